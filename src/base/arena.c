@@ -1,0 +1,106 @@
+#include "base/arena.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+enum { BLOCK_MIN = 4096 - 32, BLOCK_GROWTH_MAX = 1 << 20 };
+
+struct arena_block {
+    struct arena_block *next;
+    size_t size;
+    _Alignas(max_align_t) unsigned char bytes[];
+};
+
+void arena_init(struct arena *arena)
+{
+    *arena = (struct arena){0};
+}
+
+static void blocks_free(struct arena_block *block)
+{
+    while (block) {
+        struct arena_block *next = block->next;
+        mem_free(block);
+        block = next;
+    }
+}
+
+void arena_release(struct arena *arena)
+{
+    blocks_free(arena->block);
+    arena_init(arena);
+}
+
+void arena_clear(struct arena *arena)
+{
+    if (!arena->block)
+        return;
+    blocks_free(arena->block->next); /* blocks only grow: the newest is the largest */
+    arena->block->next = NULL;
+    arena->used = 0;
+}
+
+static void block_add(struct arena *arena, size_t need)
+{
+    size_t size = arena->block ? arena->block->size * 2 : BLOCK_MIN;
+    if (size > BLOCK_GROWTH_MAX)
+        size = arena->block->size > BLOCK_GROWTH_MAX ? arena->block->size : BLOCK_GROWTH_MAX;
+    if (size < need)
+        size = need;
+    struct arena_block *block = mem_alloc(sizeof *block + size);
+    block->size = size;
+    block->next = arena->block;
+    arena->block = block;
+    arena->used = 0;
+}
+
+void *arena_alloc(struct arena *arena, size_t size)
+{
+    const size_t align = _Alignof(max_align_t);
+    assert(size < SIZE_MAX / 2);
+    size_t start = (arena->used + align - 1) & ~(align - 1);
+    if (!arena->block || start > arena->block->size || arena->block->size - start < size) {
+        block_add(arena, size);
+        start = 0;
+    }
+    arena->used = start + size;
+    return memset(arena->block->bytes + start, 0, size);
+}
+
+void *arena_array(struct arena *arena, size_t count, size_t size)
+{
+    return arena_alloc(arena, mem_size(count, size));
+}
+
+char *arena_copy(struct arena *arena, struct text text)
+{
+    char *copy = arena_alloc(arena, text.length + 1);
+    if (text.length)
+        memcpy(copy, text.at, text.length);
+    return copy;
+}
+
+char *arena_format(struct arena *arena, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int length = vsnprintf(NULL, 0, format, args);
+    va_end(args);
+    assert(length >= 0);
+    char *string = arena_alloc(arena, (size_t)length + 1);
+    va_start(args, format);
+    vsnprintf(string, (size_t)length + 1, format, args);
+    va_end(args);
+    return string;
+}
+
+size_t arena_size(const struct arena *arena)
+{
+    size_t sum = 0;
+    for (const struct arena_block *block = arena->block; block; block = block->next)
+        sum += sizeof *block + block->size;
+    return sum;
+}

@@ -1,0 +1,151 @@
+#include "base/map.h"
+
+#include <assert.h>
+
+#include "base/memory.h"
+#include "base/random.h"
+
+struct text_map_slot {
+    struct text key; /* at == NULL: empty */
+    uint64_t hash;
+    uint32_t value;
+};
+
+struct id_map_slot {
+    uint64_t key;
+    uint32_t value; /* MAP_NONE: empty */
+};
+
+enum { ROOM_MIN = 16 };
+
+static bool is_full(size_t count, size_t room)
+{
+    return (count + 1) * 4 > room * 3;
+}
+
+static size_t text_map_find(const struct text_map *map, struct text key, uint64_t hash)
+{
+    size_t mask = map->room - 1, i = (size_t)hash & mask;
+    while (map->slots[i].key.at &&
+           !(map->slots[i].hash == hash && text_equal(map->slots[i].key, key)))
+        i = (i + 1) & mask;
+    return i;
+}
+
+uint32_t text_map_get(const struct text_map *map, struct text key)
+{
+    if (!map->room)
+        return MAP_NONE;
+    const struct text_map_slot *slot =
+        &map->slots[text_map_find(map, key, text_hash(key, map->seed))];
+    return slot->key.at ? slot->value : MAP_NONE;
+}
+
+static void text_map_grow(struct text_map *map)
+{
+    struct text_map old = *map;
+    map->room = old.room ? old.room * 2 : ROOM_MIN;
+    map->slots = mem_zero(map->room, sizeof *map->slots);
+    for (size_t i = 0; i < old.room; i++)
+        if (old.slots[i].key.at)
+            map->slots[text_map_find(map, old.slots[i].key, old.slots[i].hash)] = old.slots[i];
+    mem_free(old.slots);
+}
+
+void text_map_set(struct text_map *map, struct text key, uint32_t value)
+{
+    assert(key.at && value != MAP_NONE);
+    if (is_full(map->count, map->room))
+        text_map_grow(map);
+    uint64_t hash = text_hash(key, map->seed);
+    struct text_map_slot *slot = &map->slots[text_map_find(map, key, hash)];
+    if (!slot->key.at)
+        map->count++;
+    *slot = (struct text_map_slot){key, hash, value};
+}
+
+void text_map_remove(struct text_map *map, struct text key)
+{
+    if (!map->room)
+        return;
+    size_t mask = map->room - 1;
+    size_t hole = text_map_find(map, key, text_hash(key, map->seed));
+    if (!map->slots[hole].key.at)
+        return;
+    map->count--;
+    for (size_t i = (hole + 1) & mask; map->slots[i].key.at; i = (i + 1) & mask) {
+        size_t home = (size_t)map->slots[i].hash & mask;
+        if (((i - home) & mask) < ((i - hole) & mask))
+            continue; /* its home lies behind the hole */
+        map->slots[hole] = map->slots[i];
+        hole = i;
+    }
+    map->slots[hole] = (struct text_map_slot){0};
+}
+
+void text_map_release(struct text_map *map)
+{
+    mem_free(map->slots);
+    *map = (struct text_map){.seed = map->seed};
+}
+
+static size_t id_map_find(const struct id_map *map, uint64_t key)
+{
+    size_t mask = map->room - 1, i = (size_t)random_mix(key) & mask;
+    while (map->slots[i].value != MAP_NONE && map->slots[i].key != key)
+        i = (i + 1) & mask;
+    return i;
+}
+
+uint32_t id_map_get(const struct id_map *map, uint64_t key)
+{
+    return map->room ? map->slots[id_map_find(map, key)].value : MAP_NONE;
+}
+
+static void id_map_grow(struct id_map *map)
+{
+    struct id_map old = *map;
+    map->room = old.room ? old.room * 2 : ROOM_MIN;
+    map->slots = mem_alloc(mem_size(map->room, sizeof *map->slots));
+    for (size_t i = 0; i < map->room; i++)
+        map->slots[i] = (struct id_map_slot){0, MAP_NONE};
+    for (size_t i = 0; i < old.room; i++)
+        if (old.slots[i].value != MAP_NONE)
+            map->slots[id_map_find(map, old.slots[i].key)] = old.slots[i];
+    mem_free(old.slots);
+}
+
+void id_map_set(struct id_map *map, uint64_t key, uint32_t value)
+{
+    assert(value != MAP_NONE);
+    if (is_full(map->count, map->room))
+        id_map_grow(map);
+    struct id_map_slot *slot = &map->slots[id_map_find(map, key)];
+    if (slot->value == MAP_NONE)
+        map->count++;
+    *slot = (struct id_map_slot){key, value};
+}
+
+void id_map_remove(struct id_map *map, uint64_t key)
+{
+    if (!map->room)
+        return;
+    size_t mask = map->room - 1, hole = id_map_find(map, key);
+    if (map->slots[hole].value == MAP_NONE)
+        return;
+    map->count--;
+    for (size_t i = (hole + 1) & mask; map->slots[i].value != MAP_NONE; i = (i + 1) & mask) {
+        size_t home = (size_t)random_mix(map->slots[i].key) & mask;
+        if (((i - home) & mask) < ((i - hole) & mask))
+            continue;
+        map->slots[hole] = map->slots[i];
+        hole = i;
+    }
+    map->slots[hole].value = MAP_NONE;
+}
+
+void id_map_release(struct id_map *map)
+{
+    mem_free(map->slots);
+    *map = (struct id_map){0};
+}

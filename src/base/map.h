@@ -1,0 +1,37 @@
+/* map.h — hash tables: text → index, number → index.
+ *
+ * Pure. Open addressing, linear probing, deterministic: iteration is not offered, so that no
+ * result can depend on hash order; the owner keeps its items in an array and the map finds them.
+ * Values are indices into the owner's table. The text map keeps pointers: keys must outlive it.
+ */
+#ifndef BASE_MAP_H
+#define BASE_MAP_H
+#include "base/text.h"
+#include <stdint.h>
+
+#define MAP_NONE UINT32_MAX
+
+struct text_map_slot;
+struct text_map {
+    struct text_map_slot *slots;
+    size_t count, room;
+    uint64_t seed; /* set it before the first insert when keys come from outside */
+};
+
+uint32_t text_map_get(const struct text_map *map, struct text key); /* MAP_NONE: absent */
+void text_map_set(struct text_map *map, struct text key, uint32_t value);
+void text_map_remove(struct text_map *map, struct text key);
+void text_map_release(struct text_map *map);
+
+struct id_map_slot;
+struct id_map {
+    struct id_map_slot *slots;
+    size_t count, room;
+};
+
+uint32_t id_map_get(const struct id_map *map, uint64_t key);
+void id_map_set(struct id_map *map, uint64_t key, uint32_t value);
+void id_map_remove(struct id_map *map, uint64_t key);
+void id_map_release(struct id_map *map);
+
+#endif

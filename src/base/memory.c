@@ -1,0 +1,51 @@
+#include "base/memory.h"
+
+#include <string.h>
+
+static void *checked(void *memory, size_t size)
+{
+    if (!memory && size)
+        abort();
+    return memory;
+}
+
+void *mem_alloc(size_t size)
+{
+    return checked(malloc(size), size);
+}
+
+void *mem_zero(size_t count, size_t size)
+{
+    return checked(calloc(count, size), mem_size(count, size));
+}
+
+void *mem_realloc(void *memory, size_t size)
+{
+    return checked(realloc(memory, size), size);
+}
+
+char *mem_copy(const char *string)
+{
+    size_t size = strlen(string) + 1;
+    return memcpy(mem_alloc(size), string, size);
+}
+
+size_t mem_size(size_t count, size_t size)
+{
+    size_t total;
+    if (__builtin_mul_overflow(count, size, &total))
+        abort();
+    return total;
+}
+
+void *array_reserve(void *items, size_t *room, size_t need, size_t item_size)
+{
+    if (need <= *room)
+        return items;
+    size_t wanted = *room < 4 ? 4 : *room + *room / 2;
+    if (wanted < need)
+        wanted = need;
+    items = mem_realloc(items, mem_size(wanted, item_size));
+    *room = wanted;
+    return items;
+}

@@ -1,0 +1,37 @@
+/* memory.h — malloc that cannot fail, and arrays that grow.
+ *
+ * Pure. A real failure of malloc aborts the process: the event log makes that safe, and no caller
+ * could do better. Limits on what others may ask for are checked before anything is allocated.
+ */
+#ifndef BASE_MEMORY_H
+#define BASE_MEMORY_H
+#include <stddef.h>
+#include <stdlib.h>
+
+void *mem_alloc(size_t size);              /* not zeroed */
+void *mem_zero(size_t count, size_t size); /* zeroed */
+void *mem_realloc(void *memory, size_t size);
+char *mem_copy(const char *string); /* NUL-terminated copy */
+static inline void mem_free(void *memory)
+{
+    free(memory);
+}
+
+/* count * size; aborts on overflow. */
+size_t mem_size(size_t count, size_t size);
+
+/* A growing array is three fields: `type *items; size_t count, room;`. ARRAY_ADD returns a pointer
+ * to a new zeroed item at the end; it is valid until the next ARRAY_ADD. */
+void *array_reserve(void *items, size_t *room, size_t need, size_t item_size);
+#define ARRAY_RESERVE(array, need)                                                                 \
+    ((array)->items = array_reserve((array)->items, &(array)->room, (need), sizeof *(array)->items))
+#define ARRAY_ADD(array)                                                                           \
+    (ARRAY_RESERVE((array), (array)->count + 1),                                                   \
+     (array)->items[(array)->count] = (__typeof__(*(array)->items)){0},                            \
+     &(array)->items[(array)->count++])
+#define ARRAY_FREE(array)                                                                          \
+    (mem_free((array)->items), (array)->items = NULL, (array)->count = (array)->room = 0)
+
+#define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
+
+#endif

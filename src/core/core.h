@@ -1,0 +1,74 @@
+/* core.h — the step function over queue, placement and job life cycle.
+ *
+ * Pure and deterministic: the same events give the same output, to the byte. It never blocks,
+ * never logs, and fails for no lack of resource but a stated limit (the answer then says
+ * ERR_TOO_BIG and nothing has changed). One thread at a time.
+ *
+ * Invariants (asserted after each step in tests by core_check): no GPU and no port has two live
+ * attempts; a gang is placed whole or not at all; every job not final is queued, waits for a timer,
+ * or has a live attempt.
+ */
+#ifndef CORE_CORE_H
+#define CORE_CORE_H
+#include "core/event.h"
+#include "core/output.h"
+#include "core/placement.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct core;
+struct err;
+
+enum {
+    CORE_JOBS_MAX = 1000000, /* live */
+    CORE_NODES_MAX = 100000,
+    CORE_TASKS_MAX = 2000000, /* of live jobs that have been placed */
+};
+
+struct core_config {
+    uint16_t port_first, port_last;        /* 15000, 40000 */
+    uint32_t backoff_min_s, backoff_max_s; /* transient-conflict: 60, 900 */
+    uint32_t kill_grace_ms;                /* 10,000 */
+    uint32_t preemption_grace_ms;          /* 30,000: time for a checkpoint */
+    uint32_t starvation_after_s;           /* a gang waiting longer gets a reservation: 600 */
+    uint32_t finished_keep_s;              /* final jobs stay in memory, names stay taken: 60 */
+    uint32_t debug_hold_s;                 /* containers held after failure: 604,800 */
+    uint32_t blame_half_life_s;            /* decay of failures counted against a node: 3,600 */
+    double blame_avoid, blame_cordon;      /* thresholds: 3, 10 */
+    struct text placement_document;        /* HiveD's configuration (YAML), or empty: automatic */
+    const char *policy;                    /* "hived", "best-fit", "spread", "first-fit" */
+};
+void core_config_default(struct core_config *config);
+
+struct core *core_new(const struct core_config *config, struct err *err);
+void core_free(struct core *core);
+
+void core_step(struct core *core, const struct event *event, struct output *output);
+
+/* Restart: feed what the store holds, in this order, then finish once. Live jobs only.
+ * ERR_CORRUPT: the rows contradict each other. core_restore_finish gives commands again for all
+ * that had been decided and may not have been done (create, kill), and the next wake-up. */
+int core_restore_counters(struct core *core, struct job_id last_job,
+                          struct attempt_id last_attempt);
+int core_restore_node(struct core *core, const struct node_record *record, struct err *err);
+int core_restore_job(struct core *core, const struct job_record *record, struct plan *plan,
+                     struct err *err);
+int core_restore_task(struct core *core, const struct task_record *record, struct err *err);
+int core_restore_finish(struct core *core, int64_t now_ms, struct output *output, struct err *err);
+
+/* For reconciliation: is this attempt one that should have a container? */
+bool core_attempt_is_live(const struct core *core, struct attempt_id attempt);
+
+/* Hash of the whole state: equal after a replay of the same events. */
+uint64_t core_hash(const struct core *core);
+
+/* Abort with a message when an invariant does not hold. For tests and simulations: O(state). */
+void core_check(const struct core *core);
+
+/* Counts for /metrics. */
+struct core_counts {
+    uint64_t events, jobs_live, jobs_queued, tasks_live, nodes, gpus_total, gpus_used;
+};
+void core_count(const struct core *core, struct core_counts *counts);
+
+#endif

@@ -1,0 +1,82 @@
+/* event.h — everything that can happen to the core, with its time and any chance as data.
+ *
+ * Pure. Strings are borrowed for the step; `plan` is handed over. event_encode gives the body of
+ * the event log's row; event_decode reads it back for replay (tests, forecasts, audits).
+ */
+#ifndef CORE_EVENT_H
+#define CORE_EVENT_H
+#include "base/text.h"
+#include "core/placement.h"
+#include "job/completion.h"
+#include "job/ids.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct arena;
+struct buf;
+struct core_config;
+struct err;
+struct plan;
+
+enum event_kind {
+    EVENT_SUBMIT,
+    EVENT_STOP,           /* execution type STOP */
+    EVENT_START,          /* execution type START of a stopped job */
+    EVENT_DELETE,         /* forget a final job */
+    EVENT_SCALE,          /* change the instances of a role of a running non-gang job */
+    EVENT_RELEASE,        /* let go the containers held for debugging */
+    EVENT_NODE,           /* appeared or changed */
+    EVENT_NODE_LOST,      /* its tasks are lost */
+    EVENT_NODE_PARDON,    /* forget the failures counted against it */
+    EVENT_TASK_PREPARING, /* the engine has begun: pulling the image, creating */
+    EVENT_TASK_STARTED,   /* the container runs */
+    EVENT_TASK_EXITED,    /* ended, or could not be created; classified at the edge */
+    EVENT_TASK_NOTE,      /* something to tell in the job's story: "pulling image … 40 %" */
+    EVENT_TASK_IDLE,      /* no progress for the configured time while its peers move */
+    EVENT_TIMER,          /* a time asked for by COMMAND_WAKE has come */
+    EVENT_CONFIG,         /* new configuration */
+};
+
+/* Opaque to the core: rows that the store keeps with the job. */
+struct submission {
+    struct plan *plan;      /* becomes the core's */
+    struct text spec_bytes; /* spec_encode */
+    struct text source;     /* the file with the secrets masked */
+    struct text sealed;     /* secrets, sealed by the server's key; may be empty */
+    uint8_t format;         /* enum spec_format */
+};
+
+struct event_node {
+    struct placement_node node; /* .id is ignored: the core finds it by name */
+    const char *address;        /* what peers connect to */
+};
+
+struct event {
+    enum event_kind kind;
+    int64_t now_ms;   /* Unix time; never goes back from one event to the next */
+    uint64_t random;  /* for jitter */
+    uint64_t request; /* who waits for an answer; 0 = nobody */
+    const char *user; /* who asks, "" = the platform */
+    union {
+        struct submission submit;
+        struct job_id job; /* STOP, START, DELETE, RELEASE */
+        struct {
+            struct job_id job;
+            uint16_t role;
+            uint32_t instances;
+        } scale;
+        struct event_node node; /* NODE; LOST and PARDON use .node.name */
+        struct {
+            struct attempt_id attempt;
+            struct completion completion; /* EXITED */
+            const char *reason, *message; /* NOTE, IDLE */
+        } task;
+        const struct core_config *config;
+    };
+};
+
+void event_encode(const struct event *event, struct buf *out);
+/* Everything that the event points to is allocated in `arena` (a plan on the heap). */
+int event_decode(struct text bytes, struct arena *arena, struct event *event, struct err *err);
+
+#endif

@@ -1,0 +1,111 @@
+/* placement.h — the seam between the core and what chooses places: HiveD, best fit, spread, first
+ * fit.
+ *
+ * Pure. The core owns the queue, the jobs and the ports; a placer owns its picture of nodes, free
+ * resources and virtual clusters. The core asks for a whole gang at once and gets bind, wait or
+ * preempt; it then commits or forgets. All-or-nothing: a placer never hands out part of a gang.
+ *
+ * A call with the same history gives the same answer: no clock, no chance.
+ */
+#ifndef CORE_PLACEMENT_H
+#define CORE_PLACEMENT_H
+#include "job/ids.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct err;
+struct arena;
+
+enum { PLACEMENT_GPUS_MAX = 64, PLACEMENT_NODE_NAME_MAX = 253, PLACEMENT_PRIORITY_OPPO = -1 };
+
+/* What a node offers. Strings are borrowed for the call. */
+struct placement_node {
+    struct node_id id;
+    const char *name;
+    uint32_t cpu;
+    uint64_t memory_mib;
+    uint32_t gpu_count;
+    const char *gpu_type; /* "" without GPUs */
+    /* device indices in topology order and the NUMA node and PCIe switch of each, for the automatic
+     * cells; NULL: 0…gpu_count-1, one switch */
+    const uint16_t *gpu_numa, *gpu_switch;
+    bool is_healthy; /* schedulable and ready */
+};
+
+/* Members of equal demand. */
+struct placement_member {
+    uint32_t count;
+    uint32_t cpu;
+    uint64_t memory_mib;
+    uint32_t gpu;
+    const char *sku_type; /* "" any; comma list: any of */
+    const char *within_one_cell;
+};
+
+struct placement_request {
+    const char *group; /* unique name of the gang: "user~job/0" */
+    const char *virtual_cluster;
+    int32_t priority;           /* -1 opportunistic, 0…1000 guaranteed */
+    const char *pinned_cell_id; /* "" none */
+    bool is_lazy_preemptible;
+    const struct placement_member *members;
+    size_t member_count;
+    /* nodes to avoid while others fit (blamed for platform failures); may be NULL */
+    const struct node_id *avoid;
+    size_t avoid_count;
+    bool may_preempt; /* false: only look (Filtering); true: preempting may make state */
+};
+
+enum placement_kind { PLACEMENT_BIND, PLACEMENT_WAIT, PLACEMENT_PREEMPT };
+
+struct placement_slot { /* one task's place */
+    struct node_id node;
+    uint16_t gpu_count;
+    uint16_t gpus[PLACEMENT_GPUS_MAX]; /* device indices, in placement order */
+};
+
+struct placement_result {
+    enum placement_kind kind;
+    /* BIND: one slot per task, members in order, instances in order; owned by the arena given */
+    struct placement_slot *slots;
+    size_t slot_count;
+    /* PREEMPT: groups that must go first, whole gangs; strings in the arena */
+    const char **victims;
+    size_t victim_count;
+    /* WAIT: why, naming cells, quotas and holders; one line without newline */
+    const char *reason;
+    bool is_never; /* WAIT that no end of jobs can cure: larger than the virtual cluster or nodes */
+};
+
+struct placer; /* of the implementation */
+
+struct placer_ops {
+    const char *name; /* "hived", "best-fit", "spread", "first-fit" */
+    void (*free)(struct placer *placer);
+
+    /* A node appeared or changed; or is gone for good (its groups must have ended before). */
+    int (*node_set)(struct placer *placer, const struct placement_node *node, struct err *err);
+    void (*node_remove)(struct placer *placer, struct node_id node);
+
+    /* Find a place. ERR_INVALID, ERR_NOT_FOUND: the request can never be served (unknown virtual
+     * cluster or SKU); such a job fails at submission. */
+    int (*place)(struct placer *placer, const struct placement_request *request,
+                 struct arena *arena, struct placement_result *result, struct err *err);
+
+    /* Take exactly these slots for the group: after BIND (none can have come between), and at
+     * restart for what runs already. `is_recovery`: do the best with what no longer fits (the job
+     * runs; HiveD downgrades it) instead of failing. */
+    int (*commit)(struct placer *placer, const struct placement_request *request,
+                  const struct placement_slot *slots, size_t slot_count, bool is_recovery,
+                  struct err *err);
+
+    /* One task of a group has ended, or the whole group has; idempotent. */
+    void (*release_slot)(struct placer *placer, const char *group, size_t slot);
+    void (*release_group)(struct placer *placer, const char *group);
+
+    /* A waiting group that preempts gives up (its job was stopped). */
+    void (*cancel)(struct placer *placer, const char *group);
+};
+
+#endif

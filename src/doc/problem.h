@@ -1,0 +1,49 @@
+/* problem.h — everything that is wrong with a document, each with its place.
+ *
+ * Pure. A reader goes on after a problem, so that all of them are reported at once; it stops adding
+ * at PROBLEMS_MAX and counts the rest.
+ */
+#ifndef DOC_PROBLEM_H
+#define DOC_PROBLEM_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct arena;
+struct buf;
+
+enum { PROBLEMS_MAX = 100 };
+
+struct place {
+    uint32_t line, column; /* from 1; columns count characters (code points), not bytes */
+};
+
+struct problem {
+    struct place place;
+    bool is_warning;  /* accepted all the same */
+    const char *path; /* "taskRoles.worker.instances", "" for the whole document */
+    const char *text; /* one sentence, no full stop */
+    const char *hint; /* "did you mean taskNumber?", or NULL */
+};
+
+struct problems {
+    struct arena *arena; /* owns the strings */
+    struct problem *items;
+    size_t count, room;
+    size_t error_count, left_out; /* left_out: beyond PROBLEMS_MAX */
+};
+
+void problems_init(struct problems *problems, struct arena *arena);
+void problems_release(struct problems *problems);
+
+/* Path and text are copied. Returns the problem so that a hint can be set, or NULL at the limit. */
+struct problem *problem_add(struct problems *problems, struct place place, const char *path,
+                            const char *format, ...) __attribute__((format(printf, 4, 5)));
+struct problem *problem_warn(struct problems *problems, struct place place, const char *path,
+                             const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* One a line: `FILE:LINE:COLUMN: PATH: what is wrong (hint)`, "warning: " before a warning's text;
+ * in order of place. A last line says how many were left out. */
+void problems_print(const struct problems *problems, const char *file, struct buf *out);
+
+#endif

@@ -1,0 +1,141 @@
+/* engine.h — the port through which containers are run: local (OCI), fake, later docker,
+ * kubernetes and yarn.
+ *
+ * Edge. Calls are made by the server's engine thread and return soon: long work (pulling an image)
+ * goes on inside the engine and comes back as events through the sink. Repeating a create or kill
+ * of the same attempt is harmless: its id names the container.
+ */
+#ifndef ENGINE_ENGINE_H
+#define ENGINE_ENGINE_H
+#include "base/text.h"
+#include "job/ids.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct err;
+
+struct engine_mount {
+    const char *source, *target;
+    bool is_read_only;
+};
+
+struct engine_file { /* written into the task's directory, mounted at /skep (read-only) */
+    const char *name;
+    struct text content;
+    uint32_t mode;
+};
+
+/* Everything that an engine needs to start one attempt. Borrowed for the call. */
+struct container {
+    struct attempt_id attempt;
+    const char *job; /* "user~job", for labels and names in process lists */
+    const char *role;
+    uint32_t index;
+    const char *node;
+    const char *image; /* docker-style reference, docker-archive:PATH, oci:PATH[:TAG], dir */
+    const char *registry_user, *registry_password; /* "" = anonymous */
+    uint32_t cpu;                                  /* cores */
+    uint64_t memory_mib, shm_mib;
+    const uint16_t *gpus; /* device indices */
+    size_t gpu_count;
+    bool is_gpu_simulated; /* indices only, no devices */
+    bool wants_infiniband;
+    const struct engine_mount *mounts;
+    size_t mount_count;
+    const struct engine_file *files; /* the task file and the job file for skep-init */
+    size_t file_count;
+};
+
+enum engine_event_kind {
+    ENGINE_NODE, /* the machine's inventory, first and when it changes */
+    ENGINE_NODE_LOST,
+    ENGINE_PREPARING, /* began */
+    ENGINE_NOTE,      /* progress for the story: reason, message */
+    ENGINE_STARTED,   /* the container runs */
+    ENGINE_EXITED,    /* final: it ended, or could not be created */
+};
+
+/* How a container ended, as far as the engine and skep-init know. Judged by src/job. */
+struct exit_report {
+    int32_t exit_code;    /* as waitpid gives it; 128 + signal when killed */
+    int32_t signal;       /* 0 = none */
+    bool is_oom_killed;   /* memory of the container ran out */
+    bool is_user_command; /* false: setup failed before the user's command ran */
+    bool is_missing;      /* removed behind our back */
+    bool is_lost;         /* the node went away */
+    /* engine's word, in Kubernetes' vocabulary where it has one: "", "ImagePullError",
+     * "ImageNotFound", "ContainerCannotRun", "DiskFull", "CreationError", … */
+    const char *reason;
+    const char *message;
+    struct text log_tail;      /* of the merged user log, at most 10 MiB */
+    struct text platform_tail; /* of skep-init's own log */
+};
+
+struct engine_node {
+    const char *name, *address, *gpu_type;
+    uint32_t cpu, gpu_count;
+    uint64_t memory_mib;
+    const uint16_t *gpu_numa, *gpu_switch;
+    bool is_healthy, is_gpu_simulated;
+    const char *reason;
+};
+
+struct engine_event {
+    enum engine_event_kind kind;
+    struct attempt_id attempt;
+    const struct engine_node *node;
+    const struct exit_report *exit;
+    const char *reason, *message;
+};
+
+/* Called from any thread of the engine; copies what it needs. May block for a short time when the
+ * receiver's mailbox is full. */
+struct engine_sink {
+    void *context;
+    void (*post)(void *context, const struct engine_event *event);
+};
+
+enum log_stream { LOG_STDOUT, LOG_STDERR, LOG_ALL, LOG_RUNTIME };
+
+struct log_part {
+    uint64_t begin; /* first offset that still exists (rotation drops the oldest) */
+    uint64_t end;   /* bytes written so far */
+    bool is_ended;  /* the task has ended: nothing will follow `end` */
+};
+
+struct engine_stats {
+    uint64_t cpu_ns, memory_bytes, io_read_bytes, io_write_bytes, pids;
+};
+
+struct engine;
+
+struct engine_ops {
+    const char *name;
+    void (*free)(struct engine *engine); /* stops its threads; running containers stay */
+    /* After a restart: ids of all containers that exist, running or ended but not yet reported.
+     * Then events flow for them as for new ones: STARTED is repeated, EXITED comes when due. */
+    int (*list)(struct engine *engine, struct attempt_id **attempts, size_t *count,
+                struct err *err);
+    int (*create)(struct engine *engine, const struct container *container, struct err *err);
+    int (*kill)(struct engine *engine, struct attempt_id attempt, uint32_t grace_ms,
+                const char *reason, bool is_held, struct err *err);
+    int (*forget)(struct engine *engine, struct attempt_id attempt, struct err *err);
+    /* Read at `offset` (counted from the attempt's start); returns bytes read, 0 at the end, or
+     * ERR_*. An offset before part->begin is moved up to it: *offset says where the bytes are. */
+    ssize_t (*log_read)(struct engine *engine, struct attempt_id attempt, enum log_stream stream,
+                        uint64_t *offset, char *bytes, size_t size, struct log_part *part,
+                        struct err *err);
+    /* A descriptor that becomes readable whenever the log has grown or ended; caller closes it. */
+    int (*log_watch)(struct engine *engine, struct attempt_id attempt, enum log_stream stream,
+                     struct err *err);
+    int (*stats)(struct engine *engine, struct attempt_id attempt, struct engine_stats *stats,
+                 struct err *err);
+};
+
+struct engine { /* first member of every implementation */
+    const struct engine_ops *ops;
+};
+
+#endif

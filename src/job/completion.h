@@ -1,0 +1,45 @@
+/* completion.h — how a try ended: code, kind and what it means for a retry.
+ *
+ * Pure. Codes are OpenPAI's: 0 success, 1…255 the container's (after the failure rules), negative
+ * the platform's. Source of the rules: FrameworkController 6.3, OpenPAI exit-spec.
+ */
+#ifndef JOB_COMPLETION_H
+#define JOB_COMPLETION_H
+#include <stdbool.h>
+#include <stdint.h>
+
+/* attributes; a failure with none of them is "unknown" and consumes the retry budget */
+enum {
+    EXIT_TRANSIENT = 1,
+    EXIT_CONFLICT = 2, /* with EXIT_TRANSIENT: retry after a jittered back-off */
+    EXIT_PERMANENT = 4,
+};
+
+/* codes that the platform itself gives (OpenPAI's exit-spec table); all others are rules' results
+ */
+enum {
+    CODE_SUCCEEDED = 0,
+    CODE_OBJECT_DELETED = -100,    /* job attempt's object removed behind our back */
+    CODE_CONTAINER_DELETED = -101, /* container removed behind our back */
+    CODE_CREATION_TIMEOUT = -111,
+    CODE_CREATION_TRANSIENT = -120,
+    CODE_CREATION_PERMANENT = -200,
+    CODE_STOP_REQUESTED = -210,
+    CODE_ATTEMPT_COMPLETION = -220, /* the job's attempt ended; this task was stopped with it */
+    CODE_SCALED_DOWN = -230,
+    CODE_FAILED_WITHOUT_CONTAINER = -300,
+    CODE_CREATION_UNKNOWN = -310,
+    CODE_NODE_LOST = -1001,
+    CODE_PREEMPTED = -1003,
+    CODE_DEADLINE_EXCEEDED = -1004,
+};
+
+struct completion {
+    int32_t code;
+    bool is_success;
+    uint8_t attributes;    /* EXIT_* */
+    char phrase[48];       /* OpenPAI's, "ContainerSyntaxError" */
+    char diagnostics[256]; /* one sentence for people */
+};
+
+#endif

@@ -1,0 +1,165 @@
+/* spec.h — a job file, checked: what the user asked for, in one shape for both file formats.
+ *
+ * Pure. OpenPAI protocol v2 (YAML) and early PAI / QIZHI v1 (JSON with comments) are read into the
+ * same structure. A spec is immutable and owns all its memory. Secrets are never in it: text that
+ * names `<% $secrets.x %>` stays unrendered, `secret_values` is handed out apart, once, at parse.
+ *
+ * Source of the rules: OpenPAI job protocol 2; PAI v0.4–0.14 job configuration 1 (docs/rfc/).
+ */
+#ifndef SPEC_SPEC_H
+#define SPEC_SPEC_H
+#include "base/text.h"
+#include "doc/problem.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct arena;
+struct buf;
+struct err;
+
+enum {
+    SPEC_BYTES_MAX = 1 << 20,
+    SPEC_NAME_MAX = 255,
+    SPEC_ROLES_MAX = 256,
+    SPEC_INSTANCES_MAX = 10000, /* of one role, as FrameworkController */
+    SPEC_TASKS_MAX = 20000,     /* of one job */
+    SPEC_PORTS_MAX = 1000,      /* port numbers of one task */
+};
+
+enum spec_format { SPEC_V1, SPEC_V2 };
+
+struct spec_pair {
+    const char *name, *value;
+};
+
+struct spec_port {
+    const char *label;
+    uint32_t count;
+    uint32_t begin_at; /* v1 portList: fixed first port; 0 = any free ones */
+};
+
+struct spec_auth { /* of an image; any value may hold `<% $secrets.x %>` */
+    const char *username, *password, *registry_uri;
+};
+
+struct spec_image {
+    const char *name; /* of the prerequisite; "" in v1 */
+    const char *uri;
+    const struct spec_auth *auth; /* NULL: none */
+};
+
+struct spec_storage {
+    const char *name, *mount_path; /* mount_path: default "/mnt/NAME" */
+};
+
+struct spec_plugin { /* com.microsoft.pai.runtimeplugin, and prerequisites with `plugin:` */
+    const char *name;
+    const char *parameters_json; /* "{}" when absent; may hold `<% $secrets.x %>` */
+    bool is_failure_ignored;
+    const char *const *roles; /* NULL: all */
+    size_t role_count;
+};
+
+/* completion: -1 disables; see OpenPAI protocol and FrameworkController 6.5 */
+struct spec_completion {
+    int32_t min_failed, min_succeeded;
+};
+
+/* extras.hivedScheduler.taskRoles.X, gpuType of v1 */
+struct spec_placement {
+    const char *sku_type;        /* "" = any; v1 gpuType: comma list, any of */
+    const char *pinned_cell_id;  /* "" = none */
+    const char *affinity_group;  /* "" = the whole job when gang is on */
+    const char *within_one_cell; /* cell type that must hold all instances; "" = no demand */
+};
+
+struct spec_role {
+    const char *name; /* as written */
+    uint32_t instances;
+    uint32_t cpu;
+    uint64_t memory_mib;
+    uint32_t gpu;
+    uint32_t shm_mib; /* 512 in v2, 64 in v1 unless given */
+    bool wants_infiniband;
+    uint32_t image;      /* index into images */
+    const char *command; /* v2: rendered lines joined by newline, with pre- and postCommands */
+    const char *const *prerequisites;
+    size_t prerequisite_count;
+    struct spec_port *ports; /* `ssh` and `http` are always there */
+    size_t port_count;
+    struct spec_completion completion;
+    int32_t task_retry_count; /* honoured only for jobs without gang */
+    struct spec_placement placement;
+    bool is_ssh_enabled; /* plugin ssh with jobssh, or a v1 job */
+    bool has_ssh_barrier;
+    uint32_t ssh_barrier_timeout_s;
+};
+
+enum spec_priority_class { SPEC_OPPO = -1, SPEC_TEST = 10, SPEC_PROD = 100, SPEC_CRIT = 120 };
+
+struct spec_notifications {
+    bool running, succeeded, stopped, failed, retried;
+};
+
+struct spec {
+    struct arena *arena; /* owns everything below */
+    enum spec_format format;
+    const char *name;
+    const char *virtual_cluster;
+    int32_t priority;         /* enum spec_priority_class, default SPEC_TEST */
+    bool has_priority;        /* false: the file named none */
+    int32_t retry_count;      /* job: 0 …; v1 also -1 any failure, -2 always */
+    bool is_gang;             /* all tasks placed and started together */
+    bool is_lazy_preemptible; /* HiveD lazyPreemptionEnable */
+    bool ignores_suggested_nodes;
+    bool is_debug;                  /* v1 isDebug, v2 extras.debug: hold containers after failure */
+    uint32_t kill_all_on_completed; /* v1 killAllOnCompletedTaskNumber; 0 = off */
+    uint64_t time_limit_s;          /* extras.timeLimitSeconds; 0 = none (a Skep extension) */
+    uint64_t hang_after_s;          /* extras.hang.afterSeconds; 0 = the server's default */
+    bool hang_retry;                /* extras.hang.retry: dump stacks, then retry */
+    struct spec_image *images;
+    size_t image_count;
+    struct spec_role *roles; /* in the file's order */
+    size_t role_count;
+    struct spec_plugin *plugins;
+    size_t plugin_count;
+    struct spec_storage *storages;
+    size_t storage_count;
+    bool wants_default_storages;
+    struct spec_pair *envs; /* v1 jobEnvs */
+    size_t env_count;
+    const char *code_dir, *data_dir, *output_dir, *auth_file; /* v1; "" when absent */
+    struct spec_notifications notify;
+    const char *tag; /* extras.submitFrom, or "" */
+};
+
+/* What a parse gives. On errors `spec` is NULL. */
+struct spec_parsed {
+    struct spec *spec;
+    struct buf *masked; /* not used when NULL on entry: receives the source with the secrets block
+                           masked, the only text that may be stored or shown */
+    struct spec_pair *secrets; /* values of the top-level secrets block, dotted names; in the arena
+                                  given to spec_parse, which the caller wipes */
+    size_t secret_count;
+};
+
+/* Read a job file; the format is told by the content (protocolVersion or YAML: v2; `jobName`: v1).
+ * Every error and warning goes to `problems`. Returns 0, or ERR_INVALID with parsed->spec NULL. */
+int spec_parse(struct text source, struct arena *scratch, struct spec_parsed *parsed,
+               struct problems *problems);
+void spec_free(struct spec *spec);
+
+/* Render `<% $secrets.x %>` in `value` with the secrets; unknown references stay as they are. */
+void spec_render_secrets(struct text value, const struct spec_pair *secrets, size_t count,
+                         struct buf *out);
+
+/* Compact binary form, for the store; versioned. Decoding checks everything and gives ERR_CORRUPT.
+ */
+void spec_encode(const struct spec *spec, struct buf *out);
+struct spec *spec_decode(struct text bytes, struct err *err);
+
+uint32_t spec_task_count(const struct spec *spec);
+uint64_t spec_gpu_count(const struct spec *spec);
+
+#endif

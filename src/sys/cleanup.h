@@ -1,0 +1,44 @@
+/* cleanup.h — resources of the edges clean themselves up; ownership is handed over by steal. */
+#ifndef SYS_CLEANUP_H
+#define SYS_CLEANUP_H
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static inline void cleanup_close_fd(int *fd)
+{
+    if (*fd >= 0)
+        close(*fd);
+}
+
+static inline void cleanup_free_pointer(void *pointer)
+{
+    free(*(void **)pointer);
+}
+
+static inline void cleanup_close_dir(DIR **dir)
+{
+    if (*dir)
+        closedir(*dir);
+}
+
+static inline void cleanup_close_file(FILE **file)
+{
+    if (*file)
+        fclose(*file);
+}
+
+#define cleanup_close __attribute__((cleanup(cleanup_close_fd)))
+#define cleanup_free  __attribute__((cleanup(cleanup_free_pointer)))
+#define cleanup_dir   __attribute__((cleanup(cleanup_close_dir)))
+#define cleanup_file  __attribute__((cleanup(cleanup_close_file)))
+
+static inline int fd_steal(int *fd)
+{
+    int value = *fd;
+    *fd = -1;
+    return value;
+}
+
+#endif
