@@ -43,6 +43,9 @@ void core_config_default(struct core_config *config);
 struct core *core_new(const struct core_config *config, struct err *err);
 void core_free(struct core *core);
 
+/* An independent deep copy: what is done to one is not seen by the other. For forecasts. */
+struct core *core_copy(const struct core *core);
+
 void core_step(struct core *core, const struct event *event, struct output *output);
 
 /* Restart: feed what the store holds, in this order, then finish once. Live jobs only.

@@ -78,7 +78,11 @@ struct placement_result {
     bool is_never; /* WAIT that no end of jobs can cure: larger than the virtual cluster or nodes */
 };
 
-struct placer; /* of the implementation */
+struct placer_ops;
+
+struct placer { /* first member of every implementation */
+    const struct placer_ops *ops;
+};
 
 struct placer_ops {
     const char *name; /* "hived", "best-fit", "spread", "first-fit" */
@@ -106,6 +110,10 @@ struct placer_ops {
 
     /* A waiting group that preempts gives up (its job was stopped). */
     void (*cancel)(struct placer *placer, const char *group);
+
+    /* An independent deep copy, for look-ahead: reservations of starving gangs and forecasts run
+     * copies forward. Cost: memory in use, no search. */
+    struct placer *(*copy)(const struct placer *placer);
 };
 
 #endif
