@@ -200,6 +200,166 @@ static void test_err(void **state)
     assert_string_equal(err.text, "open x: No such file or directory");
     assert_int_equal(err_fail(NULL, ERR_BUSY, "", "x"), ERR_BUSY);
     assert_string_equal(err_name(-1000), "unknown");
+    assert_string_equal(err_name(1), "unknown");
+    assert_int_equal(err_errno(NULL, ENOENT, "x"), ERR_IO);
+    err_errno(&err, 100000, "x");
+    assert_string_equal(err.text, "x: unknown error");
+    err_fail(&err, ERR_INVALID, NULL, "x");
+    assert_string_equal(err.path, "");
+}
+
+/* Every kind of byte that JSON or UTF-8 treats in its own way. */
+static void test_json_escapes(void **state)
+{
+    (void)state;
+    const struct {
+        struct text in;
+        const char *out;
+    } cases[] = {
+        {TEXT("\b\t\f\r"), "\"\\b\\t\\f\\r\""},
+        {TEXT("\x7f\x1f"), "\"\\u007f\\u001f\""},
+        {TEXT("\xe4\xbd\xa0"), "\"\xe4\xbd\xa0\""},         /* three bytes */
+        {TEXT("\xf0\x9f\x90\x9d"), "\"\xf0\x9f\x90\x9d\""}, /* four */
+        {TEXT("\xe4\xbd"), "\"\xef\xbf\xbd\xef\xbf\xbd\""}, /* cut short */
+        {TEXT("\xc1\xbf"), "\"\xef\xbf\xbd\xef\xbf\xbd\""}, /* overlong */
+        {TEXT("\xe0\x80\x80"), "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""},
+        {TEXT("\xf0\x80\x80\x80"), "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""},
+        {TEXT("\xf4\x90\x80\x80"), /* beyond U+10FFFF */
+         "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\""},
+        {TEXT("\xf5"), "\"\xef\xbf\xbd\""},
+        {TEXT("\xe4x"), "\"\xef\xbf\xbdx\""},
+        {TEXT("\xe4xx"), "\"\xef\xbf\xbdxx\""},
+        {TEXT(""), "\"\""},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct buf out = BUF_INIT;
+        struct json_writer json;
+        json_init(&json, &out);
+        json_text(&json, cases[i].in);
+        assert_string_equal(buf_cstr(&out), cases[i].out);
+        buf_release(&out);
+    }
+}
+
+static void test_json_values(void **state)
+{
+    (void)state;
+    struct buf out = BUF_INIT;
+    struct json_writer json;
+    json_init(&json, &out);
+    json_array(&json);
+    json_string(&json, NULL);
+    json_real(&json, 0.5);
+    json_real(&json, 1.0 / 0.0);
+    json_raw(&json, TEXT("{}"));
+    json_object(&json);
+    json_key_int(&json, "a", 1);
+    json_key_bool(&json, "b", false);
+    json_key_null(&json, "c");
+    json_object_end(&json);
+    json_array_end(&json);
+    assert_string_equal(buf_cstr(&out), "[null,0.5,null,{},{\"a\":1,\"b\":false,\"c\":null}]");
+    buf_release(&out);
+}
+
+static void test_buf_grows(void **state)
+{
+    (void)state;
+    struct buf buf = BUF_INIT;
+    assert_string_equal(buf_cstr(&buf), "");
+    buf_clear(&buf);
+    for (int i = 0; i < 1000; i++)
+        buf_format(&buf, "%d,", i);
+    assert_int_equal(buf.length, 3890);
+    assert_true(text_starts(buf_as_text(&buf), TEXT("0,1,2,")));
+    assert_false(text_starts(TEXT("ab"), TEXT("abc")));
+    buf_clear(&buf);
+    assert_string_equal(buf_cstr(&buf), "");
+    buf_char(&buf, 'x');
+    char *bytes = buf_steal(&buf);
+    assert_string_equal(bytes, "x");
+    mem_free(bytes);
+    bytes = buf_steal(&buf); /* of an empty buffer: an empty string */
+    assert_string_equal(bytes, "");
+    mem_free(bytes);
+    struct cursor none = cursor_of((struct text){NULL, 0});
+    assert_int_equal(cursor_u64(&none), 0);
+    assert_true(none.is_bad);
+}
+
+static void test_empty_maps(void **state)
+{
+    (void)state;
+    struct text_map texts = {0};
+    assert_int_equal(text_map_get(&texts, TEXT("a")), MAP_NONE);
+    text_map_remove(&texts, TEXT("a"));
+    struct id_map ids = {0};
+    assert_int_equal(id_map_get(&ids, 1), MAP_NONE);
+    id_map_remove(&ids, 1);
+}
+
+static void test_arrays(void **state)
+{
+    (void)state;
+    struct {
+        int *items;
+        size_t count, room;
+    } numbers = {0};
+    for (int i = 0; i < 100; i++)
+        *ARRAY_ADD(&numbers) = i;
+    ARRAY_RESERVE(&numbers, 1000);
+    assert_true(numbers.room >= 1000);
+    assert_int_equal(numbers.items[99], 99);
+    ARRAY_FREE(&numbers);
+    assert_null(numbers.items);
+    char *copy = mem_copy("abc");
+    assert_string_equal(copy, "abc");
+    mem_free(copy);
+    int *zeros = mem_zero(4, sizeof *zeros);
+    assert_int_equal(zeros[3], 0);
+    mem_free(zeros);
+}
+
+static void test_arena_large(void **state)
+{
+    (void)state;
+    struct arena arena;
+    arena_init(&arena);
+    arena_clear(&arena); /* nothing to forget */
+    assert_int_equal(arena_size(&arena), 0);
+    memset(arena_alloc(&arena, 3 << 20), 1, 3 << 20); /* larger than a block */
+    for (int i = 0; i < 5; i++)
+        assert_non_null(arena_alloc(&arena, 1 << 20));
+    assert_true(arena_size(&arena) >= 8 << 20);
+    int *numbers = ARENA_ARRAY(&arena, int, 10);
+    assert_int_equal(numbers[9], 0);
+    assert_non_null(ARENA_NEW(&arena, struct err));
+    assert_string_equal(arena_copy(&arena, (struct text){NULL, 0}), "");
+    arena_release(&arena);
+}
+
+static void test_text_edges(void **state)
+{
+    (void)state;
+    assert_int_equal(text_of(NULL).length, 0);
+    assert_true(text_equal((struct text){NULL, 0}, TEXT("")));
+    assert_false(text_equal(TEXT("a"), TEXT("b")));
+    assert_false(text_is(TEXT("a"), "ab"));
+    assert_int_equal(text_find(TEXT("abc"), TEXT("")), 0);
+    assert_true(text_find((struct text){NULL, 0}, TEXT("a")) == SIZE_MAX);
+    struct text none = {NULL, 0};
+    assert_int_equal(text_cut(&none, ',').length, 0);
+    assert_int_equal(text_trim(TEXT(" \t\r\n")).length, 0);
+    int64_t value;
+    assert_false(text_to_int64(TEXT("99999999999999999999"), &value));
+    assert_false(text_to_int64(TEXT("/"), &value));
+    char longer[70] = {0};
+    memset(longer, 'a', 69);
+    assert_int_equal(text_distance(text_of(longer), TEXT("a"), 2), 3);
+    assert_int_equal(text_distance(TEXT("a"), text_of(longer), 2), 3);
+    assert_int_equal(text_distance(TEXT("ab"), TEXT("ba"), 2), 1);
+    assert_int_equal(text_distance(TEXT("abcd"), TEXT("acxd"), 3), 2);
+    assert_true(text_hash(TEXT("a"), 0) != text_hash(TEXT("a"), 1));
 }
 
 int main(void)
@@ -215,6 +375,13 @@ int main(void)
         cmocka_unit_test(test_arena),
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_err),
+        cmocka_unit_test(test_json_escapes),
+        cmocka_unit_test(test_json_values),
+        cmocka_unit_test(test_buf_grows),
+        cmocka_unit_test(test_empty_maps),
+        cmocka_unit_test(test_arrays),
+        cmocka_unit_test(test_arena_large),
+        cmocka_unit_test(test_text_edges),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
