@@ -41,6 +41,8 @@ enum event_kind {
 struct submission {
     struct plan *plan;      /* becomes the core's */
     struct text spec_bytes; /* spec_encode */
+    struct text plan_bytes; /* plan_encode, read back at a restart */
+    bool has_priority;      /* the file named a priority class */
     struct text source;     /* the file with the secrets masked */
     struct text sealed;     /* secrets, sealed by the server's key; may be empty */
     uint8_t format;         /* enum spec_format */

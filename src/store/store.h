@@ -1,8 +1,11 @@
 /* store.h — the port through which everything durable goes: SQLite, later PostgreSQL.
  *
- * Edge. One writer (the core thread) commits batches; any number of readers, each thread with its
- * own `struct store_reader` (SQLite in WAL mode gives it a snapshot). A commit is durable when it
- * returns 0; otherwise nothing of it is stored.
+ * Edge. One writer (the core thread) commits batches; any number of readers (read.h), each thread
+ * with its own `struct store_reader` (SQLite in WAL mode gives it a snapshot). A commit is durable
+ * when it returns 0; otherwise nothing of it is stored.
+ *
+ * Beside the database stands a picture of all jobs in memory, for lists and names (read.h); it is
+ * brought up to date by each commit, before store_commit returns.
  */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
@@ -14,18 +17,105 @@
 
 struct arena;
 struct err;
-struct event;
 struct store;
 struct store_reader;
 
-/* Open (and migrate) the database under `directory`. ERR_CONFLICT: another process has it.
- * ERR_CORRUPT, ERR_UNSUPPORTED: written by a newer program. */
-int store_open(const char *directory, struct store **store, struct err *err);
-void store_close(struct store *store);
+enum {
+    STORE_TAG_MAX = 512, /* bytes of a tag; a comma is not allowed in it */
+    STORE_TAGS_MAX = 64, /* of one job */
+    STORE_USERS_MAX = 100000,
+    STORE_USER_NAME_MAX = 64,
+    STORE_TOKENS_MAX = 1000, /* of one user */
+    STORE_SETTING_MAX = 1 << 20,
+    STORE_EXTENSION_MAX = 1 << 20, /* of a user, bytes of JSON */
+};
 
-/* One transaction: the events' log rows and all records of `output`. */
-int store_commit(struct store *store, const struct event *const *events, size_t event_count,
-                 const struct output *output, struct err *err);
+/* Open (and migrate) the database under `directory`, which exists. ERR_CONFLICT: another process
+ * has it. ERR_CORRUPT: damaged, or no database of ours. ERR_UNSUPPORTED: written by a newer
+ * program. ERR_IO otherwise. */
+int store_open(const char *directory, struct store **store, struct err *err);
+void store_close(struct store *store); /* all readers must have been closed */
+
+/* A line of the event log: what event_encode gave, made before the step (which may free things). */
+struct store_event {
+    int64_t at_ms;
+    uint8_t kind; /* enum event_kind */
+    struct text body;
+};
+
+struct store_user {
+    const char *name;
+    const char *password_hash; /* as sys/secret.h makes it; "" = cannot log in by password */
+    const char *email;
+    bool is_admin;
+    const char *groups_json;           /* array of names */
+    const char *virtual_clusters_json; /* array of names */
+    const char *extension_json;        /* object */
+    int64_t created_ms;
+};
+
+struct store_token {
+    const char *id; /* jti of the token: the token itself is never stored */
+    const char *user;
+    bool is_application;
+    int64_t created_ms, expires_ms; /* 0: never expires */
+};
+
+enum store_change_kind {
+    CHANGE_TAG_ADD,       /* idempotent; ERR_NOT_FOUND job, ERR_TOO_BIG, ERR_INVALID */
+    CHANGE_TAG_REMOVE,    /* ERR_NOT_FOUND job or tag */
+    CHANGE_USER_ADD,      /* ERR_CONFLICT: exists; ERR_TOO_BIG */
+    CHANGE_USER_SET,      /* replaces; ERR_NOT_FOUND */
+    CHANGE_USER_REMOVE,   /* and its tokens; ERR_NOT_FOUND */
+    CHANGE_TOKEN_ADD,     /* ERR_NOT_FOUND user; ERR_CONFLICT; ERR_TOO_BIG */
+    CHANGE_TOKEN_REMOVE,  /* ERR_NOT_FOUND: no such token of this user */
+    CHANGE_TOKENS_REMOVE, /* all browser tokens of the user, except `token.id` if not "" */
+    CHANGE_SETTING,       /* replaces; an empty value removes */
+    CHANGE_JOB_PURGE,     /* a final job and all its history: retention */
+    CHANGE_LOG_TRIM,      /* events logged before `before_ms`: retention */
+    CHANGE_TOKENS_EXPIRE, /* tokens that expired before `before_ms` */
+};
+
+/* What is changed besides the core's records. One that cannot be done gets its code and does not
+ * hinder the others. Strings are borrowed for the commit. */
+struct store_change {
+    enum store_change_kind kind;
+    union {
+        struct {
+            struct job_id job;
+            const char *name;
+        } tag;
+        struct store_user user; /* USER_REMOVE: the name alone */
+        struct store_token token;
+        struct {
+            const char *key;
+            struct text value;
+        } setting;
+        struct job_id job;
+        int64_t before_ms;
+    };
+    int code;        /* out: 0 or ERR_* */
+    struct err *err; /* out, may be NULL */
+};
+
+struct store_batch {
+    const struct store_event *events;
+    size_t event_count;
+    const struct output *output; /* records only; may be NULL */
+    struct store_change *changes;
+    size_t change_count;
+};
+
+/* One transaction. ERR_UNAVAILABLE: the disk is full or read-only (nothing is stored, a later
+ * commit may succeed); ERR_IO, ERR_CORRUPT. */
+int store_commit(struct store *store, const struct store_batch *batch, struct err *err);
+
+/* Counts for /metrics; any thread. */
+struct store_counts {
+    uint64_t commits, commit_failures, records, events, database_bytes, wal_bytes;
+    uint64_t commit_us; /* total time in store_commit */
+};
+void store_count(const struct store *store, struct store_counts *counts);
 
 int store_reader_open(struct store *store, struct store_reader **reader, struct err *err);
 void store_reader_close(struct store_reader *reader);

@@ -1,0 +1,107 @@
+/* service.h — the port through which the API asks the server for everything that is not a plain
+ * read of the store.
+ *
+ * Any thread may call. A request that changes something is answered by `reply.done`, called once,
+ * from the core thread, after what it did is on disk: it must not block (resume a suspended
+ * connection, signal a condition). A call that returns a negative code was refused at once
+ * (ERR_BUSY: mailbox full; ERR_UNAVAILABLE: the disk is full, or the server is ending) and `done`
+ * is never called. Strings given are copied.
+ *
+ * Rights (who may do what to whose job) are the caller's to check; the server checks only that the
+ * user may use the virtual cluster named in a job file.
+ */
+#ifndef API_SERVICE_H
+#define API_SERVICE_H
+#include "base/text.h"
+#include "engine/engine.h"
+#include "job/ids.h"
+#include "store/store.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf;
+struct err;
+struct problems;
+struct store_reader;
+
+struct service_answer { /* strings live for the call only */
+    int code;           /* 0 or ERR_* */
+    struct job_id job;  /* of a submission */
+    const char *path;   /* place in the user's document, or "" */
+    const char *text;   /* why, when code is not 0 */
+};
+
+struct service_reply {
+    void (*done)(void *context, const struct service_answer *answer);
+    void *context;
+};
+
+enum service_action {
+    SERVICE_STOP,
+    SERVICE_START,   /* execution type START of a stopped job */
+    SERVICE_DELETE,  /* a final job and its history; ERR_CONFLICT while it lives */
+    SERVICE_RELEASE, /* let go the containers held for debugging */
+};
+
+enum { SERVICE_CHECKS_MAX = 8 };
+
+struct service_check { /* one line of /readyz?verbose */
+    const char *name;
+    bool is_ok;
+    char text[200];
+};
+
+/* Told after every commit that changed jobs, from the core thread; must not block. */
+struct service_watch {
+    void (*notify)(void *context);
+    void *context;
+    struct service_watch *next; /* the server's */
+};
+
+struct service {
+    void *context;
+    struct store *store;      /* for store_job_list and its like, which need no reader */
+    const uint8_t *token_key; /* 32 bytes, to sign tokens with */
+
+    /* Read a job file and submit it. ERR_INVALID: `problems` has them all (their memory is the
+     * caller's arena); warnings are there on success, too. */
+    int (*submit)(void *context, const char *user, struct text source, struct problems *problems,
+                  struct service_reply reply, struct err *err);
+    int (*act)(void *context, enum service_action action, const char *user, struct job_id job,
+               struct service_reply reply, struct err *err);
+    int (*scale)(void *context, const char *user, struct job_id job, uint16_t role,
+                 uint32_t instances, struct service_reply reply, struct err *err);
+    /* Tags, users, tokens, settings. `code` and `err` of the change are not used. */
+    int (*change)(void *context, const struct store_change *change, struct service_reply reply,
+                  struct err *err);
+    /* Forget the failures counted against a node. */
+    int (*node_pardon)(void *context, const char *user, const char *node,
+                       struct service_reply reply, struct err *err);
+
+    /* A reader for this thread until it is put back. NULL: too many are out (answer 503). */
+    struct store_reader *(*reader_get)(void *context, struct err *err);
+    void (*reader_put)(void *context, struct store_reader *reader);
+
+    /* As in engine.h; ERR_UNAVAILABLE while the engine is not there. */
+    ssize_t (*log_read)(void *context, struct attempt_id attempt, enum log_stream stream,
+                        uint64_t *offset, char *bytes, size_t size, struct log_part *part,
+                        struct err *err);
+    int (*log_watch)(void *context, struct attempt_id attempt, enum log_stream stream,
+                     struct err *err);
+    int (*stats)(void *context, struct attempt_id attempt, struct engine_stats *stats,
+                 struct err *err);
+
+    void (*watch)(void *context, struct service_watch *watch);
+    /* No call of notify is under way any more when it returns. */
+    void (*unwatch)(void *context, struct service_watch *watch);
+
+    /* Everything that must hold before requests are welcome; returns the number of checks. */
+    size_t (*ready)(void *context, struct service_check checks[SERVICE_CHECKS_MAX]);
+    /* The core thread has moved within the last seconds (or had nothing to do). */
+    bool (*is_alive)(void *context);
+    /* The server's share of /metrics, in Prometheus' text format. */
+    void (*metrics)(void *context, struct buf *out);
+};
+
+#endif

@@ -1,0 +1,180 @@
+/* read.h — what the API and the server read from the store.
+ *
+ * Edge. A reader belongs to one thread at a time. Everything returned lives in the arena given.
+ * Lists and look-ups by name are answered from the picture of all jobs in memory (no reader needed,
+ * any thread); everything else by SQL. An absent thing is ERR_NOT_FOUND; ERR_IO, ERR_CORRUPT are
+ * the database's.
+ *
+ * Source of the filters and orders: OpenPAI REST API, GET /api/v2/jobs.
+ */
+#ifndef STORE_READ_H
+#define STORE_READ_H
+#include "store/store.h"
+
+/* The state that people see (OpenPAI's six), made of life state, exit code and back-off. */
+enum job_shown {
+    JOB_WAITING = 0,
+    JOB_RUNNING = 1,
+    JOB_STOPPING = 2,
+    JOB_SUCCEEDED = 3,
+    JOB_STOPPED = 4,
+    JOB_FAILED = 5,
+};
+enum { JOB_SHOWN_COUNT = 6 };
+
+/* "WAITING", … */
+const char *job_shown_name(enum job_shown shown);
+/* As OpenPAI converts them; `is_backing_off`: a retry waits for its time. Serves jobs and tasks. */
+enum job_shown job_shown_of(enum life_state state, int32_t code, bool is_backing_off);
+
+/* A job as lists show it. */
+struct store_job {
+    /* `submission` is NULL. From lists, `reason`, `trigger`, `extra` and the completion's
+     * diagnostics are empty. `extra` is given only by restore. */
+    struct job_record record;
+    enum job_shown shown;
+    bool has_priority;       /* the job file named a class */
+    const char *const *tags; /* in alphabetical order */
+    size_t tag_count;
+};
+
+enum job_order {
+    ORDER_SUBMITTED,
+    ORDER_NAME,
+    ORDER_USER,
+    ORDER_VIRTUAL_CLUSTER,
+    ORDER_RETRIES, /* of all kinds together */
+    ORDER_TASKS,
+    ORDER_GPUS,
+    ORDER_STATE,     /* by the shown state's name */
+    ORDER_COMPLETED, /* not completed: last ascending, first descending */
+    ORDER_PRIORITY,  /* none named: likewise */
+};
+
+/* Within one field any of the list, across fields all; an empty list does not restrict. */
+struct job_filter {
+    const struct text *users;
+    size_t user_count;
+    const struct text *virtual_clusters;
+    size_t virtual_cluster_count;
+    uint32_t states;         /* bits 1 << enum job_shown; 0: all */
+    struct text keyword;     /* substring of user, name or virtual cluster, case counts; "": all */
+    const struct text *tags; /* has any of them */
+    size_t tag_count;
+    const struct text *tags_not; /* has none of them */
+    size_t tag_not_count;
+    const int32_t *priorities; /* of those whose file names one */
+    size_t priority_count;
+    bool wants_default_priority; /* or: those whose file names none */
+    enum job_order order;
+    bool is_descending; /* ties always: newest id first */
+    uint64_t offset, limit;
+};
+
+struct job_page {
+    struct store_job *items;
+    size_t count;
+    uint64_t total; /* that match, regardless of offset and limit */
+};
+
+void store_job_list(struct store *store, const struct job_filter *filter, struct arena *arena,
+                    struct job_page *page);
+
+/* By "user" and "name", or by id; as a list shows it. */
+int store_job_find(struct store *store, struct text user, struct text name, struct job_id *job,
+                   struct err *err);
+int store_job_summary(struct store *store, struct job_id job, struct arena *arena,
+                      struct store_job *row, struct err *err);
+
+/* How many jobs are in each shown state. */
+void store_job_counts(struct store *store, uint64_t counts[JOB_SHOWN_COUNT]);
+
+/* All of the row. */
+int store_job_read(struct store_reader *reader, struct job_id job, struct arena *arena,
+                   struct store_job *row, struct err *err);
+
+/* What was submitted. `source` has its secrets masked; `sealed` is sealed by the server's key. */
+struct store_source {
+    uint8_t format; /* enum spec_format */
+    struct text spec_bytes, source, sealed;
+};
+int store_job_source(struct store_reader *reader, struct job_id job, struct arena *arena,
+                     struct store_source *source, struct err *err);
+
+/* All attempts of the job, oldest first; the last one is the current. */
+struct job_attempts {
+    struct job_record *items;
+    size_t count;
+};
+int store_job_attempts(struct store_reader *reader, struct job_id job, struct arena *arena,
+                       struct job_attempts *attempts, struct err *err);
+
+struct store_tasks {
+    struct task_record *items;
+    size_t count;
+};
+
+/* The tasks of the job's current attempt (`job_attempt` < 0) or of a given one, by role and index.
+ * A task that has never been placed has no row of its own yet and is made from the plan: state
+ * LIFE_CREATION_PENDING, attempt 0. */
+int store_tasks(struct store_reader *reader, struct job_id job, int64_t job_attempt,
+                struct arena *arena, struct store_tasks *tasks, struct err *err);
+
+/* All attempts of one task within one job attempt, oldest first. */
+int store_task_attempts(struct store_reader *reader, struct job_id job, uint32_t job_attempt,
+                        struct task_ref task, struct arena *arena, struct store_tasks *attempts,
+                        struct err *err);
+
+/* One attempt, current or past. */
+int store_attempt(struct store_reader *reader, struct attempt_id attempt, struct arena *arena,
+                  struct task_record *row, struct err *err);
+
+/* Lines of jobs' stories in order of `sequence`, which only grows. */
+struct story_filter {
+    struct job_id job; /* 0: of all jobs */
+    uint64_t after;    /* only later than this sequence number; 0: from the start */
+    bool is_newest_first;
+    int is_warning;         /* -1: both, 0: normal ones, 1: warnings */
+    uint64_t offset, limit; /* limit 0: 1,000 */
+};
+struct stories {
+    struct store_story {
+        uint64_t sequence;
+        struct story_record story;
+        const char *role_name; /* "" when of the whole job */
+    } * items;
+    size_t count;
+    uint64_t total; /* that match; only counted when wants_total */
+};
+int store_stories(struct store_reader *reader, const struct story_filter *filter, bool wants_total,
+                  struct arena *arena, struct stories *stories, struct err *err);
+
+struct store_nodes {
+    struct node_record *items; /* by id */
+    size_t count;
+};
+int store_nodes(struct store_reader *reader, struct arena *arena, struct store_nodes *nodes,
+                struct err *err);
+
+int store_user(struct store_reader *reader, struct text name, struct arena *arena,
+               struct store_user *user, struct err *err);
+struct store_users {
+    struct store_user *items; /* by name */
+    size_t count;
+};
+int store_users(struct store_reader *reader, struct arena *arena, struct store_users *users,
+                struct err *err);
+
+int store_token(struct store_reader *reader, struct text id, struct arena *arena,
+                struct store_token *token, struct err *err);
+struct store_tokens {
+    struct store_token *items; /* newest first, expired ones too */
+    size_t count;
+};
+int store_tokens(struct store_reader *reader, struct text user, struct arena *arena,
+                 struct store_tokens *tokens, struct err *err);
+
+int store_setting(struct store_reader *reader, const char *key, struct arena *arena,
+                  struct text *value, struct err *err);
+
+#endif
