@@ -1,0 +1,49 @@
+/* layout.h — what a container holds for skep-init: the contract between the server that writes it,
+ * the engine that mounts it, and skep-init that lives in it (docs/rfc/0009-skep-init.md).
+ *
+ * Inside every container:
+ *   /skep            read-only: the engine's files of this attempt
+ *   /skep/init       the program skep-init, the container's first process, without arguments
+ *   /skep/job        job_file.h, one content for all tasks of a job attempt
+ *   /skep/task       task_file.h, this task's own; holds secrets: mode 0400
+ *   /skep/log        writable by the image's user: log segments
+ *   /skep/run        writable by the image's user: exit report, stop reason, scripts
+ *   /skep/code       read-only, only when a v1 job's codeDir is staged by the engine
+ *
+ * The engine starts /skep/init as the image's user, with the image's environment and working
+ * directory. Log segments are STREAM.OFFSET, the offset of their first byte since the start of the
+ * attempt in 15 decimal digits ("all.000000000000000"): a reader finds the segment of any offset by
+ * name, and needs no other file. The newest segment is the one written to.
+ */
+#ifndef INIT_LAYOUT_H
+#define INIT_LAYOUT_H
+
+#define LAYOUT_INIT "/skep/init"
+#define LAYOUT_JOB  "/skep/job"
+#define LAYOUT_TASK "/skep/task"
+#define LAYOUT_LOG  "/skep/log"
+#define LAYOUT_RUN  "/skep/run"
+#define LAYOUT_CODE "/skep/code"
+
+/* names in /skep, for `struct engine_file` */
+#define LAYOUT_JOB_NAME  "job"
+#define LAYOUT_TASK_NAME "task"
+
+/* in /skep/run */
+#define LAYOUT_EXIT_NAME    "exit"    /* exit_file.h, written by skep-init before it ends */
+#define LAYOUT_REASON_NAME  "reason"  /* exit_file.h, written by the engine before SIGTERM */
+#define LAYOUT_STARTED_NAME "started" /* empty; made when the user's command is about to run */
+
+/* streams in /skep/log; the format of a segment's name */
+#define LAYOUT_STREAMS                                                                             \
+    {                                                                                              \
+        "stdout", "stderr", "all", "runtime"                                                       \
+    }
+#define LAYOUT_SEGMENT_FORMAT "%s.%015llu"
+
+enum {
+    LAYOUT_SEGMENT_BYTES = 256 << 20, /* default; the task file may say less */
+    LAYOUT_SEGMENTS_KEPT = 2,         /* the older ones are removed */
+};
+
+#endif
