@@ -1,0 +1,97 @@
+/* log.c — see log.h. */
+#include "sys/log.h"
+#include "base/buf.h"
+#include "base/json_writer.h"
+#include "base/memory.h"
+#include <assert.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/time.h>
+#include <time.h>
+#include <unistd.h>
+
+static const char *const level_names[] = {"error", "warning", "info", "debug"};
+
+static _Atomic int log_level_now = LOG_INFO;
+static _Atomic int log_format_now = LOG_AUTO;
+static _Atomic int log_fd = 2;
+
+int log_level_of(const char *name)
+{
+    for (size_t i = 0; i < COUNT_OF(level_names); i++)
+        if (strcmp(name, level_names[i]) == 0)
+            return (int)i;
+    return -1;
+}
+
+void log_setup(enum log_level level, enum log_format format)
+{
+    atomic_store(&log_level_now, (int)level);
+    atomic_store(&log_format_now, (int)format);
+}
+
+void log_to(int fd)
+{
+    atomic_store(&log_fd, fd);
+}
+
+void log_line(enum log_level level, const char *part, const char *format, ...)
+{
+    va_list args;
+
+    va_start(args, format);
+    log_vline(level, part, format, args);
+    va_end(args);
+}
+
+static void log_as_json(struct buf *line, const char *time, enum log_level level, const char *part,
+                        const char *text)
+{
+    struct json_writer json;
+
+    json_init(&json, line);
+    json_object(&json);
+    json_key_string(&json, "time", time);
+    json_key_string(&json, "level", level_names[level]);
+    json_key_string(&json, "part", part);
+    json_key_string(&json, "text", text);
+    json_object_end(&json);
+}
+
+/* What comes from outside may hold control characters; a terminal must not act on them. */
+static void log_as_text(struct buf *line, const char *time, enum log_level level, const char *part,
+                        const char *text)
+{
+    buf_format(line, "%.23s %-7s %s: ", time, level_names[level], part);
+    for (; *text; text++)
+        buf_char(line, (unsigned char)*text < 0x20 || *text == 0x7f ? ' ' : *text);
+}
+
+void log_vline(enum log_level level, const char *part, const char *format, va_list args)
+{
+    char text[LOG_LINE_MAX], stamp[40], date[24];
+    struct buf line = BUF_INIT;
+    struct timeval now;
+    struct tm utc;
+    int wanted = atomic_load(&log_format_now), fd = atomic_load(&log_fd);
+    ssize_t written;
+
+    assert(level >= LOG_ERROR && level <= LOG_DEBUG);
+    if ((int)level > atomic_load(&log_level_now))
+        return;
+    gettimeofday(&now, NULL);
+    gmtime_r(&now.tv_sec, &utc);
+    strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &utc);
+    snprintf(stamp, sizeof stamp, "%s.%03dZ", date, (int)(now.tv_usec / 1000));
+    vsnprintf(text, sizeof text, format, args);
+    if (wanted == LOG_TEXT || (wanted == LOG_AUTO && isatty(fd)))
+        log_as_text(&line, stamp, level, part, text);
+    else
+        log_as_json(&line, stamp, level, part, text);
+    buf_char(&line, '\n');
+    /* nobody is there to hear that the log cannot be written */
+    written = write(fd, line.at, line.length);
+    (void)written;
+    buf_release(&line);
+}

@@ -1,0 +1,137 @@
+/* mailbox.c — see mailbox.h. */
+#include "sys/mailbox.h"
+#include "base/err.h"
+#include <assert.h>
+#include <errno.h>
+#include <time.h>
+
+int64_t mailbox_now_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+void mailbox_init(struct mailbox *mailbox, size_t room, size_t reserve)
+{
+    pthread_condattr_t monotonic;
+
+    assert(room > 0);
+    *mailbox = (struct mailbox){.room = room, .reserve = reserve};
+    mailbox->last = &mailbox->first;
+    pthread_mutex_init(&mailbox->lock, NULL);
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&mailbox->has_mail, &monotonic);
+    pthread_cond_init(&mailbox->has_room, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+}
+
+void mailbox_release(struct mailbox *mailbox)
+{
+    assert(!mailbox->first);
+    pthread_mutex_destroy(&mailbox->lock);
+    pthread_cond_destroy(&mailbox->has_mail);
+    pthread_cond_destroy(&mailbox->has_room);
+}
+
+static void mailbox_append(struct mailbox *mailbox, struct mail *mail)
+{
+    mail->next = NULL;
+    *mailbox->last = mail;
+    mailbox->last = &mail->next;
+    if (mailbox->count++ == 0)
+        pthread_cond_signal(&mailbox->has_mail);
+}
+
+int mailbox_post(struct mailbox *mailbox, struct mail *mail, struct err *err)
+{
+    int code = 0;
+
+    pthread_mutex_lock(&mailbox->lock);
+    if (mailbox->is_closed)
+        code = err_fail(err, ERR_UNAVAILABLE, "", "the server is ending");
+    else if (mailbox->count >= mailbox->room)
+        code = err_fail(err, ERR_BUSY, "", "%zu requests are waiting already, try again later",
+                        mailbox->count);
+    else
+        mailbox_append(mailbox, mail);
+    pthread_mutex_unlock(&mailbox->lock);
+    return code;
+}
+
+int mailbox_post_wait(struct mailbox *mailbox, struct mail *mail, struct err *err)
+{
+    int code = 0;
+
+    pthread_mutex_lock(&mailbox->lock);
+    while (!mailbox->is_closed && mailbox->count >= mailbox->room + mailbox->reserve)
+        pthread_cond_wait(&mailbox->has_room, &mailbox->lock);
+    if (mailbox->is_closed)
+        code = err_fail(err, ERR_UNAVAILABLE, "", "the server is ending");
+    else
+        mailbox_append(mailbox, mail);
+    pthread_mutex_unlock(&mailbox->lock);
+    return code;
+}
+
+static void mailbox_sleep(struct mailbox *mailbox, int64_t deadline_ms)
+{
+    struct timespec until = {deadline_ms / 1000, (long)(deadline_ms % 1000) * 1000000};
+
+    while (!mailbox->first && !mailbox->is_closed && !mailbox->is_woken) {
+        if (deadline_ms < 0)
+            pthread_cond_wait(&mailbox->has_mail, &mailbox->lock);
+        else if (pthread_cond_timedwait(&mailbox->has_mail, &mailbox->lock, &until) == ETIMEDOUT)
+            break;
+    }
+    mailbox->is_woken = false;
+}
+
+struct mail *mailbox_take(struct mailbox *mailbox, size_t limit, int64_t deadline_ms)
+{
+    struct mail *taken, **cut;
+    size_t count = 0;
+
+    pthread_mutex_lock(&mailbox->lock);
+    mailbox_sleep(mailbox, deadline_ms);
+    taken = mailbox->first;
+    for (cut = &taken; *cut && (limit == 0 || count < limit); cut = &(*cut)->next)
+        count++;
+    mailbox->first = *cut;
+    if (!*cut)
+        mailbox->last = &mailbox->first;
+    *cut = NULL;
+    mailbox->count -= count;
+    if (count > 0)
+        pthread_cond_broadcast(&mailbox->has_room);
+    pthread_mutex_unlock(&mailbox->lock);
+    return taken;
+}
+
+void mailbox_wake(struct mailbox *mailbox)
+{
+    pthread_mutex_lock(&mailbox->lock);
+    mailbox->is_woken = true;
+    pthread_cond_signal(&mailbox->has_mail);
+    pthread_mutex_unlock(&mailbox->lock);
+}
+
+void mailbox_close(struct mailbox *mailbox)
+{
+    pthread_mutex_lock(&mailbox->lock);
+    mailbox->is_closed = true;
+    pthread_cond_broadcast(&mailbox->has_mail);
+    pthread_cond_broadcast(&mailbox->has_room);
+    pthread_mutex_unlock(&mailbox->lock);
+}
+
+size_t mailbox_count(struct mailbox *mailbox)
+{
+    size_t count;
+
+    pthread_mutex_lock(&mailbox->lock);
+    count = mailbox->count;
+    pthread_mutex_unlock(&mailbox->lock);
+    return count;
+}

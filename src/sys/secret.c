@@ -1,0 +1,156 @@
+/* secret.c — see secret.h. */
+#include "sys/secret.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/memory.h"
+#include "sys/file.h"
+#include <assert.h>
+#include <errno.h>
+#include <sodium.h>
+#include <string.h>
+#include <sys/stat.h>
+
+_Static_assert(crypto_secretbox_KEYBYTES == SECRET_KEY_SIZE, "size of keys");
+_Static_assert(crypto_kdf_KEYBYTES == SECRET_KEY_SIZE, "size of keys");
+_Static_assert(crypto_kdf_CONTEXTBYTES == 8, "length of contexts");
+_Static_assert(crypto_pwhash_STRBYTES <= PASSWORD_HASH_SIZE, "length of password hashes");
+
+int secret_init(struct err *err)
+{
+    if (sodium_init() < 0)
+        return err_fail(err, ERR_INTERNAL, "", "libsodium cannot be initialised");
+    return 0;
+}
+
+static int secret_key_make(const char *path, struct err *err)
+{
+    uint8_t key[SECRET_KEY_SIZE];
+    char hex[2 * SECRET_KEY_SIZE + 2];
+    int code;
+
+    randombytes_buf(key, sizeof key);
+    sodium_bin2hex(hex, sizeof hex, key, sizeof key);
+    hex[2 * SECRET_KEY_SIZE] = '\n';
+    code = file_create(path, (struct text){hex, 2 * SECRET_KEY_SIZE + 1}, 0600, err);
+    sodium_memzero(key, sizeof key);
+    sodium_memzero(hex, sizeof hex);
+    return code == ERR_CONFLICT ? 0 : code;
+}
+
+static int secret_key_read(const char *path, uint8_t key[SECRET_KEY_SIZE], struct err *err)
+{
+    struct buf hex = BUF_INIT;
+    size_t size = 0;
+    int code = file_read(path, 4096, &hex, err);
+
+    if (code == 0) {
+        struct text digits = text_trim(buf_as_text(&hex));
+        if (digits.length != 2 * SECRET_KEY_SIZE ||
+            sodium_hex2bin(key, SECRET_KEY_SIZE, digits.at, digits.length, NULL, &size, NULL) < 0 ||
+            size != SECRET_KEY_SIZE)
+            code = err_fail(err, ERR_CORRUPT, "", "%s does not hold a key of 64 hexadecimal digits",
+                            path);
+    }
+    if (hex.at)
+        sodium_memzero(hex.at, hex.room);
+    buf_release(&hex);
+    return code;
+}
+
+int secret_key_load(const char *path, uint8_t key[SECRET_KEY_SIZE], struct err *err)
+{
+    struct stat status;
+    int code;
+
+    if (stat(path, &status) < 0) {
+        if (errno != ENOENT)
+            return err_errno(err, errno, "stat %s", path);
+        code = secret_key_make(path, err);
+        if (code < 0)
+            return code;
+    } else if (status.st_mode & 077) {
+        return err_fail(err, ERR_FORBIDDEN, "",
+                        "%s can be read by others (mode %03o); it must have mode 600", path,
+                        (unsigned)status.st_mode & 0777);
+    }
+    return secret_key_read(path, key, err);
+}
+
+void secret_key_derive(const uint8_t master[SECRET_KEY_SIZE], uint64_t number,
+                       const char context[9], uint8_t key[SECRET_KEY_SIZE])
+{
+    int failed = crypto_kdf_derive_from_key(key, SECRET_KEY_SIZE, number, context, master);
+
+    assert(!failed);
+    (void)failed;
+}
+
+void secret_seal(const uint8_t key[SECRET_KEY_SIZE], struct text plain, struct buf *sealed)
+{
+    uint8_t nonce[crypto_secretbox_NONCEBYTES];
+    size_t size = plain.length + crypto_secretbox_MACBYTES;
+    uint8_t *box = mem_alloc(size);
+
+    randombytes_buf(nonce, sizeof nonce);
+    crypto_secretbox_easy(box, (const uint8_t *)plain.at, plain.length, nonce, key);
+    buf_add(sealed, nonce, sizeof nonce);
+    buf_add(sealed, box, size);
+    mem_free(box);
+}
+
+int secret_open(const uint8_t key[SECRET_KEY_SIZE], struct text sealed, struct buf *plain,
+                struct err *err)
+{
+    const uint8_t *bytes = (const uint8_t *)sealed.at;
+    size_t head = crypto_secretbox_NONCEBYTES, size;
+    uint8_t *opened;
+    int code = 0;
+
+    if (sealed.length < head + crypto_secretbox_MACBYTES)
+        return err_fail(err, ERR_CORRUPT, "", "a sealed secret is too short");
+    size = sealed.length - head - crypto_secretbox_MACBYTES;
+    opened = mem_alloc(size + 1);
+    if (crypto_secretbox_open_easy(opened, bytes + head, sealed.length - head, bytes, key) < 0)
+        code = err_fail(err, ERR_CORRUPT, "",
+                        "a sealed secret cannot be opened: another key, or it was changed");
+    else
+        buf_add(plain, opened, size);
+    sodium_memzero(opened, size + 1);
+    mem_free(opened);
+    return code;
+}
+
+void secret_random(void *bytes, size_t size)
+{
+    randombytes_buf(bytes, size);
+}
+
+void secret_random_word(char *word, size_t length)
+{
+    static const char letters[] = "abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789";
+
+    for (size_t i = 0; i < length; i++)
+        word[i] = letters[randombytes_uniform(sizeof letters - 1)];
+    word[length] = '\0';
+}
+
+void secret_wipe(void *bytes, size_t size)
+{
+    sodium_memzero(bytes, size);
+}
+
+int password_hash(struct text password, char hash[PASSWORD_HASH_SIZE], struct err *err)
+{
+    if (password.length > PASSWORD_MAX)
+        return err_fail(err, ERR_TOO_BIG, "password", "is longer than %d bytes", PASSWORD_MAX);
+    if (crypto_pwhash_str(hash, password.at, password.length, crypto_pwhash_OPSLIMIT_INTERACTIVE,
+                          crypto_pwhash_MEMLIMIT_INTERACTIVE) < 0)
+        return err_fail(err, ERR_UNAVAILABLE, "", "not enough memory to hash a password");
+    return 0;
+}
+
+bool password_matches(struct text password, const char *hash)
+{
+    return password.length <= PASSWORD_MAX && hash[0] != '\0' &&
+           crypto_pwhash_str_verify(hash, password.at, password.length) == 0;
+}

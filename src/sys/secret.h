@@ -1,0 +1,42 @@
+/* secret.h — keys, sealed secrets, passwords and random bytes, by libsodium.
+ *
+ * Edge. secret_init must have been called once. Sealed: XSalsa20-Poly1305 under a random nonce.
+ * Passwords: Argon2id with libsodium's interactive limits.
+ */
+#ifndef SYS_SECRET_H
+#define SYS_SECRET_H
+#include "base/text.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf;
+struct err;
+
+enum { SECRET_KEY_SIZE = 32, PASSWORD_HASH_SIZE = 128, PASSWORD_MAX = 1024 };
+
+int secret_init(struct err *err);
+
+/* The master key in the file `path` (64 hexadecimal digits, mode 0600), made when it does not
+ * exist. ERR_FORBIDDEN: others may read the file. ERR_CORRUPT: it does not hold a key. */
+int secret_key_load(const char *path, uint8_t key[SECRET_KEY_SIZE], struct err *err);
+
+/* The key for one purpose: `number` with an eight-letter `context`. */
+void secret_key_derive(const uint8_t master[SECRET_KEY_SIZE], uint64_t number,
+                       const char context[9], uint8_t key[SECRET_KEY_SIZE]);
+
+void secret_seal(const uint8_t key[SECRET_KEY_SIZE], struct text plain, struct buf *sealed);
+/* ERR_CORRUPT: not sealed with this key, or changed since. */
+int secret_open(const uint8_t key[SECRET_KEY_SIZE], struct text sealed, struct buf *plain,
+                struct err *err);
+
+void secret_random(void *bytes, size_t size);
+/* `length` letters and digits that cannot be confused; NUL-terminated. */
+void secret_random_word(char *word, size_t length);
+void secret_wipe(void *bytes, size_t size);
+
+/* Takes some 50 ms and 64 MiB, by intention. ERR_TOO_BIG beyond PASSWORD_MAX. */
+int password_hash(struct text password, char hash[PASSWORD_HASH_SIZE], struct err *err);
+bool password_matches(struct text password, const char *hash);
+
+#endif
