@@ -118,9 +118,16 @@ struct engine_ops {
      * Then events flow for them as for new ones: STARTED is repeated, EXITED comes when due. */
     int (*list)(struct engine *engine, struct attempt_id **attempts, size_t *count,
                 struct err *err);
+    /* Accepts and returns: all that goes wrong later is an EXITED with a reason. ERR_INVALID,
+     * ERR_TOO_BIG, ERR_BUSY: refused, nothing has changed. */
     int (*create)(struct engine *engine, const struct container *container, struct err *err);
+    /* `reason` is one word, told to the task before SIGTERM. is_held is for the server's own
+     * bookkeeping: files stay until forget in any case. An unknown attempt is ERR_NOT_FOUND. */
     int (*kill)(struct engine *engine, struct attempt_id attempt, uint32_t grace_ms,
                 const char *reason, bool is_held, struct err *err);
+    /* The attempt's exit is on disk and nobody holds it: its files may go, its logs stay for the
+     * engine's retention. Until then list gives it and EXITED is posted again after a restart, so
+     * this is called after the commit of every exit (at once, or at RELEASE for held ones). */
     int (*forget)(struct engine *engine, struct attempt_id attempt, struct err *err);
     /* Read at `offset` (counted from the attempt's start); returns bytes read, 0 at the end, or
      * ERR_*. An offset before part->begin is moved up to it: *offset says where the bytes are. */

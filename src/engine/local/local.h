@@ -1,0 +1,81 @@
+/* local.h — containers on this machine without any daemon: crun or runc under conmon, images by
+ * skopeo and umoci, an overlay per task. Needs root.
+ *
+ * Edge. Everything is below two directories:
+ *   DIRECTORY        containers/ID, images/, blobs/, pulls/   (on disk)
+ *   RUN_DIRECTORY    the runtime's state and exit files       (on a tmpfs: emptied by a reboot)
+ * Two engines may run on one machine when their directories differ. Conmon outlives the engine:
+ * what runs goes on when the server dies and is adopted by the next engine_local_new.
+ * Tables of states and files: docs/rfc/0008-local-engine.md.
+ */
+#ifndef ENGINE_LOCAL_LOCAL_H
+#define ENGINE_LOCAL_LOCAL_H
+#include "engine/engine.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct err;
+
+enum {
+    ENGINE_LOCAL_CONTAINERS_MAX = 20000,
+    ENGINE_LOCAL_WORKERS_MAX = 64,
+    ENGINE_LOCAL_PULLS_MAX = 16,
+    ENGINE_LOCAL_LOG_TAIL_MAX = 10 << 20,
+};
+
+/* NULL and 0 give the default named in brackets. Strings are copied. */
+struct engine_local_config {
+    const char *directory;     /* DATA/engine; created when it is not there */
+    const char *run_directory; /* [/run/skep/HASH, of the directory's real path] */
+    const char *init_path;     /* skep-init on this machine, mounted at /skep/init */
+    const char *const *argv;   /* first process of every container [/skep/init] */
+    size_t argv_count;
+
+    const char *runtime; /* path of crun or runc [the first that starts a container here] */
+    uint32_t workers;    /* threads that start and end containers [8] */
+    uint32_t pulls;      /* images fetched at the same time [4] */
+
+    /* inventory [what the machine has] */
+    const char *node_name, *address;
+    uint32_t cpu;
+    uint64_t memory_mib;
+    uint32_t simulated_gpus; /* > 0: that many devices that do not exist, instead of real ones */
+    const char *simulated_gpu_type;     /* [simulated] */
+    const char *nvml_path;              /* [libnvidia-ml.so.1] */
+    const char *topology_path;          /* hwloc XML of another machine, for tests [this machine] */
+    const char *const *cdi_directories; /* [/etc/cdi, /var/run/cdi] */
+    size_t cdi_directory_count;
+
+    /* limits of a container */
+    uint32_t pids_max; /* [32768] */
+
+    /* images */
+    const char *const *image_roots; /* local images may be used from below these folders [none] */
+    size_t image_root_count;
+    const char *const *insecure_registries; /* HOST[:PORT] without TLS [loopback addresses] */
+    size_t insecure_registry_count;
+    const char *registry_auth_file; /* for pulls without credentials of their own [none] */
+    uint32_t pull_tries;            /* of one image, with growing pauses [3] */
+    uint32_t pull_stall_s;          /* a pull that gets no byte for so long is tried again [120] */
+
+    /* housekeeping */
+    uint32_t disk_reserve_mib;   /* less free space makes the node unhealthy [1024] */
+    uint64_t image_keep_s;       /* an image unused for so long is removed [7 days] */
+    uint32_t image_high_percent; /* of the disk used: the longest unused images go at once [85] */
+    uint64_t container_keep_s;   /* files of an ended container that nobody forgot [1 day] */
+    uint64_t log_keep_s;         /* logs of ended containers [30 days] */
+    uint64_t log_keep_mib;       /* … the oldest go first when they take more [10240] */
+    uint32_t housekeeping_s;     /* time between two rounds [60] */
+};
+
+/* Find a runtime that works here, adopt what runs, remove what is left over, begin to post events:
+ * ENGINE_NODE first. ERR_UNSUPPORTED: no runtime starts a container here (the text says why each
+ * did not); ERR_BUSY: another engine uses the directory; ERR_IO. */
+struct engine *engine_local_new(const struct engine_local_config *config, struct engine_sink sink,
+                                struct err *err);
+
+/* One round of housekeeping now, for tests and an operator's command. */
+void engine_local_housekeep(struct engine *engine);
+
+#endif

@@ -1,0 +1,177 @@
+#include "sys/process.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "sys/cleanup.h"
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+
+extern char **environ;
+
+static void stream_redirect(posix_spawn_file_actions_t *actions, int fd, int target, int flags)
+{
+    if (fd >= 0)
+        posix_spawn_file_actions_adddup2(actions, fd, target);
+    else
+        posix_spawn_file_actions_addopen(actions, target, "/dev/null", flags, 0);
+}
+
+int process_spawn(const struct process *process, pid_t *pid, struct err *err)
+{
+    assert(process->argv && process->argv[0]);
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attributes;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawnattr_init(&attributes);
+    stream_redirect(&actions, process->in, 0, O_RDONLY);
+    stream_redirect(&actions, process->out, 1, O_WRONLY);
+    stream_redirect(&actions, process->err, 2, O_WRONLY);
+    sigset_t none, all;
+    sigemptyset(&none);
+    sigfillset(&all);
+    posix_spawnattr_setsigmask(&attributes, &none);
+    posix_spawnattr_setsigdefault(&attributes, &all);
+    posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
+    char *const *argv = (char *const *)(uintptr_t)process->argv;
+    char *const *env = process->env ? (char *const *)(uintptr_t)process->env : environ;
+    int failure = posix_spawnp(pid, argv[0], &actions, &attributes, argv, env);
+    posix_spawnattr_destroy(&attributes);
+    posix_spawn_file_actions_destroy(&actions);
+    if (failure == ENOENT)
+        return err_fail(err, ERR_NOT_FOUND, "", "there is no program %s", argv[0]);
+    if (failure != 0)
+        return err_errno(err, failure, "start %s", argv[0]);
+    return 0;
+}
+
+int process_wait(pid_t pid, int *status, struct err *err)
+{
+    while (waitpid(pid, status, 0) < 0)
+        if (errno != EINTR)
+            return err_errno(err, errno, "wait for process %d", (int)pid);
+    return 0;
+}
+
+int process_exit_code(int status)
+{
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static int64_t clock_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Returns false at the end of the stream. */
+static bool stream_drain(int fd, struct buf *into)
+{
+    char bytes[16384];
+    ssize_t got = read(fd, bytes, sizeof bytes);
+    if (got < 0)
+        return errno == EINTR;
+    if (got == 0)
+        return false;
+    size_t room = into->length < PROCESS_TEXT_MAX ? PROCESS_TEXT_MAX - into->length : 0;
+    buf_add(into, bytes, (size_t)got < room ? (size_t)got : room);
+    return true;
+}
+
+/* Read both streams until they end. False: the time ran out. */
+static bool streams_read(struct pollfd *streams, struct buf *const *into, uint32_t timeout_ms)
+{
+    int64_t due = clock_ms() + timeout_ms;
+    while (streams[0].fd >= 0 || streams[1].fd >= 0) {
+        int64_t left = timeout_ms ? due - clock_ms() : -1;
+        if (timeout_ms && left <= 0)
+            return false;
+        if (poll(streams, 2, (int)left) < 0 && errno != EINTR)
+            return false;
+        for (int i = 0; i < 2; i++)
+            if (streams[i].fd >= 0 && streams[i].revents &&
+                (!into[i] || !stream_drain(streams[i].fd, into[i])))
+                streams[i].fd = -1; /* a stream without a buffer is the end of the process */
+    }
+    return true;
+}
+
+int process_run(const struct process *process, uint32_t timeout_ms, struct buf *out,
+                struct buf *complaint, int *code, struct err *err)
+{
+    int pipes[2][2] = {{-1, -1}, {-1, -1}};
+    if ((out && pipe2(pipes[0], O_CLOEXEC) < 0) || (complaint && pipe2(pipes[1], O_CLOEXEC) < 0)) {
+        int failure = errno;
+        if (pipes[0][0] >= 0) {
+            close(pipes[0][0]);
+            close(pipes[0][1]);
+        }
+        return err_errno(err, failure, "make a pipe for %s", process->argv[0]);
+    }
+    cleanup_close int out_read = pipes[0][0], err_read = pipes[1][0];
+    struct process child = *process;
+    child.out = pipes[0][1];
+    child.err = pipes[1][1];
+    pid_t pid = 0;
+    int result = process_spawn(&child, &pid, err);
+    if (child.out >= 0)
+        close(child.out);
+    if (child.err >= 0)
+        close(child.err);
+    if (result < 0)
+        return result;
+    struct pollfd streams[2] = {{.fd = out_read, .events = POLLIN},
+                                {.fd = err_read, .events = POLLIN}};
+    if (!out)
+        streams[0].fd = process_watch(pid, NULL); /* the time counts without a stream, too */
+    cleanup_close int watch = out ? -1 : streams[0].fd;
+    bool is_late = !streams_read(streams, (struct buf *const[]){out, complaint}, timeout_ms);
+    if (is_late)
+        kill(pid, SIGKILL);
+    int status = 0;
+    result = process_wait(pid, &status, err);
+    if (result < 0)
+        return result;
+    if (is_late)
+        return err_fail(err, ERR_UNAVAILABLE, "", "%s did not end within %u ms", child.argv[0],
+                        timeout_ms);
+    *code = process_exit_code(status);
+    return 0;
+}
+
+int process_watch(pid_t pid, struct err *err)
+{
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0u);
+    if (fd >= 0)
+        return fd;
+    if (errno == ESRCH)
+        return err_fail(err, ERR_NOT_FOUND, "", "process %d is gone", (int)pid);
+    return err_errno(err, errno, "watch process %d", (int)pid);
+}
+
+uint64_t process_start_time(pid_t pid)
+{
+    char path[64], line[1024];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return 0;
+    ssize_t got = read(fd, line, sizeof line - 1);
+    if (got <= 0)
+        return 0;
+    line[got] = 0;
+    /* the name may hold spaces and parentheses: fields are counted from the last ')' */
+    char *at = strrchr(line, ')');
+    if (!at)
+        return 0;
+    for (int field = 2; field < 22 && at; field++)
+        at = strchr(at + 1, ' ');
+    return at ? strtoull(at + 1, NULL, 10) : 0;
+}

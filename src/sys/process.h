@@ -1,0 +1,46 @@
+/* process.h — child processes: started by posix_spawn, waited for without polling.
+ *
+ * Edge. The child gets default signal actions, an empty mask, and only the descriptors named here:
+ * all others of ours are close-on-exec.
+ */
+#ifndef SYS_PROCESS_H
+#define SYS_PROCESS_H
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct buf;
+struct err;
+
+struct process {
+    const char *const *argv; /* NULL-terminated; argv[0] is found in PATH unless it has a slash */
+    const char *const *env;  /* NULL-terminated; NULL: ours */
+    int in, out, err;        /* -1: /dev/null */
+};
+
+/* Start it: 0 and its pid, or ERR_NOT_FOUND when there is no such program, ERR_IO. */
+int process_spawn(const struct process *process, pid_t *pid, struct err *err);
+
+/* Wait for its end: as waitpid's status. Retries EINTR. */
+int process_wait(pid_t pid, int *status, struct err *err);
+
+/* 0 … 255, or 128 + signal. */
+int process_exit_code(int status);
+
+enum { PROCESS_TEXT_MAX = 1 << 20 };
+
+/* Run to the end and keep what it writes, at most PROCESS_TEXT_MAX of each (the rest is read and
+ * dropped). `out` and `complaint` may be NULL: /dev/null. After timeout_ms (0: never) it is killed
+ * and the result is ERR_UNAVAILABLE. The exit code, 0 or not, is in *code when 0 is returned. */
+int process_run(const struct process *process, uint32_t timeout_ms, struct buf *out,
+                struct buf *complaint, int *code, struct err *err);
+
+/* A descriptor that becomes readable when the process ends; close it. Works for processes that are
+ * not our children. ERR_NOT_FOUND: there is no such process. */
+int process_watch(pid_t pid, struct err *err);
+
+/* Start time of a process in clock ticks since boot (0: gone): with the pid a name that is never
+ * reused within one boot. */
+uint64_t process_start_time(pid_t pid);
+
+#endif

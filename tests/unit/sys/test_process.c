@@ -1,0 +1,103 @@
+/* process.h on real children. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka wants these first */
+#include "base/buf.h"
+#include "base/err.h"
+#include "sys/process.h"
+#include <cmocka.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
+static int shell_run(const char *script, uint32_t timeout_ms, struct buf *out,
+                     struct buf *complaint, int *code, struct err *err)
+{
+    const char *argv[] = {"sh", "-c", script, NULL};
+    return process_run(&(struct process){.argv = argv, .in = -1, .out = -1, .err = -1}, timeout_ms,
+                       out, complaint, code, err);
+}
+
+static void test_output_and_code(void **state)
+{
+    (void)state;
+    struct buf out = BUF_INIT, complaint = BUF_INIT;
+    struct err err = {0};
+    int code = -1;
+    assert_int_equal(shell_run("echo yes; echo no >&2; exit 7", 0, &out, &complaint, &code, &err),
+                     0);
+    assert_int_equal(code, 7);
+    assert_string_equal(buf_cstr(&out), "yes\n");
+    assert_string_equal(buf_cstr(&complaint), "no\n");
+    buf_release(&out);
+    buf_release(&complaint);
+}
+
+static void test_killed(void **state)
+{
+    (void)state;
+    int code = 0;
+    assert_int_equal(shell_run("kill -9 $$", 5000, NULL, NULL, &code, NULL), 0);
+    assert_int_equal(code, 137);
+}
+
+static void test_limits(void **state)
+{
+    (void)state;
+    struct buf out = BUF_INIT;
+    struct err err = {0};
+    int code = 0;
+    assert_int_equal(shell_run("head -c 3000000 /dev/zero", 0, &out, NULL, &code, &err), 0);
+    assert_int_equal(code, 0);
+    assert_int_equal(out.length, PROCESS_TEXT_MAX);
+    assert_int_equal(shell_run("exec sleep 60", 50, &out, NULL, &code, &err), ERR_UNAVAILABLE);
+    assert_int_equal(shell_run("exec sleep 60", 50, NULL, NULL, &code, &err), ERR_UNAVAILABLE);
+    assert_non_null(strstr(err.text, "50 ms"));
+    buf_release(&out);
+}
+
+static void test_missing_program(void **state)
+{
+    (void)state;
+    const char *argv[] = {"no-such-program-here", NULL};
+    pid_t pid;
+    struct err err = {0};
+    struct process process = {.argv = argv, .in = -1, .out = -1, .err = -1};
+    assert_int_equal(process_spawn(&process, &pid, &err), ERR_NOT_FOUND);
+    assert_non_null(strstr(err.text, "no-such-program-here"));
+}
+
+static void test_watch(void **state)
+{
+    (void)state;
+    const char *argv[] = {"sleep", "60", NULL};
+    pid_t pid;
+    struct err err = {0};
+    struct process process = {.argv = argv, .in = -1, .out = -1, .err = -1};
+    assert_int_equal(process_spawn(&process, &pid, &err), 0);
+    assert_true(process_start_time(pid) > 0);
+    int watch = process_watch(pid, &err);
+    assert_true(watch >= 0);
+    struct pollfd poll_fd = {.fd = watch, .events = POLLIN};
+    assert_int_equal(poll(&poll_fd, 1, 0), 0);
+    kill(pid, SIGTERM);
+    assert_int_equal(poll(&poll_fd, 1, 5000), 1);
+    int status = 0;
+    assert_int_equal(process_wait(pid, &status, &err), 0);
+    assert_int_equal(process_exit_code(status), 128 + SIGTERM);
+    close(watch);
+    assert_int_equal(process_watch(pid, &err), ERR_NOT_FOUND);
+    assert_int_equal(process_start_time(pid), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_output_and_code), cmocka_unit_test(test_killed),
+        cmocka_unit_test(test_limits),          cmocka_unit_test(test_missing_program),
+        cmocka_unit_test(test_watch),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
