@@ -1,7 +1,8 @@
 /* event.h — everything that can happen to the core, with its time and any chance as data.
  *
  * Pure. Strings are borrowed for the step; `plan` is handed over. event_encode gives the body of
- * the event log's row; event_decode reads it back for replay (tests, forecasts, audits).
+ * the event log's row; event_decode reads it back for replay (tests, forecasts, audits). What is
+ * opaque to the core (the spec's bytes, source, secrets) is not in the log: the job's row has it.
  */
 #ifndef CORE_EVENT_H
 #define CORE_EVENT_H
@@ -16,6 +17,7 @@ struct arena;
 struct buf;
 struct core_config;
 struct err;
+struct job_record;
 struct plan;
 
 enum event_kind {
@@ -48,6 +50,14 @@ struct submission {
     uint8_t format;         /* enum spec_format */
 };
 
+/* START of a job that the core has forgotten (final for longer than finished_keep_s): its row and
+ * its plan from the store bring it back. Without them it is ERR_NOT_FOUND. */
+struct recall {
+    struct job_id job;
+    const struct job_record *record; /* NULL: the core should know it */
+    struct plan *plan;               /* becomes the core's */
+};
+
 struct event_node {
     struct placement_node node; /* .id is ignored: the core finds it by name */
     const char *address;        /* what peers connect to */
@@ -61,7 +71,8 @@ struct event {
     const char *user; /* who asks, "" = the platform */
     union {
         struct submission submit;
-        struct job_id job; /* STOP, START, DELETE, RELEASE */
+        struct job_id job;   /* STOP, START, DELETE, RELEASE */
+        struct recall start; /* START; `job` as above */
         struct {
             struct job_id job;
             uint16_t role;

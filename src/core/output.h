@@ -3,7 +3,9 @@
  *
  * Pure. Owned and cleared by the caller; every string lives in `arena` until output_clear. Rows are
  * whole: a record replaces the row of its key. Several steps may gather in one output; of several
- * records with one key the last one counts (the store may skip the others).
+ * records with one key the last one counts (the store may skip the others). Keys: of a job (id,
+ * attempt), of a task (job, task, attempt): when a try ends and the next begins in one step, both
+ * rows of the history are given, the current one last.
  */
 #ifndef CORE_OUTPUT_H
 #define CORE_OUTPUT_H
@@ -54,7 +56,9 @@ struct task_record {
     const char *role_name;
     enum life_state state;
     bool is_deletion_pending;           /* scaled down */
-    struct attempt_id attempt;          /* 0: never created */
+    bool is_held, is_killed;            /* container kept for debugging; a KILL was given */
+    bool is_removed;                    /* scaled down and gone: delete the row of `tasks` */
+    struct attempt_id attempt;          /* 0: waits for a place; the tries before have rows */
     uint32_t job_attempt, task_attempt; /* indices from 0 */
     uint32_t retries, accountable_retries;
     const char *node, *address; /* "" before placement */

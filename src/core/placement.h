@@ -99,7 +99,8 @@ struct placer_ops {
 
     /* Take exactly these slots for the group: after BIND (none can have come between), and at
      * restart for what runs already. `is_recovery`: do the best with what no longer fits (the job
-     * runs; HiveD downgrades it) instead of failing. */
+     * runs; HiveD downgrades it) instead of failing; a slot whose node is NODE_NONE has ended
+     * already and takes nothing. */
     int (*commit)(struct placer *placer, const struct placement_request *request,
                   const struct placement_slot *slots, size_t slot_count, bool is_recovery,
                   struct err *err);

@@ -44,11 +44,14 @@ struct plan {
 
 /* A new plan in one block (free with plan_free). */
 struct plan *plan_of_spec(const struct spec *spec, const char *user);
+struct plan *plan_copy(const struct plan *plan);
 void plan_free(struct plan *plan);
 
+/* Versioned binary form. Decoding checks everything; NULL and ERR_CORRUPT otherwise. */
 void plan_encode(const struct plan *plan, struct buf *out);
 struct plan *plan_decode(struct text bytes, struct err *err);
 
 uint32_t plan_task_count(const struct plan *plan);
+uint64_t plan_gpu_count(const struct plan *plan);
 
 #endif

@@ -1,0 +1,90 @@
+#include "core/ports.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+enum { PORT_LAST = 65535, PAGE_WORDS = PORTS_PAGE_BITS / 64 };
+
+static bool is_taken(const struct ports *ports, uint32_t port)
+{
+    const uint64_t *page = ports->pages[port / PORTS_PAGE_BITS];
+    uint32_t bit = port % PORTS_PAGE_BITS;
+    return page && (page[bit / 64] >> (bit % 64) & 1);
+}
+
+void ports_release(struct ports *ports)
+{
+    for (unsigned i = 0; i < PORTS_PAGES; i++)
+        mem_free(ports->pages[i]);
+    *ports = (struct ports){0};
+}
+
+void ports_copy(struct ports *to, const struct ports *from)
+{
+    *to = *from;
+    for (unsigned i = 0; i < PORTS_PAGES; i++) {
+        if (!from->pages[i])
+            continue;
+        to->pages[i] = mem_zero(PAGE_WORDS, sizeof(uint64_t));
+        memcpy(to->pages[i], from->pages[i], PAGE_WORDS * sizeof(uint64_t));
+    }
+}
+
+bool ports_are_free(const struct ports *ports, uint32_t first, uint32_t count)
+{
+    if (first == 0 || first > PORT_LAST || count > PORT_LAST - first + 1)
+        return false;
+    for (uint32_t i = 0; i < count; i++)
+        if (is_taken(ports, first + i))
+            return false;
+    return true;
+}
+
+void ports_take(struct ports *ports, uint32_t first, uint32_t count)
+{
+    assert(ports_are_free(ports, first, count));
+    for (uint32_t port = first; port < first + count; port++) {
+        uint64_t **page = &ports->pages[port / PORTS_PAGE_BITS];
+        if (!*page)
+            *page = mem_zero(PAGE_WORDS, sizeof(uint64_t));
+        uint32_t bit = port % PORTS_PAGE_BITS;
+        (*page)[bit / 64] |= UINT64_C(1) << (bit % 64);
+    }
+    ports->taken += count;
+}
+
+void ports_give(struct ports *ports, uint32_t first, uint32_t count)
+{
+    for (uint32_t port = first; port < first + count; port++) {
+        assert(is_taken(ports, port));
+        uint32_t bit = port % PORTS_PAGE_BITS;
+        ports->pages[port / PORTS_PAGE_BITS][bit / 64] &= ~(UINT64_C(1) << (bit % 64));
+    }
+    ports->taken -= count;
+}
+
+/* Within low…high; 0 when there is none. */
+static uint32_t find_between(const struct ports *ports, uint32_t low, uint32_t high, uint32_t count)
+{
+    uint32_t run = 0;
+    for (uint32_t port = low; port <= high; port++) {
+        run = is_taken(ports, port) ? 0 : run + 1;
+        if (run == count)
+            return port - count + 1;
+    }
+    return 0;
+}
+
+uint32_t ports_find(struct ports *ports, uint32_t low, uint32_t high, uint32_t count)
+{
+    assert(count > 0 && low > 0 && high <= PORT_LAST);
+    uint32_t start = ports->cursor >= low && ports->cursor <= high ? ports->cursor : low;
+    uint32_t first = find_between(ports, start, high, count);
+    if (!first && start > low)
+        first = find_between(ports, low, high, count);
+    if (first)
+        ports->cursor = first + count > high ? low : first + count;
+    return first;
+}
