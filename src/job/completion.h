@@ -13,6 +13,7 @@ enum {
     EXIT_TRANSIENT = 1,
     EXIT_CONFLICT = 2, /* with EXIT_TRANSIENT: retry after a jittered back-off */
     EXIT_PERMANENT = 4,
+    EXIT_NEVER_RETRIED = 8, /* whatever the job's policy says: trying again cannot help */
 };
 
 /* codes that the platform itself gives (OpenPAI's exit-spec table); all others are rules' results
@@ -21,6 +22,7 @@ enum {
     CODE_SUCCEEDED = 0,
     CODE_OBJECT_DELETED = -100,    /* job attempt's object removed behind our back */
     CODE_CONTAINER_DELETED = -101, /* container removed behind our back */
+    CODE_OBJECT_CREATION_TIMEOUT = -110,
     CODE_CREATION_TIMEOUT = -111,
     CODE_CREATION_TRANSIENT = -120,
     CODE_CREATION_PERMANENT = -200,
@@ -29,9 +31,15 @@ enum {
     CODE_SCALED_DOWN = -230,
     CODE_FAILED_WITHOUT_CONTAINER = -300,
     CODE_CREATION_UNKNOWN = -310,
+    CODE_EVICTED = -1000,
     CODE_NODE_LOST = -1001,
     CODE_PREEMPTED = -1003,
     CODE_DEADLINE_EXCEEDED = -1004,
+    CODE_HUNG = -1400,       /* our own: idle while its peers moved, ended at the job's wish */
+    CODE_GANG_TIMEOUT = 251, /* waited longer for its places than the job allows */
+    CODE_TRANSIENT = 200,    /* a container may exit with these three to say it itself */
+    CODE_TRANSIENT_CONFLICT = 201,
+    CODE_PERMANENT = 210,
 };
 
 struct completion {
@@ -41,5 +49,11 @@ struct completion {
     char phrase[48];       /* OpenPAI's, "ContainerSyntaxError" */
     char diagnostics[256]; /* one sentence for people */
 };
+
+/* The completion of a code that needs no rule (the enum above), with its phrase and attributes.
+ * An unknown code gives a failure without attributes, phrase "ContainerUnrecognizedFailed". The
+ * diagnostics are cut to what fits. */
+struct completion completion_of(int32_t code, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 
 #endif

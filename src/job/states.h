@@ -4,6 +4,8 @@
  */
 #ifndef JOB_STATES_H
 #define JOB_STATES_H
+#include <stdbool.h>
+#include <stdint.h>
 
 enum life_state {
     LIFE_CREATION_PENDING = 0,   /* job: waits in the queue; task: waits for its place */
@@ -19,5 +21,33 @@ enum life_state {
 
 /* "AttemptCreationPending", … as OpenPAI shows them (subState). */
 const char *life_state_name(enum life_state state);
+/* The state of that name, or -1. */
+int life_state_of(const char *name);
+
+/* May `to` follow `from` directly? The table of docs/rfc/0004. */
+bool life_can_follow(enum life_state from, enum life_state to);
+bool life_is_completing(enum life_state state); /* between the decision to end and the end */
+
+/* What people see: OpenPAI's job, attempt and task states. */
+enum public_state {
+    PUBLIC_WAITING,
+    PUBLIC_RUNNING,
+    PUBLIC_STOPPING,
+    PUBLIC_SUCCEEDED,
+    PUBLIC_STOPPED,
+    PUBLIC_FAILED,
+    PUBLIC_UNKNOWN,
+};
+const char *public_state_name(enum public_state state);
+
+/* `code` is looked at only in states that have one. Of an attempt ATTEMPT_COMPLETED is final. */
+enum public_state life_public(enum life_state state, int32_t code);
+enum public_state life_public_attempt(enum life_state state, int32_t code);
+
+/* executionType: Start and Stop as in OpenPAI; Create is a job that is not to begin yet. */
+enum execution { EXECUTION_CREATE, EXECUTION_START, EXECUTION_STOP };
+/* May a job that is not final go from one to the other? (A final stopped job may start again as a
+ * new life: see job.h.) */
+bool execution_can_change(enum execution from, enum execution to);
 
 #endif

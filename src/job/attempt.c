@@ -1,0 +1,317 @@
+#include "base/arena.h"
+#include "job/step.h"
+#include <assert.h>
+#include <stdlib.h>
+
+static uint64_t wanted_count(const struct job *job, const struct job_policy *policy)
+{
+    uint64_t count = 0;
+    for (uint16_t r = 0; r < job->role_count; r++)
+        count += job_role_instances(job, policy, r);
+    return count;
+}
+
+void step_queue(struct step *step)
+{
+    struct job *job = step->job;
+    assert(job->state == LIFE_CREATION_PENDING && !job->has_tasks);
+    if (wanted_count(job, step->policy) > 0) {
+        step_action(step, JOB_ACTION_QUEUE);
+        return;
+    }
+    /* nothing to place: it stays in PREPARING until it is scaled up or stopped */
+    step_tasks_make(step);
+    step_job_state(step, LIFE_PREPARING);
+}
+
+/* ---- completion policies ---- */
+
+struct trigger {
+    bool is_found, is_success;
+    struct task_ref task;
+    int64_t at_ms;
+};
+
+struct final_task {
+    int64_t at_ms;
+    struct task_ref task;
+};
+
+static int final_task_order(const void *a_pointer, const void *b_pointer)
+{
+    const struct final_task *a = a_pointer, *b = b_pointer;
+    if (a->at_ms != b->at_ms)
+        return a->at_ms < b->at_ms ? -1 : 1;
+    if (a->task.role != b->task.role)
+        return a->task.role < b->task.role ? -1 : 1;
+    return (a->task.index > b->task.index) - (a->task.index < b->task.index);
+}
+
+/* Roles first … last: the `nth` (from 1) of their final tasks of one outcome by time; the earliest
+ * such trigger wins. */
+static void trigger_consider(struct step *step, uint16_t first, uint16_t last, bool is_success,
+                             uint32_t nth, struct trigger *best)
+{
+    size_t count = 0, room = 0;
+    for (uint16_t r = first; r <= last; r++)
+        room += step->job->roles[r].count;
+    struct final_task *tasks = ARENA_ARRAY(step->output->arena, struct final_task, room);
+    for (uint16_t r = first; r <= last; r++) {
+        const struct job_role *role = &step->job->roles[r];
+        for (uint16_t i = 0; i < role->count; i++) {
+            const struct job_task *task = &role->items[i];
+            if (task->state == LIFE_COMPLETED && !task->is_deletion_pending &&
+                task->completion->is_success == is_success)
+                tasks[count++] = (struct final_task){task->completed_ms, {r, i}};
+        }
+    }
+    assert(count >= nth && nth > 0);
+    qsort(tasks, count, sizeof *tasks, final_task_order);
+    const struct final_task *task = &tasks[nth - 1];
+    if (!best->is_found || task->at_ms < best->at_ms)
+        *best = (struct trigger){true, is_success, task->task, task->at_ms};
+}
+
+static struct trigger trigger_find(struct step *step)
+{
+    const struct job *job = step->job;
+    struct trigger best = {0};
+    uint32_t succeeded = 0;
+    for (uint16_t r = 0; r < job->role_count; r++) {
+        const struct job_role *role = &job->roles[r];
+        succeeded += role->succeeded;
+        if (role->min_failed > 0 && role->failed >= (uint32_t)role->min_failed)
+            trigger_consider(step, r, r, false, (uint32_t)role->min_failed, &best);
+        if (role->min_succeeded > 0 && role->succeeded >= (uint32_t)role->min_succeeded)
+            trigger_consider(step, r, r, true, (uint32_t)role->min_succeeded, &best);
+    }
+    const uint32_t all = step->policy->kill_all_on_completed;
+    if (all > 0 && succeeded >= all)
+        trigger_consider(step, 0, (uint16_t)(job->role_count - 1), true, all, &best);
+    return best;
+}
+
+/* All tasks of the spec final: the last of them, for the story. */
+static bool all_completed(struct step *step, struct task_ref *last)
+{
+    const struct job *job = step->job;
+    uint64_t final = 0;
+    for (uint16_t r = 0; r < job->role_count; r++)
+        final += job->roles[r].succeeded + job->roles[r].failed;
+    if (final == 0 || final < wanted_count(job, step->policy))
+        return false;
+    int64_t at_ms = INT64_MIN;
+    for (uint16_t r = 0; r < job->role_count; r++)
+        for (uint16_t i = 0; i < job->roles[r].count; i++) {
+            const struct job_task *task = &job->roles[r].items[i];
+            if (task->state == LIFE_COMPLETED && !task->is_deletion_pending &&
+                task->completed_ms >= at_ms) {
+                at_ms = task->completed_ms;
+                *last = (struct task_ref){r, i};
+            }
+        }
+    return true;
+}
+
+void step_judge(struct step *step)
+{
+    struct job *job = step->job;
+    assert(job_is_active(job) && job->has_tasks);
+    struct attempt_end end = {
+        .task_code = CODE_ATTEMPT_COMPLETION,
+        .reason = "attempt completed",
+        .grace_ms = step->policy->kill_grace_ms,
+    };
+    const struct trigger trigger = trigger_find(step);
+    struct task_ref last = {0};
+    if (trigger.is_found) {
+        const char *name = step_task_name(step, trigger.task);
+        end.trigger = &trigger.task;
+        end.completion = *step_task(step, trigger.task)->completion;
+        if (trigger.is_success)
+            step_story(step, NULL, false, "AttemptSucceeded",
+                       "enough tasks have succeeded; the last one needed was %s", name);
+        else
+            step_story(step, NULL, true, "AttemptFailed",
+                       "too many tasks have failed; the one that decided was %s", name);
+    } else if (all_completed(step, &last)) {
+        end.trigger = &last;
+        end.completion = completion_of(CODE_SUCCEEDED, "all tasks have completed");
+        step_story(step, NULL, false, "AttemptSucceeded", "all tasks have completed");
+    } else {
+        return;
+    }
+    step_attempt_end(step, &end);
+}
+
+/* ---- the end of an attempt ---- */
+
+static struct retry_decision job_retry(const struct step *step)
+{
+    return retry_decide(step->policy->retry, step->job->retries_user, step->job->completion);
+}
+
+/* Tasks that end with their attempt. */
+static void kill_unfinished(struct step *step, const struct attempt_end *end)
+{
+    struct job *job = step->job;
+    const struct completion completion =
+        completion_of(end->task_code, "%s", end->completion.diagnostics);
+    const bool is_held = step->policy->debug_hold_s > 0 && !end->completion.is_success &&
+                         job->execution != EXECUTION_STOP && !job_retry(step).is_retried;
+    for (uint16_t r = 0; r < job->role_count; r++)
+        for (uint16_t i = 0; i < job->roles[r].count; i++)
+            step_task_kill(step, (struct task_ref){r, i}, &completion, end->reason, end->grace_ms,
+                           is_held);
+}
+
+void step_attempt_end(struct step *step, const struct attempt_end *end)
+{
+    struct job *job = step->job;
+    assert(job->state <= LIFE_RUNNING);
+    completion_set(&job->completion, &end->completion);
+    job->trigger_role = end->trigger ? end->trigger->role : -1;
+    job->trigger_index = end->trigger ? end->trigger->index : -1;
+    const bool was_waiting = !job->has_tasks || job->waiting > 0;
+    if (job->has_tasks) {
+        if (end->is_external) {
+            step_job_state(step, LIFE_DELETING);
+        } else {
+            if (job->state == LIFE_CREATION_REQUESTED)
+                step_job_state(step, LIFE_PREPARING);
+            step_job_state(step, LIFE_DELETION_PENDING);
+            step_job_state(step, LIFE_DELETION_REQUESTED);
+        }
+        kill_unfinished(step, end);
+    }
+    if (was_waiting)
+        step_action(step, JOB_ACTION_UNQUEUE);
+    step_attempt_settle(step);
+}
+
+void step_attempt_settle(struct step *step)
+{
+    struct job *job = step->job;
+    if (job->live > 0)
+        return;
+    if (job->has_tasks && job->state != LIFE_DELETING)
+        step_job_state(step, LIFE_DELETING);
+    step_job_state(step, LIFE_ATTEMPT_COMPLETED);
+    step_action(step, JOB_ACTION_ATTEMPT_COMPLETED);
+    const struct retry_decision decision = job_retry(step);
+    if (!decision.is_retried) {
+        step_complete(step);
+        return;
+    }
+    step_forget_held(step);
+    if (!decision.is_backoff || job->execution == EXECUTION_STOP) {
+        step_retry_begin(step);
+        return;
+    }
+    const uint32_t delay_s =
+        retry_delay_s(retry_window(step->policy->backoff, job->retries_resource,
+                                   step->policy->is_backoff_growing),
+                      step->event->random);
+    job->retry_at_ms = step->now_ms + (int64_t)delay_s * 1000;
+    step_job_changed(step);
+    step_story(step, NULL, false, "BackingOff",
+               "attempt %u ended for want of resources (%d, %s); tried again in %u s, not counted",
+               job->attempt, job->completion->code, job->completion->phrase, delay_s);
+}
+
+void step_retry_begin(struct step *step)
+{
+    struct job *job = step->job;
+    const struct retry_decision decision = job_retry(step);
+    assert(job->state == LIFE_ATTEMPT_COMPLETED && decision.is_retried);
+    if (decision.is_counted)
+        job->retries_user++;
+    else if (decision.is_backoff)
+        job->retries_resource++;
+    else
+        job->retries_platform++;
+    step_story(step, NULL, false, "Retrying", "attempt %u ended with %d (%s); retried%s",
+               job->attempt, job->completion->code, job->completion->phrase,
+               decision.is_counted ? "" : ", not counted");
+    job_tasks_drop(job);
+    free(job->completion);
+    job->completion = NULL;
+    job->attempt++;
+    job->retry_at_ms = 0;
+    job->trigger_role = job->trigger_index = -1;
+    job->attempt_created_ms = step->now_ms;
+    job->attempt_launched_ms = job->attempt_completed_ms = 0;
+    step_job_state(step, LIFE_CREATION_PENDING);
+    if (job->execution == EXECUTION_STOP) {
+        const struct attempt_end end = {
+            .completion = completion_of(CODE_STOP_REQUESTED, "stopped before it was retried"),
+        };
+        step_attempt_end(step, &end);
+    } else if (job_deadline_ms(job, step->policy) <= step->now_ms) {
+        step_deadline(step);
+    } else {
+        step_queue(step);
+    }
+}
+
+int64_t job_deadline_ms(const struct job *job, const struct job_policy *policy)
+{
+    if (job->launched_ms == 0 || policy->time_limit_s == 0 ||
+        policy->time_limit_s > (uint64_t)(INT64_MAX - job->launched_ms) / 1000)
+        return INT64_MAX;
+    return job->launched_ms + (int64_t)policy->time_limit_s * 1000;
+}
+
+void step_deadline(struct step *step)
+{
+    const unsigned long long limit_s = step->policy->time_limit_s;
+    step_story(step, NULL, true, "TimeLimit", "the job's time limit of %llu s has passed", limit_s);
+    const struct attempt_end end = {
+        .completion =
+            completion_of(CODE_DEADLINE_EXCEEDED, "the time limit of %llu s has passed", limit_s),
+        .task_code = CODE_DEADLINE_EXCEEDED,
+        .reason = "time limit",
+        .grace_ms = step->policy->kill_grace_ms,
+    };
+    step_attempt_end(step, &end);
+}
+
+void step_forget_held(struct step *step)
+{
+    struct job *job = step->job;
+    for (uint16_t r = 0; job->held > 0 && r < job->role_count; r++)
+        for (uint16_t i = 0; i < job->roles[r].count; i++) {
+            struct job_task *task = &job->roles[r].items[i];
+            if (!task->is_held)
+                continue;
+            task->is_held = false;
+            job->held--;
+            step_task_action(step, JOB_ACTION_FORGET, (struct task_ref){r, i});
+        }
+    assert(job->held == 0);
+    job->hold_until_ms = 0;
+}
+
+void step_complete(struct step *step)
+{
+    struct job *job = step->job;
+    job->retry_at_ms = 0;
+    step_job_state(step, LIFE_COMPLETED);
+    step_action(step, JOB_ACTION_COMPLETED);
+    const struct completion *completion = job->completion;
+    if (completion->is_success || job->execution == EXECUTION_STOP)
+        step_forget_held(step);
+    if (job->held > 0) {
+        job->hold_until_ms = step->now_ms + (int64_t)step->policy->debug_hold_s * 1000;
+        step_story(
+            step, NULL, false, "Held",
+            "the containers of %u tasks are kept for debugging, until released or for %llu s",
+            job->held, (unsigned long long)step->policy->debug_hold_s);
+    }
+    step_story(step, NULL, !completion->is_success,
+               completion->is_success                    ? "Succeeded"
+               : completion->code == CODE_STOP_REQUESTED ? "Stopped"
+                                                         : "Failed",
+               "ended with %d (%s)%s%s", completion->code, completion->phrase,
+               completion->diagnostics[0] ? ": " : "", completion->diagnostics);
+}

@@ -1,0 +1,220 @@
+/* job.h — the life of one job: its attempts, its tasks and their attempts.
+ *
+ * Pure. `job_step` is the only thing that changes a job; what is to be done and what has changed
+ * comes out as actions, in order. The job knows nothing of nodes, ports or queues: the core finds
+ * places, makes records and gives commands. Tables of states, events and side effects:
+ * docs/rfc/0004-job-life-cycle.md. Source of the rules: FrameworkController 6.2 – 6.6; early PAI.
+ *
+ * A waiting job holds no table of tasks: that is made when the first place is found and dropped
+ * when a retry begins, so that a queued job costs sizeof(struct job) (< 256 bytes).
+ *
+ * The policy is borrowed for each call and must say the same each time; only rescaling changes the
+ * number of instances, and that is kept here.
+ */
+#ifndef JOB_JOB_H
+#define JOB_JOB_H
+#include "base/text.h"
+#include "job/completion.h"
+#include "job/ids.h"
+#include "job/retry.h"
+#include "job/states.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct arena;
+struct buf;
+struct err;
+
+enum {
+    JOB_ROLES_MAX = 256,
+    JOB_INSTANCES_MAX = 10000, /* of one role */
+};
+
+struct job_role_policy {
+    const char *name;                  /* for stories */
+    uint32_t instances;                /* at submission */
+    int32_t min_failed, min_succeeded; /* below 1: off */
+    struct retry_policy task_retry;    /* {0, false} for gang jobs */
+};
+
+struct job_policy {
+    struct retry_policy retry;
+    bool is_gang;                   /* all tasks are placed together or none is */
+    bool is_created_only;           /* executionType Create: waits for START */
+    uint32_t kill_all_on_completed; /* so many succeeded tasks end the job; 0 = off */
+    struct retry_window backoff;    /* 60 … 900 s */
+    bool is_backoff_growing;        /* early launcher's window */
+    uint64_t gang_timeout_s;        /* waiting longer fails the attempt with 251; 0 = never */
+    uint64_t time_limit_s;          /* of running, from the job's first start; 0 = none */
+    uint64_t debug_hold_s;          /* failed containers are kept so long; 0 = not */
+    uint32_t kill_grace_ms, preemption_grace_ms;
+    const struct job_role_policy *roles;
+    uint16_t role_count;
+};
+
+/* One task; read only outside this module. Times: Unix ms, 0 = not yet. */
+struct job_task {
+    enum life_state state;
+    bool is_deletion_pending;  /* scaled down; never counts, never used again */
+    bool is_held;              /* its ended container is kept for debugging */
+    bool is_killed;            /* a KILL was given for this attempt */
+    struct attempt_id attempt; /* of the latest try; 0: none yet. Changes with every new try */
+    uint32_t task_attempt;     /* index of the try within this task, from 0 */
+    uint32_t retries;          /* all */
+    uint32_t retries_counted;  /* those against the budget */
+    int64_t created_ms, launched_ms, completed_ms;
+    int64_t attempt_created_ms, attempt_launched_ms, attempt_completed_ms;
+    struct completion *completion; /* owned; valid from DELETION_PENDING on, else NULL or of the
+                                      try before */
+};
+
+struct job_role {
+    uint32_t instances; /* wanted now */
+    int32_t min_failed, min_succeeded;
+    uint32_t succeeded, failed; /* final tasks that are not deletion pending */
+    struct job_task *items;
+    size_t count, room; /* count > instances while surplus tasks are being ended */
+};
+
+/* Read only outside this module. */
+struct job {
+    enum life_state state;
+    enum execution execution;
+    uint32_t attempt; /* index, never reused: START after a stop goes on counting */
+    uint32_t retries_user, retries_platform, retries_resource; /* counted, transient, conflict */
+    uint32_t live;    /* tasks with a container, or one asked for */
+    uint32_t waiting; /* tasks that want a place, once there is a table */
+    uint32_t held;    /* tasks whose container is kept */
+    uint16_t role_count;
+    bool has_tasks; /* the table of the current attempt exists */
+    int64_t submitted_ms, launched_ms, completed_ms;
+    int64_t attempt_created_ms, attempt_launched_ms, attempt_completed_ms;
+    int64_t retry_at_ms, hold_until_ms;  /* 0: no such delay runs */
+    struct completion *completion;       /* of the attempt; owned; NULL until decided */
+    int32_t trigger_role, trigger_index; /* the task that ended the attempt; -1 none */
+    struct job_role *roles;              /* role_count of them; NULL before the first placement */
+};
+
+enum job_event_kind {
+    JOB_EVENT_PLACED,         /* places found: for all (gang) or for `tasks` */
+    JOB_EVENT_REFUSED,        /* no place can ever be found for the job; completion says why */
+    JOB_EVENT_TASK_REFUSED,   /* the same for one waiting task of a job that is not a gang */
+    JOB_EVENT_TASK_PREPARING, /* the engine has begun */
+    JOB_EVENT_TASK_RUNNING,
+    JOB_EVENT_TASK_EXITED, /* completion */
+    JOB_EVENT_TASK_KILL,   /* the platform ends one task for `completion`: preempted, hung, … */
+    JOB_EVENT_PREEMPT,     /* the platform ends the attempt for `completion` */
+    JOB_EVENT_LOST,        /* the attempt's own object went away behind our back (-100) */
+    JOB_EVENT_STOP,
+    JOB_EVENT_START, /* of a job created only, or again of one that was stopped */
+    JOB_EVENT_SCALE,
+    JOB_EVENT_RELEASE, /* containers held for debugging may go */
+    JOB_EVENT_TIMER,   /* job_wake_ms has come */
+};
+
+struct job_event {
+    enum job_event_kind kind;
+    int64_t now_ms;
+    uint64_t random;           /* for the back-off */
+    uint64_t *attempt_last;    /* PLACED: the last attempt id given; counted up for each CREATE */
+    struct task_ref task;      /* TASK_* */
+    struct attempt_id attempt; /* TASK_*: events of another attempt are ignored; 0 = the latest */
+    const struct task_ref *tasks; /* PLACED; NULL: all */
+    size_t task_count;
+    const struct completion *completion; /* EXITED, KILL, PREEMPT, REFUSED */
+    struct {
+        uint16_t role;
+        uint32_t instances;
+        const int32_t *min_failed, *min_succeeded; /* NULL: as before */
+    } scale;
+};
+
+enum job_action_kind {
+    JOB_ACTION_JOB_CHANGED,  /* something of the job; `from` ≠ `to` when its state has */
+    JOB_ACTION_TASK_CHANGED, /* likewise of `task` */
+    JOB_ACTION_TASK_REMOVED, /* scaled down and gone: no such task any more */
+    JOB_ACTION_QUEUE,        /* tasks want places: ask job_waiting_count, job_task_is_waiting */
+    JOB_ACTION_UNQUEUE,      /* nothing of the job waits any more */
+    JOB_ACTION_CREATE,       /* make `attempt` of `task`, on its place */
+    JOB_ACTION_KILL,         /* end it: grace_ms, reason; is_held: keep the container */
+    JOB_ACTION_HOLD,         /* it has ended by itself: keep the container until FORGET */
+    JOB_ACTION_FORGET,       /* a container held until now may go */
+    JOB_ACTION_RELEASE,      /* `task`'s place (node, GPUs, ports) is free */
+    JOB_ACTION_ATTEMPT_COMPLETED, /* all places of the attempt are free; job->completion is final */
+    JOB_ACTION_COMPLETED,         /* the job is final */
+    JOB_ACTION_STORY,             /* reason, message: why */
+};
+
+struct job_action {
+    enum job_action_kind kind;
+    bool is_of_task; /* `task` is set */
+    struct task_ref task;
+    struct attempt_id attempt; /* CREATE, KILL, HOLD, FORGET, RELEASE, STORY of a task */
+    enum life_state from, to;  /* *_CHANGED */
+    uint32_t grace_ms;
+    bool is_held, is_warning;
+    const char *reason;  /* KILL: "stopped", "preempted", …; STORY: CamelCase word */
+    const char *message; /* STORY; in the output's arena */
+};
+
+/* The caller's; it clears `count` when it has read the actions. */
+struct job_output {
+    struct arena *arena; /* where messages are made */
+    struct job_action *items;
+    size_t count, room;
+};
+void job_output_release(struct job_output *output); /* frees items; the arena is the caller's */
+
+/* A new job, waiting (or created only). QUEUE is among the actions unless it has nothing to place.
+ */
+void job_init(struct job *job, const struct job_policy *policy, int64_t now_ms,
+              struct job_output *output);
+void job_release(struct job *job);
+
+/* An event that does not apply (a stale attempt, a job that is final) changes nothing and gives no
+ * action. One task or job may change several times in a step: the last counts. */
+void job_step(struct job *job, const struct job_policy *policy, const struct job_event *event,
+              struct job_output *output);
+
+/* May this be asked for now? 0 or ERR_CONFLICT, ERR_INVALID, ERR_TOO_BIG with the reason. */
+int job_can_stop(const struct job *job, struct err *err); /* again is harmless: 0 */
+int job_can_start(const struct job *job, struct err *err);
+int job_can_delete(const struct job *job, struct err *err); /* only when final */
+int job_can_scale(const struct job *job, const struct job_policy *policy, uint16_t role,
+                  uint32_t instances, struct err *err);
+
+/* Earliest time at which JOB_EVENT_TIMER has something to do; 0 = never. */
+int64_t job_wake_ms(const struct job *job, const struct job_policy *policy);
+
+/* Tasks that want a place now: all of the job before its attempt's first placement. */
+uint32_t job_waiting_count(const struct job *job, const struct job_policy *policy);
+bool job_task_is_waiting(const struct job *job, const struct job_policy *policy,
+                         struct task_ref task);
+uint32_t job_role_instances(const struct job *job, const struct job_policy *policy, uint16_t role);
+/* Tasks in the table, surplus ones included; what the policy wants while there is no table. */
+uint32_t job_role_count(const struct job *job, const struct job_policy *policy, uint16_t role);
+/* NULL: no such task, or no table. */
+const struct job_task *job_task_find(const struct job *job, struct task_ref task);
+bool job_is_final(const struct job *job); /* COMPLETED; containers may still be held */
+/* Stop has been asked for and the job does not run for a new start. */
+bool job_is_stop_requested(const struct job *job);
+
+/* Everything of the job itself, for the store, versioned; tasks are rows of their own. */
+void job_save(const struct job *job, struct buf *out);
+/* Back from job_save. ERR_CORRUPT: not what we wrote. Then every task of the current attempt with
+ * job_restore_task, in any order, then job_restore_finish, which checks that none is missing and
+ * counts. */
+int job_restore(struct job *job, const struct job_policy *policy, struct text saved,
+                struct err *err);
+int job_restore_task(struct job *job, struct task_ref ref, const struct job_task *task,
+                     struct err *err); /* copies; *task->completion too */
+/* Actions: CREATE for attempts asked for and not seen, KILL for those being ended, QUEUE. */
+int job_restore_finish(struct job *job, const struct job_policy *policy, struct job_output *output,
+                       struct err *err);
+
+void job_clone(struct job *to, const struct job *from); /* for forecasts */
+uint64_t job_hash(const struct job *job);
+size_t job_memory(const struct job *job); /* bytes, this struct included */
+
+#endif

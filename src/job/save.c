@@ -1,0 +1,305 @@
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/memory.h"
+#include "job/step.h"
+#include <assert.h>
+
+enum { SAVE_VERSION = 1 };
+
+static void completion_put(struct buf *out, const struct completion *completion)
+{
+    buf_put_u8(out, completion != NULL);
+    if (!completion)
+        return;
+    buf_put_u32(out, (uint32_t)completion->code);
+    buf_put_u8(out, completion->is_success);
+    buf_put_u8(out, completion->attributes);
+    buf_put_text(out, text_of(completion->phrase));
+    buf_put_text(out, text_of(completion->diagnostics));
+}
+
+static bool text_take(struct cursor *cursor, char *to, size_t size)
+{
+    const struct text text = cursor_text(cursor);
+    if (text.length >= size)
+        return false;
+    if (text.length > 0)
+        memcpy(to, text.at, text.length);
+    to[text.length] = '\0';
+    return true;
+}
+
+static bool completion_take(struct cursor *cursor, struct completion **completion)
+{
+    if (!cursor_u8(cursor))
+        return true;
+    struct completion taken = {.code = (int32_t)cursor_u32(cursor)};
+    taken.is_success = cursor_u8(cursor);
+    taken.attributes = cursor_u8(cursor);
+    if (!text_take(cursor, taken.phrase, sizeof taken.phrase) ||
+        !text_take(cursor, taken.diagnostics, sizeof taken.diagnostics))
+        return false;
+    completion_set(completion, &taken);
+    return true;
+}
+
+/* Only scaled roles differ from the policy, but every row says all: rescaling is rare, roles few.
+ */
+static void roles_put(struct buf *out, const struct job *job)
+{
+    buf_put_u8(out, job->roles != NULL);
+    for (uint16_t r = 0; job->roles && r < job->role_count; r++) {
+        const struct job_role *role = &job->roles[r];
+        buf_put_u32(out, role->instances);
+        buf_put_u32(out, (uint32_t)role->min_failed);
+        buf_put_u32(out, (uint32_t)role->min_succeeded);
+        buf_put_u32(out, (uint32_t)role->count);
+    }
+}
+
+static void held_put(struct buf *out, const struct job *job)
+{
+    buf_put_u32(out, job->held);
+    for (uint16_t r = 0; job->held > 0 && r < job->role_count; r++)
+        for (uint16_t i = 0; i < job->roles[r].count; i++)
+            if (job->roles[r].items[i].is_held)
+                buf_put_u32(out, (uint32_t)r << 16 | i);
+}
+
+void job_save(const struct job *job, struct buf *out)
+{
+    buf_put_u8(out, SAVE_VERSION);
+    buf_put_u8(out, (uint8_t)job->state);
+    buf_put_u8(out, (uint8_t)job->execution);
+    buf_put_u8(out, job->has_tasks);
+    buf_put_u32(out, job->role_count);
+    buf_put_u32(out, job->attempt);
+    buf_put_u32(out, job->retries_user);
+    buf_put_u32(out, job->retries_platform);
+    buf_put_u32(out, job->retries_resource);
+    const int64_t times[] = {job->submitted_ms,        job->launched_ms,
+                             job->completed_ms,        job->attempt_created_ms,
+                             job->attempt_launched_ms, job->attempt_completed_ms,
+                             job->retry_at_ms,         job->hold_until_ms};
+    for (size_t i = 0; i < COUNT_OF(times); i++)
+        buf_put_u64(out, (uint64_t)times[i]);
+    buf_put_u32(out, (uint32_t)job->trigger_role);
+    buf_put_u32(out, (uint32_t)job->trigger_index);
+    completion_put(out, job->completion);
+    roles_put(out, job);
+    held_put(out, job);
+}
+
+/* ---- back ---- */
+
+static bool roles_take(struct cursor *cursor, struct job *job)
+{
+    if (!cursor_u8(cursor))
+        return !job->has_tasks;
+    job->roles = mem_zero(job->role_count, sizeof *job->roles);
+    for (uint16_t r = 0; r < job->role_count; r++) {
+        struct job_role *role = &job->roles[r];
+        role->instances = cursor_u32(cursor);
+        role->min_failed = (int32_t)cursor_u32(cursor);
+        role->min_succeeded = (int32_t)cursor_u32(cursor);
+        const uint32_t count = cursor_u32(cursor);
+        if (role->instances > JOB_INSTANCES_MAX || count > JOB_INSTANCES_MAX ||
+            (count > 0 && !job->has_tasks))
+            return false;
+        ARRAY_RESERVE(role, count);
+        for (uint32_t i = 0; i < count; i++)
+            (void)ARRAY_ADD(role);
+    }
+    return true;
+}
+
+static bool held_take(struct cursor *cursor, struct job *job)
+{
+    const uint32_t count = cursor_u32(cursor);
+    for (uint32_t i = 0; i < count && !cursor->is_bad; i++) {
+        const uint32_t key = cursor_u32(cursor);
+        const struct task_ref ref = {(uint16_t)(key >> 16), (uint16_t)key};
+        if (!job_task_find(job, ref) || job_task_find(job, ref)->is_held)
+            return false;
+        job->roles[ref.role].items[ref.index].is_held = true;
+        job->held++;
+    }
+    return true;
+}
+
+static bool job_take(struct cursor *cursor, struct job *job)
+{
+    if (cursor_u8(cursor) != SAVE_VERSION)
+        return false;
+    const uint8_t state = cursor_u8(cursor), execution = cursor_u8(cursor);
+    job->has_tasks = cursor_u8(cursor);
+    const uint32_t roles = cursor_u32(cursor);
+    if (state > LIFE_COMPLETED || execution > EXECUTION_STOP || roles != job->role_count)
+        return false;
+    job->state = state;
+    job->execution = execution;
+    job->attempt = cursor_u32(cursor);
+    job->retries_user = cursor_u32(cursor);
+    job->retries_platform = cursor_u32(cursor);
+    job->retries_resource = cursor_u32(cursor);
+    int64_t *const times[] = {&job->submitted_ms,        &job->launched_ms,
+                              &job->completed_ms,        &job->attempt_created_ms,
+                              &job->attempt_launched_ms, &job->attempt_completed_ms,
+                              &job->retry_at_ms,         &job->hold_until_ms};
+    for (size_t i = 0; i < COUNT_OF(times); i++)
+        *times[i] = (int64_t)cursor_u64(cursor);
+    job->trigger_role = (int32_t)cursor_u32(cursor);
+    job->trigger_index = (int32_t)cursor_u32(cursor);
+    if (!completion_take(cursor, &job->completion) || !roles_take(cursor, job) ||
+        !held_take(cursor, job))
+        return false;
+    const bool has_end = job->state >= LIFE_DELETION_PENDING;
+    return !cursor->is_bad && cursor->at == cursor->end && has_end == (job->completion != NULL) &&
+           (job->has_tasks || job->state == LIFE_CREATION_PENDING ||
+            job->state >= LIFE_ATTEMPT_COMPLETED);
+}
+
+int job_restore(struct job *job, const struct job_policy *policy, struct text saved,
+                struct err *err)
+{
+    *job = (struct job){.role_count = policy->role_count};
+    struct cursor cursor = cursor_of(saved);
+    if (job_take(&cursor, job))
+        return 0;
+    job_release(job);
+    return err_fail(err, ERR_CORRUPT, "", "the stored state of the job cannot be read");
+}
+
+int job_restore_task(struct job *job, struct task_ref ref, const struct job_task *task,
+                     struct err *err)
+{
+    if (!job_task_find(job, ref))
+        return err_fail(err, ERR_CORRUPT, "", "task %u of role %u is not one of the job's",
+                        ref.index, ref.role);
+    const bool has_end = task->state >= LIFE_DELETION_PENDING;
+    struct job_task *slot = &job->roles[ref.role].items[ref.index];
+    if (slot->created_ms != 0 || task->created_ms == 0 || (has_end && !task->completion) ||
+        (task->state >= LIFE_CREATION_REQUESTED && task->state <= LIFE_DELETING &&
+         task->attempt.v == 0))
+        return err_fail(err, ERR_CORRUPT, "", "the stored task %u of role %u cannot be right",
+                        ref.index, ref.role);
+    const bool is_held = slot->is_held;
+    *slot = *task;
+    slot->is_held = is_held;
+    slot->completion = NULL;
+    if (task->completion)
+        completion_set(&slot->completion, task->completion);
+    slot->is_killed = life_is_completing(task->state);
+    return 0;
+}
+
+/* Count a restored task and say again what may not have been done. */
+static void task_resume(struct step *step, struct task_ref ref)
+{
+    struct job *job = step->job;
+    struct job_task *task = step_task(step, ref);
+    struct job_role *role = &job->roles[ref.role];
+    job->live += task_is_live(task);
+    job->waiting += task->state == LIFE_CREATION_PENDING;
+    if (task->state == LIFE_COMPLETED && !task->is_deletion_pending) {
+        role->succeeded += task->completion->is_success;
+        role->failed += !task->completion->is_success;
+    }
+    if (task->state == LIFE_CREATION_REQUESTED)
+        step_task_action(step, JOB_ACTION_CREATE, ref);
+    if (task_is_live(task) && life_is_completing(task->state)) {
+        struct job_action *action = step_task_action(step, JOB_ACTION_KILL, ref);
+        action->grace_ms = step->policy->kill_grace_ms;
+        action->is_held = task->is_held;
+        action->reason = job->execution == EXECUTION_STOP ? "stopped" : "attempt completed";
+    }
+}
+
+int job_restore_finish(struct job *job, const struct job_policy *policy, struct job_output *output,
+                       struct err *err)
+{
+    struct step step = {.job = job, .policy = policy, .output = output};
+    for (uint16_t r = 0; job->has_tasks && r < job->role_count; r++) {
+        for (uint16_t i = 0; i < job->roles[r].count; i++)
+            if (job->roles[r].items[i].created_ms == 0)
+                return err_fail(err, ERR_CORRUPT, "", "task %u of role %u is not stored", i, r);
+        for (uint16_t i = 0; i < job->roles[r].count; i++)
+            task_resume(&step, (struct task_ref){r, i});
+    }
+    if (job_is_completing(job) && job->live == 0)
+        return err_fail(err, ERR_CORRUPT, "", "the job is ending, but no task of it is");
+    if (job_waiting_count(job, policy) > 0)
+        step_action(&step, JOB_ACTION_QUEUE);
+    return 0;
+}
+
+/* ---- copies ---- */
+
+void job_clone(struct job *to, const struct job *from)
+{
+    *to = *from;
+    if (from->completion) {
+        to->completion = NULL;
+        completion_set(&to->completion, from->completion);
+    }
+    if (!from->roles)
+        return;
+    to->roles = mem_alloc(mem_size(from->role_count, sizeof *to->roles));
+    for (uint16_t r = 0; r < from->role_count; r++) {
+        const struct job_role *source = &from->roles[r];
+        struct job_role *role = &to->roles[r];
+        *role = *source;
+        role->items = NULL;
+        role->room = 0;
+        ARRAY_RESERVE(role, source->count);
+        for (size_t i = 0; i < source->count; i++) {
+            role->items[i] = source->items[i];
+            role->items[i].completion = NULL;
+            if (source->items[i].completion)
+                completion_set(&role->items[i].completion, source->items[i].completion);
+        }
+    }
+}
+
+static void task_put(struct buf *out, const struct job_task *task)
+{
+    buf_put_u8(out, (uint8_t)task->state);
+    buf_put_u8(out, (uint8_t)(task->is_deletion_pending | task->is_held << 1));
+    buf_put_u64(out, task->attempt.v);
+    buf_put_u32(out, task->task_attempt);
+    buf_put_u32(out, task->retries);
+    buf_put_u32(out, task->retries_counted);
+    const int64_t times[] = {task->created_ms,          task->launched_ms,
+                             task->completed_ms,        task->attempt_created_ms,
+                             task->attempt_launched_ms, task->attempt_completed_ms};
+    for (size_t i = 0; i < COUNT_OF(times); i++)
+        buf_put_u64(out, (uint64_t)times[i]);
+    completion_put(out, task->completion);
+}
+
+uint64_t job_hash(const struct job *job)
+{
+    struct buf bytes = BUF_INIT;
+    job_save(job, &bytes);
+    uint64_t hash = text_hash(buf_as_text(&bytes), 0);
+    for (uint16_t r = 0; job->roles && r < job->role_count; r++)
+        for (size_t i = 0; i < job->roles[r].count; i++) {
+            buf_clear(&bytes);
+            task_put(&bytes, &job->roles[r].items[i]);
+            hash = text_hash(buf_as_text(&bytes), hash);
+        }
+    buf_release(&bytes);
+    return hash;
+}
+
+size_t job_memory(const struct job *job)
+{
+    size_t bytes = sizeof *job + (job->completion ? sizeof *job->completion : 0);
+    for (uint16_t r = 0; job->roles && r < job->role_count; r++) {
+        const struct job_role *role = &job->roles[r];
+        bytes += sizeof *role + role->room * sizeof *role->items;
+        for (size_t i = 0; i < role->count; i++)
+            bytes += role->items[i].completion ? sizeof *role->items[i].completion : 0;
+    }
+    return bytes;
+}

@@ -1,0 +1,173 @@
+#include "job/step.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/memory.h"
+#include <assert.h>
+#include <stdio.h>
+
+struct job_action *step_action(struct step *step, enum job_action_kind kind)
+{
+    struct job_action *action = ARRAY_ADD(step->output);
+    action->kind = kind;
+    return action;
+}
+
+struct job_action *step_task_action(struct step *step, enum job_action_kind kind,
+                                    struct task_ref ref)
+{
+    struct job_action *action = step_action(step, kind);
+    action->is_of_task = true;
+    action->task = ref;
+    action->attempt = step_task(step, ref)->attempt;
+    return action;
+}
+
+void step_story(struct step *step, const struct task_ref *ref, bool is_warning, const char *reason,
+                const char *format, ...)
+{
+    struct buf text = BUF_INIT;
+    va_list args;
+    va_start(args, format);
+    buf_vformat(&text, format, args);
+    va_end(args);
+    const char *message = arena_copy(step->output->arena, buf_as_text(&text));
+    buf_release(&text);
+    struct job_action *action =
+        ref ? step_task_action(step, JOB_ACTION_STORY, *ref) : step_action(step, JOB_ACTION_STORY);
+    action->is_warning = is_warning;
+    action->reason = reason;
+    action->message = message;
+}
+
+const char *step_task_name(struct step *step, struct task_ref ref)
+{
+    return arena_format(step->output->arena, "%s-%u", step->policy->roles[ref.role].name,
+                        ref.index);
+}
+
+struct job_task *step_task(struct step *step, struct task_ref ref)
+{
+    assert(ref.role < step->job->role_count);
+    assert(ref.index < step->job->roles[ref.role].count);
+    return &step->job->roles[ref.role].items[ref.index];
+}
+
+void step_job_changed(struct step *step)
+{
+    struct job_action *action = step_action(step, JOB_ACTION_JOB_CHANGED);
+    action->from = action->to = step->job->state;
+}
+
+void step_job_state(struct step *step, enum life_state to)
+{
+    struct job *job = step->job;
+    assert(life_can_follow(job->state, to));
+    struct job_action *action = step_action(step, JOB_ACTION_JOB_CHANGED);
+    action->from = job->state;
+    action->to = to;
+    job->state = to;
+    if (to == LIFE_RUNNING) {
+        job->attempt_launched_ms = step->now_ms;
+        if (job->launched_ms == 0)
+            job->launched_ms = step->now_ms;
+    } else if (to == LIFE_ATTEMPT_COMPLETED) {
+        job->attempt_completed_ms = step->now_ms;
+    } else if (to == LIFE_COMPLETED) {
+        job->completed_ms = step->now_ms;
+    }
+}
+
+void step_task_state(struct step *step, struct task_ref ref, enum life_state to)
+{
+    struct job_task *task = step_task(step, ref);
+    assert(life_can_follow(task->state, to));
+    const bool was_live = task_is_live(task);
+    struct job_action *action = step_task_action(step, JOB_ACTION_TASK_CHANGED, ref);
+    action->from = task->state;
+    action->to = to;
+    if (task->state == LIFE_CREATION_PENDING)
+        step->job->waiting--;
+    task->state = to;
+    step->job->live = step->job->live - was_live + task_is_live(task);
+    if (to == LIFE_CREATION_PENDING)
+        step->job->waiting++;
+    if (to == LIFE_RUNNING) {
+        task->attempt_launched_ms = step->now_ms;
+        if (task->launched_ms == 0)
+            task->launched_ms = step->now_ms;
+    } else if (to == LIFE_ATTEMPT_COMPLETED) {
+        task->attempt_completed_ms = step->now_ms;
+    } else if (to == LIFE_COMPLETED) {
+        task->completed_ms = step->now_ms;
+    }
+}
+
+void completion_set(struct completion **slot, const struct completion *completion)
+{
+    if (!*slot)
+        *slot = mem_alloc(sizeof **slot);
+    **slot = *completion;
+}
+
+void job_roles_make(struct job *job, const struct job_policy *policy)
+{
+    assert(!job->roles && policy->role_count == job->role_count);
+    job->roles = mem_zero(policy->role_count, sizeof *job->roles);
+    for (uint16_t r = 0; r < policy->role_count; r++) {
+        job->roles[r].instances = policy->roles[r].instances;
+        job->roles[r].min_failed = policy->roles[r].min_failed;
+        job->roles[r].min_succeeded = policy->roles[r].min_succeeded;
+    }
+}
+
+void job_tasks_drop(struct job *job)
+{
+    for (uint16_t r = 0; job->roles && r < job->role_count; r++) {
+        struct job_role *role = &job->roles[r];
+        for (size_t i = 0; i < role->count; i++)
+            mem_free(role->items[i].completion);
+        ARRAY_FREE(role);
+        role->succeeded = role->failed = 0;
+    }
+    job->has_tasks = false;
+    job->live = job->waiting = job->held = 0;
+}
+
+void step_task_add(struct step *step, uint16_t role)
+{
+    struct job_role *table = &step->job->roles[role];
+    assert(table->count < JOB_INSTANCES_MAX);
+    struct job_task *task = ARRAY_ADD(table);
+    task->created_ms = task->attempt_created_ms = step->now_ms;
+    step->job->waiting++;
+    const struct task_ref ref = {role, (uint16_t)(table->count - 1)};
+    struct job_action *action = step_task_action(step, JOB_ACTION_TASK_CHANGED, ref);
+    action->from = action->to = LIFE_CREATION_PENDING;
+}
+
+void step_task_renew(struct step *step, struct task_ref ref)
+{
+    struct job_task *task = step_task(step, ref);
+    assert(task->state == LIFE_COMPLETED && task->is_deletion_pending);
+    mem_free(task->completion);
+    *task = (struct job_task){.created_ms = step->now_ms, .attempt_created_ms = step->now_ms};
+    step->job->waiting++;
+    struct job_action *action = step_task_action(step, JOB_ACTION_TASK_CHANGED, ref);
+    action->from = action->to = LIFE_CREATION_PENDING;
+}
+
+void step_tasks_make(struct step *step)
+{
+    struct job *job = step->job;
+    assert(!job->has_tasks && job->state == LIFE_CREATION_PENDING);
+    if (!job->roles)
+        job_roles_make(job, step->policy);
+    job->has_tasks = true;
+    for (uint16_t r = 0; r < job->role_count; r++) {
+        assert(job->roles[r].count == 0);
+        ARRAY_RESERVE(&job->roles[r], job->roles[r].instances);
+        for (uint32_t i = 0; i < job->roles[r].instances; i++)
+            step_task_add(step, r);
+    }
+    step_job_state(step, LIFE_CREATION_REQUESTED);
+}

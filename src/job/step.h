@@ -1,0 +1,87 @@
+/* step.h — what the parts of job_step share. Inside src/job only. */
+#ifndef JOB_STEP_H
+#define JOB_STEP_H
+#include "job/job.h"
+#include <stdarg.h>
+
+struct step {
+    struct job *job;
+    const struct job_policy *policy;
+    const struct job_event *event;
+    struct job_output *output;
+    int64_t now_ms;
+};
+
+/* step.c: the table and its transitions */
+struct job_action *step_action(struct step *step, enum job_action_kind kind);
+struct job_action *step_task_action(struct step *step, enum job_action_kind kind,
+                                    struct task_ref ref);
+/* `ref` NULL: of the job */
+void step_story(struct step *step, const struct task_ref *ref, bool is_warning, const char *reason,
+                const char *format, ...) __attribute__((format(printf, 5, 6)));
+const char *step_task_name(struct step *step, struct task_ref ref); /* "worker-3", in the arena */
+struct job_task *step_task(struct step *step, struct task_ref ref);
+
+void step_job_state(struct step *step, enum life_state to);
+void step_job_changed(struct step *step);
+void step_task_state(struct step *step, struct task_ref ref, enum life_state to);
+
+void job_roles_make(struct job *job, const struct job_policy *policy);
+void job_tasks_drop(struct job *job);
+void completion_set(struct completion **slot, const struct completion *completion);
+void step_tasks_make(struct step *step);              /* the table of a new attempt */
+void step_task_add(struct step *step, uint16_t role); /* at the end of its role; waits */
+/* Make the slot a new instance that waits for a place. */
+void step_task_renew(struct step *step, struct task_ref ref);
+
+static inline bool task_is_live(const struct job_task *task)
+{
+    return task->state >= LIFE_CREATION_REQUESTED && task->state <= LIFE_DELETING;
+}
+
+static inline bool job_is_completing(const struct job *job)
+{
+    return life_is_completing(job->state);
+}
+
+/* The attempt has places and its end is not yet decided. */
+static inline bool job_is_active(const struct job *job)
+{
+    return job->state >= LIFE_CREATION_REQUESTED && job->state <= LIFE_RUNNING;
+}
+
+/* task.c: one task */
+void step_task_placed(struct step *step, struct task_ref ref);
+void step_task_preparing(struct step *step, struct task_ref ref);
+void step_task_running(struct step *step, struct task_ref ref);
+void step_task_exited(struct step *step, struct task_ref ref, const struct completion *completion);
+void step_task_refused(struct step *step, struct task_ref ref, const struct completion *completion);
+/* End it for `completion`; a task that waits ends at once. */
+void step_task_kill(struct step *step, struct task_ref ref, const struct completion *completion,
+                    const char *reason, uint32_t grace_ms, bool is_held);
+
+/* attempt.c: the job's attempt */
+void step_queue(struct step *step); /* a new attempt begins to wait, or to exist without tasks */
+void step_judge(struct step *step); /* do the completion policies end the attempt now? */
+struct attempt_end {
+    struct completion completion;
+    const struct task_ref *trigger; /* NULL: none */
+    int32_t task_code;              /* what the unfinished tasks get */
+    const char *reason;             /* told to them */
+    uint32_t grace_ms;
+    bool is_external; /* its object is gone already */
+};
+void step_attempt_end(struct step *step, const struct attempt_end *end);
+void step_attempt_settle(struct step *step); /* complete it when its last container has ended */
+void step_retry_begin(struct step *step);
+void step_forget_held(struct step *step);
+void step_complete(struct step *step);
+int64_t job_deadline_ms(const struct job *job,
+                        const struct job_policy *policy); /* INT64_MAX: none */
+void step_deadline(struct step *step);
+
+/* scale.c */
+void step_scale(struct step *step, uint16_t role, uint32_t instances);
+void step_role_settle(struct step *step, uint16_t role); /* remove or replace ended surplus tasks */
+
+#endif

@@ -1,0 +1,178 @@
+#include "base/arena.h"
+#include "job/step.h"
+#include <assert.h>
+
+void step_task_placed(struct step *step, struct task_ref ref)
+{
+    struct job_task *task = step_task(step, ref);
+    assert(task->state == LIFE_CREATION_PENDING && step->event->attempt_last);
+    task->attempt.v = ++*step->event->attempt_last;
+    step_task_state(step, ref, LIFE_CREATION_REQUESTED);
+    step_task_action(step, JOB_ACTION_CREATE, ref);
+}
+
+void step_task_preparing(struct step *step, struct task_ref ref)
+{
+    if (step_task(step, ref)->state != LIFE_CREATION_REQUESTED)
+        return;
+    step_task_state(step, ref, LIFE_PREPARING);
+    if (step->job->state == LIFE_CREATION_REQUESTED)
+        step_job_state(step, LIFE_PREPARING);
+}
+
+void step_task_running(struct step *step, struct task_ref ref)
+{
+    step_task_preparing(step, ref);
+    if (step_task(step, ref)->state != LIFE_PREPARING)
+        return;
+    step_task_state(step, ref, LIFE_RUNNING);
+    if (step->job->state == LIFE_PREPARING)
+        step_job_state(step, LIFE_RUNNING);
+}
+
+/* From any state with a container to DELETION_REQUESTED, by legal edges. */
+static void walk_to_deletion(struct step *step, struct task_ref ref)
+{
+    const struct job_task *task = step_task(step, ref);
+    if (task->state == LIFE_CREATION_REQUESTED)
+        step_task_state(step, ref, LIFE_PREPARING);
+    if (task->state == LIFE_PREPARING || task->state == LIFE_RUNNING)
+        step_task_state(step, ref, LIFE_DELETION_PENDING);
+    if (task->state == LIFE_DELETION_PENDING)
+        step_task_state(step, ref, LIFE_DELETION_REQUESTED);
+}
+
+static bool is_final_code(int32_t code)
+{
+    return code == CODE_ATTEMPT_COMPLETION || code == CODE_SCALED_DOWN;
+}
+
+static void story_of_exit(struct step *step, struct task_ref ref, struct retry_decision decision)
+{
+    const struct job_task *task = step_task(step, ref);
+    const struct completion *completion = task->completion;
+    if (is_final_code(completion->code) || job_is_completing(step->job))
+        return; /* the story of what ended it has been told */
+    const char *what = completion->is_success ? "" : ", not retried";
+    if (decision.is_retried)
+        what = decision.is_counted ? ", retried" : ", retried, not counted";
+    step_story(step, &ref, !completion->is_success,
+               completion->is_success ? "TaskSucceeded" : "TaskFailed", "%s exited %d (%s)%s%s%s",
+               step_task_name(step, ref), completion->code, completion->phrase,
+               completion->diagnostics[0] ? ": " : "", completion->diagnostics, what);
+}
+
+/* ATTEMPT_COMPLETED: again, or final. */
+static void settle(struct step *step, struct task_ref ref)
+{
+    struct job *job = step->job;
+    struct job_task *task = step_task(step, ref);
+    struct job_role *role = &job->roles[ref.role];
+    assert(task->state == LIFE_ATTEMPT_COMPLETED && task->completion);
+    struct retry_decision decision = {0};
+    if (!task->is_deletion_pending && job_is_active(job))
+        decision = retry_decide(step->policy->roles[ref.role].task_retry, task->retries_counted,
+                                task->completion);
+    story_of_exit(step, ref, decision);
+    if (decision.is_retried) {
+        task->retries++;
+        task->retries_counted += decision.is_counted;
+        task->task_attempt++;
+        task->is_killed = false;
+        task->attempt_created_ms = step->now_ms;
+        task->attempt_launched_ms = task->attempt_completed_ms = 0;
+        step_task_state(step, ref, LIFE_CREATION_PENDING);
+        step_action(step, JOB_ACTION_QUEUE);
+        return;
+    }
+    step_task_state(step, ref, LIFE_COMPLETED);
+    if (task->is_deletion_pending) {
+        if (job_is_active(job))
+            step_role_settle(step, ref.role);
+    } else if (task->completion->is_success) {
+        role->succeeded++;
+    } else {
+        role->failed++;
+    }
+}
+
+static void hold(struct step *step, struct task_ref ref)
+{
+    struct job_task *task = step_task(step, ref);
+    task->is_held = true;
+    step->job->held++;
+}
+
+/* After an exit or a refusal: what it means for the job. */
+static void conclude(struct step *step)
+{
+    if (job_is_active(step->job))
+        step_judge(step);
+    if (job_is_completing(step->job))
+        step_attempt_settle(step);
+}
+
+void step_task_exited(struct step *step, struct task_ref ref, const struct completion *completion)
+{
+    struct job_task *task = step_task(step, ref);
+    if (!task_is_live(task))
+        return;
+    const bool is_platform_end = life_is_completing(task->state);
+    if (is_platform_end) {
+        step_task_state(step, ref, LIFE_DELETING);
+    } else {
+        completion_set(&task->completion, completion);
+        if (completion->code == CODE_CONTAINER_DELETED)
+            step_task_state(step, ref, LIFE_DELETING);
+        else if (task->state != LIFE_CREATION_REQUESTED) {
+            walk_to_deletion(step, ref);
+            step_task_state(step, ref, LIFE_DELETING);
+        }
+    }
+    step_task_state(step, ref, LIFE_ATTEMPT_COMPLETED);
+    step_task_action(step, JOB_ACTION_RELEASE, ref);
+    const struct attempt_id attempt = task->attempt;
+    settle(step, ref);
+    const bool is_kept = ref.index < step->job->roles[ref.role].count;
+    task = is_kept ? step_task(step, ref) : NULL;
+    if (step->policy->debug_hold_s && task && task->attempt.v == attempt.v &&
+        task->state == LIFE_COMPLETED && !is_platform_end && !completion->is_success) {
+        hold(step, ref);
+        step_task_action(step, JOB_ACTION_HOLD, ref);
+    }
+    conclude(step);
+}
+
+void step_task_refused(struct step *step, struct task_ref ref, const struct completion *completion)
+{
+    struct job_task *task = step_task(step, ref);
+    if (task->state != LIFE_CREATION_PENDING)
+        return;
+    completion_set(&task->completion, completion);
+    step_task_state(step, ref, LIFE_ATTEMPT_COMPLETED);
+    settle(step, ref);
+    conclude(step);
+}
+
+void step_task_kill(struct step *step, struct task_ref ref, const struct completion *completion,
+                    const char *reason, uint32_t grace_ms, bool is_held)
+{
+    struct job_task *task = step_task(step, ref);
+    if (task->state == LIFE_CREATION_PENDING) {
+        completion_set(&task->completion, completion);
+        step_task_state(step, ref, LIFE_ATTEMPT_COMPLETED);
+        settle(step, ref);
+        return;
+    }
+    if (!task_is_live(task) || life_is_completing(task->state))
+        return;
+    completion_set(&task->completion, completion);
+    walk_to_deletion(step, ref);
+    task->is_killed = true;
+    if (is_held)
+        hold(step, ref);
+    struct job_action *action = step_task_action(step, JOB_ACTION_KILL, ref);
+    action->reason = reason;
+    action->grace_ms = grace_ms;
+    action->is_held = is_held;
+}
