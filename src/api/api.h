@@ -1,0 +1,44 @@
+/* api.h — the REST API: OpenPAI's paths under /api/v2, early PAI's under /api/v1, all of them also
+ * under /rest-server, and the health and metrics paths.
+ *
+ * Edge. Talks to the server through service.h and reads the store. docs/openapi.yaml describes
+ * every path; docs/user/api.md explains. Every error is {"code": NAME, "message": TEXT} with an
+ * OpenPAI code name where there is one, and "path" where a place in the user's document is known.
+ *
+ * Who may see what: every user that has logged in sees lists, details and events of all jobs (as in
+ * OpenPAI); configurations and logs only those of their own jobs, unless `is_config_shared` or
+ * `is_log_shared`; admins see all.
+ */
+#ifndef API_API_H
+#define API_API_H
+#include <stdbool.h>
+#include <stdint.h>
+
+struct api;
+struct err;
+struct service;
+
+enum {
+    API_TOKEN_S_MIN = 60,
+    API_TOKEN_S_MAX = 604800,
+    API_TOKEN_S = 604800,    /* life of a token that login gives unless told otherwise */
+    API_LOGINS_MAX = 2,      /* passwords checked at one time; each takes 64 MiB */
+    API_LOGIN_FAILURES = 10, /* of one user name within API_LOGIN_WINDOW_S */
+    API_LOGIN_WINDOW_S = 60,
+};
+
+struct api_config {
+    const char *listen;      /* NULL: "127.0.0.1:9186" */
+    unsigned threads;        /* 0: one for each processor */
+    struct service *service; /* must outlive the API */
+    bool is_config_shared, is_log_shared;
+};
+
+int api_start(const struct api_config *config, struct api **api, struct err *err);
+uint16_t api_port(const struct api *api);
+/* No new connections, streams end; answers under way still go out. */
+void api_drain(struct api *api);
+/* After the server has answered everything that it took. */
+void api_stop(struct api *api);
+
+#endif

@@ -1,0 +1,180 @@
+#include "api/call.h"
+#include "api/http_watch.h"
+#include "api/token.h"
+#include "base/memory.h"
+#include "sys/log.h"
+#include <assert.h>
+#include <stdio.h>
+
+static void problems_json(struct json_writer *json, const struct problems *problems)
+{
+    json_key(json, "problems");
+    json_array(json);
+    for (size_t i = 0; i < problems->count; i++) {
+        const struct problem *problem = &problems->items[i];
+        json_object(json);
+        json_key_int(json, "line", problem->place.line);
+        json_key_int(json, "column", problem->place.column);
+        json_key_string(json, "path", problem->path);
+        json_key_string(json, "message", problem->text);
+        if (problem->hint)
+            json_key_string(json, "hint", problem->hint);
+        json_key_bool(json, "warning", problem->is_warning);
+        json_object_end(json);
+    }
+    json_array_end(json);
+}
+
+/* Everything that is wrong in a job file, one a line, as `skep validate` prints it. */
+static void message_json(struct call *call, struct json_writer *json)
+{
+    if (call->problems && call->problems->error_count) {
+        struct buf text = BUF_INIT;
+        problems_print(call->problems, "job", &text);
+        json_key_text(json, "message", text_trim(buf_as_text(&text)));
+        buf_release(&text);
+        problems_json(json, call->problems);
+        return;
+    }
+    json_key_string(json, "message", call->err.text);
+    if (call->err.path[0])
+        json_key_string(json, "path", call->err.path);
+}
+
+/* The one place where a failure becomes a reply. */
+static void reply_error(struct call *call, int code)
+{
+    struct http_reply *reply = &call->exchange->reply;
+    struct status status = status_of(code);
+    const char *name = call->error_code ? call->error_code : status.name;
+    if (status.http >= 500)
+        log_error("api", "%s %.*s: %s", http_method_name(call->exchange->method),
+                  TEXT_ARG(call->exchange->target), call->err.text);
+    if (status.http == 429 || status.http == 503)
+        exchange_header(call->exchange, "Retry-After", "1");
+    buf_clear(&reply->body);
+    reply->status = 0;
+    struct json_writer json;
+    call_json(call, status.http, &json);
+    json_object(&json);
+    json_key_string(&json, "code", name);
+    if (call->route && call->route->is_v1)
+        json_key_string(&json, "error", status_old_name(name));
+    message_json(call, &json);
+    json_object_end(&json);
+}
+
+static void step_end(struct call *call, int code)
+{
+    if (call->reader) {
+        struct service *service = call->api->service;
+        service->reader_put(service->context, call->reader);
+        call->reader = NULL;
+    }
+    if (code)
+        reply_error(call, code);
+}
+
+/* Allowed methods of a path that exists, and what browsers ask before a request. */
+static void reply_options(struct call *call)
+{
+    struct exchange *exchange = call->exchange;
+    exchange_header(exchange, "Access-Control-Allow-Methods", "GET, POST, PUT, DELETE");
+    exchange_header(exchange, "Access-Control-Allow-Headers", "Authorization, Content-Type");
+    exchange_header(exchange, "Access-Control-Max-Age", "86400");
+    exchange->reply.status = 204;
+}
+
+static int call_check(struct call *call, const struct route_match *match)
+{
+    if (!match->route) {
+        if (match->is_path_known)
+            return call_fail(call, ERR_NOT_FOUND, "NoApiError", "", "%s is not offered here",
+                             http_method_name(call->exchange->method));
+        return call_fail(
+            call, ERR_NOT_FOUND, "NoApiError", "", "no such path: %.*s",
+            (int)(call->exchange->target.length > 120 ? 120 : call->exchange->target.length),
+            call->exchange->target.at);
+    }
+    if (call->exchange->is_body_too_big)
+        return call_fail(call, ERR_TOO_BIG, NULL, "", "the body has more than %d bytes",
+                         HTTP_BODY_MAX);
+    if (call->route->access == ACCESS_ANYONE)
+        return 0;
+    int failed = token_caller(call);
+    if (failed)
+        return failed;
+    if (call->route->access == ACCESS_BROWSER && call->caller.is_application)
+        return call_fail(call, ERR_FORBIDDEN, NULL, "", "an application token may not do this");
+    if (call->route->access == ACCESS_ADMIN && !call->caller.is_admin)
+        return call_fail(call, ERR_FORBIDDEN, NULL, "", "only an admin may do this");
+    return 0;
+}
+
+static bool app_begin(void *context, struct exchange *exchange)
+{
+    struct call *call = ARENA_NEW(&exchange->arena, struct call);
+    call->api = context;
+    call->exchange = exchange;
+    call->arena = &exchange->arena;
+    call->caller.user = "";
+    exchange->app_state = call;
+    int failed = exchange_target(exchange, exchange->target, &call->err);
+    if (!failed && exchange->method == HTTP_OPTIONS) {
+        reply_options(call);
+        return false;
+    }
+    if (!failed) {
+        struct route_match match;
+        route_find(ROUTES, ROUTE_COUNT, exchange, &match);
+        call->route = match.route;
+        memcpy(call->parameters, match.parameters, sizeof match.parameters);
+        failed = call_check(call, &match);
+    }
+    step_end(call, failed);
+    return failed == 0;
+}
+
+static void app_handle(void *context, struct exchange *exchange)
+{
+    (void)context;
+    struct call *call = exchange->app_state;
+    if (exchange->is_body_too_big) {
+        step_end(call, call_fail(call, ERR_TOO_BIG, NULL, "", "the body has more than %d bytes",
+                                 HTTP_BODY_MAX));
+        return;
+    }
+    step_end(call, call->route->handle(call));
+}
+
+static void app_resume(void *context, struct exchange *exchange)
+{
+    (void)context;
+    struct call *call = exchange->app_state;
+    int (*resume)(struct call *) = call->resume;
+    assert(resume);
+    call->resume = NULL;
+    step_end(call, resume(call));
+}
+
+static void app_end(void *context, struct exchange *exchange)
+{
+    struct api *api = context;
+    int class = exchange->reply.status / 100;
+    if (class >= 1 && class <= 5)
+        atomic_fetch_add(&api->requests[class], 1);
+    int64_t spent_us = http_clock_us() - exchange->begin_us;
+    if (spent_us > 0 && !exchange->reply.stream.read)
+        atomic_fetch_add(&api->request_us, (uint64_t)spent_us);
+}
+
+struct http_app api_app(struct api *api)
+{
+    return (struct http_app){
+        .context = api,
+        .begin = app_begin,
+        .handle = app_handle,
+        .resume = app_resume,
+        .end = app_end,
+    };
+}

@@ -1,0 +1,234 @@
+#include "api/call.h"
+#include "base/memory.h"
+#include <assert.h>
+#include <stdio.h>
+
+int call_fail(struct call *call, int code, const char *name, const char *path, const char *format,
+              ...)
+{
+    va_list args;
+    va_start(args, format);
+    err_vfail(&call->err, code, path, format, args);
+    va_end(args);
+    call->error_code = name;
+    return code;
+}
+
+void call_json(struct call *call, int status, struct json_writer *json)
+{
+    struct http_reply *reply = &call->exchange->reply;
+    assert(reply->status == 0);
+    reply->status = status;
+    reply->content_type = "application/json; charset=utf-8";
+    json_init(json, &reply->body);
+}
+
+void call_message(struct call *call, int status, const char *format, ...)
+{
+    struct buf text = BUF_INIT;
+    va_list args;
+    va_start(args, format);
+    buf_vformat(&text, format, args);
+    va_end(args);
+    struct json_writer json;
+    call_json(call, status, &json);
+    json_object(&json);
+    json_key_text(&json, "message", buf_as_text(&text));
+    json_object_end(&json);
+    buf_release(&text);
+}
+
+void call_text(struct call *call, int status, const char *content_type, struct text text)
+{
+    struct http_reply *reply = &call->exchange->reply;
+    assert(reply->status == 0);
+    reply->status = status;
+    reply->content_type = content_type;
+    buf_text(&reply->body, text);
+}
+
+struct store_reader *call_reader(struct call *call)
+{
+    struct service *service = call->api->service;
+    if (!call->reader)
+        call->reader = service->reader_get(service->context, &call->err);
+    return call->reader;
+}
+
+/* ---- changes ---- */
+
+/* On the core thread: keep what is needed and let an HTTP thread go on. */
+static void call_answered(void *context, const struct service_answer *answer)
+{
+    struct call *call = context;
+    call->answer_code = answer->code;
+    call->answer_job = answer->job;
+    if (answer->code)
+        err_fail(&call->answer_err, answer->code, answer->path ? answer->path : "", "%s",
+                 answer->text ? answer->text : "");
+    exchange_resume(call->exchange);
+}
+
+struct service_reply call_suspend(struct call *call, int (*resume)(struct call *call))
+{
+    call->resume = resume;
+    call->answer_code = 0;
+    call->answer_err = (struct err){0};
+    exchange_suspend(call->exchange);
+    return (struct service_reply){.done = call_answered, .context = call};
+}
+
+void call_refused(struct call *call, int code, const struct err *err)
+{
+    assert(code < 0);
+    call->answer_code = code;
+    call->answer_err = *err;
+    exchange_resume(call->exchange);
+}
+
+/* ---- jobs ---- */
+
+int call_job_of(struct call *call, struct text user, struct text name, struct store_job *job)
+{
+    struct store *store = call->api->service->store;
+    struct job_id id;
+    struct err err = {0};
+    int failed = store_job_find(store, user, name, &id, &err);
+    if (!failed)
+        failed = store_job_summary(store, id, call->arena, job, &err);
+    if (failed == ERR_NOT_FOUND)
+        return call_fail(call, ERR_NOT_FOUND, "NoJobError", "", "there is no job %.*s~%.*s",
+                         TEXT_ARG(user), TEXT_ARG(name));
+    call->err = err;
+    return failed;
+}
+
+int call_job(struct call *call, struct text name, struct store_job *job)
+{
+    struct text rest = name;
+    struct text user = text_cut(&rest, '~');
+    if (!rest.at) {
+        rest = name;
+        user = text_of(call->caller.user);
+    }
+    return call_job_of(call, user, rest, job);
+}
+
+bool call_is_owner(const struct call *call, const struct store_job *job)
+{
+    return call->caller.is_admin || strcmp(call->caller.user, job->record.user) == 0;
+}
+
+int call_own(struct call *call, const struct store_job *job)
+{
+    if (call_is_owner(call, job))
+        return 0;
+    return call_fail(call, ERR_FORBIDDEN, NULL, "", "%s is not the owner of job %s~%s",
+                     call->caller.user, job->record.user, job->record.name);
+}
+
+/* ---- bodies and queries ---- */
+
+static bool is_form(struct text content_type)
+{
+    return text_starts(content_type, TEXT("application/x-www-form-urlencoded"));
+}
+
+/* A form is made into the tree that JSON would give. */
+static int form_body(struct call *call, const struct doc **out)
+{
+    struct http_pair *pairs = ARENA_ARRAY(call->arena, struct http_pair, HTTP_QUERY_MAX);
+    size_t count;
+    int failed = http_form_parse(buf_as_text(&call->exchange->body), call->arena, pairs,
+                                 HTTP_QUERY_MAX, &count, &call->err);
+    if (failed)
+        return call_fail(call, ERR_INVALID, NULL, "body", "%s", call->err.text);
+    struct doc *map = ARENA_NEW(call->arena, struct doc);
+    map->kind = DOC_MAP;
+    map->as.map.entries = ARENA_ARRAY(call->arena, struct doc_entry, count + 1);
+    map->as.map.count = count;
+    for (size_t i = 0; i < count; i++) {
+        struct doc *value = ARENA_NEW(call->arena, struct doc);
+        value->kind = DOC_STRING;
+        value->source = value->as.string = pairs[i].value;
+        map->as.map.entries[i].key = pairs[i].name;
+        map->as.map.entries[i].value = value;
+    }
+    *out = map;
+    return 0;
+}
+
+static int body_problem(struct call *call, const struct problems *problems)
+{
+    for (size_t i = 0; i < problems->count; i++) {
+        const struct problem *problem = &problems->items[i];
+        if (!problem->is_warning)
+            return call_fail(call, ERR_INVALID, NULL, problem->path, "body:%u:%u: %s",
+                             problem->place.line, problem->place.column, problem->text);
+    }
+    return call_fail(call, ERR_INVALID, NULL, "", "the body is not JSON");
+}
+
+int call_body(struct call *call, const struct doc **out)
+{
+    if (is_form(call->exchange->content_type))
+        return form_body(call, out);
+    struct problems problems;
+    problems_init(&problems, call->arena);
+    struct text body = text_trim(buf_as_text(&call->exchange->body));
+    const struct doc *doc =
+        doc_parse(body.length ? body : TEXT("{}"), DOC_JSON, call->arena, &problems);
+    int failed = 0;
+    if (!doc || problems.error_count)
+        failed = body_problem(call, &problems);
+    else if (doc->kind != DOC_MAP)
+        failed = call_fail(call, ERR_INVALID, NULL, "", "body:%u:%u: must be an object, got %s",
+                           doc->place.line, doc->place.column, doc_kind_name(doc->kind));
+    problems_release(&problems);
+    *out = doc;
+    return failed;
+}
+
+int call_body_string(struct call *call, const struct doc *doc, const char *key, bool is_required,
+                     struct text *value)
+{
+    const struct doc *found = doc_get(doc, key);
+    *value = (struct text){NULL, 0};
+    if (!found || found->kind == DOC_NULL) {
+        if (is_required)
+            return call_fail(call, ERR_INVALID, NULL, key, "%s is missing", key);
+        return 0;
+    }
+    if (found->kind != DOC_STRING)
+        return call_fail(call, ERR_INVALID, NULL, key, "body:%u:%u: %s must be a string, got %s",
+                         found->place.line, found->place.column, key, doc_kind_name(found->kind));
+    *value = found->as.string;
+    return 0;
+}
+
+int call_number(struct call *call, const char *name, int64_t min, int64_t max, int64_t fallback,
+                int64_t *value)
+{
+    struct text text = exchange_query(call->exchange, name);
+    *value = fallback;
+    if (!text.at)
+        return 0;
+    if (!text_to_int64(text, value) || *value < min || *value > max)
+        return call_fail(call, ERR_INVALID, NULL, name, "%s must be a number in %lld..%lld", name,
+                         (long long)min, (long long)max);
+    return 0;
+}
+
+bool call_flag(const struct call *call, const char *name)
+{
+    struct text text = exchange_query(call->exchange, name);
+    return text.at && (!text.length || text_is(text, "true") || text_is(text, "1"));
+}
+
+int call_index(struct call *call, struct text part, const char *what, int64_t max, int64_t *value)
+{
+    if (!text_to_int64(part, value) || *value < 0 || *value > max)
+        return call_fail(call, ERR_INVALID, NULL, what, "%s must be a number in 0..%lld", what,
+                         (long long)max);
+    return 0;
+}

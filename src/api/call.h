@@ -1,0 +1,115 @@
+/* call.h — one request inside the API: who asks, what for, and the helpers of every handler.
+ *
+ * A handler returns 0 after it has given a reply or suspended the call, or ERR_* by call_fail. It
+ * may run again as `resume` after a suspension. Everything lives in the exchange's arena.
+ */
+#ifndef API_CALL_H
+#define API_CALL_H
+#include "api/api.h"
+#include "api/http.h"
+#include "api/route.h"
+#include "api/service.h"
+#include "base/err.h"
+#include "base/json_writer.h"
+#include "doc/doc.h"
+#include "store/read.h"
+#include <stdatomic.h>
+
+struct login_table;
+
+struct api {
+    struct api_config config;
+    struct service *service;
+    struct http_server *http;
+    struct login_table *logins;
+    struct service_watch watch;
+    atomic_uint_fast64_t generation;  /* grows with every commit that changed jobs */
+    atomic_uint_fast64_t requests[6]; /* by class of status: 1xx … 5xx */
+    atomic_uint_fast64_t request_us;
+    int64_t started_ms;
+};
+
+struct caller {
+    const char *user; /* "" = nobody */
+    const char *token_id;
+    bool is_admin, is_application;
+    int64_t expires_ms;
+};
+
+struct call {
+    struct api *api;
+    struct exchange *exchange;
+    struct arena *arena; /* the exchange's */
+    const struct route *route;
+    struct text parameters[ROUTE_PARAMETERS_MAX];
+    struct caller caller;
+    struct store_reader *reader; /* put back after every step */
+
+    struct err err;            /* of the handler */
+    const char *error_code;    /* stable name for clients; NULL: the usual one of err.code */
+    struct problems *problems; /* of a job file; told with the error */
+
+    /* a suspended change: what the server answered */
+    int (*resume)(struct call *call);
+    void *resume_state;
+    struct job_id answer_job;
+    int answer_code;
+    struct err answer_err;
+};
+
+/* Fill call->err; the name may be NULL. Returns `code`. */
+int call_fail(struct call *call, int code, const char *name, const char *path, const char *format,
+              ...) __attribute__((format(printf, 5, 6)));
+
+/* A JSON reply: write one value into the writer, nothing else to do. */
+void call_json(struct call *call, int status, struct json_writer *json);
+/* {"message": …} */
+void call_message(struct call *call, int status, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+void call_text(struct call *call, int status, const char *content_type, struct text text);
+
+/* A reader until the handler returns. NULL: call->err says why (ERR_BUSY). */
+struct store_reader *call_reader(struct call *call);
+
+/* Suspend for a change; then give `reply` to the service. When the service refuses at once, call
+ * call_refused. `resume` runs when answer_code and answer_err are there. */
+struct service_reply call_suspend(struct call *call, int (*resume)(struct call *call));
+void call_refused(struct call *call, int code, const struct err *err);
+
+/* ---- what is asked for ---- */
+
+/* A job by "user~name" (also "name": the caller's own), or v1's user and name. NoJobError. */
+int call_job(struct call *call, struct text name, struct store_job *job);
+int call_job_of(struct call *call, struct text user, struct text name, struct store_job *job);
+/* ERR_FORBIDDEN unless the caller owns the job or is an admin. */
+int call_own(struct call *call, const struct store_job *job);
+bool call_is_owner(const struct call *call, const struct store_job *job);
+
+/* The body as JSON (or a form, when its type says so) as a tree; problems become call->err with
+ * LINE:COLUMN. An empty body is an empty map. */
+int call_body(struct call *call, const struct doc **doc);
+/* A string of the body's map; NULL in *value when absent. InvalidParametersError otherwise. */
+int call_body_string(struct call *call, const struct doc *doc, const char *key, bool is_required,
+                     struct text *value);
+
+/* A query value as a number in min … max; `fallback` when absent. */
+int call_number(struct call *call, const char *name, int64_t min, int64_t max, int64_t fallback,
+                int64_t *value);
+bool call_flag(const struct call *call, const char *name);
+/* A part of the path as a number. */
+int call_index(struct call *call, struct text part, const char *what, int64_t max, int64_t *value);
+
+/* ---- the app behind the edge, without a socket ---- */
+
+struct http_app api_app(struct api *api);
+
+/* ERR_* → HTTP status and OpenPAI's name of the error. */
+struct status {
+    int http;
+    const char *name;
+};
+struct status status_of(int code);
+/* Names of the errors of API v1 before 0.7, by the newer name; the newer one when there is none. */
+const char *status_old_name(const char *name);
+
+#endif

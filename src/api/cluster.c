@@ -1,0 +1,49 @@
+#include "api/handlers.h"
+#include "api/view.h"
+
+int handle_node_list(struct call *call)
+{
+    struct store_reader *reader = call_reader(call);
+    if (!reader)
+        return call->err.code;
+    struct store_nodes nodes;
+    int failed = store_nodes(reader, call->arena, &nodes, &call->err);
+    if (failed)
+        return failed;
+    struct json_writer json;
+    call_json(call, 200, &json);
+    json_object(&json);
+    json_key_int(&json, "totalCount", (int64_t)nodes.count);
+    json_key(&json, "data");
+    json_array(&json);
+    for (size_t i = 0; i < nodes.count; i++)
+        view_node(&json, &nodes.items[i]);
+    json_array_end(&json);
+    json_object_end(&json);
+    return 0;
+}
+
+static int pardon_answered(struct call *call)
+{
+    if (call->answer_code) {
+        call->err = call->answer_err;
+        if (call->answer_code == ERR_NOT_FOUND)
+            call->error_code = "NoNodeError";
+        return call->answer_code;
+    }
+    call_message(call, 202, "pardoned node %s", (const char *)call->resume_state);
+    return 0;
+}
+
+int handle_node_pardon(struct call *call)
+{
+    struct service *service = call->api->service;
+    char *node = arena_copy(call->arena, call->parameters[0]);
+    call->resume_state = node;
+    struct service_reply reply = call_suspend(call, pardon_answered);
+    struct err err = {0};
+    int failed = service->node_pardon(service->context, call->caller.user, node, reply, &err);
+    if (failed)
+        call_refused(call, failed, &err);
+    return 0;
+}

@@ -1,0 +1,68 @@
+/* handlers.h — the functions behind the paths, by file. Each is `int (struct call *)`. */
+#ifndef API_HANDLERS_H
+#define API_HANDLERS_H
+#include "api/call.h"
+
+/* login.c */
+int handle_login(struct call *call);
+int handle_logout(struct call *call);
+int handle_authn_info(struct call *call);
+int handle_token_list(struct call *call);
+int handle_token_application(struct call *call);
+int handle_token_remove(struct call *call);
+int handle_token_check(struct call *call);
+
+/* job_list.c */
+int handle_job_list(struct call *call);
+int handle_job_list_v1(struct call *call);
+
+/* job_read.c */
+int handle_job_detail(struct call *call);
+int handle_job_detail_v1(struct call *call);
+int handle_job_config(struct call *call);
+int handle_job_config_v1(struct call *call);
+int handle_job_attempt_list(struct call *call);
+int handle_job_attempt(struct call *call);
+int handle_job_attempt_health(struct call *call);
+int handle_task_attempts(struct call *call);
+int handle_job_ssh(struct call *call);
+
+/* job_write.c */
+int handle_job_submit(struct call *call);
+int handle_job_submit_v1(struct call *call);
+int handle_job_put_v1(struct call *call);
+int handle_job_execution(struct call *call);
+int handle_job_execution_v1(struct call *call);
+int handle_job_delete(struct call *call);
+int handle_job_delete_v1(struct call *call);
+int handle_job_release(struct call *call);
+int handle_job_scale(struct call *call);
+int handle_tag_add(struct call *call);
+int handle_tag_remove(struct call *call);
+
+/* log.c: whole, tail and follow */
+int handle_log_list(struct call *call);
+int handle_log_read(struct call *call);
+int handle_log_follow(struct call *call);
+
+/* story.c */
+int handle_event_list(struct call *call);
+
+/* cluster.c */
+int handle_node_list(struct call *call);
+int handle_node_pardon(struct call *call);
+
+/* health.c */
+int handle_root_v1(struct call *call);
+int handle_root_v2(struct call *call);
+int handle_info(struct call *call);
+int handle_healthz(struct call *call);
+int handle_livez(struct call *call);
+int handle_readyz(struct call *call);
+int handle_metrics(struct call *call);
+
+/* Of v1's paths: "/jobs/:job" and "/user/:user/jobs/:job" are told apart by the number of
+ * parameters that the route has. */
+int call_job_v1(struct call *call, struct store_job *job);
+
+#endif

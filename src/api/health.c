@@ -1,0 +1,119 @@
+#include "api/handlers.h"
+#include "base/memory.h"
+
+static int info_reply(struct call *call)
+{
+    struct json_writer json;
+    call_json(call, 200, &json);
+    json_object(&json);
+    json_key_string(&json, "name", "PAI RESTful API"); /* clients of OpenPAI look for it */
+    json_key_string(&json, "product", "skep");
+    json_key_string(&json, "version", SKEP_VERSION);
+    json_key_string(&json, "launcherType", "skep");
+    json_key_string(&json, "authnMethod", "basic");
+    json_object_end(&json);
+    return 0;
+}
+
+int handle_root_v1(struct call *call)
+{
+    return info_reply(call);
+}
+
+int handle_root_v2(struct call *call)
+{
+    call_text(call, 200, "text/plain; charset=utf-8", TEXT("Skep " SKEP_VERSION " API v2\n"));
+    return 0;
+}
+
+int handle_info(struct call *call)
+{
+    return info_reply(call);
+}
+
+/* The process answers. */
+int handle_healthz(struct call *call)
+{
+    call_text(call, 200, "text/plain; charset=utf-8", TEXT("ok\n"));
+    return 0;
+}
+
+/* The core thread moves; otherwise a restart would help. */
+int handle_livez(struct call *call)
+{
+    struct service *service = call->api->service;
+    bool is_alive = service->is_alive(service->context);
+    call_text(call, is_alive ? 200 : 503, "text/plain; charset=utf-8",
+              is_alive ? TEXT("ok\n") : TEXT("the core thread does not move\n"));
+    return 0;
+}
+
+/* Everything that a request needs is there. */
+int handle_readyz(struct call *call)
+{
+    struct service *service = call->api->service;
+    struct service_check checks[SERVICE_CHECKS_MAX];
+    memset(checks, 0, sizeof checks);
+    size_t count = service->ready(service->context, checks);
+    bool is_ready = true, is_verbose = call_flag(call, "verbose");
+    struct buf text = BUF_INIT;
+    for (size_t i = 0; i < count; i++) {
+        is_ready = is_ready && checks[i].is_ok;
+        if (is_verbose || !checks[i].is_ok)
+            buf_format(&text, "[%c] %s %s%s%s\n", checks[i].is_ok ? '+' : '-', checks[i].name,
+                       checks[i].is_ok ? "ok" : "failed", checks[i].text[0] ? ": " : "",
+                       checks[i].text);
+    }
+    buf_string(&text, is_ready ? "ready\n" : "not ready\n");
+    call_text(call, is_ready ? 200 : 503, "text/plain; charset=utf-8", buf_as_text(&text));
+    buf_release(&text);
+    return 0;
+}
+
+static void metric(struct buf *out, const char *name, const char *type, const char *help)
+{
+    buf_format(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static void job_metrics(struct call *call, struct buf *out)
+{
+    uint64_t counts[JOB_SHOWN_COUNT] = {0};
+    store_job_counts(call->api->service->store, counts);
+    metric(out, "skep_jobs", "gauge", "Jobs by the state that people see.");
+    for (unsigned i = 0; i < JOB_SHOWN_COUNT; i++)
+        buf_format(out, "skep_jobs{state=\"%s\"} %llu\n", job_shown_name((enum job_shown)i),
+                   (unsigned long long)counts[i]);
+}
+
+static void http_metrics(struct call *call, struct buf *out)
+{
+    struct http_server_counts counts = {0};
+    if (call->api->http)
+        http_server_count(call->api->http, &counts);
+    metric(out, "skep_http_requests_total", "counter", "Requests answered, by class of status.");
+    for (unsigned i = 2; i <= 5; i++)
+        buf_format(out, "skep_http_requests_total{code=\"%uxx\"} %llu\n", i,
+                   (unsigned long long)atomic_load(&call->api->requests[i]));
+    metric(out, "skep_http_request_seconds_total", "counter",
+           "Time from a request's headers to the end of its reply, without streams.");
+    buf_format(out, "skep_http_request_seconds_total %.6f\n",
+               (double)atomic_load(&call->api->request_us) / 1e6);
+    metric(out, "skep_http_connections", "gauge", "Open connections.");
+    buf_format(out, "skep_http_connections %llu\n", (unsigned long long)counts.connections);
+    metric(out, "skep_http_streams", "gauge", "Logs and stories that are being followed.");
+    buf_format(out, "skep_http_streams %llu\n", (unsigned long long)counts.streams);
+}
+
+int handle_metrics(struct call *call)
+{
+    struct service *service = call->api->service;
+    struct buf text = BUF_INIT;
+    metric(&text, "skep_build_info", "gauge", "Version of the server.");
+    buf_string(&text, "skep_build_info{version=\"" SKEP_VERSION "\"} 1\n");
+    job_metrics(call, &text);
+    http_metrics(call, &text);
+    service->metrics(service->context, &text);
+    call_text(call, 200, "text/plain; version=0.0.4; charset=utf-8", buf_as_text(&text));
+    buf_release(&text);
+    return 0;
+}

@@ -1,0 +1,164 @@
+/* http.h — the HTTP edge: requests come whole, replies go out whole, later, or as a stream.
+ *
+ * Edge. libmicrohttpd (epoll, a small pool of threads) reads and writes; this header hides it, so
+ * that handlers can be run without a socket (tests, fuzzing). One `struct exchange` is one request
+ * with its reply; it owns everything reachable from it until the reply has gone out.
+ *
+ * Limits, each answered with a 4xx and tested: HTTP_BODY_MAX and HTTP_TARGET_MAX (413),
+ * HTTP_HEADERS_MAX (431), HTTP_SEGMENTS_MAX and HTTP_QUERY_MAX (400). A request that is not whole
+ * HTTP_REQUEST_MS after its connection was last idle is cut off; an idle connection is closed after
+ * HTTP_IDLE_S.
+ */
+#ifndef API_HTTP_H
+#define API_HTTP_H
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/text.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct err;
+
+enum {
+    HTTP_BODY_MAX = 1 << 20,
+    HTTP_TARGET_MAX = 8 << 10,
+    HTTP_HEADERS_MAX = 64 << 10, /* memory of one connection: request line, headers, buffers */
+    HTTP_SEGMENTS_MAX = 16,
+    HTTP_QUERY_MAX = 64,
+    HTTP_CONNECTIONS_MAX = 4096,
+    HTTP_STREAMS_MAX = 1024,
+    HTTP_IDLE_S = 30,
+    HTTP_REQUEST_MS = 90000,
+};
+
+enum http_method {
+    HTTP_GET,
+    HTTP_HEAD,
+    HTTP_POST,
+    HTTP_PUT,
+    HTTP_DELETE,
+    HTTP_OPTIONS,
+    HTTP_OTHER,
+};
+const char *http_method_name(enum http_method method);
+
+struct http_pair {
+    struct text name, value;
+};
+
+/* Body that is produced while it is sent. `read` gives the number of bytes, HTTP_STREAM_WAIT when
+ * there is nothing now, HTTP_STREAM_END or HTTP_STREAM_BROKEN (the connection is then cut, so that
+ * the client does not take a part for the whole). After WAIT it is called again when `fd` is
+ * readable (the reader drains it) or `poll_ms` have passed. */
+enum { HTTP_STREAM_WAIT = 0, HTTP_STREAM_END = -1, HTTP_STREAM_BROKEN = -2 };
+struct http_stream {
+    ssize_t (*read)(void *state, char *bytes, size_t size);
+    void (*free)(void *state);
+    void *state;
+    int fd;           /* -1: none; stays the stream's */
+    uint32_t poll_ms; /* 0: never by time */
+};
+
+enum { HTTP_REPLY_HEADERS_MAX = 8 };
+struct http_reply {
+    int status;               /* 0: no reply yet */
+    const char *content_type; /* static */
+    struct buf body;
+    struct http_stream stream; /* used when .read is set */
+    struct {
+        const char *name, *value; /* static, or in the exchange's arena */
+    } headers[HTTP_REPLY_HEADERS_MAX];
+    size_t header_count;
+};
+
+struct exchange;
+
+/* What stands behind the edge. Called by any of the edge's threads. */
+struct http_app {
+    void *context;
+    /* The headers are here. Returns false when a reply is given already (no such path, who are you,
+     * …); then the body is not read. */
+    bool (*begin)(void *context, struct exchange *exchange);
+    /* The request is whole: give a reply, or call exchange_suspend. */
+    void (*handle)(void *context, struct exchange *exchange);
+    /* After exchange_resume: give the reply. */
+    void (*resume)(void *context, struct exchange *exchange);
+    /* The reply has gone out, or the client has gone. */
+    void (*end)(void *context, struct exchange *exchange);
+};
+
+/* Of the edge that carries the exchange. */
+struct exchange_port {
+    void (*suspend)(struct exchange *exchange);
+    void (*resume)(struct exchange *exchange);
+};
+
+struct exchange {
+    struct arena arena;
+    int64_t begin_us; /* monotonic */
+    enum http_method method;
+    struct text target; /* as sent; may be logged, never holds a secret of ours */
+    struct text segments[HTTP_SEGMENTS_MAX];
+    size_t segment_count; /* decoded, without empty ones at the end */
+    struct http_pair query[HTTP_QUERY_MAX];
+    size_t query_count;
+    struct text authorization, content_type, accept;
+    struct text address; /* of the client, numeric */
+    struct buf body;
+    bool is_body_too_big; /* beyond HTTP_BODY_MAX: must be answered with 413 */
+    struct http_reply reply;
+    const struct exchange_port *port;
+    void *port_state; /* of the edge */
+    void *app_state;  /* of the app; lives in the arena or is freed by app.end */
+};
+
+void exchange_init(struct exchange *exchange);
+void exchange_release(struct exchange *exchange);
+
+/* Cut the target into segments and query. ERR_INVALID: bad percent code, a NUL byte, an absolute
+ * form that is not http; ERR_TOO_BIG: a limit. `target` must live as long as the exchange. */
+int exchange_target(struct exchange *exchange, struct text target, struct err *err);
+
+/* First value of a query key; at == NULL when absent. */
+struct text exchange_query(const struct exchange *exchange, const char *name);
+
+void exchange_header(struct exchange *exchange, const char *name, const char *value);
+
+/* Keep the connection without a thread. After this, exactly one exchange_resume by any thread
+ * (also the same one) makes the edge call app.resume. */
+void exchange_suspend(struct exchange *exchange);
+void exchange_resume(struct exchange *exchange);
+
+/* `%xx` and, in forms, '+'. The result is in the arena. ERR_INVALID: bad code or NUL byte. */
+int http_decode(struct text text, bool is_form, struct arena *arena, struct text *out,
+                struct err *err);
+
+/* "a=1&b=2" into at most `room` pairs, ERR_TOO_BIG beyond. */
+int http_form_parse(struct text text, struct arena *arena, struct http_pair *pairs, size_t room,
+                    size_t *count, struct err *err);
+
+struct http_server;
+struct http_server_config {
+    const char *listen; /* "127.0.0.1:9186", "[::1]:9186", ":9186" (all addresses) */
+    unsigned threads;   /* 0: one for each processor, 2 … 8 */
+    struct http_app app;
+};
+
+/* ERR_INVALID: the address; ERR_IO: it cannot be had (in use, not ours). */
+int http_server_start(const struct http_server_config *config, struct http_server **server,
+                      struct err *err);
+/* The port that is listened on (when 0 was asked for). */
+uint16_t http_server_port(const struct http_server *server);
+/* Take no new connections and end the streams; requests under way go on. */
+void http_server_drain(struct http_server *server);
+/* Every suspended exchange must have been resumed. Waits for the threads. */
+void http_server_stop(struct http_server *server);
+
+struct http_server_counts {
+    uint64_t connections, streams; /* now */
+};
+void http_server_count(struct http_server *server, struct http_server_counts *counts);
+
+#endif

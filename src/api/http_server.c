@@ -1,0 +1,507 @@
+#include "api/http.h"
+#include "api/http_watch.h"
+#include "base/err.h"
+#include "base/memory.h"
+#include "sys/cleanup.h"
+#include <arpa/inet.h>
+#include <assert.h>
+#include <errno.h>
+#include <microhttpd.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum {
+    BODY_DISCARD_MAX = 8 << 20, /* of a body that is too big, before the connection is cut */
+    STREAM_BLOCK = 64 << 10,
+    LISTEN_BACKLOG = 1024,
+};
+
+/* One connection; kept in a list so that the sweep finds requests that never become whole. */
+struct client {
+    struct client *next, *previous;
+    int fd;
+    int64_t idle_ms; /* since when no request is under way, or the request began */
+    bool is_whole;   /* the request has been read: no time limit of ours */
+};
+
+struct http_server {
+    struct http_app app;
+    struct MHD_Daemon *daemon;
+    struct http_watch *watch;
+    uint16_t port;
+    atomic_bool is_draining;
+    atomic_uint streams;
+    pthread_mutex_t lock;  /* guards the list */
+    struct client clients; /* head */
+    size_t client_count;
+};
+
+/* An exchange on its way through libmicrohttpd. */
+struct carried {
+    struct exchange exchange; /* first: the port's functions cast back */
+    struct http_server *server;
+    struct MHD_Connection *connection;
+    char *target; /* owned copy */
+    bool is_begun, is_handled, is_suspended, is_client_gone, is_stream;
+    size_t discarded;
+};
+
+static const struct {
+    const char *name;
+    enum http_method method;
+} METHODS[] = {
+    {MHD_HTTP_METHOD_GET, HTTP_GET},       {MHD_HTTP_METHOD_HEAD, HTTP_HEAD},
+    {MHD_HTTP_METHOD_POST, HTTP_POST},     {MHD_HTTP_METHOD_PUT, HTTP_PUT},
+    {MHD_HTTP_METHOD_DELETE, HTTP_DELETE}, {MHD_HTTP_METHOD_OPTIONS, HTTP_OPTIONS},
+};
+
+static enum http_method method_of(const char *name)
+{
+    for (size_t i = 0; i < COUNT_OF(METHODS); i++)
+        if (strcmp(METHODS[i].name, name) == 0)
+            return METHODS[i].method;
+    return HTTP_OTHER;
+}
+
+static void carried_suspend(struct exchange *exchange)
+{
+    struct carried *carried = (struct carried *)exchange;
+    assert(!carried->is_suspended);
+    carried->is_suspended = true;
+    MHD_suspend_connection(carried->connection);
+}
+
+static void carried_resume(struct exchange *exchange)
+{
+    struct carried *carried = (struct carried *)exchange;
+    MHD_resume_connection(carried->connection);
+}
+
+static const struct exchange_port CARRIED_PORT = {carried_suspend, carried_resume};
+
+/* ---- streams ---- */
+
+static int client_fd_of(struct MHD_Connection *connection)
+{
+    return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+}
+
+static ssize_t stream_read(void *context, uint64_t position, char *bytes, size_t size)
+{
+    (void)position;
+    struct carried *carried = context;
+    struct http_server *server = carried->server;
+    struct http_stream *stream = &carried->exchange.reply.stream;
+    if (carried->is_client_gone)
+        return MHD_CONTENT_READER_END_WITH_ERROR;
+    if (atomic_load(&server->is_draining))
+        return MHD_CONTENT_READER_END_OF_STREAM;
+    ssize_t length = stream->read(stream->state, bytes, size);
+    if (length > 0)
+        return length;
+    if (length == HTTP_STREAM_END)
+        return MHD_CONTENT_READER_END_OF_STREAM;
+    if (length == HTTP_STREAM_BROKEN)
+        return MHD_CONTENT_READER_END_WITH_ERROR;
+    MHD_suspend_connection(carried->connection);
+    if (!http_watch_add(server->watch, carried, stream->fd, client_fd_of(carried->connection),
+                        stream->poll_ms)) {
+        carried->is_client_gone = !atomic_load(&server->is_draining);
+        MHD_resume_connection(carried->connection);
+    }
+    return 0;
+}
+
+static void stream_wake(void *context, void *waiter, bool is_client_gone)
+{
+    (void)context;
+    struct carried *carried = waiter;
+    carried->is_client_gone = is_client_gone;
+    MHD_resume_connection(carried->connection);
+}
+
+/* ---- replies ---- */
+
+static struct MHD_Response *response_of(struct carried *carried)
+{
+    struct http_reply *reply = &carried->exchange.reply;
+    if (reply->stream.read) {
+        carried->is_stream = true;
+        atomic_fetch_add(&carried->server->streams, 1);
+        return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, stream_read,
+                                                 carried, NULL);
+    }
+    size_t length = reply->body.length;
+    return MHD_create_response_from_buffer(length, length ? buf_steal(&reply->body) : NULL,
+                                           length ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
+}
+
+static enum MHD_Result reply_queue(struct carried *carried)
+{
+    struct http_reply *reply = &carried->exchange.reply;
+    assert(reply->status >= 200 && reply->status < 600);
+    struct MHD_Response *response = response_of(carried);
+    if (!response)
+        return MHD_NO;
+    if (reply->content_type)
+        MHD_add_response_header(response, "Content-Type", reply->content_type);
+    MHD_add_response_header(response, "Access-Control-Allow-Origin", "*");
+    MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    MHD_add_response_header(response, "Cache-Control", "no-store");
+    for (size_t i = 0; i < reply->header_count; i++)
+        MHD_add_response_header(response, reply->headers[i].name, reply->headers[i].value);
+    enum MHD_Result result =
+        MHD_queue_response(carried->connection, (unsigned)reply->status, response);
+    MHD_destroy_response(response);
+    return result;
+}
+
+/* ---- requests ---- */
+
+static struct text header_of(struct carried *carried, const char *name)
+{
+    const char *value = MHD_lookup_connection_value(carried->connection, MHD_HEADER_KIND, name);
+    return value ? text_of(value) : (struct text){NULL, 0};
+}
+
+static void address_fill(struct carried *carried)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(carried->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    char name[INET6_ADDRSTRLEN] = "";
+    if (info && info->client_addr) {
+        const struct sockaddr *address = info->client_addr;
+        if (address->sa_family == AF_INET)
+            inet_ntop(AF_INET, &((const struct sockaddr_in *)(const void *)address)->sin_addr, name,
+                      sizeof name);
+        else if (address->sa_family == AF_INET6)
+            inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr,
+                      name, sizeof name);
+    }
+    carried->exchange.address = text_of(arena_copy(&carried->exchange.arena, text_of(name)));
+}
+
+/* A Content-Length beyond the limit is refused before anything is read. */
+static bool is_length_too_big(struct carried *carried)
+{
+    struct text length = header_of(carried, "Content-Length");
+    int64_t value = 0;
+    return length.at && text_to_int64(length, &value) && value > HTTP_BODY_MAX;
+}
+
+static struct client *client_of(struct MHD_Connection *connection)
+{
+    return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+}
+
+static enum MHD_Result request_begin(struct carried *carried, const char *method)
+{
+    struct exchange *exchange = &carried->exchange;
+    carried->is_begun = true;
+    exchange->begin_us = http_clock_us();
+    exchange->method = method_of(method);
+    exchange->authorization = header_of(carried, "Authorization");
+    exchange->content_type = header_of(carried, "Content-Type");
+    exchange->accept = header_of(carried, "Accept");
+    exchange->target = text_of(carried->target);
+    address_fill(carried);
+    exchange->is_body_too_big = is_length_too_big(carried);
+    struct http_app *app = &carried->server->app;
+    if (app->begin(app->context, exchange))
+        return MHD_YES;
+    carried->is_handled = true;
+    return reply_queue(carried);
+}
+
+static void body_take(struct carried *carried, const char *bytes, size_t length)
+{
+    struct exchange *exchange = &carried->exchange;
+    if (exchange->is_body_too_big || exchange->body.length + length > HTTP_BODY_MAX) {
+        exchange->is_body_too_big = true;
+        carried->discarded += length;
+        return;
+    }
+    buf_add(&exchange->body, bytes, length);
+}
+
+static enum MHD_Result request_handle(struct carried *carried)
+{
+    struct http_app *app = &carried->server->app;
+    struct exchange *exchange = &carried->exchange;
+    if (carried->is_suspended) {
+        carried->is_suspended = false;
+        app->resume(app->context, exchange);
+    } else if (!carried->is_handled) {
+        struct client *client = client_of(carried->connection);
+        pthread_mutex_lock(&carried->server->lock);
+        client->is_whole = true;
+        pthread_mutex_unlock(&carried->server->lock);
+        carried->is_handled = true;
+        app->handle(app->context, exchange);
+    }
+    if (carried->is_suspended)
+        return MHD_YES;
+    return reply_queue(carried);
+}
+
+static enum MHD_Result on_request(void *context, struct MHD_Connection *connection, const char *url,
+                                  const char *method, const char *version, const char *upload,
+                                  size_t *upload_size, void **state)
+{
+    (void)context, (void)url, (void)version;
+    struct carried *carried = *state;
+    if (!carried)
+        return MHD_NO;
+    carried->connection = connection;
+    if (!carried->is_begun)
+        return request_begin(carried, method);
+    if (*upload_size) {
+        body_take(carried, upload, *upload_size);
+        *upload_size = 0;
+        return carried->discarded > BODY_DISCARD_MAX ? MHD_NO : MHD_YES;
+    }
+    return request_handle(carried);
+}
+
+/* The target as it was sent: libmicrohttpd would decode it and lose what follows a NUL byte. */
+static void *on_target(void *context, const char *target, struct MHD_Connection *connection)
+{
+    struct http_server *server = context;
+    struct carried *carried = mem_zero(1, sizeof *carried);
+    exchange_init(&carried->exchange);
+    carried->exchange.port = &CARRIED_PORT;
+    carried->server = server;
+    carried->connection = connection;
+    carried->target = mem_copy(target);
+    return carried;
+}
+
+static size_t on_unescape(void *context, struct MHD_Connection *connection, char *string)
+{
+    (void)context, (void)connection;
+    return strlen(string);
+}
+
+static void on_completed(void *context, struct MHD_Connection *connection, void **state,
+                         enum MHD_RequestTerminationCode code)
+{
+    (void)code;
+    struct http_server *server = context;
+    struct carried *carried = *state;
+    struct client *client = client_of(connection);
+    if (client) {
+        pthread_mutex_lock(&server->lock);
+        client->idle_ms = http_clock_ms();
+        client->is_whole = false;
+        pthread_mutex_unlock(&server->lock);
+    }
+    if (!carried)
+        return;
+    *state = NULL;
+    if (carried->is_stream)
+        atomic_fetch_sub(&server->streams, 1);
+    if (carried->is_begun)
+        server->app.end(server->app.context, &carried->exchange);
+    exchange_release(&carried->exchange);
+    mem_free(carried->target);
+    mem_free(carried);
+}
+
+/* ---- connections ---- */
+
+static void on_connection(void *context, struct MHD_Connection *connection, void **socket_context,
+                          enum MHD_ConnectionNotificationCode code)
+{
+    struct http_server *server = context;
+    pthread_mutex_lock(&server->lock);
+    if (code == MHD_CONNECTION_NOTIFY_STARTED) {
+        struct client *client = mem_zero(1, sizeof *client);
+        client->fd = client_fd_of(connection);
+        client->idle_ms = http_clock_ms();
+        client->next = server->clients.next;
+        client->previous = &server->clients;
+        client->next->previous = client;
+        server->clients.next = client;
+        server->client_count++;
+        *socket_context = client;
+    } else if (*socket_context) {
+        struct client *client = *socket_context;
+        client->previous->next = client->next;
+        client->next->previous = client->previous;
+        server->client_count--;
+        *socket_context = NULL;
+        mem_free(client);
+    }
+    pthread_mutex_unlock(&server->lock);
+}
+
+static void sweep(void *context)
+{
+    struct http_server *server = context;
+    int64_t now_ms = http_clock_ms();
+    pthread_mutex_lock(&server->lock);
+    for (struct client *at = server->clients.next; at != &server->clients; at = at->next)
+        if (!at->is_whole && now_ms - at->idle_ms > HTTP_REQUEST_MS)
+            shutdown(at->fd, SHUT_RDWR);
+    pthread_mutex_unlock(&server->lock);
+}
+
+/* ---- start and stop ---- */
+
+union address {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+};
+
+/* "127.0.0.1:9186", "[::1]:9186", ":9186" */
+static int address_parse(const char *listen, union address *address, socklen_t *length,
+                         struct err *err)
+{
+    memset(address, 0, sizeof *address);
+    const char *colon = strrchr(listen, ':');
+    int64_t port = 0;
+    if (!colon || !text_to_int64(text_of(colon + 1), &port) || port < 0 || port > UINT16_MAX)
+        return err_fail(err, ERR_INVALID, "listen", "'%s' is not ADDRESS:PORT", listen);
+    char host[64] = "";
+    size_t host_length = (size_t)(colon - listen);
+    bool is_v6 = listen[0] == '[';
+    if (is_v6 && (host_length < 2 || listen[host_length - 1] != ']'))
+        return err_fail(err, ERR_INVALID, "listen", "'%s' is not [ADDRESS]:PORT", listen);
+    if (host_length >= sizeof host)
+        return err_fail(err, ERR_INVALID, "listen", "'%s' is not ADDRESS:PORT", listen);
+    memcpy(host, listen + is_v6, host_length - (is_v6 ? 2 : 0));
+    int found = 1;
+    if (is_v6) {
+        address->v6.sin6_family = AF_INET6;
+        address->v6.sin6_port = htons((uint16_t)port);
+        found = inet_pton(AF_INET6, host, &address->v6.sin6_addr);
+        *length = sizeof address->v6;
+    } else {
+        address->v4.sin_family = AF_INET;
+        address->v4.sin_port = htons((uint16_t)port);
+        address->v4.sin_addr.s_addr = htonl(INADDR_ANY);
+        if (host[0])
+            found = inet_pton(AF_INET, strcmp(host, "localhost") == 0 ? "127.0.0.1" : host,
+                              &address->v4.sin_addr);
+        *length = sizeof address->v4;
+    }
+    if (found != 1)
+        return err_fail(err, ERR_INVALID, "listen", "'%s' is not a numeric address", host);
+    return 0;
+}
+
+static int listen_open(const char *listen_at, int *out_fd, uint16_t *port, struct err *err)
+{
+    union address address;
+    socklen_t length = 0;
+    int failed = address_parse(listen_at, &address, &length, err);
+    if (failed)
+        return failed;
+    cleanup_close int fd =
+        socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return err_errno(err, errno, "listen on %s", listen_at);
+    int one = 1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+    if (bind(fd, &address.any, length) < 0 || listen(fd, LISTEN_BACKLOG) < 0)
+        return err_errno(err, errno, "listen on %s", listen_at);
+    union address real;
+    length = sizeof real;
+    if (getsockname(fd, &real.any, &length) < 0)
+        return err_errno(err, errno, "listen on %s", listen_at);
+    *port = ntohs(real.any.sa_family == AF_INET6 ? real.v6.sin6_port : real.v4.sin_port);
+    *out_fd = fd_steal(&fd);
+    return 0;
+}
+
+static unsigned thread_count(unsigned wanted)
+{
+    if (wanted)
+        return wanted;
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    return processors < 2 ? 2 : processors > 8 ? 8 : (unsigned)processors;
+}
+
+static struct MHD_Daemon *daemon_start(struct http_server *server, int fd, unsigned threads)
+{
+    return MHD_start_daemon(
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, server,
+        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_THREAD_POOL_SIZE, thread_count(threads),
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)HTTP_CONNECTIONS_MAX,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_HEADERS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)HTTP_IDLE_S, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_URI_LOG_CALLBACK,
+        on_target, server, MHD_OPTION_UNESCAPE_CALLBACK, on_unescape, NULL,
+        MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_NOTIFY_CONNECTION,
+        on_connection, server, MHD_OPTION_END);
+}
+
+int http_server_start(const struct http_server_config *config, struct http_server **out,
+                      struct err *err)
+{
+    cleanup_close int fd = -1;
+    uint16_t port = 0;
+    int failed = listen_open(config->listen, &fd, &port, err);
+    if (failed)
+        return failed;
+    struct http_server *server = mem_zero(1, sizeof *server);
+    server->app = config->app;
+    server->port = port;
+    server->clients.next = server->clients.previous = &server->clients;
+    pthread_mutex_init(&server->lock, NULL);
+    struct http_watch_ops ops = {.context = server, .wake = stream_wake, .sweep = sweep};
+    failed = http_watch_start(&ops, &server->watch, err);
+    if (!failed) {
+        server->daemon = daemon_start(server, fd, config->threads);
+        if (!server->daemon)
+            failed = err_errno(err, errno, "start the HTTP server on %s", config->listen);
+    }
+    if (failed) {
+        http_watch_stop(server->watch);
+        pthread_mutex_destroy(&server->lock);
+        mem_free(server);
+        return failed;
+    }
+    fd_steal(&fd); /* the daemon closes it */
+    *out = server;
+    return 0;
+}
+
+uint16_t http_server_port(const struct http_server *server)
+{
+    return server->port;
+}
+
+void http_server_drain(struct http_server *server)
+{
+    atomic_store(&server->is_draining, true);
+    int fd = MHD_quiesce_daemon(server->daemon);
+    if (fd >= 0)
+        close(fd);
+    http_watch_wake_all(server->watch);
+}
+
+void http_server_stop(struct http_server *server)
+{
+    if (!server)
+        return;
+    if (!atomic_load(&server->is_draining))
+        http_server_drain(server);
+    http_watch_stop(server->watch);
+    MHD_stop_daemon(server->daemon);
+    pthread_mutex_destroy(&server->lock);
+    mem_free(server);
+}
+
+void http_server_count(struct http_server *server, struct http_server_counts *counts)
+{
+    pthread_mutex_lock(&server->lock);
+    counts->connections = server->client_count;
+    pthread_mutex_unlock(&server->lock);
+    counts->streams = atomic_load(&server->streams);
+}

@@ -1,0 +1,181 @@
+#include "api/http.h"
+#include "base/err.h"
+#include <assert.h>
+
+static int hex_value(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return -1;
+}
+
+int http_decode(struct text text, bool is_form, struct arena *arena, struct text *out,
+                struct err *err)
+{
+    char *bytes = arena_alloc(arena, text.length + 1);
+    size_t length = 0;
+    for (size_t i = 0; i < text.length; i++) {
+        char c = text.at[i];
+        if (c == '+' && is_form) {
+            c = ' ';
+        } else if (c == '%') {
+            int high = i + 2 < text.length ? hex_value(text.at[i + 1]) : -1;
+            int low = i + 2 < text.length ? hex_value(text.at[i + 2]) : -1;
+            if (high < 0 || low < 0)
+                return err_fail(err, ERR_INVALID, "", "bad percent code at byte %zu", i + 1);
+            c = (char)(high * 16 + low);
+            i += 2;
+        }
+        if (c == '\0')
+            return err_fail(err, ERR_INVALID, "", "a NUL byte at byte %zu", i + 1);
+        bytes[length++] = c;
+    }
+    *out = (struct text){bytes, length};
+    return 0;
+}
+
+int http_form_parse(struct text text, struct arena *arena, struct http_pair *pairs, size_t room,
+                    size_t *count, struct err *err)
+{
+    *count = 0;
+    while (text.at && text.length) {
+        struct text item = text_cut(&text, '&');
+        if (!item.length)
+            continue;
+        if (*count == room)
+            return err_fail(err, ERR_TOO_BIG, "", "more than %zu parameters", room);
+        struct text name = text_cut(&item, '=');
+        struct http_pair *pair = &pairs[*count];
+        int failed = http_decode(name, true, arena, &pair->name, err);
+        if (failed)
+            return failed;
+        failed = http_decode(item, true, arena, &pair->value, err);
+        if (failed)
+            return failed;
+        (*count)++;
+    }
+    return 0;
+}
+
+/* "http://host/path" (a proxy's form) → "/path" */
+static int target_origin(struct text *target, struct err *err)
+{
+    if (target->length && target->at[0] == '/')
+        return 0;
+    if (text_is(*target, "*"))
+        return 0;
+    struct text prefix = TEXT("http://");
+    if (!text_starts(*target, prefix))
+        return err_fail(err, ERR_INVALID, "", "the request's target must begin with /");
+    struct text rest = {target->at + prefix.length, target->length - prefix.length};
+    const char *slash = memchr(rest.at, '/', rest.length);
+    *target = slash ? (struct text){slash, (size_t)(rest.at + rest.length - slash)} : TEXT("/");
+    return 0;
+}
+
+static int path_cut(struct exchange *exchange, struct text path, struct err *err)
+{
+    exchange->segment_count = 0;
+    if (path.length && path.at[0] == '/')
+        path = (struct text){path.at + 1, path.length - 1};
+    while (path.at && path.length) {
+        struct text segment = text_cut(&path, '/');
+        if (exchange->segment_count == HTTP_SEGMENTS_MAX)
+            return err_fail(err, ERR_TOO_BIG, "", "the path has more than %d parts",
+                            HTTP_SEGMENTS_MAX);
+        struct text *out = &exchange->segments[exchange->segment_count++];
+        int failed = http_decode(segment, false, &exchange->arena, out, err);
+        if (failed)
+            return failed;
+    }
+    return 0;
+}
+
+int exchange_target(struct exchange *exchange, struct text target, struct err *err)
+{
+    exchange->target = target;
+    if (target.length > HTTP_TARGET_MAX)
+        return err_fail(err, ERR_TOO_BIG, "", "the request's target has more than %d bytes",
+                        HTTP_TARGET_MAX);
+    int failed = target_origin(&target, err);
+    if (failed)
+        return failed;
+    struct text query = target;
+    struct text path = text_cut(&query, '?');
+    failed = path_cut(exchange, path, err);
+    if (failed)
+        return failed;
+    return http_form_parse(query, &exchange->arena, exchange->query, HTTP_QUERY_MAX,
+                           &exchange->query_count, err);
+}
+
+struct text exchange_query(const struct exchange *exchange, const char *name)
+{
+    for (size_t i = 0; i < exchange->query_count; i++)
+        if (text_is(exchange->query[i].name, name))
+            return exchange->query[i].value;
+    return (struct text){NULL, 0};
+}
+
+void exchange_init(struct exchange *exchange)
+{
+    memset(exchange, 0, sizeof *exchange);
+    arena_init(&exchange->arena);
+    exchange->reply.stream.fd = -1;
+}
+
+void exchange_release(struct exchange *exchange)
+{
+    struct http_stream *stream = &exchange->reply.stream;
+    if (stream->free)
+        stream->free(stream->state);
+    stream->free = NULL;
+    buf_release(&exchange->body);
+    buf_release(&exchange->reply.body);
+    arena_release(&exchange->arena);
+}
+
+void exchange_header(struct exchange *exchange, const char *name, const char *value)
+{
+    struct http_reply *reply = &exchange->reply;
+    assert(reply->header_count < HTTP_REPLY_HEADERS_MAX);
+    reply->headers[reply->header_count].name = name;
+    reply->headers[reply->header_count].value = value;
+    reply->header_count++;
+}
+
+void exchange_suspend(struct exchange *exchange)
+{
+    assert(exchange->reply.status == 0);
+    exchange->port->suspend(exchange);
+}
+
+void exchange_resume(struct exchange *exchange)
+{
+    exchange->port->resume(exchange);
+}
+
+const char *http_method_name(enum http_method method)
+{
+    switch (method) {
+    case HTTP_GET:
+        return "GET";
+    case HTTP_HEAD:
+        return "HEAD";
+    case HTTP_POST:
+        return "POST";
+    case HTTP_PUT:
+        return "PUT";
+    case HTTP_DELETE:
+        return "DELETE";
+    case HTTP_OPTIONS:
+        return "OPTIONS";
+    case HTTP_OTHER:
+        break;
+    }
+    return "OTHER";
+}

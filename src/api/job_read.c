@@ -1,0 +1,242 @@
+#include "api/handlers.h"
+#include "api/view.h"
+#include "spec/spec.h"
+
+/* A reader, or the failure that call_reader left. */
+static int need_reader(struct call *call, struct store_reader **reader)
+{
+    *reader = call_reader(call);
+    return *reader ? 0 : call->err.code;
+}
+
+/* Names of the roles by index, out of the tasks, which are there for every role. */
+static const char *const *role_names(struct call *call, const struct store_tasks *tasks,
+                                     size_t *count)
+{
+    *count = 0;
+    for (size_t i = 0; i < tasks->count; i++)
+        if (tasks->items[i].task.role >= *count)
+            *count = (size_t)tasks->items[i].task.role + 1;
+    const char **names = ARENA_ARRAY(call->arena, const char *, *count + 1);
+    for (size_t i = 0; i < tasks->count; i++)
+        names[tasks->items[i].task.role] = tasks->items[i].role_name;
+    for (size_t i = 0; i < *count; i++)
+        if (!names[i])
+            names[i] = "";
+    return names;
+}
+
+/* The job's whole row, and of its attempts the one asked for (-1: the latest). */
+static int read_attempt(struct call *call, struct store_job *job, int64_t index,
+                        struct job_record *attempt)
+{
+    struct store_reader *reader;
+    int failed = need_reader(call, &reader);
+    if (failed)
+        return failed;
+    struct job_id id = job->record.id;
+    failed = store_job_read(reader, id, call->arena, job, &call->err);
+    if (failed)
+        return failed;
+    *attempt = job->record;
+    if (index < 0 || index == job->record.attempt)
+        return 0;
+    struct job_attempts attempts;
+    failed = store_job_attempts(reader, id, call->arena, &attempts, &call->err);
+    for (size_t i = 0; !failed && i < attempts.count; i++) {
+        if (attempts.items[i].attempt == index) {
+            *attempt = attempts.items[i];
+            return 0;
+        }
+    }
+    if (failed)
+        return failed;
+    return call_fail(call, ERR_NOT_FOUND, "NoJobError", "", "job %s~%s has no attempt %lld",
+                     job->record.user, job->record.name, (long long)index);
+}
+
+static int detail_reply(struct call *call, struct store_job *job, int64_t index)
+{
+    struct job_record attempt;
+    int failed = read_attempt(call, job, index, &attempt);
+    if (failed)
+        return failed;
+    struct store_tasks tasks = {0};
+    failed = store_tasks(call->reader, job->record.id, index, call->arena, &tasks, &call->err);
+    if (failed)
+        return failed;
+    struct view_detail detail = {.job = job, .attempt = &attempt, .tasks = &tasks};
+    detail.role_names = role_names(call, &tasks, &detail.role_count);
+    struct json_writer json;
+    call_json(call, 200, &json);
+    view_job_detail(&json, &detail);
+    return 0;
+}
+
+int handle_job_detail(struct call *call)
+{
+    struct store_job job;
+    int64_t index = -1;
+    int failed = call_job(call, call->parameters[0], &job);
+    if (!failed && call->parameters[1].at)
+        failed = call_index(call, call->parameters[1], "attempt", UINT32_MAX, &index);
+    return failed ? failed : detail_reply(call, &job, index);
+}
+
+int call_job_v1(struct call *call, struct store_job *job)
+{
+    if (call->parameters[1].at)
+        return call_job_of(call, call->parameters[0], call->parameters[1], job);
+    return call_job(call, call->parameters[0], job);
+}
+
+int handle_job_detail_v1(struct call *call)
+{
+    struct store_job job;
+    int failed = call_job_v1(call, &job);
+    return failed ? failed : detail_reply(call, &job, -1);
+}
+
+static int config_reply(struct call *call, const struct store_job *job)
+{
+    if (!call->api->config.is_config_shared) {
+        int failed = call_own(call, job);
+        if (failed)
+            return failed;
+    }
+    struct store_reader *reader;
+    struct store_source source;
+    int failed = need_reader(call, &reader);
+    if (!failed)
+        failed = store_job_source(reader, job->record.id, call->arena, &source, &call->err);
+    if (failed == ERR_NOT_FOUND)
+        return call_fail(call, ERR_NOT_FOUND, "NoJobConfigError", "", "the job has no file");
+    if (failed)
+        return failed;
+    bool is_json = source.format == SPEC_V1;
+    call_text(call, 200, is_json ? "application/json; charset=utf-8" : "text/yaml; charset=utf-8",
+              source.source);
+    return 0;
+}
+
+int handle_job_config(struct call *call)
+{
+    struct store_job job;
+    int failed = call_job(call, call->parameters[0], &job);
+    return failed ? failed : config_reply(call, &job);
+}
+
+int handle_job_config_v1(struct call *call)
+{
+    struct store_job job;
+    int failed = call_job_v1(call, &job);
+    return failed ? failed : config_reply(call, &job);
+}
+
+/* ---- attempts ---- */
+
+int handle_job_attempt_health(struct call *call)
+{
+    struct store_job job;
+    int failed = call_job(call, call->parameters[0], &job);
+    if (failed)
+        return failed;
+    call_message(call, 200, "the history of attempts is kept");
+    return 0;
+}
+
+static int attempts_read(struct call *call, struct store_job *job, struct job_attempts *attempts)
+{
+    struct store_reader *reader;
+    int failed = call_job(call, call->parameters[0], job);
+    if (!failed)
+        failed = need_reader(call, &reader);
+    if (!failed)
+        failed = store_job_attempts(reader, job->record.id, call->arena, attempts, &call->err);
+    return failed;
+}
+
+int handle_job_attempt_list(struct call *call)
+{
+    struct store_job job;
+    struct job_attempts attempts = {0};
+    int failed = attempts_read(call, &job, &attempts);
+    if (failed)
+        return failed;
+    struct json_writer json;
+    call_json(call, 200, &json);
+    json_array(&json);
+    for (size_t i = attempts.count; i-- > 0;)
+        view_job_attempt(&json, &job, &attempts.items[i], i + 1 == attempts.count);
+    json_array_end(&json);
+    return 0;
+}
+
+int handle_job_attempt(struct call *call)
+{
+    struct store_job job;
+    struct job_attempts attempts = {0};
+    int64_t index;
+    int failed = call_index(call, call->parameters[1], "attempt", UINT32_MAX, &index);
+    if (!failed)
+        failed = attempts_read(call, &job, &attempts);
+    for (size_t i = 0; !failed && i < attempts.count; i++) {
+        if (attempts.items[i].attempt != index)
+            continue;
+        struct json_writer json;
+        call_json(call, 200, &json);
+        view_job_attempt(&json, &job, &attempts.items[i], i + 1 == attempts.count);
+        return 0;
+    }
+    if (failed)
+        return failed;
+    return call_fail(call, ERR_NOT_FOUND, "NoJobError", "", "the job has no attempt %lld",
+                     (long long)index);
+}
+
+int handle_task_attempts(struct call *call)
+{
+    struct store_job job;
+    struct job_record attempt;
+    struct store_tasks tasks, attempts;
+    int64_t job_attempt, index;
+    int failed = call_job(call, call->parameters[0], &job);
+    if (!failed)
+        failed = call_index(call, call->parameters[1], "attempt", UINT32_MAX, &job_attempt);
+    if (!failed)
+        failed = call_index(call, call->parameters[3], "taskIndex", SPEC_TASKS_MAX, &index);
+    if (!failed)
+        failed = read_attempt(call, &job, job_attempt, &attempt);
+    if (!failed)
+        failed =
+            store_tasks(call->reader, job.record.id, job_attempt, call->arena, &tasks, &call->err);
+    if (failed)
+        return failed;
+    const struct task_record *task = NULL;
+    for (size_t i = 0; i < tasks.count && !task; i++)
+        if (tasks.items[i].task.index == index &&
+            text_is(call->parameters[2], tasks.items[i].role_name))
+            task = &tasks.items[i];
+    if (!task)
+        return call_fail(call, ERR_NOT_FOUND, "NoTaskError", "", "the job has no task %.*s-%lld",
+                         TEXT_ARG(call->parameters[2]), (long long)index);
+    failed = store_task_attempts(call->reader, job.record.id, (uint32_t)job_attempt, task->task,
+                                 call->arena, &attempts, &call->err);
+    if (failed)
+        return failed;
+    struct json_writer json;
+    call_json(call, 200, &json);
+    view_task(&json, &attempt, task, &attempts);
+    return 0;
+}
+
+int handle_job_ssh(struct call *call)
+{
+    struct store_job job;
+    int failed = call_job_v1(call, &job);
+    if (failed)
+        return failed;
+    return call_fail(
+        call, ERR_NOT_FOUND, "NoJobSshInfoError", "",
+        "this server gives no ssh keys out: the tasks of a job reach each other by its own keys");
+}

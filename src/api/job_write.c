@@ -1,0 +1,285 @@
+#include "api/handlers.h"
+#include "base/memory.h"
+#include "spec/spec.h"
+
+/* ---- submission ---- */
+
+static const char *submit_error_name(const struct call *call, int code)
+{
+    if (code == ERR_INVALID)
+        return call->route->is_v1 ? "InvalidParametersError" : "InvalidProtocolError";
+    if (code == ERR_CONFLICT)
+        return "ConflictJobError";
+    if (code == ERR_NOT_FOUND)
+        return "NoVirtualClusterError";
+    return NULL;
+}
+
+static int submit_answered(struct call *call)
+{
+    if (call->answer_code) {
+        call->err = call->answer_err;
+        call->error_code = submit_error_name(call, call->answer_code);
+        return call->answer_code;
+    }
+    struct store_job job;
+    int failed = store_job_summary(call->api->service->store, call->answer_job, call->arena, &job,
+                                   &call->err);
+    if (failed)
+        return failed;
+    struct buf warnings = BUF_INIT;
+    problems_print(call->problems, "job", &warnings);
+    struct json_writer json;
+    call_json(call, 202, &json);
+    json_object(&json);
+    json_key_int(&json, "status", 202);
+    json_key(&json, "message");
+    char *message = arena_format(call->arena, "update job %s successfully", job.record.name);
+    json_string(&json, message);
+    json_key_string(&json, "name",
+                    arena_format(call->arena, "%s~%s", job.record.user, job.record.name));
+    if (warnings.length)
+        json_key_text(&json, "warnings", text_trim(buf_as_text(&warnings)));
+    json_object_end(&json);
+    buf_release(&warnings);
+    exchange_header(
+        call->exchange, "Location",
+        arena_format(call->arena, "/api/v2/jobs/%s~%s", job.record.user, job.record.name));
+    return 0;
+}
+
+static int submit(struct call *call)
+{
+    struct service *service = call->api->service;
+    call->problems = ARENA_NEW(call->arena, struct problems);
+    problems_init(call->problems, call->arena);
+    struct service_reply reply = call_suspend(call, submit_answered);
+    struct err err = {0};
+    int failed = service->submit(service->context, call->caller.user,
+                                 buf_as_text(&call->exchange->body), call->problems, reply, &err);
+    if (failed)
+        call_refused(call, failed, &err);
+    return 0;
+}
+
+int handle_job_submit(struct call *call)
+{
+    return submit(call);
+}
+
+/* /user/:user/jobs: only the user themself, as jobs belong to who submits them. */
+int handle_job_submit_v1(struct call *call)
+{
+    if (call->parameters[0].at && !text_is(call->parameters[0], call->caller.user))
+        return call_fail(call, ERR_FORBIDDEN, NULL, "",
+                         "jobs can only be submitted as yourself, %s", call->caller.user);
+    return submit(call);
+}
+
+/* The file's own name counts; the path must not contradict it. */
+int handle_job_put_v1(struct call *call)
+{
+    struct text name = call->parameters[1].at ? call->parameters[1] : call->parameters[0];
+    if (call->parameters[1].at && !text_is(call->parameters[0], call->caller.user))
+        return call_fail(call, ERR_FORBIDDEN, NULL, "",
+                         "jobs can only be submitted as yourself, %s", call->caller.user);
+    struct problems problems;
+    problems_init(&problems, call->arena);
+    const struct doc *doc =
+        doc_parse(buf_as_text(&call->exchange->body), DOC_JSON_COMMENTS, call->arena, &problems);
+    problems_release(&problems);
+    const struct doc *given = doc_get(doc, "jobName");
+    if (given && given->kind == DOC_STRING && !text_equal(given->as.string, name))
+        return call_fail(call, ERR_INVALID, NULL, "jobName",
+                         "body:%u:%u: jobName is %.*s, but the path says %.*s", given->place.line,
+                         given->place.column, TEXT_ARG(given->as.string), TEXT_ARG(name));
+    return submit(call);
+}
+
+/* ---- changes of one job ---- */
+
+static int act_answered(struct call *call)
+{
+    if (call->answer_code) {
+        call->err = call->answer_err;
+        if (call->answer_code == ERR_NOT_FOUND)
+            call->error_code = "NoJobError";
+        if (call->answer_code == ERR_CONFLICT)
+            call->error_code = "ConflictJobError";
+        return call->answer_code;
+    }
+    call_message(call, 202, "%s", (const char *)call->resume_state);
+    return 0;
+}
+
+static int act(struct call *call, const struct store_job *job, enum service_action action,
+               const char *verb)
+{
+    int failed = call_own(call, job);
+    if (failed)
+        return failed;
+    struct service *service = call->api->service;
+    call->resume_state =
+        arena_format(call->arena, "%s job %s successfully", verb, job->record.name);
+    struct service_reply reply = call_suspend(call, act_answered);
+    struct err err = {0};
+    failed = service->act(service->context, action, call->caller.user, job->record.id, reply, &err);
+    if (failed)
+        call_refused(call, failed, &err);
+    return 0;
+}
+
+static int execution(struct call *call, const struct store_job *job)
+{
+    const struct doc *doc;
+    struct text value;
+    int failed = call_body(call, &doc);
+    if (!failed)
+        failed = call_body_string(call, doc, "value", true, &value);
+    if (failed)
+        return failed;
+    bool is_stop = text_is(value, "STOP");
+    if (!is_stop && !text_is(value, "START"))
+        return call_fail(call, ERR_INVALID, NULL, "value", "value must be START or STOP");
+    return act(call, job, is_stop ? SERVICE_STOP : SERVICE_START, "execute");
+}
+
+int handle_job_execution(struct call *call)
+{
+    struct store_job job;
+    int failed = call_job(call, call->parameters[0], &job);
+    return failed ? failed : execution(call, &job);
+}
+
+int handle_job_execution_v1(struct call *call)
+{
+    struct store_job job;
+    int failed = call_job_v1(call, &job);
+    return failed ? failed : execution(call, &job);
+}
+
+int handle_job_delete(struct call *call)
+{
+    struct store_job job;
+    int failed = call_job(call, call->parameters[0], &job);
+    return failed ? failed : act(call, &job, SERVICE_DELETE, "deleted");
+}
+
+int handle_job_delete_v1(struct call *call)
+{
+    struct store_job job;
+    int failed = call_job_v1(call, &job);
+    return failed ? failed : act(call, &job, SERVICE_DELETE, "deleted");
+}
+
+int handle_job_release(struct call *call)
+{
+    struct store_job job;
+    int failed = call_job(call, call->parameters[0], &job);
+    return failed ? failed : act(call, &job, SERVICE_RELEASE, "released");
+}
+
+/* Index of a role by its name: the tasks know it. */
+static int role_index(struct call *call, const struct store_job *job, struct text name,
+                      uint16_t *role)
+{
+    struct store_tasks tasks;
+    struct store_reader *reader = call_reader(call);
+    if (!reader)
+        return call->err.code;
+    int failed = store_tasks(reader, job->record.id, -1, call->arena, &tasks, &call->err);
+    for (size_t i = 0; !failed && i < tasks.count; i++) {
+        if (text_is(name, tasks.items[i].role_name)) {
+            *role = tasks.items[i].task.role;
+            return 0;
+        }
+    }
+    if (failed)
+        return failed;
+    return call_fail(call, ERR_NOT_FOUND, "NoTaskError", "", "job %s has no task role %.*s",
+                     job->record.name, TEXT_ARG(name));
+}
+
+int handle_job_scale(struct call *call)
+{
+    struct store_job job;
+    const struct doc *doc;
+    uint16_t role = 0;
+    int failed = call_job(call, call->parameters[0], &job);
+    if (!failed)
+        failed = call_own(call, &job);
+    if (!failed)
+        failed = call_body(call, &doc);
+    if (!failed)
+        failed = role_index(call, &job, call->parameters[1], &role);
+    if (failed)
+        return failed;
+    const struct doc *value = doc_get(doc, "instances");
+    if (!value || value->kind != DOC_INT || value->as.integer < 0 ||
+        value->as.integer > SPEC_INSTANCES_MAX)
+        return call_fail(call, ERR_INVALID, NULL, "instances",
+                         "instances must be a number in 0..%d", SPEC_INSTANCES_MAX);
+    struct service *service = call->api->service;
+    call->resume_state = arena_format(call->arena, "scaled job %s successfully", job.record.name);
+    struct service_reply reply = call_suspend(call, act_answered);
+    struct err err = {0};
+    failed = service->scale(service->context, call->caller.user, job.record.id, role,
+                            (uint32_t)value->as.integer, reply, &err);
+    if (failed)
+        call_refused(call, failed, &err);
+    return 0;
+}
+
+/* ---- tags ---- */
+
+static int tag_answered(struct call *call)
+{
+    if (call->answer_code) {
+        call->err = call->answer_err;
+        if (call->answer_code == ERR_NOT_FOUND)
+            call->error_code = "NoTagError";
+        return call->answer_code;
+    }
+    call_message(call, 200, "%s", (const char *)call->resume_state);
+    return 0;
+}
+
+static int tag_change(struct call *call, enum store_change_kind kind, const char *verb)
+{
+    struct store_job job;
+    const struct doc *doc;
+    struct text value;
+    int failed = call_job(call, call->parameters[0], &job);
+    if (!failed)
+        failed = call_own(call, &job);
+    if (!failed)
+        failed = call_body(call, &doc);
+    if (!failed)
+        failed = call_body_string(call, doc, "value", true, &value);
+    if (failed)
+        return failed;
+    if (!value.length || value.length > STORE_TAG_MAX || memchr(value.at, ',', value.length))
+        return call_fail(call, ERR_INVALID, NULL, "value", "a tag has 1..%d bytes and no comma",
+                         STORE_TAG_MAX);
+    struct service *service = call->api->service;
+    struct store_change change = {
+        .kind = kind, .tag = {.job = job.record.id, .name = arena_copy(call->arena, value)}};
+    call->resume_state =
+        arena_format(call->arena, "%s tag for job %s successfully", verb, job.record.name);
+    struct service_reply reply = call_suspend(call, tag_answered);
+    struct err err = {0};
+    failed = service->change(service->context, &change, reply, &err);
+    if (failed)
+        call_refused(call, failed, &err);
+    return 0;
+}
+
+int handle_tag_add(struct call *call)
+{
+    return tag_change(call, CHANGE_TAG_ADD, "added");
+}
+
+int handle_tag_remove(struct call *call)
+{
+    return tag_change(call, CHANGE_TAG_REMOVE, "removed");
+}

@@ -1,0 +1,408 @@
+#include "api/handlers.h"
+#include "api/http_watch.h"
+#include "base/memory.h"
+#include "spec/spec.h"
+#include <poll.h>
+#include <unistd.h>
+
+enum {
+    LOG_POLL_MS = 100,
+    TAIL_BYTES_MAX = 16 << 20,
+    TAIL_LINES_MAX = 100000,
+    TAIL_BLOCK = 64 << 10,
+    TAIL_MODE_BYTES = 16384, /* what OpenPAI's tail mode shows */
+};
+
+static const struct {
+    const char *name;
+    enum log_stream stream;
+} STREAMS[] = {
+    {"stdout", LOG_STDOUT}, {"stderr", LOG_STDERR}, {"all", LOG_ALL}, {"runtime", LOG_RUNTIME}};
+
+/* A log on its way out. Either of one attempt, or (`is_job`) of a task through all its attempts. */
+struct log_reader {
+    struct api *api;
+    struct http_stream *stream; /* of the reply: its descriptor changes with the attempt */
+    struct attempt_id attempt;  /* 0: none yet */
+    enum log_stream which;
+    uint64_t offset, end; /* `end`: without follow, what was there at the start */
+    bool is_follow, is_job;
+    struct job_id job; /* is_job */
+    struct task_ref task;
+    uint64_t seen_generation;
+};
+
+static void watch_close(struct log_reader *log)
+{
+    if (log->stream->fd >= 0)
+        close(log->stream->fd);
+    log->stream->fd = -1;
+}
+
+static void log_free(void *state)
+{
+    struct log_reader *log = state;
+    watch_close(log);
+    mem_free(log);
+}
+
+/* Whatever made the descriptor readable is news only once. */
+static void watch_drain(int fd)
+{
+    char scratch[4096];
+    struct pollfd ready = {.fd = fd, .events = POLLIN};
+    while (fd >= 0 && poll(&ready, 1, 0) == 1 && (ready.revents & POLLIN))
+        if (read(fd, scratch, sizeof scratch) <= 0)
+            return;
+}
+
+/* ---- whole ---- */
+
+static ssize_t log_whole(void *state, char *bytes, size_t size)
+{
+    struct log_reader *log = state;
+    struct service *service = log->api->service;
+    if (log->offset >= log->end)
+        return HTTP_STREAM_END;
+    if (size > log->end - log->offset)
+        size = (size_t)(log->end - log->offset);
+    struct log_part part;
+    struct err err;
+    ssize_t length = service->log_read(service->context, log->attempt, log->which, &log->offset,
+                                       bytes, size, &part, &err);
+    if (length < 0)
+        return HTTP_STREAM_BROKEN;
+    log->offset += (uint64_t)length;
+    return length ? length : HTTP_STREAM_END;
+}
+
+/* ---- follow ---- */
+
+/* The current attempt of the followed task, when it is another one than before. */
+static bool attempt_find(struct log_reader *log, bool *is_job_final)
+{
+    struct service *service = log->api->service;
+    struct arena arena;
+    struct err err;
+    struct store_job job;
+    struct store_tasks tasks = {0};
+    bool is_found = false;
+    arena_init(&arena);
+    *is_job_final = store_job_summary(service->store, log->job, &arena, &job, &err) != 0 ||
+                    job.record.state == LIFE_COMPLETED;
+    struct store_reader *reader = service->reader_get(service->context, &err);
+    if (!reader) {
+        *is_job_final = false; /* later */
+    } else {
+        if (store_tasks(reader, log->job, -1, &arena, &tasks, &err))
+            tasks.count = 0;
+        service->reader_put(service->context, reader);
+    }
+    for (size_t i = 0; i < tasks.count && !is_found; i++) {
+        const struct task_record *task = &tasks.items[i];
+        if (task->task.role != log->task.role || task->task.index != log->task.index)
+            continue;
+        is_found = task->attempt.v > log->attempt.v;
+        if (is_found)
+            log->attempt = task->attempt;
+    }
+    arena_release(&arena);
+    return is_found;
+}
+
+/* After the end of one attempt (or before the first): is there another? */
+static ssize_t attempt_next(struct log_reader *log, bool *has_next)
+{
+    uint64_t generation = atomic_load(&log->api->generation);
+    bool is_job_final;
+    *has_next = false;
+    if (generation == log->seen_generation)
+        return HTTP_STREAM_WAIT;
+    log->seen_generation = generation;
+    *has_next = attempt_find(log, &is_job_final);
+    if (*has_next) {
+        watch_close(log);
+        log->offset = 0;
+        return 0;
+    }
+    return is_job_final ? HTTP_STREAM_END : HTTP_STREAM_WAIT;
+}
+
+static ssize_t log_follow(void *state, char *bytes, size_t size)
+{
+    struct log_reader *log = state;
+    struct service *service = log->api->service;
+    for (;;) {
+        struct log_part part = {0};
+        struct err err;
+        ssize_t length = 0;
+        if (log->attempt.v) {
+            watch_drain(log->stream->fd);
+            length = service->log_read(service->context, log->attempt, log->which, &log->offset,
+                                       bytes, size, &part, &err);
+        }
+        if (length > 0) {
+            log->offset += (uint64_t)length;
+            return length;
+        }
+        if (log->attempt.v && length == 0 && !part.is_ended) {
+            if (log->stream->fd < 0)
+                log->stream->fd =
+                    service->log_watch(service->context, log->attempt, log->which, &err);
+            return HTTP_STREAM_WAIT;
+        }
+        if (!log->is_job)
+            return length == ERR_UNAVAILABLE ? HTTP_STREAM_WAIT : HTTP_STREAM_END;
+        bool has_next;
+        ssize_t next = attempt_next(log, &has_next);
+        if (!has_next)
+            return next;
+    }
+}
+
+/* ---- where to begin ---- */
+
+/* First offset of the last `lines` lines before `end`. */
+static uint64_t tail_lines(struct call *call, const struct log_reader *log,
+                           const struct log_part *part, int64_t lines)
+{
+    struct service *service = call->api->service;
+    char *block = arena_alloc(call->arena, TAIL_BLOCK);
+    uint64_t at = part->end;
+    uint64_t floor = part->end > TAIL_BYTES_MAX ? part->end - TAIL_BYTES_MAX : 0;
+    if (floor < part->begin)
+        floor = part->begin;
+    bool is_last_byte = true; /* the newline at the very end ends the last line */
+    while (at > floor) {
+        uint64_t from = at - floor > TAIL_BLOCK ? at - TAIL_BLOCK : floor;
+        size_t size = (size_t)(at - from);
+        struct log_part ignored;
+        struct err err;
+        ssize_t length = service->log_read(service->context, log->attempt, log->which, &from, block,
+                                           size, &ignored, &err);
+        if (length <= 0)
+            return at;
+        for (size_t i = (size_t)length; i-- > 0;) {
+            if (block[i] == '\n' && !is_last_byte && lines-- <= 1)
+                return from + i + 1;
+            is_last_byte = false;
+        }
+        at = from;
+    }
+    return floor;
+}
+
+/* offset=N, tail=BYTES, tail-lines=N, tail-mode=true; by default from the start. */
+static int log_begin(struct call *call, struct log_reader *log)
+{
+    struct service *service = call->api->service;
+    int64_t offset, tail, lines;
+    int failed = call_number(call, "offset", 0, INT64_MAX, 0, &offset);
+    if (!failed)
+        failed = call_number(call, "tail", 1, TAIL_BYTES_MAX, 0, &tail);
+    if (!failed)
+        failed = call_number(call, "tail-lines", 0, TAIL_LINES_MAX, -1, &lines);
+    if (failed)
+        return failed;
+    if (call_flag(call, "tail-mode") || call_flag(call, "tailMode"))
+        tail = TAIL_MODE_BYTES;
+    struct log_part part = {0};
+    struct err err = {0};
+    uint64_t probe = 0;
+    char byte;
+    ssize_t length = service->log_read(service->context, log->attempt, log->which, &probe, &byte, 1,
+                                       &part, &err);
+    if (length == ERR_NOT_FOUND && !log->is_follow)
+        return call_fail(call, ERR_NOT_FOUND, "NoTaskLogError", "", "%s",
+                         err.text[0] ? err.text : "the task has no log");
+    if (length < 0 && length != ERR_NOT_FOUND) {
+        call->err = err;
+        return (int)length;
+    }
+    log->end = part.end;
+    log->offset = (uint64_t)offset > part.begin ? (uint64_t)offset : part.begin;
+    if (tail)
+        log->offset =
+            part.end - part.begin > (uint64_t)tail ? part.end - (uint64_t)tail : part.begin;
+    if (lines > 0)
+        log->offset = tail_lines(call, log, &part, lines);
+    if (lines == 0)
+        log->offset = part.end;
+    return 0;
+}
+
+static int stream_parse(struct call *call, struct text name, enum log_stream *stream)
+{
+    for (size_t i = 0; i < COUNT_OF(STREAMS); i++) {
+        if (text_is(name, STREAMS[i].name)) {
+            *stream = STREAMS[i].stream;
+            return 0;
+        }
+    }
+    return call_fail(call, ERR_NOT_FOUND, "NoTaskLogError", "stream",
+                     "a log is one of stdout, stderr, all, runtime");
+}
+
+static void log_reply(struct call *call, const struct log_reader *from)
+{
+    struct http_reply *reply = &call->exchange->reply;
+    struct log_reader *log = mem_zero(1, sizeof *log);
+    *log = *from;
+    log->api = call->api;
+    log->stream = &reply->stream;
+    reply->status = 200;
+    reply->content_type = "text/plain; charset=utf-8";
+    reply->stream = (struct http_stream){
+        .read = log->is_follow ? log_follow : log_whole,
+        .free = log_free,
+        .state = log,
+        .fd = -1,
+        .poll_ms = LOG_POLL_MS,
+    };
+}
+
+/* ---- paths ---- */
+
+static bool may_read_log(struct call *call, const struct store_job *job)
+{
+    return call->api->config.is_log_shared || call_own(call, job) == 0;
+}
+
+/* The attempt that a path names: job, attempt, role, index, attempt of the task. */
+static int path_attempt(struct call *call, struct task_record *attempt)
+{
+    struct store_job job;
+    struct store_tasks attempts = {0}, tasks = {0};
+    int64_t job_attempt, index, task_attempt;
+    int failed = call_job(call, call->parameters[0], &job);
+    if (!failed && !may_read_log(call, &job))
+        failed = ERR_FORBIDDEN;
+    if (!failed)
+        failed = call_index(call, call->parameters[1], "attempt", UINT32_MAX, &job_attempt);
+    if (!failed)
+        failed = call_index(call, call->parameters[3], "taskIndex", SPEC_TASKS_MAX, &index);
+    if (!failed)
+        failed = call_index(call, call->parameters[4], "task attempt", UINT32_MAX, &task_attempt);
+    if (!failed && !call_reader(call))
+        failed = call->err.code;
+    if (!failed)
+        failed =
+            store_tasks(call->reader, job.record.id, job_attempt, call->arena, &tasks, &call->err);
+    for (size_t i = 0; !failed && i < tasks.count; i++) {
+        if (tasks.items[i].task.index != index ||
+            !text_is(call->parameters[2], tasks.items[i].role_name))
+            continue;
+        failed = store_task_attempts(call->reader, job.record.id, (uint32_t)job_attempt,
+                                     tasks.items[i].task, call->arena, &attempts, &call->err);
+        break;
+    }
+    for (size_t i = 0; !failed && i < attempts.count; i++) {
+        if (attempts.items[i].task_attempt == task_attempt && attempts.items[i].attempt.v) {
+            *attempt = attempts.items[i];
+            return 0;
+        }
+    }
+    if (failed)
+        return failed;
+    return call_fail(call, ERR_NOT_FOUND, "NoTaskLogError", "", "the task has no such attempt");
+}
+
+int handle_log_list(struct call *call)
+{
+    struct task_record attempt;
+    int failed = path_attempt(call, &attempt);
+    if (failed)
+        return failed;
+    bool is_tail = call_flag(call, "tail-mode") || call_flag(call, "tailMode");
+    struct json_writer json;
+    call_json(call, 200, &json);
+    json_object(&json);
+    json_key(&json, "locations");
+    json_array(&json);
+    for (size_t i = 0; i < COUNT_OF(STREAMS); i++) {
+        json_object(&json);
+        json_key_string(&json, "name", STREAMS[i].name);
+        json_key_string(&json, "uri",
+                        arena_format(call->arena,
+                                     "/api/v2/jobs/%.*s/attempts/%.*s/taskRoles/%.*s/taskIndex/"
+                                     "%.*s/attempts/%.*s/logs/%s%s",
+                                     TEXT_ARG(call->parameters[0]), TEXT_ARG(call->parameters[1]),
+                                     TEXT_ARG(call->parameters[2]), TEXT_ARG(call->parameters[3]),
+                                     TEXT_ARG(call->parameters[4]), STREAMS[i].name,
+                                     is_tail ? "?tail-mode=true" : ""));
+        json_object_end(&json);
+    }
+    json_array_end(&json);
+    json_object_end(&json);
+    return 0;
+}
+
+int handle_log_read(struct call *call)
+{
+    struct task_record attempt;
+    struct log_reader log = {.is_follow = call_flag(call, "follow")};
+    int failed = stream_parse(call, call->parameters[5], &log.which);
+    if (!failed)
+        failed = path_attempt(call, &attempt);
+    if (!failed) {
+        log.attempt = attempt.attempt;
+        failed = log_begin(call, &log);
+    }
+    if (!failed)
+        log_reply(call, &log);
+    return failed;
+}
+
+/* The task that role= and index= name; by default the first one. */
+static int query_task(struct call *call, const struct store_job *job, struct log_reader *log)
+{
+    struct text role = exchange_query(call->exchange, "role");
+    struct store_tasks tasks;
+    int64_t index;
+    int failed = call_number(call, "index", 0, SPEC_TASKS_MAX, 0, &index);
+    if (!failed && !call_reader(call))
+        failed = call->err.code;
+    if (!failed)
+        failed = store_tasks(call->reader, job->record.id, -1, call->arena, &tasks, &call->err);
+    if (failed)
+        return failed;
+    for (size_t i = 0; i < tasks.count; i++) {
+        const struct task_record *task = &tasks.items[i];
+        if (task->task.index != index || (role.at && !text_is(role, task->role_name)))
+            continue;
+        log->attempt = task->attempt;
+        log->task = task->task;
+        return 0;
+    }
+    return call_fail(call, ERR_NOT_FOUND, "NoTaskError", "role", "job %s has no task %.*s-%lld",
+                     job->record.name, TEXT_ARG(role), (long long)index);
+}
+
+/* GET /jobs/:job/logs?role=&index=&stream=&follow=: the latest attempt; follow goes on with the
+ * next attempt until the job is final. */
+int handle_log_follow(struct call *call)
+{
+    struct store_job job;
+    struct log_reader log = {.is_follow = call_flag(call, "follow"), .is_job = true};
+    struct text name = exchange_query(call->exchange, "stream");
+    log.seen_generation = UINT64_MAX;
+    int failed = call_job(call, call->parameters[0], &job);
+    if (!failed && !may_read_log(call, &job))
+        failed = ERR_FORBIDDEN;
+    if (!failed)
+        failed = stream_parse(call, name.at ? name : TEXT("all"), &log.which);
+    if (!failed)
+        failed = query_task(call, &job, &log);
+    if (failed)
+        return failed;
+    log.job = job.record.id;
+    if (!log.attempt.v && !log.is_follow)
+        return call_fail(
+            call, ERR_NOT_FOUND, "NoTaskLogError", "", "the task has not started yet: %s",
+            job.record.reason && job.record.reason[0] ? job.record.reason : "its job waits");
+    if (log.attempt.v)
+        failed = log_begin(call, &log);
+    if (!failed)
+        log_reply(call, &log);
+    return failed;
+}

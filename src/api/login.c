@@ -1,0 +1,267 @@
+#include "api/login.h"
+#include "api/handlers.h"
+#include "api/token.h"
+#include "sys/secret.h"
+#include <time.h>
+
+static int64_t now_s(void)
+{
+    return (int64_t)time(NULL);
+}
+
+/* ---- giving tokens out ---- */
+
+struct grant {
+    const char *user, *token;
+    bool is_admin, is_application;
+};
+
+static int grant_answered(struct call *call)
+{
+    const struct grant *grant = call->resume_state;
+    if (call->answer_code) {
+        call->err = call->answer_err;
+        return call->answer_code;
+    }
+    struct json_writer json;
+    call_json(call, 200, &json);
+    json_object(&json);
+    json_key_string(&json, "token", grant->token);
+    if (grant->is_application) {
+        json_key_bool(&json, "application", true);
+    } else {
+        json_key_string(&json, "user", grant->user);
+        json_key_bool(&json, "admin", grant->is_admin);
+        json_key_bool(&json, "hasGitHubPAT", false);
+    }
+    json_object_end(&json);
+    return 0;
+}
+
+/* Sign a token, put it into the list, then reply with it. `life_s` 0: it never expires. */
+static int grant_token(struct call *call, struct grant *grant, int64_t life_s)
+{
+    struct service *service = call->api->service;
+    char id[TOKEN_ID_SIZE];
+    token_id_make(id);
+    struct token_claims claims = {
+        .id = id,
+        .user = grant->user,
+        .is_application = grant->is_application,
+        .issued_s = now_s(),
+    };
+    claims.expires_s = life_s ? claims.issued_s + life_s : 0;
+    struct text token;
+    int failed = token_sign(service->token_key, &claims, call->arena, &token, &call->err);
+    if (failed)
+        return failed;
+    grant->token = token.at;
+    struct store_change change = {.kind = CHANGE_TOKEN_ADD,
+                                  .token = {
+                                      .id = id,
+                                      .user = grant->user,
+                                      .is_application = grant->is_application,
+                                      .created_ms = claims.issued_s * 1000,
+                                      .expires_ms = claims.expires_s * 1000,
+                                  }};
+    call->resume_state = grant;
+    struct service_reply reply = call_suspend(call, grant_answered);
+    struct err err = {0};
+    failed = service->change(service->context, &change, reply, &err);
+    if (failed)
+        call_refused(call, failed, &err);
+    return 0;
+}
+
+/* ---- login by password ---- */
+
+static int password_check(struct call *call, struct text name, struct text password,
+                          const struct store_user *user)
+{
+    struct login_table *logins = call->api->logins;
+    struct text address = call->exchange->address;
+    int failed = login_begin(logins, name, address, now_s(), &call->err);
+    if (failed)
+        return failed;
+    bool is_right = user->password_hash && user->password_hash[0] &&
+                    password_matches(password, user->password_hash);
+    login_end(logins, name, address, now_s(), is_right);
+    if (!is_right)
+        return call_fail(call, ERR_INVALID, "IncorrectPasswordError", "password",
+                         "the password is not right");
+    return 0;
+}
+
+static int expiration_parse(struct call *call, const struct doc *doc, int64_t *life_s)
+{
+    const struct doc *value = doc_get(doc, "expiration");
+    *life_s = API_TOKEN_S;
+    if (!value || value->kind == DOC_NULL)
+        return 0;
+    bool is_number = value->kind == DOC_INT;
+    if (is_number)
+        *life_s = value->as.integer;
+    else if (value->kind == DOC_STRING)
+        is_number = text_to_int64(value->as.string, life_s);
+    if (!is_number || *life_s < API_TOKEN_S_MIN || *life_s > API_TOKEN_S_MAX)
+        return call_fail(call, ERR_INVALID, NULL, "expiration",
+                         "expiration must be a number of seconds in %d..%d", API_TOKEN_S_MIN,
+                         API_TOKEN_S_MAX);
+    return 0;
+}
+
+int handle_login(struct call *call)
+{
+    const struct doc *doc;
+    struct text name, password;
+    int64_t life_s;
+    int failed = call_body(call, &doc);
+    if (!failed)
+        failed = call_body_string(call, doc, "username", true, &name);
+    if (!failed)
+        failed = call_body_string(call, doc, "password", true, &password);
+    if (!failed)
+        failed = expiration_parse(call, doc, &life_s);
+    if (failed)
+        return failed;
+    if (name.length > STORE_USER_NAME_MAX || password.length > PASSWORD_MAX)
+        return call_fail(call, ERR_INVALID, NULL, "username", "user name or password is too long");
+    struct store_reader *reader = call_reader(call);
+    if (!reader)
+        return call->err.code;
+    struct store_user user;
+    failed = store_user(reader, name, call->arena, &user, &call->err);
+    if (failed == ERR_NOT_FOUND)
+        return call_fail(call, ERR_INVALID, "NoUserError", "username", "there is no user %.*s",
+                         TEXT_ARG(name));
+    if (!failed)
+        failed = password_check(call, name, password, &user);
+    if (failed)
+        return failed;
+    struct grant *grant = ARENA_NEW(call->arena, struct grant);
+    grant->user = user.name;
+    grant->is_admin = user.is_admin;
+    return grant_token(call, grant, life_s);
+}
+
+int handle_authn_info(struct call *call)
+{
+    struct json_writer json;
+    call_json(call, 200, &json);
+    json_object(&json);
+    json_key_string(&json, "authn_type", "basic");
+    json_key_string(&json, "loginURI", "/api/v2/authn/basic/login");
+    json_key_string(&json, "loginURIMethod", "post");
+    json_object_end(&json);
+    return 0;
+}
+
+/* ---- the list of tokens ---- */
+
+static int revoked(struct call *call)
+{
+    if (call->answer_code == ERR_NOT_FOUND)
+        return call_fail(call, ERR_NOT_FOUND, "NoTokenError", "",
+                         "there is no such token of yours");
+    if (call->answer_code) {
+        call->err = call->answer_err;
+        return call->answer_code;
+    }
+    call_message(call, 200, "revoke successfully");
+    return 0;
+}
+
+static int revoke(struct call *call, const char *id)
+{
+    struct service *service = call->api->service;
+    struct store_change change = {.kind = CHANGE_TOKEN_REMOVE,
+                                  .token = {.id = id, .user = call->caller.user}};
+    struct service_reply reply = call_suspend(call, revoked);
+    struct err err = {0};
+    int failed = service->change(service->context, &change, reply, &err);
+    if (failed)
+        call_refused(call, failed, &err);
+    return 0;
+}
+
+int handle_logout(struct call *call)
+{
+    return revoke(call, call->caller.token_id);
+}
+
+/* The token itself, as OpenPAI has it, or its id. */
+int handle_token_remove(struct call *call)
+{
+    struct text token = call->parameters[0];
+    struct token_claims claims;
+    struct err err;
+    if (!memchr(token.at, '.', token.length))
+        return revoke(call, arena_copy(call->arena, token));
+    int failed = token_verify(call->api->service->token_key, token, 0, call->arena, &claims, &err);
+    if (failed)
+        return call_fail(call, ERR_INVALID, NULL, "token", "%s", err.text);
+    if (strcmp(claims.user, call->caller.user) != 0)
+        return call_fail(call, ERR_FORBIDDEN, NULL, "", "the token is not yours");
+    return revoke(call, claims.id);
+}
+
+int handle_token_application(struct call *call)
+{
+    struct grant *grant = ARENA_NEW(call->arena, struct grant);
+    grant->user = call->caller.user;
+    grant->is_application = true;
+    return grant_token(call, grant, 0);
+}
+
+/* Tokens are not stored; the same claims under the same key give the same token again. */
+int handle_token_list(struct call *call)
+{
+    struct store_reader *reader = call_reader(call);
+    if (!reader)
+        return call->err.code;
+    struct store_tokens tokens;
+    int failed = store_tokens(reader, text_of(call->caller.user), call->arena, &tokens, &call->err);
+    if (failed)
+        return failed;
+    struct json_writer json;
+    call_json(call, 200, &json);
+    json_object(&json);
+    json_key(&json, "tokens");
+    json_array(&json);
+    for (size_t i = 0; i < tokens.count; i++) {
+        const struct store_token *row = &tokens.items[i];
+        struct token_claims claims = {
+            .id = row->id,
+            .user = row->user,
+            .is_application = row->is_application,
+            .issued_s = row->created_ms / 1000,
+            .expires_s = row->expires_ms / 1000,
+        };
+        struct text token;
+        if (claims.expires_s && claims.expires_s <= now_s())
+            continue;
+        failed =
+            token_sign(call->api->service->token_key, &claims, call->arena, &token, &call->err);
+        if (failed)
+            return failed;
+        json_text(&json, token);
+    }
+    json_array_end(&json);
+    json_object_end(&json);
+    return 0;
+}
+
+int handle_token_check(struct call *call)
+{
+    const struct caller *caller = &call->caller;
+    struct json_writer json;
+    call_json(call, 200, &json);
+    json_object(&json);
+    json_key_string(&json, "username", caller->user);
+    json_key_bool(&json, "application", caller->is_application);
+    json_key_bool(&json, "admin", caller->is_admin);
+    if (caller->expires_ms)
+        json_key_int(&json, "exp", caller->expires_ms / 1000);
+    json_object_end(&json);
+    return 0;
+}

@@ -1,0 +1,46 @@
+#include "api/route.h"
+#include <assert.h>
+
+static bool path_fits(const char *path, const struct text *segments, size_t count,
+                      struct text *parameters)
+{
+    size_t parameter = 0;
+    struct text rest = text_of(path + 1);
+    for (size_t i = 0; i < count; i++) {
+        if (!rest.length)
+            return false;
+        struct text part = text_cut(&rest, '/');
+        if (part.at[0] == ':') {
+            assert(parameter < ROUTE_PARAMETERS_MAX);
+            if (!segments[i].length)
+                return false;
+            parameters[parameter++] = segments[i];
+        } else if (!text_equal(part, segments[i])) {
+            return false;
+        }
+    }
+    return !rest.length;
+}
+
+void route_find(const struct route *routes, size_t count, const struct exchange *exchange,
+                struct route_match *match)
+{
+    *match = (struct route_match){0};
+    const struct text *segments = exchange->segments;
+    size_t segment_count = exchange->segment_count;
+    if (segment_count && text_is(segments[0], "rest-server")) {
+        segments++;
+        segment_count--;
+    }
+    enum http_method method = exchange->method == HTTP_HEAD ? HTTP_GET : exchange->method;
+    for (size_t i = 0; i < count && !match->route; i++) {
+        struct text parameters[ROUTE_PARAMETERS_MAX] = {0};
+        if (!path_fits(routes[i].path, segments, segment_count, parameters))
+            continue;
+        match->is_path_known = true;
+        if (routes[i].method != method)
+            continue;
+        match->route = &routes[i];
+        memcpy(match->parameters, parameters, sizeof parameters);
+    }
+}

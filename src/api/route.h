@@ -1,0 +1,43 @@
+/* route.h — which function serves which path.
+ *
+ * Paths are cut at '/'; a part that begins with ':' takes any text and hands it to the handler. The
+ * first row that fits counts, so literal parts stand before parameters. "/rest-server" before a
+ * path is dropped (OpenPAI's reverse proxy put it there).
+ */
+#ifndef API_ROUTE_H
+#define API_ROUTE_H
+#include "api/http.h"
+
+struct call;
+
+enum route_access {
+    ACCESS_ANYONE,  /* no token asked for */
+    ACCESS_USER,    /* any valid token */
+    ACCESS_BROWSER, /* a token that is not an application's */
+    ACCESS_ADMIN,   /* an admin, by any token */
+};
+
+struct route {
+    enum http_method method; /* HTTP_GET serves HEAD, too */
+    const char *path;        /* "/api/v2/jobs/:job/config" */
+    enum route_access access;
+    int (*handle)(struct call *call); /* 0, or ERR_* with call->err filled */
+    bool is_v1;                       /* errors carry the old style's `error` beside `code` */
+};
+
+enum { ROUTE_PARAMETERS_MAX = 6 };
+
+struct route_match {
+    const struct route *route; /* NULL: none fits */
+    bool is_path_known;        /* with another method */
+    struct text parameters[ROUTE_PARAMETERS_MAX];
+};
+
+void route_find(const struct route *routes, size_t count, const struct exchange *exchange,
+                struct route_match *match);
+
+/* The table of this API (routes.c). */
+extern const struct route ROUTES[];
+extern const size_t ROUTE_COUNT;
+
+#endif

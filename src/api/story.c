@@ -1,0 +1,170 @@
+#include "api/handlers.h"
+#include "api/view.h"
+#include "base/memory.h"
+
+enum { STORY_POLL_MS = 100, STORY_PAGE = 200, STORY_LIMIT = 1000, STORY_LIMIT_MAX = 100000 };
+
+/* Lines of one job's story as they happen, one JSON object a line, until the job is final. */
+struct story_reader {
+    struct api *api;
+    struct job_id job;
+    char *user, *name;
+    int is_warning;
+    uint64_t after, seen_generation;
+    struct buf ready; /* not yet sent */
+    size_t sent;
+};
+
+static void story_free(void *state)
+{
+    struct story_reader *reader = state;
+    mem_free(reader->user);
+    mem_free(reader->name);
+    buf_release(&reader->ready);
+    mem_free(reader);
+}
+
+/* Fetch what is new. Returns HTTP_STREAM_WAIT or HTTP_STREAM_END when there is nothing. */
+static ssize_t story_fetch(struct story_reader *reader)
+{
+    struct service *service = reader->api->service;
+    struct arena arena;
+    struct err err;
+    struct store_job job;
+    struct stories stories = {0};
+    arena_init(&arena);
+    bool is_final = store_job_summary(service->store, reader->job, &arena, &job, &err) != 0 ||
+                    job.record.state == LIFE_COMPLETED;
+    struct store_reader *rows = service->reader_get(service->context, &err);
+    int failed = rows ? 0 : ERR_BUSY;
+    if (rows) {
+        struct story_filter filter = {.job = reader->job,
+                                      .after = reader->after,
+                                      .is_warning = reader->is_warning,
+                                      .limit = STORY_PAGE};
+        failed = store_stories(rows, &filter, false, &arena, &stories, &err);
+        service->reader_put(service->context, rows);
+    }
+    buf_clear(&reader->ready);
+    reader->sent = 0;
+    for (size_t i = 0; !failed && i < stories.count; i++) {
+        struct json_writer json;
+        json_init(&json, &reader->ready);
+        view_story(&json, reader->user, reader->name, &stories.items[i]);
+        buf_char(&reader->ready, '\n');
+        reader->after = stories.items[i].sequence;
+    }
+    if (failed || stories.count == STORY_PAGE)
+        reader->seen_generation = UINT64_MAX; /* look again at once */
+    bool is_end = !failed && !stories.count && is_final;
+    arena_release(&arena);
+    if (failed && failed != ERR_BUSY)
+        return HTTP_STREAM_BROKEN;
+    return is_end ? HTTP_STREAM_END : HTTP_STREAM_WAIT;
+}
+
+static ssize_t story_read(void *state, char *bytes, size_t size)
+{
+    struct story_reader *reader = state;
+    if (reader->sent == reader->ready.length) {
+        uint64_t generation = atomic_load(&reader->api->generation);
+        if (generation == reader->seen_generation)
+            return HTTP_STREAM_WAIT;
+        reader->seen_generation = generation;
+        ssize_t result = story_fetch(reader);
+        if (!reader->ready.length)
+            return result;
+        /* the end of the job may be in what was just read: look once more after it */
+        reader->seen_generation = UINT64_MAX;
+    }
+    size_t length = reader->ready.length - reader->sent;
+    if (length > size)
+        length = size;
+    memcpy(bytes, reader->ready.at + reader->sent, length);
+    reader->sent += length;
+    return (ssize_t)length;
+}
+
+static void follow_reply(struct call *call, const struct store_job *job, int is_warning,
+                         uint64_t after)
+{
+    struct story_reader *reader = mem_zero(1, sizeof *reader);
+    reader->api = call->api;
+    reader->job = job->record.id;
+    reader->user = mem_copy(job->record.user);
+    reader->name = mem_copy(job->record.name);
+    reader->is_warning = is_warning;
+    reader->after = after;
+    reader->seen_generation = UINT64_MAX;
+    struct http_reply *reply = &call->exchange->reply;
+    reply->status = 200;
+    reply->content_type = "application/x-ndjson";
+    reply->stream = (struct http_stream){
+        .read = story_read,
+        .free = story_free,
+        .state = reader,
+        .fd = -1,
+        .poll_ms = STORY_POLL_MS,
+    };
+}
+
+static int type_parse(struct call *call, int *is_warning)
+{
+    struct text type = exchange_query(call->exchange, "type");
+    *is_warning = -1;
+    if (!type.at)
+        return 0;
+    if (text_is(type, "Warning"))
+        *is_warning = 1;
+    else if (text_is(type, "Normal"))
+        *is_warning = 0;
+    else
+        return call_fail(call, ERR_INVALID, NULL, "type", "type must be Warning or Normal");
+    return 0;
+}
+
+int handle_event_list(struct call *call)
+{
+    struct store_job job;
+    int is_warning;
+    int64_t after, offset, limit;
+    int failed = call_job(call, call->parameters[0], &job);
+    if (!failed)
+        failed = type_parse(call, &is_warning);
+    if (!failed)
+        failed = call_number(call, "after", 0, INT64_MAX, 0, &after);
+    if (!failed)
+        failed = call_number(call, "offset", 0, INT64_MAX, 0, &offset);
+    if (!failed)
+        failed = call_number(call, "limit", 1, STORY_LIMIT_MAX, STORY_LIMIT, &limit);
+    if (failed)
+        return failed;
+    if (call_flag(call, "follow")) {
+        follow_reply(call, &job, is_warning, (uint64_t)after);
+        return 0;
+    }
+    struct store_reader *reader = call_reader(call);
+    if (!reader)
+        return call->err.code;
+    struct story_filter filter = {.job = job.record.id,
+                                  .after = (uint64_t)after,
+                                  .is_newest_first = true,
+                                  .is_warning = is_warning,
+                                  .offset = (uint64_t)offset,
+                                  .limit = (uint64_t)limit};
+    struct stories stories = {0};
+    failed = store_stories(reader, &filter, true, call->arena, &stories, &call->err);
+    if (failed)
+        return failed;
+    struct json_writer json;
+    call_json(call, 200, &json);
+    json_object(&json);
+    json_key_int(&json, "totalCount", (int64_t)stories.total);
+    json_key(&json, "data");
+    json_array(&json);
+    for (size_t i = 0; i < stories.count; i++)
+        view_story(&json, job.record.user, job.record.name, &stories.items[i]);
+    json_array_end(&json);
+    json_object_end(&json);
+    return 0;
+}

@@ -1,0 +1,158 @@
+#include "api/token.h"
+#include "api/call.h"
+#include "base/memory.h"
+#include "sys/secret.h"
+#include <jwt.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <time.h>
+
+int token_sign(const uint8_t key[TOKEN_KEY_SIZE], const struct token_claims *claims,
+               struct arena *arena, struct text *token, struct err *err)
+{
+    jwt_t *jwt = NULL;
+    char *encoded = NULL;
+    if (jwt_new(&jwt) || jwt_set_alg(jwt, JWT_ALG_HS256, key, TOKEN_KEY_SIZE) ||
+        jwt_add_grant(jwt, "username", claims->user) || jwt_add_grant(jwt, "jti", claims->id) ||
+        jwt_add_grant_bool(jwt, "application", claims->is_application) ||
+        jwt_add_grant_int(jwt, "iat", (long)claims->issued_s) ||
+        (claims->expires_s && jwt_add_grant_int(jwt, "exp", (long)claims->expires_s)) ||
+        !(encoded = jwt_encode_str(jwt))) {
+        jwt_free(jwt);
+        return err_fail(err, ERR_INTERNAL, "", "the token could not be signed");
+    }
+    *token = text_of(arena_copy(arena, text_of(encoded)));
+    free(encoded);
+    jwt_free(jwt);
+    return 0;
+}
+
+/* Claims out of a token whose signature is right. */
+static int claims_read(jwt_t *jwt, int64_t now_s, struct arena *arena, struct token_claims *claims,
+                       struct err *err)
+{
+    const char *user = jwt_get_grant(jwt, "username");
+    const char *id = jwt_get_grant(jwt, "jti");
+    if (jwt_get_alg(jwt) != JWT_ALG_HS256 || !user || !id)
+        return err_fail(err, ERR_UNAUTHORIZED, "", "the token is not one of this server");
+    *claims = (struct token_claims){
+        .id = arena_copy(arena, text_of(id)),
+        .user = arena_copy(arena, text_of(user)),
+        .is_application = jwt_get_grant_bool(jwt, "application") == 1,
+        .issued_s = jwt_get_grant_int(jwt, "iat"),
+        .expires_s = jwt_get_grant_int(jwt, "exp"),
+    };
+    if (claims->expires_s && claims->expires_s <= now_s)
+        return err_fail(err, ERR_UNAUTHORIZED, "", "the token has expired: log in again");
+    return 0;
+}
+
+int token_verify(const uint8_t key[TOKEN_KEY_SIZE], struct text token, int64_t now_s,
+                 struct arena *arena, struct token_claims *claims, struct err *err)
+{
+    jwt_t *jwt = NULL;
+    if (token.length > TOKEN_MAX ||
+        jwt_decode(&jwt, arena_copy(arena, token), key, TOKEN_KEY_SIZE) != 0)
+        return err_fail(err, ERR_UNAUTHORIZED, "", "the token is not one of this server");
+    int failed = claims_read(jwt, now_s, arena, claims, err);
+    jwt_free(jwt);
+    return failed;
+}
+
+void token_id_make(char id[TOKEN_ID_SIZE])
+{
+    uint8_t bytes[(TOKEN_ID_SIZE - 1) / 2];
+    secret_random(bytes, sizeof bytes);
+    sodium_bin2hex(id, TOKEN_ID_SIZE, bytes, sizeof bytes);
+}
+
+static int unauthorized(struct call *call, const char *text)
+{
+    exchange_header(call->exchange, "WWW-Authenticate", "Bearer");
+    return call_fail(call, ERR_UNAUTHORIZED, NULL, "", "%s", text);
+}
+
+/* "Basic …": user and token out of it. */
+static int basic_parse(struct call *call, struct text encoded, struct text *user,
+                       struct text *token)
+{
+    size_t room = encoded.length / 4 * 3 + 4, length = 0;
+    char *bytes = arena_alloc(call->arena, room);
+    if (encoded.length > 2 * (size_t)TOKEN_MAX ||
+        sodium_base642bin((unsigned char *)bytes, room, encoded.at, encoded.length, NULL, &length,
+                          NULL, sodium_base64_VARIANT_ORIGINAL))
+        return unauthorized(call, "the Authorization header is not base64");
+    *token = (struct text){bytes, length};
+    *user = text_cut(token, ':');
+    if (!token->at)
+        return unauthorized(call, "the Authorization header must hold user:token");
+    return 0;
+}
+
+static bool word_is(struct text a, const char *word)
+{
+    if (a.length != strlen(word))
+        return false;
+    for (size_t i = 0; i < a.length; i++)
+        if ((a.at[i] | 0x20) != word[i])
+            return false;
+    return true;
+}
+
+/* The claims stand; is the token still in the list, and what may its user do? */
+static int caller_load(struct call *call, const struct token_claims *claims)
+{
+    struct store_reader *reader = call_reader(call);
+    if (!reader)
+        return call->err.code;
+    struct store_token row;
+    struct store_user user;
+    struct err err = {0};
+    int failed = store_token(reader, text_of(claims->id), call->arena, &row, &err);
+    if (!failed && strcmp(row.user, claims->user) != 0)
+        failed = ERR_NOT_FOUND;
+    if (!failed)
+        failed = store_user(reader, text_of(claims->user), call->arena, &user, &err);
+    if (failed == ERR_NOT_FOUND)
+        return unauthorized(call, "the token has been revoked: log in again");
+    if (failed) {
+        call->err = err;
+        return failed;
+    }
+    call->caller = (struct caller){
+        .user = claims->user,
+        .token_id = claims->id,
+        .is_admin = user.is_admin,
+        .is_application = row.is_application,
+        .expires_ms = row.expires_ms,
+    };
+    return 0;
+}
+
+int token_caller(struct call *call)
+{
+    struct text token = call->exchange->authorization;
+    if (!token.at)
+        return unauthorized(call, "log in first: this needs a token (Authorization: Bearer …)");
+    struct text scheme = text_cut(&token, ' ');
+    struct text user = {NULL, 0};
+    token = token.at ? text_trim(token) : TEXT("");
+    bool is_basic = word_is(scheme, "basic");
+    if (!is_basic && !word_is(scheme, "bearer"))
+        return unauthorized(call, "the Authorization header must be Bearer or Basic");
+    int failed = is_basic ? basic_parse(call, token, &user, &token) : 0;
+    if (failed)
+        return failed;
+    struct token_claims claims;
+    struct err err = {0};
+    failed = token_verify(call->api->service->token_key, token, (int64_t)time(NULL), call->arena,
+                          &claims, &err);
+    if (failed)
+        return unauthorized(call, err.text);
+    failed = caller_load(call, &claims);
+    if (failed || !is_basic)
+        return failed;
+    if (!call->caller.is_application || !text_is(user, claims.user))
+        return unauthorized(call, "Basic needs the user's name and an application token of theirs");
+    return 0;
+}

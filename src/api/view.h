@@ -1,0 +1,49 @@
+/* view.h — rows of the store as OpenPAI's JSON objects.
+ *
+ * Source: OpenPAI REST API, response objects (docs/openapi.yaml). Times are Unix ms or null.
+ */
+#ifndef API_VIEW_H
+#define API_VIEW_H
+#include "base/json_writer.h"
+#include "store/read.h"
+
+enum { DEBUG_ID_SIZE = 33 };
+
+/* Thirty-two hexadecimal digits for "user~name", as OpenPAI showed. */
+void view_debug_id(const char *user, const char *name, char id[DEBUG_ID_SIZE]);
+
+void view_time(struct json_writer *json, const char *key, int64_t at_ms);
+/* "oppo", "test", "prod", or null: as the job file named it. */
+void view_priority(struct json_writer *json, const struct store_job *job);
+
+/* JobSummary; in v1's style without `debugId`, `tags` and `jobPriority`, and `name` without user
+ * when `is_v1`. */
+void view_job_summary(struct json_writer *json, const struct store_job *job, bool is_v1);
+
+/* JobDetail. `attempt` is the job's attempt to show (its own row), tasks those of that attempt. */
+struct view_detail {
+    const struct store_job *job;
+    const struct job_record *attempt;
+    const struct store_tasks *tasks;
+    const char *const *role_names; /* in the file's order */
+    size_t role_count;
+};
+void view_job_detail(struct json_writer *json, const struct view_detail *detail);
+
+/* TaskStatus; `attempts` (newest first) only when not NULL. */
+void view_task(struct json_writer *json, const struct job_record *job,
+               const struct task_record *task, const struct store_tasks *attempts);
+
+/* One attempt of a job, for lists of attempts. */
+void view_job_attempt(struct json_writer *json, const struct store_job *job,
+                      const struct job_record *attempt, bool is_latest);
+
+void view_story(struct json_writer *json, const char *user, const char *name,
+                const struct store_story *story);
+void view_node(struct json_writer *json, const struct node_record *node);
+
+/* The row of the exit table for a code, or null while there is none. */
+void view_exit_spec(struct json_writer *json, const char *key, const struct completion *completion,
+                    bool is_known);
+
+#endif

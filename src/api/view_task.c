@@ -1,0 +1,198 @@
+#include "api/view.h"
+#include "base/memory.h"
+#include <stdio.h>
+
+static bool has_exit(enum life_state state)
+{
+    return state >= LIFE_DELETION_PENDING;
+}
+
+static const char *task_state(enum life_state state, int32_t code)
+{
+    return job_shown_name(job_shown_of(state, code, false));
+}
+
+static const char *attempt_state(enum life_state state, int32_t code)
+{
+    return task_state(state == LIFE_ATTEMPT_COMPLETED ? LIFE_COMPLETED : state, code);
+}
+
+/* {"http": "15001,15002"} */
+static void view_ports(struct json_writer *json, const struct task_record *task)
+{
+    json_key(json, "containerPorts");
+    json_object(json);
+    struct buf list = BUF_INIT;
+    for (size_t i = 0; i < task->port_count; i++) {
+        const struct port_range *range = &task->ports[i];
+        buf_clear(&list);
+        for (unsigned k = 0; k < range->count; k++)
+            buf_format(&list, "%s%u", k ? "," : "", range->first + k);
+        json_key_text(json, range->label, buf_as_text(&list));
+    }
+    buf_release(&list);
+    json_object_end(json);
+}
+
+static void view_gpus(struct json_writer *json, const struct task_record *task)
+{
+    json_key(json, "containerGpus");
+    if (!task->gpu_count) {
+        json_null(json);
+        return;
+    }
+    json_array(json);
+    for (size_t i = 0; i < task->gpu_count; i++)
+        json_int(json, task->gpus[i]);
+    json_array_end(json);
+}
+
+/* Where the logs of this attempt are listed. */
+static void view_log_path(struct json_writer *json, const struct job_record *job,
+                          const struct task_record *task)
+{
+    if (!task->attempt.v) {
+        json_key_null(json, "containerLog");
+        return;
+    }
+    struct buf path = BUF_INIT;
+    buf_format(&path, "/api/v2/jobs/%s~%s/attempts/%u/taskRoles/%s/taskIndex/%u/attempts/%u/logs",
+               job->user, job->name, task->job_attempt, task->role_name, task->task.index,
+               task->task_attempt);
+    json_key_text(json, "containerLog", buf_as_text(&path));
+    buf_release(&path);
+}
+
+static void view_id(struct json_writer *json, const char *key, struct attempt_id attempt)
+{
+    char id[32];
+    snprintf(id, sizeof id, "skep-%llu", (unsigned long long)attempt.v);
+    json_key_string(json, key, attempt.v ? id : NULL);
+}
+
+/* What is told of one try of the task. */
+static void view_attempt(struct json_writer *json, const struct job_record *job,
+                         const struct task_record *task)
+{
+    bool is_ended = has_exit(task->state);
+    json_key_int(json, "attemptId", task->task_attempt);
+    json_key_string(json, "attemptState", attempt_state(task->state, task->completion.code));
+    view_id(json, "containerId", task->attempt);
+    json_key_string(json, "containerIp", task->address && task->address[0] ? task->address : NULL);
+    json_key_string(json, "containerNodeName", task->node && task->node[0] ? task->node : NULL);
+    view_ports(json, task);
+    view_gpus(json, task);
+    view_log_path(json, job, task);
+    if (is_ended)
+        json_key_int(json, "containerExitCode", task->completion.code);
+    else
+        json_key_null(json, "containerExitCode");
+    view_exit_spec(json, "containerExitSpec", &task->completion, is_ended);
+    json_key_string(json, "containerExitDiagnostics",
+                    is_ended ? task->completion.diagnostics : NULL);
+    view_time(json, "currentAttemptCreatedTime", task->attempt_created_ms);
+    view_time(json, "currentAttemptLaunchedTime", task->attempt_launched_ms);
+    view_time(json, "currentAttemptCompletedTime", task->attempt_completed_ms);
+}
+
+static void view_attempts(struct json_writer *json, const struct job_record *job,
+                          const struct store_tasks *attempts)
+{
+    json_key(json, "attempts");
+    json_array(json);
+    for (size_t i = attempts->count; i-- > 0;) {
+        json_object(json);
+        view_attempt(json, job, &attempts->items[i]);
+        json_object_end(json);
+    }
+    json_array_end(json);
+}
+
+void view_task(struct json_writer *json, const struct job_record *job,
+               const struct task_record *task, const struct store_tasks *attempts)
+{
+    char id[64];
+    snprintf(id, sizeof id, "%u.%u.%u.%u", job->id.v, task->job_attempt, task->task.role,
+             task->task.index);
+    json_object(json);
+    json_key_int(json, "taskIndex", task->task.index);
+    json_key_string(json, "taskRoleName", task->role_name);
+    json_key_string(json, "taskUid", id);
+    json_key_string(json, "taskState", task_state(task->state, task->completion.code));
+    json_key_int(json, "retries", task->retries);
+    json_key_int(json, "accountableRetries", task->accountable_retries);
+    view_time(json, "createdTime", task->created_ms);
+    view_time(json, "launchedTime", task->launched_ms);
+    view_time(json, "completedTime", task->completed_ms);
+    view_attempt(json, job, task);
+    if (attempts)
+        view_attempts(json, job, attempts);
+    json_object_end(json);
+}
+
+void view_story(struct json_writer *json, const char *user, const char *name,
+                const struct store_story *story)
+{
+    const struct story_record *record = &story->story;
+    bool is_task = record->role >= 0;
+    char id[DEBUG_ID_SIZE], uid[32], task_name[400];
+    view_debug_id(user, name, id);
+    snprintf(uid, sizeof uid, "%llu", (unsigned long long)story->sequence);
+    snprintf(task_name, sizeof task_name, "%s-%d", story->role_name, record->index);
+    json_object(json);
+    json_key_string(json, "uid", uid);
+    json_key_int(json, "sequence", (int64_t)story->sequence);
+    json_key_string(json, "frameworkName", id);
+    view_id(json, "podUid", record->attempt);
+    json_key_string(json, "taskroleName", is_task ? story->role_name : NULL);
+    json_key_string(json, "taskName", is_task ? task_name : NULL);
+    if (is_task)
+        json_key_int(json, "taskIndex", record->index);
+    else
+        json_key_null(json, "taskIndex");
+    json_key_string(json, "type", record->is_warning ? "Warning" : "Normal");
+    json_key_string(json, "reason", record->reason);
+    json_key_string(json, "message", record->message);
+    view_time(json, "firstTimestamp", record->at_ms);
+    view_time(json, "lastTimestamp", record->at_ms);
+    json_key_int(json, "count", 1);
+    json_key_string(json, "sourceComponent", "skepd");
+    json_key_null(json, "sourceHost");
+    json_object_end(json);
+}
+
+void view_node(struct json_writer *json, const struct node_record *node)
+{
+    json_object(json);
+    json_key_string(json, "name", node->name);
+    json_key_string(json, "address", node->address);
+    json_key_int(json, "cpu", node->cpu);
+    json_key_int(json, "memoryMB", (int64_t)node->memory_mib);
+    json_key_int(json, "gpu", node->gpu_count);
+    json_key_string(json, "gpuType", node->gpu_type && node->gpu_type[0] ? node->gpu_type : NULL);
+    json_key_string(json, "state",
+                    node->is_lost       ? "LOST"
+                    : !node->is_healthy ? "UNHEALTHY"
+                    : node->is_cordoned ? "CORDONED"
+                                        : "READY");
+    json_key_bool(json, "isHealthy", node->is_healthy);
+    json_key_bool(json, "isCordoned", node->is_cordoned);
+    json_key(json, "blame");
+    json_real(json, node->blame);
+    json_key_string(json, "reason", node->reason && node->reason[0] ? node->reason : NULL);
+    json_object_end(json);
+}
+
+void view_exit_spec(struct json_writer *json, const char *key, const struct completion *completion,
+                    bool is_known)
+{
+    json_key(json, key);
+    if (!is_known) {
+        json_null(json);
+        return;
+    }
+    json_object(json);
+    json_key_int(json, "code", completion->code);
+    json_key_string(json, "phrase", completion->phrase);
+    json_object_end(json);
+}
