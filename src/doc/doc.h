@@ -9,7 +9,7 @@
  * order of keys. Duplicate keys are a problem, as in js-yaml.
  *
  * Limits (each is a problem when exceeded, and tested): DOC_BYTES_MAX of text, DOC_DEPTH_MAX
- * levels, DOC_NODES_MAX nodes counted after alias expansion.
+ * levels and DOC_NODES_MAX nodes, both counted after alias expansion, DOC_ANCHORS_MAX anchors.
  */
 #ifndef DOC_DOC_H
 #define DOC_DOC_H
@@ -20,8 +20,14 @@
 #include <stdint.h>
 
 struct arena;
+struct buf;
 
-enum { DOC_BYTES_MAX = 4 << 20, DOC_DEPTH_MAX = 64, DOC_NODES_MAX = 200000 };
+enum {
+    DOC_BYTES_MAX = 4 << 20,
+    DOC_DEPTH_MAX = 60,
+    DOC_NODES_MAX = 200000,
+    DOC_ANCHORS_MAX = 1000
+};
 
 enum doc_kind { DOC_NULL, DOC_BOOL, DOC_INT, DOC_REAL, DOC_STRING, DOC_LIST, DOC_MAP };
 enum doc_format { DOC_YAML, DOC_JSON, DOC_JSON_COMMENTS };
@@ -30,7 +36,9 @@ struct doc_entry;
 
 struct doc {
     enum doc_kind kind;
-    struct place place; /* first character of the value */
+    bool is_shared;     /* has an anchor, or takes keys from elsewhere by `<<` */
+    struct place place; /* first character of the value, its tag and anchor included */
+    struct place end;   /* behind its last character; a block value may end on a later line */
     struct text source; /* scalars: as written, before resolution (without quotes and escapes) */
     union {
         bool boolean;
@@ -51,16 +59,41 @@ struct doc {
 struct doc_entry {
     struct text key;
     struct place place; /* of the key */
+    bool is_merged;     /* came by `<<` */
     const struct doc *value;
 };
 
 /* The tree, or NULL when the text is not a document; every problem is added to `problems`. An empty
- * text is a DOC_NULL. Of several YAML documents in one text only one is allowed. */
+ * text is a DOC_NULL. Of several YAML documents in one text only one is allowed. A tree may come
+ * back together with errors (a duplicate key, an unknown tag): `problems->error_count` tells. */
 const struct doc *doc_parse(struct text source, enum doc_format format, struct arena *arena,
                             struct problems *problems);
 
 /* The value of a key, or NULL; also NULL when `doc` is not a map (or is NULL itself). */
 const struct doc *doc_get(const struct doc *doc, const char *key);
+
+/* The value of a key when it is of that kind, else `fallback` (also for a map that is not one). A
+ * checker has complained before: these never do. doc_get_int converts strings of digits too. */
+struct text doc_get_text(const struct doc *doc, const char *key, const char *fallback);
+int64_t doc_get_int(const struct doc *doc, const char *key, int64_t fallback);
+bool doc_get_bool(const struct doc *doc, const char *key, bool fallback);
+
+/* Number of items of a list or entries of a map; 0 for anything else, NULL included. */
+size_t doc_count(const struct doc *doc);
+
+/* Whether the value is an integer, or a number without a fraction that fits one (`2.0`, `1e3`). */
+bool doc_to_int(const struct doc *doc, int64_t *value);
+
+/* The same for the text of a string: `"2"`, `" 2 "`, `"2.0"`. */
+bool doc_text_to_int(struct text text, int64_t *value);
+
+/* Where a place is in the text that was parsed; the text's length when it is behind its end. */
+size_t doc_offset(struct text source, struct place place);
+
+/* Append the tree as JSON. ERR_TOO_BIG as soon as `out` would grow by more than `bytes_max`: a
+ * small text with aliases can stand for a huge one. Numbers are written as they were when JSON
+ * allows that. */
+int doc_to_json(const struct doc *doc, size_t bytes_max, struct buf *out);
 
 /* "null", "a boolean", "an integer", "a number", "a string", "a list", "a map". */
 const char *doc_kind_name(enum doc_kind kind);

@@ -42,8 +42,16 @@ struct problem *problem_add(struct problems *problems, struct place place, const
 struct problem *problem_warn(struct problems *problems, struct place place, const char *path,
                              const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* One a line: `FILE:LINE:COLUMN: PATH: what is wrong (hint)`, "warning: " before a warning's text;
- * in order of place. A last line says how many were left out. */
+/* Set the hint of a problem just added; nothing when `problem` is NULL. */
+void problem_hint(struct problems *problems, struct problem *problem, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Pointers to all problems in order of place; in the arena. */
+const struct problem **problems_sorted(const struct problems *problems);
+
+/* One a line: `FILE:LINE:COLUMN: PATH: what is wrong (hint)` in order of place;
+ * a warning says "warning: " before the path. Control characters are escaped. A last line says how
+ * many were left out. */
 void problems_print(const struct problems *problems, const char *file, struct buf *out);
 
 #endif

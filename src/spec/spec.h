@@ -25,6 +25,20 @@ enum {
     SPEC_INSTANCES_MAX = 10000, /* of one role, as FrameworkController */
     SPEC_TASKS_MAX = 20000,     /* of one job */
     SPEC_PORTS_MAX = 1000,      /* port numbers of one task */
+    SPEC_LIST_MAX = 256,     /* prerequisites, deployments, storages, variables, secrets, items of
+                                any list of names */
+    SPEC_PLUGINS_MAX = 4096, /* plugins, those that prerequisites make included */
+    SPEC_LINES_MAX = 100000, /* lines of one list of commands */
+    SPEC_CPU_MAX = 100000,
+    SPEC_GPU_MAX = 10000,
+    SPEC_MEMORY_MIB_MAX = 1 << 30,
+    SPEC_RETRY_MAX = 1000000,
+    SPEC_URI_MAX = 4096,            /* bytes of an image, path or URI */
+    SPEC_DESCRIPTION_MAX = 65536,   /* bytes of a description */
+    SPEC_COMMAND_MAX = 256 << 10,   /* bytes of one role's command, rendered */
+    SPEC_RENDERED_MAX = 4 << 20,    /* bytes of all commands and parameters, rendered */
+    SPEC_PARAMETERS_MAX = 64 << 10, /* bytes of one plugin's parameters, rendered */
+    SPEC_SECRET_MAX = 64 << 10,     /* bytes of one secret */
 };
 
 enum spec_format { SPEC_V1, SPEC_V2 };
@@ -153,6 +167,13 @@ void spec_free(struct spec *spec);
 /* Render `<% $secrets.x %>` in `value` with the secrets; unknown references stay as they are. */
 void spec_render_secrets(struct text value, const struct spec_pair *secrets, size_t count,
                          struct buf *out);
+
+/* The same inside the strings of a JSON text (`parameters_json`): the secrets are escaped. */
+void spec_render_secrets_json(struct text json, const struct spec_pair *secrets, size_t count,
+                              struct buf *out);
+
+/* JSON Schema (draft 7) of a format, written from the table that the parser checks by. */
+void spec_schema(enum spec_format format, struct buf *out);
 
 /* Compact binary form, for the store; versioned. Decoding checks everything and gives ERR_CORRUPT.
  */

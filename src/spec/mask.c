@@ -1,0 +1,146 @@
+/* The secrets block: taken apart for the launcher, masked in the text that is stored. */
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "spec/read.h"
+
+#define MASK "\"******\""
+
+static bool shared_find(const struct doc *doc, struct place *place)
+{
+    *place = doc->place;
+    if (doc->is_shared)
+        return true;
+    for (size_t i = 0; doc->kind == DOC_LIST && i < doc->as.list.count; i++)
+        if (shared_find(doc->as.list.items[i], place))
+            return true;
+    for (size_t i = 0; doc->kind == DOC_MAP && i < doc->as.map.count; i++)
+        if (shared_find(doc->as.map.entries[i].value, place))
+            return true;
+    return false;
+}
+
+static void secret_add(struct reader *reader, const char *name, const struct doc *doc)
+{
+    if (reader->secret_count == SPEC_LIST_MAX) {
+        reader_problem(reader, doc, "too many secrets", "secrets");
+        reader->secret_count++; /* said once */
+    }
+    if (reader->secret_count > SPEC_LIST_MAX)
+        return;
+    if (doc->source.length > SPEC_SECRET_MAX)
+        reader_problem(reader, doc, "longer than 65536 bytes", "%s", name);
+    if (doc->source.length && memchr(doc->source.at, '\0', doc->source.length))
+        reader_problem(reader, doc, "must not hold a NUL character", "%s", name);
+    if (!reader->secrets)
+        reader->secrets = ARENA_ARRAY(reader->scratch, struct spec_pair, SPEC_LIST_MAX);
+    const char *value = doc->kind == DOC_BOOL   ? (doc->as.boolean ? "true" : "false")
+                        : doc->kind == DOC_NULL ? ""
+                                                : arena_copy(reader->scratch, doc->source);
+    reader->secrets[reader->secret_count++] =
+        (struct spec_pair){.name = name + strlen("secrets."), .value = value};
+}
+
+static void secrets_walk(struct reader *reader, const char *name, const struct doc *doc)
+{
+    if (doc->kind != DOC_LIST && doc->kind != DOC_MAP) {
+        secret_add(reader, name, doc);
+        return;
+    }
+    for (size_t i = 0; i < doc_count(doc) && reader->secret_count <= SPEC_LIST_MAX; i++) {
+        if (doc->kind == DOC_LIST) {
+            secrets_walk(reader, arena_format(reader->scratch, "%s.%zu", name, i),
+                         doc->as.list.items[i]);
+            continue;
+        }
+        const struct doc_entry *entry = &doc->as.map.entries[i];
+        if (strlen(name) + entry->key.length > SPEC_NAME_MAX)
+            reader_problem(reader, entry->value, "the name of a secret is too long", "%s", name);
+        else
+            secrets_walk(reader, arena_format(reader->scratch, "%s.%s", name, entry->key.at),
+                         entry->value);
+    }
+}
+
+void spec_secrets_read(struct reader *reader)
+{
+    const struct doc *secrets = doc_get(reader->root, "secrets");
+    struct doc found = {0};
+    if (!secrets)
+        return;
+    for (size_t i = 0; i < reader->root->as.map.count; i++) {
+        const struct doc_entry *entry = &reader->root->as.map.entries[i];
+        if (entry->value == secrets && entry->is_merged)
+            reader_problem(reader, secrets, "must be written here, not merged from elsewhere",
+                           "secrets");
+    }
+    if (shared_find(secrets, &found.place))
+        reader_problem(
+            reader, &found,
+            "no anchors, aliases and merge keys here: they would show the value elsewhere",
+            "secrets");
+    if (secrets->kind == DOC_MAP)
+        secrets_walk(reader, "secrets", secrets);
+    if (reader->secret_count > SPEC_LIST_MAX)
+        reader->secret_count = SPEC_LIST_MAX;
+}
+
+static size_t blank_end(struct text source, size_t at)
+{
+    while (at < source.length && (source.at[at] == ' ' || source.at[at] == '\t'))
+        at++;
+    return at;
+}
+
+static size_t line_end(struct text source, size_t at)
+{
+    while (at < source.length && source.at[at] != '\n' && source.at[at] != '\r')
+        at++;
+    return at;
+}
+
+/* Comments behind the block belong to it when they stand in its last line or are indented more
+ * than its key: they may hold a secret that was commented out. */
+static size_t comments_end(struct text source, size_t end, size_t indentation)
+{
+    size_t at = blank_end(source, end);
+    if (at < source.length && source.at[at] == '#' && at > end)
+        end = line_end(source, at);
+    for (at = line_end(source, end); at < source.length;) {
+        at += source.at[at] == '\r' && at + 1 < source.length && source.at[at + 1] == '\n' ? 2 : 1;
+        size_t first = blank_end(source, at), last = line_end(source, first);
+        bool is_comment = first < source.length && source.at[first] == '#';
+        if (first < last && !(is_comment && first - at > indentation))
+            break;
+        if (is_comment)
+            end = last;
+        at = last;
+    }
+    return end;
+}
+
+static size_t trimmed_end(struct text source, size_t begin, size_t end)
+{
+    struct text value = {source.at + begin, end - begin};
+    struct text trimmed = text_trim(value);
+    return trimmed.length ? (size_t)(trimmed.at - source.at) + trimmed.length : begin;
+}
+
+void spec_mask(struct text source, const struct doc *root, struct buf *out)
+{
+    size_t from = 0;
+    for (size_t i = 0; root->kind == DOC_MAP && i < root->as.map.count; i++) {
+        const struct doc_entry *entry = &root->as.map.entries[i];
+        if (!text_is(entry->key, "secrets") || entry->value->kind == DOC_NULL)
+            continue;
+        size_t begin = doc_offset(source, entry->value->place);
+        size_t end = trimmed_end(source, begin, doc_offset(source, entry->value->end));
+        /* only a block value may be followed by comments of its own; behind `}` of a flow map or of
+         * JSON they are taken too when nothing else stands in the line */
+        end = comments_end(source, end, entry->place.column - 1);
+        buf_add(out, source.at + from, begin - from);
+        buf_string(out, MASK);
+        from = end;
+    }
+    buf_add(out, source.at + from, source.length - from);
+}

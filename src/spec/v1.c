@@ -1,0 +1,206 @@
+/* Early PAI and QIZHI job files: format 1, JSON. */
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "spec/fields.h"
+#include "spec/read.h"
+
+static uint32_t number(const struct doc *doc, const char *key, uint32_t fallback, int64_t most)
+{
+    int64_t value = doc_get_int(doc, key, fallback);
+    return value < 0 || value > most ? fallback : (uint32_t)value;
+}
+
+static void ports_overlap_check(struct reader *reader, const struct spec_role *role,
+                                const struct doc *list, size_t index)
+{
+    const struct spec_port *mine = &role->ports[role->port_count - 1];
+    for (size_t i = 0; i + 1 < role->port_count; i++) {
+        const struct spec_port *other = &role->ports[i];
+        if (strcmp(mine->label, other->label) == 0)
+            reader_problem(reader, list->as.list.items[index], "a port of this label stands before",
+                           "taskRoles.%s.portList[%zu].label", role->name, index);
+        else if (mine->begin_at && other->begin_at &&
+                 mine->begin_at < other->begin_at + other->count &&
+                 other->begin_at < mine->begin_at + mine->count)
+            reader_problem(reader, list->as.list.items[index], "overlaps the ports before",
+                           "taskRoles.%s.portList[%zu].beginAt", role->name, index);
+    }
+}
+
+static void ports_read(struct reader *reader, struct spec_role *role, const struct doc *doc)
+{
+    const struct doc *list = doc_get(doc, "portList");
+    char path[SPEC_NAME_MAX + 64];
+    for (size_t i = 0; list && list->kind == DOC_LIST && i < list->as.list.count; i++) {
+        const struct doc *item = list->as.list.items[i];
+        if (i == SPEC_LIST_MAX)
+            break; /* the shape has complained */
+        struct spec_port *port = READER_ADD(reader, role->ports, role->port_count);
+        port->label = reader_copy(reader, doc_get_text(item, "label", ""));
+        port->count = number(item, "portNumber", 1, SPEC_PORTS_MAX);
+        port->begin_at = number(item, "beginAt", 0, 65535);
+        if (port->begin_at && port->begin_at + port->count > 65536)
+            reader_problem(reader, item, "the ports go beyond 65535",
+                           "taskRoles.%s.portList[%zu].beginAt", role->name, i);
+        ports_overlap_check(reader, role, list, i);
+    }
+    snprintf(path, sizeof path, "taskRoles.%s.portList", role->name);
+    reader_ports_finish(reader, role, list ? list : doc, path);
+}
+
+static int32_t threshold(struct reader *reader, const struct spec_role *role, const struct doc *doc,
+                         const char *key, int32_t fallback)
+{
+    const struct doc *value = doc_get(doc, key);
+    int64_t count = doc_get_int(doc, key, fallback);
+    if (!value)
+        return fallback;
+    if (value->kind == DOC_NULL)
+        return -1;
+    if (count > (int64_t)role->instances)
+        reader_problem(reader, value, "must not exceed taskNumber", "taskRoles.%s.%s", role->name,
+                       key);
+    return (int32_t)count;
+}
+
+static void role_name_check(struct reader *reader, const struct spec_role *role,
+                            const struct doc *doc, size_t index)
+{
+    const struct spec *spec = reader->spec;
+    const struct doc *name = doc_get(doc, "name");
+    if (!name || !role->name[0])
+        return;
+    if (strchr(role->name, '-'))
+        reader_warning(reader, name, "the original platforms refuse \"-\" in the name of a role",
+                       "taskRoles[%zu].name", index);
+    for (size_t i = 0; &spec->roles[i] < role; i++)
+        if (strcmp(spec->roles[i].name, role->name) == 0) {
+            reader_problem(reader, name, "a role of this name stands before", "taskRoles[%zu].name",
+                           index);
+            return;
+        }
+}
+
+static void role_read(struct reader *reader, const struct doc *doc, size_t index)
+{
+    struct spec *spec = reader->spec;
+    struct spec_role *role = &spec->roles[spec->role_count++];
+    struct text name = doc_get_text(doc, "name", ""), command = doc_get_text(doc, "command", "");
+    const struct doc *shm = doc_get(doc, "shmMB");
+    role->name = reader_copy(reader, name.length <= SPEC_NAME_MAX ? name : TEXT(""));
+    role_name_check(reader, role, doc, index);
+    role->instances = number(doc, "taskNumber", 1, SPEC_INSTANCES_MAX);
+    role->cpu = number(doc, "cpuNumber", 1, SPEC_CPU_MAX);
+    role->memory_mib = number(doc, "memoryMB", 100, SPEC_MEMORY_MIB_MAX);
+    role->gpu = number(doc, "gpuNumber", 0, SPEC_GPU_MAX);
+    role->shm_mib = number(doc, "shmMB", 64, SPEC_MEMORY_MIB_MAX);
+    if (shm && role->shm_mib > role->memory_mib)
+        reader_problem(reader, shm, "must not exceed memoryMB", "taskRoles[%zu].shmMB", index);
+    role->command = reader_copy(reader, command);
+    role->completion.min_failed = threshold(reader, role, doc, "minFailedTaskCount", 1);
+    role->completion.min_succeeded = threshold(reader, role, doc, "minSucceededTaskCount", -1);
+    struct text gpu_type = doc_get_text(reader->root, "gpuType", "");
+    role->placement = (struct spec_placement){
+        .sku_type = reader_copy(reader, gpu_type.length <= SPEC_NAME_MAX ? gpu_type : TEXT("")),
+        .pinned_cell_id = "",
+        .affinity_group = "",
+        .within_one_cell = ""};
+    role->is_ssh_enabled = role->has_ssh_barrier = true;
+    role->ssh_barrier_timeout_s = 30 * 60;
+    ports_read(reader, role, doc);
+}
+
+static void roles_read(struct reader *reader)
+{
+    const struct doc *roles = doc_get(reader->root, "taskRoles");
+    size_t count = roles && roles->kind == DOC_LIST ? roles->as.list.count : 0;
+    struct spec *spec = reader->spec;
+    if (count > SPEC_ROLES_MAX)
+        count = SPEC_ROLES_MAX; /* the shape has complained */
+    spec->roles = ARENA_ARRAY(reader->arena, struct spec_role, count);
+    for (size_t i = 0; i < count; i++)
+        if (roles->as.list.items[i]->kind == DOC_MAP)
+            role_read(reader, roles->as.list.items[i], i);
+    if (!roles)
+        return;
+    reader_roles_finish(reader, roles);
+    const struct doc *kill_all = doc_get(reader->root, "killAllOnCompletedTaskNumber");
+    spec->kill_all_on_completed =
+        number(reader->root, "killAllOnCompletedTaskNumber", 0, SPEC_TASKS_MAX);
+    if (spec->kill_all_on_completed > spec_task_count(spec))
+        reader_problem(reader, kill_all, "must not exceed the number of all tasks",
+                       "killAllOnCompletedTaskNumber");
+}
+
+/* Any value: text as it is, null as the empty text, anything else as JSON writes it. */
+static const char *env_value(struct reader *reader, const struct doc *doc, struct text name)
+{
+    struct buf json = BUF_INIT;
+    const char *value = "";
+    if (doc->kind == DOC_STRING)
+        return reader_copy(reader, doc->as.string);
+    if (doc->kind == DOC_NULL)
+        return value;
+    if (doc_to_json(doc, SPEC_PARAMETERS_MAX, &json))
+        reader_problem(reader, doc, "longer than 65536 bytes", "jobEnvs.%.64s", name.at);
+    else
+        value = reader_copy(reader, buf_as_text(&json));
+    buf_release(&json);
+    return value;
+}
+
+static void envs_read(struct reader *reader)
+{
+    const struct doc *envs = doc_get(reader->root, "jobEnvs");
+    struct spec *spec = reader->spec;
+    size_t count = envs && envs->kind == DOC_MAP ? envs->as.map.count : 0;
+    if (count > SPEC_LIST_MAX) {
+        reader_problem(reader, envs, "more than 256 variables", "jobEnvs");
+        return;
+    }
+    spec->envs = ARENA_ARRAY(reader->arena, struct spec_pair, count);
+    for (size_t i = 0; i < count; i++) {
+        const struct doc_entry *entry = &envs->as.map.entries[i];
+        struct text name = entry->key;
+        if (name.length == 0 || name.length > SPEC_NAME_MAX || memchr(name.at, '=', name.length) ||
+            memchr(name.at, '\0', name.length)) {
+            reader_problem(reader, entry->value, "not a name that a variable can have", "jobEnvs");
+            continue;
+        }
+        spec->envs[spec->env_count++] = (struct spec_pair){
+            .name = reader_copy(reader, name), .value = env_value(reader, entry->value, name)};
+        if (text_is(name, "isDebug") &&
+            (entry->value->kind != DOC_BOOL || entry->value->as.boolean))
+            spec->is_debug = !text_is(doc_get_text(envs, "isDebug", ""), "false");
+    }
+}
+
+static const char *top_text(struct reader *reader, const char *key)
+{
+    struct text text = doc_get_text(reader->root, key, "");
+    return text.length <= SPEC_URI_MAX ? reader_copy(reader, text) : "";
+}
+
+void spec_v1_read(struct reader *reader)
+{
+    struct spec *spec = reader->spec;
+    spec->name = top_text(reader, "jobName");
+    spec->virtual_cluster = top_text(reader, "virtualCluster");
+    if (!spec->virtual_cluster[0])
+        spec->virtual_cluster = "default";
+    spec->code_dir = top_text(reader, "codeDir");
+    spec->data_dir = top_text(reader, "dataDir");
+    spec->output_dir = top_text(reader, "outputDir");
+    spec->auth_file = top_text(reader, "authFile");
+    spec->retry_count = (int32_t)doc_get_int(reader->root, "retryCount", 0);
+    spec->is_gang = true;
+    spec->ignores_suggested_nodes = true;
+    spec->images = ARENA_NEW(reader->arena, struct spec_image);
+    spec->image_count = 1;
+    spec->images[0] = (struct spec_image){.name = "", .uri = top_text(reader, "image")};
+    roles_read(reader);
+    envs_read(reader);
+    spec->is_debug |= doc_get_bool(reader->root, "isDebug", false);
+    spec_extensions_read(reader, doc_get(reader->root, "extras"));
+}

@@ -1,0 +1,431 @@
+/* OpenPAI job protocol 2: roles, prerequisites, deployments. */
+#include <assert.h>
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "base/memory.h"
+#include "spec/fields.h"
+#include "spec/read.h"
+
+static const struct doc *prerequisite_find(const struct reader *reader, struct text name,
+                                           const char *type, size_t *index)
+{
+    const struct doc *list = doc_get(reader->root, "prerequisites");
+    for (size_t i = 0; list && list->kind == DOC_LIST && i < list->as.list.count; i++) {
+        const struct doc *item = list->as.list.items[i];
+        if (!text_equal(doc_get_text(item, "name", ""), name))
+            continue;
+        if (type && !text_is(doc_get_text(item, "type", ""), type))
+            continue;
+        if (index)
+            *index = i;
+        return item;
+    }
+    return NULL;
+}
+
+/* "names no prerequisite", with the nearest name and what the name is of another type. */
+static void prerequisite_unknown(struct reader *reader, const struct doc *doc, const char *type,
+                                 const char *path)
+{
+    const struct doc *list = doc_get(reader->root, "prerequisites");
+    const struct doc *other = prerequisite_find(reader, doc->as.string, NULL, NULL);
+    struct near near = {0};
+    char text[120];
+    snprintf(text, sizeof text, "names no prerequisite%s%s", type ? " of type " : "",
+             type ? type : "");
+    struct problem *problem = reader_problem(reader, doc, text, "%s", path);
+    if (other) {
+        problem_hint(reader->problems, problem, "the prerequisite of this name is of type %.64s",
+                     doc_get_text(other, "type", "").at);
+        return;
+    }
+    for (size_t i = 0; list && list->kind == DOC_LIST && i < list->as.list.count; i++) {
+        const struct doc *item = list->as.list.items[i];
+        if (!type || text_is(doc_get_text(item, "type", ""), type))
+            near_offer(&near, doc->as.string, doc_get_text(item, "name", ""));
+    }
+    near_hint(&near, reader->problems, problem);
+}
+
+static void prerequisites_check(struct reader *reader)
+{
+    const struct doc *list = doc_get(reader->root, "prerequisites");
+    size_t count = list && list->kind == DOC_LIST ? list->as.list.count : 0;
+    for (size_t i = 1; i < count && count <= SPEC_LIST_MAX; i++) {
+        const struct doc *item = list->as.list.items[i], *name = doc_get(item, "name");
+        struct text type = doc_get_text(item, "type", "");
+        for (size_t j = 0; j < i && name && name->kind == DOC_STRING; j++) {
+            const struct doc *other = list->as.list.items[j];
+            if (!text_equal(doc_get_text(other, "name", ""), name->as.string) ||
+                !text_equal(doc_get_text(other, "type", ""), type))
+                continue;
+            reader_problem(reader, name, "a prerequisite of this type and name stands before",
+                           "prerequisites[%zu].name", i);
+            break;
+        }
+    }
+}
+
+static const char *auth_text(struct reader *reader, const struct doc *auth, const char *key)
+{
+    return reader_copy(reader, doc_get_text(auth, key, ""));
+}
+
+static uint32_t image_add(struct reader *reader, const struct doc *image)
+{
+    struct spec *spec = reader->spec;
+    struct text name = doc_get_text(image, "name", "");
+    const struct doc *auth = doc_get(image, "auth");
+    for (size_t i = 0; i < spec->image_count; i++)
+        if (text_is(name, spec->images[i].name))
+            return (uint32_t)i;
+    struct spec_image *added = READER_ADD(reader, spec->images, spec->image_count);
+    added->name = reader_copy(reader, name);
+    added->uri = reader_copy(reader, doc_get_text(image, "uri", ""));
+    if (auth && auth->kind == DOC_MAP) {
+        struct spec_auth *copy = ARENA_NEW(reader->arena, struct spec_auth);
+        copy->username = auth_text(reader, auth, "username");
+        copy->password = auth_text(reader, auth, "password");
+        copy->registry_uri = auth_text(reader, auth, "registryuri");
+        added->auth = copy;
+    }
+    return (uint32_t)(spec->image_count - 1);
+}
+
+static uint32_t role_image(struct reader *reader, const char *role, const struct doc *doc)
+{
+    const struct doc *name = doc_get(doc, "dockerImage");
+    if (!name || name->kind != DOC_STRING)
+        return 0;
+    const struct doc *image = prerequisite_find(reader, name->as.string, "dockerimage", NULL);
+    char path[SPEC_NAME_MAX + 64];
+    if (image)
+        return image_add(reader, image);
+    snprintf(path, sizeof path, "taskRoles.%s.dockerImage", role);
+    prerequisite_unknown(reader, name, "dockerimage", path);
+    return 0;
+}
+
+/* What `data: x` of a role names; NULL when it names none. */
+static const struct doc *role_names(struct reader *reader, const char *role, const struct doc *doc,
+                                    const char *type)
+{
+    const struct doc *name = doc_get(doc, type);
+    if (!name || name->kind != DOC_STRING)
+        return NULL;
+    const struct doc *found = prerequisite_find(reader, name->as.string, type, NULL);
+    if (!found) {
+        char path[SPEC_NAME_MAX + 64];
+        snprintf(path, sizeof path, "taskRoles.%s.%s", role, type);
+        prerequisite_unknown(reader, name, type, path);
+    }
+    return found;
+}
+
+static struct template_scope role_scope(struct reader *reader, const char *role,
+                                        const struct doc *doc)
+{
+    return (struct template_scope){
+        .parameters = doc_get(reader->root, "parameters"),
+        .script = role_names(reader, role, doc, "script"),
+        .output = role_names(reader, role, doc, "output"),
+        .data = role_names(reader, role, doc, "data"),
+        .secrets = reader->secrets,
+        .secret_count = reader->secret_count,
+        .problems = reader->problems,
+    };
+}
+
+/* Each line trimmed, rendered and ended; false when the limit is passed. */
+static bool lines_render(struct reader *reader, struct template_scope *scope,
+                         const struct doc *lines, const char *path, struct buf *out)
+{
+    for (size_t i = 0; lines && lines->kind == DOC_LIST && i < lines->as.list.count; i++) {
+        const struct doc *line = lines->as.list.items[i];
+        char place[SPEC_NAME_MAX + 200];
+        if (line->kind != DOC_STRING)
+            continue;
+        snprintf(place, sizeof place, "%s[%zu]", path, i);
+        scope->place = line->place;
+        scope->path = place;
+        if (out->length)
+            buf_char(out, '\n');
+        if (template_render(scope, text_trim(line->as.string), SPEC_COMMAND_MAX, out)) {
+            reader_problem(reader, line, "the role's command is longer than 262144 bytes", "%s",
+                           place);
+            return false;
+        }
+    }
+    return true;
+}
+
+static const struct doc *deployment_find(const struct reader *reader, struct text name,
+                                         size_t *index)
+{
+    const struct doc *list = doc_get(reader->root, "deployments");
+    for (size_t i = 0; list && list->kind == DOC_LIST && i < list->as.list.count; i++)
+        if (text_equal(doc_get_text(list->as.list.items[i], "name", ""), name)) {
+            *index = i;
+            return list->as.list.items[i];
+        }
+    return NULL;
+}
+
+static const char *role_command(struct reader *reader, const char *role, const struct doc *doc,
+                                struct template_scope *scope)
+{
+    const struct doc *defaults = doc_get(reader->root, "defaults");
+    size_t index = 0;
+    const struct doc *deployment =
+        deployment_find(reader, doc_get_text(defaults, "deployment", ""), &index);
+    const struct doc *around = doc_get(doc_get(deployment, "taskRoles"), role);
+    char path[SPEC_NAME_MAX + 128];
+    struct buf command = BUF_INIT;
+    snprintf(path, sizeof path, "deployments[%zu].taskRoles.%s.preCommands", index, role);
+    bool is_fit = lines_render(reader, scope, doc_get(around, "preCommands"), path, &command);
+    snprintf(path, sizeof path, "taskRoles.%s.commands", role);
+    is_fit = is_fit && lines_render(reader, scope, doc_get(doc, "commands"), path, &command);
+    snprintf(path, sizeof path, "deployments[%zu].taskRoles.%s.postCommands", index, role);
+    is_fit = is_fit && lines_render(reader, scope, doc_get(around, "postCommands"), path, &command);
+    if (is_fit && memchr(buf_cstr(&command), '\0', command.length))
+        is_fit = false; /* the shape has complained, or will of the parameter */
+    const char *copy = "";
+    if (is_fit && reader->rendered_bytes + command.length <= SPEC_RENDERED_MAX)
+        copy = reader_copy(reader, buf_as_text(&command));
+    else if (is_fit)
+        reader_problem(reader, doc, "the commands of all roles are longer than 4194304 bytes",
+                       "taskRoles.%s", role);
+    reader->rendered_bytes += command.length;
+    buf_release(&command);
+    return copy;
+}
+
+static int32_t threshold(struct reader *reader, const struct doc *completion, const char *role,
+                         const char *key, int32_t fallback)
+{
+    const struct doc *doc = doc_get(completion, key);
+    int64_t value = doc_get_int(completion, key, fallback);
+    const char *text = NULL;
+    if (!doc || doc->kind == DOC_NULL)
+        return fallback;
+    if (value == 0) {
+        text = "0 means the default";
+        value = fallback;
+    } else if (value < -1) {
+        text = "below -1 means -1";
+        value = -1;
+    } else if (value > INT32_MAX) {
+        value = INT32_MAX; /* the shape has complained */
+    }
+    if (text)
+        reader_warning(reader, doc, text, "taskRoles.%s.completion.%s", role, key);
+    return (int32_t)value;
+}
+
+static void role_completion(struct reader *reader, struct spec_role *role, const struct doc *doc)
+{
+    const struct doc *completion = doc_get(doc, "completion");
+    int32_t instances = (int32_t)role->instances;
+    role->completion.min_failed =
+        threshold(reader, completion, role->name, "minFailedInstances", 1);
+    role->completion.min_succeeded =
+        threshold(reader, completion, role->name, "minSucceededInstances", instances);
+    if (role->completion.min_failed > instances)
+        reader_warning(reader, completion, "more than the role has instances: never reached",
+                       "taskRoles.%s.completion.minFailedInstances", role->name);
+    if (role->completion.min_succeeded > instances)
+        reader_warning(reader, completion, "more than the role has instances: never reached",
+                       "taskRoles.%s.completion.minSucceededInstances", role->name);
+}
+
+/* A number that the shape has checked; 0 … when it was wrong. */
+static uint32_t checked(int64_t value, int64_t most)
+{
+    return value < 0 || value > most ? 0 : (uint32_t)value;
+}
+
+static void role_resources(struct reader *reader, struct spec_role *role, const struct doc *doc)
+{
+    const struct doc *resource = doc_get(doc, "resourcePerInstance");
+    const struct doc *options = doc_get(doc, "extraContainerOptions");
+    const struct doc *ports = doc_get(resource, "ports");
+    char path[SPEC_NAME_MAX + 64];
+    role->cpu = checked(doc_get_int(resource, "cpu", 0), SPEC_CPU_MAX);
+    role->memory_mib = checked(doc_get_int(resource, "memoryMB", 0), SPEC_MEMORY_MIB_MAX);
+    role->gpu = checked(doc_get_int(resource, "gpu", 0), SPEC_GPU_MAX);
+    role->shm_mib = checked(doc_get_int(options, "shmMB", 512), SPEC_MEMORY_MIB_MAX);
+    role->wants_infiniband = doc_get_bool(options, "infiniband", false);
+    if (doc_get(options, "shmMB") && role->shm_mib > role->memory_mib && role->memory_mib)
+        reader_warning(reader, options, "more than memoryMB, which limits it as well",
+                       "taskRoles.%s.extraContainerOptions.shmMB", role->name);
+    for (size_t i = 0; ports && ports->kind == DOC_MAP && i < ports->as.map.count; i++) {
+        const struct doc_entry *entry = &ports->as.map.entries[i];
+        int64_t count = 0;
+        doc_to_int(entry->value, &count);
+        if (role->port_count > SPEC_PORTS_MAX)
+            break;
+        struct spec_port *port = READER_ADD(reader, role->ports, role->port_count);
+        *port = (struct spec_port){.label = reader_copy(reader, entry->key),
+                                   .count = checked(count, SPEC_PORTS_MAX)};
+    }
+    snprintf(path, sizeof path, "taskRoles.%s.resourcePerInstance.ports", role->name);
+    reader_ports_finish(reader, role, ports ? ports : doc, path);
+}
+
+/* Depth first, so that what a prerequisite requires stands before it. */
+struct order {
+    struct spec_role *role;
+    enum { NOT_SEEN, BEING_SEEN, SEEN } states[SPEC_LIST_MAX];
+};
+
+static void prerequisite_visit(struct reader *reader, struct order *order, const struct doc *name,
+                               const char *path)
+{
+    size_t index = 0;
+    if (name->kind != DOC_STRING)
+        return;
+    const struct doc *item = prerequisite_find(reader, name->as.string, NULL, &index);
+    if (!item) {
+        prerequisite_unknown(reader, name, NULL, path);
+        return;
+    }
+    if (index >= SPEC_LIST_MAX || order->states[index] == SEEN)
+        return; /* the shape has complained of too many */
+    if (order->states[index] == BEING_SEEN) {
+        reader_problem(reader, name, "requires itself in the end", "%s", path);
+        return;
+    }
+    order->states[index] = BEING_SEEN;
+    const struct doc *require = doc_get(item, "require");
+    for (size_t i = 0; require && require->kind == DOC_LIST && i < require->as.list.count; i++) {
+        char deeper[64];
+        snprintf(deeper, sizeof deeper, "prerequisites[%zu].require[%zu]", index, i);
+        prerequisite_visit(reader, order, require->as.list.items[i], deeper);
+    }
+    order->states[index] = SEEN;
+    struct spec_role *role = order->role;
+    const char **names = (const char **)(uintptr_t)role->prerequisites;
+    *READER_ADD(reader, names, role->prerequisite_count) =
+        reader_copy(reader, doc_get_text(item, "name", ""));
+    role->prerequisites = names;
+}
+
+static void role_prerequisites(struct reader *reader, struct spec_role *role, const struct doc *doc)
+{
+    const struct doc *list = doc_get(doc, "prerequisites");
+    struct order order = {.role = role};
+    for (size_t i = 0; list && list->kind == DOC_LIST && i < list->as.list.count; i++) {
+        char path[SPEC_NAME_MAX + 64];
+        if (i == SPEC_LIST_MAX)
+            break; /* the shape has complained */
+        snprintf(path, sizeof path, "taskRoles.%s.prerequisites[%zu]", role->name, i);
+        prerequisite_visit(reader, &order, list->as.list.items[i], path);
+    }
+}
+
+static void role_plugins(struct reader *reader, struct spec_role *role,
+                         const struct template_scope *scope)
+{
+    for (size_t i = 0; i < role->prerequisite_count; i++) {
+        size_t index = 0;
+        const struct doc *item =
+            prerequisite_find(reader, text_of(role->prerequisites[i]), NULL, &index);
+        if (doc_get(item, "plugin"))
+            plugin_of_prerequisite(reader, item, index, role->name, *scope);
+    }
+}
+
+static void role_read(struct reader *reader, struct text name, const struct doc *doc)
+{
+    struct spec *spec = reader->spec;
+    struct spec_role *role = &spec->roles[spec->role_count++];
+    size_t shown = name.length < SPEC_NAME_MAX ? name.length : SPEC_NAME_MAX;
+    role->name = reader_copy(reader, (struct text){name.at, shown});
+    if (name.length > SPEC_NAME_MAX)
+        reader_problem(reader, doc, "the name of a role has at most 255 bytes", "taskRoles");
+    role->instances = checked(doc_get_int(doc, "instances", 1), SPEC_INSTANCES_MAX);
+    role->image = role_image(reader, role->name, doc);
+    role->task_retry_count = (int32_t)doc_get_int(doc, "taskRetryCount", 0);
+    role->placement = (struct spec_placement){
+        .sku_type = "", .pinned_cell_id = "", .affinity_group = "", .within_one_cell = ""};
+    role_completion(reader, role, doc);
+    role_resources(reader, role, doc);
+    role_prerequisites(reader, role, doc);
+    struct template_scope scope = role_scope(reader, role->name, doc);
+    role->command = role_command(reader, role->name, doc, &scope);
+    role_plugins(reader, role, &scope);
+}
+
+static void roles_read(struct reader *reader)
+{
+    const struct doc *roles = doc_get(reader->root, "taskRoles");
+    size_t count = roles && roles->kind == DOC_MAP ? roles->as.map.count : 0;
+    if (count > SPEC_ROLES_MAX)
+        count = SPEC_ROLES_MAX; /* the shape has complained */
+    reader->spec->roles = ARENA_ARRAY(reader->arena, struct spec_role, count);
+    for (size_t i = 0; i < count; i++)
+        if (roles->as.map.entries[i].value->kind == DOC_MAP)
+            role_read(reader, roles->as.map.entries[i].key, roles->as.map.entries[i].value);
+    if (roles)
+        reader_roles_finish(reader, roles);
+}
+
+static void deployments_check(struct reader *reader)
+{
+    const struct doc *list = doc_get(reader->root, "deployments");
+    size_t count = list && list->kind == DOC_LIST ? list->as.list.count : 0;
+    for (size_t i = 0; i < count && i < SPEC_LIST_MAX; i++) {
+        const struct doc *item = list->as.list.items[i], *name = doc_get(item, "name");
+        const struct doc *roles = doc_get(item, "taskRoles");
+        size_t first = 0;
+        if (name && name->kind == DOC_STRING && deployment_find(reader, name->as.string, &first) &&
+            first < i)
+            reader_problem(reader, name, "a deployment of this name stands before",
+                           "deployments[%zu].name", i);
+        for (size_t j = 0; roles && roles->kind == DOC_MAP && j < roles->as.map.count; j++) {
+            struct text role = roles->as.map.entries[j].key;
+            if (!reader_role(reader, role) && j < SPEC_ROLES_MAX)
+                role_unknown(reader, roles->as.map.entries[j].value, role, true,
+                             "deployments[%zu].taskRoles", i);
+        }
+    }
+}
+
+static void defaults_read(struct reader *reader)
+{
+    const struct doc *defaults = doc_get(reader->root, "defaults");
+    const struct doc *deployment = doc_get(defaults, "deployment");
+    const struct doc *list = doc_get(reader->root, "deployments");
+    struct text cluster = doc_get_text(defaults, "virtualCluster", "");
+    struct near near = {0};
+    size_t index;
+    reader->spec->virtual_cluster =
+        cluster.length ? reader_copy(reader, cluster) : reader_copy(reader, TEXT("default"));
+    if (!deployment || deployment->kind != DOC_STRING ||
+        deployment_find(reader, deployment->as.string, &index))
+        return;
+    struct problem *problem =
+        reader_problem(reader, deployment, "names no deployment", "defaults.deployment");
+    for (size_t i = 0; list && list->kind == DOC_LIST && i < list->as.list.count; i++)
+        near_offer(&near, deployment->as.string, doc_get_text(list->as.list.items[i], "name", ""));
+    near_hint(&near, reader->problems, problem);
+}
+
+void spec_v2_read(struct reader *reader)
+{
+    struct spec *spec = reader->spec;
+    spec->name = reader_copy(reader, doc_get_text(reader->root, "name", ""));
+    spec->retry_count = (int32_t)doc_get_int(reader->root, "jobRetryCount", 0);
+    spec->code_dir = spec->data_dir = spec->output_dir = spec->auth_file = "";
+    const struct doc *secrets = doc_get(reader->root, "secrets");
+    if (secrets && secrets->kind == DOC_STRING && text_is(secrets->as.string, "******"))
+        reader_warning(reader, secrets, "this is a stored copy: write the secrets in again",
+                       "secrets");
+    spec_secrets_read(reader);
+    prerequisites_check(reader);
+    defaults_read(reader);
+    roles_read(reader);
+    deployments_check(reader);
+    spec_v2_extras_read(reader);
+}
