@@ -89,6 +89,11 @@ int store_job_summary(struct store *store, struct job_id job, struct arena *aren
 /* How many jobs are in each shown state. */
 void store_job_counts(struct store *store, uint64_t counts[JOB_SHOWN_COUNT]);
 
+/* Ids of final jobs that completed before the time, oldest first, for retention. Returns how many
+ * were written. */
+size_t store_jobs_final(struct store *store, int64_t completed_before_ms, struct job_id *jobs,
+                        size_t room);
+
 /* All of the row. */
 int store_job_read(struct store_reader *reader, struct job_id job, struct arena *arena,
                    struct store_job *row, struct err *err);
@@ -176,5 +181,20 @@ int store_tokens(struct store_reader *reader, struct text user, struct arena *ar
 
 int store_setting(struct store_reader *reader, const char *key, struct arena *arena,
                   struct text *value, struct err *err);
+
+/* What a restart needs, in this order; called before others use the store. Each visit gets memory
+ * that lives for that call only. */
+struct store_restore {
+    void *context;
+    int (*node)(void *context, const struct node_record *node, struct err *err);
+    int (*job)(void *context, const struct job_record *job, struct text plan_bytes,
+               struct err *err);
+    int (*task)(void *context, const struct task_record *task, struct err *err);
+};
+int store_restore_counters(struct store_reader *reader, struct job_id *last_job,
+                           struct attempt_id *last_attempt, struct err *err);
+/* Nodes, then live jobs by id, then their tasks. Ends with the first error of a visit. */
+int store_restore(struct store_reader *reader, const struct store_restore *restore,
+                  struct err *err);
 
 #endif

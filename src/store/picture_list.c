@@ -1,0 +1,397 @@
+/* picture_list.c — filters, orders and names over the picture. */
+#include "base/arena.h"
+#include "base/memory.h"
+#include "store/picture_row.h"
+#include <assert.h>
+#include <stdlib.h>
+
+/* A filter with its words looked up: one byte a word. */
+struct sieve {
+    const struct job_filter *filter;
+    uint8_t *users, *virtual_clusters; /* wanted */
+    uint8_t *user_keys, *cluster_keys; /* the keyword is in it */
+    uint8_t *tags, *tags_not;          /* NULL: no demand */
+    uint32_t states;
+};
+
+struct match {
+    uint64_t key;
+    uint32_t row;
+};
+
+struct ranking {
+    const struct picture *picture;
+    enum job_order order;
+    bool is_descending;
+};
+
+static bool has_keyword(const char *bytes, size_t length, struct text keyword)
+{
+    return memmem(bytes, length, keyword.at, keyword.length) != NULL;
+}
+
+static uint8_t *words_wanted(const struct words *words, const struct text *wanted, size_t count,
+                             bool is_all_when_empty, struct arena *arena)
+{
+    uint8_t *marks = arena_alloc(arena, words->count + 1);
+
+    if (count == 0 && is_all_when_empty)
+        memset(marks, 1, words->count);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t index = text_map_get(&words->map, wanted[i]);
+        if (index != MAP_NONE)
+            marks[index] = 1;
+    }
+    return marks;
+}
+
+static uint8_t *words_with(const struct words *words, struct text keyword, struct arena *arena)
+{
+    uint8_t *marks = arena_alloc(arena, words->count + 1);
+
+    for (size_t i = 0; i < words->count; i++)
+        marks[i] = has_keyword(words->items[i], strlen(words->items[i]), keyword);
+    return marks;
+}
+
+static void sieve_make(struct sieve *sieve, const struct picture *picture,
+                       const struct job_filter *filter, struct arena *arena)
+{
+    *sieve = (struct sieve){.filter = filter, .states = filter->states};
+    if (sieve->states == 0)
+        sieve->states = UINT32_MAX;
+    sieve->users = words_wanted(&picture->users, filter->users, filter->user_count, true, arena);
+    sieve->virtual_clusters = words_wanted(&picture->virtual_clusters, filter->virtual_clusters,
+                                           filter->virtual_cluster_count, true, arena);
+    if (filter->keyword.length) {
+        sieve->user_keys = words_with(&picture->users, filter->keyword, arena);
+        sieve->cluster_keys = words_with(&picture->virtual_clusters, filter->keyword, arena);
+    }
+    if (filter->tag_count)
+        sieve->tags = words_wanted(&picture->tags, filter->tags, filter->tag_count, false, arena);
+    if (filter->tag_not_count)
+        sieve->tags_not =
+            words_wanted(&picture->tags, filter->tags_not, filter->tag_not_count, false, arena);
+}
+
+static bool row_has_any(const struct picture_row *row, const uint8_t *marks)
+{
+    for (size_t i = 0; i < row->tag_count; i++)
+        if (marks[row->tags[i]])
+            return true;
+    return false;
+}
+
+static bool row_has_priority(const struct picture_row *row, const struct job_filter *filter)
+{
+    if (!row->has_priority)
+        return filter->wants_default_priority;
+    for (size_t i = 0; i < filter->priority_count; i++)
+        if (filter->priorities[i] == row->priority)
+            return true;
+    return false;
+}
+
+static bool sieve_passes(const struct sieve *sieve, const struct picture_row *row)
+{
+    const struct job_filter *filter = sieve->filter;
+
+    if (row->is_dead || !(sieve->states >> row->shown & 1) || !sieve->users[row->user] ||
+        !sieve->virtual_clusters[row->virtual_cluster])
+        return false;
+    if ((filter->priority_count || filter->wants_default_priority) &&
+        !row_has_priority(row, filter))
+        return false;
+    if (sieve->tags && !row_has_any(row, sieve->tags))
+        return false;
+    if (sieve->tags_not && row_has_any(row, sieve->tags_not))
+        return false;
+    return !sieve->user_keys || sieve->user_keys[row->user] ||
+           sieve->cluster_keys[row->virtual_cluster] ||
+           has_keyword(row->full + row->name_at, (size_t)(row->full_length - row->name_at),
+                       filter->keyword);
+}
+
+/* The first eight bytes as a number that orders as the text does. */
+static uint64_t text_key(const char *text)
+{
+    uint64_t key = 0;
+
+    for (int i = 0; i < 8; i++)
+        key = key << 8 | (*text ? (uint8_t)*text++ : 0u);
+    return key;
+}
+
+static uint64_t row_key(const struct picture *picture, const struct picture_row *row,
+                        enum job_order order)
+{
+    /* by name: FAILED, RUNNING, STOPPED, STOPPING, SUCCEEDED, WAITING */
+    static const uint8_t state_ranks[JOB_SHOWN_COUNT] = {
+        [JOB_FAILED] = 0,   [JOB_RUNNING] = 1,   [JOB_STOPPED] = 2,
+        [JOB_STOPPING] = 3, [JOB_SUCCEEDED] = 4, [JOB_WAITING] = 5,
+    };
+
+    switch (order) {
+    case ORDER_SUBMITTED:
+        return (uint64_t)row->submitted_ms;
+    case ORDER_NAME:
+        return text_key(row->full + row->name_at);
+    case ORDER_USER:
+        return text_key(picture->users.items[row->user]);
+    case ORDER_VIRTUAL_CLUSTER:
+        return text_key(picture->virtual_clusters.items[row->virtual_cluster]);
+    case ORDER_RETRIES:
+        return (uint64_t)row->retries_user + row->retries_platform + row->retries_resource;
+    case ORDER_TASKS:
+        return row->task_count;
+    case ORDER_GPUS:
+        return row->gpu_count;
+    case ORDER_STATE:
+        return state_ranks[row->shown];
+    case ORDER_COMPLETED:
+        return row->completed_ms ? (uint64_t)row->completed_ms : UINT64_MAX;
+    case ORDER_PRIORITY:
+        return row->has_priority ? (uint64_t)((int64_t)row->priority + INT32_MAX) : UINT64_MAX;
+    }
+    assert(!"an order");
+    return 0;
+}
+
+static int rows_compare_text(const struct ranking *ranking, const struct match *a,
+                             const struct match *b)
+{
+    const struct picture *picture = ranking->picture;
+    const struct picture_row *left = picture_row(picture, a->row);
+    const struct picture_row *right = picture_row(picture, b->row);
+
+    if (ranking->order == ORDER_NAME)
+        return strcmp(left->full + left->name_at, right->full + right->name_at);
+    if (ranking->order == ORDER_USER && left->user != right->user)
+        return strcmp(picture->users.items[left->user], picture->users.items[right->user]);
+    if (ranking->order == ORDER_VIRTUAL_CLUSTER && left->virtual_cluster != right->virtual_cluster)
+        return strcmp(picture->virtual_clusters.items[left->virtual_cluster],
+                      picture->virtual_clusters.items[right->virtual_cluster]);
+    return 0;
+}
+
+static int matches_compare(const struct match *a, const struct match *b,
+                           const struct ranking *ranking)
+{
+    int order;
+
+    if (a->key != b->key)
+        return a->key < b->key ? -1 : 1;
+    order = rows_compare_text(ranking, a, b);
+    if (order != 0)
+        return ranking->is_descending ? -order : order;
+    return a->row > b->row ? -1 : a->row < b->row;
+}
+
+static int matches_compare_void(const void *a, const void *b, void *ranking)
+{
+    return matches_compare(a, b, ranking);
+}
+
+static void match_swap(struct match *a, struct match *b)
+{
+    struct match kept = *a;
+    *a = *b;
+    *b = kept;
+}
+
+/* Order so that the `wanted` smallest come first, in any order among themselves. */
+static void matches_select(struct match *matches, size_t count, size_t wanted,
+                           const struct ranking *ranking)
+{
+    size_t low = 0, high = count;
+
+    while (high - low > 16 && wanted > low && wanted < high) {
+        size_t middle = low + (high - low) / 2, i = low, j = high - 1;
+        struct match pivot;
+        /* median of three, so that sorted input is no bad case */
+        if (matches_compare(&matches[middle], &matches[low], ranking) < 0)
+            match_swap(&matches[middle], &matches[low]);
+        if (matches_compare(&matches[j], &matches[low], ranking) < 0)
+            match_swap(&matches[j], &matches[low]);
+        if (matches_compare(&matches[j], &matches[middle], ranking) < 0)
+            match_swap(&matches[j], &matches[middle]);
+        pivot = matches[middle];
+        for (;;) {
+            while (matches_compare(&matches[i], &pivot, ranking) < 0)
+                i++;
+            while (matches_compare(&pivot, &matches[j], ranking) < 0)
+                j--;
+            if (i >= j)
+                break;
+            match_swap(&matches[i++], &matches[j--]);
+        }
+        if (wanted <= j + 1)
+            high = j + 1;
+        else
+            low = j + 1;
+    }
+    if (high - low > 1 && wanted > low && wanted < high)
+        qsort_r(matches + low, high - low, sizeof *matches, matches_compare_void,
+                (void *)(uintptr_t)ranking);
+}
+
+static int strings_compare(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void row_show(const struct picture *picture, const struct picture_row *row,
+                     struct arena *arena, struct store_job *job)
+{
+    const char *full = arena_copy(arena, picture_full(row));
+    const char **tags = arena_array(arena, row->tag_count, sizeof *tags);
+    struct job_record *record = &job->record;
+
+    *record = (struct job_record){
+        .id = {row->id},
+        .name = full + row->name_at,
+        .user = arena_copy(arena, (struct text){full, row->name_at - 1u}),
+        .virtual_cluster =
+            arena_copy(arena, text_of(picture->virtual_clusters.items[row->virtual_cluster])),
+        .priority = row->priority,
+        .state = (enum life_state)row->state,
+        .is_stop_requested = row->is_stop_requested,
+        .attempt = row->attempt,
+        .retries_user = row->retries_user,
+        .retries_platform = row->retries_platform,
+        .retries_resource = row->retries_resource,
+        .retry_at_ms = row->retry_at_ms,
+        .submitted_ms = row->submitted_ms,
+        .attempt_created_ms = row->attempt_created_ms,
+        .attempt_launched_ms = row->attempt_launched_ms,
+        .attempt_completed_ms = row->attempt_completed_ms,
+        .launched_ms = row->launched_ms,
+        .completed_ms = row->completed_ms,
+        .completion = {.code = row->code,
+                       .is_success = row->is_success,
+                       .attributes = row->attributes},
+        .trigger_role = row->trigger_role,
+        .trigger_index = row->trigger_index,
+        .trigger = "",
+        .reason = "",
+        .task_count = row->task_count,
+        .role_count = row->role_count,
+        .gpu_count = row->gpu_count,
+        .extra = {"", 0},
+    };
+    strncpy(record->completion.phrase, picture->phrases.items[row->phrase],
+            sizeof record->completion.phrase - 1);
+    job->shown = (enum job_shown)row->shown;
+    job->has_priority = row->has_priority;
+    for (size_t i = 0; i < row->tag_count; i++)
+        tags[i] = arena_copy(arena, text_of(picture->tags.items[row->tags[i]]));
+    qsort(tags, row->tag_count, sizeof *tags, strings_compare);
+    job->tags = tags;
+    job->tag_count = row->tag_count;
+}
+
+static size_t picture_matches(const struct picture *picture, const struct job_filter *filter,
+                              struct match *matches, struct arena *scratch)
+{
+    struct sieve sieve;
+    size_t count = 0;
+    uint64_t flip = filter->is_descending ? UINT64_MAX : 0;
+
+    sieve_make(&sieve, picture, filter, scratch);
+    for (size_t i = 0; i < picture->count; i++) {
+        const struct picture_row *row = picture_row(picture, i);
+        if (sieve_passes(&sieve, row))
+            matches[count++] =
+                (struct match){row_key(picture, row, filter->order) ^ flip, (uint32_t)i};
+    }
+    return count;
+}
+
+void picture_list(struct picture *picture, const struct job_filter *filter, struct arena *arena,
+                  struct job_page *page)
+{
+    struct ranking ranking = {picture, filter->order, filter->is_descending};
+    struct arena scratch;
+    struct match *matches;
+    size_t count, end;
+
+    arena_init(&scratch);
+    pthread_rwlock_rdlock(&picture->lock);
+    matches = mem_alloc(mem_size(picture->count + 1, sizeof *matches));
+    count = picture_matches(picture, filter, matches, &scratch);
+    *page = (struct job_page){.total = count};
+    if (filter->offset < count && filter->limit > 0) {
+        page->count = count - (size_t)filter->offset;
+        if (filter->limit < page->count)
+            page->count = (size_t)filter->limit;
+        end = (size_t)filter->offset + page->count;
+        matches_select(matches, count, end, &ranking);
+        matches_select(matches, end, (size_t)filter->offset, &ranking);
+        qsort_r(matches + filter->offset, page->count, sizeof *matches, matches_compare_void,
+                &ranking);
+        page->items = arena_array(arena, page->count, sizeof *page->items);
+        for (size_t i = 0; i < page->count; i++)
+            row_show(picture, picture_row(picture, matches[filter->offset + i].row), arena,
+                     &page->items[i]);
+    }
+    pthread_rwlock_unlock(&picture->lock);
+    mem_free(matches);
+    arena_release(&scratch);
+}
+
+bool picture_find(struct picture *picture, struct text user, struct text name, struct job_id *job)
+{
+    char full[STORE_USER_NAME_MAX + 1 + 256];
+    uint32_t id;
+
+    if (user.length > STORE_USER_NAME_MAX || name.length > 255)
+        return false;
+    if (user.length)
+        memcpy(full, user.at, user.length);
+    full[user.length] = '~';
+    if (name.length)
+        memcpy(full + user.length + 1, name.at, name.length);
+    pthread_rwlock_rdlock(&picture->lock);
+    id = text_map_get(&picture->names, (struct text){full, user.length + 1 + name.length});
+    pthread_rwlock_unlock(&picture->lock);
+    if (id == MAP_NONE)
+        return false;
+    job->v = id;
+    return true;
+}
+
+bool picture_summary(struct picture *picture, struct job_id job, struct arena *arena,
+                     struct store_job *row)
+{
+    size_t index;
+
+    pthread_rwlock_rdlock(&picture->lock);
+    index = picture_index(picture, job);
+    if (index != SIZE_MAX)
+        row_show(picture, picture_row(picture, index), arena, row);
+    pthread_rwlock_unlock(&picture->lock);
+    return index != SIZE_MAX;
+}
+
+void picture_counts(struct picture *picture, uint64_t counts[JOB_SHOWN_COUNT])
+{
+    pthread_rwlock_rdlock(&picture->lock);
+    memcpy(counts, picture->counts, sizeof picture->counts);
+    pthread_rwlock_unlock(&picture->lock);
+}
+
+size_t picture_final(struct picture *picture, int64_t completed_before_ms, struct job_id *jobs,
+                     size_t room)
+{
+    size_t found = 0;
+
+    pthread_rwlock_rdlock(&picture->lock);
+    for (size_t i = 0; i < picture->count && found < room; i++) {
+        const struct picture_row *row = picture_row(picture, i);
+        if (!row->is_dead && row->state == LIFE_COMPLETED &&
+            row->completed_ms < completed_before_ms)
+            jobs[found++] = (struct job_id){row->id};
+    }
+    pthread_rwlock_unlock(&picture->lock);
+    return found;
+}

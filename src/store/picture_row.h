@@ -1,0 +1,65 @@
+/* picture_row.h — how the picture keeps a job.
+ *
+ * Private to picture.c and picture_list.c. Rows stand in order of their ids, in chunks that never
+ * move; words (users, virtual clusters, phrases, tags) are kept once and named by index.
+ */
+#ifndef STORE_PICTURE_ROW_H
+#define STORE_PICTURE_ROW_H
+#include "base/arena.h"
+#include "base/map.h"
+#include "store/picture.h"
+#include <pthread.h>
+
+enum { CHUNK_ROWS = 4096 };
+
+struct picture_row {
+    uint32_t id, user, virtual_cluster;
+    uint8_t state, shown, attributes;
+    bool has_priority, is_stop_requested, is_success, is_dead;
+    uint16_t name_at, full_length, tag_count;
+    int32_t priority;
+    const char *full; /* "user~name", NUL-terminated, in the pool */
+    uint32_t *tags;
+    uint64_t gpu_count;
+    uint32_t task_count, role_count;
+    uint32_t attempt, retries_user, retries_platform, retries_resource;
+    int64_t retry_at_ms, submitted_ms, launched_ms, completed_ms;
+    int64_t attempt_created_ms, attempt_launched_ms, attempt_completed_ms;
+    int32_t code, trigger_role, trigger_index;
+    uint32_t phrase;
+};
+
+struct words {
+    char **items;
+    size_t count, room;
+    struct text_map map;
+};
+
+struct picture {
+    pthread_rwlock_t lock;
+    uint64_t seed;
+    struct {
+        struct picture_row **items;
+        size_t count, room;
+    } chunks;
+    size_t count, dead;
+    struct text_map names; /* "user~name" → id */
+    struct arena pool;
+    struct words users, virtual_clusters, phrases, tags;
+    uint64_t counts[JOB_SHOWN_COUNT];
+};
+
+static inline struct picture_row *picture_row(const struct picture *picture, size_t index)
+{
+    return &picture->chunks.items[index / CHUNK_ROWS][index % CHUNK_ROWS];
+}
+
+static inline struct text picture_full(const struct picture_row *row)
+{
+    return (struct text){row->full, row->full_length};
+}
+
+/* SIZE_MAX: not there. */
+size_t picture_index(const struct picture *picture, struct job_id job);
+
+#endif

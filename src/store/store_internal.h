@@ -1,0 +1,94 @@
+/* store_internal.h — what the files of the store share.
+ *
+ * Private to store.
+ */
+#ifndef STORE_STORE_INTERNAL_H
+#define STORE_STORE_INTERNAL_H
+#include "base/buf.h"
+#include "base/map.h"
+#include "store/picture.h"
+#include "store/rows.h"
+#include "store/store.h"
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum write_statement {
+    WRITE_BEGIN,
+    WRITE_COMMIT,
+    WRITE_ROLLBACK,
+    WRITE_EVENT,
+    WRITE_COUNTER,
+    WRITE_JOB_NEW,
+    WRITE_JOB,
+    WRITE_JOB_PLAN,
+    WRITE_JOB_SOURCE,
+    WRITE_JOB_ATTEMPT,
+    WRITE_TASK,
+    WRITE_TASK_ATTEMPT,
+    WRITE_TASK_REMOVE,
+    WRITE_STORY,
+    WRITE_NODE,
+    PURGE_FIRST, /* PURGE_FIRST … PURGE_LAST: each takes a job's id */
+    PURGE_LAST = PURGE_FIRST + 7,
+    WRITE_TAG,
+    WRITE_UNTAG,
+    WRITE_USER_ADD,
+    WRITE_USER_SET,
+    WRITE_USER_REMOVE,
+    WRITE_USER_TOKENS,
+    COUNT_USERS,
+    HAS_USER,
+    COUNT_TOKENS,
+    COUNT_TAGS,
+    WRITE_TOKEN,
+    WRITE_TOKEN_REMOVE,
+    WRITE_TOKENS_REMOVE,
+    WRITE_SETTING,
+    WRITE_SETTING_REMOVE,
+    WRITE_LOG_TRIM,
+    WRITE_TOKENS_EXPIRE,
+    WRITE_COUNT,
+};
+
+struct store {
+    char *directory, *path;
+    int lock_fd;
+    sqlite3 *db; /* the writer's */
+    sqlite3_stmt *writes[WRITE_COUNT];
+    struct picture *picture;
+    struct buf scratch;
+    uint32_t last_job;
+    uint64_t last_attempt;
+
+    /* the thread that moves the log's pages into the database */
+    pthread_t checkpointer;
+    pthread_mutex_t checkpoint_lock;
+    pthread_cond_t checkpoint_due;
+    bool is_checkpoint_due, is_closing, has_checkpointer;
+    _Atomic int wal_pages;
+
+    _Atomic uint64_t commits, commit_failures, records, events, commit_us;
+};
+
+static inline struct sql store_sql(struct store *store, enum write_statement which)
+{
+    return sql_of(store->writes[which]);
+}
+
+/* A second connection on the same file. */
+int store_connect(const char *path, bool is_writer, sqlite3 **db, struct err *err);
+
+/* Within the transaction: the records of an output. The picture is changed by
+ * store_show_records, once the transaction has become durable. */
+int store_write_records(struct store *store, const struct output *output, struct err *err);
+void store_show_records(struct store *store, const struct output *output);
+
+/* Likewise for the changes; each gets its own code. Only what stops the whole transaction is
+ * returned. */
+int store_write_changes(struct store *store, struct store_change *changes, size_t count,
+                        struct err *err);
+void store_show_changes(struct store *store, const struct store_change *changes, size_t count);
+
+int store_purge(struct store *store, struct job_id job, struct err *err);
+
+#endif
