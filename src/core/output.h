@@ -56,7 +56,7 @@ struct task_record {
     const char *role_name;
     enum life_state state;
     bool is_deletion_pending;           /* scaled down */
-    bool is_held, is_killed;            /* container kept for debugging; a KILL was given */
+    bool is_held;                       /* its ended container is kept for debugging */
     bool is_removed;                    /* scaled down and gone: delete the row of `tasks` */
     struct attempt_id attempt;          /* 0: waits for a place; the tries before have rows */
     uint32_t job_attempt, task_attempt; /* indices from 0 */
