@@ -88,7 +88,8 @@ struct node_record {
     uint32_t cpu, gpu_count;
     uint64_t memory_mib;
     bool is_healthy, is_cordoned, is_lost;
-    double blame;                          /* decayed count of platform failures */
+    double blame;                          /* decayed count of platform failures … */
+    int64_t blame_ms;                      /* … as of this time */
     const char *reason;                    /* why not healthy or cordoned */
     const uint16_t *gpu_numa, *gpu_switch; /* NULL: unknown */
 };
