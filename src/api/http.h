@@ -151,7 +151,7 @@ int http_server_start(const struct http_server_config *config, struct http_serve
                       struct err *err);
 /* The port that is listened on (when 0 was asked for). */
 uint16_t http_server_port(const struct http_server *server);
-/* Take no new connections and end the streams; requests under way go on. */
+/* Take no new connections and cut the streams; requests under way go on. */
 void http_server_drain(struct http_server *server);
 /* Every suspended exchange must have been resumed. Waits for the threads. */
 void http_server_stop(struct http_server *server);

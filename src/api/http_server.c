@@ -99,8 +99,9 @@ static ssize_t stream_read(void *context, uint64_t position, char *bytes, size_t
     struct http_stream *stream = &carried->exchange.reply.stream;
     if (carried->is_client_gone)
         return MHD_CONTENT_READER_END_WITH_ERROR;
+    /* cut, not ended: the client must not take this for the end of what it follows */
     if (atomic_load(&server->is_draining))
-        return MHD_CONTENT_READER_END_OF_STREAM;
+        return MHD_CONTENT_READER_END_WITH_ERROR;
     ssize_t length = stream->read(stream->state, bytes, size);
     if (length > 0)
         return length;

@@ -1,0 +1,274 @@
+#include "cli/client.h"
+#include "base/memory.h"
+#include "cli/command.h"
+#include "cli/print.h"
+#include <assert.h>
+#include <ctype.h>
+#include <curl/curl.h>
+#include <string.h>
+
+enum { CONNECT_TIMEOUT_MS = 5000, CALL_TIMEOUT_MS = 120000, REPLY_MAX = 256 << 20 };
+
+struct client {
+    CURL *curl;
+    char *server, *token;
+    int64_t deadline_ms;
+};
+
+struct client *client_new(const char *server, const char *token)
+{
+    struct client *client = mem_zero(1, sizeof *client);
+    curl_global_init(CURL_GLOBAL_DEFAULT);
+    client->curl = curl_easy_init();
+    assert(client->curl);
+    client->server = mem_copy(server);
+    size_t length = strlen(client->server);
+    while (length && client->server[length - 1] == '/')
+        client->server[--length] = '\0';
+    client->token = token ? mem_copy(token) : NULL;
+    return client;
+}
+
+void client_free(struct client *client)
+{
+    if (!client)
+        return;
+    curl_easy_cleanup(client->curl);
+    curl_global_cleanup();
+    mem_free(client->server);
+    mem_free(client->token);
+    mem_free(client);
+}
+
+const char *client_server(const struct client *client)
+{
+    return client->server;
+}
+
+void client_encode(struct buf *out, const char *text)
+{
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)*text;
+        if (isalnum(c) || strchr("-._~", c))
+            buf_char(out, (char)c);
+        else
+            buf_format(out, "%%%02X", c);
+    }
+}
+
+/* ---- one request ---- */
+
+static size_t take_reply(char *bytes, size_t size, size_t count, void *context)
+{
+    struct buf *body = context;
+    if (body->length + size * count > REPLY_MAX)
+        return 0;
+    buf_add(body, bytes, size * count);
+    return size * count;
+}
+
+static bool is_loopback(const char *server)
+{
+    return strstr(server, "//127.") || strstr(server, "//localhost") || strstr(server, "//[::1]");
+}
+
+/* Headers of a request; the caller frees them. */
+static struct curl_slist *request_headers(const struct client *client, const char *content_type)
+{
+    struct buf line = BUF_INIT;
+    struct curl_slist *headers = NULL;
+    if (client->token) {
+        buf_format(&line, "Authorization: Bearer %s", client->token);
+        headers = curl_slist_append(headers, buf_cstr(&line));
+    }
+    if (content_type) {
+        buf_clear(&line);
+        buf_format(&line, "Content-Type: %s", content_type);
+        headers = curl_slist_append(headers, buf_cstr(&line));
+    }
+    headers = curl_slist_append(headers, "Expect:");
+    buf_release(&line);
+    return headers;
+}
+
+static void request_setup(struct client *client, const char *method, const char *path)
+{
+    CURL *curl = client->curl;
+    struct buf url = BUF_INIT;
+    buf_format(&url, "%s%s", client->server, path);
+    curl_easy_reset(curl);
+    curl_easy_setopt(curl, CURLOPT_URL, buf_cstr(&url));
+    curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, method);
+    curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+    curl_easy_setopt(curl, CURLOPT_USERAGENT, "skep/" SKEP_VERSION);
+    curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_TIMEOUT_MS);
+    curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+    if (is_loopback(client->server))
+        curl_easy_setopt(curl, CURLOPT_PROXY, "");
+    buf_release(&url);
+}
+
+void client_ask(struct client *client, const struct client_request *request,
+                struct client_reply *reply)
+{
+    CURL *curl = client->curl;
+    memset(reply, 0, sizeof *reply);
+    request_setup(client, request->method, request->path);
+    struct curl_slist *headers = request_headers(client, request->content_type);
+    curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
+    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)CALL_TIMEOUT_MS);
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_reply);
+    curl_easy_setopt(curl, CURLOPT_WRITEDATA, &reply->body);
+    if (request->content_type) {
+        curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body.length);
+        curl_easy_setopt(curl, CURLOPT_POSTFIELDS, request->body.at ? request->body.at : "");
+    }
+    CURLcode code = curl_easy_perform(curl);
+    if (code == CURLE_OK)
+        curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &reply->status);
+    else
+        snprintf(reply->problem, sizeof reply->problem, "%s",
+                 code == CURLE_COULDNT_CONNECT ? "connection refused" : curl_easy_strerror(code));
+    curl_slist_free_all(headers);
+}
+
+void client_reply_release(struct client_reply *reply)
+{
+    buf_release(&reply->body);
+}
+
+/* ---- what it means ---- */
+
+int client_unreachable(const struct client *client, const char *problem)
+{
+    bool is_local = is_loopback(client->server);
+    return cli_fail(EXIT_UNREACHABLE, "cannot reach %s: %s%s", client->server, problem,
+                    is_local ? " — is skepd running? Start it with: skepd" : "");
+}
+
+static void explain_problems(const json_t *problems, const char *file)
+{
+    size_t i;
+    json_t *problem;
+    json_array_foreach (problems, i, problem) {
+        const char *path = json_string_value(json_object_get(problem, "path"));
+        const char *hint = json_string_value(json_object_get(problem, "hint"));
+        fprintf(stderr, "%s:%lld:%lld: %s%s%s%s%s%s%s\n", file,
+                json_integer_value(json_object_get(problem, "line")),
+                json_integer_value(json_object_get(problem, "column")), path ? path : "",
+                path && path[0] ? ": " : "",
+                json_is_true(json_object_get(problem, "warning")) ? "warning: " : "",
+                json_string_value(json_object_get(problem, "message")), hint ? " (" : "",
+                hint ? hint : "", hint ? ")" : "");
+    }
+}
+
+int client_explain(struct client *client, const struct client_reply *reply, const char *file)
+{
+    if (!reply->status)
+        return client_unreachable(client, reply->problem);
+    json_t *json = json_loadb(buf_cstr(&reply->body), reply->body.length, 0, NULL);
+    const char *message = json_string_value(json_object_get(json, "message"));
+    const json_t *problems = json_object_get(json, "problems");
+    int code = EXIT_REFUSED;
+    if (reply->status == 401) {
+        code = cli_fail(EXIT_NOT_ALLOWED, "%s: %s — run: skep login %s", client->server,
+                        message ? message : "not logged in", client->server);
+    } else if (json_array_size(problems) && file) {
+        explain_problems(problems, file);
+    } else if (message) {
+        code = cli_fail(reply->status == 403 ? EXIT_NOT_ALLOWED : EXIT_REFUSED, "%s", message);
+    } else {
+        code = cli_fail(EXIT_REFUSED, "%s answered with status %ld, which skep does not understand",
+                        client->server, reply->status);
+    }
+    json_decref(json);
+    return code;
+}
+
+int client_call(struct client *client, const struct client_request *request, json_t **json)
+{
+    struct client_reply reply;
+    client_ask(client, request, &reply);
+    int code = 0;
+    if (json)
+        *json = NULL;
+    if (reply.status < 200 || reply.status > 299) {
+        code = client_explain(client, &reply, NULL);
+    } else if (json) {
+        *json = json_loadb(buf_cstr(&reply.body), reply.body.length, 0, NULL);
+        if (!*json)
+            code = cli_fail(EXIT_REFUSED, "%s did not answer with JSON: is it a Skep server?",
+                            client->server);
+    }
+    client_reply_release(&reply);
+    return code;
+}
+
+int client_get(struct client *client, const char *path, json_t **json)
+{
+    return client_call(client, &(struct client_request){.method = "GET", .path = path}, json);
+}
+
+/* ---- streams ---- */
+
+struct following {
+    struct client *client;
+    struct client_stream *stream;
+    struct buf error; /* body of a reply that is not 2xx */
+    bool is_stopped;
+};
+
+static size_t take_stream(char *bytes, size_t size, size_t count, void *context)
+{
+    struct following *following = context;
+    long status = 0;
+    curl_easy_getinfo(following->client->curl, CURLINFO_RESPONSE_CODE, &status);
+    if (status < 200 || status > 299) {
+        buf_add(&following->error, bytes, size * count);
+        return size * count;
+    }
+    if (following->stream->take(following->stream->context, bytes, size * count))
+        return size * count;
+    following->is_stopped = true;
+    return 0;
+}
+
+void client_deadline(struct client *client, int64_t at_ms)
+{
+    client->deadline_ms = at_ms;
+}
+
+int client_follow(struct client *client, const char *path, struct client_stream *stream)
+{
+    struct following following = {.client = client, .stream = stream};
+    stream->is_broken = false;
+    request_setup(client, "GET", path);
+    struct curl_slist *headers = request_headers(client, NULL);
+    curl_easy_setopt(client->curl, CURLOPT_HTTPHEADER, headers);
+    curl_easy_setopt(client->curl, CURLOPT_TCP_KEEPALIVE, 1L);
+    if (client->deadline_ms) {
+        int64_t left_ms = client->deadline_ms - now_ms();
+        curl_easy_setopt(client->curl, CURLOPT_TIMEOUT_MS, left_ms > 0 ? (long)left_ms : 1L);
+    }
+    curl_easy_setopt(client->curl, CURLOPT_WRITEFUNCTION, take_stream);
+    curl_easy_setopt(client->curl, CURLOPT_WRITEDATA, &following);
+    CURLcode code = curl_easy_perform(client->curl);
+    curl_slist_free_all(headers);
+    struct client_reply reply = {0};
+    curl_easy_getinfo(client->curl, CURLINFO_RESPONSE_CODE, &reply.status);
+    int exit_code = 0;
+    if (following.is_stopped) {
+        exit_code = 0;
+    } else if (code == CURLE_COULDNT_CONNECT) {
+        stream->is_broken = true;
+        exit_code = EXIT_UNREACHABLE;
+    } else if (code != CURLE_OK) {
+        stream->is_broken = true;
+    } else if (reply.status < 200 || reply.status > 299) {
+        reply.body = following.error;
+        exit_code = client_explain(client, &reply, NULL);
+    }
+    buf_release(&following.error);
+    return exit_code;
+}

@@ -1,0 +1,64 @@
+/* client.h — the command line's side of HTTP, over libcurl.
+ *
+ * A failure is told to the user in one sentence that says what to do, by the function that met it;
+ * what comes back is an exit code.
+ */
+#ifndef CLI_CLIENT_H
+#define CLI_CLIENT_H
+#include "base/buf.h"
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct client;
+
+/* `token` may be NULL: not logged in. */
+struct client *client_new(const char *server, const char *token);
+void client_free(struct client *client);
+const char *client_server(const struct client *client);
+
+struct client_request {
+    const char *method;       /* "GET" */
+    const char *path;         /* "/api/v2/jobs" */
+    const char *content_type; /* NULL: no body */
+    struct text body;
+};
+
+struct client_reply {
+    long status; /* 0: no server */
+    struct buf body;
+    char problem[512]; /* status 0: why */
+};
+
+/* One request, without a word to the user. */
+void client_ask(struct client *client, const struct client_request *request,
+                struct client_reply *reply);
+void client_reply_release(struct client_reply *reply);
+
+/* As client_ask; a failure (no server, 4xx, 5xx) is told to the user and becomes an exit code. The
+ * JSON of the body is given when `json` is not NULL (free with json_decref). */
+int client_call(struct client *client, const struct client_request *request, json_t **json);
+int client_get(struct client *client, const char *path, json_t **json);
+
+/* Tell the user what a reply that is not 2xx means. `file` names a job file in its problems. */
+int client_explain(struct client *client, const struct client_reply *reply, const char *file);
+
+/* Tell the user that there is no server. */
+int client_unreachable(const struct client *client, const char *problem);
+
+/* A body as it comes. `take` returns false to stop. When `is_broken` is set the stream ended before
+ * its time (the server restarts): the caller may go on from where it was. */
+struct client_stream {
+    bool (*take)(void *context, const char *bytes, size_t length);
+    void *context;
+    bool is_broken;
+};
+/* Streams are cut (is_broken) at this Unix time in ms; 0: never. */
+void client_deadline(struct client *client, int64_t at_ms);
+int client_follow(struct client *client, const char *path, struct client_stream *stream);
+
+/* Append `text` with everything percent-coded that is not a letter, digit or one of -._~ */
+void client_encode(struct buf *out, const char *text);
+
+#endif

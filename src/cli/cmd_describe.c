@@ -1,0 +1,302 @@
+/* describe: everything about one job, for people */
+#include "base/memory.h"
+#include "cli/client.h"
+#include "cli/command.h"
+#include "cli/job.h"
+#include "cli/print.h"
+#include <stdlib.h>
+#include <string.h>
+
+static void line(struct buf *out, const char *head, const char *text)
+{
+    if (text && text[0])
+        buf_format(out, "%-16s%s\n", head, text);
+}
+
+static void line_time(struct buf *out, const char *head, int64_t at_ms)
+{
+    if (!at_ms)
+        return;
+    buf_format(out, "%-16s", head);
+    print_time(out, at_ms);
+    buf_char(out, '\n');
+}
+
+static void tags_line(struct buf *out, const json_t *tags)
+{
+    struct buf text = BUF_INIT;
+    for (size_t i = 0; i < json_array_size(tags); i++)
+        buf_format(&text, "%s%s", i ? ", " : "", json_string_value(json_array_get(tags, i)));
+    line(out, "Tags:", buf_cstr(&text));
+    buf_release(&text);
+}
+
+/* The exit table's row: what it means and what can be done. */
+static void exit_spec(struct buf *out, const json_t *spec)
+{
+    const json_t *solutions = json_object_get(spec, "solution");
+    line(out, "Meaning:", field_text(spec, "reason"));
+    for (size_t i = 0; i < json_array_size(solutions); i++)
+        line(out, i ? "" : "What to do:", json_string_value(json_array_get(solutions, i)));
+}
+
+static void exit_lines(struct buf *out, const json_t *status)
+{
+    if (!field_has(status, "appExitCode"))
+        return;
+    const json_t *spec = json_object_get(status, "appExitSpec");
+    const char *phrase = field_text(spec, "phrase");
+    buf_format(out, "%-16s%lld%s%s\n", "Exit:", (long long)field_int(status, "appExitCode"),
+               phrase && phrase[0] ? " " : "", phrase ? phrase : "");
+    line(out, "Diagnostics:", field_text(status, "appExitDiagnostics"));
+    if (field_has(status, "appExitTriggerTaskRoleName"))
+        buf_format(out, "%-16s%s-%lld\n",
+                   "Decided by:", field_text(status, "appExitTriggerTaskRoleName"),
+                   (long long)field_int(status, "appExitTriggerTaskIndex"));
+    line(out, "Why:", field_text(status, "appExitTriggerMessage"));
+    if (field_int(status, "appExitCode"))
+        exit_spec(out, spec);
+}
+
+static void head_lines(struct cli *cli, struct buf *out, const json_t *detail)
+{
+    const json_t *status = json_object_get(detail, "jobStatus");
+    const json_t *retries = json_object_get(status, "retryDetails");
+    const char *state = field_text(status, "state");
+    buf_format(out, "%-16s%s~%s\n", "Job:", field_text(status, "username"),
+               field_text(detail, "name"));
+    buf_format(out, "%-16s", "State:");
+    print_state(out, state ? state : "-", cli->has_colours);
+    buf_format(out, " (%s)\n", field_text(status, "subState"));
+    line(out, "Waits because:", field_text(status, "waitingReason"));
+    line(out, "Virtual cluster:", field_text(status, "virtualCluster"));
+    line(out, "Priority:", field_text(detail, "jobPriority"));
+    tags_line(out, json_object_get(detail, "tags"));
+    line_time(out, "Submitted:", field_int(status, "submissionTime"));
+    line_time(out, "Started:",
+              field_has(status, "appLaunchedTime") ? field_int(status, "launchedTime") : 0);
+    line_time(out, "Ended:", field_int(status, "completedTime"));
+    buf_format(out, "%-16s%lld (own failures %lld, platform %lld, resources %lld)\n",
+               "Retries:", (long long)field_int(status, "retries"),
+               (long long)field_int(retries, "user"), (long long)field_int(retries, "platform"),
+               (long long)field_int(retries, "resource"));
+    exit_lines(out, status);
+}
+
+/* "http:15001,15002 ssh:15000" */
+static void ports_cell(struct table *table, json_t *ports)
+{
+    struct buf text = BUF_INIT;
+    const char *label;
+    json_t *value;
+    json_object_foreach (ports, label, value)
+        buf_format(&text, "%s%s:%s", text.length ? " " : "", label, json_string_value(value));
+    table_cell(table, buf_cstr(&text));
+    buf_release(&text);
+}
+
+static void gpus_cell(struct table *table, const json_t *gpus)
+{
+    struct buf text = BUF_INIT;
+    for (size_t i = 0; i < json_array_size(gpus); i++)
+        buf_format(&text, "%s%lld", i ? "," : "", json_integer_value(json_array_get(gpus, i)));
+    table_cell(table, buf_cstr(&text));
+    buf_release(&text);
+}
+
+static void exit_cell(struct table *table, const json_t *task)
+{
+    if (field_has(task, "containerExitCode"))
+        table_format(table, "%lld", (long long)field_int(task, "containerExitCode"));
+    else
+        table_cell(table, NULL);
+}
+
+static void time_cell(struct table *table, const json_t *task)
+{
+    struct buf text = BUF_INIT;
+    int64_t from = field_int(task, "currentAttemptLaunchedTime");
+    int64_t to = field_int(task, "currentAttemptCompletedTime");
+    print_duration(&text, from ? (to ? to : now_ms()) - from : -1);
+    table_cell(table, buf_cstr(&text));
+    buf_release(&text);
+}
+
+static void tasks_print(struct cli *cli, struct buf *out, const json_t *detail)
+{
+    static const char *const HEADS[] = {"TASK", "STATE", "NODE",    "ADDRESS",     "GPUS", "PORTS",
+                                        "EXIT", "TIME",  "RETRIES", "DIAGNOSTICS", NULL};
+    struct table table;
+    table_init(&table, cli->has_colours, HEADS);
+    const char *role;
+    json_t *value;
+    json_object_foreach (json_object_get(detail, "taskRoles"), role, value) {
+        const json_t *tasks = json_object_get(value, "taskStatuses");
+        for (size_t i = 0; i < json_array_size(tasks); i++) {
+            const json_t *task = json_array_get(tasks, i);
+            table_format(&table, "%s-%lld", role, (long long)field_int(task, "taskIndex"));
+            table_cell(&table, field_text(task, "taskState"));
+            table_cell(&table, field_text(task, "containerNodeName"));
+            table_cell(&table, field_text(task, "containerIp"));
+            gpus_cell(&table, json_object_get(task, "containerGpus"));
+            ports_cell(&table, json_object_get(task, "containerPorts"));
+            exit_cell(&table, task);
+            time_cell(&table, task);
+            table_format(&table, "%lld", (long long)field_int(task, "retries"));
+            table_cell(&table, field_text(task, "containerExitDiagnostics"));
+        }
+    }
+    buf_char(out, '\n');
+    table_print(&table, out);
+    table_release(&table);
+}
+
+/* ---- attempts ---- */
+
+static void task_attempt_rows(struct table *table, const json_t *task, const char *role,
+                              int64_t job_attempt)
+{
+    const json_t *attempts = json_object_get(task, "attempts");
+    for (size_t i = json_array_size(attempts); i-- > 0;) {
+        const json_t *attempt = json_array_get(attempts, i);
+        struct buf text = BUF_INIT;
+        table_format(table, "%lld", (long long)job_attempt);
+        table_format(table, "%s-%lld", role, (long long)field_int(task, "taskIndex"));
+        table_format(table, "%lld", (long long)field_int(attempt, "attemptId"));
+        table_cell(table, field_text(attempt, "attemptState"));
+        table_cell(table, field_text(attempt, "containerNodeName"));
+        gpus_cell(table, json_object_get(attempt, "containerGpus"));
+        exit_cell(table, attempt);
+        print_time(&text, field_int(attempt, "currentAttemptLaunchedTime"));
+        table_cell(table, buf_cstr(&text));
+        time_cell(table, attempt);
+        table_cell(table, field_text(attempt, "containerExitDiagnostics"));
+        buf_release(&text);
+    }
+}
+
+/* All attempts of all tasks within one attempt of the job. */
+static int task_attempts(struct client *client, const char *job, int64_t attempt,
+                         struct table *table)
+{
+    struct buf rest = BUF_INIT, path = BUF_INIT;
+    json_t *detail = NULL;
+    buf_format(&rest, "/attempts/%lld", (long long)attempt);
+    job_path(&path, job, buf_cstr(&rest));
+    int code = client_get(client, buf_cstr(&path), &detail);
+    const char *role;
+    json_t *value;
+    json_object_foreach (json_object_get(detail, "taskRoles"), role, value) {
+        const json_t *tasks = json_object_get(value, "taskStatuses");
+        for (size_t i = 0; i < json_array_size(tasks) && !code; i++) {
+            json_t *task = NULL;
+            buf_clear(&rest);
+            buf_clear(&path);
+            buf_format(&rest, "/attempts/%lld/taskRoles/", (long long)attempt);
+            client_encode(&rest, role);
+            buf_format(&rest, "/taskIndex/%lld/attempts",
+                       (long long)field_int(json_array_get(tasks, i), "taskIndex"));
+            job_path(&path, job, buf_cstr(&rest));
+            code = client_get(client, buf_cstr(&path), &task);
+            task_attempt_rows(table, task, role, attempt);
+            json_decref(task);
+        }
+    }
+    json_decref(detail);
+    buf_release(&rest);
+    buf_release(&path);
+    return code;
+}
+
+static void job_attempt_row(struct table *table, const json_t *attempt)
+{
+    struct buf text = BUF_INIT;
+    table_format(table, "%lld", (long long)field_int(attempt, "attemptIndex"));
+    table_cell(table, field_text(attempt, "state"));
+    print_time(&text, field_int(attempt, "attemptStartedTime"));
+    table_cell(table, buf_cstr(&text));
+    buf_clear(&text);
+    print_time(&text, field_int(attempt, "attemptCompletedTime"));
+    table_cell(table, buf_cstr(&text));
+    if (field_has(attempt, "exitCode"))
+        table_format(table, "%lld", (long long)field_int(attempt, "exitCode"));
+    else
+        table_cell(table, NULL);
+    table_cell(table, field_text(attempt, "exitPhrase"));
+    table_cell(table, field_text(attempt, "exitDiagnostics"));
+    buf_release(&text);
+}
+
+static int attempts_print(struct cli *cli, struct client *client, struct buf *out)
+{
+    static const char *const JOB_HEADS[] = {"ATTEMPT", "STATE",  "CREATED",     "ENDED",
+                                            "EXIT",    "PHRASE", "DIAGNOSTICS", NULL};
+    static const char *const TASK_HEADS[] = {"JOB ATTEMPT", "TASK",        "ATTEMPT", "STATE",
+                                             "NODE",        "GPUS",        "EXIT",    "STARTED",
+                                             "TIME",        "DIAGNOSTICS", NULL};
+    struct buf path = BUF_INIT;
+    json_t *attempts = NULL;
+    job_path(&path, cli->arguments[0], "/attempts");
+    int code = client_get(client, buf_cstr(&path), &attempts);
+    struct table jobs, tasks;
+    table_init(&jobs, cli->has_colours, JOB_HEADS);
+    table_init(&tasks, cli->has_colours, TASK_HEADS);
+    for (size_t i = json_array_size(attempts); i-- > 0 && !code;) {
+        const json_t *attempt = json_array_get(attempts, i);
+        job_attempt_row(&jobs, attempt);
+        code = task_attempts(client, cli->arguments[0], field_int(attempt, "attemptIndex"), &tasks);
+    }
+    buf_char(out, '\n');
+    table_print(&jobs, out);
+    buf_char(out, '\n');
+    table_print(&tasks, out);
+    table_release(&jobs);
+    table_release(&tasks);
+    json_decref(attempts);
+    buf_release(&path);
+    return code;
+}
+
+static int events_print(struct cli *cli, struct client *client, struct buf *out)
+{
+    struct buf path = BUF_INIT;
+    json_t *json = NULL;
+    job_path(&path, cli->arguments[0], "/events");
+    int code = client_get(client, buf_cstr(&path), &json);
+    const json_t *data = json_object_get(json, "data");
+    buf_char(out, '\n');
+    for (size_t i = json_array_size(data); i-- > 0;) {
+        const json_t *event = json_array_get(data, i);
+        const char *task = field_text(event, "taskName");
+        print_time(out, field_int(event, "firstTimestamp"));
+        buf_format(out, "  %s%s%s\n", task ? task : "", task ? ": " : "",
+                   field_text(event, "message"));
+    }
+    json_decref(json);
+    buf_release(&path);
+    return code;
+}
+
+int run_describe(struct cli *cli)
+{
+    struct client *client = cli_client(cli);
+    if (!client)
+        return EXIT_REFUSED;
+    struct buf path = BUF_INIT, out = BUF_INIT;
+    json_t *detail = NULL;
+    job_path(&path, cli->arguments[0], "");
+    int code = client_get(client, buf_cstr(&path), &detail);
+    if (!code && !print_raw(cli, detail)) {
+        head_lines(cli, &out, detail);
+        tasks_print(cli, &out, detail);
+        if (cli_flag(cli, "attempts"))
+            code = attempts_print(cli, client, &out);
+        if (!code && cli_flag(cli, "events"))
+            code = events_print(cli, client, &out);
+        print_flush(&out);
+    }
+    json_decref(detail);
+    buf_release(&path);
+    buf_release(&out);
+    return code;
+}

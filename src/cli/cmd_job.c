@@ -1,0 +1,200 @@
+/* submit, run, wait, stop, start, delete, release, scale, tag */
+#include "base/memory.h"
+#include "cli/client.h"
+#include "cli/command.h"
+#include "cli/job.h"
+#include "cli/print.h"
+#include "cli/run_file.h"
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- submit ---- */
+
+/* Follow the log, then wait for the rest of the job's life. */
+static int follow_and_wait(struct cli *cli, const char *job, bool is_follow)
+{
+    if (is_follow) {
+        struct log_options log = {.role = cli_value(cli, "role"),
+                                  .index = cli_value(cli, "index"),
+                                  .tail_lines = -1,
+                                  .is_follow = true};
+        if (job_log(cli->client, job, &log))
+            return EXIT_SKEP;
+    }
+    struct wait_options wait = {.is_quiet = is_follow || cli_flag(cli, "quiet")};
+    return job_wait(cli->client, job, &wait);
+}
+
+static void tell_end(const char *job, int code)
+{
+    if (code == EXIT_SKEP)
+        return;
+    if (code == 0)
+        fprintf(stderr, "skep: job %s succeeded\n", job);
+    else if (code == EXIT_STOPPED)
+        fprintf(stderr, "skep: job %s was stopped\n", job);
+    else if (code == EXIT_PLATFORM)
+        fprintf(stderr, "skep: the platform ended job %s; see: skep describe %s\n", job, job);
+    else
+        fprintf(stderr, "skep: job %s failed with code %d; see: skep describe %s\n", job, code,
+                job);
+}
+
+static int submit_content(struct cli *cli, const char *file, struct text content, bool is_wait,
+                          bool is_follow)
+{
+    struct client *client = cli_client(cli);
+    if (!client)
+        return EXIT_REFUSED;
+    struct buf name = BUF_INIT;
+    bool is_quiet = cli->output == OUTPUT_TABLE && cli_flag(cli, "quiet");
+    int code = job_submit(client, file, content, &name);
+    if (!code && cli->output != OUTPUT_TABLE && !is_wait && !is_follow) {
+        json_t *json = json_pack("{s:s}", "name", buf_cstr(&name));
+        if (!print_raw(cli, json))
+            printf("%s\n", buf_cstr(&name));
+        json_decref(json);
+    } else if (!code && is_quiet) {
+        printf("%s\n", buf_cstr(&name));
+        fflush(stdout);
+    } else if (!code) {
+        fprintf(is_follow ? stderr : stdout, "submitted %s\n", buf_cstr(&name));
+        fflush(stdout);
+    }
+    if (!code && (is_wait || is_follow)) {
+        code = follow_and_wait(cli, buf_cstr(&name), is_follow);
+        if (!cli_flag(cli, "quiet"))
+            tell_end(buf_cstr(&name), code);
+    }
+    buf_release(&name);
+    return code;
+}
+
+int run_submit(struct cli *cli)
+{
+    struct buf content = BUF_INIT;
+    int code = file_content(cli->arguments[0], &content);
+    if (!code)
+        code = submit_content(cli, cli->arguments[0], buf_as_text(&content), cli_flag(cli, "wait"),
+                              cli_flag(cli, "follow"));
+    buf_release(&content);
+    return code;
+}
+
+/* ---- run ---- */
+
+int run_run(struct cli *cli)
+{
+    struct buf file = BUF_INIT;
+    int code = run_file(cli, &file);
+    if (!code && cli_flag(cli, "print"))
+        print_flush(&file);
+    else if (!code)
+        code = submit_content(cli, "job", buf_as_text(&file), false, !cli_flag(cli, "detach"));
+    buf_release(&file);
+    return code;
+}
+
+/* ---- wait ---- */
+
+int run_wait(struct cli *cli)
+{
+    struct client *client = cli_client(cli);
+    struct wait_options options = {.is_quiet = cli_flag(cli, "quiet")};
+    if (!client)
+        return EXIT_SKEP;
+    int code = cli_number(cli, "timeout", 1, 1L << 40, 0, &options.timeout_s);
+    int64_t end_ms = now_ms() + options.timeout_s * 1000;
+    for (int i = 0; i < cli->argument_count && !code; i++) {
+        if (options.timeout_s && i) {
+            int64_t left_ms = end_ms - now_ms();
+            options.timeout_s = left_ms > 1000 ? (long)(left_ms / 1000) : 1;
+        }
+        code = job_wait(client, cli->arguments[i], &options);
+        if (!options.is_quiet)
+            tell_end(cli->arguments[i], code);
+    }
+    return code;
+}
+
+/* ---- changes ---- */
+
+/* One call for each job named; the first failure's code. */
+static int each_job(struct cli *cli, const char *method, const char *rest, const char *body,
+                    const char *done)
+{
+    struct client *client = cli_client(cli);
+    int first = 0;
+    if (!client)
+        return EXIT_REFUSED;
+    for (int i = 0; i < cli->argument_count; i++) {
+        struct buf path = BUF_INIT;
+        job_path(&path, cli->arguments[i], rest);
+        struct client_request request = {.method = method,
+                                         .path = buf_cstr(&path),
+                                         .content_type = body ? "application/json" : NULL,
+                                         .body = text_of(body)};
+        int code = client_call(client, &request, NULL);
+        if (!code)
+            printf("%s %s\n", done, cli->arguments[i]);
+        else if (!first)
+            first = code;
+        buf_release(&path);
+        if (code == EXIT_UNREACHABLE)
+            return code;
+    }
+    return first;
+}
+
+int run_stop(struct cli *cli)
+{
+    return each_job(cli, "PUT", "/executionType", "{\"value\":\"STOP\"}", "stopping");
+}
+
+int run_start(struct cli *cli)
+{
+    return each_job(cli, "PUT", "/executionType", "{\"value\":\"START\"}", "starting");
+}
+
+int run_delete(struct cli *cli)
+{
+    return each_job(cli, "DELETE", "", NULL, "deleted");
+}
+
+int run_release(struct cli *cli)
+{
+    return each_job(cli, "PUT", "/release", "{}", "released");
+}
+
+int run_scale(struct cli *cli)
+{
+    int64_t instances;
+    if (!text_to_int64(text_of(cli->arguments[2]), &instances) || instances < 0)
+        return cli_fail(EXIT_USAGE, "scale: the number of tasks must be a number, got '%s'",
+                        cli->arguments[2]);
+    struct buf rest = BUF_INIT, body = BUF_INIT;
+    buf_string(&rest, "/taskRoles/");
+    client_encode(&rest, cli->arguments[1]);
+    buf_string(&rest, "/instances");
+    buf_format(&body, "{\"instances\":%lld}", (long long)instances);
+    cli->argument_count = 1;
+    int code = each_job(cli, "PUT", buf_cstr(&rest), buf_cstr(&body), "scaling");
+    buf_release(&rest);
+    buf_release(&body);
+    return code;
+}
+
+int run_tag(struct cli *cli)
+{
+    json_t *json = json_pack("{s:s}", "value", cli->arguments[1]);
+    char *body = json_dumps(json, JSON_COMPACT);
+    json_decref(json);
+    if (!body)
+        return cli_fail(EXIT_USAGE, "a tag must be UTF-8");
+    bool is_remove = cli_flag(cli, "remove");
+    cli->argument_count = 1;
+    int code = each_job(cli, is_remove ? "DELETE" : "PUT", "/tag", body,
+                        is_remove ? "untagged" : "tagged");
+    free(body);
+    return code;
+}

@@ -1,0 +1,249 @@
+/* login, logout, version, help, completion, man */
+#include "base/err.h"
+#include "base/memory.h"
+#include "cli/client.h"
+#include "cli/command.h"
+#include "cli/print.h"
+#include "cli/settings.h"
+#include <stdlib.h>
+#include <string.h>
+#include <termios.h>
+#include <unistd.h>
+
+enum { WORD_MAX_LENGTH = 8192 };
+
+/* One line of standard input, without its end. */
+static int line_read(const char *what, char **line)
+{
+    size_t room = 0;
+    *line = NULL;
+    ssize_t length = getline(line, &room, stdin);
+    if (length <= 0 || length > WORD_MAX_LENGTH)
+        return cli_fail(EXIT_USAGE, "no %s on standard input", what);
+    while (length && ((*line)[length - 1] == '\n' || (*line)[length - 1] == '\r'))
+        (*line)[--length] = '\0';
+    return 0;
+}
+
+static int name_ask(char **name)
+{
+    if (!isatty(STDIN_FILENO))
+        return cli_fail(EXIT_USAGE, "give --username, as standard input is not a terminal");
+    fprintf(stderr, "User name: ");
+    return line_read("user name", name);
+}
+
+/* Without showing what is typed. */
+static int password_ask(const struct cli *cli, char **password)
+{
+    struct termios before, quiet;
+    if (cli_flag(cli, "password-stdin"))
+        return line_read("password", password);
+    if (!isatty(STDIN_FILENO) || tcgetattr(STDIN_FILENO, &before))
+        return cli_fail(EXIT_USAGE, "give --password-stdin, as standard input is not a terminal");
+    quiet = before;
+    quiet.c_lflag &= ~(tcflag_t)ECHO;
+    fprintf(stderr, "Password: ");
+    tcsetattr(STDIN_FILENO, TCSAFLUSH, &quiet);
+    int code = line_read("password", password);
+    tcsetattr(STDIN_FILENO, TCSAFLUSH, &before);
+    fprintf(stderr, "\n");
+    return code;
+}
+
+/* Ask the server for a token. */
+static int token_get(struct client *client, const char *name, const char *password, char **token)
+{
+    json_t *body = json_pack("{s:s,s:s}", "username", name, "password", password);
+    char *text = json_dumps(body, JSON_COMPACT);
+    json_decref(body);
+    if (!text)
+        return cli_fail(EXIT_USAGE, "user name and password must be UTF-8");
+    json_t *json = NULL;
+    int code = client_call(client,
+                           &(struct client_request){.method = "POST",
+                                                    .path = "/api/v2/authn/basic/login",
+                                                    .content_type = "application/json",
+                                                    .body = text_of(text)},
+                           &json);
+    const char *given = field_text(json, "token");
+    if (!code && !given)
+        code =
+            cli_fail(EXIT_REFUSED, "%s gave no token: is it a Skep server?", client_server(client));
+    if (!code)
+        *token = mem_copy(given);
+    json_decref(json);
+    free(text);
+    return code;
+}
+
+static int settings_keep(const char *server, const char *name, const char *token)
+{
+    struct err err;
+    struct settings settings = {
+        .server = mem_copy(server), .user = mem_copy(name), .token = mem_copy(token)};
+    int failed = settings_save(&settings, &err);
+    settings_release(&settings);
+    return failed ? cli_fail(EXIT_REFUSED, "%s", err.text) : 0;
+}
+
+/* A token that was given instead of a password must be one of the server. */
+static int token_check(const char *server, const char *token, char **name)
+{
+    json_t *json = NULL;
+    struct client *client = client_new(server, token);
+    int code = client_get(client, "/api/v2/tokens/check", &json);
+    if (!code)
+        *name = mem_copy(field_text(json, "username") ? field_text(json, "username") : "");
+    json_decref(json);
+    client_free(client);
+    return code;
+}
+
+/* The server that was logged in to before, unless another is named. */
+static char *login_server(const struct cli *cli)
+{
+    const char *server = cli->argument_count ? cli->arguments[0] : cli_value(cli, "server");
+    struct settings settings;
+    struct err err;
+    if (!server)
+        server = getenv("SKEP_SERVER");
+    if (server && server[0])
+        return mem_copy(server);
+    char *chosen = NULL;
+    if (settings_load(&settings, &err) == 0 && settings.server)
+        chosen = mem_copy(settings.server);
+    settings_release(&settings);
+    return chosen ? chosen : mem_copy(SETTINGS_SERVER);
+}
+
+int run_login(struct cli *cli)
+{
+    char *server = login_server(cli), *name = NULL, *password = NULL, *token = NULL;
+    size_t length = strlen(server);
+    while (length && server[length - 1] == '/')
+        server[--length] = '\0';
+    int code = 0;
+    if (strncmp(server, "http://", 7) != 0 && strncmp(server, "https://", 8) != 0)
+        code = cli_fail(EXIT_USAGE, "a server is http://HOST:PORT, got '%s'", server);
+    if (!code && cli_flag(cli, "with-token")) {
+        code = line_read("token", &token);
+        if (!code)
+            code = token_check(server, token, &name);
+    } else if (!code) {
+        const char *given = cli_value(cli, "username");
+        struct client *client = client_new(server, NULL);
+        code = given ? (name = mem_copy(given), 0) : name_ask(&name);
+        if (!code)
+            code = password_ask(cli, &password);
+        if (!code)
+            code = token_get(client, name, password, &token);
+        client_free(client);
+    }
+    if (!code)
+        code = settings_keep(server, name, token);
+    if (!code)
+        printf("logged in to %s as %s\n", server, name);
+    if (password)
+        explicit_bzero(password, strlen(password));
+    free(password);
+    free(name);
+    free(token);
+    mem_free(server);
+    return code;
+}
+
+int run_logout(struct cli *cli)
+{
+    struct settings settings;
+    struct err err;
+    if (settings_load(&settings, &err))
+        return cli_fail(EXIT_REFUSED, "%s", err.text);
+    int code = 0;
+    if (!settings.token) {
+        code = cli_fail(EXIT_REFUSED, "not logged in");
+    } else {
+        struct client *client = client_new(settings.server, settings.token);
+        code = client_call(
+            client,
+            &(struct client_request){.method = "DELETE", .path = "/api/v2/authn/basic/logout"},
+            NULL);
+        client_free(client);
+        mem_free(settings.token);
+        settings.token = NULL;
+        if (settings_save(&settings, &err))
+            code = cli_fail(EXIT_REFUSED, "%s", err.text);
+    }
+    if (!code)
+        printf("logged out of %s\n", settings.server);
+    settings_release(&settings);
+    (void)cli;
+    return code;
+}
+
+/* ---- what is made of the table ---- */
+
+static int flush(struct buf *text)
+{
+    print_flush(text);
+    buf_release(text);
+    return 0;
+}
+
+int run_version(struct cli *cli)
+{
+    (void)cli;
+    printf("skep %s\n", SKEP_VERSION);
+    return 0;
+}
+
+/* The command named, or NULL with a message. */
+static const struct cli_command *named(const struct cli *cli)
+{
+    const struct cli_command *command = command_find(cli->arguments[0]);
+    if (!command)
+        cli_fail(EXIT_USAGE, "unknown command '%s'; see: skep help", cli->arguments[0]);
+    return command;
+}
+
+int run_help(struct cli *cli)
+{
+    struct buf text = BUF_INIT;
+    if (!cli->argument_count) {
+        help_overview(&text);
+        return flush(&text);
+    }
+    const struct cli_command *command = named(cli);
+    if (!command)
+        return EXIT_USAGE;
+    help_command(command, &text);
+    return flush(&text);
+}
+
+int run_man(struct cli *cli)
+{
+    struct buf text = BUF_INIT;
+    if (!cli->argument_count || strcmp(cli->arguments[0], "skep") == 0) {
+        man_overview(&text);
+        return flush(&text);
+    }
+    const struct cli_command *command = named(cli);
+    if (!command)
+        return EXIT_USAGE;
+    man_command(command, &text);
+    return flush(&text);
+}
+
+int run_completion(struct cli *cli)
+{
+    struct buf text = BUF_INIT;
+    if (strcmp(cli->arguments[0], "bash") == 0)
+        completion_bash(&text);
+    else if (strcmp(cli->arguments[0], "zsh") == 0)
+        completion_zsh(&text);
+    else if (strcmp(cli->arguments[0], "fish") == 0)
+        completion_fish(&text);
+    else
+        return cli_fail(EXIT_USAGE, "completion: bash, zsh or fish, not '%s'", cli->arguments[0]);
+    return flush(&text);
+}

@@ -1,0 +1,349 @@
+/* list, describe, config, logs, events, nodes */
+#include "base/memory.h"
+#include "cli/client.h"
+#include "cli/command.h"
+#include "cli/job.h"
+#include "cli/print.h"
+#include "cli/settings.h"
+#include <string.h>
+
+/* ---- list ---- */
+
+static void query_add(struct buf *path, const char *key, const char *value)
+{
+    if (!value)
+        return;
+    buf_format(path, "%c%s=", strchr(buf_cstr(path), '?') ? '&' : '?', key);
+    client_encode(path, value);
+}
+
+/* Who is logged in, for "@me". */
+static int own_name(struct client *client, struct buf *name)
+{
+    json_t *json;
+    int code = client_get(client, "/api/v2/tokens/check", &json);
+    if (!code)
+        buf_string(name, field_text(json, "username") ? field_text(json, "username") : "");
+    json_decref(json);
+    return code;
+}
+
+static int list_path(struct cli *cli, struct client *client, struct buf *path)
+{
+    long limit, offset;
+    int code = cli_number(cli, "limit", 1, 50000, 20, &limit);
+    if (!code)
+        code = cli_number(cli, "offset", 0, 1L << 40, 0, &offset);
+    if (code)
+        return code;
+    const char *user = cli_value(cli, "user");
+    struct buf me = BUF_INIT;
+    if (user && strcmp(user, "@me") == 0) {
+        code = own_name(client, &me);
+        user = buf_cstr(&me);
+    }
+    buf_format(path, "/api/v2/jobs?withTotalCount=true&limit=%ld&offset=%ld", limit, offset);
+    query_add(path, "username", user);
+    query_add(path, "state", cli_value(cli, "state"));
+    query_add(path, "vc", cli_value(cli, "vc"));
+    query_add(path, "keyword", cli_value(cli, "keyword"));
+    query_add(path, "tagsContain", cli_value(cli, "tag"));
+    query_add(path, "tagsNotContain", cli_value(cli, "no-tag"));
+    query_add(path, "jobPriority", cli_value(cli, "priority"));
+    query_add(path, "order", cli_value(cli, "order"));
+    buf_release(&me);
+    return code;
+}
+
+/* From its start to its end, or to now. */
+static int64_t run_time(const json_t *job)
+{
+    int64_t from = field_int(job, "launchedTime"), to = field_int(job, "completedTime");
+    return from ? (to ? to : now_ms()) - from : -1;
+}
+
+static void list_row(const json_t *job, struct table *table, bool is_wide)
+{
+    struct buf text = BUF_INIT;
+    table_format(table, "%s~%s", field_text(job, "username"), field_text(job, "name"));
+    table_cell(table, field_text(job, "state"));
+    table_cell(table, field_text(job, "virtualCluster"));
+    table_format(table, "%lld", (long long)field_int(job, "totalTaskNumber"));
+    table_format(table, "%lld", (long long)field_int(job, "totalGpuNumber"));
+    table_format(table, "%lld", (long long)field_int(job, "retries"));
+    print_time(&text, field_int(job, "submissionTime"));
+    table_cell(table, buf_cstr(&text));
+    buf_clear(&text);
+    print_duration(&text, run_time(job));
+    table_cell(table, buf_cstr(&text));
+    if (is_wide) {
+        table_cell(table, field_text(job, "jobPriority"));
+        if (field_has(job, "appExitCode"))
+            table_format(table, "%lld", (long long)field_int(job, "appExitCode"));
+        else
+            table_cell(table, NULL);
+        table_cell(table, field_text(job, "subState"));
+        buf_clear(&text);
+        const json_t *tags = json_object_get(job, "tags");
+        for (size_t i = 0; i < json_array_size(tags); i++)
+            buf_format(&text, "%s%s", i ? "," : "", json_string_value(json_array_get(tags, i)));
+        table_cell(table, buf_cstr(&text));
+    }
+    buf_release(&text);
+}
+
+static void list_print(struct cli *cli, const json_t *json)
+{
+    static const char *const HEADS[] = {"JOB",     "STATE",     "VC",   "TASKS", "GPUS",
+                                        "RETRIES", "SUBMITTED", "TIME", NULL};
+    static const char *const WIDE[] = {"JOB",      "STATE",     "VC",   "TASKS",    "GPUS",
+                                       "RETRIES",  "SUBMITTED", "TIME", "PRIORITY", "EXIT",
+                                       "SUBSTATE", "TAGS",      NULL};
+    const json_t *data = json_object_get(json, "data");
+    bool is_wide = cli->output == OUTPUT_WIDE;
+    struct table table;
+    table_init(&table, cli->has_colours, is_wide ? WIDE : HEADS);
+    for (size_t i = 0; i < json_array_size(data); i++)
+        list_row(json_array_get(data, i), &table, is_wide);
+    struct buf out = BUF_INIT;
+    table_print(&table, &out);
+    print_flush(&out);
+    int64_t total = field_int(json, "totalCount");
+    if (total > (int64_t)json_array_size(data))
+        fprintf(stderr, "%zu of %lld jobs; more with --limit and --offset\n", json_array_size(data),
+                (long long)total);
+    buf_release(&out);
+    table_release(&table);
+}
+
+static void list_names(const json_t *data)
+{
+    for (size_t i = 0; i < json_array_size(data); i++) {
+        const json_t *job = json_array_get(data, i);
+        printf("%s~%s\n", field_text(job, "username"), field_text(job, "name"));
+    }
+}
+
+int run_list(struct cli *cli)
+{
+    struct client *client = cli_client(cli);
+    if (!client)
+        return EXIT_REFUSED;
+    struct buf path = BUF_INIT;
+    json_t *json = NULL;
+    int code = list_path(cli, client, &path);
+    if (!code)
+        code = client_get(client, buf_cstr(&path), &json);
+    if (!code && cli_flag(cli, "quiet"))
+        list_names(json_object_get(json, "data"));
+    else if (!code && !print_raw(cli, json_object_get(json, "data")))
+        list_print(cli, json);
+    json_decref(json);
+    buf_release(&path);
+    return code;
+}
+
+/* ---- config, logs ---- */
+
+int run_config(struct cli *cli)
+{
+    struct client *client = cli_client(cli);
+    if (!client)
+        return EXIT_REFUSED;
+    struct buf path = BUF_INIT;
+    struct client_reply reply;
+    job_path(&path, cli->arguments[0], "/config");
+    client_ask(client, &(struct client_request){.method = "GET", .path = buf_cstr(&path)}, &reply);
+    int code = 0;
+    if (reply.status == 200)
+        print_flush(&reply.body);
+    else
+        code = client_explain(client, &reply, NULL);
+    client_reply_release(&reply);
+    buf_release(&path);
+    return code;
+}
+
+static bool write_out(void *context, const char *bytes, size_t length)
+{
+    (void)context;
+    return fwrite(bytes, 1, length, stdout) == length && fflush(stdout) == 0;
+}
+
+/* The log of an attempt that is named by its numbers. */
+static int old_log(struct cli *cli, struct client *client, long attempt, long lines)
+{
+    const char *role = cli_value(cli, "role"), *index = cli_value(cli, "index");
+    const char *stream_name = cli_value(cli, "stream");
+    long task_attempt;
+    if (!role)
+        return cli_fail(EXIT_USAGE, "logs --attempt needs --role");
+    int code = cli_number(cli, "task-attempt", 0, UINT32_MAX, 0, &task_attempt);
+    if (code)
+        return code;
+    struct buf rest = BUF_INIT, path = BUF_INIT;
+    buf_format(&rest, "/attempts/%ld/taskRoles/", attempt);
+    client_encode(&rest, role);
+    buf_string(&rest, "/taskIndex/");
+    client_encode(&rest, index ? index : "0");
+    buf_format(&rest, "/attempts/%ld/logs/%s", task_attempt, stream_name ? stream_name : "all");
+    if (lines >= 0)
+        buf_format(&rest, "?tail-lines=%ld", lines);
+    job_path(&path, cli->arguments[0], buf_cstr(&rest));
+    struct client_stream stream = {.take = write_out};
+    code = client_follow(client, buf_cstr(&path), &stream);
+    if (stream.is_broken)
+        code = client_unreachable(client, "the connection broke");
+    buf_release(&rest);
+    buf_release(&path);
+    return code;
+}
+
+int run_logs(struct cli *cli)
+{
+    struct client *client = cli_client(cli);
+    struct log_options options = {.role = cli_value(cli, "role"),
+                                  .index = cli_value(cli, "index"),
+                                  .stream = cli_value(cli, "stream"),
+                                  .is_follow = cli_flag(cli, "follow")};
+    long attempt;
+    if (!client)
+        return EXIT_REFUSED;
+    int code = cli_number(cli, "tail", 0, 100000, -1, &options.tail_lines);
+    if (!code)
+        code = cli_number(cli, "attempt", 0, UINT32_MAX, -1, &attempt);
+    if (code)
+        return code;
+    if (attempt >= 0)
+        return old_log(cli, client, attempt, options.tail_lines);
+    return job_log(client, cli->arguments[0], &options);
+}
+
+/* ---- events ---- */
+
+static void event_line(struct cli *cli, const json_t *event, struct buf *out)
+{
+    if (cli->output == OUTPUT_JSON) {
+        char *text = json_dumps(event, JSON_COMPACT);
+        buf_format(out, "%s\n", text);
+        free(text);
+        return;
+    }
+    if (cli->output == OUTPUT_YAML) {
+        buf_string(out, "---\n");
+        print_yaml(out, event);
+        return;
+    }
+    const char *task = field_text(event, "taskName"), *type = field_text(event, "type");
+    print_time(out, field_int(event, "firstTimestamp"));
+    buf_string(out, "  ");
+    print_state(out, type ? type : "-", cli->has_colours);
+    buf_format(out, "%*s%s: %s%s%s\n", type && type[0] == 'N' ? 3 : 2, "",
+               field_text(event, "reason"), task ? task : "", task ? ": " : "",
+               field_text(event, "message"));
+}
+
+struct event_lines {
+    struct cli *cli;
+    struct buf line, out;
+};
+
+static bool event_take(void *context, const char *bytes, size_t length)
+{
+    struct event_lines *lines = context;
+    for (size_t i = 0; i < length; i++) {
+        if (bytes[i] != '\n') {
+            buf_char(&lines->line, bytes[i]);
+            continue;
+        }
+        json_t *event = json_loads(buf_cstr(&lines->line), 0, NULL);
+        buf_clear(&lines->line);
+        if (event)
+            event_line(lines->cli, event, &lines->out);
+        json_decref(event);
+    }
+    print_flush(&lines->out);
+    return true;
+}
+
+static int events_follow(struct cli *cli, struct client *client, const char *path)
+{
+    struct event_lines lines = {.cli = cli};
+    struct client_stream stream = {.take = event_take, .context = &lines};
+    int code = client_follow(client, path, &stream);
+    if (stream.is_broken)
+        code = client_unreachable(client, code == EXIT_UNREACHABLE ? "connection refused"
+                                                                   : "the connection broke");
+    buf_release(&lines.line);
+    buf_release(&lines.out);
+    return code;
+}
+
+int run_events(struct cli *cli)
+{
+    struct client *client = cli_client(cli);
+    long limit;
+    if (!client)
+        return EXIT_REFUSED;
+    int code = cli_number(cli, "limit", 1, 100000, 1000, &limit);
+    if (code)
+        return code;
+    struct buf path = BUF_INIT, out = BUF_INIT, number = BUF_INIT;
+    buf_format(&number, "%ld", limit);
+    job_path(&path, cli->arguments[0], "/events");
+    query_add(&path, "type", cli_value(cli, "type"));
+    if (cli_flag(cli, "follow")) {
+        query_add(&path, "follow", "true");
+        code = events_follow(cli, client, buf_cstr(&path));
+    } else {
+        json_t *json = NULL;
+        query_add(&path, "limit", buf_cstr(&number));
+        code = client_get(client, buf_cstr(&path), &json);
+        const json_t *data = json_object_get(json, "data");
+        if (!code && !print_raw(cli, data))
+            for (size_t i = json_array_size(data); i-- > 0;)
+                event_line(cli, json_array_get(data, i), &out);
+        print_flush(&out);
+        json_decref(json);
+    }
+    buf_release(&number);
+    buf_release(&path);
+    buf_release(&out);
+    return code;
+}
+
+/* ---- nodes ---- */
+
+int run_nodes(struct cli *cli)
+{
+    static const char *const HEADS[] = {"NODE",     "STATE",   "CPU",    "MEMORY MIB", "GPUS",
+                                        "GPU TYPE", "ADDRESS", "REASON", NULL};
+    struct client *client = cli_client(cli);
+    json_t *json = NULL;
+    if (!client)
+        return EXIT_REFUSED;
+    int code = client_get(client, "/api/v2/nodes", &json);
+    const json_t *data = json_object_get(json, "data");
+    if (!code && !print_raw(cli, data)) {
+        struct table table;
+        struct buf out = BUF_INIT;
+        table_init(&table, cli->has_colours, HEADS);
+        for (size_t i = 0; i < json_array_size(data); i++) {
+            const json_t *node = json_array_get(data, i);
+            table_cell(&table, field_text(node, "name"));
+            table_cell(&table, field_text(node, "state"));
+            table_format(&table, "%lld", (long long)field_int(node, "cpu"));
+            table_format(&table, "%lld", (long long)field_int(node, "memoryMB"));
+            table_format(&table, "%lld", (long long)field_int(node, "gpu"));
+            table_cell(&table, field_text(node, "gpuType"));
+            table_cell(&table, field_text(node, "address"));
+            table_cell(&table, field_text(node, "reason"));
+        }
+        table_print(&table, &out);
+        print_flush(&out);
+        buf_release(&out);
+        table_release(&table);
+    }
+    json_decref(json);
+    return code;
+}

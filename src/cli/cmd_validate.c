@@ -1,0 +1,46 @@
+/* validate: no server needed */
+#include "base/arena.h"
+#include "base/memory.h"
+#include "cli/client.h"
+#include "cli/command.h"
+#include "cli/job.h"
+#include "spec/spec.h"
+
+static int validate(const char *path)
+{
+    struct buf content = BUF_INIT, report = BUF_INIT;
+    int code = file_content(path, &content);
+    if (code) {
+        buf_release(&content);
+        return code;
+    }
+    struct arena arena;
+    struct problems problems;
+    struct spec_parsed parsed = {0};
+    arena_init(&arena);
+    problems_init(&problems, &arena);
+    if (spec_parse(buf_as_text(&content), &arena, &parsed, &problems))
+        code = EXIT_REFUSED;
+    const char *name = path[0] == '-' && !path[1] ? "standard input" : path;
+    problems_print(&problems, name, &report);
+    fputs(buf_cstr(&report), stderr);
+    if (!code)
+        printf("%s: valid\n", name);
+    spec_free(parsed.spec);
+    problems_release(&problems);
+    arena_release(&arena);
+    buf_release(&report);
+    buf_release(&content);
+    return code;
+}
+
+int run_validate(struct cli *cli)
+{
+    int worst = 0;
+    for (int i = 0; i < cli->argument_count; i++) {
+        int code = validate(cli->arguments[i]);
+        if (code > worst)
+            worst = code;
+    }
+    return worst;
+}

@@ -1,0 +1,132 @@
+/* command.h — the one table of commands: parsing, help, man pages and completion are made of it.
+ *
+ * A command is one row; its options are a list that ends with an empty row. Options of all commands
+ * (--server, --output, …) stand in GLOBAL_OPTIONS.
+ */
+#ifndef CLI_COMMAND_H
+#define CLI_COMMAND_H
+#include "base/buf.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+struct client;
+
+/* Exit codes, documented in skep(1). While waiting for a job the job's own code is given. */
+enum {
+    EXIT_OK = 0,
+    EXIT_REFUSED = 1,     /* the file is not valid, the server said no */
+    EXIT_USAGE = 2,       /* wrong command line */
+    EXIT_UNREACHABLE = 3, /* no server there */
+    EXIT_NOT_ALLOWED = 4, /* not logged in, or not yours */
+    EXIT_TIME_OVER = 124, /* wait --timeout */
+    EXIT_SKEP = 125,      /* while waiting: skep failed, not the job */
+    EXIT_PLATFORM = 126,  /* the platform ended the job: no code of its own */
+    EXIT_STOPPED = 130,   /* the job was stopped */
+};
+
+/* What shells complete with. */
+enum cli_kind { KIND_NONE, KIND_FILE, KIND_JOB, KIND_COMMAND, KIND_CHOICE, KIND_REST };
+
+struct cli_option {
+    const char *name;    /* without "--"; NULL ends the list */
+    char letter;         /* 0: none */
+    const char *value;   /* "FILE"; NULL: a flag */
+    const char *help;    /* one line, no full stop */
+    const char *choices; /* "table wide json yaml", or NULL */
+    enum cli_kind kind;
+};
+
+struct cli;
+
+struct cli_command {
+    const char *name;
+    const char *arguments;   /* "FILE…", "" */
+    enum cli_kind kind;      /* of the arguments */
+    const char *choices;     /* KIND_CHOICE */
+    int min, max;            /* number of arguments; max < 0: any */
+    const char *summary;     /* one line */
+    const char *description; /* paragraphs, separated by an empty line */
+    const char *example;     /* lines of shell, or NULL */
+    const struct cli_option *options;
+    int (*run)(struct cli *cli); /* exit code */
+};
+
+extern const struct cli_command COMMANDS[];
+extern const size_t COMMAND_COUNT;
+extern const struct cli_option GLOBAL_OPTIONS[];
+
+const struct cli_command *command_find(const char *name);
+
+enum { CLI_GIVEN_MAX = 256 };
+
+enum cli_output { OUTPUT_TABLE, OUTPUT_WIDE, OUTPUT_JSON, OUTPUT_YAML };
+
+struct cli {
+    const struct cli_command *command;
+    struct {
+        const struct cli_option *option;
+        const char *value; /* "" for a flag */
+    } given[CLI_GIVEN_MAX];
+    size_t given_count;
+    const char **arguments;
+    int argument_count;
+    enum cli_output output;
+    bool has_colours;
+    struct client *client; /* made by cli_client */
+};
+
+/* Cut the command line behind the command's name. 0, or EXIT_USAGE after a message. `--` ends the
+ * options; so does the first argument of a command with KIND_REST. */
+int cli_parse(struct cli *cli, int count, char **words);
+
+/* Last value given of an option, or NULL; a flag's is "". */
+const char *cli_value(const struct cli *cli, const char *name);
+static inline bool cli_flag(const struct cli *cli, const char *name)
+{
+    return cli_value(cli, name) != NULL;
+}
+/* A number in min … max, or `fallback`. 0, or EXIT_USAGE after a message. */
+int cli_number(const struct cli *cli, const char *name, long min, long max, long fallback,
+               long *value);
+
+/* "skep: …" on standard error; returns `code`. */
+int cli_fail(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* The client for --server, SKEP_SERVER or the settings file. NULL after a message. */
+struct client *cli_client(struct cli *cli);
+
+/* Everything made of the table. */
+void help_overview(struct buf *out);
+void help_command(const struct cli_command *command, struct buf *out);
+void man_overview(struct buf *out);
+void man_command(const struct cli_command *command, struct buf *out);
+void completion_bash(struct buf *out);
+void completion_zsh(struct buf *out);
+void completion_fish(struct buf *out);
+
+/* The commands. */
+int run_validate(struct cli *cli);
+int run_submit(struct cli *cli);
+int run_run(struct cli *cli);
+int run_list(struct cli *cli);
+int run_describe(struct cli *cli);
+int run_config(struct cli *cli);
+int run_logs(struct cli *cli);
+int run_stop(struct cli *cli);
+int run_start(struct cli *cli);
+int run_delete(struct cli *cli);
+int run_release(struct cli *cli);
+int run_scale(struct cli *cli);
+int run_tag(struct cli *cli);
+int run_wait(struct cli *cli);
+int run_events(struct cli *cli);
+int run_nodes(struct cli *cli);
+int run_login(struct cli *cli);
+int run_logout(struct cli *cli);
+int run_completion(struct cli *cli);
+int run_man(struct cli *cli);
+int run_version(struct cli *cli);
+int run_help(struct cli *cli);
+
+#endif

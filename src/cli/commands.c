@@ -1,0 +1,190 @@
+#include "base/memory.h"
+#include "cli/command.h"
+#include <string.h>
+
+#define END                                                                                        \
+    {                                                                                              \
+        0                                                                                          \
+    }
+
+const struct cli_option GLOBAL_OPTIONS[] = {
+    {"server", 's', "URL", "server to talk to (SKEP_SERVER, or the one logged in to)", NULL, 0},
+    {"output", 'o', "FORM", "table, wide, json or yaml", "table wide json yaml", 0},
+    {"color", 0, "WHEN", "auto, always or never", "auto always never", 0},
+    {"help", 'h', NULL, "show help of this command", NULL, 0},
+    END,
+};
+
+static const struct cli_option NO_OPTIONS[] = {END};
+
+static const struct cli_option SUBMIT_OPTIONS[] = {
+    {"wait", 'w', NULL, "wait until the job ends; exit with its code", NULL, 0},
+    {"follow", 'f', NULL, "show its log while waiting", NULL, 0},
+    {"role", 'r', "ROLE", "task role whose log is followed (default: the first)", NULL, 0},
+    {"index", 'i', "N", "task index whose log is followed (default: 0)", NULL, 0},
+    {"quiet", 'q', NULL, "print only the job's name", NULL, 0},
+    END,
+};
+
+static const struct cli_option RUN_OPTIONS[] = {
+    {"image", 0, "IMAGE", "container image (needed)", NULL, 0},
+    {"name", 'n', "NAME", "job name (default: run-DATE-RANDOM)", NULL, 0},
+    {"cpu", 'c', "N", "CPU cores (default: 1)", NULL, 0},
+    {"memory", 'm', "MIB", "memory in MiB (default: 1024)", NULL, 0},
+    {"gpu", 'g', "N", "GPUs (default: 0)", NULL, 0},
+    {"shm", 0, "MIB", "size of /dev/shm in MiB (default: 512)", NULL, 0},
+    {"instances", 'N', "N", "number of tasks (default: 1)", NULL, 0},
+    {"vc", 0, "NAME", "virtual cluster (default: default)", NULL, 0},
+    {"priority", 0, "CLASS", "oppo, test, prod or crit", "oppo test prod crit", 0},
+    {"retry", 0, "N", "retries after failures of its own (default: 0)", NULL, 0},
+    {"env", 'e', "NAME=VALUE", "set a variable; may be repeated", NULL, 0},
+    {"detach", 'd', NULL, "submit, do not wait", NULL, 0},
+    {"print", 0, NULL, "only print the job file", NULL, 0},
+    END,
+};
+
+static const struct cli_option LIST_OPTIONS[] = {
+    {"user", 'u', "NAMES", "jobs of these users (comma list; @me: yours)", NULL, 0},
+    {"state", 0, "STATES", "in these states (comma list)",
+     "WAITING RUNNING STOPPING SUCCEEDED STOPPED FAILED", 0},
+    {"vc", 0, "NAMES", "in these virtual clusters (comma list)", NULL, 0},
+    {"keyword", 'k', "TEXT", "with this text in name, user or virtual cluster", NULL, 0},
+    {"tag", 't', "TAGS", "with any of these tags (comma list)", NULL, 0},
+    {"no-tag", 0, "TAGS", "with none of these tags (comma list)", NULL, 0},
+    {"priority", 0, "CLASSES", "of these priority classes (comma list)",
+     "oppo test prod crit default", 0},
+    {"order", 0, "FIELD,ASC|DESC", "order, for example state,ASC (default: newest first)", NULL, 0},
+    {"limit", 'l', "N", "at most N jobs (default: 20)", NULL, 0},
+    {"offset", 0, "N", "leave out the first N", NULL, 0},
+    {"quiet", 'q', NULL, "print only the jobs' names", NULL, 0},
+    END,
+};
+
+static const struct cli_option DESCRIBE_OPTIONS[] = {
+    {"attempts", 'a', NULL, "show every attempt of the job and of its tasks", NULL, 0},
+    {"events", 'e', NULL, "show the job's story, too", NULL, 0},
+    END,
+};
+
+static const struct cli_option LOGS_OPTIONS[] = {
+    {"follow", 'f', NULL, "go on until the job ends, through its retries", NULL, 0},
+    {"role", 'r', "ROLE", "task role (default: the first)", NULL, 0},
+    {"index", 'i', "N", "task index (default: 0)", NULL, 0},
+    {"stream", 0, "NAME", "all, stdout, stderr or runtime (default: all)",
+     "all stdout stderr runtime", 0},
+    {"tail", 'n', "LINES", "begin with the last LINES lines", NULL, 0},
+    {"attempt", 'a', "N", "this attempt of the job (default: the latest)", NULL, 0},
+    {"task-attempt", 0, "N", "this attempt of the task (default: 0; with --attempt)", NULL, 0},
+    END,
+};
+
+static const struct cli_option WAIT_OPTIONS[] = {
+    {"timeout", 't', "SECONDS", "give up after this time (exit code 124)", NULL, 0},
+    {"quiet", 'q', NULL, "print nothing", NULL, 0},
+    END,
+};
+
+static const struct cli_option EVENTS_OPTIONS[] = {
+    {"follow", 'f', NULL, "go on until the job ends", NULL, 0},
+    {"type", 0, "TYPE", "only Normal or Warning", "Normal Warning", 0},
+    {"limit", 'l', "N", "the newest N (default: 1000)", NULL, 0},
+    END,
+};
+
+static const struct cli_option LOGIN_OPTIONS[] = {
+    {"username", 'u', "NAME", "user name (asked for when not given)", NULL, 0},
+    {"password-stdin", 0, NULL, "read the password from standard input", NULL, 0},
+    {"with-token", 0, NULL, "read a token instead of a password from standard input", NULL, 0},
+    END,
+};
+
+static const struct cli_option TAG_OPTIONS[] = {
+    {"remove", 0, NULL, "take the tag away", NULL, 0},
+    END,
+};
+
+const struct cli_command COMMANDS[] = {
+    {"validate", "FILE…", KIND_FILE, NULL, 1, -1, "check job files",
+     "Checks job files of both formats (OpenPAI protocol 2 in YAML, early PAI and QIZHI in JSON "
+     "with "
+     "comments); the format is told by the content. Every problem is printed as FILE:LINE:COLUMN: "
+     "PATH: what is wrong. A FILE of - is standard input. No server is needed.\n\n"
+     "Exit code 0: all are valid, 1: one is not, 2: wrong command line or a file that cannot be "
+     "read.",
+     "skep validate job.yaml", NO_OPTIONS, run_validate},
+    {"submit", "FILE", KIND_FILE, NULL, 1, 1, "submit a job file",
+     "Submits a job file; - is standard input. When the command ends, the job is on the server's "
+     "disk and will not be lost.\n\n"
+     "With --wait or --follow the exit code is the job's own.",
+     "skep submit --follow train.yaml", SUBMIT_OPTIONS, run_submit},
+    {"run", "COMMAND [ARGUMENT…]", KIND_REST, NULL, 1, -1, "run one command as a job",
+     "Makes a job of one task role out of the flags, submits it, shows its log and exits with its "
+     "code. One word is taken as a line of shell; several words are one command with its "
+     "arguments.",
+     "skep run --image debian:12 --gpu 1 -- nvidia-smi -L", RUN_OPTIONS, run_run},
+    {"list", "", KIND_NONE, NULL, 0, 0, "list jobs",
+     "Lists jobs of all users, the newest first. Conditions of several options must all hold.",
+     "skep list --user @me --state RUNNING,WAITING", LIST_OPTIONS, run_list},
+    {"describe", "JOB", KIND_JOB, NULL, 1, 1, "show everything about a job",
+     "Shows state, times, why it waits or how it ended, and its tasks with node, GPUs and ports. A "
+     "JOB is user~name, or the name of one of your own.",
+     NULL, DESCRIBE_OPTIONS, run_describe},
+    {"config", "JOB", KIND_JOB, NULL, 1, 1, "print the job file of a job",
+     "Prints the file that was submitted, with its secrets masked. Only for the owner and admins.",
+     NULL, NO_OPTIONS, run_config},
+    {"logs", "JOB", KIND_JOB, NULL, 1, 1, "show the log of a task",
+     "Prints what a task wrote. With --follow it goes on, through retries of the job, until the "
+     "job ends.",
+     "skep logs -f --role worker --index 1 train", LOGS_OPTIONS, run_logs},
+    {"events", "JOB", KIND_JOB, NULL, 1, 1, "show the story of a job",
+     "Prints what happened to the job, the oldest first.", NULL, EVENTS_OPTIONS, run_events},
+    {"wait", "JOB…", KIND_JOB, NULL, 1, -1, "wait until jobs end",
+     "Waits for all the jobs named and exits with the code of the first one that did not succeed: "
+     "the job's own code; 126 when the platform ended it, 130 when it was stopped, 124 when the "
+     "time is over, 125 when skep itself failed. A server that restarts meanwhile is waited for.",
+     "skep wait --timeout 600 train && echo done", WAIT_OPTIONS, run_wait},
+    {"stop", "JOB…", KIND_JOB, NULL, 1, -1, "stop jobs",
+     "Stops jobs; their tasks get SIGTERM first.", NULL, NO_OPTIONS, run_stop},
+    {"start", "JOB…", KIND_JOB, NULL, 1, -1, "start stopped jobs again",
+     "Starts jobs again that have been stopped.", NULL, NO_OPTIONS, run_start},
+    {"delete", "JOB…", KIND_JOB, NULL, 1, -1, "delete ended jobs and their history",
+     "Deletes jobs that have ended, with their logs and their history. There is no way back.", NULL,
+     NO_OPTIONS, run_delete},
+    {"scale", "JOB ROLE N", KIND_JOB, NULL, 3, 3, "change the number of tasks of a role",
+     "Changes how many tasks a role of a running job has. Only for jobs that are not placed as a "
+     "gang.",
+     "skep scale serve worker 4", NO_OPTIONS, run_scale},
+    {"release", "JOB…", KIND_JOB, NULL, 1, -1, "let go containers held for debugging",
+     "Removes the containers of failed tasks that were kept because the job asked for it.", NULL,
+     NO_OPTIONS, run_release},
+    {"tag", "JOB TAG", KIND_JOB, NULL, 2, 2, "put a tag on a job", "Adds a tag, or takes it away.",
+     NULL, TAG_OPTIONS, run_tag},
+    {"nodes", "", KIND_NONE, NULL, 0, 0, "list nodes", "Lists the machines of the cluster.", NULL,
+     NO_OPTIONS, run_nodes},
+    {"login", "[URL]", KIND_NONE, NULL, 0, 1, "log in to a server",
+     "Asks for user name and password, and keeps the token that the server gives (the password is "
+     "not kept) in ~/.config/skep/settings, readable by you alone.",
+     "skep login http://127.0.0.1:9186", LOGIN_OPTIONS, run_login},
+    {"logout", "", KIND_NONE, NULL, 0, 0, "revoke the token and forget it",
+     "Revokes the token at the server and removes it from the settings.", NULL, NO_OPTIONS,
+     run_logout},
+    {"completion", "SHELL", KIND_CHOICE, "bash zsh fish", 1, 1, "print completion for a shell",
+     "Prints a script that completes commands, options and names of jobs.",
+     "source <(skep completion bash)", NO_OPTIONS, run_completion},
+    {"man", "[COMMAND]", KIND_COMMAND, NULL, 0, 1, "print a man page",
+     "Prints the man page of skep or of one command in roff, as it is installed.",
+     "skep man submit | man -l -", NO_OPTIONS, run_man},
+    {"version", "", KIND_NONE, NULL, 0, 0, "print the version", "Prints the version of skep.", NULL,
+     NO_OPTIONS, run_version},
+    {"help", "[COMMAND]", KIND_COMMAND, NULL, 0, 1, "show help",
+     "Shows help of skep or one command.", NULL, NO_OPTIONS, run_help},
+};
+const size_t COMMAND_COUNT = COUNT_OF(COMMANDS);
+
+const struct cli_command *command_find(const char *name)
+{
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        if (strcmp(COMMANDS[i].name, name) == 0)
+            return &COMMANDS[i];
+    return NULL;
+}

@@ -1,0 +1,271 @@
+#include "cli/job.h"
+#include "base/memory.h"
+#include "cli/print.h"
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { FILE_MAX = 4 << 20, RECONNECT_MS = 500 };
+
+void job_path(struct buf *path, const char *job, const char *rest)
+{
+    buf_string(path, "/api/v2/jobs/");
+    client_encode(path, job);
+    buf_string(path, rest);
+}
+
+int file_content(const char *path, struct buf *content)
+{
+    bool is_stdin = strcmp(path, "-") == 0;
+    FILE *file = is_stdin ? stdin : fopen(path, "rbe");
+    if (!file)
+        return cli_fail(EXIT_USAGE, "%s: %s", path, strerror(errno));
+    char block[16384];
+    size_t length;
+    while (content->length <= FILE_MAX && (length = fread(block, 1, sizeof block, file)) > 0)
+        buf_add(content, block, length);
+    bool is_bad = ferror(file);
+    if (!is_stdin)
+        fclose(file);
+    if (is_bad)
+        return cli_fail(EXIT_USAGE, "%s: cannot be read", path);
+    if (content->length > FILE_MAX)
+        return cli_fail(EXIT_USAGE, "%s: more than %d bytes", path, FILE_MAX);
+    return 0;
+}
+
+int job_submit(struct client *client, const char *file, struct text content, struct buf *name)
+{
+    struct client_request request = {
+        .method = "POST", .path = "/api/v2/jobs", .content_type = "text/plain", .body = content};
+    struct client_reply reply;
+    client_ask(client, &request, &reply);
+    int code = 0;
+    if (reply.status < 200 || reply.status > 299) {
+        code = client_explain(client, &reply, file);
+    } else {
+        json_t *json = json_loadb(buf_cstr(&reply.body), reply.body.length, 0, NULL);
+        const char *full = field_text(json, "name");
+        const char *warnings = field_text(json, "warnings");
+        if (full)
+            buf_string(name, full);
+        else
+            code = cli_fail(EXIT_REFUSED, "%s did not tell the job's name: is it a Skep server?",
+                            client_server(client));
+        if (warnings)
+            fprintf(stderr, "%s\n", warnings);
+        json_decref(json);
+    }
+    client_reply_release(&reply);
+    return code;
+}
+
+int job_exit_code(const json_t *detail)
+{
+    const json_t *status = json_object_get(detail, "jobStatus");
+    const char *state = field_text(status, "state");
+    int64_t code = field_int(status, "appExitCode");
+    if (state && strcmp(state, "SUCCEEDED") == 0)
+        return 0;
+    if (state && strcmp(state, "STOPPED") == 0)
+        return EXIT_STOPPED;
+    return code >= 1 && code <= 255 ? (int)code : EXIT_PLATFORM;
+}
+
+/* ---- waiting ---- */
+
+struct waiting {
+    struct client *client;
+    const char *job;
+    bool is_quiet;
+    int64_t deadline_ms; /* 0: none */
+    int64_t sequence;    /* of the last event seen */
+    struct buf line;
+};
+
+static void tell(const struct waiting *waiting, const char *line)
+{
+    json_t *event = json_loads(line, 0, NULL);
+    if (!event)
+        return;
+    struct waiting *changed = (struct waiting *)(uintptr_t)waiting;
+    changed->sequence = field_int(event, "sequence");
+    if (!waiting->is_quiet) {
+        const char *task = field_text(event, "taskName");
+        fprintf(stderr, "%s: %s%s%s\n", waiting->job, task ? task : "", task ? ": " : "",
+                field_text(event, "message"));
+    }
+    json_decref(event);
+}
+
+static bool waiting_take(void *context, const char *bytes, size_t length)
+{
+    struct waiting *waiting = context;
+    for (size_t i = 0; i < length; i++) {
+        if (bytes[i] != '\n') {
+            buf_char(&waiting->line, bytes[i]);
+            continue;
+        }
+        tell(waiting, buf_cstr(&waiting->line));
+        buf_clear(&waiting->line);
+    }
+    return true;
+}
+
+/* Follow the story until the server says that it is over, or goes away. */
+static int story_follow(struct waiting *waiting)
+{
+    struct buf path = BUF_INIT, rest = BUF_INIT;
+    buf_format(&rest, "/events?follow=true&after=%lld", (long long)waiting->sequence);
+    job_path(&path, waiting->job, buf_cstr(&rest));
+    struct client_stream stream = {.take = waiting_take, .context = waiting};
+    buf_clear(&waiting->line);
+    if (waiting->deadline_ms)
+        client_deadline(waiting->client, waiting->deadline_ms);
+    int code = client_follow(waiting->client, buf_cstr(&path), &stream);
+    client_deadline(waiting->client, 0);
+    buf_release(&rest);
+    buf_release(&path);
+    return stream.is_broken ? 0 : code;
+}
+
+static bool is_final(const json_t *detail)
+{
+    const char *sub = field_text(json_object_get(detail, "jobStatus"), "subState");
+    return sub && strcmp(sub, "Completed") == 0;
+}
+
+/* The detail, or NULL with `*code`: 0 when the server is away for now. */
+static json_t *detail_ask(struct waiting *waiting, int *code)
+{
+    struct buf path = BUF_INIT;
+    struct client_reply reply;
+    job_path(&path, waiting->job, "");
+    client_ask(waiting->client, &(struct client_request){.method = "GET", .path = buf_cstr(&path)},
+               &reply);
+    json_t *detail = NULL;
+    *code = 0;
+    if (reply.status >= 200 && reply.status <= 299)
+        detail = json_loadb(buf_cstr(&reply.body), reply.body.length, 0, NULL);
+    else if (reply.status && reply.status != 429 && reply.status < 500)
+        *code = client_explain(waiting->client, &reply, NULL);
+    client_reply_release(&reply);
+    buf_release(&path);
+    return detail;
+}
+
+static int wait_loop(struct waiting *waiting)
+{
+    bool is_first = true;
+    for (;;) {
+        int code;
+        json_t *detail = detail_ask(waiting, &code);
+        if (code)
+            return EXIT_SKEP;
+        if (detail && is_final(detail)) {
+            code = job_exit_code(detail);
+            json_decref(detail);
+            return code;
+        }
+        if (waiting->deadline_ms && now_ms() >= waiting->deadline_ms) {
+            json_decref(detail);
+            return cli_fail(EXIT_TIME_OVER, "the time is over: job %s has not ended", waiting->job);
+        }
+        if (!detail && is_first)
+            return client_unreachable(waiting->client, "connection refused"), EXIT_SKEP;
+        if (!detail)
+            poll(NULL, 0, RECONNECT_MS); /* the server is restarting */
+        else if (story_follow(waiting))
+            code = EXIT_SKEP;
+        json_decref(detail);
+        if (code)
+            return code;
+        is_first = false;
+    }
+}
+
+int job_wait(struct client *client, const char *job, const struct wait_options *options)
+{
+    struct waiting waiting = {
+        .client = client,
+        .job = job,
+        .is_quiet = options->is_quiet,
+        .deadline_ms = options->timeout_s ? now_ms() + options->timeout_s * 1000 : 0,
+    };
+    int code = wait_loop(&waiting);
+    buf_release(&waiting.line);
+    return code;
+}
+
+/* ---- logs ---- */
+
+struct logging {
+    uint64_t written; /* bytes of this attempt */
+    bool is_closed;   /* nobody reads our output any more */
+};
+
+static bool logging_take(void *context, const char *bytes, size_t length)
+{
+    struct logging *logging = context;
+    logging->written += length;
+    logging->is_closed = fwrite(bytes, 1, length, stdout) != length || fflush(stdout) != 0;
+    return !logging->is_closed;
+}
+
+static void log_query(struct buf *rest, const struct log_options *options, uint64_t offset)
+{
+    buf_format(rest, "/logs?stream=%s", options->stream ? options->stream : "all");
+    if (options->role) {
+        buf_string(rest, "&role=");
+        client_encode(rest, options->role);
+    }
+    if (options->index) {
+        buf_string(rest, "&index=");
+        client_encode(rest, options->index);
+    }
+    if (options->is_follow)
+        buf_string(rest, "&follow=true");
+    if (offset)
+        buf_format(rest, "&offset=%llu", (unsigned long long)offset);
+    else if (options->tail_lines >= 0)
+        buf_format(rest, "&tail-lines=%ld", options->tail_lines);
+}
+
+/* The server is back (true), or not within a minute. */
+static bool server_is_back(struct client *client)
+{
+    for (int i = 0; i < 60000 / RECONNECT_MS; i++) {
+        struct client_reply reply;
+        client_ask(client, &(struct client_request){.method = "GET", .path = "/readyz"}, &reply);
+        bool is_ready = reply.status == 200;
+        client_reply_release(&reply);
+        if (is_ready)
+            return true;
+        poll(NULL, 0, RECONNECT_MS);
+    }
+    return false;
+}
+
+int job_log(struct client *client, const char *job, const struct log_options *options)
+{
+    struct logging logging = {0};
+    bool is_first = true;
+    for (;;) {
+        struct buf path = BUF_INIT, rest = BUF_INIT;
+        log_query(&rest, options, logging.written);
+        job_path(&path, job, buf_cstr(&rest));
+        struct client_stream stream = {.take = logging_take, .context = &logging};
+        int code = client_follow(client, buf_cstr(&path), &stream);
+        buf_release(&rest);
+        buf_release(&path);
+        if (logging.is_closed || !stream.is_broken)
+            return code;
+        if (is_first && code == EXIT_UNREACHABLE)
+            return client_unreachable(client, "connection refused");
+        if (!options->is_follow || !server_is_back(client))
+            return cli_fail(EXIT_UNREACHABLE, "%s went away", client_server(client));
+        is_first = false;
+    }
+}

@@ -1,0 +1,35 @@
+/* job.h — what several commands do with jobs. */
+#ifndef CLI_JOB_H
+#define CLI_JOB_H
+#include "base/buf.h"
+#include "cli/client.h"
+#include "cli/command.h"
+
+/* "/api/v2/jobs/NAME" + rest, percent-coded. */
+void job_path(struct buf *path, const char *job, const char *rest);
+
+/* The file's content; "-" is standard input. EXIT_USAGE after a message. */
+int file_content(const char *path, struct buf *content);
+
+/* Submit; the job's full name into `name`. */
+int job_submit(struct client *client, const char *file, struct text content, struct buf *name);
+
+struct wait_options {
+    long timeout_s; /* 0: none */
+    bool is_quiet;  /* do not tell the story on standard error */
+};
+/* Until the job is final; its exit code, EXIT_TIME_OVER, EXIT_SKEP. */
+int job_wait(struct client *client, const char *job, const struct wait_options *options);
+
+struct log_options {
+    const char *role, *index, *stream; /* NULL: defaults */
+    long tail_lines;                   /* < 0: all */
+    bool is_follow;
+};
+/* The log to standard output. After the server went away in a follow, goes on where it was. */
+int job_log(struct client *client, const char *job, const struct log_options *options);
+
+/* Exit code that stands for how the job (the JSON of its detail) ended. */
+int job_exit_code(const json_t *detail);
+
+#endif

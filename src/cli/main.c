@@ -1,0 +1,126 @@
+#include "base/err.h"
+#include "base/memory.h"
+#include "cli/client.h"
+#include "cli/command.h"
+#include "cli/settings.h"
+#include <locale.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct client *cli_client(struct cli *cli)
+{
+    if (cli->client)
+        return cli->client;
+    struct settings settings;
+    struct err err;
+    if (settings_load(&settings, &err)) {
+        cli_fail(EXIT_REFUSED, "%s", err.text);
+        return NULL;
+    }
+    const char *server = cli_value(cli, "server");
+    if (!server || !server[0])
+        server = getenv("SKEP_SERVER");
+    if (!server || !server[0])
+        server = settings.server ? settings.server : SETTINGS_SERVER;
+    const char *token = getenv("SKEP_TOKEN");
+    /* a token is shown to nobody but the server that gave it */
+    if (!token || !token[0])
+        token = settings.token && settings.server && strcmp(settings.server, server) == 0
+                    ? settings.token
+                    : NULL;
+    cli->client = client_new(server, token);
+    settings_release(&settings);
+    return cli->client;
+}
+
+static int setup_output(struct cli *cli)
+{
+    static const char *const FORMS[] = {"table", "wide", "json", "yaml"};
+    const char *form = cli_value(cli, "output");
+    for (size_t i = 0; form && i < COUNT_OF(FORMS); i++)
+        if (strcmp(form, FORMS[i]) == 0)
+            cli->output = (enum cli_output)i;
+    const char *when = cli_value(cli, "color");
+    const char *terminal = getenv("TERM");
+    const char *no_color = getenv("NO_COLOR");
+    cli->has_colours = isatty(STDOUT_FILENO) && !(no_color && no_color[0]) && terminal &&
+                       strcmp(terminal, "dumb") != 0;
+    if (when && strcmp(when, "auto") != 0)
+        cli->has_colours = strcmp(when, "always") == 0;
+    return 0;
+}
+
+static int unknown_command(const char *name)
+{
+    const char *best = NULL;
+    unsigned best_distance = 3;
+    for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        unsigned distance = text_distance(text_of(name), text_of(COMMANDS[i].name), 3);
+        if (distance < best_distance) {
+            best = COMMANDS[i].name;
+            best_distance = distance;
+        }
+    }
+    return cli_fail(EXIT_USAGE, "unknown command '%s'%s%s%s; see: skep help", name,
+                    best ? ", did you mean " : "", best ? best : "", best ? "?" : "");
+}
+
+static int overview(void)
+{
+    struct buf text = BUF_INIT;
+    help_overview(&text);
+    fwrite(buf_cstr(&text), 1, text.length, stdout);
+    buf_release(&text);
+    return 0;
+}
+
+/* "skep submit …", or "skep-submit …" through a link of that name. */
+static const char *command_name(int *count, char ***words)
+{
+    const char *base = strrchr((*words)[0], '/');
+    base = base ? base + 1 : (*words)[0];
+    (*count)--;
+    (*words)++;
+    if (strncmp(base, "skep-", 5) == 0 && command_find(base + 5))
+        return base + 5;
+    if (*count == 0)
+        return NULL;
+    (*count)--;
+    return *(*words)++;
+}
+
+int main(int count, char **words)
+{
+    setlocale(LC_TIME, "");
+    signal(SIGPIPE, SIG_DFL);
+    const char *name = command_name(&count, &words);
+    if (!name) {
+        overview();
+        return EXIT_USAGE;
+    }
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+        return overview();
+    if (strcmp(name, "--version") == 0)
+        name = "version";
+    struct cli cli = {.command = command_find(name)};
+    if (!cli.command)
+        return unknown_command(name);
+    int code = cli_parse(&cli, count, words);
+    if (!code)
+        code = setup_output(&cli);
+    if (!code && cli_flag(&cli, "help")) {
+        struct buf text = BUF_INIT;
+        help_command(cli.command, &text);
+        fwrite(buf_cstr(&text), 1, text.length, stdout);
+        buf_release(&text);
+    } else if (!code) {
+        code = cli.command->run(&cli);
+    }
+    if (fflush(stdout) != 0 && !code)
+        code = cli_fail(EXIT_REFUSED, "cannot write the output");
+    client_free(cli.client);
+    mem_free(cli.arguments);
+    return code;
+}

@@ -1,0 +1,188 @@
+#include "base/memory.h"
+#include "base/text.h"
+#include "cli/command.h"
+#include <stdarg.h>
+#include <string.h>
+
+int cli_fail(int code, const char *format, ...)
+{
+    struct buf text = BUF_INIT;
+    va_list args;
+    va_start(args, format);
+    buf_string(&text, "skep: ");
+    buf_vformat(&text, format, args);
+    buf_char(&text, '\n');
+    va_end(args);
+    fflush(stdout);
+    fputs(buf_cstr(&text), stderr);
+    buf_release(&text);
+    return code;
+}
+
+static const struct cli_option *find_by_name(const struct cli_option *options, struct text name)
+{
+    for (; options->name; options++)
+        if (text_is(name, options->name))
+            return options;
+    return NULL;
+}
+
+static const struct cli_option *find_by_letter(const struct cli_option *options, char letter)
+{
+    for (; options->name; options++)
+        if (options->letter == letter)
+            return options;
+    return NULL;
+}
+
+/* The option most like what was written, for a hint. */
+static const char *nearest(const struct cli *cli, struct text name)
+{
+    const struct cli_option *lists[] = {cli->command->options, GLOBAL_OPTIONS};
+    const char *best = NULL;
+    unsigned best_distance = 3;
+    for (size_t i = 0; i < COUNT_OF(lists); i++) {
+        for (const struct cli_option *option = lists[i]; option->name; option++) {
+            unsigned distance = text_distance(name, text_of(option->name), 3);
+            if (distance < best_distance) {
+                best = option->name;
+                best_distance = distance;
+            }
+        }
+    }
+    return best;
+}
+
+static int is_choice(const struct cli_option *option, const char *value)
+{
+    if (!option->choices || strchr(value, ','))
+        return 1;
+    struct text rest = text_of(option->choices);
+    while (rest.at && rest.length)
+        if (text_is(text_cut(&rest, ' '), value))
+            return 1;
+    return 0;
+}
+
+static int give(struct cli *cli, const struct cli_option *option, const char *value)
+{
+    if (cli->given_count == CLI_GIVEN_MAX)
+        return cli_fail(EXIT_USAGE, "more than %d options", CLI_GIVEN_MAX);
+    if (option->value && !is_choice(option, value))
+        return cli_fail(EXIT_USAGE, "--%s must be one of %s, got '%s'", option->name,
+                        option->choices, value);
+    cli->given[cli->given_count].option = option;
+    cli->given[cli->given_count++].value = value;
+    return 0;
+}
+
+/* "--name", "--name=value", "--name value"; takes one more word when needed. */
+static int parse_long(struct cli *cli, char **words, int count, int *at)
+{
+    struct text value = text_of(words[*at] + 2);
+    struct text name = text_cut(&value, '=');
+    const struct cli_option *option = find_by_name(cli->command->options, name);
+    if (!option)
+        option = find_by_name(GLOBAL_OPTIONS, name);
+    if (!option) {
+        const char *hint = nearest(cli, name);
+        return cli_fail(EXIT_USAGE, "%s: unknown option --%.*s%s%s%s", cli->command->name,
+                        TEXT_ARG(name), hint ? ", did you mean --" : "", hint ? hint : "",
+                        hint ? "?" : "");
+    }
+    if (!option->value) {
+        if (value.at)
+            return cli_fail(EXIT_USAGE, "--%s takes no value", option->name);
+        return give(cli, option, "");
+    }
+    if (value.at)
+        return give(cli, option, value.at);
+    if (*at + 1 >= count)
+        return cli_fail(EXIT_USAGE, "--%s needs a value: %s", option->name, option->value);
+    return give(cli, option, words[++*at]);
+}
+
+/* "-f", "-fq", "-n5", "-n 5" */
+static int parse_short(struct cli *cli, char **words, int count, int *at)
+{
+    for (const char *letter = words[*at] + 1; *letter; letter++) {
+        const struct cli_option *option = find_by_letter(cli->command->options, *letter);
+        if (!option)
+            option = find_by_letter(GLOBAL_OPTIONS, *letter);
+        if (!option)
+            return cli_fail(EXIT_USAGE, "%s: unknown option -%c", cli->command->name, *letter);
+        int failed;
+        if (!option->value) {
+            failed = give(cli, option, "");
+            if (failed)
+                return failed;
+            continue;
+        }
+        if (letter[1])
+            return give(cli, option, letter + 1);
+        if (*at + 1 >= count)
+            return cli_fail(EXIT_USAGE, "-%c needs a value: %s", *letter, option->value);
+        return give(cli, option, words[++*at]);
+    }
+    return 0;
+}
+
+static int check_count(const struct cli *cli)
+{
+    const struct cli_command *command = cli->command;
+    if (cli_flag(cli, "help"))
+        return 0;
+    if (cli->argument_count < command->min)
+        return cli_fail(EXIT_USAGE, "%s needs %s; see: skep help %s", command->name,
+                        command->arguments, command->name);
+    if (command->max >= 0 && cli->argument_count > command->max)
+        return cli_fail(EXIT_USAGE, "%s: too much: '%s'; see: skep help %s", command->name,
+                        cli->arguments[command->max], command->name);
+    return 0;
+}
+
+int cli_parse(struct cli *cli, int count, char **words)
+{
+    bool are_options_over = false;
+    cli->arguments = mem_zero((size_t)count + 1, sizeof *cli->arguments);
+    for (int at = 0; at < count; at++) {
+        const char *word = words[at];
+        int failed = 0;
+        if (are_options_over || word[0] != '-' || !word[1]) {
+            cli->arguments[cli->argument_count++] = word;
+            are_options_over = are_options_over || cli->command->kind == KIND_REST;
+        } else if (strcmp(word, "--") == 0) {
+            are_options_over = true;
+        } else if (word[1] == '-') {
+            failed = parse_long(cli, words, count, &at);
+        } else {
+            failed = parse_short(cli, words, count, &at);
+        }
+        if (failed)
+            return failed;
+    }
+    return check_count(cli);
+}
+
+const char *cli_value(const struct cli *cli, const char *name)
+{
+    for (size_t i = cli->given_count; i-- > 0;)
+        if (strcmp(cli->given[i].option->name, name) == 0)
+            return cli->given[i].value;
+    return NULL;
+}
+
+int cli_number(const struct cli *cli, const char *name, long min, long max, long fallback,
+               long *value)
+{
+    const char *text = cli_value(cli, name);
+    *value = fallback;
+    if (!text)
+        return 0;
+    int64_t number;
+    if (!text_to_int64(text_of(text), &number) || number < min || number > max)
+        return cli_fail(EXIT_USAGE, "--%s must be a number in %ld..%ld, got '%s'", name, min, max,
+                        text);
+    *value = (long)number;
+    return 0;
+}

@@ -1,0 +1,54 @@
+/* print.h — what people see: aligned tables, times, colours; JSON and YAML of a server's reply.
+ *
+ * Everything goes into a buffer, so that it can be tested; print_flush writes it out.
+ */
+#ifndef CLI_PRINT_H
+#define CLI_PRINT_H
+#include "base/buf.h"
+#include "cli/command.h"
+#include <jansson.h>
+#include <stdint.h>
+
+enum { TABLE_COLUMNS_MAX = 16 };
+
+struct table {
+    const char *heads[TABLE_COLUMNS_MAX];
+    int columns;
+    bool has_colours; /* words that are states get one */
+    struct {
+        char **items; /* row by row */
+        size_t count, room;
+    } cells;
+};
+
+void table_init(struct table *table, bool has_colours, const char *const *heads); /* ends NULL */
+void table_cell(struct table *table, const char *text); /* NULL and "" show "-" */
+void table_format(struct table *table, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+void table_print(const struct table *table, struct buf *out);
+void table_release(struct table *table);
+
+/* A state's word, coloured. */
+void print_state(struct buf *out, const char *state, bool has_colours);
+
+/* "3 m 20 s"; milliseconds. "-" below zero. */
+void print_duration(struct buf *out, int64_t ms);
+/* "2026-11-21 08:55:00", local time; "-" for 0. */
+void print_time(struct buf *out, int64_t at_ms);
+
+/* The reply as it is, in the form of --output json or yaml. */
+void print_json(struct buf *out, const json_t *json);
+void print_yaml(struct buf *out, const json_t *json);
+/* True when --output asks for one of these two; then it is printed. */
+bool print_raw(const struct cli *cli, const json_t *json);
+
+void print_flush(struct buf *out); /* to standard output; clears it */
+
+/* Fields of JSON objects; absent, null or of another kind: NULL, 0, false. */
+const char *field_text(const json_t *object, const char *key);
+int64_t field_int(const json_t *object, const char *key);
+bool field_has(const json_t *object, const char *key); /* there and not null */
+
+int64_t now_ms(void);
+
+#endif

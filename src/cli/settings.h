@@ -1,0 +1,24 @@
+/* settings.h — which server, and the token that it gave: ~/.config/skep/settings (0600), one
+ * `key: value` a line. $XDG_CONFIG_HOME is honoured. SKEP_SERVER and SKEP_TOKEN come first.
+ */
+#ifndef CLI_SETTINGS_H
+#define CLI_SETTINGS_H
+
+#define SETTINGS_SERVER "http://127.0.0.1:9186"
+
+struct err;
+
+struct settings {
+    char *server, *token, *user; /* NULL: not set */
+};
+
+void settings_release(struct settings *settings);
+
+/* A file that is not there is empty settings. ERR_FORBIDDEN: others may read it. */
+int settings_load(struct settings *settings, struct err *err);
+int settings_save(const struct settings *settings, struct err *err);
+
+/* The path, or NULL without a home. Owned by the caller. */
+char *settings_path(void);
+
+#endif
