@@ -31,7 +31,11 @@ int err_errno(struct err *err, int number, const char *format, ...)
     err_vfail(err, ERR_IO, "", format, args);
     va_end(args);
     size_t used = strlen(err->text);
+#ifdef __GLIBC__ /* strerror is not thread-safe there; musl's, in skep-init, is */
     const char *reason = strerrordesc_np(number);
+#else
+    const char *reason = strerror(number);
+#endif
     snprintf(err->text + used, sizeof err->text - used, ": %s", reason ? reason : "unknown error");
     return ERR_IO;
 }

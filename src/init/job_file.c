@@ -82,9 +82,18 @@ void job_file_write(const struct job_file *job, struct buf *out)
     codec_end(out, begin);
 }
 
+/* A name that becomes part of a variable's name. */
+static const char *name_read(struct cursor *in, struct arena *arena)
+{
+    const char *name = codec_string(in, arena);
+    if (!name[0] || strchr(name, '='))
+        in->is_bad = true;
+    return name;
+}
+
 static void role_read(struct cursor *in, struct arena *arena, struct job_file_role *role)
 {
-    role->name = codec_string(in, arena);
+    role->name = name_read(in, arena);
     role->instances = cursor_u32(in);
     role->cpu = cursor_u32(in);
     role->gpu = cursor_u32(in);
@@ -96,7 +105,7 @@ static void role_read(struct cursor *in, struct arena *arena, struct job_file_ro
     role->port_count = codec_count(in, JOB_FILE_PORTS_MAX, 12);
     struct job_file_port *ports = ARENA_ARRAY(arena, struct job_file_port, role->port_count);
     for (size_t i = 0; i < role->port_count; i++) {
-        ports[i].label = codec_string(in, arena);
+        ports[i].label = name_read(in, arena);
         ports[i].count = cursor_u32(in);
         ports[i].begin_at = cursor_u32(in);
         if (ports[i].count > UINT16_MAX)

@@ -1,0 +1,90 @@
+/* init.h — the running skep-init: one event loop over signals, pipes and children.
+ *
+ * Private to the program. Edge. One thread. As the first process of a container it adopts every
+ * orphan; elsewhere (tests) it makes itself a subreaper.
+ */
+#ifndef INIT_INIT_H
+#define INIT_INIT_H
+#include "base/arena.h"
+#include "init/env.h"
+#include "init/exit_file.h"
+#include "init/job_file.h"
+#include "init/log.h"
+#include "init/task_file.h"
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct err;
+
+enum pipe_kind { PIPE_STDOUT, PIPE_STDERR, PIPE_RUNTIME, PIPES };
+
+struct init {
+    struct arena arena;
+    const char *root; /* "/skep" */
+    struct job_file job;
+    struct task_file task;
+    const struct job_file_role *role;
+    const struct job_file_task *self;
+    struct env env;
+    char **environment; /* for children */
+    const char *home, *user_name, *work_dir;
+
+    int log_directory;
+    struct log_stream logs[PIPES], all;
+    int read_ends[PIPES], write_ends[PIPES]; /* -1: closed */
+    enum pipe_kind unfinished;               /* whose line `all` is in the middle of */
+    int signals;                             /* signalfd */
+
+    pid_t main_pid; /* of the stage that runs; 0 = none */
+    int main_status;
+    bool is_main_done;
+    pid_t sshd_pid;
+    bool has_children;
+
+    bool is_stopping, is_hung;
+    int64_t kill_at_ms, term_at_ms; /* monotonic; 0 = never */
+    struct exit_file end;
+};
+
+/* --- loop.c --- */
+int64_t clock_monotonic_ms(void);
+int64_t clock_unix_ms(void);
+int loop_init(struct init *init, struct err *err);
+/* Wait until `deadline_ms` (0 = for ever) for one of: signals, output, `fd` ready for `events`
+ * (fd -1: none). All but `fd` is dealt with; returns what is ready on it. */
+short loop_turn(struct init *init, int fd, short events, int64_t deadline_ms);
+/* Read what is in the pipes now. */
+void loop_drain(struct init *init);
+/* Close our write ends and read to the end. All children must be gone. */
+void loop_finish(struct init *init);
+/* A line of the runtime log. */
+void note(struct init *init, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* --- process.c --- */
+void processes_signal(int signal);                   /* all of the container but us */
+void processes_dump(struct init *init);              /* stacks and states into the logs */
+bool processes_reap(struct init *init);              /* false: no child is left */
+void processes_end(struct init *init);               /* until none is left */
+void processes_stop(struct init *init);              /* SIGTERM has come */
+void processes_deadlines(struct init *init);         /* what is due now */
+int64_t processes_deadline(const struct init *init); /* the next; 0 = none */
+
+/* --- command.c --- */
+/* Start a program with its output to the pipes given; returns its pid or ERR_*. */
+pid_t command_start(struct init *init, const char *const *argv, enum pipe_kind out,
+                    enum pipe_kind err_to, struct err *err);
+/* Run shell text as one stage; fills init->end. Returns true when it succeeded. */
+bool command_run(struct init *init, enum exit_stage stage, const char *name, const char *text);
+int file_write(const char *path, struct text bytes, mode_t mode, struct err *err);
+
+/* --- setup.c, ssh.c, barrier.c, code.c: each returns 0, or ERR_* with end.code set --- */
+int setup_identity(struct init *init, struct err *err);
+int setup_environment(struct init *init, struct err *err);
+int setup_ports(struct init *init, struct err *err);
+int code_copy(struct init *init, struct err *err);
+int ssh_setup(struct init *init, struct err *err);
+int barrier_ssh(struct init *init, struct err *err);
+int barrier_start(struct init *init, struct err *err);
+
+#endif

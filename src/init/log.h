@@ -1,0 +1,30 @@
+/* log.h — log streams as rows of segments (layout.h).
+ *
+ * Edge. A stream that cannot be written (the disk is full) drops what comes, counts it and goes on:
+ * the task must not die of it. The loss is told in the exit report.
+ */
+#ifndef INIT_LOG_H
+#define INIT_LOG_H
+#include <stddef.h>
+#include <stdint.h>
+
+struct err;
+
+struct log_stream {
+    const char *name;
+    int directory; /* borrowed */
+    int fd;
+    uint64_t segment_bytes;
+    uint64_t offset;          /* bytes of the stream so far */
+    uint64_t begin, previous; /* of the current segment; of the one before, when begin > 0 */
+    uint64_t lost;            /* bytes that could not be written */
+    int lost_errno;
+    char last; /* last byte written, '\n' at the start */
+};
+
+int log_open(struct log_stream *log, int directory, const char *name, uint64_t segment_bytes,
+             struct err *err);
+void log_write(struct log_stream *log, const char *bytes, size_t length);
+void log_close(struct log_stream *log);
+
+#endif

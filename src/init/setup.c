@@ -1,0 +1,145 @@
+#include <arpa/inet.h>
+#include <errno.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "init/init.h"
+#include "init/layout.h"
+
+extern char **environ;
+
+enum { PASSWD_LINE = 1024 };
+
+/* name:password:uid:gid:gecos:home:shell of our uid. Read by hand: a static program must not load
+ * the image's name services. */
+static void passwd_read(struct init *init)
+{
+    char line[PASSWD_LINE];
+    FILE *file = fopen("/etc/passwd", "re");
+    while (file && fgets(line, sizeof line, file)) {
+        struct text rest = text_of(line), fields[6];
+        int64_t uid;
+        for (size_t i = 0; i < 6; i++)
+            fields[i] = text_cut(&rest, ':');
+        if (text_to_int64(fields[2], &uid) && uid == (int64_t)getuid() && fields[5].at) {
+            init->user_name = arena_copy(&init->arena, fields[0]);
+            if (!init->home && fields[5].length > 0)
+                init->home = arena_copy(&init->arena, fields[5]);
+            break;
+        }
+    }
+    if (file)
+        fclose(file);
+}
+
+int setup_identity(struct init *init, struct err *err)
+{
+    char directory[4096];
+    const char *home = getenv("HOME");
+    if (!getcwd(directory, sizeof directory))
+        return err_errno(err, errno, "the working directory is gone");
+    init->work_dir = arena_copy(&init->arena, text_of(directory));
+    init->user_name = getuid() == 0 ? "root" : "";
+    init->home = home && home[0] ? home : NULL;
+    passwd_read(init);
+    if (!init->home)
+        init->home = "/";
+    return 0;
+}
+
+static bool address_equal(const struct sockaddr *address, const char *text)
+{
+    char name[INET6_ADDRSTRLEN] = "";
+    if (address->sa_family == AF_INET)
+        inet_ntop(AF_INET, &((const struct sockaddr_in *)(const void *)address)->sin_addr, name,
+                  sizeof name);
+    else if (address->sa_family == AF_INET6)
+        inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr, name,
+                  sizeof name);
+    return name[0] && strcmp(name, text) == 0;
+}
+
+/* The interface that has our address: what gloo and NCCL would else guess from the host's name. */
+static const char *interface_find(struct init *init)
+{
+    struct ifaddrs *all = NULL;
+    const char *found = "";
+    if (init->job.task_count < 2 || getifaddrs(&all) < 0)
+        return found;
+    for (const struct ifaddrs *one = all; one; one = one->ifa_next)
+        if (one->ifa_addr && address_equal(one->ifa_addr, init->self->address))
+            found = arena_copy(&init->arena, text_of(one->ifa_name));
+    freeifaddrs(all);
+    return found;
+}
+
+static int script_write(struct init *init, size_t left_out, struct err *err)
+{
+    const char *path = arena_format(&init->arena, "%s/run/environment", init->root);
+    struct buf script = BUF_INIT;
+    env_set(&init->env, "SKEP_ENVIRONMENT_FILE", path);
+    env_write_script(&init->env, &script);
+    int code = file_write(path, buf_as_text(&script), 0600, err);
+    buf_release(&script);
+    note(init, "%zu variables do not fit into the environment; all of them stand in %s", left_out,
+         path);
+    return code;
+}
+
+int setup_environment(struct init *init, struct err *err)
+{
+    const struct env_host host = {
+        init->work_dir, interface_find(init),
+        arena_format(&init->arena, "%s/run/%s", init->root, LAYOUT_REASON_NAME)};
+    env_init(&init->env, &init->arena);
+    env_build(&init->env, &init->job, &init->task, &host);
+    if (!getenv("HOME"))
+        env_set(&init->env, "HOME", init->home);
+    if (!getenv("PATH"))
+        env_set(&init->env, "PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+    size_t left_out = env_merge(&init->env, environ, &init->environment);
+    if (left_out == 0)
+        return 0;
+    int code = script_write(init, left_out, err);
+    env_merge(&init->env, environ, &init->environment);
+    return code;
+}
+
+/* Can the port be listened on? Only "in use" is a conflict: what else may be wrong (a port below
+ * 1024 without the right) is between the user's program and the kernel. */
+static bool port_is_taken(unsigned port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
+    if (fd < 0)
+        return false;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    bool is_taken =
+        bind(fd, (const struct sockaddr *)&address, sizeof address) < 0 && errno == EADDRINUSE;
+    close(fd);
+    return is_taken;
+}
+
+int setup_ports(struct init *init, struct err *err)
+{
+    for (size_t i = 0; i < init->role->port_count; i++) {
+        const struct job_file_port *port = &init->role->ports[i];
+        for (uint32_t k = 0; k < port->count; k++) {
+            unsigned number = init->self->ports[i] + k;
+            if (number > 0 && number <= UINT16_MAX && port_is_taken(number)) {
+                init->end.code = EXIT_FILE_PORT_CONFLICT;
+                return err_fail(err, ERR_CONFLICT, "", "port conflict: port %u (%s) is in use",
+                                number, port->label);
+            }
+        }
+    }
+    return 0;
+}

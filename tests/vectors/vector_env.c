@@ -1,0 +1,350 @@
+/* vector-env FILE…: run vectors of the containers' environment against src/init.
+ *
+ * Reads inputs and expectations from the files alone. One line a case: `ok ID`,
+ * `FAIL ID: wanted …, got …` or `skip ID: why`; exit 1 when any failed, 2 when a file is unusable.
+ * Files: v0-environment.json; of barrier.json and naming-and-injection.json what concerns
+ * variables.
+ */
+#include <assert.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "init/env.h"
+#include "init/job_file.h"
+#include "init/ssh_config.h"
+#include "init/task_file.h"
+
+enum { ROLES_MAX = 16, TASKS_MAX = 64, PORTS_MAX = 16, V1_SHM_MIB = 64 };
+
+static unsigned failed;
+static struct arena arena;
+
+static void check(const char *id, const char *wanted, const char *got)
+{
+    if (got && strcmp(wanted, got) == 0) {
+        printf("ok %s\n", id);
+        return;
+    }
+    printf("FAIL %s: wanted \"%s\", got %s%s%s\n", id, wanted, got ? "\"" : "",
+           got ? got : "nothing", got ? "\"" : "");
+    failed++;
+}
+
+static const char *string_of(const json_t *object, const char *key)
+{
+    const char *value = json_string_value(json_object_get(object, key));
+    return value ? value : "";
+}
+
+static uint32_t number_of(const json_t *object, const char *key, uint32_t otherwise)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_integer(value) ? (uint32_t)json_integer_value(value) : otherwise;
+}
+
+/* A v1 role with the ports that every role gets. */
+static void role_read(const json_t *from, struct job_file_role *role)
+{
+    struct job_file_port *ports = ARENA_ARRAY(&arena, struct job_file_port, PORTS_MAX);
+    bool has_http = false, has_ssh = false;
+    size_t i;
+    const json_t *port;
+    *role = (struct job_file_role){
+        .name = string_of(from, "name"),
+        .instances = number_of(from, "taskNumber", 1),
+        .cpu = number_of(from, "cpuNumber", 1),
+        .memory_mib = number_of(from, "memoryMB", 100),
+        .gpu = number_of(from, "gpuNumber", 0),
+        .shm_mib = number_of(from, "shmMB", V1_SHM_MIB),
+        .min_failed = (int32_t)number_of(from, "minFailedTaskCount", 1),
+        .min_succeeded = (int32_t)number_of(from, "minSucceededTaskCount", UINT32_MAX),
+        .is_ssh_enabled = true,
+        .ports = ports,
+    };
+    json_array_foreach (json_object_get(from, "portList"), i, port) {
+        assert(role->port_count + 2 < PORTS_MAX);
+        ports[role->port_count++] =
+            (struct job_file_port){string_of(port, "label"), number_of(port, "portNumber", 1),
+                                   number_of(port, "beginAt", 0)};
+        has_http = has_http || strcmp(string_of(port, "label"), "http") == 0;
+        has_ssh = has_ssh || strcmp(string_of(port, "label"), "ssh") == 0;
+    }
+    if (!has_http)
+        ports[role->port_count++] = (struct job_file_port){"http", 1, 0};
+    if (!has_ssh)
+        ports[role->port_count++] = (struct job_file_port){"ssh", 1, 0};
+}
+
+static void task_read(const json_t *from, const struct job_file_role *role,
+                      struct job_file_task *task)
+{
+    uint16_t *ports = ARENA_ARRAY(&arena, uint16_t, role->port_count);
+    for (size_t i = 0; i < role->port_count; i++) {
+        const json_t *numbers =
+            json_object_get(json_object_get(from, "ports"), role->ports[i].label);
+        ports[i] = (uint16_t)json_integer_value(json_array_get(numbers, 0));
+    }
+    *task = (struct job_file_task){string_of(from, "ip"), "", ports};
+}
+
+static void job_read(const json_t *file, struct job_file *job)
+{
+    const json_t *from = json_object_get(file, "job"), *item;
+    struct job_file_role *roles = ARENA_ARRAY(&arena, struct job_file_role, ROLES_MAX);
+    struct job_file_task *tasks = ARENA_ARRAY(&arena, struct job_file_task, TASKS_MAX);
+    size_t i;
+    *job = (struct job_file){
+        .format = JOB_FILE_V1,
+        .name = string_of(from, "jobName"),
+        .user = string_of(file, "user"),
+        .virtual_cluster = string_of(from, "virtualCluster"),
+        .kill_all_on_completed = number_of(from, "killAllOnCompletedTaskNumber", 0),
+        .fs_uri = string_of(file, "fsUri"),
+        .data_dir = string_of(from, "dataDir"),
+        .output_dir = string_of(from, "outputDir"),
+        .code_dir = string_of(from, "codeDir"),
+        .roles = roles,
+        .tasks = tasks,
+    };
+    json_array_foreach (json_object_get(from, "taskRoles"), i, item) {
+        assert(job->role_count < ROLES_MAX);
+        struct job_file_role *role = &roles[job->role_count++];
+        role_read(item, role);
+        const json_t *places = json_object_get(json_object_get(file, "allocation"), role->name);
+        for (uint32_t k = 0; k < role->instances && job->task_count < TASKS_MAX; k++)
+            task_read(json_array_get(places, k), role, &tasks[job->task_count++]);
+    }
+}
+
+static size_t role_find(const struct job_file *job, const char *name)
+{
+    for (size_t i = 0; i < job->role_count; i++)
+        if (strcmp(job->roles[i].name, name) == 0)
+            return i;
+    return SIZE_MAX;
+}
+
+static void environment(struct env *env, const struct job_file *job, size_t role, uint32_t index)
+{
+    const struct task_file task = {
+        .container = "c", .role = (uint16_t)role, .index = (uint16_t)index, .command = "x"};
+    const struct env_host host = {"<initial working directory of the container>", "", ""};
+    env_init(env, &arena);
+    env_build(env, job, &task, &host);
+}
+
+/* The items of the port list are a set: each must be there, and nothing else. */
+static void port_list_check(const char *id, const json_t *items, const char *got)
+{
+    size_t i, length = 0;
+    const json_t *item;
+    struct buf whole = BUF_INIT;
+    json_array_foreach (items, i, item) {
+        buf_clear(&whole);
+        buf_format(&whole, "%s;", json_string_value(item));
+        length += whole.length;
+        bool is_there = got && strstr(got, buf_cstr(&whole));
+        check(arena_format(&arena, "%s/%s", id, json_string_value(item)), buf_cstr(&whole),
+              is_there ? buf_cstr(&whole) : got);
+    }
+    check(arena_format(&arena, "%s/nothing-else", id), "yes",
+          got && strlen(got) == length ? "yes" : "no");
+    buf_release(&whole);
+}
+
+/* One expected task; `prefix` replaces the one in the names ("QIZHI_" read as "PAI_"). */
+static void task_check(const char *era, const json_t *file, const struct job_file *job,
+                       const json_t *entry, const char *prefix)
+{
+    const char *role_name = string_of(entry, "role"), *name;
+    uint32_t index = number_of(entry, "taskIndex", 0);
+    size_t role = role_find(job, role_name);
+    const json_t *value;
+    struct env env;
+    if (!env_job_has_task(job, role, index)) {
+        printf("FAIL %s/%s-%u: no such task in the job\n", era, role_name, index);
+        failed++;
+        return;
+    }
+    environment(&env, job, role, index);
+    json_object_foreach (json_object_get(entry, "env"), name, value) {
+        const char *rest = strchr(name, '_');
+        const char *ours = prefix && rest ? arena_format(&arena, "%s%s", prefix, rest + 1) : name;
+        check(arena_format(&arena, "%s/%s-%u/%s", era, role_name, index, ours),
+              json_string_value(value), env_get(&env, ours));
+    }
+    const json_t *items = json_object_get(json_object_get(file, "portListItems"), role_name);
+    if (items)
+        port_list_check(arena_format(&arena, "%s/%s-%u/portListItems", era, role_name, index),
+                        items,
+                        env_get(&env, strcmp(era, "qizhi") == 0 ? "QIZHI_CONTAINER_HOST_PORT_LIST"
+                                                                : "PAI_CONTAINER_HOST_PORT_LIST"));
+    env_release(&env);
+}
+
+/* The value of a key in the block of `Host NAME`. */
+static const char *config_value(const char *config, const char *host, const char *key)
+{
+    struct text rest = text_of(config);
+    bool is_inside = false;
+    while (rest.length > 0) {
+        struct text line = text_trim(text_cut(&rest, '\n'));
+        struct text word = text_cut(&line, ' ');
+        if (text_is(word, "Host"))
+            is_inside = text_is(line, host);
+        if (is_inside && text_is(word, key))
+            return arena_copy(&arena, line);
+    }
+    return NULL;
+}
+
+static void ssh_check(const json_t *entries, const struct job_file *job)
+{
+    size_t i;
+    const json_t *entry, *value;
+    const char *key;
+    struct buf config = BUF_INIT;
+    const char *file = string_of(json_array_get(entries, 0), "IdentityFile");
+    ssh_config_write(job, "root", file, &arena, &config);
+    json_array_foreach (entries, i, entry) {
+        const char *host = string_of(entry, "Host");
+        json_object_foreach ((json_t *)(uintptr_t)entry, key, value) {
+            const char *wanted = json_is_integer(value)
+                                     ? arena_format(&arena, "%d", (int)json_integer_value(value))
+                                     : json_string_value(value);
+            check(arena_format(&arena, "ssh/%s/%s", host, key), wanted,
+                  config_value(buf_cstr(&config), host, key));
+        }
+    }
+    buf_release(&config);
+}
+
+static void run_environment(const json_t *file)
+{
+    struct job_file job;
+    size_t i;
+    const json_t *entry;
+    job_read(file, &job);
+    json_array_foreach (json_object_get(file, "qizhi"), i, entry) {
+        job.is_namespaced = true;
+        task_check("qizhi", file, &job, entry, NULL);
+        job.is_namespaced = false; /* that era's jobs had no namespace */
+        task_check("pai-0.4", file, &job, entry, "PAI_");
+    }
+    job.is_namespaced = true;
+    json_array_foreach (json_object_get(file, "pai_0_14"), i, entry) {
+        task_check("pai-0.14", file, &job, entry, NULL);
+    }
+    ssh_check(json_object_get(file, "sshConfigQizhi"), &job);
+    printf("skip sshApiQizhi: answered by the REST API, not by a container\n");
+    printf("skip sshApiNew: answered by the REST API, not by a container\n");
+}
+
+/* {"server": ["10.0.0.1", …]} as a job of one role. */
+static void barrier_job(const json_t *given, const char *port_value, struct job_file *job)
+{
+    const char *name = json_object_iter_key(json_object_iter((json_t *)(uintptr_t)given));
+    const json_t *ips = json_object_get(given, name);
+    struct job_file_role *role = ARENA_NEW(&arena, struct job_file_role);
+    struct job_file_task *tasks = ARENA_ARRAY(&arena, struct job_file_task, json_array_size(ips));
+    struct job_file_pair *pair = ARENA_NEW(&arena, struct job_file_pair);
+    *role = (struct job_file_role){.name = name, .instances = (uint32_t)json_array_size(ips)};
+    for (size_t i = 0; i < json_array_size(ips); i++)
+        tasks[i] = (struct job_file_task){json_string_value(json_array_get(ips, i)), "", NULL};
+    *pair = (struct job_file_pair){"FB_SERVER_PORT", port_value};
+    *job = (struct job_file){.format = JOB_FILE_V2,
+                             .name = "j",
+                             .user = "u",
+                             .virtual_cluster = "",
+                             .fs_uri = "",
+                             .data_dir = "",
+                             .output_dir = "",
+                             .code_dir = "",
+                             .roles = role,
+                             .role_count = 1,
+                             .tasks = tasks,
+                             .task_count = role->instances,
+                             .envs = pair,
+                             .env_count = 1};
+}
+
+static void run_barrier(const json_t *file)
+{
+    const json_t *injected = json_object_get(file, "injected"), *value;
+    const char *key;
+    struct job_file job;
+    struct env env;
+    barrier_job(json_object_get(injected, "given"), "4001", &job);
+    environment(&env, &job, 0, 0);
+    json_object_foreach (json_object_get(injected, "expect"), key, value) {
+        struct text name = text_of(key); /* "FB_X (with …)" */
+        struct text only = text_cut(&name, ' ');
+        check(arena_format(&arena, "injected/%.*s", TEXT_ARG(only)), json_string_value(value),
+              env_get(&env, arena_copy(&arena, only)));
+    }
+    env_release(&env);
+    printf("skip configVectors: the flags of FrameworkBarrier's own program\n");
+    printf("skip outcomes: places are known before a container is created\n");
+    printf("skip readiness: places are known before a container is created\n");
+}
+
+static void run_naming(const json_t *file)
+{
+    static const char *const LISTS[] = {"podAnnotationsAndEnv", "envOnly"};
+    struct job_file job;
+    struct env env;
+    json_t *given = json_pack("{s:[s]}", "worker", "10.0.0.1");
+    barrier_job(given, "1", &job);
+    environment(&env, &job, 0, 0);
+    for (size_t i = 0; i < 2; i++) {
+        size_t k;
+        const json_t *name;
+        json_array_foreach (json_object_get(json_object_get(file, "expect"), LISTS[i]), k, name) {
+            const char *value = env_get(&env, json_string_value(name));
+            check(arena_format(&arena, "naming/%s", json_string_value(name)), "set",
+                  value && value[0] ? "set" : NULL);
+        }
+    }
+    env_release(&env);
+    json_decref(given);
+    printf("skip placeholders: substituted in Kubernetes pods, not in the environment\n");
+}
+
+static bool run_file(const char *path)
+{
+    json_error_t error;
+    json_t *file = json_load_file(path, 0, &error);
+    if (!file) {
+        fprintf(stderr, "vector-env: %s:%d: %s\n", path, error.line, error.text);
+        return false;
+    }
+    bool is_known = true;
+    if (json_object_get(file, "qizhi"))
+        run_environment(file);
+    else if (json_object_get(file, "injected"))
+        run_barrier(file);
+    else if (json_object_get(json_object_get(file, "expect"), "podAnnotationsAndEnv"))
+        run_naming(file);
+    else
+        is_known = false;
+    if (!is_known)
+        fprintf(stderr, "vector-env: %s: no vectors of the environment\n", path);
+    json_decref(file);
+    return is_known;
+}
+
+int main(int argc, char **argv)
+{
+    bool is_good = argc > 1;
+    if (argc < 2)
+        fprintf(stderr, "usage: vector-env FILE…\n");
+    arena_init(&arena);
+    for (int i = 1; i < argc; i++)
+        is_good = run_file(argv[i]) && is_good;
+    arena_release(&arena);
+    return !is_good ? 2 : failed ? 1 : 0;
+}
