@@ -61,6 +61,7 @@ struct recall {
 struct event_node {
     struct placement_node node; /* .id is ignored: the core finds it by name */
     const char *address;        /* what peers connect to */
+    const char *reason;         /* why not healthy, or lost; may be NULL */
 };
 
 struct event {
@@ -82,6 +83,7 @@ struct event {
         struct {
             struct attempt_id attempt;
             struct completion completion; /* EXITED */
+            double blame;                 /* EXITED: its weight against the node (blame_weight) */
             const char *reason, *message; /* NOTE, IDLE */
         } task;
         const struct core_config *config;

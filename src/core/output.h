@@ -56,7 +56,7 @@ struct task_record {
     const char *role_name;
     enum life_state state;
     bool is_deletion_pending;           /* scaled down */
-    bool is_held, is_killed;            /* container kept for debugging; a KILL was given */
+    bool is_held;                       /* its ended container is kept for debugging */
     bool is_removed;                    /* scaled down and gone: delete the row of `tasks` */
     struct attempt_id attempt;          /* 0: waits for a place; the tries before have rows */
     uint32_t job_attempt, task_attempt; /* indices from 0 */
@@ -88,7 +88,8 @@ struct node_record {
     uint32_t cpu, gpu_count;
     uint64_t memory_mib;
     bool is_healthy, is_cordoned, is_lost;
-    double blame;                          /* decayed count of platform failures */
+    double blame;                          /* decayed count of platform failures … */
+    int64_t blame_ms;                      /* … as of this time */
     const char *reason;                    /* why not healthy or cordoned */
     const uint16_t *gpu_numa, *gpu_switch; /* NULL: unknown */
 };

@@ -44,6 +44,7 @@ enum {
 
 struct completion {
     int32_t code;
+    int32_t exit_code; /* as the container ended, before the rules; 0 when it never ran */
     bool is_success;
     uint8_t attributes;    /* EXIT_* */
     char phrase[48];       /* OpenPAI's, "ContainerSyntaxError" */

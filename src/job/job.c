@@ -333,7 +333,7 @@ static void step_task_event(struct step *step)
     case JOB_EVENT_SCALE:
     case JOB_EVENT_RELEASE:
     case JOB_EVENT_TIMER:
-        assert(!"an event of a task");
+        assert(false && "not an event of a task");
     }
 }
 

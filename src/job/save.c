@@ -12,6 +12,7 @@ static void completion_put(struct buf *out, const struct completion *completion)
     if (!completion)
         return;
     buf_put_u32(out, (uint32_t)completion->code);
+    buf_put_u32(out, (uint32_t)completion->exit_code);
     buf_put_u8(out, completion->is_success);
     buf_put_u8(out, completion->attributes);
     buf_put_text(out, text_of(completion->phrase));
@@ -34,6 +35,7 @@ static bool completion_take(struct cursor *cursor, struct completion **completio
     if (!cursor_u8(cursor))
         return true;
     struct completion taken = {.code = (int32_t)cursor_u32(cursor)};
+    taken.exit_code = (int32_t)cursor_u32(cursor);
     taken.is_success = cursor_u8(cursor);
     taken.attributes = cursor_u8(cursor);
     if (!text_take(cursor, taken.phrase, sizeof taken.phrase) ||

@@ -58,6 +58,31 @@ void step_job_changed(struct step *step)
     action->from = action->to = step->job->state;
 }
 
+static struct completion *completion_then(struct arena *arena, const struct completion *completion)
+{
+    assert(completion);
+    struct completion *copy = ARENA_NEW(arena, struct completion);
+    *copy = *completion;
+    return copy;
+}
+
+static const struct job *job_then(struct arena *arena, const struct job *job)
+{
+    struct job *copy = ARENA_NEW(arena, struct job);
+    *copy = *job;
+    copy->completion = completion_then(arena, job->completion);
+    copy->roles = NULL;
+    return copy;
+}
+
+static const struct job_task *task_then(struct arena *arena, const struct job_task *task)
+{
+    struct job_task *copy = ARENA_NEW(arena, struct job_task);
+    *copy = *task;
+    copy->completion = completion_then(arena, task->completion);
+    return copy;
+}
+
 void step_job_state(struct step *step, enum life_state to)
 {
     struct job *job = step->job;
@@ -72,6 +97,7 @@ void step_job_state(struct step *step, enum life_state to)
             job->launched_ms = step->now_ms;
     } else if (to == LIFE_ATTEMPT_COMPLETED) {
         job->attempt_completed_ms = step->now_ms;
+        action->job_then = job_then(step->output->arena, job);
     } else if (to == LIFE_COMPLETED) {
         job->completed_ms = step->now_ms;
     }
@@ -100,6 +126,8 @@ void step_task_state(struct step *step, struct task_ref ref, enum life_state to)
     } else if (to == LIFE_COMPLETED) {
         task->completed_ms = step->now_ms;
     }
+    if (to >= LIFE_ATTEMPT_COMPLETED)
+        action->task_then = task_then(step->output->arena, task);
 }
 
 void completion_set(struct completion **slot, const struct completion *completion)

@@ -1,0 +1,469 @@
+#include "core/core.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/memory.h"
+#include "core/state.h"
+#include "spec/spec.h"
+
+/* --- life --- */
+
+struct core *core_new(const struct core_config *config, struct err *err)
+{
+    struct core *core = mem_zero(1, sizeof *core);
+    if (config_copy(&core->config, config, err)) {
+        mem_free(core);
+        return NULL;
+    }
+    core->placer = placer_new(&core->config, err);
+    if (!core->placer) {
+        config_release(&core->config);
+        mem_free(core);
+        return NULL;
+    }
+    core->queue = queue_new();
+    core->wake_ms = INT64_MAX;
+    arena_init(&core->scratch);
+    core->actions.arena = &core->scratch;
+    return core;
+}
+
+static void jobs_free(struct core *core)
+{
+    for (size_t i = 0; i < core->jobs.count; i++) {
+        struct live *live = &core->jobs.items[i];
+        if (!live->id.v)
+            continue;
+        job_release(&live->job);
+        plan_free(live->plan);
+        mem_free(live->preempting);
+    }
+    ARRAY_FREE(&core->jobs);
+    for (size_t i = 0; i < core->names.count; i++)
+        mem_free(core->names.items[i].text);
+    ARRAY_FREE(&core->names);
+}
+
+static void seats_free(struct core *core)
+{
+    for (size_t i = 0; i < core->seats.count; i++)
+        mem_free(core->seats.items[i].ports);
+    ARRAY_FREE(&core->seats);
+    for (size_t i = 0; i < core->groups.count; i++) {
+        mem_free(core->groups.items[i].name);
+        mem_free(core->groups.items[i].seats);
+    }
+    ARRAY_FREE(&core->groups);
+    for (size_t i = 0; i < core->nodes.count; i++)
+        node_release(&core->nodes.items[i]);
+    ARRAY_FREE(&core->nodes);
+}
+
+void core_free(struct core *core)
+{
+    if (!core)
+        return;
+    reserve_drop_all(core);
+    ARRAY_FREE(&core->reservations);
+    core->placer->ops->free(core->placer);
+    queue_free(core->queue);
+    jobs_free(core);
+    seats_free(core);
+    timers_release(&core->timers);
+    timers_release(&core->name_timers);
+    ARRAY_FREE(&core->free_jobs);
+    ARRAY_FREE(&core->free_seats);
+    ARRAY_FREE(&core->free_groups);
+    ARRAY_FREE(&core->free_names);
+    ARRAY_FREE(&core->changed_jobs);
+    ARRAY_FREE(&core->changed_seats);
+    ARRAY_FREE(&core->finished_jobs);
+    ARRAY_FREE(&core->queued_jobs);
+    ARRAY_FREE(&core->blamed);
+    id_map_release(&core->job_ids);
+    id_map_release(&core->seat_keys);
+    id_map_release(&core->attempts);
+    id_map_release(&core->known_shapes);
+    text_map_release(&core->job_names);
+    text_map_release(&core->node_names);
+    text_map_release(&core->group_names);
+    job_output_release(&core->actions);
+    arena_release(&core->scratch);
+    config_release(&core->config);
+    mem_free(core);
+}
+
+/* --- what people ask for --- */
+
+static int plan_check(const struct core *core, const struct plan *plan, struct err *err)
+{
+    if (!*plan->name || strlen(plan->name) > SPEC_NAME_MAX || !*plan->user)
+        return err_fail(err, ERR_INVALID, "name", "a job needs a user and a name of 1…%d bytes",
+                        SPEC_NAME_MAX);
+    if (plan->role_count < 1 || plan->role_count > JOB_ROLES_MAX)
+        return err_fail(err, ERR_INVALID, "taskRoles", "must be 1…%d roles, got %u", JOB_ROLES_MAX,
+                        plan->role_count);
+    for (uint16_t i = 0; i < plan->role_count; i++)
+        if (plan->roles[i].instances > JOB_INSTANCES_MAX)
+            return err_fail(err, ERR_TOO_BIG, "taskRoles", "%s has more than %d instances",
+                            plan->roles[i].name, JOB_INSTANCES_MAX);
+    if (plan_task_count(plan) > SPEC_TASKS_MAX)
+        return err_fail(err, ERR_TOO_BIG, "taskRoles", "more than %d tasks", SPEC_TASKS_MAX);
+    if (core->jobs_live >= CORE_JOBS_MAX)
+        return err_fail(err, ERR_TOO_BIG, "", "%d jobs wait or run already", CORE_JOBS_MAX);
+    return 0;
+}
+
+static void submit_event(struct core *core, const struct event *event)
+{
+    struct err err = {0};
+    struct plan *plan = event->submit.plan;
+    if (plan_check(core, plan, &err)) {
+        core_answer(core, event, (struct job_id){0}, &err);
+        plan_free(plan);
+        return;
+    }
+    struct job_id id = {core->last_job + 1};
+    struct live *live = live_add(core, id, plan, &err);
+    if (!live) {
+        core_answer(core, event, (struct job_id){0}, &err);
+        plan_free(plan);
+        return;
+    }
+    job_init(&live->job, policy_of(core, live), core->now_ms, &core->actions);
+    if (core_check_request(core, live, &err)) {
+        core->actions.count = 0;
+        core_answer(core, event, (struct job_id){0}, &err);
+        live_forget(core, live, core->now_ms);
+        return;
+    }
+    core->last_job = id.v;
+    live->submission = &event->submit;
+    record_job_changed(core, live);
+    core_trace(core, "job %s: submitted as %u to %s, priority %d", live->full_name, id.v,
+               plan->virtual_cluster, plan->priority);
+    live_apply(core, live);
+    core_answer(core, event, id, NULL);
+}
+
+/* The job, or NULL after an answer. */
+static struct live *asked_for(struct core *core, const struct event *event, struct job_id id)
+{
+    struct live *live = live_find(core, id);
+    if (live)
+        return live;
+    struct err err = {0};
+    if (id.v == 0 || id.v > core->last_job)
+        err_fail(&err, ERR_NOT_FOUND, "", "there is no job %u", id.v);
+    else
+        err_fail(&err, ERR_CONFLICT, "", "the job has already ended");
+    core_answer(core, event, id, &err);
+    return NULL;
+}
+
+static void job_event_asked(struct core *core, const struct event *event, struct job_id id,
+                            int code, const struct err *err, const struct job_event *what)
+{
+    core_answer(core, event, id, code ? err : NULL);
+    if (!code)
+        live_step(core, live_find(core, id), what);
+}
+
+static void stop_event(struct core *core, const struct event *event)
+{
+    struct err err = {0};
+    struct live *live = asked_for(core, event, event->job);
+    if (live)
+        job_event_asked(core, event, live->id, job_can_stop(&live->job, &err), &err,
+                        &(struct job_event){.kind = JOB_EVENT_STOP});
+}
+
+/* A stopped job that was forgotten comes back from its row. */
+static void recall_event(struct core *core, const struct event *event)
+{
+    struct err err = {0};
+    struct live *live = live_recall(core, event->start.record, event->start.plan, &err);
+    if (live && job_can_start(&live->job, &err)) {
+        live_forget(core, live, core->now_ms);
+        live = NULL;
+    }
+    core_answer(core, event, event->start.job, live ? NULL : &err);
+    if (live)
+        live_step(core, live, &(struct job_event){.kind = JOB_EVENT_START});
+}
+
+static void start_event(struct core *core, const struct event *event)
+{
+    struct err err = {0};
+    struct live *live = live_find(core, event->start.job);
+    if (!live && event->start.record) {
+        recall_event(core, event);
+        return;
+    }
+    plan_free(event->start.plan);
+    if (!live && event->start.job.v && event->start.job.v <= core->last_job) {
+        err_fail(&err, ERR_NOT_FOUND, "", "the job is no longer in memory");
+        core_answer(core, event, event->start.job, &err);
+        return;
+    }
+    if (!live)
+        live = asked_for(core, event, event->start.job);
+    if (live)
+        job_event_asked(core, event, live->id, job_can_start(&live->job, &err), &err,
+                        &(struct job_event){.kind = JOB_EVENT_START});
+}
+
+static void delete_event(struct core *core, const struct event *event)
+{
+    struct err err = {0};
+    struct live *live = live_find(core, event->job);
+    int code = 0;
+    if (!live && (event->job.v == 0 || event->job.v > core->last_job))
+        code = err_fail(&err, ERR_NOT_FOUND, "", "there is no job %u", event->job.v);
+    else if (live)
+        code = job_can_delete(&live->job, &err);
+    core_answer(core, event, event->job, code ? &err : NULL);
+    if (code)
+        return;
+    if (live) { /* its containers are held for debugging */
+        live_step(core, live, &(struct job_event){.kind = JOB_EVENT_RELEASE});
+        live->is_deleted = true;
+    } else {
+        record_job_deleted(core, event->job);
+    }
+}
+
+static void scale_event(struct core *core, const struct event *event)
+{
+    struct err err = {0};
+    struct live *live = asked_for(core, event, event->scale.job);
+    if (!live)
+        return;
+    int code = job_can_scale(&live->job, policy_of(core, live), event->scale.role,
+                             event->scale.instances, &err);
+    struct job_event what = {.kind = JOB_EVENT_SCALE};
+    what.scale.role = event->scale.role;
+    what.scale.instances = event->scale.instances;
+    job_event_asked(core, event, live->id, code, &err, &what);
+}
+
+static void release_event(struct core *core, const struct event *event)
+{
+    struct live *live = asked_for(core, event, event->job);
+    if (live)
+        job_event_asked(core, event, live->id, 0, NULL,
+                        &(struct job_event){.kind = JOB_EVENT_RELEASE});
+}
+
+/* --- what the engine says --- */
+
+static void task_event(struct core *core, const struct event *event, enum job_event_kind kind)
+{
+    struct seat *seat = seat_of_attempt(core, event->task.attempt);
+    if (!seat)
+        return; /* of an attempt that has ended: told twice, or after its node was lost */
+    struct live *live = &core->jobs.items[seat->job];
+    if (kind == JOB_EVENT_TASK_EXITED && seat->is_taken)
+        node_blame(core, seat->node, event->task.blame);
+    live_step(core, live,
+              &(struct job_event){.kind = kind,
+                                  .task = seat->task,
+                                  .attempt = event->task.attempt,
+                                  .completion = &event->task.completion});
+}
+
+static void note_event(struct core *core, const struct event *event)
+{
+    struct seat *seat = seat_of_attempt(core, event->task.attempt);
+    if (seat)
+        record_story(core, &core->jobs.items[seat->job], seat, false,
+                     event->task.reason ? event->task.reason : "Note", "%s",
+                     event->task.message ? event->task.message : "");
+}
+
+static void idle_event(struct core *core, const struct event *event)
+{
+    struct seat *seat = seat_of_attempt(core, event->task.attempt);
+    if (!seat || !seat->is_taken)
+        return;
+    struct live *live = &core->jobs.items[seat->job];
+    struct task_ref task = seat->task;
+    const char *message = event->task.message ? event->task.message : "no progress";
+    record_story(core, live, seat, true, event->task.reason ? event->task.reason : "Idle", "%s: %s",
+                 task_name(core, live, task), message);
+    if (!live->plan->is_hang_retry)
+        return;
+    struct completion completion = completion_of(CODE_HUNG, "%s", message);
+    live_step(
+        core, live,
+        &(struct job_event){.kind = JOB_EVENT_TASK_KILL, .task = task, .completion = &completion});
+}
+
+/* --- the step --- */
+
+static void timers_fire(struct core *core)
+{
+    struct timer timer;
+    while (timers_take(&core->timers, core->now_ms, &timer)) {
+        if (timer.key == 0) { /* a node's; or the queue goes on */
+            if (timer.value != NONE)
+                node_blame_look(core, timer.value);
+            continue;
+        }
+        struct live *live = live_find(core, (struct job_id){(uint32_t)timer.key});
+        if (!live || live->wake_ms != timer.at_ms)
+            continue; /* asked for anew since */
+        live->wake_ms = 0;
+        live_step(core, live, &(struct job_event){.kind = JOB_EVENT_TIMER});
+    }
+    names_expire(core);
+}
+
+static void event_apply(struct core *core, const struct event *event)
+{
+    switch (event->kind) {
+    case EVENT_SUBMIT:
+        submit_event(core, event);
+        break;
+    case EVENT_STOP:
+        stop_event(core, event);
+        break;
+    case EVENT_START:
+        start_event(core, event);
+        break;
+    case EVENT_DELETE:
+        delete_event(core, event);
+        break;
+    case EVENT_SCALE:
+        scale_event(core, event);
+        break;
+    case EVENT_RELEASE:
+        release_event(core, event);
+        break;
+    case EVENT_NODE:
+        node_event(core, event);
+        break;
+    case EVENT_NODE_LOST:
+        node_lost_event(core, event);
+        break;
+    case EVENT_NODE_PARDON:
+        node_pardon_event(core, event);
+        break;
+    case EVENT_TASK_PREPARING:
+        task_event(core, event, JOB_EVENT_TASK_PREPARING);
+        break;
+    case EVENT_TASK_STARTED:
+        task_event(core, event, JOB_EVENT_TASK_RUNNING);
+        break;
+    case EVENT_TASK_EXITED:
+        task_event(core, event, JOB_EVENT_TASK_EXITED);
+        break;
+    case EVENT_TASK_NOTE:
+        note_event(core, event);
+        break;
+    case EVENT_TASK_IDLE:
+        idle_event(core, event);
+        break;
+    case EVENT_TIMER:
+        break; /* what is due is done with every event */
+    case EVENT_CONFIG:
+        config_event(core, event);
+        break;
+    }
+}
+
+static void finished_forget(struct core *core)
+{
+    for (size_t i = 0; i < core->finished_jobs.count; i++) {
+        struct live *live = &core->jobs.items[core->finished_jobs.items[i]];
+        assert(live->id.v && live->is_finished);
+        if (!job_is_final(&live->job)) { /* started again in the same step */
+            live->is_finished = false;
+            continue;
+        }
+        if (live->is_deleted)
+            record_job_deleted(core, live->id);
+        live_forget(core, live, core->now_ms + (int64_t)core->config.finished_keep_s * 1000);
+    }
+    core->finished_jobs.count = 0;
+}
+
+static void wake_ask(struct core *core)
+{
+    int64_t next_ms = timers_next_ms(&core->timers);
+    if (next_ms == core->wake_ms)
+        return;
+    core->wake_ms = next_ms;
+    if (next_ms == INT64_MAX)
+        return;
+    struct command *command = ARRAY_ADD(&core->output->commands);
+    command->kind = COMMAND_WAKE;
+    command->node = command->reason = "";
+    command->at_ms = next_ms;
+}
+
+/* Jobs that came to wait behind others of their class hear the reason of the class. */
+static void queued_tell(struct core *core)
+{
+    for (size_t i = 0; i < core->queued_jobs.count; i++) {
+        uint32_t slot = core->queued_jobs.items[i];
+        struct live *live = &core->jobs.items[slot];
+        if (!live->id.v || live->reason_hash || !queue_has(core->queue, slot))
+            continue;
+        const char *reason = queue_reason(core->queue, queue_class_of(core->queue, slot));
+        if (*reason)
+            wait_reason_tell(core, live, arena_copy(&core->scratch, text_of(reason)));
+    }
+    core->queued_jobs.count = 0;
+}
+
+void core_step_end(struct core *core)
+{
+    core_schedule(core);
+    queued_tell(core);
+    records_flush(core);
+    finished_forget(core);
+    wake_ask(core);
+    arena_clear(&core->scratch);
+    core->output = NULL;
+}
+
+void core_step(struct core *core, const struct event *event, struct output *output)
+{
+    core->output = output;
+    core->step++;
+    core->events++;
+    if (event->now_ms > core->now_ms)
+        core->now_ms = event->now_ms;
+    core->random = event->random;
+    if (core->wake_ms <= core->now_ms)
+        core->wake_ms = INT64_MAX; /* it has come: ask again for the next */
+    timers_fire(core);
+    event_apply(core, event);
+    core_step_end(core);
+}
+
+bool core_attempt_is_live(const struct core *core, struct attempt_id attempt)
+{
+    uint32_t at = attempt.v ? id_map_get(&core->attempts, attempt.v) : MAP_NONE;
+    if (at == MAP_NONE)
+        return false;
+    const struct seat *seat = &core->seats.items[at];
+    const struct job_task *task = job_task_find(&core->jobs.items[seat->job].job, seat->task);
+    return seat->is_taken || (task && task->is_held);
+}
+
+void core_count(const struct core *core, struct core_counts *counts)
+{
+    *counts = (struct core_counts){
+        .events = core->events,
+        .jobs_live = core->jobs_live,
+        .jobs_queued = queue_count(core->queue),
+        .tasks_live = core->tasks_live,
+        .nodes = core->nodes.count,
+        .gpus_total = core->gpus_total,
+        .gpus_used = core->gpus_used,
+    };
+}

@@ -1,0 +1,167 @@
+#include <assert.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/memory.h"
+#include "core/placer_simple.h"
+#include "core/state.h"
+
+void core_config_default(struct core_config *config)
+{
+    *config = (struct core_config){
+        .port_first = 15000,
+        .port_last = 40000,
+        .backoff_min_s = 60,
+        .backoff_max_s = 900,
+        .kill_grace_ms = 10000,
+        .preemption_grace_ms = 30000,
+        .starvation_after_s = 600,
+        .finished_keep_s = 60,
+        .debug_hold_s = 604800,
+        .blame_half_life_s = 3600,
+        .blame_avoid = 3,
+        .blame_cordon = 10,
+        .placement_document = TEXT(""),
+        .policy = "first-fit",
+    };
+}
+
+static int config_check(const struct core_config *config, struct err *err)
+{
+    if (config->port_first < 1 || config->port_first > config->port_last)
+        return err_fail(err, ERR_INVALID, "ports", "must be a range within 1…65535, got %u…%u",
+                        config->port_first, config->port_last);
+    if (config->backoff_min_s > config->backoff_max_s)
+        return err_fail(err, ERR_INVALID, "backoff", "must be a range, got %u…%u s",
+                        config->backoff_min_s, config->backoff_max_s);
+    if (!(config->blame_avoid > 0) || !(config->blame_avoid <= config->blame_cordon))
+        return err_fail(err, ERR_INVALID, "blame", "avoid must be positive and at most cordon");
+    if (!config->policy)
+        return err_fail(err, ERR_INVALID, "policy", "is missing");
+    return 0;
+}
+
+int config_copy(struct core_config *to, const struct core_config *from, struct err *err)
+{
+    int code = config_check(from, err);
+    if (code)
+        return code;
+    *to = *from;
+    to->policy = mem_copy(from->policy);
+    char *document = mem_alloc(from->placement_document.length + 1);
+    if (from->placement_document.length)
+        memcpy(document, from->placement_document.at, from->placement_document.length);
+    document[from->placement_document.length] = '\0';
+    to->placement_document.at = document;
+    return 0;
+}
+
+void config_release(struct core_config *config)
+{
+    mem_free((char *)(uintptr_t)config->policy);
+    mem_free((char *)(uintptr_t)config->placement_document.at);
+    *config = (struct core_config){0};
+}
+
+struct placer *placer_new(const struct core_config *config, struct err *err)
+{
+    struct placer *placer = placer_simple_new(config->policy);
+    if (!placer)
+        err_fail(err, ERR_INVALID, "policy", "there is no policy %s", config->policy);
+    return placer;
+}
+
+/* --- a new placer is told what runs --- */
+
+static void group_tell(struct core *core, struct placer *placer, struct group *group)
+{
+    struct live *live = &core->jobs.items[group->job];
+    struct request request;
+    if (group->is_task) {
+        assert(group->slot_count == 1);
+        const struct seat *seat = &core->seats.items[group->seats[0]];
+        request_of_task(core, live, seat->task, 0, &core->scratch, &request);
+    } else {
+        request_of_part(core, live, group->first_role, &core->scratch, &request);
+    }
+    request.placement.group = group->name;
+    assert(request.task_count == group->slot_count);
+    struct placement_slot *slots =
+        ARENA_ARRAY(&core->scratch, struct placement_slot, group->slot_count);
+    for (uint32_t i = 0; i < group->slot_count; i++) {
+        const struct seat *seat =
+            group->seats[i] == NONE ? NULL : &core->seats.items[group->seats[i]];
+        slots[i].node = NODE_NONE;
+        if (!seat || !seat->is_taken || &core->groups.items[seat->group] != group)
+            continue; /* this task has ended */
+        slots[i].node.v = seat->node;
+        slots[i].gpu_count = seat->gpu_count;
+        if (seat->gpu_count)
+            memcpy(slots[i].gpus, seat->gpus, seat->gpu_count * sizeof *seat->gpus);
+    }
+    struct err err = {0};
+    if (placer->ops->commit(placer, &request.placement, slots, group->slot_count, true, &err))
+        core_trace(core, "group %s: not known to the placer: %s", group->name, err.text);
+}
+
+void placer_fill(struct core *core, struct placer *placer)
+{
+    for (size_t i = 0; i < core->nodes.count; i++)
+        node_tell_placer(core, placer, (uint32_t)i);
+    /* in the order in which they were placed */
+    uint32_t *order = mem_alloc(mem_size(core->groups.count + 1, sizeof *order));
+    size_t count = 0;
+    for (size_t i = 0; i < core->groups.count; i++)
+        if (core->groups.items[i].name)
+            order[count++] = (uint32_t)i;
+    groups_sort(core, order, count);
+    for (size_t i = 0; i < count; i++)
+        group_tell(core, placer, &core->groups.items[order[i]]);
+    mem_free(order);
+}
+
+/* Waiting jobs whose preemption was the old placer's business start again. */
+static void preemptions_forget(struct core *core)
+{
+    for (size_t i = 0; i < core->jobs.count; i++) {
+        struct live *live = &core->jobs.items[i];
+        if (!live->preempting)
+            continue;
+        mem_free(live->preempting);
+        live->preempting = NULL;
+        live_queue(core, live);
+    }
+}
+
+void config_event(struct core *core, const struct event *event)
+{
+    struct err err = {0};
+    struct core_config config;
+    int code = config_copy(&config, event->config, &err);
+    if (code) {
+        core_answer(core, event, (struct job_id){0}, &err);
+        return;
+    }
+    bool is_same = strcmp(config.policy, core->config.policy) == 0 &&
+                   text_equal(config.placement_document, core->config.placement_document);
+    struct placer *placer = is_same ? NULL : placer_new(&config, &err);
+    if (!is_same && !placer) {
+        config_release(&config);
+        core_answer(core, event, (struct job_id){0}, &err);
+        return;
+    }
+    config_release(&core->config);
+    core->config = config;
+    if (placer) {
+        reserve_drop_all(core);
+        preemptions_forget(core);
+        placer_fill(core, placer);
+        core->placer->ops->free(core->placer);
+        core->placer = placer;
+        id_map_release(&core->known_shapes);
+    }
+    core->is_unblocked = true;
+    core_trace(core, "configuration: policy %s%s", core->config.policy,
+               placer ? ", what runs was told to a new placer" : "");
+    core_answer(core, event, (struct job_id){0}, NULL);
+}

@@ -1,0 +1,309 @@
+#include <assert.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/memory.h"
+#include "core/state.h"
+
+/* --- the table --- */
+
+struct live *live_find(struct core *core, struct job_id id)
+{
+    uint32_t slot = id_map_get(&core->job_ids, id.v);
+    return slot == MAP_NONE ? NULL : &core->jobs.items[slot];
+}
+
+uint32_t live_slot(const struct core *core, const struct live *live)
+{
+    return (uint32_t)(live - core->jobs.items);
+}
+
+/* The entry of "user~name", made if need be; NONE and ERR_CONFLICT when another job has it. */
+static uint32_t name_take(struct core *core, struct job_id id, const struct plan *plan,
+                          struct err *err)
+{
+    struct buf text = BUF_INIT;
+    buf_format(&text, "%s~%s", plan->user, plan->name);
+    uint32_t at = text_map_get(&core->job_names, buf_as_text(&text));
+    if (at != MAP_NONE) {
+        struct name *name = &core->names.items[at];
+        bool is_other = name->job != id.v && (name->expires_ms > core->now_ms);
+        if (is_other)
+            err_fail(err, ERR_CONFLICT, "name", "the job %s exists already", name->text);
+        buf_release(&text);
+        if (is_other)
+            return NONE;
+    } else {
+        if (core->free_names.count) {
+            at = core->free_names.items[--core->free_names.count];
+        } else {
+            at = (uint32_t)core->names.count;
+            ARRAY_ADD(&core->names);
+        }
+        core->names.items[at].text = buf_steal(&text);
+        text_map_set(&core->job_names, text_of(core->names.items[at].text), at);
+    }
+    core->names.items[at].job = id.v;
+    core->names.items[at].expires_ms = INT64_MAX;
+    return at;
+}
+
+static void name_free(struct core *core, uint32_t at)
+{
+    struct name *name = &core->names.items[at];
+    text_map_remove(&core->job_names, text_of(name->text));
+    mem_free(name->text);
+    *name = (struct name){0};
+    *ARRAY_ADD(&core->free_names) = at;
+}
+
+void names_expire(struct core *core)
+{
+    struct timer timer;
+    while (timers_take(&core->name_timers, core->now_ms, &timer)) {
+        const struct name *name = &core->names.items[timer.value];
+        if (name->text && name->job == timer.key && name->expires_ms <= core->now_ms)
+            name_free(core, timer.value);
+    }
+}
+
+struct live *live_add(struct core *core, struct job_id id, struct plan *plan, struct err *err)
+{
+    uint32_t name = name_take(core, id, plan, err);
+    if (name == NONE)
+        return NULL;
+    uint32_t slot;
+    if (core->free_jobs.count) {
+        slot = core->free_jobs.items[--core->free_jobs.count];
+    } else {
+        slot = (uint32_t)core->jobs.count;
+        ARRAY_ADD(&core->jobs);
+    }
+    struct live *live = &core->jobs.items[slot];
+    *live = (struct live){
+        .id = id,
+        .plan = plan,
+        .name = name,
+        .full_name = core->names.items[name].text,
+    };
+    id_map_set(&core->job_ids, id.v, slot);
+    core->jobs_live++;
+    return live;
+}
+
+void live_forget(struct core *core, struct live *live, int64_t name_until_ms)
+{
+    uint32_t slot = live_slot(core, live);
+    assert(!queue_has(core->queue, slot));
+    seats_drop(core, live);
+    struct name *name = &core->names.items[live->name];
+    name->expires_ms = name_until_ms;
+    timers_add(&core->name_timers, (struct timer){name->expires_ms, live->id.v, live->name});
+    id_map_remove(&core->job_ids, live->id.v);
+    job_release(&live->job);
+    plan_free(live->plan);
+    *live = (struct live){0};
+    *ARRAY_ADD(&core->free_jobs) = slot;
+    core->jobs_live--;
+}
+
+/* --- the rules of one job --- */
+
+const struct job_policy *policy_of(struct core *core, const struct live *live)
+{
+    const struct plan *plan = live->plan;
+    const struct core_config *config = &core->config;
+    for (uint16_t i = 0; i < plan->role_count; i++) {
+        const struct plan_role *role = &plan->roles[i];
+        core->role_policies[i] = (struct job_role_policy){
+            .name = role->name,
+            .instances = role->instances,
+            .min_failed = role->min_failed,
+            .min_succeeded = role->min_succeeded,
+            /* tasks that are tried again by themselves follow the job's idea of what a failure of
+             * the platform costs: a preempted task must not use up its budget */
+            .task_retry = {plan->is_gang ? 0 : role->task_retry_max,
+                           plan->is_gang ? false : plan->is_retry_fancy},
+        };
+    }
+    core->policy = (struct job_policy){
+        .retry = {plan->retry_max, plan->is_retry_fancy},
+        .is_gang = plan->is_gang,
+        .kill_all_on_completed = plan->kill_all_on_completed,
+        .backoff = {config->backoff_min_s, config->backoff_max_s},
+        .time_limit_s = plan->time_limit_s,
+        .debug_hold_s = plan->is_debug ? config->debug_hold_s : 0,
+        .kill_grace_ms = config->kill_grace_ms,
+        .preemption_grace_ms = config->preemption_grace_ms,
+        .roles = core->role_policies,
+        .role_count = plan->role_count,
+    };
+    return &core->policy;
+}
+
+void live_step(struct core *core, struct live *live, const struct job_event *event)
+{
+    struct job_event timed = *event;
+    timed.now_ms = core->now_ms;
+    timed.random = core->random;
+    timed.attempt_last = &core->last_attempt;
+    assert(core->actions.count == 0);
+    job_step(&live->job, policy_of(core, live), &timed, &core->actions);
+    live_apply(core, live);
+}
+
+void live_queue(struct core *core, struct live *live)
+{
+    struct queue_item item = {
+        .slot = live_slot(core, live),
+        .id = live->id.v,
+        .priority = live->plan->priority,
+        .submitted_ms = live->job.submitted_ms,
+    };
+    queue_push(core->queue, &item, shape_of(core, live, &core->scratch));
+    *ARRAY_ADD(&core->queued_jobs) = item.slot;
+    record_job_changed(core, live);
+}
+
+static void live_unqueue(struct core *core, struct live *live)
+{
+    queue_remove(core->queue, live_slot(core, live));
+    reserve_drop(core, live_slot(core, live));
+    preemption_cancel(core, live);
+    live->reason_hash = 0;
+    record_job_changed(core, live);
+}
+
+void live_wake(struct core *core, struct live *live)
+{
+    int64_t wake_ms = job_wake_ms(&live->job, policy_of(core, live));
+    if (wake_ms && wake_ms != live->wake_ms)
+        timers_add(&core->timers, (struct timer){wake_ms, live->id.v, live_slot(core, live)});
+    live->wake_ms = wake_ms;
+}
+
+/* --- actions --- */
+
+static void gpus_write(const struct seat *seat, struct buf *out)
+{
+    if (seat->gpu_count)
+        buf_string(out, seat->gpu_count == 1 ? " with GPU " : " with GPUs ");
+    for (size_t i = 0; i < seat->gpu_count; i++)
+        buf_format(out, "%s%u", i ? "," : "", seat->gpus[i]);
+}
+
+static void task_changed(struct core *core, struct live *live, const struct job_action *action)
+{
+    struct seat *seat = seat_get(core, live_slot(core, live), action->task);
+    if (action->to == LIFE_CREATION_PENDING)
+        seat_attempt(core, seat, (struct attempt_id){0});
+    if (action->to == LIFE_RUNNING && action->from != action->to && seat->node != NONE) {
+        struct buf gpus = BUF_INIT;
+        gpus_write(seat, &gpus);
+        record_story(core, live, seat, false, "Started", "%s started on node %s%s",
+                     task_name(core, live, action->task), core->nodes.items[seat->node].name,
+                     buf_cstr(&gpus));
+        buf_release(&gpus);
+    }
+    if (action->task_then)
+        record_task_then(core, seat, action->task_then);
+    else
+        record_task_changed(core, seat);
+}
+
+static void task_created(struct core *core, struct live *live, const struct job_action *action)
+{
+    struct seat *seat = seat_find(core, live_slot(core, live), action->task);
+    assert(seat && seat->is_taken);
+    seat_attempt(core, seat, action->attempt);
+    record_task_changed(core, seat);
+    command_add(core, COMMAND_CREATE, live, action->task, action->attempt);
+}
+
+static void task_killed(struct core *core, struct live *live, const struct job_action *action)
+{
+    struct command *command = command_add(core, COMMAND_KILL, live, action->task, action->attempt);
+    command->grace_ms = action->grace_ms;
+    command->is_held = action->is_held || action->kind == JOB_ACTION_HOLD;
+    command->reason = action->reason ? action->reason : "held";
+    struct seat *seat = seat_find(core, live_slot(core, live), action->task);
+    if (seat && job_task_find(&live->job, action->task))
+        record_task_changed(core, seat);
+}
+
+static void job_changed(struct core *core, struct live *live, const struct job_action *action)
+{
+    record_job_changed(core, live);
+    if (action->job_then)
+        record_job_then(core, live, action->job_then);
+    bool is_anew = action->from != action->to && action->to == LIFE_CREATION_PENDING;
+    if (is_anew)
+        seats_drop(core, live);
+    if (action->from != action->to)
+        core_trace(core, "job %s: %s -> %s", live->full_name, life_state_name(action->from),
+                   life_state_name(action->to));
+}
+
+static void action_apply(struct core *core, struct live *live, const struct job_action *action)
+{
+    uint32_t slot = live_slot(core, live);
+    struct seat *seat;
+    switch (action->kind) {
+    case JOB_ACTION_JOB_CHANGED:
+        job_changed(core, live, action);
+        break;
+    case JOB_ACTION_TASK_CHANGED:
+        task_changed(core, live, action);
+        break;
+    case JOB_ACTION_TASK_REMOVED:
+        seat = seat_find(core, slot, action->task);
+        if (seat)
+            seat_drop(core, seat);
+        record_task_removed(core, live, action->task);
+        break;
+    case JOB_ACTION_QUEUE:
+        live_queue(core, live);
+        break;
+    case JOB_ACTION_UNQUEUE:
+        live_unqueue(core, live);
+        break;
+    case JOB_ACTION_CREATE:
+        task_created(core, live, action);
+        break;
+    case JOB_ACTION_KILL:
+    case JOB_ACTION_HOLD:
+        task_killed(core, live, action);
+        break;
+    case JOB_ACTION_FORGET:
+        command_add(core, COMMAND_FORGET, live, action->task, action->attempt);
+        seat = seat_find(core, slot, action->task);
+        if (seat && job_task_find(&live->job, action->task))
+            record_task_changed(core, seat);
+        break;
+    case JOB_ACTION_RELEASE:
+        seat = seat_find(core, slot, action->task);
+        if (seat)
+            seat_release(core, seat);
+        break;
+    case JOB_ACTION_ATTEMPT_COMPLETED:
+        break; /* each task has given back its place */
+    case JOB_ACTION_COMPLETED:
+        break;
+    case JOB_ACTION_STORY:
+        seat = action->is_of_task ? seat_find(core, slot, action->task) : NULL;
+        record_story(core, live, seat, action->is_warning, action->reason, "%s", action->message);
+        break;
+    }
+}
+
+void live_apply(struct core *core, struct live *live)
+{
+    for (size_t i = 0; i < core->actions.count; i++)
+        action_apply(core, live, &core->actions.items[i]);
+    core->actions.count = 0;
+    live_wake(core, live);
+    if (job_is_final(&live->job) && live->job.held == 0 && !live->is_finished) {
+        live->is_finished = true;
+        *ARRAY_ADD(&core->finished_jobs) = live_slot(core, live);
+    }
+}

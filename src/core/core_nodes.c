@@ -1,0 +1,288 @@
+#include <assert.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/memory.h"
+#include "core/state.h"
+
+static struct blame_policy blame_policy_of(const struct core *core)
+{
+    return (struct blame_policy){core->config.blame_half_life_s, core->config.blame_avoid,
+                                 core->config.blame_cordon};
+}
+
+uint32_t node_find(const struct core *core, const char *name)
+{
+    uint32_t at = text_map_get(&core->node_names, text_of(name));
+    return at == MAP_NONE ? NONE : at;
+}
+
+bool node_is_cordoned(const struct node *node)
+{
+    return node->blame.level == BLAME_CORDON;
+}
+
+double node_blame_now(const struct core *core, const struct node *node)
+{
+    struct blame_policy policy = blame_policy_of(core);
+    return blame_value(&node->blame, &policy, core->now_ms);
+}
+
+void node_release(struct node *node)
+{
+    mem_free(node->name);
+    mem_free(node->address);
+    mem_free(node->gpu_type);
+    mem_free(node->reason);
+    mem_free(node->gpu_numa);
+    mem_free(node->gpu_switch);
+    ports_release(&node->ports);
+}
+
+void node_tell_placer(struct core *core, struct placer *placer, uint32_t at)
+{
+    const struct node *node = &core->nodes.items[at];
+    struct placement_node told = {
+        .id = {at},
+        .name = node->name,
+        .cpu = node->cpu,
+        .memory_mib = node->memory_mib,
+        .gpu_count = node->gpu_count,
+        .gpu_type = node->gpu_type,
+        .gpu_numa = node->gpu_numa,
+        .gpu_switch = node->gpu_switch,
+        .is_healthy = node->is_healthy && !node->is_lost && !node_is_cordoned(node),
+    };
+    struct err err = {0};
+    if (placer->ops->node_set(placer, &told, &err))
+        core_trace(core, "node %s: not used by the placer: %s", node->name, err.text);
+}
+
+static void node_changed(struct core *core, uint32_t at)
+{
+    node_tell_placer(core, core->placer, at);
+    reserve_node(core, at);
+    record_node(core, at);
+    core->is_unblocked = true;
+}
+
+static void string_set(char **to, const char *from)
+{
+    char *copy = mem_copy(from ? from : "");
+    mem_free(*to);
+    *to = copy;
+}
+
+static void numbers_set(uint16_t **to, const uint16_t *from, uint32_t count)
+{
+    mem_free(*to);
+    *to = NULL;
+    if (!from || !count)
+        return;
+    *to = mem_alloc(mem_size(count, sizeof **to));
+    memcpy(*to, from, count * sizeof **to);
+}
+
+static uint32_t node_add(struct core *core, const char *name)
+{
+    uint32_t at = (uint32_t)core->nodes.count;
+    struct node *node = ARRAY_ADD(&core->nodes);
+    *node = (struct node){.name = mem_copy(name), .first_seat = NONE};
+    text_map_set(&core->node_names, text_of(node->name), at);
+    return at;
+}
+
+static void node_fill(struct core *core, struct node *node, const struct placement_node *from,
+                      const char *address, const char *reason)
+{
+    core->gpus_total -= node->is_lost ? 0 : node->gpu_count;
+    string_set(&node->address, address);
+    string_set(&node->gpu_type, from->gpu_type);
+    string_set(&node->reason, reason);
+    numbers_set(&node->gpu_numa, from->gpu_numa, from->gpu_count);
+    numbers_set(&node->gpu_switch, from->gpu_switch, from->gpu_count);
+    node->cpu = from->cpu;
+    node->gpu_count = from->gpu_count;
+    node->memory_mib = from->memory_mib;
+    node->is_healthy = from->is_healthy;
+    node->is_lost = false;
+    core->gpus_total += node->gpu_count;
+}
+
+void node_event(struct core *core, const struct event *event)
+{
+    const struct placement_node *from = &event->node.node;
+    struct err err = {0};
+    if (!from->name || !*from->name || strlen(from->name) > PLACEMENT_NODE_NAME_MAX ||
+        from->gpu_count > UINT16_MAX) {
+        err_fail(&err, ERR_INVALID, "name", "a node needs a name of 1…%d bytes",
+                 PLACEMENT_NODE_NAME_MAX);
+        core_answer(core, event, (struct job_id){0}, &err);
+        return;
+    }
+    uint32_t at = node_find(core, from->name);
+    if (at == NONE && core->nodes.count >= CORE_NODES_MAX) {
+        err_fail(&err, ERR_TOO_BIG, "name", "there are %d nodes already", CORE_NODES_MAX);
+        core_answer(core, event, (struct job_id){0}, &err);
+        return;
+    }
+    bool is_new = at == NONE || core->nodes.items[at].is_lost;
+    if (at == NONE)
+        at = node_add(core, from->name);
+    struct node *node = &core->nodes.items[at];
+    if (is_new)
+        node->is_lost = true; /* its GPUs are not counted yet */
+    node_fill(core, node, from, event->node.address, event->node.reason);
+    core_trace(core, "node %s: %s: %u CPUs, %llu MiB, %u GPUs%s%s, %s", node->name,
+               is_new ? "appeared" : "changed", node->cpu, (unsigned long long)node->memory_mib,
+               node->gpu_count, *node->gpu_type ? " " : "", node->gpu_type,
+               node->is_healthy ? "healthy" : "not healthy");
+    node_changed(core, at);
+    core_answer(core, event, (struct job_id){0}, NULL);
+}
+
+/* Each of its tasks ends as lost: the platform's failure, not the user's. */
+static void node_tasks_lose(struct core *core, uint32_t at)
+{
+    struct arena *arena = &core->scratch;
+    size_t count = 0;
+    const char *name = core->nodes.items[at].name;
+    struct attempt_id *attempts =
+        ARENA_ARRAY(arena, struct attempt_id, core->nodes.items[at].seat_count + 1u);
+    for (uint32_t i = core->nodes.items[at].first_seat; i != NONE;
+         i = core->seats.items[i].node_next)
+        attempts[count++] = core->seats.items[i].attempt;
+    /* the newest stands first */
+    while (count > 0) {
+        struct seat *seat = seat_of_attempt(core, attempts[--count]);
+        if (!seat || !seat->is_taken)
+            continue; /* ended together with one before */
+        struct live *live = &core->jobs.items[seat->job];
+        struct completion completion = completion_of(CODE_NODE_LOST, "node %s was lost", name);
+        live_step(core, live,
+                  &(struct job_event){.kind = JOB_EVENT_TASK_EXITED,
+                                      .task = seat->task,
+                                      .attempt = seat->attempt,
+                                      .completion = &completion});
+    }
+}
+
+void node_lost_event(struct core *core, const struct event *event)
+{
+    uint32_t at = node_find(core, event->node.node.name);
+    struct err err = {0};
+    if (at == NONE) {
+        err_fail(&err, ERR_NOT_FOUND, "name", "there is no node %s", event->node.node.name);
+        core_answer(core, event, (struct job_id){0}, &err);
+        return;
+    }
+    struct node *node = &core->nodes.items[at];
+    if (!node->is_lost) {
+        core_trace(core, "node %s: lost, with %u tasks", node->name, node->seat_count);
+        node->is_lost = true;
+        core->gpus_total -= node->gpu_count;
+        string_set(&node->reason,
+                   event->node.reason && *event->node.reason ? event->node.reason : "lost");
+        node_blame(core, at, 1);
+        node_changed(core, at);
+        node_tasks_lose(core, at);
+    }
+    core_answer(core, event, (struct job_id){0}, NULL);
+}
+
+static void level_told(struct core *core, uint32_t at)
+{
+    struct node *node = &core->nodes.items[at];
+    core_trace(core, "node %s: blame %.2f for failures of the platform -> %s", node->name,
+               node->blame.value, blame_level_name(node->blame.level));
+    if (!node->is_lost) {
+        struct buf reason = BUF_INIT;
+        if (node->blame.level == BLAME_CORDON)
+            buf_format(&reason, "cordoned: %.1f failures of the platform were counted",
+                       node->blame.value);
+        string_set(&node->reason, buf_cstr(&reason));
+        buf_release(&reason);
+    }
+    node_changed(core, at);
+}
+
+static void blame_timer(struct core *core, uint32_t at)
+{
+    struct blame_policy policy = blame_policy_of(core);
+    int64_t next_ms = blame_next_ms(&core->nodes.items[at].blame, &policy);
+    if (next_ms)
+        timers_add(&core->timers, (struct timer){next_ms, 0, at});
+}
+
+void node_blame(struct core *core, uint32_t at, double weight)
+{
+    if (weight <= 0)
+        return;
+    struct node *node = &core->nodes.items[at];
+    struct blame_policy policy = blame_policy_of(core);
+    bool is_listed = false;
+    for (size_t i = 0; i < core->blamed.count; i++)
+        is_listed = is_listed || core->blamed.items[i] == at;
+    if (!is_listed)
+        *ARRAY_ADD(&core->blamed) = at;
+    if (blame_add(&node->blame, &policy, weight, core->now_ms))
+        level_told(core, at);
+    else
+        record_node(core, at);
+    blame_timer(core, at);
+}
+
+void node_blame_look(struct core *core, uint32_t at)
+{
+    struct blame_policy policy = blame_policy_of(core);
+    if (blame_look(&core->nodes.items[at].blame, &policy, core->now_ms)) {
+        level_told(core, at);
+        blame_timer(core, at);
+    }
+}
+
+void node_pardon_event(struct core *core, const struct event *event)
+{
+    uint32_t at = node_find(core, event->node.node.name);
+    struct err err = {0};
+    if (at == NONE) {
+        err_fail(&err, ERR_NOT_FOUND, "name", "there is no node %s", event->node.node.name);
+        core_answer(core, event, (struct job_id){0}, &err);
+        return;
+    }
+    blame_pardon(&core->nodes.items[at].blame, core->now_ms);
+    level_told(core, at);
+    core_answer(core, event, (struct job_id){0}, NULL);
+}
+
+int node_restore(struct core *core, const struct node_record *record, struct err *err)
+{
+    if (record->id.v != core->nodes.count || node_find(core, record->name) != NONE)
+        return err_fail(err, ERR_CORRUPT, "nodes", "node %s is stored as number %u, after %zu",
+                        record->name, record->id.v, core->nodes.count);
+    uint32_t at = node_add(core, record->name);
+    struct node *node = &core->nodes.items[at];
+    struct placement_node from = {
+        .cpu = record->cpu,
+        .memory_mib = record->memory_mib,
+        .gpu_count = record->gpu_count,
+        .gpu_type = record->gpu_type,
+        .gpu_numa = record->gpu_numa,
+        .gpu_switch = record->gpu_switch,
+        .is_healthy = record->is_healthy,
+    };
+    node->is_lost = true;
+    node_fill(core, node, &from, record->address, record->reason);
+    if (record->is_lost) {
+        node->is_lost = true;
+        core->gpus_total -= node->gpu_count;
+    }
+    node->blame = (struct blame){
+        .value = record->blame,
+        .at_ms = record->blame_ms,
+        .level = record->is_cordoned ? BLAME_CORDON : BLAME_NONE,
+    };
+    if (record->blame > 0)
+        *ARRAY_ADD(&core->blamed) = at;
+    return 0;
+}

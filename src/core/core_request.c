@@ -1,0 +1,166 @@
+#include <assert.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "core/state.h"
+
+uint16_t part_of(const struct plan *plan, uint16_t role)
+{
+    for (uint16_t i = 0; i < role; i++)
+        if (strcmp(plan->roles[i].affinity_group, plan->roles[role].affinity_group) == 0 &&
+            strcmp(plan->roles[i].pinned_cell_id, plan->roles[role].pinned_cell_id) == 0)
+            return i;
+    return role;
+}
+
+/* Nodes blamed for failures of the platform, while the blame still counts. */
+static size_t avoid_list(struct core *core, struct arena *arena, const struct node_id **nodes)
+{
+    size_t count = 0, kept = 0;
+    struct node_id *list = NULL;
+    for (size_t i = 0; i < core->blamed.count; i++) {
+        uint32_t at = core->blamed.items[i];
+        double blame = node_blame_now(core, &core->nodes.items[at]);
+        if (blame < 0.01) {
+            core->nodes.items[at].blame.value = 0;
+            continue;
+        }
+        core->blamed.items[kept++] = at;
+        if (blame < core->config.blame_avoid)
+            continue;
+        if (!list)
+            list = ARENA_ARRAY(arena, struct node_id, core->blamed.count);
+        list[count++].v = at;
+    }
+    core->blamed.count = kept;
+    *nodes = list;
+    return count;
+}
+
+static void request_head(struct core *core, const struct live *live, struct arena *arena,
+                         struct request *request)
+{
+    const struct plan *plan = live->plan;
+    *request = (struct request){0};
+    request->placement = (struct placement_request){
+        .virtual_cluster = plan->virtual_cluster,
+        .priority = plan->priority,
+        .is_lazy_preemptible = plan->is_lazy_preemptible,
+        .may_preempt = true,
+    };
+    request->placement.avoid_count = avoid_list(core, arena, &request->placement.avoid);
+}
+
+static struct placement_member member_of(const struct plan_role *role, uint32_t count)
+{
+    return (struct placement_member){
+        .count = count,
+        .cpu = role->cpu,
+        .memory_mib = role->memory_mib,
+        .gpu = role->gpu,
+        .sku_type = role->sku_type,
+        .within_one_cell = role->within_one_cell,
+    };
+}
+
+void request_of_part(struct core *core, const struct live *live, uint16_t first_role,
+                     struct arena *arena, struct request *request)
+{
+    const struct plan *plan = live->plan;
+    const struct job_policy *policy = policy_of(core, live);
+    request_head(core, live, arena, request);
+    struct placement_member *members =
+        ARENA_ARRAY(arena, struct placement_member, plan->role_count);
+    bool is_alone = true;
+    size_t count = 0, tasks = 0;
+    for (uint16_t i = 0; i < plan->role_count; i++) {
+        if (part_of(plan, i) != first_role) {
+            is_alone = false;
+            continue;
+        }
+        uint32_t instances = job_role_instances(&live->job, policy, i);
+        if (instances)
+            members[count++] = member_of(&plan->roles[i], instances);
+        tasks += instances;
+    }
+    request->tasks = ARENA_ARRAY(arena, struct task_ref, tasks + 1);
+    for (uint16_t i = 0; i < plan->role_count; i++)
+        for (uint32_t j = 0;
+             part_of(plan, i) == first_role && j < job_role_instances(&live->job, policy, i); j++)
+            request->tasks[request->task_count++] = (struct task_ref){i, (uint16_t)j};
+    request->placement.members = members;
+    request->placement.member_count = count;
+    request->placement.pinned_cell_id = plan->roles[first_role].pinned_cell_id;
+    request->placement.group =
+        is_alone ? arena_format(arena, "%s/%u", live->full_name, live->job.attempt)
+                 : arena_format(arena, "%s/%u/%s", live->full_name, live->job.attempt,
+                                plan->roles[first_role].name);
+}
+
+void request_of_task(struct core *core, const struct live *live, struct task_ref task,
+                     uint32_t task_attempt, struct arena *arena, struct request *request)
+{
+    const struct plan_role *role = &live->plan->roles[task.role];
+    request_head(core, live, arena, request);
+    struct placement_member *member = ARENA_NEW(arena, struct placement_member);
+    *member = member_of(role, 1);
+    member->within_one_cell = ""; /* each task has its own cell anyway */
+    request->tasks = ARENA_NEW(arena, struct task_ref);
+    *request->tasks = task;
+    request->task_count = 1;
+    request->placement.members = member;
+    request->placement.member_count = 1;
+    request->placement.pinned_cell_id = role->pinned_cell_id;
+    request->placement.group =
+        arena_format(arena, "%s/%u/%s-%u.%u", live->full_name, live->job.attempt, role->name,
+                     task.index, task_attempt);
+}
+
+/* --- shapes --- */
+
+static void role_shape(const struct plan_role *role, uint32_t count, struct buf *out)
+{
+    buf_put_u32(out, count);
+    buf_put_u32(out, role->cpu);
+    buf_put_u32(out, role->gpu);
+    buf_put_u64(out, role->memory_mib);
+    buf_put_text(out, text_of(role->sku_type));
+    buf_put_text(out, text_of(role->pinned_cell_id));
+    buf_put_text(out, text_of(role->affinity_group));
+    buf_put_text(out, text_of(role->within_one_cell));
+    for (size_t i = 0; i < role->port_count; i++)
+        if (role->ports[i].begin_at)
+            buf_put_u32(out, role->ports[i].begin_at << 16 | role->ports[i].count);
+}
+
+static bool role_is_waiting(const struct live *live, const struct job_policy *policy, uint16_t role)
+{
+    uint32_t count = job_role_count(&live->job, policy, role);
+    for (uint32_t i = 0; i < count; i++)
+        if (job_task_is_waiting(&live->job, policy, (struct task_ref){role, (uint16_t)i}))
+            return true;
+    return false;
+}
+
+struct text shape_of(struct core *core, const struct live *live, struct arena *arena)
+{
+    const struct plan *plan = live->plan;
+    const struct job_policy *policy = policy_of(core, live);
+    struct buf out = BUF_INIT;
+    buf_put_text(&out, text_of(plan->virtual_cluster));
+    buf_put_u32(&out, (uint32_t)plan->priority);
+    buf_put_u8(&out, (uint8_t)(plan->is_gang | plan->is_lazy_preemptible << 1));
+    buf_put_u64(&out, plan->time_limit_s);
+    buf_put_u32(&out, live->preempting ? live->id.v : 0);
+    for (uint16_t i = 0; i < plan->role_count; i++) {
+        if (plan->is_gang)
+            role_shape(&plan->roles[i], job_role_instances(&live->job, policy, i), &out);
+        else if (role_is_waiting(live, policy, i))
+            role_shape(&plan->roles[i], 1, &out);
+    }
+    char *copy = arena_alloc(arena, out.length + 1);
+    memcpy(copy, buf_cstr(&out), out.length);
+    struct text shape = {copy, out.length};
+    buf_release(&out);
+    return shape;
+}

@@ -1,0 +1,281 @@
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/memory.h"
+#include "core/state.h"
+
+/* How a reservation works: the shadow is a copy of the placer in which every group that ran when
+ * the reservation was made has ended. What starts later, behind the starving job, is committed to
+ * the shadow too, but only if the starving job still fits there. So once the old groups have ended
+ * nothing stands in its way, whatever the policy's idea of "fits" may be. A job whose time limit
+ * ends before the starving job could start at all needs no room in the shadow (backfill). */
+
+enum { RESERVATIONS_MAX = 16 };
+
+static bool is_behind(const struct live *a, const struct live *b)
+{
+    if (a->plan->priority != b->plan->priority)
+        return a->plan->priority < b->plan->priority;
+    if (a->job.submitted_ms != b->job.submitted_ms)
+        return a->job.submitted_ms > b->job.submitted_ms;
+    return a->id.v > b->id.v;
+}
+
+static void reservation_release(struct reservation *reservation)
+{
+    if (reservation->shadow)
+        reservation->shadow->ops->free(reservation->shadow);
+}
+
+static bool request_fits(struct placer *shadow, struct request *request, struct arena *arena,
+                         bool *is_committed)
+{
+    struct placement_result result;
+    request->placement.may_preempt = false;
+    *is_committed = false;
+    if (shadow->ops->place(shadow, &request->placement, arena, &result, NULL))
+        return false;
+    if (result.kind == PLACEMENT_PREEMPT)
+        return true; /* what it may end does not delay it */
+    if (result.kind == PLACEMENT_WAIT)
+        return false;
+    *is_committed = shadow->ops->commit(shadow, &request->placement, result.slots,
+                                        result.slot_count, false, NULL) == 0;
+    return *is_committed;
+}
+
+/* Does all that waits of the job fit into the shadow? Leaves the shadow as it was. */
+static bool shadow_fits(struct core *core, struct placer *shadow, struct live *live)
+{
+    const struct plan *plan = live->plan;
+    struct arena arena;
+    arena_init(&arena);
+    const char *committed[JOB_ROLES_MAX];
+    size_t count = 0;
+    bool fits = true;
+    for (uint16_t i = 0; i < plan->role_count && fits; i++) {
+        struct request request;
+        bool is_committed;
+        if (plan->is_gang) {
+            if (part_of(plan, i) != i)
+                continue;
+            request_of_part(core, live, i, &arena, &request);
+            if (!request.task_count)
+                continue;
+        } else {
+            uint32_t tasks = job_role_count(&live->job, policy_of(core, live), i), j = 0;
+            while (j < tasks && !job_task_is_waiting(&live->job, policy_of(core, live),
+                                                     (struct task_ref){i, (uint16_t)j}))
+                j++;
+            if (j == tasks)
+                continue;
+            const struct job_task *task =
+                job_task_find(&live->job, (struct task_ref){i, (uint16_t)j});
+            request_of_task(core, live, (struct task_ref){i, (uint16_t)j},
+                            task ? task->task_attempt : 0, &arena, &request);
+        }
+        fits = request_fits(shadow, &request, &arena, &is_committed);
+        if (is_committed)
+            committed[count++] = request.placement.group;
+    }
+    while (count > 0)
+        shadow->ops->release_group(shadow, committed[--count]);
+    arena_release(&arena);
+    return fits;
+}
+
+struct ending {
+    int64_t ends_ms;
+    uint32_t group;
+};
+
+static int ending_compare(const void *a, const void *b)
+{
+    const struct ending *x = a, *y = b;
+    if (x->ends_ms != y->ends_ms)
+        return x->ends_ms < y->ends_ms ? -1 : 1;
+    return x->group < y->group ? -1 : x->group > y->group;
+}
+
+/* End what runs in the shadow, by time limits, until the job fits: the time of that is the latest
+ * at which it can start. Doubling steps keep the searches few; the bound errs on the safe side
+ * only by naming a later time, which other jobs then use. */
+static bool shadow_run_forward(struct core *core, struct placer *shadow, struct live *live,
+                               int64_t *starts_ms)
+{
+    struct ending *endings = mem_zero(core->groups.count + 1, sizeof *endings);
+    size_t count = 0;
+    for (size_t i = 0; i < core->groups.count; i++)
+        if (core->groups.items[i].name)
+            endings[count++] = (struct ending){core->groups.items[i].ends_ms, (uint32_t)i};
+    qsort(endings, count, sizeof *endings, ending_compare);
+    *starts_ms = 0;
+    size_t next = 0, step = 1;
+    while (next < count) {
+        size_t end = next + step < count ? next + step : count;
+        for (; next < end; next++)
+            shadow->ops->release_group(shadow, core->groups.items[endings[next].group].name);
+        step *= 2;
+        if (!*starts_ms && shadow_fits(core, shadow, live))
+            *starts_ms = endings[next - 1].ends_ms;
+    }
+    mem_free(endings);
+    if (!*starts_ms)
+        *starts_ms = INT64_MAX;
+    return shadow_fits(core, shadow, live);
+}
+
+/* The shadow anew, with all that runs now taken for ended. */
+static bool reservation_fill(struct core *core, struct reservation *reservation)
+{
+    struct live *live = &core->jobs.items[reservation->job];
+    reservation_release(reservation);
+    reservation->shadow = core->placer->ops->copy(core->placer);
+    reservation->is_stale = false;
+    if (live->preempting)
+        reservation->shadow->ops->cancel(reservation->shadow, live->preempting);
+    return shadow_run_forward(core, reservation->shadow, live, &reservation->starts_ms);
+}
+
+static struct reservation *reservation_of_cluster(struct core *core, const struct live *live)
+{
+    for (size_t i = 0; i < core->reservations.count; i++) {
+        const struct live *other = &core->jobs.items[core->reservations.items[i].job];
+        if (strcmp(other->plan->virtual_cluster, live->plan->virtual_cluster) == 0)
+            return &core->reservations.items[i];
+    }
+    return NULL;
+}
+
+static void reservation_remove(struct core *core, struct reservation *reservation)
+{
+    reservation_release(reservation);
+    *reservation = core->reservations.items[--core->reservations.count];
+    core->is_unblocked = true;
+}
+
+void reserve_update(struct core *core, struct live *live)
+{
+    uint32_t slot = live_slot(core, live);
+    int64_t starves_ms =
+        live->job.attempt_created_ms + (int64_t)core->config.starvation_after_s * 1000;
+    if (core->now_ms < starves_ms || core->now_ms < live->reserve_ms)
+        return;
+    struct reservation *old = reservation_of_cluster(core, live);
+    if (old && (old->job == slot || !is_behind(&core->jobs.items[old->job], live)))
+        return;
+    if (!old && core->reservations.count >= RESERVATIONS_MAX)
+        return;
+    /* a copy of the placer is not made with every event for a job that fits nowhere */
+    live->reserve_ms = core->now_ms + (int64_t)core->config.starvation_after_s * 250 + 1000;
+    struct reservation reservation = {.job = slot};
+    if (!reservation_fill(core, &reservation)) {
+        reservation_release(&reservation);
+        return;
+    }
+    if (old)
+        reservation_remove(core, old);
+    *ARRAY_ADD(&core->reservations) = reservation;
+    record_story(core, live, NULL, false, "Reserved",
+                 "has waited %lld s: room is held back for it; smaller jobs start only where they "
+                 "do not delay it",
+                 (long long)((core->now_ms - live->job.attempt_created_ms) / 1000));
+}
+
+void reserve_drop(struct core *core, uint32_t job)
+{
+    for (size_t i = 0; i < core->reservations.count; i++)
+        if (core->reservations.items[i].job == job) {
+            reservation_remove(core, &core->reservations.items[i]);
+            return;
+        }
+}
+
+void reserve_drop_all(struct core *core)
+{
+    for (size_t i = 0; i < core->reservations.count; i++)
+        reservation_release(&core->reservations.items[i]);
+    core->reservations.count = 0;
+}
+
+static bool ends_before(const struct core *core, const struct live *live,
+                        const struct reservation *reservation)
+{
+    return live->plan->time_limit_s && reservation->starts_ms != INT64_MAX &&
+           live->plan->time_limit_s <= (uint64_t)(reservation->starts_ms / 1000) &&
+           core->now_ms + (int64_t)live->plan->time_limit_s * 1000 <= reservation->starts_ms;
+}
+
+const char *reserve_check(struct core *core, const struct live *live,
+                          const struct placement_request *request,
+                          const struct placement_slot *slots, size_t slot_count,
+                          struct arena *arena)
+{
+    for (size_t i = 0; i < core->reservations.count; i++) {
+        struct reservation *reservation = &core->reservations.items[i];
+        struct live *starving = &core->jobs.items[reservation->job];
+        if (starving == live || !is_behind(live, starving))
+            continue;
+        if (reservation->is_stale && !reservation_fill(core, reservation)) {
+            reservation_remove(core, reservation); /* no longer possible at all */
+            i--;
+            continue;
+        }
+        if (ends_before(core, live, reservation))
+            continue;
+        struct placer *shadow = reservation->shadow;
+        bool fits = shadow->ops->commit(shadow, request, slots, slot_count, false, NULL) == 0 &&
+                    shadow_fits(core, shadow, starving);
+        shadow->ops->release_group(shadow, request->group);
+        if (!fits)
+            return arena_format(
+                arena, "room is held back for %s, which has waited %lld s", starving->full_name,
+                (long long)((core->now_ms - starving->job.attempt_created_ms) / 1000));
+    }
+    return "";
+}
+
+void reserve_commit(struct core *core, const struct live *live,
+                    const struct placement_request *request, const struct placement_slot *slots,
+                    size_t slot_count)
+{
+    for (size_t i = 0; i < core->reservations.count; i++) {
+        struct reservation *reservation = &core->reservations.items[i];
+        const struct live *starving = &core->jobs.items[reservation->job];
+        if (starving == live)
+            continue;
+        if (!is_behind(live, starving)) {
+            reservation->is_stale = true;
+            continue;
+        }
+        if (reservation->is_stale || ends_before(core, live, reservation))
+            continue;
+        struct placer *shadow = reservation->shadow;
+        if (shadow->ops->commit(shadow, request, slots, slot_count, false, NULL))
+            reservation->is_stale = true;
+    }
+}
+
+void reserve_release_slot(struct core *core, const char *group, size_t slot)
+{
+    for (size_t i = 0; i < core->reservations.count; i++) {
+        struct placer *shadow = core->reservations.items[i].shadow;
+        shadow->ops->release_slot(shadow, group, slot);
+    }
+}
+
+void reserve_release_group(struct core *core, const char *group)
+{
+    for (size_t i = 0; i < core->reservations.count; i++) {
+        struct placer *shadow = core->reservations.items[i].shadow;
+        shadow->ops->release_group(shadow, group);
+    }
+}
+
+void reserve_node(struct core *core, uint32_t node)
+{
+    for (size_t i = 0; i < core->reservations.count; i++)
+        node_tell_placer(core, core->reservations.items[i].shadow, node);
+}

@@ -1,0 +1,232 @@
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/memory.h"
+#include "core/state.h"
+
+int core_restore_counters(struct core *core, struct job_id last_job, struct attempt_id last_attempt)
+{
+    core->last_job = last_job.v;
+    core->last_attempt = last_attempt.v;
+    return 0;
+}
+
+int core_restore_node(struct core *core, const struct node_record *record, struct err *err)
+{
+    return node_restore(core, record, err);
+}
+
+struct live *live_recall(struct core *core, const struct job_record *record, struct plan *plan,
+                         struct err *err)
+{
+    if (!record->id.v || record->id.v > core->last_job || live_find(core, record->id)) {
+        err_fail(err, ERR_CORRUPT, "jobs", "job %u is stored twice or after the last, %u",
+                 record->id.v, core->last_job);
+        plan_free(plan);
+        return NULL;
+    }
+    struct live *live = live_add(core, record->id, plan, err);
+    if (!live) {
+        plan_free(plan);
+        return NULL;
+    }
+    if (job_restore(&live->job, policy_of(core, live), record->extra, err)) {
+        live->job = (struct job){0};
+        live_forget(core, live, core->now_ms);
+        return NULL;
+    }
+    if (record->reason && *record->reason)
+        live->reason_hash = wait_reason_hash(record->reason);
+    return live;
+}
+
+int core_restore_job(struct core *core, const struct job_record *record, struct plan *plan,
+                     struct err *err)
+{
+    struct err why = {0};
+    if (live_recall(core, record, plan, &why))
+        return 0;
+    return err_fail(err, ERR_CORRUPT, why.path, "job %u: %s", record->id.v, why.text);
+}
+
+/* --- tasks --- */
+
+static const char *label_in_plan(const struct plan_role *role, const char *label)
+{
+    for (size_t i = 0; i < role->port_count; i++)
+        if (strcmp(role->ports[i].label, label) == 0)
+            return role->ports[i].label;
+    return NULL;
+}
+
+static int seat_restore(struct core *core, const struct live *live,
+                        const struct task_record *record, struct err *err)
+{
+    const struct plan_role *role = &live->plan->roles[record->task.role];
+    uint32_t node = node_find(core, record->node);
+    if (node == NONE)
+        return err_fail(err, ERR_CORRUPT, "tasks", "job %u: no node %s", live->id.v, record->node);
+    if (record->gpu_count > PLACEMENT_GPUS_MAX || record->port_count > role->port_count)
+        return err_fail(err, ERR_CORRUPT, "tasks", "job %u: too many GPUs or ports", live->id.v);
+    struct placement_slot slot = {.node = {node}, .gpu_count = (uint16_t)record->gpu_count};
+    if (record->gpu_count)
+        memcpy(slot.gpus, record->gpus, record->gpu_count * sizeof *record->gpus);
+    struct port_range *ports =
+        ARENA_ARRAY(&core->scratch, struct port_range, record->port_count + 1);
+    for (size_t i = 0; i < record->port_count; i++) {
+        ports[i] = record->ports[i];
+        ports[i].label = label_in_plan(role, record->ports[i].label);
+        if (!ports[i].label || (ports[i].count && !ports[i].first) ||
+            ports[i].first + ports[i].count - 1u > UINT16_MAX)
+            return err_fail(err, ERR_CORRUPT, "tasks", "job %u: port %s", live->id.v,
+                            record->ports[i].label);
+    }
+    struct seat *seat = seat_get(core, live_slot(core, live), record->task);
+    seat_set(core, seat, &slot, ports, record->port_count);
+    return 0;
+}
+
+int core_restore_task(struct core *core, const struct task_record *record, struct err *err)
+{
+    struct live *live = live_find(core, record->job);
+    if (!live || record->task.role >= live->plan->role_count)
+        return err_fail(err, ERR_CORRUPT, "tasks", "a task of an unknown job or role, job %u",
+                        record->job.v);
+    struct completion completion = record->completion;
+    struct job_task task = {
+        .state = record->state,
+        .is_deletion_pending = record->is_deletion_pending,
+        .is_held = record->is_held,
+        .attempt = record->attempt,
+        .task_attempt = record->task_attempt,
+        .retries = record->retries,
+        .retries_counted = record->accountable_retries,
+        .created_ms = record->created_ms,
+        .launched_ms = record->launched_ms,
+        .completed_ms = record->completed_ms,
+        .attempt_created_ms = record->attempt_created_ms,
+        .attempt_launched_ms = record->attempt_launched_ms,
+        .attempt_completed_ms = record->attempt_completed_ms,
+        .completion = record->state >= LIFE_DELETION_PENDING ? &completion : NULL,
+    };
+    int code = job_restore_task(&live->job, record->task, &task, err);
+    if (code)
+        return code;
+    if (record->attempt.v > core->last_attempt || seat_of_attempt(core, record->attempt))
+        return err_fail(err, ERR_CORRUPT, "tasks", "attempt %llu is stored twice or after the last",
+                        (unsigned long long)record->attempt.v);
+    seat_attempt(core, seat_get(core, live_slot(core, live), record->task), record->attempt);
+    return record->attempt.v ? seat_restore(core, live, record, err) : 0;
+}
+
+/* --- what runs, as groups --- */
+
+static bool is_running(const struct job_task *task)
+{
+    return task->state >= LIFE_CREATION_REQUESTED && task->state <= LIFE_DELETING;
+}
+
+static bool ports_fit(const struct core *core, const struct seat *seat)
+{
+    const struct ports *ports = &core->nodes.items[seat->node].ports;
+    for (size_t i = 0; i < seat->port_count; i++)
+        if (seat->ports[i].first &&
+            !ports_are_free(ports, seat->ports[i].first, seat->ports[i].count))
+            return false;
+    return true;
+}
+
+/* The slots of one group, `tasks` in its order; those that run are taken. */
+static int group_restore(struct core *core, struct live *live, const struct request *request,
+                         uint16_t first_role, struct err *err)
+{
+    uint32_t job = live_slot(core, live), running = 0;
+    uint64_t first_attempt = UINT64_MAX;
+    for (size_t i = 0; i < request->task_count; i++) {
+        const struct job_task *task = job_task_find(&live->job, request->tasks[i]);
+        if (!task || !is_running(task))
+            continue;
+        running++;
+        if (task->attempt.v < first_attempt)
+            first_attempt = task->attempt.v;
+    }
+    if (!running)
+        return 0;
+    uint32_t at = group_add(core, live, request->placement.group, first_role, !live->plan->is_gang,
+                            (uint32_t)request->task_count);
+    struct group *group = &core->groups.items[at];
+    group->live = running;
+    group->sequence = first_attempt;
+    if (live->job.launched_ms && live->plan->time_limit_s)
+        group->ends_ms -= core->now_ms - live->job.launched_ms;
+    for (uint32_t i = 0; i < request->task_count; i++) {
+        const struct job_task *task = job_task_find(&live->job, request->tasks[i]);
+        struct seat *seat = seat_find(core, job, request->tasks[i]);
+        if (!task || !is_running(task))
+            continue;
+        if (!seat || seat->node == NONE || !ports_fit(core, seat))
+            return err_fail(err, ERR_CORRUPT, "tasks", "%s: two tasks have one port, or none has",
+                            live->full_name);
+        group->seats[i] = (uint32_t)(seat - core->seats.items);
+        seat->group = at;
+        seat->group_slot = i;
+        seat_take(core, seat);
+        group->is_preempted = group->is_preempted || task->is_killed;
+    }
+    return 0;
+}
+
+static int job_groups_restore(struct core *core, struct live *live, struct err *err)
+{
+    const struct plan *plan = live->plan;
+    int code = 0;
+    for (uint16_t i = 0; i < plan->role_count && !code; i++) {
+        struct request request;
+        if (plan->is_gang) {
+            if (part_of(plan, i) != i)
+                continue;
+            request_of_part(core, live, i, &core->scratch, &request);
+            code = group_restore(core, live, &request, i, err);
+            continue;
+        }
+        uint32_t count = job_role_count(&live->job, policy_of(core, live), i);
+        for (uint32_t j = 0; j < count && !code; j++) {
+            struct task_ref ref = {i, (uint16_t)j};
+            const struct job_task *task = job_task_find(&live->job, ref);
+            if (!task)
+                break;
+            request_of_task(core, live, ref, task->task_attempt, &core->scratch, &request);
+            code = group_restore(core, live, &request, i, err);
+        }
+    }
+    return code;
+}
+
+int core_restore_finish(struct core *core, int64_t now_ms, struct output *output, struct err *err)
+{
+    core->output = output;
+    core->now_ms = now_ms;
+    core->step++;
+    core->sequence = core->last_attempt;
+    for (size_t i = 0; i < core->jobs.count; i++) {
+        int code = job_groups_restore(core, &core->jobs.items[i], err);
+        if (code)
+            return code;
+    }
+    placer_fill(core, core->placer);
+    for (size_t i = 0; i < core->jobs.count; i++) {
+        struct live *live = &core->jobs.items[i];
+        int code = job_restore_finish(&live->job, policy_of(core, live), &core->actions, err);
+        if (code)
+            return err_fail(err, ERR_CORRUPT, "jobs", "%s: not all of it is stored",
+                            live->full_name);
+        live_apply(core, live);
+    }
+    for (size_t i = 0; i < core->nodes.count; i++)
+        node_blame_look(core, (uint32_t)i);
+    core->is_unblocked = true;
+    core_step_end(core);
+    return 0;
+}

@@ -1,0 +1,273 @@
+/* state.h — what the parts of the core share. Inside src/core only.
+ *
+ * Tables own their entries; entries name each other by index. `live` are the jobs in memory: those
+ * not final, and final ones with containers held for debugging. Of other final jobs the name alone
+ * is kept, for finished_keep_s: at 5,000 jobs a second that is 300,000 of them.
+ */
+#ifndef CORE_STATE_H
+#define CORE_STATE_H
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/map.h"
+#include "core/core.h"
+#include "core/plan.h"
+#include "core/ports.h"
+#include "core/queue.h"
+#include "core/timers.h"
+#include "job/blame.h"
+#include "job/job.h"
+
+#define NONE UINT32_MAX
+
+/* The core's side of one task of a job that has a table of tasks. Kept after the task has ended, so
+ * that its row still says where it ran; dropped with the job's attempt. */
+struct seat {
+    uint32_t job; /* NONE: free entry */
+    struct task_ref task;
+    struct attempt_id attempt;
+    uint32_t node, group, group_slot;  /* NONE: nowhere yet */
+    uint32_t node_next, node_previous; /* the places taken on one node */
+    bool is_taken;                     /* GPUs and ports are its own */
+    bool is_changed;                   /* in core->changed_places */
+    uint16_t gpu_count, port_count;
+    uint16_t *gpus;
+    struct port_range *ports; /* labels point into the plan */
+    uint64_t record_step;     /* the step that made the record at record_at … */
+    size_t record_at;
+    struct attempt_id record_attempt; /* … of this attempt */
+};
+
+/* What the placer knows as one group: (a part of) a gang, or one task. */
+struct group {
+    char *name; /* NULL: free entry */
+    uint32_t job;
+    uint16_t first_role; /* of the part; or the task's */
+    bool is_task;
+    bool is_preempted; /* its end has been asked for */
+    uint32_t live;     /* slots taken */
+    uint32_t *seats;   /* by slot */
+    uint32_t slot_count;
+    uint64_t sequence; /* order in which groups were placed */
+    int64_t ends_ms;   /* by its time limit; INT64_MAX unknown */
+};
+
+struct live {
+    struct job_id id; /* 0: free entry */
+    struct plan *plan;
+    const char *full_name; /* "user~name", of the name's entry */
+    uint32_t name;
+    struct job job;
+    int64_t wake_ms;
+    int64_t reserve_ms;                  /* not before this is a reservation tried again */
+    int64_t reason_ms;                   /* when the reason for waiting was last told */
+    uint64_t reason_hash;                /* and what it was, without its numbers */
+    const struct submission *submission; /* of the step that creates it */
+    size_t record_at;                    /* while is_changed */
+    char *preempting; /* name of its group for which others are being ended; NULL none */
+    bool is_changed;
+    bool is_finished; /* in finished_jobs: forgotten at the end of the step */
+    bool is_deleted;  /* and its row with it */
+};
+
+struct node {
+    char *name, *address, *gpu_type;
+    char *reason; /* why not healthy or cordoned; "" */
+    uint32_t cpu, gpu_count;
+    uint64_t memory_mib;
+    uint16_t *gpu_numa, *gpu_switch;
+    bool is_healthy, is_lost; /* healthy: as its engine says */
+    struct blame blame;
+    struct ports ports;
+    uint32_t first_seat, seat_count, gpus_used;
+};
+
+/* A name that is taken: by a live job, or for a while by one that has ended. */
+struct name {
+    char *text; /* NULL: free entry */
+    uint32_t job;
+    int64_t expires_ms; /* INT64_MAX while the job lives */
+};
+
+struct reservation;
+
+struct core {
+    struct core_config config; /* owns its strings */
+    int64_t now_ms;
+    uint64_t random;
+    uint32_t last_job;
+    uint64_t last_attempt, sequence, step;
+    int64_t wake_ms;   /* last asked for */
+    bool is_unblocked; /* something was freed: the queue may move */
+    uint64_t events, gpus_total, gpus_used;
+    size_t jobs_live, tasks_live;
+
+    struct placer *placer;
+    struct queue *queue;
+    struct timers timers;
+    struct {
+        struct live *items;
+        size_t count, room;
+    } jobs;
+    struct {
+        struct node *items;
+        size_t count, room;
+    } nodes;
+    struct {
+        struct seat *items;
+        size_t count, room;
+    } seats;
+    struct {
+        struct group *items;
+        size_t count, room;
+    } groups;
+    struct {
+        uint32_t *items;
+        size_t count, room;
+    } free_jobs, free_seats, free_groups, free_names, changed_jobs, changed_seats, finished_jobs,
+        queued_jobs, /* in this step */
+        blamed;      /* nodes with a blame that still counts */
+    struct {
+        struct name *items;
+        size_t count, room;
+    } names;
+    struct timers name_timers; /* value: the name */
+    struct id_map job_ids, seat_keys, attempts;
+    struct text_map job_names, node_names, group_names;
+    struct id_map known_shapes; /* hashes of requests that the placer did not refuse */
+
+    struct {
+        struct reservation *items;
+        size_t count, room;
+    } reservations;
+
+    struct output *output; /* of the step */
+    struct arena scratch;  /* for the step */
+    struct job_output actions;
+    struct job_policy policy; /* scratch of policy_of */
+    struct job_role_policy role_policies[JOB_ROLES_MAX];
+};
+
+/* core_jobs.c: the table of jobs, and what a step of one job's life means for the rest */
+struct live *live_find(struct core *core, struct job_id id); /* NULL: not in memory */
+uint32_t live_slot(const struct core *core, const struct live *live);
+/* NULL and ERR_CONFLICT when the name is taken; the plan stays the caller's then. */
+struct live *live_add(struct core *core, struct job_id id, struct plan *plan, struct err *err);
+/* Its name stays taken until `name_until_ms`. */
+void live_forget(struct core *core, struct live *live, int64_t name_until_ms);
+/* A job of the store comes back into memory; the plan becomes ours in any case. */
+struct live *live_recall(struct core *core, const struct job_record *record, struct plan *plan,
+                         struct err *err);
+const struct job_policy *policy_of(struct core *core, const struct live *live);
+void live_step(struct core *core, struct live *live, const struct job_event *event);
+void live_apply(struct core *core, struct live *live); /* core->actions */
+void live_queue(struct core *core, struct live *live);
+void live_wake(struct core *core, struct live *live);
+void names_expire(struct core *core);
+
+/* core_seats.c: places, groups, ports */
+struct seat *seat_find(struct core *core, uint32_t job, struct task_ref task);
+struct seat *seat_of_attempt(struct core *core, struct attempt_id attempt);
+struct seat *seat_get(struct core *core, uint32_t job, struct task_ref task); /* made if need be */
+void seat_attempt(struct core *core, struct seat *seat, struct attempt_id attempt);
+void seat_set(struct core *core, struct seat *seat, const struct placement_slot *slot,
+              const struct port_range *ports, size_t port_count);
+void seat_take(struct core *core, struct seat *seat);
+void seat_release(struct core *core, struct seat *seat);
+void seat_drop(struct core *core, struct seat *seat);
+void seats_drop(struct core *core, struct live *live); /* all of the job */
+uint32_t group_add(struct core *core, struct live *live, const char *name, uint16_t first_role,
+                   bool is_task, uint32_t slot_count);
+void group_drop(struct core *core, uint32_t group);
+struct group *group_find(struct core *core, const char *name);
+
+/* core_nodes.c */
+void node_event(struct core *core, const struct event *event);
+void node_lost_event(struct core *core, const struct event *event);
+void node_pardon_event(struct core *core, const struct event *event);
+void node_blame(struct core *core, uint32_t node, double weight);
+void node_blame_look(struct core *core, uint32_t node); /* its time has come to be forgiven */
+double node_blame_now(const struct core *core, const struct node *node);
+bool node_is_cordoned(const struct node *node);
+uint32_t node_find(const struct core *core, const char *name); /* NONE */
+void node_tell_placer(struct core *core, struct placer *placer, uint32_t node);
+int node_restore(struct core *core, const struct node_record *record, struct err *err);
+void node_release(struct node *node);
+
+/* core_records.c: rows, stories, answers, traces */
+void record_job_changed(struct core *core, struct live *live);
+void record_job_then(struct core *core, struct live *live, const struct job *job);
+void record_task_changed(struct core *core, struct seat *seat);
+void record_task_then(struct core *core, struct seat *seat, const struct job_task *task);
+void record_task_removed(struct core *core, const struct live *live, struct task_ref task);
+void record_job_deleted(struct core *core, struct job_id id);
+void record_node(struct core *core, uint32_t node);
+void record_story(struct core *core, const struct live *live, const struct seat *seat,
+                  bool is_warning, const char *reason, const char *format, ...)
+    __attribute__((format(printf, 6, 7)));
+void records_flush(struct core *core);
+struct command *command_add(struct core *core, enum command_kind kind, const struct live *live,
+                            struct task_ref task, struct attempt_id attempt);
+void core_answer(struct core *core, const struct event *event, struct job_id job,
+                 const struct err *err); /* err NULL: done */
+void core_trace(struct core *core, const char *format, ...) __attribute__((format(printf, 2, 3)));
+const char *task_name(struct core *core, const struct live *live, struct task_ref task);
+
+/* core_request.c: what a job asks of the placer */
+struct request {
+    struct placement_request placement;
+    struct task_ref *tasks; /* by slot */
+    size_t task_count;
+};
+/* The first role of the part of a gang that `role` belongs to: roles of one affinity group and
+ * pinned cell are placed together. */
+uint16_t part_of(const struct plan *plan, uint16_t role);
+/* The part of a gang that begins with `first_role`; everything in `arena`. */
+void request_of_part(struct core *core, const struct live *live, uint16_t first_role,
+                     struct arena *arena, struct request *request);
+void request_of_task(struct core *core, const struct live *live, struct task_ref task,
+                     uint32_t task_attempt, struct arena *arena, struct request *request);
+struct text shape_of(struct core *core, const struct live *live, struct arena *arena);
+
+/* core_schedule.c */
+void core_schedule(struct core *core);
+void preemption_cancel(struct core *core, struct live *live);
+/* 0, or why the placer will never serve this job. */
+int core_check_request(struct core *core, struct live *live, struct err *err);
+void wait_reason_tell(struct core *core, struct live *live, const char *reason);
+uint64_t wait_reason_hash(const char *reason);
+/* All that follows an event: start what can start, write the rows. */
+void core_step_end(struct core *core);
+
+/* core_reserve.c: capacity held back for gangs that have waited too long */
+struct reservation {
+    uint32_t job;          /* slot of the job that it is for */
+    struct placer *shadow; /* the placer as if all groups placed before had ended */
+    int64_t starts_ms;     /* latest start if time limits hold; INT64_MAX unknown */
+    bool is_stale;         /* somebody ahead of it has started since */
+};
+void reserve_update(struct core *core, struct live *live); /* it waits; does it starve? */
+void reserve_drop(struct core *core, uint32_t job);
+void reserve_drop_all(struct core *core);
+/* May `live`, behind a starving job, take these slots? "" or why not, in `arena`. */
+const char *reserve_check(struct core *core, const struct live *live,
+                          const struct placement_request *request,
+                          const struct placement_slot *slots, size_t slot_count,
+                          struct arena *arena);
+void reserve_commit(struct core *core, const struct live *live,
+                    const struct placement_request *request, const struct placement_slot *slots,
+                    size_t slot_count);
+void reserve_release_slot(struct core *core, const char *group, size_t slot);
+void reserve_release_group(struct core *core, const char *group);
+void reserve_node(struct core *core, uint32_t node);
+
+/* core_config.c */
+int config_copy(struct core_config *to, const struct core_config *from, struct err *err);
+void config_release(struct core_config *config);
+struct placer *placer_new(const struct core_config *config, struct err *err);
+void config_event(struct core *core, const struct event *event);
+/* By the order in which they were placed. */
+void groups_sort(const struct core *core, uint32_t *groups, size_t count);
+/* Tell a new placer what runs. */
+void placer_fill(struct core *core, struct placer *placer);
+
+#endif

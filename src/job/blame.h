@@ -1,0 +1,42 @@
+/* blame.h — failures counted against a node, forgotten with time.
+ *
+ * Pure arithmetic: a counter that halves every `half_life_s`. A node above `avoid` is placed on
+ * only when nothing else fits; above `cordon` not at all, until it is pardoned or has decayed below
+ * `avoid` again (so that it does not flap around one threshold).
+ */
+#ifndef JOB_BLAME_H
+#define JOB_BLAME_H
+#include "job/completion.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct blame_policy {
+    uint32_t half_life_s; /* 0: never forgotten */
+    double avoid, cordon; /* avoid <= cordon */
+};
+
+enum blame_level { BLAME_NONE, BLAME_AVOID, BLAME_CORDON };
+
+struct blame {
+    double value; /* as of at_ms */
+    int64_t at_ms;
+    enum blame_level level; /* after the last change or look */
+};
+
+/* Weight of an ended attempt: 1 for failures of the platform (a lost container, a failed
+ * creation, a GPU error), 0 for the user's own, for stops, preemption and what the node cannot
+ * help. */
+double blame_weight(const struct completion *completion, const char *type);
+
+double blame_value(const struct blame *blame, const struct blame_policy *policy, int64_t now_ms);
+/* Both return true when the level has changed. */
+bool blame_add(struct blame *blame, const struct blame_policy *policy, double weight,
+               int64_t now_ms);
+bool blame_look(struct blame *blame, const struct blame_policy *policy, int64_t now_ms);
+void blame_pardon(struct blame *blame, int64_t now_ms);
+/* When blame_look will change the level by decay alone; 0 = never. */
+int64_t blame_next_ms(const struct blame *blame, const struct blame_policy *policy);
+
+const char *blame_level_name(enum blame_level level); /* "none", "avoid", "cordon" */
+
+#endif

@@ -1,0 +1,66 @@
+/* exit_judge.h — how a container ended → what it means.
+ *
+ * Pure, at the edge: the server calls it on the engine's thread, the core gets the verdict with its
+ * event. The first matching rule in the table's order wins; inside a rule any pattern, inside a
+ * pattern all of its conditions. Time is bounded: texts longer than EXIT_TAIL_MAX are cut at the
+ * front, and every search ends after EXIT_MATCH_LIMIT steps (then it counts as no match and
+ * `is_limited` says so).
+ */
+#ifndef JOB_EXIT_JUDGE_H
+#define JOB_EXIT_JUDGE_H
+#include "base/text.h"
+#include "job/completion.h"
+#include "job/exit_rules.h"
+
+struct arena;
+
+enum {
+    EXIT_TAIL_MAX = 10 << 20,
+    EXIT_MATCH_LIMIT = 20000000,
+    EXIT_EXCERPT_MAX = 2048,
+    EXIT_USER_LINES = 15, /* last lines kept for the history */
+    EXIT_PLATFORM_LINES = 10,
+};
+
+/* Kubernetes' view of a pod, for the engine that runs pods: init containers first. */
+struct exit_container {
+    const char *name, *reason, *message;
+    int32_t exit_code, signal;
+    int64_t finished_at;
+    bool is_terminated;
+};
+
+struct exit_input {
+    int32_t exit_code;            /* 128 + signal when killed */
+    int32_t signal;               /* 0 = none */
+    bool is_oom_killed;           /* memory of the container ran out */
+    bool is_user_command;         /* false: setup failed before the user's command ran */
+    bool is_missing;              /* removed behind our back */
+    bool is_lost;                 /* the node went away */
+    bool has_gpu_ecc_error;       /* double-bit errors on a GPU of the task */
+    const char *reason, *message; /* the engine's word, Kubernetes' where it has one; may be NULL */
+    struct text log_tail;         /* merged user log */
+    struct text platform_tail;    /* skep-init's own log */
+    const struct exit_container *containers; /* NULL: one, made of the above */
+    size_t container_count;
+};
+
+struct exit_verdict {
+    struct completion completion;
+    const struct exit_spec *spec; /* row that describes the code; the rules' */
+    bool is_matched;              /* by a rule; `rule` is its number in the table's order, from 0 */
+    size_t rule, pattern;
+    bool is_limited;       /* a search was given up: see the header */
+    struct text user_text; /* what the expression matched, at most EXIT_EXCERPT_MAX; in the tails */
+    struct text platform_text;
+    struct text user_lines, platform_lines; /* the last lines, in the tails */
+};
+
+void exit_judge(const struct exit_rules *rules, const struct exit_input *input,
+                struct exit_verdict *verdict);
+
+/* How a failure of Kubernetes' pod creation call is to be taken. `http_status` 0: no answer;
+ * `network_error` NULL: none. CODE_CREATION_TRANSIENT: try again later, the attempt goes on. */
+int32_t exit_judge_creation(int http_status, const char *message, const char *network_error);
+
+#endif

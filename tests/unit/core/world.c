@@ -1,0 +1,205 @@
+#include "world.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+void world_init(struct world *world, const char *policy)
+{
+    *world = (struct world){.now_ms = WORLD_START_MS};
+    core_config_default(&world->config);
+    world->config.policy = policy;
+    world->core = core_new(&world->config, NULL);
+    assert(world->core);
+    output_init(&world->output);
+}
+
+void world_release(struct world *world)
+{
+    core_free(world->core);
+    output_release(&world->output);
+}
+
+void world_step(struct world *world, struct event *event)
+{
+    world->now_ms += 10;
+    event->now_ms = world->now_ms;
+    event->random = (uint64_t)world->now_ms * 0x9e3779b97f4a7c15u;
+    event->request = ++world->request;
+    if (!event->user)
+        event->user = "";
+    output_clear(&world->output);
+    core_step(world->core, event, &world->output);
+    core_check(world->core);
+}
+
+void world_node(struct world *world, const char *name, uint32_t cpu, uint32_t gpu)
+{
+    struct event event = {
+        .kind = EVENT_NODE,
+        .node = {.node = {.name = name,
+                          .cpu = cpu,
+                          .memory_mib = cpu * 1024u,
+                          .gpu_count = gpu,
+                          .gpu_type = gpu ? "V100" : "",
+                          .is_healthy = true},
+                 .address = "10.0.0.1"},
+    };
+    world_step(world, &event);
+}
+
+void world_node_event(struct world *world, enum event_kind kind, const char *name)
+{
+    struct event event = {.kind = kind, .node = {.node = {.name = name}, .address = ""}};
+    world_step(world, &event);
+}
+
+struct plan_role world_role(const char *name, uint32_t instances, uint32_t cpu, uint32_t gpu)
+{
+    static const struct plan_port ports[] = {{"ssh", 1, 0}, {"http", 1, 0}};
+    return (struct plan_role){
+        .name = name,
+        .sku_type = "",
+        .pinned_cell_id = "",
+        .affinity_group = "",
+        .within_one_cell = "",
+        .instances = instances,
+        .cpu = cpu,
+        .gpu = gpu,
+        .memory_mib = 100,
+        .min_failed = 1,
+        .min_succeeded = -1,
+        .ports = ports,
+        .port_count = 2,
+    };
+}
+
+struct plan world_plan(const char *name)
+{
+    return (struct plan){
+        .name = name,
+        .user = "alice",
+        .virtual_cluster = "default",
+        .priority = 10,
+        .is_retry_fancy = true,
+        .is_gang = true,
+    };
+}
+
+uint32_t world_submit(struct world *world, const struct plan *plan)
+{
+    struct event event = {
+        .kind = EVENT_SUBMIT,
+        .user = plan->user,
+        .submit = {.plan = plan_copy(plan)},
+    };
+    world_step(world, &event);
+    const struct answer *answer = world_answer(world);
+    assert(answer);
+    return answer->code ? 0 : answer->job.v;
+}
+
+uint32_t world_submit_simple(struct world *world, const char *name, uint32_t instances,
+                             uint32_t cpu, uint32_t gpu)
+{
+    struct plan plan = world_plan(name);
+    struct plan_role role = world_role("worker", instances, cpu, gpu);
+    plan.roles = &role;
+    plan.role_count = 1;
+    return world_submit(world, &plan);
+}
+
+int world_ask(struct world *world, enum event_kind kind, uint32_t job)
+{
+    struct event event = {.kind = kind, .user = "alice"};
+    event.start = (struct recall){.job = {job}};
+    if (kind != EVENT_START)
+        event.job.v = job;
+    world_step(world, &event);
+    return world_answer(world)->code;
+}
+
+static void task_event(struct world *world, enum event_kind kind, uint64_t attempt)
+{
+    struct event event = {.kind = kind, .task = {.attempt = {attempt}}};
+    world_step(world, &event);
+}
+
+void world_run(struct world *world, uint64_t attempt)
+{
+    task_event(world, EVENT_TASK_PREPARING, attempt);
+    task_event(world, EVENT_TASK_STARTED, attempt);
+}
+
+void world_exit(struct world *world, uint64_t attempt, int code, uint8_t attributes)
+{
+    struct event event = {.kind = EVENT_TASK_EXITED, .task = {.attempt = {attempt}}};
+    event.task.completion = completion_of(code, "%s", "said the test");
+    event.task.completion.attributes = attributes;
+    world_step(world, &event);
+}
+
+void world_timer(struct world *world, int64_t after_ms)
+{
+    world->now_ms += after_ms;
+    struct event event = {.kind = EVENT_TIMER};
+    world_step(world, &event);
+}
+
+const struct command *world_command(const struct world *world, enum command_kind kind, size_t nth)
+{
+    for (size_t i = 0; i < world->output.commands.count; i++)
+        if (world->output.commands.items[i].kind == kind && nth-- == 0)
+            return &world->output.commands.items[i];
+    return NULL;
+}
+
+size_t world_command_count(const struct world *world, enum command_kind kind)
+{
+    size_t count = 0;
+    while (world_command(world, kind, count))
+        count++;
+    return count;
+}
+
+const struct job_record *world_job(const struct world *world, uint32_t job)
+{
+    const struct job_record *found = NULL;
+    for (size_t i = 0; i < world->output.records.count; i++) {
+        const struct record *record = &world->output.records.items[i];
+        if (record->kind == RECORD_JOB && record->job.id.v == job &&
+            (!found || record->job.attempt >= found->attempt))
+            found = &record->job;
+    }
+    return found;
+}
+
+const struct task_record *world_task(const struct world *world, uint32_t job, uint16_t role,
+                                     uint16_t index)
+{
+    const struct task_record *found = NULL;
+    for (size_t i = 0; i < world->output.records.count; i++) {
+        const struct record *record = &world->output.records.items[i];
+        if (record->kind == RECORD_TASK && record->task.job.v == job &&
+            record->task.task.role == role && record->task.task.index == index)
+            found = &record->task;
+    }
+    return found;
+}
+
+bool world_has_story(const struct world *world, const char *reason, const char *part)
+{
+    for (size_t i = 0; i < world->output.records.count; i++) {
+        const struct record *record = &world->output.records.items[i];
+        if (record->kind == RECORD_STORY && strcmp(record->story.reason, reason) == 0 &&
+            strstr(record->story.message, part))
+            return true;
+    }
+    return false;
+}
+
+const struct answer *world_answer(const struct world *world)
+{
+    return world->output.answers.count ? &world->output.answers.items[0] : NULL;
+}

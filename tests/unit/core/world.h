@@ -1,0 +1,48 @@
+/* world.h — a core with its last output, for tests. */
+#ifndef TESTS_CORE_WORLD_H
+#define TESTS_CORE_WORLD_H
+#include "base/buf.h"
+#include "core/core.h"
+#include "core/output.h"
+#include "core/plan.h"
+
+enum { WORLD_START_MS = 1000000000 };
+
+struct world {
+    struct core *core;
+    struct core_config config;
+    struct output output;
+    int64_t now_ms;
+    uint64_t request;
+};
+
+void world_init(struct world *world, const char *policy);
+void world_release(struct world *world);
+
+/* Clears the output first, checks the invariants afterwards. */
+void world_step(struct world *world, struct event *event);
+void world_node(struct world *world, const char *name, uint32_t cpu, uint32_t gpu);
+void world_node_event(struct world *world, enum event_kind kind, const char *name);
+
+/* A plan with one role "worker"; NULL fields of the plan may be changed before it is submitted. */
+struct plan world_plan(const char *name);
+struct plan_role world_role(const char *name, uint32_t instances, uint32_t cpu, uint32_t gpu);
+/* The id, or 0 when refused. */
+uint32_t world_submit(struct world *world, const struct plan *plan);
+uint32_t world_submit_simple(struct world *world, const char *name, uint32_t instances,
+                             uint32_t cpu, uint32_t gpu);
+int world_ask(struct world *world, enum event_kind kind, uint32_t job); /* the answer's code */
+void world_run(struct world *world, uint64_t attempt);                  /* preparing, started */
+void world_exit(struct world *world, uint64_t attempt, int code, uint8_t attributes);
+void world_timer(struct world *world, int64_t after_ms);
+
+/* Of the last output. */
+const struct command *world_command(const struct world *world, enum command_kind kind, size_t nth);
+size_t world_command_count(const struct world *world, enum command_kind kind);
+const struct job_record *world_job(const struct world *world, uint32_t job); /* the last */
+const struct task_record *world_task(const struct world *world, uint32_t job, uint16_t role,
+                                     uint16_t index);
+bool world_has_story(const struct world *world, const char *reason, const char *part);
+const struct answer *world_answer(const struct world *world);
+
+#endif
