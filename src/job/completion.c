@@ -44,7 +44,7 @@ struct completion completion_of(int32_t code, const char *format, ...)
             completion.attributes = known[i].attributes;
         }
     assert(strlen(phrase) < sizeof completion.phrase);
-    strcpy(completion.phrase, phrase);
+    memcpy(completion.phrase, phrase, strlen(phrase) + 1);
     va_list args;
     va_start(args, format);
     vsnprintf(completion.diagnostics, sizeof completion.diagnostics, format, args);

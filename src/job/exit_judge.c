@@ -1,0 +1,309 @@
+#include "job/exit_judge.h"
+#include "base/arena.h"
+#include "base/memory.h"
+#include "job/exit_table.h"
+#include <assert.h>
+#include <ctype.h>
+#include <stdio.h>
+#include <strings.h>
+
+struct log { /* one of the two tails, scanned for literals when first asked about */
+    struct text text;
+    bool *present;
+};
+
+struct judge {
+    const struct exit_rules *rules;
+    const struct exit_input *input;
+    struct exit_verdict *verdict;
+    struct exit_container single;
+    const struct exit_container *containers;
+    size_t container_count;
+    struct log user, platform;
+    struct text user_found, platform_found; /* of the pattern being tried */
+};
+
+static struct text tail_of(struct text text, size_t most)
+{
+    if (text.length > most)
+        return (struct text){text.at + text.length - most, most};
+    return text;
+}
+
+static bool search(struct judge *judge, uint32_t index, struct text text, struct text *found)
+{
+    const struct expression *expression = &judge->rules->expressions.items[index];
+    const enum expression_result result = expression_search(expression, text, found);
+    if (result == EXPRESSION_GIVEN_UP)
+        judge->verdict->is_limited = true;
+    return result == EXPRESSION_FOUND;
+}
+
+static bool search_log(struct judge *judge, uint32_t index, struct log *log, struct text *found)
+{
+    const struct literals *literals = &judge->rules->literals;
+    const uint32_t literal = judge->rules->expressions.items[index].literal_index;
+    if (literal != LITERAL_NONE) {
+        if (!log->present) {
+            log->present = mem_zero(literals->count, sizeof *log->present);
+            literals_scan(literals, log->text, log->present);
+        }
+        if (!log->present[literal])
+            return false;
+    }
+    return search(judge, index, log->text, found);
+}
+
+static bool search_string(struct judge *judge, uint32_t index, const char *string)
+{
+    return index == EXPRESSION_NO || search(judge, index, text_of(string ? string : ""), NULL);
+}
+
+static bool is_in(struct exit_range range, int64_t value)
+{
+    return value >= range.min && value <= range.max;
+}
+
+static bool match_container(struct judge *judge, const struct exit_container_pattern *pattern,
+                            const struct exit_container *container)
+{
+    if (pattern->needs_end && !container->is_terminated)
+        return false;
+    return is_in(pattern->code, container->exit_code) &&
+           is_in(pattern->signal, container->signal) &&
+           search_string(judge, pattern->name, container->name) &&
+           search_string(judge, pattern->reason, container->reason) &&
+           search_string(judge, pattern->message, container->message);
+}
+
+static bool match_containers(struct judge *judge, const struct exit_container_pattern *pattern)
+{
+    for (size_t i = 0; i < judge->container_count; i++)
+        if (match_container(judge, pattern, &judge->containers[i]))
+            return true;
+    return false;
+}
+
+static bool match_runtime(struct judge *judge, const struct exit_pattern *pattern)
+{
+    const struct exit_input *input = judge->input;
+    if (pattern->has_exit_code && pattern->exit_code != input->exit_code)
+        return false;
+    if (pattern->needs_ecc && !input->has_gpu_ecc_error)
+        return false;
+    if (pattern->user_log != EXPRESSION_NO &&
+        !search_log(judge, pattern->user_log, &judge->user, &judge->user_found))
+        return false;
+    return pattern->platform_log == EXPRESSION_NO ||
+           search_log(judge, pattern->platform_log, &judge->platform, &judge->platform_found);
+}
+
+static bool match(struct judge *judge, const struct exit_pattern *pattern)
+{
+    judge->user_found = judge->platform_found = (struct text){0};
+    if (pattern->is_runtime)
+        return match_runtime(judge, pattern);
+    const struct exit_input *input = judge->input;
+    if (!search_string(judge, pattern->reason, input->reason) ||
+        !search_string(judge, pattern->message, input->message))
+        return false;
+    for (uint32_t i = 0; i < pattern->container_count; i++)
+        if (!match_containers(judge, &judge->rules->containers.items[pattern->container + i]))
+            return false;
+    return true;
+}
+
+/* ---- words ---- */
+
+static struct text last_lines(struct text text, size_t lines)
+{
+    size_t at = text.length;
+    if (at > 0 && text.at[at - 1] == '\n')
+        at--;
+    while (at > 0) {
+        if (text.at[at - 1] == '\n' && --lines == 0)
+            break;
+        at--;
+    }
+    return (struct text){text.at ? text.at + at : NULL, text.length - at};
+}
+
+/* The line of the log in which the match begins, cut to what people read. */
+static void describe(struct judge *judge, struct completion *completion, const char *reason)
+{
+    const struct text found =
+        judge->user_found.length > 0 ? judge->user_found : judge->platform_found;
+    struct text line = {found.at, found.length < 120 ? found.length : 120};
+    line = text_cut(&line, '\n');
+    char clean[121];
+    size_t length = 0;
+    for (size_t i = 0; i < line.length; i++) {
+        const unsigned char c = (unsigned char)line.at[i];
+        clean[length++] = c < 0x80 && isprint(c) ? (char)c : '?';
+    }
+    clean[length] = '\0';
+    snprintf(completion->diagnostics, sizeof completion->diagnostics, "%s%s%s%s", reason,
+             length > 0 ? " (" : "", clean, length > 0 ? ")" : "");
+}
+
+static void conclude(struct judge *judge, const struct exit_rule *rule,
+                     const struct exit_pattern *pattern)
+{
+    struct exit_verdict *verdict = judge->verdict;
+    struct completion *completion = &verdict->completion;
+    completion->code = rule->spec.code;
+    completion->attributes = rule->spec.attributes;
+    if (pattern->is_never_retried)
+        completion->attributes = EXIT_PERMANENT | EXIT_NEVER_RETRIED;
+    snprintf(completion->phrase, sizeof completion->phrase, "%s", rule->spec.phrase);
+    describe(judge, completion, rule->spec.reason);
+    verdict->is_matched = true;
+    verdict->rule = (size_t)(rule - judge->rules->rules.items);
+    verdict->pattern = (size_t)(pattern - judge->rules->patterns.items) - rule->pattern;
+    verdict->user_text = judge->user_found;
+    if (verdict->user_text.length > EXIT_EXCERPT_MAX)
+        verdict->user_text.length = EXIT_EXCERPT_MAX;
+    verdict->platform_text = judge->platform_found;
+    if (verdict->platform_text.length > EXIT_EXCERPT_MAX)
+        verdict->platform_text.length = EXIT_EXCERPT_MAX;
+}
+
+/* ---- the order of things ---- */
+
+static void take_code(struct judge *judge, int32_t code, const char *words)
+{
+    judge->verdict->completion = completion_of(code, "%s", words);
+}
+
+/* Codes by which a container says itself how it wants to be treated. */
+static bool judge_predefined(struct judge *judge)
+{
+    static const int32_t codes[] = {CODE_TRANSIENT, CODE_TRANSIENT_CONFLICT, CODE_PERMANENT};
+    for (size_t c = 0; c < COUNT_OF(codes); c++)
+        for (size_t i = 0; i < judge->container_count; i++)
+            if (judge->containers[i].is_terminated && judge->containers[i].exit_code == codes[c]) {
+                take_code(judge, codes[c], "the program asked for it by its exit code");
+                return true;
+            }
+    return false;
+}
+
+static bool judge_rules(struct judge *judge)
+{
+    const struct exit_rules *rules = judge->rules;
+    for (size_t i = 0; i < rules->rules.count; i++) {
+        const struct exit_rule *rule = &rules->rules.items[i];
+        for (uint32_t p = 0; p < rule->pattern_count; p++) {
+            const struct exit_pattern *pattern = &rules->patterns.items[rule->pattern + p];
+            if (match(judge, pattern)) {
+                conclude(judge, rule, pattern);
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static void take_unmatched(struct judge *judge, int32_t code, const char *phrase,
+                           const struct exit_container *container)
+{
+    struct completion *completion = &judge->verdict->completion;
+    completion->code = code;
+    snprintf(completion->phrase, sizeof completion->phrase, "%s", phrase);
+    const char *message = container->message ? container->message : "";
+    snprintf(completion->diagnostics, sizeof completion->diagnostics, "exit code %d%s%s",
+             container->exit_code, message[0] ? ": " : "", message);
+}
+
+static void judge_unmatched(struct judge *judge)
+{
+    const struct exit_container *last = NULL;
+    for (size_t i = 0; i < judge->container_count; i++) {
+        const struct exit_container *container = &judge->containers[i];
+        if (container->is_terminated && container->exit_code != 0 &&
+            (!last || container->finished_at > last->finished_at))
+            last = container;
+    }
+    const bool is_pod = judge->input->containers != NULL;
+    if (!is_pod && !judge->input->is_user_command) {
+        const struct exit_spec *spec = exit_rules_find(judge->rules, EXIT_CODE_ABNORMAL);
+        take_unmatched(judge, spec->code, spec->phrase, &judge->single);
+    } else if (!last) {
+        take_code(judge, CODE_FAILED_WITHOUT_CONTAINER,
+                  "it failed, but none of its containers did");
+    } else if (!is_pod && exit_rules_exact(judge->rules, last->exit_code)) {
+        /* the program happened on a code by which the table means something else */
+        const struct exit_spec *spec = exit_rules_find(judge->rules, EXIT_CODE_UNKNOWN);
+        take_unmatched(judge, spec->code, spec->phrase, last);
+    } else {
+        take_unmatched(judge, last->exit_code, "ContainerUnrecognizedFailed", last);
+    }
+}
+
+static bool is_success(const struct exit_input *input)
+{
+    return !input->containers && input->is_user_command && input->exit_code == 0 &&
+           input->signal == 0;
+}
+
+static void judge_all(struct judge *judge)
+{
+    const struct exit_input *input = judge->input;
+    if (input->is_lost)
+        take_code(judge, CODE_NODE_LOST, "its node went away");
+    else if (input->is_missing)
+        take_code(judge, CODE_CONTAINER_DELETED, "its container was removed from outside");
+    else if (is_success(input))
+        take_code(judge, CODE_SUCCEEDED, "");
+    else if (!judge_predefined(judge) && !judge_rules(judge))
+        judge_unmatched(judge);
+}
+
+void exit_judge(const struct exit_rules *rules, const struct exit_input *input,
+                struct exit_verdict *verdict)
+{
+    *verdict = (struct exit_verdict){0};
+    struct judge judge = {
+        .rules = rules,
+        .input = input,
+        .verdict = verdict,
+        .single = {.name = input->is_user_command ? "app" : "init",
+                   .reason = input->is_oom_killed ? "OOMKilled" : input->reason,
+                   .message = input->message,
+                   .exit_code = input->exit_code,
+                   .signal = input->signal,
+                   .is_terminated = true},
+        .containers = input->containers,
+        .container_count = input->container_count,
+        .user = {.text = tail_of(input->log_tail, EXIT_TAIL_MAX)},
+        .platform = {.text = tail_of(input->platform_tail, EXIT_TAIL_MAX)},
+    };
+    if (!input->containers) {
+        judge.containers = &judge.single;
+        judge.container_count = 1;
+    }
+    judge_all(&judge);
+    verdict->completion.exit_code = input->exit_code;
+    verdict->spec = exit_rules_find(rules, verdict->completion.code);
+    verdict->user_lines = last_lines(judge.user.text, EXIT_USER_LINES);
+    verdict->platform_lines = last_lines(judge.platform.text, EXIT_PLATFORM_LINES);
+    mem_free(judge.user.present);
+    mem_free(judge.platform.present);
+}
+
+int32_t exit_judge_creation(int http_status, const char *message, const char *network_error)
+{
+    if (strstr(message, "exceeded quota"))
+        return CODE_CREATION_TRANSIENT; /* it will fit when others have ended */
+    switch (http_status) {
+    case 413:
+    case 422:
+        /* a torn connection can look like a refusal */
+        return network_error && network_error[0] ? CODE_CREATION_UNKNOWN : CODE_CREATION_PERMANENT;
+    case 400:
+    case 403:
+        return CODE_CREATION_UNKNOWN;
+    default:
+        return CODE_CREATION_TRANSIENT;
+    }
+}

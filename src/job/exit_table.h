@@ -1,0 +1,61 @@
+/* exit_table.h — the rules as they lie in memory. Inside src/job only. */
+#ifndef JOB_EXIT_TABLE_H
+#define JOB_EXIT_TABLE_H
+#include "base/arena.h"
+#include "job/exit_rules.h"
+#include "job/expression.h"
+#include "job/literals.h"
+
+enum { EXPRESSION_NO = UINT32_MAX }; /* no such condition */
+
+struct exit_range { /* both ends included */
+    int64_t min, max;
+};
+
+struct exit_container_pattern {
+    uint32_t name, reason, message; /* expressions */
+    struct exit_range code, signal;
+    bool needs_end; /* code, signal, reason or message: the container must have ended */
+};
+
+struct exit_pattern {
+    bool is_runtime; /* conditions on exit code, logs, GPUs; else on the pod and its containers */
+    bool has_exit_code;
+    int32_t exit_code;
+    uint32_t user_log, platform_log; /* expressions */
+    uint32_t reason, message;
+    bool needs_ecc;
+    bool is_never_retried;
+    uint32_t container, container_count; /* in `containers` */
+};
+
+struct exit_rule {
+    struct exit_spec spec;
+    uint32_t pattern, pattern_count; /* in `patterns` */
+};
+
+struct exit_rules {
+    struct arena arena; /* all strings */
+    struct {
+        struct exit_rule *items;
+        size_t count, room;
+    } rules;
+    struct {
+        struct exit_pattern *items;
+        size_t count, room;
+    } patterns;
+    struct {
+        struct exit_container_pattern *items;
+        size_t count, room;
+    } containers;
+    struct {
+        struct expression *items;
+        size_t count, room;
+    } expressions;
+    struct literals literals;
+};
+
+extern const char exit_specs_yaml[]; /* made at build time from exit_specs.yaml */
+extern const size_t exit_specs_yaml_length;
+
+#endif

@@ -1,0 +1,652 @@
+/* The exit-spec table, its expressions, and the judge. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "doc/problem.h"
+#include "job/exit_judge.h"
+#include "job/literals.h"
+
+static struct exit_rules *rules;
+static struct arena arena;
+
+static int set_up(void **state)
+{
+    (void)state;
+    arena_init(&arena);
+    struct problems problems;
+    problems_init(&problems, &arena);
+    rules = exit_rules_new((struct text){0}, &problems);
+    assert_int_equal(problems.count, 0); /* no warning either */
+    problems_release(&problems);
+    return rules ? 0 : -1;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    exit_rules_free(rules);
+    arena_release(&arena);
+    return 0;
+}
+
+static struct exit_verdict judge(const struct exit_rules *with, struct exit_input input)
+{
+    struct exit_verdict verdict;
+    exit_judge(with, &input, &verdict);
+    assert_non_null(verdict.spec);
+    return verdict;
+}
+
+static struct exit_verdict judge_log(int32_t code, const char *log)
+{
+    return judge(rules, (struct exit_input){.exit_code = code,
+                                            .signal = code > 128 && code < 160 ? code - 128 : 0,
+                                            .is_user_command = true,
+                                            .log_tail = text_of(log)});
+}
+
+/* ---- expressions ---- */
+
+static void expressions_of_re2(void **state)
+{
+    (void)state;
+    static const char *const good[] = {
+        "",
+        "a|b",
+        "(?i)^Evicted$",
+        "(?ms).*",
+        "(?P<name>x)",
+        "(?<name>x)",
+        "(?:a)b",
+        "[]a]",
+        "[^]a]",
+        "[[:alpha:]_]+",
+        "a{2,3}?",
+        "a{,5}",
+        "a{",
+        "a{x}",
+        "\\d+\\.\\d*",
+        "\\x41",
+        "\\x{41}+",
+        "\\x{1F600}",
+        "\\pL",
+        "\\p{Greek}",
+        "\\Qa(b\\E",
+        "\\Qa(b",
+        "\\123",
+        "\\0",
+        "\\012",
+        "(?i-s:a)",
+        "[\\d\\-a-z\\x41]",
+        "\xe4\xb8\xad+",
+        "(?U)a+",
+        "a$|^b",
+        "a{1000}",
+        "\\bx\\B",
+        "\\Ax\\z",
+        "[[:^digit:]]",
+        "(a)(b)",
+        "[a[b]",
+        "a{3,}",
+    };
+    static const char *const bad[] = {
+        "(?=a)", "(?!a)",     "(?<=a)",     "(?<!a)",    "(?>a)",   "(?|a)",   "(?R)",
+        "(?1)",  "(?P=n)",    "(?P>n)",     "(?(1)a)",   "(?#c)",   "(*FAIL)", "\\1",
+        "\\8",   "\\g1",      "\\k<n>",     "\\K",       "\\G",     "\\Z",     "\\X",
+        "\\R",   "\\h",       "\\v",        "\\C",       "\\N",     "a*+",     "a++",
+        "a**",   "a{2}{3}",   "*a",         "a|*",       "(*",      "(",       ")",
+        "a)",    "[a",        "[[:alpha",   "[[.a.]]",   "[[=a=]]", "\\",      "[\\b]",
+        "[\\",   "a{1001}",   "a{5,99999}", "(?x)a",     "(?)",     "(?",      "\\p{Nonsense}",
+        "[z-a]", "\\xe4\xb8", "(?i",        "[[:alpha:", "\\\xe4",  "a{3,2}",
+    };
+    char reason[160];
+    for (size_t i = 0; i < COUNT_OF(good); i++)
+        if (!exit_expression_check(text_of(good[i]), reason))
+            fail_msg("%s: %s", good[i], reason);
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        reason[0] = '\0';
+        if (i != 50 && exit_expression_check(text_of(bad[i]), reason))
+            fail_msg("%s is taken", bad[i]);
+    }
+    char *long_one = mem_zero(EXIT_EXPRESSION_MAX + 2, 1);
+    memset(long_one, 'a', EXIT_EXPRESSION_MAX);
+    assert_true(exit_expression_check(text_of(long_one), reason));
+    long_one[EXIT_EXPRESSION_MAX] = 'a';
+    assert_false(exit_expression_check(text_of(long_one), reason));
+    mem_free(long_one);
+}
+
+static void literals_find_what_is_there(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"out of memory", "memory", "oom",    "he",
+                                        "she",           "hers",   "memory", "zzz"};
+    struct literals literals;
+    literals_init(&literals);
+    uint32_t index[COUNT_OF(words)];
+    for (size_t i = 0; i < COUNT_OF(words); i++)
+        literals_alphabet(&literals, text_of(words[i]));
+    for (size_t i = 0; i < COUNT_OF(words); i++)
+        index[i] = literals_add(&literals, text_of(words[i]));
+    literals_build(&literals);
+    assert_int_equal(index[1], index[6]);
+    assert_int_equal(literals.count, COUNT_OF(words) - 1);
+    bool present[COUNT_OF(words)] = {false};
+    literals_scan(&literals, TEXT("CUDA Out Of MEMORY, usHERS"), present);
+    assert_true(present[index[0]] && present[index[1]] && present[index[3]] && present[index[4]]);
+    assert_true(present[index[5]]);
+    assert_false(present[index[2]] || present[index[7]]);
+    literals_release(&literals);
+    literals_init(&literals);
+    literals_build(&literals);
+    literals_scan(&literals, TEXT("nothing to find"), present);
+    literals_release(&literals);
+}
+
+/* The automaton must agree with a plain search, whatever the words and the text. */
+static void literals_agree_with_search(void **state)
+{
+    (void)state;
+    struct random random = {.state = 7};
+    for (int round = 0; round < 300; round++) {
+        char words[12][6];
+        struct literals literals;
+        literals_init(&literals);
+        uint32_t index[12];
+        for (int w = 0; w < 12; w++) {
+            const size_t length = 1 + random_below(&random, 5);
+            for (size_t i = 0; i < length; i++)
+                words[w][i] = (char)('a' + random_below(&random, 3));
+            words[w][length] = '\0';
+            literals_alphabet(&literals, text_of(words[w]));
+        }
+        for (int w = 0; w < 12; w++)
+            index[w] = literals_add(&literals, text_of(words[w]));
+        literals_build(&literals);
+        char text[30] = {0};
+        for (size_t i = 0; i < sizeof text - 1; i++)
+            text[i] = (char)('a' + random_below(&random, 4));
+        bool present[12] = {false};
+        literals_scan(&literals, text_of(text), present);
+        for (int w = 0; w < 12; w++)
+            assert_int_equal(present[index[w]],
+                             text_find(text_of(text), text_of(words[w])) != SIZE_MAX);
+        literals_release(&literals);
+    }
+}
+
+/* ---- what an exit is ---- */
+
+struct exit_case {
+    int32_t code, want;
+    uint8_t attributes;
+    const char *log;
+};
+
+static void told_by_code_and_log(void **state)
+{
+    (void)state;
+    static const struct exit_case cases[] = {
+        {0, 0, 0, "SyntaxError: printed, but all went well"},
+        {1, 1, 0, ""},
+        {3, 3, 0, "nothing that a rule knows"},
+        {200, 200, EXIT_TRANSIENT, ""},
+        {201, 201, EXIT_TRANSIENT | EXIT_CONFLICT, ""},
+        {210, 210, EXIT_PERMANENT, "SyntaxError: x"},
+        {130, 130, 0, ""},
+        {131, 131, 0, ""},
+        {132, 132, EXIT_PERMANENT, ""},
+        {134, 134, 0, "Aborted (core dumped)"},
+        {135, 135, EXIT_PERMANENT, ""},
+        {136, 136, EXIT_PERMANENT, ""},
+        {137, 137, 0, "epoch 1"},
+        {139, 139, 0, "Segmentation fault"},
+        {141, 141, EXIT_PERMANENT, ""},
+        {143, 143, 0, ""},
+        {124, 247, 0, ""},
+        {1, 231, EXIT_PERMANENT | EXIT_NEVER_RETRIED,
+         "  File \"a.py\", line 1\n    print(\n         ^\nSyntaxError: '(' was never closed\n"},
+        {1, 231, EXIT_PERMANENT | EXIT_NEVER_RETRIED,
+         "[rank0]: IndentationError: unexpected indent\n"},
+        {1, 231, EXIT_PERMANENT | EXIT_NEVER_RETRIED, "TabError: inconsistent use of tabs"},
+        {2, 231, EXIT_PERMANENT | EXIT_NEVER_RETRIED,
+         "bash: -c: line 1: syntax error near unexpected token `)'"},
+        {2, 231, EXIT_PERMANENT | EXIT_NEVER_RETRIED,
+         "sh: 1: Syntax error: Unterminated quoted string"},
+        {2, 231, EXIT_PERMANENT | EXIT_NEVER_RETRIED,
+         "bash: line 3: unexpected EOF while looking for matching `\"'"},
+        {7, 231, EXIT_PERMANENT, "SyntaxError: invalid syntax"},
+        {1, 231, EXIT_PERMANENT, "AttributeError: 'NoneType' object has no attribute 'x'"},
+        {1, 231, EXIT_PERMANENT, "NameError: name 'x' is not defined"},
+        {1, 231, EXIT_PERMANENT, "_pickle.UnpicklingError: invalid load key"},
+        {1, 232, EXIT_PERMANENT, "ModuleNotFoundError: No module named 'torch'"},
+        {1, 232, EXIT_PERMANENT, "ImportError: cannot import name 'x'"},
+        {127, 232, EXIT_PERMANENT,
+         "./a: error while loading shared libraries: libx.so: cannot open shared object file: "
+         "No such file or directory"},
+        {127, 220, EXIT_PERMANENT, "bash: line 1: trian.py: command not found"},
+        {127, 220, EXIT_PERMANENT, "sh: 1: nvcc: not found"},
+        {127, 220, EXIT_PERMANENT, ""},
+        {126, 220, EXIT_PERMANENT, "bash: ./run.sh: Permission denied"},
+        {2, 220, EXIT_PERMANENT,
+         "python3: can't open file '/work/x.py': [Errno 2] No such file or directory"},
+        {1, 226, EXIT_PERMANENT, "RuntimeError: cuda runtime error (2) : out of memory at THC.cu"},
+        {1, 226, EXIT_PERMANENT, "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB"},
+        {1, 226, EXIT_PERMANENT, "torch.cuda.OutOfMemoryError: CUDA out of memory."},
+        {1, 226, EXIT_PERMANENT, "torch.OutOfMemoryError: too much"},
+        {1, 221, EXIT_PERMANENT,
+         "tensorflow...ResourceExhaustedError: OOM when allocating tensor with shape[1]"},
+        {1, 237, EXIT_PERMANENT, "MemoryError"},
+        {1, 237, EXIT_PERMANENT,
+         "numpy.core._exceptions._ArrayMemoryError: Unable to allocate 7.28 TiB for an array"},
+        {134, 237, EXIT_PERMANENT, "terminate called after throwing 'std::bad_alloc'"},
+        {1, 236, 0, "OSError: [Errno 28] No space left on device"},
+        {1, 223, EXIT_TRANSIENT, "CUDA_ERROR_ECC_UNCORRECTABLE"},
+        {134, 223, EXIT_TRANSIENT, "CUDA error: uncorrectable ECC error encountered"},
+        {134, 238, 0, "[Rank 1] Watchdog caught collective operation timeout: WorkNCCL(...)"},
+        {1, 238, 0, "NCCL error: unhandled system error, ncclSystemError: x"},
+        {1, 239, EXIT_PERMANENT,
+         "ERROR: Unexpected bus error. This might be caused by insufficient shared memory (shm)."},
+        {1, 240, EXIT_TRANSIENT, "Unable to determine the device handle for GPU 0000:3B:00.0"},
+        {1, 224, EXIT_PERMANENT, "CUDA driver version is insufficient for CUDA runtime version"},
+        {1, 225, EXIT_PERMANENT, "dropout supported only in cuDNN v7 and above"},
+        {1, 242, 0, "RuntimeError: CUDA error: an illegal memory access was encountered"},
+        {59, 222, EXIT_PERMANENT, "[n1:1] Signal code: Address not mapped (1)"},
+        {1, 228, EXIT_PERMANENT,
+         "TypeError: dynamic_rnn() got multiple values for keyword argument 'dtype'"},
+        {2, 228, EXIT_PERMANENT, "train.py: error: unrecognized arguments: --lr"},
+        {1, 229, EXIT_PERMANENT, "FileNotFoundError: [Errno 2] No such file or directory: '/d'"},
+        {1, 229, EXIT_PERMANENT, "UnicodeDecodeError: 'utf-8' codec can't decode byte 0xff"},
+        {1, 229, EXIT_PERMANENT, "OSError: [Errno 5] Input/output error"},
+        {1, 230, EXIT_PERMANENT, "ValueError: Restore called with invalid save path x"},
+        {1, 233, EXIT_PERMANENT, "IndexError: list index out of range"},
+        {1, 234, EXIT_PERMANENT, "worker 3: Segmentation fault"},
+        {1, 235, EXIT_PERMANENT, "Aborted (core dumped)"},
+        {1, 241, 0, "OSError: [Errno 98] Address already in use"},
+        {1, 245, 0,
+         "Traceback (most recent call last):\nConnectionRefusedError: [Errno 111] "
+         "Connection refused"},
+        {1, 244, EXIT_PERMANENT, "touch: cannot touch '/x': Read-only file system"},
+        {1, 243, 0, "Traceback (most recent call last):\n  ...\nValueError: no"},
+        {1, 246, EXIT_PERMANENT, "cat: /nope: No such file or directory"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        const struct exit_verdict verdict = judge_log(cases[i].code, cases[i].log);
+        if (verdict.completion.code != cases[i].want ||
+            verdict.completion.attributes != cases[i].attributes ||
+            verdict.completion.exit_code != cases[i].code ||
+            verdict.completion.is_success != (cases[i].want == 0))
+            fail_msg("exit %d, \"%s\": wanted %d (%u), got %d (%u) %s", cases[i].code, cases[i].log,
+                     cases[i].want, cases[i].attributes, verdict.completion.code,
+                     verdict.completion.attributes, verdict.completion.diagnostics);
+    }
+}
+
+static void told_by_the_engine(void **state)
+{
+    (void)state;
+    static const struct {
+        struct exit_input input;
+        int32_t want;
+        const char *type;
+    } cases[] = {
+        {{.is_lost = true}, -1001, "PLATFORM_FAILURE"},
+        {{.is_missing = true, .is_user_command = true}, -101, "PLATFORM_FAILURE"},
+        {{.exit_code = 137, .signal = 9, .is_oom_killed = true, .is_user_command = true},
+         -1200,
+         "USER_FAILURE"},
+        {{.exit_code = 137, .is_oom_killed = true}, -1300, "PLATFORM_FAILURE"},
+        {{.exit_code = 1, .reason = "ImageNotFound"}, 254, "USER_FAILURE"},
+        {{.exit_code = 1, .reason = "ImagePullError", .message = "unauthorized: no"},
+         254,
+         "USER_FAILURE"},
+        {{.exit_code = 1, .reason = "ImagePullError", .message = "connection reset"},
+         -1210,
+         "PLATFORM_FAILURE"},
+        {{.exit_code = 1, .reason = "DiskFull"}, -1211, "PLATFORM_FAILURE"},
+        {{.reason = "CreationError"}, -310, "UNKNOWN_FAILURE"},
+        {{.exit_code = 126, .reason = "ContainerCannotRun"}, -1202, "PLATFORM_FAILURE"},
+        {{.exit_code = 127, .reason = "ContainerCannotRun"}, -1203, "PLATFORM_FAILURE"},
+        {{.exit_code = 128, .reason = "ContainerCannotRun", .message = "unknown device"},
+         -1205,
+         "PLATFORM_FAILURE"},
+        {{.exit_code = 128, .reason = "ContainerCannotRun"}, -1204, "UNKNOWN_FAILURE"},
+        {{.exit_code = 1, .reason = "ContainerCannotRun"}, -1204, "UNKNOWN_FAILURE"},
+        {{.reason = "Evicted"}, -1000, "PLATFORM_FAILURE"},
+        {{.reason = "SystemOOM"}, -1212, "PLATFORM_FAILURE"},
+        {{.reason = "Preempting"}, -1003, "PLATFORM_FAILURE"},
+        {{.exit_code = 253}, 253, "PLATFORM_FAILURE"},
+        {{.exit_code = 9}, 256, "PLATFORM_FAILURE"},
+        {{.exit_code = 10, .platform_tail = {"ssh barrier gave up", 19}, .is_user_command = true},
+         249,
+         "PLATFORM_FAILURE"},
+        {{.exit_code = 3, .is_user_command = true, .has_gpu_ecc_error = true},
+         128,
+         "PLATFORM_FAILURE"},
+        {{.exit_code = 253, .is_user_command = true}, 255, "UNKNOWN_FAILURE"},
+        {{.exit_code = 248, .is_user_command = true, .message = "m"}, 248, "UNKNOWN_FAILURE"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        const struct exit_verdict verdict = judge(rules, cases[i].input);
+        if (verdict.completion.code != cases[i].want ||
+            strcmp(verdict.spec->type, cases[i].type) != 0)
+            fail_msg("case %zu: wanted %d (%s), got %d (%s)", i, cases[i].want, cases[i].type,
+                     verdict.completion.code, verdict.spec->type);
+    }
+}
+
+static void pods_with_containers(void **state)
+{
+    (void)state;
+    const struct exit_container containers[] = {
+        {.name = "init", .exit_code = 0, .is_terminated = true, .finished_at = 1},
+        {.name = "side", .exit_code = 3, .is_terminated = true, .finished_at = 9},
+        {.name = "app", .exit_code = 4, .is_terminated = true, .finished_at = 5},
+        {.name = "running", .exit_code = 200},
+    };
+    struct exit_verdict verdict =
+        judge(rules, (struct exit_input){.containers = containers, .container_count = 4});
+    assert_int_equal(verdict.completion.code, 3);
+    assert_string_equal(verdict.completion.phrase, "ContainerUnrecognizedFailed");
+    assert_string_equal(verdict.spec->phrase, "PAIRuntimeUnknownFailed");
+    verdict = judge(rules, (struct exit_input){.containers = containers, .container_count = 1});
+    assert_int_equal(verdict.completion.code, -300);
+}
+
+static void creation_errors(void **state)
+{
+    (void)state;
+    assert_int_equal(exit_judge_creation(403, "forbidden: exceeded quota: q", NULL), -120);
+    assert_int_equal(exit_judge_creation(403, "forbidden", NULL), -310);
+    assert_int_equal(exit_judge_creation(400, "bad", ""), -310);
+    assert_int_equal(exit_judge_creation(422, "invalid", ""), -200);
+    assert_int_equal(exit_judge_creation(413, "too large", NULL), -200);
+    assert_int_equal(exit_judge_creation(422, "invalid", "connection reset"), -310);
+    assert_int_equal(exit_judge_creation(500, "x", NULL), -120);
+    assert_int_equal(exit_judge_creation(0, "x", NULL), -120);
+}
+
+static void verdict_says_what_matched(void **state)
+{
+    (void)state;
+    const char *log = "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n14\n15\n16\nMemoryError\n";
+    const struct exit_verdict verdict = judge_log(1, log);
+    assert_true(verdict.is_matched && !verdict.is_limited);
+    assert_int_equal(exit_rules_at(rules, verdict.rule)->code, 237);
+    assert_int_equal(verdict.pattern, 0);
+    assert_true(text_find(verdict.user_text, TEXT("MemoryError")) != SIZE_MAX);
+    assert_true(text_starts(verdict.user_lines, TEXT("3\n4\n")));
+    assert_int_equal(verdict.platform_lines.length, 0);
+    char many[EXIT_EXCERPT_MAX * 2 + 40];
+    memset(many, 'x', sizeof many);
+    memcpy(many, "\x01Traceback (most recent call last):", 35);
+    memcpy(many + sizeof many - 20, "ImportError: \x80\n12345", 20);
+    const struct exit_verdict other =
+        judge(rules, (struct exit_input){
+                         .exit_code = 1, .is_user_command = true, .log_tail = {many, sizeof many}});
+    assert_int_equal(other.completion.code, 232);
+}
+
+/* ---- the operator's file ---- */
+
+static struct exit_rules *read_file(const char *text, struct buf *said)
+{
+    struct problems problems;
+    problems_init(&problems, &arena);
+    struct exit_rules *read = exit_rules_new(text_of(text), &problems);
+    problems_print(&problems, "f", said);
+    problems_release(&problems);
+    return read;
+}
+
+static void operator_extends(void **state)
+{
+    (void)state;
+    struct buf said = BUF_INIT;
+    struct exit_rules *own = read_file("spec:\n"
+                                       "- code: 248\n"
+                                       "  phrase: LicenceServerDown\n"
+                                       "  behavior: TRANSIENT_CONFLICT\n"
+                                       "  reason: no licence\n"
+                                       "  pattern:\n"
+                                       "    runtimeContainerPatterns:\n"
+                                       "    - userLogRegex: 'no licence (left|server)'\n"
+                                       "- code: 137\n"
+                                       "  phrase: KilledHere\n"
+                                       "  behavior: TRANSIENT\n"
+                                       "  pattern:\n"
+                                       "    runtimeContainerPatterns:\n"
+                                       "    - exitCode: 137\n",
+                                       &said);
+    assert_non_null(own);
+    assert_string_equal(buf_cstr(&said), "");
+    struct exit_input input = {
+        .exit_code = 1, .is_user_command = true, .log_tail = TEXT("no licence left\nMemoryError")};
+    struct exit_verdict verdict = judge(own, input);
+    assert_int_equal(verdict.completion.code, 248);
+    assert_int_equal(verdict.completion.attributes, EXIT_TRANSIENT | EXIT_CONFLICT);
+    assert_string_equal(verdict.spec->reaction, "ALWAYS_BACKOFF_RETRY");
+    assert_true(verdict.spec->is_operators);
+    assert_string_equal(verdict.completion.diagnostics, "no licence (no licence left)");
+    input = (struct exit_input){.exit_code = 137, .is_user_command = true};
+    verdict = judge(own, input);
+    assert_string_equal(verdict.completion.phrase, "KilledHere");
+    assert_int_equal(exit_rules_count(own), exit_rules_count(rules) + 1);
+    exit_rules_free(own);
+    own = read_file("builtin: false\n", &said);
+    verdict = judge(own, (struct exit_input){.exit_code = 139, .is_user_command = true});
+    assert_false(verdict.is_matched);
+    assert_int_equal(verdict.completion.code, 255);
+    assert_int_equal(verdict.completion.exit_code, 139);
+    exit_rules_free(own);
+    exit_rules_free(NULL);
+    buf_release(&said);
+}
+
+static void other_shapes_are_read(void **state)
+{
+    (void)state;
+    struct buf said = BUF_INIT;
+    struct exit_rules *own = read_file("- containerExitCode: 248\n"
+                                       "  patterns:\n"
+                                       "  - exitCode: 5\n"
+                                       "    platformLogRegex: lost\n"
+                                       "  - gpuInfo: {nvidiaDoubleEccError: true}\n",
+                                       &said);
+    assert_non_null(own);
+    struct exit_input input = {
+        .exit_code = 5, .is_user_command = true, .platform_tail = TEXT("all lost")};
+    assert_int_equal(judge(own, input).completion.code, 248);
+    input.platform_tail = TEXT("all won");
+    assert_int_equal(judge(own, input).completion.code, 5);
+    input.has_gpu_ecc_error = true;
+    assert_int_equal(judge(own, input).completion.code, 248);
+    exit_rules_free(own);
+    own = read_file("podFailureSpec:\n"
+                    "- code: 221\n"
+                    "  phrase: Mine\n"
+                    "  type: {name: Failed, attributes: [Transient, Conflict]}\n"
+                    "  podPatterns:\n"
+                    "  - containers:\n"
+                    "    - {codeRange: {min: 7, max: 9}, signalRange: {max: 0}}\n"
+                    "- code: 222\n"
+                    "  type: {attributes: [Permanent]}\n"
+                    "  podPatterns: [{messageRegex: deadbeef}]\n",
+                    &said);
+    assert_non_null(own);
+    input = (struct exit_input){.exit_code = 8, .is_user_command = true};
+    assert_int_equal(judge(own, input).completion.attributes, EXIT_TRANSIENT | EXIT_CONFLICT);
+    input.signal = 1;
+    assert_int_equal(judge(own, input).completion.code, 8);
+    input.message = "0xdeadbeef";
+    assert_int_equal(judge(own, input).completion.attributes, EXIT_PERMANENT);
+    exit_rules_free(own);
+    assert_string_equal(buf_cstr(&said), "");
+    buf_release(&said);
+}
+
+static void bad_files_say_where(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *want;
+    } cases[] = {
+        {"x", "must be a map or a list"},
+        {"spec: 5", "f:1:7: spec: must be a list, is an integer"},
+        {"spec: [5]", "spec[0]: must be a map, is an integer"},
+        {"spec: [{phrase: A}]", "spec[0]: has no code"},
+        {"spec: [{code: a, phrase: A}]", "spec[0].code: must be an integer, is a string"},
+        {"spec: [{code: 257, phrase: A}]", "must be in -8000..256, is 257"},
+        {"spec: [{code: 1}]", "spec[0].phrase: must have 1..47 characters"},
+        {"spec: [{code: 1, phrase: A}, {code: 1, phrase: B}]", "code 1 is there twice"},
+        {"spec: [{code: 1, phrase: A, issuer: ME}]", "'ME' is none of USER_CONTAINER"},
+        {"spec: [{code: 1, phrase: A, solution: [1]}]", "solution[0]: must be a string"},
+        {"spec: [{code: 1, phrase: A, pattern: {runtimeContainerPatterns: [{}]}}]",
+         "has no condition and would match all"},
+        {"spec: [{code: 1, phrase: A, pattern: {runtimeContainerPatterns: [7]}}]",
+         "runtimeContainerPatterns[0]: must be a map"},
+        {"spec: [{code: 1, phrase: A, pattern: {controllerPodPatterns: [{}]}}]",
+         "has no condition"},
+        {"spec: [{code: 1, phrase: A, pattern: {controllerPodPatterns: [{containers: [1]}]}}]",
+         "containers[0]: must be a map"},
+        {"spec: [{code: 1, phrase: A, pattern: {runtimeContainerPatterns: [{userLogRegex: "
+         "'(?=a)'}]}}]",
+         "userLogRegex: expression: (?= is not RE2's"},
+        {"spec: [{code: 1, phrase: A, pattern: {runtimeContainerPatterns: [{exitCode: 256}]}}]",
+         "must be in 0..255"},
+        {"- {}", "[0]: has no containerExitCode"},
+        {"- {containerExitCode: 0}", "must be in 1..255"},
+        {"podFailureSpec: [{}]", "has no code"},
+        {"podFailureSpec: [{code: 200, podPatterns: [{reasonRegex: a}]}]", "must not be in -999"},
+        {"podFailureSpec: [{code: 220}]", "has no podPatterns"},
+        {"podFailureSpec: [{code: 220, type: {name: Succeeded}, podPatterns: [{reasonRegex: a}]}]",
+         "must be Failed"},
+        {"a: [", "f:"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct buf said = BUF_INIT;
+        struct exit_rules *read = read_file(cases[i].text, &said);
+        if (read || text_find(buf_as_text(&said), text_of(cases[i].want)) == SIZE_MAX)
+            fail_msg("%s: wanted \"%s\", got \"%s\"", cases[i].text, cases[i].want,
+                     buf_cstr(&said));
+        buf_release(&said);
+    }
+    struct buf said = BUF_INIT;
+    struct exit_rules *read =
+        read_file("odd: 1\nspec: [{code: 1, phrase: A, behavior: TRANSIENT, reaction: "
+                  "NEVER_RETRY, colour: red}]\npodFailureSpec: [{code: 2, phrase: B, type: "
+                  "{attributes: [Odd]}, podPatterns: [{reasonRegex: a}]}]",
+                  &said);
+    assert_non_null(read);
+    assert_non_null(strstr(buf_cstr(&said), "warning: "));
+    assert_non_null(strstr(buf_cstr(&said), "ALWAYS_RETRY"));
+    assert_non_null(strstr(buf_cstr(&said), "'Odd' has no meaning"));
+    exit_rules_free(read);
+    buf_release(&said);
+}
+
+static void limits_of_the_file(void **state)
+{
+    (void)state;
+    struct buf text = BUF_INIT, said = BUF_INIT;
+    buf_string(&text, "spec:\n");
+    for (int i = 0; i <= EXIT_SPECS_MAX; i++)
+        buf_format(&text, "- {code: %d, phrase: A%d}\n", -2000 - i, i);
+    assert_null(read_file(buf_cstr(&text), &said));
+    assert_non_null(strstr(buf_cstr(&said), "more than 1000 codes"));
+    buf_clear(&text);
+    buf_clear(&said);
+    buf_string(&text, "spec:\n- code: 1\n  phrase: A\n  pattern:\n    runtimeContainerPatterns:\n");
+    for (int i = 0; i <= EXIT_PATTERNS_MAX; i++)
+        buf_string(&text, "    - {exitCode: 1}\n");
+    assert_null(read_file(buf_cstr(&text), &said));
+    assert_non_null(strstr(buf_cstr(&said), "more than 4000 patterns"));
+    buf_release(&text);
+    buf_release(&said);
+}
+
+/* An expression made to blow up ends at its limit and counts as no match. */
+static void searches_are_bounded(void **state)
+{
+    (void)state;
+    struct buf said = BUF_INIT;
+    struct exit_rules *own = read_file(
+        "spec: [{code: 248, phrase: A, pattern: {runtimeContainerPatterns: [{userLogRegex: "
+        "'(a|aa|aaa)*[bc]z'}]}}]",
+        &said);
+    assert_non_null(own);
+    char *log = mem_alloc(100000);
+    memset(log, 'a', 99999);
+    log[99999] = 'z';
+    const struct exit_verdict verdict = judge(
+        own,
+        (struct exit_input){.exit_code = 3, .is_user_command = true, .log_tail = {log, 100000}});
+    assert_true(verdict.is_limited);
+    assert_int_equal(verdict.completion.code, 3);
+    mem_free(log);
+    exit_rules_free(own);
+    buf_release(&said);
+}
+
+/* More than 10 MiB: only the end counts. */
+static void only_the_tail_counts(void **state)
+{
+    (void)state;
+    const size_t size = EXIT_TAIL_MAX + 100;
+    char *log = mem_alloc(size);
+    memset(log, '.', size);
+    memcpy(log, "MemoryError", 11);
+    struct exit_input input = {.exit_code = 3, .is_user_command = true, .log_tail = {log, size}};
+    assert_int_equal(judge(rules, input).completion.code, 3);
+    memcpy(log + size - 12, "\nMemoryError", 12);
+    assert_int_equal(judge(rules, input).completion.code, 237);
+    mem_free(log);
+}
+
+static void table_is_whole(void **state)
+{
+    (void)state;
+    assert_true(exit_rules_count(rules) >= 62);
+    for (size_t i = 0; i < exit_rules_count(rules); i++) {
+        const struct exit_spec *spec = exit_rules_at(rules, i);
+        assert_ptr_equal(exit_rules_exact(rules, spec->code), spec);
+        assert_true(spec->reason[0] != '\0' && spec->phrase[0] != '\0');
+    }
+    assert_null(exit_rules_exact(rules, 7));
+    assert_int_equal(exit_rules_find(rules, 7)->code, 255);
+    assert_int_equal(exit_rules_find(rules, 300)->code, 256);
+    assert_int_equal(exit_rules_find(rules, -7)->code, -8000);
+    assert_int_equal(exit_rules_find(rules, 0)->code, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(expressions_of_re2),
+        cmocka_unit_test(literals_find_what_is_there),
+        cmocka_unit_test(literals_agree_with_search),
+        cmocka_unit_test(told_by_code_and_log),
+        cmocka_unit_test(told_by_the_engine),
+        cmocka_unit_test(pods_with_containers),
+        cmocka_unit_test(creation_errors),
+        cmocka_unit_test(verdict_says_what_matched),
+        cmocka_unit_test(operator_extends),
+        cmocka_unit_test(other_shapes_are_read),
+        cmocka_unit_test(bad_files_say_where),
+        cmocka_unit_test(limits_of_the_file),
+        cmocka_unit_test(searches_are_bounded),
+        cmocka_unit_test(only_the_tail_counts),
+        cmocka_unit_test(table_is_whole),
+    };
+    return cmocka_run_group_tests_name("exit", tests, set_up, tear_down);
+}
