@@ -19,18 +19,36 @@ void problems_release(struct problems *problems)
     ARRAY_FREE(problems);
 }
 
+/* Two roles that use one wrong thing say the same of it. */
+static bool is_said(const struct problems *problems, struct place place, const char *path,
+                    const char *text)
+{
+    for (size_t i = problems->count; i > 0; i--) {
+        const struct problem *said = &problems->items[i - 1];
+        if (said->place.line == place.line && said->place.column == place.column &&
+            strcmp(said->path, path) == 0 && strcmp(said->text, text) == 0)
+            return true;
+    }
+    return false;
+}
+
+static struct problem *problem_new(struct problems *problems, struct place place, bool is_warning,
+                                   const char *path, const char *format, va_list args)
+    __attribute__((format(printf, 5, 0)));
 static struct problem *problem_new(struct problems *problems, struct place place, bool is_warning,
                                    const char *path, const char *format, va_list args)
 {
     assert(problems->arena && path && format);
+    char text[400];
+    vsnprintf(text, sizeof text, format, args);
+    if (is_said(problems, place, path, text))
+        return NULL;
     if (!is_warning)
         problems->error_count++;
     if (problems->count == PROBLEMS_MAX) {
         problems->left_out++;
         return NULL;
     }
-    char text[400];
-    vsnprintf(text, sizeof text, format, args);
     struct problem *problem = ARRAY_ADD(problems);
     problem->place = place;
     problem->is_warning = is_warning;

@@ -36,7 +36,8 @@ struct problems {
 void problems_init(struct problems *problems, struct arena *arena);
 void problems_release(struct problems *problems);
 
-/* Path and text are copied. Returns the problem so that a hint can be set, or NULL at the limit. */
+/* Path and text are copied. Returns the problem so that a hint can be set, or NULL at the
+ * limit and when the same has been said of the same place before. */
 struct problem *problem_add(struct problems *problems, struct place place, const char *path,
                             const char *format, ...) __attribute__((format(printf, 4, 5)));
 struct problem *problem_warn(struct problems *problems, struct place place, const char *path,

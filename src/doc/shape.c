@@ -45,7 +45,9 @@ static void path_back(struct checker *checker, size_t before)
 
 void near_offer(struct near *near, struct text wrong, struct text name)
 {
-    unsigned limit = wrong.length < 4 ? 1 : wrong.length < 8 ? 2 : 3;
+    unsigned limit = wrong.length < 5 ? 1 : wrong.length < 8 ? 2 : 3;
+    if (wrong.length > name.length + limit || name.length > wrong.length + limit)
+        return; /* most names: no table of edits needed */
     unsigned distance = text_distance(wrong, name, limit);
     if (distance <= limit && distance < name.length &&
         (!near->best.at || distance < near->distance))
@@ -142,15 +144,22 @@ static void int_check(struct checker *checker, const struct field *field, const 
         range_check(checker, field, doc, value, "");
 }
 
+static bool is_choice(const struct field *field, const struct doc *doc, const char *choice)
+{
+    int64_t number, wanted;
+    if (doc->kind == DOC_STRING)
+        return text_is(doc->as.string, choice);
+    return (field->flags & FIELD_CONVERTS) && doc_to_int(doc, &number) &&
+           text_to_int64(text_of(choice), &wanted) && number == wanted;
+}
+
 static void choice_check(struct checker *checker, const struct field *field, const struct doc *doc)
 {
-    bool is_fit = doc->kind == DOC_STRING || ((field->flags & FIELD_CONVERTS) &&
-                                              (doc->kind == DOC_INT || doc->kind == DOC_REAL));
     struct near near = {0};
     char all[200] = "";
     size_t length = 0;
     for (const char *const *choice = field->choices; *choice; choice++) {
-        if (is_fit && text_is(doc->source, *choice))
+        if (is_choice(field, doc, *choice))
             return;
         if (doc->kind == DOC_STRING)
             near_offer(&near, doc->source, text_of(*choice));
@@ -161,7 +170,8 @@ static void choice_check(struct checker *checker, const struct field *field, con
     const char *one_of = field->choices[1] ? "one of " : "";
     struct problem *problem =
         problem_add(checker->problems, doc->place, checker->path, "must be %s%s", one_of, all);
-    near_hint(&near, checker->problems, problem);
+    if (field->choices[1])
+        near_hint(&near, checker->problems, problem);
 }
 
 static void strings_check(struct checker *checker, const struct field *field, const struct doc *doc)
@@ -184,16 +194,12 @@ static void strings_check(struct checker *checker, const struct field *field, co
 static void variant_check(struct checker *checker, const struct field *field, const struct doc *doc)
 {
     const struct doc *tag = doc_get(doc, field->tag);
+    struct near near = {0};
     if (doc->kind != DOC_MAP) {
         wrong_kind(checker, doc, "a map");
         return;
     }
-    if (!tag) {
-        problem_add(checker->problems, doc->place, checker->path, "%s is missing", field->tag);
-        return;
-    }
-    struct near near = {0};
-    for (size_t i = 0; i < field->variant_count; i++) {
+    for (size_t i = 0; tag && i < field->variant_count; i++) {
         const struct shape_variant *variant = &field->variants[i];
         if (tag->kind == DOC_STRING && text_is(tag->as.string, variant->tag)) {
             map_check(checker, variant->shape, doc);
@@ -202,10 +208,14 @@ static void variant_check(struct checker *checker, const struct field *field, co
         near_offer(&near, tag->source, text_of(variant->tag));
     }
     size_t before = path_key(checker, text_of(field->tag));
-    struct problem *problem =
-        problem_add(checker->problems, tag->place, checker->path, "unknown %s \"%.64s\"",
-                    field->tag, tag->source.at ? tag->source.at : "");
-    near_hint(&near, checker->problems, problem);
+    if (tag) {
+        struct problem *problem =
+            problem_add(checker->problems, tag->place, checker->path, "unknown %s \"%.64s\"",
+                        field->tag, tag->source.at ? tag->source.at : "");
+        near_hint(&near, checker->problems, problem);
+    } else {
+        problem_add(checker->problems, doc->place, checker->path, "is missing");
+    }
     path_back(checker, before);
 }
 
@@ -298,13 +308,26 @@ static const struct field *field_find(const struct shape *shape, struct text nam
     return NULL;
 }
 
+/* The nearest field that the map lacks. Beyond PROBLEMS_MAX nobody would see it. */
+static struct near near_field(const struct checker *checker, const struct shape *shape,
+                              const struct doc *doc, struct text wrong)
+{
+    struct near near = {0};
+    if (checker->problems->count == PROBLEMS_MAX)
+        return near;
+    for (size_t i = 0; i < shape->count; i++) {
+        struct near other = near;
+        near_offer(&other, wrong, text_of(shape->fields[i].name));
+        if (other.best.at != near.best.at && !doc_get(doc, shape->fields[i].name))
+            near = other;
+    }
+    return near;
+}
+
 static void unknown_check(struct checker *checker, const struct shape *shape, const struct doc *doc,
                           const struct doc_entry *entry)
 {
-    struct near near = {0};
-    for (size_t i = 0; i < shape->count; i++)
-        if (!doc_get(doc, shape->fields[i].name))
-            near_offer(&near, entry->key, text_of(shape->fields[i].name));
+    struct near near = near_field(checker, shape, doc, entry->key);
     if (shape->unknown == UNKNOWN_FREE && !near.best.at)
         return;
     struct problem *problem =
@@ -331,10 +354,13 @@ static void map_check(struct checker *checker, const struct shape *shape, const 
             unknown_check(checker, shape, doc, entry);
         path_back(checker, before);
     }
-    for (size_t i = 0; i < shape->count; i++)
-        if ((shape->fields[i].flags & FIELD_REQUIRED) && !doc_get(doc, shape->fields[i].name))
-            problem_add(checker->problems, doc->place, checker->path, "%s is missing",
-                        shape->fields[i].name);
+    for (size_t i = 0; i < shape->count; i++) {
+        if (!(shape->fields[i].flags & FIELD_REQUIRED) || doc_get(doc, shape->fields[i].name))
+            continue;
+        size_t before = path_key(checker, text_of(shape->fields[i].name));
+        problem_add(checker->problems, doc->place, checker->path, "is missing");
+        path_back(checker, before);
+    }
 }
 
 void shape_check(const struct shape *shape, const struct doc *doc, const char *path,

@@ -92,9 +92,14 @@ static size_t blank_end(struct text source, size_t at)
     return at;
 }
 
+static bool is_break(char c)
+{
+    return c == '\n' || c == '\r';
+}
+
 static size_t line_end(struct text source, size_t at)
 {
-    while (at < source.length && source.at[at] != '\n' && source.at[at] != '\r')
+    while (at < source.length && !is_break(source.at[at]))
         at++;
     return at;
 }
@@ -119,6 +124,26 @@ static size_t comments_end(struct text source, size_t end, size_t indentation)
     return end;
 }
 
+/* Comments between the key and a value that begins its line belong to the block as well: the
+ * beginning of the first of their lines, or `begin`. */
+static size_t comments_begin(struct text source, size_t begin, size_t key)
+{
+    size_t line = begin, first = begin;
+    while (line > key && (source.at[line - 1] == ' ' || source.at[line - 1] == '\t'))
+        line--; /* back over the indentation */
+    while (line > key && is_break(source.at[line - 1])) {
+        size_t before = line - 1;
+        while (before > key && !is_break(source.at[before - 1]))
+            before--;
+        size_t start = blank_end(source, before);
+        if (before <= key || (source.at[start] != '#' && line_end(source, start) != start))
+            break;
+        line = before;
+        first = source.at[start] == '#' ? before : first;
+    }
+    return first;
+}
+
 static size_t trimmed_end(struct text source, size_t begin, size_t end)
 {
     struct text value = {source.at + begin, end - begin};
@@ -129,8 +154,8 @@ static size_t trimmed_end(struct text source, size_t begin, size_t end)
 void spec_mask(struct text source, const struct doc *root, struct buf *out)
 {
     size_t from = 0;
-    for (size_t i = 0; root->kind == DOC_MAP && i < root->as.map.count; i++) {
-        const struct doc_entry *entry = &root->as.map.entries[i];
+    for (size_t n = 0; root->kind == DOC_MAP && n < root->as.map.count; n++) {
+        const struct doc_entry *entry = &root->as.map.entries[n];
         if (!text_is(entry->key, "secrets") || entry->value->kind == DOC_NULL)
             continue;
         size_t begin = doc_offset(source, entry->value->place);
@@ -138,7 +163,10 @@ void spec_mask(struct text source, const struct doc *root, struct buf *out)
         /* only a block value may be followed by comments of its own; behind `}` of a flow map or of
          * JSON they are taken too when nothing else stands in the line */
         end = comments_end(source, end, entry->place.column - 1);
-        buf_add(out, source.at + from, begin - from);
+        size_t cut = comments_begin(source, begin, doc_offset(source, entry->place));
+        buf_add(out, source.at + from, cut - from);
+        for (uint32_t i = 1; cut < begin && i < entry->value->place.column; i++)
+            buf_char(out, ' ');
         buf_string(out, MASK);
         from = end;
     }

@@ -30,6 +30,7 @@ static const char *parameters_render(struct reader *reader, struct template_scop
     struct buf rendered = BUF_INIT;
     const char *copy = "{}";
     scope->is_json = true;
+    scope->secret_bytes = 0;
     scope->problems = reader->problems;
     scope->place = doc->place;
     scope->path = path;
@@ -42,6 +43,14 @@ static const char *parameters_render(struct reader *reader, struct template_scop
     reader->rendered_bytes += rendered.length;
     buf_release(&rendered);
     return copy;
+}
+
+static void cmd_check(struct reader *reader, const struct doc *parameters, const char *path)
+{
+    const struct doc *callbacks = doc_get(parameters, "callbacks");
+    if (callbacks && (doc_get(parameters, "preCommands") || doc_get(parameters, "postCommands")))
+        reader_problem(reader, callbacks, "cannot stand beside preCommands and postCommands",
+                       "%s.callbacks", path);
 }
 
 static bool is_common(struct text key)
@@ -93,6 +102,8 @@ void plugin_of_prerequisite(struct reader *reader, const struct doc *item, size_
     struct shape open = *shape;
     open.unknown = UNKNOWN_FREE;
     shape_check(&open, &own, path, reader->problems);
+    if (text_is(name, "cmd"))
+        cmd_check(reader, &own, path);
     struct spec_plugin *plugin = plugin_new(reader, item, name, path);
     if (!plugin)
         return;
@@ -176,14 +187,6 @@ static void teamwise_read(struct reader *reader, const struct doc *parameters, s
     }
 }
 
-static void cmd_check(struct reader *reader, const struct doc *parameters, size_t index)
-{
-    const struct doc *callbacks = doc_get(parameters, "callbacks");
-    if (callbacks && (doc_get(parameters, "preCommands") || doc_get(parameters, "postCommands")))
-        reader_problem(reader, callbacks, "cannot stand beside preCommands and postCommands",
-                       "extras." SPEC_PLUGIN_PREFIX "[%zu].parameters.callbacks", index);
-}
-
 static void plugin_read(struct reader *reader, const struct doc *doc, size_t index)
 {
     char path[100];
@@ -204,7 +207,7 @@ static void plugin_read(struct reader *reader, const struct doc *doc, size_t ind
     plugin->is_failure_ignored = text_is(doc_get_text(doc, "failurePolicy", "fail"), "ignore");
     plugin_roles(reader, plugin, roles ? roles : doc_get(doc, "taskRoles"), index);
     if (text_is(name, "cmd"))
-        cmd_check(reader, parameters, index);
+        cmd_check(reader, parameters, path);
     if (text_is(name, "ssh"))
         ssh_read(reader, plugin, parameters);
     if (!parameters || parameters->kind != DOC_MAP)

@@ -67,15 +67,16 @@ struct template_scope {
     const struct doc *parameters, *script, *output, *data; /* NULL: nothing of the kind */
     const struct spec_pair *secrets;                       /* only their names are used */
     size_t secret_count;
-    bool is_json; /* values are escaped as inside a JSON string */
+    size_t secret_bytes; /* what the secrets will add, counted up */
+    bool is_json;        /* values are escaped as inside a JSON string */
     struct problems *problems;
     struct place place;
     const char *path;
 };
 
 /* Append `source` to `out`, references replaced but for secrets and what is unknown (a warning).
- * ERR_TOO_BIG when `out` grows beyond `length_max`. */
-int template_render(const struct template_scope *scope, struct text source, size_t length_max,
+ * ERR_TOO_BIG when `out`, with the secrets rendered, grows beyond `length_max`. */
+int template_render(struct template_scope *scope, struct text source, size_t length_max,
                     struct buf *out);
 
 /* plugins.c */

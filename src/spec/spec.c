@@ -13,6 +13,9 @@ enum { PATH_ROOM = SPEC_NAME_MAX + 300 };
 
 static struct problem *problem_at(struct reader *reader, const struct doc *doc, bool is_warning,
                                   const char *text, const char *path_format, va_list args)
+    __attribute__((format(printf, 5, 0)));
+static struct problem *problem_at(struct reader *reader, const struct doc *doc, bool is_warning,
+                                  const char *text, const char *path_format, va_list args)
 {
     char path[PATH_ROOM];
     struct place place = doc ? doc->place : reader->root->place;
@@ -169,6 +172,8 @@ static struct spec *spec_new(enum spec_format format)
     *spec->arena = arena;
     spec->format = format;
     spec->priority = SPEC_TEST;
+    spec->name = spec->virtual_cluster = spec->tag = "";
+    spec->code_dir = spec->data_dir = spec->output_dir = spec->auth_file = "";
     return spec;
 }
 
@@ -202,9 +207,22 @@ static void problems_move(struct problems *to, const struct problems *from)
     }
 }
 
+/* Of the two formats only protocol 2 has a version, a `name` and roles by name. */
 static bool is_v1(const struct doc *doc)
 {
-    return doc_get(doc, "jobName") && !doc_get(doc, "protocolVersion");
+    const struct doc *roles = doc_get(doc, "taskRoles");
+    if (!doc || doc->kind != DOC_MAP || doc_get(doc, "protocolVersion"))
+        return false;
+    return doc_get(doc, "jobName") || (!doc_get(doc, "name") && !(roles && roles->kind == DOC_MAP));
+}
+
+/* Behind `{`: JSON goes on with a string, a comment or the end. */
+static bool looks_like_json(struct text source)
+{
+    size_t open = text_find(source, TEXT("{"));
+    struct text rest = {source.at + open + 1, source.length - open - 1};
+    rest = text_trim(rest);
+    return rest.length == 0 || strchr("\"}/", rest.at[0]);
 }
 
 /* A text that begins like JSON may be a v1 file or a v2 file written as JSON, which is YAML too. */
@@ -222,7 +240,7 @@ static const struct doc *source_parse(struct text source, struct arena *scratch,
     const struct doc *yaml = NULL, *doc = json;
     if (!json)
         yaml = doc_parse(source, DOC_YAML, scratch, &yaml_problems);
-    if (yaml && yaml->kind == DOC_MAP && !is_v1(yaml)) {
+    if (!json && (yaml ? yaml->kind == DOC_MAP && !is_v1(yaml) : !looks_like_json(source))) {
         doc = yaml;
         problems_move(problems, &yaml_problems);
     } else {
@@ -237,6 +255,12 @@ static const struct doc *source_parse(struct text source, struct arena *scratch,
 static void read_all(struct reader *reader, enum spec_format format)
 {
     const struct shape *shape = format == SPEC_V1 ? &spec_v1_shape : &spec_v2_shape;
+    if (format == SPEC_V2 && reader->root->kind == DOC_MAP && is_v1(reader->root) &&
+        doc_get(reader->root, "jobName")) {
+        reader_problem(reader, NULL, "a job file with jobName is of format 1 and must be JSON",
+                       "%s", "");
+        return;
+    }
     reader->spec = spec_new(format);
     reader->arena = reader->spec->arena;
     shape_check(shape, reader->root, "", reader->problems);

@@ -158,7 +158,8 @@ struct spec_parsed {
     size_t secret_count;
 };
 
-/* Read a job file; the format is told by the content (protocolVersion or YAML: v2; `jobName`: v1).
+/* Read a job file; the format is told by the content: JSON (comments allowed) without
+ * `protocolVersion` is v1, everything else v2, which may be written as JSON too.
  * Every error and warning goes to `problems`. Returns 0, or ERR_INVALID with parsed->spec NULL. */
 int spec_parse(struct text source, struct arena *scratch, struct spec_parsed *parsed,
                struct problems *problems);

@@ -17,30 +17,37 @@ static bool is_name_end(char c)
     return c == '.' || c == '[';
 }
 
-/* The next `<% $… %>` at or behind `from`. */
+static void reference_fill(struct reference *found, struct text inner)
+{
+    size_t length = 1;
+    while (length < inner.length && !is_name_end(inner.at[length]))
+        length++;
+    found->root = (struct text){inner.at + 1, length - 1};
+    found->inside = (struct text){inner.at + length, inner.length - length};
+}
+
+/* The next `<% $… %>` at or behind `from`. Of several `<%` before a `%>` the last one opens. */
 static bool reference_next(struct text source, size_t from, struct reference *found)
 {
     while (from < source.length) {
         struct text rest = {source.at + from, source.length - from};
-        size_t open = text_find(rest, TEXT("<%"));
-        if (open == SIZE_MAX)
-            return false;
-        struct text body = {rest.at + open + 2, rest.length - open - 2};
-        size_t close = text_find(body, TEXT("%>"));
+        size_t close = text_find(rest, TEXT("%>"));
         if (close == SIZE_MAX)
             return false;
-        struct text inner = text_trim((struct text){body.at, close});
-        if (inner.length > 1 && inner.at[0] == '$') {
-            size_t length = 1;
-            while (length < inner.length && !is_name_end(inner.at[length]))
-                length++;
-            *found = (struct reference){.begin = from + open,
-                                        .end = from + open + 2 + close + 2,
-                                        .root = {inner.at + 1, length - 1},
-                                        .inside = {inner.at + length, inner.length - length}};
-            return true;
+        const char *open = close >= 2 ? rest.at + close - 2 : NULL;
+        while (open && open >= rest.at && (open[0] != '<' || open[1] != '%'))
+            open--;
+        if (open && open >= rest.at) {
+            struct text inner =
+                text_trim((struct text){open + 2, (size_t)(rest.at + close - open) - 2});
+            if (inner.length > 1 && inner.at[0] == '$') {
+                reference_fill(found, inner);
+                found->begin = (size_t)(open - source.at);
+                found->end = from + close + 2;
+                return true;
+            }
         }
-        from += open + 2;
+        from += close + 2;
     }
     return false;
 }
@@ -178,11 +185,14 @@ static void unresolved(const struct template_scope *scope, const struct referenc
     near_hint(near, scope->problems, problem);
 }
 
-static void secret_check(const struct template_scope *scope, const struct reference *reference)
+static void secret_check(struct template_scope *scope, const struct reference *reference)
 {
     struct near near = {0};
-    if (secret_find(scope->secrets, scope->secret_count, reference->inside))
+    const char *secret = secret_find(scope->secrets, scope->secret_count, reference->inside);
+    if (secret) {
+        scope->secret_bytes += strlen(secret);
         return;
+    }
     struct text inside = reference->inside, step = {0};
     if (step_next(&inside, &step) && inside.length == 0)
         for (size_t i = 0; i < scope->secret_count; i++)
@@ -191,7 +201,7 @@ static void secret_check(const struct template_scope *scope, const struct refere
 }
 
 /* False when the reference stays as it is. */
-static bool reference_render(const struct template_scope *scope, const struct reference *reference,
+static bool reference_render(struct template_scope *scope, const struct reference *reference,
                              size_t length_max, struct buf *out)
 {
     static const char *const roots[] = {"parameters", "secrets", "script", "output", "data", NULL};
@@ -224,12 +234,13 @@ static bool reference_render(const struct template_scope *scope, const struct re
     return false;
 }
 
-int template_render(const struct template_scope *scope, struct text source, size_t length_max,
+int template_render(struct template_scope *scope, struct text source, size_t length_max,
                     struct buf *out)
 {
     struct reference reference;
     size_t from = 0;
-    while (out->length <= length_max && reference_next(source, from, &reference)) {
+    while (out->length + scope->secret_bytes <= length_max &&
+           reference_next(source, from, &reference)) {
         buf_add(out, source.at + from, reference.begin - from);
         if (!reference_render(scope, &reference, length_max, out))
             buf_add(out, source.at + reference.begin, reference.end - reference.begin);
@@ -237,7 +248,7 @@ int template_render(const struct template_scope *scope, struct text source, size
     }
     if (out->length <= length_max)
         buf_add(out, source.at + from, source.length - from);
-    return out->length > length_max ? ERR_TOO_BIG : 0;
+    return out->length + scope->secret_bytes > length_max ? ERR_TOO_BIG : 0;
 }
 
 static void secrets_render(struct text value, const struct spec_pair *secrets, size_t count,

@@ -12,26 +12,27 @@ static uint32_t number(const struct doc *doc, const char *key, uint32_t fallback
 }
 
 static void ports_overlap_check(struct reader *reader, const struct spec_role *role,
-                                const struct doc *list, size_t index)
+                                const struct doc *list, size_t role_index, size_t index)
 {
     const struct spec_port *mine = &role->ports[role->port_count - 1];
     for (size_t i = 0; i + 1 < role->port_count; i++) {
         const struct spec_port *other = &role->ports[i];
         if (strcmp(mine->label, other->label) == 0)
             reader_problem(reader, list->as.list.items[index], "a port of this label stands before",
-                           "taskRoles.%s.portList[%zu].label", role->name, index);
+                           "taskRoles[%zu].portList[%zu].label", role_index, index);
         else if (mine->begin_at && other->begin_at &&
                  mine->begin_at < other->begin_at + other->count &&
                  other->begin_at < mine->begin_at + mine->count)
             reader_problem(reader, list->as.list.items[index], "overlaps the ports before",
-                           "taskRoles.%s.portList[%zu].beginAt", role->name, index);
+                           "taskRoles[%zu].portList[%zu].beginAt", role_index, index);
     }
 }
 
-static void ports_read(struct reader *reader, struct spec_role *role, const struct doc *doc)
+static void ports_read(struct reader *reader, struct spec_role *role, const struct doc *doc,
+                       size_t role_index)
 {
     const struct doc *list = doc_get(doc, "portList");
-    char path[SPEC_NAME_MAX + 64];
+    char path[64];
     for (size_t i = 0; list && list->kind == DOC_LIST && i < list->as.list.count; i++) {
         const struct doc *item = list->as.list.items[i];
         if (i == SPEC_LIST_MAX)
@@ -42,15 +43,15 @@ static void ports_read(struct reader *reader, struct spec_role *role, const stru
         port->begin_at = number(item, "beginAt", 0, 65535);
         if (port->begin_at && port->begin_at + port->count > 65536)
             reader_problem(reader, item, "the ports go beyond 65535",
-                           "taskRoles.%s.portList[%zu].beginAt", role->name, i);
-        ports_overlap_check(reader, role, list, i);
+                           "taskRoles[%zu].portList[%zu].beginAt", role_index, i);
+        ports_overlap_check(reader, role, list, role_index, i);
     }
-    snprintf(path, sizeof path, "taskRoles.%s.portList", role->name);
+    snprintf(path, sizeof path, "taskRoles[%zu].portList", role_index);
     reader_ports_finish(reader, role, list ? list : doc, path);
 }
 
-static int32_t threshold(struct reader *reader, const struct spec_role *role, const struct doc *doc,
-                         const char *key, int32_t fallback)
+static int32_t threshold(struct reader *reader, uint32_t instances, const struct doc *doc,
+                         size_t index, const char *key, int32_t fallback)
 {
     const struct doc *value = doc_get(doc, key);
     int64_t count = doc_get_int(doc, key, fallback);
@@ -58,8 +59,8 @@ static int32_t threshold(struct reader *reader, const struct spec_role *role, co
         return fallback;
     if (value->kind == DOC_NULL)
         return -1;
-    if (count > (int64_t)role->instances)
-        reader_problem(reader, value, "must not exceed taskNumber", "taskRoles.%s.%s", role->name,
+    if (count > (int64_t)instances)
+        reader_problem(reader, value, "must not exceed taskNumber", "taskRoles[%zu].%s", index,
                        key);
     return (int32_t)count;
 }
@@ -98,9 +99,12 @@ static void role_read(struct reader *reader, const struct doc *doc, size_t index
     if (shm && role->shm_mib > role->memory_mib)
         reader_problem(reader, shm, "must not exceed memoryMB", "taskRoles[%zu].shmMB", index);
     role->command = reader_copy(reader, command);
-    role->completion.min_failed = threshold(reader, role, doc, "minFailedTaskCount", 1);
-    role->completion.min_succeeded = threshold(reader, role, doc, "minSucceededTaskCount", -1);
-    struct text gpu_type = doc_get_text(reader->root, "gpuType", "");
+    role->completion.min_failed =
+        threshold(reader, role->instances, doc, index, "minFailedTaskCount", 1);
+    role->completion.min_succeeded =
+        threshold(reader, role->instances, doc, index, "minSucceededTaskCount", -1);
+    /* a server without GPUs must not occupy a device only because the workers name its type */
+    struct text gpu_type = role->gpu ? doc_get_text(reader->root, "gpuType", "") : TEXT("");
     role->placement = (struct spec_placement){
         .sku_type = reader_copy(reader, gpu_type.length <= SPEC_NAME_MAX ? gpu_type : TEXT("")),
         .pinned_cell_id = "",
@@ -108,7 +112,7 @@ static void role_read(struct reader *reader, const struct doc *doc, size_t index
         .within_one_cell = ""};
     role->is_ssh_enabled = role->has_ssh_barrier = true;
     role->ssh_barrier_timeout_s = 30 * 60;
-    ports_read(reader, role, doc);
+    ports_read(reader, role, doc, index);
 }
 
 static void roles_read(struct reader *reader)

@@ -231,10 +231,10 @@ static void role_completion(struct reader *reader, struct spec_role *role, const
         threshold(reader, completion, role->name, "minFailedInstances", 1);
     role->completion.min_succeeded =
         threshold(reader, completion, role->name, "minSucceededInstances", instances);
-    if (role->completion.min_failed > instances)
+    if (instances && role->completion.min_failed > instances)
         reader_warning(reader, completion, "more than the role has instances: never reached",
                        "taskRoles.%s.completion.minFailedInstances", role->name);
-    if (role->completion.min_succeeded > instances)
+    if (instances && role->completion.min_succeeded > instances)
         reader_warning(reader, completion, "more than the role has instances: never reached",
                        "taskRoles.%s.completion.minSucceededInstances", role->name);
 }

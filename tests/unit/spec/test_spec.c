@@ -162,11 +162,11 @@ static void test_problems(void **state)
     assert_string_equal(
         buf_cstr(&p.report),
         "job:2:7: name: may only have letters, digits, _ and -\n"
-        "job:3:7: type: must be job (did you mean job?)\n"
+        "job:3:7: type: must be job\n"
         "job:8:5: taskRoles.w.instance: unknown field (did you mean instances?)\n"
         "job:9:18: taskRoles.w.dockerImage: names no prerequisite of type dockerimage (did you "
         "mean debian?)\n"
-        "job:10:26: taskRoles.w.resourcePerInstance: gpu is missing\n"
+        "job:10:26: taskRoles.w.resourcePerInstance.gpu: is missing\n"
         "job:10:32: taskRoles.w.resourcePerInstance.cpu: must be an integer, not a number\n"
         "job:11:15: taskRoles.w.commands: must be a list of strings, not a string (begin the line "
         "with \"- \")\n");
