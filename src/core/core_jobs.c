@@ -220,15 +220,31 @@ static void task_created(struct core *core, struct live *live, const struct job_
     command_add(core, COMMAND_CREATE, live, action->task, action->attempt);
 }
 
+static void task_touched(struct core *core, struct live *live, const struct job_action *action)
+{
+    struct seat *seat = seat_find(core, live_slot(core, live), action->task);
+    if (seat && job_task_find(&live->job, action->task))
+        record_task_changed(core, seat);
+}
+
 static void task_killed(struct core *core, struct live *live, const struct job_action *action)
 {
     struct command *command = command_add(core, COMMAND_KILL, live, action->task, action->attempt);
     command->grace_ms = action->grace_ms;
-    command->is_held = action->is_held || action->kind == JOB_ACTION_HOLD;
-    command->reason = action->reason ? action->reason : "held";
+    command->is_held = action->is_held;
+    command->reason = action->reason;
+    task_touched(core, live, action);
+}
+
+/* The action comes after all of the step is done: a task that is held by now is not forgotten. */
+static void task_released(struct core *core, struct live *live, const struct job_action *action)
+{
     struct seat *seat = seat_find(core, live_slot(core, live), action->task);
-    if (seat && job_task_find(&live->job, action->task))
-        record_task_changed(core, seat);
+    assert(seat);
+    const struct job_task *task = job_task_find(&live->job, action->task);
+    seat_release(core, seat);
+    if (!task || task->attempt.v != action->attempt.v || !task->is_held)
+        command_add(core, COMMAND_FORGET, live, action->task, action->attempt);
 }
 
 static void job_changed(struct core *core, struct live *live, const struct job_action *action)
@@ -271,19 +287,17 @@ static void action_apply(struct core *core, struct live *live, const struct job_
         task_created(core, live, action);
         break;
     case JOB_ACTION_KILL:
-    case JOB_ACTION_HOLD:
         task_killed(core, live, action);
+        break;
+    case JOB_ACTION_HOLD: /* its files stay as long as there is no FORGET */
+        task_touched(core, live, action);
         break;
     case JOB_ACTION_FORGET:
         command_add(core, COMMAND_FORGET, live, action->task, action->attempt);
-        seat = seat_find(core, slot, action->task);
-        if (seat && job_task_find(&live->job, action->task))
-            record_task_changed(core, seat);
+        task_touched(core, live, action);
         break;
     case JOB_ACTION_RELEASE:
-        seat = seat_find(core, slot, action->task);
-        if (seat)
-            seat_release(core, seat);
+        task_released(core, live, action);
         break;
     case JOB_ACTION_ATTEMPT_COMPLETED:
         break; /* each task has given back its place */

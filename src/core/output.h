@@ -108,7 +108,8 @@ struct record {
 enum command_kind {
     COMMAND_CREATE, /* create and start the attempt's container; idempotent by attempt id */
     COMMAND_KILL,   /* end it: SIGTERM, after grace_ms SIGKILL; EVENT_TASK_EXITED follows */
-    COMMAND_FORGET, /* remove what is left of it (held for debugging until now) */
+    COMMAND_FORGET, /* its end is in the records and nobody holds it: remove what is left of it. One
+                     * for each attempt that has ended, at once or when it is no longer held */
     COMMAND_WAKE,   /* EVENT_TIMER at at_ms; the latest call replaces earlier ones */
 };
 

@@ -1,0 +1,279 @@
+/* The fake engine: the life of a container, each fault, virtual and real time. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/memory.h"
+#include "engine/fake/fake.h"
+
+struct heard {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    size_t count;
+    struct {
+        enum engine_event_kind kind;
+        uint64_t attempt;
+        struct exit_report exit;
+        char node[64], tail[64], reason[64];
+    } events[64];
+};
+
+static void hear(void *context, const struct engine_event *event)
+{
+    struct heard *heard = context;
+    pthread_mutex_lock(&heard->lock);
+    assert_true(heard->count < COUNT_OF(heard->events));
+    heard->events[heard->count].kind = event->kind;
+    heard->events[heard->count].attempt = event->attempt.v;
+    if (event->exit) {
+        heard->events[heard->count].exit = *event->exit;
+        snprintf(heard->events[heard->count].tail, 64, "%.*s", TEXT_ARG(event->exit->log_tail));
+        snprintf(heard->events[heard->count].reason, 64, "%s", event->exit->reason);
+    }
+    if (event->node)
+        snprintf(heard->events[heard->count].node, 64, "%s", event->node->name);
+    heard->count++;
+    pthread_cond_signal(&heard->changed);
+    pthread_mutex_unlock(&heard->lock);
+}
+
+static struct heard heard;
+
+static struct engine *engine_make(const struct engine_fake_rule *rules, size_t count,
+                                  bool is_virtual)
+{
+    heard = (struct heard){0};
+    pthread_mutex_init(&heard.lock, NULL);
+    pthread_cond_init(&heard.changed, NULL);
+    struct engine_fake_config config = {
+        .node_count = 2,
+        .cpu = 4,
+        .memory_mib = 1000,
+        .gpu_count = 2,
+        .create_ms = 5,
+        .start_ms = 10,
+        .run_ms = 100,
+        .is_time_virtual = is_virtual,
+        .rules = rules,
+        .rule_count = count,
+    };
+    struct engine_sink sink = {&heard, hear};
+    struct engine *engine;
+    assert_int_equal(engine_fake_new(&config, &sink, &engine, NULL), 0);
+    return engine;
+}
+
+static int create(struct engine *engine, uint64_t attempt, const char *job, uint32_t index)
+{
+    struct container container = {
+        .attempt = {attempt},
+        .job = job,
+        .role = "worker",
+        .index = index,
+        .node = "fake0",
+    };
+    return engine->ops->create(engine, &container, NULL);
+}
+
+static void test_life(void **state)
+{
+    (void)state;
+    struct engine *engine = engine_make(NULL, 0, true);
+    engine_fake_advance(engine, 0);
+    assert_int_equal(heard.count, 2);
+    assert_int_equal(heard.events[1].kind, ENGINE_NODE);
+    assert_string_equal(heard.events[1].node, "fake1");
+    assert_int_equal(create(engine, 7, "alice~x", 0), 0);
+    assert_int_equal(create(engine, 7, "alice~x", 0), 0); /* repeating is harmless */
+    assert_int_equal(engine_fake_container_count(engine), 1);
+    assert_int_equal(engine_fake_next_ms(engine), 5);
+    engine_fake_advance(engine, 14);
+    assert_int_equal(heard.count, 3);
+    assert_int_equal(heard.events[2].kind, ENGINE_PREPARING);
+    engine_fake_advance(engine, 15);
+    assert_int_equal(heard.events[3].kind, ENGINE_STARTED);
+    assert_int_equal(heard.events[3].attempt, 7);
+    struct engine_stats stats;
+    assert_int_equal(engine->ops->stats(engine, (struct attempt_id){7}, &stats, NULL), 0);
+    assert_int_equal(stats.pids, 1);
+    assert_int_equal(engine->ops->forget(engine, (struct attempt_id){7}, NULL), ERR_CONFLICT);
+    engine_fake_advance(engine, 200);
+    assert_int_equal(heard.count, 5);
+    assert_int_equal(heard.events[4].kind, ENGINE_EXITED);
+    assert_int_equal(heard.events[4].exit.exit_code, 0);
+    assert_string_equal(heard.events[4].tail, "started\n");
+    assert_int_equal(engine->ops->forget(engine, (struct attempt_id){7}, NULL), 0);
+    assert_int_equal(engine->ops->forget(engine, (struct attempt_id){7}, NULL), ERR_NOT_FOUND);
+    assert_int_equal(engine_fake_next_ms(engine), INT64_MAX);
+    engine->ops->free(engine);
+}
+
+static void test_rules(void **state)
+{
+    (void)state;
+    const struct engine_fake_rule rules[] = {
+        {.job = "bad-image", .index = -1, .create_failure = "ImageNotFound"},
+        {.role = "worker", .index = 3, .exit_code = 9, .log = "oh\n", .times = 1},
+        {.job = "oom", .index = -1, .signal = 9, .is_oom_killed = true},
+        {.job = "lost", .index = -1, .is_exit_lost = true},
+    };
+    struct engine *engine = engine_make(rules, COUNT_OF(rules), true);
+    create(engine, 1, "a~bad-image", 0);
+    create(engine, 2, "a~b", 3);
+    create(engine, 3, "a~b", 3); /* the rule is used up */
+    create(engine, 4, "a~oom", 0);
+    create(engine, 5, "a~lost", 0);
+    engine_fake_advance(engine, 1000);
+    int codes[6] = {-1, -1, -1, -1, -1, -1};
+    for (size_t i = 0; i < heard.count; i++) {
+        if (heard.events[i].kind != ENGINE_EXITED)
+            continue;
+        codes[heard.events[i].attempt] = heard.events[i].exit.exit_code;
+        if (heard.events[i].attempt == 1) {
+            assert_string_equal(heard.events[i].reason, "ImageNotFound");
+            assert_false(heard.events[i].exit.is_user_command);
+        }
+        if (heard.events[i].attempt == 2)
+            assert_string_equal(heard.events[i].tail, "started\noh\n");
+        if (heard.events[i].attempt == 4)
+            assert_true(heard.events[i].exit.is_oom_killed);
+    }
+    assert_int_equal(codes[1], 0);
+    assert_int_equal(codes[2], 9);
+    assert_int_equal(codes[3], 0);
+    assert_int_equal(codes[4], 137);
+    assert_int_equal(codes[5], -1);
+    /* who lists hears again of all that has ended */
+    struct attempt_id *attempts;
+    size_t count, before = heard.count;
+    assert_int_equal(engine->ops->list(engine, &attempts, &count, NULL), 0);
+    assert_int_equal(count, 5);
+    mem_free(attempts);
+    engine_fake_advance(engine, 1001);
+    assert_int_equal(heard.count, before + 5);
+    engine->ops->free(engine);
+}
+
+static void test_kill(void **state)
+{
+    (void)state;
+    const struct engine_fake_rule rules[] = {
+        {.job = "deaf", .index = -1, .is_deaf = true, .runs_for_ever = true},
+    };
+    struct engine *engine = engine_make(rules, 1, true);
+    create(engine, 1, "a~deaf", 0);
+    create(engine, 2, "a~b", 0);
+    engine_fake_advance(engine, 20);
+    size_t before = heard.count;
+    for (uint64_t i = 1; i <= 2; i++)
+        assert_int_equal(
+            engine->ops->kill(engine, (struct attempt_id){i}, 500, "stopped", false, NULL), 0);
+    assert_int_equal(engine->ops->kill(engine, (struct attempt_id){9}, 0, "", false, NULL),
+                     ERR_NOT_FOUND);
+    engine_fake_advance(engine, 21);
+    assert_int_equal(heard.count, before + 1);
+    assert_int_equal(heard.events[before].attempt, 2);
+    assert_int_equal(heard.events[before].exit.exit_code, 143);
+    engine_fake_advance(engine, 519);
+    assert_int_equal(heard.count, before + 1);
+    engine_fake_advance(engine, 520);
+    assert_int_equal(heard.events[before + 1].exit.exit_code, 137);
+    create(engine, 3, "a~c", 0);
+    engine_fake_advance(engine, 540);
+    assert_int_equal(engine_fake_remove(engine, (struct attempt_id){3}, NULL), 0);
+    engine_fake_advance(engine, 541);
+    assert_true(heard.events[heard.count - 1].exit.is_missing);
+    engine->ops->free(engine);
+}
+
+static void test_nodes(void **state)
+{
+    (void)state;
+    struct engine *engine = engine_make(NULL, 0, true);
+    create(engine, 1, "a~b", 0);
+    engine_fake_advance(engine, 50);
+    assert_int_equal(engine_fake_node_lose(engine, "fake0", NULL), 0);
+    assert_int_equal(engine_fake_node_lose(engine, "nowhere", NULL), ERR_NOT_FOUND);
+    engine_fake_advance(engine, 1000);
+    assert_int_equal(heard.events[heard.count - 1].kind, ENGINE_NODE_LOST);
+    assert_int_equal(engine_fake_container_count(engine), 0);
+    assert_int_equal(create(engine, 2, "a~b", 0), 0);
+    assert_int_equal(engine_fake_container_count(engine), 0);
+    assert_int_equal(engine_fake_node_return(engine, "fake0", NULL), 0);
+    engine_fake_advance(engine, 1001);
+    assert_int_equal(heard.events[heard.count - 1].kind, ENGINE_NODE);
+    engine->ops->free(engine);
+}
+
+static void test_real_time(void **state)
+{
+    (void)state;
+    const struct engine_fake_rule rules[] = {{.index = -1, .run_ms = 1, .log = "bye\n"}};
+    struct engine *engine = engine_make(rules, 1, false);
+    create(engine, 1, "a~b", 0);
+    int watch = engine->ops->log_watch(engine, (struct attempt_id){1}, LOG_ALL, NULL);
+    assert_true(watch >= 0);
+    pthread_mutex_lock(&heard.lock);
+    while (heard.count < 5) /* two nodes, preparing, started, exited */
+        pthread_cond_wait(&heard.changed, &heard.lock);
+    pthread_mutex_unlock(&heard.lock);
+    struct pollfd poll_fd = {.fd = watch, .events = POLLIN};
+    assert_int_equal(poll(&poll_fd, 1, 10000), 1);
+    close(watch);
+    char text[64];
+    uint64_t offset = 3;
+    struct log_part part;
+    ssize_t length = engine->ops->log_read(engine, (struct attempt_id){1}, LOG_ALL, &offset, text,
+                                           sizeof text, &part, NULL);
+    assert_int_equal(length, 9);
+    assert_memory_equal(text, "rted\nbye\n", 9);
+    assert_true(part.is_ended);
+    offset = 0;
+    assert_int_equal(engine->ops->log_read(engine, (struct attempt_id){1}, LOG_STDERR, &offset,
+                                           text, sizeof text, &part, NULL),
+                     0);
+    assert_int_equal(engine->ops->log_read(engine, (struct attempt_id){8}, LOG_ALL, &offset, text,
+                                           sizeof text, &part, NULL),
+                     ERR_NOT_FOUND);
+    engine->ops->free(engine);
+}
+
+static void test_limits(void **state)
+{
+    (void)state;
+    struct engine *engine;
+    struct engine_sink sink = {&heard, hear};
+    struct engine_fake_config config = {0};
+    assert_int_equal(engine_fake_new(&config, &sink, &engine, NULL), ERR_INVALID);
+    config = (struct engine_fake_config){.node_count = 1, .cpu = 1, .memory_mib = 1};
+    config.rule_count = ENGINE_FAKE_RULES_MAX + 1;
+    assert_int_equal(engine_fake_new(&config, &sink, &engine, NULL), ERR_TOO_BIG);
+    engine = engine_make(NULL, 0, true);
+    struct container container = {.attempt = {1}, .job = "", .role = "", .node = "nowhere"};
+    assert_int_equal(engine->ops->create(engine, &container, NULL), ERR_INVALID);
+    assert_int_equal(engine->ops->log_watch(engine, (struct attempt_id){1}, LOG_ALL, NULL),
+                     ERR_NOT_FOUND);
+    struct engine_stats stats;
+    assert_int_equal(engine->ops->stats(engine, (struct attempt_id){1}, &stats, NULL),
+                     ERR_NOT_FOUND);
+    engine->ops->free(engine);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_life),   cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_kill),   cmocka_unit_test(test_nodes),
+        cmocka_unit_test(test_limits), cmocka_unit_test(test_real_time),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
