@@ -1,0 +1,208 @@
+/* After a restart: what runs is ours again, what is left over goes. */
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/memory.h"
+#include "engine/local/document.h"
+#include "engine/local/image.h"
+#include "engine/local/spawn.h"
+#include "engine/local/task.h"
+#include "sys/cleanup.h"
+#include "sys/file.h"
+#include "sys/log.h"
+#include "sys/process.h"
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool attempt_of(const char *name, struct attempt_id *attempt)
+{
+    int64_t value;
+    if (!text_to_int64(text_of(name), &value) || value <= 0)
+        return false;
+    attempt->v = (uint64_t)value;
+    return true;
+}
+
+/* The number in a small file, 0 when there is none. */
+static pid_t pid_read(const struct local_engine *local, const char *id, const char *name)
+{
+    char path[RUNTIME_PATH_MAX];
+    struct buf text = BUF_INIT;
+    int64_t value = 0;
+    task_path(local, id, name, path);
+    if (file_read(path, 64, &text, NULL) == 0)
+        text_to_int64(text_trim(buf_as_text(&text)), &value);
+    buf_release(&text);
+    return value > 0 && value < INT32_MAX ? (pid_t)value : 0;
+}
+
+/* A pid may have been given to somebody else: conmon has our bundle in its command line, the first
+ * process is in our control group. */
+static bool process_mentions(pid_t pid, const char *file, const char *wanted)
+{
+    char path[64];
+    struct buf text = BUF_INIT;
+    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, file);
+    bool is_ours = file_read(path, 65536, &text, NULL) == 0 &&
+                   text_find(buf_as_text(&text), text_of(wanted)) != SIZE_MAX;
+    buf_release(&text);
+    return is_ours;
+}
+
+static int process_adopt(pid_t pid, const char *file, const char *wanted)
+{
+    int watch = pid ? process_watch(pid, NULL) : -1;
+    if (watch >= 0 && !process_mentions(pid, file, wanted)) {
+        close(watch);
+        return -1;
+    }
+    return watch;
+}
+
+static bool marker_is_there(const struct local_engine *local, const char *id, const char *name)
+{
+    char path[RUNTIME_PATH_MAX];
+    task_path(local, id, name, path);
+    return access(path, F_OK) == 0;
+}
+
+static bool exit_is_there(const struct local_engine *local, const char *id)
+{
+    char path[RUNTIME_PATH_MAX + 32];
+    snprintf(path, sizeof path, "%s/%s", local->runtime.exit_directory, id);
+    return access(path, F_OK) == 0;
+}
+
+/* state: {"version":1,"boot":…,"image":…,"poststop":…}; false: there is none that is whole */
+static bool state_read(struct local_engine *local, struct task *task, bool *is_this_boot)
+{
+    char path[RUNTIME_PATH_MAX];
+    struct buf text = BUF_INIT;
+    task_path(local, task->id, "state", path);
+    file_read(path, 65536, &text, NULL);
+    struct arena arena;
+    arena_init(&arena);
+    const struct doc *doc = document_read(buf_as_text(&text), false, &arena);
+    buf_release(&text);
+    const char *boot = document_string(doc, "boot");
+    const char *image = document_string(doc, "image");
+    bool is_whole = boot[0] && image[0];
+    if (is_whole) {
+        *is_this_boot = strcmp(boot, local->boot_id) == 0;
+        task->has_poststop = document_bool(doc, "poststop");
+        task->image = images_adopt(local->images, image);
+    }
+    arena_release(&arena);
+    return is_whole;
+}
+
+/* Did its first process get to run? The marker says so, else the runtime, else it never did. */
+static bool task_was_started(struct local_engine *local, struct task *task)
+{
+    if (marker_is_there(local, task->id, "started"))
+        return true;
+    char status[32];
+    runtime_status(&local->runtime, task->id, status, sizeof status, NULL);
+    return strcmp(status, "running") == 0 || strcmp(status, "stopped") == 0 ||
+           exit_is_there(local, task->id);
+}
+
+/* Created but never let go: nothing of the user's has run. It goes, and will be created again. */
+static void task_undo(struct local_engine *local, struct task *task)
+{
+    char group[CGROUP_PATH_MAX];
+    struct err err = {0};
+    if (task->process.conmon_fd >= 0) /* first: it would write an exit file */
+        syscall_kill(task->process.conmon_fd, SIGKILL);
+    if (task->init_fd >= 0)
+        syscall_kill(task->init_fd, SIGKILL);
+    for (int i = 0; i < 2; i++) {
+        struct pollfd watch = {.fd = i ? task->init_fd : task->process.conmon_fd, .events = POLLIN};
+        if (watch.fd >= 0)
+            poll(&watch, 1, 30000);
+    }
+    task_group(local, task->id, group);
+    if (cgroup_remove(&local->cgroups, group, 30000, &err) < 0)
+        log_error("engine", "attempt %s: %s", task->id, err.text);
+    runtime_remove(&local->runtime, task->id, task->has_poststop);
+    if (task->image)
+        images_return(local->images, task->image);
+    task->image = NULL;
+    task_erase(local, task->id);
+    task_drop(local, task);
+}
+
+static void task_adopt(struct local_engine *local, struct task *task, struct err *err)
+{
+    char bundle[RUNTIME_PATH_MAX], group[CGROUP_PATH_MAX];
+    bool is_this_boot = false;
+    if (marker_is_there(local, task->id, "ended")) {
+        task->phase = TASK_ENDED;
+        return;
+    }
+    bool is_whole = state_read(local, task, &is_this_boot);
+    task_path(local, task->id, "", bundle);
+    task_group(local, task->id, group);
+    if (is_this_boot) {
+        task->process.conmon = pid_read(local, task->id, "conmon.pid");
+        task->process.init = pid_read(local, task->id, "init.pid");
+        task->process.conmon_fd = process_adopt(task->process.conmon, "cmdline", bundle);
+        task->init_fd = process_adopt(task->process.init, "cgroup", group);
+    }
+    if (!is_whole || !task_was_started(local, task)) {
+        task_undo(local, task);
+        return;
+    }
+    task->is_started = true;
+    if (!is_this_boot)
+        task_fail(task, "NodeRestarted", "the machine was restarted while the task ran");
+    task->is_unsupervised = task->process.conmon_fd < 0 && task->init_fd >= 0;
+    if (task->process.conmon_fd >= 0 || task->init_fd >= 0) {
+        task->phase = TASK_RUNNING;
+        if (monitor_watch(local, task, err) == 0)
+            return;
+    }
+    task->phase = TASK_ENDING;
+    task_enqueue(local, task);
+}
+
+/* Groups that no task of ours explains: of an engine whose directory was removed by hand. */
+static void orphan_visit(void *context, const char *name)
+{
+    struct local_engine *local = context;
+    struct attempt_id attempt;
+    if (strcmp(name, "conmon") == 0 || (attempt_of(name, &attempt) && task_find(local, attempt)))
+        return;
+    char group[CGROUP_PATH_MAX];
+    struct err err = {0};
+    task_group(local, name, group);
+    log_warning("engine", "removing the container %s, which nobody knows", name);
+    if (cgroup_remove(&local->cgroups, group, 30000, &err) < 0)
+        log_error("engine", "%s", err.text);
+    runtime_remove(&local->runtime, name, false);
+}
+
+int adopt_all(struct local_engine *local, struct err *err)
+{
+    char path[RUNTIME_PATH_MAX];
+    snprintf(path, sizeof path, "%s/containers", local->directory);
+    cleanup_dir DIR *dir = opendir(path);
+    if (!dir)
+        return err_errno(err, errno, "open %s", path);
+    pthread_mutex_lock(&local->lock);
+    for (struct dirent *entry; (entry = readdir(dir));) {
+        struct attempt_id attempt;
+        if (!attempt_of(entry->d_name, &attempt))
+            continue;
+        task_adopt(local, task_add(local, attempt), err);
+    }
+    cgroup_children(&local->cgroups, local->group, orphan_visit, local);
+    pthread_mutex_unlock(&local->lock);
+    return 0;
+}

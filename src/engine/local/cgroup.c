@@ -1,0 +1,343 @@
+#include "engine/local/cgroup.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/memory.h"
+#include "engine/engine.h"
+#include "sys/cleanup.h"
+#include "sys/file.h"
+#include "sys/mailbox.h"
+#include "sys/process.h"
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+static bool tree_has(const struct cgroup_tree *tree, const char *controller)
+{
+    char wanted[40];
+    snprintf(wanted, sizeof wanted, ",%s,", controller);
+    return strstr(tree->controllers, wanted) != NULL;
+}
+
+static bool file_exists(const char *directory, const char *name)
+{
+    char path[CGROUP_PATH_MAX];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    return access(path, F_OK) == 0;
+}
+
+/* "36 35 98:0 /root /mount options… - type source super-options" */
+static void line_read(struct text line, struct cgroup_layout *layout)
+{
+    size_t dash = text_find(line, TEXT(" - cgroup"));
+    if (dash == SIZE_MAX || layout->tree_count == CGROUP_TREES_MAX)
+        return;
+    struct text head = {line.at, dash}, tail = {line.at + dash + 3, line.length - dash - 3};
+    for (int i = 0; i < 4; i++)
+        text_cut(&head, ' ');
+    struct text mount = text_cut(&head, ' ');
+    struct text type = text_cut(&tail, ' ');
+    text_cut(&tail, ' ');
+    struct cgroup_tree *tree = &layout->trees[layout->tree_count];
+    *tree = (struct cgroup_tree){.is_v2 = text_is(type, "cgroup2")};
+    if (mount.length == 0 || mount.length >= sizeof tree->mount ||
+        tail.length + 3 > sizeof tree->controllers)
+        return;
+    for (size_t i = 0; i < layout->tree_count; i++) /* mounted twice: the first counts */
+        if (tree->is_v2 && layout->trees[i].is_v2)
+            return;
+    snprintf(tree->mount, sizeof tree->mount, "%.*s", TEXT_ARG(mount));
+    snprintf(tree->controllers, sizeof tree->controllers, ",%.*s,",
+             tree->is_v2 ? 0 : (int)tail.length, tail.at);
+    layout->tree_count++;
+}
+
+int cgroup_layout_read(struct text mountinfo, struct cgroup_layout *layout, struct err *err)
+{
+    memset(layout, 0, sizeof *layout);
+    while (mountinfo.at)
+        line_read(text_cut(&mountinfo, '\n'), layout);
+    const struct cgroup_tree *v2 = NULL, *memory = NULL;
+    for (size_t i = 0; i < layout->tree_count; i++) {
+        if (layout->trees[i].is_v2)
+            v2 = &layout->trees[i];
+        else if (tree_has(&layout->trees[i], "memory"))
+            memory = &layout->trees[i];
+    }
+    cleanup_free char *controllers = NULL;
+    if (v2) {
+        char path[CGROUP_PATH_MAX];
+        snprintf(path, sizeof path, "%s/cgroup.controllers", v2->mount);
+        struct buf text = BUF_INIT;
+        file_read(path, 4096, &text, NULL);
+        controllers = buf_steal(&text);
+    }
+    bool has_v2 = controllers && strspn(controllers, " \n") < strlen(controllers);
+    if (memory) {
+        layout->kind = v2 ? CGROUP_HYBRID : CGROUP_V1;
+        layout->has_swap = file_exists(memory->mount, "memory.memsw.limit_in_bytes");
+        if (v2)
+            snprintf(layout->hybrid_mount, sizeof layout->hybrid_mount, "%s", v2->mount);
+        layout->has_hybrid_controllers = has_v2;
+        return 0;
+    }
+    if (!has_v2 || !strstr(controllers, "memory"))
+        return err_fail(err, ERR_UNSUPPORTED, "",
+                        "no control group tree with the memory controller is mounted");
+    layout->kind = CGROUP_V2;
+    layout->trees[0] = *v2;
+    layout->tree_count = 1;
+    layout->has_swap = true;
+    return 0;
+}
+
+static void tree_path(const struct cgroup_tree *tree, const char *group, char path[CGROUP_PATH_MAX])
+{
+    assert(group[0] == '/');
+    snprintf(path, CGROUP_PATH_MAX, "%s%s", tree->mount, group);
+}
+
+bool cgroup_path(const struct cgroup_layout *layout, const char *controller, const char *group,
+                 char path[CGROUP_PATH_MAX])
+{
+    for (size_t i = 0; i < layout->tree_count; i++)
+        if (layout->kind == CGROUP_V2 || tree_has(&layout->trees[i], controller)) {
+            tree_path(&layout->trees[i], group, path);
+            return true;
+        }
+    return false;
+}
+
+/* A small file of a group, "" when it is not there. */
+static bool value_read(const struct cgroup_layout *layout, const char *controller,
+                       const char *group, const char *name, char *out, size_t size)
+{
+    char path[CGROUP_PATH_MAX], file[CGROUP_PATH_MAX + 64];
+    out[0] = 0;
+    if (!cgroup_path(layout, controller, group, path))
+        return false;
+    snprintf(file, sizeof file, "%s/%s", path, name);
+    cleanup_close int fd = open(file, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t got = read(fd, out, size - 1);
+    out[got > 0 ? got : 0] = 0;
+    return got >= 0;
+}
+
+/* The number after "KEY " at the start of a line. */
+static uint64_t field_of(const char *text, const char *key)
+{
+    size_t length = strlen(key);
+    for (const char *at = text; at && *at; at = strchr(at, '\n') ? strchr(at, '\n') + 1 : NULL)
+        if (strncmp(at, key, length) == 0 && at[length] == ' ')
+            return strtoull(at + length + 1, NULL, 10);
+    return 0;
+}
+
+uint64_t cgroup_oom_kills(const struct cgroup_layout *layout, const char *group)
+{
+    char text[1024];
+    const char *name = layout->kind == CGROUP_V2 ? "memory.events" : "memory.oom_control";
+    value_read(layout, "memory", group, name, text, sizeof text);
+    return field_of(text, "oom_kill");
+}
+
+static void io_v2_add(const char *text, struct engine_stats *stats)
+{
+    for (const char *at = text; (at = strstr(at, "bytes=")); at += 6) {
+        uint64_t value = strtoull(at + 6, NULL, 10);
+        if (at > text && at[-1] == 'r')
+            stats->io_read_bytes += value;
+        else if (at > text && at[-1] == 'w')
+            stats->io_write_bytes += value;
+    }
+}
+
+static void io_v1_add(const char *text, struct engine_stats *stats)
+{
+    for (const char *at = text; (at = strstr(at, "Read ")); at += 5)
+        stats->io_read_bytes += strtoull(at + 5, NULL, 10);
+    for (const char *at = text; (at = strstr(at, "Write ")); at += 6)
+        stats->io_write_bytes += strtoull(at + 6, NULL, 10);
+}
+
+int cgroup_stats(const struct cgroup_layout *layout, const char *group, struct engine_stats *stats,
+                 struct err *err)
+{
+    char text[8192];
+    memset(stats, 0, sizeof *stats);
+    if (layout->kind == CGROUP_V2) {
+        if (!value_read(layout, "", group, "cpu.stat", text, sizeof text))
+            return err_fail(err, ERR_NOT_FOUND, "", "there is no control group %s", group);
+        stats->cpu_ns = field_of(text, "usage_usec") * 1000;
+        value_read(layout, "", group, "memory.current", text, sizeof text);
+        stats->memory_bytes = strtoull(text, NULL, 10);
+        value_read(layout, "", group, "io.stat", text, sizeof text);
+        io_v2_add(text, stats);
+    } else {
+        if (!value_read(layout, "memory", group, "memory.usage_in_bytes", text, sizeof text))
+            return err_fail(err, ERR_NOT_FOUND, "", "there is no control group %s", group);
+        stats->memory_bytes = strtoull(text, NULL, 10);
+        value_read(layout, "cpuacct", group, "cpuacct.usage", text, sizeof text);
+        stats->cpu_ns = strtoull(text, NULL, 10);
+        value_read(layout, "blkio", group, "blkio.throttle.io_service_bytes_recursive", text,
+                   sizeof text);
+        io_v1_add(text, stats);
+    }
+    value_read(layout, "pids", group, "pids.current", text, sizeof text);
+    stats->pids = strtoull(text, NULL, 10);
+    return 0;
+}
+
+/* SIGKILL to every process in one directory; returns how many there were, at most `room` of them
+ * with a descriptor in `watches`. */
+static size_t group_kill(const char *directory, struct pollfd *watches, size_t room)
+{
+    char path[CGROUP_PATH_MAX + 32];
+    snprintf(path, sizeof path, "%s/cgroup.procs", directory);
+    cleanup_file FILE *file = fopen(path, "re");
+    size_t count = 0;
+    int pid;
+    while (file && fscanf(file, "%d", &pid) == 1) {
+        if (pid <= 0) /* of a pid namespace that we do not see: not ours */
+            continue;
+        int watch = count < room ? process_watch(pid, NULL) : -1;
+        if (watch >= 0) {
+            syscall(SYS_pidfd_send_signal, watch, SIGKILL, NULL, 0u);
+            watches[count++] = (struct pollfd){.fd = watch, .events = POLLIN};
+        }
+    }
+    return count;
+}
+
+enum { KILL_BATCH = 64 };
+
+/* Until no process is left in this one directory, or it is gone. */
+static int group_empty(const char *directory, int64_t due_ms, struct err *err)
+{
+    for (;;) {
+        struct pollfd watches[KILL_BATCH];
+        size_t count = group_kill(directory, watches, KILL_BATCH);
+        bool is_late = false;
+        for (size_t i = 0; i < count; i++) {
+            int64_t left = due_ms - mailbox_now_ms();
+            if (left <= 0 || poll(&watches[i], 1, (int)left) == 0)
+                is_late = true;
+            close(watches[i].fd);
+        }
+        if (count == 0)
+            return 0;
+        if (is_late)
+            return err_fail(err, ERR_BUSY, "", "processes in %s cannot be killed", directory);
+    }
+}
+
+/* Depth first: a container may have made groups of its own. */
+static int directory_remove(const char *directory, int64_t due_ms, struct err *err)
+{
+    cleanup_dir DIR *dir = opendir(directory);
+    if (!dir)
+        return errno == ENOENT ? 0 : err_errno(err, errno, "open %s", directory);
+    for (struct dirent *entry; (entry = readdir(dir));) {
+        if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
+            continue;
+        char below[CGROUP_PATH_MAX];
+        if (snprintf(below, sizeof below, "%s/%s", directory, entry->d_name) >= CGROUP_PATH_MAX)
+            return err_fail(err, ERR_TOO_BIG, "", "a path below %s is too long", directory);
+        int result = directory_remove(below, due_ms, err);
+        if (result < 0)
+            return result;
+    }
+    int result = group_empty(directory, due_ms, err);
+    if (result < 0)
+        return result;
+    /* a killed process leaves its group a moment after its descriptor says so */
+    while (rmdir(directory) < 0) {
+        if (errno == ENOENT)
+            return 0;
+        if (errno != EBUSY || mailbox_now_ms() > due_ms)
+            return err_errno(err, errno, "remove %s", directory);
+        result = group_empty(directory, due_ms, err);
+        if (result < 0)
+            return result;
+        sched_yield();
+    }
+    return 0;
+}
+
+int cgroup_remove(const struct cgroup_layout *layout, const char *group, uint32_t timeout_ms,
+                  struct err *err)
+{
+    int64_t due_ms = mailbox_now_ms() + timeout_ms;
+    int result = 0;
+    for (size_t i = 0; i < layout->tree_count; i++) {
+        char path[CGROUP_PATH_MAX];
+        tree_path(&layout->trees[i], group, path);
+        int removed = directory_remove(path, due_ms, result == 0 ? err : NULL);
+        if (removed < 0 && result == 0)
+            result = removed;
+    }
+    return result;
+}
+
+static int directory_make(const char *mount, const char *group, struct err *err)
+{
+    char path[CGROUP_PATH_MAX];
+    int start = snprintf(path, sizeof path, "%s%s", mount, group) - (int)strlen(group);
+    for (char *slash = path + start + 1;; slash++) {
+        slash = strchr(slash, '/');
+        if (slash)
+            *slash = 0;
+        if (mkdir(path, 0755) < 0 && errno != EEXIST)
+            return err_errno(err, errno, "make the control group %s", path);
+        if (!slash)
+            return 0;
+        *slash = '/';
+    }
+}
+
+int cgroup_make(const struct cgroup_layout *layout, const char *group, int procs_fds[2],
+                struct err *err)
+{
+    procs_fds[0] = procs_fds[1] = -1;
+    for (size_t i = 0; i < layout->tree_count; i++) {
+        const struct cgroup_tree *tree = &layout->trees[i];
+        if (!tree->is_v2 && !tree_has(tree, "name=systemd"))
+            continue;
+        int result = directory_make(tree->mount, group, err);
+        if (result < 0)
+            return result;
+        int *fd = &procs_fds[tree->is_v2 ? 0 : 1];
+        if (*fd >= 0) /* mounted twice */
+            continue;
+        char path[CGROUP_PATH_MAX + 32];
+        snprintf(path, sizeof path, "%s%s/cgroup.procs", tree->mount, group);
+        *fd = open(path, O_WRONLY | O_CLOEXEC);
+        if (*fd < 0)
+            return err_errno(err, errno, "open %s", path);
+    }
+    return 0;
+}
+
+void cgroup_children(const struct cgroup_layout *layout, const char *group,
+                     void (*visit)(void *context, const char *name), void *context)
+{
+    for (size_t i = 0; i < layout->tree_count; i++) {
+        char path[CGROUP_PATH_MAX];
+        tree_path(&layout->trees[i], group, path);
+        cleanup_dir DIR *dir = opendir(path);
+        if (!dir)
+            continue;
+        for (struct dirent *entry; (entry = readdir(dir));)
+            if (entry->d_type == DT_DIR && entry->d_name[0] != '.')
+                visit(context, entry->d_name);
+    }
+}

@@ -1,0 +1,63 @@
+/* cgroup.h — control groups as this machine has them: v2 alone, v1, or v1 with a v2 tree beside it.
+ *
+ * Edge. A group is named by its path from the root of the trees ("/skep/1a2b/17"), the same in all
+ * of them. The runtime makes a container's group and sets its limits; this reads, kills, removes.
+ */
+#ifndef ENGINE_LOCAL_CGROUP_H
+#define ENGINE_LOCAL_CGROUP_H
+#include "base/text.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct engine_stats;
+struct err;
+
+enum cgroup_kind { CGROUP_V2, CGROUP_V1, CGROUP_HYBRID };
+enum { CGROUP_TREES_MAX = 24, CGROUP_PATH_MAX = 512 };
+
+struct cgroup_tree {
+    char mount[128];
+    char controllers[64]; /* ",cpu,cpuacct,"; of v2 and named trees ",," */
+    bool is_v2;
+};
+
+struct cgroup_layout {
+    enum cgroup_kind kind;
+    struct cgroup_tree trees[CGROUP_TREES_MAX];
+    size_t tree_count;
+    char hybrid_mount[128];      /* of the v2 tree beside v1 ones; "" = none */
+    bool has_hybrid_controllers; /* it holds some: crun refuses such a machine */
+    bool has_swap;               /* memory and swap can be limited together */
+};
+
+/* From the text of /proc/self/mountinfo. ERR_UNSUPPORTED: no tree with the memory controller. */
+int cgroup_layout_read(struct text mountinfo, struct cgroup_layout *layout, struct err *err);
+
+/* Where a v1 controller (or, on v2, everything) is for this group: MOUNT/GROUP. False: nowhere. */
+bool cgroup_path(const struct cgroup_layout *layout, const char *controller, const char *group,
+                 char path[CGROUP_PATH_MAX]);
+
+/* How often memory ran out and a process of the group was killed for it; 0 when unknown. */
+uint64_t cgroup_oom_kills(const struct cgroup_layout *layout, const char *group);
+
+/* ERR_NOT_FOUND: there is no such group. */
+int cgroup_stats(const struct cgroup_layout *layout, const char *group, struct engine_stats *stats,
+                 struct err *err);
+
+/* Kill all that is in the group and below, wait until it is empty, remove it from all trees. 0 also
+ * when there was none. ERR_BUSY: something could not be killed within timeout_ms. */
+int cgroup_remove(const struct cgroup_layout *layout, const char *group, uint32_t timeout_ms,
+                  struct err *err);
+
+/* Make a group for processes of our own in the trees by which systemd follows processes (v2's and
+ * its own named one). A process moves itself there by writing "0" to procs_fds, those that are not
+ * -1; the caller closes them. */
+int cgroup_make(const struct cgroup_layout *layout, const char *group, int procs_fds[2],
+                struct err *err);
+
+/* Call `visit` for every group right below `group`, once for each name in each tree. */
+void cgroup_children(const struct cgroup_layout *layout, const char *group,
+                     void (*visit)(void *context, const char *name), void *context);
+
+#endif

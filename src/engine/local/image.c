@@ -1,0 +1,755 @@
+#include "engine/local/image.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/json_writer.h"
+#include "base/memory.h"
+#include "engine/local/document.h"
+#include "engine/local/pull.h"
+#include "engine/local/reference.h"
+#include "engine/local/task.h"
+#include "sys/cleanup.h"
+#include "sys/file.h"
+#include "sys/log.h"
+#include "sys/mailbox.h"
+#include <assert.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+enum {
+    FRESH_MS = 10000, /* a moving reference is asked for again after that */
+    RETRY_MS = 2000,  /* first pause; doubled each time */
+    TOUCH_MS = 60000, /* how exactly the last use is kept on disk */
+    NAME_BYTES = 16,  /* of a reference's file: BLAKE2b-128 */
+};
+
+/* One reference under one set of credentials. */
+struct entry {
+    char name[2 * NAME_BYTES + 1];
+    struct reference reference;
+    char *user, *password;
+    char image_id[80]; /* "" = never resolved */
+    int64_t checked_ms;
+    bool is_queued;       /* or being pulled */
+    struct task *waiters; /* by task->next */
+    struct entry *next;   /* in the queue of pulls */
+};
+
+struct images {
+    struct local_engine *local;
+    pthread_mutex_t lock;
+    pthread_cond_t has_pull;
+    struct {
+        struct image **items;
+        size_t count, room;
+    } images;
+    struct {
+        struct entry **items;
+        size_t count, room;
+    } entries;
+    struct entry *queue, **queue_end;
+    uint64_t next_number;
+    size_t active; /* pulls under way: the blob store is not swept then */
+    bool is_stopping, is_sweeping;
+    pthread_t threads[ENGINE_LOCAL_PULLS_MAX];
+    size_t thread_count, idle_count;
+};
+
+static int64_t unix_ms(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* --- unpacked images --- */
+
+int image_load(const char *directory, struct image *image, struct err *err)
+{
+    char path[PATH_MAX];
+    struct buf text = BUF_INIT;
+    struct stat stat;
+    arena_init(&image->arena);
+    snprintf(path, sizeof path, "%s/image.json", directory);
+    int result = file_read(path, 1 << 20, &text, err);
+    const struct doc *doc =
+        result == 0 ? document_read(buf_as_text(&text), false, &image->arena) : NULL;
+    buf_release(&text);
+    if (result == 0 && !doc)
+        result = err_fail(err, ERR_CORRUPT, "", "%s is not an image's description", path);
+    snprintf(image->rootfs, sizeof image->rootfs, "%s/rootfs", directory);
+    if (result == 0 && access(image->rootfs, X_OK) < 0)
+        result = err_errno(err, errno, "use %s", image->rootfs);
+    if (result < 0) {
+        arena_release(&image->arena);
+        return result;
+    }
+    image->user = document_string(doc, "user");
+    const char *cwd = document_string(doc, "cwd");
+    image->cwd = cwd[0] == '/' ? cwd : "/";
+    image->env = document_strings(doc, "env", &image->arena, &image->env_count);
+    image->bytes = (uint64_t)document_int(doc, "bytes");
+    image->used_ms = lstat(path, &stat) == 0 ? (int64_t)stat.st_mtim.tv_sec * 1000 : 0;
+    return 0;
+}
+
+static struct image *image_find(struct images *images, const char *id)
+{
+    for (size_t i = 0; i < images->images.count; i++)
+        if (strcmp(images->images.items[i]->id, id) == 0)
+            return images->images.items[i];
+    return NULL;
+}
+
+static void image_forget(struct images *images, struct image *image)
+{
+    for (size_t i = 0; i < images->images.count; i++)
+        if (images->images.items[i] == image) {
+            images->images.items[i] = images->images.items[--images->images.count];
+            break;
+        }
+    arena_release(&image->arena);
+    mem_free(image);
+}
+
+/* From memory or disk. Removed behind our back: forgotten here, too (unless somebody uses it). */
+static struct image *image_get(struct images *images, const char *id)
+{
+    struct image *image = image_find(images, id);
+    if (image && access(image->rootfs, X_OK) == 0)
+        return image;
+    if (image && image->users == 0)
+        image_forget(images, image);
+    if (image && image->users > 0)
+        return NULL;
+    char path[RUNTIME_PATH_MAX];
+    snprintf(path, sizeof path, "%s/images/%.79s", images->local->directory, id);
+    image = mem_zero(1, sizeof *image);
+    snprintf(image->id, sizeof image->id, "%.79s", id);
+    if (image_load(path, image, NULL) < 0) {
+        mem_free(image);
+        return NULL;
+    }
+    *ARRAY_ADD(&images->images) = image;
+    return image;
+}
+
+static void image_touch(struct images *images, struct image *image)
+{
+    int64_t now = unix_ms();
+    char path[RUNTIME_PATH_MAX];
+    if (image->bytes && now - image->used_ms > TOUCH_MS) {
+        snprintf(path, sizeof path, "%s/images/%s/image.json", images->local->directory, image->id);
+        utimensat(AT_FDCWD, path, NULL, 0);
+    }
+    image->used_ms = now;
+}
+
+static struct image *image_take(struct images *images, const char *id)
+{
+    struct image *image = image_get(images, id);
+    if (!image)
+        return NULL;
+    image->users++;
+    image_touch(images, image);
+    return image;
+}
+
+struct image *images_adopt(struct images *images, const char *id)
+{
+    pthread_mutex_lock(&images->lock);
+    struct image *image = image_take(images, id);
+    pthread_mutex_unlock(&images->lock);
+    return image;
+}
+
+void images_return(struct images *images, struct image *image)
+{
+    pthread_mutex_lock(&images->lock);
+    assert(image->users > 0);
+    image->users--;
+    image_touch(images, image);
+    pthread_mutex_unlock(&images->lock);
+}
+
+/* --- references --- */
+
+static void entry_path(const struct images *images, const char *name, char path[RUNTIME_PATH_MAX])
+{
+    snprintf(path, RUNTIME_PATH_MAX, "%s/refs/%s", images->local->directory, name);
+}
+
+/* A reference's name on disk says nothing about who may use it but to those who know all of it. */
+static void entry_name(const struct reference *reference, const char *user, const char *password,
+                       const struct stat *file, char out[2 * NAME_BYTES + 1])
+{
+    struct buf key = BUF_INIT;
+    unsigned char hash[NAME_BYTES];
+    buf_put_u32(&key, reference->kind);
+    buf_put_text(&key, text_of(reference->host));
+    buf_put_text(&key, text_of(reference->path));
+    buf_put_text(&key, text_of(reference->tag));
+    buf_put_text(&key, text_of(reference->digest));
+    buf_put_text(&key, text_of(user));
+    buf_put_text(&key, text_of(password));
+    if (file) { /* another file under the same name is another image */
+        buf_put_u64(&key, (uint64_t)file->st_ino);
+        buf_put_u64(&key, (uint64_t)file->st_size);
+        buf_put_u64(&key, (uint64_t)file->st_mtim.tv_sec);
+        buf_put_u64(&key, (uint64_t)file->st_mtim.tv_nsec);
+    }
+    crypto_generichash(hash, sizeof hash, (const unsigned char *)key.at, key.length, NULL, 0);
+    sodium_memzero(key.at, key.length);
+    buf_release(&key);
+    sodium_bin2hex(out, 2 * NAME_BYTES + 1, hash, sizeof hash);
+}
+
+static void entry_load(struct images *images, struct entry *entry)
+{
+    char path[RUNTIME_PATH_MAX];
+    struct buf text = BUF_INIT;
+    struct arena arena;
+    arena_init(&arena);
+    entry_path(images, entry->name, path);
+    if (file_read(path, 65536, &text, NULL) == 0) {
+        const struct doc *doc = document_read(buf_as_text(&text), false, &arena);
+        snprintf(entry->image_id, sizeof entry->image_id, "%.79s", document_string(doc, "image"));
+        entry->checked_ms = document_int(doc, "checked_ms");
+    }
+    arena_release(&arena);
+    buf_release(&text);
+}
+
+static void entry_save(struct images *images, const struct entry *entry)
+{
+    char path[RUNTIME_PATH_MAX];
+    struct buf text = BUF_INIT;
+    struct json_writer json;
+    json_init(&json, &text);
+    json_object(&json);
+    json_key_string(&json, "host", entry->reference.host);
+    json_key_string(&json, "path", entry->reference.path);
+    json_key_string(&json, "tag", entry->reference.tag);
+    json_key_string(&json, "image", entry->image_id);
+    json_key_int(&json, "checked_ms", entry->checked_ms);
+    json_object_end(&json);
+    entry_path(images, entry->name, path);
+    struct err err = {0};
+    if (file_put(path, buf_as_text(&text), 0600, &err) < 0)
+        log_warning("engine", "%s", err.text); /* asked again after a restart */
+    buf_release(&text);
+}
+
+static struct entry *entry_get(struct images *images, const struct reference *reference,
+                               const struct container *wanted, const struct stat *file)
+{
+    char name[2 * NAME_BYTES + 1];
+    entry_name(reference, wanted->registry_user, wanted->registry_password, file, name);
+    for (size_t i = 0; i < images->entries.count; i++)
+        if (strcmp(images->entries.items[i]->name, name) == 0)
+            return images->entries.items[i];
+    struct entry *entry = mem_zero(1, sizeof *entry);
+    memcpy(entry->name, name, sizeof entry->name);
+    entry->reference = *reference;
+    entry->user = mem_copy(wanted->registry_user);
+    entry->password = mem_copy(wanted->registry_password);
+    entry_load(images, entry);
+    *ARRAY_ADD(&images->entries) = entry;
+    return entry;
+}
+
+/* --- requests --- */
+
+/* Local images come from folders that the operator allows: a task's root could else be the host's.
+ */
+static int local_check(struct images *images, struct reference *reference, struct stat *stat,
+                       struct err *err)
+{
+    const struct engine_local_config *config = &images->local->config;
+    cleanup_free char *real = realpath(reference->path, NULL);
+    if (!real || strlen(real) >= sizeof reference->path)
+        return err_fail(err, ERR_NOT_FOUND, "", "there is no image %s", reference->path);
+    for (size_t i = 0; i < config->image_root_count; i++) {
+        cleanup_free char *root = realpath(config->image_roots[i], NULL);
+        size_t length = root ? strlen(root) : 0;
+        if (!root || strncmp(real, root, length) != 0 || (real[length] != '/' && real[length]))
+            continue;
+        snprintf(reference->path, sizeof reference->path, "%s", real);
+        char index[REFERENCE_MAX + 16];
+        snprintf(index, sizeof index, "%s%s", real,
+                 reference->kind == REFERENCE_OCI ? "/index.json" : "");
+        if (lstat(index, stat) < 0)
+            return err_fail(err, ERR_NOT_FOUND, "", "there is no image %s", reference->path);
+        return 0;
+    }
+    return err_fail(err, ERR_FORBIDDEN, "",
+                    "%s is not in a folder from which local images may be used", reference->path);
+}
+
+static bool is_plain_directory(const struct reference *reference)
+{
+    char path[REFERENCE_MAX + 32];
+    struct stat stat;
+    snprintf(path, sizeof path, "%s/manifest.json", reference->path);
+    return reference->kind == REFERENCE_DIR && lstat(path, &stat) < 0;
+}
+
+/* A root file system as it is: nothing to fetch, nothing to unpack. */
+static struct image *directory_take(struct images *images, const struct reference *reference)
+{
+    char id[80];
+    unsigned long long hash = text_hash(text_of(reference->path), 0);
+    snprintf(id, sizeof id, "dir-%016llx", hash);
+    struct image *image = image_find(images, id);
+    if (!image) {
+        image = mem_zero(1, sizeof *image);
+        arena_init(&image->arena);
+        memcpy(image->id, id, sizeof id);
+        snprintf(image->rootfs, sizeof image->rootfs, "%.511s", reference->path);
+        image->user = "";
+        image->cwd = "/";
+        *ARRAY_ADD(&images->images) = image;
+    }
+    image->users++;
+    image->used_ms = unix_ms();
+    return image;
+}
+
+static void *puller_run(void *context);
+
+static void pull_enqueue(struct images *images, struct entry *entry)
+{
+    entry->is_queued = true;
+    entry->next = NULL;
+    *images->queue_end = entry;
+    images->queue_end = &entry->next;
+    if (images->idle_count == 0 && images->thread_count < images->local->config.pulls &&
+        pthread_create(&images->threads[images->thread_count], NULL, puller_run, images) == 0)
+        images->thread_count++;
+    pthread_cond_signal(&images->has_pull);
+}
+
+static void settle(struct local_engine *local, struct task *task)
+{
+    pthread_mutex_lock(&local->lock);
+    task_image_settled(local, task);
+    pthread_mutex_unlock(&local->lock);
+}
+
+/* True: the task has its image, or an answer. False: it waits for a pull. With the images' lock. */
+static bool request_serve(struct images *images, struct task *task,
+                          const struct reference *reference, const struct stat *file)
+{
+    if (is_plain_directory(reference)) {
+        if (strlen(reference->path) >= sizeof task->image->rootfs)
+            task_fail(task, "InvalidImageName", "the path of the image is too long");
+        else
+            task->image = directory_take(images, reference);
+        return true;
+    }
+    struct entry *entry = entry_get(images, reference, task->wanted, file);
+    bool is_fresh = !reference_is_moving(reference) || unix_ms() - entry->checked_ms < FRESH_MS;
+    if (entry->image_id[0] && is_fresh && !entry->is_queued) {
+        task->image = image_take(images, entry->image_id);
+        if (task->image)
+            return true;
+    }
+    task->next = entry->waiters;
+    entry->waiters = task;
+    if (!entry->is_queued)
+        pull_enqueue(images, entry);
+    return false;
+}
+
+void images_request(struct images *images, struct task *task)
+{
+    struct reference reference;
+    struct stat file;
+    struct err err = {0};
+    bool is_local = false;
+    int result = reference_parse(task->wanted->image, &reference, &err);
+    if (result == 0 && reference.kind != REFERENCE_REGISTRY) {
+        is_local = true;
+        result = local_check(images, &reference, &file, &err);
+    }
+    if (result < 0) {
+        task_fail(task, result == ERR_NOT_FOUND ? "ImageNotFound" : "InvalidImageName", "%s",
+                  err.text);
+        settle(images->local, task);
+        return;
+    }
+    pthread_mutex_lock(&images->lock);
+    bool is_settled = request_serve(images, task, &reference, is_local ? &file : NULL);
+    pthread_mutex_unlock(&images->lock);
+    if (is_settled)
+        settle(images->local, task);
+}
+
+bool images_cancel(struct images *images, struct task *task)
+{
+    bool is_found = false;
+    pthread_mutex_lock(&images->lock);
+    for (size_t i = 0; i < images->entries.count && !is_found; i++)
+        for (struct task **at = &images->entries.items[i]->waiters; *at; at = &(*at)->next)
+            if (*at == task) {
+                *at = task->next;
+                is_found = true;
+                break;
+            }
+    pthread_mutex_unlock(&images->lock);
+    return is_found;
+}
+
+/* --- pulls --- */
+
+struct pulling {
+    struct images *images;
+    struct entry *entry;
+};
+
+static bool puller_is_stopping(void *context, uint32_t wait_ms)
+{
+    struct images *images = ((struct pulling *)context)->images;
+    pthread_mutex_lock(&images->lock);
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += wait_ms / 1000;
+    while (wait_ms && !images->is_stopping &&
+           pthread_cond_timedwait(&images->has_pull, &images->lock, &until) != ETIMEDOUT)
+        continue;
+    bool is_stopping = images->is_stopping;
+    pthread_mutex_unlock(&images->lock);
+    return is_stopping;
+}
+
+/* Everybody who waits is told. */
+static void pull_progress(void *context, const char *reason, const char *message)
+{
+    struct pulling *pulling = context;
+    struct attempt_id attempts[64];
+    size_t count = 0;
+    pthread_mutex_lock(&pulling->images->lock);
+    for (struct task *task = pulling->entry->waiters; task && count < COUNT_OF(attempts);
+         task = task->next)
+        attempts[count++] = task->attempt;
+    pthread_mutex_unlock(&pulling->images->lock);
+    for (size_t i = 0; i < count; i++)
+        event_note(pulling->images->local, attempts[i], reason, "%s", message);
+}
+
+static int pull_tries(struct images *images, struct entry *entry, struct pull *pull,
+                      struct err *err)
+{
+    uint32_t pause_ms = RETRY_MS;
+    for (uint32_t left = images->local->config.pull_tries;; left--) {
+        int result = pull_run(pull, err);
+        if (result == 0 || pull->is_final || left <= 1 ||
+            puller_is_stopping(pull->watch.context, 0))
+            return result;
+        char message[sizeof err->text + 64];
+        snprintf(message, sizeof message, "%s; trying again in %u s", err->text, pause_ms / 1000);
+        pull_progress(pull->watch.context, "PullFailed", message);
+        log_warning("engine", "pull of %s: %s", entry->reference.path, message);
+        if (puller_is_stopping(pull->watch.context, pause_ms))
+            return result;
+        pause_ms *= 2;
+    }
+}
+
+/* The waiters of a pull that has ended; returns them as a list by task->next. */
+static struct task *pull_settle(struct images *images, struct entry *entry, int result,
+                                const struct pull *pull, const struct err *err)
+{
+    pthread_mutex_lock(&images->lock);
+    entry->is_queued = false;
+    images->active--;
+    bool is_kept =
+        result < 0 && entry->image_id[0] && !pull->is_final && image_get(images, entry->image_id);
+    if (result == 0) {
+        snprintf(entry->image_id, sizeof entry->image_id, "%s", pull->image_id);
+        entry->checked_ms = unix_ms();
+        entry_save(images, entry);
+    } else if (is_kept) {
+        log_warning("engine", "%s: %s; the image of the last pull is used", entry->reference.path,
+                    err->text);
+    }
+    struct task *waiters = entry->waiters;
+    entry->waiters = NULL;
+    for (struct task *task = waiters; task; task = task->next) {
+        if (result == 0 || is_kept)
+            task->image = image_take(images, entry->image_id);
+        if (result < 0 && !is_kept)
+            task_fail(task, pull->reason, "%s: %s", task->wanted->image, err->text);
+        else if (!task->image)
+            task_fail(task, "ImagePullError", "%s: removed while it was unpacked",
+                      task->wanted->image);
+    }
+    pthread_mutex_unlock(&images->lock);
+    return waiters;
+}
+
+static void pull_do(struct images *images, struct entry *entry, uint64_t number)
+{
+    struct local_engine *local = images->local;
+    struct pulling pulling = {.images = images, .entry = entry};
+    struct err err = {0};
+    struct pull pull = {.config = &local->config,
+                        .directory = local->directory,
+                        .run_directory = local->run_directory,
+                        .reference = &entry->reference,
+                        .user = entry->user,
+                        .password = entry->password,
+                        .number = number,
+                        .watch = {&pulling, puller_is_stopping, pull_progress}};
+    int64_t begun_ms = mailbox_now_ms();
+    int result = pull_tries(images, entry, &pull, &err);
+    if (result == 0)
+        log_info("engine", "image %s %s: ready after %lld ms", entry->reference.path,
+                 entry->reference.tag, (long long)(mailbox_now_ms() - begun_ms));
+    struct task *waiters = pull_settle(images, entry, result, &pull, &err);
+    while (waiters) {
+        struct task *task = waiters;
+        waiters = task->next;
+        settle(local, task);
+    }
+}
+
+static void *puller_run(void *context)
+{
+    struct images *images = context;
+    pthread_mutex_lock(&images->lock);
+    for (;;) {
+        images->idle_count++;
+        while ((!images->queue || images->is_sweeping) && !images->is_stopping)
+            pthread_cond_wait(&images->has_pull, &images->lock);
+        images->idle_count--;
+        if (images->is_stopping)
+            break;
+        struct entry *entry = images->queue;
+        images->queue = entry->next;
+        if (!images->queue)
+            images->queue_end = &images->queue;
+        images->active++;
+        uint64_t number = ++images->next_number;
+        pthread_mutex_unlock(&images->lock);
+        pull_do(images, entry, number);
+        pthread_mutex_lock(&images->lock);
+    }
+    pthread_mutex_unlock(&images->lock);
+    return NULL;
+}
+
+/* --- collecting --- */
+
+/* Out of the way by a rename under the lock, removed afterwards. */
+static bool image_retire(struct images *images, struct image *image, char trash[RUNTIME_PATH_MAX])
+{
+    char path[RUNTIME_PATH_MAX];
+    snprintf(path, sizeof path, "%s/images/%s", images->local->directory, image->id);
+    snprintf(trash, RUNTIME_PATH_MAX, "%s/images/.trash-%s", images->local->directory, image->id);
+    if (rename(path, trash) < 0 && errno != ENOENT)
+        return false;
+    log_info("engine", "removing the unused image %.12s", image->id);
+    image_forget(images, image);
+    return true;
+}
+
+static struct image *oldest_unused(struct images *images)
+{
+    struct image *oldest = NULL;
+    for (size_t i = 0; i < images->images.count; i++) {
+        struct image *image = images->images.items[i];
+        if (image->users == 0 && image->bytes && (!oldest || image->used_ms < oldest->used_ms))
+            oldest = image;
+    }
+    return oldest;
+}
+
+struct names {
+    char (*items)[65];
+    size_t count, room;
+};
+
+static int name_order(const void *a, const void *b)
+{
+    return memcmp(a, b, 64);
+}
+
+static void name_keep(struct names *names, const char *digest)
+{
+    if (strncmp(digest, "sha256:", 7) != 0 || strlen(digest) != 71)
+        return;
+    ARRAY_RESERVE(names, names->count + 1);
+    memcpy(names->items[names->count++], digest + 7, 65);
+}
+
+/* A layout's index → manifest → configuration and layers. */
+static void blobs_of(const char *blobs, const char *digest, int depth, struct names *names)
+{
+    char path[RUNTIME_PATH_MAX + 96];
+    struct buf text = BUF_INIT;
+    struct arena arena;
+    size_t before = names->count;
+    name_keep(names, digest);
+    if (names->count == before || depth > 2)
+        return;
+    arena_init(&arena);
+    snprintf(path, sizeof path, "%s/%s", blobs, digest + 7);
+    if (file_read(path, 4 << 20, &text, NULL) == 0) {
+        const struct doc *doc = document_read(buf_as_text(&text), false, &arena);
+        const struct doc *layers = doc_get(doc, "layers");
+        name_keep(names, document_string(doc_get(doc, "config"), "digest"));
+        for (size_t i = 0; i < document_count(layers); i++)
+            name_keep(names, document_string(layers->as.list.items[i], "digest"));
+    }
+    buf_release(&text);
+    arena_release(&arena);
+}
+
+static void index_keep(const char *path, const char *blobs, struct names *names)
+{
+    struct buf text = BUF_INIT;
+    struct arena arena;
+    arena_init(&arena);
+    if (file_read(path, 4 << 20, &text, NULL) == 0) {
+        const struct doc *doc = document_read(buf_as_text(&text), false, &arena);
+        const struct doc *items = doc_get(doc, "manifests");
+        for (size_t i = 0; i < document_count(items); i++)
+            blobs_of(blobs, document_string(items->as.list.items[i], "digest"), 0, names);
+    }
+    buf_release(&text);
+    arena_release(&arena);
+}
+
+/* Blobs that no unpacked image needs. No pull runs meanwhile. */
+static void blobs_sweep(struct images *images)
+{
+    char path[RUNTIME_PATH_MAX], blobs[RUNTIME_PATH_MAX], index[RUNTIME_PATH_MAX + 300];
+    struct names names = {0};
+    snprintf(path, sizeof path, "%s/images", images->local->directory);
+    snprintf(blobs, sizeof blobs, "%s/blobs/sha256", images->local->directory);
+    cleanup_dir DIR *dir = opendir(path);
+    for (struct dirent *entry; dir && (entry = readdir(dir));) {
+        snprintf(index, sizeof index, "%s/%s/index.json", path, entry->d_name);
+        if (entry->d_name[0] != '.')
+            index_keep(index, blobs, &names);
+    }
+    if (names.count)
+        qsort(names.items, names.count, sizeof *names.items, name_order);
+    cleanup_dir DIR *store = opendir(blobs);
+    for (struct dirent *entry; store && (entry = readdir(store));)
+        if (strlen(entry->d_name) == 64 &&
+            !(names.count &&
+              bsearch(entry->d_name, names.items, names.count, sizeof *names.items, name_order)))
+            unlinkat(dirfd(store), entry->d_name, 0);
+    ARRAY_FREE(&names);
+}
+
+size_t images_collect(struct images *images, uint64_t keep_s, uint64_t bytes_wanted)
+{
+    size_t removed = 0;
+    uint64_t freed = 0;
+    for (;;) {
+        char trash[RUNTIME_PATH_MAX];
+        pthread_mutex_lock(&images->lock);
+        struct image *image = oldest_unused(images);
+        bool is_old = image && unix_ms() - image->used_ms > (int64_t)(keep_s * 1000);
+        uint64_t bytes = image ? image->bytes : 0;
+        bool is_going =
+            image && (is_old || freed < bytes_wanted) && image_retire(images, image, trash);
+        pthread_mutex_unlock(&images->lock);
+        if (!is_going)
+            break;
+        tree_remove(trash, NULL);
+        freed += bytes;
+        removed++;
+    }
+    pthread_mutex_lock(&images->lock);
+    images->is_sweeping = removed > 0 && images->active == 0;
+    bool is_sweeping = images->is_sweeping;
+    pthread_mutex_unlock(&images->lock);
+    if (!is_sweeping)
+        return removed;
+    blobs_sweep(images);
+    pthread_mutex_lock(&images->lock);
+    images->is_sweeping = false;
+    pthread_cond_broadcast(&images->has_pull);
+    pthread_mutex_unlock(&images->lock);
+    return removed;
+}
+
+/* --- birth and death --- */
+
+/* What an earlier server left half done goes; what is whole is known from now on. */
+static void images_scan(struct images *images)
+{
+    char path[RUNTIME_PATH_MAX], below[RUNTIME_PATH_MAX + 300];
+    snprintf(path, sizeof path, "%s/pulls", images->local->directory);
+    tree_remove(path, NULL);
+    snprintf(path, sizeof path, "%s/images", images->local->directory);
+    cleanup_dir DIR *dir = opendir(path);
+    for (struct dirent *entry; dir && (entry = readdir(dir));) {
+        snprintf(below, sizeof below, "%s/%s", path, entry->d_name);
+        if (strncmp(entry->d_name, ".trash-", 7) == 0)
+            tree_remove(below, NULL);
+        else if (entry->d_name[0] != '.')
+            image_get(images, entry->d_name);
+    }
+}
+
+struct images *images_new(struct local_engine *local, struct err *err)
+{
+    if (sodium_init() < 0) {
+        err_fail(err, ERR_IO, "", "libsodium does not start");
+        return NULL;
+    }
+    struct images *images = mem_zero(1, sizeof *images);
+    images->local = local;
+    images->queue_end = &images->queue;
+    pthread_mutex_init(&images->lock, NULL);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&images->has_pull, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    images_scan(images);
+    return images;
+}
+
+void images_stop(struct images *images)
+{
+    pthread_mutex_lock(&images->lock);
+    images->is_stopping = true;
+    pthread_cond_broadcast(&images->has_pull);
+    pthread_mutex_unlock(&images->lock);
+    for (size_t i = 0; i < images->thread_count; i++)
+        pthread_join(images->threads[i], NULL);
+    images->thread_count = 0;
+}
+
+void images_free(struct images *images)
+{
+    if (!images)
+        return;
+    assert(images->thread_count == 0);
+    for (size_t i = 0; i < images->entries.count; i++) {
+        struct entry *entry = images->entries.items[i];
+        sodium_memzero(entry->password, strlen(entry->password));
+        mem_free(entry->password);
+        mem_free(entry->user);
+        mem_free(entry);
+    }
+    ARRAY_FREE(&images->entries);
+    while (images->images.count)
+        image_forget(images, images->images.items[0]);
+    ARRAY_FREE(&images->images);
+    pthread_cond_destroy(&images->has_pull);
+    pthread_mutex_destroy(&images->lock);
+    mem_free(images);
+}

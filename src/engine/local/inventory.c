@@ -1,0 +1,324 @@
+#include "engine/local/inventory.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/memory.h"
+#include "engine/local/cdi.h"
+#include "engine/local/local.h"
+#include "engine/local/nvml.h"
+#include "engine/local/task.h"
+#include "engine/local/topology.h"
+#include "sys/cleanup.h"
+#include "sys/file.h"
+#include "sys/log.h"
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <dirent.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+enum { GPUS_MAX = NVML_GPUS_MAX };
+
+static const char nvidia_kind[] = "nvidia.com/gpu";
+
+struct inventory {
+    struct arena arena;
+    struct engine_node node;
+    char name[256], address[64], gpu_type[96], reason[200];
+    bool is_nvidia;
+    const char *cdi_kind; /* of the GPUs; "" = no specification names them */
+    struct nvml_gpu gpus[GPUS_MAX];
+    uint16_t numa[GPUS_MAX], pci_switch[GPUS_MAX];
+    struct cdi cdi;
+    pthread_mutex_t lock; /* of the node's health */
+};
+
+static void name_find(struct inventory *inventory, const char *wanted)
+{
+    if (wanted[0])
+        snprintf(inventory->name, sizeof inventory->name, "%.255s", wanted);
+    else if (gethostname(inventory->name, sizeof inventory->name - 1) < 0 || !inventory->name[0])
+        snprintf(inventory->name, sizeof inventory->name, "localhost");
+}
+
+/* The address from which this machine would speak to the world; nothing is sent. */
+static void address_find(struct inventory *inventory, const char *wanted)
+{
+    struct sockaddr_in far = {.sin_family = AF_INET, .sin_port = htons(9)}, near = {0};
+    socklen_t size = sizeof near;
+    snprintf(inventory->address, sizeof inventory->address, "%.63s",
+             wanted[0] ? wanted : "127.0.0.1");
+    if (wanted[0])
+        return;
+    cleanup_close int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    inet_pton(AF_INET, "203.0.113.1", &far.sin_addr); /* a documentation address */
+    if (fd >= 0 && connect(fd, (struct sockaddr *)&far, sizeof far) == 0 &&
+        getsockname(fd, (struct sockaddr *)&near, &size) == 0)
+        inet_ntop(AF_INET, &near.sin_addr, inventory->address, sizeof inventory->address);
+}
+
+static uint32_t cpu_count(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        return (uint32_t)CPU_COUNT(&set);
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+    return online > 0 ? (uint32_t)online : 1;
+}
+
+static uint64_t memory_mib(void)
+{
+    struct buf text = BUF_INIT;
+    unsigned long long kib = 0;
+    if (file_read("/proc/meminfo", 65536, &text, NULL) == 0)
+        sscanf(buf_cstr(&text), "MemTotal: %llu kB", &kib);
+    buf_release(&text);
+    return kib >> 10;
+}
+
+/* "NVIDIA Tesla V100-SXM2-16GB" → "Tesla-V100-SXM2-16GB": a word for job files. */
+static void type_set(struct inventory *inventory, const char *name)
+{
+    if (strncmp(name, "NVIDIA ", 7) == 0)
+        name += 7;
+    snprintf(inventory->gpu_type, sizeof inventory->gpu_type, "%.95s", name);
+    for (char *at = inventory->gpu_type; *at; at++)
+        if (!isalnum((unsigned char)*at) && !strchr("._-", *at))
+            *at = '-';
+}
+
+static void places_find(struct inventory *inventory, const char *xml)
+{
+    struct topology_place places[GPUS_MAX];
+    struct err err = {0};
+    uint32_t count = inventory->node.gpu_count;
+    for (uint32_t i = 0; i < count; i++)
+        places[i] = (struct topology_place){.bus_id = inventory->gpus[i].bus_id};
+    if (topology_places(xml, places, count, &err) < 0)
+        log_warning("engine", "%s", err.text);
+    for (uint32_t i = 0; i < count; i++) {
+        inventory->numa[i] = places[i].numa;
+        inventory->pci_switch[i] = places[i].pci_switch;
+    }
+    inventory->node.gpu_numa = inventory->numa;
+    inventory->node.gpu_switch = inventory->pci_switch;
+}
+
+/* Without NVML: devices that a specification numbers from 0, of any vendor. */
+static void gpus_from_cdi(struct inventory *inventory)
+{
+    for (size_t i = 0; i < inventory->cdi.count; i++) {
+        const struct cdi_device *first = &inventory->cdi.items[i];
+        const char *class = strchr(first->kind, '/');
+        char name[16] = "0";
+        uint32_t count = 0;
+        if (!class || strcmp(class, "/gpu") != 0)
+            continue;
+        while (count < GPUS_MAX && cdi_find(&inventory->cdi, first->kind, name))
+            snprintf(name, sizeof name, "%u", ++count);
+        if (count == 0)
+            continue;
+        inventory->node.gpu_count = count;
+        inventory->cdi_kind = first->kind;
+        type_set(inventory, first->kind);
+        return;
+    }
+}
+
+static void gpus_find(struct inventory *inventory, const struct engine_local_config *config)
+{
+    struct err err = {0};
+    size_t count = 0;
+    const char *library = config->nvml_path[0] ? config->nvml_path : "libnvidia-ml.so.1";
+    inventory->cdi_kind = "";
+    if (config->simulated_gpus) {
+        inventory->node.gpu_count =
+            config->simulated_gpus < GPUS_MAX ? config->simulated_gpus : GPUS_MAX;
+        inventory->node.is_gpu_simulated = true;
+        type_set(inventory,
+                 config->simulated_gpu_type[0] ? config->simulated_gpu_type : "simulated");
+        return;
+    }
+    cdi_load(&inventory->cdi, config->cdi_directories, config->cdi_directory_count,
+             &inventory->arena);
+    int result = nvml_list(library, inventory->gpus, &count, &err);
+    if (result < 0 && result != ERR_NOT_FOUND)
+        log_warning("engine", "%s", err.text);
+    if (count == 0) {
+        gpus_from_cdi(inventory);
+        return;
+    }
+    inventory->node.gpu_count = (uint32_t)count;
+    inventory->is_nvidia = true;
+    type_set(inventory, inventory->gpus[0].name);
+    if (cdi_find(&inventory->cdi, nvidia_kind, "0") ||
+        cdi_find(&inventory->cdi, nvidia_kind, inventory->gpus[0].uuid))
+        inventory->cdi_kind = nvidia_kind;
+    places_find(inventory, config->topology_path);
+}
+
+struct inventory *inventory_new(const struct engine_local_config *config)
+{
+    struct inventory *inventory = mem_zero(1, sizeof *inventory);
+    arena_init(&inventory->arena);
+    pthread_mutex_init(&inventory->lock, NULL);
+    name_find(inventory, config->node_name);
+    address_find(inventory, config->address);
+    inventory->node.cpu = config->cpu ? config->cpu : cpu_count();
+    inventory->node.memory_mib = config->memory_mib ? config->memory_mib : memory_mib();
+    inventory->node.is_healthy = true;
+    gpus_find(inventory, config);
+    inventory->node.name = inventory->name;
+    inventory->node.address = inventory->address;
+    inventory->node.gpu_type = inventory->gpu_type;
+    inventory->node.reason = inventory->reason;
+    return inventory;
+}
+
+void inventory_free(struct inventory *inventory)
+{
+    if (!inventory)
+        return;
+    cdi_release(&inventory->cdi);
+    arena_release(&inventory->arena);
+    pthread_mutex_destroy(&inventory->lock);
+    mem_free(inventory);
+}
+
+const struct engine_node *inventory_node(const struct inventory *inventory)
+{
+    return &inventory->node;
+}
+
+void inventory_post(struct inventory *inventory, struct local_engine *local)
+{
+    pthread_mutex_lock(&inventory->lock);
+    struct engine_event event = {
+        .kind = ENGINE_NODE, .node = &inventory->node, .reason = "", .message = ""};
+    local->sink.post(local->sink.context, &event);
+    pthread_mutex_unlock(&inventory->lock);
+}
+
+void inventory_health(struct inventory *inventory, struct local_engine *local, const char *reason)
+{
+    pthread_mutex_lock(&inventory->lock);
+    bool is_changed = inventory->node.is_healthy != !reason[0];
+    inventory->node.is_healthy = !reason[0];
+    snprintf(inventory->reason, sizeof inventory->reason, "%s", reason);
+    pthread_mutex_unlock(&inventory->lock);
+    if (is_changed)
+        inventory_post(inventory, local);
+}
+
+/* --- devices of one container --- */
+
+struct device_list {
+    struct oci_device *items;
+    size_t count, room;
+};
+
+static bool file_device(const char *path, struct oci_device *device)
+{
+    struct stat found;
+    if (stat(path, &found) < 0 || !S_ISCHR(found.st_mode))
+        return false;
+    *device = (struct oci_device){.path = path,
+                                  .type = 'c',
+                                  .major = major(found.st_rdev),
+                                  .minor = minor(found.st_rdev),
+                                  .mode = found.st_mode & 0777,
+                                  .uid = found.st_uid,
+                                  .gid = found.st_gid,
+                                  .access = "rwm"};
+    return true;
+}
+
+static void device_put(struct device_list *list, const char *path)
+{
+    struct oci_device device;
+    if (file_device(path, &device))
+        list->items[list->count++] = device;
+}
+
+/* Without a specification: the device files. The driver's libraries must then be in the image. */
+static int nvidia_files(const struct inventory *inventory, const struct container *container,
+                        struct arena *arena, struct device_list *list, struct err *err)
+{
+    static const char *const common[] = {"/dev/nvidiactl", "/dev/nvidia-uvm",
+                                         "/dev/nvidia-uvm-tools", "/dev/nvidia-modeset"};
+    for (size_t i = 0; i < container->gpu_count; i++) {
+        const struct nvml_gpu *gpu = &inventory->gpus[container->gpus[i]];
+        size_t before = list->count;
+        device_put(list, arena_format(arena, "/dev/nvidia%u", gpu->minor));
+        if (list->count == before)
+            return err_fail(err, ERR_NOT_FOUND, "", "there is no device /dev/nvidia%u", gpu->minor);
+    }
+    for (size_t i = 0; i < COUNT_OF(common); i++)
+        device_put(list, common[i]);
+    return 0;
+}
+
+static int cdi_devices(const struct inventory *inventory, const struct container *container,
+                       struct arena *arena, struct device_edits *edits, struct err *err)
+{
+    const struct cdi_device **devices =
+        ARENA_ARRAY(arena, const struct cdi_device *, container->gpu_count);
+    for (size_t i = 0; i < container->gpu_count; i++) {
+        uint16_t index = container->gpus[i];
+        const char *uuid = inventory->is_nvidia ? inventory->gpus[index].uuid : "";
+        char name[8];
+        snprintf(name, sizeof name, "%u", index);
+        devices[i] = uuid[0] ? cdi_find(&inventory->cdi, inventory->cdi_kind, uuid) : NULL;
+        if (!devices[i])
+            devices[i] = cdi_find(&inventory->cdi, inventory->cdi_kind, name);
+        if (!devices[i])
+            return err_fail(err, ERR_NOT_FOUND, "", "no CDI specification has %s=%s",
+                            inventory->cdi_kind, name);
+    }
+    return cdi_edits(devices, container->gpu_count, arena, edits, err);
+}
+
+static void infiniband_files(struct arena *arena, struct device_list *list, size_t room)
+{
+    cleanup_dir DIR *dir = opendir("/dev/infiniband");
+    for (struct dirent *entry; dir && list->count < room && (entry = readdir(dir));)
+        if (entry->d_name[0] != '.')
+            device_put(list, arena_format(arena, "/dev/infiniband/%s", entry->d_name));
+}
+
+int inventory_devices(const struct inventory *inventory, const struct container *container,
+                      struct arena *arena, struct device_edits *edits, struct err *err)
+{
+    enum { ROOM = 256 };
+    memset(edits, 0, sizeof *edits);
+    for (size_t i = 0; i < container->gpu_count; i++)
+        if (container->gpus[i] >= inventory->node.gpu_count)
+            return err_fail(err, ERR_NOT_FOUND, "", "this machine has no GPU %u",
+                            container->gpus[i]);
+    bool has_devices =
+        container->gpu_count && !container->is_gpu_simulated && !inventory->node.is_gpu_simulated;
+    int result = 0;
+    if (has_devices && inventory->cdi_kind[0])
+        result = cdi_devices(inventory, container, arena, edits, err);
+    if (result < 0 || (!container->wants_infiniband && (!has_devices || inventory->cdi_kind[0])))
+        return result;
+    struct device_list list = {
+        ARENA_ARRAY(arena, struct oci_device, edits->device_count + ROOM + container->gpu_count),
+        edits->device_count, 0};
+    if (edits->device_count)
+        memcpy(list.items, edits->devices, edits->device_count * sizeof *list.items);
+    if (has_devices && !inventory->cdi_kind[0])
+        result = nvidia_files(inventory, container, arena, &list, err);
+    if (container->wants_infiniband)
+        infiniband_files(arena, &list, edits->device_count + ROOM);
+    edits->devices = list.items;
+    edits->device_count = list.count;
+    return result;
+}

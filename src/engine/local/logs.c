@@ -1,0 +1,190 @@
+#include "engine/local/logs.h"
+#include "base/err.h"
+#include "base/memory.h"
+#include "init/layout.h"
+#include "sys/cleanup.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
+
+enum { SEGMENTS_MAX = 64 }; /* skep-init keeps two; a user's own files of such names are skipped */
+
+struct segment {
+    uint64_t begin, size;
+};
+
+struct segments {
+    struct segment at[SEGMENTS_MAX];
+    size_t count;
+};
+
+static const char *const stream_names[] = LAYOUT_STREAMS;
+
+/* "all.000000000000017" → 17 */
+static bool segment_of(const char *name, const char *stream, uint64_t *begin)
+{
+    size_t length = strlen(stream);
+    if (strncmp(name, stream, length) != 0 || name[length] != '.')
+        return false;
+    char expected[64], *end;
+    unsigned long long value = strtoull(name + length + 1, &end, 10);
+    snprintf(expected, sizeof expected, LAYOUT_SEGMENT_FORMAT, stream, value);
+    *begin = value;
+    return strcmp(expected, name) == 0;
+}
+
+static int segment_order(const void *a, const void *b)
+{
+    const struct segment *left = a, *right = b;
+    return (left->begin > right->begin) - (left->begin < right->begin);
+}
+
+static int folder_open(const char *directory)
+{
+    return open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+}
+
+static int segment_open(int folder, const char *name, struct stat *stat)
+{
+    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    if (fd >= 0 && (fstat(fd, stat) < 0 || !S_ISREG(stat->st_mode))) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+static void segments_list(int folder, const char *stream, struct segments *segments)
+{
+    segments->count = 0;
+    int copy = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    cleanup_dir DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
+    if (!dir)
+        return;
+    for (struct dirent *entry; (entry = readdir(dir));) {
+        struct segment segment;
+        struct stat stat;
+        if (!segment_of(entry->d_name, stream, &segment.begin) ||
+            fstatat(folder, entry->d_name, &stat, AT_SYMLINK_NOFOLLOW) < 0 ||
+            !S_ISREG(stat.st_mode) || segments->count == SEGMENTS_MAX)
+            continue;
+        segment.size = (uint64_t)stat.st_size;
+        segments->at[segments->count++] = segment;
+    }
+    qsort(segments->at, segments->count, sizeof *segments->at, segment_order);
+}
+
+static ssize_t segment_read(int folder, const char *stream, const struct segment *segment,
+                            uint64_t offset, char *bytes, size_t size)
+{
+    char name[64];
+    struct stat stat;
+    snprintf(name, sizeof name, LAYOUT_SEGMENT_FORMAT, stream, (unsigned long long)segment->begin);
+    cleanup_close int fd = segment_open(folder, name, &stat);
+    if (fd < 0)
+        return 0; /* rotated away this moment: the next read begins later */
+    uint64_t left = segment->begin + segment->size - offset;
+    return pread(fd, bytes, left < size ? (size_t)left : size, (off_t)(offset - segment->begin));
+}
+
+ssize_t logs_read(const char *directory, enum log_stream stream, uint64_t *offset, char *bytes,
+                  size_t size, struct log_part *part, struct err *err)
+{
+    const char *name = stream_names[stream];
+    *part = (struct log_part){0};
+    cleanup_close int folder = folder_open(directory);
+    if (folder < 0) {
+        if (errno == ENOENT)
+            return err_fail(err, ERR_NOT_FOUND, "", "there is no log of this attempt");
+        return err_errno(err, errno, "open %s", directory);
+    }
+    struct segments segments;
+    segments_list(folder, name, &segments);
+    if (segments.count == 0) {
+        *offset = 0;
+        return 0;
+    }
+    const struct segment *last = &segments.at[segments.count - 1];
+    part->begin = segments.at[0].begin;
+    part->end = last->begin + last->size;
+    if (*offset < part->begin)
+        *offset = part->begin;
+    for (size_t i = 0; i < segments.count; i++) {
+        const struct segment *segment = &segments.at[i];
+        if (*offset < segment->begin) /* a hole: what was there is lost */
+            *offset = segment->begin;
+        if (*offset >= segment->begin + segment->size)
+            continue;
+        ssize_t got = segment_read(folder, name, segment, *offset, bytes, size);
+        if (got < 0)
+            return err_errno(err, errno, "read the log");
+        if (got > 0)
+            return got;
+    }
+    return 0;
+}
+
+int logs_watch(const char *directory, struct err *err)
+{
+    cleanup_close int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    if (fd < 0)
+        return err_errno(err, errno, "watch the log");
+    if (inotify_add_watch(fd, directory,
+                          IN_MODIFY | IN_CREATE | IN_DELETE | IN_MOVED_TO | IN_ATTRIB |
+                              IN_DELETE_SELF | IN_ONLYDIR | IN_DONT_FOLLOW) < 0) {
+        if (errno == ENOENT)
+            return err_fail(err, ERR_NOT_FOUND, "", "there is no log of this attempt");
+        return err_errno(err, errno, "watch %s", directory);
+    }
+    return fd_steal(&fd);
+}
+
+void logs_tail(const char *directory, enum log_stream stream, size_t limit, struct buf *out)
+{
+    struct log_part part;
+    char bytes[65536];
+    uint64_t offset = UINT64_MAX;
+    if (logs_read(directory, stream, &offset, bytes, 0, &part, NULL) < 0)
+        return;
+    uint64_t begin = part.end - part.begin > limit ? part.end - limit : part.begin;
+    bool is_cut = begin > part.begin;
+    for (offset = begin; offset < part.end;) {
+        struct log_part now;
+        ssize_t got = logs_read(directory, stream, &offset, bytes, sizeof bytes, &now, NULL);
+        if (got <= 0)
+            break;
+        const char *from = bytes;
+        if (is_cut) {
+            const char *line = memchr(bytes, '\n', (size_t)got);
+            from = line ? line + 1 : bytes;
+            is_cut = false;
+        }
+        buf_add(out, from, (size_t)(bytes + got - from));
+        offset += (uint64_t)got;
+    }
+}
+
+int untrusted_read(const char *directory, const char *name, size_t limit, struct buf *out,
+                   struct err *err)
+{
+    cleanup_close int folder = folder_open(directory);
+    if (folder < 0)
+        return err_fail(err, ERR_NOT_FOUND, "", "there is no %s", directory);
+    struct stat stat;
+    cleanup_close int fd = segment_open(folder, name, &stat);
+    if (fd < 0)
+        return err_fail(err, ERR_NOT_FOUND, "", "there is no plain file %s/%s", directory, name);
+    char bytes[8192];
+    ssize_t got;
+    while ((got = read(fd, bytes, sizeof bytes)) > 0) {
+        if (out->length + (size_t)got > limit)
+            return err_fail(err, ERR_TOO_BIG, "", "%s/%s is longer than %zu bytes", directory, name,
+                            limit);
+        buf_add(out, bytes, (size_t)got);
+    }
+    return got < 0 ? err_errno(err, errno, "read %s/%s", directory, name) : 0;
+}

@@ -1,0 +1,29 @@
+/* logs.h — reading the log segments that skep-init writes (init/layout.h), while it writes them.
+ *
+ * Edge. The folder can be written to by the user's processes: nothing in it is followed, and only
+ * plain files are read.
+ */
+#ifndef ENGINE_LOCAL_LOGS_H
+#define ENGINE_LOCAL_LOGS_H
+#include "base/buf.h"
+#include "engine/engine.h"
+
+struct err;
+
+/* As engine_ops.log_read; part->is_ended is the caller's. An empty or missing folder is an empty
+ * log. */
+ssize_t logs_read(const char *directory, enum log_stream stream, uint64_t *offset, char *bytes,
+                  size_t size, struct log_part *part, struct err *err);
+
+/* An inotify descriptor: readable when anything in the folder is written, made, or removed. */
+int logs_watch(const char *directory, struct err *err);
+
+/* The last `limit` bytes of a stream, from the begin of a line where it was cut. */
+void logs_tail(const char *directory, enum log_stream stream, size_t limit, struct buf *out);
+
+/* A small file that a container may have written: plain, at most `limit` bytes, not a link.
+ * ERR_NOT_FOUND, ERR_TOO_BIG, ERR_INVALID when it is something else. */
+int untrusted_read(const char *directory, const char *name, size_t limit, struct buf *out,
+                   struct err *err);
+
+#endif

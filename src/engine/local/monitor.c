@@ -1,0 +1,130 @@
+/* One thread waits for every container's end, and for the end of a grace. */
+#include "base/buf.h"
+#include "base/err.h"
+#include "engine/local/spawn.h"
+#include "engine/local/task.h"
+#include "init/exit_file.h"
+#include "init/layout.h"
+#include "sys/cleanup.h"
+#include "sys/log.h"
+#include "sys/mailbox.h"
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+enum { EVENTS_MAX = 64 };
+
+int monitor_watch(struct local_engine *local, struct task *task, struct err *err)
+{
+    int fd = task->is_unsupervised ? task->init_fd : task->process.conmon_fd;
+    struct epoll_event event = {.events = EPOLLIN | EPOLLONESHOT, .data.u64 = task->attempt.v};
+    if (epoll_ctl(local->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0)
+        return err_errno(err, errno, "watch the container");
+    return 0;
+}
+
+void monitor_wake(struct local_engine *local)
+{
+    uint64_t one = 1;
+    if (write(local->wake_fd, &one, sizeof one) < 0 && errno != EAGAIN)
+        log_error("engine", "cannot wake the monitor: errno %d", errno);
+}
+
+/* In a folder that the container can write to: nothing there is followed or trusted. */
+static void reason_put(struct local_engine *local, struct task *task, uint32_t grace_ms)
+{
+    char path[RUNTIME_PATH_MAX];
+    task_path(local, task->id, "run", path);
+    cleanup_close int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (folder < 0)
+        return;
+    struct reason_file reason = {.grace_ms = grace_ms};
+    snprintf(reason.reason, sizeof reason.reason, "%s", task->kill_reason);
+    struct buf text = BUF_INIT;
+    reason_file_write(&reason, &text);
+    static const char beside[] = ".reason~";
+    unlinkat(folder, beside, 0);
+    cleanup_close int fd =
+        openat(folder, beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if (fd >= 0 && write(fd, text.at, text.length) == (ssize_t)text.length)
+        renameat(folder, beside, folder, LAYOUT_REASON_NAME);
+    buf_release(&text);
+}
+
+void monitor_kill(struct local_engine *local, struct task *task)
+{
+    assert(task->phase == TASK_RUNNING && task->is_kill_wanted);
+    int64_t left = task->kill_due_ms - mailbox_now_ms();
+    if (!task->is_term_sent && left > 0 && task->init_fd >= 0) {
+        reason_put(local, task, (uint32_t)left);
+        syscall_kill(task->init_fd, SIGTERM);
+    }
+    task->is_term_sent = true;
+    if (left <= 0 && task->init_fd >= 0)
+        syscall_kill(task->init_fd, SIGKILL);
+    monitor_wake(local);
+}
+
+/* Carry out what is due; the time of the next one, or -1. */
+static int64_t kills_due(struct local_engine *local)
+{
+    int64_t now = mailbox_now_ms(), next = -1;
+    pthread_mutex_lock(&local->lock);
+    for (size_t i = 0; i < local->task_room; i++) {
+        struct task *task = local->tasks[i];
+        if (!task || task->phase != TASK_RUNNING || !task->kill_due_ms)
+            continue;
+        if (task->kill_due_ms <= now) {
+            if (task->init_fd >= 0)
+                syscall_kill(task->init_fd, SIGKILL);
+            task->kill_due_ms = 0;
+        } else if (next < 0 || task->kill_due_ms < next) {
+            next = task->kill_due_ms;
+        }
+    }
+    pthread_mutex_unlock(&local->lock);
+    return next;
+}
+
+static void task_ended(struct local_engine *local, struct attempt_id attempt)
+{
+    pthread_mutex_lock(&local->lock);
+    struct task *task = task_find(local, attempt);
+    if (task && task->phase == TASK_RUNNING) {
+        int fd = task->is_unsupervised ? task->init_fd : task->process.conmon_fd;
+        epoll_ctl(local->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+        task->phase = TASK_ENDING;
+        task_enqueue(local, task);
+    }
+    pthread_mutex_unlock(&local->lock);
+}
+
+void *monitor_run(void *context)
+{
+    struct local_engine *local = context;
+    for (;;) {
+        int64_t due = kills_due(local);
+        int64_t left = due < 0 ? -1 : due - mailbox_now_ms();
+        struct epoll_event events[EVENTS_MAX];
+        int wait_ms = due < 0 ? -1 : left < 0 ? 0 : left > 3600000 ? 3600000 : (int)left;
+        int count = epoll_wait(local->epoll_fd, events, EVENTS_MAX, wait_ms);
+        for (int i = 0; i < count; i++) {
+            if (events[i].data.u64 != 0) {
+                task_ended(local, (struct attempt_id){events[i].data.u64});
+                continue;
+            }
+            uint64_t drained;
+            if (read(local->wake_fd, &drained, sizeof drained) < 0 && errno != EAGAIN)
+                log_error("engine", "the monitor's wake descriptor: errno %d", errno);
+        }
+        pthread_mutex_lock(&local->lock);
+        bool is_stopping = local->is_stopping;
+        pthread_mutex_unlock(&local->lock);
+        if (is_stopping)
+            return NULL;
+    }
+}

@@ -1,0 +1,79 @@
+/* oci.h — the OCI runtime configuration (config.json) of a task's container.
+ *
+ * Pure text out of data. Capabilities, seccomp profile, masked and read-only paths, and default
+ * mounts are those of Docker's defaults; the network, host name and time are the host's.
+ * Source: OCI runtime specification 1.0.2.
+ */
+#ifndef ENGINE_LOCAL_OCI_H
+#define ENGINE_LOCAL_OCI_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct buf;
+struct json_writer;
+
+struct oci_mount {
+    const char *source, *target;
+    bool is_read_only;
+    const char *const *options; /* instead of rbind and the like; NULL: a private bind mount */
+    size_t option_count;
+};
+
+struct oci_device {
+    const char *path; /* in the container */
+    char type;        /* 'c' or 'b' */
+    uint32_t major, minor, mode, uid, gid;
+    const char *access; /* "rwm" */
+};
+
+struct oci_hook {
+    const char *kind; /* "createContainer", "prestart", … */
+    const char *path;
+    const char *const *args;
+    size_t arg_count;
+    const char *const *env;
+    size_t env_count;
+    int64_t timeout_s; /* 0: none */
+};
+
+struct oci_rlimit {
+    const char *name; /* "RLIMIT_NOFILE" */
+    uint64_t soft, hard;
+};
+
+struct oci_config {
+    const char *rootfs;
+    const char *const *argv;
+    size_t argv_count;
+    const char *const *env; /* NAME=VALUE */
+    size_t env_count;
+    const char *cwd;
+    uint32_t uid, gid;
+    const uint32_t *groups; /* additional */
+    size_t group_count;
+    const char *cgroup_path;
+    bool is_cgroup_v2; /* then the container gets a cgroup namespace */
+    bool has_swap;     /* swap is accounted: the container gets none */
+    uint32_t cpu;      /* 0: no limit */
+    uint64_t memory_mib, shm_mib, pids_max;
+    const struct oci_mount *mounts;
+    size_t mount_count;
+    const struct oci_device *devices;
+    size_t device_count;
+    const struct oci_hook *hooks;
+    size_t hook_count;
+    const struct oci_rlimit *rlimits;
+    size_t rlimit_count;
+    bool has_oom_score;
+    int oom_score;
+    const char *const *annotations; /* name, value, … */
+    size_t annotation_count;        /* pairs */
+};
+
+void oci_config_write(const struct oci_config *config, struct buf *out);
+
+/* Docker's default profile for containers with the default capabilities. */
+void oci_seccomp_write(struct json_writer *json);
+
+#endif

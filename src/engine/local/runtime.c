@@ -1,0 +1,366 @@
+#include "engine/local/runtime.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/memory.h"
+#include "engine/local/document.h"
+#include "engine/local/oci.h"
+#include "engine/local/spawn.h"
+#include "sys/cleanup.h"
+#include "sys/file.h"
+#include "sys/process.h"
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+static const char *const search_path[] = {
+    "/usr/bin",        "/usr/sbin",           "/usr/local/bin", "/usr/local/sbin",
+    "/usr/lib/podman", "/usr/libexec/podman", "/bin",           "/sbin"};
+
+static bool program_find(const char *name, char path[RUNTIME_PATH_MAX])
+{
+    if (strchr(name, '/')) {
+        snprintf(path, RUNTIME_PATH_MAX, "%s", name);
+        return access(path, X_OK) == 0;
+    }
+    for (size_t i = 0; i < COUNT_OF(search_path); i++) {
+        snprintf(path, RUNTIME_PATH_MAX, "%s/%s", search_path[i], name);
+        if (access(path, X_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* What conmon writes: {"data": PID} or {"data": -1, "message": "…"}. */
+static int sync_parse(struct text bytes, pid_t *pid, char *message)
+{
+    struct arena arena;
+    arena_init(&arena);
+    const struct doc *doc = document_read(bytes, false, &arena);
+    int64_t data = document_int(doc, "data");
+    struct text text = text_trim(text_of(document_string(doc, "message")));
+    snprintf(message, RUNTIME_MESSAGE_MAX, "%.*s", TEXT_ARG(text));
+    arena_release(&arena);
+    *pid = (pid_t)data;
+    return data > 0 ? 0 : ERR_UNAVAILABLE;
+}
+
+/* One line comes when the container is created; the end of the pipe means that conmon died. */
+static int sync_wait(int fd, pid_t *pid, char *message, struct err *err)
+{
+    struct buf line = BUF_INIT;
+    ssize_t got;
+    char bytes[2048];
+    while ((got = read(fd, bytes, sizeof bytes)) > 0 || (got < 0 && errno == EINTR)) {
+        buf_add(&line, bytes, got > 0 ? (size_t)got : 0);
+        if (memchr(buf_cstr(&line), '\n', line.length) || line.length > (1 << 20))
+            break;
+    }
+    int result = sync_parse(buf_as_text(&line), pid, message);
+    buf_release(&line);
+    if (result < 0 && !message[0])
+        snprintf(message, RUNTIME_MESSAGE_MAX, "conmon ended before the container was created");
+    if (result < 0)
+        return err_fail(err, ERR_UNAVAILABLE, "", "%s", message);
+    return 0;
+}
+
+static int file_open(const char *directory, const char *name, int flags, struct err *err)
+{
+    char path[RUNTIME_PATH_MAX + 64];
+    snprintf(path, sizeof path, "%s/%s", directory, name);
+    int fd = open(path, flags | O_CREAT | O_CLOEXEC, 0640);
+    return fd < 0 ? err_errno(err, errno, "open %s", path) : fd;
+}
+
+int runtime_create(const struct runtime *runtime, const struct runtime_launch *launch,
+                   struct runtime_container *container, char *message, struct err *err)
+{
+    message[0] = 0;
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return err_errno(err, errno, "make a pipe");
+    cleanup_close int sync_read = ends[0], sync_write = ends[1];
+    cleanup_close int pid_fd = file_open(launch->bundle, "conmon.pid", O_WRONLY | O_TRUNC, err);
+    if (pid_fd < 0)
+        return pid_fd;
+    cleanup_close int output =
+        open(launch->output, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+    if (output < 0)
+        return err_errno(err, errno, "open %s", launch->output);
+    cleanup_close int input = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    char pid_file[RUNTIME_PATH_MAX + 16], options[3 * RUNTIME_PATH_MAX];
+    snprintf(pid_file, sizeof pid_file, "%s/init.pid", launch->bundle);
+    snprintf(options, sizeof options, "lowerdir=%s,upperdir=%s,workdir=%s%s", launch->lower,
+             launch->upper, launch->work, runtime->has_volatile ? ",volatile" : "");
+    const char *argv[] = {runtime->conmon,
+                          "--api-version",
+                          "1",
+                          "--sync",
+                          "--full-attach",
+                          "-c",
+                          launch->id,
+                          "-u",
+                          launch->id,
+                          "-n",
+                          launch->id,
+                          "-r",
+                          runtime->program,
+                          "-b",
+                          launch->bundle,
+                          "-p",
+                          pid_file,
+                          "--exit-dir",
+                          runtime->exit_directory,
+                          "--no-sync-log",
+                          "-l",
+                          "passthrough",
+                          "--runtime-arg",
+                          "--root",
+                          "--runtime-arg",
+                          runtime->root,
+                          NULL};
+    const char *env[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "_OCI_SYNCPIPE=3", NULL};
+    struct spawn spawn = {.argv = argv,
+                          .env = env,
+                          .directory = launch->bundle,
+                          .fds = {input, output, output, sync_write},
+                          .pid_fd = pid_fd,
+                          .group_fds = {runtime->procs_fds[0], runtime->procs_fds[1]},
+                          .hidden_mount = runtime->hidden_mount[0] ? runtime->hidden_mount : NULL,
+                          .overlay_options = options,
+                          .overlay_target = launch->merged};
+    int result = spawn_start(&spawn, &container->conmon, &container->conmon_fd, err);
+    if (result < 0) {
+        snprintf(message, RUNTIME_MESSAGE_MAX, "%s", err ? err->text : "");
+        return result;
+    }
+    close(fd_steal(&sync_write));
+    result = sync_wait(sync_read, &container->init, message, err);
+    if (result == 0)
+        return 0;
+    syscall_kill(container->conmon_fd, SIGKILL);
+    int status;
+    process_wait(container->conmon, &status, NULL);
+    close(container->conmon_fd);
+    container->conmon_fd = -1;
+    return result;
+}
+
+static int runtime_run(const struct runtime *runtime, const char *verb, const char *flag,
+                       const char *id, struct buf *out, int *code, struct buf *complaint,
+                       struct err *err)
+{
+    const char *argv[] = {runtime->program, "--root", runtime->root, verb, id, NULL, NULL};
+    if (flag) {
+        argv[4] = flag;
+        argv[5] = id;
+    }
+    struct process process = {.argv = argv, .in = -1, .out = -1, .err = -1};
+    return process_run(&process, 30000, out, complaint, code, err);
+}
+
+/* False: not this runtime's way; nothing was done. */
+static bool start_by_fifo(const struct runtime *runtime, const char *id)
+{
+    char path[RUNTIME_PATH_MAX + 64];
+    snprintf(path, sizeof path, "%s/%s/exec.fifo", runtime->root, id);
+    cleanup_close int fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOFOLLOW);
+    struct stat stat;
+    if (fd < 0 || fstat(fd, &stat) < 0 || !S_ISFIFO(stat.st_mode))
+        return false;
+    if (write(fd, "", 1) != 1)
+        return false;
+    unlink(path); /* so the runtime's own `state` says "running" */
+    return true;
+}
+
+int runtime_start(const struct runtime *runtime, const char *id, struct err *err)
+{
+    if (runtime->has_start_fifo && start_by_fifo(runtime, id))
+        return 0;
+    struct buf complaint = BUF_INIT;
+    int code = 0;
+    int result = runtime_run(runtime, "start", NULL, id, NULL, &code, &complaint, err);
+    if (result == 0 && code != 0)
+        result = err_fail(err, ERR_UNAVAILABLE, "", "start: %.*s",
+                          TEXT_ARG(text_trim(buf_as_text(&complaint))));
+    buf_release(&complaint);
+    return result;
+}
+
+int runtime_status(const struct runtime *runtime, const char *id, char *status, size_t size,
+                   struct err *err)
+{
+    struct buf out = BUF_INIT;
+    int code = 0;
+    status[0] = 0;
+    int result = runtime_run(runtime, "state", NULL, id, &out, &code, NULL, err);
+    if (result == 0 && code == 0) {
+        struct arena arena;
+        arena_init(&arena);
+        const struct doc *doc = document_read(buf_as_text(&out), false, &arena);
+        snprintf(status, size, "%s", document_string(doc, "status"));
+        arena_release(&arena);
+    }
+    buf_release(&out);
+    return result;
+}
+
+static int entry_remove(const char *path, const struct stat *stat, int kind, struct FTW *place)
+{
+    (void)stat;
+    (void)place;
+    return (kind == FTW_DP ? rmdir(path) : unlink(path)) < 0 && errno != ENOENT ? -1 : 0;
+}
+
+int tree_remove(const char *path, struct err *err)
+{
+    if (nftw(path, entry_remove, 32, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) < 0 && errno != ENOENT)
+        return err_errno(err, errno, "remove %s", path);
+    return 0;
+}
+
+void runtime_remove(const struct runtime *runtime, const char *id, bool has_poststop)
+{
+    int code;
+    if (has_poststop)
+        runtime_run(runtime, "delete", "--force", id, NULL, &code, NULL, NULL);
+    char path[RUNTIME_PATH_MAX + 64];
+    snprintf(path, sizeof path, "%s/%s", runtime->root, id);
+    tree_remove(path, NULL);
+}
+
+/* --- which one works here --- */
+
+static int probe_prepare(const char *scratch, const char *group, bool is_v2, struct err *err)
+{
+    static const char *const parts[] = {"lower", "lower/proc", "lower/sys", "lower/dev",
+                                        "upper", "work",       "merged"};
+    char path[RUNTIME_PATH_MAX + 64];
+    for (size_t i = 0; i < COUNT_OF(parts); i++) {
+        snprintf(path, sizeof path, "%s/%s", scratch, parts[i]);
+        if (mkdir(path, 0755) < 0 && errno != EEXIST)
+            return err_errno(err, errno, "make %s", path);
+    }
+    snprintf(path, sizeof path, "%s/lower/program", scratch);
+    int result = file_write(path, TEXT("#!/nothing\n"), 0755, err); /* found, never executed */
+    if (result < 0)
+        return result;
+    const char *argv[] = {"/program"}, *env[] = {"PATH=/"};
+    char merged[RUNTIME_PATH_MAX + 64];
+    snprintf(merged, sizeof merged, "%s/merged", scratch);
+    struct oci_config config = {.rootfs = merged,
+                                .argv = argv,
+                                .argv_count = 1,
+                                .env = env,
+                                .env_count = 1,
+                                .cwd = "/",
+                                .cgroup_path = group,
+                                .cpu = 1,
+                                .is_cgroup_v2 = is_v2,
+                                .memory_mib = 64,
+                                .pids_max = 100};
+    struct buf text = BUF_INIT;
+    oci_config_write(&config, &text);
+    snprintf(path, sizeof path, "%s/config.json", scratch);
+    result = file_write(path, buf_as_text(&text), 0600, err);
+    buf_release(&text);
+    return result;
+}
+
+static int probe_run(const struct runtime *runtime, const struct cgroup_layout *layout,
+                     const char *scratch, const char *group, char *message, struct err *err)
+{
+    char lower[RUNTIME_PATH_MAX], upper[RUNTIME_PATH_MAX], work[RUNTIME_PATH_MAX],
+        merged[RUNTIME_PATH_MAX], output[RUNTIME_PATH_MAX];
+    int result = probe_prepare(scratch, group, layout->kind == CGROUP_V2, err);
+    if (result < 0) {
+        snprintf(message, RUNTIME_MESSAGE_MAX, "%s", err->text);
+        return result;
+    }
+    snprintf(lower, sizeof lower, "%s/lower", scratch);
+    snprintf(upper, sizeof upper, "%s/upper", scratch);
+    snprintf(work, sizeof work, "%s/work", scratch);
+    snprintf(merged, sizeof merged, "%s/merged", scratch);
+    snprintf(output, sizeof output, "%s/output", scratch);
+    struct runtime_launch launch = {.id = "skep-probe",
+                                    .bundle = scratch,
+                                    .lower = lower,
+                                    .upper = upper,
+                                    .work = work,
+                                    .merged = merged,
+                                    .output = output};
+    struct runtime_container container = {.conmon_fd = -1};
+    result = runtime_create(runtime, &launch, &container, message, err);
+    if (result == 0) {
+        kill(container.init, SIGKILL);
+        struct pollfd watch = {.fd = container.conmon_fd, .events = POLLIN};
+        if (poll(&watch, 1, 10000) == 0)
+            syscall_kill(container.conmon_fd, SIGKILL);
+        int status;
+        process_wait(container.conmon, &status, NULL);
+        close(container.conmon_fd);
+    }
+    char path[RUNTIME_PATH_MAX + 64];
+    snprintf(path, sizeof path, "%s/skep-probe", runtime->exit_directory);
+    unlink(path);
+    cgroup_remove(layout, group, 10000, NULL);
+    runtime_remove(runtime, launch.id, false);
+    tree_remove(scratch, NULL);
+    mkdir(scratch, 0700);
+    return result;
+}
+
+static int probe_all(struct runtime *runtime, const struct cgroup_layout *layout,
+                     const char *wanted, const char *scratch, const char *group, struct err *err)
+{
+    static const char *const names[] = {"crun", "runc"};
+    char why[sizeof err->text] = "", message[RUNTIME_MESSAGE_MAX];
+    const char *const *candidates = wanted[0] ? &wanted : names;
+    for (size_t i = 0; i < (wanted[0] ? 1 : COUNT_OF(names)); i++) {
+        if (!program_find(candidates[i], runtime->program))
+            continue;
+        bool is_crun = strstr(runtime->program, "crun") != NULL;
+        runtime->has_start_fifo = is_crun;
+        for (int is_hidden = 0; is_hidden <= (layout->has_hybrid_controllers && is_crun);
+             is_hidden++) {
+            struct err failure = {0};
+            snprintf(runtime->hidden_mount, sizeof runtime->hidden_mount, "%s",
+                     is_hidden ? layout->hybrid_mount : "");
+            if (probe_run(runtime, layout, scratch, group, message, &failure) == 0)
+                return 0;
+            size_t used = strlen(why);
+            snprintf(why + used, sizeof why - used, "%s%s: %.100s", used ? "; " : "", candidates[i],
+                     message);
+        }
+    }
+    return err_fail(err, ERR_UNSUPPORTED, "", "no container runtime works here: %s",
+                    why[0] ? why : "neither crun nor runc is installed");
+}
+
+int runtime_find(struct runtime *runtime, const struct cgroup_layout *layout, const char *wanted,
+                 const char *scratch, const char *group, struct err *err)
+{
+    if (!program_find("conmon", runtime->conmon))
+        return err_fail(err, ERR_UNSUPPORTED, "", "conmon is not installed");
+    runtime->has_volatile = true;
+    int result = probe_all(runtime, layout, wanted, scratch, group, err);
+    if (result == 0)
+        return 0;
+    runtime->has_volatile = false; /* the kernel may be older than 5.10 */
+    struct err again = {0};
+    if (probe_all(runtime, layout, wanted, scratch, group, &again) < 0)
+        return result;
+    if (err)
+        *err = (struct err){0};
+    return 0;
+}

@@ -1,0 +1,71 @@
+/* runtime.h — the OCI runtime and conmon: which one works here, and starting a container with it.
+ *
+ * Edge. Every container gets a mount namespace of its own before conmon starts: the task's overlay
+ * is mounted only there, so it goes away with the last process of the container, whatever was
+ * killed, and the host's mount table never shows it.
+ */
+#ifndef ENGINE_LOCAL_RUNTIME_H
+#define ENGINE_LOCAL_RUNTIME_H
+#include "engine/local/cgroup.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct buf;
+struct err;
+
+enum { RUNTIME_PATH_MAX = 512, RUNTIME_MESSAGE_MAX = 4096 };
+
+struct runtime {
+    char program[RUNTIME_PATH_MAX]; /* crun or runc */
+    char conmon[RUNTIME_PATH_MAX];
+    char root[RUNTIME_PATH_MAX];           /* the runtime's own state: ROOT/ID */
+    char exit_directory[RUNTIME_PATH_MAX]; /* conmon writes EXITS/ID */
+    char hidden_mount[128]; /* the v2 tree of a hybrid machine, kept from crun; "" = none */
+    bool has_volatile;      /* the kernel's overlay can leave out syncs */
+    bool has_start_fifo;    /* see runtime_start */
+    int procs_fds[2];       /* of conmon's control group */
+};
+
+struct runtime_launch {
+    const char *id;
+    const char *bundle; /* holds config.json; conmon's and the container's small files come here */
+    const char *lower, *upper, *work; /* of the overlay … */
+    const char *merged;               /* … mounted here: config.json's root.path */
+    const char *output;               /* what the first process writes itself */
+};
+
+struct runtime_container {
+    pid_t conmon, init;
+    int conmon_fd; /* pidfd; the caller's */
+};
+
+/* Find conmon and a runtime that creates a container here; `wanted` ("": any) is a path or name.
+ * `scratch` is an empty directory on the disk where overlays will be; it is empty again afterwards.
+ * ERR_UNSUPPORTED tells for each why not. */
+int runtime_find(struct runtime *runtime, const struct cgroup_layout *layout, const char *wanted,
+                 const char *scratch, const char *group, struct err *err);
+
+/* Start conmon, which creates the container; its first process waits for runtime_start. The file
+ * BUNDLE/conmon.pid is written before anything runs. On failure `message` (RUNTIME_MESSAGE_MAX)
+ * has the runtime's own words; conmon has ended, and the rest is removed by runtime_remove. */
+int runtime_create(const struct runtime *runtime, const struct runtime_launch *launch,
+                   struct runtime_container *container, char *message, struct err *err);
+
+/* Let the first process go. crun's `start` does nothing but write one byte into the pipe at which
+ * the container's process waits; where that pipe is there and listened to we do it ourselves and
+ * save a process. */
+int runtime_start(const struct runtime *runtime, const char *id, struct err *err);
+
+/* "created", "running", "stopped", or "" when the runtime knows no such container. */
+int runtime_status(const struct runtime *runtime, const char *id, char *status, size_t size,
+                   struct err *err);
+
+/* Forget the container: its state directory; runs `delete` when the bundle has hooks for it. */
+void runtime_remove(const struct runtime *runtime, const char *id, bool has_poststop);
+
+/* rm -r, within one file system; never follows links. 0 also when it was not there. */
+int tree_remove(const char *path, struct err *err);
+
+#endif

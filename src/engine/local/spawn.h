@@ -1,0 +1,25 @@
+/* spawn.h — conmon's birth: a process in a mount namespace and control group of its own, without
+ * copying our memory. */
+#ifndef ENGINE_LOCAL_SPAWN_H
+#define ENGINE_LOCAL_SPAWN_H
+#include <sys/types.h>
+
+struct err;
+
+struct spawn {
+    const char *const *argv, *const *env;
+    const char *directory;
+    int fds[4];               /* become 0 … 3 */
+    int pid_fd;               /* its pid is written here before it runs */
+    int group_fds[2];         /* cgroup.procs files; -1: none */
+    const char *hidden_mount; /* unmounted in its namespace; NULL: none */
+    const char *overlay_options, *overlay_target;
+};
+
+/* 0, its pid and a pidfd (the caller's); ERR_IO says which step failed and how. */
+int spawn_start(const struct spawn *spawn, pid_t *pid, int *pid_fd, struct err *err);
+
+/* kill(2) by pidfd. */
+int syscall_kill(int pid_fd, int signal);
+
+#endif

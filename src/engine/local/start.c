@@ -1,0 +1,423 @@
+/* From a waiting task with an image to a running first process. */
+#include "base/err.h"
+#include "base/json_writer.h"
+#include "base/memory.h"
+#include "engine/local/image.h"
+#include "engine/local/inventory.h"
+#include "engine/local/oci.h"
+#include "engine/local/spawn.h"
+#include "engine/local/task.h"
+#include "engine/local/user.h"
+#include "init/layout.h"
+#include "sys/cleanup.h"
+#include "sys/process.h"
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <time.h>
+
+enum { MOUNTS_OF_OURS = 8, ENV_OF_OURS = 4, RLIMITS_MAX = 4 };
+
+/* Everything that the steps of one start share. */
+struct start {
+    struct local_engine *local;
+    struct task *task;
+    const struct container *wanted;
+    struct arena *arena;
+    struct user user;
+    struct device_edits edits;
+    char upper[RUNTIME_PATH_MAX], work[RUNTIME_PATH_MAX], merged[RUNTIME_PATH_MAX],
+        bundle[RUNTIME_PATH_MAX], skep[RUNTIME_PATH_MAX], run[RUNTIME_PATH_MAX],
+        log[RUNTIME_PATH_MAX], output[RUNTIME_PATH_MAX], group[CGROUP_PATH_MAX];
+};
+
+/* A full disk must be told from all else: it is the machine's fault, not the job's. */
+static int fail_by_errno(struct start *start, int number, const char *what)
+{
+    task_fail(start->task, number == ENOSPC || number == EDQUOT ? "DiskFull" : "CreationError",
+              "%s: %s", what, strerrordesc_np(number) ? strerrordesc_np(number) : "unknown error");
+    return ERR_IO;
+}
+
+static int directory_put(struct start *start, const char *path, mode_t mode, bool is_users)
+{
+    if (mkdir(path, mode) < 0 && errno != EEXIST)
+        return fail_by_errno(start, errno, path);
+    if (chmod(path, mode) < 0) /* whatever the umask */
+        return fail_by_errno(start, errno, path);
+    if (is_users && chown(path, start->user.uid, start->user.gid) < 0)
+        return fail_by_errno(start, errno, path);
+    return 0;
+}
+
+static int file_place(struct start *start, const char *name, struct text content, mode_t mode)
+{
+    char path[2 * RUNTIME_PATH_MAX];
+    snprintf(path, sizeof path, "%s/%s", start->skep, name);
+    cleanup_close int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return fail_by_errno(start, errno, path);
+    for (size_t at = 0; at < content.length;) {
+        ssize_t wrote = write(fd, content.at + at, content.length - at);
+        if (wrote < 0 && errno != EINTR)
+            return fail_by_errno(start, errno, path);
+        at += wrote > 0 ? (size_t)wrote : 0;
+    }
+    if (fchown(fd, start->user.uid, start->user.gid) < 0 || fchmod(fd, mode) < 0)
+        return fail_by_errno(start, errno, path);
+    return 0;
+}
+
+static void paths_fill(struct start *start)
+{
+    struct local_engine *local = start->local;
+    const char *id = start->task->id;
+    task_path(local, id, "", start->bundle);
+    task_path(local, id, "upper", start->upper);
+    task_path(local, id, "work", start->work);
+    task_path(local, id, "merged", start->merged);
+    task_path(local, id, "skep", start->skep);
+    task_path(local, id, "run", start->run);
+    task_path(local, id, "output", start->output);
+    task_log_path(local, id, start->log);
+    task_group(local, id, start->group);
+}
+
+/* The state is on disk before anything runs: the next engine finds every container by it. */
+static int state_put(struct start *start)
+{
+    struct buf text = BUF_INIT;
+    struct json_writer json;
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    json_init(&json, &text);
+    json_object(&json);
+    json_key_int(&json, "version", 1);
+    json_key_string(&json, "boot", start->local->boot_id);
+    json_key_string(&json, "image", start->task->image->id);
+    json_key_string(&json, "job", start->wanted->job);
+    json_key_string(&json, "role", start->wanted->role);
+    json_key_int(&json, "index", start->wanted->index);
+    json_key_int(&json, "created_ms", (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000);
+    json_key_bool(&json, "poststop", start->task->has_poststop);
+    json_object_end(&json);
+    char path[RUNTIME_PATH_MAX];
+    task_path(start->local, start->task->id, "state", path);
+    int result = file_put(path, buf_as_text(&text), 0600, NULL);
+    buf_release(&text);
+    return result < 0 ? fail_by_errno(start, errno, path) : 0;
+}
+
+static int directories_put(struct start *start)
+{
+    const struct {
+        const char *path;
+        mode_t mode;
+        bool is_users;
+    } wanted[] = {
+        {start->bundle, 0711, false}, {start->upper, 0755, false}, {start->work, 0700, false},
+        {start->merged, 0700, false}, {start->skep, 0755, false},  {start->run, 0755, true},
+        {start->log, 0755, true},
+    };
+    int result = 0;
+    for (size_t i = 0; i < COUNT_OF(wanted) && result == 0; i++)
+        result = directory_put(start, wanted[i].path, wanted[i].mode, wanted[i].is_users);
+    return result;
+}
+
+/* What is mounted at /skep: the task's files, and the places for the mounts in it. */
+static int files_put(struct start *start)
+{
+    static const char *const places[] = {"/log", "/run"};
+    char path[2 * RUNTIME_PATH_MAX];
+    int result = file_place(start, "init", (struct text){"", 0}, 0755);
+    for (size_t i = 0; i < COUNT_OF(places) && result == 0; i++) {
+        snprintf(path, sizeof path, "%s%s", start->skep, places[i]);
+        result = directory_put(start, path, 0755, false);
+    }
+    for (size_t i = 0; i < start->wanted->file_count && result == 0; i++) {
+        const struct engine_file *file = &start->wanted->files[i];
+        result = file_place(start, file->name, file->content, file->mode ? file->mode : 0400);
+    }
+    return result;
+}
+
+/* --- the container's configuration --- */
+
+static bool can_raise_limits(void)
+{
+    static int answer; /* 0: not asked yet */
+    if (answer == 0) {
+        cleanup_file FILE *status = fopen("/proc/self/status", "re");
+        char line[256];
+        unsigned long long effective = 0;
+        while (status && fgets(line, sizeof line, status))
+            sscanf(line, "CapEff: %llx", &effective);
+        answer = effective & (1ull << 24) ? 1 : -1; /* CAP_SYS_RESOURCE */
+    }
+    return answer > 0;
+}
+
+/* The smaller of what is wanted and what is allowed here. */
+static struct oci_rlimit rlimit_of(const char *name, int resource, uint64_t wanted)
+{
+    struct rlimit now;
+    if (getrlimit(resource, &now) < 0 || (can_raise_limits() && resource != RLIMIT_NOFILE))
+        return (struct oci_rlimit){name, wanted, wanted};
+    if (can_raise_limits())
+        now.rlim_max = wanted > now.rlim_max ? wanted : now.rlim_max;
+    uint64_t limit = wanted < now.rlim_max ? wanted : now.rlim_max;
+    return (struct oci_rlimit){name, limit, limit};
+}
+
+static size_t rlimits_fill(const struct container *wanted, struct oci_rlimit *limits)
+{
+    size_t count = 0;
+    limits[count++] = rlimit_of("RLIMIT_NOFILE", RLIMIT_NOFILE, 1048576);
+    struct rlimit core;
+    getrlimit(RLIMIT_CORE, &core);
+    limits[count++] = (struct oci_rlimit){"RLIMIT_CORE", 0, core.rlim_max};
+    if (wanted->gpu_count || wanted->wants_infiniband) /* page-locked buffers of NCCL and verbs */
+        limits[count++] = rlimit_of("RLIMIT_MEMLOCK", RLIMIT_MEMLOCK, UINT64_MAX);
+    assert(count <= RLIMITS_MAX);
+    return count;
+}
+
+static void mount_add(struct oci_mount *mounts, size_t *count, const char *source,
+                      const char *target, bool is_read_only)
+{
+    mounts[(*count)++] =
+        (struct oci_mount){.source = source, .target = target, .is_read_only = is_read_only};
+}
+
+/* The user's mounts first: nothing of theirs can cover /skep. */
+static const struct oci_mount *mounts_of(struct start *start, size_t *count)
+{
+    static const char *const host_files[] = {"/etc/resolv.conf", "/etc/hosts"};
+    const struct container *wanted = start->wanted;
+    struct oci_mount *mounts =
+        ARENA_ARRAY(start->arena, struct oci_mount,
+                    wanted->mount_count + start->edits.mount_count + MOUNTS_OF_OURS);
+    *count = 0;
+    for (size_t i = 0; i < COUNT_OF(host_files); i++)
+        if (access(host_files[i], R_OK) == 0)
+            mount_add(mounts, count, host_files[i], host_files[i], true);
+    for (size_t i = 0; i < start->edits.mount_count; i++)
+        mounts[(*count)++] = start->edits.mounts[i];
+    for (size_t i = 0; i < wanted->mount_count; i++)
+        mount_add(mounts, count, wanted->mounts[i].source, wanted->mounts[i].target,
+                  wanted->mounts[i].is_read_only);
+    mount_add(mounts, count, start->skep, "/skep", true);
+    mount_add(mounts, count, start->log, LAYOUT_LOG, false);
+    mount_add(mounts, count, start->run, LAYOUT_RUN, false);
+    if (start->local->config.init_path[0])
+        mount_add(mounts, count, start->local->config.init_path, LAYOUT_INIT, true);
+    return mounts;
+}
+
+static bool env_has(const char *const *env, size_t count, const char *name)
+{
+    size_t length = strlen(name);
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(env[i], name, length) == 0 && env[i][length] == '=')
+            return true;
+    return false;
+}
+
+static const char *const *env_of(struct start *start, size_t *count)
+{
+    const struct image *image = start->task->image;
+    const char **env = ARENA_ARRAY(start->arena, const char *,
+                                   image->env_count + start->edits.env_count + ENV_OF_OURS);
+    *count = 0;
+    for (size_t i = 0; i < image->env_count; i++)
+        env[(*count)++] = image->env[i];
+    if (!env_has(env, *count, "PATH"))
+        env[(*count)++] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+    if (!env_has(env, *count, "HOME"))
+        env[(*count)++] = arena_format(start->arena, "HOME=%s", start->user.home);
+    for (size_t i = 0; i < start->edits.env_count; i++)
+        env[(*count)++] = start->edits.env[i];
+    return env;
+}
+
+/* Lowering would need a right that root may lack: only a server's own protection is taken off. */
+static bool oom_score_is_negative(void)
+{
+    cleanup_file FILE *file = fopen("/proc/self/oom_score_adj", "re");
+    int score = 0;
+    return file && fscanf(file, "%d", &score) == 1 && score < 0;
+}
+
+static int config_put(struct start *start)
+{
+    struct local_engine *local = start->local;
+    const struct container *wanted = start->wanted;
+    struct oci_rlimit limits[RLIMITS_MAX];
+    const char *annotations[] = {"skep.job", wanted->job, "skep.role", wanted->role};
+    struct oci_config config = {
+        .rootfs = start->merged,
+        .argv = local->config.argv,
+        .argv_count = local->config.argv_count,
+        .cwd = start->task->image->cwd,
+        .uid = start->user.uid,
+        .gid = start->user.gid,
+        .groups = start->user.groups,
+        .group_count = start->user.group_count,
+        .cgroup_path = start->group,
+        .is_cgroup_v2 = local->cgroups.kind == CGROUP_V2,
+        .has_swap = local->cgroups.has_swap,
+        .cpu = wanted->cpu,
+        .memory_mib = wanted->memory_mib,
+        .shm_mib = wanted->shm_mib,
+        .pids_max = local->config.pids_max,
+        .devices = start->edits.devices,
+        .device_count = start->edits.device_count,
+        .hooks = start->edits.hooks,
+        .hook_count = start->edits.hook_count,
+        .rlimits = limits,
+        .rlimit_count = rlimits_fill(wanted, limits),
+        .has_oom_score = oom_score_is_negative(),
+        .annotations = annotations,
+        .annotation_count = COUNT_OF(annotations) / 2,
+    };
+    config.mounts = mounts_of(start, &config.mount_count);
+    config.env = env_of(start, &config.env_count);
+    struct buf text = BUF_INIT;
+    oci_config_write(&config, &text);
+    char path[RUNTIME_PATH_MAX];
+    task_path(local, start->task->id, "config.json", path);
+    int result = file_put(path, buf_as_text(&text), 0600, NULL);
+    buf_release(&text);
+    return result < 0 ? fail_by_errno(start, errno, path) : 0;
+}
+
+/* --- steps --- */
+
+static int sources_check(struct start *start)
+{
+    for (size_t i = 0; i < start->wanted->mount_count; i++)
+        if (access(start->wanted->mounts[i].source, F_OK) < 0) {
+            task_fail(start->task, "CreationError", "mount %s: there is no such file or folder",
+                      start->wanted->mounts[i].source);
+            return ERR_NOT_FOUND;
+        }
+    return 0;
+}
+
+static int start_prepare(struct start *start)
+{
+    struct err err = {0};
+    struct image *image = start->task->image;
+    paths_fill(start);
+    if (user_find(image->rootfs, image->user, &start->user, &err) < 0) {
+        task_fail(start->task, "ContainerCannotRun", "%s", err.text);
+        return err.code;
+    }
+    if (inventory_devices(start->local->inventory, start->wanted, start->arena, &start->edits,
+                          &err) < 0) {
+        task_fail(start->task, "CreationError", "%s", err.text);
+        return err.code;
+    }
+    for (size_t i = 0; i < start->edits.hook_count; i++)
+        if (strcmp(start->edits.hooks[i].kind, "poststop") == 0)
+            start->task->has_poststop = true;
+    int result = sources_check(start);
+    if (result == 0)
+        result = directories_put(start);
+    if (result == 0)
+        result = state_put(start);
+    if (result == 0)
+        result = files_put(start);
+    return result == 0 ? config_put(start) : result;
+}
+
+static int start_run(struct start *start)
+{
+    struct task *task = start->task;
+    struct err err = {0};
+    char *message = arena_alloc(start->arena, RUNTIME_MESSAGE_MAX);
+    struct runtime_launch launch = {.id = task->id,
+                                    .bundle = start->bundle,
+                                    .lower = task->image->rootfs,
+                                    .upper = start->upper,
+                                    .work = start->work,
+                                    .merged = start->merged,
+                                    .output = start->output};
+    int result = runtime_create(&start->local->runtime, &launch, &task->process, message, &err);
+    if (result < 0) {
+        bool is_full = strstr(message, "No space left") || strstr(message, "Disk quota");
+        task_fail(task, is_full ? "DiskFull" : "ContainerCannotRun", "%s",
+                  message[0] ? message : err.text);
+        return result;
+    }
+    task->is_ours = true;
+    task->init_fd = process_watch(task->process.init, &err);
+    if (task->init_fd < 0) /* killed from outside already: conmon tells how it ended */
+        return 0;
+    task->init_start = process_start_time(task->process.init);
+    pthread_mutex_lock(&start->local->lock);
+    bool is_kill_wanted = task->is_kill_wanted; /* a later one is carried out by the monitor */
+    pthread_mutex_unlock(&start->local->lock);
+    if (is_kill_wanted) {
+        syscall_kill(task->init_fd, SIGKILL);
+        return 0;
+    }
+    if (runtime_start(&start->local->runtime, task->id, &err) < 0) {
+        task_fail(task, "ContainerCannotRun", "%s", err.text);
+        syscall_kill(task->init_fd, SIGKILL);
+        return 0;
+    }
+    task->is_started = true;
+    return 0;
+}
+
+static void marker_put(struct start *start)
+{
+    char path[RUNTIME_PATH_MAX];
+    task_path(start->local, start->task->id, "started", path);
+    int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    if (fd >= 0)
+        close(fd); /* without it the next engine asks the runtime */
+}
+
+void task_start(struct local_engine *local, struct task *task)
+{
+    struct start start = {
+        .local = local, .task = task, .wanted = task->wanted, .arena = &task->arena};
+    assert(task->phase == TASK_STARTING && task->image);
+    pthread_mutex_lock(&local->lock);
+    if (task->is_kill_wanted)
+        task_fail(task, "Killed", "ended before it was started: %s", task->kill_reason);
+    pthread_mutex_unlock(&local->lock);
+    int result = task->fail_reason ? ERR_UNAVAILABLE : start_prepare(&start);
+    if (result == 0)
+        result = start_run(&start);
+    if (task->is_started) {
+        marker_put(&start);
+        event_post(local, ENGINE_STARTED, task->attempt, "", "");
+    }
+    pthread_mutex_lock(&local->lock);
+    task->wanted = NULL;
+    arena_clear(&task->arena);
+    if (result == 0)
+        task->phase = TASK_RUNNING;
+    struct err err = {0};
+    if (result == 0 && monitor_watch(local, task, &err) < 0) {
+        task_fail(task, "CreationError", "%s", err.text);
+        syscall_kill(task->process.conmon_fd, SIGKILL);
+        result = err.code;
+    }
+    if (result < 0) {
+        task->phase = TASK_ENDING;
+        task_enqueue(local, task);
+    } else if (task->is_kill_wanted) {
+        monitor_kill(local, task);
+    }
+    pthread_mutex_unlock(&local->lock);
+}

@@ -1,0 +1,145 @@
+/* task.h — what the files of the local engine share: the engine, its tasks, its locks.
+ *
+ * Edge, internal. A task is one container from create to forget. Its states and who moves them
+ * stand in docs/rfc/0008-local-engine.md; all fields below are under the engine's lock, except that
+ * a task in TASK_STARTING or TASK_ENDING belongs to the worker that has it.
+ */
+#ifndef ENGINE_LOCAL_TASK_H
+#define ENGINE_LOCAL_TASK_H
+#include "base/arena.h"
+#include "base/map.h"
+#include "engine/engine.h"
+#include "engine/local/cgroup.h"
+#include "engine/local/local.h"
+#include "engine/local/runtime.h"
+#include <pthread.h>
+
+struct image;
+struct images;
+struct inventory;
+
+enum task_phase {
+    TASK_WAITING,  /* for its image */
+    TASK_QUEUED,   /* for a worker that starts it */
+    TASK_STARTING, /* a worker has it */
+    TASK_RUNNING,  /* the monitor watches it */
+    TASK_ENDING,   /* waits for a worker that cleans up, or has one */
+    TASK_ENDED,    /* EXITED was posted; waits for forget */
+};
+
+struct task {
+    struct attempt_id attempt;
+    char id[24]; /* the attempt's number: names directories, control group, runtime state */
+    enum task_phase phase;
+    struct arena arena;             /* of `wanted` */
+    const struct container *wanted; /* until it runs; NULL for adopted ones */
+    struct image *image;            /* in use; NULL: none yet, or an adopted task's is gone */
+    char *image_key;                /* while it waits */
+    struct runtime_container process;
+    int init_fd;          /* pidfd of the container's first process, or -1 */
+    uint64_t init_start;  /* its start time, 0 unknown */
+    bool is_unsupervised; /* conmon was killed: the monitor watches init_fd instead */
+    bool is_ours;         /* conmon is our child */
+    bool is_started;      /* the first process was let go */
+    bool has_poststop;
+    bool is_kill_wanted, is_term_sent, is_forget_wanted;
+    int64_t kill_due_ms; /* mailbox_now_ms; 0: none */
+    char kill_reason[64];
+    const char *fail_reason; /* why it never ran: static; NULL: nothing failed */
+    char *fail_message;      /* heap */
+    struct task *next;       /* in a queue */
+};
+
+/* of the engine's own directories: what stands below them then fits RUNTIME_PATH_MAX */
+enum { LOCAL_DIRECTORY_MAX = 352 };
+
+struct task_queue {
+    struct task *first, **last;
+    size_t count;
+};
+
+struct local_engine {
+    struct engine engine; /* first */
+    struct engine_sink sink;
+    struct engine_local_config config; /* its strings are in `arena` */
+    struct arena arena;
+    char directory[LOCAL_DIRECTORY_MAX]; /* real path */
+    char run_directory[LOCAL_DIRECTORY_MAX];
+    char group[64]; /* control group of all tasks: /skep/HASH */
+    char boot_id[40];
+    int lock_fd;
+    struct cgroup_layout cgroups;
+    struct runtime runtime;
+    struct images *images;
+    struct inventory *inventory;
+
+    pthread_mutex_t lock;
+    pthread_cond_t has_work;      /* queue, or is_stopping */
+    struct task **tasks;          /* slots; NULL: free */
+    size_t task_count, task_room; /* task_count: slots in use */
+    struct id_map task_index;
+    struct task_queue work; /* TASK_QUEUED and TASK_ENDING */
+    bool is_stopping;
+    pthread_t workers[ENGINE_LOCAL_WORKERS_MAX], monitor, keeper;
+    size_t worker_count;
+    bool has_monitor, has_keeper;
+    pthread_cond_t keeper_wake;
+    int epoll_fd, wake_fd;
+};
+
+/* --- table (local.c); the lock is held --- */
+struct task *task_find(struct local_engine *local, struct attempt_id attempt);
+struct task *task_add(struct local_engine *local, struct attempt_id attempt);
+void task_drop(struct local_engine *local, struct task *task); /* frees it */
+void task_enqueue(struct local_engine *local, struct task *task);
+
+/* --- paths: DIRECTORY/containers/ID/NAME; NAME may be "" --- */
+void task_path(const struct local_engine *local, const char *id, const char *name,
+               char path[RUNTIME_PATH_MAX]);
+void task_log_path(const struct local_engine *local, const char *id, char path[RUNTIME_PATH_MAX]);
+void task_group(const struct local_engine *local, const char *id, char group[CGROUP_PATH_MAX]);
+
+/* --- events --- */
+void event_post(struct local_engine *local, enum engine_event_kind kind, struct attempt_id attempt,
+                const char *reason, const char *message);
+void event_note(struct local_engine *local, struct attempt_id attempt, const char *reason,
+                const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* Say why a task cannot run; its worker or waiter then ends it. First reason wins. */
+void task_fail(struct task *task, const char *reason, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* --- life (start.c, finish.c, monitor.c, adopt.c); without the lock --- */
+void task_start(struct local_engine *local, struct task *task);
+void task_finish(struct local_engine *local, struct task *task);
+/* Remove all but the logs. */
+void task_erase(struct local_engine *local, const char *id);
+
+/* The image of a waiting task has come, or cannot come (task_fail was called). With the lock. */
+void task_image_settled(struct local_engine *local, struct task *task);
+
+/* Watch conmon (or, when unsupervised, the first process). With the lock. */
+int monitor_watch(struct local_engine *local, struct task *task, struct err *err);
+void monitor_wake(struct local_engine *local);
+void *monitor_run(void *local);
+/* Send SIGTERM now and SIGKILL when the grace is over. With the lock; the task runs. */
+void monitor_kill(struct local_engine *local, struct task *task);
+
+/* Find the tasks of an earlier engine on this directory. Before the threads start. */
+int adopt_all(struct local_engine *local, struct err *err);
+
+/* Ended tasks, read back: fills `report` with strings in `arena`. */
+int ended_read(const struct local_engine *local, const char *id, struct arena *arena,
+               struct exit_report *report, struct err *err);
+/* Post EXITED with the log tails. */
+void ended_post(struct local_engine *local, struct attempt_id attempt, const char *id,
+                struct exit_report *report);
+
+/* One round of housekeeping (gc.c). */
+void keeper_round(struct local_engine *local);
+void *keeper_run(void *local);
+
+/* A small file, replaced whole but not synced: what a power cut takes away ends the task anyway. */
+int file_put(const char *path, struct text content, mode_t mode, struct err *err);
+
+#endif

@@ -1,0 +1,289 @@
+#include "world.h"
+#include "base/buf.h"
+#include "base/memory.h"
+#include "init/job_file.h"
+#include "init/task_file.h"
+#include "sys/mailbox.h"
+#include <assert.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+int64_t now_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+int shell(const char *format, ...)
+{
+    char command[4096];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(command, sizeof command, format, args);
+    va_end(args);
+    int status = system(command);
+    return status < 0 ? -1 : (status >> 8) & 255;
+}
+
+const char *shell_output(const char *format, ...)
+{
+    static char out[8192];
+    char command[4096];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(command, sizeof command, format, args);
+    va_end(args);
+    FILE *pipe = popen(command, "re");
+    size_t got = pipe ? fread(out, 1, sizeof out - 1, pipe) : 0;
+    out[got] = 0;
+    if (pipe)
+        pclose(pipe);
+    while (got && out[got - 1] <= ' ')
+        out[--got] = 0;
+    return out;
+}
+
+static char *text_keep(struct text text)
+{
+    char *copy = mem_alloc(text.length + 1);
+    if (text.length)
+        memcpy(copy, text.at, text.length);
+    copy[text.length] = 0;
+    return copy;
+}
+
+static void world_post(void *context, const struct engine_event *event)
+{
+    struct world *world = context;
+    pthread_mutex_lock(&world->lock);
+    struct seen *seen = ARRAY_ADD(&world->seen);
+    seen->kind = event->kind;
+    seen->attempt = event->attempt.v;
+    seen->at_us = now_us();
+    snprintf(seen->reason, sizeof seen->reason, "%s", event->reason ? event->reason : "");
+    snprintf(seen->message, sizeof seen->message, "%s", event->message ? event->message : "");
+    if (event->node) {
+        world->node = *event->node;
+        snprintf(world->node_reason, sizeof world->node_reason, "%s", event->node->reason);
+    }
+    if (event->exit) {
+        seen->exit = *event->exit;
+        seen->log = text_keep(event->exit->log_tail);
+        seen->platform = text_keep(event->exit->platform_tail);
+        seen->exit.reason = NULL; /* borrowed: the copies stand beside */
+        seen->exit.message = NULL;
+    }
+    pthread_cond_broadcast(&world->has_event);
+    pthread_mutex_unlock(&world->lock);
+}
+
+static struct seen *seen_find(struct world *world, enum engine_event_kind kind, uint64_t attempt,
+                              size_t from)
+{
+    for (size_t i = from; i < world->seen.count; i++)
+        if (world->seen.items[i].kind == kind &&
+            (attempt == 0 || world->seen.items[i].attempt == attempt))
+            return &world->seen.items[i];
+    return NULL;
+}
+
+const struct seen *world_wait(struct world *world, enum engine_event_kind kind, uint64_t attempt,
+                              size_t from, uint32_t timeout_ms)
+{
+    struct timespec until;
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += timeout_ms / 1000;
+    until.tv_nsec += (long)(timeout_ms % 1000) * 1000000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+    pthread_mutex_lock(&world->lock);
+    struct seen *found;
+    while (!(found = seen_find(world, kind, attempt, from)))
+        if (pthread_cond_timedwait(&world->has_event, &world->lock, &until) == ETIMEDOUT)
+            break;
+    pthread_mutex_unlock(&world->lock);
+    return found;
+}
+
+size_t world_seen_count(struct world *world)
+{
+    pthread_mutex_lock(&world->lock);
+    size_t count = world->seen.count;
+    pthread_mutex_unlock(&world->lock);
+    return count;
+}
+
+bool world_open(struct world *world)
+{
+    memset(world, 0, sizeof *world);
+    if (geteuid() != 0) {
+        fprintf(stderr, "skipped: containers need root\n");
+        return false;
+    }
+    pthread_mutex_init(&world->lock, NULL);
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_cond_init(&world->has_event, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    ARRAY_RESERVE(&world->seen, 65536); /* pointers to events stay valid */
+    const char *base = getenv("TMPDIR");
+    snprintf(world->folder, sizeof world->folder, "%.100s/skep-engine-XXXXXX",
+             base ? base : "/var/tmp");
+    if (!mkdtemp(world->folder)) {
+        fprintf(stderr, "skipped: cannot make %s\n", world->folder);
+        return false;
+    }
+    if (shell("set -e; cd %s; mkdir -p images/busybox/bin images/busybox/etc images/busybox/tmp; "
+              "cp \"$(command -v busybox)\" images/busybox/bin/busybox; chroot images/busybox "
+              "/bin/busybox --install -s /bin; echo 'root:x:0:0::/root:/bin/sh\n"
+              "worker:x:1000:1000::/home/worker:/bin/sh' > images/busybox/etc/passwd; "
+              "chmod 755 . images images/busybox",
+              world->folder) != 0) {
+        fprintf(stderr, "skipped: busybox-static is not installed\n");
+        return false;
+    }
+    snprintf(world->image_root, sizeof world->image_root, "%s/images", world->folder);
+    snprintf(world->image, sizeof world->image, "dir:%s/images/busybox", world->folder);
+    static const char *roots[1];
+    static char data[256];
+    roots[0] = world->image_root;
+    snprintf(data, sizeof data, "%s/data", world->folder);
+    world->config = (struct engine_local_config){.directory = data,
+                                                 .init_path = SKEP_INIT,
+                                                 .image_roots = roots,
+                                                 .image_root_count = 1,
+                                                 .disk_reserve_mib = 1,
+                                                 .housekeeping_s = 3600};
+    return true;
+}
+
+void world_start(struct world *world)
+{
+    struct err err = {0};
+    world->engine = engine_local_new(
+        &world->config, (struct engine_sink){.context = world, .post = world_post}, &err);
+    if (!world->engine) {
+        fprintf(stderr, "engine: %s\n", err.text);
+        abort();
+    }
+}
+
+void world_stop(struct world *world)
+{
+    if (world->engine)
+        world->engine->ops->free(world->engine);
+    world->engine = NULL;
+}
+
+static void task_files(uint64_t attempt, const char *command, const struct task_options *options,
+                       struct buf *job_text, struct buf *task_text)
+{
+    const struct job_file_role role = {.name = "main",
+                                       .instances = 1,
+                                       .cpu = options->cpu,
+                                       .gpu = (uint32_t)options->gpu_count,
+                                       .memory_mib = options->memory_mib,
+                                       .min_failed = 1,
+                                       .min_succeeded = -1};
+    const struct job_file_task task = {.address = "127.0.0.1", .node = "here"};
+    const struct job_file job = {.format = JOB_FILE_V2,
+                                 .name = "job",
+                                 .user = "alice",
+                                 .virtual_cluster = "default",
+                                 .id = attempt,
+                                 .is_gang = true,
+                                 .is_namespaced = true,
+                                 .fs_uri = "",
+                                 .data_dir = "",
+                                 .output_dir = "",
+                                 .code_dir = "",
+                                 .roles = &role,
+                                 .role_count = 1,
+                                 .tasks = &task,
+                                 .task_count = 1};
+    const struct task_file file = {.attempt_id = attempt,
+                                   .container = "test",
+                                   .gpus = options->gpus,
+                                   .gpu_count = options->gpu_count,
+                                   .is_gpu_simulated = options->is_gpu_simulated,
+                                   .pre_command = "",
+                                   .command = command,
+                                   .post_command = "",
+                                   .ssh_private_key = "",
+                                   .ssh_public_key = "",
+                                   .ssh_authorized_keys = "",
+                                   .barrier_url = "",
+                                   .barrier_token = ""};
+    job_file_write(&job, job_text);
+    task_file_write(&file, task_text);
+}
+
+int world_create_with(struct world *world, uint64_t attempt, const char *command,
+                      const struct task_options *options, struct err *err)
+{
+    struct buf job_text = BUF_INIT, task_text = BUF_INIT;
+    task_files(attempt, command, options, &job_text, &task_text);
+    const struct engine_file files[] = {
+        {"job", buf_as_text(&job_text), 0444},
+        {"task", buf_as_text(&task_text), 0400},
+    };
+    struct container container = {
+        .attempt = {attempt},
+        .job = "alice~job",
+        .role = "main",
+        .node = "here",
+        .image = options->image ? options->image : world->image,
+        .registry_user = options->user ? options->user : "",
+        .registry_password = options->password ? options->password : "",
+        .cpu = options->cpu ? options->cpu : 1,
+        .memory_mib = options->memory_mib ? options->memory_mib : 128,
+        .shm_mib = options->shm_mib ? options->shm_mib : 16,
+        .gpus = options->gpus,
+        .gpu_count = options->gpu_count,
+        .is_gpu_simulated = options->is_gpu_simulated,
+        .mounts = options->mounts,
+        .mount_count = options->mount_count,
+        .files = files,
+        .file_count = COUNT_OF(files),
+    };
+    int result = world->engine->ops->create(world->engine, &container, err);
+    buf_release(&job_text);
+    buf_release(&task_text);
+    return result;
+}
+
+void world_create(struct world *world, uint64_t attempt, const char *command)
+{
+    struct err err = {0};
+    if (world_create_with(world, attempt, command, &(struct task_options){0}, &err) < 0) {
+        fprintf(stderr, "create: %s\n", err.text);
+        abort();
+    }
+}
+
+void world_close(struct world *world)
+{
+    if (!world->engine && access(world->config.directory, F_OK) == 0)
+        world_start(world);
+    struct attempt_id *attempts = NULL;
+    size_t count = 0, from = 0;
+    if (world->engine && world->engine->ops->list(world->engine, &attempts, &count, NULL) == 0)
+        for (size_t i = 0; i < count; i++) {
+            world->engine->ops->kill(world->engine, attempts[i], 0, "test ends", false, NULL);
+            world_wait(world, ENGINE_EXITED, attempts[i].v, from, 10000);
+        }
+    mem_free(attempts);
+    world_stop(world);
+    shell("rm -rf %s", world->folder);
+    for (size_t i = 0; i < world->seen.count; i++) {
+        mem_free(world->seen.items[i].log);
+        mem_free(world->seen.items[i].platform);
+    }
+    ARRAY_FREE(&world->seen);
+}

@@ -1,0 +1,73 @@
+/* world.h — a local engine in a folder of its own, with the events it posts, for system tests. */
+#ifndef TESTS_SYSTEM_ENGINE_WORLD_H
+#define TESTS_SYSTEM_ENGINE_WORLD_H
+#include "base/err.h"
+#include "engine/engine.h"
+#include "engine/local/local.h"
+#include <pthread.h>
+
+struct seen {
+    enum engine_event_kind kind;
+    uint64_t attempt;
+    char reason[64], message[1024];
+    struct exit_report exit; /* its texts point to `log` and `platform` */
+    char *log, *platform;
+    int64_t at_us; /* monotonic */
+};
+
+struct world {
+    char folder[200];
+    char image[256]; /* "dir:FOLDER/rootfs": busybox */
+    char image_root[256];
+    struct engine_local_config config;
+    struct engine *engine;
+    pthread_mutex_t lock;
+    pthread_cond_t has_event;
+    struct {
+        struct seen *items;
+        size_t count, room;
+    } seen;
+    struct engine_node node;
+    char node_reason[256];
+};
+
+int64_t now_us(void);
+
+/* Makes the folder and the image; false (with a line on stderr) when this machine cannot run
+ * containers: then the test is skipped. */
+bool world_open(struct world *world);
+void world_close(struct world *world); /* kills what runs, removes the folder */
+
+void world_start(struct world *world); /* the engine; fails the test when it does not start */
+void world_stop(struct world *world);
+
+/* A task that runs `command` under skep-init. */
+void world_create(struct world *world, uint64_t attempt, const char *command);
+
+struct task_options {
+    const char *image; /* NULL: world->image */
+    const char *user, *password;
+    uint32_t cpu;
+    uint64_t memory_mib, shm_mib;
+    const struct engine_mount *mounts;
+    size_t mount_count;
+    const uint16_t *gpus;
+    size_t gpu_count;
+    bool is_gpu_simulated;
+};
+int world_create_with(struct world *world, uint64_t attempt, const char *command,
+                      const struct task_options *options, struct err *err);
+
+/* Wait for an event of this attempt (0: any), counted from the `from`-th event; NULL after
+ * timeout_ms. Pointers stay valid until world_close. */
+const struct seen *world_wait(struct world *world, enum engine_event_kind kind, uint64_t attempt,
+                              size_t from, uint32_t timeout_ms);
+size_t world_seen_count(struct world *world);
+
+/* Run a shell command; its exit code. */
+int shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The whole output of a shell command, trimmed; in a static buffer. */
+const char *shell_output(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+#endif
