@@ -353,6 +353,25 @@ int handle_log_read(struct call *call)
     return failed;
 }
 
+/* A task that waits for its next try: its latest one that had a container, of this attempt of the
+ * job or of an earlier one. */
+static int earlier_attempt(struct call *call, const struct store_job *job, struct log_reader *log)
+{
+    struct store_tasks tries = {0};
+    for (int64_t at = job->record.attempt; at >= 0 && !log->attempt.v; at--) {
+        int failed = store_task_attempts(call->reader, job->record.id, (uint32_t)at, log->task,
+                                         call->arena, &tries, &call->err);
+        if (failed == ERR_NOT_FOUND)
+            continue;
+        if (failed)
+            return failed;
+        for (size_t i = 0; i < tries.count; i++)
+            if (tries.items[i].attempt.v > log->attempt.v)
+                log->attempt = tries.items[i].attempt;
+    }
+    return 0;
+}
+
 /* The task that role= and index= name; by default the first one. */
 static int query_task(struct call *call, const struct store_job *job, struct log_reader *log)
 {
@@ -372,7 +391,7 @@ static int query_task(struct call *call, const struct store_job *job, struct log
             continue;
         log->attempt = task->attempt;
         log->task = task->task;
-        return 0;
+        return log->attempt.v || log->is_follow ? 0 : earlier_attempt(call, job, log);
     }
     return call_fail(call, ERR_NOT_FOUND, "NoTaskError", "role", "job %s has no task %.*s-%lld",
                      job->record.name, TEXT_ARG(role), (long long)index);

@@ -42,6 +42,8 @@ static int claims_read(jwt_t *jwt, int64_t now_s, struct arena *arena, struct to
         .issued_s = jwt_get_grant_int(jwt, "iat"),
         .expires_s = jwt_get_grant_int(jwt, "exp"),
     };
+    if (claims->expires_s < 0) /* libjwt's way to say that it is not there */
+        claims->expires_s = 0;
     if (claims->expires_s && claims->expires_s <= now_s)
         return err_fail(err, ERR_UNAUTHORIZED, "", "the token has expired: log in again");
     return 0;

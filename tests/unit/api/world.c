@@ -1,0 +1,532 @@
+#include "world.h"
+#include "api/login.h"
+#include "api/token.h"
+#include "base/memory.h"
+#include "core/event.h"
+#include "core/plan.h"
+#include "spec/spec.h"
+#include "sys/secret.h"
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+/* ---- the server, as small as it can be ---- */
+
+static void step(struct world *world, struct event *event, struct service_reply *reply)
+{
+    struct err err;
+    event->now_ms = world->now_ms += 10;
+    event->request = reply ? 1 : 0;
+    if (!event->user)
+        event->user = "";
+    output_clear(&world->output);
+    core_step(world->core, event, &world->output);
+    struct store_batch batch = {.output = &world->output};
+    int failed = store_commit(world->store, &batch, &err);
+    assert(failed == 0);
+    if (world->watch)
+        world->watch->notify(world->watch->context);
+    if (!reply)
+        return;
+    assert(world->output.answers.count == 1);
+    const struct answer *from = &world->output.answers.items[0];
+    struct service_answer answer = {
+        .code = from->code, .job = from->job, .path = from->path, .text = from->text};
+    reply->done(reply->context, &answer);
+}
+
+static int refused(struct world *world, struct err *err)
+{
+    return err_fail(err, world->refuse, "", "refused by the test");
+}
+
+static int on_submit(void *context, const char *user, struct text source, struct problems *problems,
+                     struct service_reply reply, struct err *err)
+{
+    struct world *world = context;
+    if (world->refuse)
+        return refused(world, err);
+    struct arena arena;
+    arena_init(&arena);
+    struct buf masked = BUF_INIT, spec_bytes = BUF_INIT, plan_bytes = BUF_INIT;
+    struct spec_parsed parsed = {.masked = &masked};
+    int failed = spec_parse(source, &arena, &parsed, problems);
+    if (failed) {
+        failed = err_fail(err, ERR_INVALID, "", "the job file is not valid");
+    } else {
+        spec_encode(parsed.spec, &spec_bytes);
+        struct plan *plan = plan_of_spec(parsed.spec, user);
+        plan_encode(plan, &plan_bytes);
+        struct event event = {.kind = EVENT_SUBMIT,
+                              .user = user,
+                              .submit = {.plan = plan,
+                                         .spec_bytes = buf_as_text(&spec_bytes),
+                                         .plan_bytes = buf_as_text(&plan_bytes),
+                                         .has_priority = parsed.spec->has_priority,
+                                         .source = buf_as_text(&masked),
+                                         .format = (uint8_t)parsed.spec->format}};
+        step(world, &event, &reply);
+    }
+    spec_free(parsed.spec);
+    buf_release(&masked);
+    buf_release(&spec_bytes);
+    buf_release(&plan_bytes);
+    arena_release(&arena);
+    return failed;
+}
+
+static int on_act(void *context, enum service_action action, const char *user, struct job_id job,
+                  struct service_reply reply, struct err *err)
+{
+    static const enum event_kind KINDS[] = {EVENT_STOP, EVENT_START, EVENT_DELETE, EVENT_RELEASE};
+    struct world *world = context;
+    if (world->refuse)
+        return refused(world, err);
+    struct event event = {.kind = KINDS[action], .user = user};
+    event.start = (struct recall){.job = job};
+    step(world, &event, &reply);
+    return 0;
+}
+
+static int on_scale(void *context, const char *user, struct job_id job, uint16_t role,
+                    uint32_t instances, struct service_reply reply, struct err *err)
+{
+    struct world *world = context;
+    if (world->refuse)
+        return refused(world, err);
+    struct event event = {.kind = EVENT_SCALE,
+                          .user = user,
+                          .scale = {.job = job, .role = role, .instances = instances}};
+    step(world, &event, &reply);
+    return 0;
+}
+
+static int on_change(void *context, const struct store_change *change, struct service_reply reply,
+                     struct err *err)
+{
+    struct world *world = context;
+    if (world->refuse)
+        return refused(world, err);
+    struct err change_err = {0};
+    struct store_change copy = *change;
+    copy.err = &change_err;
+    struct store_batch batch = {.changes = &copy, .change_count = 1};
+    int failed = store_commit(world->store, &batch, err);
+    assert(failed == 0);
+    struct service_answer answer = {
+        .code = copy.code, .path = change_err.path, .text = change_err.text};
+    reply.done(reply.context, &answer);
+    return 0;
+}
+
+static int on_pardon(void *context, const char *user, const char *node, struct service_reply reply,
+                     struct err *err)
+{
+    struct world *world = context;
+    (void)err;
+    struct event event = {
+        .kind = EVENT_NODE_PARDON, .user = user, .node = {.node = {.name = node}, .address = ""}};
+    step(world, &event, &reply);
+    return 0;
+}
+
+static struct store_reader *on_reader_get(void *context, struct err *err)
+{
+    struct world *world = context;
+    struct store_reader *reader = NULL;
+    return store_reader_open(world->store, &reader, err) ? NULL : reader;
+}
+
+static void on_reader_put(void *context, struct store_reader *reader)
+{
+    (void)context;
+    store_reader_close(reader);
+}
+
+static ssize_t on_log_read(void *context, struct attempt_id attempt, enum log_stream stream,
+                           uint64_t *offset, char *bytes, size_t size, struct log_part *part,
+                           struct err *err)
+{
+    struct world *world = context;
+    (void)stream;
+    struct world_attempt_log *log = world_log(world, attempt);
+    if (!log->text.at && !log->is_ended)
+        return err_fail(err, ERR_NOT_FOUND, "", "the attempt has no log");
+    *part = (struct log_part){.end = log->text.length, .is_ended = log->is_ended};
+    if (*offset >= log->text.length)
+        return 0;
+    size_t length = log->text.length - *offset;
+    if (length > size)
+        length = size;
+    memcpy(bytes, log->text.at + *offset, length);
+    return (ssize_t)length;
+}
+
+static int on_log_watch(void *context, struct attempt_id attempt, enum log_stream stream,
+                        struct err *err)
+{
+    (void)context, (void)attempt, (void)stream;
+    return err_fail(err, ERR_UNSUPPORTED, "", "no watch in tests");
+}
+
+static void on_watch(void *context, struct service_watch *watch)
+{
+    ((struct world *)context)->watch = watch;
+}
+
+static void on_unwatch(void *context, struct service_watch *watch)
+{
+    (void)watch;
+    ((struct world *)context)->watch = NULL;
+}
+
+static size_t on_ready(void *context, struct service_check checks[SERVICE_CHECKS_MAX])
+{
+    struct world *world = context;
+    checks[0] = (struct service_check){.name = "store", .is_ok = !world->refuse};
+    snprintf(checks[0].text, sizeof checks[0].text, "of the test");
+    return 1;
+}
+
+static bool on_is_alive(void *context)
+{
+    (void)context;
+    return true;
+}
+
+static void on_metrics(void *context, struct buf *out)
+{
+    (void)context;
+    buf_string(out, "skep_test 1\n");
+}
+
+static void on_generation(void *context)
+{
+    atomic_fetch_add(&((struct api *)context)->generation, 1);
+}
+
+/* ---- set up ---- */
+
+static void user_add(struct world *world, const char *name, bool is_admin)
+{
+    char password[64], hash[PASSWORD_HASH_SIZE];
+    struct err err;
+    snprintf(password, sizeof password, "%s-password", name);
+    int failed = password_hash(text_of(password), hash, &err);
+    assert(failed == 0);
+    struct store_change change = {.kind = CHANGE_USER_ADD,
+                                  .user = {.name = name,
+                                           .password_hash = hash,
+                                           .email = "",
+                                           .is_admin = is_admin,
+                                           .groups_json = "[]",
+                                           .virtual_clusters_json = "[\"default\"]",
+                                           .extension_json = "{}"}};
+    struct store_batch batch = {.changes = &change, .change_count = 1};
+    failed = store_commit(world->store, &batch, &err);
+    assert(failed == 0 && change.code == 0);
+}
+
+static void service_init(struct world *world)
+{
+    world->service = (struct service){
+        .context = world,
+        .store = world->store,
+        .token_key = world->key,
+        .submit = on_submit,
+        .act = on_act,
+        .scale = on_scale,
+        .change = on_change,
+        .node_pardon = on_pardon,
+        .reader_get = on_reader_get,
+        .reader_put = on_reader_put,
+        .log_read = on_log_read,
+        .log_watch = on_log_watch,
+        .watch = on_watch,
+        .unwatch = on_unwatch,
+        .ready = on_ready,
+        .is_alive = on_is_alive,
+        .metrics = on_metrics,
+    };
+    world->api.service = &world->service;
+    world->api.logins = login_table_new();
+    world->api.watch = (struct service_watch){.notify = on_generation, .context = &world->api};
+    world->watch = &world->api.watch;
+}
+
+struct world *world_new(void)
+{
+    struct world *world = mem_zero(1, sizeof *world);
+    struct err err = {0};
+    int failed = secret_init(&err);
+    assert(failed == 0);
+    snprintf(world->directory, sizeof world->directory, "/tmp/skep-api-test-XXXXXX");
+    char *made = mkdtemp(world->directory);
+    assert(made);
+    failed = store_open(world->directory, &world->store, &err);
+    assert(failed == 0);
+    struct core_config config;
+    core_config_default(&config);
+    config.policy = "first-fit";
+    world->core = core_new(&config, &err);
+    assert(world->core);
+    output_init(&world->output);
+    memset(world->key, 7, sizeof world->key);
+    world->now_ms = 1700000000000;
+    service_init(world);
+    user_add(world, "admin", true);
+    user_add(world, "alice", false);
+    user_add(world, "bob", false);
+    struct event event = {.kind = EVENT_NODE,
+                          .node = {.node = {.name = "n1",
+                                            .cpu = 8,
+                                            .memory_mib = 16384,
+                                            .gpu_count = 4,
+                                            .gpu_type = "V100",
+                                            .is_healthy = true},
+                                   .address = "10.0.0.1"}};
+    step(world, &event, NULL);
+    return world;
+}
+
+void world_free(struct world *world)
+{
+    world_stream_close(world);
+    core_free(world->core);
+    output_release(&world->output);
+    store_close(world->store);
+    login_table_free(world->api.logins);
+    for (size_t i = 0; i < world->logs.count; i++)
+        buf_release(&world->logs.items[i].text);
+    ARRAY_FREE(&world->logs);
+    buf_release(&world->body);
+    char command[128];
+    snprintf(command, sizeof command, "rm -r '%s'", world->directory);
+    int failed = system(command);
+    assert(failed == 0);
+    mem_free(world);
+}
+
+/* ---- requests ---- */
+
+struct carried {
+    struct exchange exchange; /* first */
+    bool is_suspended, is_resumed;
+};
+
+static void carried_suspend(struct exchange *exchange)
+{
+    ((struct carried *)exchange)->is_suspended = true;
+}
+
+static void carried_resume(struct exchange *exchange)
+{
+    ((struct carried *)exchange)->is_resumed = true;
+}
+
+static const struct exchange_port PORT = {carried_suspend, carried_resume};
+
+static void carried_free(struct world *world, struct carried *carried)
+{
+    struct http_app app = api_app(&world->api);
+    app.end(app.context, &carried->exchange);
+    exchange_release(&carried->exchange);
+    mem_free(carried);
+}
+
+int world_ask(struct world *world, enum http_method method, const char *target, const char *token,
+              const char *content_type, struct text body)
+{
+    struct http_app app = api_app(&world->api);
+    struct carried *carried = mem_zero(1, sizeof *carried);
+    struct exchange *exchange = &carried->exchange;
+    world_stream_close(world);
+    exchange_init(exchange);
+    exchange->port = &PORT;
+    exchange->method = method;
+    exchange->target = text_of(arena_copy(&exchange->arena, text_of(target)));
+    exchange->address = TEXT("127.0.0.1");
+    exchange->content_type = content_type ? text_of(content_type) : (struct text){NULL, 0};
+    if (token)
+        exchange->authorization = text_of(
+            strchr(token, ' ') ? token : arena_format(&exchange->arena, "Bearer %s", token));
+    exchange->is_body_too_big = body.length > HTTP_BODY_MAX;
+    if (app.begin(app.context, exchange)) {
+        buf_text(&exchange->body, body);
+        app.handle(app.context, exchange);
+        while (carried->is_suspended) {
+            assert(carried->is_resumed); /* the service of this world answers at once */
+            carried->is_suspended = carried->is_resumed = false;
+            app.resume(app.context, exchange);
+        }
+    }
+    world->status = exchange->reply.status;
+    assert(world->status >= 200 && world->status < 600);
+    snprintf(world->content_type, sizeof world->content_type, "%s",
+             exchange->reply.content_type ? exchange->reply.content_type : "");
+    buf_clear(&world->body);
+    buf_text(&world->body, buf_as_text(&exchange->reply.body));
+    if (exchange->reply.stream.read)
+        world->streaming = exchange;
+    else
+        carried_free(world, carried);
+    return world->status;
+}
+
+int world_get(struct world *world, const char *target, const char *token)
+{
+    return world_ask(world, HTTP_GET, target, token, NULL, TEXT(""));
+}
+
+int world_send(struct world *world, enum http_method method, const char *target, const char *token,
+               const char *body)
+{
+    return world_ask(world, method, target, token, "application/json", text_of(body));
+}
+
+bool world_body_has(const struct world *world, const char *part)
+{
+    return strstr(buf_cstr(&world->body), part) != NULL;
+}
+
+const char *world_login(struct world *world, const char *user)
+{
+    static char tokens[8][2048];
+    static unsigned next;
+    char body[200];
+    snprintf(body, sizeof body, "{\"username\":\"%s\",\"password\":\"%s-password\"}", user, user);
+    int status = world_send(world, HTTP_POST, "/api/v2/authn/basic/login", NULL, body);
+    assert(status == 200);
+    const char *from = strstr(buf_cstr(&world->body), "\"token\":\"");
+    assert(from);
+    from += 9;
+    char *token = tokens[next++ % 8];
+    snprintf(token, sizeof tokens[0], "%.*s", (int)strcspn(from, "\""), from);
+    return token;
+}
+
+/* ---- jobs ---- */
+
+struct job_id world_submit(struct world *world, const char *token, const char *name,
+                           unsigned instances)
+{
+    struct buf file = BUF_INIT;
+    buf_format(&file,
+               "protocolVersion: 2\nname: %s\ntype: job\nprerequisites:\n"
+               "- {protocolVersion: 2, name: image, type: dockerimage, uri: 'debian:12'}\n"
+               "secrets: {password: hush-hush}\n"
+               "taskRoles:\n  worker:\n    instances: %u\n    dockerImage: image\n"
+               "    resourcePerInstance: {cpu: 1, memoryMB: 100, gpu: 0}\n"
+               "    commands: ['echo <%% $secrets.password %%>']\n",
+               name, instances);
+    int status =
+        world_ask(world, HTTP_POST, "/api/v2/jobs", token, "text/plain", buf_as_text(&file));
+    if (status != 202)
+        fprintf(stderr, "%s\n", buf_cstr(&world->body));
+    assert(status == 202);
+    buf_release(&file);
+    struct job_filter filter = {.limit = 1, .is_descending = true, .keyword = text_of(name)};
+    struct arena arena;
+    struct job_page page = {0};
+    arena_init(&arena);
+    store_job_list(world->store, &filter, &arena, &page);
+    assert(page.count == 1);
+    struct job_id job = page.items[0].record.id;
+    arena_release(&arena);
+    return job;
+}
+
+/* Visit the current tasks of a job. */
+static void tasks_visit(struct world *world, struct job_id job,
+                        void (*visit)(struct world *, const struct task_record *, void *),
+                        void *context)
+{
+    struct arena arena;
+    struct err err;
+    struct store_tasks tasks = {0};
+    struct store_reader *reader = on_reader_get(world, &err);
+    arena_init(&arena);
+    assert(reader);
+    int failed = store_tasks(reader, job, -1, &arena, &tasks, &err);
+    assert(failed == 0);
+    on_reader_put(world, reader);
+    for (size_t i = 0; i < tasks.count; i++)
+        visit(world, &tasks.items[i], context);
+    arena_release(&arena);
+}
+
+static void task_run(struct world *world, const struct task_record *task, void *context)
+{
+    (void)context;
+    if (!task->attempt.v)
+        return;
+    struct event event = {.kind = EVENT_TASK_PREPARING, .task = {.attempt = task->attempt}};
+    step(world, &event, NULL);
+    event = (struct event){.kind = EVENT_TASK_STARTED, .task = {.attempt = task->attempt}};
+    step(world, &event, NULL);
+}
+
+void world_run(struct world *world, struct job_id job)
+{
+    tasks_visit(world, job, task_run, NULL);
+}
+
+struct found {
+    unsigned index;
+    struct attempt_id attempt;
+};
+
+static void task_find(struct world *world, const struct task_record *task, void *context)
+{
+    (void)world;
+    struct found *found = context;
+    if (task->task.index == found->index)
+        found->attempt = task->attempt;
+}
+
+struct attempt_id world_attempt(struct world *world, struct job_id job, unsigned index)
+{
+    struct found found = {.index = index};
+    tasks_visit(world, job, task_find, &found);
+    return found.attempt;
+}
+
+void world_exit(struct world *world, struct job_id job, unsigned index, int code)
+{
+    struct event event = {.kind = EVENT_TASK_EXITED,
+                          .task = {.attempt = world_attempt(world, job, index)}};
+    event.task.completion = completion_of(code, "%s", "said the test");
+    step(world, &event, NULL);
+}
+
+/* ---- logs and streams ---- */
+
+struct world_attempt_log *world_log(struct world *world, struct attempt_id attempt)
+{
+    for (size_t i = 0; i < world->logs.count; i++)
+        if (world->logs.items[i].attempt.v == attempt.v)
+            return &world->logs.items[i];
+    struct world_attempt_log *log = ARRAY_ADD(&world->logs);
+    log->attempt = attempt;
+    return log;
+}
+
+ssize_t world_stream(struct world *world)
+{
+    char bytes[4096];
+    assert(world->streaming);
+    struct http_stream *stream = &world->streaming->reply.stream;
+    ssize_t length = stream->read(stream->state, bytes, sizeof bytes);
+    buf_clear(&world->body);
+    if (length > 0)
+        buf_add(&world->body, bytes, (size_t)length);
+    return length;
+}
+
+void world_stream_close(struct world *world)
+{
+    if (world->streaming)
+        carried_free(world, (struct carried *)world->streaming);
+    world->streaming = NULL;
+}

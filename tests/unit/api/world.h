@@ -1,0 +1,68 @@
+/* world.h — the API over a real store and a real core in one thread, without a socket or an engine.
+ *
+ * Every request is answered when world_ask returns. Logs are what the test says they are.
+ */
+#ifndef TEST_API_WORLD_H
+#define TEST_API_WORLD_H
+#include "api/call.h"
+#include "core/core.h"
+
+struct world_attempt_log {
+    struct attempt_id attempt;
+    struct buf text;
+    bool is_ended;
+};
+
+struct world {
+    char directory[64];
+    struct store *store;
+    struct core *core;
+    struct output output;
+    struct service service;
+    struct api api;
+    uint8_t key[32];
+    int64_t now_ms;
+    int refuse; /* not 0: changes are refused with this ERR_* */
+    struct service_watch *watch;
+    struct {
+        struct world_attempt_log *items;
+        size_t count, room;
+    } logs;
+    /* of the latest reply */
+    int status;
+    struct buf body;
+    char content_type[80];
+    struct exchange *streaming; /* while a stream is open */
+};
+
+/* Users: "admin" (password "admin-password"), "alice" and "bob" ("alice-password", …); one node of
+ * 8 CPUs and 4 GPUs. */
+struct world *world_new(void);
+void world_free(struct world *world);
+
+/* One request; the reply is in world->status and world->body. `token` may be NULL. */
+int world_ask(struct world *world, enum http_method method, const char *target, const char *token,
+              const char *content_type, struct text body);
+int world_get(struct world *world, const char *target, const char *token);
+int world_send(struct world *world, enum http_method method, const char *target, const char *token,
+               const char *body);
+
+/* A token by login; lives as long as the world. */
+const char *world_login(struct world *world, const char *user);
+
+/* A job of `instances` tasks; its id. */
+struct job_id world_submit(struct world *world, const char *token, const char *name,
+                           unsigned instances);
+/* What an engine would tell: all placed tasks run; one ends. */
+void world_run(struct world *world, struct job_id job);
+void world_exit(struct world *world, struct job_id job, unsigned index, int code);
+struct attempt_id world_attempt(struct world *world, struct job_id job, unsigned index);
+struct world_attempt_log *world_log(struct world *world, struct attempt_id attempt);
+
+/* Read on from the reply's stream: bytes (also in world->body), or HTTP_STREAM_*. */
+ssize_t world_stream(struct world *world);
+void world_stream_close(struct world *world);
+
+bool world_body_has(const struct world *world, const char *part);
+
+#endif
