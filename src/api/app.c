@@ -66,8 +66,11 @@ static void reply_error(struct call *call, int code)
 
 static void step_end(struct call *call, int code)
 {
+    struct service *service = call->api->service;
+    if (call->rules)
+        service->rules_put(service->context);
+    call->rules = NULL;
     if (call->reader) {
-        struct service *service = call->api->service;
         service->reader_put(service->context, call->reader);
         call->reader = NULL;
     }

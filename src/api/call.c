@@ -55,6 +55,14 @@ struct store_reader *call_reader(struct call *call)
     return call->reader;
 }
 
+const struct exit_rules *call_rules(struct call *call)
+{
+    struct service *service = call->api->service;
+    if (!call->rules)
+        call->rules = service->rules_get(service->context);
+    return call->rules;
+}
+
 /* ---- changes ---- */
 
 /* On the core thread: keep what is needed and let an HTTP thread go on. */

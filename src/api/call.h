@@ -43,7 +43,8 @@ struct call {
     const struct route *route;
     struct text parameters[ROUTE_PARAMETERS_MAX];
     struct caller caller;
-    struct store_reader *reader; /* put back after every step */
+    struct store_reader *reader;    /* put back after every step */
+    const struct exit_rules *rules; /* likewise */
 
     struct err err;            /* of the handler */
     const char *error_code;    /* stable name for clients; NULL: the usual one of err.code */
@@ -70,6 +71,9 @@ void call_text(struct call *call, int status, const char *content_type, struct t
 
 /* A reader until the handler returns. NULL: call->err says why (ERR_BUSY). */
 struct store_reader *call_reader(struct call *call);
+
+/* The exit table until the handler returns. */
+const struct exit_rules *call_rules(struct call *call);
 
 /* Suspend for a change; then give `reply` to the service. When the service refuses at once, call
  * call_refused. `resume` runs when answer_code and answer_err are there. */

@@ -65,7 +65,8 @@ static int detail_reply(struct call *call, struct store_job *job, int64_t index)
     failed = store_tasks(call->reader, job->record.id, index, call->arena, &tasks, &call->err);
     if (failed)
         return failed;
-    struct view_detail detail = {.job = job, .attempt = &attempt, .tasks = &tasks};
+    struct view_detail detail = {
+        .job = job, .attempt = &attempt, .tasks = &tasks, .rules = call_rules(call)};
     detail.role_names = role_names(call, &tasks, &detail.role_count);
     struct json_writer json;
     call_json(call, 200, &json);
@@ -167,7 +168,8 @@ int handle_job_attempt_list(struct call *call)
     call_json(call, 200, &json);
     json_array(&json);
     for (size_t i = attempts.count; i-- > 0;)
-        view_job_attempt(&json, &job, &attempts.items[i], i + 1 == attempts.count);
+        view_job_attempt(&json, &job, &attempts.items[i], i + 1 == attempts.count,
+                         call_rules(call));
     json_array_end(&json);
     return 0;
 }
@@ -185,7 +187,8 @@ int handle_job_attempt(struct call *call)
             continue;
         struct json_writer json;
         call_json(call, 200, &json);
-        view_job_attempt(&json, &job, &attempts.items[i], i + 1 == attempts.count);
+        view_job_attempt(&json, &job, &attempts.items[i], i + 1 == attempts.count,
+                         call_rules(call));
         return 0;
     }
     if (failed)
@@ -226,7 +229,7 @@ int handle_task_attempts(struct call *call)
         return failed;
     struct json_writer json;
     call_json(call, 200, &json);
-    view_task(&json, &attempt, task, &attempts);
+    view_task(&json, &attempt, task, &attempts, call_rules(call));
     return 0;
 }
 

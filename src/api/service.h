@@ -22,6 +22,7 @@
 
 struct buf;
 struct err;
+struct exit_rules;
 struct problems;
 struct store_reader;
 
@@ -91,6 +92,10 @@ struct service {
                      struct err *err);
     int (*stats)(void *context, struct attempt_id attempt, struct engine_stats *stats,
                  struct err *err);
+
+    /* The exit table as it is now; it cannot be exchanged until it is put back: be short. */
+    const struct exit_rules *(*rules_get)(void *context);
+    void (*rules_put)(void *context);
 
     void (*watch)(void *context, struct service_watch *watch);
     /* No call of notify is under way any more when it returns. */

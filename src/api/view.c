@@ -184,7 +184,7 @@ static void view_app(struct json_writer *json, const struct view_detail *detail)
     view_time(json, "appLaunchedTime", attempt->attempt_launched_ms);
     view_time(json, "appCompletedTime", attempt->attempt_completed_ms);
     view_exit_code(json, "appExitCode", attempt->state, &attempt->completion);
-    view_exit_spec(json, "appExitSpec", &attempt->completion, is_ended);
+    view_exit_spec(json, "appExitSpec", &attempt->completion, is_ended, detail->rules);
     json_key_string(json, "appExitDiagnostics", is_ended ? attempt->completion.diagnostics : NULL);
     json_key(json, "appExitMessages");
     json_object(json);
@@ -236,7 +236,7 @@ static void view_role(struct json_writer *json, const struct view_detail *detail
     json_array(json);
     for (size_t i = 0; i < detail->tasks->count; i++)
         if (detail->tasks->items[i].task.role == role)
-            view_task(json, detail->attempt, &detail->tasks->items[i], NULL);
+            view_task(json, detail->attempt, &detail->tasks->items[i], NULL, detail->rules);
     json_array_end(json);
     json_object_end(json);
 }
@@ -261,7 +261,8 @@ void view_job_detail(struct json_writer *json, const struct view_detail *detail)
 }
 
 void view_job_attempt(struct json_writer *json, const struct store_job *job,
-                      const struct job_record *attempt, bool is_latest)
+                      const struct job_record *attempt, bool is_latest,
+                      const struct exit_rules *rules)
 {
     const struct job_record *record = &job->record;
     char id[DEBUG_ID_SIZE];
@@ -282,7 +283,7 @@ void view_job_attempt(struct json_writer *json, const struct store_job *job,
     json_key_string(json, "exitPhrase", is_ended ? attempt->completion.phrase : NULL);
     json_key_string(json, "exitType", exit_type(attempt->state, &attempt->completion));
     json_key_string(json, "exitDiagnostics", is_ended ? attempt->completion.diagnostics : NULL);
-    view_exit_spec(json, "appExitSpec", &attempt->completion, is_ended);
+    view_exit_spec(json, "appExitSpec", &attempt->completion, is_ended, rules);
     json_key_int(json, "totalGpuNumber", (int64_t)record->gpu_count);
     json_key_int(json, "totalTaskNumber", record->task_count);
     json_key_int(json, "totalTaskRoleNumber", record->role_count);

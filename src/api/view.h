@@ -5,6 +5,7 @@
 #ifndef API_VIEW_H
 #define API_VIEW_H
 #include "base/json_writer.h"
+#include "job/exit_rules.h"
 #include "store/read.h"
 
 enum { DEBUG_ID_SIZE = 33 };
@@ -27,23 +28,27 @@ struct view_detail {
     const struct store_tasks *tasks;
     const char *const *role_names; /* in the file's order */
     size_t role_count;
+    const struct exit_rules *rules;
 };
 void view_job_detail(struct json_writer *json, const struct view_detail *detail);
 
 /* TaskStatus; `attempts` (newest first) only when not NULL. */
 void view_task(struct json_writer *json, const struct job_record *job,
-               const struct task_record *task, const struct store_tasks *attempts);
+               const struct task_record *task, const struct store_tasks *attempts,
+               const struct exit_rules *rules);
 
 /* One attempt of a job, for lists of attempts. */
 void view_job_attempt(struct json_writer *json, const struct store_job *job,
-                      const struct job_record *attempt, bool is_latest);
+                      const struct job_record *attempt, bool is_latest,
+                      const struct exit_rules *rules);
 
 void view_story(struct json_writer *json, const char *user, const char *name,
                 const struct store_story *story);
 void view_node(struct json_writer *json, const struct node_record *node);
 
-/* The row of the exit table for a code, or null while there is none. */
+/* The row of the exit table for the completion's code, with the code itself; null while there is
+ * none (`is_known` false). */
 void view_exit_spec(struct json_writer *json, const char *key, const struct completion *completion,
-                    bool is_known);
+                    bool is_known, const struct exit_rules *rules);
 
 #endif

@@ -72,7 +72,7 @@ static void view_id(struct json_writer *json, const char *key, struct attempt_id
 
 /* What is told of one try of the task. */
 static void view_attempt(struct json_writer *json, const struct job_record *job,
-                         const struct task_record *task)
+                         const struct task_record *task, const struct exit_rules *rules)
 {
     bool is_ended = has_exit(task->state);
     json_key_int(json, "attemptId", task->task_attempt);
@@ -87,7 +87,7 @@ static void view_attempt(struct json_writer *json, const struct job_record *job,
         json_key_int(json, "containerExitCode", task->completion.code);
     else
         json_key_null(json, "containerExitCode");
-    view_exit_spec(json, "containerExitSpec", &task->completion, is_ended);
+    view_exit_spec(json, "containerExitSpec", &task->completion, is_ended, rules);
     json_key_string(json, "containerExitDiagnostics",
                     is_ended ? task->completion.diagnostics : NULL);
     view_time(json, "currentAttemptCreatedTime", task->attempt_created_ms);
@@ -96,20 +96,21 @@ static void view_attempt(struct json_writer *json, const struct job_record *job,
 }
 
 static void view_attempts(struct json_writer *json, const struct job_record *job,
-                          const struct store_tasks *attempts)
+                          const struct store_tasks *attempts, const struct exit_rules *rules)
 {
     json_key(json, "attempts");
     json_array(json);
     for (size_t i = attempts->count; i-- > 0;) {
         json_object(json);
-        view_attempt(json, job, &attempts->items[i]);
+        view_attempt(json, job, &attempts->items[i], rules);
         json_object_end(json);
     }
     json_array_end(json);
 }
 
 void view_task(struct json_writer *json, const struct job_record *job,
-               const struct task_record *task, const struct store_tasks *attempts)
+               const struct task_record *task, const struct store_tasks *attempts,
+               const struct exit_rules *rules)
 {
     char id[64];
     snprintf(id, sizeof id, "%u.%u.%u.%u", job->id.v, task->job_attempt, task->task.role,
@@ -124,9 +125,9 @@ void view_task(struct json_writer *json, const struct job_record *job,
     view_time(json, "createdTime", task->created_ms);
     view_time(json, "launchedTime", task->launched_ms);
     view_time(json, "completedTime", task->completed_ms);
-    view_attempt(json, job, task);
+    view_attempt(json, job, task, rules);
     if (attempts)
-        view_attempts(json, job, attempts);
+        view_attempts(json, job, attempts, rules);
     json_object_end(json);
 }
 
@@ -183,16 +184,36 @@ void view_node(struct json_writer *json, const struct node_record *node)
     json_object_end(json);
 }
 
+static void text_list(struct json_writer *json, const char *key, const char *const *items,
+                      size_t count)
+{
+    json_key(json, key);
+    json_array(json);
+    for (size_t i = 0; i < count; i++)
+        json_string(json, items[i]);
+    json_array_end(json);
+}
+
 void view_exit_spec(struct json_writer *json, const char *key, const struct completion *completion,
-                    bool is_known)
+                    bool is_known, const struct exit_rules *rules)
 {
     json_key(json, key);
     if (!is_known) {
         json_null(json);
         return;
     }
+    const struct exit_spec *spec = exit_rules_find(rules, completion->code);
     json_object(json);
     json_key_int(json, "code", completion->code);
-    json_key_string(json, "phrase", completion->phrase);
+    json_key_string(json, "phrase", spec->phrase);
+    json_key_string(json, "issuer", spec->issuer);
+    json_key_string(json, "causer", spec->causer);
+    json_key_string(json, "type", spec->type);
+    json_key_string(json, "stage", spec->stage);
+    json_key_string(json, "behavior", spec->behavior);
+    json_key_string(json, "reaction", spec->reaction);
+    json_key_string(json, "reason", spec->reason);
+    text_list(json, "repro", spec->repro, spec->repro_count);
+    text_list(json, "solution", spec->solution, spec->solution_count);
     json_object_end(json);
 }

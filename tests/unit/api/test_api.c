@@ -226,6 +226,9 @@ static void test_job_stop(void **state)
     assert_int_equal(world_get(world, "/api/v2/jobs/stop", alice), 200);
     assert_body(world, "\"state\":\"STOPPED\"");
     assert_body(world, "\"executionType\":\"STOP\"");
+    /* the row of the exit table, whole */
+    assert_body(world, "\"appExitSpec\":{\"code\":-210,\"phrase\":\"StopFrameworkRequested\"");
+    assert_body(world, "\"solution\":[");
 }
 
 static void test_submit_refused(void **state)

@@ -170,6 +170,16 @@ static int on_log_watch(void *context, struct attempt_id attempt, enum log_strea
     return err_fail(err, ERR_UNSUPPORTED, "", "no watch in tests");
 }
 
+static const struct exit_rules *on_rules_get(void *context)
+{
+    return ((struct world *)context)->rules;
+}
+
+static void on_rules_put(void *context)
+{
+    (void)context;
+}
+
 static void on_watch(void *context, struct service_watch *watch)
 {
     ((struct world *)context)->watch = watch;
@@ -243,6 +253,8 @@ static void service_init(struct world *world)
         .reader_put = on_reader_put,
         .log_read = on_log_read,
         .log_watch = on_log_watch,
+        .rules_get = on_rules_get,
+        .rules_put = on_rules_put,
         .watch = on_watch,
         .unwatch = on_unwatch,
         .ready = on_ready,
@@ -253,6 +265,18 @@ static void service_init(struct world *world)
     world->api.logins = login_table_new();
     world->api.watch = (struct service_watch){.notify = on_generation, .context = &world->api};
     world->watch = &world->api.watch;
+}
+
+static void rules_init(struct world *world)
+{
+    struct arena arena;
+    struct problems problems;
+    arena_init(&arena);
+    problems_init(&problems, &arena);
+    world->rules = exit_rules_new(TEXT(""), &problems);
+    assert(world->rules);
+    problems_release(&problems);
+    arena_release(&arena);
 }
 
 struct world *world_new(void)
@@ -272,6 +296,7 @@ struct world *world_new(void)
     world->core = core_new(&config, &err);
     assert(world->core);
     output_init(&world->output);
+    rules_init(world);
     memset(world->key, 7, sizeof world->key);
     world->now_ms = 1700000000000;
     service_init(world);
@@ -294,6 +319,7 @@ void world_free(struct world *world)
 {
     world_stream_close(world);
     core_free(world->core);
+    exit_rules_free(world->rules);
     output_release(&world->output);
     store_close(world->store);
     login_table_free(world->api.logins);

@@ -6,6 +6,7 @@
 #define TEST_API_WORLD_H
 #include "api/call.h"
 #include "core/core.h"
+#include "job/exit_rules.h"
 
 struct world_attempt_log {
     struct attempt_id attempt;
@@ -17,6 +18,7 @@ struct world {
     char directory[64];
     struct store *store;
     struct core *core;
+    struct exit_rules *rules;
     struct output output;
     struct service service;
     struct api api;
