@@ -43,6 +43,16 @@ void arena_clear(struct arena *arena)
     arena->used = 0;
 }
 
+void arena_wipe(struct arena *arena)
+{
+    for (struct arena_block *block = arena->block; block; block = block->next) {
+        volatile unsigned char *bytes = block->bytes; /* or the compiler leaves the writes out */
+        for (size_t i = 0; i < block->size; i++)
+            bytes[i] = 0;
+    }
+    arena_clear(arena);
+}
+
 static void block_add(struct arena *arena, size_t need)
 {
     size_t size = arena->block ? arena->block->size * 2 : BLOCK_MIN;

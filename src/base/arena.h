@@ -22,6 +22,9 @@ void arena_release(struct arena *arena);
 /* Forget everything, keep the largest block for reuse. */
 void arena_clear(struct arena *arena);
 
+/* Overwrite all that was allocated, then as arena_clear: for memory that held secrets. */
+void arena_wipe(struct arena *arena);
+
 void *arena_alloc(struct arena *arena, size_t size);
 
 /* `count` zeroed items; aborts when count * size overflows. */

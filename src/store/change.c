@@ -172,15 +172,6 @@ static int change_setting(struct store *store, struct store_change *change, stru
     return sql_run(&sql, NULL, err);
 }
 
-static int change_purge(struct store *store, struct store_change *change, struct err *err)
-{
-    if (!picture_has(store->picture, change->job))
-        return REFUSE(change, ERR_NOT_FOUND, "no such job");
-    if (!picture_is_final(store->picture, change->job))
-        return REFUSE(change, ERR_CONFLICT, "the job has not ended");
-    return store_purge(store, change->job, err);
-}
-
 static int change_before(struct store *store, struct store_change *change,
                          enum write_statement which, struct err *err)
 {
@@ -216,8 +207,6 @@ static int change_write(struct store *store, struct store_change *change, struct
         return sql_run(&sql, NULL, err);
     case CHANGE_SETTING:
         return change_setting(store, change, err);
-    case CHANGE_JOB_PURGE:
-        return change_purge(store, change, err);
     case CHANGE_LOG_TRIM:
         return change_before(store, change, WRITE_LOG_TRIM, err);
     case CHANGE_TOKENS_EXPIRE:
@@ -249,7 +238,5 @@ void store_show_changes(struct store *store, const struct store_change *changes,
             picture_tag(store->picture, change->tag.job, change->tag.name);
         else if (change->kind == CHANGE_TAG_REMOVE)
             picture_untag(store->picture, change->tag.job, change->tag.name);
-        else if (change->kind == CHANGE_JOB_PURGE)
-            picture_remove(store->picture, change->job);
     }
 }

@@ -285,10 +285,3 @@ bool picture_has(const struct picture *picture, struct job_id job)
 {
     return picture_index(picture, job) != SIZE_MAX;
 }
-
-bool picture_is_final(const struct picture *picture, struct job_id job)
-{
-    size_t index = picture_index(picture, job);
-
-    return index != SIZE_MAX && picture_row(picture, index)->state == LIFE_COMPLETED;
-}

@@ -22,9 +22,8 @@ void picture_remove(struct picture *picture, struct job_id job);
 void picture_tag(struct picture *picture, struct job_id job, const char *name);
 void picture_untag(struct picture *picture, struct job_id job, const char *name);
 
-/* The writer, without lock: does it know the job, is it final. */
+/* The writer, without lock. */
 bool picture_has(const struct picture *picture, struct job_id job);
-bool picture_is_final(const struct picture *picture, struct job_id job);
 
 /* Readers, any thread. */
 void picture_list(struct picture *picture, const struct job_filter *filter, struct arena *arena,

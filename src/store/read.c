@@ -51,6 +51,10 @@ struct store_reader {
 #define STORY_OLD   "ORDER BY sequence LIMIT ?4 OFFSET ?5"
 #define STORY_NEW   "ORDER BY sequence DESC LIMIT ?4 OFFSET ?5"
 
+/* jobs that have not ended, or of which a container is held for debugging */
+#define LIVE_IDS                                                                                   \
+    "SELECT id FROM jobs WHERE state <> 8 UNION SELECT job FROM tasks WHERE is_held <> 0"
+
 static const char *const read_texts[READ_COUNT] = {
     [READ_JOB] = "SELECT " JOB_COLUMNS " FROM jobs WHERE id = ?",
     [READ_JOB_TAGS] = "SELECT name FROM tags WHERE job = ? ORDER BY name",
@@ -82,11 +86,11 @@ static const char *const read_texts[READ_COUNT] = {
     [READ_STORIES_COUNT] = "SELECT count(*) FROM stories WHERE job = ?1 AND " STORY_WHERE,
     [READ_STORIES_ALL_COUNT] = "SELECT count(*) FROM stories WHERE ?1 = 0 AND " STORY_WHERE,
     [READ_COUNTER] = "SELECT value FROM counters WHERE name = ?",
-    /* the plans are joined by id, in the order in which both tables stand */
-    [READ_LIVE_JOBS] = "SELECT " JOB_COLUMNS ", plan FROM jobs INDEXED BY jobs_live "
-                       "CROSS JOIN job_plans ON job = id WHERE state <> 8 ORDER BY id",
-    [READ_LIVE_TASKS] = "SELECT " TASK_COLUMNS " FROM tasks WHERE job IN "
-                        "(SELECT id FROM jobs INDEXED BY jobs_live WHERE state <> 8) "
+    [READ_LIVE_JOBS] = "SELECT " JOB_COLUMNS ", plan FROM jobs JOIN job_plans ON job = id "
+                       "WHERE id IN (" LIVE_IDS ") ORDER BY id",
+    /* a retry begins without tasks: the rows of the attempt before are history */
+    [READ_LIVE_TASKS] = "SELECT " TASK_COLUMNS " FROM tasks WHERE job IN (" LIVE_IDS ") AND "
+                        "job_attempt = (SELECT jobs.attempt FROM jobs WHERE id = job) "
                         "ORDER BY job, role, task_index",
 };
 
@@ -357,8 +361,8 @@ static int read_tasks(struct sql *sql, struct arena *arena, struct task_list *li
     return code;
 }
 
-static int read_plan(struct store_reader *reader, struct job_id job, struct plan **plan,
-                     struct err *err)
+int store_job_plan(struct store_reader *reader, struct job_id job, struct plan **plan,
+                   struct err *err)
 {
     struct arena arena;
     struct sql sql;
@@ -368,8 +372,9 @@ static int read_plan(struct store_reader *reader, struct job_id job, struct plan
         return code;
     sql_put_int(&sql, job.v);
     code = sql_next(&sql, err);
+    *plan = NULL;
     if (code == 0)
-        return err_fail(err, ERR_CORRUPT, "", "job %u has no plan", job.v);
+        return err_fail(err, ERR_NOT_FOUND, "", "job %u has no plan", job.v);
     if (code < 0)
         return code;
     arena_init(&arena);
@@ -407,7 +412,7 @@ static int tasks_fill(struct store_reader *reader, const struct job_record *job,
     struct task_list all = {0};
     struct plan *plan = NULL;
     size_t next = 0;
-    int code = read_plan(reader, job->id, &plan, err);
+    int code = store_job_plan(reader, job->id, &plan, err);
 
     if (code < 0)
         return code;

@@ -11,6 +11,8 @@
 #define STORE_READ_H
 #include "store/store.h"
 
+struct plan;
+
 /* The state that people see (OpenPAI's six), made of life state, exit code and back-off. */
 enum job_shown {
     JOB_WAITING = 0,
@@ -106,6 +108,10 @@ struct store_source {
 int store_job_source(struct store_reader *reader, struct job_id job, struct arena *arena,
                      struct store_source *source, struct err *err);
 
+/* The plan that was submitted, on the heap. */
+int store_job_plan(struct store_reader *reader, struct job_id job, struct plan **plan,
+                   struct err *err);
+
 /* All attempts of the job, oldest first; the last one is the current. */
 struct job_attempts {
     struct job_record *items;
@@ -193,7 +199,8 @@ struct store_restore {
 };
 int store_restore_counters(struct store_reader *reader, struct job_id *last_job,
                            struct attempt_id *last_attempt, struct err *err);
-/* Nodes, then live jobs by id, then their tasks. Ends with the first error of a visit. */
+/* Nodes, then live jobs by id (and ended ones with held containers), then the tasks of their
+ * current attempts. Ends with the first error of a visit. */
 int store_restore(struct store_reader *reader, const struct store_restore *restore,
                   struct err *err);
 

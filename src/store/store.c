@@ -21,6 +21,7 @@ enum {
     CHECKPOINT_FORCED = 50000,   /* … and by the committing thread itself from 200 MiB on */
     WRITER_CACHE_KIB = 16384,
     READER_CACHE_KIB = 2048,
+    USED_EVERY = 256, /* commits between two measurements of the file */
 };
 
 #define INSERT_JOB_MARKS "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?"
@@ -66,6 +67,8 @@ static const char *const write_texts[WRITE_COUNT] = {
     [COUNT_USERS] = "SELECT count(*) FROM users",
     [HAS_USER] = "SELECT 1 FROM users WHERE name = ?",
     [COUNT_TOKENS] = "SELECT count(*) FROM tokens WHERE user = ?",
+    [READ_USED] = "SELECT (page_count - freelist_count) * page_size FROM pragma_page_count, "
+                  "pragma_freelist_count, pragma_page_size",
     [COUNT_TAGS] = "SELECT count(*) FROM tags WHERE job = ? AND name <> ?",
     [WRITE_TOKEN] = "INSERT OR IGNORE INTO tokens (" TOKEN_COLUMNS ") VALUES (?,?,?,?,?)",
     [WRITE_TOKEN_REMOVE] = "DELETE FROM tokens WHERE id = ? AND user = ?",
@@ -426,6 +429,16 @@ static int store_transact(struct store *store, const struct store_batch *batch, 
     return code;
 }
 
+/* How much of the file is in use: for retention. */
+static void store_measure(struct store *store)
+{
+    struct sql sql = store_sql(store, READ_USED);
+
+    if (sql_next(&sql, NULL) > 0)
+        atomic_store(&store->used_bytes, (uint64_t)sql_int(&sql));
+    sql_done(&sql);
+}
+
 int store_commit(struct store *store, const struct store_batch *batch, struct err *err)
 {
     int64_t begin_us = now_us();
@@ -445,7 +458,8 @@ int store_commit(struct store *store, const struct store_batch *batch, struct er
         store_show_records(store, batch->output);
     store_show_changes(store, batch->changes, batch->change_count);
     picture_write_end(store->picture);
-    atomic_fetch_add(&store->commits, 1);
+    if (atomic_fetch_add(&store->commits, 1) % USED_EVERY == 0)
+        store_measure(store);
     atomic_fetch_add(&store->events, batch->event_count);
     if (batch->output)
         atomic_fetch_add(&store->records, batch->output->records.count);
@@ -471,7 +485,29 @@ void store_count(const struct store *store, struct store_counts *counts)
         .records = atomic_load(&store->records),
         .events = atomic_load(&store->events),
         .commit_us = atomic_load(&store->commit_us),
+        .used_bytes = atomic_load(&store->used_bytes),
         .database_bytes = file_size(store->path),
         .wal_bytes = file_size(wal),
     };
+}
+
+int store_check(struct store *store, struct err *err)
+{
+    sqlite3_stmt *stmt;
+    struct sql sql;
+    struct arena arena;
+    const char *found;
+    int code = sql_prepare(store->db, "PRAGMA integrity_check(1)", &stmt, err);
+
+    if (code < 0)
+        return code;
+    arena_init(&arena);
+    sql = sql_of(stmt);
+    code = sql_next(&sql, err);
+    found = code > 0 ? sql_string(&sql, &arena) : "nothing was read";
+    if (code >= 0 && strcmp(found, "ok") != 0)
+        code = err_fail(err, ERR_CORRUPT, "", "%s is damaged: %s", store->path, found);
+    arena_release(&arena);
+    sqlite3_finalize(stmt);
+    return code < 0 ? code : 0;
 }

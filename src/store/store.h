@@ -71,7 +71,6 @@ enum store_change_kind {
     CHANGE_TOKEN_REMOVE,  /* ERR_NOT_FOUND: no such token of this user */
     CHANGE_TOKENS_REMOVE, /* all browser tokens of the user, except `token.id` if not "" */
     CHANGE_SETTING,       /* replaces; an empty value removes */
-    CHANGE_JOB_PURGE,     /* a final job and all its history: retention */
     CHANGE_LOG_TRIM,      /* events logged before `before_ms`: retention */
     CHANGE_TOKENS_EXPIRE, /* tokens that expired before `before_ms` */
 };
@@ -91,7 +90,6 @@ struct store_change {
             const char *key;
             struct text value;
         } setting;
-        struct job_id job;
         int64_t before_ms;
     };
     int code;        /* out: 0 or ERR_* */
@@ -110,12 +108,17 @@ struct store_batch {
  * commit may succeed); ERR_IO, ERR_CORRUPT. */
 int store_commit(struct store *store, const struct store_batch *batch, struct err *err);
 
-/* Counts for /metrics; any thread. */
+/* Counts for /metrics; any thread. `used_bytes` is as of the latest commit. */
 struct store_counts {
-    uint64_t commits, commit_failures, records, events, database_bytes, wal_bytes;
-    uint64_t commit_us; /* total time in store_commit */
+    uint64_t commits, commit_failures, records, events;
+    uint64_t database_bytes, wal_bytes; /* of the files */
+    uint64_t used_bytes;                /* of the database file, without its free pages */
+    uint64_t commit_us;                 /* total time in store_commit */
 };
 void store_count(const struct store *store, struct store_counts *counts);
+
+/* Look through the whole database for damage. ERR_CORRUPT says what was found first. */
+int store_check(struct store *store, struct err *err);
 
 int store_reader_open(struct store *store, struct store_reader **reader, struct err *err);
 void store_reader_close(struct store_reader *reader);

@@ -118,6 +118,7 @@ CREATE TABLE tasks (
     PRIMARY KEY (job, role, task_index)
 ) WITHOUT ROWID;
 
+CREATE INDEX tasks_held ON tasks (job) WHERE is_held <> 0;
 CREATE INDEX tasks_attempt ON tasks (attempt) WHERE attempt <> 0;
 
 -- Attempts of tasks that have ended; the same columns.

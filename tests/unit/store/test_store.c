@@ -584,15 +584,15 @@ static void names_tags_and_purges(void **state)
     change(world, (struct store_change){.kind = CHANGE_TAG_REMOVE, .tag = {{1}, "b"}}, 0);
     change(world, (struct store_change){.kind = CHANGE_TAG_REMOVE, .tag = {{1}, "b"}},
            ERR_NOT_FOUND);
-    change(world, (struct store_change){.kind = CHANGE_JOB_PURGE, .job = {1}}, ERR_CONFLICT);
     final.state = LIFE_COMPLETED;
     final.completed_ms = 50;
     add_job(world, final);
     assert_int_equal(commit(world, NULL, 0), 0);
     assert_int_equal(store_jobs_final(world->store, 50, ended, 4), 0);
     assert_int_equal(store_jobs_final(world->store, 51, ended, 4), 1);
-    change(world, (struct store_change){.kind = CHANGE_JOB_PURGE, .job = {1}}, 0);
-    change(world, (struct store_change){.kind = CHANGE_JOB_PURGE, .job = {1}}, ERR_NOT_FOUND);
+    *ARRAY_ADD(&world->output.records) =
+        (struct record){.kind = RECORD_JOB_DELETED, .deleted = {1}};
+    assert_int_equal(commit(world, NULL, 0), 0);
     assert_int_equal(store_job_find(world->store, TEXT("alice"), TEXT("train"), &job, &world->err),
                      ERR_NOT_FOUND);
     assert_int_equal(
@@ -712,7 +712,9 @@ static void a_restart_loads_what_lives(void **state)
                                                                   .gpu_numa = numa,
                                                                   .blame = 1.5}};
     assert_int_equal(commit(world, NULL, 0), 0);
-    change(world, (struct store_change){.kind = CHANGE_JOB_PURGE, .job = {2}}, 0);
+    *ARRAY_ADD(&world->output.records) =
+        (struct record){.kind = RECORD_JOB_DELETED, .deleted = {2}};
+    assert_int_equal(commit(world, NULL, 0), 0);
     world_close(world);
     world_open(world);
     assert_int_equal(store_restore_counters(world->reader, &last_job, &last_attempt, &world->err),

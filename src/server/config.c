@@ -1,0 +1,439 @@
+/* config.c — see config.h. */
+#include "server/config.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/memory.h"
+#include "doc/doc.h"
+#include "doc/shape.h"
+#include "sys/file.h"
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { FILE_BYTES_MAX = 4 << 20, SECONDS_MAX = 20 * 365 * 86400 };
+
+static const char *const level_choices[] = {"error", "warning", "info", "debug", NULL};
+static const char *const format_choices[] = {"auto", "text", "json", NULL};
+static const char *const kind_choices[] = {"local", "fake", NULL};
+static const char *const policy_choices[] = {"hived", "best-fit", "spread", "first-fit", NULL};
+
+#define INT(key, low, high, text)                                                                  \
+    {                                                                                              \
+        .name = (key), .kind = FIELD_INT, .min = (low), .max = (high), .help = (text)              \
+    }
+#define STRING(key, text)                                                                          \
+    {                                                                                              \
+        .name = (key), .kind = FIELD_STRING, .min = 1, .max = 4096, .help = (text)                 \
+    }
+#define STRINGS(key, text)                                                                         \
+    {                                                                                              \
+        .name = (key), .kind = FIELD_STRINGS, .min = 0, .max = 1000, .help = (text)                \
+    }
+#define CHOICE(key, list, text)                                                                    \
+    {                                                                                              \
+        .name = (key), .kind = FIELD_CHOICE, .choices = (list), .help = (text)                     \
+    }
+#define BOOL(key, text)                                                                            \
+    {                                                                                              \
+        .name = (key), .kind = FIELD_BOOL, .help = (text)                                          \
+    }
+#define MAP(key, of, text)                                                                         \
+    {                                                                                              \
+        .name = (key), .kind = FIELD_MAP, .shape = (of), .help = (text)                            \
+    }
+#define SHAPE(list)                                                                                \
+    {                                                                                              \
+        .fields = (list), .count = COUNT_OF(list), .unknown = UNKNOWN_ERROR                        \
+    }
+
+static const struct field log_fields[] = {
+    CHOICE("level", level_choices, "Least important line that is written."),
+    CHOICE("format", format_choices, "auto: text on a terminal, JSON otherwise."),
+};
+static const struct shape log_shape = SHAPE(log_fields);
+
+static const struct field api_fields[] = {
+    STRING("listen", "ADDRESS:PORT of the REST API."),
+    INT("threads", 0, 1024, "Threads that serve requests; 0: one a processor."),
+    INT("requestsMax", 16, 1000000, "Requests that may wait for the core; more get 429."),
+    BOOL("shareConfigurations", "Any user may read the job file of any job."),
+    BOOL("shareLogs", "Any user may read the logs of any job."),
+};
+static const struct shape api_shape = SHAPE(api_fields);
+
+static const struct field scheduling_fields[] = {
+    CHOICE("policy", policy_choices, "How places are chosen."),
+    STRING("cellsFile", "File with HiveD's configuration: physical and virtual cells."),
+    INT("portFirst", 1, 65535, "First port given to tasks."),
+    INT("portLast", 1, 65535, "Last port given to tasks."),
+    INT("backoffMinSeconds", 1, SECONDS_MAX, "Shortest pause after a transient conflict."),
+    INT("backoffMaxSeconds", 1, SECONDS_MAX, "Longest pause after a transient conflict."),
+    INT("killGraceSeconds", 0, 86400, "From SIGTERM to SIGKILL."),
+    INT("preemptionGraceSeconds", 0, 86400, "The same when preempted: time for a checkpoint."),
+    INT("starvationAfterSeconds", 1, SECONDS_MAX, "A gang that waits longer gets a reservation."),
+    INT("finishedKeepSeconds", 0, 86400, "How long ended jobs stay in memory."),
+    INT("debugHoldSeconds", 0, SECONDS_MAX, "How long failed containers of debug jobs are kept."),
+    INT("blameHalfLifeSeconds", 0, SECONDS_MAX, "Failures of a node count half after this."),
+    INT("blameAvoid", 1, 1000000, "A node with so many failures is taken last."),
+    INT("blameCordon", 1, 1000000, "A node with so many failures is not taken."),
+};
+static const struct shape scheduling_shape = SHAPE(scheduling_fields);
+
+static const struct field retention_fields[] = {
+    INT("jobDays", 0, 36500, "Jobs that ended before are removed; 0: never."),
+    INT("eventLogDays", 0, 36500, "Events logged before are removed; 0: never."),
+    INT("databaseMB", 0, 1 << 30, "Above this the oldest ended jobs are removed; 0: any size."),
+};
+static const struct shape retention_shape = SHAPE(retention_fields);
+
+static const struct field fake_fields[] = {
+    INT("nodes", 1, 100000, "Machines."),
+    INT("cpu", 1, 100000, "Processors of each."),
+    INT("memoryMB", 1, 1 << 30, "Memory of each."),
+    INT("gpus", 0, 64, "GPUs of each."),
+    INT("runMilliseconds", 0, 86400000, "How long each container runs."),
+};
+static const struct shape fake_shape = SHAPE(fake_fields);
+
+static const struct field devices_fields[] = {
+    INT("simulatedGpus", 0, 64, "So many GPUs that do not exist, instead of real ones."),
+    STRING("simulatedGpuType", "Their type."),
+    STRING("nvmlPath", "Library of NVIDIA's driver."),
+    STRINGS("cdiDirectories", "Folders with CDI specifications."),
+};
+static const struct shape devices_shape = SHAPE(devices_fields);
+
+static const struct field images_fields[] = {
+    STRINGS("localRoots", "Folders below which local images may be used."),
+    STRINGS("insecureRegistries", "Registries without TLS, HOST or HOST:PORT."),
+    STRING("registryAuthFile", "Credentials for pulls that have none of their own."),
+    INT("pulls", 0, 16, "Images fetched at the same time."),
+    INT("pullTries", 1, 100, "Tries of one image."),
+    INT("pullStallSeconds", 1, 86400, "A pull without progress for so long is tried again."),
+    INT("keepDays", 1, 36500, "An image unused for so long is removed."),
+    INT("highPercent", 1, 100, "Disk use from which unused images are removed at once."),
+};
+static const struct shape images_shape = SHAPE(images_fields);
+
+static const struct field engine_fields[] = {
+    CHOICE("kind", kind_choices, "local: containers on this machine; fake: none, for tests."),
+    STRING("runtime", "Path of crun or runc."),
+    STRING("initPath", "Path of skep-init on this machine."),
+    STRING("nodeName", "Name of this machine."),
+    STRING("address", "Address at which tasks of this machine are reached."),
+    INT("cpu", 1, 100000, "Processors to give out."),
+    INT("memoryMB", 1, 1 << 30, "Memory to give out."),
+    INT("workers", 0, 64, "Threads that start and end containers."),
+    INT("pidsMax", 1, 4194304, "Processes of one container."),
+    INT("diskReserveMB", 0, 1 << 30, "With less free space no task is started."),
+    INT("containerKeepHours", 1, 1000000, "How long files of ended containers stay."),
+    INT("logKeepDays", 1, 36500, "How long logs of ended containers stay."),
+    INT("logKeepMB", 1, 1 << 30, "Above this the oldest logs are removed."),
+    MAP("devices", &devices_shape, "GPUs."),
+    MAP("images", &images_shape, "Images and registries."),
+    MAP("fake", &fake_shape, "What the fake engine plays."),
+};
+static const struct shape engine_shape = SHAPE(engine_fields);
+
+static const struct field top_fields[] = {
+    STRING("dataDirectory", "Where everything is kept."),
+    STRING("adminName", "Name of the user that the first start creates."),
+    STRING("exitRulesFile", "Operator's own exit codes and failure rules."),
+    MAP("api", &api_shape, "The REST API."),
+    MAP("log", &log_shape, "The server's own log."),
+    MAP("scheduling", &scheduling_shape, "Places, retries, pauses."),
+    MAP("retention", &retention_shape, "How long history is kept."),
+    MAP("engine", &engine_shape, "What runs the containers."),
+};
+static const struct shape top_shape = SHAPE(top_fields);
+
+/* Readers of checked values: the shape has refused what is of another kind. */
+
+static void get_string(struct server_config *config, const struct doc *doc, const char *key,
+                       const char **value)
+{
+    const struct doc *found = doc_get(doc, key);
+
+    if (found && found->kind == DOC_STRING)
+        *value = arena_copy(&config->arena, found->as.string);
+}
+
+static uint64_t get_int(const struct doc *doc, const char *key, uint64_t otherwise)
+{
+    const struct doc *found = doc_get(doc, key);
+
+    return found && found->kind == DOC_INT ? (uint64_t)found->as.integer : otherwise;
+}
+
+static void get_u32(const struct doc *doc, const char *key, uint32_t *value)
+{
+    *value = (uint32_t)get_int(doc, key, *value);
+}
+
+static void get_bool(const struct doc *doc, const char *key, bool *value)
+{
+    const struct doc *found = doc_get(doc, key);
+
+    if (found && found->kind == DOC_BOOL)
+        *value = found->as.boolean;
+}
+
+static void get_strings(struct server_config *config, const struct doc *doc, const char *key,
+                        const char *const **items, size_t *count)
+{
+    const struct doc *found = doc_get(doc, key);
+    const char **list;
+
+    if (!found || found->kind != DOC_LIST)
+        return;
+    list = arena_array(&config->arena, found->as.list.count, sizeof *list);
+    for (size_t i = 0; i < found->as.list.count; i++)
+        list[i] = arena_copy(&config->arena, found->as.list.items[i]->as.string);
+    *items = list;
+    *count = found->as.list.count;
+}
+
+static int get_choice(const struct doc *doc, const char *key, const char *const *choices,
+                      int otherwise)
+{
+    const struct doc *found = doc_get(doc, key);
+
+    if (found && found->kind == DOC_STRING)
+        for (int i = 0; choices[i]; i++)
+            if (text_is(found->as.string, choices[i]))
+                return i;
+    return otherwise;
+}
+
+static void config_default(struct server_config *config)
+{
+    config->path = "";
+    config->listen = "127.0.0.1:9186";
+    config->data_directory = "/var/lib/skep";
+    config->admin_name = "admin";
+    config->exit_rules_path = "";
+    config->log_level = LOG_INFO;
+    config->log_format = LOG_AUTO;
+    config->requests_max = 10000;
+    core_config_default(&config->core);
+    config->retention = (struct retention_config){365, 30, 20480};
+    config->engine_kind = ENGINE_KIND_LOCAL;
+    config->fake = (struct fake_config){.nodes = 1, .cpu = 64, .memory_mib = 65536, .run_ms = 100};
+}
+
+static void read_scheduling(struct server_config *config, const struct doc *doc)
+{
+    struct core_config *core = &config->core;
+    int policy = get_choice(doc, "policy", policy_choices, -1);
+
+    if (policy >= 0)
+        core->policy = policy_choices[policy];
+    core->port_first = (uint16_t)get_int(doc, "portFirst", core->port_first);
+    core->port_last = (uint16_t)get_int(doc, "portLast", core->port_last);
+    get_u32(doc, "backoffMinSeconds", &core->backoff_min_s);
+    get_u32(doc, "backoffMaxSeconds", &core->backoff_max_s);
+    core->kill_grace_ms =
+        (uint32_t)(get_int(doc, "killGraceSeconds", core->kill_grace_ms / 1000) * 1000);
+    core->preemption_grace_ms =
+        (uint32_t)(get_int(doc, "preemptionGraceSeconds", core->preemption_grace_ms / 1000) * 1000);
+    get_u32(doc, "starvationAfterSeconds", &core->starvation_after_s);
+    get_u32(doc, "finishedKeepSeconds", &core->finished_keep_s);
+    get_u32(doc, "debugHoldSeconds", &core->debug_hold_s);
+    get_u32(doc, "blameHalfLifeSeconds", &core->blame_half_life_s);
+    if (doc_get(doc, "blameAvoid"))
+        core->blame_avoid = (double)get_int(doc, "blameAvoid", 0);
+    if (doc_get(doc, "blameCordon"))
+        core->blame_cordon = (double)get_int(doc, "blameCordon", 0);
+}
+
+static void read_images(struct server_config *config, const struct doc *doc)
+{
+    struct engine_local_config *local = &config->local;
+
+    get_strings(config, doc, "localRoots", &local->image_roots, &local->image_root_count);
+    get_strings(config, doc, "insecureRegistries", &local->insecure_registries,
+                &local->insecure_registry_count);
+    get_string(config, doc, "registryAuthFile", &local->registry_auth_file);
+    get_u32(doc, "pulls", &local->pulls);
+    get_u32(doc, "pullTries", &local->pull_tries);
+    get_u32(doc, "pullStallSeconds", &local->pull_stall_s);
+    local->image_keep_s = get_int(doc, "keepDays", 0) * 86400;
+    get_u32(doc, "highPercent", &local->image_high_percent);
+}
+
+static void read_engine(struct server_config *config, const struct doc *doc)
+{
+    struct engine_local_config *local = &config->local;
+    const struct doc *devices = doc_get(doc, "devices"), *fake = doc_get(doc, "fake");
+
+    config->engine_kind =
+        (enum engine_kind)get_choice(doc, "kind", kind_choices, (int)config->engine_kind);
+    get_string(config, doc, "runtime", &local->runtime);
+    get_string(config, doc, "initPath", &local->init_path);
+    get_string(config, doc, "nodeName", &local->node_name);
+    get_string(config, doc, "address", &local->address);
+    get_u32(doc, "cpu", &local->cpu);
+    local->memory_mib = get_int(doc, "memoryMB", 0);
+    get_u32(doc, "workers", &local->workers);
+    get_u32(doc, "pidsMax", &local->pids_max);
+    get_u32(doc, "diskReserveMB", &local->disk_reserve_mib);
+    local->container_keep_s = get_int(doc, "containerKeepHours", 0) * 3600;
+    local->log_keep_s = get_int(doc, "logKeepDays", 0) * 86400;
+    local->log_keep_mib = get_int(doc, "logKeepMB", 0);
+    get_u32(devices, "simulatedGpus", &local->simulated_gpus);
+    get_string(config, devices, "simulatedGpuType", &local->simulated_gpu_type);
+    get_string(config, devices, "nvmlPath", &local->nvml_path);
+    get_strings(config, devices, "cdiDirectories", &local->cdi_directories,
+                &local->cdi_directory_count);
+    read_images(config, doc_get(doc, "images"));
+    get_u32(fake, "nodes", &config->fake.nodes);
+    get_u32(fake, "cpu", &config->fake.cpu);
+    config->fake.memory_mib = get_int(fake, "memoryMB", config->fake.memory_mib);
+    get_u32(fake, "gpus", &config->fake.gpu_count);
+    get_u32(fake, "runMilliseconds", &config->fake.run_ms);
+}
+
+static void read_top(struct server_config *config, const struct doc *doc)
+{
+    const struct doc *api = doc_get(doc, "api"), *log = doc_get(doc, "log");
+    const struct doc *retention = doc_get(doc, "retention");
+
+    get_string(config, doc, "dataDirectory", &config->data_directory);
+    get_string(config, doc, "adminName", &config->admin_name);
+    get_string(config, doc, "exitRulesFile", &config->exit_rules_path);
+    get_string(config, api, "listen", &config->listen);
+    get_u32(api, "threads", &config->threads);
+    get_u32(api, "requestsMax", &config->requests_max);
+    get_bool(api, "shareConfigurations", &config->is_config_shared);
+    get_bool(api, "shareLogs", &config->is_log_shared);
+    config->log_level =
+        (enum log_level)get_choice(log, "level", level_choices, (int)config->log_level);
+    config->log_format =
+        (enum log_format)get_choice(log, "format", format_choices, (int)config->log_format);
+    config->retention.job_days = get_int(retention, "jobDays", config->retention.job_days);
+    config->retention.event_log_days =
+        get_int(retention, "eventLogDays", config->retention.event_log_days);
+    config->retention.database_mib =
+        get_int(retention, "databaseMB", config->retention.database_mib);
+    read_scheduling(config, doc_get(doc, "scheduling"));
+    read_engine(config, doc_get(doc, "engine"));
+}
+
+/* Rules between keys. */
+static void check_together(const struct server_config *config, const struct doc *doc,
+                           struct problems *problems)
+{
+    const struct core_config *core = &config->core;
+    const struct doc *scheduling = doc_get(doc, "scheduling");
+    struct place place = scheduling ? scheduling->place : (struct place){1, 1};
+
+    if (core->port_first > core->port_last)
+        problem_add(problems, place, "scheduling.portFirst", "%u is above portLast, %u",
+                    core->port_first, core->port_last);
+    if (core->backoff_min_s > core->backoff_max_s)
+        problem_add(problems, place, "scheduling.backoffMinSeconds",
+                    "%u is above backoffMaxSeconds, %u", core->backoff_min_s, core->backoff_max_s);
+    if (core->blame_avoid > core->blame_cordon)
+        problem_add(problems, place, "scheduling.blameAvoid", "%g is above blameCordon, %g",
+                    core->blame_avoid, core->blame_cordon);
+}
+
+static int read_cells_file(struct server_config *config, const struct doc *doc, struct err *err)
+{
+    const char *path = NULL;
+    struct buf content = BUF_INIT;
+    int code;
+
+    get_string(config, doc_get(doc, "scheduling"), "cellsFile", &path);
+    if (!path)
+        return 0;
+    code = file_read(path, FILE_BYTES_MAX, &content, err);
+    if (code == 0)
+        config->core.placement_document =
+            (struct text){arena_copy(&config->arena, buf_as_text(&content)), content.length};
+    buf_release(&content);
+    return code;
+}
+
+static int config_parse(struct server_config *config, struct text source, struct buf *report,
+                        struct err *err)
+{
+    struct arena scratch;
+    struct problems problems;
+    const struct doc *doc;
+    int code = 0;
+
+    arena_init(&scratch);
+    problems_init(&problems, &scratch);
+    doc = doc_parse(source, DOC_YAML, &scratch, &problems);
+    if (doc && doc->kind != DOC_NULL)
+        shape_check(&top_shape, doc, "", &problems);
+    if (problems.error_count == 0 && doc && doc->kind == DOC_MAP) {
+        read_top(config, doc);
+        check_together(config, doc, &problems);
+        if (problems.error_count == 0)
+            code = read_cells_file(config, doc, err);
+    }
+    problems_print(&problems, config->path, report);
+    if (problems.error_count > 0)
+        code = err_fail(err, ERR_INVALID, "", "%s has %zu error%s", config->path,
+                        problems.error_count, problems.error_count == 1 ? "" : "s");
+    problems_release(&problems);
+    arena_release(&scratch);
+    return code;
+}
+
+int server_config_read(const char *path, struct server_config **out, struct buf *report,
+                       struct err *err)
+{
+    struct server_config *config = mem_zero(1, sizeof *config);
+    struct buf source = BUF_INIT;
+    int code = 0;
+
+    arena_init(&config->arena);
+    config_default(config);
+    if (path) {
+        config->path = arena_copy(&config->arena, text_of(path));
+        code = file_read(path, FILE_BYTES_MAX, &source, err);
+        if (code == 0)
+            code = config_parse(config, buf_as_text(&source), report, err);
+        buf_release(&source);
+    }
+    if (code < 0) {
+        server_config_free(config);
+        return code;
+    }
+    *out = config;
+    return 0;
+}
+
+void server_config_free(struct server_config *config)
+{
+    if (!config)
+        return;
+    arena_release(&config->arena);
+    mem_free(config);
+}
+
+static void note_if(bool is_different, const char *key, struct buf *keys)
+{
+    if (is_different)
+        buf_format(keys, "%s%s", keys->length ? ", " : "", key);
+}
+
+void server_config_compare(const struct server_config *old, const struct server_config *now,
+                           struct buf *keys)
+{
+    note_if(strcmp(old->data_directory, now->data_directory) != 0, "dataDirectory", keys);
+    note_if(strcmp(old->listen, now->listen) != 0, "api.listen", keys);
+    note_if(old->threads != now->threads, "api.threads", keys);
+    note_if(old->requests_max != now->requests_max, "api.requestsMax", keys);
+    note_if(old->is_config_shared != now->is_config_shared, "api.shareConfigurations", keys);
+    note_if(old->is_log_shared != now->is_log_shared, "api.shareLogs", keys);
+    note_if(old->engine_kind != now->engine_kind, "engine.kind", keys);
+    note_if(strcmp(old->core.policy, now->core.policy) != 0, "scheduling.policy", keys);
+    note_if(old->core.port_first != now->core.port_first ||
+                old->core.port_last != now->core.port_last,
+            "scheduling.portFirst, scheduling.portLast", keys);
+}

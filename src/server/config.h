@@ -1,0 +1,60 @@
+/* config.h — the server's configuration file.
+ *
+ * YAML; every key is documented in docs/operator/configuration.md. An unknown key is an error with
+ * its place and a hint. A configuration owns all its memory and is immutable.
+ */
+#ifndef SERVER_CONFIG_H
+#define SERVER_CONFIG_H
+#include "base/arena.h"
+#include "core/core.h"
+#include "engine/local/local.h"
+#include "sys/log.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct buf;
+struct err;
+
+enum engine_kind { ENGINE_KIND_LOCAL, ENGINE_KIND_FAKE };
+
+/* a machine that the fake engine plays */
+struct fake_config {
+    uint32_t nodes, cpu, gpu_count, run_ms;
+    uint64_t memory_mib;
+};
+
+struct retention_config {
+    uint64_t job_days, event_log_days; /* 0: for ever */
+    uint64_t database_mib;             /* larger: the oldest jobs that have ended go; 0: any size */
+};
+
+struct server_config {
+    struct arena arena;
+    const char *path; /* of the file; "" when there is none */
+    const char *listen;
+    const char *data_directory;
+    const char *admin_name;
+    const char *exit_rules_path; /* "" none */
+    enum log_level log_level;
+    enum log_format log_format;
+    uint32_t threads; /* of the API; 0: one a processor */
+    uint32_t requests_max;
+    bool is_config_shared, is_log_shared;
+    struct core_config core;
+    struct retention_config retention;
+    enum engine_kind engine_kind;
+    struct engine_local_config local; /* without directories */
+    struct fake_config fake;
+};
+
+/* Read the file; NULL path: all defaults. ERR_INVALID: `report` gets all problems, one a line with
+ * file, line and column. ERR_NOT_FOUND, ERR_IO. Warnings go to `report`, too, on success. */
+int server_config_read(const char *path, struct server_config **config, struct buf *report,
+                       struct err *err);
+void server_config_free(struct server_config *config);
+
+/* What differs and takes effect only after a restart: a list of keys, or "". */
+void server_config_compare(const struct server_config *old, const struct server_config *now,
+                           struct buf *keys);
+
+#endif

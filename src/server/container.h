@@ -1,0 +1,64 @@
+/* container.h — from what the store has of a job to what the engine needs for one attempt.
+ *
+ * Launcher's thread only. Plaintext secrets live in the arena given; it must be one that is wiped.
+ */
+#ifndef SERVER_CONTAINER_H
+#define SERVER_CONTAINER_H
+#include "base/buf.h"
+#include "core/output.h"
+#include "engine/engine.h"
+#include "spec/spec.h"
+#include "store/read.h"
+
+/* One job attempt, as all its tasks share it. */
+struct launch_job {
+    struct job_id job;
+    uint32_t attempt;
+    struct arena arena; /* of the rows */
+    struct store_job row;
+    struct store_source source;
+    struct store_tasks tasks;
+    const char *user_keys; /* authorized_keys lines of the user's profile */
+    struct spec *spec;
+    struct buf job_file;
+};
+
+/* ERR_NOT_FOUND: the job has been removed; ERR_CORRUPT: its spec cannot be read. */
+int launch_job_load(struct store_reader *reader, struct job_id job, struct launch_job *launch,
+                    struct err *err);
+void launch_job_release(struct launch_job *launch);
+
+/* NULL: this attempt is not the task's current one any more. */
+const struct task_record *launch_job_task(const struct launch_job *launch, struct task_ref task,
+                                          struct attempt_id attempt);
+
+struct container_keys {
+    const uint8_t *seal_key;   /* of the secrets */
+    const uint8_t *master_key; /* the job's ssh key is derived from it */
+};
+
+/* Everything that `container` points to lives in `arena` or in `launch`. */
+int container_make(const struct launch_job *launch, const struct task_record *task,
+                   const struct container_keys *keys, bool is_gpu_simulated, struct arena *arena,
+                   struct container *container, struct err *err);
+
+/* The secrets of a job file, as the store keeps them. */
+void secrets_seal(const struct spec_pair *secrets, size_t count, const uint8_t *key,
+                  struct buf *sealed);
+int secrets_open(struct text sealed, const uint8_t *key, struct arena *arena,
+                 struct spec_pair **secrets, size_t *count, struct err *err);
+
+/* plugin.c: shell text of a role's runtime plugins. */
+struct plugin_text {
+    struct buf pre, post, authorized_keys;
+};
+int plugin_write(const struct spec *spec, const struct spec_role *role,
+                 const struct spec_pair *secrets, size_t secret_count, struct plugin_text *text,
+                 struct err *err);
+void plugin_text_release(struct plugin_text *text); /* wiped */
+
+/* ssh_key.c: the job's key pair, the same whenever it is made. Ed25519, OpenSSH's format. */
+void ssh_key_make(const uint8_t *master_key, struct job_id job, const char *comment,
+                  struct arena *arena, const char **private_key, const char **public_key);
+
+#endif

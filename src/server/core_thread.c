@@ -1,0 +1,481 @@
+/* core_thread.c — the one thread that steps the core and writes the store.
+ *
+ * Round: take what has come, step through all of it, commit once; only then give the commands to
+ * the launcher and the answers to those who wait. When the commit fails, the core has run ahead of
+ * the store: it is thrown away, requests are refused, facts are kept, and once the store can be
+ * written again a new core is made from its rows and steps through the facts.
+ */
+#include "base/err.h"
+#include "base/memory.h"
+#include "core/plan.h"
+#include "server/clock.h"
+#include "server/state.h"
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+static int64_t core_now(struct core_thread *core)
+{
+    int64_t now = clock_unix_ms();
+
+    if (now > core->now_ms)
+        core->now_ms = now;
+    return core->now_ms;
+}
+
+static uint64_t core_random(void)
+{
+    uint64_t value;
+
+    secret_random(&value, sizeof value);
+    return value;
+}
+
+/* The log's row is made before the step: the plan is the core's afterwards. */
+static void core_log(struct core_thread *core, const struct event *event)
+{
+    size_t begin = core->log.length;
+
+    event_encode(event, &core->log);
+    core->events[core->event_count++] = (struct store_event){
+        .at_ms = event->now_ms,
+        .kind = (uint8_t)event->kind,
+        .body = {NULL, core->log.length - begin}, /* `at` when the buffer moves no more */
+    };
+}
+
+static void core_event(struct server *server, struct event *event)
+{
+    struct core_thread *core = &server->core;
+
+    event->now_ms = core_now(core);
+    event->random = core_random();
+    core_log(core, event);
+    core_step(core->core, event, &core->output);
+}
+
+/* What the core does not know any more, the store does. Returns false after an answer. */
+static bool prepare_submit(struct server *server, struct server_mail *mail)
+{
+    const struct plan *plan = mail->event.submit.plan;
+    struct job_id job;
+    struct err err;
+
+    if (store_job_find(server->store, text_of(plan->user), text_of(plan->name), &job, NULL) < 0)
+        return true;
+    err_fail(&err, ERR_CONFLICT, "name", "job %.64s~%.120s exists already", plan->user, plan->name);
+    mail_answer(mail,
+                &(struct service_answer){.code = err.code, .path = err.path, .text = err.text});
+    return false;
+}
+
+static bool prepare_start(struct server *server, struct server_mail *mail)
+{
+    struct store_job *row = ARENA_NEW(&mail->arena, struct store_job);
+    struct recall *start = &mail->event.start;
+    struct err err;
+    int code = store_job_read(server->core.reader, start->job, &mail->arena, row, &err);
+
+    if (code == 0 && row->record.state == LIFE_COMPLETED)
+        code = store_job_plan(server->core.reader, start->job, &start->plan, &err);
+    if (code == 0 && start->plan)
+        start->record = &row->record;
+    if (code == 0)
+        return true;
+    mail_answer(mail, &(struct service_answer){.code = code, .path = "", .text = err.text});
+    return false;
+}
+
+static bool prepare_delete(struct server *server, struct server_mail *mail)
+{
+    struct store_job row;
+    struct err err;
+    int code = store_job_summary(server->store, mail->event.job, &mail->arena, &row, &err);
+
+    if (code == 0)
+        return true;
+    mail_answer(mail, &(struct service_answer){.code = code, .path = "", .text = err.text});
+    return false;
+}
+
+static void core_mail_event(struct server *server, struct server_mail *mail, size_t index)
+{
+    struct event *event = &mail->event;
+
+    if (event->kind == EVENT_SUBMIT && !prepare_submit(server, mail))
+        return;
+    if (event->kind == EVENT_START && !prepare_start(server, mail))
+        return;
+    if (event->kind == EVENT_DELETE && !prepare_delete(server, mail))
+        return;
+    event->request = mail->reply.done ? index + 1 : 0;
+    core_event(server, event);
+    if (event->kind == EVENT_SUBMIT)
+        event->submit.plan = NULL; /* taken */
+    if (event->kind == EVENT_START)
+        event->start.plan = NULL;
+}
+
+static void core_mail_config(struct server *server, struct server_mail *mail)
+{
+    struct server_config *config = mail->config;
+    struct event event = {.kind = EVENT_CONFIG, .user = "", .config = &config->core};
+    struct err err;
+
+    core_event(server, &event);
+    if (server_rules_load(server, config->exit_rules_path, &err) < 0)
+        log_error("server", "the exit rules stay as they were: %s", err.text);
+    mail->config = server->config; /* freed with the mail */
+    server->config = config;
+}
+
+static void core_take(struct server *server, struct server_mail *mail)
+{
+    size_t index = server->core.batch_count;
+
+    server->core.batch[server->core.batch_count++] = mail;
+    switch (mail->kind) {
+    case MAIL_EVENT:
+        core_mail_event(server, mail, index);
+        break;
+    case MAIL_CONFIG:
+        core_mail_config(server, mail);
+        break;
+    case MAIL_CHANGE: /* within the transaction */
+        break;
+    }
+}
+
+/* The batch's changes in one array, in order. */
+static struct store_change *batch_changes(struct core_thread *core, size_t *count)
+{
+    struct store_change *changes =
+        arena_array(&core->scratch, core->batch_count + 1, sizeof *changes);
+
+    *count = 0;
+    for (size_t i = 0; i < core->batch_count; i++) {
+        struct server_mail *mail = core->batch[i];
+        if (mail->kind != MAIL_CHANGE)
+            continue;
+        changes[*count] = mail->change;
+        changes[(*count)++].err = &mail->change_err;
+    }
+    return changes;
+}
+
+int core_commit(struct server *server, struct err *err)
+{
+    struct core_thread *core = &server->core;
+    struct store_batch batch = {
+        .events = core->events, .event_count = core->event_count, .output = &core->output};
+    const char *at = buf_cstr(&core->log);
+    int64_t begin_us = clock_us();
+    int code;
+
+    for (size_t i = 0; i < core->event_count; i++) {
+        core->events[i].body.at = at;
+        at += core->events[i].body.length;
+    }
+    batch.changes = batch_changes(core, &batch.change_count);
+    if (batch.event_count == 0 && batch.change_count == 0 && core->output.records.count == 0)
+        return 0;
+    code = store_commit(server->store, &batch, err);
+    histogram_add(&server->metrics.commit, clock_us() - begin_us);
+    if (code < 0)
+        return code;
+    for (size_t i = 0, c = 0; i < core->batch_count; i++)
+        if (core->batch[i]->kind == MAIL_CHANGE)
+            core->batch[i]->change.code = batch.changes[c++].code;
+    atomic_fetch_add(&server->metrics.batches, 1);
+    atomic_fetch_add(&server->metrics.batch_mails, core->batch_count);
+    return 0;
+}
+
+static void batch_answer(struct server *server)
+{
+    struct core_thread *core = &server->core;
+
+    for (size_t i = 0; i < core->output.answers.count; i++) {
+        const struct answer *answer = &core->output.answers.items[i];
+        if (answer->request == 0 || answer->request > core->batch_count)
+            continue;
+        mail_answer(core->batch[answer->request - 1],
+                    &(struct service_answer){.code = answer->code,
+                                             .job = answer->job,
+                                             .path = answer->path ? answer->path : "",
+                                             .text = answer->text ? answer->text : ""});
+    }
+    for (size_t i = 0; i < core->batch_count; i++) {
+        struct server_mail *mail = core->batch[i];
+        if (mail->kind == MAIL_CHANGE)
+            mail_answer(mail, &(struct service_answer){
+                                  .code = mail->change.code,
+                                  .path = "",
+                                  .text = mail->change.code < 0 ? mail->change_err.text : ""});
+        else if (mail->reply.done)
+            mail_refuse(mail, ERR_INTERNAL, "the core gave no answer");
+    }
+}
+
+/* An exit of which the core knew nothing (told again after a restart, or of an orphan): it gives no
+ * command for it, and the store says whether the container is held for debugging. */
+static void batch_forget(struct server *server)
+{
+    struct core_thread *core = &server->core;
+    struct id_map known = {0};
+
+    for (size_t i = 0; i < core->output.records.count; i++) {
+        const struct record *record = &core->output.records.items[i];
+        if (record->kind == RECORD_TASK && record->task.attempt.v)
+            id_map_set(&known, record->task.attempt.v, 1);
+    }
+    for (size_t i = 0; i < core->batch_count; i++) {
+        const struct server_mail *mail = core->batch[i];
+        struct attempt_id attempt = mail->event.task.attempt;
+        struct task_record row;
+        if (mail->kind != MAIL_EVENT || mail->event.kind != EVENT_TASK_EXITED ||
+            id_map_get(&known, attempt.v) != MAP_NONE)
+            continue;
+        if (store_attempt(core->reader, attempt, &core->scratch, &row, NULL) < 0 || !row.is_held)
+            launcher_forget(server->launcher, attempt);
+    }
+    id_map_release(&known);
+}
+
+void core_commands(struct server *server)
+{
+    struct core_thread *core = &server->core;
+
+    for (size_t i = 0; i < core->output.commands.count; i++)
+        if (core->output.commands.items[i].kind == COMMAND_WAKE)
+            core->wake_ms = core->output.commands.items[i].at_ms;
+    for (size_t i = 0; i < core->output.trace.count; i++)
+        log_debug("core", "%s", core->output.trace.items[i]);
+    launcher_take(server->launcher, &core->output);
+}
+
+static bool has_job_records(const struct output *output)
+{
+    for (size_t i = 0; i < output->records.count; i++)
+        if (output->records.items[i].kind != RECORD_NODE)
+            return true;
+    return false;
+}
+
+void core_batch_begin(struct core_thread *core)
+{
+    output_clear(&core->output);
+    arena_clear(&core->scratch);
+    buf_clear(&core->log);
+    core->batch_count = core->event_count = 0;
+}
+
+static void batch_end(struct server *server)
+{
+    struct core_thread *core = &server->core;
+    int64_t now_us = clock_us();
+
+    for (size_t i = 0; i < core->batch_count; i++) {
+        if (core->batch[i]->kind != MAIL_EVENT || core->batch[i]->event.request)
+            histogram_add(&server->metrics.request, now_us - core->batch[i]->posted_us);
+        mail_free(core->batch[i]);
+    }
+    core_batch_begin(core);
+}
+
+static void fact_keep(struct server *server, struct server_mail *mail)
+{
+    struct core_thread *core = &server->core;
+
+    /* progress is only for people; everything else would be missed */
+    if (mail->kind == MAIL_EVENT && mail->event.kind == EVENT_TASK_NOTE) {
+        atomic_fetch_add(&server->metrics.facts_dropped, 1);
+        mail_free(mail);
+        return;
+    }
+    mail->mail.next = NULL;
+    *core->last_fact = mail;
+    core->last_fact = (struct server_mail **)(void *)&mail->mail.next;
+}
+
+static void refuse_or_keep(struct server *server, struct server_mail *mail)
+{
+    char text[240];
+
+    if (!mail->reply.done && mail->kind == MAIL_EVENT) {
+        fact_keep(server, mail);
+        return;
+    }
+    pthread_mutex_lock(&server->state_lock);
+    snprintf(text, sizeof text, "nothing can be stored: %s", server->store_trouble);
+    pthread_mutex_unlock(&server->state_lock);
+    mail_refuse(mail, ERR_UNAVAILABLE, text);
+    mail_free(mail);
+}
+
+/* The core has run ahead of the store. */
+static void batch_fail(struct server *server, const struct err *err)
+{
+    struct core_thread *core = &server->core;
+    size_t count = core->batch_count;
+
+    log_error("store", "cannot be written, requests are refused until it can: %s", err->text);
+    server_trouble(server, server->store_trouble, err->text);
+    atomic_store(&server->is_writable, false);
+    core_free(core->core);
+    core->core = NULL;
+    core->batch_count = 0;
+    for (size_t i = 0; i < count; i++)
+        refuse_or_keep(server, core->batch[i]);
+    core_batch_begin(core);
+    core->probe_at_ms = mailbox_now_ms() + PROBE_MS;
+}
+
+static void batch_finish(struct server *server)
+{
+    struct core_thread *core = &server->core;
+    struct err err;
+
+    if (core_commit(server, &err) < 0) {
+        batch_fail(server, &err);
+        return;
+    }
+    core_commands(server);
+    batch_answer(server);
+    batch_forget(server);
+    if (has_job_records(&core->output))
+        server_notify(server);
+    pthread_mutex_lock(&server->state_lock);
+    core_count(core->core, &server->counts);
+    pthread_mutex_unlock(&server->state_lock);
+    batch_end(server);
+}
+
+static void core_timer(struct server *server)
+{
+    struct event event = {.kind = EVENT_TIMER, .user = ""};
+
+    if (server->core.wake_ms == 0 || clock_unix_ms() < server->core.wake_ms)
+        return;
+    server->core.wake_ms = 0;
+    core_event(server, &event);
+}
+
+/* Room for BATCH_MAX mails, the timer, and what a restore has kept. */
+static void batch_of(struct server *server, struct server_mail *mails)
+{
+    while (mails && server->core.core) {
+        for (size_t i = 0; mails && i < BATCH_MAX; i++) {
+            struct server_mail *next = (struct server_mail *)(void *)mails->mail.next;
+            core_take(server, mails);
+            mails = next;
+        }
+        batch_finish(server);
+    }
+    while (mails) {
+        struct server_mail *next = (struct server_mail *)(void *)mails->mail.next;
+        refuse_or_keep(server, mails);
+        mails = next;
+    }
+}
+
+static int store_probe(struct server *server, struct err *err)
+{
+    struct store_change change = {.kind = CHANGE_SETTING,
+                                  .setting = {"store.probe", TEXT("written")}};
+    struct store_batch batch = {.changes = &change, .change_count = 1};
+
+    return store_commit(server->store, &batch, err);
+}
+
+/* Can the store be written again? Then a new core steps through what has been kept. */
+static void core_recover(struct server *server)
+{
+    struct core_thread *core = &server->core;
+    struct server_mail *facts;
+    struct err err;
+    int code;
+
+    if (mailbox_now_ms() < core->probe_at_ms)
+        return;
+    core->probe_at_ms = mailbox_now_ms() + PROBE_MS;
+    code = store_probe(server, &err);
+    if (code == 0)
+        code = server_restore(server, &err);
+    if (code < 0) {
+        server_trouble(server, server->store_trouble, err.text);
+        return;
+    }
+    log_info("store", "can be written again");
+    atomic_store(&server->is_writable, true);
+    server_trouble(server, server->store_trouble, "");
+    core_commands(server);
+    core_batch_begin(core);
+    facts = core->first_fact;
+    core->first_fact = NULL;
+    core->last_fact = &core->first_fact;
+    batch_of(server, facts);
+}
+
+static int64_t core_deadline(const struct core_thread *core)
+{
+    int64_t now = mailbox_now_ms(), deadline = core->upkeep_at_ms;
+
+    if (!core->core)
+        return core->probe_at_ms < deadline ? core->probe_at_ms : deadline;
+    if (core->wake_ms) {
+        int64_t wait = core->wake_ms - clock_unix_ms();
+        int64_t wake = now + (wait > 0 ? wait : 0);
+        if (wake < deadline)
+            deadline = wake;
+    }
+    return deadline;
+}
+
+static void *core_run(void *argument)
+{
+    struct server *server = argument;
+    struct core_thread *core = &server->core;
+
+    for (;;) {
+        struct mail *mails = mailbox_take(&server->mailbox, BATCH_MAX, core_deadline(core));
+        atomic_store(&server->core_seen_ms, mailbox_now_ms());
+        if (!mails && !atomic_load(&core->is_running))
+            break;
+        batch_of(server, (struct server_mail *)(void *)mails);
+        if (!core->core) {
+            core_recover(server);
+            continue;
+        }
+        core_timer(server);
+        if (core->event_count > 0)
+            batch_finish(server);
+        if (core->core && mailbox_now_ms() >= core->upkeep_at_ms) {
+            core->upkeep_at_ms = mailbox_now_ms() + UPKEEP_MS;
+            batch_of(server, server_upkeep(server));
+        }
+    }
+    return NULL;
+}
+
+void core_thread_start(struct server *server)
+{
+    struct core_thread *core = &server->core;
+
+    atomic_store(&server->core_seen_ms, mailbox_now_ms());
+    core->upkeep_at_ms = mailbox_now_ms() + UPKEEP_MS;
+    atomic_store(&core->is_running, true);
+    if (pthread_create(&core->thread, NULL, core_run, server) != 0)
+        abort(); /* at start, before anything was accepted */
+}
+
+void core_thread_join(struct server *server)
+{
+    if (!atomic_load(&server->core.is_running))
+        return;
+    /* in this order: whatever was posted before the end is still taken */
+    mailbox_close(&server->mailbox);
+    atomic_store(&server->core.is_running, false);
+    mailbox_wake(&server->mailbox);
+    pthread_join(server->core.thread, NULL);
+}

@@ -1,0 +1,193 @@
+/* engine_in.c — what the engine says, as facts for the core. Exits are judged here, on the engine's
+ * thread: searching 10 MiB of log must not hold up the core.
+ */
+#include "base/err.h"
+#include "base/memory.h"
+#include "job/exit_judge.h"
+#include "server/state.h"
+#include "sys/file.h"
+#include <assert.h>
+#include <string.h>
+
+enum { RULES_BYTES_MAX = 4 << 20 };
+
+void server_post_fact(struct server *server, struct server_mail *mail)
+{
+    atomic_fetch_add(&server->metrics.facts, 1);
+    /* refused only at the end; the engine tells it again to the next server */
+    if (mailbox_post_wait(&server->mailbox, &mail->mail, NULL) < 0)
+        mail_free(mail);
+}
+
+struct node_known *server_node(struct server *server, const char *name)
+{
+    struct node_known *node;
+
+    for (size_t i = 0; i < server->nodes.count; i++)
+        if (strcmp(server->nodes.items[i].name, name) == 0)
+            return &server->nodes.items[i];
+    node = ARRAY_ADD(&server->nodes);
+    node->name = mem_copy(name);
+    return node;
+}
+
+bool server_node_is_simulated(struct server *server, const char *name)
+{
+    bool is_simulated;
+
+    pthread_mutex_lock(&server->state_lock);
+    is_simulated = server_node(server, name)->is_gpu_simulated;
+    pthread_mutex_unlock(&server->state_lock);
+    return is_simulated;
+}
+
+static const uint16_t *numbers_copy(struct arena *arena, const uint16_t *numbers, size_t count)
+{
+    uint16_t *copy;
+
+    if (!numbers || count == 0)
+        return NULL;
+    copy = arena_array(arena, count, sizeof *copy);
+    memcpy(copy, numbers, count * sizeof *copy);
+    return copy;
+}
+
+static struct server_mail *mail_of_node(struct server *server, const struct engine_node *node)
+{
+    struct server_mail *mail = mail_event(EVENT_NODE, "");
+    struct placement_node *place = &mail->event.node.node;
+    struct node_known *known;
+
+    pthread_mutex_lock(&server->state_lock);
+    known = server_node(server, node->name);
+    known->is_gpu_simulated = node->is_gpu_simulated;
+    known->is_seen = true;
+    pthread_mutex_unlock(&server->state_lock);
+    *place = (struct placement_node){
+        .name = arena_copy(&mail->arena, text_of(node->name)),
+        .cpu = node->cpu,
+        .memory_mib = node->memory_mib,
+        .gpu_count = node->gpu_count,
+        .gpu_type = arena_copy(&mail->arena, text_of(node->gpu_type)),
+        .gpu_numa = numbers_copy(&mail->arena, node->gpu_numa, node->gpu_count),
+        .gpu_switch = numbers_copy(&mail->arena, node->gpu_switch, node->gpu_count),
+        .is_healthy = node->is_healthy,
+    };
+    mail->event.node.address = arena_copy(&mail->arena, text_of(node->address));
+    if (!node->is_healthy)
+        log_warning("engine", "node %s is not healthy: %s", node->name,
+                    node->reason ? node->reason : "no reason given");
+    return mail;
+}
+
+static struct server_mail *mail_of_lost_node(const struct engine_node *node)
+{
+    struct server_mail *mail = mail_event(EVENT_NODE_LOST, "");
+
+    mail->event.node.node.name = arena_copy(&mail->arena, text_of(node->name));
+    mail->event.node.node.gpu_type = "";
+    mail->event.node.address = "";
+    return mail;
+}
+
+static struct server_mail *mail_of_task(enum event_kind kind, const struct engine_event *event)
+{
+    struct server_mail *mail = mail_event(kind, "");
+
+    mail->event.task.attempt = event->attempt;
+    mail->event.task.reason = arena_copy(&mail->arena, text_of(event->reason));
+    mail->event.task.message = arena_copy(&mail->arena, text_of(event->message));
+    return mail;
+}
+
+static struct server_mail *mail_of_exit(struct server *server, const struct engine_event *event)
+{
+    const struct exit_report *exit = event->exit;
+    struct server_mail *mail = mail_of_task(EVENT_TASK_EXITED, event);
+    struct exit_verdict verdict;
+    struct exit_input input = {
+        .exit_code = exit->exit_code,
+        .signal = exit->signal,
+        .is_oom_killed = exit->is_oom_killed,
+        .is_user_command = exit->is_user_command,
+        .is_missing = exit->is_missing,
+        .is_lost = exit->is_lost,
+        .reason = exit->reason,
+        .message = exit->message,
+        .log_tail = exit->log_tail,
+        .platform_tail = exit->platform_tail,
+    };
+
+    pthread_rwlock_rdlock(&server->rules_lock);
+    exit_judge(server->rules, &input, &verdict);
+    pthread_rwlock_unlock(&server->rules_lock);
+    mail->event.task.completion = verdict.completion;
+    if (verdict.is_limited)
+        log_warning("server", "attempt %llu: a failure rule took too long and was left out",
+                    (unsigned long long)event->attempt.v);
+    return mail;
+}
+
+static void sink_post(void *context, const struct engine_event *event)
+{
+    struct server *server = context;
+
+    switch (event->kind) {
+    case ENGINE_NODE:
+        server_post_fact(server, mail_of_node(server, event->node));
+        return;
+    case ENGINE_NODE_LOST:
+        server_post_fact(server, mail_of_lost_node(event->node));
+        return;
+    case ENGINE_PREPARING:
+        server_post_fact(server, mail_of_task(EVENT_TASK_PREPARING, event));
+        return;
+    case ENGINE_NOTE:
+        server_post_fact(server, mail_of_task(EVENT_TASK_NOTE, event));
+        return;
+    case ENGINE_STARTED:
+        server_post_fact(server, mail_of_task(EVENT_TASK_STARTED, event));
+        return;
+    case ENGINE_EXITED:
+        server_post_fact(server, mail_of_exit(server, event));
+        return;
+    }
+    assert(!"a kind of event");
+}
+
+struct engine_sink server_sink(struct server *server)
+{
+    return (struct engine_sink){server, sink_post};
+}
+
+int server_rules_load(struct server *server, const char *path, struct err *err)
+{
+    struct buf content = BUF_INIT, report = BUF_INIT;
+    struct arena arena;
+    struct problems problems;
+    struct exit_rules *rules = NULL, *old;
+    int code = 0;
+
+    arena_init(&arena);
+    problems_init(&problems, &arena);
+    if (path[0])
+        code = file_read(path, RULES_BYTES_MAX, &content, err);
+    if (code == 0) {
+        rules = exit_rules_new(buf_as_text(&content), &problems);
+        problems_print(&problems, path, &report);
+        if (!rules)
+            code = err_fail(err, ERR_INVALID, "", "%s", buf_cstr(&report));
+    }
+    if (rules) {
+        pthread_rwlock_wrlock(&server->rules_lock);
+        old = server->rules;
+        server->rules = rules;
+        pthread_rwlock_unlock(&server->rules_lock);
+        exit_rules_free(old);
+    }
+    problems_release(&problems);
+    arena_release(&arena);
+    buf_release(&content);
+    buf_release(&report);
+    return code;
+}

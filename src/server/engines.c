@@ -1,0 +1,75 @@
+/* engines.c — see engines.h. */
+#include "server/engines.h"
+#include "base/err.h"
+#include "engine/fake/fake.h"
+#include "server/config.h"
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int fake_of(const struct server_config *config, struct engine_sink sink,
+                   struct engine **engine, struct err *err)
+{
+    struct engine_fake_config fake = {
+        .node_count = config->fake.nodes,
+        .cpu = config->fake.cpu,
+        .gpu_count = config->fake.gpu_count,
+        .memory_mib = config->fake.memory_mib,
+        .run_ms = config->fake.run_ms,
+    };
+
+    return engine_fake_new(&fake, &sink, engine, err);
+}
+
+/* skep-init lies beside skepd, in the build folder and where the package puts it. */
+static void init_path_of(char path[PATH_MAX])
+{
+    static const char *const places[] = {"skep-init", "../init/skep-init", "../lib/skep/skep-init",
+                                         "../libexec/skep/skep-init"};
+    char self[PATH_MAX - 64];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+
+    path[0] = '\0';
+    if (length <= 0)
+        return;
+    self[length] = '\0';
+    *strrchr(self, '/') = '\0';
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        snprintf(path, PATH_MAX, "%s/%s", self, places[i]);
+        if (access(path, X_OK) == 0)
+            return;
+    }
+}
+
+static int local_of(const struct server_config *config, struct engine_sink sink,
+                    struct engine **engine, struct err *err)
+{
+    struct engine_local_config local = config->local;
+    char directory[PATH_MAX], init_path[PATH_MAX];
+
+    snprintf(directory, sizeof directory, "%s/engine", config->data_directory);
+    local.directory = directory;
+    if (!local.init_path) {
+        init_path_of(init_path);
+        local.init_path = init_path;
+    }
+    if (access(local.init_path, X_OK) < 0)
+        return err_fail(err, ERR_UNSUPPORTED, "engine.initPath",
+                        "skep-init is not beside skepd; engine.initPath must name it");
+    *engine = engine_local_new(&local, sink, err);
+    return *engine ? 0 : err->code;
+}
+
+int engine_of_config(const struct server_config *config, struct engine_sink sink,
+                     struct engine **engine, struct err *err)
+{
+    switch (config->engine_kind) {
+    case ENGINE_KIND_LOCAL:
+        return local_of(config, sink, engine, err);
+    case ENGINE_KIND_FAKE:
+        return fake_of(config, sink, engine, err);
+    }
+    return err_fail(err, ERR_INTERNAL, "", "no such engine");
+}

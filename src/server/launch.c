@@ -1,0 +1,257 @@
+/* launch.c — see launch.h. */
+#include "server/launch.h"
+#include "base/err.h"
+#include "base/memory.h"
+#include "server/clock.h"
+#include "server/container.h"
+#include "server/state.h"
+#include <assert.h>
+#include <pthread.h>
+#include <string.h>
+
+enum { ORPHAN_GRACE_MS = 10000 };
+
+struct launch_mail {
+    struct mail mail;
+    enum command_kind kind;
+    bool is_orphan, is_held;
+    struct job_id job;
+    struct task_ref task;
+    struct attempt_id attempt;
+    uint32_t grace_ms;
+    char reason[64];
+};
+
+struct launcher {
+    struct server *server;
+    struct mailbox mailbox;
+    pthread_t thread;
+    bool is_running;
+    struct store_reader *reader;
+    struct launch_job job; /* of the last create in this round; .job.v == 0: none */
+    struct arena arena;
+};
+
+struct launcher *launcher_new(struct server *server)
+{
+    struct launcher *launcher = mem_zero(1, sizeof *launcher);
+
+    launcher->server = server;
+    /* never full: what has been committed must be carried out; the core's limits bound it */
+    mailbox_init(&launcher->mailbox, SIZE_MAX / 2, 0);
+    arena_init(&launcher->arena);
+    return launcher;
+}
+
+static void launcher_post(struct launcher *launcher, const struct launch_mail *what)
+{
+    struct launch_mail *mail = mem_alloc(sizeof *mail);
+
+    *mail = *what;
+    if (mailbox_post(&launcher->mailbox, &mail->mail, NULL) < 0)
+        mem_free(mail); /* ending: the next server does it */
+}
+
+void launcher_take(struct launcher *launcher, const struct output *output)
+{
+    for (size_t i = 0; i < output->commands.count; i++) {
+        const struct command *command = &output->commands.items[i];
+        struct launch_mail mail = {.kind = command->kind,
+                                   .job = command->job,
+                                   .task = command->task,
+                                   .attempt = command->attempt,
+                                   .grace_ms = command->grace_ms,
+                                   .is_held = command->is_held};
+        if (command->kind == COMMAND_WAKE)
+            continue;
+        if (command->reason)
+            strncpy(mail.reason, command->reason, sizeof mail.reason - 1);
+        launcher_post(launcher, &mail);
+    }
+}
+
+void launcher_kill(struct launcher *launcher, struct attempt_id attempt)
+{
+    launcher_post(launcher, &(struct launch_mail){.kind = COMMAND_KILL,
+                                                  .is_orphan = true,
+                                                  .attempt = attempt,
+                                                  .grace_ms = ORPHAN_GRACE_MS,
+                                                  .reason = "orphan"});
+}
+
+void launcher_forget(struct launcher *launcher, struct attempt_id attempt)
+{
+    launcher_post(launcher, &(struct launch_mail){.kind = COMMAND_FORGET, .attempt = attempt});
+}
+
+static void post_failure(struct launcher *launcher, const struct launch_mail *mail, int32_t code,
+                         const struct err *err)
+{
+    struct server_mail *fact = mail_event(EVENT_TASK_EXITED, "");
+
+    fact->event.task.attempt = mail->attempt;
+    fact->event.task.completion = completion_of(code, "%s", err->text);
+    server_post_fact(launcher->server, fact);
+}
+
+/* Will trying again help? */
+static int32_t creation_code(int code)
+{
+    switch (code) {
+    case ERR_BUSY:
+    case ERR_UNAVAILABLE:
+    case ERR_IO:
+        return CODE_CREATION_TRANSIENT;
+    default:
+        return CODE_CREATION_PERMANENT;
+    }
+}
+
+static int create(struct launcher *launcher, const struct launch_mail *mail, struct err *err)
+{
+    struct server *server = launcher->server;
+    struct container_keys keys = {server->seal_key, server->master_key};
+    const struct task_record *task;
+    struct container container;
+    int code = 0;
+
+    if (launcher->job.job.v != mail->job.v) {
+        launch_job_release(&launcher->job);
+        code = launch_job_load(launcher->reader, mail->job, &launcher->job, err);
+    }
+    if (code < 0)
+        return code;
+    task = launch_job_task(&launcher->job, mail->task, mail->attempt);
+    if (!task)
+        return 0; /* overtaken: a kill of it follows, or its exit is known already */
+    code = container_make(&launcher->job, task, &keys, server_node_is_simulated(server, task->node),
+                          &launcher->arena, &container, err);
+    if (code == 0)
+        code = server->engine->ops->create(server->engine, &container, err);
+    return code;
+}
+
+static void run_create(struct launcher *launcher, const struct launch_mail *mail)
+{
+    struct metrics *metrics = &launcher->server->metrics;
+    int64_t begin_us = clock_us();
+    struct err err;
+    int code = create(launcher, mail, &err);
+
+    arena_wipe(&launcher->arena);
+    histogram_add(&metrics->launch, clock_us() - begin_us);
+    atomic_fetch_add(&metrics->creates, 1);
+    if (code == 0)
+        return;
+    atomic_fetch_add(&metrics->create_failures, 1);
+    log_warning("launch", "attempt %llu of job %u cannot be created: %s",
+                (unsigned long long)mail->attempt.v, mail->job.v, err.text);
+    post_failure(launcher, mail, creation_code(code), &err);
+}
+
+static void run_kill(struct launcher *launcher, const struct launch_mail *mail)
+{
+    struct engine *engine = launcher->server->engine;
+    struct err err;
+    int code =
+        engine->ops->kill(engine, mail->attempt, mail->grace_ms, mail->reason, mail->is_held, &err);
+
+    atomic_fetch_add(&launcher->server->metrics.kills, 1);
+    if (code == 0 || mail->is_orphan)
+        return;
+    if (code == ERR_NOT_FOUND) {
+        err_fail(&err, ERR_NOT_FOUND, "", "there was no container to end");
+        post_failure(launcher, mail, CODE_CONTAINER_DELETED, &err);
+        return;
+    }
+    log_error("launch", "attempt %llu cannot be ended: %s", (unsigned long long)mail->attempt.v,
+              err.text);
+}
+
+static void run_forget(struct launcher *launcher, const struct launch_mail *mail)
+{
+    struct engine *engine = launcher->server->engine;
+    struct err err;
+
+    /* unknown: forgotten before, or never created */
+    if (engine->ops->forget(engine, mail->attempt, &err) < 0 && err.code != ERR_NOT_FOUND)
+        log_warning("launch", "what is left of attempt %llu cannot be removed: %s",
+                    (unsigned long long)mail->attempt.v, err.text);
+}
+
+static void run(struct launcher *launcher, const struct launch_mail *mail)
+{
+    switch (mail->kind) {
+    case COMMAND_CREATE:
+        run_create(launcher, mail);
+        return;
+    case COMMAND_KILL:
+        run_kill(launcher, mail);
+        return;
+    case COMMAND_FORGET:
+        run_forget(launcher, mail);
+        return;
+    case COMMAND_WAKE:
+        break;
+    }
+    assert(!"a command for the engine");
+}
+
+static void *launcher_run(void *argument)
+{
+    struct launcher *launcher = argument;
+    struct mail *mails;
+
+    while ((mails = mailbox_take(&launcher->mailbox, 1000, -1))) {
+        while (mails) {
+            struct launch_mail *mail = (struct launch_mail *)(void *)mails;
+            mails = mails->next;
+            run(launcher, mail);
+            mem_free(mail);
+        }
+        /* by the next round places may have changed */
+        launch_job_release(&launcher->job);
+    }
+    return NULL;
+}
+
+int launcher_start(struct launcher *launcher, struct err *err)
+{
+    int code = store_reader_open(launcher->server->store, &launcher->reader, err);
+
+    if (code < 0)
+        return code;
+    if (pthread_create(&launcher->thread, NULL, launcher_run, launcher) != 0)
+        return err_fail(err, ERR_UNAVAILABLE, "", "no thread can be made");
+    launcher->is_running = true;
+    return 0;
+}
+
+void launcher_stop(struct launcher *launcher)
+{
+    mailbox_close(&launcher->mailbox);
+    if (launcher->is_running)
+        pthread_join(launcher->thread, NULL);
+    launcher->is_running = false;
+}
+
+void launcher_free(struct launcher *launcher)
+{
+    struct mail *mails;
+
+    if (!launcher)
+        return;
+    launcher_stop(launcher);
+    while ((mails = mailbox_take(&launcher->mailbox, 1, 0)))
+        mem_free((struct launch_mail *)(void *)mails);
+    mailbox_release(&launcher->mailbox);
+    launch_job_release(&launcher->job);
+    store_reader_close(launcher->reader);
+    arena_release(&launcher->arena);
+    mem_free(launcher);
+}
+
+size_t launcher_count(struct launcher *launcher)
+{
+    return mailbox_count(&launcher->mailbox);
+}

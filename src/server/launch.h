@@ -1,0 +1,29 @@
+/* launch.h — the thread that speaks to the engine: it turns commands into containers.
+ *
+ * A command to create names an attempt; everything else (image, command, environment, places of the
+ * peers, secrets) is read back from the store, where the commit before has put it. A failure to
+ * create is an exit like any other and goes back to the core as a fact.
+ */
+#ifndef SERVER_LAUNCH_H
+#define SERVER_LAUNCH_H
+#include "core/output.h"
+#include <stddef.h>
+
+struct err;
+struct launcher;
+struct server;
+
+struct launcher *launcher_new(struct server *server);
+int launcher_start(struct launcher *launcher, struct err *err);
+/* Give it the output's commands, in order (WAKE is not for it). Never blocks. */
+void launcher_take(struct launcher *launcher, const struct output *output);
+/* A container of which nothing is known, or whose exit is on disk. */
+void launcher_kill(struct launcher *launcher, struct attempt_id attempt);
+void launcher_forget(struct launcher *launcher, struct attempt_id attempt);
+/* What it was given is done; then it ends. */
+void launcher_stop(struct launcher *launcher);
+void launcher_free(struct launcher *launcher);
+
+size_t launcher_count(struct launcher *launcher);
+
+#endif

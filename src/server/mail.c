@@ -1,0 +1,52 @@
+/* mail.c — see mail.h. */
+#include "server/mail.h"
+#include "base/memory.h"
+#include "core/plan.h"
+#include "server/clock.h"
+#include "server/config.h"
+
+struct server_mail *mail_new(enum mail_kind kind)
+{
+    struct server_mail *mail = mem_zero(1, sizeof *mail);
+
+    mail->kind = kind;
+    mail->posted_us = clock_us();
+    arena_init(&mail->arena);
+    return mail;
+}
+
+void mail_free(struct server_mail *mail)
+{
+    if (!mail)
+        return;
+    if (mail->kind == MAIL_EVENT && mail->event.kind == EVENT_SUBMIT)
+        plan_free(mail->event.submit.plan);
+    if (mail->kind == MAIL_EVENT && mail->event.kind == EVENT_START)
+        plan_free(mail->event.start.plan);
+    server_config_free(mail->config);
+    arena_release(&mail->arena);
+    mem_free(mail);
+}
+
+struct server_mail *mail_event(enum event_kind kind, const char *user)
+{
+    struct server_mail *mail = mail_new(MAIL_EVENT);
+
+    mail->event.kind = kind;
+    mail->event.user = arena_copy(&mail->arena, text_of(user));
+    return mail;
+}
+
+void mail_answer(struct server_mail *mail, const struct service_answer *answer)
+{
+    struct service_reply reply = mail->reply;
+
+    mail->reply.done = NULL;
+    if (reply.done)
+        reply.done(reply.context, answer);
+}
+
+void mail_refuse(struct server_mail *mail, int code, const char *text)
+{
+    mail_answer(mail, &(struct service_answer){.code = code, .path = "", .text = text});
+}

@@ -1,0 +1,47 @@
+/* mail.h — what is put into the core thread's mailbox.
+ *
+ * A mail owns everything that it carries (in its arena) and is freed by the core thread, after the
+ * commit. A request has somebody who waits for `reply`; a fact (the engine's) has nobody and must
+ * not be lost: it is kept while the store cannot be written.
+ */
+#ifndef SERVER_MAIL_H
+#define SERVER_MAIL_H
+#include "api/service.h"
+#include "base/arena.h"
+#include "base/err.h"
+#include "core/event.h"
+#include "store/store.h"
+#include "sys/mailbox.h"
+
+struct server_config;
+
+enum mail_kind {
+    MAIL_EVENT,  /* step the core */
+    MAIL_CHANGE, /* a change beside the core */
+    MAIL_CONFIG, /* the configuration was read again */
+};
+
+struct server_mail {
+    struct mail mail;
+    enum mail_kind kind;
+    struct arena arena;
+    struct event event;
+    struct store_change change;
+    struct err change_err;
+    struct server_config *config;
+    struct service_reply reply; /* done == NULL: a fact */
+    int64_t posted_us;
+};
+
+struct server_mail *mail_new(enum mail_kind kind);
+/* Also of a plan that no step has taken. */
+void mail_free(struct server_mail *mail);
+
+/* An event of this kind; `user` is copied. */
+struct server_mail *mail_event(enum event_kind kind, const char *user);
+
+/* Answer whoever waits, at most once. */
+void mail_answer(struct server_mail *mail, const struct service_answer *answer);
+void mail_refuse(struct server_mail *mail, int code, const char *text);
+
+#endif

@@ -1,0 +1,313 @@
+/* main.c — skepd: arguments, signals, start and end. */
+#include "api/api.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "server/server.h"
+#include "store/store.h"
+#include "sys/file.h"
+#include "sys/log.h"
+#include "sys/secret.h"
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+enum { EXIT_USAGE = 2, EXIT_CONFIG = 3, EXIT_IN_USE = 4, EXIT_DATA = 5 };
+
+struct options {
+    const char *config_path, *data_directory, *listen, *password_path;
+    bool is_check;
+};
+
+static void usage(FILE *out)
+{
+    fputs("usage: skepd [--config FILE] [--data DIRECTORY] [--listen ADDRESS:PORT]\n"
+          "             [--password-file FILE] [--check] [--version] [--help]\n"
+          "\n"
+          "  --config FILE         configuration, YAML (docs/operator/configuration.md);\n"
+          "                        default: /etc/skep/skepd.yaml when it exists\n"
+          "  --data DIRECTORY      where everything is kept (default /var/lib/skep)\n"
+          "  --listen ADDR:PORT    where the API listens (default 127.0.0.1:9186)\n"
+          "  --password-file FILE  a first start writes the admin's password there, mode 600,\n"
+          "                        instead of showing it\n"
+          "  --check               read the configuration, check the database, and end\n"
+          "\n"
+          "exit status: 0 ended as asked; 1 failed; 2 usage; 3 the configuration is wrong;\n"
+          "4 the data directory is in use; 5 the database is damaged or of a newer program\n",
+          out);
+}
+
+static int options_read(int argc, char **argv, struct options *options)
+{
+    static const struct option names[] = {
+        {"config", required_argument, NULL, 'c'}, {"data", required_argument, NULL, 'd'},
+        {"listen", required_argument, NULL, 'l'}, {"password-file", required_argument, NULL, 'p'},
+        {"check", no_argument, NULL, 'k'},        {"version", no_argument, NULL, 'v'},
+        {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
+    };
+    int letter;
+
+    while ((letter = getopt_long(argc, argv, "c:d:l:h", names, NULL)) >= 0) {
+        switch (letter) {
+        case 'c':
+            options->config_path = optarg;
+            break;
+        case 'd':
+            options->data_directory = optarg;
+            break;
+        case 'l':
+            options->listen = optarg;
+            break;
+        case 'p':
+            options->password_path = optarg;
+            break;
+        case 'k':
+            options->is_check = true;
+            break;
+        case 'v':
+            puts("skepd " SKEP_VERSION);
+            exit(0);
+        case 'h':
+            usage(stdout);
+            exit(0);
+        default:
+            usage(stderr);
+            return -1;
+        }
+    }
+    if (optind < argc) {
+        fprintf(stderr, "skepd: %s: no such argument\n", argv[optind]);
+        usage(stderr);
+        return -1;
+    }
+    return 0;
+}
+
+static int config_load(const struct options *options, struct server_config **config)
+{
+    const char *path = options->config_path;
+    struct buf report = BUF_INIT;
+    struct err err;
+    int code;
+
+    if (!path && access("/etc/skep/skepd.yaml", F_OK) == 0)
+        path = "/etc/skep/skepd.yaml";
+    code = server_config_read(path, config, &report, &err);
+    for (struct text rest = buf_as_text(&report); rest.length > 0;) {
+        struct text line = text_cut(&rest, '\n');
+        if (line.length > 0)
+            log_line(code < 0 ? LOG_ERROR : LOG_WARNING, "config", "%.*s", TEXT_ARG(line));
+    }
+    buf_release(&report);
+    if (code < 0) {
+        log_error("config", "%s", err.text);
+        return code;
+    }
+    if (options->data_directory)
+        (*config)->data_directory = options->data_directory;
+    if (options->listen)
+        (*config)->listen = options->listen;
+    return 0;
+}
+
+static int exit_status_of(int code)
+{
+    switch (code) {
+    case ERR_INVALID:
+        return EXIT_CONFIG;
+    case ERR_CONFLICT:
+        return EXIT_IN_USE;
+    case ERR_CORRUPT:
+    case ERR_UNSUPPORTED:
+        return EXIT_DATA;
+    default:
+        return EXIT_FAILURE;
+    }
+}
+
+/* systemd's protocol: a word on the socket that it names. */
+static void tell_systemd(const char *word)
+{
+    const char *path = getenv("NOTIFY_SOCKET");
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    int fd;
+
+    if (!path || (path[0] != '/' && path[0] != '@') || strlen(path) >= sizeof address.sun_path)
+        return;
+    strcpy(address.sun_path, path);
+    if (path[0] == '@')
+        address.sun_path[0] = '\0';
+    fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return;
+    if (sendto(fd, word, strlen(word), MSG_NOSIGNAL, (struct sockaddr *)&address,
+               (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path))) < 0)
+        log_warning("server", "systemd cannot be told: %s", strerror(errno));
+    close(fd);
+}
+
+static int show_password(const struct options *options, const struct server_config *config,
+                         char *password, struct err *err)
+{
+    char line[64];
+    int code = 0;
+
+    if (password[0] == '\0')
+        return 0;
+    if (options->password_path) {
+        snprintf(line, sizeof line, "%s\n", password);
+        code = file_write(options->password_path, text_of(line), 0600, err);
+        secret_wipe(line, sizeof line);
+    } else {
+        /* not into the log: it is kept and copied */
+        printf("user %s was created, its password is shown only now: %s\n", config->admin_name,
+               password);
+        fflush(stdout);
+    }
+    secret_wipe(password, strlen(password));
+    return code;
+}
+
+static void reload(const struct options *options, struct server *server,
+                   const struct server_config *first)
+{
+    struct server_config *config;
+    struct buf keys = BUF_INIT;
+
+    if (config_load(options, &config) < 0) {
+        log_error("config", "the configuration stays as it was");
+        return;
+    }
+    server_config_compare(first, config, &keys);
+    if (keys.length)
+        log_warning("config", "takes effect only after a restart: %s", buf_cstr(&keys));
+    buf_release(&keys);
+    log_setup(config->log_level, config->log_format);
+    server_reload(server, config);
+    log_info("config", "read again");
+}
+
+static void wait_for_signals(const struct options *options, struct server *server,
+                             const struct server_config *first, const sigset_t *signals)
+{
+    int number;
+
+    for (;;) {
+        if (sigwait(signals, &number) != 0)
+            continue;
+        if (number != SIGHUP)
+            break;
+        reload(options, server, first);
+    }
+    log_info("server", "%s: ending; containers go on", strsignal(number));
+}
+
+static int run(const struct options *options, struct server_config *config, const sigset_t *signals)
+{
+    char password[64];
+    struct server_config *first = NULL;
+    struct server *server;
+    struct api *api;
+    struct err err;
+    int code;
+
+    /* a copy that outlives reloads, to compare with */
+    code = config_load(options, &first);
+    if (code < 0) {
+        server_config_free(config);
+        return EXIT_CONFIG;
+    }
+    code = server_new(config, &server, password, &err);
+    if (code < 0) {
+        log_error("server", "%s", err.text);
+        server_config_free(first);
+        return exit_status_of(code);
+    }
+    code = show_password(options, first, password, &err);
+    if (code == 0) {
+        struct api_config api_config = {
+            .listen = first->listen,
+            .threads = first->threads,
+            .service = server_service(server),
+            .is_config_shared = first->is_config_shared,
+            .is_log_shared = first->is_log_shared,
+        };
+        server_start(server);
+        code = api_start(&api_config, &api, &err);
+    }
+    if (code < 0) {
+        log_error("server", "%s", err.text);
+        server_free(server);
+        server_config_free(first);
+        return EXIT_FAILURE;
+    }
+    log_info("server", "skepd " SKEP_VERSION " is ready, port %u", api_port(api));
+    tell_systemd("READY=1");
+    wait_for_signals(options, server, first, signals);
+    tell_systemd("STOPPING=1");
+    server_drain(server);
+    api_drain(api);
+    server_stop(server);
+    api_stop(api);
+    server_free(server);
+    server_config_free(first);
+    log_info("server", "ended");
+    return 0;
+}
+
+static int check(struct server_config *config)
+{
+    struct store *store;
+    struct err err;
+    int code = store_open(config->data_directory, &store, &err);
+
+    if (code == 0) {
+        code = store_check(store, &err);
+        store_close(store);
+    }
+    if (code < 0)
+        log_error("store", "%s", err.text);
+    else
+        log_info("store", "the configuration and the database are sound");
+    server_config_free(config);
+    return code < 0 ? exit_status_of(code) : 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct options options = {0};
+    struct server_config *config;
+    struct rlimit files;
+    sigset_t signals;
+    struct err err;
+
+    if (options_read(argc, argv, &options) < 0)
+        return EXIT_USAGE;
+    umask(077);
+    signal(SIGPIPE, SIG_IGN);
+    /* all threads inherit this; the main thread waits for them */
+    sigemptyset(&signals);
+    sigaddset(&signals, SIGTERM);
+    sigaddset(&signals, SIGINT);
+    sigaddset(&signals, SIGHUP);
+    pthread_sigmask(SIG_BLOCK, &signals, NULL);
+    if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
+        files.rlim_cur = files.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &files);
+    }
+    if (secret_init(&err) < 0) {
+        log_error("server", "%s", err.text);
+        return EXIT_FAILURE;
+    }
+    if (config_load(&options, &config) < 0)
+        return EXIT_CONFIG;
+    log_setup(config->log_level, config->log_format);
+    return options.is_check ? check(config) : run(&options, config, &signals);
+}

@@ -1,0 +1,138 @@
+/* recover.c — a core made from the store's rows; what the engine has against what the core wants.
+ */
+#include "base/err.h"
+#include "base/memory.h"
+#include "core/plan.h"
+#include "server/clock.h"
+#include "server/state.h"
+#include <string.h>
+
+static int restore_node(void *context, const struct node_record *node, struct err *err)
+{
+    struct server *server = context;
+
+    pthread_mutex_lock(&server->state_lock);
+    server_node(server, node->name);
+    pthread_mutex_unlock(&server->state_lock);
+    return core_restore_node(server->core.core, node, err);
+}
+
+static int restore_job(void *context, const struct job_record *job, struct text plan_bytes,
+                       struct err *err)
+{
+    struct server *server = context;
+    struct plan *plan = plan_decode(plan_bytes, err);
+
+    if (!plan)
+        return ERR_CORRUPT;
+    return core_restore_job(server->core.core, job, plan, err);
+}
+
+static int restore_task(void *context, const struct task_record *task, struct err *err)
+{
+    struct server *server = context;
+
+    if (task->attempt.v && task->state == LIFE_RUNNING)
+        *ARRAY_ADD(&server->core.running) = task->attempt;
+    return core_restore_task(server->core.core, task, err);
+}
+
+static int restore_rows(struct server *server, struct err *err)
+{
+    struct store_restore restore = {server, restore_node, restore_job, restore_task};
+    struct core_thread *core = &server->core;
+    struct job_id last_job;
+    struct attempt_id last_attempt;
+    int code = store_restore_counters(core->reader, &last_job, &last_attempt, err);
+
+    core->running.count = 0;
+    if (code == 0)
+        code = core_restore_counters(core->core, last_job, last_attempt);
+    if (code == 0)
+        code = store_restore(core->reader, &restore, err);
+    return code;
+}
+
+int server_restore(struct server *server, struct err *err)
+{
+    struct core_thread *core = &server->core;
+    int64_t begin_us = clock_us(), now = clock_unix_ms();
+    int code;
+
+    core_batch_begin(core);
+    core->wake_ms = 0;
+    if (now > core->now_ms)
+        core->now_ms = now;
+    core->core = core_new(&server->config->core, err);
+    if (!core->core)
+        return err->code;
+    code = restore_rows(server, err);
+    if (code == 0)
+        code = core_restore_finish(core->core, core->now_ms, &core->output, err);
+    if (code == 0)
+        code = core_commit(server, err);
+    if (code < 0) {
+        core_free(core->core);
+        core->core = NULL;
+        return code;
+    }
+    core_count(core->core, &server->counts);
+    atomic_fetch_add(&server->metrics.restores, 1);
+    log_info("server", "%llu live jobs and %llu tasks restored in %lld ms",
+             (unsigned long long)server->counts.jobs_live,
+             (unsigned long long)server->counts.tasks_live,
+             (long long)(clock_us() - begin_us) / 1000);
+    return 0;
+}
+
+static void post_lost(struct server *server, struct attempt_id attempt)
+{
+    struct server_mail *mail = mail_event(EVENT_TASK_EXITED, "");
+
+    mail->event.task.attempt = attempt;
+    mail->event.task.completion =
+        completion_of(CODE_CONTAINER_DELETED, "the container was gone when the server started");
+    atomic_fetch_add(&server->metrics.lost, 1);
+    server_post_fact(server, mail);
+}
+
+/* Ours and held for debugging: neither live nor an orphan. */
+static bool is_held(struct server *server, struct attempt_id attempt, struct arena *arena)
+{
+    struct task_record row;
+
+    return store_attempt(server->core.reader, attempt, arena, &row, NULL) == 0 && row.is_held;
+}
+
+int server_reconcile(struct server *server, struct err *err)
+{
+    struct core_thread *core = &server->core;
+    struct attempt_id *attempts = NULL;
+    struct id_map there = {0};
+    struct arena arena;
+    size_t count = 0;
+    int code = server->engine->ops->list(server->engine, &attempts, &count, err);
+
+    if (code < 0)
+        return code;
+    arena_init(&arena);
+    for (size_t i = 0; i < count; i++) {
+        id_map_set(&there, attempts[i].v, 1);
+        if (core_attempt_is_live(core->core, attempts[i])) {
+            atomic_fetch_add(&server->metrics.adopted, 1);
+        } else if (!is_held(server, attempts[i], &arena)) {
+            log_warning("server", "container of attempt %llu belongs to no live task: removed",
+                        (unsigned long long)attempts[i].v);
+            atomic_fetch_add(&server->metrics.orphans, 1);
+            launcher_kill(server->launcher, attempts[i]);
+        }
+    }
+    for (size_t i = 0; i < core->running.count; i++)
+        if (id_map_get(&there, core->running.items[i].v) == MAP_NONE)
+            post_lost(server, core->running.items[i]);
+    ARRAY_FREE(&core->running);
+    id_map_release(&there);
+    arena_release(&arena);
+    free(attempts);
+    return 0;
+}

@@ -1,0 +1,162 @@
+/* server.c — see server.h: putting the parts together and taking them apart. */
+#include "server/server.h"
+#include "base/err.h"
+#include "base/memory.h"
+#include "server/engines.h"
+#include "server/state.h"
+#include "sys/file.h"
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+static int server_keys(struct server *server, struct err *err)
+{
+    char path[4200];
+    int code;
+
+    snprintf(path, sizeof path, "%s/key", server->config->data_directory);
+    code = secret_key_load(path, server->master_key, err);
+    if (code < 0)
+        return code;
+    secret_key_derive(server->master_key, 1, "skepseal", server->seal_key);
+    secret_key_derive(server->master_key, 1, "skeptokn", server->token_key);
+    return 0;
+}
+
+static int server_open(struct server *server, char *admin_password, struct err *err)
+{
+    const struct server_config *config = server->config;
+    int code = dir_make(config->data_directory, 0700, err);
+
+    if (code == 0)
+        code = store_open(config->data_directory, &server->store, err);
+    if (code == 0)
+        code = store_reader_open(server->store, &server->core.reader, err);
+    if (code == 0)
+        code = server_keys(server, err);
+    if (code == 0)
+        code = server_rules_load(server, config->exit_rules_path, err);
+    if (code == 0)
+        code = server_first_user(server, admin_password, err);
+    if (code == 0)
+        code = server_restore(server, err);
+    if (code < 0)
+        return code;
+    /* into the launcher's queue, for when it starts */
+    core_commands(server);
+    core_batch_begin(&server->core);
+    code = engine_of_config(config, server_sink(server), &server->engine, err);
+    if (code == 0)
+        code = server_reconcile(server, err);
+    return code;
+}
+
+int server_new(struct server_config *config, struct server **out, char *admin_password,
+               struct err *err)
+{
+    struct server *server = mem_zero(1, sizeof *server);
+    struct core_thread *core = &server->core;
+    int code;
+
+    server->config = config;
+    atomic_store(&server->is_writable, true);
+    pthread_rwlock_init(&server->rules_lock, NULL);
+    pthread_mutex_init(&server->watch_lock, NULL);
+    pthread_mutex_init(&server->state_lock, NULL);
+    mailbox_init(&server->mailbox, config->requests_max, FACTS_ROOM);
+    output_init(&core->output);
+    arena_init(&core->scratch);
+    core->batch = mem_zero(BATCH_MAX, sizeof *core->batch);
+    core->events = mem_zero(BATCH_MAX + 1, sizeof *core->events);
+    core->last_fact = &core->first_fact;
+    server->launcher = launcher_new(server);
+    code = server_open(server, admin_password, err);
+    server_service_init(server);
+    if (code == 0)
+        code = launcher_start(server->launcher, err);
+    if (code < 0) {
+        server_free(server);
+        return code;
+    }
+    *out = server;
+    return 0;
+}
+
+void server_start(struct server *server)
+{
+    core_thread_start(server);
+}
+
+struct service *server_service(struct server *server)
+{
+    return &server->service;
+}
+
+void server_reload(struct server *server, struct server_config *config)
+{
+    struct server_mail *mail = mail_new(MAIL_CONFIG);
+
+    mail->config = config;
+    server_post_fact(server, mail);
+}
+
+void server_drain(struct server *server)
+{
+    atomic_store(&server->is_draining, true);
+}
+
+void server_stop(struct server *server)
+{
+    server_drain(server);
+    core_thread_join(server);
+    launcher_stop(server->launcher);
+}
+
+static void server_free_core(struct core_thread *core)
+{
+    struct server_mail *next;
+
+    for (struct server_mail *fact = core->first_fact; fact; fact = next) {
+        next = (struct server_mail *)(void *)fact->mail.next;
+        mail_free(fact);
+    }
+    core_free(core->core);
+    output_release(&core->output);
+    arena_release(&core->scratch);
+    buf_release(&core->log);
+    mem_free(core->batch);
+    mem_free(core->events);
+    ARRAY_FREE(&core->running);
+    store_reader_close(core->reader);
+}
+
+void server_free(struct server *server)
+{
+    struct mail *mails, *next;
+
+    if (!server)
+        return;
+    server_stop(server);
+    if (server->engine)
+        server->engine->ops->free(server->engine);
+    for (mails = mailbox_take(&server->mailbox, 0, 0); mails; mails = next) {
+        next = mails->next;
+        mail_free((struct server_mail *)(void *)mails);
+    }
+    mailbox_release(&server->mailbox);
+    launcher_free(server->launcher);
+    server_free_core(&server->core);
+    reader_pool_release(&server->readers);
+    store_close(server->store);
+    exit_rules_free(server->rules);
+    for (size_t i = 0; i < server->nodes.count; i++)
+        mem_free(server->nodes.items[i].name);
+    ARRAY_FREE(&server->nodes);
+    server_config_free(server->config);
+    pthread_rwlock_destroy(&server->rules_lock);
+    pthread_mutex_destroy(&server->watch_lock);
+    pthread_mutex_destroy(&server->state_lock);
+    secret_wipe(server->master_key, sizeof server->master_key);
+    secret_wipe(server->seal_key, sizeof server->seal_key);
+    mem_free(server);
+}

@@ -1,0 +1,490 @@
+/* service.c — the port that the API sees: what it asks for becomes mails for the core thread. */
+#include "api/service.h"
+#include "base/err.h"
+#include "base/memory.h"
+#include "core/plan.h"
+#include "doc/doc.h"
+#include "server/clock.h"
+#include "server/container.h"
+#include "server/state.h"
+#include "spec/spec.h"
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { ALIVE_MS = 10000 };
+
+static int service_post(struct server *server, struct server_mail *mail, struct err *err)
+{
+    int code = 0;
+
+    if (atomic_load(&server->is_draining))
+        code = err_fail(err, ERR_UNAVAILABLE, "", "the server is ending");
+    else
+        code = mailbox_post(&server->mailbox, &mail->mail, err);
+    if (code < 0) {
+        atomic_fetch_add(&server->metrics.refused, 1);
+        mail_free(mail);
+        return code;
+    }
+    atomic_fetch_add(&server->metrics.requests, 1);
+    return 0;
+}
+
+static bool list_has(const struct doc *list, const char *name)
+{
+    for (size_t i = 0; list && list->kind == DOC_LIST && i < list->as.list.count; i++)
+        if (list->as.list.items[i]->kind == DOC_STRING &&
+            text_is(list->as.list.items[i]->as.string, name))
+            return true;
+    return false;
+}
+
+/* Admins use all virtual clusters; everybody the default one; others are granted by name. */
+static int check_cluster(struct server *server, const char *name, const char *cluster,
+                         struct arena *arena, struct err *err)
+{
+    struct store_reader *reader;
+    struct store_user user;
+    struct problems problems;
+    int code;
+
+    if (strcmp(cluster, "default") == 0)
+        return 0;
+    reader = server->service.reader_get(server, err);
+    if (!reader)
+        return ERR_UNAVAILABLE;
+    code = store_user(reader, text_of(name), arena, &user, err);
+    server->service.reader_put(server, reader);
+    if (code < 0)
+        return code;
+    if (user.is_admin)
+        return 0;
+    problems_init(&problems, arena);
+    if (!list_has(doc_parse(text_of(user.virtual_clusters_json), DOC_JSON, arena, &problems),
+                  cluster))
+        code = err_fail(err, ERR_FORBIDDEN, "defaults.virtualCluster",
+                        "%s may not use virtual cluster %.100s", name, cluster);
+    problems_release(&problems);
+    return code;
+}
+
+static struct text mail_bytes(struct server_mail *mail, struct buf *buf)
+{
+    struct text copy = {arena_copy(&mail->arena, buf_as_text(buf)), buf->length};
+
+    buf_release(buf);
+    return copy;
+}
+
+/* Everything that can be made off the core thread is made here. */
+static struct server_mail *mail_of_submission(struct server *server, const char *user,
+                                              const struct spec_parsed *parsed)
+{
+    struct server_mail *mail = mail_event(EVENT_SUBMIT, user);
+    struct submission *submit = &mail->event.submit;
+    struct buf spec = BUF_INIT, plan = BUF_INIT, sealed = BUF_INIT;
+
+    submit->plan = plan_of_spec(parsed->spec, user);
+    plan_encode(submit->plan, &plan);
+    spec_encode(parsed->spec, &spec);
+    secrets_seal(parsed->secrets, parsed->secret_count, server->seal_key, &sealed);
+    submit->spec_bytes = mail_bytes(mail, &spec);
+    submit->plan_bytes = mail_bytes(mail, &plan);
+    submit->sealed = mail_bytes(mail, &sealed);
+    submit->source = (struct text){arena_copy(&mail->arena, buf_as_text(parsed->masked)),
+                                   parsed->masked->length};
+    submit->has_priority = parsed->spec->has_priority;
+    submit->format = (uint8_t)parsed->spec->format;
+    return mail;
+}
+
+static int service_submit(void *context, const char *user, struct text source,
+                          struct problems *problems, struct service_reply reply, struct err *err)
+{
+    struct server *server = context;
+    struct buf masked = BUF_INIT;
+    struct spec_parsed parsed = {.masked = &masked};
+    struct server_mail *mail;
+    struct arena scratch;
+    int code = 0;
+
+    if (!atomic_load(&server->is_writable))
+        return err_fail(err, ERR_UNAVAILABLE, "", "nothing can be stored at present");
+    arena_init(&scratch);
+    if (spec_parse(source, &scratch, &parsed, problems) < 0)
+        code = err_fail(err, ERR_INVALID, "", "the job file has %zu error%s", problems->error_count,
+                        problems->error_count == 1 ? "" : "s");
+    if (code == 0)
+        code = check_cluster(server, user, parsed.spec->virtual_cluster, &scratch, err);
+    if (code == 0) {
+        mail = mail_of_submission(server, user, &parsed);
+        mail->reply = reply;
+        code = service_post(server, mail, err);
+    }
+    spec_free(parsed.spec);
+    buf_release(&masked);
+    arena_wipe(&scratch);
+    arena_release(&scratch);
+    return code;
+}
+
+static int service_act(void *context, enum service_action action, const char *user,
+                       struct job_id job, struct service_reply reply, struct err *err)
+{
+    static const enum event_kind kinds[] = {
+        [SERVICE_STOP] = EVENT_STOP,
+        [SERVICE_START] = EVENT_START,
+        [SERVICE_DELETE] = EVENT_DELETE,
+        [SERVICE_RELEASE] = EVENT_RELEASE,
+    };
+    struct server_mail *mail = mail_event(kinds[action], user);
+
+    mail->event.job = job;
+    mail->reply = reply;
+    return service_post(context, mail, err);
+}
+
+static int service_scale(void *context, const char *user, struct job_id job, uint16_t role,
+                         uint32_t instances, struct service_reply reply, struct err *err)
+{
+    struct server_mail *mail = mail_event(EVENT_SCALE, user);
+
+    mail->event.scale.job = job;
+    mail->event.scale.role = role;
+    mail->event.scale.instances = instances;
+    mail->reply = reply;
+    return service_post(context, mail, err);
+}
+
+static int service_pardon(void *context, const char *user, const char *node,
+                          struct service_reply reply, struct err *err)
+{
+    struct server_mail *mail = mail_event(EVENT_NODE_PARDON, user);
+
+    mail->event.node.node.name = arena_copy(&mail->arena, text_of(node));
+    mail->event.node.node.gpu_type = mail->event.node.address = "";
+    mail->reply = reply;
+    return service_post(context, mail, err);
+}
+
+static const char *kept(struct server_mail *mail, const char *string)
+{
+    return arena_copy(&mail->arena, text_of(string));
+}
+
+static void change_copy(struct server_mail *mail, const struct store_change *from)
+{
+    struct store_change *to = &mail->change;
+
+    *to = *from;
+    switch (from->kind) {
+    case CHANGE_TAG_ADD:
+    case CHANGE_TAG_REMOVE:
+        to->tag.name = kept(mail, from->tag.name);
+        return;
+    case CHANGE_USER_ADD:
+    case CHANGE_USER_SET:
+    case CHANGE_USER_REMOVE:
+        to->user.name = kept(mail, from->user.name);
+        to->user.password_hash = kept(mail, from->user.password_hash);
+        to->user.email = kept(mail, from->user.email);
+        to->user.groups_json = kept(mail, from->user.groups_json);
+        to->user.virtual_clusters_json = kept(mail, from->user.virtual_clusters_json);
+        to->user.extension_json = kept(mail, from->user.extension_json);
+        return;
+    case CHANGE_TOKEN_ADD:
+    case CHANGE_TOKEN_REMOVE:
+    case CHANGE_TOKENS_REMOVE:
+        to->token.id = kept(mail, from->token.id);
+        to->token.user = kept(mail, from->token.user);
+        return;
+    case CHANGE_SETTING:
+        to->setting.key = kept(mail, from->setting.key);
+        to->setting.value = (struct text){arena_copy(&mail->arena, from->setting.value),
+                                          from->setting.value.length};
+        return;
+    case CHANGE_LOG_TRIM:
+    case CHANGE_TOKENS_EXPIRE:
+        return;
+    }
+    assert(!"a kind of change");
+}
+
+static int service_change(void *context, const struct store_change *change,
+                          struct service_reply reply, struct err *err)
+{
+    struct server_mail *mail = mail_new(MAIL_CHANGE);
+
+    change_copy(mail, change);
+    mail->reply = reply;
+    return service_post(context, mail, err);
+}
+
+static struct store_reader *service_reader_get(void *context, struct err *err)
+{
+    struct server *server = context;
+    struct reader_pool *pool = &server->readers;
+    struct store_reader *reader = NULL;
+    bool is_full = false;
+
+    pthread_mutex_lock(&pool->lock);
+    if (pool->idle_count > 0)
+        reader = pool->idle[--pool->idle_count];
+    else if (pool->count == READERS_MAX)
+        is_full = true;
+    else
+        pool->count++;
+    pthread_mutex_unlock(&pool->lock);
+    if (is_full)
+        err_fail(err, ERR_UNAVAILABLE, "", "%d readers are at work already", READERS_MAX);
+    if (reader || is_full)
+        return reader;
+    if (store_reader_open(server->store, &reader, err) == 0)
+        return reader;
+    pthread_mutex_lock(&pool->lock);
+    pool->count--;
+    pthread_mutex_unlock(&pool->lock);
+    return NULL;
+}
+
+static void service_reader_put(void *context, struct store_reader *reader)
+{
+    struct reader_pool *pool = &((struct server *)context)->readers;
+
+    if (!reader)
+        return;
+    pthread_mutex_lock(&pool->lock);
+    assert(pool->idle_count < pool->count);
+    pool->idle[pool->idle_count++] = reader;
+    pthread_mutex_unlock(&pool->lock);
+}
+
+void reader_pool_release(struct reader_pool *pool)
+{
+    assert(pool->idle_count == pool->count);
+    for (size_t i = 0; i < pool->idle_count; i++)
+        store_reader_close(pool->idle[i]);
+    pthread_mutex_destroy(&pool->lock);
+}
+
+static ssize_t service_log_read(void *context, struct attempt_id attempt, enum log_stream stream,
+                                uint64_t *offset, char *bytes, size_t size, struct log_part *part,
+                                struct err *err)
+{
+    struct engine *engine = ((struct server *)context)->engine;
+
+    return engine->ops->log_read(engine, attempt, stream, offset, bytes, size, part, err);
+}
+
+static int service_log_watch(void *context, struct attempt_id attempt, enum log_stream stream,
+                             struct err *err)
+{
+    struct engine *engine = ((struct server *)context)->engine;
+
+    return engine->ops->log_watch(engine, attempt, stream, err);
+}
+
+static int service_stats(void *context, struct attempt_id attempt, struct engine_stats *stats,
+                         struct err *err)
+{
+    struct engine *engine = ((struct server *)context)->engine;
+
+    return engine->ops->stats(engine, attempt, stats, err);
+}
+
+static void service_watch(void *context, struct service_watch *watch)
+{
+    struct server *server = context;
+
+    pthread_mutex_lock(&server->watch_lock);
+    watch->next = server->watches;
+    server->watches = watch;
+    pthread_mutex_unlock(&server->watch_lock);
+}
+
+static void service_unwatch(void *context, struct service_watch *watch)
+{
+    struct server *server = context;
+
+    pthread_mutex_lock(&server->watch_lock);
+    for (struct service_watch **at = &server->watches; *at; at = &(*at)->next) {
+        if (*at == watch) {
+            *at = watch->next;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&server->watch_lock);
+}
+
+void server_notify(struct server *server)
+{
+    pthread_mutex_lock(&server->watch_lock);
+    for (struct service_watch *watch = server->watches; watch; watch = watch->next)
+        watch->notify(watch->context);
+    pthread_mutex_unlock(&server->watch_lock);
+}
+
+void server_trouble(struct server *server, char trouble[200], const char *text)
+{
+    pthread_mutex_lock(&server->state_lock);
+    snprintf(trouble, 200, "%s", text);
+    pthread_mutex_unlock(&server->state_lock);
+}
+
+static const struct exit_rules *service_rules_get(void *context)
+{
+    struct server *server = context;
+
+    pthread_rwlock_rdlock(&server->rules_lock);
+    return server->rules;
+}
+
+static void service_rules_put(void *context)
+{
+    pthread_rwlock_unlock(&((struct server *)context)->rules_lock);
+}
+
+static bool service_is_alive(void *context)
+{
+    struct server *server = context;
+    int64_t idle_ms = mailbox_now_ms() - atomic_load(&server->core_seen_ms);
+
+    return idle_ms < ALIVE_MS || mailbox_count(&server->mailbox) == 0;
+}
+
+static void check_fill(struct service_check *check, const char *name, bool is_ok, const char *text)
+{
+    check->name = name;
+    check->is_ok = is_ok;
+    snprintf(check->text, sizeof check->text, "%s", text);
+}
+
+static size_t service_ready(void *context, struct service_check checks[SERVICE_CHECKS_MAX])
+{
+    struct server *server = context;
+    size_t waiting = mailbox_count(&server->mailbox);
+    struct core_counts counts;
+    char text[200];
+
+    pthread_mutex_lock(&server->state_lock);
+    check_fill(&checks[0], "store", atomic_load(&server->is_writable),
+               server->store_trouble[0] ? server->store_trouble : "written");
+    counts = server->counts;
+    pthread_mutex_unlock(&server->state_lock);
+    snprintf(text, sizeof text, "%zu of %u requests wait", waiting,
+             server->mailbox.room < UINT32_MAX ? (unsigned)server->mailbox.room : UINT32_MAX);
+    check_fill(&checks[1], "core", service_is_alive(server) && waiting < server->mailbox.room,
+               text);
+    snprintf(text, sizeof text, "%llu nodes, %zu commands wait", (unsigned long long)counts.nodes,
+             launcher_count(server->launcher));
+    check_fill(&checks[2], "engine", counts.nodes > 0, text);
+    check_fill(&checks[3], "running", !atomic_load(&server->is_draining),
+               atomic_load(&server->is_draining) ? "the server is ending" : "taking requests");
+    return 4;
+}
+
+static void write_core_metrics(struct server *server, struct buf *out)
+{
+    struct core_counts counts;
+
+    pthread_mutex_lock(&server->state_lock);
+    counts = server->counts;
+    pthread_mutex_unlock(&server->state_lock);
+    metric_write(out, "skep_events_total", "counter", "Events stepped through.", counts.events);
+    metric_write(out, "skep_jobs_live", "gauge", "Jobs that have not ended.", counts.jobs_live);
+    metric_write(out, "skep_jobs_queued", "gauge", "Jobs that wait for places.",
+                 counts.jobs_queued);
+    metric_write(out, "skep_tasks_live", "gauge", "Tasks with a container.", counts.tasks_live);
+    metric_write(out, "skep_nodes", "gauge", "Machines known.", counts.nodes);
+    metric_write(out, "skep_gpus", "gauge", "GPUs of all machines.", counts.gpus_total);
+    metric_write(out, "skep_gpus_used", "gauge", "GPUs given to tasks.", counts.gpus_used);
+}
+
+static void write_store_metrics(struct server *server, struct buf *out)
+{
+    struct store_counts counts;
+
+    store_count(server->store, &counts);
+    metric_write(out, "skep_store_commits_total", "counter", "Transactions made durable.",
+                 counts.commits);
+    metric_write(out, "skep_store_commit_failures_total", "counter", "Transactions that failed.",
+                 counts.commit_failures);
+    metric_write(out, "skep_store_records_total", "counter", "Records given by the core.",
+                 counts.records);
+    metric_write(out, "skep_store_database_bytes", "gauge", "Size of the database.",
+                 counts.database_bytes);
+    metric_write(out, "skep_store_wal_bytes", "gauge", "Size of its write-ahead log.",
+                 counts.wal_bytes);
+    metric_write(out, "skep_store_writable", "gauge", "1 when the store can be written.",
+                 atomic_load(&server->is_writable));
+}
+
+static void service_metrics(void *context, struct buf *out)
+{
+    struct server *server = context;
+    struct metrics *metrics = &server->metrics;
+
+    write_core_metrics(server, out);
+    write_store_metrics(server, out);
+    metric_write(out, "skep_requests_total", "counter", "Requests taken by the core thread.",
+                 atomic_load(&metrics->requests));
+    metric_write(out, "skep_requests_refused_total", "counter",
+                 "Requests refused: too many wait, or the server is ending.",
+                 atomic_load(&metrics->refused));
+    metric_write(out, "skep_mailbox_waiting", "gauge", "Requests and facts that wait.",
+                 mailbox_count(&server->mailbox));
+    metric_write(out, "skep_facts_total", "counter", "Events of the engine.",
+                 atomic_load(&metrics->facts));
+    metric_write(out, "skep_batches_total", "counter", "Rounds of the core thread.",
+                 atomic_load(&metrics->batches));
+    metric_write(out, "skep_batch_mails_total", "counter", "Requests and facts in those rounds.",
+                 atomic_load(&metrics->batch_mails));
+    metric_write(out, "skep_creates_total", "counter", "Containers asked for.",
+                 atomic_load(&metrics->creates));
+    metric_write(out, "skep_create_failures_total", "counter", "Of those, refused at once.",
+                 atomic_load(&metrics->create_failures));
+    metric_write(out, "skep_kills_total", "counter", "Containers asked to end.",
+                 atomic_load(&metrics->kills));
+    metric_write(out, "skep_commands_waiting", "gauge", "Commands that wait for the engine.",
+                 launcher_count(server->launcher));
+    metric_write(out, "skep_adopted_total", "counter", "Containers found again at the start.",
+                 atomic_load(&metrics->adopted));
+    metric_write(out, "skep_orphans_total", "counter", "Containers of no live task, removed.",
+                 atomic_load(&metrics->orphans));
+    metric_write(out, "skep_lost_total", "counter", "Containers gone at the start.",
+                 atomic_load(&metrics->lost));
+    metric_write(out, "skep_purged_jobs_total", "counter", "Old jobs removed.",
+                 atomic_load(&metrics->purged_jobs));
+    histogram_write(&metrics->request, "skep_request_seconds",
+                    "From the mailbox to the durable answer.", out);
+    histogram_write(&metrics->commit, "skep_commit_seconds", "One transaction.", out);
+    histogram_write(&metrics->launch, "skep_launch_seconds", "Handing one container over.", out);
+}
+
+void server_service_init(struct server *server)
+{
+    pthread_mutex_init(&server->readers.lock, NULL);
+    server->service = (struct service){
+        .context = server,
+        .store = server->store,
+        .token_key = server->token_key,
+        .submit = service_submit,
+        .act = service_act,
+        .scale = service_scale,
+        .change = service_change,
+        .node_pardon = service_pardon,
+        .reader_get = service_reader_get,
+        .reader_put = service_reader_put,
+        .log_read = service_log_read,
+        .log_watch = service_log_watch,
+        .stats = service_stats,
+        .watch = service_watch,
+        .unwatch = service_unwatch,
+        .rules_get = service_rules_get,
+        .rules_put = service_rules_put,
+        .ready = service_ready,
+        .is_alive = service_is_alive,
+        .metrics = service_metrics,
+    };
+}

@@ -1,0 +1,128 @@
+/* state.h — what the files of the server share.
+ *
+ * Private to server.
+ */
+#ifndef SERVER_STATE_H
+#define SERVER_STATE_H
+#include "base/buf.h"
+#include "base/map.h"
+#include "core/core.h"
+#include "doc/problem.h"
+#include "job/exit_rules.h"
+#include "server/launch.h"
+#include "server/mail.h"
+#include "server/metrics.h"
+#include "server/server.h"
+#include "store/read.h"
+#include "sys/secret.h"
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum {
+    FACTS_ROOM = 200000, /* facts that may wait beyond the requests */
+    BATCH_MAX = 1000,    /* mails in one transaction */
+    READERS_MAX = 64,
+    PROBE_MS = 1000,       /* between two looks whether the store can be written again */
+    UPKEEP_MS = 60 * 1000, /* between two rounds of retention */
+};
+
+/* What is known of a machine beside the core's row. */
+struct node_known {
+    char *name;
+    bool is_gpu_simulated;
+    bool is_seen; /* the engine has spoken of it since the start */
+};
+
+struct reader_pool {
+    pthread_mutex_t lock;
+    struct store_reader *idle[READERS_MAX];
+    size_t idle_count, count;
+};
+
+/* What the core thread alone uses. */
+struct core_thread {
+    pthread_t thread;
+    _Atomic bool is_running;
+    struct core *core; /* NULL while the store cannot be written */
+    struct output output;
+    struct arena scratch;
+    struct buf log;
+    struct server_mail **batch;
+    size_t batch_count;
+    struct store_event *events; /* of the batch, in order */
+    size_t event_count;
+    struct server_mail *first_fact, **last_fact; /* kept while the store cannot be written */
+    int64_t now_ms;                              /* never goes back */
+    int64_t wake_ms;                             /* Unix time of the core's timer; 0 none */
+    int64_t probe_at_ms, upkeep_at_ms;           /* monotonic */
+    struct store_reader *reader;
+    struct { /* of the rows at the start: attempts that ran */
+        struct attempt_id *items;
+        size_t count, room;
+    } running;
+};
+
+struct server {
+    struct server_config *config; /* replaced by the core thread only */
+    struct store *store;
+    struct engine *engine;
+    struct mailbox mailbox;
+    struct core_thread core;
+    struct launcher *launcher;
+    struct reader_pool readers;
+    struct service service;
+    struct metrics metrics;
+
+    uint8_t master_key[SECRET_KEY_SIZE], seal_key[SECRET_KEY_SIZE], token_key[SECRET_KEY_SIZE];
+
+    pthread_rwlock_t rules_lock;
+    struct exit_rules *rules;
+
+    pthread_mutex_t watch_lock;
+    struct service_watch *watches;
+
+    pthread_mutex_t state_lock; /* of what follows */
+    char store_trouble[200], engine_trouble[200];
+    struct core_counts counts;
+    struct {
+        struct node_known *items;
+        size_t count, room;
+    } nodes;
+
+    _Atomic bool is_draining, is_writable;
+    _Atomic int64_t core_seen_ms; /* monotonic: last time the core thread came round */
+};
+
+/* core_thread.c */
+void core_thread_start(struct server *server);
+void core_thread_join(struct server *server);
+/* Parts of a round, for recover.c: an empty batch; its output made durable; its commands. */
+void core_batch_begin(struct core_thread *core);
+int core_commit(struct server *server, struct err *err);
+void core_commands(struct server *server);
+
+/* recover.c: a core from the rows, its first output in server->core.output, committed. */
+int server_restore(struct server *server, struct err *err);
+/* Compare what the engine has with what the core wants; before the threads run. */
+int server_reconcile(struct server *server, struct err *err);
+
+/* engine_in.c */
+struct node_known *server_node(struct server *server, const char *name); /* under state_lock */
+bool server_node_is_simulated(struct server *server, const char *name);
+struct engine_sink server_sink(struct server *server);
+int server_rules_load(struct server *server, const char *path, struct err *err);
+
+/* service.c */
+void server_service_init(struct server *server);
+void reader_pool_release(struct reader_pool *pool);
+void server_notify(struct server *server);
+
+/* upkeep.c */
+int server_first_user(struct server *server, char *password, struct err *err);
+struct server_mail *server_upkeep(struct server *server); /* mails for the core, linked */
+
+/* A fact into the mailbox; waits while even the reserve is full. */
+void server_post_fact(struct server *server, struct server_mail *mail);
+void server_trouble(struct server *server, char trouble[200], const char *text);
+
+#endif

@@ -1,0 +1,113 @@
+/* upkeep.c — what the core thread does beside requests: the first user, retention. */
+#include "base/err.h"
+#include "server/clock.h"
+#include "server/state.h"
+#include <string.h>
+
+enum { PURGE_MAX = 500, PASSWORD_LENGTH = 20, DAY_MS = 86400 * 1000 };
+
+int server_first_user(struct server *server, char *password, struct err *err)
+{
+    char hash[PASSWORD_HASH_SIZE];
+    struct store_users users;
+    struct store_change change;
+    struct store_batch batch = {.changes = &change, .change_count = 1};
+    struct arena arena;
+    int code;
+
+    password[0] = '\0';
+    arena_init(&arena);
+    code = store_users(server->core.reader, &arena, &users, err);
+    arena_release(&arena);
+    if (code < 0 || users.count > 0)
+        return code;
+    secret_random_word(password, PASSWORD_LENGTH);
+    code = password_hash(text_of(password), hash, err);
+    if (code < 0)
+        return code;
+    change = (struct store_change){.kind = CHANGE_USER_ADD,
+                                   .user = {.name = server->config->admin_name,
+                                            .password_hash = hash,
+                                            .email = "",
+                                            .is_admin = true,
+                                            .groups_json = "[]",
+                                            .virtual_clusters_json = "[]",
+                                            .extension_json = "{}",
+                                            .created_ms = clock_unix_ms()},
+                                   .err = err};
+    code = store_commit(server->store, &batch, err);
+    return code < 0 ? code : change.code;
+}
+
+struct mail_list {
+    struct server_mail *first, **last;
+};
+
+static void list_add(struct mail_list *list, struct server_mail *mail)
+{
+    *list->last = mail;
+    list->last = (struct server_mail **)(void *)&mail->mail.next;
+}
+
+/* Through the core, which may still have them in memory. */
+static void purge_before(struct server *server, struct mail_list *list, int64_t before_ms)
+{
+    struct job_id jobs[PURGE_MAX];
+    size_t count = store_jobs_final(server->store, before_ms, jobs, PURGE_MAX);
+
+    for (size_t i = 0; i < count; i++) {
+        struct server_mail *mail = mail_event(EVENT_DELETE, "");
+        mail->event.job = jobs[i];
+        list_add(list, mail);
+    }
+    if (count > 0)
+        log_info("server", "%zu old jobs are removed", count);
+    atomic_fetch_add(&server->metrics.purged_jobs, count);
+    if (count == PURGE_MAX) /* there are more */
+        server->core.upkeep_at_ms = mailbox_now_ms();
+}
+
+static void change_before(struct mail_list *list, enum store_change_kind kind, int64_t before_ms)
+{
+    struct server_mail *mail = mail_new(MAIL_CHANGE);
+
+    mail->change = (struct store_change){.kind = kind, .before_ms = before_ms};
+    list_add(list, mail);
+}
+
+/* Machines of the rows that the engine has not spoken of are gone. */
+static void lose_unseen_nodes(struct server *server, struct mail_list *list)
+{
+    pthread_mutex_lock(&server->state_lock);
+    for (size_t i = 0; i < server->nodes.count; i++) {
+        struct node_known *node = &server->nodes.items[i];
+        struct server_mail *mail;
+        if (node->is_seen)
+            continue;
+        node->is_seen = true; /* once */
+        mail = mail_event(EVENT_NODE_LOST, "");
+        mail->event.node.node.name = arena_copy(&mail->arena, text_of(node->name));
+        mail->event.node.node.gpu_type = mail->event.node.address = "";
+        list_add(list, mail);
+    }
+    pthread_mutex_unlock(&server->state_lock);
+}
+
+struct server_mail *server_upkeep(struct server *server)
+{
+    const struct retention_config *retention = &server->config->retention;
+    int64_t now = clock_unix_ms();
+    struct mail_list list = {NULL, &list.first};
+    struct store_counts counts;
+
+    store_count(server->store, &counts);
+    if (retention->database_mib > 0 && counts.used_bytes >> 20 > retention->database_mib)
+        purge_before(server, &list, now);
+    else if (retention->job_days > 0)
+        purge_before(server, &list, now - (int64_t)retention->job_days * DAY_MS);
+    if (retention->event_log_days > 0)
+        change_before(&list, CHANGE_LOG_TRIM, now - (int64_t)retention->event_log_days * DAY_MS);
+    change_before(&list, CHANGE_TOKENS_EXPIRE, now);
+    lose_unseen_nodes(server, &list);
+    return list.first;
+}
