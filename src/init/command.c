@@ -98,7 +98,7 @@ static int shell_argv(struct init *init, const char *path, const char *argv[8], 
         if (is_strict) { /* a plain sh may not know pipefail */
             argv[count++] = "-eu";
             argv[count++] = "-c";
-            argv[count++] = "if (set -o pipefail) 2>/dev/null; then set -o pipefail; fi; . \"$0\"";
+            argv[count++] = "command set -o pipefail 2>/dev/null || :; . \"$0\"";
         }
     }
     argv[count++] = path;

@@ -651,6 +651,7 @@ static void local_free(struct engine *engine)
     pthread_cond_destroy(&local->has_work);
     pthread_cond_destroy(&local->keeper_wake);
     pthread_mutex_destroy(&local->lock);
+    mem_free(local->runtime.seccomp_bpf);
     arena_release(&local->arena);
     mem_free(local);
 }

@@ -235,7 +235,8 @@ static void linux_write(struct json_writer *json, const struct oci_config *confi
     json_array_end(json);
     devices_write(json, config);
     resources_write(json, config);
-    oci_seccomp_write(json);
+    if (!config->seccomp_bpf)
+        oci_seccomp_write(json);
     strings_write(json, "maskedPaths", masked_paths, COUNT_OF(masked_paths));
     strings_write(json, "readonlyPaths", read_only_paths, COUNT_OF(read_only_paths));
     json_key_string(json, "rootfsPropagation", "rprivate");
@@ -277,6 +278,17 @@ static void hooks_write(struct json_writer *json, const struct oci_config *confi
     json_object_end(json);
 }
 
+static void annotations_write(struct json_writer *json, const struct oci_config *config)
+{
+    json_key(json, "annotations");
+    json_object(json);
+    for (size_t i = 0; i < config->annotation_count; i++)
+        json_key_string(json, config->annotations[2 * i], config->annotations[2 * i + 1]);
+    if (config->seccomp_bpf)
+        json_key_string(json, "run.oci.seccomp_bpf_data", config->seccomp_bpf);
+    json_object_end(json);
+}
+
 void oci_config_write(const struct oci_config *config, struct buf *out)
 {
     assert(config->argv_count > 0 && config->rootfs && config->cgroup_path);
@@ -292,13 +304,7 @@ void oci_config_write(const struct oci_config *config, struct buf *out)
     json_object_end(&json);
     mounts_write(&json, config);
     hooks_write(&json, config);
-    if (config->annotation_count) {
-        json_key(&json, "annotations");
-        json_object(&json);
-        for (size_t i = 0; i < config->annotation_count; i++)
-            json_key_string(&json, config->annotations[2 * i], config->annotations[2 * i + 1]);
-        json_object_end(&json);
-    }
+    annotations_write(&json, config);
     linux_write(&json, config);
     json_object_end(&json);
 }

@@ -1,6 +1,6 @@
 /* oci.h — the OCI runtime configuration (config.json) of a task's container.
  *
- * Pure text out of data. Capabilities, seccomp profile, masked and read-only paths, and default
+ * Text out of data. Capabilities, seccomp profile, masked and read-only paths, and default
  * mounts are those of Docker's defaults; the network, host name and time are the host's.
  * Source: OCI runtime specification 1.0.2.
  */
@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 struct buf;
+struct err;
 struct json_writer;
 
 struct oci_mount {
@@ -67,6 +68,7 @@ struct oci_config {
     size_t rlimit_count;
     bool has_oom_score;
     int oom_score;
+    const char *seccomp_bpf;        /* base64: instead of the profile, see oci_seccomp_bpf */
     const char *const *annotations; /* name, value, … */
     size_t annotation_count;        /* pairs */
 };
@@ -75,5 +77,10 @@ void oci_config_write(const struct oci_config *config, struct buf *out);
 
 /* Docker's default profile for containers with the default capabilities. */
 void oci_seccomp_write(struct json_writer *json);
+
+/* The same profile as the kernel's filter program in base64. crun takes it by an annotation and
+ * then need not compile the profile for every container, which takes longer than all else it does.
+ */
+int oci_seccomp_bpf(struct buf *out, struct err *err);
 
 #endif

@@ -241,7 +241,8 @@ void runtime_remove(const struct runtime *runtime, const char *id, bool has_post
 
 /* --- which one works here --- */
 
-static int probe_prepare(const char *scratch, const char *group, bool is_v2, struct err *err)
+static int probe_prepare(const char *scratch, const char *group, bool is_v2,
+                         const char *seccomp_bpf, struct err *err)
 {
     static const char *const parts[] = {"lower", "lower/proc", "lower/sys", "lower/dev",
                                         "upper", "work",       "merged"};
@@ -268,7 +269,8 @@ static int probe_prepare(const char *scratch, const char *group, bool is_v2, str
                                 .cpu = 1,
                                 .is_cgroup_v2 = is_v2,
                                 .memory_mib = 64,
-                                .pids_max = 100};
+                                .pids_max = 100,
+                                .seccomp_bpf = seccomp_bpf};
     struct buf text = BUF_INIT;
     oci_config_write(&config, &text);
     snprintf(path, sizeof path, "%s/config.json", scratch);
@@ -277,12 +279,25 @@ static int probe_prepare(const char *scratch, const char *group, bool is_v2, str
     return result;
 }
 
+static bool process_is_filtered(pid_t pid)
+{
+    char path[64];
+    struct buf text = BUF_INIT;
+    snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
+    bool is_filtered = file_read(path, 65536, &text, NULL) == 0 &&
+                       text_find(buf_as_text(&text), TEXT("\nSeccomp:\t2\n")) != SIZE_MAX;
+    buf_release(&text);
+    return is_filtered;
+}
+
 static int probe_run(const struct runtime *runtime, const struct cgroup_layout *layout,
-                     const char *scratch, const char *group, char *message, struct err *err)
+                     const char *scratch, const char *group, bool *is_filtered, char *message,
+                     struct err *err)
 {
     char lower[RUNTIME_PATH_MAX], upper[RUNTIME_PATH_MAX], work[RUNTIME_PATH_MAX],
         merged[RUNTIME_PATH_MAX], output[RUNTIME_PATH_MAX];
-    int result = probe_prepare(scratch, group, layout->kind == CGROUP_V2, err);
+    int result =
+        probe_prepare(scratch, group, layout->kind == CGROUP_V2, runtime->seccomp_bpf, err);
     if (result < 0) {
         snprintf(message, RUNTIME_MESSAGE_MAX, "%s", err->text);
         return result;
@@ -302,6 +317,7 @@ static int probe_run(const struct runtime *runtime, const struct cgroup_layout *
     struct runtime_container container = {.conmon_fd = -1};
     result = runtime_create(runtime, &launch, &container, message, err);
     if (result == 0) {
+        *is_filtered = process_is_filtered(container.init);
         kill(container.init, SIGKILL);
         struct pollfd watch = {.fd = container.conmon_fd, .events = POLLIN};
         if (poll(&watch, 1, 10000) == 0)
@@ -336,8 +352,13 @@ static int probe_all(struct runtime *runtime, const struct cgroup_layout *layout
             struct err failure = {0};
             snprintf(runtime->hidden_mount, sizeof runtime->hidden_mount, "%s",
                      is_hidden ? layout->hybrid_mount : "");
-            if (probe_run(runtime, layout, scratch, group, message, &failure) == 0)
+            bool is_filtered = false;
+            int result =
+                probe_run(runtime, layout, scratch, group, &is_filtered, message, &failure);
+            if (result == 0 && is_filtered)
                 return 0;
+            if (result == 0)
+                snprintf(message, sizeof message, "it ignores the seccomp profile");
             size_t used = strlen(why);
             snprintf(why + used, sizeof why - used, "%s%s: %.100s", used ? "; " : "", candidates[i],
                      message);
@@ -352,15 +373,26 @@ int runtime_find(struct runtime *runtime, const struct cgroup_layout *layout, co
 {
     if (!program_find("conmon", runtime->conmon))
         return err_fail(err, ERR_UNSUPPORTED, "", "conmon is not installed");
-    runtime->has_volatile = true;
-    int result = probe_all(runtime, layout, wanted, scratch, group, err);
-    if (result == 0)
-        return 0;
-    runtime->has_volatile = false; /* the kernel may be older than 5.10 */
-    struct err again = {0};
-    if (probe_all(runtime, layout, wanted, scratch, group, &again) < 0)
+    struct buf compiled = BUF_INIT;
+    int result = oci_seccomp_bpf(&compiled, err);
+    if (result < 0)
         return result;
-    if (err)
+    char *bpf = buf_steal(&compiled);
+    /* without `volatile` the kernel may be older than 5.10; without the compiled profile the
+     * runtime may be runc */
+    for (int way = 0; way < 3; way++) {
+        struct err failure = {0};
+        runtime->has_volatile = way < 2;
+        runtime->seccomp_bpf = way < 1 ? bpf : NULL;
+        result = probe_all(runtime, layout, wanted, scratch, group, &failure);
+        if (result == 0)
+            break;
+        if (way == 0 && err)
+            *err = failure;
+    }
+    if (result == 0 && err)
         *err = (struct err){0};
-    return 0;
+    if (!runtime->seccomp_bpf)
+        mem_free(bpf);
+    return result;
 }

@@ -25,6 +25,7 @@ struct runtime {
     char hidden_mount[128]; /* the v2 tree of a hybrid machine, kept from crun; "" = none */
     bool has_volatile;      /* the kernel's overlay can leave out syncs */
     bool has_start_fifo;    /* see runtime_start */
+    char *seccomp_bpf;      /* compiled profile that this runtime takes; NULL: it compiles itself */
     int procs_fds[2];       /* of conmon's control group */
 };
 

@@ -283,6 +283,7 @@ static int config_put(struct start *start)
         .rlimits = limits,
         .rlimit_count = rlimits_fill(wanted, limits),
         .has_oom_score = oom_score_is_negative(),
+        .seccomp_bpf = local->runtime.seccomp_bpf,
         .annotations = annotations,
         .annotation_count = COUNT_OF(annotations) / 2,
     };
