@@ -8,7 +8,7 @@
 #include "base/arena.h"
 #include "base/memory.h"
 
-enum { KEY_SHOWN_MAX = 64, PATH_MAX_BYTES = 256, FEW_KEYS = 12 };
+enum { KEY_SHOWN_MAX = 64, PATH_MAX_BYTES = 256 };
 
 void build_init(struct builder *builder, struct arena *arena, struct problems *problems)
 {
@@ -70,6 +70,10 @@ void build_key(struct builder *builder, struct text key, struct place place, boo
 {
     assert(build_wants_key(builder));
     struct build_frame *top = &builder->frames[builder->depth - 1];
+    if (key.length > DOC_KEY_MAX) {
+        build_problem(builder, place, "a key of more than %d bytes", DOC_KEY_MAX);
+        builder->is_stopped = true;
+    }
     top->key = key;
     top->place = place;
     top->has_key = true;
@@ -131,23 +135,14 @@ void build_open(struct builder *builder, struct doc *node)
 /* An entry with its rank: what the map itself says stands before what it merges. */
 struct ranked {
     struct doc_entry entry;
-    size_t rank;
+    size_t rank, position; /* position: among those that stay */
     bool is_dropped;
 };
-
-static int key_compare(struct text a, struct text b)
-{
-    size_t common = a.length < b.length ? a.length : b.length;
-    int order = common ? memcmp(a.at, b.at, common) : 0;
-    if (order != 0)
-        return order;
-    return a.length < b.length ? -1 : a.length > b.length;
-}
 
 static int ranked_compare(const void *left, const void *right)
 {
     const struct ranked *a = *(struct ranked *const *)left, *b = *(struct ranked *const *)right;
-    int order = key_compare(a->entry.key, b->entry.key);
+    int order = doc_key_compare(a->entry.key, b->entry.key);
     return order != 0 ? order : a->rank < b->rank ? -1 : 1;
 }
 
@@ -162,22 +157,20 @@ static void repeated(struct builder *builder, const struct ranked *first, struct
                   (int)shown, key.at, first->entry.place.line);
 }
 
+static void few_drop(struct builder *builder, struct ranked *all, size_t count)
+{
+    for (size_t i = 1; i < count; i++)
+        for (size_t j = 0; j < i; j++)
+            if (!all[j].is_dropped && text_equal(all[i].entry.key, all[j].entry.key)) {
+                repeated(builder, &all[j], &all[i]);
+                break;
+            }
+}
+
 /* Of equal keys the first stays. Sorting, not hashing: keys come from outside and a pure module has
  * no secret seed. */
-static void repeated_drop(struct builder *builder, struct ranked *all, size_t count)
+static void many_drop(struct builder *builder, struct ranked **sorted, size_t count)
 {
-    if (count <= FEW_KEYS) {
-        for (size_t i = 1; i < count; i++)
-            for (size_t j = 0; j < i; j++)
-                if (!all[j].is_dropped && text_equal(all[i].entry.key, all[j].entry.key)) {
-                    repeated(builder, &all[j], &all[i]);
-                    break;
-                }
-        return;
-    }
-    struct ranked **sorted = mem_zero(count, sizeof *sorted);
-    for (size_t i = 0; i < count; i++)
-        sorted[i] = &all[i];
     qsort(sorted, count, sizeof *sorted, ranked_compare);
     const struct ranked *first = sorted[0];
     for (size_t i = 1; i < count; i++) {
@@ -186,7 +179,6 @@ static void repeated_drop(struct builder *builder, struct ranked *all, size_t co
         else
             first = sorted[i];
     }
-    mem_free(sorted);
 }
 
 static size_t merged_count(struct builder *builder, const struct build_item *item)
@@ -249,13 +241,33 @@ static size_t entries_gather(struct builder *builder, const struct build_item *i
 
 static bool has_repeated(const struct build_item *items, size_t count)
 {
-    if (count > FEW_KEYS)
+    if (count > DOC_FEW_KEYS)
         return true; /* perhaps: the sort will tell */
     for (size_t i = 1; i < count; i++)
         for (size_t j = 0; j < i; j++)
             if (text_equal(items[i].entry.key, items[j].entry.key))
                 return true;
     return false;
+}
+
+static void entries_take(struct builder *builder, struct doc *node, struct ranked *all,
+                         struct ranked *const *sorted, size_t count)
+{
+    struct doc_entry *entries = ARENA_ARRAY(builder->arena, struct doc_entry, count);
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++)
+        if (!all[i].is_dropped) {
+            all[i].position = kept;
+            entries[kept++] = all[i].entry;
+        }
+    node->as.map.entries = entries;
+    node->as.map.count = kept;
+    if (kept <= DOC_FEW_KEYS)
+        return;
+    node->as.map.by_key = ARENA_ARRAY(builder->arena, const struct doc_entry *, kept);
+    for (size_t i = 0, next = 0; i < count; i++)
+        if (!sorted[i]->is_dropped)
+            node->as.map.by_key[next++] = &entries[sorted[i]->position];
 }
 
 static void map_fill(struct builder *builder, struct doc *node, const struct build_item *items,
@@ -269,13 +281,18 @@ static void map_fill(struct builder *builder, struct doc *node, const struct bui
         return;
     }
     node->is_shared |= has_merge;
-    struct ranked *all = NULL;
+    struct ranked *all = NULL, **sorted = NULL;
     size_t used = entries_gather(builder, items, count, &all);
-    repeated_drop(builder, all, used);
-    node->as.map.entries = ARENA_ARRAY(builder->arena, struct doc_entry, used);
-    for (size_t i = 0; i < used; i++)
-        if (!all[i].is_dropped)
-            node->as.map.entries[node->as.map.count++] = all[i].entry;
+    if (used <= DOC_FEW_KEYS) {
+        few_drop(builder, all, used);
+    } else {
+        sorted = mem_zero(used, sizeof *sorted);
+        for (size_t i = 0; i < used; i++)
+            sorted[i] = &all[i];
+        many_drop(builder, sorted, used);
+    }
+    entries_take(builder, node, all, sorted, used);
+    mem_free(sorted);
     mem_free(all);
 }
 

@@ -8,6 +8,8 @@
 #define DOC_BUILD_H
 #include "doc/doc.h"
 
+enum { DOC_FEW_KEYS = 12 }; /* up to here a map is searched from its first entry */
+
 struct build_frame {
     struct doc *node;    /* the list or map being filled */
     size_t first;        /* its first item in `pending` */
@@ -53,6 +55,9 @@ void build_value(struct builder *builder, const struct doc *value, size_t node_c
                  unsigned height);
 void build_open(struct builder *builder, struct doc *node);
 const struct doc *build_close(struct builder *builder);
+
+/* By bytes; any order would do. */
+int doc_key_compare(struct text a, struct text b);
 
 /* A problem at the current path. */
 struct problem *build_problem(struct builder *builder, struct place place, const char *format, ...)

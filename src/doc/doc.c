@@ -336,14 +336,42 @@ const struct doc *doc_parse(struct text source, enum doc_format format, struct a
     return json_parse(source, format == DOC_JSON_COMMENTS, arena, problems);
 }
 
-const struct doc *doc_get(const struct doc *doc, const char *key)
+int doc_key_compare(struct text a, struct text b)
+{
+    size_t common = a.length < b.length ? a.length : b.length;
+    int order = common && a.at != b.at ? memcmp(a.at, b.at, common) : 0;
+    if (order != 0)
+        return order;
+    return a.length < b.length ? -1 : a.length > b.length;
+}
+
+const struct doc *doc_find(const struct doc *doc, struct text key)
 {
     if (!doc || doc->kind != DOC_MAP)
         return NULL;
-    for (size_t i = 0; i < doc->as.map.count; i++)
-        if (text_is(doc->as.map.entries[i].key, key))
-            return doc->as.map.entries[i].value;
+    if (!doc->as.map.by_key) {
+        for (size_t i = 0; i < doc->as.map.count; i++)
+            if (text_equal(doc->as.map.entries[i].key, key))
+                return doc->as.map.entries[i].value;
+        return NULL;
+    }
+    size_t low = 0, high = doc->as.map.count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = doc_key_compare(key, doc->as.map.by_key[middle]->key);
+        if (order == 0)
+            return doc->as.map.by_key[middle]->value;
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
     return NULL;
+}
+
+const struct doc *doc_get(const struct doc *doc, const char *key)
+{
+    return doc_find(doc, text_of(key));
 }
 
 struct text doc_get_text(const struct doc *doc, const char *key, const char *fallback)

@@ -9,7 +9,8 @@
  * order of keys. Duplicate keys are a problem, as in js-yaml.
  *
  * Limits (each is a problem when exceeded, and tested): DOC_BYTES_MAX of text, DOC_DEPTH_MAX
- * levels and DOC_NODES_MAX nodes, both counted after alias expansion, DOC_ANCHORS_MAX anchors.
+ * levels and DOC_NODES_MAX nodes, both counted after alias expansion, DOC_ANCHORS_MAX anchors,
+ * DOC_KEY_MAX bytes of a key.
  */
 #ifndef DOC_DOC_H
 #define DOC_DOC_H
@@ -26,7 +27,8 @@ enum {
     DOC_BYTES_MAX = 4 << 20,
     DOC_DEPTH_MAX = 60,
     DOC_NODES_MAX = 200000,
-    DOC_ANCHORS_MAX = 1000
+    DOC_ANCHORS_MAX = 1000,
+    DOC_KEY_MAX = 4096,
 };
 
 enum doc_kind { DOC_NULL, DOC_BOOL, DOC_INT, DOC_REAL, DOC_STRING, DOC_LIST, DOC_MAP };
@@ -50,7 +52,8 @@ struct doc {
             size_t count;
         } list;
         struct {
-            struct doc_entry *entries;
+            struct doc_entry *entries;       /* in the order of the text */
+            const struct doc_entry **by_key; /* sorted, for doc_find; NULL when there are few */
             size_t count;
         } map;
     } as;
@@ -71,6 +74,7 @@ const struct doc *doc_parse(struct text source, enum doc_format format, struct a
 
 /* The value of a key, or NULL; also NULL when `doc` is not a map (or is NULL itself). */
 const struct doc *doc_get(const struct doc *doc, const char *key);
+const struct doc *doc_find(const struct doc *doc, struct text key);
 
 /* The value of a key when it is of that kind, else `fallback` (also for a map that is not one). A
  * checker has complained before: these never do. doc_get_int converts strings of digits too. */

@@ -69,6 +69,7 @@ static struct doc parameters_of_prerequisite(struct reader *reader, const struct
 {
     struct doc own = *item;
     own.as.map.entries = ARENA_ARRAY(reader->scratch, struct doc_entry, item->as.map.count);
+    own.as.map.by_key = NULL; /* it would name the left out ones */
     own.as.map.count = 0;
     for (size_t i = 0; i < item->as.map.count; i++)
         if (!is_common(item->as.map.entries[i].key))

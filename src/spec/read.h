@@ -19,6 +19,8 @@ struct reader {
     struct spec_pair *secrets; /* in `scratch` */
     size_t secret_count;
     size_t rendered_bytes;
+    struct prerequisite *prerequisites; /* v2.c */
+    size_t prerequisite_count;
 };
 
 void spec_v1_read(struct reader *reader);

@@ -79,15 +79,13 @@ static const struct doc *step_take(const struct doc *doc, struct text step)
     if (doc->kind == DOC_LIST && text_to_int64(step, &index) && index >= 0 &&
         (uint64_t)index < doc->as.list.count)
         return doc->as.list.items[index];
-    for (size_t i = 0; doc->kind == DOC_MAP && i < doc->as.map.count; i++)
-        if (text_equal(doc->as.map.entries[i].key, step))
-            return doc->as.map.entries[i].value;
-    return NULL;
+    return doc_find(doc, step);
 }
 
 static void near_of_map(struct near *near, const struct doc *doc, struct text step)
 {
-    for (size_t i = 0; doc->kind == DOC_MAP && i < doc->as.map.count; i++)
+    enum { ENOUGH = 500 };
+    for (size_t i = 0; doc->kind == DOC_MAP && i < doc->as.map.count && i < ENOUGH; i++)
         near_offer(near, step, doc->as.map.entries[i].key);
 }
 

@@ -7,64 +7,88 @@
 #include "spec/fields.h"
 #include "spec/read.h"
 
-static const struct doc *prerequisite_find(const struct reader *reader, struct text name,
-                                           const char *type, size_t *index)
+/* The list is walked for every role: what names what is found out once. */
+struct prerequisite {
+    const struct doc *doc;
+    struct text name, type;
+    uint16_t *require; /* indices, MISSING where the name names nothing */
+    size_t require_count;
+    bool is_cyclic; /* said once */
+};
+enum { MISSING = UINT16_MAX };
+
+/* Index of the first of this name (and type, unless NULL), or MISSING. */
+static size_t prerequisite_find(const struct reader *reader, struct text name, const char *type)
 {
-    const struct doc *list = doc_get(reader->root, "prerequisites");
-    for (size_t i = 0; list && list->kind == DOC_LIST && i < list->as.list.count; i++) {
-        const struct doc *item = list->as.list.items[i];
-        if (!text_equal(doc_get_text(item, "name", ""), name))
-            continue;
-        if (type && !text_is(doc_get_text(item, "type", ""), type))
-            continue;
-        if (index)
-            *index = i;
-        return item;
+    for (size_t i = 0; i < reader->prerequisite_count; i++) {
+        const struct prerequisite *item = &reader->prerequisites[i];
+        if (text_equal(item->name, name) && (!type || text_is(item->type, type)))
+            return i;
     }
-    return NULL;
+    return MISSING;
 }
 
 /* "names no prerequisite", with the nearest name and what the name is of another type. */
 static void prerequisite_unknown(struct reader *reader, const struct doc *doc, const char *type,
                                  const char *path)
 {
-    const struct doc *list = doc_get(reader->root, "prerequisites");
-    const struct doc *other = prerequisite_find(reader, doc->as.string, NULL, NULL);
+    size_t other = prerequisite_find(reader, doc->as.string, NULL);
     struct near near = {0};
     char text[120];
     snprintf(text, sizeof text, "names no prerequisite%s%s", type ? " of type " : "",
              type ? type : "");
     struct problem *problem = reader_problem(reader, doc, text, "%s", path);
-    if (other) {
+    if (other != MISSING) {
         problem_hint(reader->problems, problem, "the prerequisite of this name is of type %.64s",
-                     doc_get_text(other, "type", "").at);
+                     reader->prerequisites[other].type.at);
         return;
     }
-    for (size_t i = 0; list && list->kind == DOC_LIST && i < list->as.list.count; i++) {
-        const struct doc *item = list->as.list.items[i];
-        if (!type || text_is(doc_get_text(item, "type", ""), type))
-            near_offer(&near, doc->as.string, doc_get_text(item, "name", ""));
-    }
+    for (size_t i = 0; problem && i < reader->prerequisite_count; i++)
+        if (!type || text_is(reader->prerequisites[i].type, type))
+            near_offer(&near, doc->as.string, reader->prerequisites[i].name);
     near_hint(&near, reader->problems, problem);
 }
 
-static void prerequisites_check(struct reader *reader)
+static void require_read(struct reader *reader, struct prerequisite *item, size_t index)
+{
+    const struct doc *list = doc_get(item->doc, "require");
+    size_t count = list && list->kind == DOC_LIST ? list->as.list.count : 0;
+    if (count > SPEC_LIST_MAX)
+        return; /* the shape has complained */
+    item->require = ARENA_ARRAY(reader->scratch, uint16_t, count);
+    for (size_t i = 0; i < count; i++) {
+        const struct doc *name = list->as.list.items[i];
+        char path[64];
+        if (name->kind != DOC_STRING)
+            continue;
+        size_t found = prerequisite_find(reader, name->as.string, NULL);
+        snprintf(path, sizeof path, "prerequisites[%zu].require[%zu]", index, i);
+        if (found == MISSING)
+            prerequisite_unknown(reader, name, NULL, path);
+        else
+            item->require[item->require_count++] = (uint16_t)found;
+    }
+}
+
+static void prerequisites_read(struct reader *reader)
 {
     const struct doc *list = doc_get(reader->root, "prerequisites");
     size_t count = list && list->kind == DOC_LIST ? list->as.list.count : 0;
-    for (size_t i = 1; i < count && count <= SPEC_LIST_MAX; i++) {
-        const struct doc *item = list->as.list.items[i], *name = doc_get(item, "name");
-        struct text type = doc_get_text(item, "type", "");
-        for (size_t j = 0; j < i && name && name->kind == DOC_STRING; j++) {
-            const struct doc *other = list->as.list.items[j];
-            if (!text_equal(doc_get_text(other, "name", ""), name->as.string) ||
-                !text_equal(doc_get_text(other, "type", ""), type))
-                continue;
-            reader_problem(reader, name, "a prerequisite of this type and name stands before",
+    if (count > SPEC_LIST_MAX)
+        count = SPEC_LIST_MAX; /* the shape has complained */
+    reader->prerequisites = ARENA_ARRAY(reader->scratch, struct prerequisite, count);
+    for (size_t i = 0; i < count; i++) {
+        const struct doc *doc = list->as.list.items[i];
+        struct text name = doc_get_text(doc, "name", ""), type = doc_get_text(doc, "type", "");
+        if (name.length && prerequisite_find(reader, name, type.at) != MISSING)
+            reader_problem(reader, doc_get(doc, "name"),
+                           "a prerequisite of this type and name stands before",
                            "prerequisites[%zu].name", i);
-            break;
-        }
+        reader->prerequisites[i] = (struct prerequisite){.doc = doc, .name = name, .type = type};
+        reader->prerequisite_count++;
     }
+    for (size_t i = 0; i < count; i++)
+        require_read(reader, &reader->prerequisites[i], i);
 }
 
 static const char *auth_text(struct reader *reader, const struct doc *auth, const char *key)
@@ -98,10 +122,10 @@ static uint32_t role_image(struct reader *reader, const char *role, const struct
     const struct doc *name = doc_get(doc, "dockerImage");
     if (!name || name->kind != DOC_STRING)
         return 0;
-    const struct doc *image = prerequisite_find(reader, name->as.string, "dockerimage", NULL);
+    size_t image = prerequisite_find(reader, name->as.string, "dockerimage");
     char path[SPEC_NAME_MAX + 64];
-    if (image)
-        return image_add(reader, image);
+    if (image != MISSING)
+        return image_add(reader, reader->prerequisites[image].doc);
     snprintf(path, sizeof path, "taskRoles.%s.dockerImage", role);
     prerequisite_unknown(reader, name, "dockerimage", path);
     return 0;
@@ -114,13 +138,13 @@ static const struct doc *role_names(struct reader *reader, const char *role, con
     const struct doc *name = doc_get(doc, type);
     if (!name || name->kind != DOC_STRING)
         return NULL;
-    const struct doc *found = prerequisite_find(reader, name->as.string, type, NULL);
-    if (!found) {
-        char path[SPEC_NAME_MAX + 64];
-        snprintf(path, sizeof path, "taskRoles.%s.%s", role, type);
-        prerequisite_unknown(reader, name, type, path);
-    }
-    return found;
+    size_t found = prerequisite_find(reader, name->as.string, type);
+    if (found != MISSING)
+        return reader->prerequisites[found].doc;
+    char path[SPEC_NAME_MAX + 64];
+    snprintf(path, sizeof path, "taskRoles.%s.%s", role, type);
+    prerequisite_unknown(reader, name, type, path);
+    return NULL;
 }
 
 static struct template_scope role_scope(struct reader *reader, const char *role,
@@ -276,63 +300,52 @@ static void role_resources(struct reader *reader, struct spec_role *role, const 
 /* Depth first, so that what a prerequisite requires stands before it. */
 struct order {
     struct spec_role *role;
+    const struct template_scope *scope;
     enum { NOT_SEEN, BEING_SEEN, SEEN } states[SPEC_LIST_MAX];
 };
 
-static void prerequisite_visit(struct reader *reader, struct order *order, const struct doc *name,
-                               const char *path)
+static void prerequisite_visit(struct reader *reader, struct order *order, size_t index)
 {
-    size_t index = 0;
-    if (name->kind != DOC_STRING)
+    struct prerequisite *item = &reader->prerequisites[index];
+    struct spec_role *role = order->role;
+    if (order->states[index] == SEEN)
         return;
-    const struct doc *item = prerequisite_find(reader, name->as.string, NULL, &index);
-    if (!item) {
-        prerequisite_unknown(reader, name, NULL, path);
-        return;
-    }
-    if (index >= SPEC_LIST_MAX || order->states[index] == SEEN)
-        return; /* the shape has complained of too many */
     if (order->states[index] == BEING_SEEN) {
-        reader_problem(reader, name, "requires itself in the end", "%s", path);
+        if (!item->is_cyclic)
+            reader_problem(reader, doc_get(item->doc, "require"), "requires itself in the end",
+                           "prerequisites[%zu].require", index);
+        item->is_cyclic = true;
         return;
     }
     order->states[index] = BEING_SEEN;
-    const struct doc *require = doc_get(item, "require");
-    for (size_t i = 0; require && require->kind == DOC_LIST && i < require->as.list.count; i++) {
-        char deeper[64];
-        snprintf(deeper, sizeof deeper, "prerequisites[%zu].require[%zu]", index, i);
-        prerequisite_visit(reader, order, require->as.list.items[i], deeper);
-    }
+    for (size_t i = 0; i < item->require_count; i++)
+        prerequisite_visit(reader, order, item->require[i]);
     order->states[index] = SEEN;
-    struct spec_role *role = order->role;
     const char **names = (const char **)(uintptr_t)role->prerequisites;
-    *READER_ADD(reader, names, role->prerequisite_count) =
-        reader_copy(reader, doc_get_text(item, "name", ""));
+    *READER_ADD(reader, names, role->prerequisite_count) = reader_copy(reader, item->name);
     role->prerequisites = names;
+    if (doc_get(item->doc, "plugin"))
+        plugin_of_prerequisite(reader, item->doc, index, role->name, *order->scope);
 }
 
-static void role_prerequisites(struct reader *reader, struct spec_role *role, const struct doc *doc)
+static void role_prerequisites(struct reader *reader, struct spec_role *role, const struct doc *doc,
+                               const struct template_scope *scope)
 {
     const struct doc *list = doc_get(doc, "prerequisites");
-    struct order order = {.role = role};
+    struct order order = {.role = role, .scope = scope};
     for (size_t i = 0; list && list->kind == DOC_LIST && i < list->as.list.count; i++) {
+        const struct doc *name = list->as.list.items[i];
         char path[SPEC_NAME_MAX + 64];
         if (i == SPEC_LIST_MAX)
             break; /* the shape has complained */
+        if (name->kind != DOC_STRING)
+            continue;
+        size_t index = prerequisite_find(reader, name->as.string, NULL);
         snprintf(path, sizeof path, "taskRoles.%s.prerequisites[%zu]", role->name, i);
-        prerequisite_visit(reader, &order, list->as.list.items[i], path);
-    }
-}
-
-static void role_plugins(struct reader *reader, struct spec_role *role,
-                         const struct template_scope *scope)
-{
-    for (size_t i = 0; i < role->prerequisite_count; i++) {
-        size_t index = 0;
-        const struct doc *item =
-            prerequisite_find(reader, text_of(role->prerequisites[i]), NULL, &index);
-        if (doc_get(item, "plugin"))
-            plugin_of_prerequisite(reader, item, index, role->name, *scope);
+        if (index == MISSING)
+            prerequisite_unknown(reader, name, NULL, path);
+        else
+            prerequisite_visit(reader, &order, index);
     }
 }
 
@@ -351,10 +364,9 @@ static void role_read(struct reader *reader, struct text name, const struct doc 
         .sku_type = "", .pinned_cell_id = "", .affinity_group = "", .within_one_cell = ""};
     role_completion(reader, role, doc);
     role_resources(reader, role, doc);
-    role_prerequisites(reader, role, doc);
     struct template_scope scope = role_scope(reader, role->name, doc);
     role->command = role_command(reader, role->name, doc, &scope);
-    role_plugins(reader, role, &scope);
+    role_prerequisites(reader, role, doc, &scope);
 }
 
 static void roles_read(struct reader *reader)
@@ -423,7 +435,7 @@ void spec_v2_read(struct reader *reader)
         reader_warning(reader, secrets, "this is a stored copy: write the secrets in again",
                        "secrets");
     spec_secrets_read(reader);
-    prerequisites_check(reader);
+    prerequisites_read(reader);
     defaults_read(reader);
     roles_read(reader);
     deployments_check(reader);
