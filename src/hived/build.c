@@ -1,0 +1,462 @@
+/* build.c — from the configuration to trees of cells, level by level so that the descendants of a
+ * cell at any level are neighbours. */
+#include "base/memory.h"
+#include "hived/state.h"
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+static uint32_t chain_find(const struct hived *h, uint32_t type)
+{
+    for (uint32_t i = 0; i < h->chain_count; i++)
+        if (h->chains[i].type == type)
+            return i;
+    return NONE;
+}
+
+static void chains_build(struct hived *h)
+{
+    const struct hived_config *config = h->config;
+    h->chains = mem_zero(config->type_count + 1, sizeof *h->chains);
+    uint32_t last = NONE;
+    for (uint32_t i = 0; i < config->cell_count; i++) {
+        uint32_t type = config->cells[i].type;
+        if (type == last || chain_find(h, type) != NONE)
+            continue;
+        last = type;
+        struct chain *chain = &h->chains[h->chain_count++];
+        const struct hived_type *top = &config->types[type];
+        *chain = (struct chain){.type = type,
+                                .name = top->name,
+                                .leaf_type = top->leaf_type,
+                                .top = top->level,
+                                .node_level = top->node_level};
+        chain->levels = mem_zero(top->level + 1u, sizeof *chain->levels);
+        for (uint32_t at = type; at != NONE; at = config->types[at].child) {
+            struct level *level = &chain->levels[config->types[at].level];
+            level->type = at;
+            level->leaf_count = config->types[at].leaf_count;
+            level->child_number =
+                config->types[at].child != NONE ? config->types[at].child_number : 0;
+        }
+    }
+}
+
+static uint64_t tree_size(const struct hived *h, uint32_t type)
+{
+    uint64_t size = 0, width = 1;
+    for (uint32_t at = type; at != NONE; at = h->config->types[at].child) {
+        size += width;
+        width *= h->config->types[at].child_number;
+    }
+    return size;
+}
+
+static uint64_t count_cells(const struct hived *h, uint64_t *physical)
+{
+    const struct hived_config *config = h->config;
+    uint64_t count = 0;
+    for (uint32_t i = 0; i < config->cell_count; i++)
+        count += tree_size(h, config->cells[i].type);
+    *physical = count;
+    for (uint32_t i = 0; i < config->vc_count; i++) {
+        const struct hived_vc_spec *vc = &config->vcs[i];
+        for (uint32_t k = 0; k < vc->cell_count; k++)
+            count += tree_size(h, vc->cells[k].type) * vc->cells[k].number;
+        for (uint32_t k = 0; k < vc->pin_count; k++)
+            count += tree_size(h, vc->pins[k].cell->type);
+    }
+    return count;
+}
+
+static struct cell *cell_new(struct hived *h, uint32_t parent, uint16_t chain, uint8_t level)
+{
+    struct cell *cell = &h->cells[h->cell_count];
+    h->priority[h->cell_count++] = HIVED_PRIORITY_FREE;
+    *cell = (struct cell){.parent = parent,
+                          .child = NONE,
+                          .bound = NONE,
+                          .view_node = NONE,
+                          .chain = chain,
+                          .level = level};
+    return cell;
+}
+
+/* The children of the cells [first, first + count), one level. Returns the first child. */
+static uint32_t level_new(struct hived *h, uint32_t first, uint32_t count)
+{
+    uint32_t below = h->cell_count;
+    for (uint32_t i = first; i < first + count; i++) {
+        struct cell *cell = &h->cells[i];
+        cell->child = h->cell_count;
+        cell->child_count = h->chains[cell->chain].levels[cell->level].child_number;
+        for (uint32_t k = 0; k < cell->child_count; k++)
+            cell_new(h, i, cell->chain, (uint8_t)(cell->level - 1));
+    }
+    return below;
+}
+
+static uint32_t node_get(struct hived *h, const char *name)
+{
+    uint32_t index = text_map_get(&h->node_index, text_of(name));
+    if (index != MAP_NONE)
+        return index;
+    index = h->node_count++;
+    h->nodes[index] = (struct node){.name = name, .is_bad = true};
+    text_map_set(&h->node_index, text_of(name), index);
+    return index;
+}
+
+/* A pin that no virtual cluster claims is an ordinary cell. */
+static void pin_new(struct hived *h, const struct hived_cell_spec *spec, uint32_t cell)
+{
+    for (uint32_t i = 0; i < h->pin_count; i++) {
+        if (!strcmp(h->pins[i].id, spec->pin)) {
+            h->pins[i].cell = cell;
+            h->cells[cell].is_pinned = true;
+        }
+    }
+}
+
+struct physical_at {
+    uint32_t default_index, node;
+};
+
+/* Addresses, nodes and pins; `spec` NULL: all by default. */
+static void physical_name(struct hived *h, uint32_t index, const struct hived_cell_spec *spec,
+                          struct physical_at at)
+{
+    struct cell *cell = &h->cells[index];
+    const struct hived_type *type = &h->config->types[level_of(h, cell)->type];
+    cell->address = spec ? spec->address : NULL;
+    cell->index = at.default_index;
+    cell->free_at = cell->bad_at = cell->doomed_at = NONE;
+    cell->using = cell->reserving = cell->oppo_vc = cell->oppo_at = NONE;
+    if (spec && spec->pin)
+        pin_new(h, spec, index);
+    if (type->is_node_level) {
+        char number[16];
+        snprintf(number, sizeof number, "%u", at.default_index);
+        const char *name = cell->address;
+        if (!name)
+            name = arena_copy(&h->config->arena, text_of(number));
+        at.node = node_get(h, name);
+        at.default_index = 0;
+    }
+    for (uint32_t i = 0; i < cell->child_count; i++)
+        physical_name(h, cell->child + i, spec && spec->child_count ? &spec->children[i] : NULL,
+                      (struct physical_at){at.default_index * cell->child_count + i, at.node});
+    cell->node = at.node != NONE ? at.node : h->cells[cell->child].node;
+    if (cell->level > 1)
+        return;
+    if (cell->address) {
+        int64_t number = 0;
+        text_to_int64(text_of(cell->address), &number);
+        cell->index = (uint32_t)number;
+        cell->address = NULL;
+    }
+    cell_list_add(&h->nodes[at.node].leaves, index);
+}
+
+static void physical_build(struct hived *h)
+{
+    const struct hived_config *config = h->config;
+    for (uint32_t i = 0; i < config->cell_count; i++) {
+        uint32_t chain_index = chain_find(h, config->cells[i].type);
+        struct chain *chain = &h->chains[chain_index];
+        uint32_t top = h->cell_count, first = top, count = 1;
+        cell_new(h, NONE, (uint16_t)chain_index, chain->top);
+        chain->levels[chain->top].total_left++;
+        for (uint8_t level = chain->top; level > 1; level--) {
+            first = level_new(h, first, count);
+            count *= chain->levels[level].child_number;
+            chain->levels[level - 1].total_left += count;
+        }
+        cell_list_add(&chain->tops, top);
+        physical_name(h, top, &config->cells[i], (struct physical_at){i, NONE});
+        free_list_push(h, &chain->levels[chain->top].free, top);
+    }
+    h->physical_count = h->cell_count;
+}
+
+static uint32_t virtual_tree(struct hived *h, uint32_t vc, uint32_t chain, uint8_t level)
+{
+    uint32_t root = h->cell_count, first = root, count = 1;
+    cell_new(h, NONE, (uint16_t)chain, level);
+    for (uint8_t at = level; at > 1; at--) {
+        first = level_new(h, first, count);
+        count *= h->chains[chain].levels[at].child_number;
+    }
+    /* running indices count inside the preassigned cell, whose own number counts in its vc */
+    for (uint32_t i = root; i < h->cell_count; i++) {
+        struct cell *cell = &h->cells[i];
+        cell->is_virtual = true;
+        cell->vc = vc;
+        cell->root = root;
+        cell->order = cell->vertex = cell->picked = NONE;
+        for (uint32_t k = 0; k < cell->child_count; k++)
+            h->cells[cell->child + k].number = cell->number * cell->child_count + k;
+    }
+    h->cells[root].number = (uint32_t)h->vcs[vc].roots.count;
+    cell_list_add(&h->vcs[vc].roots, root);
+    return root;
+}
+
+static void quota_add(struct hived *h, uint32_t vc, uint32_t chain, uint8_t level, uint32_t number)
+{
+    struct quota *quota = quota_of(h, vc, chain);
+    if (!quota->is_present) {
+        quota->is_present = true;
+        quota->levels = mem_zero(h->chains[chain].top + 1u, sizeof *quota->levels);
+        cell_list_add(&h->chains[chain].vcs, vc);
+    }
+    if (level > quota->top)
+        quota->top = level;
+    struct quota_level *own = &quota->levels[level];
+    for (uint32_t i = 0; i < number; i++) {
+        uint32_t root = virtual_tree(h, vc, chain, level);
+        h->cells[root].order = (uint32_t)own->roots.count;
+        cell_list_add(&own->roots, root);
+    }
+    own->free += number;
+    h->chains[chain].levels[level].all_vc_free += number;
+}
+
+static void unbound_build(struct quota_level *own)
+{
+    size_t words = own->roots.count / 64 + 1;
+    own->unbound = mem_zero(words, sizeof *own->unbound);
+    for (size_t i = 0; i < own->roots.count; i++)
+        own->unbound[i / 64] |= 1ull << (i % 64);
+}
+
+static void virtual_build(struct hived *h)
+{
+    const struct hived_config *config = h->config;
+    h->quotas = mem_zero((size_t)h->vc_count * h->chain_count + 1, sizeof *h->quotas);
+    uint32_t pin = 0;
+    for (uint32_t vc = 0; vc < h->vc_count; vc++) {
+        const struct hived_vc_spec *spec = &config->vcs[vc];
+        for (uint32_t k = 0; k < spec->cell_count; k++)
+            if (spec->cells[k].number > 0)
+                quota_add(h, vc, chain_find(h, spec->cells[k].chain_type),
+                          config->types[spec->cells[k].type].level, spec->cells[k].number);
+        for (uint32_t k = 0; k < spec->pin_count; k++, pin++) {
+            uint32_t chain = chain_find(h, spec->pins[k].chain_type);
+            uint8_t level = config->types[spec->pins[k].cell->type].level;
+            h->pins[pin].root = virtual_tree(h, vc, chain, level);
+        }
+        for (uint32_t chain = 0; chain < h->chain_count; chain++) {
+            struct quota *quota = quota_of(h, vc, chain);
+            for (uint8_t at = 1; quota->is_present && at <= h->chains[chain].top; at++)
+                unbound_build(&quota->levels[at]);
+        }
+    }
+}
+
+static void view_add_cell(struct hived *h, struct view *view, uint32_t cell)
+{
+    h->cells[cell].view_node = h->view_node_count;
+    h->view_nodes[h->view_node_count++] = (struct view_node){
+        .cell = cell, .view = (uint32_t)(view - h->views), .previous = NONE, .next = NONE};
+    view->count++;
+}
+
+/* Cells of the tree at `level`, neighbours. */
+static uint32_t level_first(const struct hived *h, uint32_t root, uint8_t level, uint32_t *count)
+{
+    uint32_t cell = root;
+    *count = 1;
+    while (h->cells[cell].level > level) {
+        *count *= h->cells[cell].child_count;
+        cell = h->cells[cell].child;
+    }
+    return cell;
+}
+
+static struct view *view_new(struct hived *h, bool is_cluster)
+{
+    struct view *view = &h->views[h->view_count++];
+    *view = (struct view){.is_cluster = is_cluster, .first = h->view_node_count};
+    return view;
+}
+
+static void view_add_tree(struct hived *h, struct view *view, uint32_t root, uint8_t level)
+{
+    uint32_t count, first = level_first(h, root, level, &count);
+    for (uint32_t i = 0; i < count; i++)
+        view_add_cell(h, view, first + i);
+}
+
+/* Nodes first, then the quota's smaller cells, larger ones before. */
+static void quota_view_build(struct hived *h, struct quota *quota, const struct chain *chain)
+{
+    struct view *view = view_new(h, false);
+    quota->view = h->view_count - 1;
+    uint32_t vc_first = NONE;
+    for (uint8_t at = quota->top; at >= 1; at--)
+        for (size_t i = 0; i < quota->levels[at].roots.count; i++)
+            if (vc_first == NONE || quota->levels[at].roots.items[i] < vc_first)
+                vc_first = quota->levels[at].roots.items[i];
+    const struct vc *vc = &h->vcs[h->cells[vc_first].vc];
+    for (size_t i = 0; i < vc->roots.count; i++) {
+        const struct cell *root = &h->cells[vc->roots.items[i]];
+        if (root->order != NONE && &h->chains[root->chain] == chain &&
+            root->level >= chain->node_level)
+            view_add_tree(h, view, vc->roots.items[i], chain->node_level);
+    }
+    for (uint8_t at = (uint8_t)(chain->node_level - 1); at >= 1; at--)
+        for (size_t i = 0; i < quota->levels[at].roots.count; i++)
+            view_add_cell(h, view, quota->levels[at].roots.items[i]);
+    view_build(h, view);
+}
+
+static void views_build(struct hived *h)
+{
+    size_t views = h->chain_count + h->pin_count + (size_t)h->vc_count * h->chain_count;
+    h->views = mem_zero(views + 1, sizeof *h->views);
+    h->view_nodes = mem_zero(h->cell_count + 1, sizeof *h->view_nodes);
+    for (uint32_t i = 0; i < h->chain_count; i++) {
+        struct chain *chain = &h->chains[i];
+        struct view *view = view_new(h, true);
+        chain->view = h->view_count - 1;
+        for (size_t k = 0; k < chain->tops.count; k++)
+            view_add_tree(h, view, chain->tops.items[k], chain->node_level);
+        view_build(h, view);
+    }
+    for (uint32_t vc = 0; vc < h->vc_count; vc++)
+        for (uint32_t i = 0; i < h->chain_count; i++)
+            if (quota_of(h, vc, i)->is_present)
+                quota_view_build(h, quota_of(h, vc, i), &h->chains[i]);
+    for (uint32_t i = 0; i < h->pin_count; i++) {
+        struct view *view = view_new(h, false);
+        h->pins[i].view = h->view_count - 1;
+        const struct cell *root = &h->cells[h->pins[i].root];
+        uint8_t level = h->chains[root->chain].node_level;
+        view_add_tree(h, view, h->pins[i].root, root->level < level ? root->level : level);
+        view_build(h, view);
+    }
+    h->view_nodes =
+        mem_realloc(h->view_nodes, mem_size(h->view_node_count + 1u, sizeof *h->view_nodes));
+}
+
+static void vcs_build(struct hived *h)
+{
+    const struct hived_config *config = h->config;
+    h->vc_count = config->vc_count;
+    h->vcs = mem_zero(h->vc_count + 1u, sizeof *h->vcs);
+    uint32_t pins = 0;
+    for (uint32_t i = 0; i < h->vc_count; i++) {
+        h->vcs[i].name = config->vcs[i].name;
+        text_map_set(&h->vc_index, text_of(h->vcs[i].name), i);
+        pins += config->vcs[i].pin_count;
+    }
+    h->pins = mem_zero(pins + 1u, sizeof *h->pins);
+    for (uint32_t i = 0; i < h->vc_count; i++)
+        for (uint32_t k = 0; k < config->vcs[i].pin_count; k++)
+            h->pins[h->pin_count++] =
+                (struct pin){.id = config->vcs[i].pins[k].id, .vc = i, .cell = NONE, .root = NONE};
+}
+
+/* Pinned cells leave the free lists for good. */
+static void pins_bind(struct hived *h)
+{
+    for (uint32_t i = 0; i < h->pin_count; i++) {
+        const struct cell *cell = &h->cells[h->pins[i].cell];
+        for (uint32_t at = cell->parent; at != NONE && !h->cells[at].is_split;
+             at = h->cells[at].parent)
+            level_of(h, &h->cells[at])->total_left--;
+        uint32_t count = 1;
+        for (uint8_t level = cell->level; level >= 1; level--) {
+            h->chains[cell->chain].levels[level].total_left -= count;
+            count *= h->chains[cell->chain].levels[level].child_number;
+        }
+        free_take(h, h->pins[i].cell);
+        cell_bind(h, h->pins[i].cell, h->pins[i].root);
+    }
+}
+
+static void all_nodes_bad(struct hived *h)
+{
+    for (uint32_t i = 0; i < h->node_count; i++) {
+        h->nodes[i].is_bad = false;
+        node_mark(h, i, true);
+    }
+}
+
+void hived_build(struct hived *h)
+{
+    uint64_t physical = 0, cells = count_cells(h, &physical);
+    uint32_t leaves = 0;
+    for (uint32_t i = 0; i < h->config->cell_count; i++)
+        leaves += h->config->types[h->config->cells[i].type].leaf_count;
+    h->cells = mem_zero(cells + 1, sizeof *h->cells);
+    h->priority = mem_zero(cells + 1, sizeof *h->priority);
+    h->taken = mem_zero(cells + 1, sizeof *h->taken);
+    h->epoch = 0;
+    h->cell_count = h->physical_count = h->chain_count = h->pin_count = h->view_count = 0;
+    h->node_count = h->view_node_count = 0;
+    h->nodes = mem_zero(leaves + 1u, sizeof *h->nodes);
+    chains_build(h);
+    vcs_build(h);
+    physical_build(h);
+    h->nodes = mem_realloc(h->nodes, mem_size(h->node_count + 1u, sizeof *h->nodes));
+    virtual_build(h);
+    views_build(h);
+    pins_bind(h);
+    all_nodes_bad(h);
+}
+
+static void view_release(struct view *view)
+{
+    mem_free(view->buckets);
+    mem_free(view->dirty);
+    mem_free(view->by_priority);
+}
+
+static void quota_release(struct quota *quota, uint8_t top)
+{
+    if (!quota->is_present)
+        return;
+    for (uint8_t at = 1; at <= top; at++) {
+        cell_list_release(&quota->levels[at].roots);
+        cell_list_release(&quota->levels[at].doomed);
+        mem_free(quota->levels[at].unbound);
+    }
+    mem_free(quota->levels);
+}
+
+void hived_unbuild(struct hived *h)
+{
+    for (uint32_t vc = 0; vc < h->vc_count; vc++) {
+        for (uint32_t i = 0; i < h->chain_count; i++)
+            quota_release(quota_of(h, vc, i), h->chains[i].top);
+        cell_list_release(&h->vcs[vc].roots);
+        cell_list_release(&h->vcs[vc].oppo);
+    }
+    for (uint32_t i = 0; i < h->chain_count; i++) {
+        for (uint8_t at = 1; at <= h->chains[i].top; at++) {
+            free_list_release(&h->chains[i].levels[at].free);
+            cell_list_release(&h->chains[i].levels[at].bad_free);
+        }
+        mem_free(h->chains[i].levels);
+        cell_list_release(&h->chains[i].tops);
+        cell_list_release(&h->chains[i].vcs);
+    }
+    for (uint32_t i = 0; i < h->view_count; i++)
+        view_release(&h->views[i]);
+    for (uint32_t i = 0; i < h->node_count; i++)
+        cell_list_release(&h->nodes[i].leaves);
+    text_map_release(&h->vc_index);
+    text_map_release(&h->node_index);
+    mem_free(h->views);
+    mem_free(h->view_nodes);
+    mem_free(h->quotas);
+    mem_free(h->vcs);
+    mem_free(h->chains);
+    mem_free(h->pins);
+    mem_free(h->nodes);
+    mem_free(h->cells);
+    mem_free(h->priority);
+    mem_free(h->taken);
+}

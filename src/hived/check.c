@@ -1,0 +1,188 @@
+/* check.c — every invariant, recomputed from scratch. For tests. */
+#include "base/err.h"
+#include "hived/state.h"
+
+#define CHECK(condition, what, id)                                                                 \
+    do {                                                                                           \
+        if (!(condition))                                                                          \
+            return err_fail(err, ERR_INTERNAL, "", "%s %u: not %s", what, (unsigned)(id),          \
+                            #condition);                                                           \
+    } while (0)
+
+static int check_cell(const struct hived *h, uint32_t i, struct err *err)
+{
+    const struct cell *cell = &h->cells[i];
+    uint32_t used = 0, used_oppo = 0, bad = 0;
+    int32_t priority = HIVED_PRIORITY_FREE;
+    if (cell->bound != NONE) {
+        const struct cell *other = &h->cells[cell->bound];
+        CHECK(other->bound == i && other->level == cell->level, "binding of cell", i);
+        CHECK(other->is_virtual != cell->is_virtual, "binding of cell", i);
+        bool is_root = cell->is_virtual && cell->root == i;
+        CHECK(!cell->is_virtual || is_root ||
+                  h->cells[cell->parent].bound == h->cells[cell->bound].parent,
+              "parents of binding of cell", i);
+        CHECK(cell->is_virtual || !cell_is_free(h, i), "free but bound: cell", i);
+    }
+    if (cell->level == 1) {
+        CHECK(cell->used == (h->priority[i] != HIVED_PRIORITY_FREE), "use of leaf", i);
+        return 0;
+    }
+    for (uint32_t k = cell->child; k < cell->child + cell->child_count; k++) {
+        used += h->cells[k].used;
+        used_oppo += h->cells[k].used_oppo;
+        bad += !cell->is_virtual && h->cells[k].is_bad;
+        priority = h->priority[k] > priority ? h->priority[k] : priority;
+        CHECK(h->cells[k].parent == i && h->cells[k].level == cell->level - 1, "child of cell", i);
+    }
+    CHECK(cell->used == used && cell->used_oppo == used_oppo, "use of cell", i);
+    CHECK(h->priority[i] == priority, "priority of cell", i);
+    CHECK(cell->is_virtual || (cell->bad_children == bad && cell->is_bad == (bad > 0)),
+          "health of cell", i);
+    return 0;
+}
+
+static int check_leaf(const struct hived *h, uint32_t i, struct err *err)
+{
+    const struct cell *leaf = &h->cells[i];
+    bool is_used = leaf->using != NONE, is_reserved = leaf->reserving != NONE;
+    enum hived_cell_state state = is_used ? (is_reserved ? HIVED_CELL_RESERVING : HIVED_CELL_USED)
+                                          : (is_reserved ? HIVED_CELL_RESERVED : HIVED_CELL_FREE);
+    CHECK(leaf->state == state, "state of leaf", i);
+    CHECK(leaf->used == (is_used || is_reserved), "users of leaf", i);
+    CHECK(leaf->is_bad == h->nodes[leaf->node].is_bad, "health of leaf", i);
+    uint32_t owner = is_reserved ? leaf->reserving : leaf->using;
+    if (owner == NONE)
+        return 0;
+    const struct group *group = h->groups[owner];
+    CHECK(group != NULL, "group of leaf", i);
+    uint32_t at = 0;
+    while (at < group->leaf_count && group->physical[at] != i)
+        at++;
+    CHECK(at < group->leaf_count, "place in the group of leaf", i);
+    uint32_t virtual = group->virtual[at];
+    if (virtual == NONE) {
+        CHECK(h->priority[i] == HIVED_PRIORITY_OPPO, "priority of opportunistic leaf", i);
+    } else {
+        CHECK(leaf->bound == virtual, "virtual leaf of leaf", i);
+        CHECK(h->priority[i] == group->priority && h->priority[virtual] == group->priority,
+              "priority of leaf", i);
+        CHECK(h->cells[virtual].vc == group->vc, "virtual cluster of leaf", i);
+    }
+    return 0;
+}
+
+/* Cells in the free list or below one that is. */
+static int check_free(const struct hived *h, uint32_t chain_index, struct err *err)
+{
+    const struct chain *chain = &h->chains[chain_index];
+    uint32_t left[HIVED_LEVELS_MAX + 1] = {0};
+    for (uint8_t at = chain->top; at >= 1; at--) {
+        const struct level *level = &chain->levels[at];
+        for (uint32_t i = 0; i < level->free.count; i++) {
+            uint32_t cell = level->free.items[i];
+            CHECK(h->cells[cell].free_at == i && h->cells[cell].level == at, "free cell", cell);
+            CHECK(!h->cells[cell].is_split && h->cells[cell].bound == NONE, "free cell", cell);
+            uint32_t parent = h->cells[cell].parent;
+            CHECK(parent == NONE || h->cells[parent].is_split, "parent of free cell", cell);
+        }
+        left[at] = level->free.count;
+        if (at < chain->top)
+            left[at] += left[at + 1] * chain->levels[at + 1].child_number;
+        CHECK(left[at] == level->total_left, "cells left of level", at);
+        for (size_t i = 0; i < level->bad_free.count; i++) {
+            uint32_t cell = level->bad_free.items[i];
+            CHECK(h->cells[cell].bad_at == i && h->cells[cell].is_bad && cell_is_free(h, cell),
+                  "bad free cell", cell);
+        }
+        CHECK(h->is_safety_broken || level->total_left >= level->all_vc_free, "safety of level",
+              at);
+    }
+    return 0;
+}
+
+static int check_quota(struct hived *h, uint32_t vc, uint32_t chain, uint32_t *sums,
+                       struct err *err)
+{
+    const struct quota *quota = quota_of(h, vc, chain);
+    for (uint8_t at = 1; quota->is_present && at <= h->chains[chain].top; at++) {
+        const struct quota_level *own = &quota->levels[at];
+        const struct level *level = &h->chains[chain].levels[at];
+        uint32_t unbound = 0;
+        for (size_t i = 0; i < own->roots.count; i++) {
+            const struct cell *root = &h->cells[own->roots.items[i]];
+            bool bit = own->unbound[i / 64] >> (i % 64) & 1;
+            CHECK(bit == (root->bound == NONE), "unbound bit of root", own->roots.items[i]);
+            CHECK(root->bound == NONE || root->used > 0 || h->cells[root->bound].is_doomed,
+                  "bound but unused root", own->roots.items[i]);
+            unbound += root->bound == NONE;
+        }
+        CHECK(own->free == unbound, "free cells of quota level", at);
+        sums[at] += unbound;
+        uint32_t healthy = level->total_left - (uint32_t)level->bad_free.count;
+        CHECK(h->dooms_held || h->is_safety_broken || own->free <= healthy ||
+                  !level->bad_free.count,
+              "doom of level", at);
+        CHECK(h->dooms_held || !own->doomed.count || own->free >= healthy, "undone doom of level",
+              at);
+    }
+    return 0;
+}
+
+static int check_views(const struct hived *h, struct err *err)
+{
+    for (uint32_t v = 0; v < h->view_count; v++) {
+        const struct view *view = &h->views[v];
+        uint32_t count = 0;
+        for (uint32_t b = 0; b < view->bucket_count; b++) {
+            CHECK(b == 0 || view->buckets[b - 1].key < view->buckets[b].key, "order of view", v);
+            uint32_t last = NONE;
+            for (uint32_t n = view->buckets[b].first; n != NONE; n = h->view_nodes[n].next) {
+                CHECK(h->view_nodes[n].key == view->buckets[b].key &&
+                          h->view_nodes[n].previous == last,
+                      "links of view", v);
+                last = n;
+                count++;
+            }
+        }
+        CHECK(count == view->count, "nodes of view", v);
+    }
+    return 0;
+}
+
+static int check_bad_seen(const struct hived *h, uint32_t i, struct err *err)
+{
+    const struct cell *cell = &h->cells[i];
+    bool is_inside = cell->parent != NONE && h->cells[cell->parent].bound != NONE;
+    CHECK(!cell->is_bad || !is_inside || cell->bound != NONE, "bad cell not seen by its owner", i);
+    CHECK(!cell->is_bad || !cell_is_free(h, i) || cell->bad_at != NONE, "bad free cell not listed",
+          i);
+    return 0;
+}
+
+static int check_chain(struct hived *h, uint32_t chain, struct err *err)
+{
+    uint32_t sums[HIVED_LEVELS_MAX + 1] = {0};
+    int code = check_free(h, chain, err);
+    for (uint32_t vc = 0; vc < h->vc_count && !code; vc++)
+        code = check_quota(h, vc, chain, sums, err);
+    for (uint8_t at = 1; at <= h->chains[chain].top && !code; at++)
+        CHECK(sums[at] == h->chains[chain].levels[at].all_vc_free, "free quotas of level", at);
+    return code;
+}
+
+int hived_check(struct hived *h, struct err *err)
+{
+    int code = 0;
+    for (uint32_t i = 0; i < h->cell_count && !code; i++)
+        code = check_cell(h, i, err);
+    for (uint32_t i = 0; i < h->physical_count && !code; i++) {
+        if (h->cells[i].level == 1)
+            code = check_leaf(h, i, err);
+        if (!code)
+            code = check_bad_seen(h, i, err);
+    }
+    for (uint32_t chain = 0; chain < h->chain_count && !code; chain++)
+        code = check_chain(h, chain, err);
+    return code ? code : check_views(h, err);
+}

@@ -1,0 +1,444 @@
+/* commit.c — decisions taken, and what runs already recovered; ends of pods and groups. */
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/memory.h"
+#include "hived/state.h"
+#include <assert.h>
+#include <string.h>
+
+struct commit {
+    struct hived *h;
+    const struct hived_request *request;
+    const struct hived_placement *placement;
+    uint32_t index; /* group */
+    struct group *group;
+    uint32_t chain, pin_root;
+    bool must_downgrade;
+};
+
+static uint32_t chain_named(const struct hived *h, const char *name)
+{
+    for (uint32_t i = 0; name && i < h->chain_count; i++)
+        if (!strcmp(h->chains[i].name, name))
+            return i;
+    return NONE;
+}
+
+/* The device in the chain named, else (moved by a reconfiguration) in any. */
+static uint32_t leaf_find(const struct hived *h, uint32_t node_index, uint32_t device,
+                          uint32_t chain)
+{
+    const struct node *node = &h->nodes[node_index];
+    uint32_t other = NONE;
+    if (device < node->leaves.count) { /* devices are mostly numbered in order */
+        uint32_t guess = node->leaves.items[device];
+        if (h->cells[guess].index == device && h->cells[guess].chain == chain)
+            return guess;
+    }
+    for (size_t i = 0; i < node->leaves.count; i++) {
+        uint32_t leaf = node->leaves.items[i];
+        if (h->cells[leaf].index != device)
+            continue;
+        if (h->cells[leaf].chain == chain)
+            return leaf;
+        if (other == NONE)
+            other = leaf;
+    }
+    return other;
+}
+
+static uint8_t level_of_type(const struct hived *h, uint32_t chain, const char *type)
+{
+    const struct chain *c = &h->chains[chain];
+    for (uint8_t level = 1; level <= c->top; level++)
+        if (!strcmp(h->config->types[c->levels[level].type].name, type))
+            return level;
+    return 0;
+}
+
+/* Nobody recorded which preassigned cell it was: the smallest one of the virtual cluster that can
+ * hold the leaf now. */
+static uint32_t virtual_guess(const struct commit *commit, uint32_t physical, uint32_t vc)
+{
+    struct hived *h = commit->h;
+    const struct quota *quota = quota_of(h, vc, h->cells[physical].chain);
+    if (commit->pin_root != NONE)
+        return physical_to_virtual(h, physical, vc, commit->pin_root, HIVED_LEVELS_MAX,
+                                   commit->group->priority);
+    for (uint8_t level = 1; quota->is_present && level <= quota->top; level++) {
+        if (!quota->levels[level].roots.count)
+            continue;
+        uint32_t virtual = physical_to_virtual(h, physical, vc, NONE, level,
+                                               commit->group->priority);
+        if (virtual != NONE && h->priority[virtual] == HIVED_PRIORITY_FREE)
+            return virtual;
+    }
+    return NONE;
+}
+
+/* The virtual leaf for a physical one. *is_oppo: there shall be none. */
+static uint32_t virtual_find(struct commit *commit, uint32_t physical, const char *type,
+                             bool *is_oppo)
+{
+    struct hived *h = commit->h;
+    const struct group *group = commit->group;
+    *is_oppo = group->priority < HIVED_PRIORITY_MIN || (type && !*type);
+    if (*is_oppo || group->vc == NONE || commit->must_downgrade)
+        return NONE;
+    if (!type)
+        return virtual_guess(commit, physical, group->vc);
+    uint8_t level = level_of_type(h, h->cells[physical].chain, type);
+    if (!level)
+        return NONE;
+    return physical_to_virtual(h, physical, group->vc, commit->pin_root, level, group->priority);
+}
+
+/* The quota shrank: the virtual cell is in use elsewhere, and its users lose it. */
+static void root_clear(struct hived *h, uint32_t root, const char *preemptor)
+{
+    uint32_t leaf = h->cells[root].bound;
+    if (leaf == NONE)
+        return;
+    uint32_t count = level_of(h, &h->cells[leaf])->leaf_count;
+    leaf = first_leaf(h, leaf);
+    for (uint32_t i = leaf; i < leaf + count; i++) {
+        uint32_t user = h->cells[i].using, reserver = h->cells[i].reserving;
+        if (reserver != NONE)
+            preemption_cancel(h, reserver);
+        if (user != NONE && h->groups[user]->has_virtual)
+            group_downgrade(h, user, preemptor);
+    }
+}
+
+static void leaf_commit(struct commit *commit, uint32_t i, uint32_t physical, const char *type)
+{
+    struct hived *h = commit->h;
+    struct group *group = commit->group;
+    bool is_oppo;
+    if (h->cells[physical].reserving != NONE)
+        preemption_cancel(h, h->cells[physical].reserving);
+    if (h->cells[physical].using != NONE) {
+        /* two groups recovered on one device: the first one keeps it */
+        commit->must_downgrade = true;
+        return;
+    }
+    uint32_t virtual = virtual_find(commit, physical, type, &is_oppo);
+    group->physical[i] = physical;
+    if (virtual != NONE && h->cells[virtual].bound != physical &&
+        h->cells[h->cells[virtual].root].bound != NONE && cell_is_free(h, physical))
+        root_clear(h, h->cells[virtual].root, group->name);
+    if (virtual != NONE)
+        virtual = leaf_virtual(h, physical, virtual, group->priority);
+    if (virtual == NONE && !is_oppo)
+        commit->must_downgrade = true;
+    group->virtual[i] = virtual;
+    if (virtual != NONE)
+        group->types[i] = level_of(h, &h->cells[h->cells[virtual].root])->type;
+    else if (type && *type)
+        group->types[i] = hived_config_type(h->config, type);
+    if (!leaf_allocate(h, physical, virtual, group->priority, group->vc)) {
+        h->is_safety_broken = true;
+        commit->must_downgrade = true;
+    }
+    h->cells[physical].using = commit->index;
+    cell_state_set(h, physical, HIVED_CELL_USED);
+}
+
+static void leaf_lose(struct group *group, uint32_t i, const char *node, uint16_t index)
+{
+    group->lost = mem_realloc(group->lost, mem_size(group->lost_count + 1u, sizeof *group->lost));
+    group->lost[group->lost_count++] =
+        (struct lost_leaf){.leaf = i, .node = mem_copy(node), .index = index};
+}
+
+static void slots_commit(struct commit *commit)
+{
+    struct hived *h = commit->h;
+    struct group *group = commit->group;
+    for (uint32_t s = 0; s < group->slot_count; s++) {
+        const struct hived_slot *slot = &commit->placement->slots[s];
+        uint32_t node = text_map_get(&h->node_index, text_of(slot->node));
+        for (uint32_t k = 0; k < slot->leaf_count; k++) {
+            uint32_t i = group->slot_leaf[s] + k;
+            uint32_t physical =
+                node == MAP_NONE ? NONE : leaf_find(h, node, slot->indices[k], commit->chain);
+            if (physical == NONE)
+                leaf_lose(group, i, slot->node, slot->indices[k]);
+            else
+                leaf_commit(commit, i, physical, slot->preassigned ? slot->preassigned[k] : NULL);
+        }
+    }
+}
+
+static int commit_check(struct hived *h, const struct hived_request *request,
+                        const struct hived_placement *placement, struct err *err)
+{
+    int code = request_check(request, err);
+    if (code)
+        return code;
+    if (placement->slot_count < 1 || placement->slot_count > HIVED_GANG_PODS_MAX)
+        return err_fail(err, ERR_INVALID, "", "a placement has 1 to %d pods", HIVED_GANG_PODS_MAX);
+    uint64_t leaves = 0;
+    for (uint32_t i = 0; i < placement->slot_count; i++) {
+        if (placement->slots[i].leaf_count < 1)
+            return err_fail(err, ERR_INVALID, "", "a pod has at least one leaf");
+        leaves += placement->slots[i].leaf_count;
+    }
+    if (leaves > HIVED_LEAVES_MAX)
+        return err_fail(err, ERR_TOO_BIG, "", "a gang has at most %d leaves", HIVED_LEAVES_MAX);
+    (void)h;
+    return 0;
+}
+
+static void group_create(struct hived *h, const struct hived_request *request,
+                         const struct hived_placement *placement)
+{
+    struct commit commit = {.h = h,
+                            .request = request,
+                            .placement = placement,
+                            .pin_root = NONE,
+                            .chain = chain_named(h, placement->chain)};
+    uint32_t vc = text_map_get(&h->vc_index, text_of(request->virtual_cluster));
+    struct group like = {.name = (char *)(uintptr_t)request->group,
+                         .vc = vc == MAP_NONE ? NONE : vc,
+                         .vc_name = (char *)(uintptr_t)request->virtual_cluster,
+                         .priority = request->priority,
+                         .state = HIVED_GROUP_ALLOCATED,
+                         .is_lazy = request->is_lazy,
+                         .uses_suggested = request->uses_suggested,
+                         .slot_count = placement->slot_count,
+                         .chain_name =
+                             (char *)(uintptr_t)(placement->chain ? placement->chain : "")};
+    if (request->pinned_cell && *request->pinned_cell) {
+        like.pin = (char *)(uintptr_t)request->pinned_cell;
+        commit.must_downgrade = true; /* unless the pin is still there */
+        for (uint32_t i = 0; i < h->pin_count; i++) {
+            if (h->pins[i].vc == like.vc && !strcmp(h->pins[i].id, like.pin)) {
+                commit.pin_root = h->pins[i].root;
+                commit.must_downgrade = false;
+            }
+        }
+    }
+    uint32_t few[16], *sizes = few;
+    if (placement->slot_count > 16)
+        sizes = mem_alloc(mem_size(placement->slot_count, sizeof *sizes));
+    for (uint32_t i = 0; i < placement->slot_count; i++)
+        sizes[i] = placement->slots[i].leaf_count;
+    commit.index = group_add(h, &like, sizes);
+    if (sizes != few)
+        mem_free(sizes);
+    commit.group = h->groups[commit.index];
+    slots_commit(&commit);
+    for (uint32_t i = 0; i < commit.group->leaf_count; i++)
+        commit.group->has_virtual |= commit.group->virtual[i] != NONE;
+    if (commit.must_downgrade && request->priority >= HIVED_PRIORITY_MIN)
+        group_downgrade(h, commit.index, commit.group->name);
+}
+
+/* The victims are gone and the first pod is bound. */
+static void preempting_allocate(struct hived *h, uint32_t index)
+{
+    struct group *group = h->groups[index];
+    for (uint32_t i = 0; i < group->leaf_count; i++) {
+        struct cell *leaf = &h->cells[group->physical[i]];
+        assert(leaf->reserving == index && leaf->using == NONE);
+        leaf->reserving = NONE;
+        leaf->using = index;
+        cell_state_set(h, group->physical[i], HIVED_CELL_USED);
+    }
+    for (uint32_t i = 0; i < group->preempting_count; i++)
+        mem_free(group->preempting[i]);
+    group->preempting_count = 0;
+    group->state = HIVED_GROUP_ALLOCATED;
+}
+
+static bool preempting_has_victims(const struct hived *h, const struct group *group)
+{
+    for (uint32_t i = 0; i < group->leaf_count; i++)
+        if (h->cells[group->physical[i]].using != NONE)
+            return true;
+    return false;
+}
+
+static bool slot_is_at(const struct hived *h, const struct group *group, uint32_t slot,
+                       const struct hived_slot *place)
+{
+    uint32_t leaf = group->slot_leaf[slot], physical = group->physical[leaf];
+    if (group->slot_leaf[slot + 1] - leaf != place->leaf_count)
+        return false;
+    if (physical != NONE)
+        return h->cells[physical].index == place->indices[0] &&
+               !strcmp(h->nodes[h->cells[physical].node].name, place->node);
+    for (uint32_t i = 0; i < group->lost_count; i++)
+        if (group->lost[i].leaf == leaf)
+            return group->lost[i].index == place->indices[0] &&
+                   !strcmp(group->lost[i].node, place->node);
+    return false;
+}
+
+static int pod_bind(struct hived *h, struct group *group, const char *pod, uint32_t slot,
+                    const struct hived_slot *place, struct err *err)
+{
+    if (slot >= group->slot_count || !slot_is_at(h, group, slot, place)) {
+        for (slot = 0; slot < group->slot_count; slot++)
+            if (slot_is_at(h, group, slot, place))
+                break;
+        if (slot == group->slot_count)
+            return err_fail(err, ERR_INVALID, "", "the gang %s has no pod on node %s device %u",
+                            group->name, place->node, place->indices[0]);
+    }
+    struct pod *bound = &group->pods[slot];
+    mem_free(bound->name);
+    bound->name = pod ? mem_copy(pod) : NULL;
+    group->bound_count += !bound->is_bound;
+    bound->is_bound = true;
+    bound->had_virtual = group->has_virtual;
+    bound->sequence = ++h->sequence;
+    return 0;
+}
+
+static int group_ready(struct hived *h, const struct hived_request *request,
+                       const struct hived_placement *placement, int64_t now_ms, struct err *err)
+{
+    int code = commit_check(h, request, placement, err);
+    if (code)
+        return code;
+    h->now_ms = now_ms;
+    group_pending_settle(h, h->pending_group && !strcmp(h->pending_group, request->group));
+    uint32_t index;
+    struct group *group = group_find(h, request->group, &index);
+    if (!group) {
+        group_create(h, request, placement);
+        return 0;
+    }
+    if (group->state != HIVED_GROUP_PREEMPTING)
+        return 0;
+    if (preempting_has_victims(h, group))
+        return err_fail(err, ERR_CONFLICT, "", "the victims of %s are still there", group->name);
+    preempting_allocate(h, index);
+    return 0;
+}
+
+int hived_commit(struct hived *h, const struct hived_request *request, const char *pod,
+                 const struct hived_placement *placement, uint32_t slot, int64_t now_ms,
+                 struct err *err)
+{
+    if (slot >= placement->slot_count)
+        return err_fail(err, ERR_INVALID, "", "the placement has no pod %u", slot);
+    int code = group_ready(h, request, placement, now_ms, err);
+    if (code)
+        return code;
+    uint32_t index;
+    struct group *group = group_find(h, request->group, &index);
+    return pod_bind(h, group, pod, slot, &placement->slots[slot], err);
+}
+
+int hived_commit_gang(struct hived *h, const struct hived_request *request,
+                      const struct hived_placement *placement, int64_t now_ms, struct err *err)
+{
+    int code = group_ready(h, request, placement, now_ms, err);
+    if (code)
+        return code;
+    uint32_t index;
+    struct group *group = group_find(h, request->group, &index);
+    for (uint32_t i = 0; i < placement->slot_count && !code; i++)
+        code = pod_bind(h, group, NULL, i, &placement->slots[i], err);
+    return code;
+}
+
+uint8_t hived_slot_level(const struct hived *h, const struct hived_placement *placement,
+                         uint32_t slot)
+{
+    const struct hived_slot *place = &placement->slots[slot];
+    uint32_t node = text_map_get(&h->node_index, text_of(place->node)), common = NONE;
+    uint32_t chain = chain_named(h, placement->chain);
+    for (uint32_t i = 0; node != MAP_NONE && i < place->leaf_count; i++) {
+        uint32_t leaf = leaf_find(h, node, place->indices[i], chain);
+        if (leaf == NONE)
+            return 0;
+        common = i ? cell_common(h, common, leaf) : leaf;
+    }
+    return common == NONE ? 0 : h->cells[common].level;
+}
+
+/* --- ends --- */
+
+static void pod_unbind(struct hived *h, uint32_t index, uint32_t slot)
+{
+    struct group *group = h->groups[index];
+    struct pod *pod = &group->pods[slot];
+    mem_free(pod->name);
+    *pod = (struct pod){0};
+    if (slot < group->spare_hint)
+        group->spare_hint = slot;
+    if (--group->bound_count == 0)
+        group_release(h, index);
+}
+
+bool hived_pod_end(struct hived *h, const char *name, uint32_t slot)
+{
+    group_pending_settle(h, false);
+    uint32_t index;
+    struct group *group = group_find(h, name, &index);
+    if (!group || slot >= group->slot_count || !group->pods[slot].is_bound)
+        return false;
+    pod_unbind(h, index, slot);
+    return true;
+}
+
+bool hived_pod_end_named(struct hived *h, const char *name, const char *pod)
+{
+    group_pending_settle(h, false);
+    uint32_t index;
+    struct group *group = group_find(h, name, &index);
+    for (uint32_t i = 0; group && i < group->slot_count; i++) {
+        if (group->pods[i].is_bound && group->pods[i].name && !strcmp(group->pods[i].name, pod)) {
+            pod_unbind(h, index, i);
+            return true;
+        }
+    }
+    return false;
+}
+
+void hived_group_end(struct hived *h, const char *name)
+{
+    group_pending_settle(h, false);
+    uint32_t index;
+    struct group *group = group_find(h, name, &index);
+    if (!group)
+        return;
+    if (group->state == HIVED_GROUP_PREEMPTING)
+        preemption_cancel(h, index);
+    else
+        group_release(h, index);
+}
+
+void hived_pod_cancel(struct hived *h, const char *name, const char *pod)
+{
+    group_pending_settle(h, false);
+    uint32_t index;
+    struct group *group = group_find(h, name, &index);
+    if (!group || group->state != HIVED_GROUP_PREEMPTING)
+        return;
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < group->preempting_count; i++) {
+        if (!strcmp(group->preempting[i], pod))
+            mem_free(group->preempting[i]);
+        else
+            group->preempting[kept++] = group->preempting[i];
+    }
+    bool is_changed = kept != group->preempting_count;
+    group->preempting_count = kept;
+    if (is_changed && !kept)
+        preemption_cancel(h, index);
+}
+
+bool hived_node_set(struct hived *h, const char *name, bool is_healthy)
+{
+    group_pending_settle(h, false);
+    uint32_t node = text_map_get(&h->node_index, text_of(name));
+    if (node == MAP_NONE)
+        return false;
+    node_mark(h, node, !is_healthy);
+    return true;
+}

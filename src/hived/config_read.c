@@ -1,0 +1,338 @@
+/* config_read.c — from the document tree to struct hived_config; nothing is derived here. */
+#include "base/memory.h"
+#include "doc/doc.h"
+#include "hived/config.h"
+#include <stdio.h>
+#include <string.h>
+
+struct reader {
+    struct hived_config *config;
+    struct arena *arena;
+    struct arena scratch; /* paths */
+    struct problems *problems;
+};
+
+static struct text scalar_text(const struct doc *doc)
+{
+    if (doc->kind == DOC_STRING)
+        return doc->as.string;
+    return doc->source;
+}
+
+/* A name: a string, or a number written without quotes ("cellAddress: 0"). */
+static const char *read_name(struct reader *reader, const struct doc *doc, const char *path)
+{
+    if (!doc || doc->kind == DOC_NULL)
+        return NULL;
+    if (doc->kind == DOC_LIST || doc->kind == DOC_MAP) {
+        problem_add(reader->problems, doc->place, path, "must be a string, is %s",
+                    doc_kind_name(doc->kind));
+        return NULL;
+    }
+    struct text text = scalar_text(doc);
+    if (text.length > HIVED_NAME_MAX || memchr(text.at, 0, text.length)) {
+        problem_add(reader->problems, doc->place, path, "must have at most %d characters",
+                    HIVED_NAME_MAX);
+        return NULL;
+    }
+    return text.length ? arena_copy(reader->arena, text) : NULL;
+}
+
+static uint64_t read_count(struct reader *reader, const struct doc *doc, const char *path,
+                           uint64_t otherwise, uint64_t max)
+{
+    if (!doc || doc->kind == DOC_NULL)
+        return otherwise;
+    int64_t value = -1;
+    if (doc->kind == DOC_INT)
+        value = doc->as.integer;
+    else if (doc->kind == DOC_REAL && doc->as.real >= 0 && doc->as.real <= (double)max)
+        value = (int64_t)doc->as.real;
+    else
+        text_to_int64(scalar_text(doc), &value);
+    if (value < 0 || (uint64_t)value > max) {
+        problem_add(reader->problems, doc->place, path, "must be an integer from 0 to %llu",
+                    (unsigned long long)max);
+        return otherwise;
+    }
+    return (uint64_t)value;
+}
+
+static bool is_map(struct reader *reader, const struct doc *doc, const char *path)
+{
+    if (doc->kind == DOC_MAP)
+        return true;
+    problem_add(reader->problems, doc->place, path, "must be a map, is %s",
+                doc_kind_name(doc->kind));
+    return false;
+}
+
+static size_t list_count(struct reader *reader, const struct doc *doc, const char *path)
+{
+    if (!doc || doc->kind == DOC_NULL)
+        return 0;
+    if (doc->kind == DOC_LIST)
+        return doc->as.list.count;
+    problem_add(reader->problems, doc->place, path, "must be a list, is %s",
+                doc_kind_name(doc->kind));
+    return 0;
+}
+
+static size_t map_count(struct reader *reader, const struct doc *doc, const char *path)
+{
+    if (!doc || doc->kind == DOC_NULL || !is_map(reader, doc, path))
+        return 0;
+    return doc->as.map.count;
+}
+
+#define PATH(...) arena_format(&reader->scratch, __VA_ARGS__)
+
+static bool read_flag(struct reader *reader, const struct doc *doc, const char *path)
+{
+    if (!doc || doc->kind == DOC_NULL)
+        return false;
+    if (doc->kind == DOC_BOOL)
+        return doc->as.boolean;
+    problem_add(reader->problems, doc->place, path, "must be true or false");
+    return false;
+}
+
+static void read_types(struct reader *reader, const struct doc *doc)
+{
+    struct hived_config *config = reader->config;
+    size_t count = map_count(reader, doc, "physicalCluster.cellTypes");
+    if (count > HIVED_TYPES_MAX / 2) {
+        problem_add(reader->problems, doc->place, "physicalCluster.cellTypes",
+                    "at most %d types are allowed", HIVED_TYPES_MAX / 2);
+        return;
+    }
+    /* each may bring one leaf type that is only named as a child */
+    config->types = ARENA_ARRAY(reader->arena, struct hived_type, 2 * count + 1);
+    for (size_t i = 0; i < count; i++) {
+        const struct doc_entry *entry = &doc->as.map.entries[i];
+        char key[HIVED_NAME_MAX + 1];
+        snprintf(key, sizeof key, "%.*s", (int)(entry->key.length & 0xff), entry->key.at);
+        const char *path = PATH("physicalCluster.cellTypes.%s", key);
+        if (entry->key.length == 0 || entry->key.length > HIVED_NAME_MAX ||
+            memchr(entry->key.at, '.', entry->key.length)) {
+            problem_add(reader->problems, entry->place, path,
+                        "a type's name has 1 to %d characters and no dot", HIVED_NAME_MAX);
+            continue;
+        }
+        if (!is_map(reader, entry->value, path))
+            continue;
+        struct hived_type *type = &config->types[config->type_count++];
+        type->name = arena_copy(reader->arena, entry->key);
+        type->place = entry->place;
+        path = PATH("physicalCluster.cellTypes.%s.childCellType", key);
+        type->child_name = read_name(reader, doc_get(entry->value, "childCellType"), path);
+        if (!type->child_name) {
+            problem_add(reader->problems, entry->place, path, "is needed");
+            type->child_name = "";
+        }
+        path = PATH("physicalCluster.cellTypes.%s.childCellNumber", key);
+        type->child_number = (uint32_t)read_count(reader, doc_get(entry->value, "childCellNumber"),
+                                                  path, 0, HIVED_LEAVES_MAX);
+        path = PATH("physicalCluster.cellTypes.%s.isNodeLevel", key);
+        type->is_node_level = read_flag(reader, doc_get(entry->value, "isNodeLevel"), path);
+    }
+}
+
+static void read_cell(struct reader *reader, const struct doc *doc, struct hived_cell_spec *cell,
+                      const char *path, unsigned depth)
+{
+    cell->place = doc->place;
+    if (doc->kind == DOC_NULL)
+        return;
+    if (!is_map(reader, doc, path))
+        return;
+    cell->type_name = read_name(reader, doc_get(doc, "cellType"), PATH("%s.cellType", path));
+    cell->address = read_name(reader, doc_get(doc, "cellAddress"), PATH("%s.cellAddress", path));
+    if (cell->address && strchr(cell->address, '/'))
+        problem_add(reader->problems, doc->place, PATH("%s.cellAddress", path),
+                    "must not contain a slash");
+    cell->pin = read_name(reader, doc_get(doc, "pinnedCellId"), PATH("%s.pinnedCellId", path));
+    const struct doc *children = doc_get(doc, "cellChildren");
+    const char *below = PATH("%s.cellChildren", path);
+    size_t count = list_count(reader, children, below);
+    if (!count)
+        return;
+    if (depth >= HIVED_LEVELS_MAX || count > HIVED_LEAVES_MAX) {
+        problem_add(reader->problems, children->place, below, "at most %d levels are allowed",
+                    HIVED_LEVELS_MAX);
+        return;
+    }
+    cell->children = ARENA_ARRAY(reader->arena, struct hived_cell_spec, count);
+    cell->child_count = (uint32_t)count;
+    for (size_t i = 0; i < count; i++) {
+        read_cell(reader, children->as.list.items[i], &cell->children[i], PATH("%s[%zu]", below, i),
+                  depth + 1);
+    }
+}
+
+static void read_cells(struct reader *reader, const struct doc *doc)
+{
+    struct hived_config *config = reader->config;
+    size_t count = list_count(reader, doc, "physicalCluster.physicalCells");
+    config->cells = ARENA_ARRAY(reader->arena, struct hived_cell_spec, count + 1);
+    config->cell_count = (uint32_t)count;
+    for (size_t i = 0; i < count; i++) {
+        const char *path = PATH("physicalCluster.physicalCells[%zu]", i);
+        read_cell(reader, doc->as.list.items[i], &config->cells[i], path, 1);
+    }
+}
+
+/* "25Gi", "1024", "512Mi"; plain numbers are MiB. */
+static bool memory_of(struct text text, uint64_t *mib)
+{
+    int64_t value = 0;
+    size_t digits = 0;
+    while (digits < text.length && text.at[digits] >= '0' && text.at[digits] <= '9')
+        digits++;
+    if (!digits || digits > 12 || !text_to_int64((struct text){text.at, digits}, &value))
+        return false;
+    struct text unit = {text.at + digits, text.length - digits};
+    uint64_t count = (uint64_t)value;
+    if (unit.length == 0 || text_is(unit, "Mi") || text_is(unit, "M") || text_is(unit, "MB"))
+        *mib = count;
+    else if (text_is(unit, "Gi") || text_is(unit, "G") || text_is(unit, "GB"))
+        *mib = count * 1024;
+    else if (text_is(unit, "Ti") || text_is(unit, "T"))
+        *mib = count * 1024 * 1024;
+    else if (text_is(unit, "Ki") || text_is(unit, "K"))
+        *mib = count / 1024;
+    else
+        return false;
+    return true;
+}
+
+static void read_skus(struct reader *reader, const struct doc *doc)
+{
+    struct hived_config *config = reader->config;
+    size_t count = map_count(reader, doc, "physicalCluster.skuTypes");
+    config->skus = ARENA_ARRAY(reader->arena, struct hived_sku, count + 1);
+    for (size_t i = 0; i < count; i++) {
+        const struct doc_entry *entry = &doc->as.map.entries[i];
+        const char *path = "physicalCluster.skuTypes";
+        if (!is_map(reader, entry->value, path))
+            continue;
+        struct hived_sku *sku = &config->skus[config->sku_count++];
+        sku->leaf_type = arena_copy(reader->arena, entry->key);
+        path = PATH("physicalCluster.skuTypes.%s.gpu", sku->leaf_type);
+        sku->gpu = (uint32_t)read_count(reader, doc_get(entry->value, "gpu"), path, 0, 1024);
+        path = PATH("physicalCluster.skuTypes.%s.cpu", sku->leaf_type);
+        sku->cpu = (uint32_t)read_count(reader, doc_get(entry->value, "cpu"), path, 0, 1 << 20);
+        const struct doc *memory = doc_get(entry->value, "memory");
+        path = PATH("physicalCluster.skuTypes.%s.memory", sku->leaf_type);
+        if (memory && memory->kind != DOC_NULL &&
+            (memory->kind == DOC_MAP || memory->kind == DOC_LIST ||
+             !memory_of(scalar_text(memory), &sku->memory_mib)))
+            problem_add(reader->problems, memory->place, path,
+                        "must be an amount like 25Gi, 512Mi or a number of MiB");
+    }
+}
+
+static void read_vc(struct reader *reader, const struct doc_entry *entry, struct hived_vc_spec *vc)
+{
+    vc->name = arena_copy(reader->arena, entry->key);
+    vc->place = entry->place;
+    const char *path = PATH("virtualClusters.%s", vc->name);
+    if (entry->value->kind == DOC_NULL || !is_map(reader, entry->value, path))
+        return;
+    const struct doc *cells = doc_get(entry->value, "virtualCells");
+    path = PATH("virtualClusters.%s.virtualCells", vc->name);
+    size_t count = list_count(reader, cells, path);
+    vc->cells = ARENA_ARRAY(reader->arena, struct hived_vc_cell, count + 1);
+    for (size_t i = 0; i < count; i++) {
+        const struct doc *item = cells->as.list.items[i];
+        const char *below = PATH("virtualClusters.%s.virtualCells[%zu]", vc->name, i);
+        if (!is_map(reader, item, below))
+            continue;
+        struct hived_vc_cell *cell = &vc->cells[vc->cell_count++];
+        cell->place = item->place;
+        cell->path = read_name(reader, doc_get(item, "cellType"), PATH("%s.cellType", below));
+        if (!cell->path) {
+            problem_add(reader->problems, item->place, PATH("%s.cellType", below), "is needed");
+            cell->path = "";
+        }
+        cell->number = (uint32_t)read_count(reader, doc_get(item, "cellNumber"),
+                                            PATH("%s.cellNumber", below), 0, HIVED_LEAVES_MAX);
+    }
+    const struct doc *pins = doc_get(entry->value, "pinnedCells");
+    path = PATH("virtualClusters.%s.pinnedCells", vc->name);
+    count = list_count(reader, pins, path);
+    vc->pins = ARENA_ARRAY(reader->arena, struct hived_vc_pin, count + 1);
+    for (size_t i = 0; i < count; i++) {
+        const struct doc *item = pins->as.list.items[i];
+        const char *id = read_name(reader, doc_get(item, "pinnedCellId"), path);
+        if (!id) {
+            problem_add(reader->problems, item->place, path, "pinnedCellId is needed");
+            continue;
+        }
+        vc->pins[vc->pin_count++] = (struct hived_vc_pin){.id = id, .place = item->place};
+    }
+}
+
+static void read_vcs(struct reader *reader, const struct doc *doc)
+{
+    struct hived_config *config = reader->config;
+    size_t count = map_count(reader, doc, "virtualClusters");
+    if (count > HIVED_VCS_MAX) {
+        problem_add(reader->problems, doc->place, "virtualClusters",
+                    "at most %d virtual clusters are allowed", HIVED_VCS_MAX);
+        return;
+    }
+    config->vcs = ARENA_ARRAY(reader->arena, struct hived_vc_spec, count + 1);
+    config->vc_count = (uint32_t)count;
+    for (size_t i = 0; i < count; i++)
+        read_vc(reader, &doc->as.map.entries[i], &config->vcs[i]);
+}
+
+/* The map that holds physicalCluster, wherever an installation put it. */
+static const struct doc *find_root(struct reader *reader, const struct doc *doc)
+{
+    for (unsigned depth = 0; doc && depth < 4; depth++) {
+        if (doc->kind == DOC_MAP && doc_get(doc, "physicalCluster"))
+            return doc;
+        if (doc->kind == DOC_STRING) {
+            doc = doc_parse(doc->as.string, DOC_YAML, reader->arena, reader->problems);
+            continue;
+        }
+        const struct doc *next = doc_get(doc, "hivedscheduler");
+        doc = next ? next : doc_get(doc, "config");
+    }
+    return NULL;
+}
+
+static void read_all(struct reader *reader, const struct doc *doc)
+{
+    const struct doc *root = find_root(reader, doc);
+    if (!root) {
+        problem_add(reader->problems, doc ? doc->place : (struct place){1, 1}, "physicalCluster",
+                    "is needed");
+        return;
+    }
+    const struct doc *physical = doc_get(root, "physicalCluster");
+    if (is_map(reader, physical, "physicalCluster")) {
+        read_types(reader, doc_get(physical, "cellTypes"));
+        read_cells(reader, doc_get(physical, "physicalCells"));
+        read_skus(reader, doc_get(physical, "skuTypes"));
+    }
+    read_vcs(reader, doc_get(root, "virtualClusters"));
+}
+
+struct hived_config *hived_config_read(const struct doc *doc, struct problems *problems)
+{
+    struct hived_config *config = hived_config_new();
+    struct reader reader = {.config = config, .arena = &config->arena, .problems = problems};
+    size_t errors = problems->error_count;
+    arena_init(&reader.scratch);
+    read_all(&reader, doc);
+    arena_release(&reader.scratch);
+    if (problems->error_count == errors)
+        hived_config_finish(config, problems);
+    if (problems->error_count == errors)
+        return config;
+    hived_config_free(config);
+    return NULL;
+}

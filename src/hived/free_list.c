@@ -1,0 +1,213 @@
+/* free_list.c — free cells of each level, splitting and merging, and trials that are taken back. */
+#include "base/memory.h"
+#include "hived/state.h"
+#include <assert.h>
+#include <string.h>
+
+void cell_list_add(struct cell_list *list, uint32_t item)
+{
+    *ARRAY_ADD(list) = item;
+}
+
+void cell_list_release(struct cell_list *list)
+{
+    ARRAY_FREE(list);
+}
+
+bool cell_is_single_node(const struct hived *h, const struct cell *cell)
+{
+    return cell->level <= h->chains[cell->chain].node_level;
+}
+
+static uint32_t cell_weight(const struct hived *h, const struct cell *cell)
+{
+    if (cell->is_bad && cell_is_single_node(h, cell))
+        return UINT32_MAX;
+    return cell->used_oppo;
+}
+
+/* Winner of the pair below tree place `place`: smaller weight, then smaller position. */
+static void tree_play(struct free_list *list, uint32_t place)
+{
+    uint32_t left = 2 * place, right = left + 1;
+    uint32_t a = left >= list->tree_size ? left - list->tree_size : list->tree[left];
+    uint32_t b = right >= list->tree_size ? right - list->tree_size : list->tree[right];
+    list->tree[place] = list->weights[b] < list->weights[a] ? b : a;
+}
+
+static void tree_update(struct free_list *list, uint32_t at, uint32_t weight)
+{
+    list->weights[at] = weight;
+    for (uint32_t place = (list->tree_size + at) / 2; place > 0; place /= 2)
+        tree_play(list, place);
+}
+
+static void tree_grow(struct free_list *list)
+{
+    uint32_t size = list->tree_size ? 2 * list->tree_size : 4;
+    list->weights = mem_realloc(list->weights, mem_size(size, sizeof *list->weights));
+    list->tree = mem_realloc(list->tree, mem_size(size, sizeof *list->tree));
+    list->items = mem_realloc(list->items, mem_size(size, sizeof *list->items));
+    for (uint32_t i = list->tree_size; i < size; i++)
+        list->weights[i] = UINT32_MAX;
+    list->tree_size = list->room = size;
+    for (uint32_t place = size - 1; place > 0; place--)
+        tree_play(list, place);
+}
+
+static void list_put(struct hived *h, struct free_list *list, uint32_t at, uint32_t cell)
+{
+    list->items[at] = cell;
+    h->cells[cell].free_at = at;
+    tree_update(list, at, cell_weight(h, &h->cells[cell]));
+}
+
+static void list_push(struct hived *h, struct free_list *list, uint32_t cell)
+{
+    if (list->count == list->tree_size)
+        tree_grow(list);
+    list_put(h, list, list->count++, cell);
+}
+
+/* Returns the position from which it was taken; the last one moves there. */
+static uint32_t list_take(struct hived *h, struct free_list *list, uint32_t cell)
+{
+    uint32_t at = h->cells[cell].free_at;
+    assert(at < list->count && list->items[at] == cell);
+    h->cells[cell].free_at = NONE;
+    list->count--;
+    if (at != list->count)
+        list_put(h, list, at, list->items[list->count]);
+    tree_update(list, list->count, UINT32_MAX);
+    return at;
+}
+
+static void journal_add(struct hived *h, struct free_list *list, uint32_t cell, uint32_t at)
+{
+    if (!h->is_trial)
+        return;
+    if (h->journal_count == h->journal_room) {
+        h->journal_room = h->journal_room ? 2 * h->journal_room : 64;
+        h->journal = mem_realloc(h->journal, mem_size(h->journal_room, sizeof *h->journal));
+    }
+    h->journal[h->journal_count++] = (struct journal_entry){list, cell, at};
+}
+
+void free_list_push(struct hived *h, struct free_list *list, uint32_t cell)
+{
+    list_push(h, list, cell);
+    journal_add(h, list, cell, NONE);
+}
+
+void free_list_remove(struct hived *h, struct free_list *list, uint32_t cell)
+{
+    uint32_t at = list_take(h, list, cell);
+    journal_add(h, list, cell, at);
+}
+
+void free_list_weigh(struct hived *h, uint32_t cell)
+{
+    const struct cell *c = &h->cells[cell];
+    tree_update(&level_of(h, c)->free, c->free_at, cell_weight(h, c));
+}
+
+uint32_t free_list_first(const struct free_list *list)
+{
+    if (!list->count)
+        return NONE;
+    uint32_t at = list->tree[1];
+    return list->weights[at] == UINT32_MAX ? NONE : list->items[at];
+}
+
+void free_list_release(struct free_list *list)
+{
+    mem_free(list->items);
+    mem_free(list->tree);
+    mem_free(list->weights);
+    *list = (struct free_list){0};
+}
+
+/* Take a cell that is free, or lies below a free one, out of the free lists; cells above it are
+ * split, their other children become free. */
+void free_take(struct hived *h, uint32_t cell)
+{
+    for (uint32_t at = cell;;) {
+        struct cell *c = &h->cells[at];
+        struct free_list *list = &level_of(h, c)->free;
+        bool is_last = c->parent == NONE || h->cells[c->parent].is_split;
+        if (!is_last) {
+            struct cell *parent = &h->cells[c->parent];
+            for (uint32_t i = 0; i < parent->child_count; i++)
+                free_list_push(h, list, parent->child + i);
+            parent->is_split = true;
+            journal_add(h, NULL, c->parent, NONE);
+        }
+        free_list_remove(h, list, at);
+        if (is_last)
+            return;
+        at = c->parent;
+    }
+}
+
+static bool buddies_are_free(const struct hived *h, uint32_t cell)
+{
+    const struct cell *parent = &h->cells[h->cells[cell].parent];
+    for (uint32_t i = 0; i < parent->child_count; i++)
+        if (parent->child + i != cell && h->cells[parent->child + i].free_at == NONE)
+            return false;
+    return true;
+}
+
+/* The inverse: buddies that are all free merge at once. */
+void free_give(struct hived *h, uint32_t cell)
+{
+    assert(!h->is_trial);
+    while (h->cells[cell].parent != NONE && buddies_are_free(h, cell)) {
+        uint32_t above = h->cells[cell].parent;
+        struct cell *parent = &h->cells[above];
+        struct free_list *list = &level_of(h, &h->cells[cell])->free;
+        for (uint32_t i = 0; i < parent->child_count; i++)
+            if (parent->child + i != cell)
+                list_take(h, list, parent->child + i);
+        parent->is_split = false;
+        cell = above;
+    }
+    list_push(h, &level_of(h, &h->cells[cell])->free, cell);
+}
+
+void free_trial_begin(struct hived *h)
+{
+    assert(!h->is_trial && h->journal_count == 0);
+    h->is_trial = true;
+}
+
+void free_trial_undo(struct hived *h)
+{
+    assert(h->is_trial);
+    h->is_trial = false;
+    while (h->journal_count > 0) {
+        struct journal_entry entry = h->journal[--h->journal_count];
+        if (!entry.list) {
+            h->cells[entry.cell].is_split = false;
+        } else if (entry.at == NONE) {
+            assert(entry.list->items[entry.list->count - 1] == entry.cell);
+            list_take(h, entry.list, entry.cell);
+        } else {
+            if (entry.at != entry.list->count) {
+                uint32_t moved = entry.list->items[entry.at];
+                list_push(h, entry.list, moved);
+                list_put(h, entry.list, entry.at, entry.cell);
+            } else {
+                list_push(h, entry.list, entry.cell);
+            }
+        }
+    }
+}
+
+bool cell_is_free(const struct hived *h, uint32_t cell)
+{
+    for (; cell != NONE; cell = h->cells[cell].parent)
+        if (h->cells[cell].free_at != NONE)
+            return true;
+    return false;
+}

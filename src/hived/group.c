@@ -1,0 +1,305 @@
+/* group.c — gangs: their memory, downgrades, preemptions. The table of states stands in
+ * docs/rfc/0003-hived.md. */
+#include "base/arena.h"
+#include "base/memory.h"
+#include "hived/state.h"
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct group *group_find(struct hived *h, const char *name, uint32_t *index)
+{
+    *index = text_map_get(&h->group_index, text_of(name));
+    return *index == MAP_NONE ? NULL : h->groups[*index];
+}
+
+static int item_compare(const void *a, const void *b)
+{
+    const struct pack_item *x = a, *y = b;
+    if (x->leaves != y->leaves)
+        return x->leaves < y->leaves ? -1 : 1;
+    if (x->member != y->member)
+        return x->member < y->member ? -1 : 1;
+    return x->first < y->first ? -1 : x->first > y->first;
+}
+
+/* One item a pod, ascending by leaves, then in the order of the members: the order of slots. */
+struct pack_item *request_items(const struct hived_request *request, struct arena *arena,
+                                uint32_t *item_count, uint32_t *leaf_count)
+{
+    uint32_t pods = 0;
+    for (uint32_t i = 0; i < request->member_count; i++)
+        pods += request->members[i].pods;
+    struct pack_item *items = ARENA_ARRAY(arena, struct pack_item, pods);
+    uint32_t count = 0;
+    bool is_sorted = true;
+    for (uint32_t i = 0; i < request->member_count; i++) {
+        const struct hived_member *member = &request->members[i];
+        bool has_within = member->within_one_cell && *member->within_one_cell;
+        is_sorted &= i == 0 || request->members[i - 1].leaves <= member->leaves;
+        for (uint32_t k = 0; k < member->pods; k++, count++)
+            items[count] =
+                (struct pack_item){.leaves = member->leaves,
+                                   .cell = NONE,
+                                   .first = count,
+                                   .member = i,
+                                   .within = has_within ? member->within_one_cell : NULL};
+    }
+    if (!is_sorted)
+        qsort(items, count, sizeof *items, item_compare);
+    uint32_t leaves = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        items[i].first = leaves;
+        leaves += items[i].leaves;
+    }
+    *item_count = count;
+    *leaf_count = leaves;
+    return items;
+}
+
+static uint32_t group_place(struct hived *h)
+{
+    if (h->group_gaps.count > 0)
+        return h->group_gaps.items[--h->group_gaps.count];
+    if (h->group_count == h->group_room) {
+        h->group_room = h->group_room ? 2 * h->group_room : 64;
+        h->groups = mem_realloc(h->groups, mem_size(h->group_room, sizeof *h->groups));
+    }
+    return h->group_count++;
+}
+
+/* All leaves NONE; slots of so many leaves each. The group's numbers lie in one block. */
+uint32_t group_add(struct hived *h, const struct group *like, const uint32_t *slot_leaves)
+{
+    struct group *group = mem_alloc(sizeof *group);
+    *group = *like;
+    group->name = mem_copy(like->name);
+    group->vc_name = mem_copy(like->vc_name);
+    group->chain_name = mem_copy(like->chain_name);
+    group->pin = like->pin ? mem_copy(like->pin) : NULL;
+    group->leaf_count = 0;
+    for (uint32_t i = 0; i < group->slot_count; i++)
+        group->leaf_count += slot_leaves[i];
+    size_t numbers = group->slot_count + 1 + 3 * (size_t)group->leaf_count;
+    group->slot_leaf = mem_alloc(mem_size(numbers, sizeof *group->slot_leaf));
+    memset(group->slot_leaf, 0xff, numbers * sizeof *group->slot_leaf);
+    group->physical = group->slot_leaf + group->slot_count + 1;
+    group->virtual = group->physical + group->leaf_count;
+    group->types = group->virtual + group->leaf_count;
+    group->slot_leaf[0] = 0;
+    for (uint32_t i = 0; i < group->slot_count; i++)
+        group->slot_leaf[i + 1] = group->slot_leaf[i] + slot_leaves[i];
+    group->pods = mem_zero(group->slot_count, sizeof *group->pods);
+    group->sequence = ++h->sequence;
+    uint32_t index = group_place(h);
+    h->groups[index] = group;
+    text_map_set(&h->group_index, text_of(group->name), index);
+    return index;
+}
+
+void group_free(struct group *group)
+{
+    if (!group)
+        return;
+    for (uint32_t i = 0; i < group->slot_count; i++)
+        mem_free(group->pods[i].name);
+    for (uint32_t i = 0; i < group->lost_count; i++)
+        mem_free(group->lost[i].node);
+    for (uint32_t i = 0; i < group->preempting_count; i++)
+        mem_free(group->preempting[i]);
+    mem_free(group->preempting);
+    mem_free(group->lost);
+    mem_free(group->pods);
+    mem_free(group->slot_leaf);
+    mem_free(group->preemptor);
+    mem_free(group->name);
+    mem_free(group->vc_name);
+    mem_free(group->chain_name);
+    mem_free(group->pin);
+    mem_free(group);
+}
+
+/* Its leaves must have been given back. */
+void group_remove(struct hived *h, uint32_t index)
+{
+    text_map_remove(&h->group_index, text_of(h->groups[index]->name));
+    group_free(h->groups[index]);
+    h->groups[index] = NULL;
+    cell_list_add(&h->group_gaps, index);
+}
+
+/* --- downgrades --- */
+
+/* It loses its virtual cells and goes on as an opportunistic one, where it is. */
+void group_downgrade(struct hived *h, uint32_t index, const char *preemptor)
+{
+    struct group *group = h->groups[index];
+    for (uint32_t i = 0; group->has_virtual && i < group->leaf_count; i++) {
+        uint32_t physical = group->physical[i];
+        if (group->virtual[i] == NONE || physical == NONE)
+            continue;
+        group->virtual[i] = NONE;
+        if (h->cells[physical].reserving != NONE)
+            continue; /* the leaf belongs to a preemptor already */
+        leaf_release(h, physical, group->vc);
+        leaf_allocate(h, physical, NONE, HIVED_PRIORITY_OPPO, group->vc);
+    }
+    group->has_virtual = false;
+    group->is_downgraded = true;
+    mem_free(group->preemptor);
+    group->preemptor = mem_copy(preemptor);
+    group->preemption_ms = h->now_ms;
+}
+
+/* Give a leaf to the group that uses it, guaranteed if it can be. */
+static void leaf_give(struct hived *h, struct group *group, uint32_t i, uint32_t wanted)
+{
+    uint32_t physical = group->physical[i], virtual = NONE;
+    if (wanted != NONE)
+        virtual = leaf_virtual(h, physical, wanted, group->priority);
+    group->virtual[i] = virtual;
+    if (!leaf_allocate(h, physical, virtual, group->priority, group->vc))
+        h->is_safety_broken = true;
+}
+
+static void group_downgrade_undo(struct hived *h, const struct downgrade *downgrade)
+{
+    struct group *group = h->groups[downgrade->group];
+    for (uint32_t i = 0; i < group->leaf_count; i++) {
+        if (downgrade->virtual[i] == NONE || group->physical[i] == NONE)
+            continue;
+        if (h->cells[group->physical[i]].reserving != NONE) {
+            group->virtual[i] = downgrade->virtual[i];
+            continue;
+        }
+        leaf_release(h, group->physical[i], group->vc);
+        leaf_give(h, group, i, downgrade->virtual[i]);
+    }
+    group->has_virtual = true;
+    group->is_downgraded = false;
+    mem_free(group->preemptor);
+    group->preemptor = NULL;
+}
+
+/* Downgrade the lazy groups in the way, to be kept or taken back by group_pending_settle. */
+void group_pending_downgrade(struct hived *h, uint32_t index, const char *preemptor)
+{
+    struct group *group = h->groups[index];
+    if (!h->pending_count)
+        dooms_hold(h);
+    if (h->pending_count == h->pending_room) {
+        h->pending_room = h->pending_room ? 2 * h->pending_room : 8;
+        h->pending = mem_realloc(h->pending, mem_size(h->pending_room, sizeof *h->pending));
+    }
+    struct downgrade *downgrade = &h->pending[h->pending_count++];
+    downgrade->group = index;
+    downgrade->virtual = mem_alloc(mem_size(group->leaf_count, sizeof *downgrade->virtual));
+    memcpy(downgrade->virtual, group->virtual, group->leaf_count * sizeof *downgrade->virtual);
+    group_downgrade(h, index, preemptor);
+}
+
+void group_pending_settle(struct hived *h, bool is_kept)
+{
+    mem_free(h->pending_group);
+    h->pending_group = NULL;
+    if (!h->pending_count)
+        return;
+    while (h->pending_count > 0) {
+        const struct downgrade *downgrade = &h->pending[--h->pending_count];
+        if (!is_kept)
+            group_downgrade_undo(h, downgrade);
+        mem_free(downgrade->virtual);
+    }
+    dooms_let(h);
+}
+
+/* --- preemptions --- */
+
+/* Reserve the group's placement: those who use it now are being preempted. */
+void preemption_start(struct hived *h, uint32_t index)
+{
+    struct group *group = h->groups[index];
+    assert(group->state == HIVED_GROUP_PREEMPTING);
+    dooms_hold(h);
+    for (uint32_t i = 0; i < group->leaf_count; i++) {
+        uint32_t physical = group->physical[i];
+        struct cell *leaf = &h->cells[physical];
+        assert(leaf->reserving == NONE);
+        if (leaf->state == HIVED_CELL_USED) {
+            struct group *victim = h->groups[leaf->using];
+            leaf_release(h, physical, victim->vc);
+            victim->state = HIVED_GROUP_BEING_PREEMPTED;
+        }
+        leaf_give(h, group, i, group->virtual[i]);
+        leaf->reserving = index;
+        cell_state_set(h, physical,
+                       leaf->state == HIVED_CELL_USED ? HIVED_CELL_RESERVING : HIVED_CELL_RESERVED);
+    }
+    dooms_let(h);
+}
+
+/* A victim whose leaves nobody reserves any more goes on as if nothing had been. */
+static void victim_pardon(struct hived *h, struct group *victim)
+{
+    if (victim->state != HIVED_GROUP_BEING_PREEMPTED)
+        return;
+    for (uint32_t i = 0; i < victim->leaf_count; i++)
+        if (victim->physical[i] != NONE && h->cells[victim->physical[i]].reserving != NONE)
+            return;
+    victim->state = HIVED_GROUP_ALLOCATED;
+}
+
+static uint32_t victim_leaf(const struct group *victim, uint32_t physical)
+{
+    for (uint32_t i = 0; i < victim->leaf_count; i++)
+        if (victim->physical[i] == physical)
+            return i;
+    assert(!"a leaf in use belongs to its group");
+    return 0;
+}
+
+/* Give back what the group reserved, and forget the group. */
+void preemption_cancel(struct hived *h, uint32_t index)
+{
+    struct group *group = h->groups[index];
+    assert(group->state == HIVED_GROUP_PREEMPTING);
+    dooms_hold(h);
+    for (uint32_t i = 0; i < group->leaf_count; i++) {
+        uint32_t physical = group->physical[i];
+        struct cell *leaf = &h->cells[physical];
+        leaf_release(h, physical, group->vc);
+        leaf->reserving = NONE;
+        if (leaf->state != HIVED_CELL_RESERVING) {
+            cell_state_set(h, physical, HIVED_CELL_FREE);
+            continue;
+        }
+        cell_state_set(h, physical, HIVED_CELL_USED);
+        struct group *victim = h->groups[leaf->using];
+        uint32_t own = victim_leaf(victim, physical);
+        leaf_give(h, victim, own, victim->has_virtual ? victim->virtual[own] : NONE);
+        victim_pardon(h, victim);
+    }
+    dooms_let(h);
+    group_remove(h, index);
+}
+
+/* Everything of an allocated group goes back; cells reserved by a preemptor stay with it. */
+void group_release(struct hived *h, uint32_t index)
+{
+    struct group *group = h->groups[index];
+    for (uint32_t i = 0; i < group->leaf_count; i++) {
+        uint32_t physical = group->physical[i];
+        if (physical == NONE)
+            continue;
+        struct cell *leaf = &h->cells[physical];
+        leaf->using = NONE;
+        if (leaf->state == HIVED_CELL_USED) {
+            leaf_release(h, physical, group->vc);
+            cell_state_set(h, physical, HIVED_CELL_FREE);
+        } else {
+            assert(leaf->state == HIVED_CELL_RESERVING);
+            cell_state_set(h, physical, HIVED_CELL_RESERVED);
+        }
+    }
+    group_remove(h, index);
+}

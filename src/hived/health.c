@@ -1,0 +1,69 @@
+/* health.c — nodes that turn bad and come back. */
+#include "hived/state.h"
+#include <assert.h>
+
+static void touch(struct hived *h, uint32_t cell)
+{
+    const struct cell *c = &h->cells[cell];
+    if (c->view_node != NONE)
+        view_touch(h, c->view_node);
+    if (c->bound != NONE && h->cells[c->bound].view_node != NONE)
+        view_touch(h, h->cells[c->bound].view_node);
+    if (c->free_at != NONE)
+        free_list_weigh(h, cell);
+}
+
+/* A cell is bad when one of its children is; the cells above are told first, so that they are
+ * bound before what is inside them. */
+static void cell_mark_bad(struct hived *h, uint32_t cell)
+{
+    struct cell *c = &h->cells[cell];
+    if (c->is_bad)
+        return;
+    c->is_bad = true;
+    if (c->parent != NONE) {
+        h->cells[c->parent].bad_children++;
+        cell_mark_bad(h, c->parent);
+    }
+    touch(h, cell);
+    if (cell_is_free(h, cell)) {
+        bad_free_add(h, cell);
+        doom_try(h, c->chain, c->level);
+    } else if (c->bound == NONE && c->parent != NONE && h->cells[c->parent].bound != NONE) {
+        cell_bind_spare(h, cell);
+    }
+}
+
+static void cell_mark_healthy(struct hived *h, uint32_t cell)
+{
+    struct cell *c = &h->cells[cell];
+    assert(c->is_bad && c->bad_children == 0);
+    c->is_bad = false;
+    touch(h, cell);
+    if (c->parent != NONE)
+        h->cells[c->parent].bad_children--;
+    if (cell_is_free(h, cell)) {
+        bad_free_remove(h, cell);
+        doom_undo_try(h, c->chain, c->level);
+    } else if (c->is_doomed) {
+        doom_release(h, cell);
+    } else if (c->level == 1) {
+        leaf_unbind_unused(h, cell);
+    }
+    if (c->parent != NONE && h->cells[c->parent].bad_children == 0 && h->cells[c->parent].is_bad)
+        cell_mark_healthy(h, c->parent);
+}
+
+void node_mark(struct hived *h, uint32_t index, bool is_bad)
+{
+    struct node *node = &h->nodes[index];
+    if (node->is_bad == is_bad)
+        return;
+    node->is_bad = is_bad;
+    for (size_t i = 0; i < node->leaves.count; i++) {
+        if (is_bad)
+            cell_mark_bad(h, node->leaves.items[i]);
+        else if (h->cells[node->leaves.items[i]].is_bad)
+            cell_mark_healthy(h, node->leaves.items[i]);
+    }
+}

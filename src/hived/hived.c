@@ -1,0 +1,361 @@
+/* hived.c — the whole: made, freed, reconfigured; small questions answered. */
+#include "hived/hived.h"
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/memory.h"
+#include "hived/state.h"
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct hived *hived_new(struct hived_config *config)
+{
+    struct hived *h = mem_zero(1, sizeof *h);
+    h->config = config;
+    hived_build(h);
+    return h;
+}
+
+static void groups_free(struct group **groups, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++)
+        group_free(groups[i]);
+    mem_free(groups);
+}
+
+static void scratch_free(struct hived *h)
+{
+    for (uint32_t i = 0; i < h->pending_count; i++)
+        mem_free(h->pending[i].virtual);
+    mem_free(h->pending);
+    mem_free(h->pending_group);
+    mem_free(h->journal);
+    cell_list_release(&h->group_gaps);
+    text_map_release(&h->group_index);
+}
+
+void hived_free(struct hived *h)
+{
+    if (!h)
+        return;
+    groups_free(h->groups, h->group_count);
+    scratch_free(h);
+    hived_unbuild(h);
+    if (!h->is_copy)
+        hived_config_free(h->config);
+    mem_free(h);
+}
+
+void hived_downgrade_eagerly(struct hived *h, bool is_eager)
+{
+    h->keeps_downgrades = is_eager;
+}
+
+const struct hived_config *hived_config_of(const struct hived *h)
+{
+    return h->config;
+}
+
+/* --- reconfiguration --- */
+
+struct rebind { /* a live pod, in the order of binding */
+    uint64_t sequence;
+    uint32_t group, slot;
+};
+
+static int rebind_compare(const void *a, const void *b)
+{
+    const struct rebind *x = a, *y = b;
+    return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
+}
+
+static struct rebind *rebinds_list(const struct hived *h, uint32_t *count)
+{
+    *count = 0;
+    for (uint32_t i = 0; i < h->group_count; i++)
+        if (h->groups[i] && h->groups[i]->state != HIVED_GROUP_PREEMPTING)
+            *count += h->groups[i]->bound_count;
+    struct rebind *list = mem_alloc(mem_size(*count + 1u, sizeof *list));
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < h->group_count; i++) {
+        const struct group *group = h->groups[i];
+        if (!group || group->state == HIVED_GROUP_PREEMPTING)
+            continue;
+        for (uint32_t k = 0; k < group->slot_count; k++)
+            if (group->pods[k].is_bound)
+                list[at++] = (struct rebind){group->pods[k].sequence, i, k};
+    }
+    qsort(list, *count, sizeof *list, rebind_compare);
+    return list;
+}
+
+/* What a pod's annotation would have said: the whole gang's placement when the pod was bound. */
+static void placement_remember(const struct hived *old, const struct group *group, uint32_t slot,
+                               struct arena *arena, struct hived_placement *placement)
+{
+    placement->chain = group->chain_name;
+    placement->slot_count = group->slot_count;
+    placement->slots = ARENA_ARRAY(arena, struct hived_slot, group->slot_count);
+    for (uint32_t s = 0; s < group->slot_count; s++) {
+        uint32_t first = group->slot_leaf[s], count = group->slot_leaf[s + 1] - first;
+        uint16_t *indices = ARENA_ARRAY(arena, uint16_t, count);
+        const char **types = ARENA_ARRAY(arena, const char *, count);
+        struct hived_slot *place = &placement->slots[s];
+        *place = (struct hived_slot){
+            .node = "", .leaf_count = count, .indices = indices, .preassigned = types};
+        for (uint32_t k = 0; k < count; k++) {
+            uint32_t physical = group->physical[first + k], type = group->types[first + k];
+            bool is_given = group->pods[slot].had_virtual && type != NONE;
+            types[k] = is_given ? old->config->types[type].name : "";
+            if (physical == NONE)
+                continue;
+            place->node = old->nodes[old->cells[physical].node].name;
+            indices[k] = (uint16_t)old->cells[physical].index;
+        }
+    }
+    for (uint32_t i = 0; i < group->lost_count; i++) {
+        uint32_t s = 0;
+        while (group->slot_leaf[s + 1] <= group->lost[i].leaf)
+            s++;
+        placement->slots[s].node = group->lost[i].node;
+        ((uint16_t *)(uintptr_t)placement->slots[s]
+             .indices)[group->lost[i].leaf - group->slot_leaf[s]] = group->lost[i].index;
+    }
+}
+
+static void group_recover(struct hived *h, const struct hived *old, const struct rebind *rebind,
+                          struct arena *arena)
+{
+    const struct group *group = old->groups[rebind->group];
+    struct hived_member *members = ARENA_ARRAY(arena, struct hived_member, 1);
+    *members = (struct hived_member){.pods = 1, .leaves = 1};
+    struct hived_request request = {.group = group->name,
+                                    .virtual_cluster = group->vc_name,
+                                    .priority = group->priority,
+                                    .pinned_cell = group->pin,
+                                    .is_lazy = group->is_lazy,
+                                    .uses_suggested = group->uses_suggested,
+                                    .members = members,
+                                    .member_count = 1};
+    struct hived_placement placement;
+    placement_remember(old, group, rebind->slot, arena, &placement);
+    int code = hived_commit(h, &request, group->pods[rebind->slot].name, &placement, rebind->slot,
+                            h->now_ms, NULL);
+    assert(code == 0);
+    (void)code;
+}
+
+void hived_reconfigure(struct hived *h, struct hived_config *config)
+{
+    group_pending_settle(h, false);
+    struct hived old = *h;
+    *h = (struct hived){.config = config,
+                        .sequence = old.sequence,
+                        .now_ms = old.now_ms,
+                        .keeps_downgrades = old.keeps_downgrades};
+    hived_build(h);
+    for (uint32_t i = 0; i < old.node_count; i++)
+        if (!old.nodes[i].is_bad)
+            hived_node_set(h, old.nodes[i].name, true);
+    uint32_t count;
+    struct rebind *list = rebinds_list(&old, &count);
+    struct arena arena;
+    arena_init(&arena);
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t index;
+        struct group *known = group_find(h, old.groups[list[i].group]->name, &index);
+        if (known) { /* its first pod brought the whole placement */
+            struct pod *pod = &known->pods[list[i].slot];
+            const struct pod *was = &old.groups[list[i].group]->pods[list[i].slot];
+            *pod = (struct pod){.name = was->name ? mem_copy(was->name) : NULL,
+                                .sequence = ++h->sequence,
+                                .is_bound = true,
+                                .had_virtual = was->had_virtual};
+            known->bound_count++;
+            continue;
+        }
+        arena_clear(&arena);
+        group_recover(h, &old, &list[i], &arena);
+        h->groups[text_map_get(&h->group_index, text_of(old.groups[list[i].group]->name))]
+            ->pods[list[i].slot]
+            .had_virtual = old.groups[list[i].group]->pods[list[i].slot].had_virtual;
+    }
+    arena_release(&arena);
+    mem_free(list);
+    groups_free(old.groups, old.group_count);
+    scratch_free(&old);
+    hived_unbuild(&old);
+    if (!old.is_copy)
+        hived_config_free(old.config);
+}
+
+/* --- questions --- */
+
+uint32_t hived_node_count(const struct hived *h)
+{
+    return h->node_count;
+}
+
+const char *hived_node_name(const struct hived *h, uint32_t node)
+{
+    return h->nodes[node].name;
+}
+
+bool hived_node_is_healthy(const struct hived *h, uint32_t node)
+{
+    return !h->nodes[node].is_bad;
+}
+
+bool hived_group_find(struct hived *h, const char *name, struct hived_group_view *view)
+{
+    group_pending_settle(h, false);
+    uint32_t index;
+    const struct group *group = group_find(h, name, &index);
+    if (!group)
+        return false;
+    *view = (struct hived_group_view){.state = (enum hived_group_state)group->state,
+                                      .vc = group->vc_name,
+                                      .priority = group->priority,
+                                      .is_lazy_preempted = group->is_downgraded,
+                                      .has_virtual = group->has_virtual,
+                                      .preemptor = group->preemptor,
+                                      .slot_count = group->slot_count};
+    return true;
+}
+
+uint32_t hived_group_slot(struct hived *h, const char *name, uint32_t slot, const char **node,
+                          uint16_t *indices, uint32_t room)
+{
+    uint32_t index, count = 0;
+    const struct group *group = group_find(h, name, &index);
+    *node = NULL;
+    if (!group || slot >= group->slot_count)
+        return 0;
+    for (uint32_t i = group->slot_leaf[slot]; i < group->slot_leaf[slot + 1]; i++) {
+        if (group->physical[i] == NONE)
+            continue;
+        const struct cell *leaf = &h->cells[group->physical[i]];
+        *node = h->nodes[leaf->node].name;
+        if (count < room)
+            indices[count] = (uint16_t)leaf->index;
+        count++;
+    }
+    return count;
+}
+
+static const char *cell_vc(const struct hived *h, const struct cell *cell)
+{
+    if (cell->bound != NONE)
+        return h->vcs[h->cells[cell->bound].vc].name;
+    return cell->oppo_vc != NONE ? h->vcs[cell->oppo_vc].name : "";
+}
+
+static bool address_is(const struct hived *h, uint32_t cell, const char *address, struct buf *buf)
+{
+    buf_clear(buf);
+    cell_address(h, cell, buf);
+    size_t length = buf->length;
+    bool is_end = !address[length] || address[length] == '/';
+    return !strncmp(buf_cstr(buf), address, length) && is_end;
+}
+
+static uint32_t cell_at(const struct hived *h, const char *address, struct buf *buf)
+{
+    uint32_t at = NONE;
+    for (uint32_t i = 0; i < h->chain_count && at == NONE; i++)
+        for (size_t k = 0; k < h->chains[i].tops.count && at == NONE; k++)
+            if (address_is(h, h->chains[i].tops.items[k], address, buf))
+                at = h->chains[i].tops.items[k];
+    while (at != NONE && buf->length < strlen(address)) {
+        const struct cell *cell = &h->cells[at];
+        at = NONE;
+        for (uint32_t i = 0; i < cell->child_count && at == NONE; i++)
+            if (address_is(h, cell->child + i, address, buf))
+                at = cell->child + i;
+    }
+    return at;
+}
+
+bool hived_cell_find(struct hived *h, const char *address, struct hived_cell_view *view)
+{
+    group_pending_settle(h, false);
+    struct buf buf = BUF_INIT;
+    uint32_t found = cell_at(h, address, &buf);
+    buf_release(&buf);
+    if (found == NONE)
+        return false;
+    const struct cell *cell = &h->cells[found];
+    *view = (struct hived_cell_view){.type = cell_type_name(h, cell),
+                                     .vc = cell_vc(h, cell),
+                                     .state = (enum hived_cell_state)cell->state,
+                                     .is_healthy = !cell->is_bad,
+                                     .priority = h->priority[found]};
+    return true;
+}
+
+bool hived_vc_walk(struct hived *h, const char *name, hived_vc_visit *visit, void *context)
+{
+    group_pending_settle(h, false);
+    uint32_t vc = text_map_get(&h->vc_index, text_of(name));
+    if (vc == MAP_NONE)
+        return false;
+    for (size_t i = 0; i < h->vcs[vc].roots.count; i++) {
+        const struct cell *root = &h->cells[h->vcs[vc].roots.items[i]];
+        const struct cell *bound = root->bound != NONE ? &h->cells[root->bound] : NULL;
+        visit(context, cell_type_name(h, root), !bound || !bound->is_bad,
+              bound ? (enum hived_cell_state)bound->state : HIVED_CELL_FREE, false);
+    }
+    for (size_t i = 0; i < h->vcs[vc].oppo.count; i++) {
+        const struct cell *leaf = &h->cells[h->vcs[vc].oppo.items[i]];
+        visit(context, cell_type_name(h, leaf), !leaf->is_bad, (enum hived_cell_state)leaf->state,
+              true);
+    }
+    return true;
+}
+
+uint32_t hived_vc_count(const struct hived *h)
+{
+    return h->vc_count;
+}
+
+const char *hived_vc_name(const struct hived *h, uint32_t vc)
+{
+    return h->vcs[vc].name;
+}
+
+static uint32_t quota_bad(const struct hived *h, const struct cell *root)
+{
+    if (root->bound == NONE || !h->cells[root->bound].is_bad)
+        return 0;
+    uint32_t first = first_leaf(h, root->bound), bad = 0;
+    uint32_t count = h->chains[root->chain].levels[root->level].leaf_count;
+    for (uint32_t i = first; i < first + count; i++)
+        bad += h->cells[i].is_bad;
+    return bad;
+}
+
+struct hived_quota *hived_vc_quota(const struct hived *h, uint32_t vc, struct arena *arena,
+                                   uint32_t *count)
+{
+    const struct hived_config *config = h->config;
+    struct hived_quota *all = ARENA_ARRAY(arena, struct hived_quota, config->type_count + 1u);
+    uint32_t *places = ARENA_ARRAY(arena, uint32_t, config->type_count + 1u);
+    *count = 0;
+    memset(places, 0xff, config->type_count * sizeof *places);
+    for (uint32_t i = 0; i < h->chain_count; i++) {
+        if (places[h->chains[i].leaf_type] != NONE)
+            continue;
+        places[h->chains[i].leaf_type] = *count;
+        all[(*count)++].leaf_type = config->types[h->chains[i].leaf_type].name;
+    }
+    for (size_t i = 0; i < h->vcs[vc].roots.count; i++) {
+        const struct cell *root = &h->cells[h->vcs[vc].roots.items[i]];
+        struct hived_quota *quota = &all[places[h->chains[root->chain].leaf_type]];
+        quota->total += h->chains[root->chain].levels[root->level].leaf_count;
+        quota->used += root->used;
+        quota->bad += quota_bad(h, root);
+    }
+    for (size_t i = 0; i < h->vcs[vc].oppo.count; i++)
+        all[places[h->chains[h->cells[h->vcs[vc].oppo.items[i]].chain].leaf_type]].oppo++;
+    return all;
+}

@@ -1,0 +1,229 @@
+/* hived.h — virtual clusters with topology guarantees: where a gang goes, whom it displaces.
+ *
+ * Pure and deterministic; one thread at a time. A rebuild of HiveD (OSDI'20): each virtual cluster
+ * owns virtual cells; a guaranteed gang is packed on these, then they are mapped onto physical
+ * cells by buddy allocation; an opportunistic gang is packed straight on the physical cluster.
+ * The module has no queue: the caller asks, and commits what was decided.
+ *
+ * A decision changes nothing by itself (but a Preempt in HIVED_PREEMPTING reserves cells, as in the
+ * original): commit it before anything else is asked, or it is forgotten.
+ *
+ * Source of the rules: HiveD (OSDI'20) and hivedscheduler 0.3.4; our additions and differences
+ * stand in docs/rfc/0003-hived.md.
+ */
+#ifndef HIVED_HIVED_H
+#define HIVED_HIVED_H
+#include "hived/config.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct arena;
+struct buf;
+struct err;
+struct hived;
+
+enum {
+    HIVED_PRIORITY_FREE = -2, /* of a cell that nobody uses */
+    HIVED_PRIORITY_OPPO = -1,
+    HIVED_PRIORITY_MIN = 0, /* guaranteed */
+    HIVED_PRIORITY_MAX = 1000,
+    HIVED_GANG_PODS_MAX = 100000,
+    HIVED_MEMBERS_MAX = 1000,
+};
+
+/* All nodes are bad until hived_node_set. The configuration becomes hived's. */
+struct hived *hived_new(struct hived_config *config);
+void hived_free(struct hived *hived);
+
+/* An independent deep copy, sharing only the (immutable) configuration, which must be owned by the
+ * original and outlive the copy. */
+struct hived *hived_copy(const struct hived *hived);
+
+/* Work-preserving: builds the cluster anew, keeps the health of nodes known by name, and recovers
+ * every live group in the order in which its pods were bound. Nothing is killed: what no longer
+ * fits its virtual cluster becomes opportunistic; devices that left the configuration are ignored.
+ * Pending preemptions are forgotten. */
+void hived_reconfigure(struct hived *hived, struct hived_config *config);
+
+/* The original downgrades lazy groups even in a call in HIVED_FILTERING that ends with a Preempt,
+ * so a mere look costs them their guarantee. Off by default; on, recorded sequences of the original
+ * can be repeated. */
+void hived_downgrade_eagerly(struct hived *hived, bool is_eager);
+
+const struct hived_config *hived_config_of(const struct hived *hived);
+
+/* Healthy: schedulable and ready. Unknown names are ignored (false). */
+bool hived_node_set(struct hived *hived, const char *name, bool is_healthy);
+
+/* Nodes in configuration order. */
+uint32_t hived_node_count(const struct hived *hived);
+const char *hived_node_name(const struct hived *hived, uint32_t node);
+bool hived_node_is_healthy(const struct hived *hived, uint32_t node);
+
+struct hived_member {
+    uint32_t pods, leaves;       /* so many pods of so many leaves each */
+    const char *within_one_cell; /* cell type that must hold all of them in one cell; NULL or "" */
+};
+
+struct hived_request {
+    const char *group; /* unique name of the gang */
+    const char *virtual_cluster;
+    int32_t priority;
+    const char *pinned_cell; /* NULL or "": none */
+    const char *leaf_type;   /* NULL or "": any; a comma list: the first that has room */
+    bool is_lazy;            /* may be downgraded to opportunistic instead of being killed */
+    bool uses_suggested;     /* only nodes that the scope allows */
+    const struct hived_member *members;
+    uint32_t member_count;
+    uint32_t leaves;             /* of the pod that asks; 0: the whole gang asks */
+    const char *within_one_cell; /* cell type that must hold the whole gang; NULL or "" */
+};
+
+/* Fill `request` (its strings and members in the arena) from a pod's annotation, as HiveD's
+ * pod-scheduling-spec; old names of the keys are accepted. `pod` names the group by default.
+ * ERR_INVALID for whatever HiveD answers with a user error. */
+int hived_request_read(const struct doc *doc, const char *pod, struct arena *arena,
+                       struct hived_request *request, struct err *err);
+
+enum hived_phase { HIVED_FILTERING, HIVED_PREEMPTING };
+
+/* Which nodes may be used; read only when the request says so. */
+struct hived_scope {
+    const char *const *nodes;
+    size_t count;
+    bool is_avoid; /* all but these */
+};
+
+struct hived_slot { /* a pod's place */
+    const char *node;
+    uint32_t leaf_count;
+    const uint16_t *indices;        /* device indices in placement order */
+    const char *const *preassigned; /* type of each leaf's preassigned cell; "": opportunistic;
+                                       NULL: not recorded */
+};
+
+struct hived_placement { /* of a whole gang, ascending by leaf number */
+    const char *chain;   /* "" when not known */
+    struct hived_slot *slots;
+    uint32_t slot_count;
+};
+
+/* Level of the lowest cell that holds all leaves of a slot: 1 for a single leaf; 0: unknown. */
+uint8_t hived_slot_level(const struct hived *hived, const struct hived_placement *placement,
+                         uint32_t slot);
+
+struct hived_victim {
+    const char *group, *pod, *node;
+};
+
+enum hived_kind { HIVED_BIND, HIVED_PREEMPT, HIVED_WAIT };
+
+struct hived_result {
+    enum hived_kind kind;
+    struct hived_placement placement; /* BIND; also what a PREEMPT is for */
+    uint32_t slot;                    /* BIND: of the pod that asked */
+    struct hived_victim *victims;     /* PREEMPT: pods of whole gangs, by node */
+    uint32_t victim_count;
+    const char *reason; /* WAIT: one line that names cells, quotas and holders */
+    bool is_never;      /* WAIT that no end of jobs can cure */
+};
+
+/* Find a place. ERR_INVALID: the request is wrong (user error). Results live in `arena`; names of
+ * nodes, types and groups only until the next call. `scope` may be NULL: all nodes. */
+int hived_schedule(struct hived *hived, const struct hived_request *request, const char *pod,
+                   enum hived_phase phase, const struct hived_scope *scope, int64_t now_ms,
+                   struct arena *arena, struct hived_result *result, struct err *err);
+
+/* The pod has been bound at slot `slot` of this placement: take it, and with the first pod of a
+ * gang the whole placement. Also recovers what runs already; then what does not fit its virtual
+ * cluster becomes opportunistic. `pod` may be NULL. ERR_INVALID: unknown virtual cluster and the
+ * like; nothing has changed. */
+int hived_commit(struct hived *hived, const struct hived_request *request, const char *pod,
+                 const struct hived_placement *placement, uint32_t slot, int64_t now_ms,
+                 struct err *err);
+
+/* The same for all pods of the gang at once. */
+int hived_commit_gang(struct hived *hived, const struct hived_request *request,
+                      const struct hived_placement *placement, int64_t now_ms, struct err *err);
+
+/* A bound pod has ended: by slot, or by name (false: no such pod). With the last one the group ends
+ * and its cells are free. */
+bool hived_pod_end(struct hived *hived, const char *group, uint32_t slot);
+bool hived_pod_end_named(struct hived *hived, const char *group, const char *pod);
+void hived_group_end(struct hived *hived, const char *group);
+
+/* A pod that was never bound is gone; the last one of a preempting group cancels the preemption. */
+void hived_pod_cancel(struct hived *hived, const char *group, const char *pod);
+
+/* The web API's documents. False: no such group or virtual cluster. */
+void hived_inspect_groups(struct hived *hived, struct buf *out);
+bool hived_inspect_group(struct hived *hived, const char *name, struct buf *out);
+void hived_inspect_cluster(struct hived *hived, struct buf *out);
+void hived_inspect_physical(struct hived *hived, struct buf *out);
+void hived_inspect_vcs(struct hived *hived, struct buf *out);
+bool hived_inspect_vc(struct hived *hived, const char *name, struct buf *out);
+
+/* Numbers of a virtual cluster by leaf type, for quotas. */
+struct hived_quota {
+    const char *leaf_type;
+    uint32_t total; /* leaves that it owns, pinned cells included */
+    uint32_t used;  /* by its guaranteed gangs */
+    uint32_t bad;   /* of its bound leaves, on bad nodes */
+    uint32_t oppo;  /* leaves that its opportunistic gangs use, wherever */
+};
+uint32_t hived_vc_count(const struct hived *hived);
+const char *hived_vc_name(const struct hived *hived, uint32_t vc);
+/* Array in the arena, one a leaf type of the cluster, in configuration order. */
+struct hived_quota *hived_vc_quota(const struct hived *hived, uint32_t vc, struct arena *arena,
+                                   uint32_t *count);
+
+/* State of one thing, for tests and tools. */
+enum hived_cell_state {
+    HIVED_CELL_FREE,
+    HIVED_CELL_USED,
+    HIVED_CELL_RESERVING,
+    HIVED_CELL_RESERVED
+};
+enum hived_group_state {
+    HIVED_GROUP_ALLOCATED,
+    HIVED_GROUP_PREEMPTING,
+    HIVED_GROUP_BEING_PREEMPTED
+};
+
+struct hived_cell_view {
+    const char *type, *vc;
+    enum hived_cell_state state;
+    bool is_healthy;
+    int32_t priority;
+};
+bool hived_cell_find(struct hived *hived, const char *address, struct hived_cell_view *view);
+
+struct hived_group_view {
+    enum hived_group_state state;
+    const char *vc;
+    int32_t priority;
+    bool is_lazy_preempted, has_virtual;
+    const char *preemptor; /* of a lazy preemption, or NULL */
+    uint32_t slot_count;
+};
+bool hived_group_find(struct hived *hived, const char *name, struct hived_group_view *view);
+
+/* Devices that slot `slot` of a group holds; those that left the configuration are left out.
+ * Returns their number; node is NULL when none is left. */
+uint32_t hived_group_slot(struct hived *hived, const char *name, uint32_t slot, const char **node,
+                          uint16_t *indices, uint32_t room);
+
+/* One call a top cell of the virtual cluster: preassigned cells, pinned ones among them, then one
+ * for each leaf used opportunistically (is_oppo). */
+typedef void hived_vc_visit(void *context, const char *type, bool is_healthy,
+                            enum hived_cell_state state, bool is_oppo);
+bool hived_vc_walk(struct hived *hived, const char *vc, hived_vc_visit *visit, void *context);
+
+/* ERR_INTERNAL, with a text, when an invariant does not hold. For tests: O(cells). */
+int hived_check(struct hived *hived, struct err *err);
+
+/* Bytes of memory held, about. */
+size_t hived_memory(const struct hived *hived);
+
+#endif

@@ -1,0 +1,436 @@
+/* map.c — virtual leaves to physical ones: buddy allocation for new preassigned cells, matching of
+ * siblings below bound ones. Equal topology below each cell is kept.
+ *
+ * Nothing is changed but the free lists, inside a trial that is undone.
+ */
+#include "base/arena.h"
+#include "hived/state.h"
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct vertex { /* a virtual cell to be bound */
+    uint32_t cell;
+    uint32_t first, last, next; /* children to bind, siblings */
+    uint32_t count;
+};
+
+struct mapper {
+    struct mapping *m;
+    struct hived *h;
+    struct vertex *vertices;
+    uint32_t count, room;
+    uint32_t needs[HIVED_LEVELS_MAX + 1]; /* preassigned cells of each level mapped so far */
+};
+
+struct family { /* new cells below one bound parent */
+    uint32_t parent, first, last, count;
+};
+
+static uint32_t vertex_new(struct mapper *mapper, uint32_t cell)
+{
+    if (mapper->count == mapper->room) {
+        uint32_t room = mapper->room ? 2 * mapper->room : 32;
+        struct vertex *grown = ARENA_ARRAY(mapper->m->arena, struct vertex, room);
+        if (mapper->count)
+            memcpy(grown, mapper->vertices, mapper->count * sizeof *grown);
+        mapper->vertices = grown;
+        mapper->room = room;
+    }
+    mapper->vertices[mapper->count] = (struct vertex){cell, NONE, NONE, NONE, 0};
+    mapper->h->cells[cell].vertex = mapper->count;
+    return mapper->count++;
+}
+
+static void vertex_append(struct mapper *mapper, uint32_t parent, uint32_t child)
+{
+    struct vertex *above = &mapper->vertices[parent];
+    if (above->last == NONE)
+        above->first = child;
+    else
+        mapper->vertices[above->last].next = child;
+    above->last = child;
+    above->count++;
+}
+
+static uint32_t vertex_of(const struct mapper *mapper, uint32_t cell)
+{
+    uint32_t vertex = mapper->h->cells[cell].vertex;
+    bool is_ours = vertex < mapper->count && mapper->vertices[vertex].cell == cell;
+    return is_ours ? vertex : NONE;
+}
+
+/* --- which physical cells may be used --- */
+
+static bool cell_is_allowed(const struct mapper *mapper, uint32_t cell)
+{
+    const struct hived *h = mapper->h;
+    const struct cell *c = &h->cells[cell];
+    const bool *is_excluded = mapper->m->is_excluded;
+    if (c->bound != NONE)
+        return false;
+    bool is_single = cell_is_single_node(h, c);
+    if (is_single && c->is_bad)
+        return false;
+    if (!is_excluded)
+        return true;
+    if (is_single)
+        return !is_excluded[c->node];
+    for (uint32_t i = 0; i < c->child_count; i++) {
+        const struct cell *child = &h->cells[c->child + i];
+        if (cell_is_single_node(h, child) ? !is_excluded[child->node]
+                                          : cell_is_allowed(mapper, c->child + i))
+            return true;
+    }
+    return false;
+}
+
+struct candidate {
+    uint32_t cell, used_oppo, order;
+};
+
+static int candidate_compare(const void *a, const void *b)
+{
+    const struct candidate *x = a, *y = b;
+    if (x->used_oppo != y->used_oppo)
+        return x->used_oppo < y->used_oppo ? -1 : 1;
+    return x->order < y->order ? -1 : x->order > y->order;
+}
+
+/* Usable ones of a list (or of neighbours from `first`), those with fewer opportunistic leaves
+ * first. */
+static struct candidate *candidates_sort(const struct mapper *mapper, const uint32_t *list,
+                                         uint32_t first, uint32_t count, uint32_t *usable)
+{
+    struct candidate *all = ARENA_ARRAY(mapper->m->arena, struct candidate, count + 1);
+    *usable = 0;
+    bool is_sorted = true;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t cell = list ? list[i] : first + i;
+        if (!cell_is_allowed(mapper, cell))
+            continue;
+        uint32_t used = mapper->h->cells[cell].used_oppo;
+        is_sorted &= !*usable || all[*usable - 1].used_oppo <= used;
+        all[(*usable)++] = (struct candidate){cell, used, i};
+    }
+    if (!is_sorted)
+        qsort(all, *usable, sizeof *all, candidate_compare);
+    return all;
+}
+
+/* --- matching siblings --- */
+
+static bool family_map(struct mapper *mapper, uint32_t first, uint32_t count, uint32_t parent);
+
+/* The virtual cell on this physical one, with all that is to be bound below. */
+static bool vertex_map(struct mapper *mapper, uint32_t vertex, uint32_t physical)
+{
+    const struct vertex *v = &mapper->vertices[vertex];
+    if (mapper->h->cells[physical].level == 1) {
+        mapper->h->cells[v->cell].picked = physical;
+        return true;
+    }
+    return family_map(mapper, v->first, v->count, physical);
+}
+
+struct matching {
+    struct mapper *mapper;
+    const struct candidate *candidates;
+    uint32_t candidate_count, count;
+    uint32_t *vertices;
+    int8_t *fits;     /* [vertex * candidates]: -1 not known */
+    uint32_t *taken;  /* by candidate: vertex, or NONE */
+    uint32_t *choice; /* by vertex */
+    bool *is_seen;
+};
+
+static bool matching_fits(struct matching *matching, uint32_t vertex, uint32_t candidate)
+{
+    int8_t *fits = &matching->fits[(size_t)vertex * matching->candidate_count + candidate];
+    if (*fits < 0)
+        *fits = vertex_map(matching->mapper, matching->vertices[vertex],
+                           matching->candidates[candidate].cell);
+    return *fits > 0;
+}
+
+/* An augmenting path for `vertex`; vertices below `fixed` keep their choice. */
+static bool matching_augment(struct matching *matching, uint32_t vertex, uint32_t fixed)
+{
+    for (uint32_t c = 0; c < matching->candidate_count; c++) {
+        if (matching->is_seen[c] || !matching_fits(matching, vertex, c))
+            continue;
+        matching->is_seen[c] = true;
+        uint32_t other = matching->taken[c];
+        if (other != NONE && (other < fixed || !matching_augment(matching, other, fixed)))
+            continue;
+        matching->taken[c] = vertex;
+        matching->choice[vertex] = c;
+        return true;
+    }
+    return false;
+}
+
+static bool matching_try(struct matching *matching, uint32_t vertex, uint32_t fixed)
+{
+    memset(matching->is_seen, 0, matching->candidate_count * sizeof *matching->is_seen);
+    return matching_augment(matching, vertex, fixed);
+}
+
+/* Improve a perfect matching to the first one in the order of a backtracking search: each vertex
+ * in turn takes its first candidate that leaves the others a place. */
+static void matching_first(struct matching *matching)
+{
+    for (uint32_t v = 0; v < matching->count; v++) {
+        for (uint32_t c = 0; c < matching->choice[v]; c++) {
+            uint32_t other = matching->taken[c], own = matching->choice[v];
+            if ((other != NONE && other < v) || !matching_fits(matching, v, c))
+                continue;
+            matching->taken[own] = NONE;
+            matching->taken[c] = v;
+            matching->choice[v] = c;
+            if (other == NONE)
+                break;
+            memset(matching->is_seen, 0, matching->candidate_count * sizeof *matching->is_seen);
+            matching->is_seen[c] = true;
+            if (matching_augment(matching, other, v + 1))
+                break;
+            matching->taken[c] = other;
+            matching->taken[own] = v;
+            matching->choice[v] = own;
+            matching->choice[other] = c;
+        }
+    }
+}
+
+static bool matching_run(struct mapper *mapper, uint32_t first, uint32_t count,
+                         const struct candidate *candidates, uint32_t candidate_count)
+{
+    struct arena *arena = mapper->m->arena;
+    struct matching matching = {.mapper = mapper,
+                                .candidates = candidates,
+                                .candidate_count = candidate_count,
+                                .count = count};
+    matching.vertices = ARENA_ARRAY(arena, uint32_t, count);
+    matching.choice = ARENA_ARRAY(arena, uint32_t, count);
+    matching.taken = ARENA_ARRAY(arena, uint32_t, candidate_count);
+    matching.is_seen = ARENA_ARRAY(arena, bool, candidate_count);
+    matching.fits = ARENA_ARRAY(arena, int8_t, (size_t)count * candidate_count);
+    memset(matching.fits, -1, (size_t)count * candidate_count);
+    memset(matching.taken, 0xff, candidate_count * sizeof *matching.taken);
+    for (uint32_t i = 0, v = first; i < count; i++, v = mapper->vertices[v].next)
+        matching.vertices[i] = v;
+    for (uint32_t i = 0; i < count; i++)
+        if (!matching_try(&matching, i, 0))
+            return false;
+    matching_first(&matching);
+    for (uint32_t i = 0; i < count; i++) { /* trials may have left other picks below */
+        bool is_mapped =
+            vertex_map(mapper, matching.vertices[i], candidates[matching.choice[i]].cell);
+        assert(is_mapped);
+        (void)is_mapped;
+    }
+    return true;
+}
+
+/* Siblings on the children of a physical cell. */
+static bool family_map(struct mapper *mapper, uint32_t first, uint32_t count, uint32_t parent)
+{
+    const struct cell *p = &mapper->h->cells[parent];
+    uint32_t usable;
+    struct candidate *candidates = candidates_sort(mapper, NULL, p->child, p->child_count, &usable);
+    if (usable < count)
+        return false;
+    uint32_t vertex = first, c = 0;
+    for (uint32_t i = 0; i < count; i++, vertex = mapper->vertices[vertex].next, c++)
+        if (!vertex_map(mapper, vertex, candidates[c].cell))
+            return matching_run(mapper, first, count, candidates, usable);
+    return true;
+}
+
+/* --- preassigned cells --- */
+
+/* The cell at the vertex' level, at or below a free one, that takes it; NONE: there is none. */
+static uint32_t below_map(struct mapper *mapper, uint32_t vertex, uint32_t physical)
+{
+    const struct hived *h = mapper->h;
+    const struct cell *p = &h->cells[physical];
+    if (p->level == h->cells[mapper->vertices[vertex].cell].level)
+        return vertex_map(mapper, vertex, physical) ? physical : NONE;
+    uint32_t usable;
+    struct candidate *candidates = candidates_sort(mapper, NULL, p->child, p->child_count, &usable);
+    for (uint32_t i = 0; i < usable; i++) {
+        uint32_t found = below_map(mapper, vertex, candidates[i].cell);
+        if (found != NONE)
+            return found;
+    }
+    return NONE;
+}
+
+/* At the lowest level that has free cells. */
+static uint32_t buddy_map(struct mapper *mapper, uint32_t vertex)
+{
+    struct hived *h = mapper->h;
+    struct chain *chain = &h->chains[mapper->m->chain];
+    uint8_t level = h->cells[mapper->vertices[vertex].cell].level;
+    while (level <= chain->top && !chain->levels[level].free.count)
+        level++;
+    if (level > chain->top)
+        return NONE;
+    const struct free_list *free = &chain->levels[level].free;
+    uint32_t tried = free_list_first(free);
+    if (tried == NONE)
+        return NONE;
+    if (cell_is_allowed(mapper, tried)) {
+        uint32_t found = below_map(mapper, vertex, tried);
+        if (found != NONE)
+            return found;
+    }
+    uint32_t usable;
+    struct candidate *candidates = candidates_sort(mapper, free->items, 0, free->count, &usable);
+    for (uint32_t i = 0; i < usable; i++) {
+        if (candidates[i].cell == tried)
+            continue;
+        uint32_t found = below_map(mapper, vertex, candidates[i].cell);
+        if (found != NONE)
+            return found;
+    }
+    return NONE;
+}
+
+/* The free cells of the wanted level are bad or not suggested: split larger ones, but only as many
+ * as the quotas of all virtual clusters leave over. */
+static uint32_t relaxed_map(struct mapper *mapper, uint32_t vertex)
+{
+    struct hived *h = mapper->h;
+    struct chain *chain = &h->chains[mapper->m->chain];
+    uint8_t own = h->cells[mapper->vertices[vertex].cell].level;
+    int64_t spare[HIVED_LEVELS_MAX + 2] = {0};
+    for (uint8_t at = chain->top; at > own; at--) {
+        const struct level *level = &chain->levels[at];
+        spare[at] = (int64_t)level->free.count - ((int64_t)level->all_vc_free - mapper->needs[at]);
+        if (at < chain->top)
+            spare[at] += spare[at + 1] * chain->levels[at + 1].child_number;
+    }
+    for (uint8_t at = (uint8_t)(own + 1); at <= chain->top; at++) {
+        const struct free_list *free = &chain->levels[at].free;
+        int64_t limit = spare[at] < free->count ? spare[at] : free->count;
+        if (limit <= 0)
+            continue;
+        uint32_t width = 1;
+        for (uint8_t below = at; below > own; below--)
+            width *= chain->levels[below].child_number;
+        uint32_t *split = ARENA_ARRAY(mapper->m->arena, uint32_t, (size_t)limit * width);
+        uint32_t count = 0, usable;
+        for (uint32_t i = 0; i < (uint32_t)limit; i++) {
+            uint32_t cell = free->items[i];
+            while (h->cells[cell].level > own)
+                cell = h->cells[cell].child;
+            for (uint32_t k = 0; k < width; k++)
+                split[count++] = cell + k;
+        }
+        struct candidate *candidates = candidates_sort(mapper, split, 0, count, &usable);
+        for (uint32_t i = 0; i < usable; i++)
+            if (vertex_map(mapper, vertex, candidates[i].cell))
+                return candidates[i].cell;
+    }
+    return NONE;
+}
+
+static bool preassigned_map(struct mapper *mapper, uint32_t vertex)
+{
+    uint32_t found = buddy_map(mapper, vertex);
+    if (found == NONE)
+        found = relaxed_map(mapper, vertex);
+    if (found == NONE)
+        return false;
+    mapper->needs[mapper->h->cells[found].level]++;
+    free_take(mapper->h, found);
+    return true;
+}
+
+/* --- */
+
+struct roots {
+    uint32_t *preassigned, preassigned_count;
+    struct family *families;
+    uint32_t family_count;
+};
+
+static void family_add(struct mapper *mapper, struct roots *roots, uint32_t parent, uint32_t vertex)
+{
+    struct family *family = NULL;
+    for (uint32_t i = roots->family_count; i-- > 0 && !family;)
+        if (roots->families[i].parent == parent)
+            family = &roots->families[i];
+    if (!family) {
+        family = &roots->families[roots->family_count++];
+        *family = (struct family){parent, vertex, vertex, 1};
+        return;
+    }
+    mapper->vertices[family->last].next = vertex;
+    family->last = vertex;
+    family->count++;
+}
+
+/* The unbound cells from a virtual leaf up, as far as they are not there yet. */
+static void path_add(struct mapper *mapper, struct roots *roots, uint32_t leaf)
+{
+    const struct hived *h = mapper->h;
+    uint32_t below = NONE;
+    for (uint32_t cell = leaf;; cell = h->cells[cell].parent) {
+        if (cell == NONE) {
+            roots->preassigned[roots->preassigned_count++] = below;
+            return;
+        }
+        if (h->cells[cell].bound != NONE) {
+            family_add(mapper, roots, cell, below);
+            return;
+        }
+        uint32_t known = vertex_of(mapper, cell);
+        if (known != NONE) {
+            vertex_append(mapper, known, below);
+            return;
+        }
+        uint32_t vertex = vertex_new(mapper, cell);
+        if (below != NONE)
+            vertex_append(mapper, vertex, below);
+        below = vertex;
+    }
+}
+
+static bool roots_map(struct mapper *mapper, const struct roots *roots)
+{
+    for (uint32_t i = 0; i < roots->preassigned_count; i++)
+        if (!preassigned_map(mapper, roots->preassigned[i]))
+            return false;
+    for (uint32_t i = 0; i < roots->family_count; i++) {
+        const struct family *family = &roots->families[i];
+        if (!family_map(mapper, family->first, family->count,
+                        mapper->h->cells[family->parent].bound))
+            return false;
+    }
+    return true;
+}
+
+bool mapping_run(struct mapping *m)
+{
+    struct hived *h = m->h;
+    struct mapper mapper = {.m = m, .h = h};
+    struct roots roots = {.preassigned = ARENA_ARRAY(m->arena, uint32_t, m->leaf_count),
+                          .families = ARENA_ARRAY(m->arena, struct family, m->leaf_count)};
+    for (uint32_t i = 0; i < m->leaf_count; i++)
+        if (h->cells[m->virtual[i]].bound == NONE)
+            path_add(&mapper, &roots, m->virtual[i]);
+    if (mapper.count) {
+        free_trial_begin(h);
+        bool is_mapped = roots_map(&mapper, &roots);
+        free_trial_undo(h);
+        if (!is_mapped)
+            return false;
+    }
+    for (uint32_t i = 0; i < m->leaf_count; i++) {
+        const struct cell *v = &h->cells[m->virtual[i]];
+        m->physical[i] = v->bound != NONE ? v->bound : v->picked;
+    }
+    return true;
+}

@@ -1,0 +1,179 @@
+/* reason.c — why a gang waits: which cells it needs, what its quota has, who holds them. */
+#include "base/arena.h"
+#include "base/buf.h"
+#include "hived/state.h"
+#include <string.h>
+
+enum { HOLDERS_MAX = 3, HOLDER_NODES_MAX = 64 };
+
+static void demand_write(struct buf *out, const struct hived *h, const struct wait *wait,
+                         const struct pack_item *items, uint32_t count)
+{
+    for (uint32_t i = 0; i < count;) {
+        uint32_t same = 1;
+        while (i + same < count && items[i + same].leaves == items[i].leaves)
+            same++;
+        buf_format(out, "%s%u x %u", i ? " + " : "", same, items[i].leaves);
+        i += same;
+    }
+    const char *type =
+        wait->chain == NONE ? "leaves" : h->config->types[h->chains[wait->chain].leaf_type].name;
+    buf_format(out, " %s", type);
+}
+
+struct holders {
+    uint32_t groups[HOLDERS_MAX], leaves[HOLDERS_MAX], count, others;
+};
+
+static void holder_add(struct holders *holders, uint32_t group)
+{
+    for (uint32_t i = 0; i < holders->count; i++) {
+        if (holders->groups[i] == group) {
+            holders->leaves[i]++;
+            return;
+        }
+    }
+    if (holders->count == HOLDERS_MAX) {
+        holders->others++;
+        return;
+    }
+    holders->groups[holders->count] = group;
+    holders->leaves[holders->count++] = 1;
+}
+
+/* Who uses the leaves of a view's node. */
+static void holders_find(const struct hived *h, uint32_t cell, struct holders *holders)
+{
+    uint32_t first = first_leaf(h, cell);
+    const struct cell *c = &h->cells[cell];
+    uint32_t count = h->chains[c->chain].levels[c->level].leaf_count;
+    for (uint32_t i = first; i < first + count; i++) {
+        uint32_t leaf = c->is_virtual ? h->cells[i].bound : i;
+        if (h->priority[i] == HIVED_PRIORITY_FREE || leaf == NONE)
+            continue;
+        const struct cell *physical = &h->cells[leaf];
+        uint32_t group = physical->reserving != NONE ? physical->reserving : physical->using;
+        if (group != NONE)
+            holder_add(holders, group);
+    }
+}
+
+static void holders_write(struct buf *out, const struct hived *h, const struct view *view)
+{
+    struct holders holders = {0};
+    uint32_t seen = 0;
+    for (uint32_t b = 0; b < view->bucket_count; b++)
+        for (uint32_t n = view->buckets[b].first; n != NONE && seen < HOLDER_NODES_MAX;
+             n = h->view_nodes[n].next, seen++)
+            holders_find(h, h->view_nodes[n].cell, &holders);
+    for (uint32_t i = 0; i < holders.count; i++)
+        buf_format(out, "%s%s (%u)", i ? ", " : "; held by ", h->groups[holders.groups[i]]->name,
+                   holders.leaves[i]);
+    if (holders.others || (holders.count && seen == HOLDER_NODES_MAX))
+        buf_string(out, " and others");
+}
+
+struct room {
+    uint64_t total, free;
+    uint32_t largest, node_max;
+};
+
+static struct room room_of(const struct hived *h, const struct view *view)
+{
+    struct room room = {.node_max = view->leaf_max};
+    for (uint32_t b = 0; b < view->bucket_count; b++) {
+        for (uint32_t n = view->buckets[b].first; n != NONE; n = h->view_nodes[n].next) {
+            const struct cell *cell = &h->cells[h->view_nodes[n].cell];
+            uint32_t leaves = h->chains[cell->chain].levels[cell->level].leaf_count;
+            uint32_t free = leaves - cell->used;
+            room.total += leaves;
+            if (key_is_bad(view->buckets[b].key))
+                continue;
+            room.free += free;
+            if (free > room.largest)
+                room.largest = free;
+        }
+    }
+    return room;
+}
+
+static const struct view *view_of(struct hived *h, const struct hived_request *request,
+                                  const struct wait *wait)
+{
+    if (wait->pin != NONE)
+        return &h->views[h->pins[wait->pin].view];
+    if (wait->chain == NONE)
+        return NULL;
+    if (request->priority < HIVED_PRIORITY_MIN)
+        return &h->views[h->chains[wait->chain].view];
+    return &h->views[quota_of(h, wait->vc, wait->chain)->view];
+}
+
+/* No end of jobs can help: on no chain that it may use would it fit an empty view. */
+static bool is_never(struct hived *h, const struct hived_request *request, const struct wait *wait,
+                     const struct pack_item *items, uint32_t item_count, uint32_t leaf_count)
+{
+    for (uint32_t i = 0; i < h->chain_count; i++) {
+        struct wait other = *wait;
+        other.chain = i;
+        bool is_oppo = request->priority < HIVED_PRIORITY_MIN;
+        if (wait->pin == NONE && !is_oppo && !quota_of(h, wait->vc, i)->is_present)
+            continue;
+        struct room room = room_of(h, view_of(h, request, &other));
+        if (room.total >= leaf_count && room.node_max >= items[item_count - 1].leaves)
+            return false;
+        if (wait->pin != NONE)
+            break;
+    }
+    return true;
+}
+
+static void cause_write(struct buf *out, struct hived *h, const struct hived_request *request,
+                        const struct wait *wait, const struct view *view)
+{
+    struct room room = room_of(h, view);
+    bool is_oppo = request->priority < HIVED_PRIORITY_MIN;
+    const char *chain = h->chains[wait->chain].name;
+    if (wait->pin != NONE)
+        buf_format(out, " of the pinned cell %s", h->pins[wait->pin].id);
+    buf_format(out,
+               is_oppo ? " in the cluster's cells %s: %llu of %llu leaves are free"
+                       : " in its cells of %s: %llu of %llu leaves are free",
+               chain, (unsigned long long)room.free, (unsigned long long)room.total);
+    buf_format(out, ", at most %u on one node of %u", room.largest, room.node_max);
+    if (wait->is_mapping)
+        buf_string(out, "; its virtual cells are free, but to map them would need a bad node or "
+                        "one that may not be used");
+    else if (wait->bad_node != NONE)
+        buf_format(out, "; it would have to use node %s, which %s", h->nodes[wait->bad_node].name,
+                   wait->is_bad_excluded ? "may not be used" : "is bad");
+    if (wait->is_search_cut)
+        buf_string(out, "; the search for a mixed placement was cut at its limit");
+    holders_write(out, h, view);
+}
+
+const char *reason_write(struct hived *h, const struct hived_request *request, struct wait *wait,
+                         const struct pack_item *items, uint32_t item_count, uint32_t leaf_count,
+                         struct arena *arena)
+{
+    struct buf out = BUF_INIT;
+    bool never = is_never(h, request, wait, items, item_count, leaf_count);
+    const struct view *view = view_of(h, request, wait);
+    buf_format(&out, "%s needs ", request->group);
+    demand_write(&out, h, wait, items, item_count);
+    if (!view)
+        buf_format(&out, ", but the virtual cluster %s owns none outside its pinned cells",
+                   h->vcs[wait->vc].name);
+    else
+        buf_format(&out, " for %s %s at priority %d",
+                   request->priority < HIVED_PRIORITY_MIN ? "opportunistic use by" : "",
+                   h->vcs[wait->vc].name, request->priority);
+    if (view)
+        cause_write(&out, h, request, wait, view);
+    if (never && view)
+        buf_string(&out, "; this is more than there is, it can never start");
+    const char *text = arena_copy(arena, buf_as_text(&out));
+    buf_release(&out);
+    wait->is_never = never;
+    return text;
+}

@@ -1,0 +1,522 @@
+/* schedule.c — the decision: where, whom it displaces, or why not. */
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/memory.h"
+#include "hived/state.h"
+#include <assert.h>
+#include <string.h>
+
+struct plan { /* one call */
+    struct hived *h;
+    const struct hived_request *request;
+    struct arena *arena;
+    struct hived_result *result;
+    const char *pod;
+    enum hived_phase phase;
+    const bool *is_excluded; /* by node, or NULL */
+    uint32_t vc, pin;
+    struct pack_item *items;
+    uint32_t item_count, leaf_count;
+    uint32_t *virtual, *physical;
+    uint32_t chain; /* where it was found */
+    struct wait wait;
+};
+
+static bool is_given(const char *text)
+{
+    return text && *text;
+}
+
+static const bool *scope_nodes(struct plan *plan, const struct hived_scope *scope)
+{
+    struct hived *h = plan->h;
+    if (!plan->request->uses_suggested || !scope)
+        return NULL;
+    bool *is_excluded = ARENA_ARRAY(plan->arena, bool, h->node_count + 1u);
+    memset(is_excluded, !scope->is_avoid, h->node_count * sizeof *is_excluded);
+    for (size_t i = 0; i < scope->count; i++) {
+        uint32_t node = text_map_get(&h->node_index, text_of(scope->nodes[i]));
+        if (node != MAP_NONE)
+            is_excluded[node] = scope->is_avoid;
+    }
+    return is_excluded;
+}
+
+/* --- results --- */
+
+/* The preassigned cells' types of a virtual placement; "" where there is none. */
+static const char *leaf_preassigned(const struct hived *h, uint32_t virtual)
+{
+    if (virtual == NONE)
+        return "";
+    return cell_type_name(h, &h->cells[h->cells[virtual].root]);
+}
+
+static void slot_write(struct plan *plan, struct hived_slot *slot, const uint32_t *physical,
+                       const uint32_t *virtual, uint32_t count)
+{
+    const struct hived *h = plan->h;
+    uint16_t *indices = ARENA_ARRAY(plan->arena, uint16_t, count);
+    const char **types = ARENA_ARRAY(plan->arena, const char *, count);
+    *slot = (struct hived_slot){
+        .node = "", .leaf_count = count, .indices = indices, .preassigned = types};
+    for (uint32_t i = 0; i < count; i++) {
+        types[i] = leaf_preassigned(h, virtual ? virtual[i] : NONE);
+        if (physical[i] == NONE)
+            continue;
+        const struct cell *leaf = &h->cells[physical[i]];
+        slot->node = h->nodes[leaf->node].name;
+        indices[i] = (uint16_t)leaf->index;
+    }
+}
+
+static void placement_write(struct plan *plan, uint32_t slots, const uint32_t *slot_leaf,
+                            const uint32_t *physical, const uint32_t *virtual)
+{
+    struct hived_placement *placement = &plan->result->placement;
+    placement->slots = ARENA_ARRAY(plan->arena, struct hived_slot, slots);
+    placement->slot_count = slots;
+    for (uint32_t i = 0; i < slots; i++) {
+        uint32_t first = slot_leaf[i];
+        slot_write(plan, &placement->slots[i], &physical[first], virtual ? &virtual[first] : NULL,
+                   slot_leaf[i + 1] - first);
+    }
+}
+
+static void group_placement_write(struct plan *plan, const struct group *group)
+{
+    placement_write(plan, group->slot_count, group->slot_leaf, group->physical,
+                    group->has_virtual ? group->virtual : NULL);
+    plan->result->placement.chain = group->chain_name;
+}
+
+struct conflict { /* what stands in the way of a placement */
+    uint32_t *victims, *preemptors;
+    uint32_t victim_count, preemptor_count;
+};
+
+static void group_list(struct hived *h, uint32_t group, uint32_t *list, uint32_t *count)
+{
+    if (h->groups[group]->mark == h->mark)
+        return;
+    h->groups[group]->mark = h->mark;
+    list[(*count)++] = group;
+}
+
+static struct conflict conflict_find(struct plan *plan, const uint32_t *physical, uint32_t count,
+                                     uint32_t own)
+{
+    struct hived *h = plan->h;
+    struct conflict conflict = {.victims = ARENA_ARRAY(plan->arena, uint32_t, count + 1),
+                                .preemptors = ARENA_ARRAY(plan->arena, uint32_t, count + 1)};
+    h->mark++;
+    for (uint32_t i = 0; i < count; i++)
+        if (physical[i] != NONE && h->cells[physical[i]].using != NONE)
+            group_list(h, h->cells[physical[i]].using, conflict.victims, &conflict.victim_count);
+    h->mark++;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t other = physical[i] != NONE ? h->cells[physical[i]].reserving : NONE;
+        if (other != NONE && other != own)
+            group_list(h, other, conflict.preemptors, &conflict.preemptor_count);
+    }
+    return conflict;
+}
+
+static void victims_write(struct plan *plan, const struct conflict *conflict)
+{
+    const struct hived *h = plan->h;
+    uint32_t pods = 0;
+    for (uint32_t i = 0; i < conflict->victim_count; i++)
+        pods += h->groups[conflict->victims[i]]->bound_count;
+    struct hived_victim *victims = ARENA_ARRAY(plan->arena, struct hived_victim, pods + 1);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < conflict->victim_count; i++) {
+        const struct group *group = h->groups[conflict->victims[i]];
+        const char *name = arena_copy(plan->arena, text_of(group->name));
+        for (uint32_t k = 0; k < group->slot_count; k++) {
+            if (!group->pods[k].is_bound)
+                continue;
+            uint32_t leaf = group->slot_leaf[k];
+            while (leaf + 1 < group->slot_leaf[k + 1] && group->physical[leaf] == NONE)
+                leaf++;
+            uint32_t cell = group->physical[leaf];
+            const char *pod = group->pods[k].name ? group->pods[k].name : "";
+            victims[count++] = (struct hived_victim){
+                .group = name,
+                .pod = arena_copy(plan->arena, text_of(pod)),
+                .node = cell != NONE ? h->nodes[h->cells[cell].node].name : ""};
+        }
+    }
+    plan->result->kind = HIVED_PREEMPT;
+    plan->result->victims = victims;
+    plan->result->victim_count = count;
+}
+
+static void preempting_add(struct group *group, const char *pod)
+{
+    if (!pod)
+        return;
+    for (uint32_t i = 0; i < group->preempting_count; i++)
+        if (!strcmp(group->preempting[i], pod))
+            return;
+    if (group->preempting_count == group->preempting_room) {
+        group->preempting_room = group->preempting_room ? 2 * group->preempting_room : 4;
+        group->preempting = mem_realloc(
+            group->preempting, mem_size(group->preempting_room, sizeof *group->preempting));
+    }
+    group->preempting[group->preempting_count++] = mem_copy(pod);
+}
+
+/* --- a group that is known --- */
+
+static bool slot_has_leaves(const struct group *group, uint32_t slot, uint32_t leaves)
+{
+    return leaves == 0 || group->slot_leaf[slot + 1] - group->slot_leaf[slot] == leaves;
+}
+
+static int allocated_schedule(struct plan *plan, struct group *group, struct err *err)
+{
+    while (group->spare_hint < group->slot_count && group->pods[group->spare_hint].is_bound)
+        group->spare_hint++;
+    for (uint32_t i = group->spare_hint; i < group->slot_count; i++) {
+        if (group->pods[i].is_bound || !slot_has_leaves(group, i, plan->request->leaves))
+            continue;
+        plan->result->kind = HIVED_BIND;
+        plan->result->slot = i;
+        group_placement_write(plan, group);
+        return 0;
+    }
+    return err_fail(err, ERR_INVALID, "affinityGroup",
+                    "the gang %s has no more pods of %u leaves than those that run", group->name,
+                    plan->request->leaves);
+}
+
+static bool placement_is_usable(const struct plan *plan, const struct group *group)
+{
+    const struct hived *h = plan->h;
+    for (uint32_t i = 0; i < group->leaf_count; i++) {
+        const struct cell *leaf = &h->cells[group->physical[i]];
+        if (leaf->is_bad || (plan->is_excluded && plan->is_excluded[leaf->node]))
+            return false;
+    }
+    return true;
+}
+
+/* True: answered. False: its preemption was cancelled, it must be placed anew. */
+static bool preempting_schedule(struct plan *plan, uint32_t index)
+{
+    struct group *group = plan->h->groups[index];
+    if (plan->phase == HIVED_PREEMPTING && !placement_is_usable(plan, group)) {
+        preemption_cancel(plan->h, index);
+        return false;
+    }
+    struct conflict conflict = conflict_find(plan, group->physical, group->leaf_count, index);
+    plan->result->slot = 0;
+    while (plan->result->slot + 1 < group->slot_count &&
+           !slot_has_leaves(group, plan->result->slot, plan->request->leaves))
+        plan->result->slot++;
+    group_placement_write(plan, group);
+    preempting_add(group, plan->pod);
+    plan->result->kind = HIVED_BIND;
+    if (conflict.victim_count)
+        victims_write(plan, &conflict);
+    return true;
+}
+
+static void being_preempted_schedule(struct plan *plan, const struct group *group)
+{
+    const struct hived *h = plan->h;
+    const char *by = "another";
+    for (uint32_t i = 0; i < group->leaf_count; i++)
+        if (group->physical[i] != NONE && h->cells[group->physical[i]].reserving != NONE)
+            by = h->groups[h->cells[group->physical[i]].reserving]->name;
+    plan->result->kind = HIVED_WAIT;
+    plan->result->reason = arena_format(
+        plan->arena, "%s is being preempted by %s; its cells are reserved", group->name, by);
+}
+
+/* --- a new group --- */
+
+static bool guaranteed_try(struct plan *plan, uint32_t chain, uint32_t view)
+{
+    struct hived *h = plan->h;
+    struct pack pack = {.h = h,
+                        .view = &h->views[view],
+                        .chain = chain,
+                        .priority = plan->request->priority,
+                        .is_excluded = plan->is_excluded,
+                        .items = plan->items,
+                        .item_count = plan->item_count,
+                        .leaf_count = plan->leaf_count,
+                        .leaves = plan->virtual,
+                        .arena = plan->arena};
+    const char *within = plan->request->within_one_cell;
+    bool is_packed = pack_run(&pack, is_given(within) ? within : NULL);
+    plan->wait.chain = chain;
+    plan->wait.bad_node = pack.bad_node;
+    plan->wait.is_bad_excluded = pack.is_bad_excluded;
+    plan->wait.is_search_cut = pack.is_search_cut;
+    plan->wait.is_mapping = false;
+    if (!is_packed)
+        return false;
+    for (uint32_t i = 0; i < plan->leaf_count; i++) {
+        uint32_t physical = h->cells[plan->virtual[i]].bound;
+        if (physical == NONE || h->cells[physical].state != HIVED_CELL_USED ||
+            h->cells[physical].using == NONE)
+            continue;
+        uint32_t group = h->cells[physical].using;
+        if (h->groups[group]->is_lazy && h->groups[group]->has_virtual)
+            group_pending_downgrade(h, group, plan->request->group);
+    }
+    struct mapping mapping = {.h = h,
+                              .chain = chain,
+                              .virtual = plan->virtual,
+                              .leaf_count = plan->leaf_count,
+                              .physical = plan->physical,
+                              .is_excluded = plan->is_excluded,
+                              .arena = plan->arena};
+    if (mapping_run(&mapping)) {
+        plan->chain = chain;
+        return true;
+    }
+    plan->wait.is_mapping = true;
+    group_pending_settle(h, false);
+    return false;
+}
+
+static bool oppo_try(struct plan *plan, uint32_t chain)
+{
+    struct hived *h = plan->h;
+    struct pack pack = {.h = h,
+                        .view = &h->views[h->chains[chain].view],
+                        .chain = chain,
+                        .priority = HIVED_PRIORITY_OPPO,
+                        .is_excluded = plan->is_excluded,
+                        .items = plan->items,
+                        .item_count = plan->item_count,
+                        .leaf_count = plan->leaf_count,
+                        .leaves = plan->physical,
+                        .arena = plan->arena};
+    const char *within = plan->request->within_one_cell;
+    plan->virtual = NULL;
+    plan->chain = chain;
+    plan->wait.chain = chain;
+    bool is_packed = pack_run(&pack, is_given(within) ? within : NULL);
+    plan->wait.bad_node = pack.bad_node;
+    plan->wait.is_bad_excluded = pack.is_bad_excluded;
+    plan->wait.is_search_cut = pack.is_search_cut;
+    return is_packed;
+}
+
+/* Each chain with this leaf type (NONE: any) in turn. *is_offered: there was one to try. */
+static bool chains_try(struct plan *plan, uint32_t leaf_type, bool *is_offered)
+{
+    struct hived *h = plan->h;
+    for (uint32_t i = 0; i < h->chain_count; i++) {
+        if (leaf_type != NONE && h->chains[i].leaf_type != leaf_type)
+            continue;
+        if (plan->request->priority < HIVED_PRIORITY_MIN) {
+            *is_offered = true;
+            if (oppo_try(plan, i))
+                return true;
+        } else if (quota_of(h, plan->vc, i)->is_present) {
+            *is_offered = true;
+            if (guaranteed_try(plan, i, quota_of(h, plan->vc, i)->view))
+                return true;
+        }
+    }
+    return false;
+}
+
+static int type_check(const struct hived *h, struct text name, uint32_t *type, struct err *err)
+{
+    *type = NONE;
+    for (uint32_t i = 0; i < h->chain_count && *type == NONE; i++)
+        if (text_is(name, h->config->types[h->chains[i].leaf_type].name))
+            *type = h->chains[i].leaf_type;
+    if (*type == NONE)
+        return err_fail(err, ERR_INVALID, "leafCellType", "the cluster has no %.*s",
+                        (int)(name.length > 100 ? 100 : name.length), name.at);
+    return 0;
+}
+
+/* 0 with *is_found, or a user error. */
+static int types_try(struct plan *plan, bool *is_found, struct err *err)
+{
+    struct hived *h = plan->h;
+    bool is_offered = false, is_any_offered = false;
+    struct text rest = text_of(plan->request->leaf_type);
+    *is_found = false;
+    if (!rest.length) {
+        *is_found = chains_try(plan, NONE, &is_any_offered);
+        return 0;
+    }
+    while (rest.at && !*is_found) {
+        struct text name = text_trim(text_cut(&rest, ','));
+        uint32_t type = NONE;
+        int code = type_check(h, name, &type, err);
+        if (code)
+            return code;
+        is_offered = false;
+        *is_found = chains_try(plan, type, &is_offered);
+        is_any_offered |= is_offered;
+    }
+    if (!is_any_offered)
+        return err_fail(err, ERR_INVALID, "leafCellType",
+                        "the virtual cluster %s has no %s outside its pinned cells",
+                        plan->request->virtual_cluster, plan->request->leaf_type);
+    return 0;
+}
+
+static uint32_t pin_find(const struct hived *h, const char *id)
+{
+    for (uint32_t i = 0; i < h->pin_count; i++)
+        if (!strcmp(h->pins[i].id, id))
+            return i;
+    return NONE;
+}
+
+static int new_check(struct plan *plan, struct err *err)
+{
+    struct hived *h = plan->h;
+    const struct hived_request *request = plan->request;
+    plan->vc = text_map_get(&h->vc_index, text_of(request->virtual_cluster));
+    plan->pin = NONE;
+    if (plan->vc == MAP_NONE)
+        return err_fail(err, ERR_INVALID, "virtualCluster", "there is no virtual cluster %s",
+                        request->virtual_cluster);
+    if (!is_given(request->pinned_cell))
+        return 0;
+    plan->pin = pin_find(h, request->pinned_cell);
+    if (plan->pin == NONE || h->pins[plan->pin].vc != plan->vc)
+        return err_fail(err, ERR_INVALID, "pinnedCellId", "%s has no pinned cell %s",
+                        request->virtual_cluster, request->pinned_cell);
+    if (request->priority < HIVED_PRIORITY_MIN)
+        return err_fail(err, ERR_INVALID, "pinnedCellId",
+                        "an opportunistic gang cannot use a pinned cell");
+    return 0;
+}
+
+static uint32_t *slot_starts(const struct plan *plan)
+{
+    uint32_t *starts = ARENA_ARRAY(plan->arena, uint32_t, plan->item_count + 1);
+    for (uint32_t i = 0; i < plan->item_count; i++)
+        starts[i + 1] = starts[i] + plan->items[i].leaves;
+    return starts;
+}
+
+static void preempting_create(struct plan *plan)
+{
+    struct hived *h = plan->h;
+    const struct hived_request *request = plan->request;
+    struct group like = {.name = (char *)(uintptr_t)request->group,
+                         .vc = plan->vc,
+                         .vc_name = (char *)(uintptr_t)request->virtual_cluster,
+                         .priority = request->priority,
+                         .state = HIVED_GROUP_PREEMPTING,
+                         .is_lazy = request->is_lazy,
+                         .uses_suggested = request->uses_suggested,
+                         .has_virtual = plan->virtual != NULL,
+                         .slot_count = plan->item_count,
+                         .chain_name = (char *)(uintptr_t)h->chains[plan->chain].name};
+    if (is_given(request->pinned_cell))
+        like.pin = (char *)(uintptr_t)request->pinned_cell;
+    uint32_t *sizes = ARENA_ARRAY(plan->arena, uint32_t, plan->item_count);
+    for (uint32_t i = 0; i < plan->item_count; i++)
+        sizes[i] = plan->items[i].leaves;
+    uint32_t index = group_add(h, &like, sizes);
+    struct group *group = h->groups[index];
+    memcpy(group->physical, plan->physical, plan->leaf_count * sizeof *group->physical);
+    if (plan->virtual)
+        memcpy(group->virtual, plan->virtual, plan->leaf_count * sizeof *group->virtual);
+    for (uint32_t i = 0; plan->virtual && i < plan->leaf_count; i++)
+        group->types[i] = level_of(h, &h->cells[h->cells[plan->virtual[i]].root])->type;
+    preempting_add(group, plan->pod);
+    preemption_start(h, index);
+}
+
+static void found_conclude(struct plan *plan)
+{
+    struct hived *h = plan->h;
+    struct hived_result *result = plan->result;
+    struct conflict conflict = conflict_find(plan, plan->physical, plan->leaf_count, NONE);
+    placement_write(plan, plan->item_count, slot_starts(plan), plan->physical, plan->virtual);
+    result->placement.chain = h->chains[plan->chain].name;
+    result->kind = HIVED_BIND;
+    result->slot = 0;
+    while (plan->request->leaves && plan->items[result->slot].leaves != plan->request->leaves)
+        result->slot++;
+    if (conflict.victim_count)
+        victims_write(plan, &conflict);
+    if (plan->phase == HIVED_PREEMPTING) {
+        for (uint32_t i = 0; i < conflict.preemptor_count; i++)
+            preemption_cancel(h, conflict.preemptors[i]);
+        if (conflict.victim_count) {
+            preempting_create(plan);
+            group_pending_settle(h, true);
+        }
+    } else if (conflict.victim_count) {
+        group_pending_settle(h, h->keeps_downgrades);
+    }
+    if (result->kind == HIVED_BIND && h->pending_count)
+        h->pending_group = mem_copy(plan->request->group);
+}
+
+static int new_schedule(struct plan *plan, struct err *err)
+{
+    struct hived *h = plan->h;
+    int code = new_check(plan, err);
+    if (code)
+        return code;
+    plan->items = request_items(plan->request, plan->arena, &plan->item_count, &plan->leaf_count);
+    plan->virtual = ARENA_ARRAY(plan->arena, uint32_t, plan->leaf_count);
+    plan->physical = ARENA_ARRAY(plan->arena, uint32_t, plan->leaf_count);
+    plan->wait = (struct wait){.chain = NONE, .vc = plan->vc, .pin = plan->pin, .bad_node = NONE};
+    bool is_found = false;
+    if (plan->pin != NONE) {
+        const struct pin *pin = &h->pins[plan->pin];
+        is_found = guaranteed_try(plan, h->cells[pin->cell].chain, pin->view);
+    } else {
+        code = types_try(plan, &is_found, err);
+        if (code)
+            return code;
+    }
+    if (is_found) {
+        found_conclude(plan);
+        return 0;
+    }
+    plan->result->kind = HIVED_WAIT;
+    plan->result->reason = reason_write(h, plan->request, &plan->wait, plan->items,
+                                        plan->item_count, plan->leaf_count, plan->arena);
+    plan->result->is_never = plan->wait.is_never;
+    return 0;
+}
+
+int hived_schedule(struct hived *h, const struct hived_request *request, const char *pod,
+                   enum hived_phase phase, const struct hived_scope *scope, int64_t now_ms,
+                   struct arena *arena, struct hived_result *result, struct err *err)
+{
+    group_pending_settle(h, false);
+    int code = request_check(request, err);
+    if (code)
+        return code;
+    h->now_ms = now_ms;
+    *result = (struct hived_result){0};
+    struct plan plan = {
+        .h = h, .request = request, .arena = arena, .result = result, .pod = pod, .phase = phase};
+    plan.is_excluded = scope_nodes(&plan, scope);
+    uint32_t index;
+    struct group *group = group_find(h, request->group, &index);
+    if (!group)
+        return new_schedule(&plan, err);
+    switch ((enum hived_group_state)group->state) {
+    case HIVED_GROUP_ALLOCATED:
+        return allocated_schedule(&plan, group, err);
+    case HIVED_GROUP_PREEMPTING:
+        return preempting_schedule(&plan, index) ? 0 : new_schedule(&plan, err);
+    case HIVED_GROUP_BEING_PREEMPTED:
+        being_preempted_schedule(&plan, group);
+        return 0;
+    }
+    return err_fail(err, ERR_INTERNAL, "", "a group's state is not one of its states");
+}

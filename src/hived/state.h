@@ -1,0 +1,421 @@
+/* state.h — what the parts of hived share; nobody outside src/hived includes it.
+ *
+ * Cells are named by their index in `cells`, physical ones first. A tree lies level by level, so
+ * the descendants of a cell at any level are neighbours: children of a cell, leaves of a cell.
+ * `priority` stands apart because the packer scans it.
+ */
+#ifndef HIVED_STATE_H
+#define HIVED_STATE_H
+#include "base/map.h"
+#include "hived/hived.h"
+
+#define NONE HIVED_NONE
+
+struct arena;
+
+struct cell {
+    uint32_t parent, child; /* child: the first one */
+    uint32_t child_count;
+    uint32_t bound;     /* virtual cell of a physical one and the reverse */
+    uint32_t view_node; /* that this cell is, or NONE */
+    uint32_t used;      /* leaves below in use */
+    uint32_t used_oppo; /* of these, opportunistically */
+    uint32_t bad_children;
+    uint16_t chain;
+    uint8_t level;
+    uint8_t state; /* enum hived_cell_state; physical cells */
+    bool is_virtual, is_pinned, is_split, is_bad, is_doomed;
+    union {
+        struct {                 /* physical */
+            uint32_t node;       /* index of the (first) node */
+            uint32_t index;      /* default own address; device index of a leaf */
+            const char *address; /* own part when given */
+            uint32_t free_at;    /* position in the free list of its level */
+            uint32_t bad_at;     /* position in the bad-free list of its level */
+            uint32_t doomed_at;
+            uint32_t using, reserving; /* groups; leaves */
+            uint32_t oppo_vc, oppo_at; /* opportunistic use: in that vc's list */
+        };
+        struct { /* virtual */
+            uint32_t vc;
+            uint32_t root;   /* preassigned cell */
+            uint32_t number; /* running index inside its root; of a root: in its vc */
+            uint32_t order;  /* of a root: position in the list of its level; NONE: pinned */
+            uint32_t vertex; /* scratch of the mapping */
+            uint32_t picked; /* scratch of the mapping: physical leaf */
+        };
+    };
+};
+
+/* Free cells of a level: an unordered list as in the original (append, swap with the last), with a
+ * tournament above it that finds the first usable one with fewest opportunistic leaves. */
+struct free_list {
+    uint32_t *items;
+    uint32_t count, room;
+    uint32_t *tree;    /* 2 * tree_size positions; [1] is the winner */
+    uint32_t *weights; /* of items; UINT32_MAX: not usable */
+    uint32_t tree_size;
+};
+
+struct cell_list {
+    uint32_t *items;
+    size_t count, room;
+};
+
+struct level {
+    uint32_t type; /* of the configuration */
+    uint32_t child_number, leaf_count;
+    uint32_t first, count; /* physical cells of this level: neighbours only inside a top cell, so
+                              `first` is meaningful for the top level */
+    struct free_list free;
+    struct cell_list bad_free;
+    uint32_t total_left;
+    uint32_t all_vc_free;
+    uint32_t doomed_count;
+};
+
+struct chain {
+    uint32_t type;
+    const char *name;
+    uint32_t leaf_type;
+    uint8_t top, node_level; /* levels */
+    struct level *levels;    /* [1 … top] */
+    struct cell_list tops;
+    struct cell_list vcs; /* virtual clusters that own non-pinned cells of this chain */
+    uint32_t view;        /* opportunistic */
+};
+
+/* Non-pinned cells of one virtual cluster in one chain. */
+struct quota_level {
+    struct cell_list roots; /* preassigned cells of this level */
+    uint64_t *unbound;      /* bit a root */
+    uint32_t unbound_hint;  /* no bit is set in words before this one */
+    uint32_t free;
+    struct cell_list doomed;
+};
+
+struct quota {
+    bool is_present;
+    uint8_t top; /* highest level with cells */
+    uint32_t view;
+    struct quota_level *levels; /* [1 … chain's top] */
+};
+
+struct pin {
+    const char *id;
+    uint32_t cell, root; /* physical, virtual */
+    uint32_t vc, view;
+};
+
+struct vc {
+    const char *name;
+    struct cell_list roots; /* in order, pinned ones last */
+    struct cell_list oppo;  /* physical leaves in opportunistic use, in order of allocation */
+};
+
+struct node {
+    const char *name;
+    bool is_bad;
+    struct cell_list leaves;
+};
+
+/* A packer's picture: cells at node level (or below, where the quota is cut smaller), kept in the
+ * order that a stable sort at each call would have given. Nodes of equal key share a bucket; a node
+ * that changed its key joins the front of its new bucket when it came from before it, the back when
+ * it came from behind. */
+struct view_node {
+    uint32_t cell, view;
+    uint32_t previous, next; /* in the bucket */
+    int64_t label;           /* ascending inside a bucket */
+    int64_t key;             /* of the bucket it is in */
+    bool is_dirty;
+};
+
+struct bucket {
+    int64_t key;
+    uint32_t first, last;
+    int64_t low, high; /* labels given at the ends */
+};
+
+struct view {
+    bool is_cluster;       /* opportunistic: physical cells */
+    uint32_t first, count; /* in view_nodes */
+    uint32_t leaf_max;     /* of one node */
+    struct bucket *buckets;
+    uint32_t bucket_count, bucket_room;
+    uint32_t *dirty;
+    uint32_t dirty_count, dirty_room;
+    uint32_t *by_priority; /* leaves in use at each guaranteed priority; virtual views */
+    uint32_t guaranteed;   /* leaves in use */
+    int32_t lowest;        /* no leaf is used at a priority below this one */
+};
+
+struct pod {
+    char *name; /* or NULL */
+    uint64_t sequence;
+    bool is_bound, had_virtual;
+};
+
+struct lost_leaf { /* a device that left the configuration */
+    uint32_t leaf;
+    char *node;
+    uint16_t index;
+};
+
+struct group {
+    char *name;
+    uint32_t vc; /* NONE: its virtual cluster left the configuration */
+    char *vc_name;
+    int32_t priority;
+    uint8_t state; /* enum hived_group_state */
+    bool is_lazy, uses_suggested, has_virtual, is_downgraded;
+    uint32_t slot_count, leaf_count;
+    uint32_t *slot_leaf; /* [slot_count + 1]: first leaf of each slot; owns the next three */
+    uint32_t *physical, *virtual; /* [leaf_count]; NONE: left the configuration; opportunistic */
+    uint32_t *types;              /* of the preassigned cell when bound; NONE: opportunistic */
+    struct pod *pods;             /* [slot_count] */
+    uint32_t bound_count;         /* pods */
+    uint32_t spare_hint;          /* no slot before this one is without a pod */
+    char *chain_name;
+    char *pin; /* or NULL */
+    struct lost_leaf *lost;
+    uint32_t lost_count;
+    char *preemptor; /* that it was downgraded for */
+    int64_t preemption_ms;
+    char **preempting; /* names of the pods that wait for the victims */
+    uint32_t preempting_count, preempting_room;
+    uint64_t sequence;
+    uint32_t mark; /* scratch: equal to hived's when listed */
+};
+
+struct downgrade { /* that can be taken back */
+    uint32_t group;
+    uint32_t *virtual;
+};
+
+struct journal_entry {
+    struct free_list *list; /* NULL: `cell` was split */
+    uint32_t cell, at;      /* at NONE: appended; else removed from there */
+};
+
+struct hived {
+    struct hived_config *config;
+    bool is_copy; /* the configuration is another's */
+    struct cell *cells;
+    int16_t *priority;
+    uint32_t *taken; /* by cell: scratch of the packer, equal to epoch when set */
+    uint32_t epoch;
+    uint32_t cell_count, physical_count;
+    struct chain *chains;
+    uint32_t chain_count;
+    struct vc *vcs;
+    uint32_t vc_count;
+    struct text_map vc_index;
+    struct quota *quotas; /* [vc * chain_count + chain] */
+    struct pin *pins;
+    uint32_t pin_count;
+    struct node *nodes;
+    uint32_t node_count;
+    struct text_map node_index;
+    struct view *views;
+    uint32_t view_count;
+    struct view_node *view_nodes;
+    uint32_t view_node_count;
+    struct group **groups; /* NULL: empty place */
+    uint32_t group_count, group_room;
+    struct cell_list group_gaps;
+    struct text_map group_index;
+    uint64_t sequence;
+    int64_t now_ms;
+    bool keeps_downgrades; /* as the original: even when nothing is bound */
+    bool is_safety_broken; /* a reconfiguration or recovery left less than the quotas need */
+    /* a decision to bind that displaced lazy groups, to be committed or taken back */
+    struct downgrade *pending;
+    uint32_t pending_count, pending_room;
+    char *pending_group;
+    /* mapping scratch: what a trial took from the free lists */
+    struct journal_entry *journal;
+    uint32_t journal_count, journal_room;
+    bool is_trial;
+    uint32_t dooms_held;
+    uint32_t mark;
+};
+
+static inline struct quota *quota_of(struct hived *h, uint32_t vc, uint32_t chain)
+{
+    return &h->quotas[(size_t)vc * h->chain_count + chain];
+}
+
+static inline struct level *level_of(struct hived *h, const struct cell *cell)
+{
+    return &h->chains[cell->chain].levels[cell->level];
+}
+
+static inline uint32_t id_of(const struct hived *h, const struct cell *cell)
+{
+    return (uint32_t)(cell - h->cells);
+}
+
+/* First leaf below a cell; there are level_of(cell)->leaf_count of them, neighbours. */
+static inline uint32_t first_leaf(const struct hived *h, uint32_t cell)
+{
+    while (h->cells[cell].level > 1)
+        cell = h->cells[cell].child;
+    return cell;
+}
+
+void cell_list_add(struct cell_list *list, uint32_t item);
+void cell_list_release(struct cell_list *list);
+
+/* build.c */
+void hived_build(struct hived *h);
+void hived_unbuild(struct hived *h);
+
+/* tree.c: numbers that run up a tree */
+void leaf_use(struct hived *h, uint32_t leaf, int32_t priority);
+void leaf_unuse(struct hived *h, uint32_t leaf);
+void cell_state_set(struct hived *h, uint32_t cell, enum hived_cell_state state);
+uint32_t cell_common(const struct hived *h, uint32_t a, uint32_t b);
+bool cell_is_below(const struct hived *h, uint32_t cell, uint32_t above);
+void cell_address(const struct hived *h, uint32_t cell, struct buf *out);
+const char *cell_type_name(const struct hived *h, const struct cell *cell);
+
+/* free_list.c */
+void free_list_push(struct hived *h, struct free_list *list, uint32_t cell);
+void free_list_remove(struct hived *h, struct free_list *list, uint32_t cell);
+void free_list_weigh(struct hived *h, uint32_t cell);   /* its weight may have changed */
+uint32_t free_list_first(const struct free_list *list); /* NONE: none usable */
+void free_list_release(struct free_list *list);
+void free_take(struct hived *h, uint32_t cell);
+void free_give(struct hived *h, uint32_t cell);
+void free_trial_begin(struct hived *h);
+void free_trial_undo(struct hived *h);
+bool cell_is_free(const struct hived *h, uint32_t cell); /* it or an ancestor is in a free list */
+bool cell_is_single_node(const struct hived *h, const struct cell *cell);
+
+/* bind.c: bindings, preassigned cells, doomed bad cells */
+void cell_bind(struct hived *h, uint32_t physical, uint32_t virtual);
+bool leaf_allocate(struct hived *h, uint32_t physical, uint32_t virtual, int32_t priority,
+                   uint32_t vc);
+void leaf_release(struct hived *h, uint32_t physical, uint32_t vc);
+void doom_try(struct hived *h, uint32_t chain, uint8_t level);
+void doom_undo_try(struct hived *h, uint32_t chain, uint8_t level);
+void doom_release(struct hived *h, uint32_t physical);
+void dooms_hold(struct hived *h);
+void dooms_let(struct hived *h);
+void leaf_unbind_unused(struct hived *h, uint32_t physical);
+uint32_t leaf_virtual(struct hived *h, uint32_t physical, uint32_t wanted, int32_t priority);
+void cell_bind_spare(struct hived *h, uint32_t physical);
+uint32_t physical_to_virtual(struct hived *h, uint32_t physical, uint32_t vc, uint32_t pin_root,
+                             uint8_t preassigned_level, int32_t priority);
+void bad_free_add(struct hived *h, uint32_t cell);
+void bad_free_remove(struct hived *h, uint32_t cell);
+
+/* health.c */
+void node_mark(struct hived *h, uint32_t node, bool is_bad);
+
+/* view.c */
+void view_build(struct hived *h, struct view *view);
+void view_touch(struct hived *h, uint32_t view_node);
+void view_settle(struct hived *h, struct view *view);
+void view_count_leaf(struct view *view, int32_t priority, bool is_added);
+
+/* keys: healthy first, then most used (by opportunistic pods, for the cluster's views), then least
+ * used by others */
+enum { KEY_SHIFT = 24 };
+static inline int64_t view_key(bool is_bad, uint32_t same, uint32_t higher)
+{
+    return ((int64_t)is_bad << (2 * KEY_SHIFT)) |
+           ((int64_t)((1 << KEY_SHIFT) - 1 - (int64_t)same) << KEY_SHIFT) | higher;
+}
+
+static inline bool key_is_bad(int64_t key)
+{
+    return key >> (2 * KEY_SHIFT);
+}
+
+static inline uint32_t key_used(int64_t key)
+{
+    uint32_t same =
+        (uint32_t)((1 << KEY_SHIFT) - 1 - ((key >> KEY_SHIFT) & ((1 << KEY_SHIFT) - 1)));
+    return same + (uint32_t)(key & ((1 << KEY_SHIFT) - 1));
+}
+
+/* pack.c */
+struct pack_item { /* a pod to place */
+    uint32_t leaves;
+    uint32_t cell;   /* result: a view's node, or a smaller cell inside one */
+    uint32_t first;  /* its leaves in the plan's list */
+    uint32_t member; /* of the request */
+    const char *within;
+};
+
+struct pack {
+    struct hived *h;
+    struct view *view;
+    uint32_t chain;
+    int32_t priority;        /* in: of the gang; out: what it may displace is below this */
+    const bool *is_excluded; /* by node, or NULL */
+    struct pack_item *items; /* ascending by leaves */
+    uint32_t item_count, leaf_count;
+    uint32_t *leaves; /* result: leaf cells, items in order */
+    struct arena *arena;
+    uint32_t bad_node;    /* out: of a node that would have fitted but is bad or excluded */
+    bool is_bad_excluded; /* it is excluded, not bad */
+    bool is_search_cut;   /* the complete search gave up at its limit */
+};
+
+enum {
+    PACK_STEPS_MAX = 200000, /* of the complete search, one gang in one chain */
+    PACK_ITEMS_MAX = 4096,   /* larger gangs get the heuristics only */
+};
+
+/* Places for all items in the view, first without, then with displacing lower priorities. `within`:
+ * cell type that must hold the whole gang, or NULL. */
+bool pack_run(struct pack *pack, const char *within);
+
+/* bins.c: items of several sizes into bins, exactly; sizes descending. chosen[i]: bin of item i. */
+bool bins_fill(const uint32_t *free, uint32_t bin_count, const uint32_t *sizes, uint32_t count,
+               uint32_t *chosen, struct arena *arena, bool *is_cut);
+
+/* map.c */
+struct mapping {
+    struct hived *h;
+    uint32_t chain;
+    const uint32_t *virtual; /* leaves */
+    uint32_t leaf_count;
+    uint32_t *physical; /* result */
+    const bool *is_excluded;
+    struct arena *arena;
+};
+bool mapping_run(struct mapping *mapping);
+
+/* group.c */
+struct group *group_find(struct hived *h, const char *name, uint32_t *index);
+uint32_t group_add(struct hived *h, const struct group *like, const uint32_t *slot_leaves);
+void group_remove(struct hived *h, uint32_t index);
+void group_release(struct hived *h, uint32_t index);
+void group_free(struct group *group);
+void group_downgrade(struct hived *h, uint32_t index, const char *preemptor);
+void group_pending_downgrade(struct hived *h, uint32_t index, const char *preemptor);
+void group_pending_settle(struct hived *h, bool is_kept);
+void preemption_start(struct hived *h, uint32_t index);
+void preemption_cancel(struct hived *h, uint32_t index);
+struct pack_item *request_items(const struct hived_request *request, struct arena *arena,
+                                uint32_t *item_count, uint32_t *leaf_count);
+
+/* request.c */
+int request_check(const struct hived_request *request, struct err *err);
+
+/* reason.c */
+struct wait { /* what the last failure was */
+    uint32_t chain, vc, pin;
+    bool is_mapping; /* the virtual placement was found, but needs bad nodes */
+    bool is_search_cut, is_bad_excluded, is_never;
+    uint32_t bad_node;
+};
+const char *reason_write(struct hived *h, const struct hived_request *request, struct wait *wait,
+                         const struct pack_item *items, uint32_t item_count, uint32_t leaf_count,
+                         struct arena *arena);
+
+#endif

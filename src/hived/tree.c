@@ -1,0 +1,136 @@
+/* tree.c — numbers and states that run from a leaf up its tree. */
+#include "base/buf.h"
+#include "hived/state.h"
+#include <assert.h>
+
+void leaf_use(struct hived *h, uint32_t leaf, int32_t priority)
+{
+    assert(h->cells[leaf].level == 1 && h->priority[leaf] == HIVED_PRIORITY_FREE);
+    bool is_oppo = priority == HIVED_PRIORITY_OPPO;
+    for (uint32_t at = leaf; at != NONE; at = h->cells[at].parent) {
+        struct cell *cell = &h->cells[at];
+        cell->used++;
+        if (h->priority[at] < priority)
+            h->priority[at] = (int16_t)priority;
+        if (is_oppo) {
+            cell->used_oppo++;
+            if (!cell->is_virtual && cell->free_at != NONE)
+                free_list_weigh(h, at);
+        }
+        if (cell->view_node != NONE) {
+            view_touch(h, cell->view_node);
+            if (cell->is_virtual)
+                view_count_leaf(&h->views[h->view_nodes[cell->view_node].view], priority, true);
+        }
+    }
+}
+
+static int16_t children_priority(const struct hived *h, const struct cell *cell)
+{
+    int16_t priority = HIVED_PRIORITY_FREE;
+    for (uint32_t i = 0; i < cell->child_count; i++)
+        if (h->priority[cell->child + i] > priority)
+            priority = h->priority[cell->child + i];
+    return priority;
+}
+
+void leaf_unuse(struct hived *h, uint32_t leaf)
+{
+    int16_t priority = h->priority[leaf];
+    assert(h->cells[leaf].level == 1 && priority != HIVED_PRIORITY_FREE);
+    bool is_oppo = priority == HIVED_PRIORITY_OPPO, is_changed = true;
+    h->priority[leaf] = HIVED_PRIORITY_FREE;
+    for (uint32_t at = leaf; at != NONE; at = h->cells[at].parent) {
+        struct cell *cell = &h->cells[at];
+        assert(cell->used > 0);
+        cell->used--;
+        if (at != leaf && is_changed) {
+            int16_t now = cell->used ? h->priority[at] : (int16_t)HIVED_PRIORITY_FREE;
+            if (cell->used && now == priority)
+                now = children_priority(h, cell);
+            is_changed = now != h->priority[at];
+            h->priority[at] = now;
+        }
+        if (is_oppo) {
+            cell->used_oppo--;
+            if (!cell->is_virtual && cell->free_at != NONE)
+                free_list_weigh(h, at);
+        }
+        if (cell->view_node != NONE) {
+            view_touch(h, cell->view_node);
+            if (cell->is_virtual)
+                view_count_leaf(&h->views[h->view_nodes[cell->view_node].view], priority, false);
+        }
+    }
+}
+
+static bool all_children_are(const struct hived *h, const struct cell *cell, uint8_t state)
+{
+    for (uint32_t i = 0; i < cell->child_count; i++)
+        if (h->cells[cell->child + i].state != state)
+            return false;
+    return true;
+}
+
+/* An inner cell is used as soon as a child is; it takes the other states when all children have
+ * them. Nothing above a cell that has the state already can differ for Used. */
+void cell_state_set(struct hived *h, uint32_t cell, enum hived_cell_state state)
+{
+    h->cells[cell].state = (uint8_t)state;
+    for (uint32_t at = h->cells[cell].parent; at != NONE; at = h->cells[at].parent) {
+        struct cell *above = &h->cells[at];
+        if (state == HIVED_CELL_USED) {
+            if (above->state == HIVED_CELL_USED)
+                return;
+        } else if (!all_children_are(h, above, (uint8_t)state)) {
+            return;
+        }
+        above->state = (uint8_t)state;
+    }
+}
+
+uint32_t cell_common(const struct hived *h, uint32_t a, uint32_t b)
+{
+    while (a != b) {
+        if (a == NONE || b == NONE)
+            return NONE;
+        if (h->cells[a].level < h->cells[b].level)
+            a = h->cells[a].parent;
+        else if (h->cells[b].level < h->cells[a].level)
+            b = h->cells[b].parent;
+        else
+            a = h->cells[a].parent, b = h->cells[b].parent;
+    }
+    return a;
+}
+
+bool cell_is_below(const struct hived *h, uint32_t cell, uint32_t above)
+{
+    while (cell != NONE && h->cells[cell].level < h->cells[above].level)
+        cell = h->cells[cell].parent;
+    return cell == above;
+}
+
+const char *cell_type_name(const struct hived *h, const struct cell *cell)
+{
+    return h->config->types[h->chains[cell->chain].levels[cell->level].type].name;
+}
+
+void cell_address(const struct hived *h, uint32_t cell, struct buf *out)
+{
+    const struct cell *at = &h->cells[cell];
+    if (at->parent != NONE) {
+        cell_address(h, at->parent, out);
+        buf_char(out, '/');
+    }
+    if (!at->is_virtual) {
+        if (at->address)
+            buf_string(out, at->address);
+        else
+            buf_format(out, "%u", at->index);
+        return;
+    }
+    if (at->parent == NONE)
+        buf_format(out, "%s/", h->vcs[at->vc].name);
+    buf_format(out, "%u", at->number);
+}

@@ -1,0 +1,182 @@
+/* view.c — the packer's list of nodes, kept sorted as nodes change. */
+#include "base/memory.h"
+#include "hived/state.h"
+#include <assert.h>
+#include <string.h>
+
+static int64_t node_key(const struct hived *h, const struct view *view,
+                        const struct view_node *node)
+{
+    const struct cell *cell = &h->cells[node->cell];
+    if (view->is_cluster)
+        return view_key(cell->is_bad, cell->used_oppo, cell->used - cell->used_oppo);
+    bool is_bad = cell->bound != NONE && h->cells[cell->bound].is_bad;
+    return view_key(is_bad, cell->used, 0);
+}
+
+/* Position of the first bucket whose key is not below `key`. */
+static uint32_t bucket_find(const struct view *view, int64_t key)
+{
+    uint32_t low = 0, high = view->bucket_count;
+    while (low < high) {
+        uint32_t middle = (low + high) / 2;
+        if (view->buckets[middle].key < key)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static struct bucket *bucket_get(struct view *view, int64_t key)
+{
+    uint32_t at = bucket_find(view, key);
+    if (at < view->bucket_count && view->buckets[at].key == key)
+        return &view->buckets[at];
+    if (view->bucket_count == view->bucket_room) {
+        view->bucket_room = view->bucket_room ? 2 * view->bucket_room : 16;
+        view->buckets =
+            mem_realloc(view->buckets, mem_size(view->bucket_room, sizeof *view->buckets));
+    }
+    memmove(&view->buckets[at + 1], &view->buckets[at],
+            (view->bucket_count - at) * sizeof *view->buckets);
+    view->bucket_count++;
+    view->buckets[at] = (struct bucket){.key = key, .first = NONE, .last = NONE};
+    return &view->buckets[at];
+}
+
+static void bucket_drop(struct view *view, struct bucket *bucket)
+{
+    size_t at = (size_t)(bucket - view->buckets);
+    memmove(bucket, bucket + 1, (view->bucket_count - at - 1) * sizeof *bucket);
+    view->bucket_count--;
+}
+
+static void node_unlink(struct hived *h, struct view *view, uint32_t index)
+{
+    struct view_node *node = &h->view_nodes[index];
+    uint32_t at = bucket_find(view, node->key);
+    struct bucket *bucket = &view->buckets[at];
+    assert(at < view->bucket_count && bucket->key == node->key);
+    if (node->previous != NONE)
+        h->view_nodes[node->previous].next = node->next;
+    else
+        bucket->first = node->next;
+    if (node->next != NONE)
+        h->view_nodes[node->next].previous = node->previous;
+    else
+        bucket->last = node->previous;
+    if (bucket->first == NONE)
+        bucket_drop(view, bucket);
+}
+
+static void node_link(struct hived *h, struct view *view, uint32_t index, int64_t key,
+                      bool is_front)
+{
+    struct view_node *node = &h->view_nodes[index];
+    struct bucket *bucket = bucket_get(view, key);
+    node->key = key;
+    node->previous = is_front ? NONE : bucket->last;
+    node->next = is_front ? bucket->first : NONE;
+    node->label = is_front ? --bucket->low : ++bucket->high;
+    if (node->previous != NONE)
+        h->view_nodes[node->previous].next = index;
+    else
+        bucket->first = index;
+    if (node->next != NONE)
+        h->view_nodes[node->next].previous = index;
+    else
+        bucket->last = index;
+}
+
+void view_build(struct hived *h, struct view *view)
+{
+    for (uint32_t i = 0; i < view->count; i++) {
+        struct view_node *node = &h->view_nodes[view->first + i];
+        const struct cell *cell = &h->cells[node->cell];
+        uint32_t leaves = h->chains[cell->chain].levels[cell->level].leaf_count;
+        if (leaves > view->leaf_max)
+            view->leaf_max = leaves;
+        node_link(h, view, view->first + i, node_key(h, view, node), false);
+    }
+    if (!view->is_cluster)
+        view->by_priority = mem_zero(HIVED_PRIORITY_MAX + 1, sizeof *view->by_priority);
+    view->lowest = HIVED_PRIORITY_MAX + 1;
+}
+
+void view_touch(struct hived *h, uint32_t index)
+{
+    struct view_node *node = &h->view_nodes[index];
+    if (node->is_dirty)
+        return;
+    node->is_dirty = true;
+    struct view *view = &h->views[node->view];
+    if (view->dirty_count == view->dirty_room) {
+        view->dirty_room = view->dirty_room ? 2 * view->dirty_room : 16;
+        view->dirty = mem_realloc(view->dirty, mem_size(view->dirty_room, sizeof *view->dirty));
+    }
+    view->dirty[view->dirty_count++] = index;
+}
+
+struct mover {
+    int64_t old_key, label, new_key;
+    uint32_t index;
+};
+
+static int mover_compare(const void *a, const void *b)
+{
+    const struct mover *x = a, *y = b;
+    if (x->old_key != y->old_key)
+        return x->old_key < y->old_key ? -1 : 1;
+    return x->label < y->label ? -1 : x->label > y->label;
+}
+
+enum { MOVERS_ON_STACK = 64 };
+
+/* Do what a stable sort by the new keys would do to the list. */
+void view_settle(struct hived *h, struct view *view)
+{
+    if (!view->dirty_count)
+        return;
+    struct mover some[MOVERS_ON_STACK], *movers = some;
+    if (view->dirty_count > MOVERS_ON_STACK)
+        movers = mem_alloc(mem_size(view->dirty_count, sizeof *movers));
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < view->dirty_count; i++) {
+        struct view_node *node = &h->view_nodes[view->dirty[i]];
+        node->is_dirty = false;
+        int64_t key = node_key(h, view, node);
+        if (key != node->key)
+            movers[count++] = (struct mover){node->key, node->label, key, view->dirty[i]};
+    }
+    view->dirty_count = 0;
+    if (count > 1)
+        qsort(movers, count, sizeof *movers, mover_compare);
+    for (uint32_t i = 0; i < count; i++)
+        node_unlink(h, view, movers[i].index);
+    for (uint32_t i = count; i-- > 0;)
+        if (movers[i].old_key < movers[i].new_key)
+            node_link(h, view, movers[i].index, movers[i].new_key, true);
+    for (uint32_t i = 0; i < count; i++)
+        if (movers[i].old_key > movers[i].new_key)
+            node_link(h, view, movers[i].index, movers[i].new_key, false);
+    if (movers != some)
+        mem_free(movers);
+}
+
+void view_count_leaf(struct view *view, int32_t priority, bool is_added)
+{
+    uint32_t *count = &view->by_priority[priority];
+    if (is_added) {
+        ++*count;
+        view->guaranteed++;
+        if (priority < view->lowest)
+            view->lowest = priority;
+        return;
+    }
+    assert(*count > 0);
+    --*count;
+    view->guaranteed--;
+    while (view->lowest <= HIVED_PRIORITY_MAX && !view->by_priority[view->lowest])
+        view->lowest++;
+}

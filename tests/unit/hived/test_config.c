@@ -1,0 +1,186 @@
+/* test_config.c — every rule of the configuration, and that problems name their place. */
+#include "base/memory.h"
+#include "world.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define TYPES                                                                                      \
+    "physicalCluster:\n"                                                                           \
+    "  cellTypes:\n"                                                                               \
+    "    PAIR: {childCellType: G, childCellNumber: 2}\n"                                           \
+    "    BOX: {childCellType: PAIR, childCellNumber: 2, isNodeLevel: true}\n"                      \
+    "    DUO: {childCellType: BOX, childCellNumber: 2}\n"
+#define CELLS                                                                                      \
+    "  physicalCells:\n"                                                                           \
+    "  - cellType: DUO\n"                                                                          \
+    "    cellChildren:\n"                                                                          \
+    "    - {cellAddress: a, pinnedCellId: pin}\n"                                                  \
+    "    - {cellAddress: b}\n"                                                                     \
+    "  - {cellType: BOX, cellAddress: c}\n"
+
+struct wrong {
+    const char *yaml, *says;
+};
+
+static const struct wrong wrongs[] = {
+    {"x: 1", "physicalCluster: is needed"},
+    {"physicalCluster: 7", "must be a map, is an integer"},
+    {"physicalCluster: {cellTypes: {A: {childCellNumber: 2}}}", "A.childCellType: is needed"},
+    {"physicalCluster: {cellTypes: {A: {childCellType: B}}}", "childCellNumber must be at least 1"},
+    {"physicalCluster: {cellTypes: {A: {childCellType: B, childCellNumber: -1}}}",
+     "must be an integer from 0"},
+    {"physicalCluster: {cellTypes: {A: {childCellType: A, childCellNumber: 1}}}",
+     "contains itself"},
+    {"physicalCluster: {cellTypes: {A: {childCellType: B, childCellNumber: 1}, B: {childCellType: "
+     "A, childCellNumber: 1}}}",
+     "contains itself"},
+    {"physicalCluster: {cellTypes: {A: {childCellType: B, childCellNumber: 1000000}, B: "
+     "{childCellType: C, childCellNumber: 1000000}}}",
+     "is too large"},
+    {"physicalCluster: {cellTypes: {A: {childCellType: B, childCellNumber: 1, isNodeLevel: 3}}}",
+     "must be true or false"},
+    {"physicalCluster: {cellTypes: {a.b: {childCellType: B, childCellNumber: 1}}}", "no dot"},
+    {TYPES "  physicalCells: [{cellType: WHAT, cellAddress: x}]", "WHAT is not one of cellTypes"},
+    {TYPES "  physicalCells: [{cellType: G, cellAddress: x}]", "G is not one of cellTypes"},
+    {TYPES "  physicalCells: [{cellAddress: x}]", "physicalCells[0].cellType: is needed"},
+    {TYPES "  physicalCells: [{cellType: PAIR, cellAddress: x}]", "below the node level"},
+    {"physicalCluster: {cellTypes: {N: {childCellType: G, childCellNumber: 2, isNodeLevel: true}, "
+     "M: {childCellType: N, childCellNumber: 2, isNodeLevel: true}}, physicalCells: [{cellType: "
+     "M}]}",
+     "several node levels"},
+    {TYPES "  physicalCells: [{cellType: DUO, cellChildren: [{cellAddress: a}]}]",
+     "1 are listed, a DUO has 2"},
+    {TYPES "  physicalCells: [{cellType: DUO, cellChildren: [{cellAddress: a, cellType: PAIR}, "
+           "{cellAddress: b}]}]",
+     "is PAIR, but its parent's children are BOX"},
+    {TYPES "  physicalCells: [{cellType: BOX, cellAddress: a/b}]", "must not contain a slash"},
+    {TYPES "  physicalCells: [{cellType: BOX, cellAddress: a}, {cellType: BOX, cellAddress: a}]",
+     "device 0 of node a is listed twice"},
+    {TYPES "  physicalCells: [{cellType: BOX, cellAddress: a, cellChildren: [{cellChildren: "
+           "[{cellAddress: one}, {cellAddress: 1}]}, {}]}]",
+     "a device's address is its index"},
+    {TYPES "  physicalCells: [{cellType: BOX, cellAddress: a, cellChildren: [{cellChildren: "
+           "[{cellAddress: 7}, {cellAddress: 7}]}, {}]}]",
+     "device 7 of node a is listed twice"},
+    {TYPES "  physicalCells: [{cellType: BOX, cellAddress: a, pinnedCellId: p}, {cellType: BOX, "
+           "cellAddress: b, pinnedCellId: p}]",
+     "p is given to two cells"},
+    {TYPES "  physicalCells: [{cellType: DUO, pinnedCellId: p, cellChildren: [{cellAddress: a, "
+           "pinnedCellId: q}, {cellAddress: b}]}]",
+     "lies inside the pinned cell p"},
+    {TYPES CELLS "virtualClusters: {red: {virtualCells: [{cellType: TRIO, cellNumber: 1}]}}",
+     "TRIO is not a cell type"},
+    {TYPES CELLS "virtualClusters: {red: {virtualCells: [{cellType: PAIR, cellNumber: 1}]}}",
+     "no physical cell of type PAIR stands at the top"},
+    {TYPES CELLS "virtualClusters: {red: {virtualCells: [{cellType: DUO.PAIR, cellNumber: 1}]}}",
+     "DUO is not made of PAIR; give the whole path"},
+    {TYPES CELLS "virtualClusters: {red: {virtualCells: [{cellNumber: 1}]}}",
+     "virtualClusters.red.virtualCells[0].cellType: is needed"},
+    {TYPES CELLS "virtualClusters: {red: {pinnedCells: [{pinnedCellId: ghost}]}}",
+     "no physical cell has the pinnedCellId ghost"},
+    {TYPES CELLS "virtualClusters: {red: {pinnedCells: [{pinnedCellId: pin}]}, blue: "
+                 "{pinnedCells: [{pinnedCellId: pin}]}}",
+     "pin is already pinned to red"},
+    {TYPES CELLS "virtualClusters: {red: {virtualCells: [{cellType: DUO.BOX, cellNumber: 2}], "
+                 "pinnedCells: [{pinnedCellId: pin}]}}",
+     "3 cells BOX of chain DUO are given away, but only 2 are left for them"},
+    {TYPES CELLS "virtualClusters: {red: {virtualCells: [{cellType: BOX, cellNumber: 2}]}}",
+     "only 1 are left"},
+    {TYPES CELLS "virtualClusters: {r d: {virtualCells: [{cellType: BOX, cellNumber: 1}]}}",
+     "a virtual cluster's name has"},
+    {TYPES CELLS "  skuTypes: {G: {gpu: 1, cpu: 4, memory: lots}}", "must be an amount like 25Gi"},
+};
+
+static void wrong_ones_are_refused(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(wrongs); i++) {
+        struct arena arena;
+        const char *problems;
+        arena_init(&arena);
+        struct hived_config *config = world_config(&arena, wrongs[i].yaml, &problems);
+        if (config)
+            fail_msg("accepted: %s", wrongs[i].yaml);
+        if (!strstr(problems, wrongs[i].says))
+            fail_msg("%s\nsays %s\nnot %s", wrongs[i].yaml, problems, wrongs[i].says);
+        arena_release(&arena);
+    }
+}
+
+static void good_ones_are_read(void **state)
+{
+    (void)state;
+    struct arena arena;
+    const char *problems;
+    arena_init(&arena);
+    struct hived_config *config = world_config(
+        &arena,
+        TYPES CELLS "  skuTypes: {G: {gpu: 1, cpu: 4, memory: 8Gi}}\n"
+                    "virtualClusters:\n"
+                    "  red: {virtualCells: [{cellType: DUO.BOX, cellNumber: 1}], pinnedCells: "
+                    "[{pinnedCellId: pin}]}\n"
+                    "  blue: {virtualCells: [{cellType: BOX, cellNumber: 1}]}\n"
+                    "unknown: key\n",
+        &problems);
+    assert_non_null(config);
+    assert_string_equal(problems, "");
+    assert_int_equal(hived_config_sku(config, "G")->memory_mib, 8192);
+    assert_null(hived_config_sku(config, "H"));
+    assert_int_equal(config->types[hived_config_type(config, "DUO")].leaf_count, 8);
+    assert_int_equal(config->types[hived_config_type(config, "DUO")].level, 4);
+    hived_config_free(config);
+    arena_release(&arena);
+}
+
+/* As OpenPAI's service configuration has it: the text of a file inside a file. */
+static void nested_ones_are_found(void **state)
+{
+    (void)state;
+    struct arena arena;
+    const char *problems;
+    arena_init(&arena);
+    struct hived_config *config =
+        world_config(&arena,
+                     "hivedscheduler:\n"
+                     "  config: |\n"
+                     "    physicalCluster:\n"
+                     "      cellTypes: {N: {childCellType: G, childCellNumber: 2, isNodeLevel: "
+                     "true}}\n"
+                     "      physicalCells: [{cellType: N, cellAddress: a}]\n"
+                     "    virtualClusters: {default: {virtualCells: [{cellType: N, cellNumber: "
+                     "1}]}}\n",
+                     &problems);
+    assert_non_null(config);
+    hived_config_free(config);
+    arena_release(&arena);
+}
+
+static void nodes_without_address_are_warned_of(void **state)
+{
+    (void)state;
+    struct arena arena;
+    const char *problems;
+    arena_init(&arena);
+    struct hived_config *config =
+        world_config(&arena, TYPES "  physicalCells: [{cellType: DUO}]", &problems);
+    assert_non_null(config);
+    assert_non_null(strstr(problems, "a node without cellAddress is called 1"));
+    hived_config_free(config);
+    arena_release(&arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(wrong_ones_are_refused),
+        cmocka_unit_test(good_ones_are_read),
+        cmocka_unit_test(nested_ones_are_found),
+        cmocka_unit_test(nodes_without_address_are_warned_of),
+    };
+    return cmocka_run_group_tests_name("hived config", tests, NULL, NULL);
+}

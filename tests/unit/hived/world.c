@@ -1,0 +1,95 @@
+/* world.c — see world.h. */
+#include "world.h"
+#include "base/buf.h"
+#include "doc/doc.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+struct hived_config *world_config(struct arena *arena, const char *yaml, const char **problems)
+{
+    struct problems list;
+    problems_init(&list, arena);
+    const struct doc *doc = doc_parse(text_of(yaml), DOC_YAML, arena, &list);
+    struct hived_config *config = hived_config_read(doc, &list);
+    struct buf out = BUF_INIT;
+    problems_print(&list, "config", &out);
+    *problems = arena_copy(arena, buf_as_text(&out));
+    buf_release(&out);
+    problems_release(&list);
+    return config;
+}
+
+void world_init(struct world *world, const char *yaml)
+{
+    const char *problems;
+    arena_init(&world->arena);
+    struct hived_config *config = world_config(&world->arena, yaml, &problems);
+    if (!config)
+        fail_msg("%s", problems);
+    world->hived = hived_new(config);
+    for (uint32_t i = 0; i < hived_node_count(world->hived); i++)
+        hived_node_set(world->hived, hived_node_name(world->hived, i), true);
+}
+
+static void check(struct world *world)
+{
+    struct err err;
+    if (hived_check(world->hived, &err))
+        fail_msg("%s", err.text);
+}
+
+void world_release(struct world *world)
+{
+    check(world);
+    hived_free(world->hived);
+    arena_release(&world->arena);
+}
+
+static struct hived_request request_of(struct world *world, struct ask ask)
+{
+    struct hived_member *members = ARENA_ARRAY(&world->arena, struct hived_member, 2);
+    members[0] = (struct hived_member){.pods = ask.pods, .leaves = ask.leaves};
+    members[1] = (struct hived_member){.pods = ask.more_pods, .leaves = ask.more_leaves};
+    return (struct hived_request){.group = ask.group,
+                                  .virtual_cluster = ask.vc,
+                                  .priority = ask.priority,
+                                  .pinned_cell = ask.pin,
+                                  .leaf_type = ask.type,
+                                  .is_lazy = ask.is_lazy,
+                                  .uses_suggested = ask.scope != NULL,
+                                  .members = members,
+                                  .member_count = ask.more_pods ? 2 : 1,
+                                  .within_one_cell = ask.within};
+}
+
+struct hived_result world_ask(struct world *world, struct ask ask)
+{
+    struct hived_request request = request_of(world, ask);
+    struct hived_result result;
+    struct err err = {0};
+    int code = hived_schedule(world->hived, &request, ask.group,
+                              ask.is_filtering ? HIVED_FILTERING : HIVED_PREEMPTING, ask.scope, 0,
+                              &world->arena, &result, &err);
+    if (code)
+        fail_msg("%s: %s", err.path, err.text);
+    if (result.kind == HIVED_BIND && !ask.is_not_committed &&
+        hived_commit_gang(world->hived, &request, &result.placement, 0, &err))
+        fail_msg("%s", err.text);
+    check(world);
+    return result;
+}
+
+int world_refuse(struct world *world, struct ask ask)
+{
+    struct hived_request request = request_of(world, ask);
+    struct hived_result result;
+    struct err err = {0};
+    int code = hived_schedule(world->hived, &request, ask.group, HIVED_PREEMPTING, ask.scope, 0,
+                              &world->arena, &result, &err);
+    check(world);
+    return code;
+}

@@ -1,0 +1,34 @@
+/* world.h — small clusters for the tests of hived. */
+#ifndef TEST_HIVED_WORLD_H
+#define TEST_HIVED_WORLD_H
+#include "base/arena.h"
+#include "base/err.h"
+#include "hived/hived.h"
+
+struct world {
+    struct arena arena;
+    struct hived *hived;
+};
+
+/* A configuration from YAML; on errors NULL and the problems printed into the arena (*problems). */
+struct hived_config *world_config(struct arena *arena, const char *yaml, const char **problems);
+
+/* All nodes are healthy. */
+void world_init(struct world *world, const char *yaml);
+void world_release(struct world *world);
+
+/* One gang of `pods` pods of `leaves` leaves; committed whole when it binds. */
+struct ask {
+    const char *group, *vc, *pin, *type, *within;
+    int priority;
+    uint32_t pods, leaves;
+    uint32_t more_pods, more_leaves; /* a second member */
+    bool is_lazy, is_filtering, is_not_committed;
+    const struct hived_scope *scope;
+};
+struct hived_result world_ask(struct world *world, struct ask ask);
+
+/* The error's code of a request that must fail. */
+int world_refuse(struct world *world, struct ask ask);
+
+#endif
