@@ -10,14 +10,14 @@
 static void line(struct buf *out, const char *head, const char *text)
 {
     if (text && text[0])
-        buf_format(out, "%-16s%s\n", head, text);
+        buf_format(out, "%-17s%s\n", head, text);
 }
 
 static void line_time(struct buf *out, const char *head, int64_t at_ms)
 {
     if (!at_ms)
         return;
-    buf_format(out, "%-16s", head);
+    buf_format(out, "%-17s", head);
     print_time(out, at_ms);
     buf_char(out, '\n');
 }
@@ -46,11 +46,11 @@ static void exit_lines(struct buf *out, const json_t *status)
         return;
     const json_t *spec = json_object_get(status, "appExitSpec");
     const char *phrase = field_text(spec, "phrase");
-    buf_format(out, "%-16s%lld%s%s\n", "Exit:", (long long)field_int(status, "appExitCode"),
+    buf_format(out, "%-17s%lld%s%s\n", "Exit:", (long long)field_int(status, "appExitCode"),
                phrase && phrase[0] ? " " : "", phrase ? phrase : "");
     line(out, "Diagnostics:", field_text(status, "appExitDiagnostics"));
     if (field_has(status, "appExitTriggerTaskRoleName"))
-        buf_format(out, "%-16s%s-%lld\n",
+        buf_format(out, "%-17s%s-%lld\n",
                    "Decided by:", field_text(status, "appExitTriggerTaskRoleName"),
                    (long long)field_int(status, "appExitTriggerTaskIndex"));
     line(out, "Why:", field_text(status, "appExitTriggerMessage"));
@@ -63,9 +63,9 @@ static void head_lines(struct cli *cli, struct buf *out, const json_t *detail)
     const json_t *status = json_object_get(detail, "jobStatus");
     const json_t *retries = json_object_get(status, "retryDetails");
     const char *state = field_text(status, "state");
-    buf_format(out, "%-16s%s~%s\n", "Job:", field_text(status, "username"),
+    buf_format(out, "%-17s%s~%s\n", "Job:", field_text(status, "username"),
                field_text(detail, "name"));
-    buf_format(out, "%-16s", "State:");
+    buf_format(out, "%-17s", "State:");
     print_state(out, state ? state : "-", cli->has_colours);
     buf_format(out, " (%s)\n", field_text(status, "subState"));
     line(out, "Waits because:", field_text(status, "waitingReason"));
@@ -76,7 +76,7 @@ static void head_lines(struct cli *cli, struct buf *out, const json_t *detail)
     line_time(out, "Started:",
               field_has(status, "appLaunchedTime") ? field_int(status, "launchedTime") : 0);
     line_time(out, "Ended:", field_int(status, "completedTime"));
-    buf_format(out, "%-16s%lld (own failures %lld, platform %lld, resources %lld)\n",
+    buf_format(out, "%-17s%lld (own failures %lld, platform %lld, resources %lld)\n",
                "Retries:", (long long)field_int(status, "retries"),
                (long long)field_int(retries, "user"), (long long)field_int(retries, "platform"),
                (long long)field_int(retries, "resource"));
@@ -267,10 +267,8 @@ static int events_print(struct cli *cli, struct client *client, struct buf *out)
     buf_char(out, '\n');
     for (size_t i = json_array_size(data); i-- > 0;) {
         const json_t *event = json_array_get(data, i);
-        const char *task = field_text(event, "taskName");
         print_time(out, field_int(event, "firstTimestamp"));
-        buf_format(out, "  %s%s%s\n", task ? task : "", task ? ": " : "",
-                   field_text(event, "message"));
+        buf_format(out, "  %s\n", field_text(event, "message"));
     }
     json_decref(json);
     buf_release(&path);

@@ -234,12 +234,11 @@ static void event_line(struct cli *cli, const json_t *event, struct buf *out)
         print_yaml(out, event);
         return;
     }
-    const char *task = field_text(event, "taskName"), *type = field_text(event, "type");
+    const char *type = field_text(event, "type");
     print_time(out, field_int(event, "firstTimestamp"));
     buf_string(out, "  ");
     print_state(out, type ? type : "-", cli->has_colours);
-    buf_format(out, "%*s%s: %s%s%s\n", type && type[0] == 'N' ? 3 : 2, "",
-               field_text(event, "reason"), task ? task : "", task ? ": " : "",
+    buf_format(out, "%*s%s: %s\n", type && type[0] == 'N' ? 3 : 2, "", field_text(event, "reason"),
                field_text(event, "message"));
 }
 

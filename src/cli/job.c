@@ -92,11 +92,8 @@ static void tell(const struct waiting *waiting, const char *line)
         return;
     struct waiting *changed = (struct waiting *)(uintptr_t)waiting;
     changed->sequence = field_int(event, "sequence");
-    if (!waiting->is_quiet) {
-        const char *task = field_text(event, "taskName");
-        fprintf(stderr, "%s: %s%s%s\n", waiting->job, task ? task : "", task ? ": " : "",
-                field_text(event, "message"));
-    }
+    if (!waiting->is_quiet)
+        fprintf(stderr, "%s: %s\n", waiting->job, field_text(event, "message"));
     json_decref(event);
 }
 
