@@ -124,10 +124,10 @@ static struct image *image_get(struct images *images, const char *id)
     struct image *image = image_find(images, id);
     if (image && access(image->rootfs, X_OK) == 0)
         return image;
-    if (image && image->users == 0)
-        image_forget(images, image);
     if (image && image->users > 0)
         return NULL;
+    if (image)
+        image_forget(images, image);
     char path[RUNTIME_PATH_MAX];
     snprintf(path, sizeof path, "%s/images/%.79s", images->local->directory, id);
     image = mem_zero(1, sizeof *image);
