@@ -105,7 +105,8 @@ static const struct field devices_fields[] = {
 static const struct shape devices_shape = SHAPE(devices_fields);
 
 static const struct field images_fields[] = {
-    STRINGS("localRoots", "Folders below which local images may be used."),
+    STRINGS("localRoots",
+            "Folders below which local images may be used; DATA/images when none is named."),
     STRINGS("insecureRegistries", "Registries without TLS, HOST or HOST:PORT."),
     STRING("registryAuthFile", "Credentials for pulls that have none of their own."),
     INT("pulls", 0, 16, "Images fetched at the same time."),

@@ -47,10 +47,16 @@ static int local_of(const struct server_config *config, struct engine_sink sink,
                     struct engine **engine, struct err *err)
 {
     struct engine_local_config local = config->local;
-    char directory[PATH_MAX], init_path[PATH_MAX];
+    char directory[PATH_MAX], init_path[PATH_MAX], images[PATH_MAX];
+    const char *roots[] = {images};
 
     snprintf(directory, sizeof directory, "%s/engine", config->data_directory);
     local.directory = directory;
+    snprintf(images, sizeof images, "%s/images", config->data_directory);
+    if (local.image_root_count == 0) { /* where images/build puts them */
+        local.image_roots = roots;
+        local.image_root_count = 1;
+    }
     if (!local.init_path) {
         init_path_of(init_path);
         local.init_path = init_path;

@@ -367,6 +367,29 @@ static bool request_serve(struct images *images, struct task *task,
     return false;
 }
 
+/* `skep/base` is ROOT/skep/base when an image root has it, as Docker looks among its own images
+ * first: a root file system, or an OCI layout with a tag of that name. */
+static void local_find(const struct images *images, struct reference *reference)
+{
+    const struct engine_local_config *config = &images->local->config;
+    char path[REFERENCE_MAX + 16];
+    struct stat stat;
+    if (reference->kind != REFERENCE_REGISTRY || reference->digest[0] ||
+        strcmp(reference->host, "docker.io") != 0)
+        return;
+    for (size_t i = 0; i < config->image_root_count; i++) {
+        int length = snprintf(path, sizeof path, "%s/%s", config->image_roots[i], reference->path);
+        if (length >= (int)sizeof reference->path || lstat(path, &stat) < 0)
+            continue;
+        snprintf(reference->path, sizeof reference->path, "%.*s", length, path);
+        snprintf(path + length, sizeof path - (size_t)length, "/index.json");
+        reference->kind = lstat(path, &stat) == 0 ? REFERENCE_OCI : REFERENCE_DIR;
+        if (reference->kind == REFERENCE_DIR)
+            reference->tag[0] = '\0';
+        return;
+    }
+}
+
 void images_request(struct images *images, struct task *task)
 {
     struct reference reference;
@@ -374,6 +397,8 @@ void images_request(struct images *images, struct task *task)
     struct err err = {0};
     bool is_local = false;
     int result = reference_parse(task->wanted->image, &reference, &err);
+    if (result == 0)
+        local_find(images, &reference);
     if (result == 0 && reference.kind != REFERENCE_REGISTRY) {
         is_local = true;
         result = local_check(images, &reference, &file, &err);

@@ -51,7 +51,9 @@ struct engine_local_config {
     uint32_t pids_max; /* [32768] */
 
     /* images */
-    const char *const *image_roots; /* local images may be used from below these folders [none] */
+    /* local images may be used from below these folders [none]; ROOT/skep/base is found by the name
+     * skep/base as well */
+    const char *const *image_roots;
     size_t image_root_count;
     const char *const *insecure_registries; /* HOST[:PORT] without TLS [loopback addresses] */
     size_t insecure_registry_count;
