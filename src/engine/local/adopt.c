@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "engine/local/document.h"
 #include "engine/local/image.h"
+#include "engine/local/inventory.h"
 #include "engine/local/spawn.h"
 #include "engine/local/task.h"
 #include "sys/cleanup.h"
@@ -172,6 +173,26 @@ static void task_adopt(struct local_engine *local, struct task *task, struct err
     task_enqueue(local, task);
 }
 
+/* The monitor of a container that nobody knows: it would write an exit file. */
+static void conmon_kill(struct local_engine *local, const char *id)
+{
+    char group[CGROUP_PATH_MAX], bundle[RUNTIME_PATH_MAX], path[CGROUP_PATH_MAX + 32];
+    task_group(local, "conmon", group);
+    task_path(local, id, "config.json", bundle);
+    *strrchr(bundle, '/') = 0;
+    for (size_t i = 0; i < local->cgroups.tree_count; i++) {
+        snprintf(path, sizeof path, "%s%s/cgroup.procs", local->cgroups.trees[i].mount, group);
+        cleanup_file FILE *file = fopen(path, "re");
+        int pid;
+        while (file && fscanf(file, "%d", &pid) == 1) {
+            cleanup_close int watch = process_adopt(pid, "cmdline", bundle);
+            struct pollfd ended = {.fd = watch, .events = POLLIN};
+            if (watch >= 0 && syscall_kill(watch, SIGKILL) == 0)
+                poll(&ended, 1, 10000);
+        }
+    }
+}
+
 /* Groups that no task of ours explains: of an engine whose directory was removed by hand. */
 static void orphan_visit(void *context, const char *name)
 {
@@ -183,9 +204,20 @@ static void orphan_visit(void *context, const char *name)
     struct err err = {0};
     task_group(local, name, group);
     log_warning("engine", "removing the container %s, which nobody knows", name);
+    conmon_kill(local, name);
     if (cgroup_remove(&local->cgroups, group, 30000, &err) < 0)
         log_error("engine", "%s", err.text);
     runtime_remove(&local->runtime, name, false);
+}
+
+static void exits_sweep(struct local_engine *local)
+{
+    cleanup_dir DIR *dir = opendir(local->runtime.exit_directory);
+    for (struct dirent *entry; dir && (entry = readdir(dir));) {
+        struct attempt_id attempt;
+        if (attempt_of(entry->d_name, &attempt) && !task_find(local, attempt))
+            unlinkat(dirfd(dir), entry->d_name, 0);
+    }
 }
 
 int adopt_all(struct local_engine *local, struct err *err)
@@ -203,6 +235,60 @@ int adopt_all(struct local_engine *local, struct err *err)
         task_adopt(local, task_add(local, attempt), err);
     }
     cgroup_children(&local->cgroups, local->group, orphan_visit, local);
+    exits_sweep(local);
     pthread_mutex_unlock(&local->lock);
     return 0;
+}
+
+static void ended_announce(struct local_engine *local, struct attempt_id attempt, const char *id)
+{
+    struct arena arena;
+    struct exit_report report;
+    struct err err = {0};
+    arena_init(&arena);
+    if (ended_read(local, id, &arena, &report, &err) < 0) {
+        log_warning("engine", "attempt %s: %s", id, err.text);
+        report = (struct exit_report){.exit_code = 128 + SIGKILL,
+                                      .is_missing = true,
+                                      .reason = "ContainerMissing",
+                                      .message = "the report of its end is damaged"};
+    }
+    ended_post(local, attempt, id, &report);
+    arena_release(&arena);
+}
+
+void adopt_announce(struct local_engine *local)
+{
+    struct known {
+        struct attempt_id attempt;
+        char id[24];
+        bool is_ended;
+    };
+    struct {
+        struct known *items;
+        size_t count, room;
+    } known = {0};
+    pthread_mutex_lock(&local->lock);
+    for (size_t i = 0; i < local->task_room; i++) {
+        const struct task *task = local->tasks[i];
+        /* one that was ended while we were away did start; those created just now are not ours */
+        if (!task || !(task->is_started || task->phase == TASK_ENDED))
+            continue;
+        struct known *one = ARRAY_ADD(&known);
+        one->attempt = task->attempt;
+        memcpy(one->id, task->id, sizeof one->id);
+        one->is_ended = task->phase == TASK_ENDED;
+    }
+    pthread_mutex_unlock(&local->lock);
+    inventory_post(local->inventory, local);
+    for (size_t i = 0; i < known.count; i++)
+        if (known.items[i].is_ended)
+            ended_announce(local, known.items[i].attempt, known.items[i].id);
+        else
+            event_post(local, ENGINE_STARTED, known.items[i].attempt, "", "");
+    ARRAY_FREE(&known);
+    pthread_mutex_lock(&local->lock);
+    local->is_announced = true;
+    pthread_cond_broadcast(&local->has_work);
+    pthread_mutex_unlock(&local->lock);
 }

@@ -288,6 +288,15 @@ int cgroup_remove(const struct cgroup_layout *layout, const char *group, uint32_
     return result;
 }
 
+void cgroup_drop(const struct cgroup_layout *layout, const char *group)
+{
+    char path[CGROUP_PATH_MAX];
+    for (size_t i = 0; i < layout->tree_count; i++) {
+        tree_path(&layout->trees[i], group, path);
+        rmdir(path); /* in use, or not there: both are fine */
+    }
+}
+
 static int directory_make(const char *mount, const char *group, struct err *err)
 {
     char path[CGROUP_PATH_MAX];

@@ -50,6 +50,9 @@ int cgroup_stats(const struct cgroup_layout *layout, const char *group, struct e
 int cgroup_remove(const struct cgroup_layout *layout, const char *group, uint32_t timeout_ms,
                   struct err *err);
 
+/* Remove a group where it is empty; nothing is killed. */
+void cgroup_drop(const struct cgroup_layout *layout, const char *group);
+
 /* Make a group for processes of our own in the trees by which systemd follows processes (v2's and
  * its own named one). A process moves itself there by writing "0" to procs_fds, those that are not
  * -1; the caller closes them. */

@@ -71,7 +71,7 @@ static bool exit_file_use(struct finish *finish, bool has_code, int32_t code)
     report->is_user_command = lstat(marker, &stat) == 0;
     if (!is_read)
         return false;
-    report->is_user_command |= file.stage != EXIT_STAGE_SETUP;
+    report->is_user_command = file.stage != EXIT_STAGE_SETUP;
     if (!has_code || file.code == code) {
         report_code(report, file.code, file.signal);
         report->message = arena_copy(finish->arena, text_of(file.message));

@@ -148,6 +148,7 @@ void keeper_round(struct local_engine *local)
 void *keeper_run(void *context)
 {
     struct local_engine *local = context;
+    adopt_announce(local);
     pthread_mutex_lock(&local->lock);
     while (!local->is_stopping) {
         pthread_mutex_unlock(&local->lock);

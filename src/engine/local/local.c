@@ -168,7 +168,7 @@ static void *worker_run(void *context)
     struct local_engine *local = context;
     pthread_mutex_lock(&local->lock);
     for (;;) {
-        while (!local->work.first && !local->is_stopping)
+        while ((!local->work.first || !local->is_announced) && !local->is_stopping)
             pthread_cond_wait(&local->has_work, &local->lock);
         if (local->is_stopping)
             break;
@@ -554,7 +554,6 @@ static int threads_start(struct local_engine *local, struct err *err)
     int result = adopt_all(local, err);
     if (result < 0)
         return result;
-    inventory_post(local->inventory, local);
     local->has_monitor = pthread_create(&local->monitor, NULL, monitor_run, local) == 0;
     local->has_keeper = pthread_create(&local->keeper, NULL, keeper_run, local) == 0;
     while (local->worker_count < local->config.workers &&
@@ -643,6 +642,17 @@ static void local_free(struct engine *engine)
     id_map_release(&local->task_index);
     images_free(local->images);
     inventory_free(local->inventory);
+    const char *const emptied[] = {local->runtime.exit_directory, local->runtime.root,
+                                   local->run_directory};
+    for (size_t i = 0; i < COUNT_OF(emptied); i++)
+        if (emptied[i][0])
+            rmdir(emptied[i]); /* nothing runs any more: nothing is left in /run */
+    if (local->lock_fd >= 0 && local->cgroups.tree_count) {
+        char group[CGROUP_PATH_MAX];
+        task_group(local, "conmon", group);
+        cgroup_drop(&local->cgroups, group);
+        cgroup_drop(&local->cgroups, local->group);
+    }
     int fds[] = {local->epoll_fd, local->wake_fd, local->lock_fd, local->runtime.procs_fds[0],
                  local->runtime.procs_fds[1]};
     for (size_t i = 0; i < COUNT_OF(fds); i++)

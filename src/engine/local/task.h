@@ -80,6 +80,7 @@ struct local_engine {
     struct id_map task_index;
     struct task_queue work; /* TASK_QUEUED and TASK_ENDING */
     bool is_stopping;
+    bool is_announced; /* adopted tasks were told of: workers may end them now */
     pthread_t workers[ENGINE_LOCAL_WORKERS_MAX], monitor, keeper;
     size_t worker_count;
     bool has_monitor, has_keeper;
@@ -127,6 +128,9 @@ void monitor_kill(struct local_engine *local, struct task *task);
 
 /* Find the tasks of an earlier engine on this directory. Before the threads start. */
 int adopt_all(struct local_engine *local, struct err *err);
+/* Tell of them: ENGINE_NODE, then STARTED of those that run and EXITED of those that have ended. In
+ * a thread of its own, because the receiver may not listen before engine_local_new returns. */
+void adopt_announce(struct local_engine *local);
 
 /* Ended tasks, read back: fills `report` with strings in `arena`. */
 int ended_read(const struct local_engine *local, const char *id, struct arena *arena,

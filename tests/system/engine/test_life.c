@@ -4,8 +4,10 @@
 #include <stddef.h>
 #include <stdint.h>
 /* cmocka wants these first */
+#include "engine/local/task.h"
 #include "world.h"
 #include <cmocka.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,25 +16,494 @@
 
 static struct world world;
 
-static const struct seen *run_to_end(uint64_t attempt, const char *command)
+static int kill_task(uint64_t attempt, uint32_t grace_ms, const char *reason)
 {
-    world_create(&world, attempt, command);
+    return world.engine->ops->kill(world.engine, (struct attempt_id){attempt}, grace_ms, reason,
+                                   false, NULL);
+}
+
+static const struct seen *end_of(uint64_t attempt)
+{
     const struct seen *end = world_wait(&world, ENGINE_EXITED, attempt, 0, 20000);
     assert_non_null(end);
     return end;
 }
 
+/* Until a line is in the log: the task has come so far. */
+static void await_log(uint64_t attempt, const char *line)
+{
+    struct err err = {0};
+    struct attempt_id id = {attempt};
+    assert_non_null(world_wait(&world, ENGINE_STARTED, attempt, 0, 20000));
+    int watch = world.engine->ops->log_watch(world.engine, id, LOG_ALL, &err);
+    assert_true(watch >= 0);
+    int64_t due = now_us() + 20000000;
+    for (;;) {
+        char text[4096] = "", drained[4096];
+        uint64_t offset = 0;
+        struct log_part part;
+        ssize_t got = world.engine->ops->log_read(world.engine, id, LOG_ALL, &offset, text,
+                                                  sizeof text - 1, &part, &err);
+        assert_true(got >= 0);
+        if (strstr(text, line))
+            break;
+        assert_true(now_us() < due);
+        struct pollfd poll_fd = {.fd = watch, .events = POLLIN};
+        poll(&poll_fd, 1, 1000);
+        if (read(watch, drained, sizeof drained) < 0)
+            continue;
+    }
+    close(watch);
+}
+
+/* Nothing of a task is left: processes, control groups, mounts, runtime state. */
+static void assert_nothing_left(uint64_t attempt)
+{
+    const struct local_engine *local = (struct local_engine *)world.engine;
+    unsigned long long id = attempt;
+    assert_string_equal(
+        shell_output("find /sys/fs/cgroup -type d -path '*%s/%llu' | head -3", local->group, id),
+        "");
+    assert_string_equal(shell_output("grep -F '%s/data/containers/%llu/' /proc/*/mountinfo "
+                                     "2>/dev/null | head -1",
+                                     world.folder, id),
+                        "");
+    assert_string_equal(shell_output("ls -d %s/%llu 2>/dev/null", local->runtime.root, id), "");
+}
+
 static void test_hello(void **state)
 {
     (void)state;
-    const struct seen *end = run_to_end(1, "echo hello from $PAI_TASK_INDEX; exit 3");
-    if (end->exit.exit_code != 3)
-        fprintf(stderr, "%s: %s\n%s\n", end->reason, end->message, end->platform);
+    world_create(&world, 1, "echo hello from $PAI_TASK_INDEX; exit 3");
+    const struct seen *end = end_of(1);
     assert_int_equal(end->exit.exit_code, 3);
     assert_true(end->exit.is_user_command);
     assert_false(end->exit.is_oom_killed);
     assert_string_equal(end->log, "hello from 0\n");
+    assert_non_null(world_wait(&world, ENGINE_PREPARING, 1, 0, 0));
     assert_non_null(world_wait(&world, ENGINE_STARTED, 1, 0, 0));
+    assert_nothing_left(1);
+}
+
+static void test_environment_of_container(void **state)
+{
+    (void)state;
+    world_create(&world, 2,
+                 "id -u; cat /proc/1/comm; df -k /dev/shm | tail -1 | awk '{print $2}'; ls /skep; "
+                 "touch /skep/x 2>/dev/null || echo ro; grep CapEff /proc/self/status; "
+                 "grep '^Seccomp:' /proc/self/status; ls /dev | tr '\\n' ' '; echo; "
+                 "(head -c 1 /proc/kcore 2>/dev/null || true) | wc -c; "
+                 "mount -t tmpfs x /tmp 2>/dev/null || echo denied; "
+                 "unshare -m true 2>/dev/null || echo denied; "
+                 "echo 1 2>/dev/null > /proc/sys/kernel/panic || echo denied");
+    const struct seen *end = end_of(2);
+    if (end->exit.exit_code != 0)
+        fprintf(stderr, "%s\n", end->log);
+    assert_int_equal(end->exit.exit_code, 0);
+    assert_non_null(strstr(end->log, "0\ninit\n16384\ninit\njob\nlog\nrun\ntask\nro\n"));
+    assert_non_null(strstr(end->log, "CapEff:\t00000000a80425fb")); /* Docker's fourteen */
+    assert_non_null(strstr(end->log, "Seccomp:\t2"));
+    assert_non_null(strstr(end->log, " full mqueue null "));
+    assert_non_null(strstr(end->log, "\n0\ndenied\ndenied\n"));
+    assert_nothing_left(2);
+}
+
+static void test_missing_command(void **state)
+{
+    (void)state;
+    world_create(&world, 3, "no-such-program");
+    assert_int_equal(end_of(3)->exit.exit_code, 127);
+    assert_true(end_of(3)->exit.is_user_command);
+}
+
+static void test_image_without_shell(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    char image[300];
+    snprintf(image, sizeof image, "dir:%s/empty", world.image_root);
+    assert_int_equal(shell("mkdir -p %s/empty/bin", world.image_root), 0);
+    struct task_options options = {.image = image};
+    assert_int_equal(world_create_with(&world, 4, "true", &options, &err), 0);
+    assert_false(end_of(4)->exit.is_user_command);
+    assert_int_not_equal(end_of(4)->exit.exit_code, 0);
+}
+
+static void test_bad_images(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    static const struct {
+        const char *image, *reason;
+    } cases[] = {
+        {"dir:/", "InvalidImageName"},
+        {"dir:/etc", "InvalidImageName"},
+        {"oci:/nowhere:x", "ImageNotFound"},
+        {"Upper/case", "InvalidImageName"},
+        {"docker-archive:relative", "InvalidImageName"},
+    };
+    for (uint64_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct task_options options = {.image = cases[i].image};
+        assert_int_equal(world_create_with(&world, 10 + i, "true", &options, &err), 0);
+        assert_string_equal(end_of(10 + i)->reason, cases[i].reason);
+        assert_false(end_of(10 + i)->exit.is_user_command);
+    }
+}
+
+static void test_refused_containers(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct engine_mount mount = {"/tmp", "/skep/log", false};
+    struct task_options options = {.mounts = &mount, .mount_count = 1};
+    assert_int_equal(world_create_with(&world, 20, "true", &options, &err), ERR_INVALID);
+    assert_non_null(strstr(err.text, "/skep"));
+    mount = (struct engine_mount){"/no/such/folder", "/mnt", false};
+    assert_int_equal(world_create_with(&world, 21, "true", &options, &err), 0);
+    assert_string_equal(end_of(21)->reason, "CreationError");
+    assert_non_null(strstr(end_of(21)->message, "/no/such/folder"));
+    uint16_t gpu = 7;
+    options = (struct task_options){.gpus = &gpu, .gpu_count = 1};
+    assert_int_equal(world_create_with(&world, 22, "true", &options, &err), 0);
+    assert_string_equal(end_of(22)->reason, "CreationError");
+    assert_int_equal(
+        world.engine->ops->kill(world.engine, (struct attempt_id){999}, 0, "x", false, &err),
+        ERR_NOT_FOUND);
+}
+
+static void test_mounts(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    char source[300];
+    snprintf(source, sizeof source, "%s/shared", world.folder);
+    assert_int_equal(shell("mkdir -p %s; echo given > %s/in", source, source), 0);
+    struct engine_mount mounts[] = {{source, "/mnt/rw", false}, {source, "/mnt/ro", true}};
+    struct task_options options = {.mounts = mounts, .mount_count = 2};
+    assert_int_equal(world_create_with(&world, 25,
+                                       "cat /mnt/ro/in; echo out > /mnt/rw/out; "
+                                       "touch /mnt/ro/x 2>/dev/null || echo refused",
+                                       &options, &err),
+                     0);
+    assert_int_equal(end_of(25)->exit.exit_code, 0);
+    assert_string_equal(end_of(25)->log, "given\nrefused\n");
+    assert_string_equal(shell_output("cat %s/out", source), "out");
+}
+
+static void test_create_twice(void **state)
+{
+    (void)state;
+    size_t from = world_seen_count(&world);
+    world_create(&world, 30, "echo once >> /tmp/x; cat /tmp/x");
+    world_create(&world, 30, "echo twice");
+    assert_string_equal(end_of(30)->log, "once\n");
+    world_create(&world, 30, "echo again"); /* ended, not forgotten: still the same one */
+    world_create(&world, 31, "true");
+    end_of(31);
+    size_t ends = 0;
+    for (size_t i = from; i < world_seen_count(&world); i++)
+        ends += world.seen.items[i].kind == ENGINE_EXITED && world.seen.items[i].attempt == 30;
+    assert_int_equal(ends, 1);
+}
+
+static void test_kill_gracefully(void **state)
+{
+    (void)state;
+    world_create(&world, 40,
+                 "trap 'cat $SKEP_STOP_REASON_FILE; exit 9' TERM; echo ready; "
+                 "while :; do sleep 0.1; done");
+    await_log(40, "ready");
+    assert_int_equal(kill_task(40, 20000, "preempted"), 0);
+    const struct seen *end = end_of(40);
+    assert_int_equal(end->exit.exit_code, 9);
+    assert_non_null(strstr(end->log, "reason preempted"));
+    assert_nothing_left(40);
+}
+
+static void test_kill_hard(void **state)
+{
+    (void)state;
+    world_create(&world, 41, "trap '' TERM; echo ready; while :; do sleep 1; done");
+    await_log(41, "ready");
+    int64_t begun = now_us();
+    kill_task(41, 300, "stopped");
+    const struct seen *end = end_of(41);
+    assert_int_equal(end->exit.exit_code, 137);
+    assert_int_equal(end->exit.signal, SIGKILL);
+    assert_true(end->at_us - begun >= 140000);
+    assert_true(end->at_us - begun < 5000000);
+    assert_nothing_left(41);
+}
+
+/* Double fork, setsid, and a process that ignores every signal. */
+static void test_escaped_processes(void **state)
+{
+    (void)state;
+    world_create(&world, 42,
+                 "(trap '' TERM HUP INT; setsid sh -c 'trap \"\" TERM; sleep 98765' &) ; "
+                 "sleep 0.1; echo gone");
+    assert_int_equal(end_of(42)->exit.exit_code, 0);
+    assert_string_equal(shell_output("pgrep -f '[s]leep 98765'"), "");
+    assert_nothing_left(42);
+}
+
+static void test_shared_memory(void **state)
+{
+    (void)state;
+    const char *before = shell_output("ipcs -m -q -s | grep -c '^0x'; ls /dev/shm | wc -l");
+    char copy[100];
+    snprintf(copy, sizeof copy, "%s", before);
+    world_create(&world, 43, "echo x > /dev/shm/left; ls /dev/shm; ls /dev/mqueue");
+    assert_string_equal(end_of(43)->log, "left\n");
+    assert_string_equal(shell_output("ipcs -m -q -s | grep -c '^0x'; ls /dev/shm | wc -l"), copy);
+}
+
+static void test_out_of_memory(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct task_options options = {.memory_mib = 32};
+    assert_int_equal(
+        world_create_with(&world, 50, "x=a; while :; do x=$x$x$x$x; done", &options, &err), 0);
+    const struct seen *end = end_of(50);
+    assert_int_equal(end->exit.exit_code, 137);
+    assert_true(end->exit.is_oom_killed);
+    assert_string_equal(end->reason, "OOMKilled");
+    world_create(&world, 51, "exit 137"); /* the same code, for no such reason */
+    assert_false(end_of(51)->exit.is_oom_killed);
+}
+
+static void test_stats(void **state)
+{
+    (void)state;
+    struct engine_stats first, second;
+    world_create(&world, 52, "echo ready; while :; do :; done");
+    await_log(52, "ready");
+    assert_int_equal(world.engine->ops->stats(world.engine, (struct attempt_id){52}, &first, NULL),
+                     0);
+    assert_true(first.pids >= 2);
+    assert_true(first.memory_bytes > 0);
+    int64_t due = now_us() + 5000000;
+    do
+        world.engine->ops->stats(world.engine, (struct attempt_id){52}, &second, NULL);
+    while (second.cpu_ns <= first.cpu_ns && now_us() < due);
+    assert_true(second.cpu_ns > first.cpu_ns);
+    kill_task(52, 0, "stopped");
+    end_of(52);
+    assert_int_equal(world.engine->ops->stats(world.engine, (struct attempt_id){52}, &second, NULL),
+                     ERR_NOT_FOUND);
+}
+
+static void test_log_offsets(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct log_part part;
+    char text[64] = "";
+    uint64_t offset = 4;
+    world_create(&world, 53, "printf 'abcdefgh'; printf xyz >&2");
+    end_of(53);
+    struct attempt_id id = {53};
+    ssize_t got =
+        world.engine->ops->log_read(world.engine, id, LOG_STDOUT, &offset, text, 3, &part, &err);
+    assert_int_equal(got, 3);
+    assert_memory_equal(text, "efg", 3);
+    assert_int_equal(part.begin, 0);
+    assert_int_equal(part.end, 8);
+    assert_true(part.is_ended);
+    offset = 8;
+    assert_int_equal(world.engine->ops->log_read(world.engine, id, LOG_STDOUT, &offset, text,
+                                                 sizeof text, &part, &err),
+                     0);
+    offset = 0;
+    assert_int_equal(world.engine->ops->log_read(world.engine, id, LOG_STDERR, &offset, text,
+                                                 sizeof text, &part, &err),
+                     3);
+    assert_int_equal(world.engine->ops->log_read(world.engine, (struct attempt_id){987654}, LOG_ALL,
+                                                 &offset, text, sizeof text, &part, &err),
+                     ERR_NOT_FOUND);
+}
+
+/* A task cannot make us read or write a file of the machine for it. */
+static void test_links_in_logs(void **state)
+{
+    (void)state;
+    world_create(&world, 54,
+                 "rm /skep/log/*; ln -s /etc/shadow /skep/log/all.000000000000000; "
+                 "ln -s /etc/shadow /skep/run/exit; mkfifo /skep/log/stdout.000000000000000; "
+                 "echo ready; sleep 100");
+    assert_non_null(world_wait(&world, ENGINE_STARTED, 54, 0, 20000));
+    int64_t due = now_us() + 10000000;
+    while (shell("test -L %s/data/containers/54/run/exit", world.folder) != 0)
+        assert_true(now_us() < due);
+    kill_task(54, 0, "stopped");
+    assert_string_equal(end_of(54)->log, "");
+    assert_int_equal(end_of(54)->exit.exit_code, 137);
+}
+
+static bool is_listed(uint64_t attempt)
+{
+    struct attempt_id *attempts;
+    size_t count;
+    bool is_there = false;
+    assert_int_equal(world.engine->ops->list(world.engine, &attempts, &count, NULL), 0);
+    for (size_t i = 0; i < count; i++)
+        is_there |= attempts[i].v == attempt;
+    free(attempts);
+    return is_there;
+}
+
+static void test_forget(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    world_create(&world, 55, "echo kept; sleep 100");
+    await_log(55, "kept");
+    assert_int_equal(world.engine->ops->forget(world.engine, (struct attempt_id){55}, &err),
+                     ERR_CONFLICT);
+    kill_task(55, 0, "stopped");
+    end_of(55);
+    assert_true(is_listed(55));
+    assert_int_equal(shell("test -d %s/data/containers/55/upper", world.folder), 0);
+    assert_int_equal(world.engine->ops->forget(world.engine, (struct attempt_id){55}, &err), 0);
+    int64_t due = now_us() + 10000000;
+    while (is_listed(55))
+        assert_true(now_us() < due);
+    assert_int_not_equal(shell("test -e %s/data/containers/55", world.folder), 0);
+    await_log(55, "kept"); /* logs stay */
+    assert_int_equal(world.engine->ops->forget(world.engine, (struct attempt_id){55}, &err), 0);
+}
+
+/* --- killed and removed from outside --- */
+
+static void test_container_killed(void **state)
+{
+    (void)state;
+    world_create(&world, 60, "echo ready; sleep 100");
+    await_log(60, "ready");
+    shell("kill -9 $(cat %s/data/containers/60/init.pid)", world.folder);
+    assert_int_equal(end_of(60)->exit.exit_code, 137);
+    assert_false(end_of(60)->exit.is_oom_killed);
+    assert_nothing_left(60);
+}
+
+static void test_conmon_killed(void **state)
+{
+    (void)state;
+    world_create(&world, 61, "echo ready; while [ ! -e /tmp/go ]; do sleep 0.05; done; exit 6");
+    await_log(61, "ready");
+    shell("kill -9 $(cat %s/data/containers/61/conmon.pid)", world.folder);
+    assert_non_null(world_wait(&world, ENGINE_NOTE, 61, 0, 10000));
+    shell("touch /proc/$(cat %s/data/containers/61/init.pid)/root/tmp/go", world.folder);
+    assert_int_equal(end_of(61)->exit.exit_code, 6); /* skep-init's report survives conmon */
+    assert_nothing_left(61);
+}
+
+static void test_conmon_and_container_killed(void **state)
+{
+    (void)state;
+    world_create(&world, 62, "echo ready; sleep 100");
+    await_log(62, "ready");
+    shell("kill -9 $(cat %s/data/containers/62/conmon.pid) $(cat %s/data/containers/62/init.pid)",
+          world.folder, world.folder);
+    assert_int_equal(end_of(62)->exit.exit_code, 137);
+    assert_nothing_left(62);
+}
+
+static void test_container_removed(void **state)
+{
+    (void)state;
+    world_create(&world, 63, "echo ready; sleep 100");
+    await_log(63, "ready");
+    const struct local_engine *local = (struct local_engine *)world.engine;
+    shell("%s --root %s delete --force 63 2>/dev/null", local->runtime.program,
+          local->runtime.root); /* its last steps may find that we have cleaned up already */
+    assert_int_equal(end_of(63)->exit.exit_code, 137);
+    world_create(&world, 64, "echo ready; sleep 100");
+    await_log(64, "ready");
+    shell("rm -rf %s/data/containers/64", world.folder);
+    kill_task(64, 0, "stopped");
+    assert_int_equal(end_of(64)->exit.exit_code, 137);
+    assert_nothing_left(64);
+}
+
+/* --- restart --- */
+
+static void test_adopt(void **state)
+{
+    (void)state;
+    world_create(&world, 70, "echo ready; while [ ! -e /tmp/go ]; do sleep 0.05; done; exit 4");
+    world_create(&world, 71, "echo ready; while [ ! -e /tmp/go ]; do sleep 0.05; done; exit 5");
+    world_create(&world, 72, "echo ready; sleep 1000");
+    for (uint64_t i = 70; i < 73; i++)
+        await_log(i, "ready");
+    world_stop(&world);
+    shell("touch /proc/$(cat %s/data/containers/71/init.pid)/root/tmp/go", world.folder);
+    shell("while [ -d /proc/$(cat %s/data/containers/71/conmon.pid) ] && ! grep -q 'State:.Z' "
+          "/proc/$(cat %s/data/containers/71/conmon.pid)/status; do sleep 0.05; done",
+          world.folder, world.folder);
+    size_t from = world_seen_count(&world);
+    world_start(&world);
+    assert_true(is_listed(70) && is_listed(71) && is_listed(72));
+    assert_non_null(world_wait(&world, ENGINE_STARTED, 70, from, 5000));
+    const struct seen *end = world_wait(&world, ENGINE_EXITED, 71, from, 10000);
+    assert_non_null(end);
+    assert_int_equal(end->exit.exit_code, 5);
+    shell("touch /proc/$(cat %s/data/containers/70/init.pid)/root/tmp/go", world.folder);
+    end = world_wait(&world, ENGINE_EXITED, 70, from, 10000);
+    assert_int_equal(end->exit.exit_code, 4);
+    kill_task(72, 0, "stopped");
+    end = world_wait(&world, ENGINE_EXITED, 72, from, 10000);
+    assert_int_equal(end->exit.exit_code, 137);
+    /* ended, not forgotten: told once more after another restart */
+    world_stop(&world);
+    from = world_seen_count(&world);
+    world_start(&world);
+    end = world_wait(&world, ENGINE_EXITED, 70, from, 5000);
+    assert_non_null(end);
+    assert_int_equal(end->exit.exit_code, 4);
+    assert_string_equal(end->log, "ready\n");
+    for (uint64_t i = 70; i < 73; i++)
+        assert_nothing_left(i);
+}
+
+/* A folder removed by hand while the server was down: what runs in its name is killed. */
+static void test_orphan(void **state)
+{
+    (void)state;
+    world_create(&world, 75, "echo ready; sleep 54321");
+    await_log(75, "ready");
+    world_stop(&world);
+    shell("rm -rf %s/data/containers/75", world.folder);
+    world_start(&world);
+    assert_false(is_listed(75));
+    assert_string_equal(shell_output("pgrep -f '[s]leep 54321'"), "");
+    assert_nothing_left(75);
+}
+
+static void post_ignore(void *context, const struct engine_event *event)
+{
+    (void)context;
+    (void)event;
+}
+
+static void test_second_engine(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct engine *second = engine_local_new(
+        &world.config, (struct engine_sink){.context = &world, .post = post_ignore}, &err);
+    assert_null(second);
+    assert_int_equal(err.code, ERR_BUSY);
+}
+
+static void test_many(void **state)
+{
+    (void)state;
+    for (uint64_t i = 0; i < 24; i++)
+        world_create(&world, 200 + i, "echo $PAI_JOB_NAME; exit 1");
+    for (uint64_t i = 0; i < 24; i++)
+        assert_int_equal(end_of(200 + i)->exit.exit_code, 1);
 }
 
 static int setup(void **state)
@@ -55,6 +526,30 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hello),
+        cmocka_unit_test(test_environment_of_container),
+        cmocka_unit_test(test_missing_command),
+        cmocka_unit_test(test_image_without_shell),
+        cmocka_unit_test(test_bad_images),
+        cmocka_unit_test(test_refused_containers),
+        cmocka_unit_test(test_mounts),
+        cmocka_unit_test(test_create_twice),
+        cmocka_unit_test(test_kill_gracefully),
+        cmocka_unit_test(test_kill_hard),
+        cmocka_unit_test(test_escaped_processes),
+        cmocka_unit_test(test_shared_memory),
+        cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_stats),
+        cmocka_unit_test(test_log_offsets),
+        cmocka_unit_test(test_links_in_logs),
+        cmocka_unit_test(test_forget),
+        cmocka_unit_test(test_container_killed),
+        cmocka_unit_test(test_conmon_killed),
+        cmocka_unit_test(test_conmon_and_container_killed),
+        cmocka_unit_test(test_container_removed),
+        cmocka_unit_test(test_adopt),
+        cmocka_unit_test(test_orphan),
+        cmocka_unit_test(test_second_engine),
+        cmocka_unit_test(test_many),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -151,10 +151,12 @@ bool world_open(struct world *world)
     snprintf(world->image_root, sizeof world->image_root, "%s/images", world->folder);
     snprintf(world->image, sizeof world->image, "dir:%s/images/busybox", world->folder);
     static const char *roots[1];
-    static char data[256];
+    static char data[256], run[256];
     roots[0] = world->image_root;
     snprintf(data, sizeof data, "%s/data", world->folder);
+    snprintf(run, sizeof run, "%s/run", world->folder);
     world->config = (struct engine_local_config){.directory = data,
+                                                 .run_directory = run,
                                                  .init_path = SKEP_INIT,
                                                  .image_roots = roots,
                                                  .image_root_count = 1,
