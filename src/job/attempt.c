@@ -127,6 +127,7 @@ void step_judge(struct step *step)
     if (trigger.is_found) {
         const char *name = step_task_name(step, trigger.task);
         end.trigger = &trigger.task;
+        end.is_inherited = true;
         end.completion = *step_task(step, trigger.task)->completion;
         if (trigger.is_success)
             step_story(step, NULL, false, "AttemptSucceeded",
@@ -170,6 +171,7 @@ void step_attempt_end(struct step *step, const struct attempt_end *end)
     struct job *job = step->job;
     assert(job->state <= LIFE_RUNNING);
     completion_set(&job->completion, &end->completion);
+    job->is_inherited = end->is_inherited;
     job->trigger_role = end->trigger ? end->trigger->role : -1;
     job->trigger_index = end->trigger ? end->trigger->index : -1;
     const bool was_waiting = !job->has_tasks || job->waiting > 0;
@@ -238,6 +240,7 @@ void step_retry_begin(struct step *step)
     job->completion = NULL;
     job->attempt++;
     job->retry_at_ms = 0;
+    job->is_inherited = false;
     job->trigger_role = job->trigger_index = -1;
     job->attempt_created_ms = step->now_ms;
     job->attempt_launched_ms = job->attempt_completed_ms = 0;

@@ -239,8 +239,8 @@ static void read_container_pattern(struct reader *reader, struct exit_pattern *p
 static void read_pod_pattern(struct reader *reader, struct exit_rule *rule, const struct doc *map,
                              const char *path)
 {
-    static const char *const known[] = {"nameRegex",  "reasonRegex", "messageRegex",
-                                        "containers", "neverRetry",  NULL};
+    static const char *const known[] = {"reasonRegex", "messageRegex", "containers", "neverRetry",
+                                        NULL};
     warn_unknown(reader, map, path, known);
     struct exit_pattern *pattern = pattern_add(reader, rule);
     pattern->reason = read_expression(reader, map, "reasonRegex", path);
@@ -258,7 +258,7 @@ static void read_pod_pattern(struct reader *reader, struct exit_rule *rule, cons
     }
     if (pattern->reason == EXPRESSION_NO && pattern->message == EXPRESSION_NO &&
         pattern->container_count == 0)
-        problem_add(reader->problems, map->place, path, "has no condition and would match all");
+        problem_warn(reader->problems, map->place, path, "has no condition and matches all");
 }
 
 typedef void read_pattern_function(struct reader *reader, struct exit_rule *rule,

@@ -185,6 +185,7 @@ static void step_restart(struct step *step)
     job->launched_ms = job->completed_ms = 0;
     job->attempt_created_ms = step->now_ms;
     job->attempt_launched_ms = job->attempt_completed_ms = 0;
+    job->is_inherited = false;
     job->trigger_role = job->trigger_index = -1;
     job->state = LIFE_CREATION_PENDING;
     struct job_action *action = step_action(step, JOB_ACTION_JOB_CHANGED);
@@ -333,6 +334,7 @@ static void step_task_event(struct step *step)
     case JOB_EVENT_SCALE:
     case JOB_EVENT_RELEASE:
     case JOB_EVENT_TIMER:
+    case JOB_EVENT_JUDGE:
         assert(false && "not an event of a task");
     }
 }
@@ -377,6 +379,10 @@ void job_step(struct job *job, const struct job_policy *policy, const struct job
         break;
     case JOB_EVENT_TIMER:
         step_timer(&step);
+        break;
+    case JOB_EVENT_JUDGE:
+        if (job_is_active(job))
+            step_judge(&step);
         break;
     }
 }

@@ -87,7 +87,8 @@ struct job {
     uint32_t waiting; /* tasks that want a place, once there is a table */
     uint32_t held;    /* tasks whose container is kept */
     uint16_t role_count;
-    bool has_tasks; /* the table of the current attempt exists */
+    bool has_tasks;    /* the table of the current attempt exists */
+    bool is_inherited; /* the completion is the trigger's own, not "all have completed" */
     int64_t submitted_ms, launched_ms, completed_ms;
     int64_t attempt_created_ms, attempt_launched_ms, attempt_completed_ms;
     int64_t retry_at_ms, hold_until_ms;  /* 0: no such delay runs */
@@ -111,6 +112,8 @@ enum job_event_kind {
     JOB_EVENT_SCALE,
     JOB_EVENT_RELEASE, /* containers held for debugging may go */
     JOB_EVENT_TIMER,   /* job_wake_ms has come */
+    JOB_EVENT_JUDGE,   /* see again whether the tasks that have ended end the attempt: after a
+                          restart, should it have come between */
 };
 
 struct job_event {

@@ -73,7 +73,7 @@ void job_save(const struct job *job, struct buf *out)
     buf_put_u8(out, SAVE_VERSION);
     buf_put_u8(out, (uint8_t)job->state);
     buf_put_u8(out, (uint8_t)job->execution);
-    buf_put_u8(out, job->has_tasks);
+    buf_put_u8(out, (uint8_t)(job->has_tasks | job->is_inherited << 1));
     buf_put_u32(out, job->role_count);
     buf_put_u32(out, job->attempt);
     buf_put_u32(out, job->retries_user);
@@ -134,7 +134,9 @@ static bool job_take(struct cursor *cursor, struct job *job)
     if (cursor_u8(cursor) != SAVE_VERSION)
         return false;
     const uint8_t state = cursor_u8(cursor), execution = cursor_u8(cursor);
-    job->has_tasks = cursor_u8(cursor);
+    const uint8_t flags = cursor_u8(cursor);
+    job->has_tasks = flags & 1;
+    job->is_inherited = flags & 2;
     const uint32_t roles = cursor_u32(cursor);
     if (state > LIFE_COMPLETED || execution > EXECUTION_STOP || roles != job->role_count)
         return false;

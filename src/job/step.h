@@ -69,7 +69,8 @@ struct attempt_end {
     int32_t task_code;              /* what the unfinished tasks get */
     const char *reason;             /* told to them */
     uint32_t grace_ms;
-    bool is_external; /* its object is gone already */
+    bool is_external;  /* its object is gone already */
+    bool is_inherited; /* the completion is the trigger's */
 };
 void step_attempt_end(struct step *step, const struct attempt_end *end);
 void step_attempt_settle(struct step *step); /* complete it when its last container has ended */

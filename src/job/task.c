@@ -1,6 +1,7 @@
 #include "base/arena.h"
 #include "job/step.h"
 #include <assert.h>
+#include <stdio.h>
 
 void step_task_placed(struct step *step, struct task_ref ref)
 {
@@ -56,10 +57,16 @@ static void story_of_exit(struct step *step, struct task_ref ref, struct retry_d
     const char *what = completion->is_success ? "" : ", not retried";
     if (decision.is_retried)
         what = decision.is_counted ? ", retried" : ", retried, not counted";
+    /* the exit code is what people know from their shell; the rule's code stands beside it */
+    const bool is_told = completion->exit_code != 0 && completion->exit_code != completion->code;
+    char code[16] = "";
+    if (is_told)
+        snprintf(code, sizeof code, "%d ", completion->code);
     step_story(step, &ref, !completion->is_success,
-               completion->is_success ? "TaskSucceeded" : "TaskFailed", "%s exited %d (%s)%s%s%s",
-               step_task_name(step, ref), completion->code, completion->phrase,
-               completion->diagnostics[0] ? ": " : "", completion->diagnostics, what);
+               completion->is_success ? "TaskSucceeded" : "TaskFailed", "%s exited %d (%s%s)%s%s%s",
+               step_task_name(step, ref), is_told ? completion->exit_code : completion->code, code,
+               completion->phrase, completion->diagnostics[0] ? ": " : "", completion->diagnostics,
+               what);
 }
 
 /* ATTEMPT_COMPLETED: again, or final. */

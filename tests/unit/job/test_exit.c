@@ -515,8 +515,6 @@ static void bad_files_say_where(void **state)
          "has no condition and would match all"},
         {"spec: [{code: 1, phrase: A, pattern: {runtimeContainerPatterns: [7]}}]",
          "runtimeContainerPatterns[0]: must be a map"},
-        {"spec: [{code: 1, phrase: A, pattern: {controllerPodPatterns: [{}]}}]",
-         "has no condition"},
         {"spec: [{code: 1, phrase: A, pattern: {controllerPodPatterns: [{containers: [1]}]}}]",
          "containers[0]: must be a map"},
         {"spec: [{code: 1, phrase: A, pattern: {runtimeContainerPatterns: [{userLogRegex: "

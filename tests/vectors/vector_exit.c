@@ -1,0 +1,389 @@
+/* Exits and FrameworkController's documents. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/memory.h"
+#include "doc/doc.h"
+#include "job/exit_judge.h"
+#include "job/framework.h"
+#include "vector_job.h"
+
+static struct exit_rules *rules_make(json_t *failure_spec)
+{
+    json_t *document = json_pack("{s:b}", "builtin", 0);
+    /* the vectors write the attributes beside the code; the file format has them in `type` */
+    json_t *list = json_deep_copy(failure_spec);
+    size_t i;
+    json_t *entry;
+    json_array_foreach (list, i, entry) {
+        json_t *attributes = json_object_get(entry, "attributes");
+        if (attributes)
+            json_object_set_new(entry, "type", json_pack("{s:O}", "attributes", attributes));
+        json_object_del(entry, "attributes");
+    }
+    if (list)
+        json_object_set_new(document, "podFailureSpec", list);
+    char *text = json_dumps(document, 0);
+    struct problems problems;
+    problems_init(&problems, &vector_arena);
+    struct exit_rules *rules = exit_rules_new(text_of(text), &problems);
+    if (!rules) {
+        struct buf said = BUF_INIT;
+        problems_print(&problems, "podFailureSpec", &said);
+        fputs(buf_cstr(&said), stderr);
+        buf_release(&said);
+    }
+    problems_release(&problems);
+    free(text);
+    json_decref(document);
+    return rules;
+}
+
+static json_t *completion_json(const struct completion *completion)
+{
+    return json_pack("{s:i, s:s, s:s, s:o}", "code", completion->code, "phrase", completion->phrase,
+                     "outcome", completion->is_success ? "Succeeded" : "Failed", "attributes",
+                     attributes_json(completion->attributes));
+}
+
+static void containers_read(const json_t *list, struct exit_container *containers, size_t *count)
+{
+    size_t i;
+    json_t *item;
+    json_array_foreach (list, i, item)
+        containers[(*count)++] = (struct exit_container){
+            .name = string_at(item, "name"),
+            .reason = string_at(item, "reason"),
+            .message = string_at(item, "message"),
+            .exit_code = (int32_t)int_at(item, "exitCode", 0),
+            .signal = (int32_t)int_at(item, "signal", 0),
+            .finished_at = int_at(item, "finishedAt", 0),
+            .is_terminated = json_is_integer(json_object_get(item, "exitCode")),
+        };
+}
+
+static json_t *pod_judge(const struct exit_rules *rules, const json_t *pod)
+{
+    const json_t *init = json_object_get(pod, "initContainers");
+    const json_t *list = json_object_get(pod, "containers");
+    struct exit_container *containers = ARENA_ARRAY(
+        &vector_arena, struct exit_container, json_array_size(init) + json_array_size(list) + 1);
+    size_t count = 0;
+    containers_read(init, containers, &count);
+    containers_read(list, containers, &count);
+    const struct exit_input input = {
+        .reason = string_at(pod, "reason"),
+        .message = string_at(pod, "message"),
+        .is_user_command = true,
+        .containers = containers,
+        .container_count = count,
+    };
+    struct exit_verdict verdict;
+    exit_judge(rules, &input, &verdict);
+    return completion_json(&verdict.completion);
+}
+
+static bool takes_code(int64_t code)
+{
+    json_t *spec = json_pack("[{s:I, s:[{s:s}]}]", "code", (json_int_t)code, "podPatterns",
+                             "reasonRegex", "x");
+    struct problems problems;
+    problems_init(&problems, &vector_arena);
+    char *text = json_dumps(spec, 0);
+    struct buf document = BUF_INIT;
+    buf_format(&document, "{\"podFailureSpec\": %s}", text);
+    struct exit_rules *rules = exit_rules_new(buf_as_text(&document), &problems);
+    const bool is_taken = rules != NULL;
+    exit_rules_free(rules);
+    buf_release(&document);
+    free(text);
+    problems_release(&problems);
+    json_decref(spec);
+    return is_taken;
+}
+
+void pod_classification(const json_t *file)
+{
+    size_t i;
+    json_t *vector;
+    json_array_foreach (json_object_get(file, "predefinedCodes"), i, vector) {
+        const struct completion completion =
+            completion_of((int32_t)int_at(vector, "code", 0), "%s", "");
+        report_partial(arena_format(&vector_arena, "predefined/%d", completion.code),
+                       json_incref(vector), completion_json(&completion));
+    }
+    json_array_foreach (json_object_get(file, "reservedRanges"), i, vector) {
+        const int64_t first = json_integer_value(json_array_get(vector, 0));
+        const int64_t last = json_integer_value(json_array_get(vector, 1));
+        json_t *got = json_pack("[b, b, b, b]", takes_code(first - 1), takes_code(first),
+                                takes_code(last), takes_code(last + 1));
+        report(arena_format(&vector_arena, "reserved/%zu", i),
+               json_pack("[b, b, b, b]", 1, 0, 0, 1), got);
+    }
+    struct exit_rules *none = rules_make(NULL);
+    struct exit_rules *usual = rules_make(json_object_get(file, "defaultPodFailureSpec"));
+    json_array_foreach (json_object_get(file, "vectors"), i, vector) {
+        const bool is_usual = strcmp(string_at(vector, "podFailureSpec"), "default") == 0;
+        const struct exit_rules *rules = is_usual ? usual : none;
+        if (!rules)
+            report_fail(id_of(vector, "vectors", i), "rules", "a file with errors");
+        else
+            report_partial(id_of(vector, "vectors", i),
+                           json_incref(json_object_get(vector, "expect")),
+                           pod_judge(rules, json_object_get(vector, "pod")));
+    }
+    exit_rules_free(none);
+    exit_rules_free(usual);
+}
+
+void pod_creation_error(const json_t *file)
+{
+    size_t i;
+    json_t *vector;
+    json_array_foreach (json_object_get(file, "vectors"), i, vector) {
+        const json_t *error = json_object_get(vector, "apiError");
+        const int32_t code =
+            exit_judge_creation((int)int_at(error, "httpStatus", 0), string_at(error, "message"),
+                                string_at(error, "networkError"));
+        report_partial(id_of(vector, "vectors", i), json_incref(json_object_get(vector, "expect")),
+                       json_pack("{s:i, s:b}", "code", code, "completesTaskAttempt",
+                                 code != CODE_CREATION_TRANSIENT));
+    }
+}
+
+/* ---- controller-config.json ---- */
+
+static json_t *config_json(const struct framework_config *config)
+{
+    json_t *framework = json_pack("{s:b, s:b}", "onFrameworkRetry", config->logs_framework_retry,
+                                  "onFrameworkDeletion", config->logs_framework_deletion);
+    json_t *task = json_pack("{s:b, s:b}", "onTaskRetry", config->logs_task_retry, "onTaskDeletion",
+                             config->logs_task_deletion);
+    json_t *pod = json_pack("{s:b}", "onPodDeletion", config->logs_pod_deletion);
+    json_t *all =
+        json_pack("{s:o}", "logObjectSnapshot",
+                  json_pack("{s:o, s:o, s:o}", "framework", framework, "task", task, "pod", pod));
+    json_object_set_new(all, "kubeClientQps", json_integer(config->kube_client_qps));
+    json_object_set_new(all, "kubeClientBurst", json_integer(config->kube_client_burst));
+    json_object_set_new(all, "workerNumber", json_integer(config->worker_count));
+    json_object_set_new(all, "largeFrameworkCompression", json_boolean(config->compresses_large));
+    json_object_set_new(all, "crdEstablishedCheckIntervalSec",
+                        json_integer(config->crd_check_interval_s));
+    json_object_set_new(all, "crdEstablishedCheckTimeoutSec",
+                        json_integer(config->crd_check_timeout_s));
+    json_object_set_new(all, "objectLocalCacheCreationTimeoutSec",
+                        json_integer(config->cache_creation_timeout_s));
+    json_object_set_new(all, "frameworkCompletedRetainSec",
+                        json_integer(config->completed_retain_s));
+    json_object_set_new(all, "frameworkMinRetryDelaySecForTransientConflictFailed",
+                        json_integer(config->conflict_delay_min_s));
+    json_object_set_new(all, "frameworkMaxRetryDelaySecForTransientConflictFailed",
+                        json_integer(config->conflict_delay_max_s));
+    return all;
+}
+
+void controller_config(const json_t *file)
+{
+    struct framework_config config;
+    struct problems problems;
+    problems_init(&problems, &vector_arena);
+    framework_config_read((struct text){0}, &config, &problems);
+    problems_release(&problems);
+    report_partial("defaults", json_incref(json_object_get(file, "defaults")),
+                   config_json(&config));
+    size_t i;
+    json_t *vector;
+    json_array_foreach (json_object_get(file, "vectors"), i, vector) {
+        char *text = json_dumps(json_object_get(vector, "config"), 0);
+        problems_init(&problems, &vector_arena);
+        const bool is_taken = framework_config_read(text_of(text), &config, &problems);
+        problems_release(&problems);
+        free(text);
+        report_bool(id_of(vector, "vectors", i), json_is_true(json_object_get(vector, "accept")),
+                    is_taken);
+    }
+}
+
+/* ---- framework-object-validation.json ---- */
+
+/* "spec.taskRoles[0].task.retryPolicy" → the value's parent and last key. */
+static void path_set(json_t *object, const char *path, json_t *value)
+{
+    char *rest = arena_copy(&vector_arena, text_of(path));
+    json_t *at = object;
+    for (char *part = strtok(rest, "."); part && at;) {
+        char *next = strtok(NULL, ".");
+        char *bracket = strchr(part, '[');
+        if (bracket)
+            *bracket = '\0';
+        if (!next && !bracket) {
+            json_object_set(at, part, value);
+            return;
+        }
+        at = json_object_get(at, part);
+        if (bracket && !next) {
+            json_array_set(at, (size_t)atoi(bracket + 1), value);
+            return;
+        }
+        if (bracket)
+            at = json_array_get(at, (size_t)atoi(bracket + 1));
+        part = next;
+    }
+}
+
+void framework_object(const json_t *file)
+{
+    size_t i;
+    json_t *vector;
+    json_array_foreach (json_object_get(file, "vectors"), i, vector) {
+        json_t *object = json_deep_copy(json_object_get(file, "base"));
+        const char *path;
+        json_t *value;
+        json_object_foreach (json_object_get(vector, "set"), path, value)
+            path_set(object, path, value);
+        char *text = json_dumps(object, 0);
+        struct problems problems;
+        problems_init(&problems, &vector_arena);
+        const struct doc *doc = doc_parse(text_of(text), DOC_JSON, &vector_arena, &problems);
+        const bool is_taken = doc && framework_object_check(doc, &problems);
+        problems_release(&problems);
+        free(text);
+        json_decref(object);
+        report_bool(id_of(vector, "vectors", i), json_is_true(json_object_get(vector, "accept")),
+                    is_taken);
+    }
+}
+
+/* ---- naming-and-injection.json ---- */
+
+static json_t *list_json(const char *const *names, const char *format)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; names[i]; i++) {
+        if (format)
+            json_array_append_new(list, json_sprintf("{{%s}}", names[i]));
+        else
+            json_array_append_new(list, json_string(names[i]));
+    }
+    return list;
+}
+
+static void naming_check(const json_t *expect, const char *key, json_t *got)
+{
+    if (json_object_get(expect, key))
+        report(arena_format(&vector_arena, "naming/%s", key),
+               json_incref(json_object_get(expect, key)), got);
+    else
+        json_decref(got);
+}
+
+static json_t *pod_names(const json_t *file, const char *framework)
+{
+    json_t *names = json_array();
+    size_t i;
+    json_t *role;
+    json_array_foreach (json_object_get(file, "roles"), i, role)
+        for (uint32_t t = 0; t < (uint32_t)int_at(role, "taskNumber", 0); t++) {
+            struct buf name = BUF_INIT;
+            framework_pod_name(framework, string_at(role, "name"), t, &name);
+            json_array_append_new(names, json_string(buf_cstr(&name)));
+            buf_release(&name);
+        }
+    return names;
+}
+
+void naming(const json_t *file)
+{
+    const json_t *expect = json_object_get(file, "expect");
+    const char *framework = string_at(file, "frameworkName");
+    struct buf text = BUF_INIT;
+    framework_attempt_name(framework, &text);
+    naming_check(expect, "attemptObjectName", json_string(buf_cstr(&text)));
+    naming_check(expect, "podNames", pod_names(file, framework));
+    /* the template's parts stand for the two numbers */
+    static const char *const uids[] = {"frameworkAttemptInstanceUID", "taskAttemptInstanceUID"};
+    static const char *const objects[] = {"{attemptObjectUid}", "{podUid}"};
+    for (size_t i = 0; i < COUNT_OF(uids); i++) {
+        buf_clear(&text);
+        framework_instance_uid(7, objects[i], &text);
+        const char *uid = strchr(buf_cstr(&text), '_');
+        const bool is_good = strncmp(buf_cstr(&text), "7_", 2) == 0;
+        json_t *got = i == 0 ? json_sprintf("{attemptId}_%s", is_good ? uid + 1 : "?")
+                             : json_sprintf("{taskAttemptId}_%s", is_good ? uid + 1 : "?");
+        naming_check(expect, uids[i], got);
+    }
+    naming_check(expect, "podLabels", list_json(framework_pod_labels, NULL));
+    naming_check(expect, "podAnnotationsAndEnv", list_json(framework_pod_annotations, NULL));
+    naming_check(expect, "envOnly", list_json(framework_pod_variables, NULL));
+    naming_check(expect, "placeholders", list_json(framework_placeholder_names, "{{}}"));
+    buf_clear(&text);
+    const struct framework_placeholder known = {"FC_POD_NAME", "p"};
+    framework_placeholders_render(TEXT("a {{FC_POD_NAME}} {{X}} {{"), &known, 1, &text);
+    naming_check(expect, "unknownPlaceholder",
+                 json_string(strcmp(buf_cstr(&text), "a p {{X}} {{") == 0 ? "left unchanged"
+                                                                          : buf_cstr(&text)));
+    buf_release(&text);
+    report_skip("naming/predefinedEnvPosition", "vector-env");
+}
+
+/* ---- barrier.json ---- */
+
+static const char *setting(const json_t *vector, const char *key)
+{
+    const json_t *value = json_object_get(vector, key);
+    if (json_is_integer(value))
+        return arena_format(&vector_arena, "%lld", (long long)json_integer_value(value));
+    return json_string_value(value);
+}
+
+static void barrier_readiness(const json_t *vector, size_t index)
+{
+    struct framework_barrier_role roles[BENCH_ROLES];
+    size_t count = 0;
+    const char *name;
+    json_t *wanted;
+    json_object_foreach (json_object_get(vector, "spec"), name, wanted) {
+        const json_t *tasks = json_object_get(json_object_get(vector, "status"), name);
+        bool *is_ready = ARENA_ARRAY(&vector_arena, bool, json_array_size(tasks) + 1);
+        size_t t;
+        json_t *task;
+        json_array_foreach (tasks, t, task)
+            is_ready[t] = string_at(task, "ip")[0] != '\0' &&
+                          !json_is_true(json_object_get(task, "deletionPending"));
+        roles[count++] = (struct framework_barrier_role){
+            (uint32_t)json_integer_value(wanted), is_ready, (uint32_t)json_array_size(tasks)};
+    }
+    report_bool(id_of(vector, "readiness", index), json_is_true(json_object_get(vector, "passed")),
+                framework_barrier_is_passed(roles, count));
+}
+
+void barrier(const json_t *file)
+{
+    size_t i;
+    json_t *vector;
+    json_array_foreach (json_object_get(file, "configVectors"), i, vector) {
+        const char *framework = json_string_value(json_object_get(vector, "frameworkName"));
+        const int code =
+            framework_barrier_check(framework ? framework : "f", setting(vector, "intervalSec"),
+                                    setting(vector, "timeoutSec"));
+        json_t *wanted =
+            json_pack("{s:b}", "accept", json_is_true(json_object_get(vector, "accept")));
+        if (json_object_get(vector, "exit"))
+            json_object_set(wanted, "exit", json_object_get(vector, "exit"));
+        report_partial(id_of(vector, "configVectors", i), wanted,
+                       json_pack("{s:b, s:i}", "accept", code == 0, "exit", code));
+    }
+    json_array_foreach (json_object_get(file, "outcomes"), i, vector) {
+        const char *what = string_at(vector, "case");
+        const bool is_passed = strncmp(what, "all tasks", 9) == 0;
+        const bool is_missing = strstr(what, "not found") != NULL;
+        const bool is_good = strstr(what, "failed") == NULL;
+        report(id_of(vector, "outcomes", i), json_incref(json_object_get(vector, "exit")),
+               json_integer(framework_barrier_exit(is_passed, is_missing, is_good)));
+    }
+    json_array_foreach (json_object_get(file, "readiness"), i, vector)
+        barrier_readiness(vector, i);
+    report_skip("barrier/injected", "vector-env");
+}

@@ -1,0 +1,331 @@
+/* vector-job FILE…: run vectors of the job life cycle against src/job.
+ *
+ * Reads inputs and expectations from the files alone. One line a case: `ok ID`,
+ * `FAIL ID: wanted …, got …` or `skip ID: why`; exit 1 when any failed, 2 when a file is unusable.
+ *
+ * Where the original has a defect, job-deviations.json beside this file says what we do instead; a
+ * case is compared with that only if its expectation is the original's as recorded there.
+ */
+#include "vector_job.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+
+struct arena vector_arena;
+static const char *file_name;
+static unsigned failed;
+static json_t *deviations;
+
+static const struct {
+    const char *file;
+    vector_function *run;
+    const char *skip;
+} files[] = {
+    {"retry-decision", retry_decision, NULL},
+    {"attempt-sequence", attempt_sequence, NULL},
+    {"completion-policy", completion_policy, NULL},
+    {"pod-classification", pod_classification, NULL},
+    {"pod-creation-error", pod_creation_error, NULL},
+    {"state-machine", state_machine, NULL},
+    {"rescale", rescale, NULL},
+    {"controller-config", controller_config, NULL},
+    {"framework-object-validation", framework_object, NULL},
+    {"naming-and-injection", naming, NULL},
+    {"barrier", barrier, NULL},
+    {"large-framework", NULL, "no Kubernetes object of limited size holds our status"},
+    {"v0-kill-all", kill_all, NULL},
+    {"v0-launcher-exit", launcher_exit, NULL},
+    {"v0-launcher-retry", launcher_retry, NULL},
+    {"v0-gpu-placement", gpu_placement, NULL},
+    {"v0-ports", ports, NULL},
+    {"v0-job-state", job_state, NULL},
+    {"v0-vc-quota", vc_quota, NULL},
+    {"v0-rest-results", NULL, "answers over HTTP: the API's tests"},
+    {"v0-environment", NULL, "vector-env"},
+    {"v0-job-config", NULL, "vector-spec"},
+};
+
+/* ---- reports ---- */
+
+static const json_t *deviation_of(const char *id)
+{
+    size_t i;
+    json_t *entry;
+    json_array_foreach (deviations, i, entry)
+        if (strcmp(string_at(entry, "file"), file_name) == 0 &&
+            strcmp(string_at(entry, "id"), id) == 0)
+            return entry;
+    return NULL;
+}
+
+static bool fits(const json_t *wanted, const json_t *got, bool is_partial)
+{
+    if (!is_partial || !json_is_object(wanted) || !json_is_object(got))
+        return json_equal(wanted, got) || (json_is_number(wanted) && json_is_number(got) &&
+                                           json_number_value(wanted) == json_number_value(got));
+    const char *key;
+    json_t *value;
+    json_object_foreach ((json_t *)wanted, key, value)
+        if (!fits(value, json_object_get(got, key), false) ||
+            (!json_object_get(got, key) && !json_is_null(value)))
+            return false;
+    return true;
+}
+
+static void compare(const char *id, json_t *wanted, json_t *got, bool is_partial)
+{
+    const json_t *deviation = deviation_of(id);
+    const json_t *use = wanted;
+    if (deviation && json_equal(json_object_get(deviation, "original"), wanted)) {
+        use = json_object_get(deviation, "instead");
+        fprintf(stderr, "%s: %s\n", id, string_at(deviation, "why"));
+    }
+    if (fits(use, got, is_partial)) {
+        printf("ok %s\n", id);
+    } else {
+        char *want_text = json_dumps(use, JSON_ENCODE_ANY | JSON_SORT_KEYS);
+        char *got_text = json_dumps(got, JSON_ENCODE_ANY | JSON_SORT_KEYS);
+        report_fail(id, want_text ? want_text : "null", got_text ? got_text : "nothing");
+        free(want_text);
+        free(got_text);
+    }
+    json_decref(wanted);
+    json_decref(got);
+}
+
+void report(const char *id, json_t *wanted, json_t *got)
+{
+    compare(id, wanted, got, false);
+}
+
+void report_partial(const char *id, json_t *wanted, json_t *got)
+{
+    compare(id, wanted, got, true);
+}
+
+void report_bool(const char *id, bool wanted, bool got)
+{
+    compare(id, json_boolean(wanted), json_boolean(got), false);
+}
+
+void report_skip(const char *id, const char *why)
+{
+    printf("skip %s: %s\n", id, why);
+}
+
+void report_fail(const char *id, const char *wanted, const char *got)
+{
+    printf("FAIL %s: wanted %s, got %s\n", id, wanted, got);
+    failed++;
+}
+
+const char *id_of(const json_t *vector, const char *list, size_t index)
+{
+    const char *id = json_string_value(json_object_get(vector, "id"));
+    return id ? id : arena_format(&vector_arena, "%s/%s/%zu", file_name, list, index);
+}
+
+/* ---- reading ---- */
+
+const char *string_at(const json_t *object, const char *key)
+{
+    const char *value = json_string_value(json_object_get(object, key));
+    return value ? value : "";
+}
+
+struct text text_at(const json_t *object, const char *key)
+{
+    return text_of(string_at(object, key));
+}
+
+int64_t int_at(const json_t *object, const char *key, int64_t otherwise)
+{
+    const json_t *value = json_object_get(object, key);
+    return json_is_integer(value) ? (int64_t)json_integer_value(value) : otherwise;
+}
+
+static const struct {
+    const char *name;
+    uint8_t attribute;
+} attribute_names[] = {
+    {"Transient", EXIT_TRANSIENT}, {"Conflict", EXIT_CONFLICT}, {"Permanent", EXIT_PERMANENT}};
+
+uint8_t attributes_read(const json_t *names)
+{
+    uint8_t attributes = 0;
+    size_t i;
+    json_t *name;
+    json_array_foreach (names, i, name)
+        for (size_t k = 0; k < COUNT_OF(attribute_names); k++)
+            if (strcmp(json_string_value(name), attribute_names[k].name) == 0)
+                attributes |= attribute_names[k].attribute;
+    return attributes;
+}
+
+json_t *attributes_json(uint8_t attributes)
+{
+    json_t *names = json_array();
+    for (size_t k = 0; k < COUNT_OF(attribute_names); k++)
+        if (attributes & attribute_names[k].attribute)
+            json_array_append_new(names, json_string(attribute_names[k].name));
+    return names;
+}
+
+struct completion completion_read(const json_t *object)
+{
+    const int32_t code = (int32_t)int_at(object, "code", 0);
+    struct completion completion = completion_of(code, "%s", "");
+    if (json_object_get(object, "outcome"))
+        completion.is_success = strcmp(string_at(object, "outcome"), "Succeeded") == 0;
+    if (json_object_get(object, "attributes"))
+        completion.attributes = attributes_read(json_object_get(object, "attributes"));
+    return completion;
+}
+
+/* ---- one job ---- */
+
+void bench_init(struct job_bench *bench)
+{
+    *bench = (struct job_bench){.now_ms = 1000000};
+    bench->policy = (struct job_policy){.backoff = {60, 900}, .roles = bench->roles};
+    bench->out.arena = &vector_arena;
+}
+
+void bench_role(struct job_bench *bench, const char *name, uint32_t instances, int32_t min_failed,
+                int32_t min_succeeded)
+{
+    assert(bench->policy.role_count < BENCH_ROLES);
+    bench->roles[bench->policy.role_count++] = (struct job_role_policy){
+        .name = name,
+        .instances = instances,
+        .min_failed = min_failed,
+        .min_succeeded = min_succeeded,
+    };
+}
+
+void bench_begin(struct job_bench *bench)
+{
+    job_init(&bench->job, &bench->policy, bench->now_ms, &bench->out);
+}
+
+void bench_release(struct job_bench *bench)
+{
+    job_release(&bench->job);
+    job_output_release(&bench->out);
+}
+
+void bench_step(struct job_bench *bench, struct job_event event)
+{
+    bench->now_ms += 1000;
+    bench->out.count = 0;
+    event.now_ms = bench->now_ms;
+    event.attempt_last = &bench->attempt_last;
+    job_step(&bench->job, &bench->policy, &event, &bench->out);
+}
+
+void bench_simple(struct job_bench *bench, enum job_event_kind kind)
+{
+    bench_step(bench, (struct job_event){.kind = kind});
+}
+
+void bench_run_waiting(struct job_bench *bench)
+{
+    if (job_waiting_count(&bench->job, &bench->policy) > 0)
+        bench_simple(bench, JOB_EVENT_PLACED);
+    for (uint16_t r = 0; bench->job.has_tasks && r < bench->job.role_count; r++)
+        for (uint16_t i = 0; i < bench->job.roles[r].count; i++)
+            if (bench->job.roles[r].items[i].state == LIFE_CREATION_REQUESTED)
+                bench_step(bench,
+                           (struct job_event){.kind = JOB_EVENT_TASK_RUNNING, .task = {r, i}});
+}
+
+void bench_exit(struct job_bench *bench, struct task_ref task, struct completion completion)
+{
+    bench_step(bench, (struct job_event){
+                          .kind = JOB_EVENT_TASK_EXITED, .task = task, .completion = &completion});
+}
+
+void bench_end_kills(struct job_bench *bench)
+{
+    for (uint16_t r = 0; r < bench->policy.role_count; r++)
+        for (uint16_t i = JOB_INSTANCES_MAX; i-- > 0;) {
+            const struct job_task *task = job_task_find(&bench->job, (struct task_ref){r, i});
+            if (task && life_is_completing(task->state))
+                bench_exit(bench, (struct task_ref){r, i}, completion_of(143, "%s", ""));
+        }
+}
+
+int bench_role_of(const struct job_bench *bench, const char *name)
+{
+    for (int r = 0; r < bench->policy.role_count; r++)
+        if (strcmp(bench->roles[r].name, name) == 0)
+            return r;
+    return -1;
+}
+
+/* ---- main ---- */
+
+static char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *name = mem_copy(slash ? slash + 1 : path);
+    char *dot = strrchr(name, '.');
+    if (dot)
+        *dot = '\0';
+    return name;
+}
+
+static int run_file(const char *path)
+{
+    json_error_t error;
+    json_t *file = json_load_file(path, 0, &error);
+    if (!json_is_object(file)) {
+        fprintf(stderr, "%s:%d: %s\n", path, error.line, file ? "not an object" : error.text);
+        json_decref(file);
+        return -1;
+    }
+    char *name = base_name(path);
+    file_name = name;
+    bool is_known = false;
+    for (size_t i = 0; i < COUNT_OF(files); i++) {
+        if (strcmp(files[i].file, name) != 0)
+            continue;
+        is_known = true;
+        if (files[i].run)
+            files[i].run(file);
+        else
+            report_skip(name, files[i].skip);
+    }
+    if (!is_known)
+        report_skip(name, "not about jobs");
+    arena_clear(&vector_arena);
+    json_decref(file);
+    mem_free(name);
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        fprintf(stderr, "usage: vector-job FILE...\n");
+        return 2;
+    }
+    json_error_t error;
+    deviations = json_load_file(JOB_DEVIATIONS, 0, &error);
+    if (!json_is_array(deviations)) {
+        fprintf(stderr, "%s:%d: %s\n", JOB_DEVIATIONS, error.line, error.text);
+        return 2;
+    }
+    arena_init(&vector_arena);
+    int result = 0;
+    for (int i = 1; i < argc; i++)
+        if (run_file(argv[i]) != 0)
+            result = 2;
+    arena_release(&vector_arena);
+    json_decref(deviations);
+    return result ? result : failed > 0;
+}
