@@ -92,8 +92,8 @@ static void item_add(struct builder *builder, const struct doc *value)
     item->entry = (struct doc_entry){.key = top->key, .place = top->place, .value = value};
     item->is_merge = top->is_merge_key;
     top->has_key = top->is_merge_key = false;
-    if (top->height < builder->height + 1)
-        top->height = builder->height + 1;
+    if (top->height < builder->height)
+        top->height = builder->height;
 }
 
 void build_value(struct builder *builder, const struct doc *value, size_t node_count,
@@ -314,7 +314,7 @@ const struct doc *build_close(struct builder *builder)
         map_fill(builder, node, items, count, top->has_merge);
     }
     builder->count = top->first;
-    builder->height = top->height;
+    builder->height = top->height + 1;
     builder->value_count = builder->node_count - top->count_before;
     builder->depth--;
     item_add(builder, node);

@@ -19,7 +19,7 @@ struct build_frame {
     bool is_merge_key;   /* that key is a plain `<<` */
     bool has_merge;      /* some key of the map is a plain `<<` */
     size_t count_before; /* nodes when it was opened */
-    unsigned height;     /* levels below it so far */
+    unsigned height;     /* levels of its highest item so far */
 };
 
 struct build_item {
@@ -36,7 +36,7 @@ struct builder {
     size_t depth;
     const struct doc *root;
     size_t node_count;  /* after alias expansion */
-    unsigned height;    /* of the value added last; a scalar has 0 */
+    unsigned height;    /* levels of the value added last; a scalar has none */
     size_t value_count; /* nodes of the value added last */
     bool is_stopped;    /* a limit was exceeded: nothing more is taken */
 };
