@@ -374,10 +374,16 @@ const struct doc *doc_get(const struct doc *doc, const char *key)
     return doc_find(doc, text_of(key));
 }
 
-struct text doc_get_text(const struct doc *doc, const char *key, const char *fallback)
+const struct doc *doc_get_kind(const struct doc *doc, const char *key, enum doc_kind kind)
 {
     const struct doc *value = doc_get(doc, key);
-    return value && value->kind == DOC_STRING ? value->as.string : text_of(fallback);
+    return value && value->kind == kind ? value : NULL;
+}
+
+struct text doc_get_text(const struct doc *doc, const char *key, const char *fallback)
+{
+    const struct doc *value = doc_get_kind(doc, key, DOC_STRING);
+    return value ? value->as.string : text_of(fallback);
 }
 
 int64_t doc_get_int(const struct doc *doc, const char *key, int64_t fallback)
@@ -391,8 +397,22 @@ int64_t doc_get_int(const struct doc *doc, const char *key, int64_t fallback)
 
 bool doc_get_bool(const struct doc *doc, const char *key, bool fallback)
 {
-    const struct doc *value = doc_get(doc, key);
-    return value && value->kind == DOC_BOOL ? value->as.boolean : fallback;
+    const struct doc *value = doc_get_kind(doc, key, DOC_BOOL);
+    return value ? value->as.boolean : fallback;
+}
+
+const struct doc *doc_get_list(const struct doc *doc, const char *key)
+{
+    static const struct doc none = {.kind = DOC_LIST};
+    const struct doc *value = doc_get_kind(doc, key, DOC_LIST);
+    return value ? value : &none;
+}
+
+const struct doc *doc_get_map(const struct doc *doc, const char *key)
+{
+    static const struct doc none = {.kind = DOC_MAP};
+    const struct doc *value = doc_get_kind(doc, key, DOC_MAP);
+    return value ? value : &none;
 }
 
 size_t doc_count(const struct doc *doc)

@@ -82,6 +82,13 @@ struct text doc_get_text(const struct doc *doc, const char *key, const char *fal
 int64_t doc_get_int(const struct doc *doc, const char *key, int64_t fallback);
 bool doc_get_bool(const struct doc *doc, const char *key, bool fallback);
 
+/* The value of a key when it is of that kind, else NULL. */
+const struct doc *doc_get_kind(const struct doc *doc, const char *key, enum doc_kind kind);
+
+/* The list, or the map, under a key; an empty one when there is none of that kind. Never NULL. */
+const struct doc *doc_get_list(const struct doc *doc, const char *key);
+const struct doc *doc_get_map(const struct doc *doc, const char *key);
+
 /* Number of items of a list or entries of a map; 0 for anything else, NULL included. */
 size_t doc_count(const struct doc *doc);
 

@@ -44,7 +44,7 @@ void storage_add(struct reader *reader, const struct doc *doc, const char *path,
 
 static void storages_read(struct reader *reader, const struct doc *list)
 {
-    if (!list || list->kind != DOC_LIST)
+    if (!list)
         return;
     reader->spec->wants_default_storages = list->as.list.count == 0;
     for (size_t i = 0; i < list->as.list.count && i < SPEC_LIST_MAX; i++) {
@@ -106,7 +106,7 @@ static void affinity_check(struct reader *reader, const struct doc *hived)
 static void hived_read(struct reader *reader, const struct doc *hived)
 {
     struct spec *spec = reader->spec;
-    const struct doc *roles = doc_get(hived, "taskRoles");
+    const struct doc *roles = doc_get_map(hived, "taskRoles");
     struct text class = doc_get_text(hived, "jobPriorityClass", "");
     spec->has_priority = true;
     if (text_is(class, "oppo"))
@@ -121,7 +121,7 @@ static void hived_read(struct reader *reader, const struct doc *hived)
         spec->has_priority = false;
     spec->is_lazy_preemptible = doc_get_bool(hived, "lazyPreemptionEnable", false);
     spec->ignores_suggested_nodes = doc_get_bool(hived, "ignoreK8sSuggestedNodes", true);
-    for (size_t i = 0; roles && roles->kind == DOC_MAP && i < roles->as.map.count; i++)
+    for (size_t i = 0; i < roles->as.map.count; i++)
         if (i < SPEC_ROLES_MAX)
             placement_read(reader, &roles->as.map.entries[i]);
     affinity_check(reader, hived);
@@ -163,8 +163,8 @@ void spec_v2_extras_read(struct reader *reader)
             reader_warning(reader, doc_get(doc_get(roles, spec->roles[i].name), "taskRetryCount"),
                            "has no effect while extras.gangAllocation is on",
                            "taskRoles.%s.taskRetryCount", spec->roles[i].name);
-    storages_read(reader, doc_get(extras, "storages"));
+    storages_read(reader, doc_get_kind(extras, "storages", DOC_LIST));
     hived_read(reader, doc_get(extras, "hivedScheduler"));
-    plugins_read(reader, doc_get(extras, SPEC_PLUGIN_PREFIX));
+    plugins_read(reader, extras);
     spec_extensions_read(reader, extras);
 }

@@ -80,10 +80,10 @@ static struct doc parameters_of_prerequisite(struct reader *reader, const struct
 void plugin_of_prerequisite(struct reader *reader, const struct doc *item, size_t index,
                             const char *role, struct template_scope scope)
 {
-    const struct doc *plugin_doc = doc_get(item, "plugin");
-    struct text name = plugin_doc->as.string;
+    const struct doc *plugin_doc = doc_get_kind(item, "plugin", DOC_STRING);
+    struct text name = doc_get_text(item, "plugin", "");
     char path[64];
-    if (plugin_doc->kind != DOC_STRING)
+    if (!plugin_doc)
         return;
     snprintf(path, sizeof path, "prerequisites[%zu]", index);
     if (text_starts(name, TEXT(SPEC_PLUGIN_PREFIX "."))) {
@@ -123,7 +123,7 @@ void plugin_of_prerequisite(struct reader *reader, const struct doc *item, size_
 static void plugin_roles(struct reader *reader, struct spec_plugin *plugin, const struct doc *list,
                          size_t index)
 {
-    if (!list || list->kind != DOC_LIST || list->as.list.count > SPEC_LIST_MAX)
+    if (!list || list->as.list.count > SPEC_LIST_MAX)
         return;
     const char **roles = ARENA_ARRAY(reader->arena, const char *, list->as.list.count + 1);
     for (size_t i = 0; i < list->as.list.count; i++) {
@@ -173,8 +173,8 @@ static void ssh_read(struct reader *reader, const struct spec_plugin *plugin,
 
 static void teamwise_read(struct reader *reader, const struct doc *parameters, size_t index)
 {
-    const struct doc *names = doc_get(parameters, "storageConfigNames");
-    if (!names || names->kind != DOC_LIST || names->as.list.count == 0) {
+    const struct doc *names = doc_get_list(parameters, "storageConfigNames");
+    if (names->as.list.count == 0) {
         reader->spec->wants_default_storages = true;
         return;
     }
@@ -192,8 +192,8 @@ static void plugin_read(struct reader *reader, const struct doc *doc, size_t ind
 {
     char path[100];
     struct text name = doc_get_text(doc, "plugin", "");
-    const struct doc *parameters = doc_get(doc, "parameters");
-    const struct doc *roles = doc_get(doc, "taskroles");
+    const struct doc *parameters = doc_get_kind(doc, "parameters", DOC_MAP);
+    const struct doc *roles = doc_get_kind(doc, "taskroles", DOC_LIST);
     snprintf(path, sizeof path, "extras." SPEC_PLUGIN_PREFIX "[%zu].parameters", index);
     if (!spec_plugin_shape(name))
         return; /* the shape has complained */
@@ -206,12 +206,12 @@ static void plugin_read(struct reader *reader, const struct doc *doc, size_t ind
     if (!plugin)
         return;
     plugin->is_failure_ignored = text_is(doc_get_text(doc, "failurePolicy", "fail"), "ignore");
-    plugin_roles(reader, plugin, roles ? roles : doc_get(doc, "taskRoles"), index);
+    plugin_roles(reader, plugin, roles ? roles : doc_get_kind(doc, "taskRoles", DOC_LIST), index);
     if (text_is(name, "cmd"))
         cmd_check(reader, parameters, path);
     if (text_is(name, "ssh"))
         ssh_read(reader, plugin, parameters);
-    if (!parameters || parameters->kind != DOC_MAP)
+    if (!parameters)
         return;
     struct template_scope scope = {.parameters = doc_get(reader->root, "parameters"),
                                    .secrets = reader->secrets,
@@ -224,9 +224,10 @@ static void plugin_read(struct reader *reader, const struct doc *doc, size_t ind
     buf_release(&json);
 }
 
-void plugins_read(struct reader *reader, const struct doc *list)
+void plugins_read(struct reader *reader, const struct doc *extras)
 {
-    for (size_t i = 0; list && list->kind == DOC_LIST && i < list->as.list.count; i++) {
+    const struct doc *list = doc_get_list(extras, SPEC_PLUGIN_PREFIX);
+    for (size_t i = 0; i < list->as.list.count; i++) {
         if (i == SPEC_LIST_MAX)
             break; /* the shape has complained */
         plugin_read(reader, list->as.list.items[i], i);

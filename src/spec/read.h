@@ -86,8 +86,8 @@ int template_render(struct template_scope *scope, struct text source, size_t len
 /* The plugin that prerequisite `item` asks for, for one role. */
 void plugin_of_prerequisite(struct reader *reader, const struct doc *item, size_t index,
                             const char *role, struct template_scope scope);
-/* extras' list; also says which roles have ssh and converts the old storage plugin. */
-void plugins_read(struct reader *reader, const struct doc *list);
+/* The list in extras; also says which roles have ssh and converts the old storage plugin. */
+void plugins_read(struct reader *reader, const struct doc *extras);
 
 void storage_add(struct reader *reader, const struct doc *doc, const char *path, struct text name,
                  struct text mount_path);

@@ -31,9 +31,9 @@ static void ports_overlap_check(struct reader *reader, const struct spec_role *r
 static void ports_read(struct reader *reader, struct spec_role *role, const struct doc *doc,
                        size_t role_index)
 {
-    const struct doc *list = doc_get(doc, "portList");
+    const struct doc *list = doc_get_list(doc, "portList");
     char path[64];
-    for (size_t i = 0; list && list->kind == DOC_LIST && i < list->as.list.count; i++) {
+    for (size_t i = 0; i < list->as.list.count; i++) {
         const struct doc *item = list->as.list.items[i];
         if (i == SPEC_LIST_MAX)
             break; /* the shape has complained */
@@ -47,7 +47,7 @@ static void ports_read(struct reader *reader, struct spec_role *role, const stru
         ports_overlap_check(reader, role, list, role_index, i);
     }
     snprintf(path, sizeof path, "taskRoles[%zu].portList", role_index);
-    reader_ports_finish(reader, role, list ? list : doc, path);
+    reader_ports_finish(reader, role, list, path);
 }
 
 static int32_t threshold(struct reader *reader, uint32_t instances, const struct doc *doc,
@@ -69,8 +69,8 @@ static void role_name_check(struct reader *reader, const struct spec_role *role,
                             const struct doc *doc, size_t index)
 {
     const struct spec *spec = reader->spec;
-    const struct doc *name = doc_get(doc, "name");
-    if (!name || !role->name[0])
+    const struct doc *name = doc_get_kind(doc, "name", DOC_STRING);
+    if (!name)
         return;
     if (strchr(role->name, '-'))
         reader_warning(reader, name, "the original platforms refuse \"-\" in the name of a role",
@@ -117,8 +117,8 @@ static void role_read(struct reader *reader, const struct doc *doc, size_t index
 
 static void roles_read(struct reader *reader)
 {
-    const struct doc *roles = doc_get(reader->root, "taskRoles");
-    size_t count = roles && roles->kind == DOC_LIST ? roles->as.list.count : 0;
+    const struct doc *roles = doc_get_list(reader->root, "taskRoles");
+    size_t count = roles->as.list.count;
     struct spec *spec = reader->spec;
     if (count > SPEC_ROLES_MAX)
         count = SPEC_ROLES_MAX; /* the shape has complained */
@@ -126,8 +126,6 @@ static void roles_read(struct reader *reader)
     for (size_t i = 0; i < count; i++)
         if (roles->as.list.items[i]->kind == DOC_MAP)
             role_read(reader, roles->as.list.items[i], i);
-    if (!roles)
-        return;
     reader_roles_finish(reader, roles);
     const struct doc *kill_all = doc_get(reader->root, "killAllOnCompletedTaskNumber");
     spec->kill_all_on_completed =
@@ -156,9 +154,9 @@ static const char *env_value(struct reader *reader, const struct doc *doc, struc
 
 static void envs_read(struct reader *reader)
 {
-    const struct doc *envs = doc_get(reader->root, "jobEnvs");
+    const struct doc *envs = doc_get_map(reader->root, "jobEnvs");
     struct spec *spec = reader->spec;
-    size_t count = envs && envs->kind == DOC_MAP ? envs->as.map.count : 0;
+    size_t count = envs->as.map.count;
     if (count > SPEC_LIST_MAX) {
         reader_problem(reader, envs, "more than 256 variables", "jobEnvs");
         return;

@@ -51,8 +51,8 @@ static void prerequisite_unknown(struct reader *reader, const struct doc *doc, c
 
 static void require_read(struct reader *reader, struct prerequisite *item, size_t index)
 {
-    const struct doc *list = doc_get(item->doc, "require");
-    size_t count = list && list->kind == DOC_LIST ? list->as.list.count : 0;
+    const struct doc *list = doc_get_list(item->doc, "require");
+    size_t count = list->as.list.count;
     if (count > SPEC_LIST_MAX)
         return; /* the shape has complained */
     item->require = ARENA_ARRAY(reader->scratch, uint16_t, count);
@@ -72,8 +72,8 @@ static void require_read(struct reader *reader, struct prerequisite *item, size_
 
 static void prerequisites_read(struct reader *reader)
 {
-    const struct doc *list = doc_get(reader->root, "prerequisites");
-    size_t count = list && list->kind == DOC_LIST ? list->as.list.count : 0;
+    const struct doc *list = doc_get_list(reader->root, "prerequisites");
+    size_t count = list->as.list.count;
     if (count > SPEC_LIST_MAX)
         count = SPEC_LIST_MAX; /* the shape has complained */
     reader->prerequisites = ARENA_ARRAY(reader->scratch, struct prerequisite, count);
@@ -100,14 +100,14 @@ static uint32_t image_add(struct reader *reader, const struct doc *image)
 {
     struct spec *spec = reader->spec;
     struct text name = doc_get_text(image, "name", "");
-    const struct doc *auth = doc_get(image, "auth");
+    const struct doc *auth = doc_get_kind(image, "auth", DOC_MAP);
     for (size_t i = 0; i < spec->image_count; i++)
         if (text_is(name, spec->images[i].name))
             return (uint32_t)i;
     struct spec_image *added = READER_ADD(reader, spec->images, spec->image_count);
     added->name = reader_copy(reader, name);
     added->uri = reader_copy(reader, doc_get_text(image, "uri", ""));
-    if (auth && auth->kind == DOC_MAP) {
+    if (auth) {
         struct spec_auth *copy = ARENA_NEW(reader->arena, struct spec_auth);
         copy->username = auth_text(reader, auth, "username");
         copy->password = auth_text(reader, auth, "password");
@@ -119,8 +119,8 @@ static uint32_t image_add(struct reader *reader, const struct doc *image)
 
 static uint32_t role_image(struct reader *reader, const char *role, const struct doc *doc)
 {
-    const struct doc *name = doc_get(doc, "dockerImage");
-    if (!name || name->kind != DOC_STRING)
+    const struct doc *name = doc_get_kind(doc, "dockerImage", DOC_STRING);
+    if (!name)
         return 0;
     size_t image = prerequisite_find(reader, name->as.string, "dockerimage");
     char path[SPEC_NAME_MAX + 64];
@@ -135,8 +135,8 @@ static uint32_t role_image(struct reader *reader, const char *role, const struct
 static const struct doc *role_names(struct reader *reader, const char *role, const struct doc *doc,
                                     const char *type)
 {
-    const struct doc *name = doc_get(doc, type);
-    if (!name || name->kind != DOC_STRING)
+    const struct doc *name = doc_get_kind(doc, type, DOC_STRING);
+    if (!name)
         return NULL;
     size_t found = prerequisite_find(reader, name->as.string, type);
     if (found != MISSING)
@@ -165,7 +165,7 @@ static struct template_scope role_scope(struct reader *reader, const char *role,
 static bool lines_render(struct reader *reader, struct template_scope *scope,
                          const struct doc *lines, const char *path, struct buf *out)
 {
-    for (size_t i = 0; lines && lines->kind == DOC_LIST && i < lines->as.list.count; i++) {
+    for (size_t i = 0; i < lines->as.list.count; i++) {
         const struct doc *line = lines->as.list.items[i];
         char place[SPEC_NAME_MAX + 200];
         if (line->kind != DOC_STRING)
@@ -187,8 +187,8 @@ static bool lines_render(struct reader *reader, struct template_scope *scope,
 static const struct doc *deployment_find(const struct reader *reader, struct text name,
                                          size_t *index)
 {
-    const struct doc *list = doc_get(reader->root, "deployments");
-    for (size_t i = 0; list && list->kind == DOC_LIST && i < list->as.list.count; i++)
+    const struct doc *list = doc_get_list(reader->root, "deployments");
+    for (size_t i = 0; i < list->as.list.count; i++)
         if (text_equal(doc_get_text(list->as.list.items[i], "name", ""), name)) {
             *index = i;
             return list->as.list.items[i];
@@ -207,13 +207,15 @@ static const char *role_command(struct reader *reader, const char *role, const s
     char path[SPEC_NAME_MAX + 128];
     struct buf command = BUF_INIT;
     snprintf(path, sizeof path, "deployments[%zu].taskRoles.%s.preCommands", index, role);
-    bool is_fit = lines_render(reader, scope, doc_get(around, "preCommands"), path, &command);
+    bool is_fit = lines_render(reader, scope, doc_get_list(around, "preCommands"), path, &command);
     snprintf(path, sizeof path, "taskRoles.%s.commands", role);
-    is_fit = is_fit && lines_render(reader, scope, doc_get(doc, "commands"), path, &command);
+    is_fit = is_fit && lines_render(reader, scope, doc_get_list(doc, "commands"), path, &command);
     snprintf(path, sizeof path, "deployments[%zu].taskRoles.%s.postCommands", index, role);
-    is_fit = is_fit && lines_render(reader, scope, doc_get(around, "postCommands"), path, &command);
-    if (is_fit && memchr(buf_cstr(&command), '\0', command.length))
-        is_fit = false; /* the shape has complained, or will of the parameter */
+    is_fit =
+        is_fit && lines_render(reader, scope, doc_get_list(around, "postCommands"), path, &command);
+    if (memchr(buf_cstr(&command), '\0', command.length))
+        reader_problem(reader, doc, "the command must not hold a NUL character", "taskRoles.%s",
+                       role);
     const char *copy = "";
     if (is_fit && reader->rendered_bytes + command.length <= SPEC_RENDERED_MAX)
         copy = reader_copy(reader, buf_as_text(&command));
@@ -273,7 +275,7 @@ static void role_resources(struct reader *reader, struct spec_role *role, const 
 {
     const struct doc *resource = doc_get(doc, "resourcePerInstance");
     const struct doc *options = doc_get(doc, "extraContainerOptions");
-    const struct doc *ports = doc_get(resource, "ports");
+    const struct doc *ports = doc_get_map(resource, "ports");
     char path[SPEC_NAME_MAX + 64];
     role->cpu = checked(doc_get_int(resource, "cpu", 0), SPEC_CPU_MAX);
     role->memory_mib = checked(doc_get_int(resource, "memoryMB", 0), SPEC_MEMORY_MIB_MAX);
@@ -283,7 +285,7 @@ static void role_resources(struct reader *reader, struct spec_role *role, const 
     if (doc_get(options, "shmMB") && role->shm_mib > role->memory_mib && role->memory_mib)
         reader_warning(reader, options, "more than memoryMB, which limits it as well",
                        "taskRoles.%s.extraContainerOptions.shmMB", role->name);
-    for (size_t i = 0; ports && ports->kind == DOC_MAP && i < ports->as.map.count; i++) {
+    for (size_t i = 0; i < ports->as.map.count; i++) {
         const struct doc_entry *entry = &ports->as.map.entries[i];
         int64_t count = 0;
         doc_to_int(entry->value, &count);
@@ -294,7 +296,7 @@ static void role_resources(struct reader *reader, struct spec_role *role, const 
                                    .count = checked(count, SPEC_PORTS_MAX)};
     }
     snprintf(path, sizeof path, "taskRoles.%s.resourcePerInstance.ports", role->name);
-    reader_ports_finish(reader, role, ports ? ports : doc, path);
+    reader_ports_finish(reader, role, ports, path);
 }
 
 /* Depth first, so that what a prerequisite requires stands before it. */
@@ -331,9 +333,9 @@ static void prerequisite_visit(struct reader *reader, struct order *order, size_
 static void role_prerequisites(struct reader *reader, struct spec_role *role, const struct doc *doc,
                                const struct template_scope *scope)
 {
-    const struct doc *list = doc_get(doc, "prerequisites");
+    const struct doc *list = doc_get_list(doc, "prerequisites");
     struct order order = {.role = role, .scope = scope};
-    for (size_t i = 0; list && list->kind == DOC_LIST && i < list->as.list.count; i++) {
+    for (size_t i = 0; i < list->as.list.count; i++) {
         const struct doc *name = list->as.list.items[i];
         char path[SPEC_NAME_MAX + 64];
         if (i == SPEC_LIST_MAX)
@@ -371,31 +373,30 @@ static void role_read(struct reader *reader, struct text name, const struct doc 
 
 static void roles_read(struct reader *reader)
 {
-    const struct doc *roles = doc_get(reader->root, "taskRoles");
-    size_t count = roles && roles->kind == DOC_MAP ? roles->as.map.count : 0;
+    const struct doc *roles = doc_get_map(reader->root, "taskRoles");
+    size_t count = roles->as.map.count;
     if (count > SPEC_ROLES_MAX)
         count = SPEC_ROLES_MAX; /* the shape has complained */
     reader->spec->roles = ARENA_ARRAY(reader->arena, struct spec_role, count);
     for (size_t i = 0; i < count; i++)
         if (roles->as.map.entries[i].value->kind == DOC_MAP)
             role_read(reader, roles->as.map.entries[i].key, roles->as.map.entries[i].value);
-    if (roles)
-        reader_roles_finish(reader, roles);
+    reader_roles_finish(reader, roles);
 }
 
 static void deployments_check(struct reader *reader)
 {
-    const struct doc *list = doc_get(reader->root, "deployments");
-    size_t count = list && list->kind == DOC_LIST ? list->as.list.count : 0;
+    const struct doc *list = doc_get_list(reader->root, "deployments");
+    size_t count = list->as.list.count;
     for (size_t i = 0; i < count && i < SPEC_LIST_MAX; i++) {
-        const struct doc *item = list->as.list.items[i], *name = doc_get(item, "name");
-        const struct doc *roles = doc_get(item, "taskRoles");
+        const struct doc *item = list->as.list.items[i];
+        const struct doc *name = doc_get_kind(item, "name", DOC_STRING);
+        const struct doc *roles = doc_get_map(item, "taskRoles");
         size_t first = 0;
-        if (name && name->kind == DOC_STRING && deployment_find(reader, name->as.string, &first) &&
-            first < i)
+        if (name && deployment_find(reader, name->as.string, &first) && first < i)
             reader_problem(reader, name, "a deployment of this name stands before",
                            "deployments[%zu].name", i);
-        for (size_t j = 0; roles && roles->kind == DOC_MAP && j < roles->as.map.count; j++) {
+        for (size_t j = 0; j < roles->as.map.count; j++) {
             struct text role = roles->as.map.entries[j].key;
             if (!reader_role(reader, role) && j < SPEC_ROLES_MAX)
                 role_unknown(reader, roles->as.map.entries[j].value, role, true,
@@ -407,19 +408,18 @@ static void deployments_check(struct reader *reader)
 static void defaults_read(struct reader *reader)
 {
     const struct doc *defaults = doc_get(reader->root, "defaults");
-    const struct doc *deployment = doc_get(defaults, "deployment");
-    const struct doc *list = doc_get(reader->root, "deployments");
+    const struct doc *deployment = doc_get_kind(defaults, "deployment", DOC_STRING);
+    const struct doc *list = doc_get_list(reader->root, "deployments");
     struct text cluster = doc_get_text(defaults, "virtualCluster", "");
     struct near near = {0};
     size_t index;
     reader->spec->virtual_cluster =
         cluster.length ? reader_copy(reader, cluster) : reader_copy(reader, TEXT("default"));
-    if (!deployment || deployment->kind != DOC_STRING ||
-        deployment_find(reader, deployment->as.string, &index))
+    if (!deployment || deployment_find(reader, deployment->as.string, &index))
         return;
     struct problem *problem =
         reader_problem(reader, deployment, "names no deployment", "defaults.deployment");
-    for (size_t i = 0; list && list->kind == DOC_LIST && i < list->as.list.count; i++)
+    for (size_t i = 0; i < list->as.list.count; i++)
         near_offer(&near, deployment->as.string, doc_get_text(list->as.list.items[i], "name", ""));
     near_hint(&near, reader->problems, problem);
 }
@@ -430,10 +430,9 @@ void spec_v2_read(struct reader *reader)
     spec->name = reader_copy(reader, doc_get_text(reader->root, "name", ""));
     spec->retry_count = (int32_t)doc_get_int(reader->root, "jobRetryCount", 0);
     spec->code_dir = spec->data_dir = spec->output_dir = spec->auth_file = "";
-    const struct doc *secrets = doc_get(reader->root, "secrets");
-    if (secrets && secrets->kind == DOC_STRING && text_is(secrets->as.string, "******"))
-        reader_warning(reader, secrets, "this is a stored copy: write the secrets in again",
-                       "secrets");
+    if (text_is(doc_get_text(reader->root, "secrets", ""), "******"))
+        reader_warning(reader, doc_get(reader->root, "secrets"),
+                       "this is a stored copy: write the secrets in again", "secrets");
     spec_secrets_read(reader);
     prerequisites_read(reader);
     defaults_read(reader);
