@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""Run every example through the real skepd and skep, and compare with its `expected` file.
+
+usage: examples.py SKEPD SKEP SOURCE-ROOT [EXAMPLE…]
+
+Lines of `expected`: `state STATE`, `code N`, `retries N`, `log ROLE INDEX REGULAR-EXPRESSION`.
+Needs root and the Debian mirror (images/build) unless the images are there: SKEP_TEST_IMAGES names a folder to keep
+them in. Exit 77 (skip) with a reason when the machine cannot do it.
+"""
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+SKIP = 77
+PATIENCE_S = 120
+
+
+class Server:
+    """One skepd on a data directory of its own; ended by its own pid."""
+
+    def __init__(self, skepd, skep, directory, images):
+        self.skep, self.directory = skep, directory
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            self.port = probe.getsockname()[1]
+        config = directory / "skepd.yaml"
+        # four processors whatever the machine has: the examples' tasks take turns on fewer
+        config.write_text(f"engine:\n  kind: local\n  cpu: 4\n  images:\n    localRoots: [{images}]\n")
+        self.environment = dict(os.environ, HOME=str(directory), SKEP_SERVER=f"http://127.0.0.1:{self.port}")
+        self.log = open(directory / "skepd.log", "wb")
+        self.process = subprocess.Popen(
+            [skepd, "--config", config, "--data", directory / "data", "--listen", f"127.0.0.1:{self.port}",
+             "--password-file", directory / "password"], stdout=self.log, stderr=self.log)
+
+    def wait_ready(self):
+        end = time.monotonic() + PATIENCE_S
+        while time.monotonic() < end and self.process.poll() is None:
+            if (self.directory / "password").exists() and self.run("login", "-u", "admin", "--password-stdin",
+                                                                   stdin=(self.directory / "password").read_text())[0] == 0:
+                return
+            time.sleep(0.1)
+        raise RuntimeError("skepd did not get ready: " + self.text())
+
+    def run(self, *arguments, stdin=""):
+        done = subprocess.run([self.skep, *arguments], input=stdin, text=True, capture_output=True,
+                              env=self.environment, timeout=PATIENCE_S)
+        return done.returncode, done.stdout, done.stderr
+
+    def text(self):
+        return (self.directory / "skepd.log").read_text(errors="replace")
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            try:
+                self.process.wait(timeout=30)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        self.log.close()
+
+
+def check(server, example):
+    """Submit, wait, compare: a list of what is wrong."""
+    wrong, job = [], next(path for path in sorted(example.iterdir()) if path.name in ("job.yaml", "job.json"))
+    code, out, err = server.run("submit", "--quiet", str(job))
+    if code != 0:
+        return [f"submit ended with {code}: {err.strip()}"]
+    name = out.strip()
+    server.run("wait", name)
+    code, out, err = server.run("describe", "--output", "json", name)
+    if code != 0:
+        return [f"describe ended with {code}: {err.strip()}"]
+    status = json.loads(out)["jobStatus"]
+    for line in (example / "expected").read_text().splitlines():
+        key, _, rest = line.partition(" ")
+        if key == "state" and status["state"] != rest:
+            wrong.append(f"state is {status['state']}, wanted {rest}: {status.get('appExitTriggerMessage')}")
+        elif key == "code" and status["appExitCode"] != int(rest):
+            wrong.append(f"code is {status['appExitCode']}, wanted {rest}")
+        elif key == "retries" and status["retries"] != int(rest):
+            wrong.append(f"retries are {status['retries']}, wanted {rest}")
+        elif key == "log":
+            role, index, pattern = rest.split(" ", 2)
+            _, text, _ = server.run("logs", "--role", role, "--index", index, name)
+            if not re.search(pattern, text, re.MULTILINE):
+                wrong.append(f"log of {role}-{index} does not have {pattern}:\n{text}")
+    return wrong
+
+
+def images_build(root, images, names):
+    done = subprocess.run([root / "images/build", "--directory", images, *names], stdin=subprocess.DEVNULL)
+    if done.returncode != 0:
+        print("skip: images/build failed (no Debian mirror within reach?)")
+        sys.exit(SKIP)
+
+
+def main():
+    skepd, skep, root = (pathlib.Path(argument).resolve() for argument in sys.argv[1:4])
+    if os.getuid() != 0:
+        print("skip: containers and images need root")
+        sys.exit(SKIP)
+    if not shutil.which("mmdebstrap"):
+        print("skip: mmdebstrap is not installed (tools/install-deps)")
+        sys.exit(SKIP)
+    examples = sorted(path.parent for path in root.glob("examples/*/expected")
+                      if not sys.argv[4:] or path.parent.name in sys.argv[4:])
+    needed = sorted({word for example in examples for job in example.glob("job.*")
+                     for word in re.findall(r"skep/([a-z]+)", job.read_text()) if (root / "images" / word).is_dir()})
+    failed = 0
+    with tempfile.TemporaryDirectory(prefix="skep-examples-") as folder:
+        directory = pathlib.Path(folder)
+        images = pathlib.Path(os.environ.get("SKEP_TEST_IMAGES", directory / "images"))
+        images_build(root, images, needed)
+        server = Server(skepd, skep, directory, images)
+        try:
+            server.wait_ready()
+            for example in examples:
+                begun = time.monotonic()
+                wrong = check(server, example)
+                print(f"{'FAIL' if wrong else 'ok'} {example.name} ({time.monotonic() - begun:.1f} s)")
+                for line in wrong:
+                    print("    " + line.replace("\n", "\n    "))
+                failed += bool(wrong)
+            if server.process.poll() is not None:
+                print("FAIL skepd ended by itself: " + server.text())
+                failed += 1
+        finally:
+            server.stop()
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()
