@@ -121,8 +121,8 @@ int server_reconcile(struct server *server, struct err *err)
         if (core_attempt_is_live(core->core, attempts[i])) {
             atomic_fetch_add(&server->metrics.adopted, 1);
         } else if (!is_held(server, attempts[i], &arena)) {
-            log_warning("server", "container of attempt %llu belongs to no live task: removed",
-                        (unsigned long long)attempts[i].v);
+            log_info("server", "container of attempt %llu belongs to no live task: removed",
+                     (unsigned long long)attempts[i].v);
             atomic_fetch_add(&server->metrics.orphans, 1);
             launcher_kill(server->launcher, attempts[i]);
         }

@@ -89,7 +89,8 @@ static int64_t now_us(void)
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-/* The lock is the kernel's and goes with the process, however it ends. */
+/* The lock is the process's own: it goes when the process goes, however it ends. (A lock of the open
+ * file would live on in a child that a killed server had just forked.) */
 static int store_lock(struct store *store, struct err *err)
 {
     cleanup_free char *path = mem_alloc(strlen(store->directory) + sizeof "/lock");
@@ -101,7 +102,7 @@ static int store_lock(struct store *store, struct err *err)
     store->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (store->lock_fd < 0)
         return err_errno(err, errno, "open %s", path);
-    if (fcntl(store->lock_fd, F_OFD_SETLK, &whole) < 0) {
+    if (fcntl(store->lock_fd, F_SETLK, &whole) < 0) {
         if (errno != EAGAIN && errno != EACCES)
             return err_errno(err, errno, "lock %s", path);
         length = pread(store->lock_fd, text, sizeof text - 1, 0);

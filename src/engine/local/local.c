@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -493,6 +494,8 @@ static int directories_make(struct local_engine *local, struct err *err)
     return result < 0 ? result : dir_make(local->runtime.exit_directory, 0700, err);
 }
 
+enum { LOCK_WAIT_MS = 2000 };
+
 static int directory_lock(struct local_engine *local, struct err *err)
 {
     char path[RUNTIME_PATH_MAX];
@@ -501,9 +504,16 @@ static int directory_lock(struct local_engine *local, struct err *err)
     if (local->lock_fd < 0)
         return err_errno(err, errno, "open %s", path);
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    if (fcntl(local->lock_fd, F_OFD_SETLK, &whole) < 0)
-        return err_fail(err, ERR_BUSY, "", "another server uses %s", local->directory);
-    return 0;
+    /* a child that a killed server had just forked holds the lock until its exec: not for long */
+    for (int64_t end_ms = mailbox_now_ms() + LOCK_WAIT_MS;;) {
+        if (fcntl(local->lock_fd, F_OFD_SETLK, &whole) == 0)
+            return 0;
+        if (errno != EAGAIN && errno != EACCES)
+            return err_errno(err, errno, "lock %s", path);
+        if (mailbox_now_ms() >= end_ms)
+            return err_fail(err, ERR_BUSY, "", "another server uses %s", local->directory);
+        poll(NULL, 0, 10);
+    }
 }
 
 static int system_read(struct local_engine *local, struct err *err)

@@ -1,0 +1,178 @@
+"""A skepd of our own for a test: its directory, its process, its API."""
+
+import http.client
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+
+class Refused(Exception):
+    """An answer that is not 2xx."""
+
+    def __init__(self, status, body):
+        super().__init__(f"{status}: {body}")
+        self.status = status
+        self.body = body
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Skepd:
+    def __init__(self, program, config, directory=None):
+        self.program = program
+        self.directory = pathlib.Path(directory or tempfile.mkdtemp(prefix="skepd-test-"))
+        self.is_own_directory = directory is None
+        self.port = free_port()
+        self.data = self.directory / "data"
+        self.config_path = self.directory / "skepd.yaml"
+        self.write_config(config)
+        self.log = open(self.directory / "log", "ab")
+        self.process = None
+        self.token = None
+
+    def write_config(self, config):
+        config = {"dataDirectory": str(self.data)} | config
+        config["api"] = {"listen": f"127.0.0.1:{self.port}"} | config.get("api", {})
+        self.config_path.write_text(json.dumps(config))  # JSON is YAML
+
+    def start(self, wait=True):
+        self.process = subprocess.Popen(
+            [self.program, "--config", self.config_path, "--password-file", self.directory / "password"],
+            stdout=self.log, stderr=self.log, stdin=subprocess.DEVNULL)
+        if wait:
+            self.wait_ready()
+
+    def wait_ready(self, limit=30):
+        end = time.monotonic() + limit
+        while time.monotonic() < end:
+            if self.process.poll() is not None:
+                raise AssertionError(f"skepd ended with {self.process.returncode}:\n{self.tail()}")
+            try:
+                self.call("GET", "/readyz", token=None)
+                return
+            except (OSError, http.client.HTTPException, Refused):
+                time.sleep(0.01)
+        raise AssertionError(f"skepd was not ready within {limit} s:\n{self.tail()}")
+
+    def kill(self):
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+
+    def stop(self, limit=30):
+        if self.process and self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            self.process.wait(limit)
+        return self.process.returncode if self.process else None
+
+    def tail(self, lines=30):
+        self.log.flush()
+        text = (self.directory / "log").read_text(errors="replace")
+        return "\n".join(text.splitlines()[-lines:])
+
+    def login(self):
+        password = (self.directory / "password").read_text().strip()
+        body = json.dumps({"username": "admin", "password": password})
+        answer = self.call("POST", "/api/v2/authn/basic/login", body, token=None)
+        self.token = answer["token"]
+
+    def call(self, method, path, body=None, token="own", kind=None, limit=30):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=limit)
+        headers = {}
+        if token == "own":
+            token = self.token
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
+        if body is not None:
+            headers["Content-Type"] = kind or "application/json"
+        try:
+            connection.request(method, path, body, headers)
+            reply = connection.getresponse()
+            data = reply.read()
+        finally:
+            connection.close()
+        if reply.status // 100 != 2:
+            raise Refused(reply.status, data.decode(errors="replace"))
+        if "json" in (reply.getheader("Content-Type") or ""):
+            return json.loads(data)
+        return data.decode(errors="replace")
+
+    def submit(self, text):
+        return self.call("POST", "/api/v2/jobs", text, kind="text/yaml")
+
+    def act(self, name, value):
+        return self.call("PUT", f"/api/v2/jobs/{name}/executionType", json.dumps({"value": value}))
+
+    def jobs(self):
+        return self.call("GET", "/api/v2/jobs?limit=50000")
+
+    def job(self, name):
+        return self.call("GET", f"/api/v2/jobs/{name}")
+
+    def wait_final(self, names, limit=60):
+        end = time.monotonic() + limit
+        while True:
+            states = {f'{job["username"]}~{job["name"]}': job["state"] for job in self.jobs()}
+            left = [n for n in names if states.get(n) not in ("SUCCEEDED", "FAILED", "STOPPED")]
+            if not left:
+                return states
+            if time.monotonic() > end:
+                raise AssertionError(f"not final after {limit} s: "
+                                     f"{[(n, states.get(n)) for n in left[:10]]}\n{self.tail()}")
+            time.sleep(0.05)
+
+    def remove(self):
+        self.log.close()
+        if self.is_own_directory:
+            shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def job_file(name, roles, image="debian:12", extra=None):
+    """A job of protocol 2; roles: {name: (instances, command, completion)}."""
+    job = {
+        "protocolVersion": 2, "name": name, "type": "job",
+        "prerequisites": [{"protocolVersion": 2, "name": "image", "type": "dockerimage", "uri": image}],
+        "taskRoles": {},
+    } | (extra or {})
+    for role, (instances, command, completion) in roles.items():
+        job["taskRoles"][role] = {
+            "instances": instances, "completion": completion, "dockerImage": "image",
+            "resourcePerInstance": {"cpu": 1, "memoryMB": 32, "gpu": 0}, "commands": [command],
+        }
+    return json.dumps(job)
+
+
+def busybox_image(directory):
+    """An image with nothing but busybox, made on the spot; its reference, and its folder."""
+    layout, bundle = f"{directory}/layout", f"{directory}/bundle"
+    run = lambda *command: subprocess.run(command, check=True, stdout=subprocess.DEVNULL,
+                                          stderr=subprocess.DEVNULL)
+    run("umoci", "init", "--layout", layout)
+    run("umoci", "new", "--image", f"{layout}:busybox")
+    run("umoci", "unpack", "--image", f"{layout}:busybox", bundle)
+    root = pathlib.Path(bundle) / "rootfs"
+    for folder in ("bin", "tmp", "etc", "root"):
+        (root / folder).mkdir(exist_ok=True)
+    busybox = shutil.which("busybox")
+    shutil.copy(busybox, root / "bin/busybox")
+    for applet in subprocess.run([busybox, "--list"], capture_output=True, text=True).stdout.split():
+        if applet != "busybox":
+            (root / "bin" / applet).symlink_to("busybox")
+    run("umoci", "repack", "--image", f"{layout}:busybox", bundle)
+    run("umoci", "config", "--image", f"{layout}:busybox", "--config.env", "PATH=/bin")
+    shutil.rmtree(bundle)
+    return f"oci:{layout}:busybox"
+
+
+def can_run_containers():
+    return os.geteuid() == 0 and all(map(shutil.which, ("conmon", "umoci", "skopeo", "busybox"))) \
+        and (shutil.which("crun") or shutil.which("runc"))

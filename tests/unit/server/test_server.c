@@ -1,0 +1,425 @@
+/* test_server.c — the server without HTTP: requests in, durable answers out, restarts, failures. */
+#include "base/buf.h"
+#include "base/err.h"
+#include "doc/problem.h"
+#include "server/server.h"
+#include "store/read.h"
+#include "sys/file.h"
+#include "sys/log.h"
+#include "sys/secret.h"
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+struct world {
+    char directory[64];
+    char password[64];
+    struct server *server;
+    struct service *service;
+    struct arena arena;
+    struct problems problems;
+    struct err err;
+    const char *extra; /* of the configuration */
+    const char *user;
+};
+
+/* One answer, waited for. */
+struct wait {
+    pthread_mutex_t lock;
+    pthread_cond_t done;
+    bool is_done;
+    struct service_answer answer;
+    char text[300];
+};
+
+static void answered(void *context, const struct service_answer *answer)
+{
+    struct wait *wait = context;
+
+    pthread_mutex_lock(&wait->lock);
+    assert_false(wait->is_done);
+    wait->answer = *answer;
+    snprintf(wait->text, sizeof wait->text, "%s", answer->text);
+    wait->is_done = true;
+    pthread_cond_signal(&wait->done);
+    pthread_mutex_unlock(&wait->lock);
+}
+
+static struct service_reply wait_init(struct wait *wait)
+{
+    *wait = (struct wait){.lock = PTHREAD_MUTEX_INITIALIZER, .done = PTHREAD_COND_INITIALIZER};
+    return (struct service_reply){answered, wait};
+}
+
+static int wait_for(struct wait *wait)
+{
+    pthread_mutex_lock(&wait->lock);
+    while (!wait->is_done)
+        pthread_cond_wait(&wait->done, &wait->lock);
+    pthread_mutex_unlock(&wait->lock);
+    return wait->answer.code;
+}
+
+static int world_try(struct world *world)
+{
+    struct server_config *config;
+    struct buf report = BUF_INIT, text = BUF_INIT;
+    char path[100];
+    int code;
+
+    snprintf(path, sizeof path, "%s.yaml", world->directory);
+    buf_format(&text, "dataDirectory: %s\nengine: {kind: fake, fake: {runMilliseconds: 30}}\n%s",
+               world->directory, world->extra);
+    assert_int_equal(file_write(path, buf_as_text(&text), 0600, &world->err), 0);
+    code = server_config_read(path, &config, &report, &world->err);
+    assert_string_equal(buf_cstr(&report), "");
+    assert_int_equal(code, 0);
+    buf_release(&report);
+    buf_release(&text);
+    unlink(path);
+    return server_new(config, &world->server, world->password, &world->err);
+}
+
+static void world_start(struct world *world)
+{
+    assert_int_equal(world_try(world), 0);
+    server_start(world->server);
+    world->service = server_service(world->server);
+}
+
+static void world_stop(struct world *world)
+{
+    server_stop(world->server);
+    server_free(world->server);
+    world->server = NULL;
+}
+
+static int setup(void **state)
+{
+    struct world *world = calloc(1, sizeof *world);
+
+    strcpy(world->directory, "/tmp/test-server-XXXXXX");
+    assert_non_null(mkdtemp(world->directory));
+    arena_init(&world->arena);
+    problems_init(&world->problems, &world->arena);
+    world->extra = "";
+    world->user = "admin";
+    world_start(world);
+    *state = world;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct world *world = *state;
+    char remove[100];
+
+    if (world->server)
+        world_stop(world);
+    problems_release(&world->problems);
+    arena_release(&world->arena);
+    snprintf(remove, sizeof remove, "rm -rf %s", world->directory);
+    free(world);
+    return system(remove);
+}
+
+static const char *job_text(struct world *world, const char *name, const char *more)
+{
+    return arena_format(
+        &world->arena,
+        "protocolVersion: 2\nname: %s\ntype: job\n"
+        "prerequisites:\n- {protocolVersion: 2, name: i, type: dockerimage, uri: x}\n"
+        "taskRoles:\n  w:\n    instances: 2\n    dockerImage: i\n"
+        "    resourcePerInstance: {cpu: 1, memoryMB: 1, gpu: 0}\n"
+        "    commands: [run <%% $secrets.key %%>]\nsecrets: {key: topsecret}\n%s",
+        name, more);
+}
+
+static int submit(struct world *world, const char *text, struct job_id *job)
+{
+    struct wait wait;
+    struct service_reply reply = wait_init(&wait);
+    int code = world->service->submit(world->service->context, world->user, text_of(text),
+                                      &world->problems, reply, &world->err);
+
+    if (code < 0)
+        return code;
+    code = wait_for(&wait);
+    *job = wait.answer.job;
+    snprintf(world->err.text, sizeof world->err.text, "%.200s", wait.text);
+    return code;
+}
+
+static int act(struct world *world, enum service_action action, struct job_id job)
+{
+    struct wait wait;
+    struct service_reply reply = wait_init(&wait);
+    int code =
+        world->service->act(world->service->context, action, "admin", job, reply, &world->err);
+
+    return code < 0 ? code : wait_for(&wait);
+}
+
+static int change(struct world *world, struct store_change change)
+{
+    struct wait wait;
+    struct service_reply reply = wait_init(&wait);
+    int code = world->service->change(world->service->context, &change, reply, &world->err);
+
+    return code < 0 ? code : wait_for(&wait);
+}
+
+/* Woken by each commit, as the API is. */
+struct look {
+    pthread_mutex_t lock;
+    pthread_cond_t moved;
+    unsigned count;
+};
+
+static void notified(void *context)
+{
+    struct look *look = context;
+
+    pthread_mutex_lock(&look->lock);
+    look->count++;
+    pthread_cond_broadcast(&look->moved);
+    pthread_mutex_unlock(&look->lock);
+}
+
+static enum job_shown shown(struct world *world, struct job_id job)
+{
+    struct store_job row;
+
+    assert_int_equal(
+        store_job_summary(world->service->store, job, &world->arena, &row, &world->err), 0);
+    return row.shown;
+}
+
+static void wait_until(struct world *world, struct job_id job, enum job_shown wanted)
+{
+    struct look look = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0};
+    struct service_watch watch = {notified, &look, NULL};
+    struct timespec limit;
+    unsigned seen = 0;
+
+    world->service->watch(world->service->context, &watch);
+    clock_gettime(CLOCK_REALTIME, &limit);
+    limit.tv_sec += 20;
+    while (shown(world, job) != wanted) {
+        pthread_mutex_lock(&look.lock);
+        while (look.count == seen)
+            assert_int_equal(pthread_cond_timedwait(&look.moved, &look.lock, &limit), 0);
+        seen = look.count;
+        pthread_mutex_unlock(&look.lock);
+    }
+    world->service->unwatch(world->service->context, &watch);
+}
+
+static void a_job_runs_and_is_there_after_a_restart(void **state)
+{
+    struct world *world = *state;
+    struct store_reader *reader;
+    struct store_source source;
+    struct stories stories;
+    struct job_id job, again;
+
+    assert_int_equal(strlen(world->password), 20); /* a first start */
+    assert_int_equal(submit(world, job_text(world, "train", ""), &job), 0);
+    assert_int_equal(job.v, 1);
+    assert_int_equal(submit(world, job_text(world, "train", ""), &again), ERR_CONFLICT);
+    wait_until(world, job, JOB_SUCCEEDED);
+    world_stop(world);
+    world_start(world);
+    assert_string_equal(world->password, "");
+    assert_int_equal(shown(world, job), JOB_SUCCEEDED);
+    /* the name stays taken, though the core has forgotten the job */
+    assert_int_equal(submit(world, job_text(world, "train", ""), &again), ERR_CONFLICT);
+    assert_non_null(strstr(world->err.text, "exists"));
+    assert_int_equal(submit(world, job_text(world, "train2", ""), &again), 0);
+    assert_int_equal(again.v, 2);
+    reader = world->service->reader_get(world->service->context, &world->err);
+    assert_non_null(reader);
+    assert_int_equal(store_job_source(reader, job, &world->arena, &source, &world->err), 0);
+    assert_int_equal(text_find(source.source, TEXT("topsecret")), SIZE_MAX);
+    assert_int_equal(text_find(source.sealed, TEXT("topsecret")), SIZE_MAX);
+    assert_true(source.sealed.length > 0);
+    assert_int_equal(store_stories(reader, &(struct story_filter){.job = job, .is_warning = -1},
+                                   true, &world->arena, &stories, &world->err),
+                     0);
+    assert_true(stories.count >= 3);
+    world->service->reader_put(world->service->context, reader);
+    wait_until(world, again, JOB_SUCCEEDED);
+}
+
+static void wrong_files_and_forbidden_clusters_are_refused(void **state)
+{
+    struct world *world = *state;
+    struct store_user bob = {"bob", "", "", false, "[]", "[\"vc1\"]", "{}", 1};
+    struct job_id job;
+
+    assert_int_equal(submit(world, "protocolVersion: 2\nname: x\n", &job), ERR_INVALID);
+    assert_true(world->problems.error_count > 0);
+    assert_int_equal(change(world, (struct store_change){.kind = CHANGE_USER_ADD, .user = bob}), 0);
+    world->user = "bob";
+    assert_int_equal(submit(world, job_text(world, "a", "defaults: {virtualCluster: vc2}\n"), &job),
+                     ERR_FORBIDDEN);
+    assert_string_equal(world->err.path, "defaults.virtualCluster");
+    assert_int_equal(submit(world, job_text(world, "a", "defaults: {virtualCluster: vc1}\n"), &job),
+                     0);
+    world->user = "nobody";
+    assert_int_equal(submit(world, job_text(world, "a", "defaults: {virtualCluster: vc1}\n"), &job),
+                     ERR_NOT_FOUND);
+}
+
+static void jobs_are_stopped_and_deleted(void **state)
+{
+    struct world *world = *state;
+    struct job_id job;
+
+    world_stop(world);
+    world->extra = "scheduling: {finishedKeepSeconds: 0}\n";
+    world_start(world);
+    assert_int_equal(submit(world, job_text(world, "a", ""), &job), 0);
+    assert_int_equal(act(world, SERVICE_DELETE, job), ERR_CONFLICT); /* it lives */
+    assert_int_equal(act(world, SERVICE_STOP, job), 0);
+    wait_until(world, job, JOB_STOPPED);
+    assert_int_equal(act(world, SERVICE_START, job), 0);
+    wait_until(world, job, JOB_SUCCEEDED);
+    assert_int_equal(act(world, SERVICE_DELETE, job), 0);
+    assert_int_equal(act(world, SERVICE_DELETE, job), ERR_NOT_FOUND);
+    assert_int_equal(act(world, SERVICE_START, job), ERR_NOT_FOUND);
+    assert_int_equal(act(world, SERVICE_STOP, (struct job_id){99}), ERR_NOT_FOUND);
+}
+
+static void a_stopped_job_starts_again_after_a_restart(void **state)
+{
+    struct world *world = *state;
+    struct job_id job;
+
+    /* more than there is: it waits */
+    assert_int_equal(submit(world,
+                            "protocolVersion: 2\nname: big\ntype: job\n"
+                            "prerequisites:\n- {name: i, type: dockerimage, uri: x}\n"
+                            "taskRoles:\n  w:\n    dockerImage: i\n    commands: [x]\n"
+                            "    resourcePerInstance: {cpu: 60, memoryMB: 1, gpu: 0}\n",
+                            &job),
+                     0);
+    assert_int_equal(act(world, SERVICE_STOP, job), 0);
+    wait_until(world, job, JOB_STOPPED);
+    world_stop(world);
+    world_start(world);
+    assert_int_equal(act(world, SERVICE_START, job), 0);
+    wait_until(world, job, JOB_SUCCEEDED);
+}
+
+static void tags_users_and_settings_change_durably(void **state)
+{
+    struct world *world = *state;
+    struct job_id job;
+    struct store_user user = {"bob", "", "", false, "[]", "[]", "{}", 1};
+
+    assert_int_equal(submit(world, job_text(world, "a", ""), &job), 0);
+    assert_int_equal(
+        change(world, (struct store_change){.kind = CHANGE_TAG_ADD, .tag = {job, "red"}}), 0);
+    assert_int_equal(
+        change(world, (struct store_change){.kind = CHANGE_TAG_REMOVE, .tag = {job, "blue"}}),
+        ERR_NOT_FOUND);
+    assert_int_equal(change(world, (struct store_change){.kind = CHANGE_USER_ADD, .user = user}),
+                     0);
+    assert_int_equal(change(world, (struct store_change){.kind = CHANGE_USER_ADD, .user = user}),
+                     ERR_CONFLICT);
+    assert_int_equal(
+        change(world, (struct store_change){.kind = CHANGE_USER_ADD,
+                                            .user = {"admin", "", "", true, "[]", "[]", "{}", 1}}),
+        ERR_CONFLICT); /* the first start has made it */
+}
+
+static void readiness_and_metrics_speak(void **state)
+{
+    struct world *world = *state;
+    struct service_check checks[SERVICE_CHECKS_MAX];
+    struct job_id job;
+    struct buf text = BUF_INIT;
+    size_t count;
+
+    assert_int_equal(submit(world, job_text(world, "a", ""), &job), 0);
+    wait_until(world, job, JOB_SUCCEEDED);
+    count = world->service->ready(world->service->context, checks);
+    for (size_t i = 0; i < count; i++)
+        assert_true(checks[i].is_ok);
+    assert_true(world->service->is_alive(world->service->context));
+    world->service->metrics(world->service->context, &text);
+    assert_non_null(strstr(buf_cstr(&text), "\nskep_creates_total 2\n"));
+    assert_non_null(strstr(buf_cstr(&text), "skep_request_seconds_count 1\n"));
+    buf_release(&text);
+    server_drain(world->server);
+    assert_int_equal(submit(world, job_text(world, "b", ""), &job), ERR_UNAVAILABLE);
+    count = world->service->ready(world->service->context, checks);
+    assert_false(checks[count - 1].is_ok);
+}
+
+static void a_second_server_is_refused(void **state)
+{
+    struct world *world = *state;
+    struct world other = {.extra = ""};
+    pid_t child = fork();
+    int status;
+
+    if (child == 0) { /* the lock is one process's own */
+        strcpy(other.directory, world->directory);
+        _exit(world_try(&other) == ERR_CONFLICT && strstr(other.err.text, "in use") ? 0 : 1);
+    }
+    waitpid(child, &status, 0);
+    assert_int_equal(status, 0);
+}
+
+static void a_reload_takes_effect(void **state)
+{
+    struct world *world = *state;
+    struct server_config *config;
+    struct buf report = BUF_INIT, keys = BUF_INIT;
+    char path[100];
+    struct job_id job;
+
+    snprintf(path, sizeof path, "%s/new.yaml", world->directory);
+    assert_int_equal(file_write(path,
+                                TEXT("engine: {kind: fake}\nscheduling: {finishedKeepSeconds: 7}\n"
+                                     "api: {listen: \"127.0.0.1:1\"}\n"),
+                                0600, &world->err),
+                     0);
+    assert_int_equal(server_config_read(path, &config, &report, &world->err), 0);
+    assert_int_equal(config->core.finished_keep_s, 7);
+    server_reload(world->server, config);
+    assert_int_equal(submit(world, job_text(world, "after", ""), &job), 0);
+    buf_release(&report);
+    buf_release(&keys);
+}
+
+int main(void)
+{
+#define WORLD(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        WORLD(a_job_runs_and_is_there_after_a_restart),
+        WORLD(wrong_files_and_forbidden_clusters_are_refused),
+        WORLD(jobs_are_stopped_and_deleted),
+        WORLD(a_stopped_job_starts_again_after_a_restart),
+        WORLD(tags_users_and_settings_change_durably),
+        WORLD(readiness_and_metrics_speak),
+        WORLD(a_second_server_is_refused),
+        WORLD(a_reload_takes_effect),
+    };
+
+    log_setup(LOG_ERROR, LOG_TEXT);
+    if (secret_init(NULL) < 0)
+        return 1;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
