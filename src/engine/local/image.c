@@ -23,7 +23,6 @@
 #include <time.h>
 
 enum {
-    FRESH_MS = 10000, /* a moving reference is asked for again after that */
     RETRY_MS = 2000,  /* first pause; doubled each time */
     TOUCH_MS = 60000, /* how exactly the last use is kept on disk */
     NAME_BYTES = 16,  /* of a reference's file: BLAKE2b-128 */
@@ -58,7 +57,7 @@ struct images {
     size_t active; /* pulls under way: the blob store is not swept then */
     bool is_stopping, is_sweeping;
     pthread_t threads[ENGINE_LOCAL_PULLS_MAX];
-    size_t thread_count, idle_count;
+    size_t thread_count, idle_count, queue_count;
 };
 
 static int64_t unix_ms(void)
@@ -329,10 +328,12 @@ static void pull_enqueue(struct images *images, struct entry *entry)
     entry->next = NULL;
     *images->queue_end = entry;
     images->queue_end = &entry->next;
-    if (images->idle_count == 0 && images->thread_count < images->local->config.pulls &&
+    images->queue_count++;
+    if (images->queue_count > images->idle_count &&
+        images->thread_count < images->local->config.pulls &&
         pthread_create(&images->threads[images->thread_count], NULL, puller_run, images) == 0)
         images->thread_count++;
-    pthread_cond_signal(&images->has_pull);
+    pthread_cond_broadcast(&images->has_pull); /* pauses between tries wait for it, too */
 }
 
 static void settle(struct local_engine *local, struct task *task)
@@ -354,7 +355,8 @@ static bool request_serve(struct images *images, struct task *task,
         return true;
     }
     struct entry *entry = entry_get(images, reference, task->wanted, file);
-    bool is_fresh = !reference_is_moving(reference) || unix_ms() - entry->checked_ms < FRESH_MS;
+    int64_t fresh_ms = (int64_t)images->local->config.image_fresh_s * 1000;
+    bool is_fresh = !reference_is_moving(reference) || unix_ms() - entry->checked_ms < fresh_ms;
     if (entry->image_id[0] && is_fresh && !entry->is_queued) {
         task->image = image_take(images, entry->image_id);
         if (task->image)
@@ -558,6 +560,7 @@ static void *puller_run(void *context)
             break;
         struct entry *entry = images->queue;
         images->queue = entry->next;
+        images->queue_count--;
         if (!images->queue)
             images->queue_end = &images->queue;
         images->active++;

@@ -140,9 +140,11 @@ static void disk_watch(struct local_engine *local)
 
 void keeper_round(struct local_engine *local)
 {
+    pthread_mutex_lock(&local->keeper_lock);
     containers_collect(local);
     logs_collect(local);
     disk_watch(local);
+    pthread_mutex_unlock(&local->keeper_lock);
 }
 
 void *keeper_run(void *context)

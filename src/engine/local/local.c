@@ -444,6 +444,7 @@ static void config_copy(struct local_engine *local, const struct engine_local_co
     DEFAULT(to->workers, 8);
     DEFAULT(to->pulls, 4);
     DEFAULT(to->pids_max, 32768);
+    DEFAULT(to->image_fresh_s, 10);
     DEFAULT(to->pull_tries, 3);
     DEFAULT(to->pull_stall_s, 120);
     DEFAULT(to->disk_reserve_mib, 1024);
@@ -605,6 +606,7 @@ struct engine *engine_local_new(const struct engine_local_config *config, struct
     local->sink = sink;
     arena_init(&local->arena);
     pthread_mutex_init(&local->lock, NULL);
+    pthread_mutex_init(&local->keeper_lock, NULL);
     pthread_cond_init(&local->has_work, NULL);
     pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);
@@ -671,6 +673,7 @@ static void local_free(struct engine *engine)
     pthread_cond_destroy(&local->has_work);
     pthread_cond_destroy(&local->keeper_wake);
     pthread_mutex_destroy(&local->lock);
+    pthread_mutex_destroy(&local->keeper_lock);
     mem_free(local->runtime.seccomp_bpf);
     arena_release(&local->arena);
     mem_free(local);

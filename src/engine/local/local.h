@@ -58,6 +58,7 @@ struct engine_local_config {
     const char *const *insecure_registries; /* HOST[:PORT] without TLS [loopback addresses] */
     size_t insecure_registry_count;
     const char *registry_auth_file; /* for pulls without credentials of their own [none] */
+    uint32_t image_fresh_s;         /* how long `latest` is taken for unchanged [10] */
     uint32_t pull_tries;            /* of one image, with growing pauses [3] */
     uint32_t pull_stall_s;          /* a pull that gets no byte for so long is tried again [120] */
 

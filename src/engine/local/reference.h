@@ -8,7 +8,8 @@
  *   dir:PATH                                              a root file system as it is, or skopeo's
  *                                                         directory format (it has a manifest.json)
  * Local paths are absolute. A NAME without HOST and digest is first looked for below the folders of
- * local images (local.h, image_roots). Source: distribution/reference grammar; containers-transports(5).
+ * local images (local.h, image_roots). Source: distribution/reference grammar;
+ * containers-transports(5).
  */
 #ifndef ENGINE_LOCAL_REFERENCE_H
 #define ENGINE_LOCAL_REFERENCE_H

@@ -51,10 +51,8 @@ static int birth_run(void *context)
     setsid(); /* before the pid is known to anybody: no terminal's signal reaches conmon */
     pid_write(spawn->pid_fd);
     for (int i = 0; i < 2; i++)
-        if (spawn->group_fds[i] >= 0 && write(spawn->group_fds[i], "0", 1) < 0) {
-            birth->step = "enter conmon's control group";
-            goto failed;
-        }
+        if (spawn->group_fds[i] >= 0 && write(spawn->group_fds[i], "0", 1) < 0)
+            continue; /* somebody removed the group: conmon stays in ours and works as well */
     birth->step = namespace_enter(spawn);
     if (birth->step)
         goto failed;

@@ -85,6 +85,7 @@ struct local_engine {
     size_t worker_count;
     bool has_monitor, has_keeper;
     pthread_cond_t keeper_wake;
+    pthread_mutex_t keeper_lock; /* one round at a time */
     int epoll_fd, wake_fd;
 };
 

@@ -1,0 +1,469 @@
+/* Images: registries with and without a password, archives, layouts; what can go wrong with them.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka wants these first */
+#include "engine/local/image.h"
+#include "engine/local/task.h"
+#include "world.h"
+#include <arpa/inet.h>
+#include <cmocka.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct registry {
+    pid_t pid;
+    unsigned port;
+    char folder[300];
+    bool has_password;
+};
+
+static struct world world;
+static struct registry open_registry, closed_registry;
+
+static unsigned free_port(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t size = sizeof address;
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, size), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &size), 0);
+    close(fd);
+    return ntohs(address.sin_port);
+}
+
+static bool port_answers(unsigned port)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons((uint16_t)port),
+                                  .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+    bool is_up = connect(fd, (struct sockaddr *)&address, sizeof address) == 0;
+    close(fd);
+    return is_up;
+}
+
+static void registry_start(struct registry *registry)
+{
+    char config[400];
+    snprintf(config, sizeof config, "%s/config.yml", registry->folder);
+    char *argv[] = {(char *)(uintptr_t) "docker-registry", (char *)(uintptr_t) "serve", config,
+                    NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", 1, 0);
+    posix_spawn_file_actions_addopen(&actions, 2, "/dev/null", 1, 0);
+    assert_int_equal(posix_spawnp(&registry->pid, "docker-registry", &actions, NULL, argv, environ),
+                     0);
+    posix_spawn_file_actions_destroy(&actions);
+    int64_t due = now_us() + 20000000;
+    while (!port_answers(registry->port)) {
+        assert_true(now_us() < due);
+        usleep(20000); /* a process that is not ours: there is nothing to wait on */
+    }
+}
+
+static void registry_stop(struct registry *registry)
+{
+    if (registry->pid > 0) {
+        kill(registry->pid, SIGKILL);
+        waitpid(registry->pid, NULL, 0);
+    }
+    registry->pid = 0;
+}
+
+static void registry_make(struct registry *registry, const char *name, bool has_password)
+{
+    registry->port = free_port();
+    registry->has_password = has_password;
+    snprintf(registry->folder, sizeof registry->folder, "%s/%s", world.folder, name);
+    assert_int_equal(
+        shell(
+            "mkdir -p %s; printf 'version: 0.1\\nstorage: {filesystem: {rootdirectory: %s/data}}\\n"
+            "http: {addr: 127.0.0.1:%u}\\n' > %s/config.yml",
+            registry->folder, registry->folder, registry->port, registry->folder),
+        0);
+    if (has_password)
+        assert_int_equal(shell("htpasswd -Bbn bob secret > %s/htpasswd; printf 'auth: {htpasswd: "
+                               "{realm: x, path: %s/htpasswd}}\\n' >> %s/config.yml",
+                               registry->folder, registry->folder, registry->folder),
+                         0);
+    registry_start(registry);
+}
+
+/* An OCI layout FOLDER/layout with one image `tag`: busybox, a user, a variable, a folder, and
+ * `megabytes` of what cannot be compressed. */
+static void image_make(const char *tag, unsigned megabytes)
+{
+    assert_int_equal(
+        shell("set -e; cd %s; exec 2>make.log >&2; [ -d layout ] || umoci init --layout layout; "
+              "umoci new --image layout:%s; umoci unpack --image layout:%s bundle; "
+              "cp -a images/busybox/. bundle/rootfs/; mkdir -p bundle/rootfs/work; echo %s > "
+              "bundle/rootfs/etc/tag; chown 1000 bundle/rootfs/work; "
+              "head -c %uM /dev/urandom > bundle/rootfs/ballast; "
+              "umoci repack --image layout:%s bundle; umoci config --image layout:%s "
+              "--config.user worker --config.env GREETING=hello --config.workingdir /work; "
+              "rm -rf bundle",
+              world.folder, tag, tag, tag, megabytes, tag, tag),
+        0);
+}
+
+static void image_push(const struct registry *registry, const char *tag, const char *name)
+{
+    assert_int_equal(shell("exec 2>%s/push.log >&2; skopeo --insecure-policy copy %s "
+                           "--dest-tls-verify=false oci:%s/layout:%s docker://127.0.0.1:%u/%s",
+                           world.folder, registry->has_password ? "--dest-creds bob:secret" : "",
+                           world.folder, tag, registry->port, name),
+                     0);
+}
+
+static const char *image_name(const struct registry *registry, const char *name)
+{
+    static char names[8][300];
+    static unsigned next;
+    char *out = names[next++ % 8];
+    snprintf(out, sizeof names[0], "127.0.0.1:%u/%s", registry->port, name);
+    return out;
+}
+
+static void create(uint64_t attempt, const char *image, const char *user, const char *password,
+                   const char *command)
+{
+    struct err err = {0};
+    struct task_options options = {.image = image, .user = user, .password = password};
+    assert_int_equal(world_create_with(&world, attempt, command, &options, &err), 0);
+}
+
+static const struct seen *end_of(uint64_t attempt)
+{
+    const struct seen *end = world_wait(&world, ENGINE_EXITED, attempt, 0, 60000);
+    assert_non_null(end);
+    return end;
+}
+
+static void assert_ends(uint64_t attempt, int code, const char *log)
+{
+    const struct seen *end = end_of(attempt);
+    if (end->exit.exit_code != code)
+        fprintf(stderr, "%s: %s\n%s%s\n", end->reason, end->message, end->log, end->platform);
+    assert_int_equal(end->exit.exit_code, code);
+    if (log)
+        assert_string_equal(end->log, log);
+}
+
+static void assert_fails(uint64_t attempt, const char *reason)
+{
+    const struct seen *end = end_of(attempt);
+    if (strcmp(end->reason, reason) != 0)
+        fprintf(stderr, "%s: %s\n", end->reason, end->message);
+    assert_string_equal(end->reason, reason);
+    assert_false(end->exit.is_user_command);
+    assert_true(end->message[0]);
+}
+
+static size_t notes_of(uint64_t attempt, const char *reason)
+{
+    size_t count = 0;
+    pthread_mutex_lock(&world.lock);
+    for (size_t i = 0; i < world.seen.count; i++)
+        count += world.seen.items[i].kind == ENGINE_NOTE &&
+                 world.seen.items[i].attempt == attempt &&
+                 strcmp(world.seen.items[i].reason, reason) == 0;
+    pthread_mutex_unlock(&world.lock);
+    return count;
+}
+
+static void test_pull(void **state)
+{
+    (void)state;
+    image_push(&open_registry, "v1", "team/app:v1");
+    const char *image = image_name(&open_registry, "team/app:v1");
+    create(1, image, NULL, NULL, "id -un; echo $GREETING; pwd; cat /etc/tag; echo $HOME");
+    assert_ends(1, 0, "worker\nhello\n/work\nv1\n/home/worker\n");
+    assert_int_equal(notes_of(1, "Unpacking"), 1);
+    registry_stop(&open_registry); /* from now on what is here is enough */
+    create(2, image, NULL, NULL, "cat /etc/tag");
+    assert_ends(2, 0, "v1\n");
+    registry_start(&open_registry);
+}
+
+static void test_private(void **state)
+{
+    (void)state;
+    image_push(&closed_registry, "v1", "secret/app:v1");
+    const char *image = image_name(&closed_registry, "secret/app:v1");
+    create(10, image, NULL, NULL, "true");
+    assert_fails(10, "ImagePullUnauthorized");
+    create(11, image, "bob", "wrong", "true");
+    assert_fails(11, "ImagePullUnauthorized");
+    create(12, image, "bob", "secret", "cat /etc/tag");
+    assert_ends(12, 0, "v1\n");
+    create(13, image, NULL, NULL, "true"); /* it is on this machine now, but not theirs */
+    assert_fails(13, "ImagePullUnauthorized");
+    assert_string_equal(shell_output("grep -rl 'secret' %s/data %s/run 2>/dev/null | "
+                                     "grep -v rootfs | grep -v /blobs/ | grep -v /refs/",
+                                     world.folder, world.folder),
+                        "");
+    assert_string_equal(shell_output("ls %s/run | grep auth", world.folder), "");
+}
+
+static void test_not_found(void **state)
+{
+    (void)state;
+    create(20, image_name(&open_registry, "team/app:v99"), NULL, NULL, "true");
+    assert_fails(20, "ImageNotFound");
+    create(21, image_name(&open_registry, "nobody/nothing"), NULL, NULL, "true");
+    assert_fails(21, "ImageNotFound");
+    char nowhere[100];
+    snprintf(nowhere, sizeof nowhere, "127.0.0.1:%u/x:1", free_port());
+    create(22, nowhere, NULL, NULL, "true");
+    assert_fails(22, "RegistryUnavailable");
+    assert_int_equal(notes_of(22, "PullFailed"), 1); /* two tries */
+}
+
+static void test_moving(void **state)
+{
+    (void)state;
+    image_push(&open_registry, "v1", "team/moving");
+    create(30, image_name(&open_registry, "team/moving"), NULL, NULL, "cat /etc/tag");
+    assert_ends(30, 0, "v1\n");
+    image_push(&open_registry, "v2", "team/moving");
+    usleep(1100000); /* image_fresh_s */
+    create(31, image_name(&open_registry, "team/moving"), NULL, NULL, "cat /etc/tag");
+    assert_ends(31, 0, "v2\n");
+    registry_stop(&open_registry);
+    usleep(1100000);
+    create(32, image_name(&open_registry, "team/moving"), NULL, NULL, "cat /etc/tag");
+    assert_ends(32, 0, "v2\n"); /* better the last one than none */
+    registry_start(&open_registry);
+}
+
+/* Eight tasks want one image, two others theirs; a task whose image is here waits for none. */
+static void test_parallel(void **state)
+{
+    (void)state;
+    int64_t first_end_us = 0, last_begin_us = 0;
+    for (unsigned i = 0; i < 3; i++) {
+        char tag[16], name[32];
+        snprintf(tag, sizeof tag, "p%u", i);
+        snprintf(name, sizeof name, "par/app%u:1", i);
+        image_make(tag, 12);
+        image_push(&open_registry, tag, name);
+    }
+    kill(open_registry.pid, SIGSTOP);
+    for (uint64_t i = 0; i < 10; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "par/app%u:1", i < 8 ? 0 : (unsigned)i - 7);
+        create(40 + i, image_name(&open_registry, name), NULL, NULL, "cat /etc/tag");
+    }
+    create(60, world.image, NULL, NULL, "echo here");
+    assert_ends(60, 0, "here\n");
+    kill(open_registry.pid, SIGCONT);
+    for (uint64_t i = 0; i < 10; i++)
+        assert_ends(40 + i, 0, i < 8 ? "p0\n" : i == 8 ? "p1\n" : "p2\n");
+    for (size_t i = 0; i < world_seen_count(&world); i++) {
+        const struct seen *seen = &world.seen.items[i];
+        bool is_last = seen->attempt == 48 || seen->attempt == 49;
+        if (is_last && seen->kind == ENGINE_NOTE && !last_begin_us)
+            last_begin_us = seen->at_us;
+        if (seen->attempt >= 40 && seen->attempt < 50 && seen->kind == ENGINE_STARTED &&
+            !first_end_us)
+            first_end_us = seen->at_us;
+    }
+    assert_true(last_begin_us < first_end_us + 500000); /* beside each other, not in turn */
+    /* the image was fetched once: every waiter heard of one unpacking */
+    for (uint64_t i = 0; i < 8; i++)
+        assert_int_equal(notes_of(40 + i, "Unpacking"), 1);
+}
+
+/* Until the blob store of the engine holds something of a running pull. */
+static void await_partial(void)
+{
+    int64_t due = now_us() + 20000000;
+    while (shell("ls %s/data/pulls/*/oci-put-blob* >/dev/null 2>&1", world.folder) != 0)
+        assert_true(now_us() < due);
+}
+
+static void test_registry_stalls(void **state)
+{
+    (void)state;
+    image_make("big", 60);
+    image_push(&open_registry, "big", "big/app:1");
+    create(70, image_name(&open_registry, "big/app:1"), NULL, NULL, "cat /etc/tag");
+    await_partial();
+    kill(open_registry.pid, SIGSTOP);
+    const struct seen *note = world_wait(&world, ENGINE_NOTE, 70, 0, 30000);
+    while (note && strcmp(note->reason, "PullFailed") != 0)
+        note = world_wait(&world, ENGINE_NOTE, 70, (size_t)(note - world.seen.items) + 1, 30000);
+    kill(open_registry.pid, SIGCONT);
+    if (note) /* the pull may have been done already when the registry stopped */
+        assert_non_null(strstr(note->message, "trying again"));
+    assert_ends(70, 0, "big\n");
+}
+
+static void test_registry_dies(void **state)
+{
+    (void)state;
+    image_make("big2", 60);
+    image_push(&open_registry, "big2", "big/app:2");
+    create(75, image_name(&open_registry, "big/app:2"), NULL, NULL, "cat /etc/tag");
+    await_partial();
+    registry_stop(&open_registry);
+    const struct seen *end = end_of(75);
+    if (end->exit.exit_code != 0) /* else it was just done */
+        assert_string_equal(end->reason, "RegistryUnavailable");
+    registry_start(&open_registry);
+    create(76, image_name(&open_registry, "big/app:2"), NULL, NULL, "cat /etc/tag");
+    assert_ends(76, 0, "big2\n");
+    assert_string_equal(shell_output("ls %s/data/pulls", world.folder), "");
+}
+
+static void test_progress(void **state)
+{
+    (void)state;
+    image_make("slow", 30);
+    image_push(&open_registry, "slow", "slow/app:1");
+    create(80, image_name(&open_registry, "slow/app:1"), NULL, NULL, "true");
+    await_partial();
+    kill(open_registry.pid, SIGSTOP); /* long enough for a report */
+    const struct seen *note = world_wait(&world, ENGINE_NOTE, 80, 0, 2500);
+    kill(open_registry.pid, SIGCONT);
+    assert_ends(80, 0, NULL);
+    if (note && strcmp(note->reason, "Pulling") == 0)
+        assert_non_null(strstr(note->message, " % of "));
+}
+
+static void test_kill_while_pulling(void **state)
+{
+    (void)state;
+    image_make("never", 1);
+    image_push(&open_registry, "never", "never/app:1");
+    kill(open_registry.pid, SIGSTOP);
+    create(85, image_name(&open_registry, "never/app:1"), NULL, NULL, "true");
+    assert_int_equal(world.engine->ops->kill(world.engine, (struct attempt_id){85}, 5000, "stopped",
+                                             false, NULL),
+                     0);
+    assert_fails(85, "Killed");
+    kill(open_registry.pid, SIGCONT);
+}
+
+static void test_local_files(void **state)
+{
+    (void)state;
+    char image[400];
+    assert_int_equal(
+        shell("set -e; cd %s; exec 2>local.log >&2; cp -a layout images/layout; "
+              "skopeo --insecure-policy copy oci:layout:v1 docker-archive:images/app.tar:app:v1; "
+              "skopeo --insecure-policy copy oci:layout:v1 oci-archive:images/app-oci.tar; "
+              "skopeo --insecure-policy copy oci:layout:v1 dir:images/app-dir",
+              world.folder),
+        0);
+    static const char *const forms[] = {"oci:%s/layout:v1", "docker-archive:%s/app.tar",
+                                        "oci-archive:%s/app-oci.tar", "dir:%s/app-dir"};
+    for (uint64_t i = 0; i < 4; i++) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+        snprintf(image, sizeof image, forms[i], world.image_root);
+#pragma GCC diagnostic pop
+        create(90 + i, image, NULL, NULL, "id -un; echo $GREETING; pwd");
+        assert_ends(90 + i, 0, "worker\nhello\n/work\n");
+    }
+    snprintf(image, sizeof image, "oci:%s/layout:no-such-tag", world.image_root);
+    create(95, image, NULL, NULL, "true");
+    assert_fails(95, "ImageNotFound");
+    snprintf(image, sizeof image, "oci:%s/layout:v1", world.folder); /* not below the root */
+    create(96, image, NULL, NULL, "true");
+    assert_fails(96, "InvalidImageName");
+}
+
+static void test_removed_images(void **state)
+{
+    (void)state;
+    const char *image = image_name(&open_registry, "team/app:v1");
+    create(100, image, NULL, NULL, "cat /etc/tag; while :; do sleep 0.1; done");
+    assert_non_null(world_wait(&world, ENGINE_STARTED, 100, 0, 30000));
+    shell("rm -rf %s/data/images/*", world.folder); /* in use */
+    world.engine->ops->kill(world.engine, (struct attempt_id){100}, 0, "stopped", false, NULL);
+    end_of(100);
+    create(101, image, NULL, NULL, "cat /etc/tag"); /* fetched and unpacked again */
+    assert_ends(101, 0, "v1\n");
+}
+
+static void test_collect(void **state)
+{
+    (void)state;
+    create(109, image_name(&open_registry, "par/app0:1"), NULL, NULL, "true");
+    assert_ends(109, 0, NULL);
+    create(110, image_name(&open_registry, "team/app:v1"), NULL, NULL, "sleep 100");
+    assert_non_null(world_wait(&world, ENGINE_STARTED, 110, 0, 30000));
+    assert_true(atoi(shell_output("ls %s/data/images | wc -l", world.folder)) > 1);
+    shell("touch -d '30 days ago' %s/data/images/*/image.json", world.folder);
+    world_stop(&world);
+    size_t from = world_seen_count(&world);
+    world_start(&world);
+    assert_non_null(world_wait(&world, ENGINE_STARTED, 110, from, 10000));
+    engine_local_housekeep(world.engine);
+    /* only the one in use stays, and only its blobs */
+    assert_string_equal(shell_output("ls %s/data/images | wc -l", world.folder), "1");
+    assert_true(atoi(shell_output("ls %s/data/blobs/sha256 | wc -l", world.folder)) <= 4);
+    world.engine->ops->kill(world.engine, (struct attempt_id){110}, 0, "stopped", false, NULL);
+    assert_non_null(world_wait(&world, ENGINE_EXITED, 110, from, 10000));
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    if (!world_open(&world))
+        exit(77);
+    if (shell("command -v docker-registry umoci skopeo htpasswd >/dev/null") != 0) {
+        fprintf(stderr, "skipped: docker-registry, umoci, skopeo or htpasswd is not installed\n");
+        exit(77);
+    }
+    world.config.pull_tries = 2;
+    world.config.pull_stall_s = 2;
+    world.config.image_fresh_s = 1;
+    world.config.image_high_percent = 100;
+    world_start(&world);
+    registry_make(&open_registry, "open", false);
+    registry_make(&closed_registry, "closed", true);
+    image_make("v1", 1);
+    image_make("v2", 1);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    registry_stop(&open_registry);
+    registry_stop(&closed_registry);
+    world_close(&world);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pull),
+        cmocka_unit_test(test_private),
+        cmocka_unit_test(test_not_found),
+        cmocka_unit_test(test_moving),
+        cmocka_unit_test(test_parallel),
+        cmocka_unit_test(test_registry_stalls),
+        cmocka_unit_test(test_registry_dies),
+        cmocka_unit_test(test_progress),
+        cmocka_unit_test(test_kill_while_pulling),
+        cmocka_unit_test(test_local_files),
+        cmocka_unit_test(test_removed_images),
+        cmocka_unit_test(test_collect),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
