@@ -42,6 +42,19 @@ static void chains_build(struct hived *h)
     }
 }
 
+static void leaf_types_build(struct hived *h)
+{
+    h->leaf_types = mem_zero(h->chain_count + 1u, sizeof *h->leaf_types);
+    h->leaf_type_count = 0;
+    for (uint32_t i = 0; i < h->chain_count; i++) {
+        bool is_known = false;
+        for (uint32_t k = 0; k < h->leaf_type_count; k++)
+            is_known |= h->leaf_types[k] == h->chains[i].leaf_type;
+        if (!is_known)
+            h->leaf_types[h->leaf_type_count++] = h->chains[i].leaf_type;
+    }
+}
+
 static uint64_t tree_size(const struct hived *h, uint32_t type)
 {
     uint64_t size = 0, width = 1;
@@ -398,6 +411,7 @@ void hived_build(struct hived *h)
     h->node_count = h->view_node_count = 0;
     h->nodes = mem_zero(leaves + 1u, sizeof *h->nodes);
     chains_build(h);
+    leaf_types_build(h);
     vcs_build(h);
     physical_build(h);
     h->nodes = mem_realloc(h->nodes, mem_size(h->node_count + 1u, sizeof *h->nodes));
@@ -459,4 +473,5 @@ void hived_unbuild(struct hived *h)
     mem_free(h->cells);
     mem_free(h->priority);
     mem_free(h->taken);
+    mem_free(h->leaf_types);
 }

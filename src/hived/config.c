@@ -23,12 +23,18 @@ struct hived_config *hived_config_new(void)
 {
     struct hived_config *config = mem_zero(1, sizeof *config);
     arena_init(&config->arena);
+    config->users = 1;
     return config;
+}
+
+void hived_config_share(struct hived_config *config)
+{
+    config->users++;
 }
 
 void hived_config_free(struct hived_config *config)
 {
-    if (!config)
+    if (!config || --config->users > 0)
         return;
     arena_release(&config->arena);
     mem_free(config);

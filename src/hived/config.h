@@ -2,7 +2,8 @@
  *
  * Pure. Read from a document tree with HiveD's own YAML keys, or filled by hived_config_auto from a
  * node inventory. Every rule that HiveD enforces or only documents is checked, and each problem
- * names its place. A configuration is immutable once finished and owns its memory.
+ * names its place. A configuration is immutable once finished, owns its memory, and is shared by
+ * the copies of a scheduler.
  *
  * Source of the rules: HiveD (OSDI'20) and hivedscheduler 0.3.4's configuration; docs/rfc/0003.
  */
@@ -86,6 +87,7 @@ struct hived_sku {
 
 struct hived_config {
     struct arena arena;
+    _Atomic uint32_t users;   /* copies of a scheduler, perhaps in other threads, share it */
     struct hived_type *types; /* in the order written, leaf types behind */
     uint32_t type_count;
     struct hived_cell_spec *cells;
@@ -105,6 +107,8 @@ struct hived_config *hived_config_read(const struct doc *doc, struct problems *p
  * were added to `problems`. */
 struct hived_config *hived_config_new(void);
 bool hived_config_finish(struct hived_config *config, struct problems *problems);
+/* One more user; hived_config_free gives one up and frees with the last. */
+void hived_config_share(struct hived_config *config);
 void hived_config_free(struct hived_config *config);
 
 uint32_t hived_config_type(const struct hived_config *config, const char *name);

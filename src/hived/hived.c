@@ -41,8 +41,7 @@ void hived_free(struct hived *h)
     groups_free(h->groups, h->group_count);
     scratch_free(h);
     hived_unbuild(h);
-    if (!h->is_copy)
-        hived_config_free(h->config);
+    hived_config_free(h->config);
     mem_free(h);
 }
 
@@ -185,8 +184,7 @@ void hived_reconfigure(struct hived *h, struct hived_config *config)
     groups_free(old.groups, old.group_count);
     scratch_free(&old);
     hived_unbuild(&old);
-    if (!old.is_copy)
-        hived_config_free(old.config);
+    hived_config_free(old.config);
 }
 
 /* --- questions --- */
@@ -206,6 +204,62 @@ bool hived_node_is_healthy(const struct hived *h, uint32_t node)
     return !h->nodes[node].is_bad;
 }
 
+static bool leaf_is_type(const struct hived *h, const struct cell *leaf, const char *type)
+{
+    return !strcmp(h->config->types[h->chains[leaf->chain].leaf_type].name, type);
+}
+
+uint32_t hived_leaf_type_count(const struct hived *h)
+{
+    return h->leaf_type_count;
+}
+
+const char *hived_leaf_type_name(const struct hived *h, uint32_t index)
+{
+    return h->config->types[h->leaf_types[index]].name;
+}
+
+uint32_t hived_node_highest(const struct hived *h, const char *name, const char *leaf_type)
+{
+    uint32_t index = text_map_get(&h->node_index, text_of(name)), highest = NONE;
+    for (size_t i = 0; index != MAP_NONE && i < h->nodes[index].leaves.count; i++) {
+        const struct cell *leaf = &h->cells[h->nodes[index].leaves.items[i]];
+        if (leaf_is_type(h, leaf, leaf_type) && (highest == NONE || leaf->index > highest))
+            highest = leaf->index;
+    }
+    return highest;
+}
+
+uint32_t hived_node_free(const struct hived *h, const char *name, const char *leaf_type,
+                         uint16_t *indices, uint32_t room)
+{
+    uint32_t index = text_map_get(&h->node_index, text_of(name)), count = 0;
+    for (size_t i = 0; index != MAP_NONE && i < h->nodes[index].leaves.count; i++) {
+        const struct cell *leaf = &h->cells[h->nodes[index].leaves.items[i]];
+        if (leaf->state != HIVED_CELL_FREE || !leaf_is_type(h, leaf, leaf_type))
+            continue;
+        if (count < room)
+            indices[count] = (uint16_t)leaf->index;
+        count++;
+    }
+    return count;
+}
+
+const char *hived_node_chain(const struct hived *h, const char *name, const char *leaf_type,
+                             uint32_t device, bool *is_free)
+{
+    uint32_t index = text_map_get(&h->node_index, text_of(name));
+    *is_free = false;
+    for (size_t i = 0; index != MAP_NONE && i < h->nodes[index].leaves.count; i++) {
+        const struct cell *leaf = &h->cells[h->nodes[index].leaves.items[i]];
+        if (leaf->index != device || !leaf_is_type(h, leaf, leaf_type))
+            continue;
+        *is_free = leaf->state == HIVED_CELL_FREE;
+        return h->chains[leaf->chain].name;
+    }
+    return NULL;
+}
+
 bool hived_group_find(struct hived *h, const char *name, struct hived_group_view *view)
 {
     group_pending_settle(h, false);
@@ -219,7 +273,11 @@ bool hived_group_find(struct hived *h, const char *name, struct hived_group_view
                                       .is_lazy_preempted = group->is_downgraded,
                                       .has_virtual = group->has_virtual,
                                       .preemptor = group->preemptor,
-                                      .slot_count = group->slot_count};
+                                      .slot_count = group->slot_count,
+                                      .leaf_type = ""};
+    for (uint32_t i = 0; i < h->chain_count; i++)
+        if (!strcmp(h->chains[i].name, group->chain_name))
+            view->leaf_type = h->config->types[h->chains[i].leaf_type].name;
     return true;
 }
 

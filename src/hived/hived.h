@@ -36,8 +36,7 @@ enum {
 struct hived *hived_new(struct hived_config *config);
 void hived_free(struct hived *hived);
 
-/* An independent deep copy, sharing only the (immutable) configuration, which must be owned by the
- * original and outlive the copy. */
+/* An independent deep copy; only the immutable configuration is shared, also between threads. */
 struct hived *hived_copy(const struct hived *hived);
 
 /* Work-preserving: builds the cluster anew, keeps the health of nodes known by name, and recovers
@@ -60,6 +59,21 @@ bool hived_node_set(struct hived *hived, const char *name, bool is_healthy);
 uint32_t hived_node_count(const struct hived *hived);
 const char *hived_node_name(const struct hived *hived, uint32_t node);
 bool hived_node_is_healthy(const struct hived *hived, uint32_t node);
+
+/* Free devices of a leaf type on a node, in order; at most `room`. Returns how many there are. */
+uint32_t hived_node_free(const struct hived *hived, const char *name, const char *leaf_type,
+                         uint16_t *indices, uint32_t room);
+
+/* The chain of such a device, NULL: the node has none. *is_free: nobody uses it. */
+const char *hived_node_chain(const struct hived *hived, const char *name, const char *leaf_type,
+                             uint32_t device, bool *is_free);
+
+/* Highest device index of a leaf type on a node; HIVED_NONE: it has none. */
+uint32_t hived_node_highest(const struct hived *hived, const char *name, const char *leaf_type);
+
+/* Leaf types that physical cells have, in configuration order. */
+uint32_t hived_leaf_type_count(const struct hived *hived);
+const char *hived_leaf_type_name(const struct hived *hived, uint32_t index);
 
 struct hived_member {
     uint32_t pods, leaves;       /* so many pods of so many leaves each */
@@ -201,7 +215,7 @@ bool hived_cell_find(struct hived *hived, const char *address, struct hived_cell
 
 struct hived_group_view {
     enum hived_group_state state;
-    const char *vc;
+    const char *vc, *leaf_type; /* leaf_type "": its chain left the configuration */
     int32_t priority;
     bool is_lazy_preempted, has_virtual;
     const char *preemptor; /* of a lazy preemption, or NULL */

@@ -200,7 +200,6 @@ struct journal_entry {
 
 struct hived {
     struct hived_config *config;
-    bool is_copy; /* the configuration is another's */
     struct cell *cells;
     int16_t *priority;
     uint32_t *taken; /* by cell: scratch of the packer, equal to epoch when set */
@@ -208,6 +207,8 @@ struct hived {
     uint32_t cell_count, physical_count;
     struct chain *chains;
     uint32_t chain_count;
+    uint32_t *leaf_types; /* of the chains, in order */
+    uint32_t leaf_type_count;
     struct vc *vcs;
     uint32_t vc_count;
     struct text_map vc_index;

@@ -1,0 +1,34 @@
+/* placer_hived.h — HiveD behind the core's seam: virtual clusters, cells, guarantees.
+ *
+ * Pure. A task's CPUs, MiB and GPUs become leaves of a SKU: max(⌈gpu/g⌉, ⌈cpu/c⌉, ⌈memory/m⌉), as
+ * in OpenPAI. Members that may use the same leaf types share a gang of HiveD; a gang that needs
+ * several leaf types (workers on GPUs, a parameter server on CPUs) is several gangs there, all
+ * placed or none. A task without `sku_type` takes CPU leaves when it asks for no GPU and there are
+ * any, else the first GPU type that has room.
+ *
+ * Without a configuration the cells follow the nodes (hived/auto.h): when one appears or changes
+ * shape, the configuration is derived anew at the next question, and what runs keeps running. With
+ * one, nodes that it does not name are refused, and a node that lacks configured devices is bad.
+ *
+ * Limits: 64 GPUs a task (PLACEMENT_GPUS_MAX), HIVED_GANG_PODS_MAX tasks a gang.
+ */
+#ifndef CORE_PLACER_HIVED_H
+#define CORE_PLACER_HIVED_H
+#include "core/placement.h"
+
+struct doc;
+struct hived;
+
+/* `config`: HiveD's configuration as a document tree, or NULL: automatic. NULL with the first
+ * problem in `err` when the configuration is wrong. */
+struct placer *placer_hived_new(const struct doc *config, struct err *err);
+
+/* What stands behind it, for the inspect API and quotas (hived/hived.h); NULL when the placer is of
+ * another policy. Valid until the next call to the placer. */
+struct hived *placer_hived_state(struct placer *placer);
+
+/* Leaves of a leaf type that a demand takes; 0: this type cannot serve it. */
+uint32_t placer_hived_leaves(struct placer *placer, const char *leaf_type, uint32_t gpu,
+                             uint32_t cpu, uint64_t memory_mib);
+
+#endif

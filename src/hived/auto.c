@@ -1,0 +1,273 @@
+/* auto.c — see auto.h. */
+#include "hived/auto.h"
+#include "base/err.h"
+#include "base/memory.h"
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct shape { /* of a node's GPUs: so many NUMA nodes of so many switches of so many GPUs */
+    uint32_t numas, switches, gpus;
+};
+
+struct maker {
+    struct hived_config *config;
+    struct arena *arena;
+    struct hived_vc_spec *vc;
+    uint32_t type_room, sku_room, cell_room;
+};
+
+struct device {
+    uint16_t numa, bridge, index;
+};
+
+static int device_compare(const void *a, const void *b)
+{
+    const struct device *x = a, *y = b;
+    if (x->numa != y->numa)
+        return x->numa - y->numa;
+    if (x->bridge != y->bridge)
+        return x->bridge - y->bridge;
+    return x->index - y->index;
+}
+
+/* Length of the runs of one NUMA node (or of one switch of it), 0 when they differ. */
+static uint32_t run_length(const struct device *devices, uint32_t count, bool by_switch)
+{
+    uint32_t length = 0;
+    for (uint32_t i = 0; i < count;) {
+        uint32_t run = 1;
+        while (i + run < count && devices[i + run].numa == devices[i].numa &&
+               (!by_switch || devices[i + run].bridge == devices[i].bridge))
+            run++;
+        if (length && run != length)
+            return 0;
+        length = run;
+        i += run;
+    }
+    return length;
+}
+
+static struct device *devices_sort(const struct hived_auto_node *node, struct arena *arena)
+{
+    struct device *devices = ARENA_ARRAY(arena, struct device, node->gpu_count);
+    for (uint32_t i = 0; i < node->gpu_count; i++)
+        devices[i] = (struct device){.numa = node->gpu_numa ? node->gpu_numa[i] : 0,
+                                     .bridge = node->gpu_switch ? node->gpu_switch[i] : 0,
+                                     .index = (uint16_t)i};
+    qsort(devices, node->gpu_count, sizeof *devices, device_compare);
+    return devices;
+}
+
+static struct shape shape_of(const struct device *devices, uint32_t count)
+{
+    uint32_t numa = run_length(devices, count, false), bridge = run_length(devices, count, true);
+    if (!numa)
+        return (struct shape){1, 1, count};
+    if (!bridge || bridge == 1)
+        bridge = numa;
+    return (struct shape){count / numa, numa / bridge, bridge};
+}
+
+static struct hived_type *type_get(struct maker *maker, const char *name, bool *is_new)
+{
+    struct hived_config *config = maker->config;
+    uint32_t known = hived_config_type(config, name);
+    *is_new = known == HIVED_NONE;
+    if (!*is_new)
+        return &config->types[known];
+    assert(config->type_count < maker->type_room);
+    struct hived_type *type = &config->types[config->type_count++];
+    *type = (struct hived_type){.name = name, .place = {1, 1}};
+    return type;
+}
+
+/* The cell above `child`, unless it would hold just one. */
+static const char *type_above(struct maker *maker, const char *name, const char *child,
+                              uint32_t number, bool is_node)
+{
+    if (number == 1 && !is_node)
+        return child;
+    bool is_new;
+    struct hived_type *type = type_get(maker, name, &is_new);
+    if (is_new) {
+        type->child_name = child;
+        type->child_number = number;
+        type->is_node_level = is_node;
+    }
+    return name;
+}
+
+/* A name that can stand in a path of types. */
+static const char *name_clean(struct maker *maker, const char *name)
+{
+    char *clean = arena_copy(maker->arena, text_of(name));
+    for (char *at = clean; *at; at++)
+        if (*at == '.' || *at == '/' || *at == ' ')
+            *at = '-';
+    return clean;
+}
+
+static const char *gpu_node_type(struct maker *maker, const char *leaf, struct shape shape)
+{
+    const char *name = name_clean(maker, leaf);
+    uint32_t per_numa = shape.switches * shape.gpus, all = per_numa * shape.numas;
+    const char *below =
+        type_above(maker, arena_format(maker->arena, "%s-SWITCH%u", name, shape.gpus), leaf,
+                   shape.switches > 1 ? shape.gpus : 1, false);
+    uint32_t number = shape.switches > 1 ? shape.switches : shape.gpus;
+    const char *numa = shape.switches > 1 ? arena_format(maker->arena, "%s-NUMA%u-BY%u", name,
+                                                         per_numa, shape.switches)
+                                          : arena_format(maker->arena, "%s-NUMA%u", name, per_numa);
+    if (shape.numas > 1) {
+        below = type_above(maker, numa, below, number, false);
+        number = shape.numas;
+    }
+    const char *node = shape.numas > 1 || shape.switches > 1
+                           ? arena_format(maker->arena, "%s-NODE%u-%uX%uX%u", name, all,
+                                          shape.numas, shape.switches, shape.gpus)
+                           : arena_format(maker->arena, "%s-NODE%u", name, all);
+    return type_above(maker, node, below, number, true);
+}
+
+static void sku_lower(struct maker *maker, const char *leaf, uint32_t gpu, uint32_t cpu,
+                      uint64_t memory_mib)
+{
+    struct hived_config *config = maker->config;
+    for (uint32_t i = 0; i < config->sku_count; i++) {
+        struct hived_sku *sku = &config->skus[i];
+        if (strcmp(sku->leaf_type, leaf))
+            continue;
+        sku->cpu = cpu < sku->cpu ? cpu : sku->cpu;
+        sku->memory_mib = memory_mib < sku->memory_mib ? memory_mib : sku->memory_mib;
+        return;
+    }
+    assert(config->sku_count < maker->sku_room);
+    config->skus[config->sku_count++] = (struct hived_sku){leaf, gpu, cpu, memory_mib};
+}
+
+static struct hived_cell_spec *cell_add(struct maker *maker, const char *type, const char *node)
+{
+    struct hived_config *config = maker->config;
+    assert(config->cell_count < maker->cell_room);
+    struct hived_cell_spec *cell = &config->cells[config->cell_count++];
+    *cell = (struct hived_cell_spec){.type_name = type, .address = node, .place = {1, 1}};
+    for (uint32_t i = 0; i < maker->vc->cell_count; i++) {
+        if (!strcmp(maker->vc->cells[i].path, type)) {
+            maker->vc->cells[i].number++;
+            return cell;
+        }
+    }
+    maker->vc->cells[maker->vc->cell_count++] =
+        (struct hived_vc_cell){.path = type, .number = 1, .place = {1, 1}};
+    return cell;
+}
+
+/* Where topology order is not index order the leaves' addresses are written out. */
+static void children_name(struct maker *maker, struct hived_cell_spec *cell, const char *type_name,
+                          const struct device **next)
+{
+    uint32_t type = hived_config_type(maker->config, type_name);
+    if (type == HIVED_NONE || !maker->config->types[type].child_name) {
+        cell->address = arena_format(maker->arena, "%u", (*next)++->index);
+        return;
+    }
+    const struct hived_type *own = &maker->config->types[type];
+    cell->child_count = own->child_number;
+    cell->children = ARENA_ARRAY(maker->arena, struct hived_cell_spec, own->child_number);
+    for (uint32_t i = 0; i < own->child_number; i++)
+        children_name(maker, &cell->children[i], own->child_name, next);
+}
+
+static void gpu_cells_add(struct maker *maker, const struct hived_auto_node *node, uint32_t cpu,
+                          uint64_t memory_mib)
+{
+    struct device *devices = devices_sort(node, maker->arena);
+    const char *leaf = arena_copy(maker->arena, text_of(node->gpu_type));
+    const char *type = gpu_node_type(maker, leaf, shape_of(devices, node->gpu_count));
+    struct hived_cell_spec *cell =
+        cell_add(maker, type, arena_copy(maker->arena, text_of(node->name)));
+    bool is_in_order = true;
+    for (uint32_t i = 0; i < node->gpu_count; i++)
+        is_in_order &= devices[i].index == i;
+    const struct device *next = devices;
+    const char *name = cell->address;
+    if (!is_in_order)
+        children_name(maker, cell, type, &next);
+    cell->address = name;
+    sku_lower(maker, leaf, 1, cpu, memory_mib);
+}
+
+enum { MEMORY_STEP_MIB = 256 };
+
+static void cpu_cells_add(struct maker *maker, const struct hived_auto_node *node, uint32_t cpu,
+                          uint64_t memory_mib)
+{
+    if (!cpu)
+        return;
+    uint32_t per_leaf = (cpu + HIVED_AUTO_CPU_LEAVES - 1) / HIVED_AUTO_CPU_LEAVES;
+    uint32_t leaves = cpu / per_leaf;
+    uint64_t memory = memory_mib / leaves;
+    if (memory >= MEMORY_STEP_MIB)
+        memory -= memory % MEMORY_STEP_MIB;
+    const char *leaf =
+        arena_format(maker->arena, "CPU%u-%lluM", per_leaf, (unsigned long long)memory);
+    const char *type = type_above(maker, arena_format(maker->arena, "%s-NODE%u", leaf, leaves),
+                                  leaf, leaves, true);
+    cell_add(maker, type, arena_copy(maker->arena, text_of(node->name)));
+    sku_lower(maker, leaf, 0, per_leaf, memory ? memory : 1);
+}
+
+static void node_add(struct maker *maker, const struct hived_auto_node *node)
+{
+    uint32_t cpu = node->cpu;
+    uint64_t memory = node->memory_mib;
+    if (node->gpu_count > 0) {
+        uint32_t share = cpu / 4 * 3 + cpu % 4 * 3 / 4;
+        uint32_t leaf_cpu = share / node->gpu_count ? share / node->gpu_count : 1;
+        uint64_t leaf_memory = memory / 4 * 3 / node->gpu_count;
+        gpu_cells_add(maker, node, leaf_cpu, leaf_memory ? leaf_memory : 1);
+        uint32_t used = leaf_cpu * node->gpu_count;
+        cpu = used < cpu ? cpu - used : 0;
+        memory -= leaf_memory * node->gpu_count;
+    }
+    cpu_cells_add(maker, node, cpu, memory);
+}
+
+struct hived_config *hived_config_auto(const struct hived_auto_node *nodes, uint32_t count,
+                                       struct err *err)
+{
+    struct hived_config *config = hived_config_new();
+    struct maker maker = {.config = config, .arena = &config->arena};
+    /* a node brings at most three GPU types above its leaf, and one for CPUs */
+    uint32_t kinds = count < HIVED_AUTO_KINDS_MAX ? count : HIVED_AUTO_KINDS_MAX;
+    maker.type_room = 5 * kinds;
+    maker.sku_room = 2 * kinds;
+    maker.cell_room = 2 * count;
+    config->types = ARENA_ARRAY(maker.arena, struct hived_type, 2 * (size_t)maker.type_room + 1);
+    config->skus = ARENA_ARRAY(maker.arena, struct hived_sku, maker.sku_room + 1u);
+    config->cells = ARENA_ARRAY(maker.arena, struct hived_cell_spec, maker.cell_room + 1u);
+    config->vcs = maker.vc = ARENA_NEW(maker.arena, struct hived_vc_spec);
+    config->vc_count = 1;
+    *maker.vc = (struct hived_vc_spec){.name = "default", .place = {1, 1}};
+    maker.vc->cells = ARENA_ARRAY(maker.arena, struct hived_vc_cell, maker.cell_room + 1u);
+    for (uint32_t i = 0; i < count; i++) {
+        if (config->type_count + 5 > maker.type_room || config->sku_count + 2 > maker.sku_room) {
+            hived_config_free(config);
+            err_fail(err, ERR_TOO_BIG, "", "more than %d kinds of nodes; give a configuration",
+                     HIVED_AUTO_KINDS_MAX);
+            return NULL;
+        }
+        node_add(&maker, &nodes[i]);
+    }
+    struct problems problems;
+    problems_init(&problems, maker.arena);
+    bool is_good = hived_config_finish(config, &problems);
+    if (!is_good)
+        err_fail(err, ERR_TOO_BIG, problems.items[0].path, "%s", problems.items[0].text);
+    problems_release(&problems);
+    if (is_good)
+        return config;
+    hived_config_free(config);
+    return NULL;
+}
