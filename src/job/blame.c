@@ -1,20 +1,35 @@
 #include "job/blame.h"
+#include "base/memory.h"
 #include <assert.h>
 #include <math.h>
 #include <string.h>
+
+/* Failures of the platform that no other node would have avoided: decided elsewhere, sent by
+ * somebody, or the network's and the registry's. */
+static const int32_t not_the_nodes[] = {
+    CODE_PREEMPTED,
+    CODE_OBJECT_DELETED,
+    CODE_OBJECT_CREATION_TIMEOUT,
+    CODE_GANG_TIMEOUT,
+    -1210 /* image not fetched */,
+    130,
+    131,
+    137,
+    143, /* signals */
+    249,
+    250,
+    252, /* barriers */
+    253, /* a port in use */
+};
 
 double blame_weight(const struct completion *completion, const char *type)
 {
     if (completion->is_success || strcmp(type, "PLATFORM_FAILURE") != 0)
         return 0;
-    switch (completion->code) {
-    case CODE_PREEMPTED:
-    case CODE_OBJECT_DELETED:
-    case CODE_OBJECT_CREATION_TIMEOUT:
-        return 0; /* decided elsewhere, not by the node */
-    default:
-        return 1;
-    }
+    for (size_t i = 0; i < COUNT_OF(not_the_nodes); i++)
+        if (not_the_nodes[i] == completion->code)
+            return 0;
+    return 1;
 }
 
 double blame_value(const struct blame *blame, const struct blame_policy *policy, int64_t now_ms)

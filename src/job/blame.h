@@ -23,9 +23,9 @@ struct blame {
     enum blame_level level; /* after the last change or look */
 };
 
-/* Weight of an ended attempt: 1 for failures of the platform (a lost container, a failed
- * creation, a GPU error), 0 for the user's own, for stops, preemption and what the node cannot
- * help. */
+/* Weight of an ended try: 1 for failures of the platform (a lost container, a failed creation, a
+ * GPU error), 0 for the user's own, for stops, and for what another node would not have avoided.
+ * `type` is the exit spec's. */
 double blame_weight(const struct completion *completion, const char *type);
 
 double blame_value(const struct blame *blame, const struct blame_policy *policy, int64_t now_ms);
