@@ -187,12 +187,14 @@ static void address_fill(struct carried *carried)
     carried->exchange.address = text_of(arena_copy(&carried->exchange.arena, text_of(name)));
 }
 
-/* A Content-Length beyond the limit is refused before anything is read. */
-static bool is_length_too_big(struct carried *carried)
+/* Bytes of the body as announced; 0 without one, -1 when nobody knows (chunks). */
+static int64_t body_length(struct carried *carried)
 {
     struct text length = header_of(carried, "Content-Length");
     int64_t value = 0;
-    return length.at && text_to_int64(length, &value) && value > HTTP_BODY_MAX;
+    if (header_of(carried, "Transfer-Encoding").at)
+        return -1;
+    return length.at && text_to_int64(length, &value) ? value : 0;
 }
 
 static struct client *client_of(struct MHD_Connection *connection)
@@ -211,19 +213,24 @@ static enum MHD_Result request_begin(struct carried *carried, const char *method
     exchange->accept = header_of(carried, "Accept");
     exchange->target = text_of(carried->target);
     address_fill(carried);
-    exchange->is_body_too_big = is_length_too_big(carried);
+    int64_t length = body_length(carried);
+    exchange->is_body_too_big = length > HTTP_BODY_MAX;
     struct http_app *app = &carried->server->app;
     if (app->begin(app->context, exchange))
         return MHD_YES;
     carried->is_handled = true;
+    /* a client that is still sending would lose a reply that comes before the end of its body */
+    if (length && length <= BODY_DISCARD_MAX)
+        return MHD_YES;
     return reply_queue(carried);
 }
 
 static void body_take(struct carried *carried, const char *bytes, size_t length)
 {
     struct exchange *exchange = &carried->exchange;
-    if (exchange->is_body_too_big || exchange->body.length + length > HTTP_BODY_MAX) {
-        exchange->is_body_too_big = true;
+    if (carried->is_handled || exchange->is_body_too_big ||
+        exchange->body.length + length > HTTP_BODY_MAX) {
+        exchange->is_body_too_big = true; /* or not wanted: the reply is there */
         carried->discarded += length;
         return;
     }

@@ -96,7 +96,8 @@ static int run_numbers(const struct cli *cli, struct run_numbers *numbers)
     if (!code)
         code = cli_number(cli, "gpu", 0, 1024, 0, &numbers->gpu);
     if (!code)
-        code = cli_number(cli, "shm", 1, 1L << 40, 512, &numbers->shm);
+        code = cli_number(cli, "shm", 1, 1L << 40,
+                          numbers->memory < 1024 ? numbers->memory / 2 + 1 : 512, &numbers->shm);
     if (!code)
         code = cli_number(cli, "instances", 1, 10000, 1, &numbers->instances);
     if (!code)

@@ -1,0 +1,137 @@
+"""Hostile and broken HTTP against a real server: an answer or a cut connection, never a crash."""
+import os
+import random
+import socket
+import threading
+import time
+import unittest
+
+import world
+from world import job
+
+HEAD = b"Host: x\r\nConnection: close\r\n"
+
+
+def status(reply):
+    return int(reply.split()[1]) if reply.startswith(b"HTTP/1.") else 0
+
+
+class Http(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.world = world.World().__enter__()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.world.__exit__()
+
+    def tearDown(self):
+        self.assertIsNone(self.world.process.poll(), "skepd has ended")
+        self.assertEqual(status(self.world.raw(b"GET /healthz HTTP/1.1\r\n" + HEAD + b"\r\n")), 200)
+
+    def test_broken_requests(self):
+        for data in (b"\r\n\r\n", b"\0\0\0\0\r\n\r\n", b"GET\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n",
+                     b"GET /healthz HTTP/1.1\r\nHost x\r\n\r\n", b"GET /a%00b HTTP/1.1\r\n" + HEAD + b"\r\n",
+                     b"GET /%e0%80 HTTP/1.1\r\n" + HEAD + b"\r\n", b"GET /%zz HTTP/1.1\r\n" + HEAD + b"\r\n",
+                     b"GET /a\0b HTTP/1.1\r\n" + HEAD + b"\r\n", b"FOO /healthz HTTP/1.1\r\n" + HEAD + b"\r\n",
+                     b"POST /api/v2/jobs HTTP/1.1\r\n" + HEAD + b"Content-Length: -1\r\n\r\n",
+                     b"POST /api/v2/jobs HTTP/1.1\r\n" + HEAD + b"Content-Length: 99999999999999999999\r\n\r\n",
+                     b"GET /" + b"a/" * 5000 + b" HTTP/1.1\r\n" + HEAD + b"\r\n",
+                     b"GET /?" + b"a&" * 3000 + b" HTTP/1.1\r\n" + HEAD + b"\r\n",
+                     b"GET / HTTP/1.1\r\n" + HEAD + b"X: " + b"a" * 200000 + b"\r\n\r\n",
+                     b"GET / HTTP/1.1\r\n" + HEAD + b"".join(b"X%d: y\r\n" % i for i in range(5000)) + b"\r\n"):
+            code = status(self.world.raw(data, 5))
+            self.assertTrue(code in (0, 505) or 400 <= code < 500, f"{data[:60]} got {code}")
+
+    def test_bad_chunks(self):
+        login = b"POST /api/v2/authn/basic/login HTTP/1.1\r\n" + HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
+        for body in (b"zz\r\nabc\r\n0\r\n\r\n", b"-1\r\nabc\r\n", b"ffffffffffffffffff\r\nabc\r\n", b"3\r\nabcdef\r\n0\r\n\r\n",
+                     b"3;" + b"x" * 100000 + b"\r\nabc\r\n0\r\n\r\n", b"2\r\n{}\r\n0\r\n\r\n"):
+            # 500 is the library's word for a chunk's head that is larger than its buffer
+            code = status(self.world.raw(login + body, 5))
+            self.assertTrue(code in (0, 500) or 400 <= code < 500, f"{body[:40]} got {code}")
+
+    def test_errors_have_code_and_place(self):
+        for method, path, body, code, name in (
+                ("GET", "/api/v2/none", None, 404, "NoApiError"), ("GET", "/api/v2/jobs/a~b", None, 404, "NoJobError"),
+                ("GET", "/api/v2/jobs?limit=x", None, 400, "InvalidParametersError"),
+                ("POST", "/api/v2/jobs", "a: [", 400, "InvalidProtocolError"),
+                ("POST", "/api/v2/jobs", "x" * (1 << 20 | 1), 413, "TooBigError"),
+                ("POST", "/api/v2/jobs", "x" * (8 << 20), 413, "TooBigError"),
+                ("POST", "/api/v2/nowhere", "x" * (1 << 19), 404, "NoApiError"),
+                ("PUT", "/api/v2/nodes/none/pardon", None, 404, "NoNodeError")):
+            got, _, data = self.world.ask(method, path, body, headers={"Content-Type": "text/plain"})
+            self.assertEqual(got, code, data)
+            self.assertIn(name.encode(), data)
+        got, _, data = self.world.ask("POST", "/api/v2/jobs", "protocolVersion: 2\nnme: x\n")
+        self.assertEqual(got, 400)
+        self.assertIn(b'"line":2,"column":1', data)
+        self.assertEqual(self.world.ask("GET", "/api/v2/jobs", token=None)[0], 401)
+
+    def test_random_bytes(self):
+        seed = int(os.environ.get("SEED", time.time_ns() & 0xffffffff))
+        print("SEED", seed)
+        chance = random.Random(seed)
+        seeds = [b"GET /api/v2/jobs?keyword=a HTTP/1.1\r\n" + HEAD + b"Authorization: Bearer x.y.z\r\n\r\n",
+                 b"POST /api/v1/token HTTP/1.1\r\n" + HEAD + b"Content-Type: application/json\r\nContent-Length: 30\r\n\r\n"
+                 b'{"username":"a","password":""}',
+                 b"GET /rest-server/api/v1/user/a/jobs/b%7ec/config HTTP/1.1\r\n" + HEAD + b"\r\n"]
+        for _ in range(300):
+            data = bytearray(chance.choice(seeds))
+            for _ in range(chance.randrange(1, 8)):
+                at = chance.randrange(len(data))
+                data[at:at + chance.randrange(3)] = bytes(chance.randrange(256) for _ in range(chance.randrange(3)))
+            code = status(self.world.raw(bytes(data) + b"\r\n\r\n", 0.3))
+            self.assertLess(code, 500, bytes(data))
+
+    def test_slow_clients_do_not_hold_others_up(self):
+        slow = []
+        for _ in range(200):
+            connection = socket.create_connection(("127.0.0.1", self.world.port))
+            connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: ")
+            slow.append(connection)
+        began = time.monotonic()
+        self.assertEqual(self.world.ask("GET", "/healthz")[0], 200)
+        self.assertLess(time.monotonic() - began, 2)
+        for connection in slow:
+            connection.close()
+
+    def test_many_at_once(self):
+        failures = []
+
+        def submit(number):
+            code, _, data = self.world.ask("POST", "/api/v2/jobs", job(f"many-{number}", ["true"]))
+            if code != 202:
+                failures.append((code, data))
+
+        threads = [threading.Thread(target=submit, args=[i]) for i in range(100)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        self.assertEqual(failures, [])
+        _, reply = self.world.json("GET", "/api/v2/jobs?withTotalCount=true&keyword=many-")
+        self.assertEqual(reply["totalCount"], 100)
+
+    def test_streams_end_with_the_server(self):
+        """A client that follows a job sees a cut connection, not an end, when the server goes."""
+        with world.World(run_ms=3600000) as other:
+            self.assertEqual(other.skep("submit", other.file(job("long", ["sleep 1000"]))).returncode, 0)
+            connection = socket.create_connection(("127.0.0.1", other.port), timeout=30)
+            connection.sendall(b"GET /api/v2/jobs/long/events?follow=true HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "
+                               + other.token().encode() + b"\r\n\r\n")
+            reply = b""
+            while b"Started" not in reply:
+                reply += connection.recv(65536)
+            self.assertEqual(other.stop(), 0)
+            try:
+                while part := connection.recv(65536):
+                    reply += part
+            except ConnectionResetError:
+                pass
+            connection.close()
+            self.assertFalse(reply.endswith(b"0\r\n\r\n"))
+
+
+if __name__ == "__main__":
+    world.main()

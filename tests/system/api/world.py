@@ -1,0 +1,205 @@
+"""A real skepd on a free port, and `skep` as a user would call it. Used by the system tests of api and cli.
+
+Environment: SKEPD, SKEP and SKEP_INIT name the programs (meson sets them). Every server that is started is ended by its own process id.
+"""
+import http.client
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+SKEPD = os.environ["SKEPD"]
+SKEP = os.environ["SKEP"]
+START_S = 60
+
+FAKE = """
+engine:
+  kind: fake
+  fake: {{nodes: 4, cpu: 8, memoryMB: 32768, gpus: 4, runMilliseconds: {run_ms}}}
+"""
+
+LOCAL = """
+engine:
+  kind: local
+  initPath: {init}
+  images: {{localRoots: [{images}]}}
+  devices: {{simulatedGpus: 2, simulatedGpuType: SIM}}
+  cpu: 8
+  memoryMB: 4096
+"""
+
+
+def can_run_containers():
+    """Why not, or None."""
+    if os.geteuid() != 0:
+        return "containers need root"
+    for program in ("conmon", "busybox"):
+        if not shutil.which(program):
+            return f"{program} is not installed"
+    if not (shutil.which("crun") or shutil.which("runc")):
+        return "neither crun nor runc is installed"
+    return None
+
+
+class World:
+    """One server with its own directory; a context manager."""
+
+    def __init__(self, run_ms=300, local=False):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="skep-system-"))
+        self.process = None
+        self.port = 0
+        self.local = local
+        self.images = self.folder / "images"
+        self.image = f"dir:{self.images}/busybox"
+        text = LOCAL.format(init=os.environ["SKEP_INIT"], images=self.images) if local else FAKE.format(run_ms=run_ms)
+        (self.folder / "skepd.yaml").write_text(text)
+        if local:
+            self.make_image()
+
+    def make_image(self):
+        """An image of nothing but busybox."""
+        root = self.images / "busybox"
+        (root / "bin").mkdir(parents=True)
+        for name in ("etc", "tmp", "root"):
+            (root / name).mkdir()
+        shutil.copy(shutil.which("busybox"), root / "bin/busybox")
+        subprocess.run(["chroot", str(root), "/bin/busybox", "--install", "-s", "/bin"], check=True)
+        (root / "etc/passwd").write_text("root:x:0:0::/root:/bin/sh\n")
+        for path in (self.folder, self.images, root):
+            path.chmod(0o755)
+
+    def __enter__(self):
+        self.start()
+        self.admin_password = (self.folder / "password").read_text().strip()
+        self.login("admin", self.admin_password)
+        return self
+
+    def __exit__(self, *_):
+        if self.local and self.process:
+            self.end_jobs()
+        self.stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    # ---- the server ----
+
+    def start(self, listen=None):
+        log = open(self.folder / "skepd.log", "ab")
+        at = log.tell()
+        self.process = subprocess.Popen(
+            [SKEPD, "--config", self.folder / "skepd.yaml", "--data", self.folder / "data", "--listen",
+             listen or f"127.0.0.1:{self.port}", "--password-file", self.folder / "password"],
+            stderr=log, stdout=log, stdin=subprocess.DEVNULL)
+        log.close()
+        end = time.monotonic() + START_S
+        while time.monotonic() < end:
+            text = (self.folder / "skepd.log").read_text()[at:]
+            found = re.search(r"is ready, port (\d+)", text)
+            if found:
+                self.port = int(found[1])
+                return
+            if self.process.poll() is not None:
+                break
+            time.sleep(0.02)
+        raise AssertionError("skepd did not start:\n" + (self.folder / "skepd.log").read_text())
+
+    def stop(self, how=signal.SIGTERM):
+        """Ends the server; its exit status."""
+        if not self.process:
+            return None
+        self.process.send_signal(how)
+        try:
+            status = self.process.wait(60)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise AssertionError("skepd did not end within 60 s")
+        self.process = None
+        return status
+
+    def end_jobs(self):
+        names = self.skep("list", "--quiet", "--state", "WAITING,RUNNING,STOPPING").stdout.split()
+        if names:
+            self.skep("stop", *names)
+            self.skep("wait", "--quiet", "--timeout", "30", *names)
+
+    # ---- the command line ----
+
+    def environment(self, user="admin"):
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("SKEP_") and k not in ("NO_COLOR",)}
+        environment |= {"XDG_CONFIG_HOME": str(self.folder / f"config-{user}"), "TERM": "xterm", "LC_ALL": "C.UTF-8",
+                        "SKEP_SERVER": f"http://127.0.0.1:{self.port}"}
+        return environment
+
+    def skep(self, *words, user="admin", stdin=None, timeout=90, **environment):
+        return subprocess.run([SKEP, *map(str, words)], env=self.environment(user) | environment, input=stdin,
+                              capture_output=True, text=True, timeout=timeout)
+
+    def login(self, user, password):
+        done = self.skep("login", "--username", user, "--password-stdin", user=user, stdin=password + "\n")
+        assert done.returncode == 0, done.stderr
+
+    def file(self, text, name="job.yaml"):
+        path = self.folder / name
+        path.write_text(text)
+        return path
+
+    # ---- HTTP ----
+
+    def token(self, user="admin"):
+        text = (self.folder / f"config-{user}" / "skep/settings").read_text()
+        return re.search(r"token: (\S+)", text)[1]
+
+    def ask(self, method, path, body=None, token=True, headers=()):
+        """Status, headers, body."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        given = dict(headers)
+        if token:
+            given["Authorization"] = "Bearer " + (self.token() if token is True else token)
+        connection.request(method, path, body, given)
+        reply = connection.getresponse()
+        data = reply.read()
+        connection.close()
+        return reply.status, reply.headers, data
+
+    def json(self, method, path, body=None, token=True):
+        status, _, data = self.ask(method, path, json.dumps(body) if body is not None else None, token,
+                                   {"Content-Type": "application/json"})
+        return status, json.loads(data) if data else None
+
+    def raw(self, data, timeout=30):
+        """Send bytes, read until the server closes."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=timeout) as connection:
+            try:
+                connection.sendall(data)
+            except OSError:
+                pass  # cut off while sending: what came back tells
+            reply = b""
+            try:
+                while True:
+                    part = connection.recv(65536)
+                    if not part:
+                        return reply
+                    reply += part
+            except (TimeoutError, ConnectionResetError):
+                return reply
+
+
+def job(name, commands, instances=1, image="debian:12", extra="", gpu=0):
+    """A job file of one role."""
+    lines = "".join(f"      - {json.dumps(line)}\n" for line in commands)
+    return (f"protocolVersion: 2\nname: {name}\ntype: job\n{extra}prerequisites:\n"
+            f"  - {{name: image, type: dockerimage, uri: {json.dumps(image)}}}\ntaskRoles:\n  worker:\n"
+            f"    instances: {instances}\n    dockerImage: image\n"
+            f"    resourcePerInstance: {{cpu: 1, memoryMB: 64, gpu: {gpu}}}\n    commands:\n{lines}")
+
+
+def main():
+    unittest.main(verbosity=2, argv=[sys.argv[0]])

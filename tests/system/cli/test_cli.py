@@ -1,0 +1,170 @@
+"""skep against a real skepd with the fake engine: what a user types and sees."""
+import json
+import os
+import pathlib
+import stat
+import subprocess
+import threading
+import time
+import unittest
+
+import world
+from world import SKEP, job
+
+
+class Cli(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.world = world.World(run_ms=300).__enter__()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.world.__exit__()
+
+    def ok(self, *words, **options):
+        done = self.world.skep(*words, **options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_submit_and_see(self):
+        path = self.world.file(job("see", ["true"], instances=2))
+        self.assertEqual(self.ok("submit", path), "submitted admin~see\n")
+        self.assertEqual(self.world.skep("wait", "see").returncode, 0)
+        table = self.ok("list")
+        self.assertIn("admin~see", table)
+        self.assertNotIn("\033", table)
+        self.assertIn("\033", self.ok("list", "--color", "always"))
+        self.assertIn("SUBSTATE", self.ok("list", "-o", "wide"))
+        self.assertEqual([j["state"] for j in json.loads(self.ok("list", "-o", "json", "-k", "see"))], ["SUCCEEDED"])
+        self.assertIn("state: SUCCEEDED", self.ok("list", "-o", "yaml", "--keyword=see"))
+        self.assertIn("admin~see\n", self.ok("list", "-q", "--user", "@me"))
+        text = self.ok("describe", "--attempts", "--events", "admin~see")
+        for part in ("State:", "worker-1", "JOB ATTEMPT", "fake", "started on node"):
+            self.assertIn(part, text)
+        self.assertEqual(json.loads(self.ok("describe", "-o", "json", "see"))["name"], "see")
+        self.assertIn("protocolVersion: 2", self.ok("config", "see"))
+        self.assertIn("TaskSucceeded", self.ok("events", "see"))
+        self.assertIn("Succeeded", self.ok("events", "--follow", "see"))
+        for line in self.ok("events", "-f", "-o", "json", "see").splitlines():
+            json.loads(line)
+        self.assertEqual(self.ok("tag", "see", "blue"), "tagged see\n")
+        self.assertIn("admin~see", self.ok("list", "-t", "blue"))
+        self.assertEqual(self.ok("delete", "see"), "deleted see\n")
+        self.assertEqual(self.world.skep("describe", "see").returncode, 1)
+
+    def test_wait_and_codes(self):
+        path = self.world.file(job("wait", ["true"]), "wait.yaml")
+        self.assertEqual(self.world.skep("submit", "--wait", path).returncode, 0)
+        again = self.world.skep("submit", path)
+        self.assertEqual(again.returncode, 1)
+        self.assertIn("wait", again.stderr)
+        self.assertEqual(self.world.skep("wait", "no-such-job").returncode, 125)
+        self.assertEqual(self.world.skep("describe", "no-such-job").returncode, 1)
+        self.assertEqual(self.world.skep("describe").returncode, 2)
+        self.assertEqual(self.world.skep("frobnicate").returncode, 2)
+        self.assertEqual(self.world.skep("list", "--server", "http://127.0.0.1:1").returncode, 3)
+        self.assertEqual(self.world.skep("list", user="nobody").returncode, 4)
+
+    def test_bad_file(self):
+        bad = self.world.file("protocolVersion: 2\nname: x\ntype: job\ntaskRols: {}\n", "bad.yaml")
+        done = self.world.skep("submit", bad)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(f"{bad}:4:1: taskRols", done.stderr)
+        self.assertIn("did you mean taskRoles", done.stderr)
+        checked = self.world.skep("validate", bad)
+        self.assertEqual(checked.returncode, 1)
+        self.assertIn(f"{bad}:4:1: taskRols", checked.stderr)
+        self.assertEqual(self.world.skep("validate", self.world.folder / "none.yaml").returncode, 2)
+        self.assertEqual(self.world.skep("validate", "-", stdin=job("fine", ["true"])).returncode, 0)
+
+    def test_run(self):
+        self.assertEqual(self.world.skep("run", "--image", "debian:12", "--", "true").returncode, 0)
+        printed = self.ok("run", "--print", "--image", "i", "--name", "n", "-g", "2", "-e", "A=it's", "--priority", "prod",
+                          "--", "echo", "a b", "$HOME")
+        file = json.loads(printed)
+        self.assertEqual(file["taskRoles"]["main"]["commands"], ["export A='it'\\''s'", "echo 'a b' '$HOME'"])
+        self.assertEqual(file["taskRoles"]["main"]["resourcePerInstance"]["gpu"], 2)
+        self.assertEqual(self.world.skep("validate", "-", stdin=printed).returncode, 0)
+        self.assertEqual(self.world.skep("run", "--", "true").returncode, 2)
+        self.assertEqual(self.world.skep("run", "--image", "i", "--env", "1A=2", "--", "true").returncode, 2)
+
+    def test_no_server(self):
+        done = self.world.skep("list", "--server", "http://127.0.0.1:1")
+        self.assertEqual(done.stderr, "skep: cannot reach http://127.0.0.1:1: connection refused — is skepd running? "
+                                      "Start it with: skepd\n")
+
+    def test_settings(self):
+        path = self.world.folder / "config-admin/skep/settings"
+        self.assertEqual(stat.S_IMODE(path.stat().st_mode), 0o600)
+        # the token goes to nobody but the server that gave it
+        other = self.world.skep("list", "--server", f"http://localhost:{self.world.port}")
+        self.assertEqual(other.returncode, 4)
+        token = self.world.token()
+        self.assertEqual(self.world.skep("list", user="nobody", SKEP_TOKEN=token).returncode, 0)
+        path.chmod(0o644)
+        loose = self.world.skep("list")
+        path.chmod(0o600)
+        self.assertEqual(loose.returncode, 1)
+        self.assertIn("chmod 600", loose.stderr)
+        wrong = self.world.skep("login", "-u", "admin", "--password-stdin", user="wrong", stdin="no\n")
+        self.assertEqual(wrong.returncode, 1)
+        self.assertIn("password", wrong.stderr)
+
+    def test_logout(self):
+        self.world.login("admin", self.world.admin_password)
+        done = self.world.skep("login", "--username", "admin", "--password-stdin", user="leaver",
+                               stdin=self.world.admin_password + "\n")
+        self.assertEqual(done.returncode, 0)
+        self.assertEqual(self.world.skep("list", user="leaver").returncode, 0)
+        self.assertEqual(self.world.skep("logout", user="leaver").returncode, 0)
+        self.assertEqual(self.world.skep("list", user="leaver").returncode, 4)
+
+    def test_nodes(self):
+        self.assertEqual(len(json.loads(self.ok("nodes", "-o", "json"))), 4)
+        self.assertIn("fake3", self.ok("nodes"))
+
+    def test_completion(self):
+        script = self.ok("completion", "bash")
+        for line, wanted in (("skep sub", "submit"), ("skep list --sta", "--state"), ("skep list --output ", "yaml"),
+                             ("skep completion ", "fish"), ("skep help desc", "describe")):
+            words = line.split(" ")
+            probe = (f"{script}\nCOMP_WORDS=({' '.join(repr(w) for w in words)})\nCOMP_CWORD={len(words) - 1}\n"
+                     "_skep\nprintf '%s\\n' \"${COMPREPLY[@]}\"\n")
+            done = subprocess.run(["bash", "-c", probe], capture_output=True, text=True, env=self.world.environment())
+            self.assertIn(wanted, done.stdout.split(), line + done.stderr)
+        for shell in ("zsh", "fish"):
+            text = self.ok("completion", shell)
+            try:
+                done = subprocess.run([shell, "-n"], input=text, capture_output=True, text=True)
+            except FileNotFoundError:
+                print(f"{shell} is not installed: its completion was not checked")
+                continue
+            self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_help_and_man(self):
+        overview = self.ok("help")
+        for name in [line.split()[0] for line in overview.split("Commands:\n")[1].split("\n\n")[0].splitlines()]:
+            self.assertIn("Usage: skep " + name, self.ok("help", name))
+            self.assertIn("Usage: skep " + name, self.ok(name, "--help"))
+            self.assertIn(".SH SYNOPSIS", self.ok("man", name))
+
+
+class Restart(unittest.TestCase):
+    def test_wait_survives_a_restart(self):
+        """A server that is killed and comes back is waited for; the job's end is seen."""
+        with world.World(run_ms=2000) as server:
+            server.skep("submit", server.file(job("survivor", ["true"], extra="jobRetryCount: 3\n")))
+            result = {}
+            waiter = threading.Thread(target=lambda: result.update(done=server.skep("wait", "survivor", timeout=120)))
+            waiter.start()
+            while b"Started" not in server.ask("GET", "/api/v2/jobs/survivor/events")[2]:
+                time.sleep(0.02)
+            server.process.kill()
+            server.process.wait()
+            server.start()
+            waiter.join()
+            self.assertEqual(result["done"].returncode, 0, result["done"].stderr)
+
+
+if __name__ == "__main__":
+    world.main()

@@ -1,0 +1,97 @@
+"""skep with real containers: exit codes, logs and their following, as a user meets them."""
+import subprocess
+import sys
+import time
+import unittest
+
+import world
+from world import job
+
+WHY_NOT = world.can_run_containers()
+
+
+@unittest.skipIf(WHY_NOT, WHY_NOT)
+class Local(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.world = world.World(local=True).__enter__()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.world.__exit__()
+
+    def run_job(self, *words, options=()):
+        return self.world.skep("run", "--memory", "64", "--image", self.world.image, *options, "--", *words)
+
+    def test_output_and_code(self):
+        done = self.run_job("echo out; echo err >&2; exit 7")
+        self.assertEqual(done.returncode, 7, done.stderr)
+        self.assertIn("out\n", done.stdout)
+        self.assertIn("err\n", done.stdout)
+        name = done.stderr.split()[1]
+        self.assertEqual(self.world.skep("logs", "--stream", "stdout", name).stdout, "out\n")
+        self.assertEqual(self.world.skep("logs", "--stream", "stderr", "--tail", "1", name).stdout, "err\n")
+        self.assertEqual(self.world.skep("wait", "--quiet", name).returncode, 7)
+        self.assertIn("7", self.world.skep("describe", name).stdout)
+
+    def test_words_are_words(self):
+        self.assertEqual(self.run_job("echo", "a  b", "$HOME", "it's").stdout, "a  b $HOME it's\n")
+
+    def test_variables(self):
+        done = self.run_job("echo $WHO $PAI_TASK_INDEX", options=["--env", "WHO=me you"])
+        self.assertEqual(done.stdout, "me you 0\n", done.stderr)
+
+    def test_follow_through_a_retry(self):
+        text = job("retried", ["echo try; exit 3"], image=self.world.image, extra="jobRetryCount: 2\n")
+        done = self.world.skep("submit", "--follow", self.world.file(text))
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertEqual(done.stdout, "try\n" * 3)
+        attempts = self.world.skep("describe", "--attempts", "retried").stdout
+        self.assertIn("ATTEMPT", attempts)
+        old = self.world.skep("logs", "--attempt", "0", "--role", "worker", "retried")
+        self.assertEqual(old.stdout, "try\n", old.stderr)
+
+    def test_follow_live(self):
+        """What the task writes is seen at once, not at its end."""
+        text = job("live", ["echo first; sleep 600"], image=self.world.image)
+        self.assertEqual(self.world.skep("submit", self.world.file(text)).returncode, 0)
+        follower = subprocess.Popen([world.SKEP, "logs", "-f", "live"], env=self.world.environment(),
+                                    stdout=subprocess.PIPE, text=True)
+        self.assertEqual(follower.stdout.readline(), "first\n")
+        self.assertEqual(self.world.skep("stop", "live").returncode, 0)
+        self.assertEqual(follower.wait(60), 0)
+        follower.stdout.close()
+        self.assertEqual(self.world.skep("wait", "live").returncode, 130)
+
+    def test_roles_and_indices(self):
+        text = job("two", ["echo I am $PAI_TASK_INDEX"], instances=2, image=self.world.image)
+        self.assertEqual(self.world.skep("submit", "--wait", self.world.file(text)).returncode, 0)
+        for index in ("0", "1"):
+            self.assertEqual(self.world.skep("logs", "--role", "worker", "--index", index, "two").stdout, f"I am {index}\n")
+
+    def test_missing_image(self):
+        done = self.world.skep("run", "--image", "dir:/no/such/image", "--memory", "64", "--", "true")
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("skep describe", done.stderr)
+
+    def test_server_restart_in_mid_follow(self):
+        """The follower goes on where it was: no line is lost, none comes twice."""
+        lines = "i=0; while [ $i -lt 40 ]; do echo line $i; i=$((i + 1)); sleep 0.1; done"
+        self.assertEqual(self.world.skep("submit", self.world.file(job("restart", [lines], image=self.world.image))).returncode, 0)
+        follower = subprocess.Popen([world.SKEP, "logs", "-f", "restart"], env=self.world.environment(),
+                                    stdout=subprocess.PIPE, text=True)
+        got = [follower.stdout.readline() for _ in range(5)]
+        self.world.process.kill()
+        self.world.process.wait()
+        self.world.start()
+        got += follower.stdout.readlines()
+        follower.stdout.close()
+        self.assertEqual(follower.wait(60), 0)
+        self.assertEqual(got, [f"line {i}\n" for i in range(40)])
+
+
+if __name__ == "__main__":
+    if WHY_NOT:
+        print("skip:", WHY_NOT)
+        sys.exit(77)
+    world.main()
