@@ -171,7 +171,7 @@ static void few_drop(struct builder *builder, struct ranked *all, size_t count)
  * no secret seed. */
 static void many_drop(struct builder *builder, struct ranked **sorted, size_t count)
 {
-    qsort(sorted, count, sizeof *sorted, ranked_compare);
+    qsort(sorted, count, sizeof(struct ranked *), ranked_compare);
     const struct ranked *first = sorted[0];
     for (size_t i = 1; i < count; i++) {
         if (text_equal(first->entry.key, sorted[i]->entry.key))
@@ -286,7 +286,7 @@ static void map_fill(struct builder *builder, struct doc *node, const struct bui
     if (used <= DOC_FEW_KEYS) {
         few_drop(builder, all, used);
     } else {
-        sorted = mem_zero(used, sizeof *sorted);
+        sorted = mem_zero(used, sizeof(struct ranked *));
         for (size_t i = 0; i < used; i++)
             sorted[i] = &all[i];
         many_drop(builder, sorted, used);
@@ -296,15 +296,13 @@ static void map_fill(struct builder *builder, struct doc *node, const struct bui
     mem_free(all);
 }
 
-const struct doc *build_close(struct builder *builder)
+void build_close(struct builder *builder)
 {
-    if (builder->is_stopped)
-        return NULL;
-    assert(builder->depth > 0);
+    assert(builder->depth > 0 && !builder->is_stopped);
     struct build_frame *top = &builder->frames[builder->depth - 1];
     struct doc *node = top->node;
-    const struct build_item *items = builder->items + top->first;
     size_t count = builder->count - top->first;
+    const struct build_item *items = count ? &builder->items[top->first] : NULL;
     if (node->kind == DOC_LIST) {
         node->as.list.items = ARENA_ARRAY(builder->arena, const struct doc *, count);
         node->as.list.count = count;
@@ -318,5 +316,4 @@ const struct doc *build_close(struct builder *builder)
     builder->value_count = builder->node_count - top->count_before;
     builder->depth--;
     item_add(builder, node);
-    return node;
 }

@@ -54,7 +54,7 @@ void build_key(struct builder *builder, struct text key, struct place place, boo
 void build_value(struct builder *builder, const struct doc *value, size_t node_count,
                  unsigned height);
 void build_open(struct builder *builder, struct doc *node);
-const struct doc *build_close(struct builder *builder);
+void build_close(struct builder *builder);
 
 /* By bytes; any order would do. */
 int doc_key_compare(struct text a, struct text b);

@@ -189,10 +189,10 @@ static void collection_open(struct yaml_reader *reader, const yaml_event_t *even
 static struct place block_end(const struct doc *node)
 {
     struct place end = node->place;
-    if (node->kind == DOC_LIST && node->as.list.count)
-        end = node->as.list.items[node->as.list.count - 1]->end;
-    for (size_t i = 0; node->kind == DOC_MAP && i < node->as.map.count; i++) {
-        struct place other = node->as.map.entries[i].value->end;
+    for (size_t i = 0; i < doc_count(node); i++) {
+        const struct doc *item =
+            node->kind == DOC_LIST ? node->as.list.items[i] : node->as.map.entries[i].value;
+        struct place other = item->end;
         if (other.line > end.line || (other.line == end.line && other.column > end.column))
             end = other;
     }
@@ -202,9 +202,9 @@ static struct place block_end(const struct doc *node)
 static void collection_close(struct yaml_reader *reader, const yaml_event_t *event)
 {
     struct builder *builder = &reader->builder;
-    struct doc *node = builder->depth ? builder->frames[builder->depth - 1].node : NULL;
-    if (!build_close(builder))
-        return;
+    assert(builder->depth > 0); /* libyaml's events are balanced */
+    struct doc *node = builder->frames[builder->depth - 1].node;
+    build_close(builder);
     bool is_flow = event->start_mark.index != event->end_mark.index;
     node->end = is_flow ? place_of(event->end_mark) : block_end(node);
     for (size_t i = reader->anchor_count; node->is_shared && i > 0; i--) {

@@ -107,7 +107,7 @@ const struct problem **problems_sorted(const struct problems *problems)
     for (size_t i = 0; i < problems->count; i++)
         sorted[i] = &problems->items[i];
     if (problems->count)
-        qsort(sorted, problems->count, sizeof *sorted, problem_compare);
+        qsort(sorted, problems->count, sizeof(const struct problem *), problem_compare);
     return sorted;
 }
 

@@ -112,20 +112,24 @@ bool scalar_to_real(struct text text, double *value)
 void scalar_resolve(struct doc *doc)
 {
     assert(doc->source.at && doc->source.at[doc->source.length] == '\0');
+    doc->kind = DOC_STRING;
+    doc->as.string = doc->source;
     /* most scalars are words: only these first characters can start anything else */
-    if (doc->source.length && !strchr("~nNtTfF.+-0123456789", doc->source.at[0])) {
-        doc->kind = DOC_STRING;
-        doc->as.string = doc->source;
-    } else if (scalar_is_null(doc->source)) {
+    if (doc->source.length && !strchr("~nNtTfF.+-0123456789", doc->source.at[0]))
+        return;
+    bool boolean;
+    int64_t integer;
+    double real;
+    if (scalar_is_null(doc->source)) {
         doc->kind = DOC_NULL;
-    } else if (scalar_to_bool(doc->source, &doc->as.boolean)) {
+    } else if (scalar_to_bool(doc->source, &boolean)) {
         doc->kind = DOC_BOOL;
-    } else if (scalar_to_int(doc->source, &doc->as.integer)) {
+        doc->as.boolean = boolean;
+    } else if (scalar_to_int(doc->source, &integer)) {
         doc->kind = DOC_INT;
-    } else if (scalar_to_real(doc->source, &doc->as.real)) {
+        doc->as.integer = integer;
+    } else if (scalar_to_real(doc->source, &real)) {
         doc->kind = DOC_REAL;
-    } else {
-        doc->kind = DOC_STRING;
-        doc->as.string = doc->source;
+        doc->as.real = real;
     }
 }

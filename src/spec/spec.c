@@ -113,9 +113,10 @@ void reader_ports_finish(struct reader *reader, struct spec_role *role, const st
 static void name_reduce(const char *name, char *out)
 {
     for (; *name; name++) {
-        char lower = *name >= 'A' && *name <= 'Z' ? (char)(*name | 0x20) : *name;
-        if ((lower >= 'a' && lower <= 'z') || (lower >= '0' && lower <= '9'))
-            *out++ = lower;
+        if (*name >= 'A' && *name <= 'Z')
+            *out++ = (char)(*name - 'A' + 'a');
+        else if ((*name >= 'a' && *name <= 'z') || (*name >= '0' && *name <= '9'))
+            *out++ = *name;
     }
     *out = '\0';
 }
@@ -189,10 +190,13 @@ void spec_free(struct spec *spec)
 static char first_character(struct text source)
 {
     struct text rest = source;
+    char first = '\0';
     if (text_starts(rest, TEXT("\xef\xbb\xbf")))
         rest = (struct text){rest.at + 3, rest.length - 3};
     rest = text_trim(rest);
-    return rest.length ? rest.at[0] : '\0';
+    if (rest.length)
+        first = rest.at[0];
+    return first;
 }
 
 static void problems_move(struct problems *to, const struct problems *from)

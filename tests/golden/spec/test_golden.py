@@ -15,8 +15,12 @@ import re
 import subprocess
 import sys
 
-import jsonschema
-import yaml
+try:
+    import jsonschema
+    import yaml
+except ImportError as error:
+    print(f"skipped: {error}; install python3-jsonschema and python3-yaml")
+    sys.exit(77)
 
 
 class Core(yaml.SafeLoader):

@@ -221,7 +221,7 @@ static void test_limits(void **state)
     /* a billion laughs: values are counted as if written out */
     buf_clear(&text);
     buf_string(&text, "a: &a [x, x, x, x, x, x, x, x, x, x]\n");
-    for (char c = 'b'; c < 'k'; c++) {
+    for (int c = 'b'; c < 'k'; c++) {
         buf_format(&text, "%c: &%c [", c, c);
         for (int i = 0; i < 10; i++)
             buf_format(&text, "*%c%s", c - 1, i < 9 ? ", " : "]\n");
