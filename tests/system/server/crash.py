@@ -181,7 +181,8 @@ def check(server, load, watch):
         assert not left, f"containers left over: {left}"
         assert not watch.twice, f"ran twice at the same time: {watch.twice}"
     assert server.stop() == 0, server.tail()
-    with sqlite3.connect(f"file:{server.data}/skep.db?mode=ro", uri=True) as database:
+    uri = f"file:{server.data}/skep.db?mode=ro"
+    with contextlib.closing(sqlite3.connect(uri, uri=True)) as database:
         assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         ports = check_ports(database)
     counts = collections.Counter(states.values())

@@ -1,0 +1,410 @@
+/* server_bench.c — figures of the server without HTTP, with the fake engine and a durable store.
+ *
+ * usage: server-bench [DIRECTORY] [JOBS]
+ *
+ * DIRECTORY must be on the disk that is to be measured (default: the working directory); JOBS is
+ * the size of the large queue (default 100000). Prints one line a figure.
+ */
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/memory.h"
+#include "doc/problem.h"
+#include "server/clock.h"
+#include "server/server.h"
+#include "store/read.h"
+#include "sys/file.h"
+#include "sys/log.h"
+#include "sys/secret.h"
+#include <assert.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { WINDOW = 1000 };
+
+static char directory[4096];
+static struct server *server;
+static struct service *service;
+
+/* One figure's requests. */
+struct flood {
+    int64_t *begin_us, *took_us; /* by number */
+    _Atomic size_t answered, refused;
+    sem_t room;
+};
+
+struct ticket {
+    struct flood *flood;
+    size_t number;
+};
+
+static void fail(const char *what, const struct err *err)
+{
+    fprintf(stderr, "server-bench: %s: %s\n", what, err->text);
+    exit(1);
+}
+
+static void start(const char *engine, char *password)
+{
+    struct server_config *config;
+    struct buf text = BUF_INIT, report = BUF_INIT;
+    struct err err;
+    char path[4200];
+
+    snprintf(path, sizeof path, "%s.yaml", directory);
+    buf_format(&text,
+               "dataDirectory: %s\napi: {requestsMax: 100000}\n"
+               "engine: {kind: fake, fake: {%s}}\n",
+               directory, engine);
+    if (file_write(path, buf_as_text(&text), 0600, &err) < 0 ||
+        server_config_read(path, &config, &report, &err) < 0)
+        fail(buf_cstr(&report), &err);
+    unlink(path);
+    if (server_new(config, &server, password, &err) < 0)
+        fail("start", &err);
+    server_start(server);
+    service = server_service(server);
+    buf_release(&text);
+    buf_release(&report);
+}
+
+static void stop(void)
+{
+    server_stop(server);
+    server_free(server);
+}
+
+static void fresh(const char *engine)
+{
+    char command[4200], password[64];
+
+    snprintf(command, sizeof command, "rm -rf '%s'", directory);
+    if (system(command) != 0)
+        exit(1);
+    start(engine, password);
+}
+
+static long memory_mib(void)
+{
+    long pages = 0, resident = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+
+    if (file) {
+        if (fscanf(file, "%ld %ld", &pages, &resident) != 2)
+            resident = 0;
+        fclose(file);
+    }
+    return resident * (sysconf(_SC_PAGESIZE) / 1024) / 1024;
+}
+
+static void answered(void *context, const struct service_answer *answer)
+{
+    struct ticket *ticket = context;
+    struct flood *flood = ticket->flood;
+
+    flood->took_us[ticket->number] = clock_us() - flood->begin_us[ticket->number];
+    if (answer->code < 0)
+        atomic_fetch_add(&flood->refused, 1);
+    atomic_fetch_add(&flood->answered, 1);
+    sem_post(&flood->room);
+    mem_free(ticket);
+}
+
+static void flood_init(struct flood *flood, size_t count)
+{
+    *flood = (struct flood){.begin_us = mem_zero(count, sizeof(int64_t)),
+                            .took_us = mem_zero(count, sizeof(int64_t))};
+    sem_init(&flood->room, 0, WINDOW);
+}
+
+static void flood_release(struct flood *flood)
+{
+    mem_free(flood->begin_us);
+    mem_free(flood->took_us);
+    sem_destroy(&flood->room);
+}
+
+static void submit(struct flood *flood, size_t number, const char *prefix, unsigned cpu)
+{
+    static const char form[] = "protocolVersion: 2\nname: %s%zu\ntype: job\n"
+                               "prerequisites:\n"
+                               "- {protocolVersion: 2, name: i, type: dockerimage, uri: x}\n"
+                               "taskRoles:\n  worker:\n    instances: 1\n    dockerImage: i\n"
+                               "    resourcePerInstance: {cpu: %u, memoryMB: 1, gpu: 0}\n"
+                               "    commands: [echo hello]\n";
+    struct ticket *ticket = mem_zero(1, sizeof *ticket);
+    struct arena arena;
+    struct problems problems;
+    struct err err;
+    char text[600];
+
+    *ticket = (struct ticket){flood, number};
+    snprintf(text, sizeof text, form, prefix, number, cpu);
+    sem_wait(&flood->room);
+    arena_init(&arena);
+    problems_init(&problems, &arena);
+    flood->begin_us[number] = clock_us();
+    if (service->submit(service->context, "admin", text_of(text), &problems,
+                        (struct service_reply){answered, ticket}, &err) < 0)
+        fail("submit", &err);
+    problems_release(&problems);
+    arena_release(&arena);
+}
+
+static void wait_answers(struct flood *flood, size_t count)
+{
+    while (atomic_load(&flood->answered) < count)
+        usleep(200);
+    if (atomic_load(&flood->refused) > 0)
+        fprintf(stderr, "server-bench: %zu were refused\n", atomic_load(&flood->refused));
+}
+
+static int compare(const void *a, const void *b)
+{
+    int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+
+    return (left > right) - (left < right);
+}
+
+static void percentiles(const char *what, int64_t *us, size_t count)
+{
+    qsort(us, count, sizeof *us, compare);
+    printf("%-44s p50 %8.3f ms  p99 %8.3f ms  max %8.3f ms\n", what, (double)us[count / 2] / 1e3,
+           (double)us[count * 99 / 100] / 1e3, (double)us[count - 1] / 1e3);
+    fflush(stdout);
+}
+
+static void wait_ended(uint64_t count)
+{
+    uint64_t counts[JOB_SHOWN_COUNT];
+
+    do {
+        usleep(1000);
+        store_job_counts(service->store, counts);
+    } while (counts[JOB_SUCCEEDED] + counts[JOB_FAILED] + counts[JOB_STOPPED] < count);
+}
+
+/* 1,000 a second, each at its own time, whatever the ones before do. */
+static void bench_latency(size_t count)
+{
+    struct flood flood;
+    int64_t begin_us;
+
+    fresh("nodes: 10, cpu: 100, runMilliseconds: 20");
+    flood_init(&flood, count);
+    begin_us = clock_us();
+    for (size_t i = 0; i < count; i++) {
+        int64_t due = begin_us + (int64_t)i * 1000 - clock_us();
+        if (due > 0)
+            usleep((useconds_t)due);
+        submit(&flood, i, "l", 1);
+    }
+    wait_answers(&flood, count);
+    percentiles("submit, durable, 1,000 a second, jobs run", flood.took_us, count);
+    wait_ended(count);
+    flood_release(&flood);
+    stop();
+}
+
+static void bench_throughput(size_t count)
+{
+    struct flood flood;
+    int64_t begin_us;
+    double submitted_s, ended_s;
+
+    fresh("nodes: 100, cpu: 1000, runMilliseconds: 1");
+    flood_init(&flood, count);
+    begin_us = clock_us();
+    for (size_t i = 0; i < count; i++)
+        submit(&flood, i, "t", 1);
+    wait_answers(&flood, count);
+    submitted_s = (double)(clock_us() - begin_us) / 1e6;
+    wait_ended(count);
+    ended_s = (double)(clock_us() - begin_us) / 1e6;
+    printf("%-44s %8.0f /s submitted, %8.0f /s ended\n", "jobs sustained, durable, 1 task each",
+           (double)count / submitted_s, (double)count / ended_s);
+    percentiles("  latency with 1,000 under way", flood.took_us, count);
+    flood_release(&flood);
+    stop();
+}
+
+static void fill_queue(struct flood *flood, size_t from, size_t to)
+{
+    for (size_t i = from; i < to; i++)
+        submit(flood, i, "q", 2);
+    wait_answers(flood, to);
+}
+
+static struct job_page page;
+
+static void bench_list(const char *what, struct job_filter filter)
+{
+    enum { TIMES = 100 };
+    int64_t us[TIMES];
+
+    if (filter.limit == 0)
+        filter.limit = 50;
+    for (int i = 0; i < TIMES; i++) {
+        struct arena arena;
+        int64_t begin_us = clock_us();
+        arena_init(&arena);
+        store_job_list(service->store, &filter, &arena, &page);
+        us[i] = clock_us() - begin_us;
+        arena_release(&arena);
+    }
+    percentiles(what, us, TIMES);
+}
+
+static void bench_lists(size_t count)
+{
+    struct text admin = TEXT("admin"), none = TEXT("nobody"), vc = TEXT("default");
+    struct text tag = TEXT("tag");
+    int32_t prod = 100;
+
+    bench_list("list, newest 50", (struct job_filter){.is_descending = true});
+    bench_list("list, newest 5,000", (struct job_filter){.is_descending = true, .limit = 5000});
+    bench_list("list, the middle 50", (struct job_filter){.offset = count / 2});
+    bench_list("list, user", (struct job_filter){.users = &admin, .user_count = 1});
+    bench_list("list, user without jobs", (struct job_filter){.users = &none, .user_count = 1});
+    bench_list("list, virtual cluster",
+               (struct job_filter){.virtual_clusters = &vc, .virtual_cluster_count = 1});
+    bench_list("list, state", (struct job_filter){.states = 1 << JOB_WAITING});
+    bench_list("list, keyword in many", (struct job_filter){.keyword = TEXT("q9")});
+    bench_list("list, keyword in none", (struct job_filter){.keyword = TEXT("zzz")});
+    bench_list("list, tag", (struct job_filter){.tags = &tag, .tag_count = 1});
+    bench_list("list, without tag", (struct job_filter){.tags_not = &tag, .tag_not_count = 1});
+    bench_list("list, priority", (struct job_filter){.priorities = &prod, .priority_count = 1});
+    bench_list("list, by name", (struct job_filter){.order = ORDER_NAME});
+    bench_list(
+        "list, by name, the middle",
+        (struct job_filter){.order = ORDER_NAME, .is_descending = true, .offset = count / 2});
+    bench_list("list, by user", (struct job_filter){.order = ORDER_USER});
+    bench_list("list, by state", (struct job_filter){.order = ORDER_STATE});
+    bench_list("list, by completion", (struct job_filter){.order = ORDER_COMPLETED});
+    bench_list("list, by GPUs, keyword",
+               (struct job_filter){.order = ORDER_GPUS, .keyword = TEXT("q")});
+}
+
+/* Nothing can run: one node of one processor, jobs of two. */
+static void bench_queue(size_t count)
+{
+    struct flood flood;
+    char password[64];
+    long before;
+    int64_t begin_us;
+
+    fresh("nodes: 10, cpu: 1, runMilliseconds: 1");
+    flood_init(&flood, count);
+    before = memory_mib();
+    fill_queue(&flood, 0, 1000);
+    printf("%-44s %8ld MiB, %ld before\n", "memory with 1,000 queued jobs", memory_mib(), before);
+    begin_us = clock_us();
+    fill_queue(&flood, 1000, count);
+    printf("%-44s %8.0f /s\n", "submitted into a long queue",
+           (double)(count - 1000) / ((double)(clock_us() - begin_us) / 1e6));
+    percentiles("  latency with 1,000 under way", flood.took_us, count);
+    printf("memory with %zu queued jobs %27ld MiB\n", count, memory_mib());
+    flood_release(&flood);
+    bench_lists(count);
+    stop();
+    begin_us = clock_us();
+    start("nodes: 10, cpu: 1, runMilliseconds: 1", password);
+    printf("restart with %zu live jobs %28.0f ms\n", count, (double)(clock_us() - begin_us) / 1e3);
+    stop();
+}
+
+static void wait_running(struct store_reader *reader, size_t count)
+{
+    struct store_tasks tasks;
+    struct arena arena;
+    struct err err;
+    size_t running;
+
+    arena_init(&arena);
+    do {
+        usleep(10000);
+        arena_clear(&arena);
+        if (store_tasks(reader, (struct job_id){1}, -1, &arena, &tasks, &err) < 0)
+            fail("read", &err);
+        running = 0;
+        for (size_t i = 0; i < tasks.count; i++)
+            running += tasks.items[i].state == LIFE_RUNNING;
+    } while (running < count);
+    arena_release(&arena);
+}
+
+static void bench_detail(void)
+{
+    enum { TASKS = 2000, TIMES = 50 };
+    struct flood flood;
+    struct ticket *ticket = mem_zero(1, sizeof *ticket);
+    struct problems problems;
+    struct arena arena;
+    struct err err;
+    struct store_reader *reader;
+    struct store_job row;
+    struct store_tasks tasks;
+    int64_t us[TIMES];
+    char text[600];
+
+    fresh("nodes: 20, cpu: 1000, runMilliseconds: 60000");
+    flood_init(&flood, 1);
+    *ticket = (struct ticket){&flood, 0};
+    arena_init(&arena);
+    problems_init(&problems, &arena);
+    snprintf(text, sizeof text,
+             "protocolVersion: 2\nname: big\ntype: job\n"
+             "prerequisites:\n- {protocolVersion: 2, name: i, type: dockerimage, uri: x}\n"
+             "taskRoles:\n  worker:\n    instances: %d\n    dockerImage: i\n"
+             "    resourcePerInstance: {cpu: 1, memoryMB: 1, gpu: 0}\n"
+             "    commands: [echo hello]\n",
+             TASKS);
+    if (service->submit(service->context, "admin", text_of(text), &problems,
+                        (struct service_reply){answered, ticket}, &err) < 0)
+        fail("submit", &err);
+    wait_answers(&flood, 1);
+    reader = service->reader_get(service->context, &err);
+    assert(reader);
+    wait_running(reader, TASKS);
+    for (int i = 0; i < TIMES; i++) {
+        int64_t begin_us = clock_us();
+        arena_clear(&arena);
+        if (store_job_read(reader, (struct job_id){1}, &arena, &row, &err) < 0 ||
+            store_tasks(reader, (struct job_id){1}, -1, &arena, &tasks, &err) < 0)
+            fail("read", &err);
+        us[i] = clock_us() - begin_us;
+        assert(tasks.count == TASKS);
+    }
+    percentiles("rows of a job with 2,000 tasks", us, TIMES);
+    service->reader_put(service->context, reader);
+    problems_release(&problems);
+    arena_release(&arena);
+    flood_release(&flood);
+    stop();
+}
+
+int main(int argc, char **argv)
+{
+    const char *parent = argc > 1 ? argv[1] : ".";
+    size_t jobs = argc > 2 ? (size_t)strtoul(argv[2], NULL, 10) : 100000;
+    char command[4200];
+
+    if (jobs < 2000) {
+        fprintf(stderr, "usage: server-bench [DIRECTORY] [JOBS]; at least 2000 jobs\n");
+        return 2;
+    }
+    log_setup(LOG_ERROR, LOG_TEXT);
+    if (secret_init(NULL) < 0)
+        return 1;
+    snprintf(directory, sizeof directory, "%s/server-bench.%ld", parent, (long)getpid());
+    bench_latency(jobs / 20);
+    bench_throughput(jobs / 4);
+    bench_detail();
+    bench_queue(jobs);
+    snprintf(command, sizeof command, "rm -rf '%s'", directory);
+    return system(command) != 0;
+}

@@ -1,0 +1,218 @@
+#!/usr/bin/env python3
+"""What skepd does when things go wrong around it: usage: faults.py SKEPD
+
+A full disk, a second process, damaged and foreign databases, an open key, wrong configurations,
+reloads, and ends by SIGTERM with requests under way.
+"""
+
+import contextlib
+import http.client
+import os
+import pathlib
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+from skepd import Refused, Skepd, job_file
+
+FAKE = {"engine": {"kind": "fake", "fake": {"nodes": 1, "cpu": 64, "runMilliseconds": 100}}}
+ONE = {"worker": (1, "true", {"minFailedInstances": 1, "minSucceededInstances": 1})}
+
+
+@contextlib.contextmanager
+def running(program, config=None, directory=None):
+    server = Skepd(program, config or FAKE, directory)
+    server.start()
+    server.login()
+    try:
+        yield server
+    except BaseException:
+        print(server.tail())
+        raise
+    finally:
+        if server.process.poll() is None:
+            server.kill()
+        server.remove()
+
+
+def start_fails(server, status, *words):
+    """A start that must end with `status` and say all of `words`."""
+    before = (server.directory / "log").stat().st_size
+    server.start(wait=False)
+    assert server.process.wait(20) == status, f"{server.process.returncode}\n{server.tail()}"
+    said = (server.directory / "log").read_text()[before:]
+    for word in words:
+        assert word in said, f"{word!r} is not in: {said}"
+
+
+def second_process_is_refused(program):
+    with running(program) as server:
+        other = subprocess.run([program, "--config", server.config_path, "--listen", "127.0.0.1:0"],
+                               capture_output=True, text=True, timeout=20)
+        assert other.returncode == 4, other
+        assert "in use by another skepd" in other.stderr and str(server.process.pid) in other.stderr, other
+        server.submit(job_file("after", ONE))
+        assert server.wait_final(["admin~after"])["admin~after"] == "SUCCEEDED"
+
+
+def fill(path):
+    """Take all room of a file system."""
+    with open(path, "wb") as file:
+        size = 1 << 20
+        while size >= 512:
+            try:
+                os.write(file.fileno(), b"\0" * size)
+            except OSError:
+                size //= 2
+
+
+def full_disk_refuses_writes_and_hurts_no_job(program):
+    if os.geteuid() != 0:
+        print("  skipped: needs root to mount a small file system")
+        return
+    with tempfile.TemporaryDirectory(prefix="skepd-full-") as directory:
+        data = pathlib.Path(directory) / "data"
+        data.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "skepd-test", data], check=True)
+        try:
+            config = {"engine": {"kind": "fake", "fake": {"nodes": 1, "cpu": 64, "runMilliseconds": 3000}}}
+            with running(program, config, directory) as server:
+                full_disk(server, data)
+        finally:
+            subprocess.run(["umount", "-l", data], check=True)
+
+
+def full_disk(server, data):
+    server.submit(job_file("runs", ONE))
+    end = time.monotonic() + 10
+    while server.job("admin~runs")["jobStatus"]["state"] != "RUNNING":
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    fill(data / "filler")
+    refused = 0
+    for number in range(50):
+        try:
+            server.submit(job_file(f"during{number}", ONE))
+        except Refused as error:
+            assert error.status == 503 and "disk" in error.body and "full" in error.body, error
+            refused += 1
+            break
+    assert refused, "a full disk took everything"
+    taken = {job["name"] for job in server.jobs()}
+    assert f"during{number}" not in taken, "refused and taken"
+    try:
+        server.call("GET", "/readyz?verbose", token=None)
+        raise AssertionError("ready with a full disk")
+    except Refused as error:
+        assert "full" in error.body, error
+    assert server.call("GET", "/livez", token=None)
+    assert server.job("admin~runs")["jobStatus"]["state"] == "RUNNING"
+    time.sleep(3.5)  # its container ends meanwhile; reading goes on
+    assert server.job("admin~runs")["jobStatus"]["state"] == "RUNNING"
+    os.unlink(data / "filler")
+    assert server.wait_final(["admin~runs"], limit=20)["admin~runs"] == "SUCCEEDED"
+    server.wait_ready(10)
+    server.submit(job_file(f"during{number}", ONE))
+    server.wait_final([f"admin~{name}" for name in taken] + [f"admin~during{number}"])
+    assert server.stop() == 0
+
+
+def damaged_databases_are_told(program):
+    with running(program) as server:
+        for number in range(20):
+            server.submit(job_file(f"job{number}", ONE))
+        server.wait_final([f"admin~job{number}" for number in range(20)])
+        assert server.stop() == 0
+        check = [program, "--config", server.config_path, "--check"]
+        assert subprocess.run(check, capture_output=True).returncode == 0
+        path = server.data / "skep.db"
+        whole = path.read_bytes()
+
+        path.write_bytes(b"this is no database" + whole[19:])
+        start_fails(server, 5, "damaged or not a database", "skep.db")
+        middle = len(whole) // 2 // 4096 * 4096
+        path.write_bytes(whole[:middle] + os.urandom(3 * 4096) + whole[middle + 3 * 4096:])
+        done = subprocess.run(check, capture_output=True, text=True)
+        assert done.returncode == 5 and "damaged" in done.stderr, done
+        path.write_bytes(whole)
+        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:
+            database.execute("PRAGMA user_version = 1000")
+        start_fails(server, 5, "newer skepd", "1000")
+        path.write_bytes(whole)
+        os.chmod(server.data / "key", 0o644)
+        start_fails(server, 1, "can be read by others")
+        os.chmod(server.data / "key", 0o600)
+        server.start()
+        assert len(server.jobs()) == 20
+
+
+def configurations_are_checked_and_reloaded(program):
+    with running(program, FAKE | {"log": {"level": "info"}}) as server:
+        server.write_config(FAKE | {"log": {"level": "debug"}, "scheduling": {"portFirsd": 1}})
+        server.process.send_signal(signal.SIGHUP)
+        wait_for_line(server, "did you mean portFirst?")
+        wait_for_line(server, "the configuration stays as it was")
+        server.write_config(FAKE | {"log": {"level": "debug"}, "api": {"threads": 3}})
+        server.process.send_signal(signal.SIGHUP)
+        wait_for_line(server, "takes effect only after a restart: api.threads")
+        server.submit(job_file("after", ONE))
+        server.wait_final(["admin~after"])
+        wait_for_line(server, '"level":"debug"')
+        assert server.stop() == 0
+        server.write_config({"engine": {"kind": "fake", "fake": {"nodes": 0}}})
+        start_fails(server, 3, "engine.fake.nodes", "skepd.yaml:1:")
+        unknown = subprocess.run([program, "--nonsense"], capture_output=True, text=True)
+        assert unknown.returncode == 2 and "usage:" in unknown.stderr, unknown
+
+
+def wait_for_line(server, words):
+    end = time.monotonic() + 10
+    while words not in server.tail(1000):
+        assert time.monotonic() < end, f"{words!r} is not in the log:\n{server.tail()}"
+        time.sleep(0.02)
+
+
+def end_answers_what_was_taken(program):
+    with running(program) as server:
+        accepted, lock = [], threading.Lock()
+
+        def submit(name):
+            try:
+                server.submit(job_file(name, ONE))
+                with lock:
+                    accepted.append(f"admin~{name}")
+            except (Refused, OSError, http.client.HTTPException):
+                pass
+
+        threads = [threading.Thread(target=submit, args=(f"job{i}",)) for i in range(60)]
+        for number, thread in enumerate(threads):
+            thread.start()
+            if number == 30:
+                server.process.send_signal(signal.SIGTERM)
+        for thread in threads:
+            thread.join()
+        assert server.process.wait(20) == 0
+        assert accepted
+        server.start()
+        server.wait_final(accepted)
+
+
+def main():
+    program = sys.argv[1]
+    tests = (second_process_is_refused, full_disk_refuses_writes_and_hurts_no_job,
+             damaged_databases_are_told, configurations_are_checked_and_reloaded,
+             end_answers_what_was_taken)
+    for test in tests:
+        if len(sys.argv) > 2 and test.__name__ not in sys.argv[2:]:
+            continue
+        begin = time.monotonic()
+        test(program)
+        print(f"{test.__name__}: {time.monotonic() - begin:.1f} s", flush=True)
+
+
+if __name__ == "__main__":
+    main()
