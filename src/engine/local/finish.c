@@ -17,6 +17,7 @@
 #include "sys/process.h"
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -276,6 +277,17 @@ static void task_forget(struct local_engine *local, struct task *task)
     pthread_mutex_unlock(&local->lock);
 }
 
+/* Readers that follow the log learn that it has ended: their watch of the folder wakes up. */
+static void log_close(struct local_engine *local, struct task *task)
+{
+    char path[RUNTIME_PATH_MAX];
+    pthread_mutex_lock(&local->lock);
+    task->is_log_final = true;
+    pthread_mutex_unlock(&local->lock);
+    task_log_path(local, task->id, path);
+    utimensat(AT_FDCWD, path, NULL, 0);
+}
+
 static void finish_run(struct local_engine *local, struct task *task)
 {
     struct arena arena;
@@ -287,6 +299,7 @@ static void finish_run(struct local_engine *local, struct task *task)
     report_fill(&finish);
     if (!remains_clear(&finish))
         inventory_health(local->inventory, local, "processes or mounts of an ended task remain");
+    log_close(local, task);
     bool is_kept = true;
     char path[RUNTIME_PATH_MAX];
     task_path(local, task->id, "", path);

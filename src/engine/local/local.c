@@ -371,7 +371,7 @@ static ssize_t local_log_read(struct engine *engine, struct attempt_id attempt,
     task_log_path(local, id, path);
     pthread_mutex_lock(&local->lock);
     struct task *task = task_find(local, attempt);
-    bool is_ended = !task || task->phase == TASK_ENDED;
+    bool is_ended = !task || task->phase == TASK_ENDED || task->is_log_final;
     pthread_mutex_unlock(&local->lock);
     ssize_t got = logs_read(path, stream, offset, bytes, size, part, err);
     part->is_ended = is_ended;

@@ -43,6 +43,7 @@ struct task {
     bool is_started;      /* the first process was let go */
     bool has_poststop;
     bool is_kill_wanted, is_term_sent, is_forget_wanted;
+    bool is_log_final;   /* nothing runs that could write to the log */
     int64_t kill_due_ms; /* mailbox_now_ms; 0: none */
     char kill_reason[64];
     const char *fail_reason; /* why it never ran: static; NULL: nothing failed */

@@ -497,6 +497,33 @@ static void test_second_engine(void **state)
     assert_int_equal(err.code, ERR_BUSY);
 }
 
+/* Somebody who follows the log of a silent task hears of its end. */
+static void test_log_end(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    char text[4096];
+    world_create(&world, 80, "echo ready; sleep 1000");
+    await_log(80, "ready");
+    int watch =
+        world.engine->ops->log_watch(world.engine, (struct attempt_id){80}, LOG_STDOUT, &err);
+    assert_true(watch >= 0);
+    kill_task(80, 0, "stopped");
+    struct log_part part = {0};
+    int64_t due = now_us() + 10000000;
+    while (!part.is_ended) {
+        uint64_t offset = 0;
+        struct pollfd poll_fd = {.fd = watch, .events = POLLIN};
+        assert_true(now_us() < due);
+        assert_int_equal(poll(&poll_fd, 1, 10000), 1);
+        assert_true(read(watch, text, sizeof text) > 0);
+        assert_true(world.engine->ops->log_read(world.engine, (struct attempt_id){80}, LOG_STDOUT,
+                                                &offset, text, sizeof text, &part, &err) >= 0);
+    }
+    close(watch);
+    end_of(80);
+}
+
 static void test_many(void **state)
 {
     (void)state;
@@ -522,8 +549,11 @@ static int teardown(void **state)
     return 0;
 }
 
-int main(void)
+/* test-engine-life [PATTERN]: only the tests whose names match */
+int main(int argc, char **argv)
 {
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_hello),
         cmocka_unit_test(test_environment_of_container),
@@ -549,6 +579,7 @@ int main(void)
         cmocka_unit_test(test_adopt),
         cmocka_unit_test(test_orphan),
         cmocka_unit_test(test_second_engine),
+        cmocka_unit_test(test_log_end),
         cmocka_unit_test(test_many),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

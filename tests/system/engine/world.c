@@ -140,7 +140,7 @@ bool world_open(struct world *world)
         return false;
     }
     if (shell("set -e; cd %s; mkdir -p images/busybox/bin images/busybox/etc images/busybox/tmp; "
-              "cp \"$(command -v busybox)\" images/busybox/bin/busybox; chroot images/busybox "
+              "cp /bin/busybox images/busybox/bin/busybox; chroot images/busybox "
               "/bin/busybox --install -s /bin; echo 'root:x:0:0::/root:/bin/sh\n"
               "worker:x:1000:1000::/home/worker:/bin/sh' > images/busybox/etc/passwd; "
               "chmod 755 . images images/busybox",
@@ -157,6 +157,7 @@ bool world_open(struct world *world)
     snprintf(run, sizeof run, "%s/run", world->folder);
     world->config = (struct engine_local_config){.directory = data,
                                                  .run_directory = run,
+                                                 .runtime = getenv("SKEP_TEST_RUNTIME"),
                                                  .init_path = SKEP_INIT,
                                                  .image_roots = roots,
                                                  .image_root_count = 1,
