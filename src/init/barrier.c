@@ -138,6 +138,10 @@ int barrier_ssh(struct init *init, struct err *err)
 {
     if (!init->task.has_ssh_barrier || !init->role->is_ssh_enabled)
         return 0;
+    if (init->task.ssh_barrier_timeout_s == 0 && access("/usr/sbin/sshd", X_OK) < 0) {
+        note(init, "ssh barrier: the image has no sshd, nobody is waited for");
+        return 0;
+    }
     struct wait wait = wait_begin(init, init->task.ssh_barrier_timeout_s, SSH_DEFAULT_S);
     for (size_t r = 0; r < init->job.role_count; r++) {
         const struct job_file_role *role = &init->job.roles[r];

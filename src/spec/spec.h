@@ -107,7 +107,7 @@ struct spec_role {
     struct spec_placement placement;
     bool is_ssh_enabled; /* plugin ssh with jobssh, or a v1 job */
     bool has_ssh_barrier;
-    uint32_t ssh_barrier_timeout_s;
+    uint32_t ssh_barrier_timeout_s; /* 0 (v1): the default, and only where the image has sshd */
 };
 
 enum spec_priority_class { SPEC_OPPO = -1, SPEC_TEST = 10, SPEC_PROD = 100, SPEC_CRIT = 120 };

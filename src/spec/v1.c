@@ -111,7 +111,6 @@ static void role_read(struct reader *reader, const struct doc *doc, size_t index
         .affinity_group = "",
         .within_one_cell = ""};
     role->is_ssh_enabled = role->has_ssh_barrier = true;
-    role->ssh_barrier_timeout_s = 30 * 60;
     ports_read(reader, role, doc, index);
 }
 

@@ -526,6 +526,27 @@ static void ssh_barrier(void **state)
     }
 }
 
+/* A job that asks for no certain time does not wait where the image has no sshd. */
+static void ssh_barrier_without_sshd(void **state)
+{
+    (void)state;
+    struct world w;
+    uint16_t ports[2] = {0, 1};
+    if (access("/usr/sbin/sshd", X_OK) == 0)
+        skip(); /* this machine would rightly wait */
+    world_init(&w, "echo through");
+    w.role.is_ssh_enabled = true;
+    w.role.instances = 1;
+    w.role.port_count = 2;
+    w.tasks[0].ports = ports;
+    w.tasks[0].address = "127.0.0.1";
+    w.task.has_ssh_barrier = true;
+    w.task.ssh_barrier_timeout_s = 0;
+    world_run(&w);
+    end_is(&w, EXIT_STAGE_USER, 0, 0);
+    folder_remove(w.root);
+}
+
 static void not_usable(void **state)
 {
     (void)state;
@@ -554,7 +575,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(stack_dump),     cmocka_unit_test(rotation),
         cmocka_unit_test(nothing_lost),   cmocka_unit_test(merged_order),
         cmocka_unit_test(code_directory), cmocka_unit_test(start_barrier),
-        cmocka_unit_test(ssh_barrier),    cmocka_unit_test(not_usable),
+        cmocka_unit_test(ssh_barrier),    cmocka_unit_test(ssh_barrier_without_sshd),
+        cmocka_unit_test(not_usable),
     };
     if (argc < 2)
         return 2;
