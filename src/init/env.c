@@ -18,18 +18,23 @@ void env_release(struct env *env)
     text_map_release(&env->by_name);
 }
 
-void env_set(struct env *env, const char *name, const char *value)
+struct env_entry *env_put(struct env *env, const char *name, const char *value)
 {
     assert(name[0] && !strchr(name, '='));
     uint32_t at = text_map_get(&env->by_name, text_of(name));
     if (at == MAP_NONE) {
-        struct env_entry *entry = ARRAY_ADD(env);
-        entry->name = arena_copy(env->arena, text_of(name));
+        ARRAY_ADD(env)->name = name;
         at = (uint32_t)env->count - 1;
-        text_map_set(&env->by_name, text_of(entry->name), at);
+        text_map_set(&env->by_name, text_of(name), at);
     }
-    env->items[at].value = arena_copy(env->arena, text_of(value));
-    env->items[at].is_default = env->items[at].is_peer = false;
+    struct env_entry *entry = &env->items[at];
+    *entry = (struct env_entry){.name = entry->name, .value = value};
+    return entry;
+}
+
+void env_set(struct env *env, const char *name, const char *value)
+{
+    env_put(env, arena_copy(env->arena, text_of(name)), arena_copy(env->arena, text_of(value)));
 }
 
 const char *env_get(const struct env *env, const char *name)

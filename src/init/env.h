@@ -47,7 +47,10 @@ struct env_host {
 void env_init(struct env *env, struct arena *arena);
 void env_release(struct env *env);
 void env_set(struct env *env, const char *name, const char *value); /* the last one counts */
-const char *env_get(const struct env *env, const char *name);       /* NULL: not set */
+/* As env_set, but both strings live in env's arena already. Returns the entry, valid until the
+ * next. */
+struct env_entry *env_put(struct env *env, const char *name, const char *value);
+const char *env_get(const struct env *env, const char *name); /* NULL: not set */
 
 /* Everything. The task must be one of the job's (job_has_task). */
 void env_build(struct env *env, const struct job_file *job, const struct task_file *task,

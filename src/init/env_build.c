@@ -5,6 +5,8 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -29,19 +31,39 @@ static void peer(struct building *b, const char *value, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
 static const char *vformat(struct arena *arena, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
+
+/* Most are short, and a job of thousands of tasks has tens of thousands of them. */
+static const char *vformat(struct arena *arena, const char *format, va_list args)
 {
-    struct buf text = BUF_INIT;
-    buf_vformat(&text, format, args);
-    const char *copy = arena_copy(arena, buf_as_text(&text));
-    buf_release(&text);
+    char line[256];
+    va_list again;
+    va_copy(again, args);
+    int length = vsnprintf(line, sizeof line, format, args);
+    assert(length >= 0);
+    char *copy = arena_alloc(arena, (size_t)length + 1);
+    if ((size_t)length < sizeof line)
+        memcpy(copy, line, (size_t)length + 1);
+    else
+        vsnprintf(copy, (size_t)length + 1, format, again);
+    va_end(again);
     return copy;
+}
+
+static const char *name_join(struct arena *arena, const char *prefix, const char *name)
+{
+    size_t first = strlen(prefix), second = strlen(name);
+    char *joined = arena_alloc(arena, first + second + 1);
+    memcpy(joined, prefix, first);
+    memcpy(joined + first, name, second + 1);
+    return joined;
 }
 
 static void set(struct building *b, const char *name, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    env_set(b->env, name, vformat(b->env->arena, format, args));
+    env_put(b->env, name_join(b->env->arena, name, ""), vformat(b->env->arena, format, args));
     va_end(args);
 }
 
@@ -52,19 +74,17 @@ static void both(struct building *b, const char *name, const char *format, ...)
     va_start(args, format);
     const char *value = vformat(b->env->arena, format, args);
     va_end(args);
-    env_set(b->env, arena_format(b->env->arena, "PAI_%s", name), value);
-    env_set(b->env, arena_format(b->env->arena, "QIZHI_%s", name), value);
+    env_put(b->env, name_join(b->env->arena, "PAI_", name), value);
+    env_put(b->env, name_join(b->env->arena, "QIZHI_", name), value);
 }
 
-/* A variable about some task of the job, its name formatted. */
+/* A variable about some task of the job, its name formatted; the value in the arena. */
 static void peer(struct building *b, const char *value, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    const char *name = vformat(b->env->arena, format, args);
+    env_put(b->env, vformat(b->env->arena, format, args), value)->is_peer = true;
     va_end(args);
-    env_set(b->env, name, value);
-    b->env->items[text_map_get(&b->env->by_name, text_of(name))].is_peer = true;
 }
 
 static const char *job_full_name(const struct building *b)
@@ -111,6 +131,8 @@ static const char *directory_expand(const struct building *b, const char *direct
 /* "p,p+1,…" */
 static const char *port_numbers(const struct building *b, unsigned first, uint32_t count)
 {
+    if (count == 1)
+        return arena_format(b->env->arena, "%u", first);
     struct buf list = BUF_INIT;
     for (uint32_t i = 0; i < count; i++)
         buf_format(&list, "%s%u", i ? "," : "", first + i);
@@ -232,7 +254,8 @@ static void build_peer(struct building *b, size_t role, uint32_t index, const ch
     const struct job_file_task *task = &b->job->tasks[job_file_first_task(b->job, role) + index];
     if (!task->address[0])
         return;
-    peer(b, task->address, "PAI_HOST_IP_%s_%" PRIu32, name, index);
+    peer(b, arena_copy(b->env->arena, text_of(task->address)), "PAI_HOST_IP_%s_%" PRIu32, name,
+         index);
     for (size_t i = 0; i < of->port_count; i++) {
         const char *numbers = port_numbers(b, task->ports[i], of->ports[i].count);
         peer(b, numbers, "PAI_PORT_LIST_%s_%" PRIu32 "_%s", name, index, of->ports[i].label);
@@ -358,8 +381,7 @@ static void build_gpus(struct building *b)
 
 static void set_default(struct building *b, const char *name, const char *value)
 {
-    env_set(b->env, name, value);
-    b->env->items[text_map_get(&b->env->by_name, text_of(name))].is_default = true;
+    env_put(b->env, name, value)->is_default = true; /* both are literals */
 }
 
 static void build_skep(struct building *b)

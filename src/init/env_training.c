@@ -94,8 +94,7 @@ static void set_interface(struct env *env, const char *interface)
     static const char *const NAMES[] = {"GLOO_SOCKET_IFNAME", "NCCL_SOCKET_IFNAME",
                                         "TP_SOCKET_IFNAME"};
     for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
-        env_set(env, NAMES[i], interface);
-        env->items[text_map_get(&env->by_name, text_of(NAMES[i]))].is_default = true;
+        env_put(env, NAMES[i], arena_copy(env->arena, text_of(interface)))->is_default = true;
     }
 }
 

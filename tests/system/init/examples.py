@@ -1,9 +1,13 @@
 #!/usr/bin/env python3
-"""Run every example through the real skepd and skep, and compare with its `expected` file.
+"""Run every job of a folder through the real skepd and skep, and compare with its `expected` file.
 
-usage: examples.py SKEPD SKEP SOURCE-ROOT [EXAMPLE…]
+usage: examples.py SKEPD SKEP SOURCE-ROOT FOLDER [NAME…]        FOLDER: `examples`, or one of tests
 
-Lines of `expected`: `state STATE`, `code N`, `retries N`, `log ROLE INDEX REGULAR-EXPRESSION`.
+Lines of `expected`:
+    state STATE, code N, retries N
+    log ROLE INDEX REGULAR-EXPRESSION      is in the task's log
+    stop ROLE INDEX REGULAR-EXPRESSION     stop the job as soon as the log has it
+    gone TEXT                              after the end no process of this machine has it in its command line
 Needs root and the Debian mirror (images/build) unless the images are there: SKEP_TEST_IMAGES names a folder to keep
 them in. Exit 77 (skip) with a reason when the machine cannot do it.
 """
@@ -17,6 +21,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 SKIP = 77
@@ -75,6 +80,8 @@ def check(server, example):
     if code != 0:
         return [f"submit ended with {code}: {err.strip()}"]
     name = out.strip()
+    for role, index, pattern in directives(example, "stop"):
+        wrong += stop_when(server, name, role, index, pattern)
     server.run("wait", name)
     code, out, err = server.run("describe", "--output", "json", name)
     if code != 0:
@@ -93,7 +100,39 @@ def check(server, example):
             _, text, _ = server.run("logs", "--role", role, "--index", index, name)
             if not re.search(pattern, text, re.MULTILINE):
                 wrong.append(f"log of {role}-{index} does not have {pattern}:\n{text}")
+        elif key == "gone" and (left := list(processes_with(rest))):
+            wrong.append(f"processes {' '.join(left)} with \"{rest}\" are left")
     return wrong
+
+
+def directives(example, key):
+    for line in (example / "expected").read_text().splitlines():
+        word, _, rest = line.partition(" ")
+        if word == key:
+            yield rest.split(" ", 2)
+
+
+def stop_when(server, name, role, index, pattern):
+    """Follow the log until it has the pattern, then stop the job."""
+    follower = subprocess.Popen([server.skep, "logs", "--follow", "--role", role, "--index", index, name], text=True,
+                                stdout=subprocess.PIPE, env=server.environment)
+    timer = threading.Timer(PATIENCE_S, follower.kill)
+    timer.start()
+    found = any(re.search(pattern, line) for line in follower.stdout)
+    timer.cancel()
+    follower.kill()
+    follower.wait()
+    code, _, err = server.run("stop", name)
+    return ([] if found else [f"log of {role}-{index} never had {pattern}"]) + ([] if code == 0 else [f"stop: {err}"])
+
+
+def processes_with(text):
+    for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            if text.encode() in path.read_bytes() and int(path.parent.name) != os.getpid():
+                yield path.parent.name
+        except OSError:
+            continue
 
 
 def images_build(root, images, names):
@@ -111,8 +150,8 @@ def main():
     if not shutil.which("mmdebstrap"):
         print("skip: mmdebstrap is not installed (tools/install-deps)")
         sys.exit(SKIP)
-    examples = sorted(path.parent for path in root.glob("examples/*/expected")
-                      if not sys.argv[4:] or path.parent.name in sys.argv[4:])
+    examples = sorted(path.parent for path in root.glob(sys.argv[4] + "/*/expected")
+                      if not sys.argv[5:] or path.parent.name in sys.argv[5:])
     needed = sorted({word for example in examples for job in example.glob("job.*")
                      for word in re.findall(r"skep/([a-z]+)", job.read_text()) if (root / "images" / word).is_dir()})
     failed = 0
