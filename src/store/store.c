@@ -89,8 +89,8 @@ static int64_t now_us(void)
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-/* The lock is the process's own: it goes when the process goes, however it ends. (A lock of the open
- * file would live on in a child that a killed server had just forked.) */
+/* The lock is the process's own: it goes when the process goes, however it ends. (A lock of the
+ * open file would live on in a child that a killed server had just forked.) */
 static int store_lock(struct store *store, struct err *err)
 {
     cleanup_free char *path = mem_alloc(strlen(store->directory) + sizeof "/lock");
