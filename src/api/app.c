@@ -163,6 +163,9 @@ static void app_resume(void *context, struct exchange *exchange)
 static void app_end(void *context, struct exchange *exchange)
 {
     struct api *api = context;
+    struct call *call = exchange->app_state;
+    if (call->problems)
+        problems_release(call->problems);
     int class = exchange->reply.status / 100;
     if (class >= 1 && class <= 5)
         atomic_fetch_add(&api->requests[class], 1);

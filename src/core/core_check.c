@@ -16,7 +16,7 @@
 
 static void check_failed(const char *function, const char *condition)
 {
-    assert(!"an invariant of the core");
+    assert(false && "an invariant of the core");
     (void)function;
     (void)condition;
     abort();

@@ -6,7 +6,7 @@
 #include "base/map.h"
 #include "base/memory.h"
 
-enum { NOWHERE = UINT32_MAX };
+#define NOWHERE UINT32_MAX
 
 struct class
 {

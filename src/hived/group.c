@@ -254,7 +254,7 @@ static uint32_t victim_leaf(const struct group *victim, uint32_t physical)
     for (uint32_t i = 0; i < victim->leaf_count; i++)
         if (victim->physical[i] == physical)
             return i;
-    assert(!"a leaf in use belongs to its group");
+    assert(false && "a leaf in use belongs to its group");
     return 0;
 }
 

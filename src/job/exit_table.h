@@ -6,7 +6,7 @@
 #include "job/expression.h"
 #include "job/literals.h"
 
-enum { EXPRESSION_NO = UINT32_MAX }; /* no such condition */
+#define EXPRESSION_NO UINT32_MAX /* no such condition */
 
 struct exit_range { /* both ends included */
     int64_t min, max;

@@ -7,7 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { LITERALS_STATES_MAX = 60000, LITERAL_NONE = UINT32_MAX };
+enum { LITERALS_STATES_MAX = 60000 };
+#define LITERAL_NONE UINT32_MAX
 
 struct literals {
     uint16_t *next;    /* state × class → state */

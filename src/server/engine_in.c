@@ -152,7 +152,7 @@ static void sink_post(void *context, const struct engine_event *event)
         server_post_fact(server, mail_of_exit(server, event));
         return;
     }
-    assert(!"a kind of event");
+    assert(false && "a kind of event");
 }
 
 struct engine_sink server_sink(struct server *server)

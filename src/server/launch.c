@@ -194,7 +194,7 @@ static void run(struct launcher *launcher, const struct launch_mail *mail)
     case COMMAND_WAKE:
         break;
     }
-    assert(!"a command for the engine");
+    assert(false && "a command for the engine");
 }
 
 static void *launcher_run(void *argument)

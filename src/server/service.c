@@ -208,7 +208,7 @@ static void change_copy(struct server_mail *mail, const struct store_change *fro
     case CHANGE_TOKENS_EXPIRE:
         return;
     }
-    assert(!"a kind of change");
+    assert(false && "a kind of change");
 }
 
 static int service_change(void *context, const struct store_change *change,

@@ -212,7 +212,7 @@ static int change_write(struct store *store, struct store_change *change, struct
     case CHANGE_TOKENS_EXPIRE:
         return change_before(store, change, WRITE_TOKENS_EXPIRE, err);
     }
-    assert(!"a kind of change");
+    assert(false && "a kind of change");
     return ERR_INTERNAL;
 }
 

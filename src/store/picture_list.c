@@ -153,7 +153,7 @@ static uint64_t row_key(const struct picture *picture, const struct picture_row 
     case ORDER_PRIORITY:
         return row->has_priority ? (uint64_t)((int64_t)row->priority + INT32_MAX) : UINT64_MAX;
     }
-    assert(!"an order");
+    assert(false && "an order");
     return 0;
 }
 

@@ -175,7 +175,7 @@ enum job_shown job_shown_of(enum life_state state, int32_t code, bool is_backing
             return JOB_SUCCEEDED;
         return is_stop_code(code) ? JOB_STOPPED : JOB_FAILED;
     }
-    assert(!"a state");
+    assert(false && "a state");
     return JOB_FAILED;
 }
 

@@ -137,7 +137,7 @@ static int write_record(struct store *store, const struct output *output, size_t
     case RECORD_JOB_DELETED:
         return store_purge(store, record->deleted, err);
     }
-    assert(!"a kind of record");
+    assert(false && "a kind of record");
     return ERR_INTERNAL;
 }
 

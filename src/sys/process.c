@@ -131,7 +131,7 @@ int process_run(const struct process *process, uint32_t timeout_ms, struct buf *
                                 {.fd = err_read, .events = POLLIN}};
     if (!out)
         streams[0].fd = process_watch(pid, NULL); /* the time counts without a stream, too */
-    cleanup_close int watch = out ? -1 : streams[0].fd;
+    __attribute__((unused)) cleanup_close int watch = out ? -1 : streams[0].fd;
     bool is_late = !streams_read(streams, (struct buf *const[]){out, complaint}, timeout_ms);
     if (is_late)
         kill(pid, SIGKILL);
