@@ -1,0 +1,513 @@
+/* What the local engine learns of a machine: control groups, users, GPUs, logs; from fixtures. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka wants these first */
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/memory.h"
+#include "engine/local/cdi.h"
+#include "engine/local/cgroup.h"
+#include "engine/local/inventory.h"
+#include "engine/local/local.h"
+#include "engine/local/logs.h"
+#include "engine/local/nvml.h"
+#include "engine/local/runtime.h"
+#include "engine/local/topology.h"
+#include "engine/local/user.h"
+#include "sys/file.h"
+#include <cmocka.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char folder[200];
+
+static const char *place(const char *name)
+{
+    static char paths[8][400];
+    static unsigned next;
+    char *path = paths[next++ % 8];
+    snprintf(path, sizeof paths[0], "%s/%s", folder, name);
+    return path;
+}
+
+static void put(const char *name, const char *text)
+{
+    char directory[400];
+    struct err err = {0};
+    snprintf(directory, sizeof directory, "%s", place(name));
+    *strrchr(directory, '/') = 0;
+    assert_int_equal(dir_make(directory, 0755, &err), 0);
+    assert_int_equal(file_write(place(name), text_of(text), 0644, &err), 0);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    snprintf(folder, sizeof folder, "/tmp/skep-test-engine-XXXXXX");
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    return tree_remove(folder, NULL);
+}
+
+/* --- control groups --- */
+
+static struct text mountinfo(const char *lines)
+{
+    static char text[4096];
+    size_t used = 0;
+    for (const char *at = lines; *at; at++) /* '@' stands for the folder */
+        if (*at == '@')
+            used += (size_t)snprintf(text + used, sizeof text - used, "%s", folder);
+        else
+            text[used++] = *at;
+    return (struct text){text, used};
+}
+
+static void test_layout_v2(void **state)
+{
+    (void)state;
+    struct cgroup_layout layout;
+    char path[CGROUP_PATH_MAX];
+    put("v2/cgroup.controllers", "cpuset cpu io memory pids\n");
+    struct text info =
+        mountinfo("22 1 0:20 / / rw - ext4 /dev/vda rw\n"
+                  "30 22 0:26 / @/v2 rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n");
+    assert_int_equal(cgroup_layout_read(info, &layout, NULL), 0);
+    assert_int_equal(layout.kind, CGROUP_V2);
+    assert_true(layout.has_swap);
+    assert_false(layout.has_hybrid_controllers);
+    assert_true(cgroup_path(&layout, "memory", "/skep/1", path));
+    assert_string_equal(path, place("v2/skep/1"));
+}
+
+static void test_layout_hybrid(void **state)
+{
+    (void)state;
+    struct cgroup_layout layout;
+    char path[CGROUP_PATH_MAX];
+    put("unified/cgroup.controllers", "\n");
+    put("memory/memory.memsw.limit_in_bytes", "0\n");
+    const char *lines = "30 22 0:26 / @/unified rw - cgroup2 cgroup2 rw\n"
+                        "31 22 0:27 / @/memory rw - cgroup cgroup rw,memory\n"
+                        "32 22 0:28 / @/cpu rw - cgroup cgroup rw,cpu,cpuacct\n"
+                        "33 22 0:29 / @/systemd rw - cgroup cgroup rw,xattr,name=systemd\n";
+    assert_int_equal(cgroup_layout_read(mountinfo(lines), &layout, NULL), 0);
+    assert_int_equal(layout.kind, CGROUP_HYBRID);
+    assert_false(layout.has_hybrid_controllers); /* systemd's own: crun takes it */
+    assert_true(layout.has_swap);
+    assert_true(cgroup_path(&layout, "cpuacct", "/g", path));
+    assert_string_equal(path, place("cpu/g"));
+    assert_false(cgroup_path(&layout, "pids", "/g", path));
+    put("unified/cgroup.controllers", "hugetlb\n");
+    assert_int_equal(cgroup_layout_read(mountinfo(lines), &layout, NULL), 0);
+    assert_true(layout.has_hybrid_controllers);
+    assert_string_equal(layout.hybrid_mount, place("unified"));
+}
+
+static void test_layout_v1_and_none(void **state)
+{
+    (void)state;
+    struct cgroup_layout layout;
+    struct err err = {0};
+    unlink(place("memory/memory.memsw.limit_in_bytes"));
+    assert_int_equal(
+        cgroup_layout_read(mountinfo("31 22 0:27 / @/memory rw - cgroup cgroup rw,memory\n"),
+                           &layout, NULL),
+        0);
+    assert_int_equal(layout.kind, CGROUP_V1);
+    assert_false(layout.has_swap);
+    assert_int_equal(
+        cgroup_layout_read(mountinfo("1 0 0:1 / / rw - ext4 /dev/x rw\n"), &layout, &err),
+        ERR_UNSUPPORTED);
+    assert_int_equal(cgroup_layout_read((struct text){"", 0}, &layout, &err), ERR_UNSUPPORTED);
+}
+
+static void test_stats_of_fixtures(void **state)
+{
+    (void)state;
+    struct cgroup_layout layout;
+    struct engine_stats stats;
+    put("v2/cgroup.controllers", "cpu memory\n");
+    put("v2/g/cpu.stat", "usage_usec 1500\nuser_usec 1000\n");
+    put("v2/g/memory.current", "4096\n");
+    put("v2/g/io.stat", "8:0 rbytes=10 wbytes=20 rios=1\n8:16 rbytes=1 wbytes=2 rios=1\n");
+    put("v2/g/pids.current", "3\n");
+    put("v2/g/memory.events", "low 0\nhigh 0\nmax 4\noom 2\noom_kill 1\n");
+    cgroup_layout_read(mountinfo("30 22 0:26 / @/v2 rw - cgroup2 cgroup2 rw\n"), &layout, NULL);
+    assert_int_equal(cgroup_stats(&layout, "/g", &stats, NULL), 0);
+    assert_int_equal(stats.cpu_ns, 1500000);
+    assert_int_equal(stats.memory_bytes, 4096);
+    assert_int_equal(stats.io_read_bytes, 11);
+    assert_int_equal(stats.io_write_bytes, 22);
+    assert_int_equal(stats.pids, 3);
+    assert_int_equal(cgroup_oom_kills(&layout, "/g"), 1);
+    assert_int_equal(cgroup_oom_kills(&layout, "/none"), 0);
+    assert_int_equal(cgroup_stats(&layout, "/none", &stats, NULL), ERR_NOT_FOUND);
+    put("memory/g/memory.usage_in_bytes", "8192\n");
+    put("memory/g/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n");
+    put("cpu/g/cpuacct.usage", "77\n");
+    cgroup_layout_read(mountinfo("31 22 0:27 / @/memory rw - cgroup cgroup rw,memory\n"
+                                 "32 22 0:28 / @/cpu rw - cgroup cgroup rw,cpu,cpuacct\n"),
+                       &layout, NULL);
+    assert_int_equal(cgroup_stats(&layout, "/g", &stats, NULL), 0);
+    assert_int_equal(stats.cpu_ns, 77);
+    assert_int_equal(stats.memory_bytes, 8192);
+    assert_int_equal(cgroup_oom_kills(&layout, "/g"), 3);
+}
+
+/* --- users --- */
+
+static void test_users(void **state)
+{
+    (void)state;
+    struct user user;
+    struct err err = {0};
+    put("root/etc/passwd", "root:x:0:0:root:/root:/bin/sh\nbroken line\n"
+                           "ann:x:1000:1001:,,,:/home/ann:/bin/sh\n");
+    put("root/etc/group", "root:x:0:\nvideo:x:44:ann,bob\nann:x:1001:\nusers:x:100:bob,ann\n");
+    const char *root = place("root");
+    assert_int_equal(user_find(root, "", &user, &err), 0);
+    assert_int_equal(user.uid, 0);
+    assert_string_equal(user.home, "/root");
+    assert_int_equal(user_find(root, "ann", &user, &err), 0);
+    assert_int_equal(user.uid, 1000);
+    assert_int_equal(user.gid, 1001);
+    assert_int_equal(user.group_count, 2);
+    assert_int_equal(user.groups[0], 44);
+    assert_int_equal(user.groups[1], 100);
+    assert_string_equal(user.home, "/home/ann");
+    assert_int_equal(user_find(root, "1000", &user, &err), 0);
+    assert_int_equal(user.gid, 1001);
+    assert_int_equal(user_find(root, "4242", &user, &err), 0); /* a number need not be known */
+    assert_int_equal(user.uid, 4242);
+    assert_int_equal(user.gid, 0);
+    assert_string_equal(user.home, "/");
+    assert_int_equal(user_find(root, "ann:video", &user, &err), 0);
+    assert_int_equal(user.gid, 44);
+    assert_int_equal(user_find(root, "5:6", &user, &err), 0);
+    assert_int_equal(user.gid, 6);
+    assert_int_equal(user_find(root, "nobody", &user, &err), ERR_NOT_FOUND);
+    assert_int_equal(user_find(root, "ann:nogroup", &user, &err), ERR_NOT_FOUND);
+    assert_int_equal(user_find(place("empty"), "0", &user, &err), 0);
+}
+
+/* A link in the image does not lead out of it. */
+static void test_user_link(void **state)
+{
+    (void)state;
+    struct user user;
+    put("link/outside/passwd", "spy:x:7:7::/:/bin/sh\n");
+    put("link/inside/etc/x", "");
+    put("link/inside/real/passwd", "eve:x:8:8::/:/bin/sh\n");
+    unlink(place("link/inside/etc/passwd"));
+    assert_int_equal(symlink("../../outside/passwd", place("link/inside/etc/passwd")), 0);
+    assert_int_equal(user_find(place("link/inside"), "spy", &user, NULL), ERR_NOT_FOUND);
+    unlink(place("link/inside/etc/passwd"));
+    assert_int_equal(symlink("/real/passwd", place("link/inside/etc/passwd")), 0);
+    assert_int_equal(user_find(place("link/inside"), "eve", &user, NULL), 0);
+}
+
+/* --- logs --- */
+
+static void test_log_segments(void **state)
+{
+    (void)state;
+    struct log_part part;
+    char text[32];
+    uint64_t offset = 0;
+    put("log/all.000000000000010", "0123456789");
+    put("log/all.000000000000020", "abcdef");
+    put("log/all.20", "not a segment");
+    put("log/stdout.000000000000000", "x");
+    const char *log = place("log");
+    /* what came before 10 is gone */
+    assert_int_equal(logs_read(log, LOG_ALL, &offset, text, 4, &part, NULL), 4);
+    assert_int_equal(offset, 10);
+    assert_int_equal(part.begin, 10);
+    assert_int_equal(part.end, 26);
+    assert_memory_equal(text, "0123", 4);
+    offset = 18;
+    assert_int_equal(logs_read(log, LOG_ALL, &offset, text, sizeof text, &part, NULL), 2);
+    offset = 20;
+    assert_int_equal(logs_read(log, LOG_ALL, &offset, text, sizeof text, &part, NULL), 6);
+    offset = 26;
+    assert_int_equal(logs_read(log, LOG_ALL, &offset, text, sizeof text, &part, NULL), 0);
+    offset = 5;
+    assert_int_equal(logs_read(log, LOG_STDERR, &offset, text, sizeof text, &part, NULL), 0);
+    assert_int_equal(offset, 0);
+    assert_int_equal(logs_read(place("nolog"), LOG_ALL, &offset, text, 1, &part, NULL),
+                     ERR_NOT_FOUND);
+}
+
+static void test_log_tail(void **state)
+{
+    (void)state;
+    struct buf out = BUF_INIT;
+    put("tail/all.000000000000000", "one\ntwo\nthree\n");
+    logs_tail(place("tail"), LOG_ALL, 1000, &out);
+    assert_string_equal(buf_cstr(&out), "one\ntwo\nthree\n");
+    buf_clear(&out);
+    logs_tail(place("tail"), LOG_ALL, 8, &out); /* from the begin of a line */
+    assert_string_equal(buf_cstr(&out), "three\n");
+    buf_clear(&out);
+    logs_tail(place("tail"), LOG_RUNTIME, 8, &out);
+    assert_int_equal(out.length, 0);
+    buf_release(&out);
+}
+
+static void test_untrusted(void **state)
+{
+    (void)state;
+    struct buf out = BUF_INIT;
+    put("untrusted/plain", "text");
+    assert_int_equal(symlink("/etc/passwd", place("untrusted/link")), 0);
+    assert_int_equal(mkfifo(place("untrusted/pipe"), 0600), 0);
+    const char *directory = place("untrusted");
+    assert_int_equal(untrusted_read(directory, "plain", 100, &out, NULL), 0);
+    assert_string_equal(buf_cstr(&out), "text");
+    assert_int_equal(untrusted_read(directory, "link", 100, &out, NULL), ERR_NOT_FOUND);
+    assert_int_equal(untrusted_read(directory, "pipe", 100, &out, NULL), ERR_NOT_FOUND);
+    buf_clear(&out);
+    assert_int_equal(untrusted_read(directory, "plain", 3, &out, NULL), ERR_TOO_BIG);
+    buf_release(&out);
+}
+
+static void test_log_watch(void **state)
+{
+    (void)state;
+    put("watch/all.000000000000000", "");
+    int watch = logs_watch(place("watch"), NULL);
+    struct pollfd poll_fd = {.fd = watch, .events = POLLIN};
+    assert_true(watch >= 0);
+    assert_int_equal(poll(&poll_fd, 1, 0), 0);
+    int fd = open(place("watch/all.000000000000000"), O_WRONLY | O_APPEND);
+    assert_int_equal(write(fd, "x", 1), 1);
+    assert_int_equal(poll(&poll_fd, 1, 2000), 1);
+    close(fd);
+    close(watch);
+    assert_int_equal(logs_watch(place("nowhere"), NULL), ERR_NOT_FOUND);
+}
+
+/* --- GPUs --- */
+
+static void test_nvml(void **state)
+{
+    (void)state;
+    struct nvml_gpu gpus[NVML_GPUS_MAX];
+    size_t count;
+    struct err err = {0};
+    assert_int_equal(nvml_list(FAKE_NVML, gpus, &count, &err), 0);
+    assert_int_equal(count, 4);
+    assert_string_equal(gpus[2].uuid, "GPU-00000002");
+    assert_string_equal(gpus[2].name, "NVIDIA Test V100 16GB");
+    assert_string_equal(gpus[2].bus_id, "00000000:85:00.0");
+    assert_int_equal(gpus[2].minor, 2);
+    assert_int_equal(gpus[2].memory_mib, 16384);
+    assert_int_equal(nvml_list("libno-such-nvml.so", gpus, &count, &err), ERR_NOT_FOUND);
+    setenv("FAKE_NVML_BROKEN", "1", 1);
+    assert_int_equal(nvml_list(FAKE_NVML, gpus, &count, &err), ERR_UNAVAILABLE);
+    assert_non_null(strstr(err.text, "999"));
+    unsetenv("FAKE_NVML_BROKEN");
+}
+
+static void test_topology(void **state)
+{
+    (void)state;
+    struct topology_place places[] = {{.bus_id = "00000000:05:00.0"},
+                                      {.bus_id = "00000000:06:00.0"},
+                                      {.bus_id = "00000000:85:00.0"},
+                                      {.bus_id = "00000000:95:00.0"},
+                                      {.bus_id = "nonsense"}};
+    assert_int_equal(topology_places(TOPOLOGY_XML, places, COUNT_OF(places), NULL), 0);
+    assert_int_equal(places[0].numa, 0);
+    assert_int_equal(places[1].numa, 0);
+    assert_int_equal(places[2].numa, 1);
+    assert_int_equal(places[3].numa, 1);
+    assert_int_equal(places[0].pci_switch, places[1].pci_switch);
+    assert_int_not_equal(places[0].pci_switch, places[2].pci_switch);
+    assert_int_not_equal(places[2].pci_switch, places[3].pci_switch);
+    assert_int_equal(places[4].numa, TOPOLOGY_UNKNOWN);
+    assert_int_equal(places[4].pci_switch, TOPOLOGY_UNKNOWN);
+    assert_int_equal(topology_places("/no/such.xml", places, 1, NULL), ERR_IO);
+}
+
+static const char specification[] =
+    "cdiVersion: 0.6.0\nkind: nvidia.com/gpu\n"
+    "devices:\n"
+    "- name: '0'\n  containerEdits: {deviceNodes: [{path: /dev/null}], env: [ONE=1]}\n"
+    "- name: '1'\n  containerEdits: {deviceNodes: [{path: /dev/gpu1, hostPath: /dev/zero, "
+    "permissions: rw}]}\n"
+    "- name: gone\n  containerEdits: {deviceNodes: [{path: /dev/no-such-device}]}\n"
+    "containerEdits:\n  env: [ALL=yes]\n"
+    "  deviceNodes: [{path: /dev/nvidiactl, type: c, major: 195, minor: 255}]\n"
+    "  mounts: [{hostPath: /usr/lib/libcuda.so, containerPath: /usr/lib/libcuda.so, "
+    "options: [ro, nosuid]}]\n"
+    "  hooks: [{hookName: createContainer, path: /bin/hook, args: [hook, ldcache]}]\n";
+
+static void test_cdi(void **state)
+{
+    (void)state;
+    struct cdi cdi = {0};
+    struct arena arena;
+    struct device_edits edits;
+    struct err err = {0};
+    arena_init(&arena);
+    put("cdi/b.yaml", specification);
+    put("cdi/a.json", "{\"cdiVersion\":\"0.5.0\",\"kind\":\"amd.com/gpu\",\"devices\":[{\"name\":"
+                      "\"0\",\"containerEdits\":{}}]}");
+    put("cdi/broken.json", "{");
+    put("cdi/other.txt", "{}");
+    const char *directories[] = {"/no/such/folder", place("cdi")};
+    cdi_load(&cdi, directories, 2, &arena);
+    assert_int_equal(cdi.count, 4);
+    const struct cdi_device *both[] = {cdi_find(&cdi, "nvidia.com/gpu", "0"),
+                                       cdi_find(&cdi, "nvidia.com/gpu", "1")};
+    assert_null(cdi_find(&cdi, "nvidia.com/gpu", "7"));
+    assert_int_equal(cdi_edits(both, 2, &arena, &edits, &err), 0);
+    assert_int_equal(edits.device_count, 3); /* the common ones once */
+    assert_string_equal(edits.devices[0].path, "/dev/nvidiactl");
+    assert_int_equal(edits.devices[0].major, 195);
+    assert_string_equal(edits.devices[2].path, "/dev/gpu1");
+    assert_int_equal(edits.devices[2].major, 1); /* of /dev/zero */
+    assert_int_equal(edits.devices[2].minor, 5);
+    assert_string_equal(edits.devices[2].access, "rw");
+    assert_int_equal(edits.env_count, 2);
+    assert_int_equal(edits.mount_count, 1);
+    assert_int_equal(edits.mounts[0].option_count, 3);
+    assert_string_equal(edits.mounts[0].options[2], "rbind");
+    assert_int_equal(edits.hook_count, 1);
+    assert_string_equal(edits.hooks[0].args[1], "ldcache");
+    const struct cdi_device *gone = cdi_find(&cdi, "nvidia.com/gpu", "gone");
+    assert_int_equal(cdi_edits(&gone, 1, &arena, &edits, &err), ERR_NOT_FOUND);
+    assert_int_equal(cdi_parse(&cdi, TEXT("kind: x\n"), &arena, &err), ERR_INVALID);
+    cdi_release(&cdi);
+    arena_release(&arena);
+}
+
+static struct engine_local_config inventory_config(void)
+{
+    static const char *directories[1];
+    directories[0] = place("cdi-none");
+    return (struct engine_local_config){.node_name = "n1",
+                                        .address = "10.0.0.1",
+                                        .cpu = 8,
+                                        .memory_mib = 1000,
+                                        .simulated_gpu_type = "",
+                                        .nvml_path = "libno-such-nvml.so",
+                                        .topology_path = "",
+                                        .cdi_directories = directories,
+                                        .cdi_directory_count = 1};
+}
+
+static void test_inventory_without_gpus(void **state)
+{
+    (void)state;
+    struct engine_local_config config = inventory_config();
+    config.cpu = 0;
+    config.memory_mib = 0;
+    config.node_name = config.address = "";
+    struct inventory *inventory = inventory_new(&config);
+    const struct engine_node *node = inventory_node(inventory);
+    assert_true(node->cpu >= 1);
+    assert_true(node->memory_mib > 64);
+    assert_true(node->name[0] && node->address[0]);
+    assert_int_equal(node->gpu_count, 0);
+    assert_true(node->is_healthy);
+    inventory_free(inventory);
+}
+
+static void test_inventory_simulated(void **state)
+{
+    (void)state;
+    struct engine_local_config config = inventory_config();
+    struct arena arena;
+    struct device_edits edits;
+    const uint16_t gpus[] = {0, 3};
+    struct container container = {.gpus = gpus, .gpu_count = 2};
+    config.simulated_gpus = 4;
+    config.simulated_gpu_type = "K80";
+    arena_init(&arena);
+    struct inventory *inventory = inventory_new(&config);
+    assert_int_equal(inventory_node(inventory)->gpu_count, 4);
+    assert_true(inventory_node(inventory)->is_gpu_simulated);
+    assert_string_equal(inventory_node(inventory)->gpu_type, "K80");
+    assert_int_equal(inventory_devices(inventory, &container, &arena, &edits, NULL), 0);
+    assert_int_equal(edits.device_count, 0);
+    const uint16_t beyond[] = {4};
+    container = (struct container){.gpus = beyond, .gpu_count = 1};
+    assert_int_equal(inventory_devices(inventory, &container, &arena, &edits, NULL), ERR_NOT_FOUND);
+    inventory_free(inventory);
+    arena_release(&arena);
+}
+
+static void test_inventory_nvidia(void **state)
+{
+    (void)state;
+    struct engine_local_config config = inventory_config();
+    struct arena arena;
+    struct device_edits edits;
+    struct err err = {0};
+    const uint16_t gpus[] = {1};
+    struct container container = {.gpus = gpus, .gpu_count = 1};
+    config.nvml_path = FAKE_NVML;
+    config.topology_path = TOPOLOGY_XML;
+    arena_init(&arena);
+    struct inventory *inventory = inventory_new(&config);
+    const struct engine_node *node = inventory_node(inventory);
+    assert_int_equal(node->gpu_count, 4);
+    assert_false(node->is_gpu_simulated);
+    assert_string_equal(node->gpu_type, "Test-V100-16GB");
+    assert_int_equal(node->gpu_numa[0], 0);
+    assert_int_equal(node->gpu_numa[3], 1);
+    assert_int_equal(node->gpu_switch[0], node->gpu_switch[1]);
+    /* no specification, and no such device file on this machine */
+    assert_int_equal(inventory_devices(inventory, &container, &arena, &edits, &err), ERR_NOT_FOUND);
+    assert_non_null(strstr(err.text, "/dev/nvidia1"));
+    inventory_free(inventory);
+    put("cdi-nvidia/nvidia.yaml", specification);
+    config.cdi_directories = (const char *[]){place("cdi-nvidia")};
+    inventory = inventory_new(&config);
+    assert_int_equal(inventory_devices(inventory, &container, &arena, &edits, &err), 0);
+    assert_int_equal(edits.device_count, 2);
+    inventory_free(inventory);
+    /* the specification alone numbers two */
+    config.nvml_path = "libno-such-nvml.so";
+    inventory = inventory_new(&config);
+    assert_int_equal(inventory_node(inventory)->gpu_count, 2);
+    inventory_free(inventory);
+    arena_release(&arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_layout_v2),
+        cmocka_unit_test(test_layout_hybrid),
+        cmocka_unit_test(test_layout_v1_and_none),
+        cmocka_unit_test(test_stats_of_fixtures),
+        cmocka_unit_test(test_users),
+        cmocka_unit_test(test_user_link),
+        cmocka_unit_test(test_log_segments),
+        cmocka_unit_test(test_log_tail),
+        cmocka_unit_test(test_untrusted),
+        cmocka_unit_test(test_log_watch),
+        cmocka_unit_test(test_nvml),
+        cmocka_unit_test(test_topology),
+        cmocka_unit_test(test_cdi),
+        cmocka_unit_test(test_inventory_without_gpus),
+        cmocka_unit_test(test_inventory_simulated),
+        cmocka_unit_test(test_inventory_nvidia),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
