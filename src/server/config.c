@@ -72,7 +72,8 @@ static const struct field scheduling_fields[] = {
     INT("killGraceSeconds", 0, 86400, "From SIGTERM to SIGKILL."),
     INT("preemptionGraceSeconds", 0, 86400, "The same when preempted: time for a checkpoint."),
     INT("starvationAfterSeconds", 1, SECONDS_MAX, "A gang that waits longer gets a reservation."),
-    INT("finishedKeepSeconds", 0, 86400, "How long ended jobs stay in memory."),
+    INT("finishedKeepSeconds", 0, 86400,
+        "How long the name of an ended job stays taken after it was deleted."),
     INT("debugHoldSeconds", 0, SECONDS_MAX, "How long failed containers of debug jobs are kept."),
     INT("blameHalfLifeSeconds", 0, SECONDS_MAX, "Failures of a node count half after this."),
     INT("blameAvoid", 1, 1000000, "A node with so many failures is taken last."),
@@ -218,6 +219,7 @@ static void config_default(struct server_config *config)
     config->log_format = LOG_AUTO;
     config->requests_max = 10000;
     core_config_default(&config->core);
+    config->core.finished_keep_s = 1; /* beyond that the store knows the names */
     config->retention = (struct retention_config){365, 30, 20480};
     config->engine_kind = ENGINE_KIND_LOCAL;
     config->fake = (struct fake_config){.nodes = 1, .cpu = 64, .memory_mib = 65536, .run_ms = 100};

@@ -127,6 +127,7 @@ static void core_mail_config(struct server *server, struct server_mail *mail)
         log_error("server", "the exit rules stay as they were: %s", err.text);
     mail->config = server->config; /* freed with the mail */
     server->config = config;
+    server->core.upkeep_at_ms = mailbox_now_ms(); /* retention may have changed */
 }
 
 static void core_take(struct server *server, struct server_mail *mail)

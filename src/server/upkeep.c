@@ -4,7 +4,7 @@
 #include "server/state.h"
 #include <string.h>
 
-enum { PURGE_MAX = 500, PASSWORD_LENGTH = 20, DAY_MS = 86400 * 1000 };
+enum { PURGE_MAX = 500, PASSWORD_LENGTH = 20, DAY_MS = 86400 * 1000, AGAIN_MS = 500 };
 
 int server_first_user(struct server *server, char *password, struct err *err)
 {
@@ -49,6 +49,12 @@ static void list_add(struct mail_list *list, struct server_mail *mail)
     list->last = (struct server_mail **)(void *)&mail->mail.next;
 }
 
+/* There may be more: soon again. */
+static void upkeep_again(struct server *server)
+{
+    server->core.upkeep_at_ms = mailbox_now_ms() + AGAIN_MS;
+}
+
 /* Through the core, which may still have them in memory. */
 static void purge_before(struct server *server, struct mail_list *list, int64_t before_ms)
 {
@@ -63,8 +69,8 @@ static void purge_before(struct server *server, struct mail_list *list, int64_t 
     if (count > 0)
         log_info("server", "%zu old jobs are removed", count);
     atomic_fetch_add(&server->metrics.purged_jobs, count);
-    if (count == PURGE_MAX) /* there are more */
-        server->core.upkeep_at_ms = mailbox_now_ms();
+    if (count > 0)
+        upkeep_again(server);
 }
 
 static void change_before(struct mail_list *list, enum store_change_kind kind, int64_t before_ms)
@@ -98,15 +104,27 @@ struct server_mail *server_upkeep(struct server *server)
     const struct retention_config *retention = &server->config->retention;
     int64_t now = clock_unix_ms();
     struct mail_list list = {NULL, &list.first};
-    struct store_counts counts;
+    int64_t jobs_before = 0, events_before = 0, oldest_event;
+    uint64_t used;
+    struct err err;
 
-    store_count(server->store, &counts);
-    if (retention->database_mib > 0 && counts.used_bytes >> 20 > retention->database_mib)
-        purge_before(server, &list, now);
-    else if (retention->job_days > 0)
-        purge_before(server, &list, now - (int64_t)retention->job_days * DAY_MS);
+    if (retention->job_days > 0)
+        jobs_before = now - (int64_t)retention->job_days * DAY_MS;
     if (retention->event_log_days > 0)
-        change_before(&list, CHANGE_LOG_TRIM, now - (int64_t)retention->event_log_days * DAY_MS);
+        events_before = now - (int64_t)retention->event_log_days * DAY_MS;
+    if (store_measure(server->store, &used, &oldest_event, &err) < 0) {
+        log_error("store", "%s", err.text);
+        return NULL;
+    }
+    /* too large: the oldest of both, a bounded number a round, whatever their age */
+    if (retention->database_mib > 0 && used >> 20 >= retention->database_mib)
+        jobs_before = events_before = now;
+    if (jobs_before > 0)
+        purge_before(server, &list, jobs_before);
+    if (oldest_event && oldest_event < events_before) {
+        change_before(&list, CHANGE_LOG_TRIM, events_before);
+        upkeep_again(server);
+    }
     change_before(&list, CHANGE_TOKENS_EXPIRE, now);
     lose_unseen_nodes(server, &list);
     return list.first;

@@ -21,7 +21,6 @@ enum {
     CHECKPOINT_FORCED = 50000,   /* … and by the committing thread itself from 200 MiB on */
     WRITER_CACHE_KIB = 16384,
     READER_CACHE_KIB = 2048,
-    USED_EVERY = 256, /* commits between two measurements of the file */
 };
 
 #define INSERT_JOB_MARKS "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?"
@@ -69,6 +68,7 @@ static const char *const write_texts[WRITE_COUNT] = {
     [COUNT_TOKENS] = "SELECT count(*) FROM tokens WHERE user = ?",
     [READ_USED] = "SELECT (page_count - freelist_count) * page_size FROM pragma_page_count, "
                   "pragma_freelist_count, pragma_page_size",
+    [READ_OLDEST] = "SELECT at_ms FROM event_log ORDER BY sequence LIMIT 1",
     [COUNT_TAGS] = "SELECT count(*) FROM tags WHERE job = ? AND name <> ?",
     [WRITE_TOKEN] = "INSERT OR IGNORE INTO tokens (" TOKEN_COLUMNS ") VALUES (?,?,?,?,?)",
     [WRITE_TOKEN_REMOVE] = "DELETE FROM tokens WHERE id = ? AND user = ?",
@@ -430,16 +430,6 @@ static int store_transact(struct store *store, const struct store_batch *batch, 
     return code;
 }
 
-/* How much of the file is in use: for retention. */
-static void store_measure(struct store *store)
-{
-    struct sql sql = store_sql(store, READ_USED);
-
-    if (sql_next(&sql, NULL) > 0)
-        atomic_store(&store->used_bytes, (uint64_t)sql_int(&sql));
-    sql_done(&sql);
-}
-
 int store_commit(struct store *store, const struct store_batch *batch, struct err *err)
 {
     int64_t begin_us = now_us();
@@ -459,13 +449,35 @@ int store_commit(struct store *store, const struct store_batch *batch, struct er
         store_show_records(store, batch->output);
     store_show_changes(store, batch->changes, batch->change_count);
     picture_write_end(store->picture);
-    if (atomic_fetch_add(&store->commits, 1) % USED_EVERY == 0)
-        store_measure(store);
+    atomic_fetch_add(&store->commits, 1);
     atomic_fetch_add(&store->events, batch->event_count);
     if (batch->output)
         atomic_fetch_add(&store->records, batch->output->records.count);
     store_checkpoint_if_due(store);
     return 0;
+}
+
+static int store_number(struct store *store, enum write_statement which, int64_t *value,
+                        struct err *err)
+{
+    struct sql sql = store_sql(store, which);
+    int code = sql_next(&sql, err);
+
+    *value = code > 0 ? sql_int(&sql) : 0;
+    sql_done(&sql);
+    return code < 0 ? code : 0;
+}
+
+int store_measure(struct store *store, uint64_t *used_bytes, int64_t *oldest_event_ms,
+                  struct err *err)
+{
+    int64_t used;
+    int code = store_number(store, READ_USED, &used, err);
+
+    if (code == 0)
+        code = store_number(store, READ_OLDEST, oldest_event_ms, err);
+    *used_bytes = (uint64_t)used;
+    return code;
 }
 
 static uint64_t file_size(const char *path)
@@ -486,7 +498,6 @@ void store_count(const struct store *store, struct store_counts *counts)
         .records = atomic_load(&store->records),
         .events = atomic_load(&store->events),
         .commit_us = atomic_load(&store->commit_us),
-        .used_bytes = atomic_load(&store->used_bytes),
         .database_bytes = file_size(store->path),
         .wal_bytes = file_size(wal),
     };

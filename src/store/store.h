@@ -108,11 +108,15 @@ struct store_batch {
  * commit may succeed); ERR_IO, ERR_CORRUPT. */
 int store_commit(struct store *store, const struct store_batch *batch, struct err *err);
 
-/* Counts for /metrics; any thread. `used_bytes` is as of the latest commit. */
+/* What retention looks at; the committing thread only. Bytes of the database without free pages;
+ * time of the oldest event in the log, 0 when there is none. */
+int store_measure(struct store *store, uint64_t *used_bytes, int64_t *oldest_event_ms,
+                  struct err *err);
+
+/* Counts for /metrics; any thread. */
 struct store_counts {
     uint64_t commits, commit_failures, records, events;
     uint64_t database_bytes, wal_bytes; /* of the files */
-    uint64_t used_bytes;                /* of the database file, without its free pages */
     uint64_t commit_us;                 /* total time in store_commit */
 };
 void store_count(const struct store *store, struct store_counts *counts);

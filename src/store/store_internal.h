@@ -41,6 +41,7 @@ enum write_statement {
     COUNT_TOKENS,
     COUNT_TAGS,
     READ_USED,
+    READ_OLDEST,
     WRITE_TOKEN,
     WRITE_TOKEN_REMOVE,
     WRITE_TOKENS_REMOVE,
@@ -68,7 +69,7 @@ struct store {
     bool is_checkpoint_due, is_closing, has_checkpointer;
     _Atomic int wal_pages;
 
-    _Atomic uint64_t commits, commit_failures, records, events, commit_us, used_bytes;
+    _Atomic uint64_t commits, commit_failures, records, events, commit_us;
 };
 
 static inline struct sql store_sql(struct store *store, enum write_statement which)

@@ -404,6 +404,57 @@ static void a_reload_takes_effect(void **state)
     buf_release(&keys);
 }
 
+static struct server_config *config_of(struct world *world, const char *more)
+{
+    struct server_config *config;
+    struct buf report = BUF_INIT;
+    char path[100];
+
+    snprintf(path, sizeof path, "%s/new.yaml", world->directory);
+    assert_int_equal(
+        file_write(path, text_of(arena_format(&world->arena, "engine: {kind: fake}\n%s", more)),
+                   0600, &world->err),
+        0);
+    assert_int_equal(server_config_read(path, &config, &report, &world->err), 0);
+    buf_release(&report);
+    return config;
+}
+
+static void old_jobs_go_when_the_database_is_too_large(void **state)
+{
+    struct world *world = *state;
+    struct job_id last = {0};
+    struct look look = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0};
+    struct service_watch watch = {notified, &look, NULL};
+    uint64_t counts[JOB_SHOWN_COUNT];
+    const char *filler;
+    char *bytes = arena_alloc(&world->arena, 20001);
+
+    memset(bytes, 'x', 20000);
+    filler = arena_format(&world->arena, "description: %s\n", bytes);
+    world_stop(world);
+    world->extra = "scheduling: {finishedKeepSeconds: 0}\n";
+    world_start(world);
+    for (int i = 0; i < 60; i++)
+        assert_int_equal(
+            submit(world, job_text(world, arena_format(&world->arena, "j%d", i), filler), &last),
+            0);
+    wait_until(world, last, JOB_SUCCEEDED);
+    world->service->watch(world->service->context, &watch);
+    server_reload(world->server, config_of(world, "retention: {databaseMB: 1}\n"
+                                                  "scheduling: {finishedKeepSeconds: 0}\n"));
+    pthread_mutex_lock(&look.lock);
+    do {
+        store_job_counts(world->service->store, counts);
+        if (counts[JOB_SUCCEEDED] > 0)
+            pthread_cond_wait(&look.moved, &look.lock);
+    } while (counts[JOB_SUCCEEDED] > 0);
+    pthread_mutex_unlock(&look.lock);
+    world->service->unwatch(world->service->context, &watch);
+    assert_int_equal(submit(world, job_text(world, "j0", ""), &last), 0); /* its name is free */
+    assert_int_equal(last.v, 61);
+}
+
 int main(void)
 {
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -416,6 +467,7 @@ int main(void)
         WORLD(readiness_and_metrics_speak),
         WORLD(a_second_server_is_refused),
         WORLD(a_reload_takes_effect),
+        WORLD(old_jobs_go_when_the_database_is_too_large),
     };
 
     log_setup(LOG_ERROR, LOG_TEXT);

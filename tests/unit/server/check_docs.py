@@ -1,0 +1,18 @@
+#!/usr/bin/env python3
+"""Every key of the configuration is documented, and every documented key is one: check_docs.py ROOT"""
+import pathlib
+import re
+import sys
+
+root = pathlib.Path(sys.argv[1])
+source = (root / "src/server/config.c").read_text()
+page = (root / "docs/operator/configuration.md").read_text()
+keys = set(re.findall(r"\b(?:INT|STRING|STRINGS|CHOICE|BOOL|MAP)\(\s*\"(\w+)\"", source))
+sections = {m for heading in re.findall(r"^#+ `([\w.]+)`$", page, re.M) for m in heading.split(".")}
+rows = re.findall(r"^\| (`\w+`(?:, `\w+`)*) \|", page, re.M)
+documented = {key for row in rows for key in re.findall(r"`(\w+)`", row)} | sections
+for key in sorted(keys - documented):
+    print(f"docs/operator/configuration.md: {key} is missing")
+for key in sorted(documented - keys):
+    print(f"docs/operator/configuration.md: {key} is no key")
+sys.exit(1 if keys ^ documented else 0)
