@@ -303,6 +303,11 @@ static void step_task_event(struct step *step)
 {
     const struct job_event *event = step->event;
     const struct task_ref ref = event->task;
+    if (event->kind == JOB_EVENT_TASK_REFUSED && step->policy->is_gang) {
+        if (step->job->state == LIFE_CREATION_PENDING)
+            step_refused(step); /* it starts whole or not at all */
+        return;
+    }
     if (event->kind == JOB_EVENT_TASK_REFUSED && step->job->state == LIFE_CREATION_PENDING &&
         step->job->execution == EXECUTION_START)
         step_tasks_make(step);

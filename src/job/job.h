@@ -100,7 +100,7 @@ struct job {
 enum job_event_kind {
     JOB_EVENT_PLACED,         /* places found: for all (gang) or for `tasks` */
     JOB_EVENT_REFUSED,        /* no place can ever be found for the job; completion says why */
-    JOB_EVENT_TASK_REFUSED,   /* the same for one waiting task of a job that is not a gang */
+    JOB_EVENT_TASK_REFUSED,   /* the same for one waiting task; of a gang: for the job */
     JOB_EVENT_TASK_PREPARING, /* the engine has begun */
     JOB_EVENT_TASK_RUNNING,
     JOB_EVENT_TASK_EXITED, /* completion */

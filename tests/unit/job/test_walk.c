@@ -1,0 +1,376 @@
+/* Random lives of jobs: whatever happens, the edges are legal, no container is asked for or given
+ * back twice, counters agree with the tasks, a restart changes nothing, and every job ends.
+ *
+ * A failure prints its seed; `test-job-walk SEED` runs it alone. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "job_world.h"
+
+enum { WALKS = 20000, EVENTS = 80, ATTEMPTS_MAX = 20000 };
+
+struct walk {
+    struct job_world world;
+    struct random random;
+    bool is_created[ATTEMPTS_MAX];  /* by attempt id: a container was asked for … */
+    bool is_released[ATTEMPTS_MAX]; /* … and has ended */
+    bool is_held[ATTEMPTS_MAX];
+    uint32_t containers;
+};
+
+static struct walk walk; /* large */
+static uint64_t first_seed = 1, last_seed = WALKS, seed;
+
+#define CHECK(condition)                                                                           \
+    do {                                                                                           \
+        if (!(condition))                                                                          \
+            fail_msg("seed %llu: %s", (unsigned long long)seed, #condition);                       \
+    } while (0)
+
+static uint64_t below(uint64_t limit)
+{
+    return random_below(&walk.random, limit);
+}
+
+static void policy_draw(void)
+{
+    int instances[WORLD_ROLES_MAX + 1];
+    const size_t roles = 1 + below(3);
+    for (size_t r = 0; r < roles; r++)
+        instances[r] = (int)below(5);
+    instances[roles] = -1;
+    world_init(&walk.world, instances);
+    struct job_policy *policy = &walk.world.policy;
+    policy->is_gang = below(2);
+    policy->is_created_only = below(8) == 0;
+    policy->retry = (struct retry_policy){(int32_t)below(5) - 2, below(3) > 0};
+    policy->kill_all_on_completed = (uint32_t)(below(4) == 0 ? 1 + below(3) : 0);
+    policy->is_backoff_growing = below(2);
+    policy->gang_timeout_s = below(3) == 0 ? 100 : 0;
+    policy->time_limit_s = below(4) == 0 ? 1000 : 0;
+    policy->debug_hold_s = below(3) == 0 ? 500 : 0;
+    for (size_t r = 0; r < roles; r++) {
+        struct job_role_policy *role = &walk.world.roles[r];
+        role->min_failed = (int32_t)below(4) - 1;
+        role->min_succeeded = (int32_t)below(4) - 1;
+        if (!policy->is_gang)
+            role->task_retry = (struct retry_policy){(int32_t)below(5) - 2, below(2)};
+    }
+}
+
+/* ---- what must hold ---- */
+
+static void check_action(const struct job_action *action)
+{
+    const uint64_t id = action->attempt.v;
+    CHECK(id < ATTEMPTS_MAX);
+    switch (action->kind) {
+    case JOB_ACTION_JOB_CHANGED:
+    case JOB_ACTION_TASK_CHANGED:
+        CHECK(action->from == action->to || life_can_follow(action->from, action->to) ||
+              (action->kind == JOB_ACTION_JOB_CHANGED && action->from == LIFE_COMPLETED &&
+               action->to == LIFE_CREATION_PENDING));
+        break;
+    case JOB_ACTION_CREATE:
+        CHECK(id > 0 && !walk.is_created[id]);
+        walk.is_created[id] = true;
+        walk.containers++;
+        break;
+    case JOB_ACTION_RELEASE:
+        CHECK(walk.is_created[id] && !walk.is_released[id]);
+        walk.is_released[id] = true;
+        walk.containers--;
+        break;
+    case JOB_ACTION_KILL:
+        CHECK(walk.is_created[id] && !walk.is_released[id] && action->reason);
+        walk.is_held[id] |= action->is_held;
+        break;
+    case JOB_ACTION_HOLD:
+        CHECK(walk.is_released[id]);
+        walk.is_held[id] = true;
+        break;
+    case JOB_ACTION_FORGET:
+        CHECK(walk.is_held[id]);
+        walk.is_held[id] = false;
+        break;
+    case JOB_ACTION_STORY:
+        CHECK(action->reason && action->message && action->message[0]);
+        break;
+    case JOB_ACTION_ATTEMPT_COMPLETED:
+    case JOB_ACTION_COMPLETED:
+        CHECK(walk.containers == 0);
+        break;
+    case JOB_ACTION_TASK_REMOVED:
+    case JOB_ACTION_QUEUE:
+    case JOB_ACTION_UNQUEUE:
+        break;
+    }
+}
+
+static void check_task(const struct job_task *task)
+{
+    const bool is_live = task->state >= LIFE_CREATION_REQUESTED && task->state <= LIFE_DELETING;
+    CHECK(task->created_ms > 0);
+    CHECK(!is_live || (walk.is_created[task->attempt.v] && !walk.is_released[task->attempt.v]));
+    CHECK(task->state < LIFE_DELETION_PENDING || task->completion);
+    CHECK(task->retries_counted <= task->retries && task->retries == task->task_attempt);
+}
+
+static void check_job(void)
+{
+    const struct job *job = &walk.world.job;
+    uint32_t live = 0, waiting = 0, held = 0;
+    for (uint16_t r = 0; job->roles && r < job->role_count; r++) {
+        uint32_t succeeded = 0, failed = 0;
+        const struct job_role *role = &job->roles[r];
+        CHECK(job->has_tasks || role->count == 0);
+        for (size_t i = 0; i < role->count; i++) {
+            const struct job_task *task = &role->items[i];
+            check_task(task);
+            live += task->state >= LIFE_CREATION_REQUESTED && task->state <= LIFE_DELETING;
+            waiting += task->state == LIFE_CREATION_PENDING;
+            held += task->is_held;
+            if (task->state == LIFE_COMPLETED && !task->is_deletion_pending) {
+                succeeded += task->completion->is_success;
+                failed += !task->completion->is_success;
+            }
+            CHECK(i < role->instances || task->is_deletion_pending);
+        }
+        CHECK(role->succeeded == succeeded && role->failed == failed);
+    }
+    CHECK(job->live == live && job->waiting == waiting && job->held == held);
+    CHECK(walk.containers == live);
+    CHECK((job->state >= LIFE_DELETION_PENDING) == (job->completion != NULL));
+    CHECK(job->state != LIFE_COMPLETED || (live == 0 && waiting == 0));
+    CHECK(!life_is_completing(job->state) || live > 0);
+    CHECK((job->hold_until_ms > 0) == (job->state == LIFE_COMPLETED && held > 0));
+    CHECK(job->retry_at_ms == 0 || job->state == LIFE_ATTEMPT_COMPLETED);
+    const int64_t wake_ms = job_wake_ms(job, &walk.world.policy);
+    CHECK(job->state != LIFE_ATTEMPT_COMPLETED || wake_ms > 0);
+}
+
+static void step(struct job_event event)
+{
+    uint32_t created = 0;
+    world_step(&walk.world, event);
+    for (size_t i = 0; i < walk.world.out.count; i++) {
+        check_action(&walk.world.out.items[i]);
+        created += walk.world.out.items[i].kind == JOB_ACTION_CREATE;
+    }
+    if (walk.world.policy.is_gang && created > 0) {
+        uint32_t all = 0;
+        for (uint16_t r = 0; r < walk.world.policy.role_count; r++)
+            all += walk.world.policy.roles[r].instances;
+        CHECK(created == all);
+    }
+    check_job();
+}
+
+/* The process ends and another one takes over from what is stored. */
+static void restart(void)
+{
+    struct job_world *world = &walk.world;
+    struct buf saved = BUF_INIT;
+    job_save(&world->job, &saved);
+    struct job restored;
+    CHECK(job_restore(&restored, &world->policy, buf_as_text(&saved), NULL) == 0);
+    buf_release(&saved);
+    for (uint16_t r = 0; world->job.has_tasks && r < world->job.role_count; r++)
+        for (uint16_t i = 0; i < world->job.roles[r].count; i++)
+            CHECK(job_restore_task(&restored, (struct task_ref){r, i},
+                                   &world->job.roles[r].items[i], NULL) == 0);
+    world->out.count = 0;
+    CHECK(job_restore_finish(&restored, &world->policy, &world->out, NULL) == 0);
+    CHECK(job_hash(&restored) == job_hash(&world->job));
+    for (size_t i = 0; i < world->out.count; i++) { /* repeated commands name live containers */
+        const struct job_action *action = &world->out.items[i];
+        CHECK(action->kind == JOB_ACTION_QUEUE ||
+              ((action->kind == JOB_ACTION_CREATE || action->kind == JOB_ACTION_KILL) &&
+               walk.is_created[action->attempt.v] && !walk.is_released[action->attempt.v]));
+    }
+    struct job clone;
+    job_clone(&clone, &restored);
+    job_release(&restored);
+    job_release(&world->job);
+    world->job = clone;
+    check_job();
+}
+
+/* ---- what happens ---- */
+
+static const struct {
+    int32_t code;
+    uint8_t attributes;
+} ends[] = {
+    {0, 0},
+    {0, 0},
+    {1, 0},
+    {7, EXIT_PERMANENT},
+    {231, EXIT_PERMANENT | EXIT_NEVER_RETRIED},
+    {-1001, EXIT_TRANSIENT},
+    {CODE_CONTAINER_DELETED, EXIT_TRANSIENT},
+    {201, EXIT_TRANSIENT | EXIT_CONFLICT},
+    {CODE_CREATION_PERMANENT, EXIT_PERMANENT},
+    {CODE_PREEMPTED, EXIT_TRANSIENT},
+    {CODE_HUNG, 0},
+};
+
+static struct task_ref task_draw(void)
+{
+    const uint16_t role = (uint16_t)below(walk.world.policy.role_count);
+    return (struct task_ref){role, (uint16_t)below(6)};
+}
+
+static void place_some(void)
+{
+    const struct job_world *world = &walk.world;
+    struct task_ref refs[64];
+    size_t count = 0;
+    for (uint16_t r = 0; r < world->policy.role_count; r++)
+        for (uint16_t i = 0; i < job_role_count(&world->job, &world->policy, r); i++)
+            if (job_task_is_waiting(&world->job, &world->policy, (struct task_ref){r, i}) &&
+                (world->policy.is_gang || below(2)) && count < COUNT_OF(refs))
+                refs[count++] = (struct task_ref){r, i};
+    if (count > 0)
+        step((struct job_event){.kind = JOB_EVENT_PLACED, .tasks = refs, .task_count = count});
+}
+
+static void happen(void)
+{
+    static const enum job_event_kind kinds[] = {
+        JOB_EVENT_TASK_PREPARING, JOB_EVENT_TASK_RUNNING, JOB_EVENT_TASK_RUNNING,
+        JOB_EVENT_TASK_EXITED,    JOB_EVENT_TASK_EXITED,  JOB_EVENT_TASK_EXITED,
+        JOB_EVENT_TASK_EXITED,    JOB_EVENT_TASK_REFUSED, JOB_EVENT_TASK_KILL,
+        JOB_EVENT_JUDGE,          JOB_EVENT_TIMER,        JOB_EVENT_SCALE,
+        JOB_EVENT_RELEASE,
+    };
+    static const enum job_event_kind rare[] = {JOB_EVENT_STOP, JOB_EVENT_START, JOB_EVENT_PREEMPT,
+                                               JOB_EVENT_LOST, JOB_EVENT_REFUSED};
+    struct job_world *world = &walk.world;
+    const uint64_t draw = below(20);
+    if (draw < 3) {
+        place_some();
+        return;
+    }
+    if (draw == 3) {
+        restart();
+        return;
+    }
+    if (draw == 4 && job_waiting_count(&world->job, &world->policy) > 0) {
+        step((struct job_event){.kind = JOB_EVENT_PLACED});
+        return;
+    }
+    const size_t end = below(COUNT_OF(ends));
+    struct completion completion = completion_of(ends[end].code, "because");
+    completion.attributes = ends[end].attributes;
+    const int32_t threshold = (int32_t)below(4) - 1;
+    struct job_event event = {
+        .kind = kinds[below(COUNT_OF(kinds))], .task = task_draw(), .completion = &completion};
+    if (below(12) == 0)
+        event.kind = rare[below(COUNT_OF(rare))];
+    event.scale.role = (uint16_t)below(world->policy.role_count + 1);
+    event.scale.instances = (uint32_t)below(6);
+    event.scale.min_failed = below(2) ? &threshold : NULL;
+    event.scale.min_succeeded = below(3) ? NULL : &threshold;
+    if (below(6) == 0)
+        event.attempt.v = below(world->attempt_last + 2); /* perhaps stale */
+    if (event.kind == JOB_EVENT_TIMER && below(2) && job_wake_ms(&world->job, &world->policy) > 0)
+        world->now_ms = job_wake_ms(&world->job, &world->policy);
+    step(event);
+}
+
+/* From wherever it is: every container ends, every timer comes, and it is stopped. */
+static void finish(void)
+{
+    struct job_world *world = &walk.world;
+    step((struct job_event){.kind = JOB_EVENT_STOP});
+    for (int round = 0; round < 10 && !job_is_final(&world->job); round++)
+        for (uint16_t r = 0; r < world->policy.role_count; r++)
+            for (uint16_t i = 0;
+                 i < JOB_INSTANCES_MAX && job_task_find(&world->job, (struct task_ref){r, i});
+                 i++) {
+                const struct completion killed = completion_of(143, "%s", "");
+                step((struct job_event){
+                    .kind = JOB_EVENT_TASK_EXITED, .task = {r, i}, .completion = &killed});
+            }
+    CHECK(job_is_final(&world->job));
+    CHECK(walk.containers == 0);
+    CHECK(job_can_delete(&world->job, NULL) == 0);
+}
+
+static void random_lives(void **state)
+{
+    (void)state;
+    for (seed = first_seed; seed <= last_seed; seed++) {
+        memset(&walk, 0, sizeof walk);
+        walk.random.state = seed;
+        policy_draw();
+        walk.world.random = below(1000000);
+        world_begin(&walk.world);
+        check_job();
+        const uint64_t events = below(EVENTS);
+        for (uint64_t i = 0; i < events; i++)
+            happen();
+        finish();
+        world_release(&walk.world);
+    }
+}
+
+/* Nobody stops them: if their containers end, jobs end by themselves. */
+static void lives_end_by_themselves(void **state)
+{
+    (void)state;
+    for (seed = first_seed; seed <= last_seed; seed++) {
+        memset(&walk, 0, sizeof walk);
+        walk.random.state = seed ^ 0x5eed;
+        policy_draw();
+        struct job_world *world = &walk.world;
+        world->policy.is_created_only = false;
+        /* "always, also after success" ends by being stopped only, as do tasks of that kind */
+        if (world->policy.retry.max == -2)
+            world->policy.retry.max = 1;
+        world->roles[0].instances += world->roles[0].instances == 0;
+        for (size_t r = 0; r < world->policy.role_count; r++)
+            if (world->roles[r].task_retry.max == -2)
+                world->roles[r].task_retry.max = 1;
+        world_begin(world);
+        for (int round = 0; round < 1000 && !job_is_final(&world->job); round++) {
+            if (below(10) == 0)
+                restart();
+            if (world->job.state == LIFE_ATTEMPT_COMPLETED)
+                world->now_ms = job_wake_ms(&world->job, &world->policy);
+            step((struct job_event){.kind = JOB_EVENT_TIMER});
+            place_some();
+            const struct task_ref ref = task_draw();
+            /* later ends are good, so that -1 and the transient ones do not go on for ever */
+            const size_t end = round > 200 ? 0 : below(COUNT_OF(ends));
+            struct completion completion = completion_of(ends[end].code, "because");
+            completion.attributes = ends[end].attributes;
+            step((struct job_event){.kind = JOB_EVENT_TASK_RUNNING, .task = ref});
+            step((struct job_event){
+                .kind = JOB_EVENT_TASK_EXITED, .task = ref, .completion = &completion});
+        }
+        CHECK(job_is_final(&world->job));
+        world_release(world);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1)
+        first_seed = last_seed = strtoull(argv[1], NULL, 10);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(random_lives),
+        cmocka_unit_test(lives_end_by_themselves),
+    };
+    return cmocka_run_group_tests_name("walk", tests, NULL, NULL);
+}
