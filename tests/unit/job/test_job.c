@@ -189,6 +189,412 @@ static void queued_jobs_are_small(void **state)
     world_release(&world);
 }
 
+static void states_and_their_names(void **state)
+{
+    (void)state;
+    for (int s = LIFE_CREATION_PENDING; s <= LIFE_COMPLETED; s++)
+        assert_int_equal(life_state_of(life_state_name((enum life_state)s)), s);
+    assert_int_equal(life_state_of("Bogus"), -1);
+    assert_int_equal(life_public(LIFE_PREPARING, 0), PUBLIC_WAITING);
+    assert_int_equal(life_public(LIFE_RUNNING, 0), PUBLIC_RUNNING);
+    assert_int_equal(life_public(LIFE_DELETING, -210), PUBLIC_STOPPING);
+    assert_int_equal(life_public(LIFE_DELETING, -220), PUBLIC_STOPPING);
+    assert_int_equal(life_public(LIFE_ATTEMPT_COMPLETED, 1), PUBLIC_RUNNING);
+    assert_int_equal(life_public_attempt(LIFE_ATTEMPT_COMPLETED, 1), PUBLIC_FAILED);
+    assert_int_equal(life_public_attempt(LIFE_ATTEMPT_COMPLETED, 0), PUBLIC_SUCCEEDED);
+    assert_int_equal(life_public_attempt(LIFE_COMPLETED, -220), PUBLIC_STOPPED);
+    assert_int_equal(life_public_attempt(LIFE_RUNNING, 0), PUBLIC_RUNNING);
+    assert_int_equal(life_public((enum life_state)77, 0), PUBLIC_UNKNOWN);
+    assert_string_equal(public_state_name(PUBLIC_STOPPING), "STOPPING");
+    for (int from = 0; from < 3; from++)
+        for (int to = 0; to < 3; to++)
+            assert_int_equal(execution_can_change((enum execution)from, (enum execution)to),
+                             from < to);
+    assert_false(execution_can_change((enum execution)9, EXECUTION_STOP));
+}
+
+static void retry_order(void **state)
+{
+    (void)state;
+    const struct retry_policy always = {.max = -2};
+    static const int32_t never[] = {CODE_STOP_REQUESTED, CODE_ATTEMPT_COMPLETION, CODE_SCALED_DOWN};
+    for (size_t i = 0; i < 3; i++) {
+        const struct completion completion = completion_of(never[i], "%s", "");
+        assert_false(retry_decide(always, 0, &completion).is_retried);
+    }
+    struct completion syntax = completion_of(231, "%s", "");
+    assert_true(retry_decide(always, 0, &syntax).is_counted);
+    syntax.attributes = EXIT_PERMANENT | EXIT_NEVER_RETRIED;
+    assert_false(retry_decide(always, 0, &syntax).is_retried);
+}
+
+static void asked_at_the_wrong_time(void **state)
+{
+    (void)state;
+    struct job_world world;
+    struct err err;
+    world_init(&world, ROLES(2));
+    world.policy.is_created_only = true;
+    world_begin(&world);
+    assert_int_equal(world_count(&world, JOB_ACTION_QUEUE), 0);
+    assert_int_equal(job_can_start(&world.job, &err), 0);
+    assert_int_equal(job_can_delete(&world.job, &err), ERR_CONFLICT);
+    assert_int_equal(job_can_scale(&world.job, &world.policy, 0, 1, &err), ERR_CONFLICT);
+    world_place(&world); /* nobody asked for it */
+    assert_int_equal(world.job.state, LIFE_CREATION_PENDING);
+    assert_int_equal(job_wake_ms(&world.job, &world.policy), 0);
+    world_simple(&world, JOB_EVENT_START);
+    assert_int_equal(job_can_start(&world.job, &err), ERR_CONFLICT);
+    assert_string_equal(err.text, "the job is started already");
+    world_run_all(&world);
+    assert_int_equal(job_can_scale(&world.job, &world.policy, 1, 1, &err), ERR_INVALID);
+    assert_int_equal(job_can_scale(&world.job, &world.policy, 0, 10001, &err), ERR_TOO_BIG);
+    assert_int_equal(job_can_scale(&world.job, &world.policy, 0, 1, &err), ERR_CONFLICT);
+    world_simple(&world, JOB_EVENT_STOP);
+    assert_true(job_is_stop_requested(&world.job));
+    assert_int_equal(job_can_stop(&world.job, &err), 0);
+    assert_int_equal(job_can_start(&world.job, &err), ERR_CONFLICT);
+    world_place(&world);
+    assert_int_equal(world.out.count, 0);
+    world_exit(&world, 0, 0, 143, 0);
+    world_exit(&world, 0, 1, 143, 0);
+    assert_int_equal(job_can_stop(&world.job, &err), 0);
+    assert_int_equal(job_can_delete(&world.job, &err), 0);
+    assert_string_equal(world_story(&world, "Stopped"),
+                        "ended with -210 (StopFrameworkRequested): stopped on request");
+    world_simple(&world, JOB_EVENT_PREEMPT); /* nothing to preempt, lose, refuse */
+    world_simple(&world, JOB_EVENT_LOST);
+    world_simple(&world, JOB_EVENT_REFUSED);
+    world_simple(&world, JOB_EVENT_JUDGE);
+    assert_int_equal(world.out.count, 0);
+    world_release(&world);
+    world_init(&world, ROLES(1));
+    world_begin(&world);
+    world_run_all(&world);
+    world_exit(&world, 0, 0, 0, 0);
+    assert_int_equal(job_can_start(&world.job, &err), ERR_CONFLICT);
+    assert_string_equal(err.text, "the job has ended by itself; submit it anew");
+    world_simple(&world, JOB_EVENT_START);
+    assert_int_equal(world.out.count, 0);
+    world_release(&world);
+}
+
+static void time_limit(void **state)
+{
+    (void)state;
+    for (int moment = 0; moment < 3; moment++) {
+        struct job_world world;
+        world_init(&world, ROLES(1));
+        world.policy.time_limit_s = 100;
+        world.policy.retry = (struct retry_policy){.max = -2};
+        world_begin(&world);
+        assert_int_equal(job_wake_ms(&world.job, &world.policy), 0);
+        world_run_all(&world);
+        const int64_t deadline_ms = world.job.launched_ms + 100000;
+        assert_int_equal(job_wake_ms(&world.job, &world.policy), deadline_ms);
+        if (moment == 1) /* while it waits for its second attempt */
+            world_exit(&world, 0, 0, 1, 0);
+        if (moment == 2) { /* while a back-off runs that is longer */
+            world.policy.retry = (struct retry_policy){.is_fancy = true};
+            world.random = 840;
+            world_exit(&world, 0, 0, 201, EXIT_TRANSIENT | EXIT_CONFLICT);
+            assert_int_equal(world.job.state, LIFE_ATTEMPT_COMPLETED);
+        }
+        assert_int_equal(job_wake_ms(&world.job, &world.policy), deadline_ms);
+        world.now_ms = deadline_ms - 11;
+        world_simple(&world, JOB_EVENT_TIMER);
+        assert_int_equal(world.out.count, 0);
+        world_timer(&world);
+        assert_non_null(world_story(&world, "TimeLimit"));
+        if (moment == 0) {
+            assert_string_equal(world_find(&world, JOB_ACTION_KILL)->reason, "time limit");
+            world_exit(&world, 0, 0, 143, 0);
+        }
+        assert_int_equal(world.job.state, LIFE_COMPLETED);
+        assert_int_equal(world.job.completion->code, CODE_DEADLINE_EXCEEDED);
+        world_release(&world);
+    }
+    struct job_world world; /* a limit beyond all time is none */
+    world_init(&world, ROLES(1));
+    world.policy.time_limit_s = UINT64_MAX;
+    world.policy.gang_timeout_s = UINT64_MAX;
+    world_begin(&world);
+    assert_int_equal(job_wake_ms(&world.job, &world.policy), 0);
+    world_run_all(&world);
+    assert_int_equal(job_wake_ms(&world.job, &world.policy), 0);
+    world_release(&world);
+}
+
+static void gang_timeout_backs_off(void **state)
+{
+    (void)state;
+    struct job_world world;
+    world_init(&world, ROLES(3));
+    world.policy.gang_timeout_s = 500;
+    world_begin(&world);
+    assert_int_equal(job_wake_ms(&world.job, &world.policy), world.now_ms + 500000);
+    world_timer(&world);
+    assert_int_equal(world.job.state, LIFE_ATTEMPT_COMPLETED);
+    assert_int_equal(world.job.completion->code, CODE_GANG_TIMEOUT);
+    assert_int_equal(world_count(&world, JOB_ACTION_UNQUEUE), 1);
+    assert_non_null(world_story(&world, "BackingOff"));
+    world_timer(&world);
+    assert_int_equal(world.job.state, LIFE_CREATION_PENDING);
+    assert_int_equal(world.job.retries_resource, 1);
+    assert_int_equal(world_count(&world, JOB_ACTION_QUEUE), 1);
+    world_release(&world);
+}
+
+static void held_after_failure(void **state)
+{
+    (void)state;
+    for (int end = 0; end < 2; end++) {
+        struct job_world world;
+        world_init(&world, ROLES(2));
+        world.policy.debug_hold_s = 604800;
+        world_begin(&world);
+        world_run_all(&world);
+        world_exit(&world, 0, 0, 3, 0);
+        assert_int_equal(world_count(&world, JOB_ACTION_HOLD), 1);
+        assert_true(world_find(&world, JOB_ACTION_KILL)->is_held);
+        world_exit(&world, 0, 1, 143, 0);
+        assert_int_equal(world.job.state, LIFE_COMPLETED);
+        assert_int_equal(world.job.held, 2);
+        assert_non_null(world_story(&world, "Held"));
+        assert_int_equal(job_wake_ms(&world.job, &world.policy), world.now_ms + 604800000);
+        if (end == 0)
+            world_simple(&world, JOB_EVENT_RELEASE);
+        else
+            world_timer(&world);
+        assert_int_equal(world_count(&world, JOB_ACTION_FORGET), 2);
+        assert_int_equal(job_wake_ms(&world.job, &world.policy), 0);
+        world_simple(&world, JOB_EVENT_RELEASE);
+        assert_int_equal(world.out.count, 0);
+        world_release(&world);
+    }
+    struct job_world world; /* tried again: nothing is kept */
+    world_init(&world, ROLES(1));
+    world.policy.debug_hold_s = 10;
+    world.policy.retry.max = 1;
+    world_begin(&world);
+    world_run_all(&world);
+    world_exit(&world, 0, 0, 3, 0);
+    assert_int_equal(world_count(&world, JOB_ACTION_HOLD), 1);
+    assert_int_equal(world_count(&world, JOB_ACTION_FORGET), 1);
+    assert_int_equal(world.job.held, 0);
+    world_release(&world);
+}
+
+static void platform_ends_tasks(void **state)
+{
+    (void)state;
+    static const struct {
+        int32_t code;
+        const char *reason;
+        uint32_t grace_ms;
+    } cases[] = {{CODE_PREEMPTED, "preempted", 30000},
+                 {CODE_HUNG, "hung", 10000},
+                 {CODE_EVICTED, "ended by the platform", 10000}};
+    for (size_t i = 0; i < 3; i++) {
+        struct job_world world;
+        world_init(&world, ROLES(2));
+        world.policy.is_gang = false;
+        world.roles[0].task_retry = (struct retry_policy){.max = 1, .is_fancy = true};
+        world_begin(&world);
+        world_run_all(&world);
+        const struct completion completion = completion_of(cases[i].code, "why");
+        const struct job_event kill = {
+            .kind = JOB_EVENT_TASK_KILL, .task = {0, 1}, .completion = &completion};
+        world_step(&world, kill);
+        assert_string_equal(world_find(&world, JOB_ACTION_KILL)->reason, cases[i].reason);
+        assert_int_equal(world_find(&world, JOB_ACTION_KILL)->grace_ms, cases[i].grace_ms);
+        world_step(&world, kill); /* again */
+        assert_int_equal(world.out.count, 0);
+        world_run(&world, 0, 1); /* too late */
+        assert_int_equal(world.out.count, 0);
+        world_exit(&world, 0, 1, 137, 0);
+        const struct job_task *task = world_task(&world, 0, 1);
+        assert_int_equal(task->state, LIFE_CREATION_PENDING);
+        assert_int_equal(task->retries_counted, cases[i].code == CODE_HUNG);
+        assert_int_equal(world.job.state, LIFE_RUNNING);
+        assert_int_equal(job_waiting_count(&world.job, &world.policy), 1);
+        assert_true(job_task_is_waiting(&world.job, &world.policy, (struct task_ref){0, 1}));
+        assert_false(job_task_is_waiting(&world.job, &world.policy, (struct task_ref){0, 0}));
+        assert_false(job_task_is_waiting(&world.job, &world.policy, (struct task_ref){0, 9}));
+        world_release(&world);
+    }
+    struct job_world world;
+    world_init(&world, ROLES(2));
+    world_begin(&world);
+    world_run_all(&world);
+    const struct completion preempted = completion_of(CODE_PREEMPTED, "for b~big");
+    world_step(&world, (struct job_event){.kind = JOB_EVENT_PREEMPT, .completion = &preempted});
+    assert_int_equal(world_find(&world, JOB_ACTION_KILL)->grace_ms, 30000);
+    assert_int_equal(job_waiting_count(&world.job, &world.policy), 0);
+    world_exit(&world, 0, 0, 143, 0);
+    world_exit(&world, 0, 1, 143, 0);
+    assert_int_equal(world.job.state, LIFE_CREATION_PENDING);
+    assert_int_equal(world.job.retries_platform, 1);
+    world_release(&world);
+}
+
+static void refused(void **state)
+{
+    (void)state;
+    struct job_world world;
+    const struct completion never = completion_of(CODE_CREATION_PERMANENT, "no such cluster");
+    world_init(&world, ROLES(2));
+    world_begin(&world);
+    world_step(&world, (struct job_event){.kind = JOB_EVENT_REFUSED, .completion = &never});
+    assert_int_equal(world.job.state, LIFE_COMPLETED);
+    assert_int_equal(world.job.completion->code, CODE_CREATION_PERMANENT);
+    world_release(&world);
+    world_init(&world, ROLES(2));
+    world_begin(&world); /* one of a gang is the gang */
+    world_step(&world, (struct job_event){
+                           .kind = JOB_EVENT_TASK_REFUSED, .task = {0, 1}, .completion = &never});
+    assert_int_equal(world.job.state, LIFE_COMPLETED);
+    world_release(&world);
+    world_init(&world, ROLES(2));
+    world.policy.is_gang = false;
+    world.roles[0].min_failed = -1;
+    world_begin(&world);
+    world_step(&world, (struct job_event){
+                           .kind = JOB_EVENT_TASK_REFUSED, .task = {0, 1}, .completion = &never});
+    assert_int_equal(world.job.state, LIFE_CREATION_REQUESTED);
+    world_run_all(&world);
+    world_step(&world, (struct job_event){
+                           .kind = JOB_EVENT_TASK_REFUSED, .task = {0, 0}, .completion = &never});
+    assert_int_equal(world.out.count, 0); /* it has a place */
+    world_exit(&world, 0, 0, 0, 0);
+    assert_int_equal(world.job.state, LIFE_COMPLETED);
+    assert_true(world.job.completion->is_success);
+    assert_false(world.job.is_inherited);
+    world_release(&world);
+}
+
+static void stories_say_why(void **state)
+{
+    (void)state;
+    struct job_world world;
+    world_init(&world, ROLES(1));
+    world.policy.retry = (struct retry_policy){.max = -2};
+    world_begin(&world);
+    world_run_all(&world);
+    struct completion completion = completion_of(231, "the source code has an error");
+    strcpy(completion.phrase, "ContainerSyntaxError");
+    completion.exit_code = 1;
+    completion.attributes = EXIT_PERMANENT | EXIT_NEVER_RETRIED;
+    world_step(&world,
+               (struct job_event){.kind = JOB_EVENT_TASK_EXITED, .completion = &completion});
+    assert_string_equal(world_story(&world, "TaskFailed"),
+                        "a-0 exited 1 (231 ContainerSyntaxError): the source code has an error, "
+                        "not retried");
+    assert_string_equal(world_story(&world, "Failed"),
+                        "ended with 231 (ContainerSyntaxError): the source code has an error");
+    assert_true(world.job.is_inherited);
+    world_release(&world);
+}
+
+/* Every byte of a stored job, changed: it is read back or refused, never anything else. */
+static void damaged_rows_are_refused(void **state)
+{
+    (void)state;
+    struct job_world world;
+    world_init(&world, ROLES(2, 1));
+    world.policy.debug_hold_s = 100;
+    world_begin(&world);
+    world_run_all(&world);
+    world_exit(&world, 0, 1, 3, 0);
+    struct buf saved = BUF_INIT;
+    job_save(&world.job, &saved);
+    struct job copy;
+    struct err err;
+    size_t refused_count = 0;
+    for (size_t i = 0; i < saved.length; i++)
+        for (int bit = 0; bit < 8; bit++) {
+            saved.at[i] = (char)(saved.at[i] ^ 1 << bit);
+            if (job_restore(&copy, &world.policy, buf_as_text(&saved), &err) == 0)
+                job_release(&copy);
+            else
+                refused_count++;
+            saved.at[i] = (char)(saved.at[i] ^ 1 << bit);
+        }
+    assert_true(refused_count > saved.length);
+    for (size_t length = 0; length < saved.length; length++)
+        assert_int_equal(job_restore(&copy, &world.policy, (struct text){saved.at, length}, &err),
+                         ERR_CORRUPT);
+    assert_int_equal(job_restore(&copy, &world.policy, buf_as_text(&saved), &err), 0);
+    /* a task is missing, is there twice, is not one of the job's, cannot be */
+    world.out.count = 0;
+    assert_int_equal(job_restore_finish(&copy, &world.policy, &world.out, &err), ERR_CORRUPT);
+    struct job_task task = *world_task(&world, 0, 0);
+    const struct task_ref first = {0, 0};
+    assert_int_equal(job_restore_task(&copy, (struct task_ref){0, 2}, &task, &err), ERR_CORRUPT);
+    task.created_ms = 0;
+    assert_int_equal(job_restore_task(&copy, first, &task, &err), ERR_CORRUPT);
+    task = *world_task(&world, 0, 0);
+    task.completion = NULL;
+    assert_int_equal(job_restore_task(&copy, first, &task, &err), ERR_CORRUPT);
+    task = *world_task(&world, 0, 0);
+    task.attempt.v = 0;
+    assert_int_equal(job_restore_task(&copy, first, &task, &err), ERR_CORRUPT);
+    task = *world_task(&world, 0, 0);
+    assert_int_equal(job_restore_task(&copy, first, &task, &err), 0);
+    assert_int_equal(job_restore_task(&copy, first, &task, &err), ERR_CORRUPT);
+    /* the job is ending, but all of its tasks have ended */
+    struct job other;
+    assert_int_equal(job_restore(&other, &world.policy, buf_as_text(&saved), &err), 0);
+    task.state = LIFE_COMPLETED;
+    for (uint16_t r = 0; r < 2; r++)
+        for (uint16_t i = 0; i < (r == 0 ? 2 : 1); i++)
+            assert_int_equal(job_restore_task(&other, (struct task_ref){r, i}, &task, &err), 0);
+    assert_int_equal(job_restore_finish(&other, &world.policy, &world.out, &err), ERR_CORRUPT);
+    job_release(&other);
+    job_release(&copy);
+    buf_release(&saved);
+    assert_true(job_memory(&world.job) > sizeof world.job);
+    world_release(&world);
+}
+
+static void surplus_tasks(void **state)
+{
+    (void)state;
+    struct job_world world;
+    world_init(&world, ROLES(3));
+    world.policy.is_gang = false;
+    world_begin(&world);
+    world_step(&world, (struct job_event){.kind = JOB_EVENT_PLACED,
+                                          .tasks = &(struct task_ref){0, 0},
+                                          .task_count = 1});
+    world_run(&world, 0, 0);
+    assert_int_equal(job_waiting_count(&world.job, &world.policy), 2);
+    world_scale(&world, 0, 1, 1); /* the waiting ones go at once */
+    assert_int_equal(world_count(&world, JOB_ACTION_TASK_REMOVED), 2);
+    assert_int_equal(world_count(&world, JOB_ACTION_UNQUEUE), 1);
+    assert_int_equal(job_role_count(&world.job, &world.policy, 0), 1);
+    world_scale(&world, 0, 4, 1);
+    assert_int_equal(job_waiting_count(&world.job, &world.policy), 3);
+    assert_int_equal(world_count(&world, JOB_ACTION_QUEUE), 1);
+    world_run_all(&world);
+    world_scale(&world, 0, 0, 1);
+    assert_int_equal(world_count(&world, JOB_ACTION_KILL), 4);
+    world_scale(&world, 0, 0, 1); /* again: nothing more to do */
+    assert_int_equal(world_count(&world, JOB_ACTION_KILL), 0);
+    for (uint16_t i = 0; i < 4; i++)
+        world_exit(&world, 0, i, 143, 0);
+    assert_int_equal(world.job.state, LIFE_RUNNING); /* paused */
+    assert_int_equal(job_role_count(&world.job, &world.policy, 0), 0);
+    const int32_t any = 1;
+    world_step(&world, (struct job_event){.kind = JOB_EVENT_SCALE,
+                                          .scale = {.instances = 1, .min_succeeded = &any}});
+    world_run_all(&world);
+    world_exit(&world, 0, 0, 0, 0);
+    assert_int_equal(world.job.state, LIFE_COMPLETED);
+    assert_true(world.job.is_inherited);
+    world_release(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -199,6 +605,17 @@ int main(void)
         cmocka_unit_test(stop_at_every_moment),
         cmocka_unit_test(saved_and_restored),
         cmocka_unit_test(queued_jobs_are_small),
+        cmocka_unit_test(states_and_their_names),
+        cmocka_unit_test(retry_order),
+        cmocka_unit_test(asked_at_the_wrong_time),
+        cmocka_unit_test(time_limit),
+        cmocka_unit_test(gang_timeout_backs_off),
+        cmocka_unit_test(held_after_failure),
+        cmocka_unit_test(platform_ends_tasks),
+        cmocka_unit_test(refused),
+        cmocka_unit_test(stories_say_why),
+        cmocka_unit_test(damaged_rows_are_refused),
+        cmocka_unit_test(surplus_tasks),
     };
     return cmocka_run_group_tests_name("job", tests, NULL, NULL);
 }
