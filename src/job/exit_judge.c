@@ -67,9 +67,7 @@ static bool is_in(struct exit_range range, int64_t value)
 static bool match_container(struct judge *judge, const struct exit_container_pattern *pattern,
                             const struct exit_container *container)
 {
-    if (pattern->needs_end && !container->is_terminated)
-        return false;
-    return is_in(pattern->code, container->exit_code) &&
+    return container->is_terminated && is_in(pattern->code, container->exit_code) &&
            is_in(pattern->signal, container->signal) &&
            search_string(judge, pattern->name, container->name) &&
            search_string(judge, pattern->reason, container->reason) &&

@@ -164,11 +164,10 @@ static bool read_code(struct reader *reader, const struct doc *map, const char *
 
 /* {min, max}; a missing end is open. */
 static struct exit_range read_range(struct reader *reader, const struct doc *map, const char *key,
-                                    const char *parent, int64_t default_min, bool *is_given)
+                                    const char *parent, int64_t default_min)
 {
     struct exit_range range = {default_min, INT64_MAX};
     const struct doc *doc = read_kind(reader, map, key, parent, DOC_MAP);
-    *is_given = doc || default_min != INT64_MIN;
     const char *path = path_of(reader, parent, key);
     const struct doc *min = doc ? read_kind(reader, doc, "min", path, DOC_INT) : NULL;
     const struct doc *max = doc ? read_kind(reader, doc, "max", path, DOC_INT) : NULL;
@@ -224,14 +223,11 @@ static void read_container_pattern(struct reader *reader, struct exit_pattern *p
         .reason = read_expression(reader, map, "reasonRegex", path),
         .message = read_expression(reader, map, "messageRegex", path),
     };
-    bool has_code = false, has_signal = false;
-    container.code = read_range(reader, map, "codeRange", path, 1, &has_code);
-    container.signal = read_range(reader, map, "signalRange", path, INT64_MIN, &has_signal);
+    container.code = read_range(reader, map, "codeRange", path, 1);
+    container.signal = read_range(reader, map, "signalRange", path, INT64_MIN);
     int32_t code = 0;
     if (read_code(reader, map, "exitCode", path, INT32_MIN, INT32_MAX, &code))
         container.code = (struct exit_range){code, code};
-    container.needs_end = has_code || has_signal || container.reason != EXPRESSION_NO ||
-                          container.message != EXPRESSION_NO;
     *ARRAY_ADD(&reader->rules->containers) = container;
     pattern->container_count++;
 }

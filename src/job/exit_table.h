@@ -12,10 +12,10 @@ struct exit_range { /* both ends included */
     int64_t min, max;
 };
 
+/* A container that has ended; without a code range: with a code of at least 1. */
 struct exit_container_pattern {
     uint32_t name, reason, message; /* expressions */
     struct exit_range code, signal;
-    bool needs_end; /* code, signal, reason or message: the container must have ended */
 };
 
 struct exit_pattern {
