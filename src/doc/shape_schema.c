@@ -122,12 +122,14 @@ static void list_write(struct json_writer *json, const struct field *field)
     }
 }
 
-static void label_write(struct json_writer *json)
+static void label_write(struct json_writer *json, const struct field *field)
 {
     json_key(json, "type");
     json_array(json);
     json_string(json, "string");
     json_string(json, "number");
+    if (field->flags & FIELD_NULLABLE)
+        json_string(json, "null");
     json_array_end(json);
 }
 
@@ -145,7 +147,7 @@ static void members_write(struct json_writer *json, const struct field *field)
             pattern_write(json, "pattern", field->pattern);
         break;
     case FIELD_LABEL:
-        label_write(json);
+        label_write(json, field);
         break;
     case FIELD_INT:
         type_write(json, field, "integer");

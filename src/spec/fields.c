@@ -48,8 +48,14 @@ static const struct shape auth = SHAPE(auth_fields, UNKNOWN_WARN);
     {.name = "name", .flags = FIELD_REQUIRED, NAME, .help = "Name that roles refer to"},           \
         {.name = "type", .flags = FIELD_REQUIRED, NAME, .help = "Kind of the prerequisite"},       \
         {.name = "protocolVersion", .kind = FIELD_LABEL, .help = "Informational"},                 \
-        {.name = "version", .kind = FIELD_LABEL, .help = "Informational"},                         \
-        {.name = "contributor", STRING(0, SPEC_DESCRIPTION_MAX), .help = "Informational"},         \
+        {.name = "version",                                                                        \
+         .kind = FIELD_LABEL,                                                                      \
+         .flags = FIELD_NULLABLE,                                                                  \
+         .help = "Informational"},                                                                 \
+        {.name = "contributor",                                                                    \
+         .flags = FIELD_NULLABLE,                                                                  \
+         STRING(0, SPEC_DESCRIPTION_MAX),                                                          \
+         .help = "Informational"},                                                                 \
     {                                                                                              \
         .name = "description", STRING(0, SPEC_DESCRIPTION_MAX), .help = "Informational"            \
     }
@@ -363,9 +369,15 @@ static const struct field v2_fields[] = {
      .pattern = &job_name,
      .help = "Name of the job, unique among your jobs"},
     {.name = "type", .flags = FIELD_REQUIRED, .kind = FIELD_CHOICE, .choices = job, .help = "job"},
-    {.name = "version", .kind = FIELD_LABEL, .help = "Informational"},
-    {.name = "contributor", STRING(0, SPEC_DESCRIPTION_MAX), .help = "Informational"},
-    {.name = "description", STRING(0, SPEC_DESCRIPTION_MAX), .help = "Informational"},
+    {.name = "version", .kind = FIELD_LABEL, .flags = FIELD_NULLABLE, .help = "Informational"},
+    {.name = "contributor",
+     .flags = FIELD_NULLABLE,
+     STRING(0, SPEC_DESCRIPTION_MAX),
+     .help = "Informational"},
+    {.name = "description",
+     .flags = FIELD_NULLABLE,
+     STRING(0, SPEC_DESCRIPTION_MAX),
+     .help = "Informational"},
     {.name = "prerequisites",
      .kind = FIELD_VARIANT_LIST,
      .min = 1,

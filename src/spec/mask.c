@@ -104,6 +104,14 @@ static size_t line_end(struct text source, size_t at)
     return at;
 }
 
+/* Of the line that holds `at`; `? key` is a key too, and stands two columns in. */
+static size_t line_indentation(struct text source, size_t at)
+{
+    while (at > 0 && !is_break(source.at[at - 1]))
+        at--;
+    return blank_end(source, at) - at;
+}
+
 /* Comments behind the block belong to it when they stand in its last line or are indented more
  * than its key: they may hold a secret that was commented out. */
 static size_t comments_end(struct text source, size_t end, size_t indentation)
@@ -158,12 +166,13 @@ void spec_mask(struct text source, const struct doc *root, struct buf *out)
         const struct doc_entry *entry = &root->as.map.entries[n];
         if (!text_is(entry->key, "secrets") || entry->value->kind == DOC_NULL)
             continue;
+        size_t key = doc_offset(source, entry->place);
         size_t begin = doc_offset(source, entry->value->place);
         size_t end = trimmed_end(source, begin, doc_offset(source, entry->value->end));
         /* only a block value may be followed by comments of its own; behind `}` of a flow map or of
          * JSON they are taken too when nothing else stands in the line */
-        end = comments_end(source, end, entry->place.column - 1);
-        size_t cut = comments_begin(source, begin, doc_offset(source, entry->place));
+        end = comments_end(source, end, line_indentation(source, key));
+        size_t cut = comments_begin(source, begin, key);
         buf_add(out, source.at + from, cut - from);
         for (uint32_t i = 1; cut < begin && i < entry->value->place.column; i++)
             buf_char(out, ' ');

@@ -1,5 +1,5 @@
 /* Any bytes as a job file: no crash, no leak; what is accepted survives encoding, its masked text
- * holds no secret value, and its templates render. */
+ * says the same but for the secrets, and its templates render. */
 #include <assert.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "doc/doc.h"
 #include "spec/spec.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -33,6 +34,40 @@ static void accepted_check(const struct spec_parsed *parsed)
     buf_release(&rendered);
 }
 
+static const struct doc *any_parse(struct text source, struct arena *arena)
+{
+    struct problems problems;
+    problems_init(&problems, arena);
+    const struct doc *doc = doc_parse(source, DOC_JSON_COMMENTS, arena, &problems);
+    if (!doc)
+        doc = doc_parse(source, DOC_YAML, arena, &problems);
+    problems_release(&problems);
+    return doc;
+}
+
+/* The masked text is a document that says the same, but for its secrets. */
+static void masked_check(struct text source, struct text masked, struct arena *arena)
+{
+    const struct doc *before = any_parse(source, arena), *after = any_parse(masked, arena);
+    assert(before && after && before->kind == DOC_MAP && after->kind == DOC_MAP);
+    assert(before->as.map.count == after->as.map.count);
+    for (size_t i = 0; i < before->as.map.count; i++) {
+        const struct doc_entry *entry = &before->as.map.entries[i];
+        const struct doc *value = doc_find(after, entry->key);
+        struct buf one = BUF_INIT, other = BUF_INIT;
+        assert(value);
+        if (text_is(entry->key, "secrets") && entry->value->kind != DOC_NULL) {
+            assert(value->kind == DOC_STRING && text_is(value->as.string, "******"));
+            continue;
+        }
+        int result = doc_to_json(entry->value, 1 << 22, &one);
+        assert(doc_to_json(value, 1 << 22, &other) == result);
+        assert(text_equal(buf_as_text(&one), buf_as_text(&other)));
+        buf_release(&one);
+        buf_release(&other);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct arena scratch;
@@ -46,8 +81,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     assert((result == 0) == (parsed.spec != NULL));
     assert((result == 0) == (problems.error_count == 0));
     problems_print(&problems, "fuzz", &out);
-    if (parsed.spec)
+    if (parsed.spec) {
         accepted_check(&parsed);
+        masked_check(source, buf_as_text(&masked), &scratch);
+    }
     struct err err;
     spec_free(spec_decode(source, &err));
     spec_free(parsed.spec);

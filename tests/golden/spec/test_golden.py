@@ -7,6 +7,7 @@ valid/*     are read without error: spec-dump prints what FILE.out holds, and th
             those of protocol 2
 invalid/*   are refused with the problems in FILE.out; the schema refuses them too, unless the name
             begins with `rule-` (a rule between fields, or of YAML)
+examples/*  of the tree are valid for both
 --write     writes the .out files and docs/schema instead of comparing
 """
 import json
@@ -90,6 +91,17 @@ def main():
         accepts = validator.is_valid(yaml.load(path.read_text(), Core))
         if accepts != (is_valid or path.name.startswith("rule-")):
             wrong.append(f"{path}: the schema {'accepts' if accepts else 'refuses'} it")
+
+    examples = [p for p in sorted((root / "examples").rglob("*")) if p.suffix in (".yaml", ".yml", ".json", ".jsonc")]
+    for path in examples:
+        text = path.read_text()
+        if "protocolVersion" not in text and "jobName" not in text:
+            continue
+        result = run(path)
+        if result.returncode != 0:
+            wrong.append(f"{path}: {result.stdout}")
+        if "protocolVersion" in text and not validator.is_valid(yaml.load(text, Core)):
+            wrong.append(f"{path}: the schema refuses it")
 
     print(f"{len(files)} files, {len(wrong)} wrong")
     print("\n".join(wrong))

@@ -81,6 +81,7 @@ static inline void is_wrong(const char *source, const char *message)
 #define HELLO HEAD "taskRoles:\n" WORKER
 
 int test_limits(void);
+int test_mask(void);
 int test_mutations(void);
 
 #endif

@@ -359,5 +359,5 @@ int main(void)
         cmocka_unit_test(test_secrets_wrong), cmocka_unit_test(test_problems),
     };
     int failed = cmocka_run_group_tests_name("spec", tests, NULL, NULL);
-    return failed + test_limits() + test_mutations();
+    return failed + test_limits() + test_mask() + test_mutations();
 }
