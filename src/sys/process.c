@@ -129,9 +129,9 @@ int process_run(const struct process *process, uint32_t timeout_ms, struct buf *
         return result;
     struct pollfd streams[2] = {{.fd = out_read, .events = POLLIN},
                                 {.fd = err_read, .events = POLLIN}};
+    cleanup_close int watch = out ? -1 : process_watch(pid, NULL);
     if (!out)
-        streams[0].fd = process_watch(pid, NULL); /* the time counts without a stream, too */
-    __attribute__((unused)) cleanup_close int watch = out ? -1 : streams[0].fd;
+        streams[0].fd = watch; /* the time counts without a stream, too */
     bool is_late = !streams_read(streams, (struct buf *const[]){out, complaint}, timeout_ms);
     if (is_late)
         kill(pid, SIGKILL);

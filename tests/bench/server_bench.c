@@ -50,7 +50,7 @@ static void fail(const char *what, const struct err *err)
 
 static void start(const char *engine, char *password)
 {
-    struct server_config *config;
+    struct server_config *config = NULL;
     struct buf text = BUF_INIT, report = BUF_INIT;
     struct err err;
     char path[4200];

@@ -184,10 +184,10 @@ static int rules_add(scmp_filter_ctx filter)
         code = names_allow(filter, allowed_here, COUNT_OF(allowed_here));
     for (size_t i = 0; code == 0 && i < COUNT_OF(personalities); i++)
         code = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(personality), 1,
-                                SCMP_A0_64(SCMP_CMP_EQ, personalities[i]));
+                                SCMP_A0_64(SCMP_CMP_EQ, personalities[i], 0));
     if (code == 0)
         code = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(socket), 1,
-                                SCMP_A0_64(SCMP_CMP_NE, FAMILY_VSOCK));
+                                SCMP_A0_64(SCMP_CMP_NE, FAMILY_VSOCK, 0));
     if (code == 0)
         code = seccomp_rule_add(filter, SCMP_ACT_ALLOW, SCMP_SYS(clone), 1,
                                 SCMP_A0_64(SCMP_CMP_MASKED_EQ, CLONE_NAMESPACES, 0));

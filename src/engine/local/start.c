@@ -164,7 +164,7 @@ static bool can_raise_limits(void)
 }
 
 /* The smaller of what is wanted and what is allowed here. */
-static struct oci_rlimit rlimit_of(const char *name, int resource, uint64_t wanted)
+static struct oci_rlimit rlimit_of(const char *name, __rlimit_resource_t resource, uint64_t wanted)
 {
     struct rlimit now;
     if (getrlimit(resource, &now) < 0 || (can_raise_limits() && resource != RLIMIT_NOFILE))
