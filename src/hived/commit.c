@@ -13,7 +13,7 @@ struct commit {
     uint32_t index; /* group */
     struct group *group;
     uint32_t chain, pin_root;
-    bool must_downgrade;
+    bool must_downgrade, has_oppo;
 };
 
 static uint32_t chain_named(const struct hived *h, const char *name)
@@ -129,6 +129,7 @@ static void leaf_commit(struct commit *commit, uint32_t i, uint32_t physical, co
         root_clear(h, h->cells[virtual].root, group->name);
     if (virtual != NONE)
         virtual = leaf_virtual(h, physical, virtual, group->priority);
+    commit->has_oppo |= is_oppo;
     if (virtual == NONE && !is_oppo)
         commit->must_downgrade = true;
     group->virtual[i] = virtual;
@@ -144,11 +145,14 @@ static void leaf_commit(struct commit *commit, uint32_t i, uint32_t physical, co
     cell_state_set(h, physical, HIVED_CELL_USED);
 }
 
-static void leaf_lose(struct group *group, uint32_t i, const char *node, uint16_t index)
+static void leaf_lose(struct group *group, uint32_t i, const struct hived_slot *slot, uint32_t k)
 {
     group->lost = mem_realloc(group->lost, mem_size(group->lost_count + 1u, sizeof *group->lost));
     group->lost[group->lost_count++] =
-        (struct lost_leaf){.leaf = i, .node = mem_copy(node), .index = index};
+        (struct lost_leaf){.leaf = i,
+                           .node = mem_copy(slot->node),
+                           .index = slot->indices[k],
+                           .type = slot->preassigned ? mem_copy(slot->preassigned[k]) : NULL};
 }
 
 static void slots_commit(struct commit *commit)
@@ -163,7 +167,7 @@ static void slots_commit(struct commit *commit)
             uint32_t physical =
                 node == MAP_NONE ? NONE : leaf_find(h, node, slot->indices[k], commit->chain);
             if (physical == NONE)
-                leaf_lose(group, i, slot->node, slot->indices[k]);
+                leaf_lose(group, i, slot, k);
             else
                 leaf_commit(commit, i, physical, slot->preassigned ? slot->preassigned[k] : NULL);
         }
@@ -231,6 +235,7 @@ static void group_create(struct hived *h, const struct hived_request *request,
     slots_commit(&commit);
     for (uint32_t i = 0; i < commit.group->leaf_count; i++)
         commit.group->has_virtual |= commit.group->virtual[i] != NONE;
+    commit.must_downgrade |= commit.has_oppo && commit.group->has_virtual;
     if (commit.must_downgrade && request->priority >= HIVED_PRIORITY_MIN)
         group_downgrade(h, commit.index, commit.group->name);
 }

@@ -111,8 +111,10 @@ static struct group *group_copy(const struct group *from)
     for (uint32_t i = 0; i < from->slot_count; i++)
         group->pods[i].name = text_copy(from->pods[i].name);
     COPY(group->lost, from->lost_count);
-    for (uint32_t i = 0; i < from->lost_count; i++)
+    for (uint32_t i = 0; i < from->lost_count; i++) {
         group->lost[i].node = text_copy(from->lost[i].node);
+        group->lost[i].type = text_copy(from->lost[i].type);
+    }
     COPY(group->preempting, from->preempting_room);
     for (uint32_t i = 0; i < from->preempting_count; i++)
         group->preempting[i] = text_copy(from->preempting[i]);

@@ -103,8 +103,10 @@ void group_free(struct group *group)
         return;
     for (uint32_t i = 0; i < group->slot_count; i++)
         mem_free(group->pods[i].name);
-    for (uint32_t i = 0; i < group->lost_count; i++)
+    for (uint32_t i = 0; i < group->lost_count; i++) {
         mem_free(group->lost[i].node);
+        mem_free(group->lost[i].type);
+    }
     for (uint32_t i = 0; i < group->preempting_count; i++)
         mem_free(group->preempting[i]);
     mem_free(group->preempting);

@@ -117,6 +117,9 @@ static void placement_remember(const struct hived *old, const struct group *grou
         while (group->slot_leaf[s + 1] <= group->lost[i].leaf)
             s++;
         placement->slots[s].node = group->lost[i].node;
+        if (group->pods[slot].had_virtual && group->lost[i].type)
+            ((const char **)(uintptr_t)placement->slots[s]
+                 .preassigned)[group->lost[i].leaf - group->slot_leaf[s]] = group->lost[i].type;
         ((uint16_t *)(uintptr_t)placement->slots[s]
              .indices)[group->lost[i].leaf - group->slot_leaf[s]] = group->lost[i].index;
     }

@@ -13,6 +13,7 @@
  */
 #ifndef HIVED_HIVED_H
 #define HIVED_HIVED_H
+#include "base/text.h"
 #include "hived/config.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -178,6 +179,12 @@ void hived_inspect_physical(struct hived *hived, struct buf *out);
 void hived_inspect_vcs(struct hived *hived, struct buf *out);
 bool hived_inspect_vc(struct hived *hived, const char *name, struct buf *out);
 
+/* By HiveD's path ("/v1/inspect/clusterstatus/virtualclusters/vc0", decoded). UNKNOWN: the name at
+ * its end is not known, `out` has the error as a JSON string (status 400, as in the original);
+ * NO_PATH: nothing written (404). */
+enum hived_answer { HIVED_ANSWER_OK, HIVED_ANSWER_UNKNOWN, HIVED_ANSWER_NO_PATH };
+enum hived_answer hived_inspect(struct hived *hived, struct text path, struct buf *out);
+
 /* Numbers of a virtual cluster by leaf type, for quotas. */
 struct hived_quota {
     const char *leaf_type;
@@ -236,8 +243,5 @@ bool hived_vc_walk(struct hived *hived, const char *vc, hived_vc_visit *visit, v
 
 /* ERR_INTERNAL, with a text, when an invariant does not hold. For tests: O(cells). */
 int hived_check(struct hived *hived, struct err *err);
-
-/* Bytes of memory held, about. */
-size_t hived_memory(const struct hived *hived);
 
 #endif

@@ -298,7 +298,8 @@ static uint32_t buddy_map(struct mapper *mapper, uint32_t vertex)
 }
 
 /* The free cells of the wanted level are bad or not suggested: split larger ones, but only as many
- * as the quotas of all virtual clusters leave over. */
+ * as the quotas of all virtual clusters leave over at each level passed. (The original looks at the
+ * level split only, and so may take the last cell of a level in between.) */
 static uint32_t relaxed_map(struct mapper *mapper, uint32_t vertex)
 {
     struct hived *h = mapper->h;
@@ -314,7 +315,9 @@ static uint32_t relaxed_map(struct mapper *mapper, uint32_t vertex)
     for (uint8_t at = (uint8_t)(own + 1); at <= chain->top; at++) {
         const struct free_list *free = &chain->levels[at].free;
         int64_t limit = spare[at] < free->count ? spare[at] : free->count;
-        if (limit <= 0)
+        if (spare[at] < 1)
+            return NONE; /* every level in between loses one cell as well */
+        if (!limit)
             continue;
         uint32_t width = 1;
         for (uint8_t below = at; below > own; below--)

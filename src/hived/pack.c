@@ -469,14 +469,11 @@ static bool pack_once(struct pack *pack, const char *within)
 
 bool pack_run(struct pack *pack, const char *within)
 {
-    int32_t priority = pack->priority;
+    const struct view *view = pack->view;
     pack->bad_node = NONE;
     view_settle(pack->h, pack->view);
-    pack->priority = HIVED_PRIORITY_OPPO;
-    if (pack_once(pack, within))
-        return true;
-    pack->priority = priority;
-    bool can_displace = priority >= HIVED_PRIORITY_MIN && pack->view->guaranteed > 0 &&
-                        pack->view->lowest < priority;
-    return can_displace && pack_once(pack, within);
+    if (pack->priority >= HIVED_PRIORITY_MIN &&
+        (!view->guaranteed || view->lowest >= pack->priority))
+        return false; /* there is nobody to displace */
+    return pack_once(pack, within);
 }

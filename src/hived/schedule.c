@@ -237,13 +237,13 @@ static void being_preempted_schedule(struct plan *plan, const struct group *grou
 
 /* --- a new group --- */
 
-static bool guaranteed_try(struct plan *plan, uint32_t chain, uint32_t view)
+static bool guaranteed_try(struct plan *plan, uint32_t chain, uint32_t view, int32_t priority)
 {
     struct hived *h = plan->h;
     struct pack pack = {.h = h,
                         .view = &h->views[view],
                         .chain = chain,
-                        .priority = plan->request->priority,
+                        .priority = priority,
                         .is_excluded = plan->is_excluded,
                         .items = plan->items,
                         .item_count = plan->item_count,
@@ -308,8 +308,9 @@ static bool oppo_try(struct plan *plan, uint32_t chain)
     return is_packed;
 }
 
-/* Each chain with this leaf type (NONE: any) in turn. *is_offered: there was one to try. */
-static bool chains_try(struct plan *plan, uint32_t leaf_type, bool *is_offered)
+/* Each chain with this leaf type (NONE: any) in turn, displacing nobody of the virtual cluster when
+ * `priority` is HIVED_PRIORITY_OPPO. *is_offered: there was one to try. */
+static bool chains_try(struct plan *plan, uint32_t leaf_type, int32_t priority, bool *is_offered)
 {
     struct hived *h = plan->h;
     for (uint32_t i = 0; i < h->chain_count; i++) {
@@ -321,7 +322,7 @@ static bool chains_try(struct plan *plan, uint32_t leaf_type, bool *is_offered)
                 return true;
         } else if (quota_of(h, plan->vc, i)->is_present) {
             *is_offered = true;
-            if (guaranteed_try(plan, i, quota_of(h, plan->vc, i)->view))
+            if (guaranteed_try(plan, i, quota_of(h, plan->vc, i)->view, priority))
                 return true;
         }
     }
@@ -341,14 +342,14 @@ static int type_check(const struct hived *h, struct text name, uint32_t *type, s
 }
 
 /* 0 with *is_found, or a user error. */
-static int types_try(struct plan *plan, bool *is_found, struct err *err)
+static int types_try(struct plan *plan, int32_t priority, bool *is_found, struct err *err)
 {
     struct hived *h = plan->h;
-    bool is_offered = false, is_any_offered = false;
+    bool is_offered = false;
     struct text rest = text_of(plan->request->leaf_type);
     *is_found = false;
     if (!rest.length) {
-        *is_found = chains_try(plan, NONE, &is_any_offered);
+        *is_found = chains_try(plan, NONE, priority, &is_offered);
         return 0;
     }
     while (rest.at && !*is_found) {
@@ -357,14 +358,21 @@ static int types_try(struct plan *plan, bool *is_found, struct err *err)
         int code = type_check(h, name, &type, err);
         if (code)
             return code;
-        is_offered = false;
-        *is_found = chains_try(plan, type, &is_offered);
-        is_any_offered |= is_offered;
+        *is_found = chains_try(plan, type, priority, &is_offered);
     }
-    if (!is_any_offered)
+    if (!is_offered)
         return err_fail(err, ERR_INVALID, "leafCellType",
                         "the virtual cluster %s has no %s outside its pinned cells",
                         plan->request->virtual_cluster, plan->request->leaf_type);
+    return 0;
+}
+
+static int place_try(struct plan *plan, int32_t priority, bool *is_found, struct err *err)
+{
+    if (plan->pin == NONE)
+        return types_try(plan, priority, is_found, err);
+    const struct pin *pin = &plan->h->pins[plan->pin];
+    *is_found = guaranteed_try(plan, plan->h->cells[pin->cell].chain, pin->view, priority);
     return 0;
 }
 
@@ -473,14 +481,16 @@ static int new_schedule(struct plan *plan, struct err *err)
     plan->physical = ARENA_ARRAY(plan->arena, uint32_t, plan->leaf_count);
     plan->wait = (struct wait){.chain = NONE, .vc = plan->vc, .pin = plan->pin, .bad_node = NONE};
     bool is_found = false;
-    if (plan->pin != NONE) {
-        const struct pin *pin = &h->pins[plan->pin];
-        is_found = guaranteed_try(plan, h->cells[pin->cell].chain, pin->view);
-    } else {
-        code = types_try(plan, &is_found, err);
-        if (code)
-            return code;
+    /* displace nobody while any chain has room */
+    code = place_try(plan, HIVED_PRIORITY_OPPO, &is_found, err);
+    if (!code && !is_found && plan->request->priority > HIVED_PRIORITY_MIN) {
+        struct wait first = plan->wait;
+        code = place_try(plan, plan->request->priority, &is_found, err);
+        if (plan->wait.bad_node == NONE && !plan->wait.is_mapping)
+            plan->wait = first;
     }
+    if (code)
+        return code;
     if (is_found) {
         found_conclude(plan);
         return 0;

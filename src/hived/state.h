@@ -159,6 +159,7 @@ struct pod {
 struct lost_leaf { /* a device that left the configuration */
     uint32_t leaf;
     char *node;
+    char *type; /* of its preassigned cell, or NULL */
     uint16_t index;
 };
 
@@ -355,7 +356,7 @@ struct pack {
     struct hived *h;
     struct view *view;
     uint32_t chain;
-    int32_t priority;        /* in: of the gang; out: what it may displace is below this */
+    int32_t priority;        /* leaves below it may be taken; HIVED_PRIORITY_OPPO: free ones only */
     const bool *is_excluded; /* by node, or NULL */
     struct pack_item *items; /* ascending by leaves */
     uint32_t item_count, leaf_count;
@@ -371,8 +372,7 @@ enum {
     PACK_ITEMS_MAX = 4096,   /* larger gangs get the heuristics only */
 };
 
-/* Places for all items in the view, first without, then with displacing lower priorities. `within`:
- * cell type that must hold the whole gang, or NULL. */
+/* Places for all items in the view. `within`: cell type that must hold the whole gang, or NULL. */
 bool pack_run(struct pack *pack, const char *within);
 
 /* bins.c: items of several sizes into bins, exactly; sizes descending. chosen[i]: bin of item i. */

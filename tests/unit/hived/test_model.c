@@ -1,0 +1,343 @@
+/* test_model.c — random sequences against the naive model, every invariant checked at every step.
+ *
+ * usage: test-hived-model [COUNT [SEED]]
+ * COUNT sequences from SEED on (10,000 from 1); a failure prints the seed that repeats it.
+ */
+#include "base/random.h"
+#include "model.h"
+#include "world.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+enum { EVENTS = 40 };
+
+struct sequence {
+    struct world world;
+    struct model model;
+    struct random random;
+    uint64_t seed;
+    unsigned event, next_group;
+    bool has_bad_nodes, has_changes;
+    char story[16384]; /* what happened, for the report */
+    size_t story_length;
+};
+
+static void tell(struct sequence *s, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void tell(struct sequence *s, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    int length =
+        vsnprintf(s->story + s->story_length, sizeof s->story - s->story_length, format, args);
+    va_end(args);
+    if (length > 0 && s->story_length + (size_t)length < sizeof s->story)
+        s->story_length += (size_t)length;
+}
+
+static void wrong(struct sequence *s, const char *what)
+{
+    printf("%s", s->story); /* longer than a message may be */
+    fail_msg("seed %llu, cluster %s, event %u: %s", (unsigned long long)s->seed,
+             s->model.cluster->name, s->event, what);
+}
+
+static unsigned rnd(struct sequence *s, unsigned limit)
+{
+    return (unsigned)random_below(&s->random, limit);
+}
+
+/* Lazy groups may have been downgraded by what was just done; victims may be pardoned. */
+static void model_refresh(struct sequence *s)
+{
+    for (unsigned i = 0; i < MODEL_GROUPS; i++) {
+        struct model_group *group = &s->model.groups[i];
+        struct hived_group_view view;
+        if (!group->is_live)
+            continue;
+        if (!hived_group_find(s->world.hived, group->name, &view)) {
+            if (!group->is_preempting)
+                wrong(s, "a running group is not known any more");
+            group->is_live = false; /* its preemption was cancelled */
+            continue;
+        }
+        if (view.state == HIVED_GROUP_PREEMPTING && !group->is_preempting)
+            wrong(s, "a running group is said to preempt");
+        group->is_guaranteed = group->priority >= 0 && view.has_virtual;
+    }
+}
+
+static void step_check(struct sequence *s)
+{
+    struct err err;
+    if (hived_check(s->world.hived, &err))
+        wrong(s, err.text);
+    model_refresh(s);
+    const char *text = model_check(&s->model);
+    if (text)
+        wrong(s, text);
+}
+
+static struct hived_request request_random(struct sequence *s, struct hived_member *members,
+                                           char *name)
+{
+    static const int priorities[] = {-1, -1, 0, 0, 1, 5};
+    static const unsigned sizes[] = {1, 1, 2, 2, 3, 4, 5, 6, 8, 8};
+    unsigned vcs = 0;
+    while (vcs < 4 && s->model.cluster->vcs[vcs])
+        vcs++;
+    snprintf(name, MODEL_NAME, "g%u", s->next_group++);
+    struct hived_request request = {.group = name, .members = members, .member_count = 1};
+    request.virtual_cluster = s->model.cluster->vcs[rnd(s, vcs)];
+    request.priority = priorities[rnd(s, 6)];
+    request.is_lazy = rnd(s, 10) < 3;
+    members[0] = (struct hived_member){.pods = 1 + rnd(s, 3), .leaves = sizes[rnd(s, 10)]};
+    if (rnd(s, 4) == 0) {
+        request.member_count = 2;
+        members[1] = (struct hived_member){.pods = 1 + rnd(s, 2), .leaves = sizes[rnd(s, 10)]};
+    }
+    tell(s, "%u: %s %s p%d%s %ux%u", s->event, name, request.virtual_cluster, request.priority,
+         request.is_lazy ? " lazy" : "", members[0].pods, members[0].leaves);
+    if (request.member_count > 1)
+        tell(s, "+%ux%u", members[1].pods, members[1].leaves);
+    return request;
+}
+
+static void ask(struct sequence *s, const struct hived_request *request, bool is_known)
+{
+    struct hived_result result;
+    struct err err = {0};
+    enum hived_phase phase = rnd(s, 2) ? HIVED_PREEMPTING : HIVED_FILTERING;
+    arena_clear(&s->world.arena);
+    int code = hived_schedule(s->world.hived, request, request->group, phase, NULL, 0,
+                              &s->world.arena, &result, &err);
+    if (code && code != ERR_INVALID)
+        wrong(s, err.text);
+    if (code) {
+        tell(s, " refused\n");
+        return;
+    }
+    tell(s, " %s -> %s\n", phase == HIVED_PREEMPTING ? "P" : "F",
+         result.kind == HIVED_BIND   ? "bind"
+         : result.kind == HIVED_WAIT ? "wait"
+                                     : "preempt");
+    for (uint32_t i = 0; result.kind != HIVED_WAIT && i < result.placement.slot_count; i++)
+        tell(s, "    %s/%u(%u %s)", result.placement.slots[i].node,
+             result.placement.slots[i].indices[0], result.placement.slots[i].leaf_count,
+             result.placement.slots[i].preassigned[0]);
+    tell(s, "\n");
+    const char *text = is_known ? NULL : model_judge(&s->model, request, &result);
+    if (text)
+        wrong(s, text);
+    struct model_group *known = model_find(&s->model, request->group);
+    if (result.kind == HIVED_BIND && rnd(s, 10) < 9) {
+        if (hived_commit_gang(s->world.hived, request, &result.placement, 0, &err))
+            wrong(s, err.text);
+        if (known)
+            known->is_live = false;
+        model_refresh(s);
+        model_take(&s->model, request, &result, false);
+    } else if (result.kind == HIVED_PREEMPT && phase == HIVED_PREEMPTING) {
+        if (known)
+            known->is_live = false;
+        model_refresh(s);
+        model_take(&s->model, request, &result, true);
+    }
+}
+
+static void event_new(struct sequence *s)
+{
+    struct hived_member members[2];
+    char name[MODEL_NAME];
+    unsigned live = 0;
+    for (unsigned i = 0; i < MODEL_GROUPS; i++)
+        live += s->model.groups[i].is_live;
+    if (live + 2 > MODEL_GROUPS)
+        return;
+    struct hived_request request = request_random(s, members, name);
+    ask(s, &request, false);
+}
+
+static struct model_group *group_pick(struct sequence *s)
+{
+    unsigned start = rnd(s, MODEL_GROUPS);
+    for (unsigned i = 0; i < MODEL_GROUPS; i++) {
+        struct model_group *group = &s->model.groups[(start + i) % MODEL_GROUPS];
+        if (group->is_live)
+            return group;
+    }
+    return NULL;
+}
+
+static void event_end(struct sequence *s)
+{
+    struct model_group *group = group_pick(s);
+    if (!group)
+        return;
+    tell(s, "%u: %s ends\n", s->event, group->name);
+    if (group->is_preempting) {
+        hived_pod_cancel(s->world.hived, group->name, group->name);
+        group->is_live = false;
+        return;
+    }
+    if (rnd(s, 3) == 0) {
+        hived_group_end(s->world.hived, group->name);
+        group->is_live = false;
+        return;
+    }
+    for (unsigned p = 0; p < group->pod_count; p++) { /* one by one; perhaps not all */
+        if (!group->pods[p].is_bound || rnd(s, 8) == 0)
+            continue;
+        if (!hived_pod_end(s->world.hived, group->name, p))
+            wrong(s, "a bound pod is not known");
+        group->pods[p].is_bound = false;
+    }
+    bool is_live = false;
+    for (unsigned p = 0; p < group->pod_count; p++)
+        is_live |= group->pods[p].is_bound;
+    group->is_live = is_live;
+}
+
+/* The victims of a preemption end, and the preemptor asks again. */
+static void event_again(struct sequence *s)
+{
+    struct model_group *group = group_pick(s);
+    if (!group || !group->is_preempting)
+        return;
+    struct hived_member members[MODEL_PODS];
+    struct hived_request request = {.group = group->name,
+                                    .virtual_cluster = group->vc,
+                                    .priority = group->priority,
+                                    .members = members,
+                                    .member_count = group->pod_count};
+    for (unsigned p = 0; p < group->pod_count; p++)
+        members[p] = (struct hived_member){.pods = 1, .leaves = group->pods[p].leaf_count};
+    for (unsigned i = 0; i < MODEL_GROUPS; i++) {
+        struct model_group *victim = &s->model.groups[i];
+        struct hived_group_view view;
+        if (!victim->is_live || victim->is_preempting || rnd(s, 4) == 0)
+            continue;
+        hived_group_find(s->world.hived, victim->name, &view);
+        if (view.state != HIVED_GROUP_BEING_PREEMPTED)
+            continue;
+        hived_group_end(s->world.hived, victim->name);
+        victim->is_live = false;
+    }
+    char name[MODEL_NAME];
+    snprintf(name, sizeof name, "%s", group->name);
+    request.group = name;
+    tell(s, "%u: %s again", s->event, name);
+    ask(s, &request, true);
+}
+
+static void event_node(struct sequence *s)
+{
+    unsigned count = 0;
+    while (count < MODEL_NODES && s->model.cluster->nodes[count].name)
+        count++;
+    unsigned node = rnd(s, count);
+    s->model.is_bad[node] = !s->model.is_bad[node];
+    s->model.was_bad = true;
+    tell(s, "%u: %s is %s\n", s->event, s->model.cluster->nodes[node].name,
+         s->model.is_bad[node] ? "bad" : "healthy");
+    hived_node_set(s->world.hived, s->model.cluster->nodes[node].name, !s->model.is_bad[node]);
+}
+
+static void preemptions_forget(struct sequence *s)
+{
+    for (unsigned i = 0; i < MODEL_GROUPS; i++)
+        if (s->model.groups[i].is_preempting)
+            s->model.groups[i].is_live = false;
+}
+
+static void event_reconfigure(struct sequence *s)
+{
+    const struct model_cluster *other = s->model.cluster;
+    const char *problems;
+    if (s->has_changes) { /* another cluster: some devices stay, some go; then all is as before */
+        other = &model_clusters[rnd(s, model_cluster_count)];
+        s->model.knows_roots = false;
+    }
+    tell(s, "%u: reconfigured to %s\n", s->event, other->name);
+    preemptions_forget(s);
+    hived_reconfigure(s->world.hived, world_config(&s->world.arena, other->yaml, &problems));
+    struct err err;
+    if (hived_check(s->world.hived, &err))
+        wrong(s, err.text);
+    if (other != s->model.cluster)
+        hived_reconfigure(s->world.hived,
+                          world_config(&s->world.arena, s->model.cluster->yaml, &problems));
+    for (unsigned i = 0; i < MODEL_NODES && s->model.cluster->nodes[i].name; i++)
+        hived_node_set(s->world.hived, s->model.cluster->nodes[i].name, !s->model.is_bad[i]);
+}
+
+static void event_copy(struct sequence *s)
+{
+    struct hived *copy = hived_copy(s->world.hived);
+    hived_free(s->world.hived);
+    s->world.hived = copy;
+}
+
+static void event_run(struct sequence *s)
+{
+    unsigned kind = rnd(s, 100);
+    if (kind < 50)
+        event_new(s);
+    else if (kind < 75)
+        event_end(s);
+    else if (kind < 85)
+        event_again(s);
+    else if (kind < 92 && s->has_bad_nodes)
+        event_node(s);
+    else if (kind >= 97)
+        event_copy(s);
+    else if (kind >= 95)
+        event_reconfigure(s);
+}
+
+static void sequence_run(uint64_t seed)
+{
+    static struct sequence sequence;
+    struct sequence *s = &sequence;
+    memset(s, 0, sizeof *s);
+    s->seed = seed;
+    s->random.state = seed;
+    s->model.cluster = &model_clusters[rnd(s, model_cluster_count)];
+    s->model.knows_roots = true;
+    s->has_bad_nodes = rnd(s, 2);
+    s->has_changes = rnd(s, 5) == 0;
+    world_init(&s->world, s->model.cluster->yaml);
+    for (s->event = 0; s->event < EVENTS; s->event++) {
+        event_run(s);
+        step_check(s);
+    }
+    world_release(&s->world);
+}
+
+static uint64_t sequence_count = 10000, first_seed = 1;
+
+static void sequences_agree_with_the_model(void **state)
+{
+    (void)state;
+    print_message("seeds %llu to %llu\n", (unsigned long long)first_seed,
+                  (unsigned long long)(first_seed + sequence_count - 1));
+    for (uint64_t i = 0; i < sequence_count; i++)
+        sequence_run(first_seed + i);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc > 1)
+        sequence_count = strtoull(argv[1], NULL, 10);
+    if (argc > 2)
+        first_seed = strtoull(argv[2], NULL, 10);
+    const struct CMUnitTest tests[] = {cmocka_unit_test(sequences_agree_with_the_model)};
+    return cmocka_run_group_tests_name("hived model", tests, NULL, NULL);
+}
