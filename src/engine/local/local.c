@@ -20,6 +20,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 /* --- table of tasks --- */
 
@@ -539,7 +540,14 @@ static int runtime_prepare(struct local_engine *local, struct err *err)
     int result = cgroup_make(&local->cgroups, group, local->runtime.procs_fds, err);
     if (result < 0)
         return result;
-    snprintf(scratch, sizeof scratch, "%s/probe", local->directory);
+    /* on the disk of the tasks' overlays; when that is full, what runs must be adopted all the same
+     */
+    struct statvfs disk;
+    bool is_full =
+        statvfs(local->directory, &disk) == 0 &&
+        (disk.f_bavail * disk.f_frsize < 1 << 20 || (disk.f_files > 0 && disk.f_favail < 64));
+    snprintf(scratch, sizeof scratch, "%s/probe",
+             is_full ? local->run_directory : local->directory);
     tree_remove(scratch, NULL);
     result = dir_make(scratch, 0700, err);
     if (result < 0)
@@ -547,6 +555,8 @@ static int runtime_prepare(struct local_engine *local, struct err *err)
     task_group(local, "probe", group);
     result =
         runtime_find(&local->runtime, &local->cgroups, local->config.runtime, scratch, group, err);
+    if (result == 0)
+        rmdir(scratch);
     if (result == 0)
         log_info("engine", "containers by %s%s%s", local->runtime.program,
                  local->runtime.hidden_mount[0] ? " without " : "", local->runtime.hidden_mount);

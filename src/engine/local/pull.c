@@ -371,12 +371,14 @@ static int program_await(struct work *work, pid_t pid, int *status, bool has_pro
     return result < 0 ? result : waited;
 }
 
-/* Run it; its complaint goes through a file, so that nobody has to read a pipe meanwhile. */
+/* Run it; its complaint goes through a file, so that nobody has to read a pipe meanwhile, and not
+ * on the disk of which it may complain. */
 static int program_run(struct work *work, const char *const *argv, bool has_progress,
                        struct err *err)
 {
-    char path[PATH_ROOM + 16];
-    snprintf(path, sizeof path, "%s/complaint", work->folder);
+    char path[PATH_ROOM + 48];
+    snprintf(path, sizeof path, "%s/complaint-%llu", work->pull->run_directory,
+             (unsigned long long)work->pull->number);
     cleanup_close int complaint = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (complaint < 0)
         return err_errno(err, errno, "open %s", path);

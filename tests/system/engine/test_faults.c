@@ -1,0 +1,214 @@
+/* What the local engine must withstand: a full disk, and its own death at any instant. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka wants these first */
+#include "base/memory.h"
+#include "base/random.h"
+#include "world.h"
+#include <cmocka.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static struct world world;
+
+static const struct seen *end_after(uint64_t attempt, size_t from)
+{
+    const struct seen *end = world_wait(&world, ENGINE_EXITED, attempt, from, 30000);
+    assert_non_null(end);
+    return end;
+}
+
+static void await_file(const char *format, unsigned long long attempt)
+{
+    int64_t due = now_us() + 20000000;
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+    while (shell(format, world.folder, attempt) != 0)
+        assert_true(now_us() < due);
+#pragma GCC diagnostic pop
+}
+
+static void disk_fill(void)
+{
+    shell("dd if=/dev/zero of=%s/data/ballast bs=4k 2>/dev/null; "
+          "dd if=/dev/zero of=%s/data/ballast2 bs=1 count=4096 2>/dev/null",
+          world.folder, world.folder);
+}
+
+static void disk_free(void)
+{
+    shell("rm -f %s/data/ballast %s/data/ballast2", world.folder, world.folder);
+}
+
+static void test_disk_full(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    size_t from = world_seen_count(&world);
+    world_create(&world, 1, "trap 'exit 9' TERM; touch /tmp/ready; while :; do sleep 0.1; done");
+    await_file("test -e /proc/$(cat %s/data/containers/%llu/init.pid 2>/dev/null)/root/tmp/ready",
+               1);
+    disk_fill();
+    engine_local_housekeep(world.engine);
+    assert_false(world.node.is_healthy);
+    assert_non_null(strstr(world.node_reason, "disk pressure"));
+    world_create(&world, 2, "true"); /* refused, with a clear word */
+    assert_string_equal(end_after(2, from)->reason, "DiskFull");
+    assert_non_null(strstr(end_after(2, from)->message, "space"));
+    struct task_options options = {.image = "oci-archive:", .cpu = 1};
+    char image[300];
+    snprintf(image, sizeof image, "oci-archive:%s/app.tar", world.image_root);
+    options.image = image;
+    assert_int_equal(world_create_with(&world, 3, "true", &options, &err), 0);
+    assert_string_equal(end_after(3, from)->reason, "DiskFull");
+    /* the running one is untouched, and its end is known, though nothing can be written down */
+    assert_null(world_wait(&world, ENGINE_EXITED, 1, from, 0));
+    world.engine->ops->kill(world.engine, (struct attempt_id){1}, 10000, "stopped", false, NULL);
+    assert_int_equal(end_after(1, from)->exit.exit_code, 9);
+    world_stop(&world); /* … nor is it forgotten by a restart */
+    from = world_seen_count(&world);
+    world_start(&world);
+    assert_int_equal(end_after(1, from)->exit.exit_code, 9);
+    disk_free();
+    engine_local_housekeep(world.engine);
+    assert_true(world.node.is_healthy);
+    assert_int_equal(world_create_with(&world, 4, "exit 3", &options, &err), 0);
+    assert_int_equal(end_after(4, from)->exit.exit_code, 3);
+}
+
+/* --- death at any instant --- */
+
+enum { ROUNDS = 25, TASKS = 4 };
+
+static void child_post(void *context, const struct engine_event *event)
+{
+    (void)context;
+    (void)event;
+}
+
+static int create_counted(struct engine *engine, uint64_t attempt)
+{
+    struct world copy = world;
+    char source[300], command[200];
+    struct err err = {0};
+    copy.engine = engine;
+    snprintf(source, sizeof source, "%s/runs", world.folder);
+    struct engine_mount mount = {source, "/mnt", false};
+    struct task_options options = {.mounts = &mount, .mount_count = 1};
+    snprintf(command, sizeof command, "echo x >> /mnt/%llu; sleep 0.0%llu; exit 5",
+             (unsigned long long)attempt, (unsigned long long)attempt % 10);
+    return world_create_with(&copy, attempt, command, &options, &err);
+}
+
+/* A server that creates tasks and is killed after `delay_us`. */
+static void child_run(uint64_t first, uint32_t delay_us)
+{
+    int ends[2];
+    char byte;
+    assert_int_equal(pipe(ends), 0);
+    pid_t pid = fork();
+    if (pid == 0) {
+        struct engine *engine =
+            engine_local_new(&world.config, (struct engine_sink){.post = child_post}, NULL);
+        if (!engine || write(ends[1], "x", 1) != 1)
+            _exit(1);
+        for (uint64_t i = 0; i < TASKS; i++)
+            create_counted(engine, first + i);
+        for (;;)
+            pause();
+    }
+    close(ends[1]);
+    assert_int_equal(read(ends[0], &byte, 1), 1);
+    close(ends[0]);
+    usleep(delay_us);
+    kill(pid, SIGKILL);
+    waitpid(pid, NULL, 0);
+}
+
+static bool is_listed(uint64_t attempt)
+{
+    struct attempt_id *attempts;
+    size_t count;
+    bool is_there = false;
+    assert_int_equal(world.engine->ops->list(world.engine, &attempts, &count, NULL), 0);
+    for (size_t i = 0; i < count; i++)
+        is_there |= attempts[i].v == attempt;
+    mem_free(attempts);
+    return is_there;
+}
+
+static void test_killed_anywhere(void **state)
+{
+    (void)state;
+    struct random random = {20251121};
+    world_stop(&world);
+    shell("mkdir -p %s/runs; chmod 777 %s/runs", world.folder, world.folder);
+    for (uint64_t round = 0; round < ROUNDS; round++) {
+        uint64_t first = 1000 + round * 10;
+        child_run(first, (uint32_t)random_below(&random, 60000));
+        size_t from = world_seen_count(&world);
+        world_start(&world);
+        for (uint64_t i = 0; i < TASKS; i++)
+            if (!is_listed(first + i)) /* as the server does after a restart */
+                assert_int_equal(create_counted(world.engine, first + i), 0);
+        for (uint64_t i = 0; i < TASKS; i++) {
+            assert_int_equal(end_after(first + i, from)->exit.exit_code, 5);
+            assert_string_equal(
+                shell_output("wc -c < %s/runs/%llu", world.folder, (unsigned long long)(first + i)),
+                "2"); /* ran once */
+        }
+        world_stop(&world);
+    }
+    world_start(&world);
+    assert_string_equal(shell_output("pgrep -f '[c]onmon.*%s'", world.folder), "");
+    assert_string_equal(
+        shell_output("ls %s/run/runtime %s/run/exits | grep '^[0-9]'", world.folder, world.folder),
+        "");
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    if (!world_open(&world))
+        exit(77);
+    if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+        shell("set -e; cd %s; mkdir data; mount -t tmpfs -o size=12m small data", world.folder)) {
+        fprintf(stderr, "skipped: a small file system cannot be mounted here\n");
+        world_close(&world);
+        exit(77);
+    }
+    shell("set -e; cd %s; exec 2>make.log >&2; umoci init --layout l; umoci new --image l:1; "
+          "umoci unpack --image l:1 b; cp -a images/busybox/. b/rootfs/; umoci repack --image l:1 "
+          "b; skopeo --insecure-policy copy oci:l:1 oci-archive:images/app.tar; rm -rf b l",
+          world.folder);
+    world.config.disk_reserve_mib = 2;
+    world_start(&world);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    world_stop(&world);
+    shell("umount %s/data", world.folder);
+    world_close(&world);
+    return 0;
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_disk_full),
+        cmocka_unit_test(test_killed_anywhere),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
