@@ -133,6 +133,13 @@ static void put_part(struct buf *to, const struct buf *part, bool is_failure_ign
         buf_string(to, ") || echo 'a plugin failed, ignored by its failurePolicy'\n");
 }
 
+static void wipe(struct buf *buf)
+{
+    if (buf->at)
+        secret_wipe(buf->at, buf->room);
+    buf_release(buf);
+}
+
 static int write_one(const struct spec_plugin *plugin, const struct spec_pair *secrets,
                      size_t count, struct plugin_text *text, struct err *err)
 {
@@ -158,7 +165,11 @@ static int write_one(const struct spec_plugin *plugin, const struct spec_pair *s
     else if (strcmp(plugin->name, "ssh") == 0)
         write_ssh(parameters, &text->authorized_keys);
     put_part(&text->pre, &pre, plugin->is_failure_ignored);
+    struct buf later = text->post; /* what started first ends last */
+    text->post = (struct buf)BUF_INIT;
     put_part(&text->post, &post, plugin->is_failure_ignored);
+    buf_text(&text->post, buf_as_text(&later));
+    wipe(&later);
     plugin_text_release(&(struct plugin_text){pre, post, json});
     problems_release(&problems);
     arena_release(&arena);
@@ -175,13 +186,6 @@ int plugin_write(const struct spec *spec, const struct spec_role *role,
         if (is_for_role(&spec->plugins[i], role))
             code = write_one(&spec->plugins[i], secrets, secret_count, text, err);
     return code;
-}
-
-static void wipe(struct buf *buf)
-{
-    if (buf->at)
-        secret_wipe(buf->at, buf->room);
-    buf_release(buf);
 }
 
 void plugin_text_release(struct plugin_text *text)

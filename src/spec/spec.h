@@ -136,7 +136,8 @@ struct spec {
     size_t image_count;
     struct spec_role *roles; /* in the file's order */
     size_t role_count;
-    struct spec_plugin *plugins;
+    struct spec_plugin *plugins; /* in the order of their start; what they do at the end runs in
+                                    reverse */
     size_t plugin_count;
     struct spec_storage *storages;
     size_t storage_count;

@@ -199,7 +199,9 @@ static void plugins_become_shell_text(void **state)
     text = (struct plugin_text){0};
     assert_int_equal(plugin_write(&spec, &role, &secret, 1, &text, &err), 0);
     assert_non_null(strstr(buf_cstr(&text.pre), "(\nc1\n) || echo"));
-    assert_non_null(strstr(buf_cstr(&text.post), "(\nc2\n) || echo"));
+    const char *second = strstr(buf_cstr(&text.post), "(\nc2\n) || echo");
+    assert_non_null(second);
+    assert_non_null(strstr(second, "after\n")); /* of the first plugin */
     assert_non_null(
         strstr(buf_cstr(&text.pre), "git clone -- 'https://x/y'\\''z' 'd'; then break"));
     assert_non_null(strstr(buf_cstr(&text.pre), "--logdir_spec='a:/a,b:/b' --port='7000' "));
