@@ -294,8 +294,8 @@ static void controller_configs(void **state)
                                       "frameworkMaxRetryDelaySecForTransientConflictFailed: 59",
                                       "frameworkMinRetryDelaySecForTransientConflictFailed: -1",
                                       "podFailureSpec: [{code: 1}]",
-                                      "podFailureSpec: [{code: 1, podPatterns: [{reasonRegex: "
-                                      "'('}]}]"};
+                                      ("podFailureSpec: [{code: 1, podPatterns: [{reasonRegex: "
+                                       "'('}]}]")};
     for (size_t i = 0; i < COUNT_OF(bad); i++)
         if (config_is_taken(bad[i], &config))
             fail_msg("%s is taken", bad[i]);
