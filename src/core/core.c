@@ -38,7 +38,7 @@ static void jobs_free(struct core *core)
             continue;
         job_release(&live->job);
         plan_free(live->plan);
-        mem_free(live->preempting);
+        holds_forget(core, live);
     }
     ARRAY_FREE(&core->jobs);
     for (size_t i = 0; i < core->names.count; i++)
@@ -89,6 +89,7 @@ void core_free(struct core *core)
     text_map_release(&core->job_names);
     text_map_release(&core->node_names);
     text_map_release(&core->group_names);
+    text_map_release(&core->hold_names);
     job_output_release(&core->actions);
     arena_release(&core->scratch);
     config_release(&core->config);
@@ -308,7 +309,9 @@ static void timers_fire(struct core *core)
     struct timer timer;
     while (timers_take(&core->timers, core->now_ms, &timer)) {
         if (timer.key == 0) { /* a node's; or the queue goes on */
-            if (timer.value != NONE)
+            if (timer.value == TIMER_UNBLOCK)
+                core->is_unblocked = true;
+            else if (timer.value != TIMER_QUEUE)
                 node_blame_look(core, timer.value);
             continue;
         }

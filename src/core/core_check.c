@@ -108,7 +108,7 @@ static void check_job(const struct core *core, uint32_t slot, size_t *queued, si
         is_idle = is_idle && job_role_instances(&live->job, policy, i) == 0;
     CHECK(job_is_final(&live->job) || is_queued || live->wake_ms || taken || is_idle ||
           live->job.execution == EXECUTION_CREATE);
-    CHECK(!live->preempting || is_queued);
+    CHECK(!live->hold_count || is_queued);
     CHECK(!live->is_changed && !live->is_finished && !live->submission);
     *queued += is_queued;
     *tasks += taken;

@@ -125,10 +125,9 @@ static void preemptions_forget(struct core *core)
 {
     for (size_t i = 0; i < core->jobs.count; i++) {
         struct live *live = &core->jobs.items[i];
-        if (!live->preempting)
+        if (!live->hold_count)
             continue;
-        mem_free(live->preempting);
-        live->preempting = NULL;
+        holds_forget(core, live);
         live_queue(core, live);
     }
 }

@@ -169,7 +169,7 @@ static void live_unqueue(struct core *core, struct live *live)
 {
     queue_remove(core->queue, live_slot(core, live));
     reserve_drop(core, live_slot(core, live));
-    preemption_cancel(core, live);
+    holds_release(core, live);
     live->reason_hash = 0;
     record_job_changed(core, live);
 }
@@ -225,6 +225,7 @@ static void task_touched(struct core *core, struct live *live, const struct job_
     struct seat *seat = seat_find(core, live_slot(core, live), action->task);
     if (seat && job_task_find(&live->job, action->task))
         record_task_changed(core, seat);
+    record_job_changed(core, live); /* its row names what is held */
 }
 
 static void task_killed(struct core *core, struct live *live, const struct job_action *action)
@@ -276,6 +277,7 @@ static void action_apply(struct core *core, struct live *live, const struct job_
         if (seat)
             seat_drop(core, seat);
         record_task_removed(core, live, action->task);
+        record_job_changed(core, live); /* its row counts the tasks */
         break;
     case JOB_ACTION_QUEUE:
         live_queue(core, live);

@@ -280,9 +280,13 @@ int node_restore(struct core *core, const struct node_record *record, struct err
     node->blame = (struct blame){
         .value = record->blame,
         .at_ms = record->blame_ms,
-        .level = record->is_cordoned ? BLAME_CORDON : BLAME_NONE,
+        .level = record->is_cordoned                         ? BLAME_CORDON
+                 : record->blame >= core->config.blame_avoid ? BLAME_AVOID
+                                                             : BLAME_NONE,
     };
-    if (record->blame > 0)
+    if (record->blame > 0) {
         *ARRAY_ADD(&core->blamed) = at;
+        blame_timer(core, at);
+    }
     return 0;
 }

@@ -158,7 +158,7 @@ static void task_fill(struct core *core, const struct seat *seat, const struct j
         .is_deletion_pending = task->is_deletion_pending,
         .is_held = task->is_held,
         .attempt = seat->attempt,
-        .job_attempt = live->job.attempt,
+        .job_attempt = seat->job_attempt,
         .task_attempt = task->task_attempt,
         .retries = task->retries,
         .accountable_retries = task->retries_counted,

@@ -151,7 +151,7 @@ struct text shape_of(struct core *core, const struct live *live, struct arena *a
     buf_put_u32(&out, (uint32_t)plan->priority);
     buf_put_u8(&out, (uint8_t)(plan->is_gang | plan->is_lazy_preemptible << 1));
     buf_put_u64(&out, plan->time_limit_s);
-    buf_put_u32(&out, live->preempting ? live->id.v : 0);
+    buf_put_u32(&out, live->hold_count ? live->id.v : 0);
     for (uint16_t i = 0; i < plan->role_count; i++) {
         if (plan->is_gang)
             role_shape(&plan->roles[i], job_role_instances(&live->job, policy, i), &out);

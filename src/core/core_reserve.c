@@ -134,8 +134,10 @@ static bool reservation_fill(struct core *core, struct reservation *reservation)
     reservation_release(reservation);
     reservation->shadow = core->placer->ops->copy(core->placer);
     reservation->is_stale = false;
-    if (live->preempting)
-        reservation->shadow->ops->cancel(reservation->shadow, live->preempting);
+    for (uint32_t i = 0; i < live->hold_count; i++) {
+        reservation->shadow->ops->cancel(reservation->shadow, live->holds[i].group);
+        reservation->shadow->ops->release_group(reservation->shadow, live->holds[i].group);
+    }
     return shadow_run_forward(core, reservation->shadow, live, &reservation->starts_ms);
 }
 
@@ -163,8 +165,11 @@ void reserve_update(struct core *core, struct live *live)
         live->job.attempt_created_ms + (int64_t)core->config.starvation_after_s * 1000;
     if (core->now_ms < starves_ms || core->now_ms < live->reserve_ms)
         return;
+    for (size_t i = 0; i < core->reservations.count; i++)
+        if (core->reservations.items[i].job == slot)
+            return;
     struct reservation *old = reservation_of_cluster(core, live);
-    if (old && (old->job == slot || !is_behind(&core->jobs.items[old->job], live)))
+    if (old && (!is_behind(&core->jobs.items[old->job], live)))
         return;
     if (!old && core->reservations.count >= RESERVATIONS_MAX)
         return;
@@ -235,6 +240,26 @@ const char *reserve_check(struct core *core, const struct live *live,
                 (long long)((core->now_ms - starving->job.attempt_created_ms) / 1000));
     }
     return "";
+}
+
+bool reserve_has_room(struct core *core, const struct live *live,
+                      const struct placement_request *request, struct arena *arena)
+{
+    for (size_t i = 0; i < core->reservations.count; i++) {
+        struct reservation *reservation = &core->reservations.items[i];
+        struct live *starving = &core->jobs.items[reservation->job];
+        if (starving == live || !is_behind(live, starving) || ends_before(core, live, reservation))
+            continue;
+        struct request copy = {.placement = *request};
+        bool is_committed;
+        bool fits = request_fits(reservation->shadow, &copy, arena, &is_committed) &&
+                    is_committed && shadow_fits(core, reservation->shadow, starving);
+        if (is_committed)
+            reservation->shadow->ops->release_group(reservation->shadow, request->group);
+        if (!fits)
+            return false;
+    }
+    return true;
 }
 
 void reserve_commit(struct core *core, const struct live *live,

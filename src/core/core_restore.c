@@ -94,6 +94,8 @@ int core_restore_task(struct core *core, const struct task_record *record, struc
     if (!live || record->task.role >= live->plan->role_count)
         return err_fail(err, ERR_CORRUPT, "tasks", "a task of an unknown job or role, job %u",
                         record->job.v);
+    if (record->is_removed || record->job_attempt != live->job.attempt || !live->job.has_tasks)
+        return 0; /* of an attempt before: history */
     struct completion completion = record->completion;
     struct job_task task = {
         .state = record->state,
@@ -218,14 +220,11 @@ int core_restore_finish(struct core *core, int64_t now_ms, struct output *output
     placer_fill(core, core->placer);
     for (size_t i = 0; i < core->jobs.count; i++) {
         struct live *live = &core->jobs.items[i];
-        int code = job_restore_finish(&live->job, policy_of(core, live), &core->actions, err);
-        if (code)
-            return err_fail(err, ERR_CORRUPT, "jobs", "%s: not all of it is stored",
-                            live->full_name);
+        struct err why = {0};
+        if (job_restore_finish(&live->job, policy_of(core, live), &core->actions, &why))
+            return err_fail(err, ERR_CORRUPT, "jobs", "%s: %s", live->full_name, why.text);
         live_apply(core, live);
     }
-    for (size_t i = 0; i < core->nodes.count; i++)
-        node_blame_look(core, (uint32_t)i);
     core->is_unblocked = true;
     core_step_end(core);
     return 0;

@@ -37,6 +37,7 @@ struct seat *seat_get(struct core *core, uint32_t job, struct task_ref task)
     *seat = (struct seat){
         .job = job,
         .task = task,
+        .job_attempt = core->jobs.items[job].job.attempt,
         .node = NONE,
         .group = NONE,
         .node_next = NONE,

@@ -19,12 +19,17 @@
 
 #define NONE UINT32_MAX
 
+/* values of timers without a job (key 0); else a node's number */
+#define TIMER_QUEUE   UINT32_MAX       /* the pass goes on */
+#define TIMER_UNBLOCK (UINT32_MAX - 1) /* everything may be tried again */
+
 /* The core's side of one task of a job that has a table of tasks. Kept after the task has ended, so
  * that its row still says where it ran; dropped with the job's attempt. */
 struct seat {
     uint32_t job; /* NONE: free entry */
     struct task_ref task;
     struct attempt_id attempt;
+    uint32_t job_attempt;
     uint32_t node, group, group_slot;  /* NONE: nowhere yet */
     uint32_t node_next, node_previous; /* the places taken on one node */
     bool is_taken;                     /* GPUs and ports are its own */
@@ -63,7 +68,10 @@ struct live {
     uint64_t reason_hash;                /* and what it was, without its numbers */
     const struct submission *submission; /* of the step that creates it */
     size_t record_at;                    /* while is_changed */
-    char *preempting; /* name of its group for which others are being ended; NULL none */
+    struct hold *holds;                  /* while others are being ended for it */
+    uint32_t hold_count;
+    uint32_t preempt_failures; /* others were ended for nothing so often */
+    int64_t preempt_after_ms;  /* not before this again */
     bool is_changed;
     bool is_finished; /* in finished_jobs: forgotten at the end of the step */
     bool is_deleted;  /* and its row with it */
@@ -79,6 +87,15 @@ struct node {
     struct blame blame;
     struct ports ports;
     uint32_t first_seat, seat_count, gpus_used;
+};
+
+/* What a preempting job has until its victims have ended: a group that the placer lets wait for its
+ * places, or a part of its gang that could be bound already. It ends with the victims, so that no
+ * two jobs can wait for each other with what they hold. */
+struct hold {
+    char *group;
+    struct placement_slot *slots; /* NULL: it waits */
+    uint32_t slot_count;
 };
 
 /* A name that is taken: by a live job, or for a while by one that has ended. */
@@ -132,7 +149,7 @@ struct core {
     } names;
     struct timers name_timers; /* value: the name */
     struct id_map job_ids, seat_keys, attempts;
-    struct text_map job_names, node_names, group_names;
+    struct text_map job_names, node_names, group_names, hold_names;
     struct id_map known_shapes; /* hashes of requests that the placer did not refuse */
 
     struct {
@@ -230,13 +247,43 @@ struct text shape_of(struct core *core, const struct live *live, struct arena *a
 
 /* core_schedule.c */
 void core_schedule(struct core *core);
-void preemption_cancel(struct core *core, struct live *live);
 /* 0, or why the placer will never serve this job. */
 int core_check_request(struct core *core, struct live *live, struct err *err);
 void wait_reason_tell(struct core *core, struct live *live, const char *reason);
 uint64_t wait_reason_hash(const char *reason);
 /* All that follows an event: start what can start, write the rows. */
 void core_step_end(struct core *core);
+
+/* core_ports.c */
+struct gang_ports {
+    struct port_range **ranges; /* by slot */
+    uint32_t conflict;          /* the node where it failed */
+};
+/* Find ports for all slots and leave them free: seat_take takes them. NULL, or why not. */
+const char *gang_ports_find(struct core *core, const struct live *live,
+                            const struct task_ref *tasks, const struct placement_slot *const *slots,
+                            size_t count, struct gang_ports *ports);
+
+/* core_start.c: places for what a job waits for */
+struct outcome {
+    enum placement_kind kind;
+    const char *reason; /* not BIND */
+};
+struct outcome live_start(struct core *core, struct live *live);
+
+/* core_preempt.c */
+struct hold *hold_find(struct live *live, const char *group);
+/* `slots` NULL: the placer keeps what it waits for. */
+void hold_add(struct core *core, struct live *live, const char *group,
+              const struct placement_slot *slots, size_t slot_count);
+void hold_forget(struct core *core, struct live *live, const char *group); /* it is seated */
+void holds_forget(struct core *core, struct live *live); /* the placer knows nothing of them */
+void holds_release(struct core *core, struct live *live);
+/* It could not start although others have ended for it: not again soon, and ever more rarely. */
+void preemption_failed(struct core *core, struct live *live);
+/* End them, announced; returns why the job waits. */
+const char *victims_end(struct core *core, const struct live *live, const char *const *victims,
+                        size_t count);
 
 /* core_reserve.c: capacity held back for gangs that have waited too long */
 struct reservation {
@@ -253,6 +300,10 @@ const char *reserve_check(struct core *core, const struct live *live,
                           const struct placement_request *request,
                           const struct placement_slot *slots, size_t slot_count,
                           struct arena *arena);
+/* May it end others to start itself? Only if the starving jobs ahead of it have room beside it;
+ * once they have ended for it, its start is not questioned again. */
+bool reserve_has_room(struct core *core, const struct live *live,
+                      const struct placement_request *request, struct arena *arena);
 void reserve_commit(struct core *core, const struct live *live,
                     const struct placement_request *request, const struct placement_slot *slots,
                     size_t slot_count);

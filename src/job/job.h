@@ -65,8 +65,7 @@ struct job_task {
     uint32_t retries_counted;  /* those against the budget */
     int64_t created_ms, launched_ms, completed_ms;
     int64_t attempt_created_ms, attempt_launched_ms, attempt_completed_ms;
-    struct completion *completion; /* owned; valid from DELETION_PENDING on, else NULL or of the
-                                      try before */
+    struct completion *completion; /* owned; of this try, from DELETION_PENDING on; else NULL */
 };
 
 struct job_role {

@@ -1,4 +1,5 @@
 #include "base/arena.h"
+#include "base/memory.h"
 #include "job/step.h"
 #include <assert.h>
 #include <stdio.h>
@@ -86,6 +87,8 @@ static void settle(struct step *step, struct task_ref ref)
         task->retries_counted += decision.is_counted;
         task->task_attempt++;
         task->is_killed = false;
+        mem_free(task->completion);
+        task->completion = NULL;
         task->attempt_created_ms = step->now_ms;
         task->attempt_launched_ms = task->attempt_completed_ms = 0;
         step_task_state(step, ref, LIFE_CREATION_PENDING);

@@ -18,7 +18,7 @@
 enum phase { PHASE_CREATED, PHASE_PREPARING, PHASE_RUNNING, PHASE_ENDED };
 
 /* What is due; as the value of a timer. */
-enum due { DUE_PREPARE, DUE_START, DUE_END, DUE_KILL, DUE_NODES, DUE_REPORT };
+enum due { DUE_PREPARE, DUE_START, DUE_END, DUE_KILL, DUE_NODES, DUE_REPORT, DUE_AGAIN };
 
 enum { SIGNAL_KILL = 9, SIGNAL_TERM = 15, SIGNAL_BASE = 128 };
 
@@ -27,7 +27,7 @@ struct fake_container {
     enum phase phase;
     uint32_t node;
     const struct engine_fake_rule *rule;
-    bool is_killed, is_reported;
+    bool is_killed;
     struct exit_report exit;
     char *log;
     int64_t created_ms;
@@ -244,9 +244,12 @@ static bool due_apply(struct fake *fake, const struct timer *timer, struct poste
         fake_due(fake, 0, timer->key, DUE_REPORT);
         return false;
     case DUE_REPORT:
-        container->is_reported = true;
         post_fill_exit(container, posted);
         return true;
+    case DUE_AGAIN:
+        posted->event.kind =
+            container->phase == PHASE_PREPARING ? ENGINE_PREPARING : ENGINE_STARTED;
+        return container->phase == PHASE_PREPARING || container->phase == PHASE_RUNNING;
     case DUE_NODES:
         break;
     }
@@ -353,8 +356,6 @@ static int create_locked(struct fake *fake, const struct container *container, s
     if (fake->attempts.count >= ENGINE_FAKE_CONTAINERS_MAX)
         return err_fail(err, ERR_TOO_BIG, "", "more than %d containers",
                         ENGINE_FAKE_CONTAINERS_MAX);
-    if (fake->nodes[node].is_lost)
-        return 0; /* nobody hears it: the loss of the node has been told */
     uint32_t at;
     if (fake->free_containers.count) {
         at = fake->free_containers.items[--fake->free_containers.count];
@@ -371,6 +372,12 @@ static int create_locked(struct fake *fake, const struct container *container, s
         .log = mem_copy(""),
     };
     id_map_set(&fake->attempts, container->attempt.v, at);
+    if (fake->nodes[node].is_lost) {
+        container_end(&fake->containers.items[at], 0, 0);
+        fake->containers.items[at].exit.is_lost = true;
+        fake_due(fake, 0, container->attempt.v, DUE_REPORT);
+        return 0;
+    }
     fake_due(fake, fake->containers.items[at].rule->create_ms, container->attempt.v, DUE_PREPARE);
     return 0;
 }
@@ -399,7 +406,9 @@ static int fake_kill(struct engine *engine, struct attempt_id attempt, uint32_t 
     pthread_mutex_lock(&fake->lock);
     struct fake_container *container = container_find(fake, attempt);
     int code = container ? 0 : unknown(attempt, err);
-    if (container && container->phase != PHASE_ENDED) {
+    if (container && container->phase == PHASE_ENDED) {
+        fake_due(fake, 0, attempt.v, DUE_REPORT); /* whoever asks does not know */
+    } else if (container) {
         if (container->rule->is_deaf && container->phase == PHASE_RUNNING) {
             if (!container->is_killed)
                 fake_due(fake, grace_ms, attempt.v, DUE_KILL);
@@ -430,7 +439,7 @@ static int fake_forget(struct engine *engine, struct attempt_id attempt, struct 
     return code;
 }
 
-/* Whoever asks has lost touch: everything that has ended is told again. */
+/* Whoever asks has lost touch: everything is told again. */
 static int fake_list(struct engine *engine, struct attempt_id **attempts, size_t *count,
                      struct err *err)
 {
@@ -444,9 +453,11 @@ static int fake_list(struct engine *engine, struct attempt_id **attempts, size_t
         if (!container->attempt.v)
             continue;
         (*attempts)[(*count)++] = container->attempt;
-        if (container->phase == PHASE_ENDED)
-            fake_due(fake, 0, container->attempt.v, DUE_REPORT);
+        fake_due(fake, 0, container->attempt.v,
+                 container->phase == PHASE_ENDED ? DUE_REPORT : DUE_AGAIN);
     }
+    for (uint32_t i = 0; i < fake->config.node_count; i++)
+        fake_due(fake, 0, i, DUE_NODES);
     pthread_mutex_unlock(&fake->lock);
     return 0;
 }

@@ -159,7 +159,7 @@ static void test_rules(void **state)
     assert_int_equal(count, 5);
     mem_free(attempts);
     engine_fake_advance(engine, 1001);
-    assert_int_equal(heard.count, before + 5);
+    assert_int_equal(heard.count, before + 5 + 2); /* and the nodes */
     engine->ops->free(engine);
 }
 
@@ -207,7 +207,9 @@ static void test_nodes(void **state)
     assert_int_equal(heard.events[heard.count - 1].kind, ENGINE_NODE_LOST);
     assert_int_equal(engine_fake_container_count(engine), 0);
     assert_int_equal(create(engine, 2, "a~b", 0), 0);
-    assert_int_equal(engine_fake_container_count(engine), 0);
+    engine_fake_advance(engine, 1000);
+    assert_int_equal(heard.events[heard.count - 1].kind, ENGINE_EXITED);
+    assert_true(heard.events[heard.count - 1].exit.is_lost);
     assert_int_equal(engine_fake_node_return(engine, "fake0", NULL), 0);
     engine_fake_advance(engine, 1001);
     assert_int_equal(heard.events[heard.count - 1].kind, ENGINE_NODE);

@@ -1,0 +1,140 @@
+#include <assert.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/memory.h"
+#include "core/state.h"
+
+/* --- what a preempting job holds --- */
+
+struct hold *hold_find(struct live *live, const char *group)
+{
+    for (uint32_t i = 0; i < live->hold_count; i++)
+        if (strcmp(live->holds[i].group, group) == 0)
+            return &live->holds[i];
+    return NULL;
+}
+
+void hold_add(struct core *core, struct live *live, const char *group,
+              const struct placement_slot *slots, size_t slot_count)
+{
+    struct hold *hold = hold_find(live, group);
+    if (!hold) {
+        live->holds =
+            mem_realloc(live->holds, mem_size(live->hold_count + 1u, sizeof *live->holds));
+        hold = &live->holds[live->hold_count++];
+        *hold = (struct hold){.group = mem_copy(group)};
+        text_map_set(&core->hold_names, text_of(hold->group), live_slot(core, live));
+    }
+    if (!slots)
+        return;
+    assert(!hold->slots);
+    hold->slots = mem_alloc(mem_size(slot_count, sizeof *slots));
+    memcpy(hold->slots, slots, slot_count * sizeof *slots);
+    hold->slot_count = (uint32_t)slot_count;
+}
+
+static void hold_free(struct core *core, struct hold *hold)
+{
+    text_map_remove(&core->hold_names, text_of(hold->group));
+    mem_free(hold->group);
+    mem_free(hold->slots);
+}
+
+void holds_forget(struct core *core, struct live *live)
+{
+    for (uint32_t i = 0; i < live->hold_count; i++)
+        hold_free(core, &live->holds[i]);
+    mem_free(live->holds);
+    live->holds = NULL;
+    live->hold_count = 0;
+}
+
+void hold_forget(struct core *core, struct live *live, const char *group)
+{
+    struct hold *hold = hold_find(live, group);
+    if (!hold)
+        return;
+    hold_free(core, hold);
+    *hold = live->holds[--live->hold_count];
+    if (!live->hold_count)
+        holds_forget(core, live);
+}
+
+void holds_release(struct core *core, struct live *live)
+{
+    if (!live->hold_count)
+        return;
+    for (uint32_t i = 0; i < live->hold_count; i++) {
+        const struct hold *hold = &live->holds[i];
+        if (hold->slots) {
+            core->placer->ops->release_group(core->placer, hold->group);
+            reserve_release_group(core, hold->group);
+        } else {
+            core->placer->ops->cancel(core->placer, hold->group);
+        }
+    }
+    holds_forget(core, live);
+    core->is_unblocked = true;
+}
+
+void preemption_failed(struct core *core, struct live *live)
+{
+    enum { AGAIN_MS = 30000, DOUBLINGS_MAX = 7 };
+    if (!live->hold_count)
+        return;
+    uint32_t doublings =
+        live->preempt_failures < DOUBLINGS_MAX ? live->preempt_failures : DOUBLINGS_MAX;
+    live->preempt_failures++;
+    live->preempt_after_ms = core->now_ms + ((int64_t)AGAIN_MS << doublings);
+    timers_add(&core->timers, (struct timer){live->preempt_after_ms, 0, TIMER_UNBLOCK});
+    holds_release(core, live);
+}
+
+/* --- whoever must go --- */
+
+/* Announced first: its tasks are told "preempted" and have their time for a checkpoint. */
+static void group_preempt(struct core *core, struct group *group, const struct live *by)
+{
+    if (group->is_preempted)
+        return;
+    group->is_preempted = true;
+    struct live *victim = &core->jobs.items[group->job];
+    core_trace(core, "job %s: preempts %s", by->full_name, group->name);
+    struct completion completion = completion_of(CODE_PREEMPTED, "preempted by %s (priority %d)",
+                                                 by->full_name, by->plan->priority);
+    struct job_event event = {.kind = JOB_EVENT_PREEMPT, .completion = &completion};
+    if (group->is_task) {
+        event.kind = JOB_EVENT_TASK_KILL;
+        event.task = core->seats.items[group->seats[0]].task;
+    }
+    live_step(core, victim, &event);
+}
+
+/* Something that runs, or what another job holds while it preempts. */
+static void victim_end(struct core *core, const char *name, const struct live *by)
+{
+    struct group *group = group_find(core, name);
+    uint32_t holder = text_map_get(&core->hold_names, text_of(name));
+    if (group) {
+        group_preempt(core, group, by);
+    } else if (holder != MAP_NONE && &core->jobs.items[holder] != by) {
+        core_trace(core, "job %s: takes what %s holds", by->full_name, name);
+        holds_release(core, &core->jobs.items[holder]);
+        live_queue(core, &core->jobs.items[holder]);
+    }
+}
+
+const char *victims_end(struct core *core, const struct live *live, const char *const *victims,
+                        size_t count)
+{
+    struct buf text = BUF_INIT;
+    buf_format(&text, "preempting %zu groups of lower priority; not ended yet: ", count);
+    for (size_t i = 0; i < count; i++)
+        buf_format(&text, "%s%s", i ? ", " : "", victims[i]);
+    const char *reason = arena_copy(&core->scratch, buf_as_text(&text));
+    buf_release(&text);
+    for (size_t i = 0; i < count; i++)
+        victim_end(core, victims[i], live);
+    return reason;
+}

@@ -1,0 +1,276 @@
+#include <assert.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/memory.h"
+#include "core/state.h"
+
+enum { TRIES_MAX = 4 /* other nodes, when ports are in conflict */ };
+
+/* Groups that start together: the parts of a gang, or one task. */
+struct part {
+    struct request request;
+    struct placement_result result;
+    bool is_held, is_bound, is_preempting;
+};
+
+struct parts {
+    struct part *items;
+    size_t count, task_count;
+    bool is_task;
+    struct node_id avoid[TRIES_MAX]; /* where ports were in conflict */
+    size_t avoid_count;
+};
+
+static struct outcome wait_for(struct core *core, const char *reason)
+{
+    return (struct outcome){PLACEMENT_WAIT, arena_copy(&core->scratch, text_of(reason))};
+}
+
+static bool slots_are_usable(const struct core *core, const struct placement_slot *slots,
+                             size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct node *node = &core->nodes.items[slots[i].node.v];
+        if (!node->is_healthy || node->is_lost || node_is_cordoned(node))
+            return false;
+    }
+    return true;
+}
+
+static void part_avoid(struct core *core, const struct parts *parts, struct part *part)
+{
+    struct placement_request *request = &part->request.placement;
+    if (!parts->avoid_count)
+        return;
+    size_t count = request->avoid_count + parts->avoid_count;
+    struct node_id *avoid = ARENA_ARRAY(&core->scratch, struct node_id, count);
+    if (request->avoid_count)
+        memcpy(avoid, request->avoid, request->avoid_count * sizeof *avoid);
+    memcpy(avoid + request->avoid_count, parts->avoid, parts->avoid_count * sizeof *avoid);
+    request->avoid = avoid;
+    request->avoid_count = count;
+}
+
+/* Ask the placer, and commit what can be bound: the next part must see it taken. */
+static struct outcome part_place(struct core *core, struct live *live, const struct parts *parts,
+                                 struct part *part)
+{
+    struct placement_request *request = &part->request.placement;
+    struct placement_result *result = &part->result;
+    struct hold *hold = hold_find(live, request->group);
+    struct err err = {0};
+    if (hold && hold->slots) {
+        part->is_held = true;
+        result->slots = hold->slots;
+        result->slot_count = hold->slot_count;
+        return slots_are_usable(core, hold->slots, hold->slot_count)
+                   ? (struct outcome){PLACEMENT_BIND, ""}
+                   : wait_for(core, "a node that was held back for it has failed");
+    }
+    part_avoid(core, parts, part);
+    /* one task of a job at a time: what it ends may be enough for the others */
+    request->may_preempt =
+        hold || (core->now_ms >= live->preempt_after_ms && (!parts->is_task || !live->hold_count) &&
+                 reserve_has_room(core, live, request, &core->scratch));
+    if (core->placer->ops->place(core->placer, request, &core->scratch, result, &err))
+        return wait_for(core, err.text);
+    if (result->kind == PLACEMENT_WAIT)
+        return wait_for(core, result->reason);
+    if (result->kind == PLACEMENT_PREEMPT) {
+        part->is_preempting = request->may_preempt;
+        return (struct outcome){PLACEMENT_PREEMPT,
+                                "groups of lower priority would have to be preempted"};
+    }
+    const char *held =
+        reserve_check(core, live, request, result->slots, result->slot_count, &core->scratch);
+    if (*held)
+        return wait_for(core, held);
+    if (core->placer->ops->commit(core->placer, request, result->slots, result->slot_count, false,
+                                  &err))
+        return wait_for(core, err.text);
+    reserve_commit(core, live, request, result->slots, result->slot_count);
+    part->is_bound = true;
+    return (struct outcome){PLACEMENT_BIND, ""};
+}
+
+/* All or nothing: what was taken in this attempt and what was held before is given back. */
+static void parts_undo(struct core *core, struct live *live, struct parts *parts)
+{
+    bool was_unblocked = core->is_unblocked; /* what this attempt took was free before it */
+    for (size_t i = 0; i < parts->count; i++) {
+        struct part *part = &parts->items[i];
+        const char *group = part->request.placement.group;
+        if (part->is_bound) {
+            core->placer->ops->release_group(core->placer, group);
+            reserve_release_group(core, group);
+        } else if (part->is_preempting && !hold_find(live, group)) {
+            core->placer->ops->cancel(core->placer, group);
+        }
+    }
+    core->is_unblocked = was_unblocked;
+    if (!parts->is_task || hold_find(live, parts->items[0].request.placement.group))
+        preemption_failed(core, live);
+}
+
+/* Some wait for others to end: keep what is bound, announce the ends. */
+static struct outcome parts_hold(struct core *core, struct live *live, struct parts *parts)
+{
+    const char **victims = NULL;
+    size_t count = 0, room = 0;
+    for (size_t i = 0; i < parts->count; i++)
+        room += parts->items[i].is_preempting ? parts->items[i].result.victim_count : 0;
+    victims = ARENA_ARRAY(&core->scratch, const char *, room + 1);
+    for (size_t i = 0; i < parts->count; i++) {
+        const struct part *part = &parts->items[i];
+        const char *group = part->request.placement.group;
+        if (part->is_bound)
+            hold_add(core, live, group, part->result.slots, part->result.slot_count);
+        if (!part->is_preempting)
+            continue;
+        hold_add(core, live, group, NULL, 0);
+        for (size_t j = 0; j < part->result.victim_count; j++)
+            victims[count++] = part->result.victims[j];
+    }
+    return (struct outcome){PLACEMENT_PREEMPT, victims_end(core, live, victims, count)};
+}
+
+/* Everything is bound: give each task its seat. */
+static void parts_seat(struct core *core, struct live *live, const struct parts *parts,
+                       const struct gang_ports *ports)
+{
+    size_t next = 0;
+    for (size_t i = 0; i < parts->count; i++) {
+        const struct part *part = &parts->items[i];
+        const struct request *request = &part->request;
+        uint32_t at = group_add(core, live, request->placement.group, request->tasks[0].role,
+                                parts->is_task, (uint32_t)request->task_count);
+        for (uint32_t j = 0; j < request->task_count; j++) {
+            struct seat *seat = seat_get(core, live_slot(core, live), request->tasks[j]);
+            seat_set(core, seat, &part->result.slots[j], ports->ranges[next++],
+                     live->plan->roles[request->tasks[j].role].port_count);
+            seat->group = at;
+            seat->group_slot = j;
+            seat_take(core, seat);
+            core->groups.items[at].seats[j] = (uint32_t)(seat - core->seats.items);
+        }
+        hold_forget(core, live, request->placement.group);
+    }
+}
+
+/* NULL, or why there are no ports. */
+static const char *parts_ports(struct core *core, const struct live *live,
+                               const struct parts *parts, struct gang_ports *ports)
+{
+    struct task_ref *tasks = ARENA_ARRAY(&core->scratch, struct task_ref, parts->task_count + 1);
+    const struct placement_slot **slots =
+        ARENA_ARRAY(&core->scratch, const struct placement_slot *, parts->task_count + 1);
+    size_t count = 0;
+    for (size_t i = 0; i < parts->count; i++)
+        for (size_t j = 0; j < parts->items[i].request.task_count; j++) {
+            tasks[count] = parts->items[i].request.tasks[j];
+            slots[count++] = &parts->items[i].result.slots[j];
+        }
+    return gang_ports_find(core, live, tasks, slots, count, ports);
+}
+
+static struct outcome parts_try(struct core *core, struct live *live, struct parts *parts,
+                                struct gang_ports *ports)
+{
+    bool is_preempting = false;
+    ports->conflict = NONE;
+    for (size_t i = 0; i < parts->count; i++) {
+        struct part *part = &parts->items[i];
+        struct outcome outcome = part_place(core, live, parts, part);
+        if (outcome.kind == PLACEMENT_WAIT ||
+            (outcome.kind == PLACEMENT_PREEMPT && !part->is_preempting)) {
+            parts_undo(core, live, parts);
+            return outcome;
+        }
+        is_preempting = is_preempting || part->is_preempting;
+    }
+    if (is_preempting)
+        return parts_hold(core, live, parts);
+    const char *why = parts_ports(core, live, parts, ports);
+    if (why) {
+        parts_undo(core, live, parts);
+        return wait_for(core, why);
+    }
+    parts_seat(core, live, parts, ports);
+    return (struct outcome){PLACEMENT_BIND, ""};
+}
+
+static struct outcome parts_start(struct core *core, struct live *live, struct parts *parts)
+{
+    for (;;) {
+        struct gang_ports ports;
+        struct outcome outcome = parts_try(core, live, parts, &ports);
+        if (outcome.kind != PLACEMENT_WAIT || ports.conflict == NONE ||
+            parts->avoid_count == TRIES_MAX)
+            return outcome;
+        parts->avoid[parts->avoid_count++].v = ports.conflict;
+        for (size_t i = 0; i < parts->count; i++)
+            parts->items[i].is_bound = parts->items[i].is_held = parts->items[i].is_preempting =
+                false;
+    }
+}
+
+static struct outcome gang_start(struct core *core, struct live *live)
+{
+    const struct plan *plan = live->plan;
+    struct parts parts = {.items = ARENA_ARRAY(&core->scratch, struct part, plan->role_count)};
+    for (uint16_t i = 0; i < plan->role_count; i++) {
+        if (part_of(plan, i) != i)
+            continue;
+        struct part *part = &parts.items[parts.count];
+        request_of_part(core, live, i, &core->scratch, &part->request);
+        parts.count += part->request.task_count > 0;
+        parts.task_count += part->request.task_count;
+    }
+    struct outcome outcome = parts_start(core, live, &parts);
+    if (outcome.kind != PLACEMENT_BIND)
+        return outcome;
+    core_trace(core, "job %s: placed %zu tasks -> bind", live->full_name, parts.task_count);
+    live_step(core, live, &(struct job_event){.kind = JOB_EVENT_PLACED});
+    return outcome;
+}
+
+/* Each waiting task by itself; one failure of a role is enough to know about its others. */
+static struct outcome tasks_start(struct core *core, struct live *live)
+{
+    const struct plan *plan = live->plan;
+    struct outcome failure = {PLACEMENT_WAIT, ""};
+    uint32_t waiting = job_waiting_count(&live->job, policy_of(core, live)), placed = 0;
+    struct task_ref *tasks = ARENA_ARRAY(&core->scratch, struct task_ref, waiting + 1);
+    for (uint16_t i = 0; i < plan->role_count; i++) {
+        uint32_t count = job_role_count(&live->job, policy_of(core, live), i);
+        for (uint32_t j = 0; j < count; j++) {
+            struct task_ref task = {i, (uint16_t)j};
+            if (!job_task_is_waiting(&live->job, policy_of(core, live), task))
+                continue;
+            const struct job_task *known = job_task_find(&live->job, task);
+            struct part part = {0};
+            struct parts parts = {.items = &part, .count = 1, .task_count = 1, .is_task = true};
+            request_of_task(core, live, task, known ? known->task_attempt : 0, &core->scratch,
+                            &part.request);
+            struct outcome outcome = parts_start(core, live, &parts);
+            if (outcome.kind != PLACEMENT_BIND) {
+                failure = outcome;
+                break;
+            }
+            tasks[placed++] = task;
+        }
+    }
+    if (placed) {
+        core_trace(core, "job %s: placed %u of %u waiting tasks", live->full_name, placed, waiting);
+        live_step(
+            core, live,
+            &(struct job_event){.kind = JOB_EVENT_PLACED, .tasks = tasks, .task_count = placed});
+    }
+    return placed == waiting ? (struct outcome){PLACEMENT_BIND, ""} : failure;
+}
+
+struct outcome live_start(struct core *core, struct live *live)
+{
+    return live->plan->is_gang ? gang_start(core, live) : tasks_start(core, live);
+}

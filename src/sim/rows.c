@@ -1,0 +1,277 @@
+#include "sim/rows.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/map.h"
+#include "base/memory.h"
+#include "core/plan.h"
+
+struct task_row {
+    struct task_record record; /* strings and arrays are of this row */
+    char *node, *address;
+    uint16_t *gpus;
+    struct port_range *ports;
+};
+
+struct node_row {
+    struct node_record record;
+    char *name, *address, *gpu_type, *reason;
+};
+
+struct rows {
+    struct {
+        struct rows_job *items; /* by id - 1 */
+        size_t count, room;
+    } jobs;
+    struct {
+        struct task_row *items;
+        size_t count, room;
+    } tasks;
+    struct id_map task_keys;
+    struct {
+        struct node_row *items;
+        size_t count, room;
+    } nodes;
+    struct {
+        struct {
+            uint32_t job;
+            enum life_state state;
+        } * items; /* by attempt */
+        size_t count, room;
+    } attempts;
+};
+
+struct rows *rows_new(void)
+{
+    return mem_zero(1, sizeof(struct rows));
+}
+
+static void task_release(struct task_row *row)
+{
+    mem_free(row->node);
+    mem_free(row->address);
+    mem_free(row->gpus);
+    for (size_t i = 0; i < row->record.port_count; i++)
+        mem_free((char *)(uintptr_t)row->ports[i].label);
+    mem_free(row->ports);
+    *row = (struct task_row){0};
+}
+
+static void node_release(struct node_row *row)
+{
+    mem_free(row->name);
+    mem_free(row->address);
+    mem_free(row->gpu_type);
+    mem_free(row->reason);
+    *row = (struct node_row){0};
+}
+
+static void job_release_row(struct rows_job *job)
+{
+    mem_free(job->reason);
+    mem_free(job->extra);
+    mem_free(job->plan);
+    *job = (struct rows_job){0};
+}
+
+void rows_free(struct rows *rows)
+{
+    if (!rows)
+        return;
+    for (size_t i = 0; i < rows->jobs.count; i++)
+        job_release_row(&rows->jobs.items[i]);
+    for (size_t i = 0; i < rows->tasks.count; i++)
+        task_release(&rows->tasks.items[i]);
+    for (size_t i = 0; i < rows->nodes.count; i++)
+        node_release(&rows->nodes.items[i]);
+    ARRAY_FREE(&rows->jobs);
+    ARRAY_FREE(&rows->tasks);
+    ARRAY_FREE(&rows->nodes);
+    ARRAY_FREE(&rows->attempts);
+    id_map_release(&rows->task_keys);
+    mem_free(rows);
+}
+
+static struct rows_job *job_row(struct rows *rows, uint32_t id)
+{
+    while (rows->jobs.count < id)
+        ARRAY_ADD(&rows->jobs);
+    rows->jobs.items[id - 1].id = id;
+    return &rows->jobs.items[id - 1];
+}
+
+void rows_plan(struct rows *rows, uint32_t id, const struct plan *plan)
+{
+    struct rows_job *job = job_row(rows, id);
+    struct buf bytes = BUF_INIT;
+    plan_encode(plan, &bytes);
+    mem_free(job->plan);
+    job->plan_length = bytes.length;
+    job->plan = buf_steal(&bytes);
+}
+
+static void job_apply(struct rows *rows, const struct job_record *record)
+{
+    struct rows_job *job = job_row(rows, record->id.v);
+    job->state = record->state;
+    job->is_stop_requested = record->is_stop_requested;
+    job->code = record->completion.code;
+    job->attempt = record->attempt;
+    job->retries_user = record->retries_user;
+    job->retries_platform = record->retries_platform;
+    mem_free(job->reason);
+    job->reason = mem_copy(record->reason);
+    mem_free(job->extra);
+    job->extra = mem_alloc(record->extra.length + 1);
+    memcpy(job->extra, record->extra.at, record->extra.length);
+    job->extra_length = record->extra.length;
+}
+
+static uint64_t task_key(uint32_t job, struct task_ref task)
+{
+    return (uint64_t)job << 32 | (uint64_t)task.role << 16 | task.index;
+}
+
+static void task_apply(struct rows *rows, const struct task_record *record)
+{
+    uint64_t key = task_key(record->job.v, record->task);
+    uint32_t at = id_map_get(&rows->task_keys, key);
+    if (at == MAP_NONE) {
+        at = (uint32_t)rows->tasks.count;
+        ARRAY_ADD(&rows->tasks);
+        id_map_set(&rows->task_keys, key, at);
+    }
+    struct task_row *row = &rows->tasks.items[at];
+    task_release(row);
+    row->record = *record;
+    row->record.node = row->node = mem_copy(record->node);
+    row->record.address = row->address = mem_copy(record->address);
+    row->record.role_name = "";
+    row->gpus = mem_alloc((record->gpu_count + 1) * sizeof *row->gpus);
+    if (record->gpu_count)
+        memcpy(row->gpus, record->gpus, record->gpu_count * sizeof *row->gpus);
+    row->record.gpus = row->gpus;
+    row->ports = mem_alloc((record->port_count + 1) * sizeof *row->ports);
+    for (size_t i = 0; i < record->port_count; i++) {
+        row->ports[i] = record->ports[i];
+        row->ports[i].label = mem_copy(record->ports[i].label);
+    }
+    row->record.ports = row->ports;
+    if (!record->attempt.v)
+        return;
+    while (rows->attempts.count <= record->attempt.v)
+        ARRAY_ADD(&rows->attempts);
+    rows->attempts.items[record->attempt.v].job = record->job.v;
+    rows->attempts.items[record->attempt.v].state = record->state;
+}
+
+static void node_apply(struct rows *rows, const struct node_record *record)
+{
+    while (rows->nodes.count <= record->id.v)
+        ARRAY_ADD(&rows->nodes);
+    struct node_row *row = &rows->nodes.items[record->id.v];
+    node_release(row);
+    row->record = *record;
+    row->record.name = row->name = mem_copy(record->name);
+    row->record.address = row->address = mem_copy(record->address);
+    row->record.gpu_type = row->gpu_type = mem_copy(record->gpu_type);
+    row->record.reason = row->reason = mem_copy(record->reason);
+    row->record.gpu_numa = row->record.gpu_switch = NULL; /* simulated nodes have none */
+}
+
+void rows_apply(struct rows *rows, const struct output *output)
+{
+    for (size_t i = 0; i < output->records.count; i++) {
+        const struct record *record = &output->records.items[i];
+        switch (record->kind) {
+        case RECORD_JOB:
+            job_apply(rows, &record->job);
+            break;
+        case RECORD_TASK:
+            task_apply(rows, &record->task);
+            break;
+        case RECORD_NODE:
+            node_apply(rows, &record->node);
+            break;
+        case RECORD_JOB_DELETED:
+            job_row(rows, record->deleted.v)->is_deleted = true;
+            break;
+        case RECORD_STORY:
+            break;
+        }
+    }
+}
+
+static bool job_has_held(const struct rows *rows, uint32_t id)
+{
+    for (size_t i = 0; i < rows->tasks.count; i++)
+        if (rows->tasks.items[i].record.job.v == id && rows->tasks.items[i].record.is_held)
+            return true;
+    return false;
+}
+
+static int job_restore_row(const struct rows *rows, struct core *core, const struct rows_job *job,
+                           struct err *err)
+{
+    struct plan *plan = plan_decode((struct text){job->plan, job->plan_length}, err);
+    if (!plan)
+        return ERR_CORRUPT;
+    struct job_record record = {
+        .id = {job->id},
+        .extra = {job->extra, job->extra_length},
+        .reason = job->reason,
+    };
+    int code = core_restore_job(core, &record, plan, err);
+    for (size_t i = 0; i < rows->tasks.count && !code; i++) {
+        const struct task_row *row = &rows->tasks.items[i];
+        if (row->record.job.v == job->id)
+            code = core_restore_task(core, &row->record, err);
+    }
+    return code;
+}
+
+int rows_restore(const struct rows *rows, struct core *core, int64_t now_ms, struct output *output,
+                 struct err *err)
+{
+    core_restore_counters(core, (struct job_id){(uint32_t)rows->jobs.count},
+                          (struct attempt_id){rows->attempts.count ? rows->attempts.count - 1 : 0});
+    int code = 0;
+    for (size_t i = 0; i < rows->nodes.count && !code; i++)
+        code = core_restore_node(core, &rows->nodes.items[i].record, err);
+    for (size_t i = 0; i < rows->jobs.count && !code; i++) {
+        const struct rows_job *job = &rows->jobs.items[i];
+        bool is_live = job->extra && !job->is_deleted &&
+                       (job->state != LIFE_COMPLETED || job_has_held(rows, job->id));
+        if (is_live)
+            code = job_restore_row(rows, core, job, err);
+    }
+    return code ? code : core_restore_finish(core, now_ms, output, err);
+}
+
+size_t rows_job_count(const struct rows *rows)
+{
+    return rows->jobs.count;
+}
+
+const struct rows_job *rows_job(const struct rows *rows, size_t nth)
+{
+    return &rows->jobs.items[nth];
+}
+
+size_t rows_attempt_count(const struct rows *rows)
+{
+    return rows->attempts.count;
+}
+
+size_t rows_open_attempts(const struct rows *rows)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < rows->attempts.count; i++) {
+        uint32_t job = rows->attempts.items[i].job;
+        count += job && rows->jobs.items[job - 1].state == LIFE_COMPLETED &&
+                 rows->attempts.items[i].state < LIFE_ATTEMPT_COMPLETED;
+    }
+    return count;
+}

@@ -1,0 +1,45 @@
+/* rows.h — what a store would hold of a simulated world, in memory.
+ *
+ * Keeps copies of the latest rows of live jobs, their tasks and the nodes, and restores a core from
+ * them as the server does after a crash.
+ */
+#ifndef SIM_ROWS_H
+#define SIM_ROWS_H
+#include "core/core.h"
+#include "core/output.h"
+#include <stddef.h>
+#include <stdint.h>
+
+struct rows;
+
+struct rows *rows_new(void);
+void rows_free(struct rows *rows);
+
+/* `plan`: of the job that this output creates, if it creates one. */
+void rows_apply(struct rows *rows, const struct output *output);
+/* The plan of a submission, before the step takes it. */
+void rows_plan(struct rows *rows, uint32_t job, const struct plan *plan);
+
+/* Restore everything; the caller gives a fresh core. */
+int rows_restore(const struct rows *rows, struct core *core, int64_t now_ms, struct output *output,
+                 struct err *err);
+
+struct rows_job {
+    uint32_t id; /* 0: no such job */
+    enum life_state state;
+    bool is_stop_requested, is_deleted, has_held;
+    int32_t code;
+    uint32_t attempt, retries_user, retries_platform;
+    char *reason, *extra;
+    size_t extra_length;
+    char *plan; /* encoded */
+    size_t plan_length;
+};
+size_t rows_job_count(const struct rows *rows);
+const struct rows_job *rows_job(const struct rows *rows, size_t nth);
+/* Number of rows of all attempts of tasks ever seen: nothing of the history is lost. */
+size_t rows_attempt_count(const struct rows *rows);
+/* Attempts whose last row is of a state that is not final, of jobs that are. For checks. */
+size_t rows_open_attempts(const struct rows *rows);
+
+#endif

@@ -1,0 +1,768 @@
+#include "sim/sim.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/map.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "core/core.h"
+#include "core/output_text.h"
+#include "core/plan.h"
+#include "engine/fake/fake.h"
+#include "sim/rows.h"
+
+enum {
+    ORIGIN_MS = 1000000000,
+    ACTION_GAP_MS = 3000,   /* mean time between two things that happen from outside */
+    EVENTS_MAX = 20000,     /* more is no progress */
+    DRAIN_MS = 4 * 3600000, /* after the last submission, before the rest is stopped */
+};
+
+/* An event of the engine on its way to the core; what it points to is in the mail's arena. */
+struct mail {
+    struct event event;
+    struct arena arena;
+};
+
+struct sim {
+    const struct sim_config *config;
+    struct random random;
+    struct core *core;
+    struct core_config core_config;
+    struct engine *engine;
+    struct rows *rows;
+    struct output output;
+    struct sim_result result;
+    struct {
+        struct mail **items;
+        size_t count, room;
+    } mails;
+    struct {
+        struct {
+            size_t at, length;
+        } * items;
+        size_t count, room;
+    } log;
+    struct buf log_bytes, text;
+    int64_t now_ms; /* from 0 */
+    int64_t wake_ms, action_ms;
+    uint64_t request;
+    bool is_ending, loses_commands;
+    struct err *err;
+};
+
+static uint64_t chance(struct sim *sim, uint64_t limit)
+{
+    return random_below(&sim->random, limit);
+}
+
+/* --- engine → core --- */
+
+/* A judge of its own: exits 1…9 are the user's, some of them transient or permanent. */
+static struct completion judge(const struct exit_report *exit)
+{
+    if (exit->is_lost)
+        return completion_of(CODE_NODE_LOST, "the node is lost");
+    if (exit->is_missing)
+        return completion_of(CODE_CONTAINER_DELETED, "the container is gone");
+    if (exit->reason && *exit->reason)
+        return completion_of(CODE_CREATION_UNKNOWN, "%s", exit->reason);
+    struct completion completion = completion_of(exit->exit_code, "exited");
+    if (exit->exit_code == 3)
+        completion.attributes = EXIT_TRANSIENT;
+    if (exit->exit_code == 4)
+        completion.attributes = EXIT_TRANSIENT | EXIT_CONFLICT;
+    if (exit->exit_code == 5)
+        completion.attributes = EXIT_PERMANENT;
+    return completion;
+}
+
+static const char *mail_string(struct mail *mail, const char *string)
+{
+    return string ? arena_copy(&mail->arena, text_of(string)) : "";
+}
+
+static void mail_node(struct mail *mail, const struct engine_node *node)
+{
+    mail->event.node = (struct event_node){
+        .node = {.name = mail_string(mail, node->name),
+                 .cpu = node->cpu,
+                 .memory_mib = node->memory_mib,
+                 .gpu_count = node->gpu_count,
+                 .gpu_type = mail_string(mail, node->gpu_type),
+                 .is_healthy = node->is_healthy},
+        .address = mail_string(mail, node->address),
+        .reason = mail_string(mail, node->reason),
+    };
+}
+
+static void sim_hear(void *context, const struct engine_event *event)
+{
+    struct sim *sim = context;
+    struct mail *mail = mem_zero(1, sizeof *mail);
+    arena_init(&mail->arena);
+    mail->event.user = "";
+    switch (event->kind) {
+    case ENGINE_NODE:
+        mail->event.kind = EVENT_NODE;
+        mail_node(mail, event->node);
+        break;
+    case ENGINE_NODE_LOST:
+        mail->event.kind = EVENT_NODE_LOST;
+        mail_node(mail, event->node);
+        break;
+    case ENGINE_PREPARING:
+        mail->event.kind = EVENT_TASK_PREPARING;
+        break;
+    case ENGINE_STARTED:
+        mail->event.kind = EVENT_TASK_STARTED;
+        break;
+    case ENGINE_NOTE:
+        mail->event.kind = EVENT_TASK_NOTE;
+        break;
+    case ENGINE_EXITED:
+        mail->event.kind = EVENT_TASK_EXITED;
+        mail->event.task.completion = judge(event->exit);
+        mail->event.task.blame = event->exit->is_missing || event->exit->is_lost;
+        break;
+    }
+    if (event->kind != ENGINE_NODE && event->kind != ENGINE_NODE_LOST) {
+        mail->event.task.attempt = event->attempt;
+        mail->event.task.reason = mail->event.task.message = "";
+    }
+    *ARRAY_ADD(&sim->mails) = mail;
+}
+
+/* --- core → engine --- */
+
+static void command_do(struct sim *sim, const struct command *command)
+{
+    struct err err = {0};
+    struct engine *engine = sim->engine;
+    switch (command->kind) {
+    case COMMAND_CREATE: {
+        const struct rows_job *job = rows_job(sim->rows, command->job.v - 1);
+        struct plan *plan = plan_decode((struct text){job->plan, job->plan_length}, &err);
+        assert(plan);
+        struct container container = {
+            .attempt = command->attempt,
+            .job = plan->name,
+            .role = plan->roles[command->task.role].name,
+            .index = command->task.index,
+            .node = command->node,
+        };
+        int code = engine->ops->create(engine, &container, &err);
+        assert(!code);
+        (void)code;
+        plan_free(plan);
+        break;
+    }
+    case COMMAND_KILL:
+        if (engine->ops->kill(engine, command->attempt, command->grace_ms, command->reason,
+                              command->is_held, &err) == ERR_NOT_FOUND) {
+            struct exit_report exit = {.is_missing = true};
+            sim_hear(sim, &(struct engine_event){
+                              .kind = ENGINE_EXITED, .attempt = command->attempt, .exit = &exit});
+        }
+        break;
+    case COMMAND_FORGET:
+        engine->ops->forget(engine, command->attempt, &err); /* unknown when its node was lost */
+        break;
+    case COMMAND_WAKE:
+        sim->wake_ms = command->at_ms - ORIGIN_MS;
+        break;
+    }
+}
+
+/* --- steps --- */
+
+static void result_hash(struct sim *sim, struct text text)
+{
+    sim->result.output = text_hash(text, sim->result.output);
+}
+
+static void output_tell(struct sim *sim)
+{
+    buf_clear(&sim->text);
+    output_write(&sim->output, ORIGIN_MS, &sim->text);
+    result_hash(sim, buf_as_text(&sim->text));
+    if (sim->config->print)
+        sim->config->print(sim->config->context, buf_cstr(&sim->text));
+    for (size_t i = 0; i < sim->output.commands.count; i++)
+        if (sim->output.commands.items[i].kind == COMMAND_KILL &&
+            strcmp(sim->output.commands.items[i].reason, "preempted") == 0)
+            sim->result.preempted++;
+}
+
+/* Returns the answer's code. */
+static int sim_step(struct sim *sim, struct event *event, uint32_t *job)
+{
+    int code = 0;
+    event->now_ms = ORIGIN_MS + sim->now_ms;
+    event->random = random_next(&sim->random);
+    event->request = ++sim->request;
+    if (!event->user)
+        event->user = "";
+    size_t at = sim->log_bytes.length;
+    event_encode(event, &sim->log_bytes);
+    ARRAY_ADD(&sim->log);
+    sim->log.items[sim->log.count - 1].at = at;
+    sim->log.items[sim->log.count - 1].length = sim->log_bytes.length - at;
+    struct plan *plan = event->kind == EVENT_SUBMIT ? plan_copy(event->submit.plan) : NULL;
+
+    output_clear(&sim->output);
+    core_step(sim->core, event, &sim->output);
+    core_check(sim->core);
+    sim->result.events++;
+    if (sim->output.answers.count) {
+        code = sim->output.answers.items[0].code;
+        if (job)
+            *job = sim->output.answers.items[0].job.v;
+        if (plan && !code)
+            rows_plan(sim->rows, sim->output.answers.items[0].job.v, plan);
+    }
+    plan_free(plan);
+    rows_apply(sim->rows, &sim->output);
+    output_tell(sim);
+    for (size_t i = 0; i < sim->output.commands.count; i++)
+        if (!sim->loses_commands || sim->output.commands.items[i].kind == COMMAND_WAKE)
+            command_do(sim, &sim->output.commands.items[i]);
+    return code;
+}
+
+static void mails_deliver(struct sim *sim)
+{
+    for (size_t i = 0; i < sim->mails.count; i++) { /* a step may add some */
+        if (sim->result.events > EVENTS_MAX)
+            return; /* run() says so */
+        struct mail *mail = sim->mails.items[i];
+        sim_step(sim, &mail->event, NULL);
+        arena_release(&mail->arena);
+        mem_free(mail);
+        sim->mails.items[i] = NULL;
+    }
+    sim->mails.count = 0;
+}
+
+static void mails_lose(struct sim *sim)
+{
+    for (size_t i = 0; i < sim->mails.count; i++) {
+        if (!sim->mails.items[i])
+            continue;
+        arena_release(&sim->mails.items[i]->arena);
+        mem_free(sim->mails.items[i]);
+    }
+    sim->mails.count = 0;
+}
+
+/* --- restart --- */
+
+static void reconcile(struct sim *sim)
+{
+    struct attempt_id *attempts;
+    size_t count;
+    struct err err = {0};
+    int code = sim->engine->ops->list(sim->engine, &attempts, &count, &err);
+    assert(!code);
+    (void)code;
+    for (size_t i = 0; i < count; i++) {
+        if (core_attempt_is_live(sim->core, attempts[i]))
+            continue;
+        sim->engine->ops->kill(sim->engine, attempts[i], 0, "orphan", false, &err);
+        sim->engine->ops->forget(sim->engine, attempts[i], &err);
+    }
+    mem_free(attempts);
+}
+
+static int restart(struct sim *sim)
+{
+    uint64_t before = core_hash(sim->core);
+    core_free(sim->core);
+    sim->core = core_new(&sim->core_config, sim->err);
+    if (!sim->core)
+        return sim->err->code;
+    output_clear(&sim->output);
+    int code = rows_restore(sim->rows, sim->core, ORIGIN_MS + sim->now_ms, &sim->output, sim->err);
+    if (code)
+        return code;
+    core_check(sim->core);
+    sim->result.restarts++;
+    bool is_quiet = sim->output.records.count == 0;
+    uint64_t after = core_hash(sim->core);
+    if (is_quiet && after != before)
+        return err_fail(sim->err, ERR_INTERNAL, "restart", "the restored core differs at %lld ms",
+                        (long long)sim->now_ms);
+    rows_apply(sim->rows, &sim->output);
+    output_tell(sim);
+    sim->wake_ms = INT64_MAX;
+    for (size_t i = 0; i < sim->output.commands.count; i++)
+        command_do(sim, &sim->output.commands.items[i]);
+    reconcile(sim);
+    return 0;
+}
+
+static int maybe_restart(struct sim *sim)
+{
+    bool is_due = chance(sim, 1000) < sim->config->restarts;
+    if (!is_due)
+        return 0;
+    mails_lose(sim);
+    return restart(sim);
+}
+
+/* --- what happens from outside --- */
+
+static const char *const kinds[] = {"ok",       "ok",        "fails",  "transient",
+                                    "conflict", "permanent", "deaf",   "noimage",
+                                    "flaky",    "lost",      "forever"};
+
+static const struct engine_fake_rule rules[] = {
+    {.job = "fails", .index = 0, .exit_code = 1},
+    {.job = "transient", .index = -1, .exit_code = 3, .times = 3},
+    {.job = "conflict", .index = 0, .exit_code = 4, .times = 1},
+    {.job = "permanent", .index = -1, .exit_code = 5},
+    {.job = "deaf", .index = -1, .is_deaf = true, .run_ms = 60000},
+    {.job = "noimage", .index = -1, .create_failure = "ImageNotFound"},
+    {.job = "flaky", .index = -1, .exit_code = 1, .times = 2},
+    {.job = "lost", .index = -1, .is_exit_lost = true, .times = 3},
+    {.job = "forever", .index = -1, .runs_for_ever = true},
+};
+
+static void role_random(struct sim *sim, struct plan_role *role, struct plan_port *ports,
+                        uint32_t number, size_t cluster, bool is_gang)
+{
+    static const char *const names[] = {"worker", "ps", "master"};
+    uint32_t most = is_gang ? 6 : 4;
+    bool is_huge = chance(sim, 30) == 0;
+    *role = (struct plan_role){
+        .name = names[number],
+        .sku_type = "",
+        .pinned_cell_id = "",
+        .affinity_group = chance(sim, 10) == 0 ? names[number] : "",
+        .within_one_cell = "",
+        .instances = 1 + (uint32_t)chance(sim, most) * (is_huge ? 20 : 1),
+        .cpu = 1 + (uint32_t)chance(sim, 2),
+        .gpu = sim->config->gpu_count ? (uint32_t)chance(sim, sim->config->gpu_count + 1) : 0,
+        .memory_mib = 1 + chance(sim, 100),
+        .min_failed = chance(sim, 4) ? 1 : -1,
+        .min_succeeded = chance(sim, 4) ? -1 : 1,
+        .task_retry_max = is_gang ? 0 : (int32_t)chance(sim, 3),
+        .ports = ports,
+        .port_count = 2,
+    };
+    if (sim->config->pins && sim->config->pins[cluster] && chance(sim, 10) == 0)
+        role->pinned_cell_id = sim->config->pins[cluster];
+    ports[0] = (struct plan_port){"ssh", 1, 0};
+    ports[1] =
+        (struct plan_port){"http", 1 + (uint32_t)chance(sim, 3), chance(sim, 20) == 0 ? 9000 : 0};
+}
+
+static void submit_random(struct sim *sim)
+{
+    struct plan_role roles[3];
+    struct plan_port ports[3][2];
+    char name[40];
+    size_t cluster = chance(sim, sim->config->cluster_count);
+    static const int32_t priorities[] = {-1, 10, 10, 100, 120};
+    snprintf(name, sizeof name, "%s-%u", kinds[chance(sim, COUNT_OF(kinds))],
+             (unsigned)chance(sim, sim->config->jobs));
+    struct plan plan = {
+        .name = name,
+        .user = chance(sim, 2) ? "alice" : "bob",
+        .virtual_cluster = sim->config->clusters[cluster],
+        .priority = sim->config->has_priorities ? priorities[chance(sim, 5)] : 10,
+        .retry_max = (int32_t)chance(sim, 4),
+        .is_retry_fancy = chance(sim, 5) != 0,
+        .is_gang = chance(sim, 3) != 0,
+        .is_lazy_preemptible = chance(sim, 3) == 0,
+        .is_debug = chance(sim, 10) == 0,
+        .kill_all_on_completed = chance(sim, 10) == 0,
+        .time_limit_s = chance(sim, 3) == 0 ? 60 + chance(sim, 600) : 0,
+        .roles = roles,
+        .role_count = (uint16_t)(1 + chance(sim, 3)),
+    };
+    for (uint16_t i = 0; i < plan.role_count; i++)
+        role_random(sim, &roles[i], ports[i], i, cluster, plan.is_gang);
+    struct event event = {.kind = EVENT_SUBMIT, .submit = {.plan = plan_copy(&plan)}};
+    if (sim_step(sim, &event, NULL))
+        sim->result.refused++;
+    else
+        sim->result.submitted++;
+}
+
+static uint32_t job_random(struct sim *sim)
+{
+    size_t count = rows_job_count(sim->rows);
+    return count ? 1 + (uint32_t)chance(sim, count) : 0;
+}
+
+static void start_again(struct sim *sim, uint32_t id)
+{
+    const struct rows_job *job = rows_job(sim->rows, id - 1);
+    struct event event = {.kind = EVENT_START};
+    struct job_record record = {.id = {id}, .extra = {job->extra, job->extra_length}, .reason = ""};
+    event.start.job.v = id;
+    if (job->state == LIFE_COMPLETED && !job->is_deleted) {
+        event.start.record = &record;
+        event.start.plan = plan_decode((struct text){job->plan, job->plan_length}, NULL);
+    }
+    sim_step(sim, &event, NULL);
+}
+
+static void config_random(struct sim *sim)
+{
+    static const char *const policies[] = {"first-fit", "best-fit", "spread"};
+    if (strcmp(sim->config->policy, "hived") != 0 && chance(sim, 2))
+        sim->core_config.policy = policies[chance(sim, 3)];
+    sim->core_config.kill_grace_ms = 1000 + (uint32_t)chance(sim, 10) * 1000;
+    sim->core_config.starvation_after_s = sim->config->starvation_s + (uint32_t)chance(sim, 30);
+    struct event event = {.kind = EVENT_CONFIG, .config = &sim->core_config};
+    int code = sim_step(sim, &event, NULL);
+    assert(!code);
+    (void)code;
+}
+
+static void request_random(struct sim *sim)
+{
+    uint32_t id = job_random(sim);
+    if (!id)
+        return;
+    struct event event = {.kind = EVENT_STOP};
+    event.job.v = id;
+    switch (chance(sim, 12)) {
+    case 0:
+    case 1:
+    case 2:
+        sim_step(sim, &event, NULL);
+        break;
+    case 3:
+    case 4:
+        start_again(sim, id);
+        break;
+    case 5:
+        event.kind = EVENT_DELETE;
+        if (!rows_job(sim->rows, id - 1)->is_deleted)
+            sim_step(sim, &event, NULL);
+        break;
+    case 6:
+    case 7:
+    case 8:
+        event.kind = EVENT_SCALE;
+        event.scale.job.v = id;
+        event.scale.role = (uint16_t)chance(sim, 3);
+        event.scale.instances = (uint32_t)chance(sim, 6);
+        sim_step(sim, &event, NULL);
+        break;
+    case 9:
+        event.kind = EVENT_RELEASE;
+        sim_step(sim, &event, NULL);
+        break;
+    default:
+        config_random(sim);
+        break;
+    }
+}
+
+static void node_name(struct sim *sim, char *name, size_t size)
+{
+    snprintf(name, size, "%s%u", sim->config->node_prefix ? sim->config->node_prefix : "fake",
+             (unsigned)chance(sim, sim->config->node_count));
+}
+
+static void fault_random(struct sim *sim)
+{
+    char name[80];
+    struct attempt_id *attempts;
+    size_t count;
+    struct event event = {.kind = EVENT_NODE_PARDON};
+    node_name(sim, name, sizeof name);
+    switch (chance(sim, 8)) {
+    case 0:
+        engine_fake_node_lose(sim->engine, name, NULL);
+        break;
+    case 1:
+    case 2:
+    case 3:
+        engine_fake_node_return(sim->engine, name, NULL);
+        break;
+    case 4:
+        event.node = (struct event_node){.node = {.name = name, .gpu_type = ""}, .address = ""};
+        sim_step(sim, &event, NULL);
+        break;
+    case 5: {
+        event.kind = EVENT_NODE; /* its engine says that it is not well, or well again */
+        event.node = (struct event_node){
+            .node = {.name = name,
+                     .cpu = sim->config->cpu,
+                     .memory_mib = sim->config->memory_mib,
+                     .gpu_count = sim->config->gpu_count,
+                     .gpu_type = sim->config->gpu_count
+                                     ? (sim->config->gpu_type ? sim->config->gpu_type : "FAKE")
+                                     : "",
+                     .is_healthy = chance(sim, 3) != 0},
+            .address = "127.0.0.1",
+            .reason = "disk",
+        };
+        sim_step(sim, &event, NULL);
+        break;
+    }
+    default:
+        sim->engine->ops->list(sim->engine, &attempts, &count, NULL);
+        if (count)
+            engine_fake_remove(sim->engine, attempts[chance(sim, count)], NULL);
+        mem_free(attempts);
+        break;
+    }
+}
+
+static void action_random(struct sim *sim)
+{
+    sim->action_ms = sim->now_ms + 1 + (int64_t)chance(sim, 2 * ACTION_GAP_MS);
+    uint64_t dice = chance(sim, 10);
+    if (sim->config->has_faults && dice < 2)
+        fault_random(sim);
+    else if (sim->config->has_requests && dice < 5)
+        request_random(sim);
+    else
+        submit_random(sim);
+}
+
+/* --- the run --- */
+
+static bool is_all_final(const struct sim *sim)
+{
+    struct core_counts counts;
+    core_count(sim->core, &counts);
+    return counts.jobs_live == 0;
+}
+
+/* The end: nodes come back, held containers go, whoever still waits or runs is stopped. */
+static void ending_begin(struct sim *sim)
+{
+    char name[80];
+    sim->is_ending = true;
+    for (uint32_t i = 0; i < sim->config->node_count; i++) {
+        snprintf(name, sizeof name, "%s%u",
+                 sim->config->node_prefix ? sim->config->node_prefix : "fake", i);
+        engine_fake_node_return(sim->engine, name, NULL);
+    }
+    for (uint32_t id = 1; id <= rows_job_count(sim->rows); id++) {
+        struct event event = {.kind = EVENT_STOP};
+        event.job.v = id;
+        sim_step(sim, &event, NULL);
+        event = (struct event){.kind = EVENT_RELEASE};
+        event.job.v = id;
+        sim_step(sim, &event, NULL);
+    }
+    struct attempt_id *attempts; /* ends that were not told are told now */
+    size_t count;
+    sim->engine->ops->list(sim->engine, &attempts, &count, NULL);
+    mem_free(attempts);
+}
+
+static int64_t next_ms(struct sim *sim)
+{
+    int64_t at = engine_fake_next_ms(sim->engine);
+    if (sim->wake_ms < at)
+        at = sim->wake_ms;
+    if (sim->action_ms < at)
+        at = sim->action_ms;
+    return at;
+}
+
+static int stuck(struct sim *sim)
+{
+    for (size_t i = 0; i < rows_job_count(sim->rows); i++) {
+        const struct rows_job *job = rows_job(sim->rows, i);
+        if (job->id && job->state != LIFE_COMPLETED)
+            return err_fail(sim->err, ERR_INTERNAL, "sim",
+                            "nothing will happen, but job %u is %s: %.100s", job->id,
+                            life_state_name(job->state), job->reason);
+    }
+    return err_fail(sim->err, ERR_INTERNAL, "sim", "nothing will happen, but the core is not done");
+}
+
+static int run_once(struct sim *sim, int64_t last_ms)
+{
+    int64_t at = next_ms(sim);
+    if (!sim->is_ending && (at == INT64_MAX || at > last_ms)) {
+        ending_begin(sim);
+        mails_deliver(sim);
+        return 0;
+    }
+    if (at == INT64_MAX)
+        return stuck(sim);
+    if (at > sim->now_ms)
+        sim->now_ms = at;
+    engine_fake_advance(sim->engine, sim->now_ms);
+    int code = maybe_restart(sim);
+    if (code)
+        return code;
+    mails_deliver(sim);
+    if (sim->wake_ms <= sim->now_ms) {
+        sim->wake_ms = INT64_MAX;
+        struct event event = {.kind = EVENT_TIMER};
+        sim_step(sim, &event, NULL);
+    }
+    if (sim->action_ms > sim->now_ms)
+        return 0;
+    sim->action_ms = INT64_MAX;
+    if (sim->result.submitted + sim->result.refused < sim->config->jobs) {
+        /* sometimes the server dies between the commit and the commands */
+        sim->loses_commands = sim->config->restarts && chance(sim, 1000) < sim->config->restarts;
+        action_random(sim);
+        if (sim->loses_commands) {
+            sim->loses_commands = false;
+            mails_lose(sim);
+            return restart(sim);
+        }
+    }
+    return 0;
+}
+
+static int run(struct sim *sim)
+{
+    int64_t last_ms = INT64_MAX;
+    while (!sim->is_ending || !is_all_final(sim) || engine_fake_next_ms(sim->engine) != INT64_MAX) {
+        if (sim->action_ms == INT64_MAX && last_ms == INT64_MAX)
+            last_ms = sim->now_ms + DRAIN_MS;
+        int code = run_once(sim, last_ms);
+        if (code)
+            return code;
+        if (sim->result.events > EVENTS_MAX)
+            return err_fail(sim->err, ERR_INTERNAL, "sim", "no end after %d events", EVENTS_MAX);
+    }
+    return 0;
+}
+
+static int outcome_count(struct sim *sim)
+{
+    struct buf outcome = BUF_INIT;
+    for (size_t i = 0; i < rows_job_count(sim->rows); i++) {
+        const struct rows_job *job = rows_job(sim->rows, i);
+        bool is_final = job->state == LIFE_COMPLETED;
+        if (!is_final) {
+            buf_release(&outcome);
+            return err_fail(sim->err, ERR_INTERNAL, "sim", "job %u has not ended", job->id);
+        }
+        sim->result.deleted += job->is_deleted;
+        sim->result.retries += job->retries_user + job->retries_platform;
+        if (job->code == CODE_STOP_REQUESTED)
+            sim->result.stopped++;
+        else if (job->code >= 0 && job->code == CODE_SUCCEEDED)
+            sim->result.succeeded++;
+        else
+            sim->result.failed++;
+        buf_format(&outcome, "%u %d %u %u;", job->id, job->code, job->retries_user, job->attempt);
+    }
+    sim->result.outcome = text_hash(buf_as_text(&outcome), 0);
+    buf_release(&outcome);
+    size_t open = rows_open_attempts(sim->rows);
+    if (open)
+        return err_fail(sim->err, ERR_INTERNAL, "sim", "%zu attempts of ended jobs have no end",
+                        open);
+    size_t left = engine_fake_container_count(sim->engine);
+    if (left)
+        return err_fail(sim->err, ERR_INTERNAL, "sim", "%zu containers are left", left);
+    sim->result.attempts = rows_attempt_count(sim->rows);
+    sim->result.end_ms = sim->now_ms;
+    sim->result.hash = core_hash(sim->core);
+    return 0;
+}
+
+/* The same events through a new core: the same state and the same words. */
+static int replay(struct sim *sim, const struct core_config *config)
+{
+    struct core *core = core_new(config, sim->err);
+    assert(core);
+    struct arena arena;
+    arena_init(&arena);
+    uint64_t said = 0;
+    int code = 0;
+    for (size_t i = 0; i < sim->log.count && !code; i++) {
+        struct event event;
+        struct text bytes = {buf_cstr(&sim->log_bytes) + sim->log.items[i].at,
+                             sim->log.items[i].length};
+        code = event_decode(bytes, &arena, &event, sim->err);
+        if (code)
+            break;
+        output_clear(&sim->output);
+        core_step(core, &event, &sim->output);
+        buf_clear(&sim->text);
+        output_write(&sim->output, ORIGIN_MS, &sim->text);
+        said = text_hash(buf_as_text(&sim->text), said);
+        arena_clear(&arena);
+    }
+    if (!code && (core_hash(core) != sim->result.hash || said != sim->result.output))
+        code = err_fail(sim->err, ERR_INTERNAL, "sim", "the replay of %zu events differs",
+                        sim->log.count);
+    arena_release(&arena);
+    core_free(core);
+    return code;
+}
+
+static void sim_release(struct sim *sim)
+{
+    mails_lose(sim);
+    if (sim->engine)
+        sim->engine->ops->free(sim->engine);
+    core_free(sim->core);
+    rows_free(sim->rows);
+    output_release(&sim->output);
+    ARRAY_FREE(&sim->mails);
+    ARRAY_FREE(&sim->log);
+    buf_release(&sim->log_bytes);
+    buf_release(&sim->text);
+}
+
+int sim_run(const struct sim_config *config, struct sim_result *result, struct err *err)
+{
+    struct err unused;
+    struct sim sim = {
+        .config = config,
+        .random = {config->seed},
+        .rows = rows_new(),
+        .wake_ms = INT64_MAX,
+        .action_ms = 1,
+        .err = err ? err : &unused,
+    };
+    output_init(&sim.output);
+    core_config_default(&sim.core_config);
+    sim.core_config.policy = config->policy;
+    sim.core_config.starvation_after_s = config->starvation_s;
+    if (config->placement_document)
+        sim.core_config.placement_document = text_of(config->placement_document);
+    struct core_config first = sim.core_config;
+    struct engine_fake_config engine = {
+        .node_prefix = config->node_prefix,
+        .node_count = config->node_count,
+        .cpu = config->cpu,
+        .memory_mib = config->memory_mib,
+        .gpu_count = config->gpu_count,
+        .gpu_type = config->gpu_type,
+        .create_ms = 10,
+        .start_ms = 500,
+        .run_ms = 20000,
+        .is_time_virtual = true,
+        .rules = rules,
+        .rule_count = COUNT_OF(rules),
+    };
+    struct engine_sink sink = {&sim, sim_hear};
+    sim.core = core_new(&sim.core_config, sim.err);
+    int code = sim.core ? engine_fake_new(&engine, &sink, &sim.engine, sim.err) : sim.err->code;
+    if (!code)
+        code = run(&sim);
+    if (!code)
+        code = outcome_count(&sim);
+    if (!code && config->is_replayed && sim.result.restarts == 0)
+        code = replay(&sim, &first);
+    if (result)
+        *result = sim.result;
+    sim_release(&sim);
+    return code;
+}

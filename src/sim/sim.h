@@ -1,0 +1,47 @@
+/* sim.h — a core, a fake engine and a store in memory, run by virtual time.
+ *
+ * Everything is chosen by the seed: what is submitted, how it ends, which nodes fail, when the core
+ * is restarted. After every step the invariants are checked; sim_run aborts when one does not hold.
+ */
+#ifndef SIM_SIM_H
+#define SIM_SIM_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct err;
+
+struct sim_config {
+    uint64_t seed;
+    const char *policy;
+    const char *placement_document; /* NULL: none */
+    const char *const *clusters;    /* virtual clusters to choose from */
+    size_t cluster_count;
+    const char *const *pins; /* pinned cells, of the cluster of the same index; may be NULL */
+    uint32_t node_count, cpu, gpu_count;
+    uint64_t memory_mib;
+    const char *gpu_type, *node_prefix; /* NULL: the fake engine's */
+    uint32_t jobs;                      /* submissions */
+    uint32_t restarts;                  /* in a thousand events; 0 = never */
+    uint32_t starvation_s;
+    bool has_faults;     /* nodes fail, containers vanish, messages are lost */
+    bool has_requests;   /* stops, starts again, deletes, scales, configuration changes */
+    bool has_priorities; /* so jobs are preempted */
+    bool is_replayed;    /* afterwards, from the event log: same hashes, same output */
+    void (*print)(void *context, const char *text); /* every step; NULL: silent */
+    void *context;
+};
+
+struct sim_result {
+    uint32_t submitted, refused, succeeded, failed, stopped, deleted;
+    uint64_t events, attempts, preempted, restarts, retries;
+    uint64_t hash;    /* of the core at the end */
+    uint64_t output;  /* of all that it ever said */
+    uint64_t outcome; /* of how each job ended: state, code */
+    int64_t end_ms;
+};
+
+/* ERR_INTERNAL: some job has not ended, the replay differs, … */
+int sim_run(const struct sim_config *config, struct sim_result *result, struct err *err);
+
+#endif

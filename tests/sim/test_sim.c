@@ -1,0 +1,152 @@
+/* Random worlds: every job ends, every invariant holds after every step, a replay of the event log
+ * says the same words, a restart loses nothing.
+ *
+ * usage: test-sim [--worlds N] [--seed FIRST] [--policy NAME] [--trace]
+ * Exit 0: all worlds were good. Exit 1: prints the seed and what was wrong.
+ */
+#include <signal.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "sim/sim.h"
+
+enum { WORLDS = 2000 };
+
+static char current[128]; /* said by abort_tell */
+
+static void abort_tell(int number)
+{
+    (void)number;
+    ssize_t written = write(STDERR_FILENO, current, strlen(current));
+    (void)written;
+    signal(SIGABRT, SIG_DFL);
+}
+
+static void print(void *context, const char *text)
+{
+    (void)context;
+    fputs(text, stdout);
+}
+
+struct options {
+    uint64_t worlds, seed;
+    const char *policy;
+    bool is_traced;
+};
+
+struct totals {
+    struct sim_result sum;
+};
+
+static const char *const clusters[] = {"default", "vc1"};
+
+/* The shape of a world follows from its seed alone. */
+static struct sim_config config_of(uint64_t seed, const struct options *options)
+{
+    static const char *const policies[] = {"first-fit", "best-fit", "spread"};
+    struct random random = {seed * 7919};
+    struct sim_config config = {
+        .seed = seed,
+        .policy = options->policy ? options->policy : policies[random_below(&random, 3)],
+        .clusters = clusters,
+        .cluster_count = COUNT_OF(clusters),
+        .node_count = 1 + (uint32_t)random_below(&random, 5),
+        .cpu = 4 + (uint32_t)random_below(&random, 8),
+        .gpu_count = (uint32_t)random_below(&random, 3) * 4,
+        .memory_mib = 1000,
+        .jobs = 5 + (uint32_t)random_below(&random, 20),
+        .restarts = random_below(&random, 3) ? 0 : 30,
+        .starvation_s = 5 + (uint32_t)random_below(&random, 120),
+        .has_faults = random_below(&random, 2),
+        .has_requests = random_below(&random, 2),
+        .has_priorities = random_below(&random, 2),
+        .is_replayed = true,
+        .print = options->is_traced ? print : NULL,
+    };
+    return config;
+}
+
+static int world_run(uint64_t seed, const struct options *options, struct sim_result *sum)
+{
+    struct err err = {0};
+    struct sim_result result;
+    struct sim_config config = config_of(seed, options);
+    snprintf(current, sizeof current, "\nseed %llu, policy %s\n", (unsigned long long)seed,
+             config.policy);
+    if (sim_run(&config, &result, &err)) {
+        printf("seed %llu, policy %s: %s: %s\n", (unsigned long long)seed, config.policy, err.path,
+               err.text);
+        return 1;
+    }
+    sum->submitted += result.submitted;
+    sum->refused += result.refused;
+    sum->succeeded += result.succeeded;
+    sum->failed += result.failed;
+    sum->stopped += result.stopped;
+    sum->deleted += result.deleted;
+    sum->events += result.events;
+    sum->attempts += result.attempts;
+    sum->preempted += result.preempted;
+    sum->restarts += result.restarts;
+    sum->retries += result.retries;
+    return 0;
+}
+
+static int options_read(int count, char **words, struct options *options)
+{
+    *options = (struct options){.worlds = WORLDS, .seed = 1};
+    bool has_seed = false, has_worlds = false;
+    for (int i = 1; i < count; i++) {
+        if (strcmp(words[i], "--trace") == 0) {
+            options->is_traced = true;
+        } else if (strcmp(words[i], "--worlds") == 0 && i + 1 < count) {
+            options->worlds = strtoull(words[++i], NULL, 10);
+            has_worlds = true;
+        } else if (strcmp(words[i], "--seed") == 0 && i + 1 < count) {
+            options->seed = strtoull(words[++i], NULL, 10);
+            has_seed = true;
+        } else if (strcmp(words[i], "--policy") == 0 && i + 1 < count) {
+            options->policy = words[++i];
+        } else {
+            fprintf(stderr, "usage: test-sim [--worlds N] [--seed FIRST] [--policy NAME] "
+                            "[--trace]\n");
+            return 2;
+        }
+    }
+    if (has_seed && !has_worlds)
+        options->worlds = 1;
+    return 0;
+}
+
+int main(int count, char **words)
+{
+    struct options options;
+    int code = options_read(count, words, &options);
+    if (code)
+        return code;
+    signal(SIGABRT, abort_tell);
+    struct sim_result sum = {0};
+    clock_t begin = clock();
+    int wrong = 0;
+    for (uint64_t i = 0; i < options.worlds; i++)
+        wrong += world_run(options.seed + i, &options, &sum);
+    printf("worlds %llu, seeds %llu…%llu: %u jobs (%u refused): %u succeeded, %u failed, %u "
+           "stopped, %u deleted; %llu events, %llu attempts, %llu preempted, %llu retries, %llu "
+           "restarts; %.1f s\n",
+           (unsigned long long)options.worlds, (unsigned long long)options.seed,
+           (unsigned long long)(options.seed + options.worlds - 1), sum.submitted, sum.refused,
+           sum.succeeded, sum.failed, sum.stopped, sum.deleted, (unsigned long long)sum.events,
+           (unsigned long long)sum.attempts, (unsigned long long)sum.preempted,
+           (unsigned long long)sum.retries, (unsigned long long)sum.restarts,
+           (double)(clock() - begin) / CLOCKS_PER_SEC);
+    if (wrong)
+        printf("%d worlds were wrong\n", wrong);
+    return wrong ? 1 : 0;
+}
