@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <strings.h>
 
 #include "base/arena.h"
 
@@ -48,8 +49,9 @@ void near_offer(struct near *near, struct text wrong, struct text name)
     unsigned limit = wrong.length < 5 ? 1 : wrong.length < 8 ? 2 : 3;
     if (wrong.length > name.length + limit || name.length > wrong.length + limit)
         return; /* most names: no table of edits needed */
-    unsigned distance = text_distance(wrong, name, limit);
-    if (distance <= limit && distance < name.length &&
+    bool is_same = wrong.length == name.length && strncasecmp(wrong.at, name.at, name.length) == 0;
+    unsigned distance = is_same ? 0 : text_distance(wrong, name, limit);
+    if (distance <= limit && (is_same || distance < name.length) &&
         (!near->best.at || distance < near->distance))
         *near = (struct near){.best = name, .distance = distance};
 }
@@ -336,6 +338,9 @@ static void unknown_check(struct checker *checker, const struct shape *shape, co
             : problem_warn(checker->problems, entry->place, checker->path,
                            "unknown field, ignored");
     near_hint(&near, checker->problems, problem);
+    for (size_t i = 0; !near.best.at && i < shape->count; i++)
+        if (shape->fields[i].kind == FIELD_MAP && field_find(shape->fields[i].shape, entry->key))
+            problem_hint(checker->problems, problem, "it belongs in %s", shape->fields[i].name);
 }
 
 static void map_check(struct checker *checker, const struct shape *shape, const struct doc *doc)

@@ -288,6 +288,8 @@ static void test_getters(void **state)
 static void test_to_json(void **state)
 {
     (void)state;
+    reads_as(DOC_YAML, "[-.5, -1.50, 1.5e3, 0.5, -0.0, -01.5, 1.e3, 12., +.5, 3.25E1]",
+             "[-0.5,-1.50,1.5e3,0.5,-0.0,-1.5,1000,12,0.5,3.25E1]");
     struct parse p;
     struct buf out = BUF_INIT;
     parse_text(&p, DOC_YAML,

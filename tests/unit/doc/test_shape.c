@@ -137,6 +137,9 @@ static void test_unknown(void **state)
               "f:1:1: strnig: unknown field (did you mean strings?)\n"
               "f:2:1: xyz: unknown field\n"
               "f:4:1: strin: unknown field (did you mean strings?)\n");
+    checks_as(&outer, "size: 1\nLABEL: a\n",
+              "f:1:1: size: unknown field (it belongs in map)\n"
+              "f:2:1: LABEL: unknown field (did you mean label?)\n");
     checks_as(&lax, "strng: a\nxyz: 1\nstring: a\nstrings: [a]\n", "");
     checks_as(&lax, "strng: a\n",
               "f:1:1: warning: strng: unknown field, ignored (did you mean string?)\n");
