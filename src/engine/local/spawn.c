@@ -6,11 +6,15 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+/* glibc's own name of clone(): that of the thread sanitizer assumes that memory is copied */
+int __clone(int (*run)(void *), void *stack, int flags, void *context, ...);
 
 enum { STACK_BYTES = 64 << 10 };
 
@@ -21,63 +25,82 @@ struct birth {
     volatile int failure;
 };
 
-static void pid_write(int fd)
+/* Only system calls from here on: the heap and locks are the parent's, and so would be whatever a
+ * sanitizer's own version of a libc function notes down. */
+#define CHILD_ONLY __attribute__((no_sanitize("address", "thread", "undefined")))
+
+struct kernel_sigaction { /* rt_sigaction(2); all zero: the default action, nothing masked */
+    void *handler;
+    unsigned long flags;
+    void *restorer;
+    unsigned long mask;
+};
+
+CHILD_ONLY static void pid_write(int fd)
 {
     char digits[24];
     size_t at = sizeof digits;
     digits[--at] = '\n';
-    for (unsigned pid = (unsigned)getpid(); pid; pid /= 10)
+    for (unsigned long pid = (unsigned long)syscall(SYS_getpid); pid; pid /= 10)
         digits[--at] = (char)('0' + pid % 10);
-    if (write(fd, digits + at, sizeof digits - at) < 0)
-        return; /* the next start kills by control group instead */
+    /* failing, the next start kills by control group instead */
+    syscall(SYS_write, fd, digits + at, sizeof digits - at);
 }
 
-static const char *namespace_enter(const struct spawn *spawn)
+CHILD_ONLY static const char *namespace_enter(const struct spawn *spawn)
 {
-    if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
+    if (syscall(SYS_mount, NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
         return "make the mounts private";
-    if (spawn->hidden_mount && umount2(spawn->hidden_mount, MNT_DETACH) < 0)
+    if (spawn->hidden_mount && syscall(SYS_umount2, spawn->hidden_mount, MNT_DETACH) < 0)
         return "hide the v2 control groups";
-    if (mount("overlay", spawn->overlay_target, "overlay", 0, spawn->overlay_options) < 0)
+    if (syscall(SYS_mount, "overlay", spawn->overlay_target, "overlay", 0UL,
+                spawn->overlay_options) < 0)
         return "mount the overlay";
     return NULL;
 }
 
-/* Only system calls from here on: the heap and locks are the parent's. */
-static int birth_run(void *context)
+CHILD_ONLY static bool descriptors_place(const struct spawn *spawn)
+{
+    int high[4]; /* out of the way of 0 … 3 first */
+    for (int i = 0; i < 4; i++)
+        if ((high[i] = (int)syscall(SYS_fcntl, spawn->fds[i], F_DUPFD_CLOEXEC, 4)) < 0)
+            return false;
+    for (int i = 0; i < 4; i++)
+        if (syscall(SYS_dup3, high[i], i, 0) < 0)
+            return false;
+    return true;
+}
+
+CHILD_ONLY static void signals_reset(void)
+{
+    struct kernel_sigaction action = {0};
+    unsigned long none = 0;
+    for (int signal = 1; signal <= 64; signal++)
+        syscall(SYS_rt_sigaction, signal, &action, NULL, sizeof action.mask);
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, sizeof none);
+}
+
+CHILD_ONLY static int birth_run(void *context)
 {
     struct birth *birth = context;
     const struct spawn *spawn = birth->spawn;
-    setsid(); /* before the pid is known to anybody: no terminal's signal reaches conmon */
+    syscall(SYS_setsid); /* before the pid is known to anybody: no terminal's signal reaches it */
     pid_write(spawn->pid_fd);
     for (int i = 0; i < 2; i++)
-        if (spawn->group_fds[i] >= 0 && write(spawn->group_fds[i], "0", 1) < 0)
+        if (spawn->group_fds[i] >= 0 && syscall(SYS_write, spawn->group_fds[i], "0", 1UL) < 0)
             continue; /* somebody removed the group: conmon stays in ours and works as well */
     birth->step = namespace_enter(spawn);
-    if (birth->step)
-        goto failed;
-    birth->step = "prepare conmon";
-    if (chdir(spawn->directory) < 0)
-        goto failed;
-    int high[4]; /* out of the way of 0 … 3 first */
-    for (int i = 0; i < 4; i++)
-        if ((high[i] = fcntl(spawn->fds[i], F_DUPFD_CLOEXEC, 4)) < 0)
-            goto failed;
-    for (int i = 0; i < 4; i++)
-        if (dup2(high[i], i) < 0)
-            goto failed;
-    for (int signal = 1; signal < NSIG; signal++)
-        if (signal != SIGKILL && signal != SIGSTOP)
-            sigaction(signal, &(struct sigaction){.sa_handler = SIG_DFL}, NULL);
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    birth->step = "execute conmon";
-    execve(spawn->argv[0], (char *const *)(uintptr_t)spawn->argv,
-           (char *const *)(uintptr_t)spawn->env);
-failed:
+    if (!birth->step) {
+        birth->step = "prepare conmon";
+        if (syscall(SYS_chdir, spawn->directory) == 0 && descriptors_place(spawn)) {
+            signals_reset();
+            birth->step = "execute conmon";
+            syscall(SYS_execve, spawn->argv[0], spawn->argv, spawn->env);
+        }
+    }
     birth->failure = errno;
-    _exit(127);
+    syscall(SYS_exit_group, 127);
+    return 127;
 }
 
 int spawn_start(const struct spawn *spawn, pid_t *pid, int *pid_fd, struct err *err)
@@ -91,8 +114,8 @@ int spawn_start(const struct spawn *spawn, pid_t *pid, int *pid_fd, struct err *
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* no handler of ours may run in the child */
     *pid_fd = -1;
-    *pid = clone(birth_run, stack + STACK_BYTES,
-                 CLONE_VM | CLONE_VFORK | CLONE_NEWNS | CLONE_PIDFD | SIGCHLD, &birth, pid_fd);
+    *pid = __clone(birth_run, stack + STACK_BYTES,
+                   CLONE_VM | CLONE_VFORK | CLONE_NEWNS | CLONE_PIDFD | SIGCHLD, &birth, pid_fd);
     int failure = errno;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     munmap(stack, STACK_BYTES);

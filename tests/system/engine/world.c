@@ -155,14 +155,15 @@ bool world_open(struct world *world)
     roots[0] = world->image_root;
     snprintf(data, sizeof data, "%s/data", world->folder);
     snprintf(run, sizeof run, "%s/run", world->folder);
-    world->config = (struct engine_local_config){.directory = data,
-                                                 .run_directory = run,
-                                                 .runtime = getenv("SKEP_TEST_RUNTIME"),
-                                                 .init_path = SKEP_INIT,
-                                                 .image_roots = roots,
-                                                 .image_root_count = 1,
-                                                 .disk_reserve_mib = 1,
-                                                 .housekeeping_s = 3600};
+    world->config = (struct engine_local_config){
+        .directory = data,
+        .run_directory = run,
+        .runtime = getenv("SKEP_TEST_RUNTIME"),
+        .init_path = getenv("SKEP_TEST_INIT") ? getenv("SKEP_TEST_INIT") : SKEP_INIT,
+        .image_roots = roots,
+        .image_root_count = 1,
+        .disk_reserve_mib = 1,
+        .housekeeping_s = 3600};
     return true;
 }
 
