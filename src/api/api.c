@@ -1,6 +1,7 @@
 #include "api/api.h"
 #include "api/call.h"
 #include "api/login.h"
+#include "api/snapshot.h"
 #include "base/memory.h"
 #include <time.h>
 
@@ -16,6 +17,7 @@ int api_start(const struct api_config *config, struct api **out, struct err *err
     api->config = *config;
     api->service = config->service;
     api->logins = login_table_new();
+    api->snapshot = snapshot_new();
     api->started_ms = (int64_t)time(NULL) * 1000;
     atomic_store(&api->generation, 1);
     struct http_server_config http = {
@@ -29,6 +31,7 @@ int api_start(const struct api_config *config, struct api **out, struct err *err
     if (failed) {
         api->service->unwatch(api->service->context, &api->watch);
         login_table_free(api->logins);
+        snapshot_free(api->snapshot);
         mem_free(api);
         return failed;
     }
@@ -53,5 +56,6 @@ void api_stop(struct api *api)
     http_server_stop(api->http);
     api->service->unwatch(api->service->context, &api->watch);
     login_table_free(api->logins);
+    snapshot_free(api->snapshot);
     mem_free(api);
 }

@@ -16,12 +16,14 @@
 #include <stdatomic.h>
 
 struct login_table;
+struct snapshot;
 
 struct api {
     struct api_config config;
     struct service *service;
     struct http_server *http;
     struct login_table *logins;
+    struct snapshot *snapshot;
     struct service_watch watch;
     atomic_uint_fast64_t generation;  /* grows with every commit that changed jobs */
     atomic_uint_fast64_t requests[6]; /* by class of status: 1xx … 5xx */

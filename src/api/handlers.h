@@ -52,6 +52,21 @@ int handle_event_list(struct call *call);
 int handle_node_list(struct call *call);
 int handle_node_pardon(struct call *call);
 
+/* virtual_cluster.c */
+int handle_vc_list(struct call *call);
+int handle_vc(struct call *call);
+int handle_vc_change(struct call *call);
+int handle_sku_types(struct call *call);
+
+/* inspect.c */
+int handle_inspect_paths(struct call *call);
+int handle_inspect_groups(struct call *call);
+int handle_inspect_group(struct call *call);
+int handle_inspect_cluster(struct call *call);
+int handle_inspect_physical(struct call *call);
+int handle_inspect_virtual(struct call *call);
+int handle_inspect_virtual_one(struct call *call);
+
 /* health.c */
 int handle_root_v1(struct call *call);
 int handle_root_v2(struct call *call);

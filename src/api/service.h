@@ -23,6 +23,7 @@
 struct buf;
 struct err;
 struct exit_rules;
+struct hived;
 struct problems;
 struct store_reader;
 
@@ -79,6 +80,11 @@ struct service {
     /* Forget the failures counted against a node. */
     int (*node_pardon)(void *context, const char *user, const char *node,
                        struct service_reply reply, struct err *err);
+
+    /* A copy of HiveD's state, in *hived before `done` is called; the caller frees it with
+     * hived_free (also when the answer is an error). NULL under another policy. */
+    int (*hived_copy)(void *context, struct hived **hived, struct service_reply reply,
+                      struct err *err);
 
     /* A reader for this thread until it is put back. NULL: too many are out (answer 503). */
     struct store_reader *(*reader_get)(void *context, struct err *err);

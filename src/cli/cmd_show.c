@@ -1,4 +1,4 @@
-/* list, describe, config, logs, events, nodes */
+/* list, config, logs, events */
 #include "base/memory.h"
 #include "cli/client.h"
 #include "cli/command.h"
@@ -308,41 +308,5 @@ int run_events(struct cli *cli)
     buf_release(&number);
     buf_release(&path);
     buf_release(&out);
-    return code;
-}
-
-/* ---- nodes ---- */
-
-int run_nodes(struct cli *cli)
-{
-    static const char *const HEADS[] = {"NODE",     "STATE",   "CPU",    "MEMORY MIB", "GPUS",
-                                        "GPU TYPE", "ADDRESS", "REASON", NULL};
-    struct client *client = cli_client(cli);
-    json_t *json = NULL;
-    if (!client)
-        return EXIT_REFUSED;
-    int code = client_get(client, "/api/v2/nodes", &json);
-    const json_t *data = json_object_get(json, "data");
-    if (!code && !print_raw(cli, data)) {
-        struct table table;
-        struct buf out = BUF_INIT;
-        table_init(&table, cli->has_colours, HEADS);
-        for (size_t i = 0; i < json_array_size(data); i++) {
-            const json_t *node = json_array_get(data, i);
-            table_cell(&table, field_text(node, "name"));
-            table_cell(&table, field_text(node, "state"));
-            table_format(&table, "%lld", (long long)field_int(node, "cpu"));
-            table_format(&table, "%lld", (long long)field_int(node, "memoryMB"));
-            table_format(&table, "%lld", (long long)field_int(node, "gpu"));
-            table_cell(&table, field_text(node, "gpuType"));
-            table_cell(&table, field_text(node, "address"));
-            table_cell(&table, field_text(node, "reason"));
-        }
-        table_print(&table, &out);
-        print_flush(&out);
-        buf_release(&out);
-        table_release(&table);
-    }
-    json_decref(json);
     return code;
 }

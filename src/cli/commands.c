@@ -162,6 +162,13 @@ const struct cli_command COMMANDS[] = {
      NULL, TAG_OPTIONS, run_tag},
     {"nodes", "", KIND_NONE, NULL, 0, 0, "list nodes", "Lists the machines of the cluster.", NULL,
      NO_OPTIONS, run_nodes},
+    {"vc", "[NAME]", KIND_NONE, NULL, 0, 1, "show virtual clusters",
+     "Shows how many leaves of each SKU every virtual cluster owns and uses; of one that is named, "
+     "its cells as a tree, too.",
+     NULL, NO_OPTIONS, run_vc},
+    {"cells", "", KIND_NONE, NULL, 0, 0, "show the physical cells as a tree",
+     "Shows the cells of the physical cluster with their state, and for whom they are used.", NULL,
+     NO_OPTIONS, run_cells},
     {"login", "[URL]", KIND_NONE, NULL, 0, 1, "log in to a server",
      "Asks for user name and password, and keeps the token that the server gives (the password is "
      "not kept) in ~/.config/skep/settings, readable by you alone.",

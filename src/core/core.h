@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 struct core;
+struct hived;
 struct err;
 
 enum {
@@ -64,6 +65,9 @@ int core_restore_finish(struct core *core, int64_t now_ms, struct output *output
 
 /* For reconciliation: is this attempt one that should have a container? */
 bool core_attempt_is_live(const struct core *core, struct attempt_id attempt);
+
+/* HiveD's state, to look at or copy; NULL under another policy. Valid until the next step. */
+struct hived *core_hived(const struct core *core);
 
 /* Hash of the whole state: equal after a replay of the same events. */
 uint64_t core_hash(const struct core *core);

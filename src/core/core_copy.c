@@ -3,6 +3,7 @@
 
 #include "base/err.h"
 #include "base/memory.h"
+#include "core/placer_hived.h"
 #include "core/state.h"
 
 /* In the order in which they were placed; parts of one gang by their roles. */
@@ -32,4 +33,9 @@ void groups_sort(const struct core *core, uint32_t *groups, size_t count)
     for (size_t i = 0; i < count; i++)
         groups[i] = keys[i].group;
     mem_free(keys);
+}
+
+struct hived *core_hived(const struct core *core)
+{
+    return placer_hived_state(core->placer);
 }

@@ -9,6 +9,11 @@
 #include "base/map.h"
 #include "hived/hived.h"
 
+/* The linker has one space of names for all modules, and the core has groups, too. */
+#define group_find        hived_own_group_find
+#define group_add         hived_own_group_add
+#define preemption_cancel hived_own_preemption_cancel
+
 #define NONE HIVED_NONE
 
 struct arena;

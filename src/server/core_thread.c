@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "core/plan.h"
+#include "hived/hived.h"
 #include "server/clock.h"
 #include "server/state.h"
 #include <assert.h>
@@ -142,6 +143,10 @@ static void core_take(struct server *server, struct server_mail *mail)
     case MAIL_CONFIG:
         core_mail_config(server, mail);
         break;
+    case MAIL_LOOK:
+        if (core_hived(server->core.core))
+            *mail->hived = hived_copy(core_hived(server->core.core));
+        break;
     case MAIL_CHANGE: /* within the transaction */
         break;
     }
@@ -213,6 +218,8 @@ static void batch_answer(struct server *server)
                                   .code = mail->change.code,
                                   .path = "",
                                   .text = mail->change.code < 0 ? mail->change_err.text : ""});
+        else if (mail->kind == MAIL_LOOK)
+            mail_answer(mail, &(struct service_answer){.path = "", .text = ""});
         else if (mail->reply.done)
             mail_refuse(mail, ERR_INTERNAL, "the core gave no answer");
     }

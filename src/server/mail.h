@@ -13,12 +13,14 @@
 #include "store/store.h"
 #include "sys/mailbox.h"
 
+struct hived;
 struct server_config;
 
 enum mail_kind {
     MAIL_EVENT,  /* step the core */
     MAIL_CHANGE, /* a change beside the core */
     MAIL_CONFIG, /* the configuration was read again */
+    MAIL_LOOK,   /* copy HiveD's state */
 };
 
 struct server_mail {
@@ -29,6 +31,7 @@ struct server_mail {
     struct store_change change;
     struct err change_err;
     struct server_config *config;
+    struct hived **hived; /* where the copy goes */
     struct service_reply reply; /* done == NULL: a fact */
     int64_t posted_us;
 };

@@ -221,6 +221,17 @@ static int service_change(void *context, const struct store_change *change,
     return service_post(context, mail, err);
 }
 
+static int service_hived_copy(void *context, struct hived **hived, struct service_reply reply,
+                              struct err *err)
+{
+    struct server_mail *mail = mail_new(MAIL_LOOK);
+
+    *hived = NULL;
+    mail->hived = hived;
+    mail->reply = reply;
+    return service_post(context, mail, err);
+}
+
 static struct store_reader *service_reader_get(void *context, struct err *err)
 {
     struct server *server = context;
@@ -481,6 +492,7 @@ void server_service_init(struct server *server)
         .stats = service_stats,
         .watch = service_watch,
         .unwatch = service_unwatch,
+        .hived_copy = service_hived_copy,
         .rules_get = service_rules_get,
         .rules_put = service_rules_put,
         .ready = service_ready,

@@ -1,9 +1,11 @@
 #include "world.h"
 #include "api/login.h"
+#include "api/snapshot.h"
 #include "api/token.h"
 #include "base/memory.h"
 #include "core/event.h"
 #include "core/plan.h"
+#include "hived/hived.h"
 #include "spec/spec.h"
 #include "sys/secret.h"
 #include <assert.h>
@@ -131,6 +133,17 @@ static int on_pardon(void *context, const char *user, const char *node, struct s
     return 0;
 }
 
+static int on_hived_copy(void *context, struct hived **hived, struct service_reply reply,
+                         struct err *err)
+{
+    struct world *world = context;
+    (void)err;
+    *hived = core_hived(world->core) ? hived_copy(core_hived(world->core)) : NULL;
+    struct service_answer answer = {.path = "", .text = ""};
+    reply.done(reply.context, &answer);
+    return 0;
+}
+
 static struct store_reader *on_reader_get(void *context, struct err *err)
 {
     struct world *world = context;
@@ -253,6 +266,7 @@ static void service_init(struct world *world)
         .reader_put = on_reader_put,
         .log_read = on_log_read,
         .log_watch = on_log_watch,
+        .hived_copy = on_hived_copy,
         .rules_get = on_rules_get,
         .rules_put = on_rules_put,
         .watch = on_watch,
@@ -263,6 +277,7 @@ static void service_init(struct world *world)
     };
     world->api.service = &world->service;
     world->api.logins = login_table_new();
+    world->api.snapshot = snapshot_new();
     world->api.watch = (struct service_watch){.notify = on_generation, .context = &world->api};
     world->watch = &world->api.watch;
 }
@@ -279,7 +294,7 @@ static void rules_init(struct world *world)
     arena_release(&arena);
 }
 
-struct world *world_new(void)
+struct world *world_new_policy(const char *policy)
 {
     struct world *world = mem_zero(1, sizeof *world);
     struct err err = {0};
@@ -292,8 +307,10 @@ struct world *world_new(void)
     assert(failed == 0);
     struct core_config config;
     core_config_default(&config);
-    config.policy = "first-fit";
+    config.policy = policy;
     world->core = core_new(&config, &err);
+    if (!world->core)
+        fprintf(stderr, "%s: %s\n", policy, err.text);
     assert(world->core);
     output_init(&world->output);
     rules_init(world);
@@ -315,6 +332,11 @@ struct world *world_new(void)
     return world;
 }
 
+struct world *world_new(void)
+{
+    return world_new_policy("first-fit");
+}
+
 void world_free(struct world *world)
 {
     world_stream_close(world);
@@ -323,6 +345,7 @@ void world_free(struct world *world)
     output_release(&world->output);
     store_close(world->store);
     login_table_free(world->api.logins);
+    snapshot_free(world->api.snapshot);
     for (size_t i = 0; i < world->logs.count; i++)
         buf_release(&world->logs.items[i].text);
     ARRAY_FREE(&world->logs);

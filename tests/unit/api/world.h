@@ -39,7 +39,8 @@ struct world {
 
 /* Users: "admin" (password "admin-password"), "alice" and "bob" ("alice-password", …); one node of
  * 8 CPUs and 4 GPUs. */
-struct world *world_new(void);
+struct world *world_new(void); /* places by first fit */
+struct world *world_new_policy(const char *policy);
 void world_free(struct world *world);
 
 /* One request; the reply is in world->status and world->body. `token` may be NULL. */

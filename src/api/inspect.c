@@ -1,0 +1,137 @@
+/* HiveD's inspect API: its paths, its JSON, its errors (a status and a bare JSON string) */
+#include "api/handlers.h"
+#include "api/snapshot.h"
+#include "hived/hived.h"
+
+static int refuse(struct call *call, const char *format, const char *name)
+{
+    struct buf text = BUF_INIT;
+    struct json_writer json;
+    buf_string(&text, "hivedscheduler: User Error: ");
+    buf_format(&text, "%s %s", format, name);
+    call_json(call, 400, &json);
+    json_text(&json, buf_as_text(&text));
+    buf_release(&text);
+    return 0;
+}
+
+/* The reply's body, for a function that writes JSON by itself. */
+static struct buf *body(struct call *call)
+{
+    struct json_writer ignored;
+    call_json(call, 200, &ignored);
+    return &call->exchange->reply.body;
+}
+
+static int no_hived(struct call *call)
+{
+    return refuse(call, "the server's policy is not", "hived");
+}
+
+static int look_groups(struct call *call, struct hived *hived)
+{
+    if (!hived)
+        return no_hived(call);
+    hived_inspect_groups(hived, body(call));
+    return 0;
+}
+
+static int look_group(struct call *call, struct hived *hived)
+{
+    char *name = arena_copy(call->arena, call->parameters[0]);
+    struct buf text = BUF_INIT;
+    if (!hived)
+        return no_hived(call);
+    bool is_there = hived_inspect_group(hived, name, &text);
+    if (is_there)
+        buf_text(body(call), buf_as_text(&text));
+    buf_release(&text);
+    return is_there ? 0 : refuse(call, "there is no affinity group", name);
+}
+
+static int look_cluster(struct call *call, struct hived *hived)
+{
+    if (!hived)
+        return no_hived(call);
+    hived_inspect_cluster(hived, body(call));
+    return 0;
+}
+
+static int look_physical(struct call *call, struct hived *hived)
+{
+    if (!hived)
+        return no_hived(call);
+    hived_inspect_physical(hived, body(call));
+    return 0;
+}
+
+static int look_virtual(struct call *call, struct hived *hived)
+{
+    if (!hived)
+        return no_hived(call);
+    hived_inspect_vcs(hived, body(call));
+    return 0;
+}
+
+static int look_virtual_one(struct call *call, struct hived *hived)
+{
+    char *name = arena_copy(call->arena, call->parameters[0]);
+    struct buf text = BUF_INIT;
+    if (!hived)
+        return no_hived(call);
+    bool is_there = hived_inspect_vc(hived, name, &text);
+    if (is_there)
+        buf_text(body(call), buf_as_text(&text));
+    buf_release(&text);
+    return is_there ? 0 : refuse(call, "there is no virtual cluster", name);
+}
+
+int handle_inspect_paths(struct call *call)
+{
+    static const char *const PATHS[] = {
+        "/v1/inspect/affinitygroups/",
+        "/v1/inspect/clusterstatus",
+        "/v1/inspect/clusterstatus/physicalcluster",
+        "/v1/inspect/clusterstatus/virtualclusters/",
+    };
+    struct json_writer json;
+    call_json(call, 200, &json);
+    json_object(&json);
+    json_key(&json, "paths");
+    json_array(&json);
+    for (size_t i = 0; i < sizeof PATHS / sizeof PATHS[0]; i++)
+        json_string(&json, PATHS[i]);
+    json_array_end(&json);
+    json_object_end(&json);
+    return 0;
+}
+
+int handle_inspect_groups(struct call *call)
+{
+    return snapshot_look(call, look_groups);
+}
+
+int handle_inspect_group(struct call *call)
+{
+    return snapshot_look(call, look_group);
+}
+
+int handle_inspect_cluster(struct call *call)
+{
+    return snapshot_look(call, look_cluster);
+}
+
+int handle_inspect_physical(struct call *call)
+{
+    return snapshot_look(call, look_physical);
+}
+
+int handle_inspect_virtual(struct call *call)
+{
+    return snapshot_look(call, look_virtual);
+}
+
+int handle_inspect_virtual_one(struct call *call)
+{
+    return snapshot_look(call, look_virtual_one);
+}

@@ -1,0 +1,78 @@
+#include "api/snapshot.h"
+#include "api/call.h"
+#include "api/http_watch.h"
+#include "base/memory.h"
+#include "hived/hived.h"
+#include <pthread.h>
+
+struct snapshot {
+    pthread_mutex_t lock;
+    struct hived *hived;
+    bool is_there;
+    int64_t fresh_until_us;
+};
+
+/* Of one call that waits for a copy. */
+struct looking {
+    int (*look)(struct call *call, struct hived *hived);
+    struct hived *copy;
+    int64_t asked_us;
+};
+
+struct snapshot *snapshot_new(void)
+{
+    struct snapshot *snapshot = mem_zero(1, sizeof *snapshot);
+    pthread_mutex_init(&snapshot->lock, NULL);
+    return snapshot;
+}
+
+void snapshot_free(struct snapshot *snapshot)
+{
+    if (!snapshot)
+        return;
+    hived_free(snapshot->hived);
+    pthread_mutex_destroy(&snapshot->lock);
+    mem_free(snapshot);
+}
+
+static int look_arrived(struct call *call)
+{
+    struct looking *looking = call->resume_state;
+    struct snapshot *snapshot = call->api->snapshot;
+    if (call->answer_code) {
+        hived_free(looking->copy);
+        call->err = call->answer_err;
+        return call->answer_code;
+    }
+    int64_t now_us = http_clock_us();
+    pthread_mutex_lock(&snapshot->lock);
+    hived_free(snapshot->hived);
+    snapshot->hived = looking->copy;
+    snapshot->is_there = true;
+    snapshot->fresh_until_us = now_us + SNAPSHOT_REST * (now_us - looking->asked_us);
+    int result = looking->look(call, snapshot->hived);
+    pthread_mutex_unlock(&snapshot->lock);
+    return result;
+}
+
+int snapshot_look(struct call *call, int (*look)(struct call *call, struct hived *hived))
+{
+    struct service *service = call->api->service;
+    struct snapshot *snapshot = call->api->snapshot;
+    pthread_mutex_lock(&snapshot->lock);
+    bool is_fresh = snapshot->is_there && http_clock_us() < snapshot->fresh_until_us;
+    int result = is_fresh ? look(call, snapshot->hived) : 0;
+    pthread_mutex_unlock(&snapshot->lock);
+    if (is_fresh)
+        return result;
+    struct looking *looking = ARENA_NEW(call->arena, struct looking);
+    looking->look = look;
+    looking->asked_us = http_clock_us();
+    call->resume_state = looking;
+    struct service_reply reply = call_suspend(call, look_arrived);
+    struct err err = {0};
+    int failed = service->hived_copy(service->context, &looking->copy, reply, &err);
+    if (failed)
+        call_refused(call, failed, &err);
+    return 0;
+}

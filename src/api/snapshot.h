@@ -1,0 +1,22 @@
+/* snapshot.h — HiveD's state for readers: a copy that the core thread makes now and then.
+ *
+ * Copying takes the core's time in proportion to the cluster, so a copy is used again for
+ * SNAPSHOT_REST times as long as it took to get. Any thread.
+ */
+#ifndef API_SNAPSHOT_H
+#define API_SNAPSHOT_H
+
+struct call;
+struct hived;
+struct snapshot;
+
+enum { SNAPSHOT_REST = 10 };
+
+struct snapshot *snapshot_new(void);
+void snapshot_free(struct snapshot *snapshot);
+
+/* Run `look` with a recent copy (NULL under another policy); now, or after a suspension of the
+ * call. Only one look at a time. Returns what a handler returns. */
+int snapshot_look(struct call *call, int (*look)(struct call *call, struct hived *hived));
+
+#endif

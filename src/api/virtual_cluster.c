@@ -1,0 +1,286 @@
+/* OpenPAI's /virtual-clusters and /cluster/sku-types, and the same as trees in HiveD's own paths */
+#include "api/handlers.h"
+#include "api/snapshot.h"
+#include "hived/hived.h"
+
+struct resources {
+    uint64_t cpu, memory_mib, gpu;
+};
+
+/* Of all virtual clusters and nodes that a reply needs. */
+struct clusters {
+    struct hived *hived; /* NULL: another policy, all is one virtual cluster */
+    struct store_nodes nodes;
+    uint64_t gpu_total; /* of all nodes */
+};
+
+static struct resources sku_of(struct hived *hived, const char *leaf_type)
+{
+    const struct hived_sku *sku = hived_config_sku(hived_config_of(hived), leaf_type);
+    if (!sku)
+        return (struct resources){.gpu = 1}; /* as HiveD counts without SKUs */
+    return (struct resources){.cpu = sku->cpu, .memory_mib = sku->memory_mib, .gpu = sku->gpu};
+}
+
+static void resources_add(struct resources *sum, struct resources sku, uint64_t leaves)
+{
+    sum->cpu += sku.cpu * leaves;
+    sum->memory_mib += sku.memory_mib * leaves;
+    sum->gpu += sku.gpu * leaves;
+}
+
+static void resources_json(struct json_writer *json, const char *key, struct resources sum)
+{
+    json_key(json, key);
+    json_object(json);
+    json_key_int(json, "cpu", (int64_t)sum.cpu);
+    json_key_int(json, "memory", (int64_t)sum.memory_mib);
+    json_key_int(json, "gpu", (int64_t)sum.gpu);
+    json_key_int(json, "vCores", (int64_t)sum.cpu);
+    json_key_int(json, "GPUs", (int64_t)sum.gpu);
+    json_object_end(json);
+}
+
+static void percent_json(struct json_writer *json, const char *key, uint64_t part, uint64_t whole)
+{
+    json_key(json, key);
+    json_real(json, whole ? 100.0 * (double)part / (double)whole : 0);
+}
+
+static void quota_json(struct json_writer *json, const struct hived_quota *quota, uint32_t count)
+{
+    json_key(json, "skus");
+    json_object(json);
+    for (uint32_t i = 0; i < count; i++) {
+        if (!quota[i].total && !quota[i].oppo)
+            continue;
+        json_key(json, quota[i].leaf_type);
+        json_object(json);
+        json_key_int(json, "total", quota[i].total);
+        json_key_int(json, "used", quota[i].used);
+        json_key_int(json, "bad", quota[i].bad);
+        json_key_int(json, "opportunistic", quota[i].oppo);
+        json_object_end(json);
+    }
+    json_object_end(json);
+}
+
+static void cluster_json(struct json_writer *json, const struct clusters *clusters,
+                         struct resources total, struct resources good, struct resources used)
+{
+    json_key_bool(json, "dedicated", false);
+    percent_json(json, "capacity", total.gpu, clusters->gpu_total);
+    percent_json(json, "usedCapacity", used.gpu, clusters->gpu_total);
+    percent_json(json, "maxCapacity", total.gpu, clusters->gpu_total);
+    resources_json(json, "resourcesTotal", total);
+    resources_json(json, "resourcesGuaranteed", good);
+    resources_json(json, "resourcesUsed", used);
+}
+
+static void hived_cluster_json(struct call *call, struct json_writer *json,
+                               const struct clusters *clusters, uint32_t vc)
+{
+    uint32_t count = 0;
+    const struct hived_quota *quota = hived_vc_quota(clusters->hived, vc, call->arena, &count);
+    struct resources total = {0}, good = {0}, used = {0};
+    for (uint32_t i = 0; i < count; i++) {
+        struct resources sku = sku_of(clusters->hived, quota[i].leaf_type);
+        resources_add(&total, sku, quota[i].total);
+        resources_add(&good, sku, quota[i].total - quota[i].bad);
+        resources_add(&used, sku, quota[i].used);
+    }
+    json_object(json);
+    cluster_json(json, clusters, total, good, used);
+    quota_json(json, quota, count);
+    json_object_end(json);
+}
+
+/* What the tasks with a place hold, out of the running jobs' rows: GPUs alone are in them. */
+static struct resources used_by_jobs(struct call *call)
+{
+    struct job_filter filter = {.states = 1u << JOB_RUNNING | 1u << JOB_STOPPING,
+                                .limit = UINT32_MAX};
+    struct job_page page = {0};
+    struct resources used = {0};
+    store_job_list(call->api->service->store, &filter, call->arena, &page);
+    for (size_t i = 0; i < page.count; i++)
+        used.gpu += page.items[i].record.gpu_count;
+    return used;
+}
+
+/* Without HiveD all nodes are one virtual cluster. */
+static void plain_cluster_json(struct call *call, struct json_writer *json,
+                               const struct clusters *clusters)
+{
+    struct resources total = {0}, good = {0};
+    for (size_t i = 0; i < clusters->nodes.count; i++) {
+        const struct node_record *node = &clusters->nodes.items[i];
+        struct resources all = {node->cpu, node->memory_mib, node->gpu_count};
+        resources_add(&total, all, node->is_lost ? 0 : 1);
+        resources_add(&good, all, node->is_lost || !node->is_healthy ? 0 : 1);
+    }
+    json_object(json);
+    cluster_json(json, clusters, total, good, used_by_jobs(call));
+    json_object_end(json);
+}
+
+static int clusters_read(struct call *call, struct hived *hived, struct clusters *clusters)
+{
+    struct store_reader *reader = call_reader(call);
+    *clusters = (struct clusters){.hived = hived};
+    if (!reader)
+        return call->err.code;
+    int failed = store_nodes(reader, call->arena, &clusters->nodes, &call->err);
+    for (size_t i = 0; !failed && i < clusters->nodes.count; i++)
+        if (!clusters->nodes.items[i].is_lost)
+            clusters->gpu_total += clusters->nodes.items[i].gpu_count;
+    return failed;
+}
+
+/* Index of a virtual cluster, HIVED_NONE when there is none of that name. */
+static uint32_t vc_find(const struct hived *hived, struct text name)
+{
+    for (uint32_t i = 0; i < hived_vc_count(hived); i++)
+        if (text_is(name, hived_vc_name(hived, i)))
+            return i;
+    return HIVED_NONE;
+}
+
+static int no_cluster(struct call *call, struct text name)
+{
+    return call_fail(call, ERR_NOT_FOUND, "NoVirtualClusterError", "",
+                     "there is no virtual cluster %.*s", TEXT_ARG(name));
+}
+
+/* {"NODE": {gpuUsed, gpuAvailable, gpuTotal}} */
+static void nodes_json(struct json_writer *json, const struct clusters *clusters)
+{
+    json_object(json);
+    for (size_t i = 0; i < clusters->nodes.count; i++) {
+        const struct node_record *node = &clusters->nodes.items[i];
+        uint64_t free = 0;
+        bool is_good = node->is_healthy && !node->is_lost && !node->is_cordoned;
+        uint32_t types = clusters->hived && is_good ? hived_leaf_type_count(clusters->hived) : 0;
+        for (uint32_t t = 0; t < types; t++) {
+            const char *type = hived_leaf_type_name(clusters->hived, t);
+            free += sku_of(clusters->hived, type).gpu *
+                    hived_node_free(clusters->hived, node->name, type, NULL, 0);
+        }
+        json_key(json, node->name);
+        json_object(json);
+        json_key_int(json, "gpuUsed", is_good ? (int64_t)node->gpu_count - (int64_t)free : 0);
+        json_key_int(json, "gpuAvailable", (int64_t)free);
+        json_key_int(json, "gpuTotal", node->gpu_count);
+        json_object_end(json);
+    }
+    json_object_end(json);
+}
+
+static int look_list(struct call *call, struct hived *hived)
+{
+    struct clusters clusters;
+    int failed = clusters_read(call, hived, &clusters);
+    if (failed)
+        return failed;
+    struct json_writer json;
+    call_json(call, 200, &json);
+    if (exchange_query(call->exchange, "nodes").at) {
+        nodes_json(&json, &clusters);
+        return 0;
+    }
+    json_object(&json);
+    for (uint32_t i = 0; hived && i < hived_vc_count(hived); i++) {
+        json_key(&json, hived_vc_name(hived, i));
+        hived_cluster_json(call, &json, &clusters, i);
+    }
+    if (!hived) {
+        json_key(&json, "default");
+        plain_cluster_json(call, &json, &clusters);
+    }
+    json_object_end(&json);
+    return 0;
+}
+
+int handle_vc_list(struct call *call)
+{
+    return snapshot_look(call, look_list);
+}
+
+static int look_one(struct call *call, struct hived *hived)
+{
+    struct text name = call->parameters[0];
+    struct clusters clusters;
+    uint32_t vc = hived ? vc_find(hived, name) : HIVED_NONE;
+    if (vc == HIVED_NONE && (hived || !text_is(name, "default")))
+        return no_cluster(call, name);
+    int failed = clusters_read(call, hived, &clusters);
+    if (failed)
+        return failed;
+    struct json_writer json;
+    call_json(call, 200, &json);
+    if (hived)
+        hived_cluster_json(call, &json, &clusters, vc);
+    else
+        plain_cluster_json(call, &json, &clusters);
+    return 0;
+}
+
+/* "[A-Za-z0-9_]+", as OpenPAI asks, and the dash that HiveD allows. */
+static bool is_vc_name(struct text name)
+{
+    for (size_t i = 0; i < name.length; i++) {
+        char c = name.at[i];
+        bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        if (!is_letter && !(c >= '0' && c <= '9') && c != '_' && c != '-' && c != '.')
+            return false;
+    }
+    return true;
+}
+
+int handle_vc(struct call *call)
+{
+    if (!is_vc_name(call->parameters[0]))
+        return call_fail(call, ERR_INVALID, NULL, "", "not a name of a virtual cluster");
+    return snapshot_look(call, look_one);
+}
+
+/* They stand in the configuration of the cells. */
+int handle_vc_change(struct call *call)
+{
+    return call_fail(call, ERR_UNSUPPORTED, NULL, "",
+                     "virtual clusters are changed in the server's configuration, which is read "
+                     "again at SIGHUP");
+}
+
+static int look_skus(struct call *call, struct hived *hived)
+{
+    struct text name = exchange_query(call->exchange, "vc");
+    uint32_t vc = hived && name.at ? vc_find(hived, name) : HIVED_NONE;
+    if (name.at && (hived ? vc == HIVED_NONE : !text_is(name, "default")))
+        return no_cluster(call, name);
+    uint32_t count = 0;
+    const struct hived_quota *quota =
+        vc == HIVED_NONE ? NULL : hived_vc_quota(hived, vc, call->arena, &count);
+    struct json_writer json;
+    call_json(call, 200, &json);
+    json_object(&json);
+    for (uint32_t i = 0; hived && i < hived_leaf_type_count(hived); i++) {
+        const char *type = hived_leaf_type_name(hived, i);
+        if (quota && (i >= count || !quota[i].total))
+            continue;
+        struct resources sku = sku_of(hived, type);
+        json_key(&json, type);
+        json_object(&json);
+        json_key_int(&json, "cpu", (int64_t)sku.cpu);
+        json_key_int(&json, "memory", (int64_t)sku.memory_mib);
+        json_key_int(&json, "gpu", (int64_t)sku.gpu);
+        json_object_end(&json);
+    }
+    json_object_end(&json);
+    return 0;
+}
+
+int handle_sku_types(struct call *call)
+{
+    return snapshot_look(call, look_skus);
+}

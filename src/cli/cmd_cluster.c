@@ -1,0 +1,205 @@
+/* nodes, vc, cells */
+#include "base/memory.h"
+#include "cli/client.h"
+#include "cli/command.h"
+#include "cli/print.h"
+#include <string.h>
+
+/* ---- nodes ---- */
+
+int run_nodes(struct cli *cli)
+{
+    static const char *const HEADS[] = {"NODE",     "STATE",   "CPU",    "MEMORY MIB", "GPUS",
+                                        "GPU TYPE", "ADDRESS", "REASON", NULL};
+    struct client *client = cli_client(cli);
+    json_t *json = NULL;
+    if (!client)
+        return EXIT_REFUSED;
+    int code = client_get(client, "/api/v2/nodes", &json);
+    const json_t *data = json_object_get(json, "data");
+    if (!code && !print_raw(cli, data)) {
+        struct table table;
+        struct buf out = BUF_INIT;
+        table_init(&table, cli->has_colours, HEADS);
+        for (size_t i = 0; i < json_array_size(data); i++) {
+            const json_t *node = json_array_get(data, i);
+            table_cell(&table, field_text(node, "name"));
+            table_cell(&table, field_text(node, "state"));
+            table_format(&table, "%lld", (long long)field_int(node, "cpu"));
+            table_format(&table, "%lld", (long long)field_int(node, "memoryMB"));
+            table_format(&table, "%lld", (long long)field_int(node, "gpu"));
+            table_cell(&table, field_text(node, "gpuType"));
+            table_cell(&table, field_text(node, "address"));
+            table_cell(&table, field_text(node, "reason"));
+        }
+        table_print(&table, &out);
+        print_flush(&out);
+        buf_release(&out);
+        table_release(&table);
+    }
+    json_decref(json);
+    return code;
+}
+
+/* ---- virtual clusters ---- */
+
+static const char *cluster_heads[] = {"VC", "SKU", "TOTAL", "USED", "BAD", "OPPORTUNISTIC", NULL};
+
+static void cluster_rows(struct table *table, const char *name, const json_t *cluster)
+{
+    const char *sku;
+    json_t *numbers, *skus = json_object_get(cluster, "skus");
+    if (!json_object_size(skus)) {
+        const json_t *total = json_object_get(cluster, "resourcesTotal");
+        const json_t *used = json_object_get(cluster, "resourcesUsed");
+        table_cell(table, name);
+        table_cell(table, "GPU");
+        table_format(table, "%lld", (long long)field_int(total, "gpu"));
+        table_format(table, "%lld", (long long)field_int(used, "gpu"));
+        table_cell(table, NULL);
+        table_cell(table, NULL);
+    }
+    json_object_foreach (skus, sku, numbers) {
+        table_cell(table, name);
+        table_cell(table, sku);
+        table_format(table, "%lld", (long long)field_int(numbers, "total"));
+        table_format(table, "%lld", (long long)field_int(numbers, "used"));
+        table_format(table, "%lld", (long long)field_int(numbers, "bad"));
+        table_format(table, "%lld", (long long)field_int(numbers, "opportunistic"));
+    }
+}
+
+/* ---- cells, as trees ---- */
+
+struct tree {
+    struct buf *out, prefix;
+    bool has_colours;
+};
+
+static const char *priority_word(int64_t priority, struct buf *text)
+{
+    buf_clear(text);
+    if (priority == -1)
+        buf_string(text, "opportunistic");
+    else
+        buf_format(text, "priority %lld", (long long)priority);
+    return buf_cstr(text);
+}
+
+/* "0/1 NODE (n1) Used by vc1, priority 10, bad" */
+static void cell_line(struct tree *tree, const json_t *cell)
+{
+    struct buf word = BUF_INIT;
+    const char *state = field_text(cell, "cellState");
+    const json_t *physical = json_object_get(cell, "physicalCell");
+    buf_format(tree->out, "%s %s", field_text(cell, "cellType"), field_text(cell, "cellAddress"));
+    if (state && strcmp(state, "Free") != 0) {
+        buf_format(tree->out, "  %s", state);
+        if (field_text(cell, "vc"))
+            buf_format(tree->out, " by %s", field_text(cell, "vc"));
+        buf_format(tree->out, ", %s", priority_word(field_int(cell, "cellPriority"), &word));
+    }
+    if (physical)
+        buf_format(tree->out, "  on %s", field_text(physical, "cellAddress"));
+    const char *health = field_text(cell, "cellHealthiness");
+    if (health && strcmp(health, "Healthy") != 0)
+        buf_format(tree->out, "  %s%s%s", tree->has_colours ? "\033[31m" : "", health,
+                   tree->has_colours ? "\033[0m" : "");
+    buf_char(tree->out, '\n');
+    buf_release(&word);
+}
+
+static void cells_print(struct tree *tree, const json_t *cells)
+{
+    size_t count = json_array_size(cells), length = tree->prefix.length;
+    for (size_t i = 0; i < count; i++) {
+        const json_t *cell = json_array_get(cells, i);
+        bool is_last = i + 1 == count;
+        buf_text(tree->out, buf_as_text(&tree->prefix));
+        buf_string(tree->out, is_last ? "└─ " : "├─ ");
+        cell_line(tree, cell);
+        buf_string(&tree->prefix, is_last ? "   " : "│  ");
+        cells_print(tree, json_object_get(cell, "cellChildren"));
+        tree->prefix.length = length;
+        tree->prefix.at[length] = '\0';
+    }
+}
+
+static int tree_print(struct cli *cli, struct client *client, const char *path, const char *head)
+{
+    json_t *cells = NULL;
+    int code = client_get(client, path, &cells);
+    if (!code && !print_raw(cli, cells)) {
+        struct buf out = BUF_INIT;
+        struct tree tree = {.out = &out, .prefix = BUF_INIT, .has_colours = cli->has_colours};
+        buf_format(&out, "%s\n", head);
+        cells_print(&tree, cells);
+        print_flush(&out);
+        buf_release(&tree.prefix);
+        buf_release(&out);
+    }
+    json_decref(cells);
+    return code;
+}
+
+int run_cells(struct cli *cli)
+{
+    struct client *client = cli_client(cli);
+    if (!client)
+        return EXIT_REFUSED;
+    return tree_print(cli, client, "/v1/inspect/clusterstatus/physicalcluster", "physical cluster");
+}
+
+static int one_cluster(struct cli *cli, struct client *client, const char *name)
+{
+    struct buf path = BUF_INIT;
+    json_t *cluster = NULL;
+    buf_string(&path, "/api/v2/virtual-clusters/");
+    client_encode(&path, name);
+    int code = client_get(client, buf_cstr(&path), &cluster);
+    if (!code && !print_raw(cli, cluster)) {
+        struct table table;
+        struct buf out = BUF_INIT;
+        table_init(&table, cli->has_colours, cluster_heads);
+        cluster_rows(&table, name, cluster);
+        table_print(&table, &out);
+        buf_char(&out, '\n');
+        print_flush(&out);
+        table_release(&table);
+        buf_release(&out);
+        buf_clear(&path);
+        buf_string(&path, "/v1/inspect/clusterstatus/virtualclusters/");
+        client_encode(&path, name);
+        if (json_object_get(cluster, "skus"))
+            code = tree_print(cli, client, buf_cstr(&path), name);
+    }
+    json_decref(cluster);
+    buf_release(&path);
+    return code;
+}
+
+int run_vc(struct cli *cli)
+{
+    struct client *client = cli_client(cli);
+    json_t *clusters = NULL;
+    if (!client)
+        return EXIT_REFUSED;
+    if (cli->argument_count)
+        return one_cluster(cli, client, cli->arguments[0]);
+    int code = client_get(client, "/api/v2/virtual-clusters", &clusters);
+    if (!code && !print_raw(cli, clusters)) {
+        struct table table;
+        struct buf out = BUF_INIT;
+        const char *name;
+        json_t *cluster;
+        table_init(&table, cli->has_colours, cluster_heads);
+        json_object_foreach (clusters, name, cluster)
+            cluster_rows(&table, name, cluster);
+        table_print(&table, &out);
+        print_flush(&out);
+        buf_release(&out);
+        table_release(&table);
+    }
+    json_decref(clusters);
+    return code;
+}
