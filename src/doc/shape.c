@@ -49,7 +49,8 @@ void near_offer(struct near *near, struct text wrong, struct text name)
     unsigned limit = wrong.length < 5 ? 1 : wrong.length < 8 ? 2 : 3;
     if (wrong.length > name.length + limit || name.length > wrong.length + limit)
         return; /* most names: no table of edits needed */
-    bool is_same = wrong.length == name.length && strncasecmp(wrong.at, name.at, name.length) == 0;
+    bool is_same = wrong.length > 0 && wrong.length == name.length &&
+                   strncasecmp(wrong.at, name.at, name.length) == 0;
     unsigned distance = is_same ? 0 : text_distance(wrong, name, limit);
     if (distance <= limit && (is_same || distance < name.length) &&
         (!near->best.at || distance < near->distance))

@@ -223,6 +223,26 @@ static void test_lists(void **state)
              "taskRoles.worker.commands: must be at most 100000 items, not 100002");
 }
 
+/* Two old storage plugins together, and a map of placements longer than the roles. */
+static void test_extras(void **state)
+{
+    (void)state;
+    struct buf text = BUF_INIT;
+    buf_string(&text, HELLO "extras:\n  com.microsoft.pai.runtimeplugin:\n");
+    for (int plugin = 0; plugin < 2; plugin++) {
+        buf_string(&text, "    - {plugin: teamwise_storage, parameters: {storageConfigNames: [");
+        for (int i = 0; i < 200; i++)
+            buf_format(&text, "s%d, ", plugin * 200 + i);
+        buf_string(&text, "]}}\n");
+    }
+    refused(&text, "more than 256 storages");
+    buf_string(&text, HELLO "extras:\n  hivedScheduler:\n    taskRoles:\n      worker: {}\n");
+    for (int i = 0; i < SPEC_ROLES_MAX; i++)
+        buf_format(&text, "      r%d: {}\n", i);
+    refused(&text, "extras.hivedScheduler.taskRoles: must be at most 256 entries, not 257");
+    buf_release(&text);
+}
+
 static void test_plugins(void **state)
 {
     (void)state;
@@ -481,7 +501,7 @@ int test_limits(void)
         cmocka_unit_test(test_ports),        cmocka_unit_test(test_lists),
         cmocka_unit_test(test_plugins),      cmocka_unit_test(test_commands),
         cmocka_unit_test(test_texts),        cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_requirements),
+        cmocka_unit_test(test_requirements), cmocka_unit_test(test_extras),
     };
     return cmocka_run_group_tests_name("limits", tests, NULL, NULL);
 }
