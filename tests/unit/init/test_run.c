@@ -545,6 +545,34 @@ static void ssh_barrier_without_sshd(void **state)
     folder_remove(w.root);
 }
 
+/* Ended while it waits for peers: no command has run, and the report says so. */
+static void ended_at_barrier(void **state)
+{
+    (void)state;
+    struct world w;
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    socklen_t length = sizeof address;
+    char url[64];
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(fd, 1), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &length), 0);
+    world_init(&w, "echo never");
+    snprintf(url, sizeof url, "http://127.0.0.1:%u/", ntohs(address.sin_port));
+    w.task.barrier_url = url;
+    pid_t pid = world_start(&w);
+    int peer = accept(fd, NULL, NULL);
+    assert_true(peer >= 0);
+    kill(pid, SIGTERM);
+    world_wait(&w, pid);
+    end_is(&w, EXIT_STAGE_SETUP, 143, 0);
+    log_is(&w, "stdout", "");
+    close(peer);
+    close(fd);
+    folder_remove(w.root);
+}
+
 static void not_usable(void **state)
 {
     (void)state;
@@ -574,7 +602,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(nothing_lost),   cmocka_unit_test(merged_order),
         cmocka_unit_test(code_directory), cmocka_unit_test(start_barrier),
         cmocka_unit_test(ssh_barrier),    cmocka_unit_test(ssh_barrier_without_sshd),
-        cmocka_unit_test(not_usable),
+        cmocka_unit_test(not_usable),     cmocka_unit_test(ended_at_barrier),
     };
     if (argc < 2)
         return 2;
