@@ -32,6 +32,7 @@ enum read_statement {
     READ_STORIES_COUNT,
     READ_STORIES_ALL_COUNT,
     READ_COUNTER,
+    READ_EVENTS,
     READ_LIVE_JOBS,
     READ_LIVE_TASKS,
     READ_COUNT,
@@ -85,6 +86,8 @@ static const char *const read_texts[READ_COUNT] = {
     [READ_STORIES_ALL_NEWEST] = STORY_SELECT "WHERE ?1 = 0 AND " STORY_WHERE STORY_NEW,
     [READ_STORIES_COUNT] = "SELECT count(*) FROM stories WHERE job = ?1 AND " STORY_WHERE,
     [READ_STORIES_ALL_COUNT] = "SELECT count(*) FROM stories WHERE ?1 = 0 AND " STORY_WHERE,
+    [READ_EVENTS] = "SELECT sequence, at_ms, kind, body FROM event_log WHERE sequence > ? "
+                    "ORDER BY sequence LIMIT ?",
     [READ_COUNTER] = "SELECT value FROM counters WHERE name = ?",
     [READ_LIVE_JOBS] = "SELECT " JOB_COLUMNS ", plan FROM jobs JOIN job_plans ON job = id "
                        "WHERE id IN (" LIVE_IDS ") ORDER BY id",
@@ -619,6 +622,36 @@ int store_stories(struct store_reader *reader, const struct story_filter *filter
     }
     reader_end(reader);
     return code < 0 ? code : 0;
+}
+
+int store_events(struct store_reader *reader, uint64_t after, uint64_t limit, struct arena *arena,
+                 struct store_events *events, struct err *err)
+{
+    struct {
+        struct store_event *items;
+        size_t count, room;
+    } list = {0};
+    struct sql sql;
+    int code = reader_sql(reader, READ_EVENTS, &sql, err);
+
+    *events = (struct store_events){.last = after};
+    if (code < 0)
+        return code;
+    sql_put_int(&sql, (int64_t)after);
+    sql_put_int(&sql, (int64_t)limit);
+    while ((code = sql_next(&sql, err)) > 0) {
+        struct store_event *event = ARRAY_ADD(&list);
+        events->last = (uint64_t)sql_int(&sql);
+        event->at_ms = sql_int(&sql);
+        event->kind = (uint8_t)sql_int(&sql);
+        event->body = sql_text(&sql, arena);
+    }
+    events->count = list.count;
+    events->items = arena_array(arena, list.count, sizeof *list.items);
+    if (list.count)
+        memcpy(events->items, list.items, list.count * sizeof *list.items);
+    ARRAY_FREE(&list);
+    return code;
 }
 
 int store_nodes(struct store_reader *reader, struct arena *arena, struct store_nodes *nodes,

@@ -160,6 +160,15 @@ struct stories {
 int store_stories(struct store_reader *reader, const struct story_filter *filter, bool wants_total,
                   struct arena *arena, struct stories *stories, struct err *err);
 
+/* The event log, for audits and replays: what was logged after `after`, at most `limit`. */
+struct store_events {
+    struct store_event *items;
+    size_t count;
+    uint64_t last; /* sequence of the last one; `after` when there is none */
+};
+int store_events(struct store_reader *reader, uint64_t after, uint64_t limit, struct arena *arena,
+                 struct store_events *events, struct err *err);
+
 struct store_nodes {
     struct node_record *items; /* by id */
     size_t count;

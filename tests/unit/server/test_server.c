@@ -1,6 +1,7 @@
 /* test_server.c — the server without HTTP: requests in, durable answers out, restarts, failures. */
 #include "base/buf.h"
 #include "base/err.h"
+#include "core/core.h"
 #include "doc/problem.h"
 #include "server/server.h"
 #include "store/read.h"
@@ -404,6 +405,83 @@ static void a_reload_takes_effect(void **state)
     buf_release(&keys);
 }
 
+/* What the replay of a log says of each job. */
+struct replayed {
+    enum life_state state;
+    int32_t code;
+    uint32_t attempt;
+};
+
+static size_t replay(struct world *world, struct store_reader *reader, struct replayed *jobs,
+                     size_t room)
+{
+    struct core_config config;
+    struct core *core;
+    struct output output;
+    struct store_events events = {0};
+    size_t count = 0;
+
+    core_config_default(&config);
+    config.finished_keep_s = 1;
+    core = core_new(&config, &world->err);
+    assert_non_null(core);
+    output_init(&output);
+    do {
+        arena_clear(&world->arena);
+        assert_int_equal(store_events(reader, events.last, 7, &world->arena, &events, &world->err),
+                         0);
+        for (size_t i = 0; i < events.count; i++) {
+            struct event event;
+            assert_int_equal(event_decode(events.items[i].body, &world->arena, &event, &world->err),
+                             0);
+            assert_int_equal(event.kind, events.items[i].kind);
+            core_step(core, &event, &output);
+            for (size_t r = 0; r < output.records.count; r++) {
+                const struct job_record *job = &output.records.items[r].job;
+                if (output.records.items[r].kind != RECORD_JOB)
+                    continue;
+                assert_true(job->id.v < room);
+                jobs[job->id.v] = (struct replayed){job->state, job->completion.code, job->attempt};
+                count = job->id.v > count ? job->id.v : count;
+            }
+            output_clear(&output);
+        }
+    } while (events.count > 0);
+    core_check(core);
+    output_release(&output);
+    core_free(core);
+    return count;
+}
+
+static void the_event_log_gives_the_same_again(void **state)
+{
+    enum { JOBS = 40 };
+    struct world *world = *state;
+    struct replayed jobs[JOBS + 2];
+    struct store_reader *reader;
+    struct store_job row;
+    struct job_id job = {0};
+
+    for (int i = 0; i < JOBS; i++) {
+        assert_int_equal(
+            submit(world, job_text(world, arena_format(&world->arena, "r%d", i), ""), &job), 0);
+        if (i % 5 == 0)
+            assert_int_equal(act(world, SERVICE_STOP, job), 0);
+    }
+    for (uint32_t i = 1; i <= JOBS; i++)
+        wait_until(world, (struct job_id){i}, i % 5 == 1 ? JOB_STOPPED : JOB_SUCCEEDED);
+    reader = world->service->reader_get(world->service->context, &world->err);
+    assert_int_equal(replay(world, reader, jobs, JOBS + 2), JOBS);
+    for (uint32_t i = 1; i <= JOBS; i++) {
+        assert_int_equal(
+            store_job_read(reader, (struct job_id){i}, &world->arena, &row, &world->err), 0);
+        assert_int_equal(row.record.state, jobs[i].state);
+        assert_int_equal(row.record.completion.code, jobs[i].code);
+        assert_int_equal(row.record.attempt, jobs[i].attempt);
+    }
+    world->service->reader_put(world->service->context, reader);
+}
+
 static struct server_config *config_of(struct world *world, const char *more)
 {
     struct server_config *config;
@@ -466,6 +544,7 @@ int main(void)
         WORLD(readiness_and_metrics_speak),
         WORLD(a_second_server_is_refused),
         WORLD(a_reload_takes_effect),
+        WORLD(the_event_log_gives_the_same_again),
         WORLD(old_jobs_go_when_the_database_is_too_large),
     };
 
