@@ -250,8 +250,12 @@ void doom_try(struct hived *h, uint32_t chain_index, uint8_t at)
 {
     struct chain *chain = &h->chains[chain_index];
     struct level *level = &chain->levels[at];
-    if (h->dooms_held || level->all_vc_free <= healthy_left(level))
+    if (level->all_vc_free <= healthy_left(level))
         return; /* then no single virtual cluster can need more */
+    if (h->dooms_held) {
+        h->dooms_missed = true;
+        return;
+    }
     for (uint32_t i = 0; i < chain->vcs.count; i++) {
         uint32_t vc = chain->vcs.items[i];
         struct quota_level *own = &quota_of(h, vc, chain_index)->levels[at];
@@ -296,7 +300,11 @@ void doom_undo_try(struct hived *h, uint32_t chain_index, uint8_t at)
 {
     struct chain *chain = &h->chains[chain_index];
     struct level *level = &chain->levels[at];
-    for (uint32_t i = 0; i < chain->vcs.count && level->doomed_count > 0 && !h->dooms_held; i++) {
+    if (level->doomed_count > 0 && h->dooms_held) {
+        h->dooms_missed = true;
+        return;
+    }
+    for (uint32_t i = 0; i < chain->vcs.count && level->doomed_count > 0; i++) {
         uint32_t vc = chain->vcs.items[i];
         struct quota_level *own = &quota_of(h, vc, chain_index)->levels[at];
         while (own->doomed.count > 0 && own->free < healthy_left(level))
@@ -313,8 +321,9 @@ void dooms_hold(struct hived *h)
 void dooms_let(struct hived *h)
 {
     assert(h->dooms_held > 0);
-    if (--h->dooms_held > 0)
+    if (--h->dooms_held > 0 || !h->dooms_missed)
         return;
+    h->dooms_missed = false;
     for (uint32_t i = 0; i < h->chain_count; i++) {
         for (uint8_t level = h->chains[i].top; level >= 1; level--) {
             doom_undo_try(h, i, level);

@@ -302,14 +302,10 @@ static int pod_bind(struct hived *h, struct group *group, const char *pod, uint3
     return 0;
 }
 
+/* The group is there, with its whole placement. */
 static int group_ready(struct hived *h, const struct hived_request *request,
-                       const struct hived_placement *placement, int64_t now_ms, struct err *err)
+                       const struct hived_placement *placement, struct err *err)
 {
-    int code = commit_check(h, request, placement, err);
-    if (code)
-        return code;
-    h->now_ms = now_ms;
-    group_pending_settle(h, h->pending_group && !strcmp(h->pending_group, request->group));
     uint32_t index;
     struct group *group = group_find(h, request->group, &index);
     if (!group) {
@@ -324,13 +320,27 @@ static int group_ready(struct hived *h, const struct hived_request *request,
     return 0;
 }
 
+static int commit_begin(struct hived *h, const struct hived_request *request,
+                        const struct hived_placement *placement, int64_t now_ms, struct err *err)
+{
+    int code = commit_check(h, request, placement, err);
+    if (code)
+        return code;
+    h->now_ms = now_ms;
+    dooms_hold(h); /* what the decision set free is the group's */
+    group_pending_settle(h, h->pending_group && !strcmp(h->pending_group, request->group));
+    code = group_ready(h, request, placement, err);
+    dooms_let(h);
+    return code;
+}
+
 int hived_commit(struct hived *h, const struct hived_request *request, const char *pod,
                  const struct hived_placement *placement, uint32_t slot, int64_t now_ms,
                  struct err *err)
 {
     if (slot >= placement->slot_count)
         return err_fail(err, ERR_INVALID, "", "the placement has no pod %u", slot);
-    int code = group_ready(h, request, placement, now_ms, err);
+    int code = commit_begin(h, request, placement, now_ms, err);
     if (code)
         return code;
     uint32_t index;
@@ -341,7 +351,7 @@ int hived_commit(struct hived *h, const struct hived_request *request, const cha
 int hived_commit_gang(struct hived *h, const struct hived_request *request,
                       const struct hived_placement *placement, int64_t now_ms, struct err *err)
 {
-    int code = group_ready(h, request, placement, now_ms, err);
+    int code = commit_begin(h, request, placement, now_ms, err);
     if (code)
         return code;
     uint32_t index;

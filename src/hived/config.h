@@ -99,8 +99,8 @@ struct hived_config {
 };
 
 /* Read a whole hivedscheduler configuration, or a service configuration whose `hivedscheduler`
- * holds one (as a map, or as text under `config`, as OpenPAI has it). NULL when any error was added
- * to `problems`. Keys that HiveD does not know are ignored. */
+ * holds one (as a map, or as text under `config`, as OpenPAI has it). NULL when `problems` holds an
+ * error, of the document itself too. Keys that HiveD does not know are ignored. */
 struct hived_config *hived_config_read(const struct doc *doc, struct problems *problems);
 
 /* For configurations made by hand: an empty one; fill it in its arena, then finish. False: errors

@@ -325,13 +325,12 @@ struct hived_config *hived_config_read(const struct doc *doc, struct problems *p
 {
     struct hived_config *config = hived_config_new();
     struct reader reader = {.config = config, .arena = &config->arena, .problems = problems};
-    size_t errors = problems->error_count;
     arena_init(&reader.scratch);
     read_all(&reader, doc);
     arena_release(&reader.scratch);
-    if (problems->error_count == errors)
+    if (problems->error_count == 0)
         hived_config_finish(config, problems);
-    if (problems->error_count == errors)
+    if (problems->error_count == 0)
         return config;
     hived_config_free(config);
     return NULL;

@@ -204,6 +204,10 @@ void group_pending_settle(struct hived *h, bool is_kept)
 {
     mem_free(h->pending_group);
     h->pending_group = NULL;
+    if (h->holds_for_commit) {
+        h->holds_for_commit = false;
+        dooms_let(h);
+    }
     if (!h->pending_count)
         return;
     while (h->pending_count > 0) {

@@ -457,11 +457,16 @@ static void found_conclude(struct plan *plan)
     if (conflict.victim_count)
         victims_write(plan, &conflict);
     if (plan->phase == HIVED_PREEMPTING) {
+        /* what the cancelled ones give back must not become anybody's doomed cell meanwhile */
+        dooms_hold(h);
         for (uint32_t i = 0; i < conflict.preemptor_count; i++)
             preemption_cancel(h, conflict.preemptors[i]);
         if (conflict.victim_count) {
             preempting_create(plan);
             group_pending_settle(h, true);
+            dooms_let(h);
+        } else {
+            h->holds_for_commit = true;
         }
     } else if (conflict.victim_count) {
         group_pending_settle(h, h->keeps_downgrades);

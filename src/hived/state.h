@@ -245,6 +245,8 @@ struct hived {
     uint32_t journal_count, journal_room;
     bool is_trial;
     uint32_t dooms_held;
+    bool dooms_missed;     /* something was to be looked at while they were held */
+    bool holds_for_commit; /* one of them, until the decision is committed or forgotten */
     uint32_t mark;
 };
 
