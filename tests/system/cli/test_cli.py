@@ -4,8 +4,6 @@ import os
 import pathlib
 import stat
 import subprocess
-import threading
-import time
 import unittest
 
 import world
@@ -121,6 +119,9 @@ class Cli(unittest.TestCase):
 
     def test_nodes(self):
         self.assertEqual(len(json.loads(self.ok("nodes", "-o", "json"))), 4)
+        self.assertIn("default", self.ok("vc"))
+        self.assertIn("default", self.ok("vc", "default"))
+        self.assertEqual(self.world.skep("vc", "none").returncode, 1)
         self.assertIn("fake3", self.ok("nodes"))
 
     def test_completion(self):
@@ -149,21 +150,29 @@ class Cli(unittest.TestCase):
             self.assertIn(".SH SYNOPSIS", self.ok("man", name))
 
 
+    def test_document(self):
+        """docs/user/cli.md names every command with its usage and options, in the program's own words."""
+        text = (pathlib.Path(__file__).resolve().parents[3] / "docs/user/cli.md").read_text()
+        for name in [line.split()[0] for line in self.ok("help").split("Commands:\n")[1].split("\n\n")[0].splitlines()]:
+            own = self.ok("help", name)
+            self.assertIn(own.splitlines()[0].removeprefix("Usage: "), text)
+            options = own.split("\nOptions:\n")
+            for line in options[1].split("\n\n")[0].splitlines() if len(options) > 1 else []:
+                self.assertIn(line, text)
+
+
 class Restart(unittest.TestCase):
     def test_wait_survives_a_restart(self):
         """A server that is killed and comes back is waited for; the job's end is seen."""
         with world.World(run_ms=2000) as server:
             server.skep("submit", server.file(job("survivor", ["true"], extra="jobRetryCount: 3\n")))
-            result = {}
-            waiter = threading.Thread(target=lambda: result.update(done=server.skep("wait", "survivor", timeout=120)))
-            waiter.start()
-            while b"Started" not in server.ask("GET", "/api/v2/jobs/survivor/events")[2]:
-                time.sleep(0.02)
+            waiter = subprocess.Popen([SKEP, "wait", "survivor"], env=server.environment(), stderr=subprocess.PIPE, text=True)
+            self.assertIn("started on node", waiter.stderr.readline())
             server.process.kill()
             server.process.wait()
             server.start()
-            waiter.join()
-            self.assertEqual(result["done"].returncode, 0, result["done"].stderr)
+            _, rest = waiter.communicate(timeout=120)
+            self.assertEqual(waiter.returncode, 0, rest)
 
 
 if __name__ == "__main__":
