@@ -473,8 +473,9 @@ static void read_failure_entry(struct reader *reader, const struct doc *entry, c
         spec->behavior = spec->attributes & EXIT_CONFLICT ? "TRANSIENT_CONFLICT" : "TRANSIENT";
     else if (spec->attributes & EXIT_PERMANENT)
         spec->behavior = "PERMANENT";
-    if (strlen(spec->phrase) >= sizeof((struct completion *)0)->phrase)
-        check_phrase(reader, entry, rule, path);
+    if (spec->phrase[0] == '\0')
+        spec->phrase = arena_format(&reader->rules->arena, "ContainerExitCode%d", code);
+    check_phrase(reader, entry, rule, path);
     read_patterns(reader, rule, entry, "podPatterns", path, read_pod_pattern);
 }
 
