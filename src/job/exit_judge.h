@@ -3,8 +3,8 @@
  * Pure, at the edge: the server calls it on the engine's thread, the core gets the verdict with its
  * event. The first matching rule in the table's order wins; inside a rule any pattern, inside a
  * pattern all of its conditions. Time is bounded: texts longer than EXIT_TAIL_MAX are cut at the
- * front, and every search ends after EXIT_MATCH_LIMIT steps (then it counts as no match and
- * `is_limited` says so).
+ * front, searches take linear time, and one that needs too many states is given up (it counts as
+ * no match and `is_limited` says so).
  */
 #ifndef JOB_EXIT_JUDGE_H
 #define JOB_EXIT_JUDGE_H
@@ -16,7 +16,6 @@ struct arena;
 
 enum {
     EXIT_TAIL_MAX = 10 << 20,
-    EXIT_MATCH_LIMIT = 20000000,
     EXIT_EXCERPT_MAX = 2048,
     EXIT_USER_LINES = 15, /* last lines kept for the history */
     EXIT_PLATFORM_LINES = 10,
@@ -51,7 +50,7 @@ struct exit_verdict {
     bool is_matched;              /* by a rule; `rule` is its number in the table's order, from 0 */
     size_t rule, pattern;
     bool is_limited;       /* a search was given up: see the header */
-    struct text user_text; /* what the expression matched, at most EXIT_EXCERPT_MAX; in the tails */
+    struct text user_text; /* the line that matched, at most EXIT_EXCERPT_MAX; in the tails */
     struct text platform_text;
     struct text user_lines, platform_lines; /* the last lines, in the tails */
 };

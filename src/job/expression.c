@@ -13,7 +13,6 @@ enum {
     REPEAT_MAX = 1000, /* RE2's */
     GROUPS_MAX = 250,
     HEAP_LIMIT_KIB = 20480,
-    DEPTH_LIMIT = 100000,
 };
 
 /* ---- is it RE2's? ---- */
@@ -351,7 +350,8 @@ bool expression_init(struct expression *expression, struct text source, char rea
         pcre2_get_error_message(code, message, sizeof message);
         return wrong(&scan, "%s at character %zu", (const char *)message, offset + 1);
     }
-    pcre2_jit_compile(expression->code, PCRE2_JIT_COMPLETE); /* slower without, no more */
+    expression->has_automaton =
+        automaton_init(&expression->automaton, source, (options & PCRE2_UTF) != 0);
     expression->matches_all = text_is(source, "") || text_is(source, "(?ms).*");
     literal_find(expression, source);
     return true;
@@ -360,27 +360,56 @@ bool expression_init(struct expression *expression, struct text source, char rea
 void expression_release(struct expression *expression)
 {
     pcre2_code_free(expression->code);
+    automaton_release(&expression->automaton);
     *expression = (struct expression){0};
+}
+
+/* The line in which a match ends at `end`; a newline just before the end belongs to its line. */
+static struct text line_at(struct text text, size_t end)
+{
+    size_t first = end > 0 && text.at[end - 1] == '\n' ? end - 1 : end, last = first;
+    const size_t earliest = first > EXPRESSION_BEFORE ? first - EXPRESSION_BEFORE : 0;
+    while (first > earliest && text.at[first - 1] != '\n')
+        first--;
+    while (last < text.length && text.at[last] != '\n')
+        last++;
+    return (struct text){text.at + first, last - first};
 }
 
 enum expression_result expression_search(const struct expression *expression, struct text text,
                                          struct text *found)
 {
-    if (expression->matches_all) {
-        if (found)
-            *found = text;
-        return EXPRESSION_FOUND;
-    }
+    size_t end = 0;
+    if (text.length == 0)
+        text.at = "";
+    if (!expression->matches_all && !expression->has_automaton)
+        return expression_search_slow(expression, text, found);
+    if (!expression->matches_all)
+        switch (automaton_search(&expression->automaton, text, &end)) {
+        case AUTOMATON_NONE:
+            return EXPRESSION_NONE;
+        case AUTOMATON_GIVEN_UP:
+            return EXPRESSION_GIVEN_UP;
+        case AUTOMATON_FOUND:
+            break;
+        }
+    if (found)
+        *found = line_at(text, end);
+    return EXPRESSION_FOUND;
+}
+
+enum expression_result expression_search_slow(const struct expression *expression, struct text text,
+                                              struct text *found)
+{
+    if (text.length > EXPRESSION_SLOW_BYTES)
+        text = (struct text){text.at + text.length - EXPRESSION_SLOW_BYTES, EXPRESSION_SLOW_BYTES};
     pcre2_match_context *context = pcre2_match_context_create(NULL);
-    pcre2_set_match_limit(context, EXIT_MATCH_LIMIT);
-    pcre2_set_depth_limit(context, DEPTH_LIMIT);
+    pcre2_set_match_limit(context, EXPRESSION_SLOW_STEPS);
+    pcre2_set_depth_limit(context, EXPRESSION_SLOW_STEPS);
     pcre2_set_heap_limit(context, HEAP_LIMIT_KIB);
     pcre2_match_data *data = pcre2_match_data_create(1, NULL);
     const char *at = text.length > 0 ? text.at : "";
-    int rc = pcre2_match(expression->code, (PCRE2_SPTR)at, text.length, 0, 0, data, context);
-    if (rc == PCRE2_ERROR_JIT_STACKLIMIT)
-        rc = pcre2_match(expression->code, (PCRE2_SPTR)at, text.length, 0, PCRE2_NO_JIT, data,
-                         context);
+    const int rc = pcre2_match(expression->code, (PCRE2_SPTR)at, text.length, 0, 0, data, context);
     enum expression_result result = EXPRESSION_GIVEN_UP;
     if (rc >= 0) {
         const PCRE2_SIZE *ends = pcre2_get_ovector_pointer(data);

@@ -1,0 +1,201 @@
+/* The automaton must find exactly what PCRE2 finds: random expressions on random texts. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "job/expression.h"
+
+enum { ROUNDS = 20000, TEXTS = 6, TEXT_MAX = 24 };
+
+static struct random random_state;
+
+static uint64_t below(uint64_t limit)
+{
+    return random_below(&random_state, limit);
+}
+
+static void draw(struct buf *out, int depth);
+
+static void draw_atom(struct buf *out, int depth)
+{
+    static const char *const atoms[] = {
+        "a",           "b",
+        "A",           "_",
+        "\\.",         ".",
+        "[ab]",        "[^a\\n]",
+        "[a-c]",       "\\d",
+        "\\W",         "\\s",
+        "^",           "$",
+        "\\b",         "\\B",
+        "\\A",         "\\z",
+        "\\n",         "\\x41",
+        "[[:upper:]]", "[^[:alpha:]]",
+        "\\Qa.b\\E",   "1",
+        "[\\w-]",      "[]a]",
+        "[^]]",        "\\012",
+        "(?i)",        "(?s)",
+        "(?m)",        "[a\\-c]",
+        "\\S",         " ",
+    };
+    static const char *const wide[] = {"\xc3\xa9",    "[\xc3\xa9-\xe4\xb8\xad]",
+                                       "[^\xc3\xa9]", "\\x{4e2d}",
+                                       "\\x{1F600}",  "[a-\\x{10FFFF}]"};
+    const uint64_t kind = below(12);
+    if (kind < 2 && depth > 0) {
+        static const char *const groups[] = {"(", "(?:", "(?i:", "(?s-i:", "(?P<n>", "(?<m>"};
+        /* two groups of one name are refused, as they should be */
+        buf_string(out, groups[below(4)]);
+        draw(out, depth - 1);
+        buf_char(out, ')');
+    } else if (kind == 2) {
+        buf_string(out, wide[below(COUNT_OF(wide))]);
+    } else {
+        buf_string(out, atoms[below(COUNT_OF(atoms))]);
+    }
+}
+
+static void draw(struct buf *out, int depth)
+{
+    static const char *const quantifiers[] = {"*",   "+",    "?",  "{2}",    "{1,3}",
+                                              "{0}", "{2,}", "*?", "{0,2}?", "{,2}"};
+    const uint64_t length = 1 + below(4);
+    for (uint64_t i = 0; i < length; i++) {
+        draw_atom(out, depth);
+        if (below(3) == 0)
+            buf_string(out, quantifiers[below(COUNT_OF(quantifiers))]);
+        if (below(9) == 0)
+            buf_char(out, '|');
+    }
+}
+
+static void draw_text(struct buf *out)
+{
+    static const char *const parts[] = {"a",
+                                        "b",
+                                        "A",
+                                        "B",
+                                        "c",
+                                        "1",
+                                        "_",
+                                        " ",
+                                        "\n",
+                                        ".",
+                                        "-",
+                                        "]",
+                                        "\xc3\xa9",
+                                        "\xe4\xb8\xad",
+                                        "\xf0\x9f\x98\x80",
+                                        "\t"};
+    const uint64_t length = below(TEXT_MAX);
+    for (uint64_t i = 0; i < length; i++)
+        buf_string(out, parts[below(COUNT_OF(parts))]);
+}
+
+static void agrees_with_pcre2(void **state)
+{
+    (void)state;
+    size_t compared = 0, found_count = 0, made = 0;
+    for (uint64_t round = 1; round <= ROUNDS; round++) {
+        random_state.state = round;
+        struct buf source = BUF_INIT, text = BUF_INIT;
+        draw(&source, 3);
+        struct expression expression;
+        char reason[160];
+        if (expression_init(&expression, buf_as_text(&source), reason)) {
+            made++;
+            for (int t = 0; t < TEXTS && expression.has_automaton; t++) {
+                buf_clear(&text);
+                draw_text(&text);
+                struct text match, line;
+                const enum expression_result slow =
+                    expression_search_slow(&expression, buf_as_text(&text), &match);
+                const enum expression_result fast =
+                    expression_search(&expression, buf_as_text(&text), &line);
+                if (slow == EXPRESSION_GIVEN_UP)
+                    continue;
+                if (slow != fast)
+                    fail_msg("round %llu: /%s/ in \"%s\": PCRE2 %d, we %d",
+                             (unsigned long long)round, buf_cstr(&source), buf_cstr(&text), slow,
+                             fast);
+                compared++;
+                found_count += slow == EXPRESSION_FOUND;
+            }
+            expression_release(&expression);
+        }
+        buf_release(&source);
+        buf_release(&text);
+    }
+    /* the drawing must not go stale */
+    assert_true(made > ROUNDS / 2 && compared > ROUNDS && found_count > compared / 10);
+}
+
+static void the_line_is_found(void **state)
+{
+    (void)state;
+    struct expression expression;
+    char reason[160];
+    struct text line;
+    assert_true(expression_init(&expression, TEXT("wrong\\n|bad$"), reason));
+    static const struct {
+        const char *text, *want;
+    } cases[] = {
+        {"first\nall wrong\nlast", "all wrong"}, {"wrong\n", "wrong"}, {"so bad", "so bad"}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        assert_int_equal(expression_search(&expression, text_of(cases[i].text), &line),
+                         EXPRESSION_FOUND);
+        assert_true(text_is(line, cases[i].want));
+    }
+    char wide[400];
+    memset(wide, '.', sizeof wide);
+    memcpy(wide + sizeof wide - 3, "bad", 3);
+    expression_search(&expression, (struct text){wide, sizeof wide}, &line);
+    assert_int_equal(line.length, EXPRESSION_BEFORE);
+    expression_release(&expression);
+}
+
+/* \p is PCRE2's: found at the end of the text, within limits. */
+static void the_rest_is_left_to_pcre2(void **state)
+{
+    (void)state;
+    struct expression expression;
+    char reason[160];
+    assert_true(expression_init(&expression, TEXT("\\p{Greek}+x"), reason));
+    assert_false(expression.has_automaton);
+    assert_int_equal(expression_search(&expression, TEXT("a \xce\xb1\xce\xb2x"), NULL),
+                     EXPRESSION_FOUND);
+    assert_int_equal(expression_search(&expression, (struct text){0}, NULL), EXPRESSION_NONE);
+    expression_release(&expression);
+    static const char *const slow[] = {"\\Qab\\E+", "(a{999}){30}", "\\PL"};
+    for (size_t i = 0; i < COUNT_OF(slow); i++) {
+        assert_true(expression_init(&expression, text_of(slow[i]), reason));
+        assert_false(expression.has_automaton);
+        expression_release(&expression);
+    }
+    assert_true(expression_init(&expression, TEXT("(\\pL+\\pL+)+\\d!"), reason));
+    char *text = mem_alloc(200000);
+    memset(text, 'a', 200000);
+    memcpy(text + 199998, "1?", 2);
+    text[0] = '!';
+    memcpy(text + 150000, "!", 1);
+    assert_int_equal(expression_search(&expression, (struct text){text, 200000}, NULL),
+                     EXPRESSION_GIVEN_UP);
+    mem_free(text);
+    expression_release(&expression);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(agrees_with_pcre2),
+        cmocka_unit_test(the_line_is_found),
+        cmocka_unit_test(the_rest_is_left_to_pcre2),
+    };
+    return cmocka_run_group_tests_name("expression", tests, NULL, NULL);
+}
