@@ -334,7 +334,8 @@ bool expression_init(struct expression *expression, struct text source, char rea
     if (!check_source(&scan))
         return false;
     /* logs are bytes: a broken character must not hide what stands beside it */
-    uint32_t options = PCRE2_NEVER_BACKSLASH_C | PCRE2_DOLLAR_ENDONLY | PCRE2_NO_AUTO_CAPTURE;
+    uint32_t options = PCRE2_NEVER_BACKSLASH_C | PCRE2_DOLLAR_ENDONLY | PCRE2_NO_AUTO_CAPTURE |
+                       PCRE2_ALT_CIRCUMFLEX;
     if (needs_utf(source))
         options |= PCRE2_UTF | PCRE2_MATCH_INVALID_UTF;
     pcre2_compile_context *context = pcre2_compile_context_create(NULL);

@@ -63,8 +63,9 @@ static void draw_atom(struct buf *out, int depth)
 
 static void draw(struct buf *out, int depth)
 {
-    static const char *const quantifiers[] = {"*",   "+",    "?",  "{2}",    "{1,3}",
-                                              "{0}", "{2,}", "*?", "{0,2}?", "{,2}"};
+    /* without {0}: PCRE2 10.42 takes /(^a){0}b/ for anchored */
+    static const char *const quantifiers[] = {"*",    "+",  "?",      "{2}", "{1,3}",
+                                              "{2,}", "*?", "{0,2}?", "{,2}"};
     const uint64_t length = 1 + below(4);
     for (uint64_t i = 0; i < length; i++) {
         draw_atom(out, depth);
