@@ -1,0 +1,89 @@
+#!/usr/bin/env python3
+"""Figures of the API over HTTP: submissions, lists, details. Fake engine, real store.
+
+usage: bench_api.py [--jobs 100000] [--submits 20000]     (SKEPD, SKEP, SKEP_INIT, LOAD and PYTHONPATH as `meson compile bench-api` sets them)
+"""
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import time
+
+import world
+
+
+def memory_mib(process):
+    for line in pathlib.Path(f"/proc/{process.pid}/status").read_text().splitlines():
+        if line.startswith("VmRSS:"):
+            return int(line.split()[1]) // 1024
+    return 0
+
+
+def cpu_s(process):
+    fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rsplit(") ", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+class Bench:
+    def __init__(self, server):
+        self.server = server
+        self.token = server.token()
+
+    def ask(self, name, method, target, count, connections=8, rate=0, body=None, start=0):
+        words = [os.environ["LOAD"], self.server.port, self.token, connections, count, rate, method, target]
+        if body:
+            words.append(body)
+        before = cpu_s(self.server.process)
+        done = subprocess.run([str(w) for w in words], capture_output=True, text=True, check=True,
+                              env=os.environ | {"START": str(start)})
+        result = json.loads(done.stdout)
+        result["server_cpu_ms"] = (cpu_s(self.server.process) - before) * 1000 / count
+        print(f"{name:46} {result['per_second']:>8.0f}/s  p50 {result['p50_ms']:8.2f} ms  p99 {result['p99_ms']:8.2f} ms  "
+              f"max {result['max_ms']:8.1f} ms  {result['kib']:8.1f} KiB  server CPU {result['server_cpu_ms']:.3f} ms"
+              + (f"  BAD {result['bad']}" if result["bad"] else ""), flush=True)
+        return result
+
+
+def main():
+    options = argparse.ArgumentParser()
+    options.add_argument("--jobs", type=int, default=100000)
+    options.add_argument("--submits", type=int, default=20000)
+    given = options.parse_args()
+    with world.World(run_ms=3600000) as server:
+        bench = Bench(server)
+        body = server.file(world.job("bench-%d", ["true"]).replace("cpu: 1", "cpu: 8"), "bench.yaml")
+        bench.ask("submit, 1000 a second", "POST", "/api/v2/jobs", min(5000, given.submits), 16, 1000, body)
+        bench.ask("submit, 64 connections, as fast as it goes", "POST", "/api/v2/jobs", given.submits, 64, 0, body, 1000000)
+        rest = given.jobs - given.submits - min(5000, given.submits)
+        if rest > 0:
+            bench.ask("submit, the rest", "POST", "/api/v2/jobs", rest, 64, 0, body, 2000000)
+        print(f"memory of skepd with {given.jobs} jobs: {memory_mib(server.process)} MiB")
+        big = server.file(world.job("big", ["true"], instances=2000), "big.yaml")
+        assert server.skep("submit", big).returncode == 0
+        for name, target in (("detail of a job of 2,000 tasks", "/api/v2/jobs/big"),
+                             ("detail of a job of 1 task", "/api/v2/jobs/bench-1"),
+                             ("list page of 20", "/api/v2/jobs?limit=20"),
+                             ("list page of 20, with count", "/api/v2/jobs?limit=20&withTotalCount=true"),
+                             ("list page, by user", "/api/v2/jobs?limit=20&username=admin"),
+                             ("list page, by state", "/api/v2/jobs?limit=20&state=RUNNING"),
+                             ("list page, by virtual cluster", "/api/v2/jobs?limit=20&vc=default"),
+                             ("list page, keyword found", "/api/v2/jobs?limit=20&keyword=bench-10"),
+                             ("list page, keyword not found", "/api/v2/jobs?limit=20&keyword=nothing"),
+                             ("list page, without a tag", "/api/v2/jobs?limit=20&tagsNotContain=a"),
+                             ("list page, by priority", "/api/v2/jobs?limit=20&jobPriority=default"),
+                             ("list page, ordered by name", "/api/v2/jobs?limit=20&order=jobName,ASC"),
+                             ("list page, ordered by state, deep", "/api/v2/jobs?limit=20&offset=50000&order=state,DESC"),
+                             ("events of a job", "/api/v2/jobs/bench-1/events"), ("healthz", "/healthz"),
+                             ("metrics", "/metrics")):
+            bench.ask(name, "GET", target, 300 if "2,000" in name else 1000, 4)
+        began = time.monotonic()
+        server.stop()
+        print(f"stop: {time.monotonic() - began:.2f} s")
+        began = time.monotonic()
+        server.start()
+        print(f"restart with {given.jobs} live jobs until ready: {time.monotonic() - began:.2f} s")
+
+
+if __name__ == "__main__":
+    main()

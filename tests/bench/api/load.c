@@ -1,0 +1,181 @@
+/* load — many keep-alive connections asking a skepd, with latencies.
+ *
+ * usage: load PORT TOKEN CONNECTIONS COUNT RATE METHOD TARGET [BODY-FILE]
+ *
+ * RATE: requests a second over all connections, 0 as fast as answers come. "%d" in the body is
+ * replaced by the request's number (from START=… in the environment). Prints one JSON object.
+ * Latency counts from when a request was due, so that a slow server cannot hide behind its queue.
+ */
+#include <arpa/inet.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { REPLY_ROOM = 1 << 16, BODY_ROOM = 1 << 16 };
+
+static struct {
+    int port, rate;
+    const char *token, *method, *target;
+    char body[BODY_ROOM];
+    long count, start;
+    int64_t begin_ns;
+    atomic_long next, bad, bytes;
+    double *latency_ms;
+} load;
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+static void fail(const char *what)
+{
+    perror(what);
+    exit(1);
+}
+
+static int connect_to(void)
+{
+    int fd = socket(AF_INET, SOCK_STREAM, 0), one = 1;
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons((uint16_t)load.port),
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address) < 0)
+        fail("connect");
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    return fd;
+}
+
+static size_t request_make(char *out, size_t room, long number)
+{
+    char body[BODY_ROOM];
+    const char *mark = strstr(load.body, "%d");
+    if (mark)
+        snprintf(body, sizeof body, "%.*s%ld%s", (int)(mark - load.body), load.body, number,
+                 mark + 2);
+    else
+        memcpy(body, load.body, strlen(load.body) + 1);
+    int length = snprintf(out, room,
+                          "%s %s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: "
+                          "text/plain\r\nContent-Length: %zu\r\n\r\n%s",
+                          load.method, load.target, load.token, strlen(body), body);
+    return (size_t)length;
+}
+
+/* The status; the whole reply is read (it has a Content-Length). */
+static int reply_read(int fd, char *room)
+{
+    size_t have = 0;
+    long need = -1;
+    while (need < 0 || have < (size_t)need) {
+        ssize_t length = need >= 0 && have >= REPLY_ROOM / 2
+                             ? recv(fd, room + REPLY_ROOM / 2, REPLY_ROOM / 2, 0)
+                             : recv(fd, room + have, REPLY_ROOM - 1 - have, 0);
+        if (length <= 0)
+            return 0;
+        have += (size_t)length;
+        if (need >= 0)
+            continue;
+        room[have] = '\0';
+        const char *end = strstr(room, "\r\n\r\n");
+        const char *size = end ? strcasestr(room, "\r\nContent-Length:") : NULL;
+        if (end && size)
+            need = (end + 4 - room) + strtol(size + 17, NULL, 10);
+        else if (end)
+            return 0;
+    }
+    atomic_fetch_add(&load.bytes, (long)have);
+    return (int)strtol(room + 9, NULL, 10);
+}
+
+static void pause_until(int64_t at_ns)
+{
+    struct timespec at = {.tv_sec = at_ns / 1000000000, .tv_nsec = at_ns % 1000000000};
+    while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL))
+        continue;
+}
+
+static void *client_run(void *context)
+{
+    (void)context;
+    char *room = malloc(REPLY_ROOM), *request = malloc(2 * BODY_ROOM);
+    int fd = connect_to();
+    long number;
+    while ((number = atomic_fetch_add(&load.next, 1)) < load.count) {
+        int64_t due_ns = now_ns();
+        if (load.rate) {
+            due_ns = load.begin_ns + number * 1000000000 / load.rate;
+            if (due_ns > now_ns())
+                pause_until(due_ns);
+        }
+        size_t length = request_make(request, 2 * BODY_ROOM, load.start + number);
+        if (send(fd, request, length, MSG_NOSIGNAL) != (ssize_t)length)
+            fail("send");
+        int status = reply_read(fd, room);
+        load.latency_ms[number] = (double)(now_ns() - due_ns) / 1e6;
+        if (status < 200 || status > 299)
+            atomic_fetch_add(&load.bad, 1);
+    }
+    close(fd);
+    free(room);
+    free(request);
+    return NULL;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 8) {
+        fprintf(stderr, "usage: load PORT TOKEN CONNECTIONS COUNT RATE METHOD TARGET [BODY]\n");
+        return 2;
+    }
+    int connections = atoi(argv[3]);
+    load.port = atoi(argv[1]);
+    load.token = argv[2];
+    load.count = atol(argv[4]);
+    load.rate = atoi(argv[5]);
+    load.method = argv[6];
+    load.target = argv[7];
+    load.start = getenv("START") ? atol(getenv("START")) : 0;
+    if (argc > 8) {
+        FILE *file = fopen(argv[8], "re");
+        if (!file)
+            fail(argv[8]);
+        load.body[fread(load.body, 1, BODY_ROOM - 64, file)] = '\0';
+        fclose(file);
+    }
+    load.latency_ms = calloc((size_t)load.count, sizeof *load.latency_ms);
+    pthread_t *threads = calloc((size_t)connections, sizeof *threads);
+    load.begin_ns = now_ns();
+    for (int i = 0; i < connections; i++)
+        if (pthread_create(&threads[i], NULL, client_run, NULL))
+            fail("thread");
+    for (int i = 0; i < connections; i++)
+        pthread_join(threads[i], NULL);
+    double seconds = (double)(now_ns() - load.begin_ns) / 1e9;
+    qsort(load.latency_ms, (size_t)load.count, sizeof *load.latency_ms, compare);
+    printf("{\"count\":%ld,\"bad\":%ld,\"seconds\":%.3f,\"per_second\":%.0f,\"p50_ms\":%.3f,"
+           "\"p99_ms\":%.3f,\"max_ms\":%.3f,\"kib\":%.1f}\n",
+           load.count, atomic_load(&load.bad), seconds, (double)load.count / seconds,
+           load.latency_ms[load.count / 2], load.latency_ms[load.count * 99 / 100],
+           load.latency_ms[load.count - 1],
+           (double)atomic_load(&load.bytes) / 1024 / (double)load.count);
+    free(load.latency_ms);
+    free(threads);
+    return 0;
+}
