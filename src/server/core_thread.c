@@ -471,7 +471,8 @@ void core_thread_start(struct server *server)
     struct core_thread *core = &server->core;
 
     atomic_store(&server->core_seen_ms, mailbox_now_ms());
-    core->upkeep_at_ms = mailbox_now_ms() + UPKEEP_MS;
+    core->begin_ms = mailbox_now_ms();
+    core->upkeep_at_ms = core->begin_ms + UPKEEP_MS;
     atomic_store(&core->is_running, true);
     if (pthread_create(&core->thread, NULL, core_run, server) != 0)
         abort(); /* at start, before anything was accepted */

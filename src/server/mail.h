@@ -31,7 +31,7 @@ struct server_mail {
     struct store_change change;
     struct err change_err;
     struct server_config *config;
-    struct hived **hived; /* where the copy goes */
+    struct hived **hived;       /* where the copy goes */
     struct service_reply reply; /* done == NULL: a fact */
     int64_t posted_us;
 };

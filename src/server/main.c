@@ -22,14 +22,15 @@
 enum { EXIT_USAGE = 2, EXIT_CONFIG = 3, EXIT_IN_USE = 4, EXIT_DATA = 5 };
 
 struct options {
-    const char *config_path, *data_directory, *listen, *password_path;
+    const char *config_path, *data_directory, *listen, *password_path, *reset_user;
     bool is_check;
 };
 
 static void usage(FILE *out)
 {
     fputs("usage: skepd [--config FILE] [--data DIRECTORY] [--listen ADDRESS:PORT]\n"
-          "             [--password-file FILE] [--check] [--version] [--help]\n"
+          "             [--password-file FILE] [--reset-password USER] [--check] [--version]\n"
+          "             [--help]\n"
           "\n"
           "  --config FILE         configuration, YAML (docs/operator/configuration.md);\n"
           "                        default: /etc/skep/skepd.yaml when it exists\n"
@@ -37,6 +38,7 @@ static void usage(FILE *out)
           "  --listen ADDR:PORT    where the API listens (default 127.0.0.1:9186)\n"
           "  --password-file FILE  a first start writes the admin's password there, mode 600,\n"
           "                        instead of showing it\n"
+          "  --reset-password USER give the user a new random password, show it, and end\n"
           "  --check               read the configuration, check the database, and end\n"
           "\n"
           "exit status: 0 ended as asked; 1 failed; 2 usage; 3 the configuration is wrong;\n"
@@ -47,10 +49,15 @@ static void usage(FILE *out)
 static int options_read(int argc, char **argv, struct options *options)
 {
     static const struct option names[] = {
-        {"config", required_argument, NULL, 'c'}, {"data", required_argument, NULL, 'd'},
-        {"listen", required_argument, NULL, 'l'}, {"password-file", required_argument, NULL, 'p'},
-        {"check", no_argument, NULL, 'k'},        {"version", no_argument, NULL, 'v'},
-        {"help", no_argument, NULL, 'h'},         {NULL, 0, NULL, 0},
+        {"config", required_argument, NULL, 'c'},
+        {"data", required_argument, NULL, 'd'},
+        {"listen", required_argument, NULL, 'l'},
+        {"password-file", required_argument, NULL, 'p'},
+        {"reset-password", required_argument, NULL, 'r'},
+        {"check", no_argument, NULL, 'k'},
+        {"version", no_argument, NULL, 'v'},
+        {"help", no_argument, NULL, 'h'},
+        {NULL, 0, NULL, 0},
     };
     int letter;
 
@@ -67,6 +74,9 @@ static int options_read(int argc, char **argv, struct options *options)
             break;
         case 'p':
             options->password_path = optarg;
+            break;
+        case 'r':
+            options->reset_user = optarg;
             break;
         case 'k':
             options->is_check = true;
@@ -141,7 +151,7 @@ static void tell_systemd(const char *word)
 
     if (!path || (path[0] != '/' && path[0] != '@') || strlen(path) >= sizeof address.sun_path)
         return;
-    strcpy(address.sun_path, path);
+    memcpy(address.sun_path, path, strlen(path) + 1);
     if (path[0] == '@')
         address.sun_path[0] = '\0';
     fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -153,25 +163,21 @@ static void tell_systemd(const char *word)
     close(fd);
 }
 
-static int show_password(const struct options *options, const struct server_config *config,
-                         char *password, struct err *err)
+static int tell_password(void *context, const char *user, const char *password, struct err *err)
 {
+    const struct options *options = context;
     char line[64];
-    int code = 0;
+    int code;
 
-    if (password[0] == '\0')
-        return 0;
-    if (options->password_path) {
-        snprintf(line, sizeof line, "%s\n", password);
-        code = file_write(options->password_path, text_of(line), 0600, err);
-        secret_wipe(line, sizeof line);
-    } else {
+    if (!options->password_path) {
         /* not into the log: it is kept and copied */
-        printf("user %s was created, its password is shown only now: %s\n", config->admin_name,
-               password);
+        printf("user %s has a new password, shown only now: %s\n", user, password);
         fflush(stdout);
+        return 0;
     }
-    secret_wipe(password, strlen(password));
+    snprintf(line, sizeof line, "%s\n", password);
+    code = file_write(options->password_path, text_of(line), 0600, err);
+    secret_wipe(line, sizeof line);
     return code;
 }
 
@@ -211,10 +217,10 @@ static void wait_for_signals(const struct options *options, struct server *serve
 
 static int run(const struct options *options, struct server_config *config, const sigset_t *signals)
 {
-    char password[64];
+    struct server_teller teller = {(void *)(uintptr_t)options, tell_password};
     struct server_config *first = NULL;
     struct server *server;
-    struct api *api;
+    struct api *api = NULL;
     struct err err;
     int code;
 
@@ -224,24 +230,21 @@ static int run(const struct options *options, struct server_config *config, cons
         server_config_free(config);
         return EXIT_CONFIG;
     }
-    code = server_new(config, &server, password, &err);
+    code = server_new(config, &teller, &server, &err);
     if (code < 0) {
         log_error("server", "%s", err.text);
         server_config_free(first);
         return exit_status_of(code);
     }
-    code = show_password(options, first, password, &err);
-    if (code == 0) {
-        struct api_config api_config = {
-            .listen = first->listen,
-            .threads = first->threads,
-            .service = server_service(server),
-            .is_config_shared = first->is_config_shared,
-            .is_log_shared = first->is_log_shared,
-        };
-        server_start(server);
-        code = api_start(&api_config, &api, &err);
-    }
+    struct api_config api_config = {
+        .listen = first->listen,
+        .threads = first->threads,
+        .service = server_service(server),
+        .is_config_shared = first->is_config_shared,
+        .is_log_shared = first->is_log_shared,
+    };
+    server_start(server);
+    code = api_start(&api_config, &api, &err);
     if (code < 0) {
         log_error("server", "%s", err.text);
         server_free(server);
@@ -260,6 +263,23 @@ static int run(const struct options *options, struct server_config *config, cons
     server_config_free(first);
     log_info("server", "ended");
     return 0;
+}
+
+static int reset_password(const struct options *options, struct server_config *config)
+{
+    struct server_teller teller = {(void *)(uintptr_t)options, tell_password};
+    struct store *store;
+    struct err err;
+    int code = store_open(config->data_directory, &store, &err);
+
+    if (code == 0) {
+        code = server_password_reset(store, options->reset_user, &teller, &err);
+        store_close(store);
+    }
+    if (code < 0)
+        log_error("server", "%s", err.text);
+    server_config_free(config);
+    return code < 0 ? exit_status_of(code) : 0;
 }
 
 static int check(struct server_config *config)
@@ -309,5 +329,9 @@ int main(int argc, char **argv)
     if (config_load(&options, &config) < 0)
         return EXIT_CONFIG;
     log_setup(config->log_level, config->log_format);
-    return options.is_check ? check(config) : run(&options, config, &signals);
+    if (options.is_check)
+        return check(config);
+    if (options.reset_user)
+        return reset_password(&options, config);
+    return run(&options, config, &signals);
 }

@@ -23,7 +23,7 @@ static int server_keys(struct server *server, struct err *err)
     return 0;
 }
 
-static int server_open(struct server *server, char *admin_password, struct err *err)
+static int server_open(struct server *server, const struct server_teller *teller, struct err *err)
 {
     const struct server_config *config = server->config;
     int code = dir_make(config->data_directory, 0700, err);
@@ -37,7 +37,7 @@ static int server_open(struct server *server, char *admin_password, struct err *
     if (code == 0)
         code = server_rules_load(server, config->exit_rules_path, err);
     if (code == 0)
-        code = server_first_user(server, admin_password, err);
+        code = server_first_user(server, teller, err);
     if (code == 0)
         code = server_restore(server, err);
     if (code < 0)
@@ -51,8 +51,8 @@ static int server_open(struct server *server, char *admin_password, struct err *
     return code;
 }
 
-int server_new(struct server_config *config, struct server **out, char *admin_password,
-               struct err *err)
+int server_new(struct server_config *config, const struct server_teller *teller,
+               struct server **out, struct err *err)
 {
     struct server *server = mem_zero(1, sizeof *server);
     struct core_thread *core = &server->core;
@@ -66,11 +66,11 @@ int server_new(struct server_config *config, struct server **out, char *admin_pa
     mailbox_init(&server->mailbox, config->requests_max, FACTS_ROOM);
     output_init(&core->output);
     arena_init(&core->scratch);
-    core->batch = mem_zero(BATCH_MAX, sizeof *core->batch);
+    core->batch = mem_zero(BATCH_MAX, sizeof(void *));
     core->events = mem_zero(BATCH_MAX + 1, sizeof *core->events);
     core->last_fact = &core->first_fact;
     server->launcher = launcher_new(server);
-    code = server_open(server, admin_password, err);
+    code = server_open(server, teller, err);
     server_service_init(server);
     if (code == 0)
         code = launcher_start(server->launcher, err);

@@ -8,13 +8,22 @@
 #include "api/service.h"
 #include "server/config.h"
 
+struct err;
 struct server;
+struct store;
+
+/* Where the password of the user goes that a first start creates: to a terminal, into a file.
+ * Called before the user is stored, so that a crash between the two leaves nobody without a
+ * password. */
+struct server_teller {
+    void *context;
+    int (*tell)(void *context, const char *user, const char *password, struct err *err);
+};
 
 /* Everything but the API; the server owns `config` from then on, also on failure. Events begin to
- * flow with server_start. `admin_password` (at least 32 bytes) receives the password of the user
- * that a first start creates, else "". */
-int server_new(struct server_config *config, struct server **server, char *admin_password,
-               struct err *err);
+ * flow with server_start. */
+int server_new(struct server_config *config, const struct server_teller *teller,
+               struct server **server, struct err *err);
 void server_start(struct server *server);
 
 /* The port for the API; valid until server_free. */
@@ -28,5 +37,9 @@ void server_reload(struct server *server, struct server_config *config);
 void server_drain(struct server *server);
 void server_stop(struct server *server);
 void server_free(struct server *server);
+
+/* Give a user a new random password and tell it; no server may use the store. ERR_NOT_FOUND. */
+int server_password_reset(struct store *store, const char *user, const struct server_teller *teller,
+                          struct err *err);
 
 #endif

@@ -279,6 +279,7 @@ void reader_pool_release(struct reader_pool *pool)
     pthread_mutex_destroy(&pool->lock);
 }
 
+/* As many parameters as the engine's. NOLINTNEXTLINE(readability-function-size) */
 static ssize_t service_log_read(void *context, struct attempt_id attempt, enum log_stream stream,
                                 uint64_t *offset, char *bytes, size_t size, struct log_part *part,
                                 struct err *err)

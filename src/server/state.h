@@ -54,7 +54,7 @@ struct core_thread {
     struct server_mail *first_fact, **last_fact; /* kept while the store cannot be written */
     int64_t now_ms;                              /* never goes back */
     int64_t wake_ms;                             /* Unix time of the core's timer; 0 none */
-    int64_t probe_at_ms, upkeep_at_ms;           /* monotonic */
+    int64_t probe_at_ms, upkeep_at_ms, begin_ms; /* monotonic */
     struct store_reader *reader;
     struct { /* of the rows at the start: attempts that ran */
         struct attempt_id *items;
@@ -118,7 +118,7 @@ void reader_pool_release(struct reader_pool *pool);
 void server_notify(struct server *server);
 
 /* upkeep.c */
-int server_first_user(struct server *server, char *password, struct err *err);
+int server_first_user(struct server *server, const struct server_teller *teller, struct err *err);
 struct server_mail *server_upkeep(struct server *server); /* mails for the core, linked */
 
 /* A fact into the mailbox; waits while even the reserve is full. */

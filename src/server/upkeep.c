@@ -6,37 +6,66 @@
 
 enum { PURGE_MAX = 500, PASSWORD_LENGTH = 20, DAY_MS = 86400 * 1000, AGAIN_MS = 500 };
 
-int server_first_user(struct server *server, char *password, struct err *err)
+/* A random password for `user`: told, then stored. */
+static int password_make(struct store *store, enum store_change_kind kind, struct store_user *user,
+                         const struct server_teller *teller, struct err *err)
 {
-    char hash[PASSWORD_HASH_SIZE];
-    struct store_users users;
-    struct store_change change;
+    char password[PASSWORD_LENGTH + 1], hash[PASSWORD_HASH_SIZE];
+    struct store_change change = {.kind = kind, .err = err};
     struct store_batch batch = {.changes = &change, .change_count = 1};
+    int code;
+
+    secret_random_word(password, PASSWORD_LENGTH);
+    code = password_hash(text_of(password), hash, err);
+    if (code == 0)
+        code = teller->tell(teller->context, user->name, password, err);
+    secret_wipe(password, sizeof password);
+    if (code < 0)
+        return code;
+    user->password_hash = hash;
+    change.user = *user;
+    code = store_commit(store, &batch, err);
+    return code < 0 ? code : change.code;
+}
+
+int server_first_user(struct server *server, const struct server_teller *teller, struct err *err)
+{
+    struct store_users users;
+    struct store_user admin = {.name = server->config->admin_name,
+                               .email = "",
+                               .is_admin = true,
+                               .groups_json = "[]",
+                               .virtual_clusters_json = "[]",
+                               .extension_json = "{}",
+                               .created_ms = clock_unix_ms()};
     struct arena arena;
     int code;
 
-    password[0] = '\0';
     arena_init(&arena);
     code = store_users(server->core.reader, &arena, &users, err);
     arena_release(&arena);
     if (code < 0 || users.count > 0)
         return code;
-    secret_random_word(password, PASSWORD_LENGTH);
-    code = password_hash(text_of(password), hash, err);
+    return password_make(server->store, CHANGE_USER_ADD, &admin, teller, err);
+}
+
+int server_password_reset(struct store *store, const char *name, const struct server_teller *teller,
+                          struct err *err)
+{
+    struct store_reader *reader;
+    struct store_user user;
+    struct arena arena;
+    int code = store_reader_open(store, &reader, err);
+
     if (code < 0)
         return code;
-    change = (struct store_change){.kind = CHANGE_USER_ADD,
-                                   .user = {.name = server->config->admin_name,
-                                            .password_hash = hash,
-                                            .email = "",
-                                            .is_admin = true,
-                                            .groups_json = "[]",
-                                            .virtual_clusters_json = "[]",
-                                            .extension_json = "{}",
-                                            .created_ms = clock_unix_ms()},
-                                   .err = err};
-    code = store_commit(server->store, &batch, err);
-    return code < 0 ? code : change.code;
+    arena_init(&arena);
+    code = store_user(reader, text_of(name), &arena, &user, err);
+    if (code == 0)
+        code = password_make(store, CHANGE_USER_SET, &user, teller, err);
+    arena_release(&arena);
+    store_reader_close(reader);
+    return code;
 }
 
 struct mail_list {
@@ -126,6 +155,7 @@ struct server_mail *server_upkeep(struct server *server)
         upkeep_again(server);
     }
     change_before(&list, CHANGE_TOKENS_EXPIRE, now);
-    lose_unseen_nodes(server, &list);
+    if (mailbox_now_ms() - server->core.begin_ms >= UPKEEP_MS)
+        lose_unseen_nodes(server, &list);
     return list.first;
 }

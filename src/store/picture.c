@@ -52,7 +52,7 @@ static void picture_release(struct picture *picture)
     for (size_t i = 0; i < picture->count; i++)
         mem_free(picture_row(picture, i)->tags);
     for (size_t i = 0; i < picture->chunks.count; i++)
-        mem_free(picture->chunks.items[i]);
+        mem_free(picture->chunks.items[i].rows);
     ARRAY_FREE(&picture->chunks);
     text_map_release(&picture->names);
     arena_release(&picture->pool);
@@ -112,7 +112,7 @@ static struct picture_row *picture_add(struct picture *picture, const struct job
 
     assert(picture->count == 0 || picture_row(picture, picture->count - 1)->id < job->id.v);
     if (picture->count == picture->chunks.count * CHUNK_ROWS)
-        *ARRAY_ADD(&picture->chunks) = mem_zero(CHUNK_ROWS, sizeof *row);
+        ARRAY_ADD(&picture->chunks)->rows = mem_zero(CHUNK_ROWS, sizeof *row);
     row = picture_row(picture, picture->count++);
     full = arena_alloc(&picture->pool, user_length + 1 + name_length + 1);
     memcpy(full, job->user, user_length);

@@ -39,7 +39,9 @@ struct picture {
     pthread_rwlock_t lock;
     uint64_t seed;
     struct {
-        struct picture_row **items;
+        struct picture_chunk {
+            struct picture_row *rows;
+        } * items;
         size_t count, room;
     } chunks;
     size_t count, dead;
@@ -51,7 +53,7 @@ struct picture {
 
 static inline struct picture_row *picture_row(const struct picture *picture, size_t index)
 {
-    return &picture->chunks.items[index / CHUNK_ROWS][index % CHUNK_ROWS];
+    return &picture->chunks.items[index / CHUNK_ROWS].rows[index % CHUNK_ROWS];
 }
 
 static inline struct text picture_full(const struct picture_row *row)

@@ -321,7 +321,7 @@ static int read_job_attempts(struct store_reader *reader, const struct job_recor
 int store_job_attempts(struct store_reader *reader, struct job_id job, struct arena *arena,
                        struct job_attempts *attempts, struct err *err)
 {
-    struct store_job row;
+    struct store_job row = {0};
     int code = reader_begin(reader, err);
 
     if (code < 0)
@@ -419,6 +419,7 @@ static int tasks_fill(struct store_reader *reader, const struct job_record *job,
 
     if (code < 0)
         return code;
+    assert(plan);
     for (uint16_t r = 0; r < plan->role_count; r++) {
         const char *name = arena_copy(arena, text_of(plan->roles[r].name));
         for (uint32_t i = 0; i < plan->roles[r].instances; i++) {
@@ -454,7 +455,7 @@ static void tasks_keep_latest(struct task_list *list)
 static int read_tasks_of(struct store_reader *reader, struct job_id job, int64_t job_attempt,
                          struct arena *arena, struct task_list *list, struct err *err)
 {
-    struct store_job row;
+    struct store_job row = {0};
     struct sql sql;
     bool is_past;
     int code = read_job(reader, job, arena, &row, err);
@@ -492,19 +493,25 @@ int store_tasks(struct store_reader *reader, struct job_id job, int64_t job_atte
     return code;
 }
 
+struct task_key {
+    struct job_id job;
+    uint32_t job_attempt;
+    struct task_ref task;
+};
+
 static int read_task_attempts(struct store_reader *reader, enum read_statement which,
-                              struct job_id job, uint32_t job_attempt, struct task_ref task,
-                              struct arena *arena, struct task_list *list, struct err *err)
+                              const struct task_key *key, struct arena *arena,
+                              struct task_list *list, struct err *err)
 {
     struct sql sql;
     int code = reader_sql(reader, which, &sql, err);
 
     if (code < 0)
         return code;
-    sql_put_int(&sql, job.v);
-    sql_put_int(&sql, job_attempt);
-    sql_put_int(&sql, task.role);
-    sql_put_int(&sql, task.index);
+    sql_put_int(&sql, key->job.v);
+    sql_put_int(&sql, key->job_attempt);
+    sql_put_int(&sql, key->task.role);
+    sql_put_int(&sql, key->task.index);
     return read_tasks(&sql, arena, list, err);
 }
 
@@ -512,17 +519,17 @@ int store_task_attempts(struct store_reader *reader, struct job_id job, uint32_t
                         struct task_ref task, struct arena *arena, struct store_tasks *attempts,
                         struct err *err)
 {
+    const struct task_key key = {job, job_attempt, task};
     struct task_list list = {0};
     size_t past;
     int code = reader_begin(reader, err);
 
     if (code < 0)
         return code;
-    code =
-        read_task_attempts(reader, READ_TASK_ATTEMPTS, job, job_attempt, task, arena, &list, err);
+    code = read_task_attempts(reader, READ_TASK_ATTEMPTS, &key, arena, &list, err);
     past = list.count;
     if (code == 0)
-        code = read_task_attempts(reader, READ_TASK, job, job_attempt, task, arena, &list, err);
+        code = read_task_attempts(reader, READ_TASK, &key, arena, &list, err);
     reader_end(reader);
     /* the current one may have ended, and then it stands in both tables */
     if (code == 0 && list.count > past && past > 0 &&

@@ -65,7 +65,7 @@ static void log_as_text(struct buf *line, const char *time, enum log_level level
 {
     buf_format(line, "%.23s %-7s %s: ", time, level_names[level], part);
     for (; *text; text++)
-        buf_char(line, (unsigned char)*text < 0x20 || *text == 0x7f ? ' ' : *text);
+        buf_char(line, (char)((unsigned char)*text < 0x20 || *text == 0x7f ? ' ' : *text));
 }
 
 void log_vline(enum log_level level, const char *part, const char *format, va_list args)

@@ -48,7 +48,16 @@ static void fail(const char *what, const struct err *err)
     exit(1);
 }
 
-static void start(const char *engine, char *password)
+static int told(void *context, const char *user, const char *password, struct err *err)
+{
+    (void)context;
+    (void)user;
+    (void)password;
+    (void)err;
+    return 0;
+}
+
+static void start(const char *engine)
 {
     struct server_config *config = NULL;
     struct buf text = BUF_INIT, report = BUF_INIT;
@@ -64,7 +73,7 @@ static void start(const char *engine, char *password)
         server_config_read(path, &config, &report, &err) < 0)
         fail(buf_cstr(&report), &err);
     unlink(path);
-    if (server_new(config, &server, password, &err) < 0)
+    if (server_new(config, &(struct server_teller){NULL, told}, &server, &err) < 0)
         fail("start", &err);
     server_start(server);
     service = server_service(server);
@@ -80,12 +89,12 @@ static void stop(void)
 
 static void fresh(const char *engine)
 {
-    char command[4200], password[64];
+    char command[4200];
 
     snprintf(command, sizeof command, "rm -rf '%s'", directory);
     if (system(command) != 0)
         exit(1);
-    start(engine, password);
+    start(engine);
 }
 
 static long memory_mib(void)
@@ -293,7 +302,6 @@ static void bench_lists(size_t count)
 static void bench_queue(size_t count)
 {
     struct flood flood;
-    char password[64];
     long before;
     int64_t begin_us;
 
@@ -312,7 +320,7 @@ static void bench_queue(size_t count)
     bench_lists(count);
     stop();
     begin_us = clock_us();
-    start("nodes: 10, cpu: 1, runMilliseconds: 1", password);
+    start("nodes: 10, cpu: 1, runMilliseconds: 1");
     printf("restart with %zu live jobs %28.0f ms\n", count, (double)(clock_us() - begin_us) / 1e3);
     stop();
 }

@@ -70,6 +70,16 @@ static int wait_for(struct wait *wait)
     return wait->answer.code;
 }
 
+static int told(void *context, const char *user, const char *password, struct err *err)
+{
+    struct world *world = context;
+    (void)err;
+
+    assert_string_equal(user, "admin");
+    snprintf(world->password, sizeof world->password, "%s", password);
+    return 0;
+}
+
 static int world_try(struct world *world)
 {
     struct server_config *config;
@@ -87,7 +97,8 @@ static int world_try(struct world *world)
     buf_release(&report);
     buf_release(&text);
     unlink(path);
-    return server_new(config, &world->server, world->password, &world->err);
+    world->password[0] = '\0';
+    return server_new(config, &(struct server_teller){world, told}, &world->server, &world->err);
 }
 
 static void world_start(struct world *world)
@@ -482,6 +493,31 @@ static void the_event_log_gives_the_same_again(void **state)
     world->service->reader_put(world->service->context, reader);
 }
 
+static void a_lost_password_is_replaced(void **state)
+{
+    struct world *world = *state;
+    struct server_teller teller = {world, told};
+    struct store *store;
+    struct store_reader *reader;
+    struct store_user user;
+    char before[64];
+
+    snprintf(before, sizeof before, "%s", world->password);
+    world_stop(world);
+    assert_int_equal(store_open(world->directory, &store, &world->err), 0);
+    assert_int_equal(server_password_reset(store, "nobody", &teller, &world->err), ERR_NOT_FOUND);
+    assert_int_equal(server_password_reset(store, "admin", &teller, &world->err), 0);
+    assert_string_not_equal(world->password, before);
+    assert_int_equal(store_reader_open(store, &reader, &world->err), 0);
+    assert_int_equal(store_user(reader, TEXT("admin"), &world->arena, &user, &world->err), 0);
+    assert_true(password_matches(text_of(world->password), user.password_hash));
+    assert_false(password_matches(text_of(before), user.password_hash));
+    assert_true(user.is_admin);
+    store_reader_close(reader);
+    store_close(store);
+    world_start(world);
+}
+
 static struct server_config *config_of(struct world *world, const char *more)
 {
     struct server_config *config;
@@ -545,6 +581,7 @@ int main(void)
         WORLD(a_second_server_is_refused),
         WORLD(a_reload_takes_effect),
         WORLD(the_event_log_gives_the_same_again),
+        WORLD(a_lost_password_is_replaced),
         WORLD(old_jobs_go_when_the_database_is_too_large),
     };
 
