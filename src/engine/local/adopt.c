@@ -36,7 +36,7 @@ static pid_t pid_read(const struct local_engine *local, const char *id, const ch
     char path[RUNTIME_PATH_MAX];
     struct buf text = BUF_INIT;
     int64_t value = 0;
-    task_path(local, id, name, path);
+    task_run_path(local, id, name, path);
     if (file_read(path, 64, &text, NULL) == 0)
         text_to_int64(text_trim(buf_as_text(&text)), &value);
     buf_release(&text);
@@ -66,10 +66,17 @@ static int process_adopt(pid_t pid, const char *file, const char *wanted)
     return watch;
 }
 
-static bool marker_is_there(const struct local_engine *local, const char *id, const char *name)
+static bool ended_is_there(const struct local_engine *local, const char *id)
 {
     char path[RUNTIME_PATH_MAX];
-    task_path(local, id, name, path);
+    task_path(local, id, "ended", path);
+    return access(path, F_OK) == 0;
+}
+
+static bool started_is_there(const struct local_engine *local, const char *id)
+{
+    char path[RUNTIME_PATH_MAX];
+    task_run_path(local, id, "started", path);
     return access(path, F_OK) == 0;
 }
 
@@ -106,7 +113,7 @@ static bool state_read(struct local_engine *local, struct task *task, bool *is_t
 /* Did its first process get to run? The marker says so, else the runtime, else it never did. */
 static bool task_was_started(struct local_engine *local, struct task *task)
 {
-    if (marker_is_there(local, task->id, "started"))
+    if (started_is_there(local, task->id))
         return true;
     char status[32];
     runtime_status(&local->runtime, task->id, status, sizeof status, NULL);
@@ -143,12 +150,12 @@ static void task_adopt(struct local_engine *local, struct task *task, struct err
 {
     char bundle[RUNTIME_PATH_MAX], group[CGROUP_PATH_MAX];
     bool is_this_boot = false;
-    if (marker_is_there(local, task->id, "ended")) {
+    if (ended_is_there(local, task->id)) {
         task->phase = TASK_ENDED;
         return;
     }
     bool is_whole = state_read(local, task, &is_this_boot);
-    task_path(local, task->id, "", bundle);
+    task_run_path(local, task->id, "", bundle);
     task_group(local, task->id, group);
     if (is_this_boot) {
         task->process.conmon = pid_read(local, task->id, "conmon.pid");
@@ -156,7 +163,8 @@ static void task_adopt(struct local_engine *local, struct task *task, struct err
         task->process.conmon_fd = process_adopt(task->process.conmon, "cmdline", bundle);
         task->init_fd = process_adopt(task->process.init, "cgroup", group);
     }
-    if (!is_whole || !task_was_started(local, task)) {
+    bool is_lost = is_whole && !is_this_boot; /* whether it ran is not known any more */
+    if (!is_lost && (!is_whole || !task_was_started(local, task))) {
         task_undo(local, task);
         return;
     }
@@ -178,8 +186,7 @@ static void conmon_kill(struct local_engine *local, const char *id)
 {
     char group[CGROUP_PATH_MAX], bundle[RUNTIME_PATH_MAX], path[CGROUP_PATH_MAX + 32];
     task_group(local, "conmon", group);
-    task_path(local, id, "config.json", bundle);
-    *strrchr(bundle, '/') = 0;
+    task_run_path(local, id, "", bundle);
     for (size_t i = 0; i < local->cgroups.tree_count; i++) {
         snprintf(path, sizeof path, "%s%s/cgroup.procs", local->cgroups.trees[i].mount, group);
         cleanup_file FILE *file = fopen(path, "re");
@@ -210,13 +217,16 @@ static void orphan_visit(void *context, const char *name)
     runtime_remove(&local->runtime, name, false);
 }
 
-static void exits_sweep(struct local_engine *local)
+/* What no task explains in a folder of the run directory. */
+static void run_sweep(struct local_engine *local, const char *folder)
 {
-    cleanup_dir DIR *dir = opendir(local->runtime.exit_directory);
+    char path[RUNTIME_PATH_MAX + 300];
+    cleanup_dir DIR *dir = opendir(folder);
     for (struct dirent *entry; dir && (entry = readdir(dir));) {
         struct attempt_id attempt;
+        snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
         if (attempt_of(entry->d_name, &attempt) && !task_find(local, attempt))
-            unlinkat(dirfd(dir), entry->d_name, 0);
+            tree_remove(path, NULL);
     }
 }
 
@@ -235,7 +245,9 @@ int adopt_all(struct local_engine *local, struct err *err)
         task_adopt(local, task_add(local, attempt), err);
     }
     cgroup_children(&local->cgroups, local->group, orphan_visit, local);
-    exits_sweep(local);
+    run_sweep(local, local->runtime.exit_directory);
+    snprintf(path, sizeof path, "%s/tasks", local->run_directory);
+    run_sweep(local, path);
     pthread_mutex_unlock(&local->lock);
     return 0;
 }

@@ -101,7 +101,7 @@ static void report_fill(struct finish *finish)
         report->message = "the container and its monitor were removed from outside";
     }
     char oom[RUNTIME_PATH_MAX];
-    task_path(finish->local, task->id, "oom", oom); /* conmon's own sign */
+    task_run_path(finish->local, task->id, "oom", oom); /* conmon's own sign */
     bool is_full =
         cgroup_oom_kills(&finish->local->cgroups, finish->group) > 0 || access(oom, F_OK) == 0;
     report->is_oom_killed = is_full && report->exit_code != 0;
@@ -114,11 +114,11 @@ static void report_fill(struct finish *finish)
 static bool mounts_remain(const struct local_engine *local, const char *id)
 {
     char path[RUNTIME_PATH_MAX];
-    task_path(local, id, "", path);
+    task_path(local, id, "upper", path); /* an overlay's options name it */
     struct buf text = BUF_INIT;
     file_read("/proc/self/mountinfo", 16 << 20, &text, NULL);
-    char wanted[RUNTIME_PATH_MAX + 4];
-    snprintf(wanted, sizeof wanted, " %s/", path);
+    char wanted[RUNTIME_PATH_MAX + 16];
+    snprintf(wanted, sizeof wanted, "upperdir=%s,", path);
     bool is_there = text_find(buf_as_text(&text), text_of(wanted)) != SIZE_MAX;
     buf_release(&text);
     return is_there;
@@ -207,7 +207,7 @@ void ended_post(struct local_engine *local, struct attempt_id attempt, const cha
 {
     char log[RUNTIME_PATH_MAX], output[RUNTIME_PATH_MAX];
     task_log_path(local, id, log);
-    task_path(local, id, "", output);
+    task_run_path(local, id, "", output);
     struct buf user = BUF_INIT, platform = BUF_INIT;
     logs_tail(log, LOG_ALL, ENGINE_LOCAL_LOG_TAIL_MAX, &user);
     logs_tail(log, LOG_RUNTIME, OUTPUT_TAIL, &platform);
@@ -235,6 +235,9 @@ void task_erase(struct local_engine *local, const char *id)
     task_path(local, id, "", path);
     if (tree_remove(path, &err) < 0)
         log_warning("engine", "attempt %s: %s", id, err.text); /* housekeeping tries again */
+    task_run_path(local, id, "", path);
+    if (tree_remove(path, &err) < 0)
+        log_warning("engine", "attempt %s: %s", id, err.text);
     snprintf(path, sizeof path, "%s/%s", local->runtime.exit_directory, id);
     unlink(path);
 }
@@ -316,6 +319,8 @@ static void finish_run(struct local_engine *local, struct task *task)
     if (task->image)
         images_return(local->images, task->image);
     ended_post(local, task->attempt, task->id, &finish.report);
+    task_run_path(local, task->id, "skep", path);
+    tree_remove(path, NULL); /* the task's secrets are of no use any more */
     arena_release(&arena);
 }
 

@@ -14,12 +14,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/magic.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/statvfs.h>
 
 /* --- table of tasks --- */
@@ -97,6 +100,13 @@ void task_path(const struct local_engine *local, const char *id, const char *nam
                char path[RUNTIME_PATH_MAX])
 {
     snprintf(path, RUNTIME_PATH_MAX, "%s/containers/%s%s%s", local->directory, id,
+             name[0] ? "/" : "", name);
+}
+
+void task_run_path(const struct local_engine *local, const char *id, const char *name,
+                   char path[RUNTIME_PATH_MAX])
+{
+    snprintf(path, RUNTIME_PATH_MAX, "%s/tasks/%s%s%s", local->run_directory, id,
              name[0] ? "/" : "", name);
 }
 
@@ -463,7 +473,9 @@ static void config_copy(struct local_engine *local, const struct engine_local_co
 
 static int directories_make(struct local_engine *local, struct err *err)
 {
-    static const char *const parts[] = {"containers", "logs", "images", "blobs/sha256", "refs"};
+    static const char *const parts[] = {"containers", "logs",        "images",      "blobs/sha256",
+                                        "refs",       "merged",      "points/proc", "points/sys",
+                                        "points/dev", "points/skep", "points/etc"};
     char path[RUNTIME_PATH_MAX];
     int result = dir_make(local->config.directory, 0711, err);
     if (result < 0)
@@ -482,6 +494,13 @@ static int directories_make(struct local_engine *local, struct err *err)
         if (result < 0)
             return result;
     }
+    static const char *const files[] = {"hosts", "resolv.conf"};
+    for (size_t i = 0; i < COUNT_OF(files); i++) {
+        snprintf(path, sizeof path, "%s/points/etc/%s", local->directory, files[i]);
+        int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+        if (fd >= 0) /* else, on a full disk, the runtime makes it in the task's layer */
+            close(fd);
+    }
     unsigned hash = (unsigned)(text_hash(text_of(real), 0) & 0xffffffffu);
     snprintf(local->group, sizeof local->group, "/skep/%08x", hash);
     if (local->config.run_directory[0])
@@ -489,11 +508,45 @@ static int directories_make(struct local_engine *local, struct err *err)
                  local->config.run_directory);
     else
         snprintf(local->run_directory, sizeof local->run_directory, "/run/skep/%08x", hash);
+    return 0;
+}
+
+/* The small files of running tasks: on a tmpfs, so that they cost no disk access, secrets do not
+ * reach a disk, and a full disk cannot keep conmon from writing down an exit. Where /run is none we
+ * mount one ourselves; it stays while containers run. */
+static int run_directory_make(struct local_engine *local, struct err *err)
+{
+    int result = dir_make(local->run_directory, 0711, err);
+    struct statfs file_system;
+    if (result == 0 && statfs(local->run_directory, &file_system) == 0 &&
+        file_system.f_type != TMPFS_MAGIC &&
+        mount("skep", local->run_directory, "tmpfs", MS_NOSUID | MS_NODEV, "mode=711,size=25%") < 0)
+        log_warning("engine", "%s is on a disk, and a tmpfs cannot be mounted there: errno %d",
+                    local->run_directory, errno);
+    char path[RUNTIME_PATH_MAX];
+    snprintf(path, sizeof path, "%s/tasks", local->run_directory);
+    if (result == 0)
+        result = dir_make(path, 0711, err);
     snprintf(local->runtime.root, sizeof local->runtime.root, "%s/runtime", local->run_directory);
     snprintf(local->runtime.exit_directory, sizeof local->runtime.exit_directory, "%s/exits",
              local->run_directory);
-    result = dir_make(local->runtime.root, 0700, err);
+    if (result == 0)
+        result = dir_make(local->runtime.root, 0700, err);
     return result < 0 ? result : dir_make(local->runtime.exit_directory, 0700, err);
+}
+
+/* When nothing runs any more, nothing is left in /run. */
+static void run_directory_drop(const struct local_engine *local)
+{
+    static const char *const parts[] = {"tasks", "runtime", "exits"};
+    char path[RUNTIME_PATH_MAX];
+    bool is_empty = local->runtime.root[0] != 0;
+    for (size_t i = 0; i < COUNT_OF(parts); i++) {
+        snprintf(path, sizeof path, "%s/%s", local->run_directory, parts[i]);
+        is_empty &= rmdir(path) == 0;
+    }
+    if (is_empty && rmdir(local->run_directory) < 0 && umount2(local->run_directory, 0) == 0)
+        rmdir(local->run_directory);
 }
 
 enum { LOCK_WAIT_MS = 2000 };
@@ -595,6 +648,8 @@ static int local_open(struct local_engine *local, struct err *err)
     if (result == 0)
         result = directory_lock(local, err);
     if (result == 0)
+        result = run_directory_make(local, err);
+    if (result == 0)
         result = system_read(local, err);
     if (result == 0)
         result = runtime_prepare(local, err);
@@ -664,11 +719,8 @@ static void local_free(struct engine *engine)
     id_map_release(&local->task_index);
     images_free(local->images);
     inventory_free(local->inventory);
-    const char *const emptied[] = {local->runtime.exit_directory, local->runtime.root,
-                                   local->run_directory};
-    for (size_t i = 0; i < COUNT_OF(emptied); i++)
-        if (emptied[i][0])
-            rmdir(emptied[i]); /* nothing runs any more: nothing is left in /run */
+    if (local->lock_fd >= 0)
+        run_directory_drop(local);
     if (local->lock_fd >= 0 && local->cgroups.tree_count) {
         char group[CGROUP_PATH_MAX];
         task_group(local, "conmon", group);

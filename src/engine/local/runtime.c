@@ -97,7 +97,7 @@ int runtime_create(const struct runtime *runtime, const struct runtime_launch *l
     if (output < 0)
         return err_errno(err, errno, "open %s", launch->output);
     cleanup_close int input = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    char pid_file[RUNTIME_PATH_MAX + 16], options[3 * RUNTIME_PATH_MAX];
+    char pid_file[RUNTIME_PATH_MAX + 16], options[5 * RUNTIME_PATH_MAX];
     snprintf(pid_file, sizeof pid_file, "%s/init.pid", launch->bundle);
     snprintf(options, sizeof options, "lowerdir=%s,upperdir=%s,workdir=%s%s", launch->lower,
              launch->upper, launch->work, runtime->has_volatile ? ",volatile" : "");

@@ -32,7 +32,7 @@ struct runtime {
 struct runtime_launch {
     const char *id;
     const char *bundle; /* holds config.json; conmon's and the container's small files come here */
-    const char *lower, *upper, *work; /* of the overlay … */
+    const char *lower, *upper, *work; /* of the overlay … (lower: folders joined by ':') */
     const char *merged;               /* … mounted here: config.json's root.path */
     const char *output;               /* what the first process writes itself */
 };

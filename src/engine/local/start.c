@@ -32,8 +32,9 @@ struct start {
     struct user user;
     struct device_edits edits;
     char upper[RUNTIME_PATH_MAX], work[RUNTIME_PATH_MAX], merged[RUNTIME_PATH_MAX],
-        bundle[RUNTIME_PATH_MAX], skep[RUNTIME_PATH_MAX], run[RUNTIME_PATH_MAX],
-        log[RUNTIME_PATH_MAX], output[RUNTIME_PATH_MAX], group[CGROUP_PATH_MAX];
+        folder[RUNTIME_PATH_MAX], bundle[RUNTIME_PATH_MAX], skep[RUNTIME_PATH_MAX],
+        run[RUNTIME_PATH_MAX], log[RUNTIME_PATH_MAX], output[RUNTIME_PATH_MAX],
+        group[CGROUP_PATH_MAX];
 };
 
 /* A full disk must be told from all else: it is the machine's fault, not the job's. */
@@ -77,13 +78,14 @@ static void paths_fill(struct start *start)
 {
     struct local_engine *local = start->local;
     const char *id = start->task->id;
-    task_path(local, id, "", start->bundle);
+    task_path(local, id, "", start->folder);
+    task_run_path(local, id, "", start->bundle);
     task_path(local, id, "upper", start->upper);
     task_path(local, id, "work", start->work);
-    task_path(local, id, "merged", start->merged);
-    task_path(local, id, "skep", start->skep);
+    snprintf(start->merged, sizeof start->merged, "%s/merged", local->directory);
+    task_run_path(local, id, "skep", start->skep);
     task_path(local, id, "run", start->run);
-    task_path(local, id, "output", start->output);
+    task_run_path(local, id, "output", start->output);
     task_log_path(local, id, start->log);
     task_group(local, id, start->group);
 }
@@ -120,8 +122,8 @@ static int directories_put(struct start *start)
         mode_t mode;
         bool is_users;
     } wanted[] = {
-        {start->bundle, 0711, false}, {start->upper, 0755, false}, {start->work, 0700, false},
-        {start->merged, 0700, false}, {start->skep, 0755, false},  {start->run, 0755, true},
+        {start->folder, 0711, false}, {start->bundle, 0711, false}, {start->upper, 0755, false},
+        {start->work, 0700, false},   {start->skep, 0755, false},   {start->run, 0755, true},
         {start->log, 0755, true},
     };
     int result = 0;
@@ -292,7 +294,7 @@ static int config_put(struct start *start)
     struct buf text = BUF_INIT;
     oci_config_write(&config, &text);
     char path[RUNTIME_PATH_MAX];
-    task_path(local, start->task->id, "config.json", path);
+    task_run_path(local, start->task->id, "config.json", path);
     int result = file_put(path, buf_as_text(&text), 0600, NULL);
     buf_release(&text);
     return result < 0 ? fail_by_errno(start, errno, path) : 0;
@@ -343,9 +345,13 @@ static int start_run(struct start *start)
     struct task *task = start->task;
     struct err err = {0};
     char *message = arena_alloc(start->arena, RUNTIME_MESSAGE_MAX);
+    /* below the image: what every container mounts upon, so that the runtime need not make it anew
+     * in each task's layer */
+    const char *lower =
+        arena_format(start->arena, "%s:%s/points", task->image->rootfs, start->local->directory);
     struct runtime_launch launch = {.id = task->id,
                                     .bundle = start->bundle,
-                                    .lower = task->image->rootfs,
+                                    .lower = lower,
                                     .upper = start->upper,
                                     .work = start->work,
                                     .merged = start->merged,
@@ -381,7 +387,7 @@ static int start_run(struct start *start)
 static void marker_put(struct start *start)
 {
     char path[RUNTIME_PATH_MAX];
-    task_path(start->local, start->task->id, "started", path);
+    task_run_path(start->local, start->task->id, "started", path);
     int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     if (fd >= 0)
         close(fd); /* without it the next engine asks the runtime */

@@ -96,9 +96,13 @@ struct task *task_add(struct local_engine *local, struct attempt_id attempt);
 void task_drop(struct local_engine *local, struct task *task); /* frees it */
 void task_enqueue(struct local_engine *local, struct task *task);
 
-/* --- paths: DIRECTORY/containers/ID/NAME; NAME may be "" --- */
+/* --- paths; NAME may be "" ---
+ * DIRECTORY/containers/ID/NAME: on the disk, what must outlive a boot or may be large
+ * RUN_DIRECTORY/tasks/ID/NAME: on a tmpfs, small files of this boot; secrets among them */
 void task_path(const struct local_engine *local, const char *id, const char *name,
                char path[RUNTIME_PATH_MAX]);
+void task_run_path(const struct local_engine *local, const char *id, const char *name,
+                   char path[RUNTIME_PATH_MAX]);
 void task_log_path(const struct local_engine *local, const char *id, char path[RUNTIME_PATH_MAX]);
 void task_group(const struct local_engine *local, const char *id, char group[CGROUP_PATH_MAX]);
 

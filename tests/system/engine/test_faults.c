@@ -55,8 +55,7 @@ static void test_disk_full(void **state)
     struct err err = {0};
     size_t from = world_seen_count(&world);
     world_create(&world, 1, "trap 'exit 9' TERM; touch /tmp/ready; while :; do sleep 0.1; done");
-    await_file("test -e /proc/$(cat %s/data/containers/%llu/init.pid 2>/dev/null)/root/tmp/ready",
-               1);
+    await_file("test -e /proc/$(cat %s/run/tasks/%llu/init.pid 2>/dev/null)/root/tmp/ready", 1);
     disk_fill();
     engine_local_housekeep(world.engine);
     assert_false(world.node.is_healthy);

@@ -381,7 +381,7 @@ static void test_container_killed(void **state)
     (void)state;
     world_create(&world, 60, "echo ready; sleep 100");
     await_log(60, "ready");
-    shell("kill -9 $(cat %s/data/containers/60/init.pid)", world.folder);
+    shell("kill -9 $(cat %s/run/tasks/60/init.pid)", world.folder);
     assert_int_equal(end_of(60)->exit.exit_code, 137);
     assert_false(end_of(60)->exit.is_oom_killed);
     assert_nothing_left(60);
@@ -392,9 +392,9 @@ static void test_conmon_killed(void **state)
     (void)state;
     world_create(&world, 61, "echo ready; while [ ! -e /tmp/go ]; do sleep 0.05; done; exit 6");
     await_log(61, "ready");
-    shell("kill -9 $(cat %s/data/containers/61/conmon.pid)", world.folder);
+    shell("kill -9 $(cat %s/run/tasks/61/conmon.pid)", world.folder);
     assert_non_null(world_wait(&world, ENGINE_NOTE, 61, 0, 10000));
-    shell("touch /proc/$(cat %s/data/containers/61/init.pid)/root/tmp/go", world.folder);
+    shell("touch /proc/$(cat %s/run/tasks/61/init.pid)/root/tmp/go", world.folder);
     assert_int_equal(end_of(61)->exit.exit_code, 6); /* skep-init's report survives conmon */
     assert_nothing_left(61);
 }
@@ -404,8 +404,8 @@ static void test_conmon_and_container_killed(void **state)
     (void)state;
     world_create(&world, 62, "echo ready; sleep 100");
     await_log(62, "ready");
-    shell("kill -9 $(cat %s/data/containers/62/conmon.pid) $(cat %s/data/containers/62/init.pid)",
-          world.folder, world.folder);
+    shell("kill -9 $(cat %s/run/tasks/62/conmon.pid) $(cat %s/run/tasks/62/init.pid)", world.folder,
+          world.folder);
     assert_int_equal(end_of(62)->exit.exit_code, 137);
     assert_nothing_left(62);
 }
@@ -438,9 +438,9 @@ static void test_adopt(void **state)
     for (uint64_t i = 70; i < 73; i++)
         await_log(i, "ready");
     world_stop(&world);
-    shell("touch /proc/$(cat %s/data/containers/71/init.pid)/root/tmp/go", world.folder);
-    shell("while [ -d /proc/$(cat %s/data/containers/71/conmon.pid) ] && ! grep -q 'State:.Z' "
-          "/proc/$(cat %s/data/containers/71/conmon.pid)/status; do sleep 0.05; done",
+    shell("touch /proc/$(cat %s/run/tasks/71/init.pid)/root/tmp/go", world.folder);
+    shell("while [ -d /proc/$(cat %s/run/tasks/71/conmon.pid) ] && ! grep -q 'State:.Z' "
+          "/proc/$(cat %s/run/tasks/71/conmon.pid)/status; do sleep 0.05; done",
           world.folder, world.folder);
     size_t from = world_seen_count(&world);
     world_start(&world);
@@ -449,7 +449,7 @@ static void test_adopt(void **state)
     const struct seen *end = world_wait(&world, ENGINE_EXITED, 71, from, 10000);
     assert_non_null(end);
     assert_int_equal(end->exit.exit_code, 5);
-    shell("touch /proc/$(cat %s/data/containers/70/init.pid)/root/tmp/go", world.folder);
+    shell("touch /proc/$(cat %s/run/tasks/70/init.pid)/root/tmp/go", world.folder);
     end = world_wait(&world, ENGINE_EXITED, 70, from, 10000);
     assert_int_equal(end->exit.exit_code, 4);
     kill_task(72, 0, "stopped");

@@ -284,7 +284,8 @@ void world_close(struct world *world)
         }
     mem_free(attempts);
     world_stop(world);
-    shell("rm -rf %s", world->folder);
+    /* ends that nobody forgot stay in the run directory, a tmpfs, for the next server */
+    shell("umount %s/run 2>/dev/null; rm -rf %s", world->folder, world->folder);
     for (size_t i = 0; i < world->seen.count; i++) {
         mem_free(world->seen.items[i].log);
         mem_free(world->seen.items[i].platform);
