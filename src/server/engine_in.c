@@ -3,6 +3,7 @@
  */
 #include "base/err.h"
 #include "base/memory.h"
+#include "job/blame.h"
 #include "job/exit_judge.h"
 #include "server/state.h"
 #include "sys/file.h"
@@ -120,8 +121,10 @@ static struct server_mail *mail_of_exit(struct server *server, const struct engi
 
     pthread_rwlock_rdlock(&server->rules_lock);
     exit_judge(server->rules, &input, &verdict);
+    const double weight = blame_weight(&verdict.completion, verdict.spec->type);
     pthread_rwlock_unlock(&server->rules_lock);
     mail->event.task.completion = verdict.completion;
+    mail->event.task.blame = weight;
     if (verdict.is_limited)
         log_warning("server", "attempt %llu: a failure rule took too long and was left out",
                     (unsigned long long)event->attempt.v);
