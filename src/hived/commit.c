@@ -104,7 +104,7 @@ static void root_clear(struct hived *h, uint32_t root, const char *preemptor)
     for (uint32_t i = leaf; i < leaf + count; i++) {
         uint32_t user = h->cells[i].using, reserver = h->cells[i].reserving;
         if (reserver != NONE)
-            preemption_cancel(h, reserver);
+            preemption_undo(h, reserver);
         if (user != NONE && h->groups[user]->has_virtual)
             group_downgrade(h, user, preemptor);
     }
@@ -116,7 +116,7 @@ static void leaf_commit(struct commit *commit, uint32_t i, uint32_t physical, co
     struct group *group = commit->group;
     bool is_oppo;
     if (h->cells[physical].reserving != NONE)
-        preemption_cancel(h, h->cells[physical].reserving);
+        preemption_undo(h, h->cells[physical].reserving);
     if (h->cells[physical].using != NONE) {
         /* two groups recovered on one device: the first one keeps it */
         commit->must_downgrade = true;
@@ -228,7 +228,7 @@ static void group_create(struct hived *h, const struct hived_request *request,
         sizes = mem_alloc(mem_size(placement->slot_count, sizeof *sizes));
     for (uint32_t i = 0; i < placement->slot_count; i++)
         sizes[i] = placement->slots[i].leaf_count;
-    commit.index = group_add(h, &like, sizes);
+    commit.index = gang_add(h, &like, sizes);
     if (sizes != few)
         mem_free(sizes);
     commit.group = h->groups[commit.index];
@@ -307,7 +307,7 @@ static int group_ready(struct hived *h, const struct hived_request *request,
                        const struct hived_placement *placement, struct err *err)
 {
     uint32_t index;
-    struct group *group = group_find(h, request->group, &index);
+    struct group *group = gang_find(h, request->group, &index);
     if (!group) {
         group_create(h, request, placement);
         return 0;
@@ -344,7 +344,7 @@ int hived_commit(struct hived *h, const struct hived_request *request, const cha
     if (code)
         return code;
     uint32_t index;
-    struct group *group = group_find(h, request->group, &index);
+    struct group *group = gang_find(h, request->group, &index);
     return pod_bind(h, group, pod, slot, &placement->slots[slot], err);
 }
 
@@ -355,7 +355,7 @@ int hived_commit_gang(struct hived *h, const struct hived_request *request,
     if (code)
         return code;
     uint32_t index;
-    struct group *group = group_find(h, request->group, &index);
+    struct group *group = gang_find(h, request->group, &index);
     for (uint32_t i = 0; i < placement->slot_count && !code; i++)
         code = pod_bind(h, group, NULL, i, &placement->slots[i], err);
     return code;
@@ -394,7 +394,7 @@ bool hived_pod_end(struct hived *h, const char *name, uint32_t slot)
 {
     group_pending_settle(h, false);
     uint32_t index;
-    struct group *group = group_find(h, name, &index);
+    struct group *group = gang_find(h, name, &index);
     if (!group || slot >= group->slot_count || !group->pods[slot].is_bound)
         return false;
     pod_unbind(h, index, slot);
@@ -405,7 +405,7 @@ bool hived_pod_end_named(struct hived *h, const char *name, const char *pod)
 {
     group_pending_settle(h, false);
     uint32_t index;
-    struct group *group = group_find(h, name, &index);
+    struct group *group = gang_find(h, name, &index);
     for (uint32_t i = 0; group && i < group->slot_count; i++) {
         if (group->pods[i].is_bound && group->pods[i].name && !strcmp(group->pods[i].name, pod)) {
             pod_unbind(h, index, i);
@@ -419,11 +419,11 @@ void hived_group_end(struct hived *h, const char *name)
 {
     group_pending_settle(h, false);
     uint32_t index;
-    struct group *group = group_find(h, name, &index);
+    struct group *group = gang_find(h, name, &index);
     if (!group)
         return;
     if (group->state == HIVED_GROUP_PREEMPTING)
-        preemption_cancel(h, index);
+        preemption_undo(h, index);
     else
         group_release(h, index);
 }
@@ -432,7 +432,7 @@ void hived_pod_cancel(struct hived *h, const char *name, const char *pod)
 {
     group_pending_settle(h, false);
     uint32_t index;
-    struct group *group = group_find(h, name, &index);
+    struct group *group = gang_find(h, name, &index);
     if (!group || group->state != HIVED_GROUP_PREEMPTING)
         return;
     uint32_t kept = 0;
@@ -445,7 +445,7 @@ void hived_pod_cancel(struct hived *h, const char *name, const char *pod)
     bool is_changed = kept != group->preempting_count;
     group->preempting_count = kept;
     if (is_changed && !kept)
-        preemption_cancel(h, index);
+        preemption_undo(h, index);
 }
 
 bool hived_node_set(struct hived *h, const char *name, bool is_healthy)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct group *group_find(struct hived *h, const char *name, uint32_t *index)
+struct group *gang_find(struct hived *h, const char *name, uint32_t *index)
 {
     *index = text_map_get(&h->group_index, text_of(name));
     return *index == MAP_NONE ? NULL : h->groups[*index];
@@ -69,7 +69,7 @@ static uint32_t group_place(struct hived *h)
 }
 
 /* All leaves NONE; slots of so many leaves each. The group's numbers lie in one block. */
-uint32_t group_add(struct hived *h, const struct group *like, const uint32_t *slot_leaves)
+uint32_t gang_add(struct hived *h, const struct group *like, const uint32_t *slot_leaves)
 {
     struct group *group = mem_alloc(sizeof *group);
     *group = *like;
@@ -265,7 +265,7 @@ static uint32_t victim_leaf(const struct group *victim, uint32_t physical)
 }
 
 /* Give back what the group reserved, and forget the group. */
-void preemption_cancel(struct hived *h, uint32_t index)
+void preemption_undo(struct hived *h, uint32_t index)
 {
     struct group *group = h->groups[index];
     assert(group->state == HIVED_GROUP_PREEMPTING);

@@ -165,7 +165,7 @@ void hived_reconfigure(struct hived *h, struct hived_config *config)
     arena_init(&arena);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t index;
-        struct group *known = group_find(h, old.groups[list[i].group]->name, &index);
+        struct group *known = gang_find(h, old.groups[list[i].group]->name, &index);
         if (known) { /* its first pod brought the whole placement */
             struct pod *pod = &known->pods[list[i].slot];
             const struct pod *was = &old.groups[list[i].group]->pods[list[i].slot];
@@ -267,7 +267,7 @@ bool hived_group_find(struct hived *h, const char *name, struct hived_group_view
 {
     group_pending_settle(h, false);
     uint32_t index;
-    const struct group *group = group_find(h, name, &index);
+    const struct group *group = gang_find(h, name, &index);
     if (!group)
         return false;
     *view = (struct hived_group_view){.state = (enum hived_group_state)group->state,
@@ -288,7 +288,7 @@ uint32_t hived_group_slot(struct hived *h, const char *name, uint32_t slot, cons
                           uint16_t *indices, uint32_t room)
 {
     uint32_t index, count = 0;
-    const struct group *group = group_find(h, name, &index);
+    const struct group *group = gang_find(h, name, &index);
     *node = NULL;
     if (!group || slot >= group->slot_count)
         return 0;

@@ -326,7 +326,7 @@ bool hived_inspect_group(struct hived *h, const char *name, struct buf *out)
 {
     struct inspector in = inspector_of(h, out);
     uint32_t index;
-    const struct group *group = group_find(h, name, &index);
+    const struct group *group = gang_find(h, name, &index);
     if (group)
         group_write(&in, group);
     buf_release(&in.address);

@@ -207,7 +207,7 @@ static bool preempting_schedule(struct plan *plan, uint32_t index)
 {
     struct group *group = plan->h->groups[index];
     if (plan->phase == HIVED_PREEMPTING && !placement_is_usable(plan, group)) {
-        preemption_cancel(plan->h, index);
+        preemption_undo(plan->h, index);
         return false;
     }
     struct conflict conflict = conflict_find(plan, group->physical, group->leaf_count, index);
@@ -432,7 +432,7 @@ static void preempting_create(struct plan *plan)
     uint32_t *sizes = ARENA_ARRAY(plan->arena, uint32_t, plan->item_count);
     for (uint32_t i = 0; i < plan->item_count; i++)
         sizes[i] = plan->items[i].leaves;
-    uint32_t index = group_add(h, &like, sizes);
+    uint32_t index = gang_add(h, &like, sizes);
     struct group *group = h->groups[index];
     memcpy(group->physical, plan->physical, plan->leaf_count * sizeof *group->physical);
     if (plan->virtual)
@@ -460,7 +460,7 @@ static void found_conclude(struct plan *plan)
         /* what the cancelled ones give back must not become anybody's doomed cell meanwhile */
         dooms_hold(h);
         for (uint32_t i = 0; i < conflict.preemptor_count; i++)
-            preemption_cancel(h, conflict.preemptors[i]);
+            preemption_undo(h, conflict.preemptors[i]);
         if (conflict.victim_count) {
             preempting_create(plan);
             group_pending_settle(h, true);
@@ -521,7 +521,7 @@ int hived_schedule(struct hived *h, const struct hived_request *request, const c
         .h = h, .request = request, .arena = arena, .result = result, .pod = pod, .phase = phase};
     plan.is_excluded = scope_nodes(&plan, scope);
     uint32_t index;
-    struct group *group = group_find(h, request->group, &index);
+    struct group *group = gang_find(h, request->group, &index);
     if (!group)
         return new_schedule(&plan, err);
     switch ((enum hived_group_state)group->state) {

@@ -9,11 +9,6 @@
 #include "base/map.h"
 #include "hived/hived.h"
 
-/* The linker has one space of names for all modules, and the core has groups, too. */
-#define group_find        hived_own_group_find
-#define group_add         hived_own_group_add
-#define preemption_cancel hived_own_preemption_cancel
-
 #define NONE HIVED_NONE
 
 struct arena;
@@ -399,8 +394,8 @@ struct mapping {
 bool mapping_run(struct mapping *mapping);
 
 /* group.c */
-struct group *group_find(struct hived *h, const char *name, uint32_t *index);
-uint32_t group_add(struct hived *h, const struct group *like, const uint32_t *slot_leaves);
+struct group *gang_find(struct hived *h, const char *name, uint32_t *index);
+uint32_t gang_add(struct hived *h, const struct group *like, const uint32_t *slot_leaves);
 void group_remove(struct hived *h, uint32_t index);
 void group_release(struct hived *h, uint32_t index);
 void group_free(struct group *group);
@@ -408,7 +403,7 @@ void group_downgrade(struct hived *h, uint32_t index, const char *preemptor);
 void group_pending_downgrade(struct hived *h, uint32_t index, const char *preemptor);
 void group_pending_settle(struct hived *h, bool is_kept);
 void preemption_start(struct hived *h, uint32_t index);
-void preemption_cancel(struct hived *h, uint32_t index);
+void preemption_undo(struct hived *h, uint32_t index);
 struct pack_item *request_items(const struct hived_request *request, struct arena *arena,
                                 uint32_t *item_count, uint32_t *leaf_count);
 
