@@ -88,7 +88,7 @@ static void unbind_up(struct hived *h, uint32_t physical)
         cell_unbind_one(h, h->cells[virtual].bound);
         virtual = h->cells[virtual].parent;
         const struct cell *above = &h->cells[virtual];
-        for (uint32_t i = 0; i < above->child_count; i++)
+        for (uint32_t i = 0; i < child_number(h, above); i++)
             if (h->cells[above->child + i].bound != NONE)
                 return;
     }
@@ -97,30 +97,30 @@ static void unbind_up(struct hived *h, uint32_t physical)
 void bad_free_add(struct hived *h, uint32_t cell)
 {
     struct cell *c = &h->cells[cell];
-    if (c->bad_at != NONE)
+    if (c->listed_at != NONE)
         return;
     struct cell_list *list = &level_of(h, c)->bad_free;
-    c->bad_at = (uint32_t)list->count;
+    c->listed_at = (uint32_t)list->count;
     cell_list_add(list, cell);
 }
 
 void bad_free_remove(struct hived *h, uint32_t cell)
 {
     struct cell *c = &h->cells[cell];
-    if (c->bad_at == NONE)
+    if (c->listed_at == NONE || c->is_doomed)
         return;
     struct cell_list *list = &level_of(h, c)->bad_free;
-    assert(list->items[c->bad_at] == cell);
+    assert(list->items[c->listed_at] == cell);
     uint32_t last = list->items[--list->count];
-    list->items[c->bad_at] = last;
-    h->cells[last].bad_at = c->bad_at;
-    c->bad_at = NONE;
+    list->items[c->listed_at] = last;
+    h->cells[last].listed_at = c->listed_at;
+    c->listed_at = NONE;
 }
 
 static uint32_t unbound_child(const struct hived *h, uint32_t virtual)
 {
     const struct cell *v = &h->cells[virtual];
-    for (uint32_t i = 0; i < v->child_count; i++)
+    for (uint32_t i = 0; i < child_number(h, v); i++)
         if (h->cells[v->child + i].bound == NONE)
             return v->child + i;
     return NONE;
@@ -140,9 +140,9 @@ static void bad_cells_give(struct hived *h, uint32_t cell)
 {
     const struct cell *c = &h->cells[cell];
     bad_free_remove(h, cell);
-    if (!c->bad_children)
+    if (c->level == 1 || !c->bad_children)
         return;
-    for (uint32_t i = 0; i < c->child_count; i++) {
+    for (uint32_t i = 0; i < child_number(h, c); i++) {
         uint32_t child = c->child + i;
         if (!h->cells[child].is_bad)
             continue;
@@ -157,7 +157,7 @@ static void bad_cells_take_back(struct hived *h, uint32_t cell)
     const struct cell *c = &h->cells[cell];
     if (c->is_bad)
         bad_free_add(h, cell);
-    for (uint32_t i = 0; i < c->child_count && c->bad_children; i++) {
+    for (uint32_t i = 0; i < child_number(h, c) && c->bad_children > 0; i++) {
         uint32_t child = c->child + i;
         if (!h->cells[child].is_bad)
             continue;
@@ -265,9 +265,10 @@ void doom_try(struct hived *h, uint32_t chain_index, uint8_t at)
                 break;
             uint32_t bad = level->bad_free.items[0];
             struct cell *cell = &h->cells[bad];
+            bad_free_remove(h, bad);
             bind_one(h, bad, root);
             cell->is_doomed = true;
-            cell->doomed_at = (uint32_t)own->doomed.count;
+            cell->listed_at = (uint32_t)own->doomed.count;
             cell_list_add(&own->doomed, bad);
             level->doomed_count++;
             preassigned_allocate(h, bad, vc);
@@ -279,10 +280,10 @@ static void doom_forget(struct hived *h, struct quota_level *own, uint32_t physi
 {
     struct cell *cell = &h->cells[physical];
     uint32_t last = own->doomed.items[--own->doomed.count];
-    own->doomed.items[cell->doomed_at] = last;
-    h->cells[last].doomed_at = cell->doomed_at;
+    own->doomed.items[cell->listed_at] = last;
+    h->cells[last].listed_at = cell->listed_at;
     cell->is_doomed = false;
-    cell->doomed_at = NONE;
+    cell->listed_at = NONE;
     level_of(h, cell)->doomed_count--;
 }
 
@@ -292,7 +293,7 @@ void doom_release(struct hived *h, uint32_t physical)
 {
     uint32_t root = h->cells[physical].bound, vc = h->cells[root].vc;
     doom_forget(h, root_level(h, &h->cells[root]), physical);
-    if (h->priority[root] < HIVED_PRIORITY_MIN)
+    if (h->cells[root].priority < HIVED_PRIORITY_MIN)
         preassigned_release(h, physical, vc);
 }
 
@@ -378,7 +379,7 @@ bool leaf_allocate(struct hived *h, uint32_t physical, uint32_t virtual, int32_t
 void leaf_release(struct hived *h, uint32_t physical, uint32_t vc)
 {
     uint32_t virtual = h->cells[physical].bound;
-    if (virtual == NONE || h->priority[virtual] < HIVED_PRIORITY_MIN) {
+    if (virtual == NONE || h->cells[virtual].priority < HIVED_PRIORITY_MIN) {
         oppo_remove(h, physical);
         leaf_unuse(h, physical);
         return;
@@ -389,7 +390,7 @@ void leaf_release(struct hived *h, uint32_t physical, uint32_t vc)
     uint32_t top = h->cells[root].bound;
     if (!h->cells[physical].is_bad)
         unbind_up(h, physical);
-    if (h->priority[root] < HIVED_PRIORITY_MIN && h->cells[root].order != NONE &&
+    if (h->cells[root].priority < HIVED_PRIORITY_MIN && h->cells[root].order != NONE &&
         !h->cells[top].is_doomed)
         preassigned_release(h, top, vc == NONE ? h->cells[root].vc : vc);
 }
@@ -423,7 +424,7 @@ uint32_t leaf_virtual(struct hived *h, uint32_t physical, uint32_t wanted, int32
     uint32_t pin_root = h->cells[v->root].order == NONE ? v->root : NONE;
     uint32_t other =
         physical_to_virtual(h, physical, v->vc, pin_root, h->cells[v->root].level, priority);
-    if (other == NONE || h->priority[other] != HIVED_PRIORITY_FREE ||
+    if (other == NONE || h->cells[other].priority != HIVED_PRIORITY_FREE ||
         !leaf_fits(h, physical, other))
         return NONE;
     return other;
@@ -433,7 +434,7 @@ uint32_t leaf_virtual(struct hived *h, uint32_t physical, uint32_t wanted, int32
 void leaf_unbind_unused(struct hived *h, uint32_t physical)
 {
     uint32_t virtual = h->cells[physical].bound;
-    if (virtual != NONE && h->priority[virtual] < HIVED_PRIORITY_MIN)
+    if (virtual != NONE && h->cells[virtual].priority < HIVED_PRIORITY_MIN)
         unbind_up(h, physical);
 }
 
@@ -446,7 +447,7 @@ static uint32_t lowest_virtual(const struct hived *h, const uint32_t *list, uint
     int32_t lowest = below;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t cell = list ? list[i] : first + i;
-        int32_t priority = h->priority[cell];
+        int32_t priority = h->cells[cell].priority;
         if (priority == HIVED_PRIORITY_FREE) {
             if (h->cells[cell].bound == NONE)
                 return cell;
@@ -488,5 +489,6 @@ uint32_t physical_to_virtual(struct hived *h, uint32_t physical, uint32_t vc, ui
         physical_to_virtual(h, cell->parent, vc, pin_root, preassigned_level, priority);
     if (above == NONE)
         return NONE;
-    return lowest_virtual(h, NULL, h->cells[above].child, h->cells[above].child_count, priority);
+    return lowest_virtual(h, NULL, h->cells[above].child, child_number(h, &h->cells[above]),
+                          priority);
 }

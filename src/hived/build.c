@@ -91,7 +91,8 @@ static struct cell *cell_new(struct hived *h, uint32_t parent, uint16_t chain, u
                           .bound = NONE,
                           .view_node = NONE,
                           .chain = chain,
-                          .level = level};
+                          .level = level,
+                          .priority = HIVED_PRIORITY_FREE};
     return cell;
 }
 
@@ -102,8 +103,7 @@ static uint32_t level_new(struct hived *h, uint32_t first, uint32_t count)
     for (uint32_t i = first; i < first + count; i++) {
         struct cell *cell = &h->cells[i];
         cell->child = h->cell_count;
-        cell->child_count = h->chains[cell->chain].levels[cell->level].child_number;
-        for (uint32_t k = 0; k < cell->child_count; k++)
+        for (uint32_t k = 0; k < child_number(h, cell); k++)
             cell_new(h, i, cell->chain, (uint8_t)(cell->level - 1));
     }
     return below;
@@ -141,32 +141,35 @@ static void physical_name(struct hived *h, uint32_t index, const struct hived_ce
 {
     struct cell *cell = &h->cells[index];
     const struct hived_type *type = &h->config->types[level_of(h, cell)->type];
-    cell->address = spec ? spec->address : NULL;
+    const char *address = spec ? spec->address : NULL;
+    h->addresses[index] = address;
     cell->index = at.default_index;
-    cell->free_at = cell->bad_at = cell->doomed_at = NONE;
+    cell->free_at = cell->listed_at = NONE;
     cell->using = cell->reserving = cell->oppo_vc = cell->oppo_at = NONE;
+    if (cell->level > 1)
+        cell->bad_children = 0;
     if (spec && spec->pin)
         pin_new(h, spec, index);
     if (type->is_node_level) {
         char number[16];
         snprintf(number, sizeof number, "%u", at.default_index);
-        const char *name = cell->address;
+        const char *name = address;
         if (!name)
             name = arena_copy(&h->config->arena, text_of(number));
         at.node = node_get(h, name);
         at.default_index = 0;
     }
-    for (uint32_t i = 0; i < cell->child_count; i++)
+    for (uint32_t i = 0; i < child_number(h, cell); i++)
         physical_name(h, cell->child + i, spec && spec->child_count ? &spec->children[i] : NULL,
-                      (struct physical_at){at.default_index * cell->child_count + i, at.node});
+                      (struct physical_at){at.default_index * child_number(h, cell) + i, at.node});
     cell->node = at.node != NONE ? at.node : h->cells[cell->child].node;
     if (cell->level > 1)
         return;
-    if (cell->address) {
+    if (address) {
         int64_t number = 0;
-        text_to_int64(text_of(cell->address), &number);
+        text_to_int64(text_of(address), &number);
         cell->index = (uint32_t)number;
-        cell->address = NULL;
+        h->addresses[index] = NULL;
     }
     cell_list_add(&h->nodes[at.node].leaves, index);
 }
@@ -207,8 +210,8 @@ static uint32_t virtual_tree(struct hived *h, uint32_t vc, uint32_t chain, uint8
         cell->vc = vc;
         cell->root = root;
         cell->order = cell->vertex = cell->picked = NONE;
-        for (uint32_t k = 0; k < cell->child_count; k++)
-            h->cells[cell->child + k].number = cell->number * cell->child_count + k;
+        for (uint32_t k = 0; k < child_number(h, cell); k++)
+            h->cells[cell->child + k].number = cell->number * child_number(h, cell) + k;
     }
     h->cells[root].number = (uint32_t)h->vcs[vc].roots.count;
     cell_list_add(&h->vcs[vc].roots, root);
@@ -281,7 +284,7 @@ static uint32_t level_first(const struct hived *h, uint32_t root, uint8_t level,
     uint32_t cell = root;
     *count = 1;
     while (h->cells[cell].level > level) {
-        *count *= h->cells[cell].child_count;
+        *count *= child_number(h, &h->cells[cell]);
         cell = h->cells[cell].child;
     }
     return cell;
@@ -397,13 +400,22 @@ static void all_nodes_bad(struct hived *h)
     }
 }
 
+/* One cell a cache line. */
+void cells_alloc(struct hived *h, size_t count)
+{
+    h->cells_block = mem_zero(count + 1, sizeof *h->cells);
+    uintptr_t at = (uintptr_t)h->cells_block, line = sizeof *h->cells;
+    h->cells = (struct cell *)((at + line - 1) / line * line);
+}
+
 void hived_build(struct hived *h)
 {
     uint64_t physical = 0, cells = count_cells(h, &physical);
     uint32_t leaves = 0;
     for (uint32_t i = 0; i < h->config->cell_count; i++)
         leaves += h->config->types[h->config->cells[i].type].leaf_count;
-    h->cells = mem_zero(cells + 1, sizeof *h->cells);
+    cells_alloc(h, (size_t)cells + 1);
+    h->addresses = mem_zero(physical + 1, sizeof *h->addresses);
     h->priority = mem_zero(cells + 1, sizeof *h->priority);
     h->taken = mem_zero(cells + 1, sizeof *h->taken);
     h->epoch = 0;
@@ -470,7 +482,8 @@ void hived_unbuild(struct hived *h)
     mem_free(h->chains);
     mem_free(h->pins);
     mem_free(h->nodes);
-    mem_free(h->cells);
+    mem_free(h->cells_block);
+    mem_free(h->addresses);
     mem_free(h->priority);
     mem_free(h->taken);
     mem_free(h->leaf_types);

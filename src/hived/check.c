@@ -25,18 +25,18 @@ static int check_cell(const struct hived *h, uint32_t i, struct err *err)
         CHECK(cell->is_virtual || !cell_is_free(h, i), "free but bound: cell", i);
     }
     if (cell->level == 1) {
-        CHECK(cell->used == (h->priority[i] != HIVED_PRIORITY_FREE), "use of leaf", i);
+        CHECK(cell->used == (h->cells[i].priority != HIVED_PRIORITY_FREE), "use of leaf", i);
         return 0;
     }
-    for (uint32_t k = cell->child; k < cell->child + cell->child_count; k++) {
+    for (uint32_t k = cell->child; k < cell->child + child_number(h, cell); k++) {
         used += h->cells[k].used;
         used_oppo += h->cells[k].used_oppo;
         bad += !cell->is_virtual && h->cells[k].is_bad;
-        priority = h->priority[k] > priority ? h->priority[k] : priority;
+        priority = h->cells[k].priority > priority ? h->cells[k].priority : priority;
         CHECK(h->cells[k].parent == i && h->cells[k].level == cell->level - 1, "child of cell", i);
     }
     CHECK(cell->used == used && cell->used_oppo == used_oppo, "use of cell", i);
-    CHECK(h->priority[i] == priority, "priority of cell", i);
+    CHECK(h->cells[i].priority == priority, "priority of cell", i);
     CHECK(cell->is_virtual || (cell->bad_children == bad && cell->is_bad == (bad > 0)),
           "health of cell", i);
     return 0;
@@ -62,10 +62,11 @@ static int check_leaf(const struct hived *h, uint32_t i, struct err *err)
     CHECK(at < group->leaf_count, "place in the group of leaf", i);
     uint32_t virtual = group->virtual[at];
     if (virtual == NONE) {
-        CHECK(h->priority[i] == HIVED_PRIORITY_OPPO, "priority of opportunistic leaf", i);
+        CHECK(h->cells[i].priority == HIVED_PRIORITY_OPPO, "priority of opportunistic leaf", i);
     } else {
         CHECK(leaf->bound == virtual, "virtual leaf of leaf", i);
-        CHECK(h->priority[i] == group->priority && h->priority[virtual] == group->priority,
+        CHECK(h->cells[i].priority == group->priority &&
+                  h->cells[virtual].priority == group->priority,
               "priority of leaf", i);
         CHECK(h->cells[virtual].vc == group->vc, "virtual cluster of leaf", i);
     }
@@ -92,7 +93,7 @@ static int check_free(const struct hived *h, uint32_t chain_index, struct err *e
         CHECK(left[at] == level->total_left, "cells left of level", at);
         for (size_t i = 0; i < level->bad_free.count; i++) {
             uint32_t cell = level->bad_free.items[i];
-            CHECK(h->cells[cell].bad_at == i && h->cells[cell].is_bad && cell_is_free(h, cell),
+            CHECK(h->cells[cell].listed_at == i && h->cells[cell].is_bad && cell_is_free(h, cell),
                   "bad free cell", cell);
         }
         CHECK(h->is_safety_broken || level->total_left >= level->all_vc_free, "safety of level",
@@ -155,8 +156,8 @@ static int check_bad_seen(const struct hived *h, uint32_t i, struct err *err)
     const struct cell *cell = &h->cells[i];
     bool is_inside = cell->parent != NONE && h->cells[cell->parent].bound != NONE;
     CHECK(!cell->is_bad || !is_inside || cell->bound != NONE, "bad cell not seen by its owner", i);
-    CHECK(!cell->is_bad || !cell_is_free(h, i) || cell->bad_at != NONE, "bad free cell not listed",
-          i);
+    CHECK(!cell->is_bad || !cell_is_free(h, i) || cell->listed_at != NONE,
+          "bad free cell not listed", i);
     return 0;
 }
 

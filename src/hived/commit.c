@@ -70,7 +70,7 @@ static uint32_t virtual_guess(const struct commit *commit, uint32_t physical, ui
             continue;
         uint32_t virtual = physical_to_virtual(h, physical, vc, NONE, level,
                                                commit->group->priority);
-        if (virtual != NONE && h->priority[virtual] == HIVED_PRIORITY_FREE)
+        if (virtual != NONE && h->cells[virtual].priority == HIVED_PRIORITY_FREE)
             return virtual;
     }
     return NONE;
@@ -155,13 +155,20 @@ static void leaf_lose(struct group *group, uint32_t i, const struct hived_slot *
                            .type = slot->preassigned ? mem_copy(slot->preassigned[k]) : NULL};
 }
 
+static uint32_t node_find(const struct hived *h, const struct hived_slot *slot)
+{
+    if (slot->node_hint < h->node_count && h->nodes[slot->node_hint].name == slot->node)
+        return slot->node_hint;
+    return text_map_get(&h->node_index, text_of(slot->node));
+}
+
 static void slots_commit(struct commit *commit)
 {
     struct hived *h = commit->h;
     struct group *group = commit->group;
     for (uint32_t s = 0; s < group->slot_count; s++) {
         const struct hived_slot *slot = &commit->placement->slots[s];
-        uint32_t node = text_map_get(&h->node_index, text_of(slot->node));
+        uint32_t node = node_find(h, slot);
         for (uint32_t k = 0; k < slot->leaf_count; k++) {
             uint32_t i = group->slot_leaf[s] + k;
             uint32_t physical =
@@ -271,9 +278,11 @@ static bool slot_is_at(const struct hived *h, const struct group *group, uint32_
     uint32_t leaf = group->slot_leaf[slot], physical = group->physical[leaf];
     if (group->slot_leaf[slot + 1] - leaf != place->leaf_count)
         return false;
-    if (physical != NONE)
+    if (physical != NONE) {
+        const char *name = h->nodes[h->cells[physical].node].name;
         return h->cells[physical].index == place->indices[0] &&
-               !strcmp(h->nodes[h->cells[physical].node].name, place->node);
+               (name == place->node || !strcmp(name, place->node));
+    }
     for (uint32_t i = 0; i < group->lost_count; i++)
         if (group->lost[i].leaf == leaf)
             return group->lost[i].index == place->indices[0] &&

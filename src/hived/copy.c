@@ -94,33 +94,6 @@ static void nodes_copy(struct hived *h)
     }
 }
 
-static struct group *group_copy(const struct group *from)
-{
-    struct group *group = mem_alloc(sizeof *group);
-    *group = *from;
-    group->name = text_copy(from->name);
-    group->vc_name = text_copy(from->vc_name);
-    group->chain_name = text_copy(from->chain_name);
-    group->pin = text_copy(from->pin);
-    group->preemptor = text_copy(from->preemptor);
-    COPY(group->slot_leaf, from->slot_count + 1 + 3 * (size_t)from->leaf_count);
-    group->physical = group->slot_leaf + from->slot_count + 1;
-    group->virtual = group->physical + from->leaf_count;
-    group->types = group->virtual + from->leaf_count;
-    COPY(group->pods, from->slot_count);
-    for (uint32_t i = 0; i < from->slot_count; i++)
-        group->pods[i].name = text_copy(from->pods[i].name);
-    COPY(group->lost, from->lost_count);
-    for (uint32_t i = 0; i < from->lost_count; i++) {
-        group->lost[i].node = text_copy(from->lost[i].node);
-        group->lost[i].type = text_copy(from->lost[i].type);
-    }
-    COPY(group->preempting, from->preempting_room);
-    for (uint32_t i = 0; i < from->preempting_count; i++)
-        group->preempting[i] = text_copy(from->preempting[i]);
-    return group;
-}
-
 static void groups_copy(struct hived *h)
 {
     COPY(h->groups, h->group_room);
@@ -149,7 +122,9 @@ struct hived *hived_copy(const struct hived *hived)
     struct hived *h = mem_alloc(sizeof *h);
     *h = *hived;
     hived_config_share(h->config);
-    COPY(h->cells, h->cell_count + 1u);
+    cells_alloc(h, h->cell_count + 1u);
+    memcpy(h->cells, hived->cells, h->cell_count * sizeof *h->cells);
+    COPY(h->addresses, h->physical_count + 1u);
     COPY(h->priority, h->cell_count + 1u);
     h->taken = mem_zero(h->cell_count + 1u, sizeof *h->taken);
     h->epoch = 0;

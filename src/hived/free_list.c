@@ -137,7 +137,7 @@ void free_take(struct hived *h, uint32_t cell)
         bool is_last = c->parent == NONE || h->cells[c->parent].is_split;
         if (!is_last) {
             struct cell *parent = &h->cells[c->parent];
-            for (uint32_t i = 0; i < parent->child_count; i++)
+            for (uint32_t i = 0; i < child_number(h, parent); i++)
                 free_list_push(h, list, parent->child + i);
             parent->is_split = true;
             journal_add(h, NULL, c->parent, NONE);
@@ -152,7 +152,7 @@ void free_take(struct hived *h, uint32_t cell)
 static bool buddies_are_free(const struct hived *h, uint32_t cell)
 {
     const struct cell *parent = &h->cells[h->cells[cell].parent];
-    for (uint32_t i = 0; i < parent->child_count; i++)
+    for (uint32_t i = 0; i < child_number(h, parent); i++)
         if (parent->child + i != cell && h->cells[parent->child + i].free_at == NONE)
             return false;
     return true;
@@ -166,7 +166,7 @@ void free_give(struct hived *h, uint32_t cell)
         uint32_t above = h->cells[cell].parent;
         struct cell *parent = &h->cells[above];
         struct free_list *list = &level_of(h, &h->cells[cell])->free;
-        for (uint32_t i = 0; i < parent->child_count; i++)
+        for (uint32_t i = 0; i < child_number(h, parent); i++)
             if (parent->child + i != cell)
                 list_take(h, list, parent->child + i);
         parent->is_split = false;

@@ -68,33 +68,75 @@ static uint32_t group_place(struct hived *h)
     return h->group_count++;
 }
 
-/* All leaves NONE; slots of so many leaves each. The group's numbers lie in one block. */
+static char *text_put(char **at, const char *text)
+{
+    size_t size = strlen(text) + 1;
+    char *put = memcpy(*at, text, size);
+    *at += size;
+    return put;
+}
+
+/* All in one block: the group, its pods, its numbers, its names. */
+static struct group *group_alloc(const struct group *like, uint32_t leaf_count)
+{
+    size_t numbers = like->slot_count + 1 + 3 * (size_t)leaf_count;
+    size_t names = strlen(like->name) + strlen(like->vc_name) + strlen(like->chain_name) + 3 +
+                   (like->pin ? strlen(like->pin) + 1 : 0);
+    size_t pods = mem_size(like->slot_count, sizeof *like->pods);
+    struct group *group = mem_alloc(sizeof *group + pods + mem_size(numbers, 4) + names);
+    *group = *like;
+    group->leaf_count = leaf_count;
+    group->pods = (struct pod *)(group + 1);
+    group->slot_leaf = (uint32_t *)(void *)((char *)(group + 1) + pods);
+    group->physical = group->slot_leaf + group->slot_count + 1;
+    group->virtual = group->physical + leaf_count;
+    group->types = group->virtual + leaf_count;
+    char *at = (char *)(group->slot_leaf + numbers);
+    group->name = text_put(&at, like->name);
+    group->vc_name = text_put(&at, like->vc_name);
+    group->chain_name = text_put(&at, like->chain_name);
+    group->pin = like->pin ? text_put(&at, like->pin) : NULL;
+    return group;
+}
+
+/* All leaves NONE; slots of so many leaves each. */
 uint32_t gang_add(struct hived *h, const struct group *like, const uint32_t *slot_leaves)
 {
-    struct group *group = mem_alloc(sizeof *group);
-    *group = *like;
-    group->name = mem_copy(like->name);
-    group->vc_name = mem_copy(like->vc_name);
-    group->chain_name = mem_copy(like->chain_name);
-    group->pin = like->pin ? mem_copy(like->pin) : NULL;
-    group->leaf_count = 0;
-    for (uint32_t i = 0; i < group->slot_count; i++)
-        group->leaf_count += slot_leaves[i];
-    size_t numbers = group->slot_count + 1 + 3 * (size_t)group->leaf_count;
-    group->slot_leaf = mem_alloc(mem_size(numbers, sizeof *group->slot_leaf));
-    memset(group->slot_leaf, 0xff, numbers * sizeof *group->slot_leaf);
-    group->physical = group->slot_leaf + group->slot_count + 1;
-    group->virtual = group->physical + group->leaf_count;
-    group->types = group->virtual + group->leaf_count;
+    uint32_t leaves = 0;
+    for (uint32_t i = 0; i < like->slot_count; i++)
+        leaves += slot_leaves[i];
+    struct group *group = group_alloc(like, leaves);
+    memset(group->pods, 0, group->slot_count * sizeof *group->pods);
+    memset(group->physical, 0xff, 3 * leaves * sizeof *group->physical);
     group->slot_leaf[0] = 0;
     for (uint32_t i = 0; i < group->slot_count; i++)
         group->slot_leaf[i + 1] = group->slot_leaf[i] + slot_leaves[i];
-    group->pods = mem_zero(group->slot_count, sizeof *group->pods);
     group->sequence = ++h->sequence;
     uint32_t index = group_place(h);
     h->groups[index] = group;
     text_map_set(&h->group_index, text_of(group->name), index);
     return index;
+}
+
+struct group *group_copy(const struct group *from)
+{
+    struct group *group = group_alloc(from, from->leaf_count);
+    memcpy(group->pods, from->pods, from->slot_count * sizeof *group->pods);
+    for (uint32_t i = 0; i < from->slot_count; i++)
+        group->pods[i].name = from->pods[i].name ? mem_copy(from->pods[i].name) : NULL;
+    memcpy(group->slot_leaf, from->slot_leaf,
+           (from->slot_count + 1 + 3 * (size_t)from->leaf_count) * sizeof *group->slot_leaf);
+    group->preemptor = from->preemptor ? mem_copy(from->preemptor) : NULL;
+    group->lost = mem_alloc(mem_size(from->lost_count + 1u, sizeof *group->lost));
+    for (uint32_t i = 0; i < from->lost_count; i++) {
+        group->lost[i] = from->lost[i];
+        group->lost[i].node = mem_copy(from->lost[i].node);
+        group->lost[i].type = from->lost[i].type ? mem_copy(from->lost[i].type) : NULL;
+    }
+    group->preempting = mem_alloc(mem_size(from->preempting_room + 1u, sizeof *group->preempting));
+    for (uint32_t i = 0; i < from->preempting_count; i++)
+        group->preempting[i] = mem_copy(from->preempting[i]);
+    return group;
 }
 
 void group_free(struct group *group)
@@ -111,13 +153,7 @@ void group_free(struct group *group)
         mem_free(group->preempting[i]);
     mem_free(group->preempting);
     mem_free(group->lost);
-    mem_free(group->pods);
-    mem_free(group->slot_leaf);
     mem_free(group->preemptor);
-    mem_free(group->name);
-    mem_free(group->vc_name);
-    mem_free(group->chain_name);
-    mem_free(group->pin);
     mem_free(group);
 }
 

@@ -37,7 +37,7 @@ static void cell_mark_bad(struct hived *h, uint32_t cell)
 static void cell_mark_healthy(struct hived *h, uint32_t cell)
 {
     struct cell *c = &h->cells[cell];
-    assert(c->is_bad && c->bad_children == 0);
+    assert(c->is_bad && (c->level == 1 || c->bad_children == 0));
     c->is_bad = false;
     touch(h, cell);
     if (c->parent != NONE)

@@ -330,7 +330,7 @@ static uint32_t cell_at(const struct hived *h, const char *address, struct buf *
     while (at != NONE && buf->length < strlen(address)) {
         const struct cell *cell = &h->cells[at];
         at = NONE;
-        for (uint32_t i = 0; i < cell->child_count && at == NONE; i++)
+        for (uint32_t i = 0; i < child_number(h, cell) && at == NONE; i++)
             if (address_is(h, cell->child + i, address, buf))
                 at = cell->child + i;
     }
@@ -350,7 +350,7 @@ bool hived_cell_find(struct hived *h, const char *address, struct hived_cell_vie
                                      .vc = cell_vc(h, cell),
                                      .state = (enum hived_cell_state)cell->state,
                                      .is_healthy = !cell->is_bad,
-                                     .priority = h->priority[found]};
+                                     .priority = h->cells[found].priority};
     return true;
 }
 

@@ -49,7 +49,7 @@ static void cell_head(struct inspector *in, uint32_t index, bool is_flat, const 
     json_key_string(&in->json, "cellAddress", address_of(in, index, suffix));
     json_key_string(&in->json, "cellState", state_names[physical ? physical->state : 0]);
     json_key_string(&in->json, "cellHealthiness", physical && physical->is_bad ? "Bad" : "Healthy");
-    json_key_int(&in->json, "cellPriority", h->priority[index]);
+    json_key_int(&in->json, "cellPriority", h->cells[index].priority);
 }
 
 static void flat_write(struct inspector *in, const char *key, uint32_t cell, const char *suffix)
@@ -66,10 +66,10 @@ static void cell_write(struct inspector *in, uint32_t index)
     const struct cell *cell = &h->cells[index];
     json_object(&in->json);
     cell_head(in, index, false, "");
-    if (cell->child_count) {
+    if (child_number(h, cell)) {
         json_key(&in->json, "cellChildren");
         json_array(&in->json);
-        for (uint32_t i = 0; i < cell->child_count; i++)
+        for (uint32_t i = 0; i < child_number(h, cell); i++)
             cell_write(in, cell->child + i);
         json_array_end(&in->json);
     }

@@ -76,7 +76,7 @@ static bool cell_is_allowed(const struct mapper *mapper, uint32_t cell)
         return true;
     if (is_single)
         return !is_excluded[c->node];
-    for (uint32_t i = 0; i < c->child_count; i++) {
+    for (uint32_t i = 0; i < child_number(h, c); i++) {
         const struct cell *child = &h->cells[c->child + i];
         if (cell_is_single_node(h, child) ? !is_excluded[child->node]
                                           : cell_is_allowed(mapper, c->child + i))
@@ -237,7 +237,8 @@ static bool family_map(struct mapper *mapper, uint32_t first, uint32_t count, ui
 {
     const struct cell *p = &mapper->h->cells[parent];
     uint32_t usable;
-    struct candidate *candidates = candidates_sort(mapper, NULL, p->child, p->child_count, &usable);
+    struct candidate *candidates =
+        candidates_sort(mapper, NULL, p->child, child_number(mapper->h, p), &usable);
     if (usable < count)
         return false;
     uint32_t vertex = first, c = 0;
@@ -257,7 +258,8 @@ static uint32_t below_map(struct mapper *mapper, uint32_t vertex, uint32_t physi
     if (p->level == h->cells[mapper->vertices[vertex].cell].level)
         return vertex_map(mapper, vertex, physical) ? physical : NONE;
     uint32_t usable;
-    struct candidate *candidates = candidates_sort(mapper, NULL, p->child, p->child_count, &usable);
+    struct candidate *candidates =
+        candidates_sort(mapper, NULL, p->child, child_number(mapper->h, p), &usable);
     for (uint32_t i = 0; i < usable; i++) {
         uint32_t found = below_map(mapper, vertex, candidates[i].cell);
         if (found != NONE)

@@ -290,7 +290,7 @@ static void bins_below(struct pack *pack, struct bins *bins, uint32_t cell)
     }
     uint32_t count = 1, first = cell;
     while (h->cells[first].level > h->chains[pack->chain].node_level) {
-        count *= h->cells[first].child_count;
+        count *= child_number(h, &h->cells[first]);
         first = h->cells[first].child;
     }
     bins_init(bins, pack->arena, count);
@@ -347,7 +347,7 @@ static uint32_t *cells_at(struct pack *pack, uint8_t level, uint32_t under, uint
             while (cell != NONE && h->cells[cell].level < level)
                 cell = h->cells[cell].parent;
             while (cell != NONE && h->cells[cell].level > level) {
-                number *= h->cells[cell].child_count;
+                number *= child_number(h, &h->cells[cell]);
                 cell = h->cells[cell].child;
             }
             if (cell == NONE || cell == last || id_map_get(&seen, cell) != MAP_NONE ||

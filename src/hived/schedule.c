@@ -66,6 +66,7 @@ static void slot_write(struct plan *plan, struct hived_slot *slot, const uint32_
             continue;
         const struct cell *leaf = &h->cells[physical[i]];
         slot->node = h->nodes[leaf->node].name;
+        slot->node_hint = leaf->node;
         indices[i] = (uint16_t)leaf->index;
     }
 }
@@ -132,7 +133,6 @@ static void victims_write(struct plan *plan, const struct conflict *conflict)
     uint32_t count = 0;
     for (uint32_t i = 0; i < conflict->victim_count; i++) {
         const struct group *group = h->groups[conflict->victims[i]];
-        const char *name = arena_copy(plan->arena, text_of(group->name));
         for (uint32_t k = 0; k < group->slot_count; k++) {
             if (!group->pods[k].is_bound)
                 continue;
@@ -140,10 +140,9 @@ static void victims_write(struct plan *plan, const struct conflict *conflict)
             while (leaf + 1 < group->slot_leaf[k + 1] && group->physical[leaf] == NONE)
                 leaf++;
             uint32_t cell = group->physical[leaf];
-            const char *pod = group->pods[k].name ? group->pods[k].name : "";
             victims[count++] = (struct hived_victim){
-                .group = name,
-                .pod = arena_copy(plan->arena, text_of(pod)),
+                .group = group->name,
+                .pod = group->pods[k].name ? group->pods[k].name : "",
                 .node = cell != NONE ? h->nodes[h->cells[cell].node].name : ""};
         }
     }

@@ -2,7 +2,6 @@
  *
  * Cells are named by their index in `cells`, physical ones first. A tree lies level by level, so
  * the descendants of a cell at any level are neighbours: children of a cell, leaves of a cell.
- * `priority` stands apart because the packer scans it.
  */
 #ifndef HIVED_STATE_H
 #define HIVED_STATE_H
@@ -13,27 +12,29 @@
 
 struct arena;
 
-struct cell {
+struct cell {               /* 64 bytes */
     uint32_t parent, child; /* child: the first one */
-    uint32_t child_count;
-    uint32_t bound;     /* virtual cell of a physical one and the reverse */
-    uint32_t view_node; /* that this cell is, or NONE */
-    uint32_t used;      /* leaves below in use */
-    uint32_t used_oppo; /* of these, opportunistically */
-    uint32_t bad_children;
+    uint32_t bound;         /* virtual cell of a physical one and the reverse */
+    uint32_t view_node;     /* that this cell is, or NONE */
+    uint32_t used;          /* leaves below in use */
+    uint32_t used_oppo;     /* of these, opportunistically */
     uint16_t chain;
+    int16_t priority;
     uint8_t level;
     uint8_t state; /* enum hived_cell_state; physical cells */
-    bool is_virtual, is_pinned, is_split, is_bad, is_doomed;
+    bool is_virtual : 1, is_pinned : 1, is_split : 1, is_bad : 1, is_doomed : 1;
     union {
-        struct {                 /* physical */
-            uint32_t node;       /* index of the (first) node */
-            uint32_t index;      /* default own address; device index of a leaf */
-            const char *address; /* own part when given */
-            uint32_t free_at;    /* position in the free list of its level */
-            uint32_t bad_at;     /* position in the bad-free list of its level */
-            uint32_t doomed_at;
-            uint32_t using, reserving; /* groups; leaves */
+        struct {              /* physical */
+            uint32_t node;    /* index of the (first) node */
+            uint32_t index;   /* default own address; device index of a leaf */
+            uint32_t free_at; /* position in the free list of its level */
+            uint32_t
+                listed_at; /* in the bad-free list of its level, or the doomed list of its vc */
+            union {
+                uint32_t using;        /* leaves: group */
+                uint32_t bad_children; /* others */
+            };
+            uint32_t reserving;        /* group; leaves */
             uint32_t oppo_vc, oppo_at; /* opportunistic use: in that vc's list */
         };
         struct { /* virtual */
@@ -46,6 +47,8 @@ struct cell {
         };
     };
 };
+
+_Static_assert(sizeof(struct cell) == 64, "a cell is a cache line");
 
 /* Free cells of a level: an unordered list as in the original (append, swap with the last), with a
  * tournament above it that finds the first usable one with fewest opportunistic leaves. */
@@ -171,7 +174,7 @@ struct group {
     uint8_t state; /* enum hived_group_state */
     bool is_lazy, uses_suggested, has_virtual, is_downgraded;
     uint32_t slot_count, leaf_count;
-    uint32_t *slot_leaf; /* [slot_count + 1]: first leaf of each slot; owns the next three */
+    uint32_t *slot_leaf;          /* [slot_count + 1]: first leaf of each slot */
     uint32_t *physical, *virtual; /* [leaf_count]; NONE: left the configuration; opportunistic */
     uint32_t *types;              /* of the preassigned cell when bound; NONE: opportunistic */
     struct pod *pods;             /* [slot_count] */
@@ -202,8 +205,10 @@ struct journal_entry {
 struct hived {
     struct hived_config *config;
     struct cell *cells;
-    int16_t *priority;
-    uint32_t *taken; /* by cell: scratch of the packer, equal to epoch when set */
+    void *cells_block;      /* that they lie in */
+    const char **addresses; /* own parts given, by physical cell, or NULL */
+    int16_t *priority;      /* of leaves again, close together: the packer scans them */
+    uint32_t *taken;        /* by cell: scratch of the packer, equal to epoch when set */
     uint32_t epoch;
     uint32_t cell_count, physical_count;
     struct chain *chains;
@@ -255,9 +260,9 @@ static inline struct level *level_of(struct hived *h, const struct cell *cell)
     return &h->chains[cell->chain].levels[cell->level];
 }
 
-static inline uint32_t id_of(const struct hived *h, const struct cell *cell)
+static inline uint32_t child_number(const struct hived *h, const struct cell *cell)
 {
-    return (uint32_t)(cell - h->cells);
+    return h->chains[cell->chain].levels[cell->level].child_number;
 }
 
 /* First leaf below a cell; there are level_of(cell)->leaf_count of them, neighbours. */
@@ -273,6 +278,7 @@ void cell_list_release(struct cell_list *list);
 
 /* build.c */
 void hived_build(struct hived *h);
+void cells_alloc(struct hived *h, size_t count);
 void hived_unbuild(struct hived *h);
 
 /* tree.c: numbers that run up a tree */
@@ -399,6 +405,7 @@ uint32_t gang_add(struct hived *h, const struct group *like, const uint32_t *slo
 void group_remove(struct hived *h, uint32_t index);
 void group_release(struct hived *h, uint32_t index);
 void group_free(struct group *group);
+struct group *group_copy(const struct group *from);
 void group_downgrade(struct hived *h, uint32_t index, const char *preemptor);
 void group_pending_downgrade(struct hived *h, uint32_t index, const char *preemptor);
 void group_pending_settle(struct hived *h, bool is_kept);

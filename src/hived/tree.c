@@ -5,13 +5,14 @@
 
 void leaf_use(struct hived *h, uint32_t leaf, int32_t priority)
 {
-    assert(h->cells[leaf].level == 1 && h->priority[leaf] == HIVED_PRIORITY_FREE);
+    assert(h->cells[leaf].level == 1 && h->cells[leaf].priority == HIVED_PRIORITY_FREE);
     bool is_oppo = priority == HIVED_PRIORITY_OPPO;
+    h->priority[leaf] = (int16_t)priority;
     for (uint32_t at = leaf; at != NONE; at = h->cells[at].parent) {
         struct cell *cell = &h->cells[at];
         cell->used++;
-        if (h->priority[at] < priority)
-            h->priority[at] = (int16_t)priority;
+        if (cell->priority < priority)
+            cell->priority = (int16_t)priority;
         if (is_oppo) {
             cell->used_oppo++;
             if (!cell->is_virtual && cell->free_at != NONE)
@@ -28,28 +29,28 @@ void leaf_use(struct hived *h, uint32_t leaf, int32_t priority)
 static int16_t children_priority(const struct hived *h, const struct cell *cell)
 {
     int16_t priority = HIVED_PRIORITY_FREE;
-    for (uint32_t i = 0; i < cell->child_count; i++)
-        if (h->priority[cell->child + i] > priority)
-            priority = h->priority[cell->child + i];
+    for (uint32_t i = 0; i < child_number(h, cell); i++)
+        if (h->cells[cell->child + i].priority > priority)
+            priority = h->cells[cell->child + i].priority;
     return priority;
 }
 
 void leaf_unuse(struct hived *h, uint32_t leaf)
 {
-    int16_t priority = h->priority[leaf];
+    int16_t priority = h->cells[leaf].priority;
     assert(h->cells[leaf].level == 1 && priority != HIVED_PRIORITY_FREE);
     bool is_oppo = priority == HIVED_PRIORITY_OPPO, is_changed = true;
-    h->priority[leaf] = HIVED_PRIORITY_FREE;
+    h->priority[leaf] = h->cells[leaf].priority = HIVED_PRIORITY_FREE;
     for (uint32_t at = leaf; at != NONE; at = h->cells[at].parent) {
         struct cell *cell = &h->cells[at];
         assert(cell->used > 0);
         cell->used--;
         if (at != leaf && is_changed) {
-            int16_t now = cell->used ? h->priority[at] : (int16_t)HIVED_PRIORITY_FREE;
+            int16_t now = cell->used ? cell->priority : (int16_t)HIVED_PRIORITY_FREE;
             if (cell->used && now == priority)
                 now = children_priority(h, cell);
-            is_changed = now != h->priority[at];
-            h->priority[at] = now;
+            is_changed = now != cell->priority;
+            cell->priority = now;
         }
         if (is_oppo) {
             cell->used_oppo--;
@@ -66,7 +67,7 @@ void leaf_unuse(struct hived *h, uint32_t leaf)
 
 static bool all_children_are(const struct hived *h, const struct cell *cell, uint8_t state)
 {
-    for (uint32_t i = 0; i < cell->child_count; i++)
+    for (uint32_t i = 0; i < child_number(h, cell); i++)
         if (h->cells[cell->child + i].state != state)
             return false;
     return true;
@@ -124,8 +125,8 @@ void cell_address(const struct hived *h, uint32_t cell, struct buf *out)
         buf_char(out, '/');
     }
     if (!at->is_virtual) {
-        if (at->address)
-            buf_string(out, at->address);
+        if (h->addresses[cell])
+            buf_string(out, h->addresses[cell]);
         else
             buf_format(out, "%u", at->index);
         return;
