@@ -27,7 +27,8 @@ int api_start(const struct api_config *config, struct api **out, struct err *err
     };
     api->watch = (struct service_watch){.notify = changed, .context = api};
     api->service->watch(api->service->context, &api->watch);
-    int failed = http_server_start(&http, &api->http, err);
+    struct http_server *server = NULL;
+    int failed = http_server_start(&http, &server, err);
     if (failed) {
         api->service->unwatch(api->service->context, &api->watch);
         login_table_free(api->logins);
@@ -35,6 +36,7 @@ int api_start(const struct api_config *config, struct api **out, struct err *err
         mem_free(api);
         return failed;
     }
+    atomic_store(&api->http, server);
     *out = api;
     return 0;
 }

@@ -48,8 +48,8 @@ static void reply_error(struct call *call, int code)
     struct status status = status_of(code);
     const char *name = call->error_code ? call->error_code : status.name;
     if (status.http >= 500)
-        log_error("api", "%s %.*s: %s", http_method_name(call->exchange->method),
-                  TEXT_ARG(call->exchange->target), call->err.text);
+        log_error("api", "%s %s: %s", http_method_name(call->exchange->method),
+                  call->route ? call->route->path : "?", call->err.text);
     if (status.http == 429 || status.http == 503)
         exchange_header(call->exchange, "Retry-After", "1");
     buf_clear(&reply->body);
@@ -172,6 +172,12 @@ static void app_end(void *context, struct exchange *exchange)
     int64_t spent_us = http_clock_us() - exchange->begin_us;
     if (spent_us > 0 && !exchange->reply.stream.read)
         atomic_fetch_add(&api->request_us, (uint64_t)spent_us);
+    /* the route, not the target: a token may stand in that */
+    if (call->route)
+        log_debug("api", "%s %s %d, %s from %.*s, %lld us", http_method_name(exchange->method),
+                  call->route->path, exchange->reply.status,
+                  call->caller.user[0] ? call->caller.user : "nobody", TEXT_ARG(exchange->address),
+                  (long long)spent_us);
 }
 
 struct http_app api_app(struct api *api)

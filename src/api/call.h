@@ -21,7 +21,7 @@ struct snapshot;
 struct api {
     struct api_config config;
     struct service *service;
-    struct http_server *http;
+    _Atomic(struct http_server *) http; /* NULL while it starts: its threads run already */
     struct login_table *logins;
     struct snapshot *snapshot;
     struct service_watch watch;

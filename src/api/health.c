@@ -88,8 +88,9 @@ static void job_metrics(struct call *call, struct buf *out)
 static void http_metrics(struct call *call, struct buf *out)
 {
     struct http_server_counts counts = {0};
-    if (call->api->http)
-        http_server_count(call->api->http, &counts);
+    struct http_server *server = atomic_load(&call->api->http);
+    if (server)
+        http_server_count(server, &counts);
     metric(out, "skep_http_requests_total", "counter", "Requests answered, by class of status.");
     for (unsigned i = 2; i <= 5; i++)
         buf_format(out, "skep_http_requests_total{code=\"%uxx\"} %llu\n", i,

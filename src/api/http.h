@@ -99,7 +99,7 @@ struct exchange {
     struct arena arena;
     int64_t begin_us; /* monotonic */
     enum http_method method;
-    struct text target; /* as sent; may be logged, never holds a secret of ours */
+    struct text target; /* as sent; may hold a token: never to be logged */
     struct text segments[HTTP_SEGMENTS_MAX];
     size_t segment_count; /* decoded, without empty ones at the end */
     struct http_pair query[HTTP_QUERY_MAX];

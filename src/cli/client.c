@@ -29,6 +29,11 @@ struct client *client_new(const char *server, const char *token)
     return client;
 }
 
+struct client *client_copy(const struct client *client)
+{
+    return client_new(client->server, client->token);
+}
+
 void client_free(struct client *client)
 {
     if (!client)

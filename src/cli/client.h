@@ -15,6 +15,8 @@ struct client;
 
 /* `token` may be NULL: not logged in. */
 struct client *client_new(const char *server, const char *token);
+/* Another one for the same server and token, for another thread. */
+struct client *client_copy(const struct client *client);
 void client_free(struct client *client);
 const char *client_server(const struct client *client);
 

@@ -153,26 +153,46 @@ static void tasks_print(struct cli *cli, struct buf *out, const json_t *detail)
 
 /* ---- attempts ---- */
 
-static void task_attempt_rows(struct table *table, const json_t *task, const char *role,
-                              int64_t job_attempt)
+static void task_attempt_row(struct table *table, const json_t *task, const json_t *attempt,
+                             const char *role, int64_t job_attempt)
 {
-    const json_t *attempts = json_object_get(task, "attempts");
-    for (size_t i = json_array_size(attempts); i-- > 0;) {
-        const json_t *attempt = json_array_get(attempts, i);
-        struct buf text = BUF_INIT;
-        table_format(table, "%lld", (long long)job_attempt);
-        table_format(table, "%s-%lld", role, (long long)field_int(task, "taskIndex"));
-        table_format(table, "%lld", (long long)field_int(attempt, "attemptId"));
-        table_cell(table, field_text(attempt, "attemptState"));
-        table_cell(table, field_text(attempt, "containerNodeName"));
-        gpus_cell(table, json_object_get(attempt, "containerGpus"));
-        exit_cell(table, attempt);
-        print_time(&text, field_int(attempt, "currentAttemptLaunchedTime"));
-        table_cell(table, buf_cstr(&text));
-        time_cell(table, attempt);
-        table_cell(table, field_text(attempt, "containerExitDiagnostics"));
-        buf_release(&text);
+    struct buf text = BUF_INIT;
+    table_format(table, "%lld", (long long)job_attempt);
+    table_format(table, "%s-%lld", role, (long long)field_int(task, "taskIndex"));
+    table_format(table, "%lld", (long long)field_int(attempt, "attemptId"));
+    table_cell(table, field_text(attempt, "attemptState"));
+    table_cell(table, field_text(attempt, "containerNodeName"));
+    gpus_cell(table, json_object_get(attempt, "containerGpus"));
+    exit_cell(table, attempt);
+    print_time(&text, field_int(attempt, "currentAttemptLaunchedTime"));
+    table_cell(table, buf_cstr(&text));
+    time_cell(table, attempt);
+    table_cell(table, field_text(attempt, "containerExitDiagnostics"));
+    buf_release(&text);
+}
+
+/* A task that was never tried again is its own only attempt: no need to ask for more. */
+static int task_attempt_rows(struct client *client, struct table *table, const char *job,
+                             const json_t *task, const char *role, int64_t job_attempt)
+{
+    if (!field_int(task, "retries")) {
+        task_attempt_row(table, task, task, role, job_attempt);
+        return 0;
     }
+    struct buf rest = BUF_INIT, path = BUF_INIT;
+    json_t *whole = NULL;
+    buf_format(&rest, "/attempts/%lld/taskRoles/", (long long)job_attempt);
+    client_encode(&rest, role);
+    buf_format(&rest, "/taskIndex/%lld/attempts", (long long)field_int(task, "taskIndex"));
+    job_path(&path, job, buf_cstr(&rest));
+    int code = client_get(client, buf_cstr(&path), &whole);
+    const json_t *attempts = json_object_get(whole, "attempts");
+    for (size_t i = json_array_size(attempts); i-- > 0;)
+        task_attempt_row(table, whole, json_array_get(attempts, i), role, job_attempt);
+    json_decref(whole);
+    buf_release(&rest);
+    buf_release(&path);
+    return code;
 }
 
 /* All attempts of all tasks within one attempt of the job. */
@@ -188,19 +208,8 @@ static int task_attempts(struct client *client, const char *job, int64_t attempt
     json_t *value;
     json_object_foreach (json_object_get(detail, "taskRoles"), role, value) {
         const json_t *tasks = json_object_get(value, "taskStatuses");
-        for (size_t i = 0; i < json_array_size(tasks) && !code; i++) {
-            json_t *task = NULL;
-            buf_clear(&rest);
-            buf_clear(&path);
-            buf_format(&rest, "/attempts/%lld/taskRoles/", (long long)attempt);
-            client_encode(&rest, role);
-            buf_format(&rest, "/taskIndex/%lld/attempts",
-                       (long long)field_int(json_array_get(tasks, i), "taskIndex"));
-            job_path(&path, job, buf_cstr(&rest));
-            code = client_get(client, buf_cstr(&path), &task);
-            task_attempt_rows(table, task, role, attempt);
-            json_decref(task);
-        }
+        for (size_t i = 0; i < json_array_size(tasks) && !code; i++)
+            code = task_attempt_rows(client, table, job, json_array_get(tasks, i), role, attempt);
     }
     json_decref(detail);
     buf_release(&rest);

@@ -5,24 +5,49 @@
 #include "cli/job.h"
 #include "cli/print.h"
 #include "cli/run_file.h"
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* ---- submit ---- */
 
-/* Follow the log, then wait for the rest of the job's life. */
+/* The job's story on standard error, beside its log on standard output. */
+struct telling {
+    struct client *client; /* of its own: one does one thing at a time */
+    const char *job;
+    bool is_quiet;
+    int code;
+};
+
+static void *telling_run(void *context)
+{
+    struct telling *telling = context;
+    struct wait_options options = {.is_quiet = telling->is_quiet};
+    telling->code = job_wait(telling->client, telling->job, &options);
+    return NULL;
+}
+
 static int follow_and_wait(struct cli *cli, const char *job, bool is_follow)
 {
-    if (is_follow) {
-        struct log_options log = {.role = cli_value(cli, "role"),
-                                  .index = cli_value(cli, "index"),
-                                  .tail_lines = -1,
-                                  .is_follow = true};
-        if (job_log(cli->client, job, &log))
-            return EXIT_SKEP;
+    struct telling telling = {
+        .client = cli->client, .job = job, .is_quiet = cli_flag(cli, "quiet")};
+    if (!is_follow) {
+        telling_run(&telling);
+        return telling.code;
     }
-    struct wait_options wait = {.is_quiet = is_follow || cli_flag(cli, "quiet")};
-    return job_wait(cli->client, job, &wait);
+    pthread_t thread;
+    telling.client = client_copy(cli->client);
+    if (pthread_create(&thread, NULL, telling_run, &telling))
+        return cli_fail(EXIT_SKEP, "cannot start a thread");
+    struct log_options log = {.role = cli_value(cli, "role"),
+                              .index = cli_value(cli, "index"),
+                              .tail_lines = -1,
+                              .is_follow = true};
+    if (job_log(cli->client, job, &log))
+        exit(EXIT_SKEP); /* said why; the job goes on */
+    pthread_join(thread, NULL);
+    client_free(telling.client);
+    return telling.code;
 }
 
 static void tell_end(const char *job, int code)
