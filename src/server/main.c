@@ -312,6 +312,7 @@ int main(int argc, char **argv)
         return EXIT_USAGE;
     umask(077);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files is an error like a full disk */
     /* all threads inherit this; the main thread waits for them */
     sigemptyset(&signals);
     sigaddset(&signals, SIGTERM);

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 int sql_fail(sqlite3 *db, struct err *err, const char *what)
 {
@@ -21,8 +22,9 @@ int sql_fail(sqlite3 *db, struct err *err, const char *what)
         return err_fail(err, ERR_CORRUPT, "", "%s is damaged or not a database (%s)", path,
                         sqlite3_errmsg(db));
     case SQLITE_IOERR:
-        if (number == ENOSPC || number == EDQUOT)
-            return err_fail(err, ERR_UNAVAILABLE, "", "the disk of %s is full", path);
+        if (number == ENOSPC || number == EDQUOT || number == EFBIG)
+            return err_fail(err, ERR_UNAVAILABLE, "", "the disk of %s is full (%s)", path,
+                            strerrordesc_np(number));
         if (number == EROFS)
             return err_fail(err, ERR_UNAVAILABLE, "", "%s cannot be written: read-only", path);
         if (number != 0)

@@ -10,11 +10,13 @@
 #include "sys/secret.h"
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -30,7 +32,7 @@ struct world {
     struct problems problems;
     struct err err;
     const char *extra; /* of the configuration */
-    const char *user;
+    const char *user, *engine;
 };
 
 /* One answer, waited for. */
@@ -88,8 +90,8 @@ static int world_try(struct world *world)
     int code;
 
     snprintf(path, sizeof path, "%s.yaml", world->directory);
-    buf_format(&text, "dataDirectory: %s\nengine: {kind: fake, fake: {runMilliseconds: 30}}\n%s",
-               world->directory, world->extra);
+    buf_format(&text, "dataDirectory: %s\nengine: {kind: fake, fake: {%s}}\n%s", world->directory,
+               world->engine, world->extra);
     assert_int_equal(file_write(path, buf_as_text(&text), 0600, &world->err), 0);
     code = server_config_read(path, &config, &report, &world->err);
     assert_string_equal(buf_cstr(&report), "");
@@ -125,6 +127,7 @@ static int setup(void **state)
     problems_init(&world->problems, &world->arena);
     world->extra = "";
     world->user = "admin";
+    world->engine = "runMilliseconds: 30";
     world_start(world);
     *state = world;
     return 0;
@@ -382,7 +385,7 @@ static void readiness_and_metrics_speak(void **state)
 static void a_second_server_is_refused(void **state)
 {
     struct world *world = *state;
-    struct world other = {.extra = ""};
+    struct world other = {.extra = "", .engine = "nodes: 1"};
     pid_t child = fork();
     int status;
 
@@ -414,6 +417,42 @@ static void a_reload_takes_effect(void **state)
     assert_int_equal(submit(world, job_text(world, "after", ""), &job), 0);
     buf_release(&report);
     buf_release(&keys);
+}
+
+static void a_full_disk_refuses_requests_and_loses_no_fact(void **state)
+{
+    struct world *world = *state;
+    struct service_check checks[SERVICE_CHECKS_MAX];
+    struct rlimit before, full;
+    struct job_id job, refused;
+
+    world_stop(world);
+    world->engine = "runMilliseconds: 700";
+    world_start(world);
+    assert_int_equal(submit(world, job_text(world, "runs", ""), &job), 0);
+    wait_until(world, job, JOB_RUNNING);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    full = before;
+    full.rlim_cur = 4096; /* no file grows any more */
+    signal(SIGXFSZ, SIG_IGN);
+    log_to(-1);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &full), 0);
+    assert_int_equal(submit(world, job_text(world, "more", ""), &refused), ERR_UNAVAILABLE);
+    assert_non_null(strstr(world->err.text, "nothing can be stored: "));
+    assert_int_equal(submit(world, job_text(world, "more", ""), &refused), ERR_UNAVAILABLE);
+    assert_int_equal(act(world, SERVICE_STOP, job), ERR_UNAVAILABLE);
+    world->service->ready(world->service->context, checks);
+    assert_false(checks[0].is_ok);
+    usleep(900 * 1000); /* its containers end, and nobody can write it down */
+    assert_int_equal(shown(world, job), JOB_RUNNING);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    wait_until(world, job, JOB_SUCCEEDED);
+    log_to(2);
+    assert_int_equal(submit(world, job_text(world, "more", ""), &refused), 0);
+    assert_int_equal(refused.v, 2); /* what was refused has left no trace */
+    wait_until(world, refused, JOB_SUCCEEDED);
+    world->service->ready(world->service->context, checks);
+    assert_true(checks[0].is_ok);
 }
 
 /* What the replay of a log says of each job. */
@@ -581,6 +620,7 @@ int main(void)
         WORLD(a_second_server_is_refused),
         WORLD(a_reload_takes_effect),
         WORLD(the_event_log_gives_the_same_again),
+        WORLD(a_full_disk_refuses_requests_and_loses_no_fact),
         WORLD(a_lost_password_is_replaced),
         WORLD(old_jobs_go_when_the_database_is_too_large),
     };
