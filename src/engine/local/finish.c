@@ -301,7 +301,8 @@ static void finish_run(struct local_engine *local, struct task *task)
     task_group(local, task->id, finish.group);
     report_fill(&finish);
     if (!remains_clear(&finish))
-        inventory_health(local->inventory, local, "processes or mounts of an ended task remain");
+        inventory_health(local->inventory, local, HEALTH_REMAINS,
+                         "processes or mounts of an ended task remain");
     log_close(local, task);
     bool is_kept = true;
     char path[RUNTIME_PATH_MAX];

@@ -32,6 +32,7 @@ struct inventory {
     struct arena arena;
     struct engine_node node;
     char name[256], address[64], gpu_type[96], reason[200];
+    char ills[HEALTH_KINDS][200];
     bool is_nvidia;
     const char *cdi_kind; /* of the GPUs; "" = no specification names them */
     struct nvml_gpu gpus[GPUS_MAX];
@@ -206,12 +207,18 @@ void inventory_post(struct inventory *inventory, struct local_engine *local)
     pthread_mutex_unlock(&inventory->lock);
 }
 
-void inventory_health(struct inventory *inventory, struct local_engine *local, const char *reason)
+void inventory_health(struct inventory *inventory, struct local_engine *local, enum health kind,
+                      const char *reason)
 {
     pthread_mutex_lock(&inventory->lock);
-    bool is_changed = inventory->node.is_healthy != !reason[0];
-    inventory->node.is_healthy = !reason[0];
-    snprintf(inventory->reason, sizeof inventory->reason, "%s", reason);
+    bool is_changed = !inventory->ills[kind][0] != !reason[0];
+    snprintf(inventory->ills[kind], sizeof inventory->ills[kind], "%s", reason);
+    const char *first = "";
+    for (int i = HEALTH_KINDS; i-- > 0;)
+        if (inventory->ills[i][0])
+            first = inventory->ills[i];
+    inventory->node.is_healthy = !first[0];
+    snprintf(inventory->reason, sizeof inventory->reason, "%s", first);
     pthread_mutex_unlock(&inventory->lock);
     if (is_changed)
         inventory_post(inventory, local);

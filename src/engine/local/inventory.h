@@ -35,8 +35,12 @@ const struct engine_node *inventory_node(const struct inventory *inventory);
 /* Post ENGINE_NODE. */
 void inventory_post(struct inventory *inventory, struct local_engine *local);
 
-/* Change health; posts ENGINE_NODE when that changed. "" = healthy. Thread-safe. */
-void inventory_health(struct inventory *inventory, struct local_engine *local, const char *reason);
+enum health { HEALTH_DISK, HEALTH_REMAINS, HEALTH_KINDS };
+
+/* Say how one thing is that health depends on: "" = well, else why not. The node is healthy when
+ * all are well; posts ENGINE_NODE when that or the reason's kind changed. Thread-safe. */
+void inventory_health(struct inventory *inventory, struct local_engine *local, enum health kind,
+                      const char *reason);
 
 /* The devices of a container. ERR_NOT_FOUND: a GPU index that this machine does not have. */
 int inventory_devices(const struct inventory *inventory, const struct container *container,

@@ -135,12 +135,48 @@ static void disk_watch(struct local_engine *local)
     if (free >> 20 < local->config.disk_reserve_mib)
         snprintf(reason, sizeof reason, "disk pressure: %llu MiB free, %u are kept in reserve",
                  (unsigned long long)(free >> 20), local->config.disk_reserve_mib);
-    inventory_health(local->inventory, local, reason);
+    inventory_health(local->inventory, local, HEALTH_DISK, reason);
+}
+
+/* --- what could not be removed when its task ended --- */
+
+struct remains {
+    struct local_engine *local;
+    size_t count;
+};
+
+static void remains_visit(void *context, const char *name)
+{
+    struct remains *remains = context;
+    struct local_engine *local = remains->local;
+    int64_t value;
+    char group[CGROUP_PATH_MAX];
+    if (!text_to_int64(text_of(name), &value) || value <= 0)
+        return;
+    pthread_mutex_lock(&local->lock);
+    struct task *task = task_find(local, (struct attempt_id){(uint64_t)value});
+    bool is_over = !task || task->phase == TASK_ENDED;
+    pthread_mutex_unlock(&local->lock);
+    task_group(local, name, group);
+    if (is_over && cgroup_remove(&local->cgroups, group, 1000, NULL) < 0)
+        remains->count++;
+}
+
+static void remains_retry(struct local_engine *local)
+{
+    struct remains remains = {.local = local};
+    cgroup_children(&local->cgroups, local->group, remains_visit, &remains);
+    char reason[120] = "";
+    if (remains.count)
+        snprintf(reason, sizeof reason, "processes of %zu ended tasks cannot be killed",
+                 remains.count);
+    inventory_health(local->inventory, local, HEALTH_REMAINS, reason);
 }
 
 void keeper_round(struct local_engine *local)
 {
     pthread_mutex_lock(&local->keeper_lock);
+    remains_retry(local);
     containers_collect(local);
     logs_collect(local);
     disk_watch(local);

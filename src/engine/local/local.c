@@ -494,6 +494,13 @@ static int directories_make(struct local_engine *local, struct err *err)
         if (result < 0)
             return result;
     }
+    static const char *const points[] = {"points",     "points/proc", "points/sys",
+                                         "points/dev", "points/skep", "points/etc"};
+    for (size_t i = 0; i < COUNT_OF(points); i++) {
+        snprintf(path, sizeof path, "%s/%s", local->directory, points[i]);
+        if (chmod(path, 0755) < 0) /* seen in containers: not what our umask makes of it */
+            return err_errno(err, errno, "chmod %s", path);
+    }
     static const char *const files[] = {"hosts", "resolv.conf"};
     for (size_t i = 0; i < COUNT_OF(files); i++) {
         snprintf(path, sizeof path, "%s/points/etc/%s", local->directory, files[i]);

@@ -241,7 +241,7 @@ void runtime_remove(const struct runtime *runtime, const char *id, bool has_post
 
 /* --- which one works here --- */
 
-static int probe_prepare(const char *scratch, const char *group, bool is_v2,
+static int probe_prepare(const char *scratch, const char *group, const struct cgroup_layout *layout,
                          const char *seccomp_bpf, struct err *err)
 {
     static const char *const parts[] = {"lower", "lower/proc", "lower/sys", "lower/dev",
@@ -267,7 +267,8 @@ static int probe_prepare(const char *scratch, const char *group, bool is_v2,
                                 .cwd = "/",
                                 .cgroup_path = group,
                                 .cpu = 1,
-                                .is_cgroup_v2 = is_v2,
+                                .is_cgroup_v2 = layout->kind == CGROUP_V2,
+                                .has_swap = layout->has_swap,
                                 .memory_mib = 64,
                                 .pids_max = 100,
                                 .seccomp_bpf = seccomp_bpf};
@@ -296,8 +297,7 @@ static int probe_run(const struct runtime *runtime, const struct cgroup_layout *
 {
     char lower[RUNTIME_PATH_MAX], upper[RUNTIME_PATH_MAX], work[RUNTIME_PATH_MAX],
         merged[RUNTIME_PATH_MAX], output[RUNTIME_PATH_MAX];
-    int result =
-        probe_prepare(scratch, group, layout->kind == CGROUP_V2, runtime->seccomp_bpf, err);
+    int result = probe_prepare(scratch, group, layout, runtime->seccomp_bpf, err);
     if (result < 0) {
         snprintf(message, RUNTIME_MESSAGE_MAX, "%s", err->text);
         return result;
@@ -336,8 +336,8 @@ static int probe_run(const struct runtime *runtime, const struct cgroup_layout *
     return result;
 }
 
-static int probe_all(struct runtime *runtime, const struct cgroup_layout *layout,
-                     const char *wanted, const char *scratch, const char *group, struct err *err)
+static int probe_all(struct runtime *runtime, struct cgroup_layout *layout, const char *wanted,
+                     const char *scratch, const char *group, struct err *err)
 {
     static const char *const names[] = {"crun", "runc"};
     char why[sizeof err->text] = "", message[RUNTIME_MESSAGE_MAX];
@@ -355,6 +355,11 @@ static int probe_all(struct runtime *runtime, const struct cgroup_layout *layout
             bool is_filtered = false;
             int result =
                 probe_run(runtime, layout, scratch, group, &is_filtered, message, &failure);
+            if (result < 0 && layout->has_swap && strstr(message, "swap")) {
+                layout->has_swap = false; /* v2 with swapaccount=0 */
+                result =
+                    probe_run(runtime, layout, scratch, group, &is_filtered, message, &failure);
+            }
             if (result == 0 && is_filtered)
                 return 0;
             if (result == 0)
@@ -368,7 +373,7 @@ static int probe_all(struct runtime *runtime, const struct cgroup_layout *layout
                     why[0] ? why : "neither crun nor runc is installed");
 }
 
-int runtime_find(struct runtime *runtime, const struct cgroup_layout *layout, const char *wanted,
+int runtime_find(struct runtime *runtime, struct cgroup_layout *layout, const char *wanted,
                  const char *scratch, const char *group, struct err *err)
 {
     if (!program_find("conmon", runtime->conmon))

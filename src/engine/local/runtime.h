@@ -42,10 +42,11 @@ struct runtime_container {
     int conmon_fd; /* pidfd; the caller's */
 };
 
-/* Find conmon and a runtime that creates a container here; `wanted` ("": any) is a path or name.
- * `scratch` is an empty directory on the disk where overlays will be; it is empty again afterwards.
- * ERR_UNSUPPORTED tells for each why not. */
-int runtime_find(struct runtime *runtime, const struct cgroup_layout *layout, const char *wanted,
+/* `layout->has_swap` is corrected when the kernel does not account swap. Find conmon and a runtime
+ * that creates a container here; `wanted` ("": any) is a path or name. `scratch` is an empty
+ * directory on the disk where overlays will be; it is empty again afterwards. ERR_UNSUPPORTED tells
+ * for each why not. */
+int runtime_find(struct runtime *runtime, struct cgroup_layout *layout, const char *wanted,
                  const char *scratch, const char *group, struct err *err);
 
 /* Start conmon, which creates the container; its first process waits for runtime_start. The file

@@ -498,6 +498,62 @@ static void test_second_engine(void **state)
 }
 
 /* Somebody who follows the log of a silent task hears of its end. */
+static void put(const char *path, const char *text)
+{
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(text, file);
+    fclose(file);
+}
+
+/* GPUs that a CDI specification numbers: a task gets its own, and no other device. */
+static void test_cdi_devices(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    char path[300];
+    const uint16_t gpu = 1;
+    const char *directories[] = {world.folder};
+    const struct engine_local_config before = world.config;
+    /* a device that no container has by default, and that opens without a capability */
+    const char *device = shell_output("for d in cpu_dma_latency loop-control fuse vga_arbiter; do "
+                                      "[ -c /dev/$d ] && echo /dev/$d && break; done");
+    if (!device[0])
+        skip();
+    char specification[2000], host[100];
+    snprintf(host, sizeof host, "%s", device);
+    snprintf(path, sizeof path, "%s/test.json", world.folder);
+    snprintf(specification, sizeof specification,
+             "{\"cdiVersion\":\"0.6.0\",\"kind\":\"test.com/gpu\",\"devices\":["
+             "{\"name\":\"0\",\"containerEdits\":{\"deviceNodes\":[{\"path\":\"/dev/gpu0\","
+             "\"hostPath\":\"%s\"}]}},"
+             "{\"name\":\"1\",\"containerEdits\":{\"env\":[\"MY_GPU=one\"],\"deviceNodes\":[{"
+             "\"path\":\"/dev/gpu1\",\"hostPath\":\"%s\",\"permissions\":\"r\"}]}}],"
+             "\"containerEdits\":{\"mounts\":[{\"hostPath\":\"/etc/passwd\",\"containerPath\":"
+             "\"/driver/name\",\"options\":[\"ro\"]}]}}",
+             host, host);
+    put(path, specification);
+    world_stop(&world);
+    world.config.cdi_directories = directories;
+    world.config.cdi_directory_count = 1;
+    world.config.nvml_path = "libno-such-nvml.so";
+    world_start(&world);
+    struct task_options options = {.gpus = &gpu, .gpu_count = 1};
+    const char *command = "ls /dev/gpu*; echo $MY_GPU; test -s /driver/name && echo driver; "
+                          "(exec 3< /dev/gpu1) && echo open; (exec 3>> /dev/gpu1) 2>/dev/null "
+                          "|| echo refused; mknod /tmp/mem c 1 1 && ! (exec 3< /tmp/mem) "
+                          "2>/dev/null && echo refused";
+    assert_int_equal(world_create_with(&world, 81, command, &options, &err), 0);
+    assert_int_equal(end_of(81)->exit.exit_code, 0);
+    assert_string_equal(end_of(81)->log, "/dev/gpu1\none\ndriver\nopen\nrefused\nrefused\n");
+    assert_int_equal(world.node.gpu_count, 2);
+    world_create(&world, 82, "(exec 3< /dev/gpu1) 2>/dev/null || echo none");
+    assert_string_equal(end_of(82)->log, "none\n");
+    world_stop(&world);
+    world.config = before;
+    world_start(&world);
+}
+
 static void test_log_end(void **state)
 {
     (void)state;
@@ -579,6 +635,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_adopt),
         cmocka_unit_test(test_orphan),
         cmocka_unit_test(test_second_engine),
+        cmocka_unit_test(test_cdi_devices),
         cmocka_unit_test(test_log_end),
         cmocka_unit_test(test_many),
     };
