@@ -419,7 +419,7 @@ static int listen_open(const char *listen_at, int *out_fd, uint16_t *port, struc
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
     if (bind(fd, &address.any, length) < 0 || listen(fd, LISTEN_BACKLOG) < 0)
         return err_errno(err, errno, "listen on %s", listen_at);
-    union address real;
+    union address real = {0};
     length = sizeof real;
     if (getsockname(fd, &real.any, &length) < 0)
         return err_errno(err, errno, "listen on %s", listen_at);

@@ -225,7 +225,9 @@ int handle_task_attempts(struct call *call)
                          TEXT_ARG(call->parameters[2]), (long long)index);
     failed = store_task_attempts(call->reader, job.record.id, (uint32_t)job_attempt, task->task,
                                  call->arena, &attempts, &call->err);
-    if (failed)
+    if (failed == ERR_NOT_FOUND) /* it waits for its first one */
+        attempts = (struct store_tasks){0};
+    else if (failed)
         return failed;
     struct json_writer json;
     call_json(call, 200, &json);

@@ -107,8 +107,8 @@ static int caller_load(struct call *call, const struct token_claims *claims)
     struct store_reader *reader = call_reader(call);
     if (!reader)
         return call->err.code;
-    struct store_token row;
-    struct store_user user;
+    struct store_token row = {0};
+    struct store_user user = {0};
     struct err err = {0};
     int failed = store_token(reader, text_of(claims->id), call->arena, &row, &err);
     if (!failed && strcmp(row.user, claims->user) != 0)
@@ -145,7 +145,7 @@ int token_caller(struct call *call)
     int failed = is_basic ? basic_parse(call, token, &user, &token) : 0;
     if (failed)
         return failed;
-    struct token_claims claims;
+    struct token_claims claims = {0};
     struct err err = {0};
     failed = token_verify(call->api->service->token_key, token, (int64_t)time(NULL), call->arena,
                           &claims, &err);

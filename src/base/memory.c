@@ -49,3 +49,8 @@ void *array_reserve(void *items, size_t *room, size_t need, size_t item_size)
     *room = wanted;
     return items;
 }
+
+void *array_grow(void *items, size_t *room, size_t count, size_t item_size)
+{
+    return array_reserve(items, room, count + 1, item_size);
+}

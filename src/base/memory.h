@@ -8,10 +8,10 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-void *mem_alloc(size_t size);              /* not zeroed */
+void *mem_alloc(size_t size);              /* not zeroed; NULL only for size 0 */
 void *mem_zero(size_t count, size_t size); /* zeroed */
 void *mem_realloc(void *memory, size_t size);
-char *mem_copy(const char *string); /* NUL-terminated copy */
+__attribute__((returns_nonnull)) char *mem_copy(const char *string); /* NUL-terminated copy */
 static inline void mem_free(void *memory)
 {
     free(memory);
@@ -25,8 +25,12 @@ size_t mem_size(size_t count, size_t size);
 void *array_reserve(void *items, size_t *room, size_t need, size_t item_size);
 #define ARRAY_RESERVE(array, need)                                                                 \
     ((array)->items = array_reserve((array)->items, &(array)->room, (need), sizeof *(array)->items))
+/* One more than `count`, so never NULL. */
+__attribute__((returns_nonnull)) void *array_grow(void *items, size_t *room, size_t count,
+                                                  size_t item_size);
 #define ARRAY_ADD(array)                                                                           \
-    (ARRAY_RESERVE((array), (array)->count + 1),                                                   \
+    ((array)->items =                                                                              \
+         array_grow((array)->items, &(array)->room, (array)->count, sizeof *(array)->items),       \
      (array)->items[(array)->count] = (__typeof__(*(array)->items)){0},                            \
      &(array)->items[(array)->count++])
 #define ARRAY_FREE(array)                                                                          \

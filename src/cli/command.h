@@ -76,6 +76,10 @@ struct cli {
     struct client *client; /* made by cli_client */
 };
 
+/* Options of all commands may stand before the command's name, too: take them, and move `words` to
+ * the first word that is none of them (`count` may be 0 then). 0, or EXIT_USAGE after a message. */
+int cli_parse_globals(struct cli *cli, int *count, char ***words);
+
 /* Cut the command line behind the command's name. 0, or EXIT_USAGE after a message. `--` ends the
  * options; so does the first argument of a command with KIND_REST. */
 int cli_parse(struct cli *cli, int count, char **words);

@@ -66,13 +66,18 @@ void completion_bash(struct buf *out)
                     "    local commands='");
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         buf_format(out, "%s%s", i ? " " : "", COMMANDS[i].name);
-    buf_string(out, "'\n    COMPREPLY=()\n"
-                    "    if ((COMP_CWORD == 1)); then\n"
-                    "        COMPREPLY=($(compgen -W \"$commands\" -- \"$word\"))\n"
-                    "        return\n    fi\n"
+    buf_string(out, "'\n    local command= at\n"
+                    "    COMPREPLY=()\n"
+                    "    for ((at = 1; at < COMP_CWORD; at++)); do\n"
+                    "        [[ \" $commands \" == *\" ${COMP_WORDS[at]} \"* ]] || continue\n"
+                    "        command=${COMP_WORDS[at]}\n        break\n    done\n"
                     "    case $before in\n");
     bash_values(out, GLOBAL_OPTIONS);
-    buf_string(out, "    esac\n    case ${COMP_WORDS[1]} in\n");
+    buf_string(out, "    esac\n    case $command in\n    '')\n"
+                    "        COMPREPLY=($(compgen -W \"$commands\" -- \"$word\"))\n"
+                    "        [[ $word != -* ]] || COMPREPLY=($(compgen -W '");
+    bash_words(out, GLOBAL_OPTIONS);
+    buf_string(out, "' -- \"$word\"))\n        ;;\n");
     for (size_t i = 0; i < COMMAND_COUNT; i++) {
         const struct cli_command *command = &COMMANDS[i];
         buf_format(out, "    %s)\n", command->name);
@@ -162,9 +167,17 @@ void completion_zsh(struct buf *out)
         buf_string(out, "'\n");
     }
     buf_string(out, "    )\n    _describe command commands\n}\n\n"
-                    "_skep() {\n    if ((CURRENT == 2)); then\n        _skep_commands\n"
-                    "        return\n    fi\n    local command=$words[2]\n    shift words\n"
-                    "    ((CURRENT--))\n    case $command in\n");
+                    "_skep() {\n    local -i at\n    local -a names=(");
+    for (size_t i = 0; i < COMMAND_COUNT; i++)
+        buf_format(out, "%s%s", i ? " " : "", COMMANDS[i].name);
+    buf_string(out, ")\n    for ((at = 2; at < CURRENT; at++)); do\n"
+                    "        ((${names[(Ie)$words[at]]})) && break\n    done\n"
+                    "    if ((at >= CURRENT)); then\n        _arguments \\\n");
+    zsh_options(out, GLOBAL_OPTIONS);
+    buf_string(out, "            '*:command:_skep_commands'\n"
+                    "        return\n    fi\n    local command=$words[at]\n"
+                    "    shift $((at - 1)) words\n    ((CURRENT -= at - 1))\n"
+                    "    case $command in\n");
     for (size_t i = 0; i < COMMAND_COUNT; i++) {
         const struct cli_command *command = &COMMANDS[i];
         buf_format(out, "    %s)\n        _arguments \\\n", command->name);

@@ -53,11 +53,13 @@ static void option_lines(const struct cli_option *options, struct buf *out)
 
 void help_overview(struct buf *out)
 {
-    buf_string(out, "Skep runs jobs on a cluster.\n\nUsage: skep COMMAND [OPTION…] [ARGUMENT…]\n\n"
-                    "Commands:\n");
+    buf_string(
+        out,
+        "Skep runs jobs on a cluster.\n\nUsage: skep [OPTION…] COMMAND [OPTION…] [ARGUMENT…]\n\n"
+        "Commands:\n");
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         buf_format(out, "  %-12s %s\n", COMMANDS[i].name, COMMANDS[i].summary);
-    buf_string(out, "\nOptions of all commands:\n");
+    buf_string(out, "\nOptions of all commands, which may stand before the command or after it:\n");
     option_lines(GLOBAL_OPTIONS, out);
     buf_string(out, "\nskep help COMMAND tells more.\n");
 }

@@ -48,38 +48,45 @@ static int overview(void)
     return 0;
 }
 
-/* "skep submit …", or "skep-submit …" through a link of that name. */
-static const char *command_name(int *count, char ***words)
+/* "skep submit …", or "skep-submit …" through a link of that name. 0, or an exit code. */
+static int command_name(struct cli *cli, int *count, char ***words, const char **name)
 {
     const char *base = strrchr((*words)[0], '/');
     base = base ? base + 1 : (*words)[0];
     (*count)--;
     (*words)++;
-    if (strncmp(base, "skep-", 5) == 0 && command_find(base + 5))
-        return base + 5;
-    if (*count == 0)
-        return NULL;
+    *name = NULL;
+    if (strncmp(base, "skep-", 5) == 0 && command_find(base + 5)) {
+        *name = base + 5;
+        return 0;
+    }
+    int failed = cli_parse_globals(cli, count, words);
+    if (failed || *count == 0)
+        return failed;
     (*count)--;
-    return *(*words)++;
+    *name = *(*words)++;
+    return 0;
 }
 
 int main(int count, char **words)
 {
     setlocale(LC_TIME, "");
     signal(SIGPIPE, SIG_DFL);
-    const char *name = command_name(&count, &words);
+    struct cli cli = {0};
+    const char *name;
+    int code = command_name(&cli, &count, &words, &name);
+    if (code)
+        return code;
     if (!name) {
         overview();
-        return EXIT_USAGE;
+        return cli_flag(&cli, "help") ? 0 : EXIT_USAGE;
     }
-    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
-        return overview();
     if (strcmp(name, "--version") == 0)
         name = "version";
-    struct cli cli = {.command = command_find(name)};
+    cli.command = command_find(name);
     if (!cli.command)
         return unknown_command(name);
-    int code = cli_parse(&cli, count, words);
+    code = cli_parse(&cli, count, words);
     if (!code)
         code = setup_output(&cli);
     if (!code && cli_flag(&cli, "help")) {

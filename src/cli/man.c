@@ -88,10 +88,10 @@ static void environment(struct buf *out)
 void man_overview(struct buf *out)
 {
     title(out, "skep", "run jobs on a cluster");
-    buf_string(out,
-               ".SH SYNOPSIS\n.B skep\n.I COMMAND\n[\\fIOPTION\\fR\\&...] "
-               "[\\fIARGUMENT\\fR\\&...]\n.SH DESCRIPTION\nskep submits jobs to a Skep server, "
-               "shows them and their logs, and stops them.\n.SH COMMANDS\n");
+    buf_string(out, ".SH SYNOPSIS\n.B skep\n[\\fIOPTION\\fR\\&...]\n.I COMMAND\n"
+                    "[\\fIOPTION\\fR\\&...] [\\fIARGUMENT\\fR\\&...]\n.SH DESCRIPTION\nskep "
+                    "submits jobs to a Skep server, "
+                    "shows them and their logs, and stops them.\n.SH COMMANDS\n");
     for (size_t i = 0; i < COMMAND_COUNT; i++) {
         buf_format(out, ".TP\n\\fB%s\\fR ", COMMANDS[i].name);
         roff(out, COMMANDS[i].arguments);
@@ -99,7 +99,8 @@ void man_overview(struct buf *out)
         roff(out, COMMANDS[i].summary);
         buf_format(out, "; see \\fBskep\\-%s\\fR(1).\n", COMMANDS[i].name);
     }
-    buf_string(out, ".SH OPTIONS OF ALL COMMANDS\n");
+    buf_string(out,
+               ".SH OPTIONS OF ALL COMMANDS\nThey may stand before the command or after it.\n");
     option_items(out, GLOBAL_OPTIONS);
     exit_codes(out);
     environment(out);

@@ -141,6 +141,25 @@ static int check_count(const struct cli *cli)
     return 0;
 }
 
+int cli_parse_globals(struct cli *cli, int *count, char ***words)
+{
+    static const struct cli_option NONE[] = {{0}};
+    static const struct cli_command ANY = {.name = "before the command", .options = NONE};
+    int failed = 0, at = 0;
+    cli->command = &ANY;
+    for (; at < *count && !failed; at++) {
+        const char *word = (*words)[at];
+        if (word[0] != '-' || !word[1] || strcmp(word, "--") == 0 || strcmp(word, "--version") == 0)
+            break;
+        failed = word[1] == '-' ? parse_long(cli, *words, *count, &at)
+                                : parse_short(cli, *words, *count, &at);
+    }
+    cli->command = NULL;
+    *count -= at;
+    *words += at;
+    return failed;
+}
+
 int cli_parse(struct cli *cli, int count, char **words)
 {
     bool are_options_over = false;

@@ -63,7 +63,7 @@ static void put_cell(struct buf *out, const char *text, size_t width, bool is_la
 
 void table_print(const struct table *table, struct buf *out)
 {
-    size_t widths[TABLE_COLUMNS_MAX];
+    size_t widths[TABLE_COLUMNS_MAX] = {0};
     int columns = table->columns;
     for (int column = 0; column < columns; column++)
         widths[column] = width_of(table->heads[column]);

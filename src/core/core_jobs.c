@@ -301,8 +301,7 @@ static void action_apply(struct core *core, struct live *live, const struct job_
     case JOB_ACTION_RELEASE:
         task_released(core, live, action);
         break;
-    case JOB_ACTION_ATTEMPT_COMPLETED:
-        break; /* each task has given back its place */
+    case JOB_ACTION_ATTEMPT_COMPLETED: /* each task has given back its place */
     case JOB_ACTION_COMPLETED:
         break;
     case JOB_ACTION_STORY:

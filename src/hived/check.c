@@ -9,25 +9,28 @@
                             #condition);                                                           \
     } while (0)
 
-static int check_cell(const struct hived *h, uint32_t i, struct err *err)
+static int check_binding(const struct hived *h, uint32_t i, struct err *err)
+{
+    const struct cell *cell = &h->cells[i];
+    if (cell->bound == NONE)
+        return 0;
+    const struct cell *other = &h->cells[cell->bound];
+    CHECK(other->bound == i && other->level == cell->level, "binding of cell", i);
+    CHECK(other->is_virtual != cell->is_virtual, "binding of cell", i);
+    bool is_root = cell->is_virtual && cell->root == i;
+    CHECK(!cell->is_virtual || is_root ||
+              h->cells[cell->parent].bound == h->cells[cell->bound].parent,
+          "parents of binding of cell", i);
+    CHECK(cell->is_virtual || !cell_is_free(h, i), "free but bound: cell", i);
+    return 0;
+}
+
+/* What a cell above the leaves says of its children. */
+static int check_sums(const struct hived *h, uint32_t i, struct err *err)
 {
     const struct cell *cell = &h->cells[i];
     uint32_t used = 0, used_oppo = 0, bad = 0;
     int32_t priority = HIVED_PRIORITY_FREE;
-    if (cell->bound != NONE) {
-        const struct cell *other = &h->cells[cell->bound];
-        CHECK(other->bound == i && other->level == cell->level, "binding of cell", i);
-        CHECK(other->is_virtual != cell->is_virtual, "binding of cell", i);
-        bool is_root = cell->is_virtual && cell->root == i;
-        CHECK(!cell->is_virtual || is_root ||
-                  h->cells[cell->parent].bound == h->cells[cell->bound].parent,
-              "parents of binding of cell", i);
-        CHECK(cell->is_virtual || !cell_is_free(h, i), "free but bound: cell", i);
-    }
-    if (cell->level == 1) {
-        CHECK(cell->used == (h->cells[i].priority != HIVED_PRIORITY_FREE), "use of leaf", i);
-        return 0;
-    }
     for (uint32_t k = cell->child; k < cell->child + child_number(h, cell); k++) {
         used += h->cells[k].used;
         used_oppo += h->cells[k].used_oppo;
@@ -42,6 +45,40 @@ static int check_cell(const struct hived *h, uint32_t i, struct err *err)
     return 0;
 }
 
+static int check_cell(const struct hived *h, uint32_t i, struct err *err)
+{
+    const struct cell *cell = &h->cells[i];
+    int code = check_binding(h, i, err);
+    if (code)
+        return code;
+    if (cell->level > 1)
+        return check_sums(h, i, err);
+    CHECK(cell->used == (h->cells[i].priority != HIVED_PRIORITY_FREE), "use of leaf", i);
+    return 0;
+}
+
+/* The group that has or will have the leaf knows it. */
+static int check_owner(const struct hived *h, uint32_t i, const struct group *group,
+                       struct err *err)
+{
+    const struct cell *leaf = &h->cells[i];
+    CHECK(group != NULL, "group of leaf", i);
+    uint32_t at = 0;
+    while (at < group->leaf_count && group->physical[at] != i)
+        at++;
+    CHECK(at < group->leaf_count, "place in the group of leaf", i);
+    uint32_t virtual = group->virtual[at];
+    if (virtual == NONE) {
+        CHECK(h->cells[i].priority == HIVED_PRIORITY_OPPO, "priority of opportunistic leaf", i);
+        return 0;
+    }
+    CHECK(leaf->bound == virtual, "virtual leaf of leaf", i);
+    CHECK(h->cells[i].priority == group->priority && h->cells[virtual].priority == group->priority,
+          "priority of leaf", i);
+    CHECK(h->cells[virtual].vc == group->vc, "virtual cluster of leaf", i);
+    return 0;
+}
+
 static int check_leaf(const struct hived *h, uint32_t i, struct err *err)
 {
     const struct cell *leaf = &h->cells[i];
@@ -52,23 +89,24 @@ static int check_leaf(const struct hived *h, uint32_t i, struct err *err)
     CHECK(leaf->used == (is_used || is_reserved), "users of leaf", i);
     CHECK(leaf->is_bad == h->nodes[leaf->node].is_bad, "health of leaf", i);
     uint32_t owner = is_reserved ? leaf->reserving : leaf->using;
-    if (owner == NONE)
-        return 0;
-    const struct group *group = h->groups[owner];
-    CHECK(group != NULL, "group of leaf", i);
-    uint32_t at = 0;
-    while (at < group->leaf_count && group->physical[at] != i)
-        at++;
-    CHECK(at < group->leaf_count, "place in the group of leaf", i);
-    uint32_t virtual = group->virtual[at];
-    if (virtual == NONE) {
-        CHECK(h->cells[i].priority == HIVED_PRIORITY_OPPO, "priority of opportunistic leaf", i);
-    } else {
-        CHECK(leaf->bound == virtual, "virtual leaf of leaf", i);
-        CHECK(h->cells[i].priority == group->priority &&
-                  h->cells[virtual].priority == group->priority,
-              "priority of leaf", i);
-        CHECK(h->cells[virtual].vc == group->vc, "virtual cluster of leaf", i);
+    return owner == NONE ? 0 : check_owner(h, i, h->groups[owner], err);
+}
+
+/* The free list of one level, and which of its cells are bad. */
+static int check_free_list(const struct hived *h, const struct level *level, uint8_t at,
+                           struct err *err)
+{
+    for (uint32_t i = 0; i < level->free.count; i++) {
+        uint32_t cell = level->free.items[i];
+        CHECK(h->cells[cell].free_at == i && h->cells[cell].level == at, "free cell", cell);
+        CHECK(!h->cells[cell].is_split && h->cells[cell].bound == NONE, "free cell", cell);
+        uint32_t parent = h->cells[cell].parent;
+        CHECK(parent == NONE || h->cells[parent].is_split, "parent of free cell", cell);
+    }
+    for (size_t i = 0; i < level->bad_free.count; i++) {
+        uint32_t cell = level->bad_free.items[i];
+        CHECK(h->cells[cell].listed_at == i && h->cells[cell].is_bad && cell_is_free(h, cell),
+              "bad free cell", cell);
     }
     return 0;
 }
@@ -80,22 +118,13 @@ static int check_free(const struct hived *h, uint32_t chain_index, struct err *e
     uint32_t left[HIVED_LEVELS_MAX + 1] = {0};
     for (uint8_t at = chain->top; at >= 1; at--) {
         const struct level *level = &chain->levels[at];
-        for (uint32_t i = 0; i < level->free.count; i++) {
-            uint32_t cell = level->free.items[i];
-            CHECK(h->cells[cell].free_at == i && h->cells[cell].level == at, "free cell", cell);
-            CHECK(!h->cells[cell].is_split && h->cells[cell].bound == NONE, "free cell", cell);
-            uint32_t parent = h->cells[cell].parent;
-            CHECK(parent == NONE || h->cells[parent].is_split, "parent of free cell", cell);
-        }
+        int code = check_free_list(h, level, at, err);
+        if (code)
+            return code;
         left[at] = level->free.count;
         if (at < chain->top)
             left[at] += left[at + 1] * chain->levels[at + 1].child_number;
         CHECK(left[at] == level->total_left, "cells left of level", at);
-        for (size_t i = 0; i < level->bad_free.count; i++) {
-            uint32_t cell = level->bad_free.items[i];
-            CHECK(h->cells[cell].listed_at == i && h->cells[cell].is_bad && cell_is_free(h, cell),
-                  "bad free cell", cell);
-        }
         CHECK(h->is_safety_broken || level->total_left >= level->all_vc_free, "safety of level",
               at);
     }

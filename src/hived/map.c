@@ -149,7 +149,9 @@ static bool matching_fits(struct matching *matching, uint32_t vertex, uint32_t c
     int8_t *fits = &matching->fits[(size_t)vertex * matching->candidate_count + candidate];
     if (*fits < 0)
         *fits = vertex_map(matching->mapper, matching->vertices[vertex],
-                           matching->candidates[candidate].cell);
+                           matching->candidates[candidate].cell)
+                    ? 1
+                    : 0;
     return *fits > 0;
 }
 

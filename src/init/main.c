@@ -55,7 +55,7 @@ static int logs_open(struct init *init, struct err *err)
 /* Everything without which not even a report can be written. */
 static int begin(struct init *init, struct err *err)
 {
-    struct text bytes;
+    struct text bytes = {0};
     const char *path = arena_format(&init->arena, "%s/%s", init->root, LAYOUT_TASK_NAME);
     int code = file_read(init, path, TASK_FILE_BYTES_MAX, &bytes, err);
     if (code == 0)
@@ -69,7 +69,7 @@ static int begin(struct init *init, struct err *err)
 
 static int job_read(struct init *init, struct err *err)
 {
-    struct text bytes;
+    struct text bytes = {0};
     const char *path = arena_format(&init->arena, "%s/%s", init->root, LAYOUT_JOB_NAME);
     int code = file_read(init, path, JOB_FILE_BYTES_MAX, &bytes, err);
     if (code == 0)

@@ -528,6 +528,7 @@ static void read_text(struct reader *reader, struct text source)
     const struct doc *doc = doc_parse(source, DOC_YAML, &arena, reader->problems);
     if (doc)
         read_document(reader, doc);
+    reader->scratch = NULL;
     arena_release(&arena);
 }
 

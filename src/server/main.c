@@ -147,11 +147,12 @@ static void tell_systemd(const char *word)
 {
     const char *path = getenv("NOTIFY_SOCKET");
     struct sockaddr_un address = {.sun_family = AF_UNIX};
+    size_t length = path ? strlen(path) : 0;
     int fd;
 
-    if (!path || (path[0] != '/' && path[0] != '@') || strlen(path) >= sizeof address.sun_path)
+    if (!path || (path[0] != '/' && path[0] != '@') || length >= sizeof address.sun_path)
         return;
-    memcpy(address.sun_path, path, strlen(path) + 1);
+    memcpy(address.sun_path, path, length);
     if (path[0] == '@')
         address.sun_path[0] = '\0';
     fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);

@@ -131,7 +131,8 @@ struct store_tasks {
 int store_tasks(struct store_reader *reader, struct job_id job, int64_t job_attempt,
                 struct arena *arena, struct store_tasks *tasks, struct err *err);
 
-/* All attempts of one task within one job attempt, oldest first. */
+/* All attempts of one task within one job attempt, oldest first. ERR_NOT_FOUND when there is none
+ * (yet). */
 int store_task_attempts(struct store_reader *reader, struct job_id job, uint32_t job_attempt,
                         struct task_ref task, struct arena *arena, struct store_tasks *attempts,
                         struct err *err);

@@ -108,7 +108,10 @@ static int device_add(struct gathered *all, const struct doc *node, struct err *
         return err_fail(err, ERR_NOT_FOUND, "", "there is no device %s", host[0] ? host : path);
     struct oci_device *device = &all->devices[all->device_count++];
     *device = (struct oci_device){.path = path, .access = access[0] ? access : "rwm"};
-    device->type = type[0] ? type[0] : is_there && S_ISBLK(stat_buf.st_mode) ? 'b' : 'c';
+    if (type[0])
+        device->type = type[0];
+    else
+        device->type = (char)(is_there && S_ISBLK(stat_buf.st_mode) ? 'b' : 'c');
     device->major = has_numbers ? (uint32_t)document_int(node, "major") : major(stat_buf.st_rdev);
     device->minor = has_numbers ? (uint32_t)document_int(node, "minor") : minor(stat_buf.st_rdev);
     device->mode = doc_get(node, "fileMode") ? (uint32_t)document_int(node, "fileMode")

@@ -80,7 +80,7 @@ static int gpu_read(const struct library *library, unsigned index, struct nvml_g
 
 int nvml_list(const char *path, struct nvml_gpu *gpus, size_t *count, struct err *err)
 {
-    struct library library;
+    struct library library = {0};
     *count = 0;
     void *file = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (!file)

@@ -86,6 +86,26 @@ class Cli(unittest.TestCase):
         self.assertEqual(self.world.skep("run", "--", "true").returncode, 2)
         self.assertEqual(self.world.skep("run", "--image", "i", "--env", "1A=2", "--", "true").returncode, 2)
 
+    def test_options_before_the_command(self):
+        """What all commands know may stand on either side of the command's name."""
+        self.ok("submit", self.world.file(job("sides", ["true"]), "sides.yaml"))
+        self.assertEqual(json.loads(self.ok("-o", "json", "describe", "sides"))["name"], "sides")
+        self.assertIn("name: sides", self.ok("--output=json", "describe", "sides", "-o", "yaml"))
+        self.assertEqual(self.world.skep("--server", "http://127.0.0.1:1", "list").returncode, 3)
+        self.assertIn("Usage: skep list", self.ok("-o", "json", "--help", "list"))
+        self.assertIn("Commands:", self.ok("-o", "json", "--help"))
+        wrong = self.world.skep("--limit", "5", "list")
+        self.assertEqual((wrong.returncode, wrong.stderr), (2, "skep: before the command: unknown option --limit\n"))
+        self.assertEqual(self.world.skep("-o", "json").returncode, 2)
+
+    def test_attempts_of_a_waiting_job(self):
+        """A task without an attempt is no error: its table of attempts is empty."""
+        self.ok("submit", self.world.file(job("too-big", ["true"], instances=100), "too-big.yaml"))
+        done = self.world.skep("describe", "--attempts", "too-big")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertIn("JOB ATTEMPT", done.stdout)
+        self.ok("stop", "too-big")
+
     def test_no_server(self):
         done = self.world.skep("list", "--server", "http://127.0.0.1:1")
         self.assertEqual(done.stderr, "skep: cannot reach http://127.0.0.1:1: connection refused — is skepd running? "
@@ -126,8 +146,9 @@ class Cli(unittest.TestCase):
 
     def test_completion(self):
         script = self.ok("completion", "bash")
-        for line, wanted in (("skep sub", "submit"), ("skep list --sta", "--state"), ("skep list --output ", "yaml"),
-                             ("skep completion ", "fish"), ("skep help desc", "describe")):
+        for line, wanted in (("skep sub", "submit"), ("skep list --sta", "--state"), ("skep --ser", "--server"),
+                             ("skep -o json li", "list"), ("skep -o ya", "yaml"), ("skep -o json list --sta", "--state"),
+                             ("skep list --output ", "yaml"), ("skep completion ", "fish"), ("skep help desc", "describe")):
             words = line.split(" ")
             probe = (f"{script}\nCOMP_WORDS=({' '.join(repr(w) for w in words)})\nCOMP_CWORD={len(words) - 1}\n"
                      "_skep\nprintf '%s\\n' \"${COMPREPLY[@]}\"\n")

@@ -181,6 +181,14 @@ static void test_job_life(void **state)
     world_run(world, job);
     assert_int_equal(world_get(world, "/api/v2/jobs/train", alice), 200);
     assert_body(world, "\"state\":\"RUNNING\"");
+    /* a job that waits for room: its tasks have no attempt yet, and that is no error */
+    world_submit(world, alice, "large", 60);
+    assert_int_equal(
+        world_get(world, "/api/v2/jobs/large/attempts/0/taskRoles/worker/taskIndex/7/attempts",
+                  alice),
+        200);
+    assert_body(world, "\"taskState\":\"WAITING\"");
+    assert_body(world, "\"attempts\":[]");
     world_exit(world, job, 0, 0);
     world_exit(world, job, 1, 0);
     assert_int_equal(world_get(world, "/api/v2/jobs/train", alice), 200);

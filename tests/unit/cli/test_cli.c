@@ -61,6 +61,45 @@ static void test_options(void **state)
     mem_free(cli.arguments);
 }
 
+/* Options of all commands stand before the command's name, too. */
+static int parse_globals(struct cli *cli, const char *line, char ***words)
+{
+    static char copy[128], *cut[16];
+    int count = 0;
+    memset(cli, 0, sizeof *cli);
+    snprintf(copy, sizeof copy, "%s", line);
+    for (char *word = strtok(copy, " "); word; word = strtok(NULL, " "))
+        cut[count++] = word;
+    *words = cut;
+    int failed = cli_parse_globals(cli, &count, words);
+    if (!count)
+        *words = NULL;
+    return failed;
+}
+
+static void test_options_before(void **state)
+{
+    (void)state;
+    struct cli cli;
+    char **words;
+    assert_int_equal(parse_globals(&cli, "--server http://a -ojson list -o yaml", &words), 0);
+    assert_string_equal(words[0], "list");
+    assert_string_equal(cli_value(&cli, "server"), "http://a");
+    assert_string_equal(cli_value(&cli, "output"), "json");
+    cli.command = command_find("list");
+    assert_int_equal(cli_parse(&cli, 2, words + 1), 0);
+    assert_string_equal(cli_value(&cli, "output"), "yaml"); /* the last one counts */
+    mem_free(cli.arguments);
+    assert_int_equal(parse_globals(&cli, "-h", &words), 0);
+    assert_true(cli_flag(&cli, "help") && !words);
+    assert_int_equal(parse_globals(&cli, "--color=never --version", &words), 0);
+    assert_string_equal(words[0], "--version");
+    static const char *const WRONG[] = {"--limit 5 list", "-l5 list", "-o", "-o xml list",
+                                        "--help=yes list"};
+    for (size_t i = 0; i < COUNT_OF(WRONG); i++)
+        assert_int_equal(parse_globals(&cli, WRONG[i], &words), EXIT_USAGE);
+}
+
 static void test_wrong_options(void **state)
 {
     (void)state;
@@ -272,11 +311,11 @@ static void test_settings(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_options),  cmocka_unit_test(test_wrong_options),
-        cmocka_unit_test(test_table),    cmocka_unit_test(test_print),
-        cmocka_unit_test(test_yaml),     cmocka_unit_test(test_exit_codes),
-        cmocka_unit_test(test_paths),    cmocka_unit_test(test_run_file),
-        cmocka_unit_test(test_settings),
+        cmocka_unit_test(test_options),       cmocka_unit_test(test_options_before),
+        cmocka_unit_test(test_wrong_options), cmocka_unit_test(test_table),
+        cmocka_unit_test(test_print),         cmocka_unit_test(test_yaml),
+        cmocka_unit_test(test_exit_codes),    cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_run_file),      cmocka_unit_test(test_settings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
