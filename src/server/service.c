@@ -99,6 +99,14 @@ static struct server_mail *mail_of_submission(struct server *server, const char 
     return mail;
 }
 
+static int refuse_unwritable(struct server *server, struct err *err)
+{
+    pthread_mutex_lock(&server->state_lock);
+    err_fail(err, ERR_UNAVAILABLE, "", "nothing can be stored: %s", server->store_trouble);
+    pthread_mutex_unlock(&server->state_lock);
+    return ERR_UNAVAILABLE;
+}
+
 static int service_submit(void *context, const char *user, struct text source,
                           struct problems *problems, struct service_reply reply, struct err *err)
 {
@@ -110,7 +118,7 @@ static int service_submit(void *context, const char *user, struct text source,
     int code = 0;
 
     if (!atomic_load(&server->is_writable))
-        return err_fail(err, ERR_UNAVAILABLE, "", "nothing can be stored at present");
+        return refuse_unwritable(server, err);
     arena_init(&scratch);
     if (spec_parse(source, &scratch, &parsed, problems) < 0)
         code = err_fail(err, ERR_INVALID, "", "the job file has %zu error%s", problems->error_count,

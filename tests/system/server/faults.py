@@ -113,8 +113,9 @@ def full_disk_hurts_no_container(program):
 def full_disk(server, data, make=lambda name: job_file(name, ONE)):
     server.submit(make("runs"))
     end = time.monotonic() + 10
-    while server.job("admin~runs")["jobStatus"]["state"] != "RUNNING":
-        assert time.monotonic() < end
+    while not all(task["taskState"] == "RUNNING"
+                  for task in server.job("admin~runs")["taskRoles"]["worker"]["taskStatuses"]):
+        assert time.monotonic() < end, server.tail()
         time.sleep(0.01)
     fill(data / "filler")
     refused = 0
