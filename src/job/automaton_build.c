@@ -629,22 +629,23 @@ static void append(struct builder *builder, struct part *sum, struct part next)
     sum->end = next.end;
 }
 
-/* The atom at `from`, anew: least … most times. */
-static struct part counted(struct builder *builder, size_t from, unsigned least, unsigned most)
+/* `first`, made of the source at `from`, least … most times. The first copy is `first` itself: were
+ * it made twice, nested repetitions would take for ever. */
+static struct part counted(struct builder *builder, struct part first, size_t from, unsigned least,
+                           unsigned most)
 {
     const size_t behind = builder->at;
+    const bool is_open = most == UINT32_MAX;
+    const unsigned copies = is_open ? (least > 0 ? least : 1) : most;
     struct part sum = empty_part(builder, 0);
-    for (unsigned i = 0; i < least && !builder->is_failed; i++) {
+    for (unsigned i = 0; i < copies && !builder->is_failed; i++) {
         builder->at = from;
-        append(builder, &sum, atom(builder));
-    }
-    if (most == UINT32_MAX) {
-        builder->at = from;
-        append(builder, &sum, repeated(builder, atom(builder), true));
-    }
-    for (unsigned i = least; i < most && most != UINT32_MAX && !builder->is_failed; i++) {
-        builder->at = from;
-        append(builder, &sum, optional(builder, atom(builder)));
+        struct part copy = i == 0 ? first : atom(builder);
+        if (is_open && i + 1 == copies)
+            copy = repeated(builder, copy, least == 0);
+        else if (i >= least)
+            copy = optional(builder, copy);
+        append(builder, &sum, copy);
     }
     builder->at = behind;
     return sum;
@@ -653,7 +654,6 @@ static struct part counted(struct builder *builder, size_t from, unsigned least,
 static struct part piece(struct builder *builder)
 {
     const size_t from = builder->at;
-    const size_t nodes = builder->automaton->nodes.count;
     struct part part = atom(builder);
     const int c = peek(builder, 0);
     unsigned least = 0, most = 0;
@@ -662,9 +662,7 @@ static struct part piece(struct builder *builder)
         builder->at++;
         part = c == '?' ? optional(builder, part) : repeated(builder, part, c == '*');
     } else if (c == '{' && take_count(builder, &least, &most)) {
-        if (!builder->is_failed)
-            builder->automaton->nodes.count = nodes; /* made again below */
-        part = counted(builder, from, least, most);
+        part = counted(builder, part, from, least, most);
     } else {
         is_repeated = false;
     }

@@ -191,10 +191,38 @@ static void the_rest_is_left_to_pcre2(void **state)
     expression_release(&expression);
 }
 
+/* Repetitions within repetitions end at the limit of nodes, at once. */
+static void nested_repetitions(void **state)
+{
+    (void)state;
+    static const char *const counts[] = {"{1}",  "{1,1}", "{0}", "{0,1}", "{2}", "{0,2}",
+                                         "{1,}", "{2,}",  "*",   "+",     "?"};
+    for (size_t i = 0; i < COUNT_OF(counts); i++) {
+        struct buf source = BUF_INIT;
+        for (int level = 0; level < 100; level++)
+            buf_char(&source, '(');
+        buf_char(&source, 'a');
+        for (int level = 0; level < 100; level++)
+            buf_format(&source, ")%s", counts[i]);
+        struct expression expression;
+        char reason[160];
+        if (expression_init(&expression, buf_as_text(&source), reason)) {
+            if (expression.has_automaton) {
+                const enum expression_result result =
+                    expression_search(&expression, TEXT("a"), NULL);
+                assert_int_not_equal(result, EXPRESSION_GIVEN_UP);
+            }
+            expression_release(&expression);
+        }
+        buf_release(&source);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(agrees_with_pcre2),
+        cmocka_unit_test(nested_repetitions),
         cmocka_unit_test(the_line_is_found),
         cmocka_unit_test(the_rest_is_left_to_pcre2),
     };
