@@ -3,8 +3,10 @@
 
 #include "base/err.h"
 #include "base/memory.h"
+#include "core/placer_hived.h"
 #include "core/placer_simple.h"
 #include "core/state.h"
+#include "doc/doc.h"
 
 void core_config_default(struct core_config *config)
 {
@@ -22,7 +24,7 @@ void core_config_default(struct core_config *config)
         .blame_avoid = 3,
         .blame_cordon = 10,
         .placement_document = TEXT(""),
-        .policy = "first-fit",
+        .policy = "hived",
     };
 }
 
@@ -63,8 +65,34 @@ void config_release(struct core_config *config)
     *config = (struct core_config){0};
 }
 
+/* HiveD's section is a document of its own; the first problem is enough here: the server has shown
+ * all of them before it sent the event. */
+static struct placer *hived_of_document(struct text document, struct err *err)
+{
+    struct arena arena;
+    struct problems problems;
+    struct placer *placer = NULL;
+    arena_init(&arena);
+    problems_init(&problems, &arena);
+    const struct doc *doc = doc_parse(document, DOC_YAML, &arena, &problems);
+    if (!doc || problems.error_count) {
+        const struct problem *first = problems.count ? problems_sorted(&problems)[0] : NULL;
+        err_fail(err, ERR_INVALID, first ? first->path : "", "line %u: %s",
+                 first ? first->place.line : 0, first ? first->text : "not a document");
+    } else {
+        placer = placer_hived_new(doc->kind == DOC_NULL ? NULL : doc, err);
+    }
+    problems_release(&problems);
+    arena_release(&arena);
+    return placer;
+}
+
 struct placer *placer_new(const struct core_config *config, struct err *err)
 {
+    if (strcmp(config->policy, "hived") == 0)
+        return config->placement_document.length
+                   ? hived_of_document(config->placement_document, err)
+                   : placer_hived_new(NULL, err);
     struct placer *placer = placer_simple_new(config->policy);
     if (!placer)
         err_fail(err, ERR_INVALID, "policy", "there is no policy %s", config->policy);

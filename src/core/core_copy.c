@@ -1,3 +1,4 @@
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,4 +39,146 @@ void groups_sort(const struct core *core, uint32_t *groups, size_t count)
 struct hived *core_hived(const struct core *core)
 {
     return placer_hived_state(core->placer);
+}
+
+/* --- copies --- */
+
+#define LIST_COPY(to, from, list)                                                                  \
+    do {                                                                                           \
+        ARRAY_RESERVE(&(to)->list, (from)->list.count);                                            \
+        if ((from)->list.count)                                                                    \
+            memcpy((to)->list.items, (from)->list.items,                                           \
+                   (from)->list.count * sizeof *(to)->list.items);                                 \
+        (to)->list.count = (from)->list.count;                                                     \
+    } while (0)
+
+static void *block_copy(const void *bytes, size_t size)
+{
+    if (!bytes)
+        return NULL;
+    void *copy = mem_alloc(size ? size : 1);
+    memcpy(copy, bytes, size);
+    return copy;
+}
+
+static void jobs_copy(struct core *to, const struct core *from)
+{
+    LIST_COPY(to, from, names);
+    for (size_t i = 0; i < to->names.count; i++)
+        if (to->names.items[i].text) {
+            to->names.items[i].text = mem_copy(from->names.items[i].text);
+            text_map_set(&to->job_names, text_of(to->names.items[i].text), (uint32_t)i);
+        }
+    LIST_COPY(to, from, jobs);
+    for (size_t i = 0; i < to->jobs.count; i++) {
+        const struct live *old = &from->jobs.items[i];
+        struct live *new = &to->jobs.items[i];
+        if (!old->id.v)
+            continue;
+        new->plan = plan_copy(old->plan);
+        new->full_name = to->names.items[old->name].text;
+        job_clone(&new->job, &old->job);
+        new->holds = NULL;
+        new->hold_count = 0;
+        for (uint32_t j = 0; j < old->hold_count; j++)
+            hold_add(to, new, old->holds[j].group, old->holds[j].slots, old->holds[j].slot_count);
+        id_map_set(&to->job_ids, new->id.v, (uint32_t)i);
+    }
+}
+
+/* Labels point into the plan of the job. */
+static void seat_ports_copy(const struct core *to, struct seat *new, const struct seat *old)
+{
+    size_t size = old->port_count * sizeof *old->ports + old->gpu_count * sizeof *old->gpus;
+    const struct plan_role *role = &to->jobs.items[old->job].plan->roles[old->task.role];
+    new->ports = block_copy(old->ports, size);
+    new->gpus = new->ports ? (uint16_t *)(new->ports + old->port_count) : NULL;
+    for (size_t i = 0; i < old->port_count; i++)
+        for (size_t j = 0; j < role->port_count; j++)
+            if (strcmp(role->ports[j].label, old->ports[i].label) == 0)
+                new->ports[i].label = role->ports[j].label;
+}
+
+static void seats_copy(struct core *to, const struct core *from)
+{
+    LIST_COPY(to, from, seats);
+    for (size_t i = 0; i < to->seats.count; i++) {
+        const struct seat *old = &from->seats.items[i];
+        if (old->job == NONE)
+            continue;
+        seat_ports_copy(to, &to->seats.items[i], old);
+        seat_index(to, (uint32_t)i);
+    }
+    LIST_COPY(to, from, groups);
+    for (size_t i = 0; i < to->groups.count; i++) {
+        const struct group *old = &from->groups.items[i];
+        struct group *new = &to->groups.items[i];
+        if (!old->name)
+            continue;
+        new->name = mem_copy(old->name);
+        new->seats = block_copy(old->seats, old->slot_count * sizeof *old->seats);
+        text_map_set(&to->group_names, text_of(new->name), (uint32_t)i);
+    }
+}
+
+static void nodes_copy(struct core *to, const struct core *from)
+{
+    LIST_COPY(to, from, nodes);
+    for (size_t i = 0; i < to->nodes.count; i++) {
+        const struct node *old = &from->nodes.items[i];
+        struct node *new = &to->nodes.items[i];
+        new->name = mem_copy(old->name);
+        new->address = mem_copy(old->address);
+        new->gpu_type = mem_copy(old->gpu_type);
+        new->reason = mem_copy(old->reason);
+        new->gpu_numa = block_copy(old->gpu_numa, old->gpu_count * sizeof *old->gpu_numa);
+        new->gpu_switch = block_copy(old->gpu_switch, old->gpu_count * sizeof *old->gpu_switch);
+        ports_copy(&new->ports, &old->ports);
+        text_map_set(&to->node_names, text_of(new->name), (uint32_t)i);
+    }
+}
+
+static void reservations_copy(struct core *to, const struct core *from)
+{
+    LIST_COPY(to, from, reservations);
+    for (size_t i = 0; i < to->reservations.count; i++)
+        to->reservations.items[i].shadow =
+            from->reservations.items[i].shadow->ops->copy(from->reservations.items[i].shadow);
+}
+
+struct core *core_copy(const struct core *from)
+{
+    assert(!from->output);
+    struct core *to = mem_zero(1, sizeof *to);
+    int code = config_copy(&to->config, &from->config, NULL);
+    assert(!code);
+    (void)code;
+    to->now_ms = from->now_ms;
+    to->random = from->random;
+    to->last_job = from->last_job;
+    to->last_attempt = from->last_attempt;
+    to->step = from->step;
+    to->wake_ms = from->wake_ms;
+    to->is_unblocked = from->is_unblocked;
+    to->events = from->events;
+    to->gpus_total = from->gpus_total;
+    to->gpus_used = from->gpus_used;
+    to->jobs_live = from->jobs_live;
+    to->tasks_live = from->tasks_live;
+    to->placer = from->placer->ops->copy(from->placer);
+    to->queue = queue_copy(from->queue);
+    LIST_COPY(to, from, timers);
+    LIST_COPY(to, from, name_timers);
+    jobs_copy(to, from);
+    nodes_copy(to, from);
+    seats_copy(to, from);
+    reservations_copy(to, from);
+    LIST_COPY(to, from, free_jobs);
+    LIST_COPY(to, from, free_seats);
+    LIST_COPY(to, from, free_groups);
+    LIST_COPY(to, from, free_names);
+    LIST_COPY(to, from, blamed);
+    arena_init(&to->scratch);
+    to->actions.arena = &to->scratch;
+    return to;
 }

@@ -170,6 +170,7 @@ static void live_unqueue(struct core *core, struct live *live)
     queue_remove(core->queue, live_slot(core, live));
     reserve_drop(core, live_slot(core, live));
     holds_release(core, live);
+    live->preempt_rounds = 0;
     live->reason_hash = 0;
     record_job_changed(core, live);
 }

@@ -235,10 +235,11 @@ void node_blame(struct core *core, uint32_t at, double weight)
 void node_blame_look(struct core *core, uint32_t at)
 {
     struct blame_policy policy = blame_policy_of(core);
-    if (blame_look(&core->nodes.items[at].blame, &policy, core->now_ms)) {
+    if (blame_look(&core->nodes.items[at].blame, &policy, core->now_ms))
         level_told(core, at);
-        blame_timer(core, at);
-    }
+    else
+        record_node(core, at); /* what is left of it */
+    blame_timer(core, at);
 }
 
 void node_pardon_event(struct core *core, const struct event *event)

@@ -72,6 +72,7 @@ void holds_release(struct core *core, struct live *live)
             reserve_release_group(core, hold->group);
         } else {
             core->placer->ops->cancel(core->placer, hold->group);
+            reserve_cancel(core, hold->group);
         }
     }
     holds_forget(core, live);
@@ -114,7 +115,7 @@ static void group_preempt(struct core *core, struct group *group, const struct l
 /* Something that runs, or what another job holds while it preempts. */
 static void victim_end(struct core *core, const char *name, const struct live *by)
 {
-    struct group *group = group_find(core, name);
+    struct group *group = core_group_find(core, name);
     uint32_t holder = text_map_get(&core->hold_names, text_of(name));
     if (group) {
         group_preempt(core, group, by);

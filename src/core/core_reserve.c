@@ -43,6 +43,8 @@ static bool request_fits(struct placer *shadow, struct request *request, struct 
         return false;
     *is_committed = shadow->ops->commit(shadow, &request->placement, result.slots,
                                         result.slot_count, false, NULL) == 0;
+    if (!*is_committed)
+        shadow->ops->release_group(shadow, request->placement.group);
     return *is_committed;
 }
 
@@ -254,8 +256,7 @@ bool reserve_has_room(struct core *core, const struct live *live,
         bool is_committed;
         bool fits = request_fits(reservation->shadow, &copy, arena, &is_committed) &&
                     is_committed && shadow_fits(core, reservation->shadow, starving);
-        if (is_committed)
-            reservation->shadow->ops->release_group(reservation->shadow, request->group);
+        reservation->shadow->ops->release_group(reservation->shadow, request->group);
         if (!fits)
             return false;
     }
@@ -278,8 +279,10 @@ void reserve_commit(struct core *core, const struct live *live,
         if (reservation->is_stale || ends_before(core, live, reservation))
             continue;
         struct placer *shadow = reservation->shadow;
-        if (shadow->ops->commit(shadow, request, slots, slot_count, false, NULL))
+        if (shadow->ops->commit(shadow, request, slots, slot_count, false, NULL)) {
+            shadow->ops->release_group(shadow, request->group);
             reservation->is_stale = true;
+        }
     }
 }
 
@@ -296,6 +299,14 @@ void reserve_release_group(struct core *core, const char *group)
     for (size_t i = 0; i < core->reservations.count; i++) {
         struct placer *shadow = core->reservations.items[i].shadow;
         shadow->ops->release_group(shadow, group);
+    }
+}
+
+void reserve_cancel(struct core *core, const char *group)
+{
+    for (size_t i = 0; i < core->reservations.count; i++) {
+        struct placer *shadow = core->reservations.items[i].shadow;
+        shadow->ops->cancel(shadow, group);
     }
 }
 

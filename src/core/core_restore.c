@@ -156,8 +156,8 @@ static int group_restore(struct core *core, struct live *live, const struct requ
     }
     if (!running)
         return 0;
-    uint32_t at = group_add(core, live, request->placement.group, first_role, !live->plan->is_gang,
-                            (uint32_t)request->task_count);
+    uint32_t at = core_group_add(core, live, request->placement.group, first_role,
+                                 !live->plan->is_gang, (uint32_t)request->task_count);
     struct group *group = &core->groups.items[at];
     group->live = running;
     group->sequence = first_attempt;
@@ -211,7 +211,6 @@ int core_restore_finish(struct core *core, int64_t now_ms, struct output *output
     core->output = output;
     core->now_ms = now_ms;
     core->step++;
-    core->sequence = core->last_attempt;
     for (size_t i = 0; i < core->jobs.count; i++) {
         int code = job_groups_restore(core, &core->jobs.items[i], err);
         if (code)

@@ -48,6 +48,15 @@ struct seat *seat_get(struct core *core, uint32_t job, struct task_ref task)
     return seat;
 }
 
+/* Into the maps of a copy. */
+void seat_index(struct core *core, uint32_t at)
+{
+    const struct seat *seat = &core->seats.items[at];
+    id_map_set(&core->seat_keys, seat_key(seat->job, seat->task), at);
+    if (seat->attempt.v)
+        id_map_set(&core->attempts, seat->attempt.v, at);
+}
+
 void seat_attempt(struct core *core, struct seat *seat, struct attempt_id attempt)
 {
     if (seat->attempt.v)
@@ -120,7 +129,7 @@ void seat_release(struct core *core, struct seat *seat)
     reserve_release_slot(core, group->name, seat->group_slot);
     assert(group->live > 0);
     if (--group->live == 0)
-        group_drop(core, seat->group);
+        core_group_drop(core, seat->group);
     seat->group = NONE;
 }
 
@@ -146,14 +155,14 @@ void seats_drop(struct core *core, struct live *live)
         }
 }
 
-struct group *group_find(struct core *core, const char *name)
+struct group *core_group_find(struct core *core, const char *name)
 {
     uint32_t at = text_map_get(&core->group_names, text_of(name));
     return at == MAP_NONE ? NULL : &core->groups.items[at];
 }
 
-uint32_t group_add(struct core *core, struct live *live, const char *name, uint16_t first_role,
-                   bool is_task, uint32_t slot_count)
+uint32_t core_group_add(struct core *core, struct live *live, const char *name, uint16_t first_role,
+                        bool is_task, uint32_t slot_count)
 {
     uint32_t at;
     if (core->free_groups.count) {
@@ -182,7 +191,7 @@ uint32_t group_add(struct core *core, struct live *live, const char *name, uint1
     return at;
 }
 
-void group_drop(struct core *core, uint32_t at)
+void core_group_drop(struct core *core, uint32_t at)
 {
     struct group *group = &core->groups.items[at];
     core->placer->ops->release_group(core->placer, group->name);

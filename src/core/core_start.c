@@ -5,7 +5,10 @@
 #include "base/memory.h"
 #include "core/state.h"
 
-enum { TRIES_MAX = 4 /* other nodes, when ports are in conflict */ };
+enum {
+    TRIES_MAX = 4,  /* other nodes, when ports are in conflict */
+    ROUNDS_MAX = 4, /* others are ended for one job, before it has to pause */
+};
 
 /* Groups that start together: the parts of a gang, or one task. */
 struct part {
@@ -52,6 +55,19 @@ static void part_avoid(struct core *core, const struct parts *parts, struct part
     request->avoid_count = count;
 }
 
+/* A task of the job that was downgraded to opportunistic use: ending it for another task of the
+ * same job would go on for ever. */
+static bool victims_are_own(struct core *core, const struct live *live,
+                            const struct placement_result *result)
+{
+    for (size_t i = 0; i < result->victim_count; i++) {
+        const struct group *group = core_group_find(core, result->victims[i]);
+        if (group && &core->jobs.items[group->job] == live)
+            return true;
+    }
+    return false;
+}
+
 /* Ask the placer, and commit what can be bound: the next part must see it taken. */
 static struct outcome part_place(struct core *core, struct live *live, const struct parts *parts,
                                  struct part *part)
@@ -78,7 +94,9 @@ static struct outcome part_place(struct core *core, struct live *live, const str
     if (result->kind == PLACEMENT_WAIT)
         return wait_for(core, result->reason);
     if (result->kind == PLACEMENT_PREEMPT) {
-        part->is_preempting = request->may_preempt;
+        part->is_preempting = request->may_preempt && !victims_are_own(core, live, result);
+        if (request->may_preempt && !part->is_preempting)
+            core->placer->ops->cancel(core->placer, request->group);
         return (struct outcome){PLACEMENT_PREEMPT,
                                 "groups of lower priority would have to be preempted"};
     }
@@ -89,6 +107,7 @@ static struct outcome part_place(struct core *core, struct live *live, const str
     if (core->placer->ops->commit(core->placer, request, result->slots, result->slot_count, false,
                                   &err))
         return wait_for(core, err.text);
+    assert(result->slot_count == part->request.task_count);
     reserve_commit(core, live, request, result->slots, result->slot_count);
     part->is_bound = true;
     return (struct outcome){PLACEMENT_BIND, ""};
@@ -106,6 +125,7 @@ static void parts_undo(struct core *core, struct live *live, struct parts *parts
             reserve_release_group(core, group);
         } else if (part->is_preempting && !hold_find(live, group)) {
             core->placer->ops->cancel(core->placer, group);
+            reserve_cancel(core, group);
         }
     }
     core->is_unblocked = was_unblocked;
@@ -113,11 +133,32 @@ static void parts_undo(struct core *core, struct live *live, struct parts *parts
         preemption_failed(core, live);
 }
 
+/* Does anything have to end that has not been told so? */
+static bool parts_are_new_round(struct core *core, const struct parts *parts)
+{
+    for (size_t i = 0; i < parts->count; i++)
+        for (size_t j = 0; parts->items[i].is_preempting && j < parts->items[i].result.victim_count;
+             j++) {
+            const struct group *group = core_group_find(core, parts->items[i].result.victims[j]);
+            if (group && !group->is_preempted)
+                return true;
+        }
+    return false;
+}
+
 /* Some wait for others to end: keep what is bound, announce the ends. */
 static struct outcome parts_hold(struct core *core, struct live *live, struct parts *parts)
 {
     const char **victims = NULL;
     size_t count = 0, room = 0;
+    if (parts_are_new_round(core, parts) && ++live->preempt_rounds > ROUNDS_MAX) {
+        live->preempt_rounds = 0;
+        for (size_t i = 0; i < parts->count; i++)
+            if (parts->items[i].is_preempting)
+                hold_add(core, live, parts->items[i].request.placement.group, NULL, 0);
+        parts_undo(core, live, parts);
+        return wait_for(core, "others were ended for it several times, but it could not start");
+    }
     for (size_t i = 0; i < parts->count; i++)
         room += parts->items[i].is_preempting ? parts->items[i].result.victim_count : 0;
     victims = ARENA_ARRAY(&core->scratch, const char *, room + 1);
@@ -143,8 +184,8 @@ static void parts_seat(struct core *core, struct live *live, const struct parts 
     for (size_t i = 0; i < parts->count; i++) {
         const struct part *part = &parts->items[i];
         const struct request *request = &part->request;
-        uint32_t at = group_add(core, live, request->placement.group, request->tasks[0].role,
-                                parts->is_task, (uint32_t)request->task_count);
+        uint32_t at = core_group_add(core, live, request->placement.group, request->tasks[0].role,
+                                     parts->is_task, (uint32_t)request->task_count);
         for (uint32_t j = 0; j < request->task_count; j++) {
             struct seat *seat = seat_get(core, live_slot(core, live), request->tasks[j]);
             seat_set(core, seat, &part->result.slots[j], ports->ranges[next++],

@@ -584,6 +584,22 @@ static int preempt_start(struct attempt *attempt, struct decision *decision, enu
     return decision_schedule(attempt, decision, HIVED_PREEMPTING, NULL, kind, err);
 }
 
+/* A preemption under way may be of another combination of leaf types: its parts have other tasks.
+ */
+static bool decision_is_whole(const struct decision *decision)
+{
+    for (uint32_t i = 0; i < decision->part_count; i++) {
+        const struct part *part = &decision->parts[i];
+        uint32_t tasks = 0;
+        for (uint32_t k = 0; k < part->request.member_count; k++)
+            tasks += part->request.members[k].pods;
+        if (part->kind != HIVED_WAIT && part->placement.slot_count &&
+            part->placement.slot_count != tasks)
+            return false;
+    }
+    return true;
+}
+
 struct outcome { /* over all combinations */
     struct decision bind, preempt;
     bool has_bind, has_preempt, has_wait, is_never;
@@ -609,7 +625,7 @@ static int combos_try(struct attempt *attempt, struct split *split, const struct
         int code = decision_schedule(attempt, &decision, HIVED_FILTERING, scope, &kind, &last);
         if (code && code != ERR_INVALID)
             return err_fail(err, code, last.path, "%s", last.text);
-        if (code)
+        if (code || !decision_is_whole(&decision))
             continue; /* this virtual cluster owns none of the type */
         is_any_good = true;
         if (kind == HIVED_BIND) {
@@ -946,7 +962,7 @@ static int given_commit(struct placer_hived *p, const struct placement_request *
         if (!code)
             code = hived_commit_gang(p->hived, &decision.parts[i].request,
                                      &decision.parts[i].placement, 0, err);
-        for (uint32_t k = 0; code && k < i; k++)
+        for (uint32_t k = 0; code && k <= i; k++) /* the part that failed as well */
             hived_group_end(p->hived, decision.parts[k].request.group);
     }
     if (code)

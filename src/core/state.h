@@ -70,6 +70,7 @@ struct live {
     size_t record_at;                    /* while is_changed */
     struct hold *holds;                  /* while others are being ended for it */
     uint32_t hold_count;
+    uint32_t preempt_rounds;   /* others were told to end so often since it waits */
     uint32_t preempt_failures; /* others were ended for nothing so often */
     int64_t preempt_after_ms;  /* not before this again */
     bool is_changed;
@@ -112,7 +113,7 @@ struct core {
     int64_t now_ms;
     uint64_t random;
     uint32_t last_job;
-    uint64_t last_attempt, sequence, step;
+    uint64_t last_attempt, step;
     int64_t wake_ms;   /* last asked for */
     bool is_unblocked; /* something was freed: the queue may move */
     uint64_t events, gpus_total, gpus_used;
@@ -185,6 +186,7 @@ void names_expire(struct core *core);
 struct seat *seat_find(struct core *core, uint32_t job, struct task_ref task);
 struct seat *seat_of_attempt(struct core *core, struct attempt_id attempt);
 struct seat *seat_get(struct core *core, uint32_t job, struct task_ref task); /* made if need be */
+void seat_index(struct core *core, uint32_t at);
 void seat_attempt(struct core *core, struct seat *seat, struct attempt_id attempt);
 void seat_set(struct core *core, struct seat *seat, const struct placement_slot *slot,
               const struct port_range *ports, size_t port_count);
@@ -192,10 +194,10 @@ void seat_take(struct core *core, struct seat *seat);
 void seat_release(struct core *core, struct seat *seat);
 void seat_drop(struct core *core, struct seat *seat);
 void seats_drop(struct core *core, struct live *live); /* all of the job */
-uint32_t group_add(struct core *core, struct live *live, const char *name, uint16_t first_role,
-                   bool is_task, uint32_t slot_count);
-void group_drop(struct core *core, uint32_t group);
-struct group *group_find(struct core *core, const char *name);
+uint32_t core_group_add(struct core *core, struct live *live, const char *name, uint16_t first_role,
+                        bool is_task, uint32_t slot_count);
+void core_group_drop(struct core *core, uint32_t group);
+struct group *core_group_find(struct core *core, const char *name);
 
 /* core_nodes.c */
 void node_event(struct core *core, const struct event *event);
@@ -309,6 +311,7 @@ void reserve_commit(struct core *core, const struct live *live,
                     size_t slot_count);
 void reserve_release_slot(struct core *core, const char *group, size_t slot);
 void reserve_release_group(struct core *core, const char *group);
+void reserve_cancel(struct core *core, const char *group);
 void reserve_node(struct core *core, uint32_t node);
 
 /* core_config.c */

@@ -47,14 +47,47 @@ struct totals {
 
 static const char *const clusters[] = {"default", "vc1"};
 
+/* Four nodes of 4 GPUs in two racks, one node pinned for vc1; nodes 4 and beyond are not in it. */
+static const char hived_document[] =
+    "physicalCluster:\n"
+    "  skuTypes:\n"
+    "    FAKE: {gpu: 1, cpu: 2, memory: 200Mi}\n"
+    "  cellTypes:\n"
+    "    PAIR: {childCellType: FAKE, childCellNumber: 2}\n"
+    "    NODE: {childCellType: PAIR, childCellNumber: 2, isNodeLevel: true}\n"
+    "    RACK: {childCellType: NODE, childCellNumber: 2}\n"
+    "  physicalCells:\n"
+    "  - cellType: RACK\n"
+    "    cellChildren: [{cellAddress: fake0, pinnedCellId: PIN}, {cellAddress: fake1}]\n"
+    "  - cellType: RACK\n"
+    "    cellChildren: [{cellAddress: fake2}, {cellAddress: fake3}]\n"
+    "virtualClusters:\n"
+    "  default:\n"
+    "    virtualCells: [{cellType: RACK.NODE, cellNumber: 2}]\n"
+    "  vc1:\n"
+    "    virtualCells: [{cellType: RACK.NODE, cellNumber: 1}]\n"
+    "    pinnedCells: [{pinnedCellId: PIN}]\n";
+static const char *const pins[] = {NULL, "PIN"};
+
+static void config_hived(struct sim_config *config, struct random *random)
+{
+    if (random_below(random, 3) == 0)
+        return; /* automatic cells, one virtual cluster */
+    config->placement_document = hived_document;
+    config->node_count = 4 + (uint32_t)random_below(random, 2);
+    config->cpu = 8;
+    config->gpu_count = 4;
+    config->pins = pins;
+}
+
 /* The shape of a world follows from its seed alone. */
 static struct sim_config config_of(uint64_t seed, const struct options *options)
 {
-    static const char *const policies[] = {"first-fit", "best-fit", "spread"};
+    static const char *const policies[] = {"first-fit", "best-fit", "spread", "hived", "hived"};
     struct random random = {seed * 7919};
     struct sim_config config = {
         .seed = seed,
-        .policy = options->policy ? options->policy : policies[random_below(&random, 3)],
+        .policy = options->policy ? options->policy : policies[random_below(&random, 5)],
         .clusters = clusters,
         .cluster_count = COUNT_OF(clusters),
         .node_count = 1 + (uint32_t)random_below(&random, 5),
@@ -70,6 +103,8 @@ static struct sim_config config_of(uint64_t seed, const struct options *options)
         .is_replayed = true,
         .print = options->is_traced ? print : NULL,
     };
+    if (strcmp(config.policy, "hived") == 0)
+        config_hived(&config, &random);
     return config;
 }
 
