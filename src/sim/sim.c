@@ -188,9 +188,11 @@ static void result_hash(struct sim *sim, struct text text)
 
 static void output_tell(struct sim *sim)
 {
-    buf_clear(&sim->text);
-    output_write(&sim->output, ORIGIN_MS, &sim->text);
-    result_hash(sim, buf_as_text(&sim->text));
+    if (sim->config->print || sim->config->is_replayed) {
+        buf_clear(&sim->text);
+        output_write(&sim->output, ORIGIN_MS, &sim->text);
+        result_hash(sim, buf_as_text(&sim->text));
+    }
     if (sim->config->print)
         sim->config->print(sim->config->context, buf_cstr(&sim->text));
     for (size_t i = 0; i < sim->output.commands.count; i++)

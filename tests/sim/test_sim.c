@@ -100,7 +100,7 @@ static struct sim_config config_of(uint64_t seed, const struct options *options)
         .has_faults = random_below(&random, 2),
         .has_requests = random_below(&random, 2),
         .has_priorities = random_below(&random, 2),
-        .is_replayed = true,
+        .is_replayed = seed % 4 == 0,
         .print = options->is_traced ? print : NULL,
     };
     if (strcmp(config.policy, "hived") == 0)

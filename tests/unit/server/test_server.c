@@ -281,6 +281,10 @@ static void wrong_files_and_forbidden_clusters_are_refused(void **state)
     struct store_user bob = {"bob", "", "", false, "[]", "[\"vc1\"]", "{}", 1};
     struct job_id job;
 
+    /* a policy for which virtual clusters are names alone */
+    world_stop(world);
+    world->extra = "scheduling: {policy: first-fit}\n";
+    world_start(world);
     assert_int_equal(submit(world, "protocolVersion: 2\nname: x\n", &job), ERR_INVALID);
     assert_true(world->problems.error_count > 0);
     assert_int_equal(change(world, (struct store_change){.kind = CHANGE_USER_ADD, .user = bob}), 0);
