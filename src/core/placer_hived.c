@@ -112,6 +112,30 @@ static void refresh(struct placer_hived *p)
             hived_node_set(p->hived, p->nodes.items[i].name, p->nodes.items[i].is_healthy);
 }
 
+/* A node of a kind that is there already joins at the price of itself. */
+static bool node_join(struct placer_hived *p, const struct known_node *node)
+{
+    struct hived_auto_node one = {.name = node->name,
+                                  .cpu = node->cpu,
+                                  .gpu_count = node->gpu_count,
+                                  .memory_mib = node->memory_mib,
+                                  .gpu_type = node->gpu_type,
+                                  .gpu_numa = node->gpu_numa,
+                                  .gpu_switch = node->gpu_switch};
+    struct hived_config *config = hived_config_auto(&one, 1, NULL);
+    bool is_joined = config && config->cell_count > 0;
+    for (uint32_t i = 0; is_joined && i < config->sku_count; i++) {
+        const struct hived_sku *own = &config->skus[i];
+        const struct hived_sku *all = hived_config_sku(hived_config_of(p->hived), own->leaf_type);
+        is_joined = all && all->cpu <= own->cpu && all->memory_mib <= own->memory_mib;
+    }
+    for (uint32_t i = 0; is_joined && i < config->cell_count; i++)
+        is_joined =
+            hived_node_add(p->hived, config->cells[i].type_name, &config->cells[i], "default");
+    hived_config_free(config);
+    return is_joined;
+}
+
 static bool numbers_differ(const uint16_t *a, const uint16_t *b, uint32_t count)
 {
     if (!a || !b)
@@ -194,7 +218,8 @@ static int hived_node_changed(struct placer *placer, const struct placement_node
     bool is_changed = is_new || !known->is_present || shape_differs(known, node);
     known_fill(known, node);
     if (p->is_automatic) {
-        p->is_stale |= is_changed;
+        bool is_joined = is_new && !p->is_stale && p->hived && node_join(p, known);
+        p->is_stale |= is_changed && !is_joined;
         if (!p->is_stale)
             hived_node_set(p->hived, node->name, node->is_healthy);
         return 0;
@@ -1135,6 +1160,7 @@ struct placer *placer_hived_new(const struct doc *doc, struct err *err)
 {
     struct placer_hived *p = placer_alloc();
     p->is_automatic = !doc;
+    p->is_stale = !doc;
     if (!doc)
         return &p->base;
     struct problems problems;

@@ -1,5 +1,6 @@
 /* build.c — from the configuration to trees of cells, level by level so that the descendants of a
  * cell at any level are neighbours. */
+#include "base/arena.h"
 #include "base/memory.h"
 #include "hived/state.h"
 #include <assert.h>
@@ -65,13 +66,12 @@ static uint64_t tree_size(const struct hived *h, uint32_t type)
     return size;
 }
 
-static uint64_t count_cells(const struct hived *h, uint64_t *physical)
+static uint64_t count_cells(const struct hived *h)
 {
     const struct hived_config *config = h->config;
     uint64_t count = 0;
     for (uint32_t i = 0; i < config->cell_count; i++)
         count += tree_size(h, config->cells[i].type);
-    *physical = count;
     for (uint32_t i = 0; i < config->vc_count; i++) {
         const struct hived_vc_spec *vc = &config->vcs[i];
         for (uint32_t k = 0; k < vc->cell_count; k++)
@@ -174,25 +174,30 @@ static void physical_name(struct hived *h, uint32_t index, const struct hived_ce
     cell_list_add(&h->nodes[at.node].leaves, index);
 }
 
+/* A physical tree, free. `number`: its default index. */
+static uint32_t top_add(struct hived *h, uint32_t chain_index, const struct hived_cell_spec *spec,
+                        uint32_t number)
+{
+    struct chain *chain = &h->chains[chain_index];
+    uint32_t top = h->cell_count, first = top, count = 1;
+    cell_new(h, NONE, (uint16_t)chain_index, chain->top);
+    chain->levels[chain->top].total_left++;
+    for (uint8_t level = chain->top; level > 1; level--) {
+        first = level_new(h, first, count);
+        count *= chain->levels[level].child_number;
+        chain->levels[level - 1].total_left += count;
+    }
+    cell_list_add(&chain->tops, top);
+    physical_name(h, top, spec, (struct physical_at){number, NONE});
+    free_list_push(h, &chain->levels[chain->top].free, top);
+    return top;
+}
+
 static void physical_build(struct hived *h)
 {
     const struct hived_config *config = h->config;
-    for (uint32_t i = 0; i < config->cell_count; i++) {
-        uint32_t chain_index = chain_find(h, config->cells[i].type);
-        struct chain *chain = &h->chains[chain_index];
-        uint32_t top = h->cell_count, first = top, count = 1;
-        cell_new(h, NONE, (uint16_t)chain_index, chain->top);
-        chain->levels[chain->top].total_left++;
-        for (uint8_t level = chain->top; level > 1; level--) {
-            first = level_new(h, first, count);
-            count *= chain->levels[level].child_number;
-            chain->levels[level - 1].total_left += count;
-        }
-        cell_list_add(&chain->tops, top);
-        physical_name(h, top, &config->cells[i], (struct physical_at){i, NONE});
-        free_list_push(h, &chain->levels[chain->top].free, top);
-    }
-    h->physical_count = h->cell_count;
+    for (uint32_t i = 0; i < config->cell_count; i++)
+        top_add(h, chain_find(h, config->cells[i].type), &config->cells[i], i);
 }
 
 static uint32_t virtual_tree(struct hived *h, uint32_t vc, uint32_t chain, uint8_t level)
@@ -305,21 +310,16 @@ static void view_add_tree(struct hived *h, struct view *view, uint32_t root, uin
 }
 
 /* Nodes first, then the quota's smaller cells, larger ones before. */
-static void quota_view_build(struct hived *h, struct quota *quota, const struct chain *chain)
+static void quota_view_build(struct hived *h, uint32_t vc, uint32_t chain_index)
 {
+    struct quota *quota = quota_of(h, vc, chain_index);
+    const struct chain *chain = &h->chains[chain_index];
     struct view *view = view_new(h, false);
     quota->view = h->view_count - 1;
-    uint32_t vc_first = NONE;
-    for (uint8_t at = quota->top; at >= 1; at--)
-        for (size_t i = 0; i < quota->levels[at].roots.count; i++)
-            if (vc_first == NONE || quota->levels[at].roots.items[i] < vc_first)
-                vc_first = quota->levels[at].roots.items[i];
-    const struct vc *vc = &h->vcs[h->cells[vc_first].vc];
-    for (size_t i = 0; i < vc->roots.count; i++) {
-        const struct cell *root = &h->cells[vc->roots.items[i]];
-        if (root->order != NONE && &h->chains[root->chain] == chain &&
-            root->level >= chain->node_level)
-            view_add_tree(h, view, vc->roots.items[i], chain->node_level);
+    for (size_t i = 0; i < h->vcs[vc].roots.count; i++) {
+        const struct cell *root = &h->cells[h->vcs[vc].roots.items[i]];
+        if (root->order != NONE && root->chain == chain_index && root->level >= chain->node_level)
+            view_add_tree(h, view, h->vcs[vc].roots.items[i], chain->node_level);
     }
     for (uint8_t at = (uint8_t)(chain->node_level - 1); at >= 1; at--)
         for (size_t i = 0; i < quota->levels[at].roots.count; i++)
@@ -343,7 +343,7 @@ static void views_build(struct hived *h)
     for (uint32_t vc = 0; vc < h->vc_count; vc++)
         for (uint32_t i = 0; i < h->chain_count; i++)
             if (quota_of(h, vc, i)->is_present)
-                quota_view_build(h, quota_of(h, vc, i), &h->chains[i]);
+                quota_view_build(h, vc, i);
     for (uint32_t i = 0; i < h->pin_count; i++) {
         struct view *view = view_new(h, false);
         h->pins[i].view = h->view_count - 1;
@@ -352,8 +352,8 @@ static void views_build(struct hived *h)
         view_add_tree(h, view, h->pins[i].root, root->level < level ? root->level : level);
         view_build(h, view);
     }
-    h->view_nodes =
-        mem_realloc(h->view_nodes, mem_size(h->view_node_count + 1u, sizeof *h->view_nodes));
+    h->view_node_room = h->view_node_count + 1;
+    h->view_nodes = mem_realloc(h->view_nodes, mem_size(h->view_node_room, sizeof *h->view_nodes));
 }
 
 static void vcs_build(struct hived *h)
@@ -400,37 +400,126 @@ static void all_nodes_bad(struct hived *h)
     }
 }
 
-/* One cell a cache line. */
-void cells_alloc(struct hived *h, size_t count)
+/* Room for cells, one a cache line. */
+void cells_alloc(struct hived *h, size_t room)
 {
-    h->cells_block = mem_zero(count + 1, sizeof *h->cells);
+    h->cells_block = mem_zero(room + 1, sizeof *h->cells);
     uintptr_t at = (uintptr_t)h->cells_block, line = sizeof *h->cells;
     h->cells = (struct cell *)((at + line - 1) / line * line);
+    h->cell_room = (uint32_t)room;
 }
 
 void hived_build(struct hived *h)
 {
-    uint64_t physical = 0, cells = count_cells(h, &physical);
+    size_t cells = (size_t)count_cells(h) + 1;
     uint32_t leaves = 0;
     for (uint32_t i = 0; i < h->config->cell_count; i++)
         leaves += h->config->types[h->config->cells[i].type].leaf_count;
-    cells_alloc(h, (size_t)cells + 1);
-    h->addresses = mem_zero(physical + 1, sizeof *h->addresses);
-    h->priority = mem_zero(cells + 1, sizeof *h->priority);
-    h->taken = mem_zero(cells + 1, sizeof *h->taken);
-    h->epoch = 0;
-    h->cell_count = h->physical_count = h->chain_count = h->pin_count = h->view_count = 0;
-    h->node_count = h->view_node_count = 0;
+    cells_alloc(h, cells);
+    h->addresses = mem_zero(cells, sizeof *h->addresses);
+    h->priority = mem_zero(cells, sizeof *h->priority);
+    h->taken = mem_zero(cells, sizeof *h->taken);
     h->nodes = mem_zero(leaves + 1u, sizeof *h->nodes);
+    arena_init(&h->names);
     chains_build(h);
     leaf_types_build(h);
     vcs_build(h);
     physical_build(h);
-    h->nodes = mem_realloc(h->nodes, mem_size(h->node_count + 1u, sizeof *h->nodes));
+    h->node_room = h->node_count + 1;
+    h->nodes = mem_realloc(h->nodes, mem_size(h->node_room, sizeof *h->nodes));
     virtual_build(h);
     views_build(h);
     pins_bind(h);
     all_nodes_bad(h);
+    h->built_nodes = h->node_count;
+    h->built_cells = h->cell_count;
+}
+
+/* --- nodes that join later --- */
+
+static void cells_reserve(struct hived *h, size_t more)
+{
+    size_t need = h->cell_count + more + 1;
+    if (need <= h->cell_room)
+        return;
+    size_t old = h->cell_count,
+           room = need < 2 * (size_t)h->cell_room ? 2 * (size_t)h->cell_room : need;
+    void *block = h->cells_block;
+    const struct cell *cells = h->cells;
+    cells_alloc(h, room);
+    memcpy(h->cells, cells, old * sizeof *cells);
+    mem_free(block);
+    h->priority = mem_realloc(h->priority, mem_size(room, sizeof *h->priority));
+    h->taken = mem_realloc(h->taken, mem_size(room, sizeof *h->taken));
+    h->addresses = mem_realloc(h->addresses, mem_size(room, sizeof *h->addresses));
+    memset(h->taken + old, 0, (room - old) * sizeof *h->taken);
+    memset(h->addresses + old, 0, (room - old) * sizeof *h->addresses);
+}
+
+static void nodes_reserve(struct hived *h)
+{
+    if (h->node_count + 1 > h->node_room) {
+        h->node_room = 2 * h->node_room + 1;
+        h->nodes = mem_realloc(h->nodes, mem_size(h->node_room, sizeof *h->nodes));
+    }
+    if (h->view_node_count + 2 > h->view_node_room) {
+        h->view_node_room = 2 * h->view_node_room + 2;
+        h->view_nodes =
+            mem_realloc(h->view_nodes, mem_size(h->view_node_room, sizeof *h->view_nodes));
+    }
+}
+
+static bool node_has_chain(const struct hived *h, const char *name, uint32_t chain)
+{
+    uint32_t node = text_map_get(&h->node_index, text_of(name));
+    for (size_t i = 0; node != MAP_NONE && i < h->nodes[node].leaves.count; i++)
+        if (h->cells[h->nodes[node].leaves.items[i]].chain == chain)
+            return true;
+    return false;
+}
+
+static void unbound_grow(struct quota_level *own)
+{
+    size_t words = own->roots.count / 64 + 1, at = own->roots.count - 1;
+    own->unbound = mem_realloc(own->unbound, mem_size(words, sizeof *own->unbound));
+    if (at % 64 == 0)
+        own->unbound[at / 64] = 0;
+    if (own->roots.count % 64 == 0)
+        own->unbound[words - 1] = 0;
+    own->unbound[at / 64] |= 1ull << (at % 64);
+    if (at / 64 < own->unbound_hint)
+        own->unbound_hint = (uint32_t)(at / 64);
+}
+
+bool hived_node_add(struct hived *h, const char *chain_name, const struct hived_cell_spec *spec,
+                    const char *vc_name)
+{
+    uint32_t chain = 0, vc = text_map_get(&h->vc_index, text_of(vc_name));
+    while (chain < h->chain_count && strcmp(h->chains[chain].name, chain_name))
+        chain++;
+    if (chain == h->chain_count || vc == MAP_NONE || !quota_of(h, vc, chain)->is_present ||
+        h->chains[chain].node_level != h->chains[chain].top || !spec->address || spec->pin ||
+        node_has_chain(h, spec->address, chain) || h->is_safety_broken)
+        return false;
+    group_pending_settle(h, false);
+    uint8_t level = h->chains[chain].top;
+    size_t size = tree_size(h, h->chains[chain].type);
+    if (2 * size + h->cell_count > 8 * (size_t)HIVED_LEAVES_MAX)
+        return false;
+    cells_reserve(h, 2 * size);
+    nodes_reserve(h);
+    struct hived_cell_spec own = *spec;
+    own.address = arena_copy(&h->names, text_of(spec->address));
+    uint32_t top = top_add(h, chain, &own, (uint32_t)h->chains[chain].tops.count);
+    quota_add(h, vc, chain, level, 1);
+    struct quota_level *quota = &quota_of(h, vc, chain)->levels[level];
+    unbound_grow(quota);
+    view_join(h, &h->views[h->chains[chain].view], top);
+    view_join(h, &h->views[quota_of(h, vc, chain)->view],
+              quota->roots.items[quota->roots.count - 1]);
+    leaves_mark_new(h, h->cells[top].node, first_leaf(h, top),
+                    h->chains[chain].levels[level].leaf_count);
+    return true;
 }
 
 static void view_release(struct view *view)
@@ -484,6 +573,7 @@ void hived_unbuild(struct hived *h)
     mem_free(h->nodes);
     mem_free(h->cells_block);
     mem_free(h->addresses);
+    arena_release(&h->names);
     mem_free(h->priority);
     mem_free(h->taken);
     mem_free(h->leaf_types);

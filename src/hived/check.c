@@ -206,7 +206,9 @@ int hived_check(struct hived *h, struct err *err)
     int code = 0;
     for (uint32_t i = 0; i < h->cell_count && !code; i++)
         code = check_cell(h, i, err);
-    for (uint32_t i = 0; i < h->physical_count && !code; i++) {
+    for (uint32_t i = 0; i < h->cell_count && !code; i++) {
+        if (h->cells[i].is_virtual)
+            continue;
         if (h->cells[i].level == 1)
             code = check_leaf(h, i, err);
         if (!code)

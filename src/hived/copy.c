@@ -1,5 +1,6 @@
 /* copy.c — an independent copy of everything that changes. Cells name each other by index, so most
  * of it is plain memory. */
+#include "base/arena.h"
 #include "base/memory.h"
 #include "hived/state.h"
 #include <string.h>
@@ -76,6 +77,7 @@ static void views_copy(struct hived *h)
 {
     COPY(h->views, h->view_count + 1u);
     COPY(h->view_nodes, h->view_node_count + 1u);
+    h->view_node_room = h->view_node_count + 1;
     for (uint32_t i = 0; i < h->view_count; i++) {
         struct view *view = &h->views[i];
         COPY(view->buckets, view->bucket_room);
@@ -87,10 +89,20 @@ static void views_copy(struct hived *h)
 static void nodes_copy(struct hived *h)
 {
     COPY(h->nodes, h->node_count + 1u);
+    h->node_room = h->node_count + 1;
     h->node_index = (struct text_map){0};
+    arena_init(&h->names);
     for (uint32_t i = 0; i < h->node_count; i++) {
         list_copy(&h->nodes[i].leaves);
+        if (i >= h->built_nodes) /* the name is not the configuration's */
+            h->nodes[i].name = arena_copy(&h->names, text_of(h->nodes[i].name));
         text_map_set(&h->node_index, text_of(h->nodes[i].name), i);
+    }
+    for (uint32_t i = 0; i < h->chain_count; i++) {
+        const struct cell_list *tops = &h->chains[i].tops;
+        for (size_t k = 0; k < tops->count; k++)
+            if (tops->items[k] >= h->built_cells)
+                h->addresses[tops->items[k]] = h->nodes[h->cells[tops->items[k]].node].name;
     }
 }
 
@@ -124,7 +136,7 @@ struct hived *hived_copy(const struct hived *hived)
     hived_config_share(h->config);
     cells_alloc(h, h->cell_count + 1u);
     memcpy(h->cells, hived->cells, h->cell_count * sizeof *h->cells);
-    COPY(h->addresses, h->physical_count + 1u);
+    COPY(h->addresses, h->cell_count + 1u);
     COPY(h->priority, h->cell_count + 1u);
     h->taken = mem_zero(h->cell_count + 1u, sizeof *h->taken);
     h->epoch = 0;

@@ -67,3 +67,10 @@ void node_mark(struct hived *h, uint32_t index, bool is_bad)
             cell_mark_healthy(h, node->leaves.items[i]);
     }
 }
+
+/* New devices of a node, healthy so far; a node that has just appeared is bad. */
+void leaves_mark_new(struct hived *h, uint32_t node, uint32_t first, uint32_t count)
+{
+    for (uint32_t i = first; h->nodes[node].is_bad && i < first + count; i++)
+        cell_mark_bad(h, i);
+}

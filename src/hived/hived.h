@@ -56,7 +56,14 @@ const struct hived_config *hived_config_of(const struct hived *hived);
 /* Healthy: schedulable and ready. Unknown names are ignored (false). */
 bool hived_node_set(struct hived *hived, const char *name, bool is_healthy);
 
-/* Nodes in configuration order. */
+/* One more node for a virtual cluster that owns whole nodes: a physical cell of the chain (whose
+ * top is a node), with the spec's addresses, and a quota cell for it. Bad until hived_node_set.
+ * Costs the size of the node, not of the cluster. False, and nothing changed: there is no such
+ * chain, the virtual cluster owns none of it, or the node has one already. */
+bool hived_node_add(struct hived *hived, const char *chain, const struct hived_cell_spec *spec,
+                    const char *vc);
+
+/* Nodes in configuration order, then those that were added. */
 uint32_t hived_node_count(const struct hived *hived);
 const char *hived_node_name(const struct hived *hived, uint32_t node);
 bool hived_node_is_healthy(const struct hived *hived, uint32_t node);

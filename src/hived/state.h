@@ -142,7 +142,7 @@ struct bucket {
 
 struct view {
     bool is_cluster;       /* opportunistic: physical cells */
-    uint32_t first, count; /* in view_nodes */
+    uint32_t first, count; /* in view_nodes; those that joined later are behind all others */
     uint32_t leaf_max;     /* of one node */
     struct bucket *buckets;
     uint32_t bucket_count, bucket_room;
@@ -210,7 +210,7 @@ struct hived {
     int16_t *priority;      /* of leaves again, close together: the packer scans them */
     uint32_t *taken;        /* by cell: scratch of the packer, equal to epoch when set */
     uint32_t epoch;
-    uint32_t cell_count, physical_count;
+    uint32_t cell_count, cell_room;
     struct chain *chains;
     uint32_t chain_count;
     uint32_t *leaf_types; /* of the chains, in order */
@@ -222,12 +222,14 @@ struct hived {
     struct pin *pins;
     uint32_t pin_count;
     struct node *nodes;
-    uint32_t node_count;
+    uint32_t node_count, node_room;
+    struct arena names;                /* of nodes that joined later */
+    uint32_t built_nodes, built_cells; /* those before are the configuration's */
     struct text_map node_index;
     struct view *views;
     uint32_t view_count;
     struct view_node *view_nodes;
-    uint32_t view_node_count;
+    uint32_t view_node_count, view_node_room;
     struct group **groups; /* NULL: empty place */
     uint32_t group_count, group_room;
     struct cell_list group_gaps;
@@ -322,10 +324,12 @@ void bad_free_add(struct hived *h, uint32_t cell);
 void bad_free_remove(struct hived *h, uint32_t cell);
 
 /* health.c */
+void leaves_mark_new(struct hived *h, uint32_t node, uint32_t first, uint32_t count);
 void node_mark(struct hived *h, uint32_t node, bool is_bad);
 
 /* view.c */
 void view_build(struct hived *h, struct view *view);
+void view_join(struct hived *h, struct view *view, uint32_t cell);
 void view_touch(struct hived *h, uint32_t view_node);
 void view_settle(struct hived *h, struct view *view);
 void view_count_leaf(struct view *view, int32_t priority, bool is_added);

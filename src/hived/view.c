@@ -104,6 +104,17 @@ void view_build(struct hived *h, struct view *view)
     view->lowest = HIVED_PRIORITY_MAX + 1;
 }
 
+/* A cell more, at the end of its bucket. */
+void view_join(struct hived *h, struct view *view, uint32_t cell)
+{
+    uint32_t index = h->view_node_count++;
+    struct view_node *node = &h->view_nodes[index];
+    *node = (struct view_node){.cell = cell, .view = (uint32_t)(view - h->views)};
+    h->cells[cell].view_node = index;
+    view->count++;
+    node_link(h, view, index, node_key(h, view, node), false);
+}
+
 void view_touch(struct hived *h, uint32_t index)
 {
     struct view_node *node = &h->view_nodes[index];

@@ -241,6 +241,38 @@ static void avoided_nodes_come_last(void **state)
     bench_release(&bench);
 }
 
+/* Nodes of known kinds join one by one, between decisions; copies keep them. */
+static void many_nodes_join(void **state)
+{
+    (void)state;
+    struct bench bench;
+    enum { NODES = 300 };
+    static char names[NODES][16];
+    bench_init(&bench, NULL);
+    for (uint32_t i = 0; i < NODES; i++) {
+        node_set(&bench, i, 16, 4, i % 10 != 9);
+        snprintf(names[i], sizeof names[i], "g%u", i);
+        struct placement_request request = ask(&bench, names[i], 1, 4, 1);
+        struct placement_result result;
+        assert_int_equal(
+            bench.placer->ops->place(bench.placer, &request, &bench.arena, &result, NULL), 0);
+        assert_int_equal(result.kind, i % 10 == 9 ? PLACEMENT_WAIT : PLACEMENT_BIND);
+        if (result.kind == PLACEMENT_BIND)
+            assert_int_equal(
+                bench.placer->ops->commit(bench.placer, &request, result.slots, 1, false, NULL), 0);
+        if (i % 50 == 0)
+            bench_check(&bench);
+    }
+    struct bench other = {.placer = bench.placer->ops->copy(bench.placer)};
+    arena_init(&other.arena);
+    bench_release(&bench);
+    for (uint32_t i = 9; i < NODES; i += 10)
+        node_set(&other, i, 16, 4, true);
+    struct placement_request request = ask(&other, "rest", NODES / 10, 4, 1);
+    assert_int_equal(place(&other, &request, true).kind, PLACEMENT_BIND);
+    bench_release(&other);
+}
+
 static void configured_nodes_are_checked(void **state)
 {
     (void)state;
@@ -273,6 +305,7 @@ int main(void)
         cmocka_unit_test(copies_are_independent),
         cmocka_unit_test(victims_are_named),
         cmocka_unit_test(avoided_nodes_come_last),
+        cmocka_unit_test(many_nodes_join),
         cmocka_unit_test(configured_nodes_are_checked),
     };
     return cmocka_run_group_tests_name("hived placer", tests, NULL, NULL);
