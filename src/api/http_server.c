@@ -25,8 +25,9 @@ enum {
 struct client {
     struct client *next, *previous;
     int fd;
-    int64_t idle_ms; /* since when no request is under way, or the request began */
-    bool is_whole;   /* the request has been read: no time limit of ours */
+    int64_t idle_ms;         /* since when no request is under way, or the request began */
+    bool is_whole;           /* the request has been read: no time limit of ours */
+    struct carried *carried; /* of the request under way; only for the connection's thread */
 };
 
 struct http_server {
@@ -276,6 +277,15 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     return request_handle(carried);
 }
 
+static void carried_free(struct carried *carried)
+{
+    if (!carried)
+        return;
+    exchange_release(&carried->exchange);
+    mem_free(carried->target);
+    mem_free(carried);
+}
+
 /* The target as it was sent: libmicrohttpd would decode it and lose what follows a NUL byte. */
 static void *on_target(void *context, const char *target, struct MHD_Connection *connection)
 {
@@ -286,6 +296,12 @@ static void *on_target(void *context, const char *target, struct MHD_Connection 
     carried->server = server;
     carried->connection = connection;
     carried->target = mem_copy(target);
+    /* a request that libmicrohttpd itself refuses is never told to have been completed */
+    struct client *client = client_of(connection);
+    if (client) {
+        carried_free(client->carried);
+        client->carried = carried;
+    }
     return carried;
 }
 
@@ -303,6 +319,7 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
     struct carried *carried = *state;
     struct client *client = client_of(connection);
     if (client) {
+        client->carried = NULL;
         pthread_mutex_lock(&server->lock);
         client->idle_ms = http_clock_ms();
         client->is_whole = false;
@@ -315,9 +332,7 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
         atomic_fetch_sub(&server->streams, 1);
     if (carried->is_begun)
         server->app.end(server->app.context, &carried->exchange);
-    exchange_release(&carried->exchange);
-    mem_free(carried->target);
-    mem_free(carried);
+    carried_free(carried);
 }
 
 /* ---- connections ---- */
@@ -343,6 +358,7 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
         client->next->previous = client->previous;
         server->client_count--;
         *socket_context = NULL;
+        carried_free(client->carried);
         mem_free(client);
     }
     pthread_mutex_unlock(&server->lock);

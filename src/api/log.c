@@ -19,16 +19,20 @@ static const struct {
 } STREAMS[] = {
     {"stdout", LOG_STDOUT}, {"stderr", LOG_STDERR}, {"all", LOG_ALL}, {"runtime", LOG_RUNTIME}};
 
-/* A log on its way out. Either of one attempt, or (`is_job`) of a task through all its attempts. */
+/* A log on its way out. Either of one attempt, or (`is_job`) of a task through all its attempts
+ * after `after`, in their order. */
 struct log_reader {
     struct api *api;
     struct http_stream *stream; /* of the reply: its descriptor changes with the attempt */
-    struct attempt_id attempt;  /* 0: none yet */
+    struct attempt_id attempt;  /* 0: none now */
     enum log_stream which;
-    uint64_t offset, end; /* `end`: without follow, what was there at the start */
+    uint64_t offset; /* within the attempt; without one, what is to be left out of the next ones */
+    uint64_t end;    /* without follow: what was there at the start */
     bool is_follow, is_job;
     struct job_id job; /* is_job */
     struct task_ref task;
+    uint32_t job_attempt; /* `after` is of this attempt of the job or an earlier one */
+    uint64_t after;       /* id of the latest attempt that was taken up */
     uint64_t seen_generation;
 };
 
@@ -78,36 +82,48 @@ static ssize_t log_whole(void *state, char *bytes, size_t size)
 
 /* ---- follow ---- */
 
-/* The current attempt of the followed task, when it is another one than before. */
+/* The first attempt after log->after within one attempt of the job; 0 when there is none. */
+static uint64_t attempt_after(const struct log_reader *log, struct store_reader *reader,
+                              uint32_t job_attempt, struct arena *arena)
+{
+    struct store_tasks tries = {0};
+    struct err err;
+    uint64_t first = 0;
+    if (store_task_attempts(reader, log->job, job_attempt, log->task, arena, &tries, &err))
+        return 0;
+    for (size_t i = 0; i < tries.count; i++) {
+        uint64_t id = tries.items[i].attempt.v;
+        if (id > log->after && (!first || id < first))
+            first = id;
+    }
+    return first;
+}
+
+/* The next attempt of the followed task, when there is one. */
 static bool attempt_find(struct log_reader *log, bool *is_job_final)
 {
     struct service *service = log->api->service;
     struct arena arena;
     struct err err;
-    struct store_job job;
-    struct store_tasks tasks = {0};
-    bool is_found = false;
+    struct store_job job = {0};
+    uint64_t found = 0;
     arena_init(&arena);
-    *is_job_final = store_job_summary(service->store, log->job, &arena, &job, &err) != 0 ||
-                    job.record.state == LIFE_COMPLETED;
-    struct store_reader *reader = service->reader_get(service->context, &err);
-    if (!reader) {
+    bool is_gone = store_job_summary(service->store, log->job, &arena, &job, &err) != 0;
+    *is_job_final = is_gone || job.record.state == LIFE_COMPLETED;
+    struct store_reader *reader = is_gone ? NULL : service->reader_get(service->context, &err);
+    if (!reader && !is_gone)
         *is_job_final = false; /* later */
-    } else {
-        if (store_tasks(reader, log->job, -1, &arena, &tasks, &err))
-            tasks.count = 0;
+    for (uint32_t at = log->job_attempt; reader && at <= job.record.attempt && !found; at++) {
+        found = attempt_after(log, reader, at, &arena);
+        if (found)
+            log->job_attempt = at;
+    }
+    if (reader)
         service->reader_put(service->context, reader);
-    }
-    for (size_t i = 0; i < tasks.count && !is_found; i++) {
-        const struct task_record *task = &tasks.items[i];
-        if (task->task.role != log->task.role || task->task.index != log->task.index)
-            continue;
-        is_found = task->attempt.v > log->attempt.v;
-        if (is_found)
-            log->attempt = task->attempt;
-    }
     arena_release(&arena);
-    return is_found;
+    if (found)
+        log->attempt.v = log->after = found;
+    return found != 0;
 }
 
 /* After the end of one attempt (or before the first): is there another? */
@@ -118,14 +134,21 @@ static ssize_t attempt_next(struct log_reader *log, bool *has_next)
     *has_next = false;
     if (generation == log->seen_generation)
         return HTTP_STREAM_WAIT;
-    log->seen_generation = generation;
     *has_next = attempt_find(log, &is_job_final);
     if (*has_next) {
         watch_close(log);
-        log->offset = 0;
         return 0;
     }
+    log->seen_generation = generation;
     return is_job_final ? HTTP_STREAM_END : HTTP_STREAM_WAIT;
+}
+
+/* An attempt has told all; what was still to be left out is left out of the next one. */
+static void attempt_finish(struct log_reader *log, const struct log_part *part)
+{
+    log->offset = log->offset > part->end ? log->offset - part->end : 0;
+    log->attempt.v = 0;
+    log->seen_generation = UINT64_MAX;
 }
 
 static ssize_t log_follow(void *state, char *bytes, size_t size)
@@ -135,7 +158,7 @@ static ssize_t log_follow(void *state, char *bytes, size_t size)
     for (;;) {
         struct log_part part = {0};
         struct err err;
-        ssize_t length = 0;
+        ssize_t length = ERR_NOT_FOUND;
         if (log->attempt.v) {
             watch_drain(log->stream->fd);
             length = service->log_read(service->context, log->attempt, log->which, &log->offset,
@@ -145,14 +168,19 @@ static ssize_t log_follow(void *state, char *bytes, size_t size)
             log->offset += (uint64_t)length;
             return length;
         }
-        if (log->attempt.v && length == 0 && !part.is_ended) {
+        if (length == 0 && !part.is_ended) {
             if (log->stream->fd < 0)
                 log->stream->fd =
                     service->log_watch(service->context, log->attempt, log->which, &err);
             return HTTP_STREAM_WAIT;
         }
+        if (length == ERR_UNAVAILABLE)
+            return HTTP_STREAM_WAIT;
         if (!log->is_job)
-            return length == ERR_UNAVAILABLE ? HTTP_STREAM_WAIT : HTTP_STREAM_END;
+            return HTTP_STREAM_END;
+        if (length == 0)
+            attempt_finish(log, &part);
+        /* no log: it does not exist yet, or not any more, and then there is a later attempt */
         bool has_next;
         ssize_t next = attempt_next(log, &has_next);
         if (!has_next)
@@ -391,14 +419,50 @@ static int query_task(struct call *call, const struct store_job *job, struct log
             continue;
         log->attempt = task->attempt;
         log->task = task->task;
-        return log->attempt.v || log->is_follow ? 0 : earlier_attempt(call, job, log);
+        return 0;
     }
     return call_fail(call, ERR_NOT_FOUND, "NoTaskError", "role", "job %s has no task %.*s-%lld",
                      job->record.name, TEXT_ARG(role), (long long)index);
 }
 
+/* A follow shows the attempts after `after`, by default the current one and what comes. The reply
+ * says where it began, so that a client whose connection is cut can go on: after the same attempt,
+ * leaving out as many bytes as it has had (they may be of several attempts). */
+static int follow_begin(struct call *call, const struct store_job *job, struct log_reader *log)
+{
+    int64_t after, offset;
+    int failed = call_number(call, "after", 0, INT64_MAX, -1, &after);
+    if (!failed)
+        failed = call_number(call, "offset", 0, INT64_MAX, 0, &offset);
+    if (failed)
+        return failed;
+    log->job_attempt = after >= 0 ? 0 : job->record.attempt;
+    if (after >= 0) {
+        log->after = (uint64_t)after;
+        log->offset = (uint64_t)offset;
+        log->attempt.v = 0;
+    } else if (log->attempt.v) {
+        failed = log_begin(call, log);
+        log->after = log->attempt.v - 1;
+    } else {
+        failed = earlier_attempt(call, job, log);
+        log->after = log->attempt.v;
+    }
+    if (failed)
+        return failed;
+    exchange_header(call->exchange, "X-Skep-After",
+                    arena_format(call->arena, "%llu", (unsigned long long)log->after));
+    exchange_header(call->exchange, "X-Skep-Offset",
+                    arena_format(call->arena, "%llu", (unsigned long long)log->offset));
+    if (after < 0 && log->attempt.v == log->after)
+        log->attempt.v = 0; /* it has ended before this follow began */
+    else if (log->attempt.v)
+        log->after = log->attempt.v;
+    return 0;
+}
+
 /* GET /jobs/:job/logs?role=&index=&stream=&follow=: the latest attempt; follow goes on with the
- * next attempt until the job is final. */
+ * next attempts until the job is final. */
 int handle_log_follow(struct call *call)
 {
     struct store_job job;
@@ -415,12 +479,17 @@ int handle_log_follow(struct call *call)
     if (failed)
         return failed;
     log.job = job.record.id;
-    if (!log.attempt.v && !log.is_follow)
-        return call_fail(
-            call, ERR_NOT_FOUND, "NoTaskLogError", "", "the task has not started yet: %s",
-            job.record.reason && job.record.reason[0] ? job.record.reason : "its job waits");
-    if (log.attempt.v)
-        failed = log_begin(call, &log);
+    if (log.is_follow) {
+        failed = follow_begin(call, &job, &log);
+    } else {
+        failed = log.attempt.v ? 0 : earlier_attempt(call, &job, &log);
+        if (!failed && !log.attempt.v)
+            return call_fail(
+                call, ERR_NOT_FOUND, "NoTaskLogError", "", "the task has not started yet: %s",
+                job.record.reason && job.record.reason[0] ? job.record.reason : "its job waits");
+        if (!failed)
+            failed = log_begin(call, &log);
+    }
     if (!failed)
         log_reply(call, &log);
     return failed;

@@ -239,6 +239,26 @@ static size_t take_stream(char *bytes, size_t size, size_t count, void *context)
     return 0;
 }
 
+/* "X-Skep-After: 12\r\n" → "12" */
+static void header_keep(struct text line, const char *name, char value[24])
+{
+    struct text rest = line;
+    struct text head = text_cut(&rest, ':');
+    if (!rest.at || head.length != strlen(name) || strncasecmp(head.at, name, head.length) != 0)
+        return;
+    rest = text_trim(rest);
+    snprintf(value, 24, "%.*s", TEXT_ARG(rest));
+}
+
+static size_t take_header(char *bytes, size_t size, size_t count, void *context)
+{
+    struct following *following = context;
+    struct text line = {bytes, size * count};
+    header_keep(line, "X-Skep-After", following->stream->after);
+    header_keep(line, "X-Skep-Offset", following->stream->offset);
+    return size * count;
+}
+
 void client_deadline(struct client *client, int64_t at_ms)
 {
     client->deadline_ms = at_ms;
@@ -248,6 +268,7 @@ int client_follow(struct client *client, const char *path, struct client_stream 
 {
     struct following following = {.client = client, .stream = stream};
     stream->is_broken = false;
+    stream->after[0] = stream->offset[0] = '\0';
     request_setup(client, "GET", path);
     struct curl_slist *headers = request_headers(client, NULL);
     curl_easy_setopt(client->curl, CURLOPT_HTTPHEADER, headers);
@@ -256,6 +277,8 @@ int client_follow(struct client *client, const char *path, struct client_stream 
         int64_t left_ms = client->deadline_ms - now_ms();
         curl_easy_setopt(client->curl, CURLOPT_TIMEOUT_MS, left_ms > 0 ? (long)left_ms : 1L);
     }
+    curl_easy_setopt(client->curl, CURLOPT_HEADERFUNCTION, take_header);
+    curl_easy_setopt(client->curl, CURLOPT_HEADERDATA, &following);
     curl_easy_setopt(client->curl, CURLOPT_WRITEFUNCTION, take_stream);
     curl_easy_setopt(client->curl, CURLOPT_WRITEDATA, &following);
     CURLcode code = curl_easy_perform(client->curl);

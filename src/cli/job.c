@@ -199,7 +199,10 @@ int job_wait(struct client *client, const char *job, const struct wait_options *
 /* ---- logs ---- */
 
 struct logging {
-    uint64_t written; /* bytes of this attempt */
+    /* where the follow began: after this attempt, so many bytes further on */
+    char after[24];
+    uint64_t offset;
+    uint64_t written; /* since then, perhaps of several attempts */
     bool is_closed;   /* nobody reads our output any more */
 };
 
@@ -211,7 +214,8 @@ static bool logging_take(void *context, const char *bytes, size_t length)
     return !logging->is_closed;
 }
 
-static void log_query(struct buf *rest, const struct log_options *options, uint64_t offset)
+static void log_query(struct buf *rest, const struct log_options *options,
+                      const struct logging *logging)
 {
     buf_format(rest, "/logs?stream=%s", options->stream ? options->stream : "all");
     if (options->role) {
@@ -224,8 +228,9 @@ static void log_query(struct buf *rest, const struct log_options *options, uint6
     }
     if (options->is_follow)
         buf_string(rest, "&follow=true");
-    if (offset)
-        buf_format(rest, "&offset=%llu", (unsigned long long)offset);
+    if (logging->after[0])
+        buf_format(rest, "&after=%s&offset=%llu", logging->after,
+                   (unsigned long long)(logging->offset + logging->written));
     else if (options->tail_lines >= 0)
         buf_format(rest, "&tail-lines=%ld", options->tail_lines);
 }
@@ -247,11 +252,13 @@ static bool server_is_back(struct client *client)
 
 int job_log(struct client *client, const char *job, const struct log_options *options)
 {
-    struct logging logging = {0};
+    struct logging logging = {.after = ""};
     bool is_first = true;
+    if (options->is_whole)
+        snprintf(logging.after, sizeof logging.after, "0");
     for (;;) {
         struct buf path = BUF_INIT, rest = BUF_INIT;
-        log_query(&rest, options, logging.written);
+        log_query(&rest, options, &logging);
         job_path(&path, job, buf_cstr(&rest));
         struct client_stream stream = {.take = logging_take, .context = &logging};
         int code = client_follow(client, buf_cstr(&path), &stream);
@@ -259,6 +266,11 @@ int job_log(struct client *client, const char *job, const struct log_options *op
         buf_release(&path);
         if (logging.is_closed || !stream.is_broken)
             return code;
+        int64_t offset = 0;
+        if (!logging.after[0] && text_to_int64(text_of(stream.offset), &offset)) {
+            snprintf(logging.after, sizeof logging.after, "%s", stream.after);
+            logging.offset = (uint64_t)offset;
+        }
         if (is_first && code == EXIT_UNREACHABLE)
             return client_unreachable(client, "connection refused");
         if (!options->is_follow || !server_is_back(client))

@@ -25,6 +25,7 @@ struct log_options {
     const char *role, *index, *stream; /* NULL: defaults */
     long tail_lines;                   /* < 0: all */
     bool is_follow;
+    bool is_whole; /* follow: all attempts from the job's start on */
 };
 /* The log to standard output. After the server went away in a follow, goes on where it was. */
 int job_log(struct client *client, const char *job, const struct log_options *options);

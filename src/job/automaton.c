@@ -2,7 +2,9 @@
 #include "base/memory.h"
 #include <assert.h>
 
-enum { END_OF_TEXT = 256, NO_STATE = UINT32_MAX, MATCH_STATE = UINT32_MAX - 1 };
+enum { END_OF_TEXT = 256 };
+#define NO_STATE    UINT32_MAX
+#define MATCH_STATE (UINT32_MAX - 1)
 enum before { BEFORE_START, BEFORE_NEWLINE, BEFORE_WORD, BEFORE_OTHER };
 
 /* A deterministic state: nodes reached by the last byte, and what that byte was. */

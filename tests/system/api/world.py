@@ -85,8 +85,10 @@ class World:
     def __exit__(self, *_):
         if self.local and self.process:
             self.end_jobs()
-        self.stop()
+        status = self.stop()
+        log = (self.folder / "skepd.log").read_text(errors="replace")
         shutil.rmtree(self.folder, ignore_errors=True)
+        assert status in (0, None), f"skepd ended with {status}:\n{log[-4000:]}"
 
     # ---- the server ----
 

@@ -457,6 +457,47 @@ static void test_log_follow(void **state)
     assert_int_equal(world_stream(world), HTTP_STREAM_END);
 }
 
+/* Attempts that began and ended between two looks are all told, in order, none twice. */
+static void test_log_follow_fast_retries(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice");
+    struct text file = TEXT("protocolVersion: 2\nname: fast\ntype: job\njobRetryCount: 3\n"
+                            "prerequisites:\n- {name: i, type: dockerimage, uri: d}\ntaskRoles:\n"
+                            "  w:\n    dockerImage: i\n    resourcePerInstance: {cpu: 1, memoryMB: "
+                            "1, gpu: 0}\n    commands: [x]\n");
+    assert_int_equal(world_ask(world, HTTP_POST, "/api/v2/jobs", alice, "text/yaml", file), 202);
+    struct job_id job = {1};
+    struct buf out = BUF_INIT;
+    for (int i = 0; i < 4; i++) {
+        world_run(world, job);
+        struct attempt_id attempt = world_attempt(world, job, 0);
+        assert_true(attempt.v != 0);
+        buf_format(&world_log(world, attempt)->text, "try %d\n", i);
+        if (i == 1) { /* a follow that begins here shows this try and what comes */
+            assert_int_equal(world_get(world, "/api/v2/jobs/fast/logs?follow=true", alice), 200);
+            assert_int_equal(world_stream(world), 6);
+            assert_body(world, "try 1");
+        }
+        world_log(world, attempt)->is_ended = true;
+        world_exit(world, job, 0, 3);
+    }
+    assert_int_equal(read_all(world, &out), HTTP_STREAM_END);
+    assert_string_equal(buf_cstr(&out), "try 2\ntry 3\n");
+    /* from the start; and on from the middle of the second try, after a cut connection */
+    assert_int_equal(world_get(world, "/api/v2/jobs/fast/logs?follow=true&after=0", alice), 200);
+    assert_int_equal(read_all(world, &out), HTTP_STREAM_END);
+    assert_string_equal(buf_cstr(&out), "try 0\ntry 1\ntry 2\ntry 3\n");
+    assert_int_equal(world_get(world, "/api/v2/jobs/fast/logs?follow=true&after=0&offset=9", alice),
+                     200);
+    assert_int_equal(read_all(world, &out), HTTP_STREAM_END);
+    assert_string_equal(buf_cstr(&out), " 1\ntry 2\ntry 3\n");
+    assert_int_equal(world_get(world, "/api/v2/jobs/fast/logs", alice), 200);
+    assert_true(read_all(world, &out) < 0);
+    assert_string_equal(buf_cstr(&out), "try 3\n");
+    buf_release(&out);
+}
+
 static void test_events(void **state)
 {
     struct world *world = *state;
@@ -612,6 +653,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_privacy, setup, teardown),
         cmocka_unit_test_setup_teardown(test_logs, setup, teardown),
         cmocka_unit_test_setup_teardown(test_log_follow, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_log_follow_fast_retries, setup, teardown),
         cmocka_unit_test_setup_teardown(test_events, setup, teardown),
         cmocka_unit_test_setup_teardown(test_v1, setup, teardown),
         cmocka_unit_test_setup_teardown(test_health, setup, teardown),
