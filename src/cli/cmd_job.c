@@ -131,7 +131,9 @@ int run_wait(struct cli *cli)
         return EXIT_SKEP;
     int code = cli_number(cli, "timeout", 1, 1L << 40, 0, &options.timeout_s);
     int64_t end_ms = now_ms() + options.timeout_s * 1000;
-    for (int i = 0; i < cli->argument_count && !code; i++) {
+    int first = code;
+    bool goes_on = !code;
+    for (int i = 0; i < cli->argument_count && goes_on; i++) {
         if (options.timeout_s && i) {
             int64_t left_ms = end_ms - now_ms();
             options.timeout_s = left_ms > 1000 ? (long)(left_ms / 1000) : 1;
@@ -139,8 +141,11 @@ int run_wait(struct cli *cli)
         code = job_wait(client, cli->arguments[i], &options);
         if (!options.is_quiet)
             tell_end(cli->arguments[i], code);
+        if (!first)
+            first = code;
+        goes_on = code != EXIT_TIME_OVER && code != EXIT_SKEP;
     }
-    return code;
+    return first;
 }
 
 /* ---- changes ---- */

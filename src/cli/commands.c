@@ -162,6 +162,12 @@ const struct cli_command COMMANDS[] = {
      NULL, TAG_OPTIONS, run_tag},
     {"nodes", "", KIND_NONE, NULL, 0, 0, "list nodes", "Lists the machines of the cluster.", NULL,
      NO_OPTIONS, run_nodes},
+    {"pardon", "NODE…", KIND_NONE, NULL, 1, -1, "forget the failures counted against nodes",
+     "Failures of the platform count against the node on which they happened; a node with too many "
+     "is taken last, then not at all (CORDONED in `skep nodes`). This forgets them, after a "
+     "repair. "
+     "For administrators.",
+     "skep pardon node7", NO_OPTIONS, run_pardon},
     {"vc", "[NAME]", KIND_NONE, NULL, 0, 1, "show virtual clusters",
      "Shows how many leaves of each SKU every virtual cluster owns and uses; of one that is named, "
      "its cells as a tree, too.",

@@ -16,6 +16,9 @@ static const int32_t not_the_nodes[] = {
     131,
     137,
     143, /* signals */
+    -1202,
+    -1203, /* nothing in the image to start */
+    -1300, /* too little memory asked for */
     249,
     250,
     252, /* barriers */

@@ -78,6 +78,8 @@ static const struct field scheduling_fields[] = {
     INT("blameHalfLifeSeconds", 0, SECONDS_MAX, "Failures of a node count half after this."),
     INT("blameAvoid", 1, 1000000, "A node with so many failures is taken last."),
     INT("blameCordon", 1, 1000000, "A node with so many failures is not taken."),
+    INT("hangAfterSeconds", 0, SECONDS_MAX,
+        "A task without work and output for so long stands still; 0: not watched."),
 };
 static const struct shape scheduling_shape = SHAPE(scheduling_fields);
 
@@ -220,6 +222,7 @@ static void config_default(struct server_config *config)
     config->requests_max = 10000;
     core_config_default(&config->core);
     config->core.finished_keep_s = 1; /* beyond that the store knows the names */
+    config->hang_after_s = 1800;
     config->retention = (struct retention_config){365, 30, 20480};
     config->engine_kind = ENGINE_KIND_LOCAL;
     config->fake = (struct fake_config){.nodes = 1, .cpu = 64, .memory_mib = 65536, .run_ms = 100};
@@ -248,6 +251,7 @@ static void read_scheduling(struct server_config *config, const struct doc *doc)
         core->blame_avoid = (double)get_int(doc, "blameAvoid", 0);
     if (doc_get(doc, "blameCordon"))
         core->blame_cordon = (double)get_int(doc, "blameCordon", 0);
+    config->hang_after_s = get_int(doc, "hangAfterSeconds", config->hang_after_s);
 }
 
 static void read_images(struct server_config *config, const struct doc *doc)

@@ -42,6 +42,7 @@ struct server_config {
     bool is_config_shared, is_log_shared;
     struct core_config core;
     struct retention_config retention;
+    uint64_t hang_after_s; /* of jobs that name no time of their own; 0: not watched */
     enum engine_kind engine_kind;
     struct engine_local_config local; /* without directories */
     struct fake_config fake;

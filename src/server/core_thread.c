@@ -126,6 +126,7 @@ static void core_mail_config(struct server *server, struct server_mail *mail)
     core_event(server, &event);
     if (server_rules_load(server, config->exit_rules_path, &err) < 0)
         log_error("server", "the exit rules stay as they were: %s", err.text);
+    hang_watch_configure(server->hang_watch, config->hang_after_s);
     mail->config = server->config; /* freed with the mail */
     server->config = config;
     server->core.upkeep_at_ms = mailbox_now_ms(); /* retention may have changed */
@@ -349,6 +350,7 @@ static void batch_finish(struct server *server)
         return;
     }
     core_commands(server);
+    hang_watch_take(server->hang_watch, core->output.records.items, core->output.records.count);
     batch_answer(server);
     batch_forget(server);
     if (has_job_records(&core->output))

@@ -23,7 +23,7 @@ struct metrics {
     struct histogram launch; /* one create: reading, building, handing over */
     _Atomic uint64_t requests, refused, facts, facts_dropped, batches, batch_mails;
     _Atomic uint64_t creates, create_failures, kills, orphans, lost, adopted;
-    _Atomic uint64_t restores, purged_jobs;
+    _Atomic uint64_t restores, purged_jobs, idle_tasks;
 };
 
 void histogram_add(struct histogram *histogram, int64_t us);

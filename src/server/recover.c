@@ -34,6 +34,7 @@ static int restore_task(void *context, const struct task_record *task, struct er
 
     if (task->attempt.v && task->state == LIFE_RUNNING)
         *ARRAY_ADD(&server->core.running) = task->attempt;
+    hang_watch_take(server->hang_watch, &(struct record){.kind = RECORD_TASK, .task = *task}, 1);
     return core_restore_task(server->core.core, task, err);
 }
 

@@ -70,10 +70,13 @@ int server_new(struct server_config *config, const struct server_teller *teller,
     core->events = mem_zero(BATCH_MAX + 1, sizeof *core->events);
     core->last_fact = &core->first_fact;
     server->launcher = launcher_new(server);
+    server->hang_watch = hang_watch_new(server);
     code = server_open(server, teller, err);
     server_service_init(server);
     if (code == 0)
         code = launcher_start(server->launcher, err);
+    if (code == 0)
+        code = hang_watch_start(server->hang_watch, err);
     if (code < 0) {
         server_free(server);
         return code;
@@ -108,6 +111,7 @@ void server_drain(struct server *server)
 void server_stop(struct server *server)
 {
     server_drain(server);
+    hang_watch_stop(server->hang_watch);
     core_thread_join(server);
     launcher_stop(server->launcher);
 }
@@ -145,6 +149,7 @@ void server_free(struct server *server)
     }
     mailbox_release(&server->mailbox);
     launcher_free(server->launcher);
+    hang_watch_free(server->hang_watch);
     server_free_core(&server->core);
     reader_pool_release(&server->readers);
     store_close(server->store);

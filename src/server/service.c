@@ -474,6 +474,11 @@ static void service_metrics(void *context, struct buf *out)
                  atomic_load(&metrics->orphans));
     metric_write(out, "skep_lost_total", "counter", "Containers gone at the start.",
                  atomic_load(&metrics->lost));
+    metric_write(out, "skep_idle_tasks_total", "counter",
+                 "Tasks that stood still while their peers moved.",
+                 atomic_load(&metrics->idle_tasks));
+    metric_write(out, "skep_tasks_idle", "gauge", "Running tasks that stand still.",
+                 hang_watch_idle_count(server->hang_watch));
     metric_write(out, "skep_purged_jobs_total", "counter", "Old jobs removed.",
                  atomic_load(&metrics->purged_jobs));
     histogram_write(&metrics->request, "skep_request_seconds",

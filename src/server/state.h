@@ -9,6 +9,7 @@
 #include "core/core.h"
 #include "doc/problem.h"
 #include "job/exit_rules.h"
+#include "server/hang_watch.h"
 #include "server/launch.h"
 #include "server/mail.h"
 #include "server/metrics.h"
@@ -69,6 +70,7 @@ struct server {
     struct mailbox mailbox;
     struct core_thread core;
     struct launcher *launcher;
+    struct hang_watch *hang_watch;
     struct reader_pool readers;
     struct service service;
     struct metrics metrics;

@@ -615,6 +615,11 @@ int pull_run(struct pull *pull, struct err *err)
         fail_here(work, err);
     else
         result = pull_steps(work, err);
+    if (result < 0 && pull->reference->kind != REFERENCE_REGISTRY &&
+        strcmp(pull->reason, "ImagePullError") == 0) {
+        pull->reason = "ImageBroken"; /* the file will not be another one the next time */
+        pull->is_final = true;
+    }
     auth_remove(work);
     if (work->folder[0])
         tree_remove(work->folder, NULL);

@@ -1,0 +1,385 @@
+#include "server/hang_watch.h"
+#include "base/err.h"
+#include "base/map.h"
+#include "base/memory.h"
+#include "core/plan.h"
+#include "job/hang.h"
+#include "server/clock.h"
+#include "server/state.h"
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+struct watched_task {
+    struct task_ref ref;
+    struct attempt_id attempt;
+};
+
+struct watched_job {
+    struct job_id id;
+    uint64_t after_s; /* 0: not watched */
+    struct {
+        struct watched_task *items;
+        size_t count, room;
+    } tasks;
+    struct { /* beside the tasks */
+        struct hang_track *items;
+        size_t count, room;
+    } tracks;
+};
+
+struct change { /* what a record says of a task */
+    struct job_id job;
+    struct watched_task task;
+    bool is_running;
+};
+
+struct hang_watch {
+    struct server *server;
+    pthread_t thread;
+    bool is_started;
+    struct store_reader *reader; /* the thread's */
+
+    pthread_mutex_t lock; /* of what follows */
+    pthread_cond_t wake;
+    bool is_ending;
+    uint64_t default_after_s;
+    uint32_t generation; /* of the default: jobs are read again when it changes */
+    struct {
+        struct change *items;
+        size_t count, room;
+    } changes;
+
+    /* the thread's own */
+    uint32_t seen_generation;
+    struct id_map by_id;
+    struct {
+        struct watched_job *items;
+        size_t count, room;
+    } jobs;
+    _Atomic uint64_t idle_count;
+};
+
+struct hang_watch *hang_watch_new(struct server *server)
+{
+    struct hang_watch *watch = mem_zero(1, sizeof *watch);
+    pthread_condattr_t attributes;
+
+    watch->server = server;
+    watch->default_after_s = server->config->hang_after_s;
+    pthread_mutex_init(&watch->lock, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&watch->wake, &attributes);
+    pthread_condattr_destroy(&attributes);
+    return watch;
+}
+
+void hang_watch_take(struct hang_watch *watch, const struct record *records, size_t count)
+{
+    pthread_mutex_lock(&watch->lock);
+    for (size_t i = 0; i < count; i++) {
+        const struct task_record *task = &records[i].task;
+        struct change *change;
+        if (records[i].kind != RECORD_TASK)
+            continue;
+        change = ARRAY_ADD(&watch->changes);
+        change->job = task->job;
+        change->task = (struct watched_task){.ref = task->task, .attempt = task->attempt};
+        change->is_running = task->state == LIFE_RUNNING && task->attempt.v;
+    }
+    pthread_mutex_unlock(&watch->lock);
+}
+
+void hang_watch_configure(struct hang_watch *watch, uint64_t after_s)
+{
+    pthread_mutex_lock(&watch->lock);
+    if (watch->default_after_s != after_s)
+        watch->generation++;
+    watch->default_after_s = after_s;
+    pthread_cond_signal(&watch->wake);
+    pthread_mutex_unlock(&watch->lock);
+}
+
+uint64_t hang_watch_idle_count(struct hang_watch *watch)
+{
+    return atomic_load(&watch->idle_count);
+}
+
+/* --- which tasks run --- */
+
+static uint64_t job_after_s(struct hang_watch *watch, struct job_id id, uint64_t fallback)
+{
+    struct plan *plan = NULL;
+    struct err err;
+    uint64_t after_s;
+
+    if (store_job_plan(watch->reader, id, &plan, &err) < 0) {
+        if (err.code != ERR_NOT_FOUND) /* else deleted meanwhile */
+            log_warning("server", "job %u is not watched for standing still: %s", id.v, err.text);
+        return 0;
+    }
+    after_s = plan->hang_after_s ? plan->hang_after_s : fallback;
+    plan_free(plan);
+    return after_s;
+}
+
+static struct watched_job *job_take(struct hang_watch *watch, struct job_id id, uint64_t fallback)
+{
+    uint32_t at = id_map_get(&watch->by_id, id.v);
+    struct watched_job *job;
+
+    if (at != MAP_NONE)
+        return &watch->jobs.items[at];
+    id_map_set(&watch->by_id, id.v, (uint32_t)watch->jobs.count);
+    job = ARRAY_ADD(&watch->jobs);
+    job->id = id;
+    job->after_s = job_after_s(watch, id, fallback);
+    return job;
+}
+
+static void job_drop(struct hang_watch *watch, uint32_t at)
+{
+    struct watched_job *job = &watch->jobs.items[at];
+    struct watched_job *last = &watch->jobs.items[watch->jobs.count - 1];
+
+    ARRAY_FREE(&job->tasks);
+    ARRAY_FREE(&job->tracks);
+    id_map_remove(&watch->by_id, job->id.v);
+    if (job != last) {
+        *job = *last;
+        id_map_set(&watch->by_id, job->id.v, at);
+    }
+    watch->jobs.count--;
+}
+
+static size_t task_find(const struct watched_job *job, struct task_ref ref)
+{
+    for (size_t i = 0; i < job->tasks.count; i++)
+        if (job->tasks.items[i].ref.role == ref.role && job->tasks.items[i].ref.index == ref.index)
+            return i;
+    return SIZE_MAX;
+}
+
+static void task_ended(struct hang_watch *watch, struct job_id id, struct task_ref ref)
+{
+    uint32_t at = id_map_get(&watch->by_id, id.v);
+    struct watched_job *job;
+    size_t i;
+
+    if (at == MAP_NONE)
+        return;
+    job = &watch->jobs.items[at];
+    i = task_find(job, ref);
+    if (i == SIZE_MAX)
+        return;
+    job->tasks.items[i] = job->tasks.items[--job->tasks.count];
+    job->tracks.items[i] = job->tracks.items[--job->tracks.count];
+    if (job->tasks.count == 0)
+        job_drop(watch, at);
+}
+
+static void change_apply(struct hang_watch *watch, const struct change *change, uint64_t fallback)
+{
+    struct watched_job *job;
+    size_t i;
+
+    if (!change->is_running) {
+        task_ended(watch, change->job, change->task.ref);
+        return;
+    }
+    job = job_take(watch, change->job, fallback);
+    i = task_find(job, change->task.ref);
+    if (i == SIZE_MAX) {
+        *ARRAY_ADD(&job->tasks) = change->task;
+        (void)ARRAY_ADD(&job->tracks);
+    } else if (job->tasks.items[i].attempt.v != change->task.attempt.v) {
+        job->tasks.items[i] = change->task;
+        job->tracks.items[i] = (struct hang_track){0};
+    }
+}
+
+/* Takes over what has been told since the last time. */
+static void changes_apply(struct hang_watch *watch)
+{
+    __typeof__(watch->changes) changes;
+    uint64_t fallback;
+    uint32_t generation;
+
+    pthread_mutex_lock(&watch->lock);
+    changes = watch->changes;
+    memset(&watch->changes, 0, sizeof watch->changes);
+    fallback = watch->default_after_s;
+    generation = watch->generation;
+    pthread_mutex_unlock(&watch->lock);
+    for (size_t i = 0; i < changes.count; i++)
+        change_apply(watch, &changes.items[i], fallback);
+    ARRAY_FREE(&changes);
+    if (generation == watch->seen_generation)
+        return;
+    watch->seen_generation = generation;
+    for (size_t i = 0; i < watch->jobs.count; i++)
+        watch->jobs.items[i].after_s = job_after_s(watch, watch->jobs.items[i].id, fallback);
+}
+
+/* --- one look --- */
+
+static bool task_sample(struct hang_watch *watch, struct attempt_id attempt, int64_t now_ms,
+                        struct hang_sample *sample)
+{
+    struct engine *engine = watch->server->engine;
+    struct engine_stats stats;
+    struct log_part part = {0};
+    uint64_t offset = UINT64_MAX;
+    struct err err;
+    char byte;
+
+    if (engine->ops->stats(engine, attempt, &stats, &err) < 0)
+        return false; /* it has just ended: the record comes */
+    if (engine->ops->log_read(engine, attempt, LOG_ALL, &offset, &byte, 0, &part, &err) < 0)
+        part.end = 0; /* nothing written yet */
+    *sample =
+        (struct hang_sample){.at_ms = now_ms, .cpu_ns = stats.cpu_ns, .output_bytes = part.end};
+    return true;
+}
+
+static void tell(struct hang_watch *watch, const struct watched_job *job, size_t index,
+                 enum hang_verdict verdict, int64_t now_ms)
+{
+    const struct hang_track *track = &job->tracks.items[index];
+    enum event_kind kind = verdict == HANG_IDLE ? EVENT_TASK_IDLE : EVENT_TASK_NOTE;
+    struct server_mail *mail = mail_event(kind, "");
+    char message[160];
+
+    snprintf(message, sizeof message, "no work on the processor and no output for %" PRId64 " s%s",
+             (now_ms - track->moved_ms) / 1000,
+             job->tasks.count == 1  ? ""
+             : verdict == HANG_IDLE ? " while its peers moved"
+                                    : ", like all tasks of the job");
+    mail->event.task.attempt = job->tasks.items[index].attempt;
+    mail->event.task.reason = "Idle";
+    mail->event.task.message = arena_copy(&mail->arena, text_of(message));
+    if (verdict == HANG_IDLE)
+        atomic_fetch_add(&watch->server->metrics.idle_tasks, 1);
+    server_post_fact(watch->server, mail);
+}
+
+static void job_look(struct hang_watch *watch, struct watched_job *job)
+{
+    int64_t now_ms = mailbox_now_ms();
+
+    for (size_t i = 0; i < job->tasks.count; i++) {
+        struct hang_sample sample;
+        if (task_sample(watch, job->tasks.items[i].attempt, now_ms, &sample))
+            hang_track_sample(&job->tracks.items[i], &sample);
+    }
+    for (size_t i = 0; i < job->tasks.count; i++) {
+        enum hang_verdict verdict =
+            hang_judge(job->tracks.items, job->tracks.count, i, job->after_s, now_ms);
+        if (verdict == HANG_IDLE || verdict == HANG_ALL)
+            tell(watch, job, i, verdict, now_ms);
+    }
+}
+
+static void look(struct hang_watch *watch)
+{
+    uint64_t idle = 0;
+
+    for (size_t i = 0; i < watch->jobs.count; i++) {
+        struct watched_job *job = &watch->jobs.items[i];
+        if (job->after_s > 0)
+            job_look(watch, job);
+        for (size_t k = 0; k < job->tracks.count; k++)
+            idle += job->tracks.items[k].told != HANG_NO;
+    }
+    atomic_store(&watch->idle_count, idle);
+}
+
+static int64_t look_pause_ms(const struct hang_watch *watch)
+{
+    uint64_t least = UINT64_MAX;
+
+    for (size_t i = 0; i < watch->jobs.count; i++) {
+        uint64_t after_s = watch->jobs.items[i].after_s;
+        if (after_s > 0 && after_s < least)
+            least = after_s;
+    }
+    if (watch->jobs.count == 0)
+        return 1000; /* the first that starts is to be seen soon */
+    if (least >= HANG_LOOK_MAX_MS / 250)
+        return HANG_LOOK_MAX_MS;
+    return (int64_t)least * 250 > HANG_LOOK_MIN_MS ? (int64_t)least * 250 : HANG_LOOK_MIN_MS;
+}
+
+static bool watch_wait(struct hang_watch *watch, int64_t pause_ms)
+{
+    int64_t due_ms = mailbox_now_ms() + pause_ms;
+    struct timespec due = {.tv_sec = (time_t)(due_ms / 1000),
+                           .tv_nsec = (long)(due_ms % 1000) * 1000000};
+    uint32_t generation;
+    bool goes_on;
+
+    pthread_mutex_lock(&watch->lock);
+    generation = watch->generation;
+    while (!watch->is_ending && generation == watch->generation &&
+           pthread_cond_timedwait(&watch->wake, &watch->lock, &due) == 0)
+        ;
+    goes_on = !watch->is_ending;
+    pthread_mutex_unlock(&watch->lock);
+    return goes_on;
+}
+
+static void *watch_run(void *argument)
+{
+    struct hang_watch *watch = argument;
+
+    do {
+        changes_apply(watch);
+        look(watch);
+    } while (watch_wait(watch, look_pause_ms(watch)));
+    return NULL;
+}
+
+/* --- life --- */
+
+int hang_watch_start(struct hang_watch *watch, struct err *err)
+{
+    int code = store_reader_open(watch->server->store, &watch->reader, err);
+
+    if (code < 0)
+        return code;
+    code = pthread_create(&watch->thread, NULL, watch_run, watch);
+    if (code != 0)
+        return err_errno(err, code, "start the thread that looks for hung tasks");
+    watch->is_started = true;
+    return 0;
+}
+
+void hang_watch_stop(struct hang_watch *watch)
+{
+    if (!watch || !watch->is_started)
+        return;
+    pthread_mutex_lock(&watch->lock);
+    watch->is_ending = true;
+    pthread_cond_signal(&watch->wake);
+    pthread_mutex_unlock(&watch->lock);
+    pthread_join(watch->thread, NULL);
+    watch->is_started = false;
+}
+
+void hang_watch_free(struct hang_watch *watch)
+{
+    if (!watch)
+        return;
+    hang_watch_stop(watch);
+    while (watch->jobs.count > 0)
+        job_drop(watch, (uint32_t)watch->jobs.count - 1);
+    ARRAY_FREE(&watch->jobs);
+    ARRAY_FREE(&watch->changes);
+    id_map_release(&watch->by_id);
+    store_reader_close(watch->reader);
+    pthread_cond_destroy(&watch->wake);
+    pthread_mutex_destroy(&watch->lock);
+    mem_free(watch);
+}

@@ -1,0 +1,32 @@
+/* hang_watch.h — the thread that looks whether running tasks move.
+ *
+ * It learns from the committed records which tasks run, samples their use of the processor and the
+ * length of their logs, and lets job/hang.h judge. A task that stands still while its peers move is
+ * EVENT_TASK_IDLE (the core tells it in the job's story, and ends the task when the job asks for
+ * that); a job of which nothing moves is only told of. Time between two looks: a quarter of the
+ * shortest time asked for, within HANG_LOOK_MIN_MS … HANG_LOOK_MAX_MS.
+ */
+#ifndef SERVER_HANG_WATCH_H
+#define SERVER_HANG_WATCH_H
+#include "core/output.h"
+#include <stdint.h>
+
+struct err;
+struct hang_watch;
+struct server;
+
+enum { HANG_LOOK_MIN_MS = 250, HANG_LOOK_MAX_MS = 30000 };
+
+struct hang_watch *hang_watch_new(struct server *server);
+int hang_watch_start(struct hang_watch *watch, struct err *err);
+/* Records that are durable; any other than a task's is passed over. Never blocks for long. */
+void hang_watch_take(struct hang_watch *watch, const struct record *records, size_t count);
+/* For jobs that name no time of their own; 0: they are not watched. */
+void hang_watch_configure(struct hang_watch *watch, uint64_t after_s);
+void hang_watch_stop(struct hang_watch *watch); /* before the core thread ends */
+void hang_watch_free(struct hang_watch *watch);
+
+/* Tasks that stand still now, for the metrics. */
+uint64_t hang_watch_idle_count(struct hang_watch *watch);
+
+#endif
