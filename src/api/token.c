@@ -107,7 +107,7 @@ static int caller_load(struct call *call, const struct token_claims *claims)
     struct store_reader *reader = call_reader(call);
     if (!reader)
         return call->err.code;
-    struct store_token row = {0};
+    struct store_token row = {.user = ""};
     struct store_user user = {0};
     struct err err = {0};
     int failed = store_token(reader, text_of(claims->id), call->arena, &row, &err);

@@ -2,26 +2,27 @@
 
 #include <string.h>
 
-static void *checked(void *memory, size_t size)
+static void *checked(void *memory)
 {
-    if (!memory && size)
+    if (!memory)
         abort();
     return memory;
 }
 
 void *mem_alloc(size_t size)
 {
-    return checked(malloc(size), size);
+    return checked(malloc(size ? size : 1));
 }
 
 void *mem_zero(size_t count, size_t size)
 {
-    return checked(calloc(count, size), mem_size(count, size));
+    size_t total = mem_size(count, size);
+    return checked(calloc(1, total ? total : 1));
 }
 
 void *mem_realloc(void *memory, size_t size)
 {
-    return checked(realloc(memory, size), size);
+    return checked(realloc(memory, size ? size : 1));
 }
 
 char *mem_copy(const char *string)

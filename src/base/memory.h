@@ -8,10 +8,12 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-void *mem_alloc(size_t size);              /* not zeroed; NULL only for size 0 */
-void *mem_zero(size_t count, size_t size); /* zeroed */
-void *mem_realloc(void *memory, size_t size);
-__attribute__((returns_nonnull)) char *mem_copy(const char *string); /* NUL-terminated copy */
+/* Never NULL, for a size of 0 neither. */
+#define MEM_NEVER_NULL __attribute__((returns_nonnull))
+MEM_NEVER_NULL void *mem_alloc(size_t size);              /* not zeroed */
+MEM_NEVER_NULL void *mem_zero(size_t count, size_t size); /* zeroed */
+MEM_NEVER_NULL void *mem_realloc(void *memory, size_t size);
+MEM_NEVER_NULL char *mem_copy(const char *string); /* NUL-terminated copy */
 static inline void mem_free(void *memory)
 {
     free(memory);
@@ -25,9 +27,8 @@ size_t mem_size(size_t count, size_t size);
 void *array_reserve(void *items, size_t *room, size_t need, size_t item_size);
 #define ARRAY_RESERVE(array, need)                                                                 \
     ((array)->items = array_reserve((array)->items, &(array)->room, (need), sizeof *(array)->items))
-/* One more than `count`, so never NULL. */
-__attribute__((returns_nonnull)) void *array_grow(void *items, size_t *room, size_t count,
-                                                  size_t item_size);
+/* Room for one more than `count`. */
+MEM_NEVER_NULL void *array_grow(void *items, size_t *room, size_t count, size_t item_size);
 #define ARRAY_ADD(array)                                                                           \
     ((array)->items =                                                                              \
          array_grow((array)->items, &(array)->room, (array)->count, sizeof *(array)->items),       \

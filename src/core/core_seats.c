@@ -33,7 +33,7 @@ struct seat *seat_get(struct core *core, uint32_t job, struct task_ref task)
         at = (uint32_t)core->seats.count;
         ARRAY_ADD(&core->seats);
     }
-    assert(at < core->seats.count);
+    assert(core->seats.items && at < core->seats.count);
     seat = &core->seats.items[at];
     *seat = (struct seat){
         .job = job,

@@ -173,6 +173,7 @@ static struct simple_group *group_add(struct simple *simple,
         at++;
     if (at == simple->groups.count)
         ARRAY_ADD(&simple->groups);
+    assert(simple->groups.items);
     struct simple_group *group = &simple->groups.items[at];
     *group = (struct simple_group){
         .name = mem_copy(request->group),

@@ -46,9 +46,9 @@ void leaf_unuse(struct hived *h, uint32_t leaf)
         assert(cell->used > 0);
         cell->used--;
         if (at != leaf && is_changed) {
-            int16_t now = cell->used ? cell->priority : (int16_t)HIVED_PRIORITY_FREE;
-            if (cell->used && now == priority)
-                now = children_priority(h, cell);
+            int16_t now = HIVED_PRIORITY_FREE;
+            if (cell->used)
+                now = cell->priority == priority ? children_priority(h, cell) : cell->priority;
             is_changed = now != cell->priority;
             cell->priority = now;
         }

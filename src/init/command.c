@@ -121,7 +121,7 @@ static void end_set(struct init *init, enum exit_stage stage, int status)
 static int stage_start(struct init *init, enum exit_stage stage, const char *name, const char *text,
                        struct err *err)
 {
-    const char *argv[8];
+    const char *argv[8] = {NULL};
     const char *path = arena_format(&init->arena, "%s/run/%s", init->root, name);
     int code = file_write(path, text_of(text), 0600, err);
     if (code < 0)

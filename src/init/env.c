@@ -123,7 +123,7 @@ void env_write_script(const struct env *env, struct buf *out)
 
 static char lower(char c)
 {
-    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+    return (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
 }
 
 static bool is_alphanumeric(char c)

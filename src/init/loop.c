@@ -146,7 +146,7 @@ short loop_turn(struct init *init, int fd, short events, int64_t deadline_ms)
     if (ready > 0 && polled[PIPES].revents)
         signals_read(init);
     processes_deadlines(init);
-    return ready > 0 ? polled[PIPES + 1].revents : 0;
+    return (short)(ready > 0 ? polled[PIPES + 1].revents : 0);
 }
 
 void loop_drain(struct init *init)

@@ -137,7 +137,7 @@ static void describe(struct judge *judge, struct completion *completion, const c
     size_t length = 0;
     for (size_t i = 0; i < line.length; i++) {
         const unsigned char c = (unsigned char)line.at[i];
-        clean[length++] = c < 0x80 && isprint(c) ? (char)c : (char)'?';
+        clean[length++] = (char)(c < 0x80 && isprint(c) ? c : '?');
     }
     clean[length] = '\0';
     snprintf(completion->diagnostics, sizeof completion->diagnostics, "%s%s%s%s", reason,

@@ -363,6 +363,7 @@ static int create_locked(struct fake *fake, const struct container *container, s
         at = (uint32_t)fake->containers.count;
         ARRAY_ADD(&fake->containers);
     }
+    assert(fake->containers.items && at < fake->containers.count);
     fake->containers.items[at] = (struct fake_container){
         .attempt = container->attempt,
         .node = node,

@@ -1,5 +1,6 @@
 #include "engine/local/nvml.h"
 #include "base/err.h"
+#include <assert.h>
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
@@ -86,6 +87,7 @@ int nvml_list(const char *path, struct nvml_gpu *gpus, size_t *count, struct err
     if (!file)
         return err_fail(err, ERR_NOT_FOUND, "", "%s", dlerror());
     int result = symbols_find(file, &library, err);
+    assert(result != 0 || (library.init && library.count && library.handle && library.uuid));
     int code = result == 0 ? library.init() : 0;
     if (code != 0)
         result = err_fail(err, ERR_UNAVAILABLE, "", "NVML does not start: it answers %d", code);

@@ -61,11 +61,13 @@ void pull_complaint(const char *text, char *out, unsigned long size)
     }
     size_t at = text_find(last, TEXT("msg=\""));
     if (at != SIZE_MAX) {
+        assert(last.at);
         last = (struct text){last.at + at + 5, last.length - at - 5};
         if (last.length && last.at[last.length - 1] == '"')
             last.length--;
     }
     size_t used = 0;
+    assert(last.at || !last.length);
     for (size_t i = 0; i < last.length && used + 1 < size; i++) {
         if (last.at[i] == '\\' && i + 1 < last.length)
             i++; /* \" and \\ of the log format */
@@ -232,7 +234,7 @@ const char *pull_choose(const struct doc *manifest, bool *is_list)
 {
     const struct doc *items = doc_get(manifest, "manifests");
     *is_list = items != NULL;
-    for (size_t i = 0; i < document_count(items); i++) {
+    for (size_t i = 0; items && i < document_count(items); i++) {
         const struct doc *item = items->as.list.items[i];
         const struct doc *platform = doc_get(item, "platform");
         if (strcmp(document_string(platform, "os"), "linux") == 0 &&

@@ -315,6 +315,10 @@ static void test_arrays(void **state)
     char *copy = mem_copy("abc");
     assert_string_equal(copy, "abc");
     mem_free(copy);
+    void *nothing = mem_realloc(mem_alloc(0), 0), *zero = mem_zero(0, 8);
+    assert_true(nothing && zero);
+    mem_free(nothing);
+    mem_free(zero);
     int *zeros = mem_zero(4, sizeof *zeros);
     assert_int_equal(zeros[3], 0);
     mem_free(zeros);
