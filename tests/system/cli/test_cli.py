@@ -140,7 +140,9 @@ class Cli(unittest.TestCase):
     def test_nodes(self):
         self.assertEqual(len(json.loads(self.ok("nodes", "-o", "json"))), 4)
         self.assertIn("default", self.ok("vc"))
-        self.assertIn("default", self.ok("vc", "default"))
+        self.assertIn("└─", self.ok("vc", "default"))
+        self.assertIn("fake3/3", self.ok("cells"))
+        self.assertEqual(len(json.loads(self.ok("cells", "-o", "json"))) > 3, True)
         self.assertEqual(self.world.skep("vc", "none").returncode, 1)
         self.assertIn("fake3", self.ok("nodes"))
 

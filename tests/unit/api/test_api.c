@@ -585,7 +585,7 @@ static void test_health(void **state)
 
 /* ---- virtual clusters ---- */
 
-__attribute__((unused)) static void test_virtual_clusters(void **state)
+static void test_virtual_clusters(void **state)
 {
     struct world *plain = *state, *world = world_new_policy("hived");
     const char *alice = world_login(world, "alice"), *admin = world_login(world, "admin");
@@ -657,6 +657,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_events, setup, teardown),
         cmocka_unit_test_setup_teardown(test_v1, setup, teardown),
         cmocka_unit_test_setup_teardown(test_health, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_virtual_clusters, setup, teardown),
         cmocka_unit_test(test_login_brake),
         cmocka_unit_test(test_token_forms),
     };
