@@ -110,18 +110,21 @@ static void root_clear(struct hived *h, uint32_t root, const char *preemptor)
     }
 }
 
+static void leaf_lose(struct group *group, uint32_t i, const struct hived_slot *slot, uint32_t k)
+{
+    group->lost = mem_realloc(group->lost, mem_size(group->lost_count + 1u, sizeof *group->lost));
+    group->lost[group->lost_count++] =
+        (struct lost_leaf){.leaf = i,
+                           .node = mem_copy(slot->node),
+                           .index = slot->indices[k],
+                           .type = slot->preassigned ? mem_copy(slot->preassigned[k]) : NULL};
+}
+
 static void leaf_commit(struct commit *commit, uint32_t i, uint32_t physical, const char *type)
 {
     struct hived *h = commit->h;
     struct group *group = commit->group;
     bool is_oppo;
-    if (h->cells[physical].reserving != NONE)
-        preemption_undo(h, h->cells[physical].reserving);
-    if (h->cells[physical].using != NONE) {
-        /* two groups recovered on one device: the first one keeps it */
-        commit->must_downgrade = true;
-        return;
-    }
     uint32_t virtual = virtual_find(commit, physical, type, &is_oppo);
     group->physical[i] = physical;
     if (virtual != NONE && h->cells[virtual].bound != physical &&
@@ -145,16 +148,6 @@ static void leaf_commit(struct commit *commit, uint32_t i, uint32_t physical, co
     cell_state_set(h, physical, HIVED_CELL_USED);
 }
 
-static void leaf_lose(struct group *group, uint32_t i, const struct hived_slot *slot, uint32_t k)
-{
-    group->lost = mem_realloc(group->lost, mem_size(group->lost_count + 1u, sizeof *group->lost));
-    group->lost[group->lost_count++] =
-        (struct lost_leaf){.leaf = i,
-                           .node = mem_copy(slot->node),
-                           .index = slot->indices[k],
-                           .type = slot->preassigned ? mem_copy(slot->preassigned[k]) : NULL};
-}
-
 static uint32_t node_find(const struct hived *h, const struct hived_slot *slot)
 {
     if (slot->node_hint < h->node_count && h->nodes[slot->node_hint].name == slot->node)
@@ -173,7 +166,12 @@ static void slots_commit(struct commit *commit)
             uint32_t i = group->slot_leaf[s] + k;
             uint32_t physical =
                 node == MAP_NONE ? NONE : leaf_find(h, node, slot->indices[k], commit->chain);
-            if (physical == NONE)
+            if (physical != NONE && h->cells[physical].reserving != NONE)
+                preemption_undo(h, h->cells[physical].reserving);
+            /* of two groups recovered on one device the first one keeps it */
+            bool is_taken = physical != NONE && h->cells[physical].using != NONE;
+            commit->must_downgrade |= is_taken;
+            if (physical == NONE || is_taken)
                 leaf_lose(group, i, slot, k);
             else
                 leaf_commit(commit, i, physical, slot->preassigned ? slot->preassigned[k] : NULL);

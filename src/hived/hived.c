@@ -156,9 +156,8 @@ void hived_reconfigure(struct hived *h, struct hived_config *config)
                         .now_ms = old.now_ms,
                         .keeps_downgrades = old.keeps_downgrades};
     hived_build(h);
-    for (uint32_t i = 0; i < old.node_count; i++)
-        if (!old.nodes[i].is_bad)
-            hived_node_set(h, old.nodes[i].name, true);
+    for (uint32_t i = 0; i < h->node_count; i++) /* what runs there finds its cells */
+        node_mark(h, i, false);
     uint32_t count;
     struct rebind *list = rebinds_list(&old, &count);
     struct arena arena;
@@ -184,6 +183,10 @@ void hived_reconfigure(struct hived *h, struct hived_config *config)
     }
     arena_release(&arena);
     mem_free(list);
+    for (uint32_t i = 0; i < h->node_count; i++) {
+        uint32_t was = text_map_get(&old.node_index, text_of(h->nodes[i].name));
+        node_mark(h, i, was == MAP_NONE || old.nodes[was].is_bad);
+    }
     groups_free(old.groups, old.group_count);
     scratch_free(&old);
     hived_unbuild(&old);

@@ -1,4 +1,5 @@
 /* test_hived.c — behaviour, case by case. */
+#include "base/buf.h"
 #include "world.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -38,10 +39,6 @@ static void mixed_gang_is_found(void **state)
     (void)state;
     struct world world;
     world_init(&world, TWO_VCS);
-    for (uint32_t i = 0; i < 2; i++) {
-        struct ask big = {.group = i ? "f2" : "f1", .vc = "red", .pods = 1, .leaves = 8};
-        (void)big;
-    }
     world_ask(&world, (struct ask){.group = "full", .vc = "red", .pods = 1, .leaves = 8});
     world_ask(&world, (struct ask){.group = "three", .vc = "red", .pods = 1, .leaves = 3});
     /* two leaves of another node: only a gang that cannot share the node gets there */
@@ -180,12 +177,382 @@ static void bad_requests_are_refused(void **state)
     world_release(&world);
 }
 
+static const char *inspect(struct world *world, const char *path, enum hived_answer wanted)
+{
+    struct buf out = BUF_INIT;
+    assert_int_equal(hived_inspect(world->hived, text_of(path), &out), wanted);
+    const char *text = arena_copy(&world->arena, buf_as_text(&out));
+    buf_release(&out);
+    return text;
+}
+
+#define SMALL                                                                                      \
+    "physicalCluster:\n"                                                                           \
+    "  cellTypes: {N: {childCellType: G, childCellNumber: 2, isNodeLevel: true}}\n"                \
+    "  physicalCells: [{cellType: N, cellAddress: b}, {cellType: N, cellAddress: a}]\n"            \
+    "virtualClusters: {x: {virtualCells: [{cellType: N, cellNumber: 1}]}, y: {}}\n"
+
+static void inspect_has_the_original_shape(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world, SMALL);
+    world_ask(&world, (struct ask){.group = "g", .vc = "x", .pods = 1, .leaves = 1, .priority = 3});
+    world_ask(&world,
+              (struct ask){.group = "o", .vc = "y", .pods = 1, .leaves = 1, .priority = -1});
+    assert_string_equal(
+        inspect(&world, "/v1/inspect/affinitygroups/g", HIVED_ANSWER_OK),
+        "{\"metadata\":{\"name\":\"g\"},\"status\":{\"vc\":\"x\",\"priority\":3,\"state\":"
+        "\"Allocated\",\"physicalPlacement\":{\"a\":[0]},\"virtualPlacement\":{\"x/0\":[\"x/0/0\"]}"
+        ",\"allocatedPods\":[\"g/0\"]}}");
+    const char *groups = inspect(&world, "/v1/inspect/affinitygroups/", HIVED_ANSWER_OK);
+    assert_non_null(strstr(groups, "{\"items\":[{\"metadata\":{\"name\":\"g\"}"));
+    assert_string_equal(
+        inspect(&world, "/v1/inspect/clusterstatus/virtualclusters/x", HIVED_ANSWER_OK),
+        "[{\"leafCellType\":\"G\",\"cellType\":\"N\",\"isNodeLevel\":true,\"cellAddress\":\"x/0\","
+        "\"cellState\":\"Used\",\"cellHealthiness\":\"Healthy\",\"cellPriority\":3,"
+        "\"cellChildren\":[{\"cellType\":\"G\",\"cellAddress\":\"x/0/0\",\"cellState\":\"Used\","
+        "\"cellHealthiness\":\"Healthy\",\"cellPriority\":3,\"physicalCell\":{\"cellType\":\"G\","
+        "\"cellAddress\":\"a/0\",\"cellState\":\"Used\",\"cellHealthiness\":\"Healthy\","
+        "\"cellPriority\":3}},{\"cellType\":\"G\",\"cellAddress\":\"x/0/1\",\"cellState\":\"Free\","
+        "\"cellHealthiness\":\"Healthy\",\"cellPriority\":-2}],\"physicalCell\":{\"cellType\":"
+        "\"N\",\"isNodeLevel\":true,\"cellAddress\":\"a\",\"cellState\":\"Used\","
+        "\"cellHealthiness\":\"Healthy\",\"cellPriority\":3}}]");
+    assert_string_equal(
+        inspect(&world, "/v1/inspect/clusterstatus/virtualclusters/y", HIVED_ANSWER_OK),
+        "[{\"leafCellType\":\"G\",\"cellType\":\"G\",\"cellAddress\":\"b/0-opp\",\"cellState\":"
+        "\"Used\",\"cellHealthiness\":\"Healthy\",\"cellPriority\":-1,\"physicalCell\":{"
+        "\"cellType\":\"G\",\"cellAddress\":\"b/0\",\"cellState\":\"Used\",\"cellHealthiness\":"
+        "\"Healthy\",\"cellPriority\":-1}}]");
+    const char *all = inspect(&world, "/v1/inspect/clusterstatus", HIVED_ANSWER_OK);
+    assert_non_null(strstr(all, "{\"physicalCluster\":[{\"leafCellType\":\"G\""));
+    assert_non_null(strstr(all, "\"virtualClusters\":{\"x\":["));
+    assert_non_null(strstr(all,
+                           "\"cellAddress\":\"b/0\",\"cellState\":\"Used\",\"cellHealthiness\":"
+                           "\"Healthy\",\"cellPriority\":-1,\"vc\":\"y\",\"virtualCell\":{"));
+    inspect(&world, "/v1/inspect/clusterstatus/physicalcluster", HIVED_ANSWER_OK);
+    inspect(&world, "/v1/inspect/clusterstatus/virtualclusters/", HIVED_ANSWER_OK);
+    assert_string_equal(inspect(&world, "/v1/inspect/affinitygroups/ghost", HIVED_ANSWER_UNKNOWN),
+                        "\"hivedscheduler: User Error: affinity group ghost does not exist\"");
+    inspect(&world, "/v1/inspect/clusterstatus/virtualclusters/z", HIVED_ANSWER_UNKNOWN);
+    inspect(&world, "/v1/other", HIVED_ANSWER_NO_PATH);
+    world_release(&world);
+}
+
+static void downgrade_is_told_with_its_time(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world, TWO_VCS);
+    world_ask(&world,
+              (struct ask){.group = "lazy", .vc = "red", .pods = 3, .leaves = 8, .is_lazy = true});
+    world_ask(&world, (struct ask){.group = "high",
+                                   .vc = "red",
+                                   .pods = 1,
+                                   .leaves = 8,
+                                   .priority = 5,
+                                   .now_ms = 951782400000});
+    const char *text = inspect(&world, "/v1/inspect/affinitygroups/lazy", HIVED_ANSWER_OK);
+    assert_non_null(strstr(text, "\"lazyPreemptionStatus\":{\"preemptor\":\"high\","
+                                 "\"preemptionTime\":\"2000-02-29T00:00:00Z\"}"));
+    world_release(&world);
+}
+
+static void preempting_pods_are_told(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world, SMALL);
+    world_ask(&world, (struct ask){.group = "low", .vc = "x", .pods = 1, .leaves = 2});
+    assert_int_equal(
+        world_ask(&world,
+                  (struct ask){.group = "high", .vc = "x", .pods = 1, .leaves = 1, .priority = 1})
+            .kind,
+        HIVED_PREEMPT);
+    const char *text = inspect(&world, "/v1/inspect/affinitygroups/high", HIVED_ANSWER_OK);
+    assert_non_null(strstr(text, "\"state\":\"Preempting\""));
+    assert_non_null(strstr(text, "\"preemptingPods\":[\"high\"]"));
+    text = inspect(&world, "/v1/inspect/affinitygroups/low", HIVED_ANSWER_OK);
+    assert_non_null(strstr(text, "\"state\":\"BeingPreempted\""));
+    /* a pod of the victim that comes again has to wait, and is told for whom */
+    struct hived_result result =
+        world_ask(&world, (struct ask){.group = "low", .vc = "x", .pods = 1, .leaves = 2});
+    assert_int_equal(result.kind, HIVED_WAIT);
+    assert_non_null(strstr(result.reason, "is being preempted by high"));
+    /* the placement turned bad: another is looked for */
+    hived_node_set(world.hived, "a", false);
+    result = world_ask(
+        &world, (struct ask){.group = "high", .vc = "x", .pods = 1, .leaves = 1, .priority = 1});
+    assert_int_equal(result.kind, HIVED_WAIT);
+    assert_non_null(strstr(result.reason, "node a, which is bad"));
+    hived_pod_cancel(world.hived, "high", "nobody");
+    hived_pod_cancel(world.hived, "ghost", "nobody");
+    world_release(&world);
+}
+
+static void quotas_are_counted(void **state)
+{
+    (void)state;
+    struct world world;
+    uint32_t count;
+    world_init(&world, TWO_VCS);
+    world_ask(&world, (struct ask){.group = "g", .vc = "red", .pods = 2, .leaves = 5});
+    world_ask(&world,
+              (struct ask){.group = "o", .vc = "red", .pods = 1, .leaves = 3, .priority = -1});
+    struct hived_quota *quota = hived_vc_quota(world.hived, 0, &world.arena, &count);
+    assert_int_equal(count, 1);
+    assert_string_equal(hived_vc_name(world.hived, 0), "red");
+    assert_int_equal(hived_vc_count(world.hived), 2);
+    assert_int_equal(quota->total, 24);
+    assert_int_equal(quota->used, 10);
+    assert_int_equal(quota->oppo, 3);
+    assert_int_equal(quota->bad, 0);
+    const char *node;
+    uint16_t some;
+    hived_group_slot(world.hived, "g", 0, &node, &some, 1);
+    hived_node_set(world.hived, node, false);
+    quota = hived_vc_quota(world.hived, 0, &world.arena, &count);
+    assert_int_equal(quota->bad, 8);
+    world_release(&world);
+}
+
+static void reconfigure(struct world *world, const char *yaml)
+{
+    const char *problems;
+    struct err err;
+    hived_reconfigure(world->hived, world_config(&world->arena, yaml, &problems));
+    for (uint32_t i = 0; i < hived_node_count(world->hived); i++)
+        hived_node_set(world->hived, hived_node_name(world->hived, i), true);
+    if (hived_check(world->hived, &err))
+        fail_msg("%s", err.text);
+}
+
+static bool is_guaranteed(struct world *world, const char *group)
+{
+    struct hived_group_view view;
+    assert_true(hived_group_find(world->hived, group, &view));
+    return view.has_virtual;
+}
+
+static void quotas_change_under_running_gangs(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world, TWO_VCS);
+    world_ask(&world, (struct ask){.group = "one", .vc = "red", .pods = 1, .leaves = 8});
+    world_ask(&world, (struct ask){.group = "two", .vc = "red", .pods = 1, .leaves = 8});
+    world_ask(&world, (struct ask){.group = "blue", .vc = "blue", .pods = 1, .leaves = 8});
+    world_ask(&world,
+              (struct ask){.group = "oppo", .vc = "blue", .pods = 1, .leaves = 8, .priority = -1});
+    reconfigure(&world, TWO_VCS);
+    assert_true(is_guaranteed(&world, "one") && is_guaranteed(&world, "two"));
+    assert_true(is_guaranteed(&world, "blue"));
+    assert_false(is_guaranteed(&world, "oppo"));
+    /* red has one node left: the one who came first keeps its guarantee */
+    reconfigure(&world, CLUSTER "virtualClusters:\n"
+                                "  red: {virtualCells: [{cellType: ROW.DUO.BOX, cellNumber: 1}]}\n"
+                                "  blue: {virtualCells: [{cellType: ROW.DUO, cellNumber: 1}]}\n");
+    assert_true(is_guaranteed(&world, "one"));
+    assert_false(is_guaranteed(&world, "two"));
+    /* blue is gone, and so is half of the cluster */
+    reconfigure(&world,
+                "physicalCluster:\n"
+                "  cellTypes: {BOX: {childCellType: G, childCellNumber: 8, isNodeLevel: "
+                "true}}\n"
+                "  physicalCells: [{cellType: BOX, cellAddress: a0}]\n"
+                "virtualClusters: {red: {virtualCells: [{cellType: BOX, cellNumber: 1}]}}\n");
+    assert_false(is_guaranteed(&world, "blue"));
+    reconfigure(&world, TWO_VCS); /* and all is as before */
+    assert_true(is_guaranteed(&world, "one") && is_guaranteed(&world, "two"));
+    assert_true(is_guaranteed(&world, "blue"));
+    struct hived_result result =
+        world_ask(&world, (struct ask){.group = "more", .vc = "red", .pods = 2, .leaves = 8});
+    assert_int_equal(result.kind, HIVED_WAIT);
+    world_release(&world);
+}
+
+static void pinned_cells_are_kept(void **state)
+{
+    (void)state;
+    const char *pinned =
+        CLUSTER "virtualClusters:\n"
+                "  red: {pinnedCells: [{pinnedCellId: pin}]}\n"
+                "  blue: {virtualCells: [{cellType: ROW.DUO.BOX, cellNumber: 2}]}\n";
+    struct world world;
+    world_init(&world, pinned);
+    struct ask ask = {.group = "g", .vc = "red", .pods = 2, .leaves = 8, .pin = "pin"};
+    assert_int_equal(world_ask(&world, ask).kind, HIVED_BIND);
+    reconfigure(&world, pinned);
+    assert_true(is_guaranteed(&world, "g"));
+    ask.group = "h";
+    assert_int_equal(world_ask(&world, ask).kind, HIVED_WAIT);
+    assert_int_equal(
+        world_refuse(&world,
+                     (struct ask){.group = "x", .vc = "red", .pods = 1, .leaves = 1, .type = "G"}),
+        ERR_INVALID);
+    struct hived_result result =
+        world_ask(&world, (struct ask){.group = "x", .vc = "red", .pods = 1, .leaves = 1});
+    assert_int_equal(result.kind, HIVED_WAIT);
+    assert_non_null(strstr(result.reason, "owns none outside its pinned cells"));
+    assert_int_equal(
+        world_refuse(
+            &world,
+            (struct ask){
+                .group = "x", .vc = "red", .pods = 1, .leaves = 1, .pin = "pin", .priority = -1}),
+        ERR_INVALID);
+    reconfigure(&world, TWO_VCS); /* the pin is gone: opportunistic in place */
+    assert_false(is_guaranteed(&world, "g"));
+    world_release(&world);
+}
+
+/* Pods bound one by one: each gets a slot of its size, one too many is an error. */
+static void pods_are_bound_one_by_one(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world, TWO_VCS);
+    struct hived_member members[] = {{.pods = 2, .leaves = 2}, {.pods = 1, .leaves = 4}};
+    struct hived_request request = {
+        .group = "g", .virtual_cluster = "red", .members = members, .member_count = 2, .leaves = 4};
+    struct hived_result result;
+    struct err err;
+    const char *const pods[] = {"p0", "p1", "p2"};
+    for (int i = 0; i < 3; i++) {
+        request.leaves = i == 0 ? 4 : 2;
+        assert_int_equal(hived_schedule(world.hived, &request, pods[i], HIVED_FILTERING, NULL, 0,
+                                        &world.arena, &result, &err),
+                         0);
+        assert_int_equal(result.kind, HIVED_BIND);
+        assert_int_equal(result.placement.slots[result.slot].leaf_count, request.leaves);
+        assert_int_equal(
+            hived_commit(world.hived, &request, pods[i], &result.placement, result.slot, 0, &err),
+            0);
+    }
+    assert_int_equal(hived_schedule(world.hived, &request, "p3", HIVED_FILTERING, NULL, 0,
+                                    &world.arena, &result, &err),
+                     ERR_INVALID);
+    assert_int_equal(hived_commit(world.hived, &request, "p3", &result.placement, 99, 0, &err),
+                     ERR_INVALID);
+    assert_false(hived_pod_end_named(world.hived, "g", "p9"));
+    assert_true(hived_pod_end_named(world.hived, "g", "p1"));
+    assert_int_equal(hived_schedule(world.hived, &request, "p4", HIVED_FILTERING, NULL, 0,
+                                    &world.arena, &result, &err),
+                     0);
+    assert_int_equal(result.kind, HIVED_BIND);
+    assert_true(hived_pod_end(world.hived, "g", 0) || hived_pod_end(world.hived, "g", 1));
+    assert_false(hived_pod_end(world.hived, "g", 7));
+    assert_true(hived_pod_end_named(world.hived, "g", "p0"));
+    struct hived_group_view view;
+    assert_false(hived_group_find(world.hived, "g", &view));
+    world_release(&world);
+}
+
+/* Without the recorded types (the core's rows have none) a gang still gets its guarantee back. */
+static void placements_without_types_are_recovered(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world, TWO_VCS);
+    const uint16_t indices[] = {0, 1, 2, 3};
+    struct hived_slot slots[] = {{.node = "b2", .leaf_count = 4, .indices = indices},
+                                 {.node = "ghost", .leaf_count = 4, .indices = indices}};
+    struct hived_placement placement = {.chain = "", .slots = slots, .slot_count = 2};
+    struct hived_member member = {.pods = 2, .leaves = 4};
+    struct hived_request request = {
+        .group = "g", .virtual_cluster = "blue", .members = &member, .member_count = 1};
+    struct err err = {0};
+    assert_int_equal(hived_commit_gang(world.hived, &request, &placement, 0, &err), 0);
+    assert_true(is_guaranteed(&world, "g"));
+    const char *node;
+    uint16_t some[4];
+    assert_int_equal(hived_group_slot(world.hived, "g", 0, &node, some, 4), 4);
+    assert_int_equal(hived_group_slot(world.hived, "g", 1, &node, some, 4), 0);
+    assert_null(node);
+    /* two gangs said to be on one device: the first keeps it, the second has the rest */
+    request.group = "h";
+    assert_int_equal(hived_commit_gang(world.hived, &request, &placement, 0, &err), 0);
+    assert_false(is_guaranteed(&world, "h"));
+    hived_group_end(world.hived, "h");
+    world_release(&world);
+}
+
+static void suggested_nodes_bound_the_search(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world, TWO_VCS);
+    const char *nodes[] = {"b3", "a1"};
+    struct hived_scope only = {.nodes = nodes, .count = 2},
+                       avoid = {.nodes = nodes, .count = 1, .is_avoid = true};
+    struct hived_result result = world_ask(
+        &world, (struct ask){.group = "g", .vc = "red", .pods = 2, .leaves = 8, .scope = &only});
+    assert_int_equal(result.kind, HIVED_BIND);
+    for (int i = 0; i < 2; i++)
+        assert_true(!strcmp(result.placement.slots[i].node, "b3") ||
+                    !strcmp(result.placement.slots[i].node, "a1"));
+    result = world_ask(
+        &world, (struct ask){.group = "h", .vc = "red", .pods = 1, .leaves = 8, .scope = &only});
+    assert_int_equal(result.kind, HIVED_WAIT);
+    result = world_ask(
+        &world,
+        (struct ask){
+            .group = "o", .vc = "red", .pods = 6, .leaves = 8, .scope = &avoid, .priority = -1});
+    assert_int_equal(result.kind, HIVED_BIND);
+    world_release(&world);
+}
+
+static void sockets_and_racks_hold_members(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world, CLUSTER "virtualClusters:\n"
+                               "  red: {virtualCells: [{cellType: ROW, cellNumber: 1}]}\n");
+    struct hived_member members[] = {{.pods = 2, .leaves = 2, .within_one_cell = "QUAD"},
+                                     {.pods = 2, .leaves = 8, .within_one_cell = "DUO"},
+                                     {.pods = 1, .leaves = 3}};
+    struct hived_request request = {.group = "g",
+                                    .virtual_cluster = "red",
+                                    .members = members,
+                                    .member_count = 3,
+                                    .within_one_cell = "ROW"};
+    struct hived_result result;
+    struct err err;
+    assert_int_equal(hived_schedule(world.hived, &request, NULL, HIVED_FILTERING, NULL, 0,
+                                    &world.arena, &result, &err),
+                     0);
+    assert_int_equal(result.kind, HIVED_BIND);
+    const struct hived_slot *slots = result.placement.slots; /* 2, 2, 3, 8, 8 */
+    assert_string_equal(slots[0].node, slots[1].node);
+    assert_int_equal(slots[0].indices[0] / 4, slots[1].indices[0] / 4);
+    assert_int_equal(slots[3].node[1] / 2, slots[4].node[1] / 2);
+    members[1].within_one_cell = "LITE"; /* this chain has no such cells */
+    request.group = "h";
+    assert_int_equal(hived_schedule(world.hived, &request, NULL, HIVED_FILTERING, NULL, 0,
+                                    &world.arena, &result, &err),
+                     0);
+    assert_int_equal(result.kind, HIVED_WAIT);
+    world_release(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(mixed_gang_is_found),        cmocka_unit_test(waits_say_why),
-        cmocka_unit_test(gang_stays_within_one_cell), cmocka_unit_test(looking_downgrades_nobody),
-        cmocka_unit_test(decision_is_forgotten),      cmocka_unit_test(bad_requests_are_refused),
+        cmocka_unit_test(mixed_gang_is_found),
+        cmocka_unit_test(waits_say_why),
+        cmocka_unit_test(gang_stays_within_one_cell),
+        cmocka_unit_test(looking_downgrades_nobody),
+        cmocka_unit_test(decision_is_forgotten),
+        cmocka_unit_test(bad_requests_are_refused),
+        cmocka_unit_test(inspect_has_the_original_shape),
+        cmocka_unit_test(downgrade_is_told_with_its_time),
+        cmocka_unit_test(preempting_pods_are_told),
+        cmocka_unit_test(quotas_are_counted),
+        cmocka_unit_test(quotas_change_under_running_gangs),
+        cmocka_unit_test(pinned_cells_are_kept),
+        cmocka_unit_test(pods_are_bound_one_by_one),
+        cmocka_unit_test(placements_without_types_are_recovered),
+        cmocka_unit_test(suggested_nodes_bound_the_search),
+        cmocka_unit_test(sockets_and_racks_hold_members),
     };
     return cmocka_run_group_tests_name("hived", tests, NULL, NULL);
 }

@@ -72,12 +72,12 @@ struct hived_result world_ask(struct world *world, struct ask ask)
     struct hived_result result;
     struct err err = {0};
     int code = hived_schedule(world->hived, &request, ask.group,
-                              ask.is_filtering ? HIVED_FILTERING : HIVED_PREEMPTING, ask.scope, 0,
-                              &world->arena, &result, &err);
+                              ask.is_filtering ? HIVED_FILTERING : HIVED_PREEMPTING, ask.scope,
+                              ask.now_ms, &world->arena, &result, &err);
     if (code)
         fail_msg("%s: %s", err.path, err.text);
     if (result.kind == HIVED_BIND && !ask.is_not_committed &&
-        hived_commit_gang(world->hived, &request, &result.placement, 0, &err))
+        hived_commit_gang(world->hived, &request, &result.placement, ask.now_ms, &err))
         fail_msg("%s", err.text);
     check(world);
     return result;

@@ -25,6 +25,7 @@ struct ask {
     uint32_t more_pods, more_leaves; /* a second member */
     bool is_lazy, is_filtering, is_not_committed;
     const struct hived_scope *scope;
+    int64_t now_ms;
 };
 struct hived_result world_ask(struct world *world, struct ask ask);
 
