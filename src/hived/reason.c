@@ -165,8 +165,8 @@ const char *reason_write(struct hived *h, const struct hived_request *request, s
         buf_format(&out, ", but the virtual cluster %s owns none outside its pinned cells",
                    h->vcs[wait->vc].name);
     else
-        buf_format(&out, " for %s %s at priority %d",
-                   request->priority < HIVED_PRIORITY_MIN ? "opportunistic use by" : "",
+        buf_format(&out, " for %s%s at priority %d",
+                   request->priority < HIVED_PRIORITY_MIN ? "opportunistic use by " : "",
                    h->vcs[wait->vc].name, request->priority);
     if (view)
         cause_write(&out, h, request, wait, view);
