@@ -31,7 +31,7 @@ json_t *attributes_json(uint8_t attributes);
 struct completion completion_read(const json_t *object);
 
 /* ---- one job under test ---- */
-enum { BENCH_ROLES = 8 };
+enum { BENCH_ROLES = 64 };
 struct job_bench {
     struct job_role_policy roles[BENCH_ROLES];
     struct job_policy policy;

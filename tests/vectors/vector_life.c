@@ -62,16 +62,16 @@ static void sequence_run(struct job_bench *bench, const json_t *attempts, bool i
     json_array_foreach (attempts, i, attempt) {
         if (job_is_final(&bench->job))
             break;
-        if (bench->job.retry_at_ms > 0) {
-            sequence->backoffs++;
-            bench->now_ms = bench->job.retry_at_ms;
-            bench_simple(bench, JOB_EVENT_TIMER);
-        }
         bench_run_waiting(bench);
         json_array_append_new(sequence->ids,
                               json_integer(is_task ? job_task_find(&bench->job, task)->task_attempt
                                                    : bench->job.attempt));
         bench_exit(bench, task, completion_read(attempt));
+        if (bench->job.retry_at_ms > 0) { /* the retry counts when its delay is over */
+            sequence->backoffs++;
+            bench->now_ms = bench->job.retry_at_ms;
+            bench_simple(bench, JOB_EVENT_TIMER);
+        }
     }
     sequence->is_completed = job_is_final(&bench->job);
 }
