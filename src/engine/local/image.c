@@ -679,7 +679,8 @@ static void blobs_sweep(struct images *images)
     ARRAY_FREE(&names);
 }
 
-size_t images_collect(struct images *images, uint64_t keep_s, uint64_t bytes_wanted)
+size_t images_collect(struct images *images, uint64_t keep_s, uint64_t least_s,
+                      uint64_t bytes_wanted)
 {
     size_t removed = 0;
     uint64_t freed = 0;
@@ -687,10 +688,11 @@ size_t images_collect(struct images *images, uint64_t keep_s, uint64_t bytes_wan
         char trash[RUNTIME_PATH_MAX];
         pthread_mutex_lock(&images->lock);
         struct image *image = oldest_unused(images);
-        bool is_old = image && unix_ms() - image->used_ms > (int64_t)(keep_s * 1000);
+        int64_t unused_ms = image ? unix_ms() - image->used_ms : 0;
+        bool is_old = unused_ms > (int64_t)(keep_s * 1000);
+        bool is_in_the_way = freed < bytes_wanted && unused_ms >= (int64_t)(least_s * 1000);
         uint64_t bytes = image ? image->bytes : 0;
-        bool is_going =
-            image && (is_old || freed < bytes_wanted) && image_retire(images, image, trash);
+        bool is_going = image && (is_old || is_in_the_way) && image_retire(images, image, trash);
         pthread_mutex_unlock(&images->lock);
         if (!is_going)
             break;

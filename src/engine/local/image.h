@@ -51,9 +51,11 @@ struct image *images_adopt(struct images *images, const char *id);
 /* The task no longer needs it. */
 void images_return(struct images *images, struct image *image);
 
-/* Remove images that nobody used for keep_s, then the longest unused until `bytes_wanted` are free;
- * then blobs that no image needs. Returns the number of images removed. */
-size_t images_collect(struct images *images, uint64_t keep_s, uint64_t bytes_wanted);
+/* Remove images that nobody used for keep_s, then the longest unused, of those that nobody used for
+ * least_s, until `bytes_wanted` are free; then blobs that no image needs. Returns the number of
+ * images removed. */
+size_t images_collect(struct images *images, uint64_t keep_s, uint64_t least_s,
+                      uint64_t bytes_wanted);
 
 /* Read back image.json and friends of one unpacked image. */
 int image_load(const char *directory, struct image *image, struct err *err);

@@ -16,6 +16,9 @@
 #include <time.h>
 #include <unistd.h>
 
+/* A disk that is rather full of other things must not cost every job its image. */
+enum { PRESSURE_AGE_S = 3600 };
+
 struct log_folder {
     char id[24];
     int64_t used_s; /* Unix time of the last write */
@@ -128,7 +131,9 @@ static void disk_watch(struct local_engine *local)
     uint64_t block = disk.f_frsize, total = disk.f_blocks * block, free = disk.f_bavail * block;
     uint64_t high = total / 100 * local->config.image_high_percent;
     uint64_t used = total - disk.f_bfree * block;
-    images_collect(local->images, local->config.image_keep_s, used > high ? used - high : 0);
+    bool is_short = free >> 20 < local->config.disk_reserve_mib;
+    images_collect(local->images, local->config.image_keep_s, is_short ? 0 : PRESSURE_AGE_S,
+                   used > high ? used - high : 0);
     if (statvfs(local->directory, &disk) == 0)
         free = disk.f_bavail * block;
     char reason[160] = "";

@@ -63,13 +63,14 @@ struct engine_local_config {
     uint32_t pull_stall_s;          /* a pull that gets no byte for so long is tried again [120] */
 
     /* housekeeping */
-    uint32_t disk_reserve_mib;   /* less free space makes the node unhealthy [1024] */
-    uint64_t image_keep_s;       /* an image unused for so long is removed [7 days] */
-    uint32_t image_high_percent; /* of the disk used: the longest unused images go at once [85] */
-    uint64_t container_keep_s;   /* files of an ended container that nobody forgot [1 day] */
-    uint64_t log_keep_s;         /* logs of ended containers [30 days] */
-    uint64_t log_keep_mib;       /* … the oldest go first when they take more [10240] */
-    uint32_t housekeeping_s;     /* time between two rounds [60] */
+    uint32_t disk_reserve_mib; /* less free space makes the node unhealthy [1024] */
+    uint64_t image_keep_s;     /* an image unused for so long is removed [7 days] */
+    uint32_t
+        image_high_percent; /* of the disk used: the longest unused images go after an hour [85] */
+    uint64_t container_keep_s; /* files of an ended container that nobody forgot [1 day] */
+    uint64_t log_keep_s;       /* logs of ended containers [30 days] */
+    uint64_t log_keep_mib;     /* … the oldest go first when they take more [10240] */
+    uint32_t housekeeping_s;   /* time between two rounds [60] */
 };
 
 /* Find a runtime that works here, adopt what runs, remove what is left over, begin to post events:

@@ -481,6 +481,27 @@ static void test_orphan(void **state)
     assert_nothing_left(75);
 }
 
+/* The machine was restarted: everything in memory is gone, the disk is as it was. */
+static void test_reboot(void **state)
+{
+    (void)state;
+    world_create(&world, 76, "echo ready; sleep 1000");
+    await_log(76, "ready");
+    world_stop(&world);
+    shell("cd %s/run; kill -9 $(cat tasks/76/conmon.pid tasks/76/init.pid); "
+          "rm -rf tasks/76 runtime/76 exits/76; "
+          "sed -i 's/\"boot\":\"[^\"]*\"/\"boot\":\"another\"/' ../data/containers/76/state",
+          world.folder);
+    size_t from = world_seen_count(&world);
+    world_start(&world);
+    const struct seen *end = world_wait(&world, ENGINE_EXITED, 76, from, 10000);
+    assert_non_null(end);
+    assert_string_equal(end->reason, "NodeRestarted");
+    assert_string_equal(end->log, "ready\n");
+    assert_int_not_equal(end->exit.exit_code, 0);
+    assert_nothing_left(76);
+}
+
 static void post_ignore(void *context, const struct engine_event *event)
 {
     (void)context;
@@ -634,6 +655,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_container_removed),
         cmocka_unit_test(test_adopt),
         cmocka_unit_test(test_orphan),
+        cmocka_unit_test(test_reboot),
         cmocka_unit_test(test_second_engine),
         cmocka_unit_test(test_cdi_devices),
         cmocka_unit_test(test_log_end),
