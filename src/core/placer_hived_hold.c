@@ -1,0 +1,346 @@
+/* Taking a decision, and ending it: see placer_hived_parts.h. */
+#include "base/err.h"
+#include "base/memory.h"
+#include "core/placer_hived_parts.h"
+#include <assert.h>
+#include <string.h>
+
+static void held_add(struct placer_hived *p, const char *name, const struct decision *decision,
+                     size_t slot_count)
+{
+    uint32_t at;
+    if (p->gaps.count) {
+        at = p->gaps.items[--p->gaps.count];
+    } else {
+        at = (uint32_t)p->helds.count;
+        (void)ARRAY_ADD(&p->helds);
+    }
+    struct held *held = &p->helds.items[at];
+    *held = (struct held){.name = mem_copy(name),
+                          .part_count = decision->part_count,
+                          .slot_count = (uint32_t)slot_count};
+    held->parts = mem_zero(decision->part_count, sizeof *held->parts);
+    held->places = mem_alloc(mem_size(slot_count + 1, sizeof *held->places));
+    for (size_t i = 0; i < slot_count; i++)
+        held->places[i] = (struct held_slot){UINT32_MAX, 0};
+    for (uint32_t i = 0; i < decision->part_count; i++) {
+        const struct part *part = &decision->parts[i];
+        held->parts[i] = mem_copy(part->request.group);
+        if (strcmp(held->parts[i], held->name))
+            text_map_set(&p->held_index, text_of(held->parts[i]), at);
+        for (uint32_t k = 0; k < part->placement.slot_count; k++)
+            held->places[part->slots[k]] = (struct held_slot){i, k};
+    }
+    text_map_set(&p->held_index, text_of(held->name), at);
+}
+
+void placer_held_drop(struct placer_hived *p, uint32_t at)
+{
+    struct held *held = &p->helds.items[at];
+    text_map_remove(&p->held_index, text_of(held->name));
+    for (uint32_t i = 0; i < held->part_count; i++) {
+        if (strcmp(held->parts[i], held->name))
+            text_map_remove(&p->held_index, text_of(held->parts[i]));
+        mem_free(held->parts[i]);
+    }
+    mem_free(held->parts);
+    mem_free(held->places);
+    mem_free(held->name);
+    *held = (struct held){0};
+    *ARRAY_ADD(&p->gaps) = at;
+}
+
+static struct held *held_find(struct placer_hived *p, const char *group, uint32_t *at)
+{
+    *at = text_map_get(&p->held_index, text_of(group));
+    return *at == MAP_NONE ? NULL : &p->helds.items[*at];
+}
+
+static bool slots_equal(const struct placement_slot *a, const struct placement_slot *b,
+                        size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (a[i].node.v != b[i].node.v || a[i].gpu_count != b[i].gpu_count ||
+            memcmp(a[i].gpus, b[i].gpus, a[i].gpu_count * sizeof *a[i].gpus))
+            return false;
+    return true;
+}
+
+/* With several parts the look at one has made HiveD forget the other: it is asked again. */
+static int decided_commit(struct placer_hived *p, struct err *err)
+{
+    struct decision *decision = &p->decision;
+    struct attempt attempt = {.p = p, .request = &(struct placement_request){.group = p->decided}};
+    for (uint32_t i = 0; i < decision->part_count; i++) {
+        struct part *part = &decision->parts[i];
+        struct hived_group_view view;
+        bool is_reserved = hived_group_find(p->hived, part->request.group, &view);
+        int code = 0;
+        if (decision->part_count > 1 && !is_reserved && !part->request.uses_suggested)
+            code = placer_part_schedule(&attempt, part, HIVED_FILTERING, NULL, err);
+        if (!code)
+            code = hived_commit_gang(p->hived, &part->request, &part->placement, 0, err);
+        for (uint32_t k = 0; code && k <= i; k++)
+            hived_group_end(p->hived, decision->parts[k].request.group);
+        if (code)
+            return code;
+    }
+    return 0;
+}
+
+/* --- committing what was not just decided --- */
+
+struct given {
+    struct placer_hived *p;
+    struct split split;
+    const struct placement_slot *slots;
+    bool is_recovery;
+};
+
+static const struct known_node *node_of(const struct placer_hived *p, struct node_id id)
+{
+    if (id.v < p->nodes.count && p->nodes.items[id.v].id == id.v)
+        return &p->nodes.items[id.v];
+    for (size_t i = 0; i < p->nodes.count; i++)
+        if (p->nodes.items[i].id == id.v)
+            return &p->nodes.items[i];
+    return NULL;
+}
+
+/* The leaf type on which the tasks of a kind of member run: by the first task that tells. */
+static void kind_settle(struct given *given, uint32_t kind)
+{
+    const struct placement_request *request = given->split.request;
+    const struct hived_config *config = hived_config_of(given->p->hived);
+    for (uint32_t m = 0; m < request->member_count; m++) {
+        const struct candidates *list = &given->split.candidates[m];
+        for (uint32_t k = 0; given->split.kinds[m] == kind && k < request->members[m].count; k++) {
+            const struct placement_slot *slot = &given->slots[given->split.starts[m] + k];
+            const struct known_node *node = node_of(given->p, slot->node);
+            for (uint32_t c = 0; node && c < list->count; c++) {
+                bool is_free, has_gpu = placer_hived_leaf_gpus(config, list->types[c]) > 0;
+                uint16_t some;
+                bool is_there =
+                    has_gpu
+                        ? hived_node_chain(given->p->hived, node->name, list->types[c],
+                                           slot->gpu_count
+                                               ? slot->gpus[0] /
+                                                     placer_hived_leaf_gpus(config, list->types[c])
+                                               : 0,
+                                           &is_free) != NULL
+                        : hived_node_free(given->p->hived, node->name, list->types[c], &some, 1) >
+                              0;
+                if (has_gpu == (slot->gpu_count > 0) && is_there) {
+                    given->split.choice[kind] = c;
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/* Leaves of a task: those of its GPUs, or any free ones. */
+static int slot_leaves(struct given *given, struct part *part, uint32_t leaves,
+                       const struct placement_slot *from, struct hived_slot *slot, struct err *err)
+{
+    const struct known_node *node = node_of(given->p, from->node);
+    uint32_t per_leaf = part->gpu_per_leaf, count = 0;
+    struct arena *arena = &given->p->arena;
+    uint32_t room = from->gpu_count > leaves ? from->gpu_count : leaves;
+    uint16_t *indices = ARENA_ARRAY(arena, uint16_t, room + 1u);
+    *slot = (struct hived_slot){.node = node ? arena_copy(arena, text_of(node->name)) : "",
+                                .indices = indices,
+                                .leaf_count = leaves};
+    if (!node)
+        return given->is_recovery || from->node.v == UINT32_MAX
+                   ? 0
+                   : err_fail(err, ERR_NOT_FOUND, "", "node %u is not known", from->node.v);
+    for (uint32_t i = 0; per_leaf && i < from->gpu_count; i++) {
+        uint16_t leaf = (uint16_t)(from->gpus[i] / per_leaf);
+        bool is_known = false;
+        for (uint32_t k = 0; k < count; k++)
+            is_known |= indices[k] == leaf;
+        if (!is_known)
+            indices[count++] = leaf;
+    }
+    if (!per_leaf) {
+        count = hived_node_free(given->p->hived, node->name, part->leaf_type, indices, leaves);
+        if (count < leaves && !given->is_recovery)
+            return err_fail(err, ERR_CONFLICT, "", "%s has only %u free leaves of %s", node->name,
+                            count, part->leaf_type);
+        count = count < leaves ? count : leaves;
+    }
+    slot->leaf_count = count ? count : 1;
+    if (!count)
+        indices[0] = UINT16_MAX; /* nothing is left: a device that does not exist is ignored */
+    for (uint32_t i = 0; i < count; i++) {
+        bool is_free;
+        const char *chain =
+            hived_node_chain(given->p->hived, node->name, part->leaf_type, indices[i], &is_free);
+        if (chain && !part->placement.chain)
+            part->placement.chain = arena_copy(arena, text_of(chain));
+        if (!given->is_recovery && (!chain || !is_free))
+            return err_fail(err, ERR_CONFLICT, "", "device %u of %s is not free", indices[i],
+                            node->name);
+    }
+    return 0;
+}
+
+static int part_given(struct given *given, struct part *part, struct err *err)
+{
+    uint32_t tasks = 0, slot = 0;
+    for (uint32_t i = 0; i < part->request.member_count; i++)
+        tasks += part->request.members[i].pods;
+    struct hived_slot *slots = ARENA_ARRAY(&given->p->arena, struct hived_slot, tasks);
+    part->placement = (struct hived_placement){.slots = slots, .slot_count = tasks};
+    const struct placement_request *request = given->split.request;
+    const struct hived_config *config = hived_config_of(given->p->hived);
+    for (; slot < tasks; slot++) {
+        uint32_t task = part->slots[slot], member = 0;
+        while (given->split.starts[member + 1] <= task)
+            member++;
+        const struct placement_member *demand = &request->members[member];
+        uint32_t leaves = placer_leaf_count(config, part->leaf_type, demand->gpu, demand->cpu,
+                                            demand->memory_mib);
+        int code = slot_leaves(given, part, leaves, &given->slots[task], &slots[slot], err);
+        if (code)
+            return code;
+    }
+    if (!part->placement.chain)
+        part->placement.chain = "";
+    return 0;
+}
+
+/* Ended tasks hold nothing: HiveD sees their slot end at once. */
+static void ended_release(struct placer_hived *p, const char *group,
+                          const struct placement_slot *slots, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (slots[i].node.v == UINT32_MAX)
+            p->base.ops->release_slot(&p->base, group, i);
+}
+
+static int given_commit(struct placer_hived *p, const struct placement_request *request,
+                        const struct placement_slot *slots, size_t slot_count, bool is_recovery,
+                        struct err *err)
+{
+    struct given given = {.p = p, .slots = slots, .is_recovery = is_recovery};
+    struct decision decision;
+    arena_clear(&p->arena);
+    int code = placer_split_init(&given.split, p, request, &p->arena, err);
+    if (code)
+        return code;
+    for (uint32_t kind = 0; kind < given.split.kind_count; kind++)
+        kind_settle(&given, kind);
+    if (given.split.starts[request->member_count] != slot_count ||
+        !placer_decision_make(&given.split, &decision))
+        return err_fail(err, ERR_INVALID, "", "the slots do not fit the request");
+    for (uint32_t i = 0; i < decision.part_count && !code; i++) {
+        code = part_given(&given, &decision.parts[i], err);
+        if (!code)
+            code = hived_commit_gang(p->hived, &decision.parts[i].request,
+                                     &decision.parts[i].placement, 0, err);
+        for (uint32_t k = 0; code && k <= i; k++) /* the part that failed as well */
+            hived_group_end(p->hived, decision.parts[k].request.group);
+    }
+    if (code)
+        return code;
+    held_add(p, request->group, &decision, slot_count);
+    ended_release(p, request->group, slots, slot_count);
+    return 0;
+}
+
+int placer_hived_take(struct placer *placer, const struct placement_request *request,
+                      const struct placement_slot *slots, size_t slot_count, bool is_recovery,
+                      struct err *err)
+{
+    struct placer_hived *p = (struct placer_hived *)placer;
+    uint32_t at;
+    placer_hived_refresh(p);
+    if (!p->hived)
+        return err_fail(err, ERR_CONFLICT, "", "no node is known");
+    if (held_find(p, request->group, &at))
+        return err_fail(err, ERR_CONFLICT, "", "%s is placed already", request->group);
+    bool is_decided = p->decided && !strcmp(p->decided, request->group) &&
+                      p->decided_count == slot_count &&
+                      slots_equal(p->decided_slots, slots, slot_count);
+    p->decided = is_decided ? p->decided : NULL;
+    if (!is_decided)
+        return given_commit(p, request, slots, slot_count, is_recovery, err);
+    int code = decided_commit(p, err);
+    if (!code)
+        held_add(p, request->group, &p->decision, slot_count);
+    p->decided = NULL;
+    return code;
+}
+
+/* --- ends --- */
+
+void placer_hived_slot_over(struct placer *placer, const char *group, size_t slot)
+{
+    struct placer_hived *p = (struct placer_hived *)placer;
+    uint32_t at;
+    struct held *held = held_find(p, group, &at);
+    p->decided = NULL;
+    if (!held || slot >= held->slot_count || held->places[slot].part == UINT32_MAX)
+        return;
+    hived_pod_end(p->hived, held->parts[held->places[slot].part], held->places[slot].slot);
+    held->places[slot].part = UINT32_MAX;
+    for (uint32_t i = 0; i < held->slot_count; i++)
+        if (held->places[i].part != UINT32_MAX)
+            return;
+    placer_held_drop(p, at);
+}
+
+void placer_hived_group_over(struct placer *placer, const char *group)
+{
+    struct placer_hived *p = (struct placer_hived *)placer;
+    uint32_t at;
+    struct held *held = held_find(p, group, &at);
+    p->decided = NULL;
+    if (!held)
+        return;
+    for (uint32_t i = 0; i < held->part_count; i++)
+        hived_group_end(p->hived, held->parts[i]);
+    placer_held_drop(p, at);
+}
+
+/* A preempting gang's parts are not held yet: they carry its name, or its name and a leaf type. */
+void placer_hived_cancel(struct placer *placer, const char *group)
+{
+    struct placer_hived *p = (struct placer_hived *)placer;
+    p->decided = NULL;
+    if (!p->hived)
+        return;
+    struct arena arena;
+    arena_init(&arena);
+    hived_pod_cancel(p->hived, group, group);
+    for (uint32_t i = 0; i < hived_leaf_type_count(p->hived); i++)
+        hived_pod_cancel(p->hived,
+                         arena_format(&arena, "%s#%s", group, hived_leaf_type_name(p->hived, i)),
+                         group);
+    arena_release(&arena);
+}
+
+void placer_helds_copy(struct placer_hived *p, const struct placer_hived *from)
+{
+    for (size_t i = 0; i < from->helds.count; i++) {
+        const struct held *old = &from->helds.items[i];
+        struct held *held = ARRAY_ADD(&p->helds);
+        if (!old->name) {
+            *ARRAY_ADD(&p->gaps) = (uint32_t)i;
+            continue;
+        }
+        *held = *old;
+        held->name = mem_copy(old->name);
+        held->parts = mem_zero(old->part_count, sizeof *held->parts);
+        held->places = mem_alloc(mem_size(old->slot_count + 1u, sizeof *held->places));
+        memcpy(held->places, old->places, old->slot_count * sizeof *held->places);
+        for (uint32_t k = 0; k < old->part_count; k++) {
+            held->parts[k] = mem_copy(old->parts[k]);
+            if (strcmp(held->parts[k], held->name))
+                text_map_set(&p->held_index, text_of(held->parts[k]), (uint32_t)i);
+        }
+        text_map_set(&p->held_index, text_of(held->name), (uint32_t)i);
+    }
+}

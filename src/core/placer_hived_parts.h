@@ -1,0 +1,144 @@
+/* placer_hived_parts.h — what the files of placer_hived share.
+ *
+ * placer_hived.c keeps the nodes and the whole; placer_hived_split.c turns a request into parts,
+ * one for each leaf type, in every combination of leaf types that may serve it;
+ * placer_hived_place.c asks HiveD for each combination; placer_hived_hold.c takes a decision, and
+ * ends it.
+ */
+#ifndef CORE_PLACER_HIVED_PARTS_H
+#define CORE_PLACER_HIVED_PARTS_H
+#include "base/arena.h"
+#include "base/map.h"
+#include "core/placement.h"
+#include "hived/hived.h"
+
+struct err;
+
+enum { TYPES_TRIED_MAX = 32 };
+
+struct known_node {
+    char *name, *gpu_type;
+    uint16_t *gpu_numa, *gpu_switch;
+    uint32_t id, cpu, gpu_count;
+    uint64_t memory_mib;
+    bool is_healthy, is_present;
+};
+
+struct held_slot { /* of a task: gang of HiveD, slot there */
+    uint32_t part, slot;
+};
+
+struct held { /* what a group of the core is to HiveD */
+    char *name;
+    char **parts;
+    uint32_t part_count, slot_count;
+    struct held_slot *places;
+};
+
+struct part { /* the members of a request on one leaf type */
+    struct hived_request request;
+    struct hived_placement placement;
+    uint32_t *slots; /* by HiveD's slot: the task */
+    const char *leaf_type;
+    uint32_t gpu_per_leaf;
+    enum hived_kind kind;
+    const struct hived_victim *victims;
+    uint32_t victim_count;
+    const char *reason;
+    bool is_never;
+};
+
+struct decision { /* a way to place a request */
+    struct part *parts;
+    uint32_t part_count;
+};
+
+struct placer_hived {
+    struct placer base;
+    struct hived *hived; /* NULL: automatic, and nothing known yet */
+    bool is_automatic, is_stale;
+    struct {
+        struct known_node *items;
+        size_t count, room;
+    } nodes;
+    struct text_map node_index;
+    struct {
+        struct held *items;
+        size_t count, room;
+    } helds;
+    struct {
+        uint32_t *items;
+        size_t count, room;
+    } gaps;
+    struct text_map held_index; /* the core's names and HiveD's */
+    /* the last decision to bind, for its commit */
+    struct arena arena;
+    const char *decided; /* group, or NULL */
+    struct decision decision;
+    const struct placement_slot *decided_slots;
+    size_t decided_count;
+};
+
+struct candidates { /* leaf types that a member may use, best first */
+    const char *types[TYPES_TRIED_MAX];
+    uint32_t count;
+};
+
+struct split {
+    struct placer_hived *p;
+    const struct placement_request *request;
+    struct arena *arena;
+    struct candidates *candidates; /* by member */
+    uint32_t *kinds;               /* by member: which distinct list of candidates */
+    uint32_t kind_count;
+    uint32_t *choice; /* by kind: place in its list */
+    uint32_t *first;  /* by kind: a member of it */
+    uint32_t *starts; /* by member: first task */
+};
+
+struct attempt {
+    struct placer_hived *p;
+    const struct placement_request *request;
+    struct arena *arena; /* the caller's */
+    struct hived_scope avoid;
+};
+
+/* Follow the nodes, when there is no configuration. */
+void placer_hived_refresh(struct placer_hived *p);
+
+/* Leaves of this type for a demand; 0: the type cannot serve it. */
+uint32_t placer_leaf_count(const struct hived_config *config, const char *leaf_type, uint32_t gpu,
+                           uint32_t cpu, uint64_t memory_mib);
+
+/* GPUs of one leaf of this type. */
+uint32_t placer_hived_leaf_gpus(const struct hived_config *config, const char *leaf_type);
+
+/* All combinations of leaf types, the best first: `init` begins with it, `next` is false after
+ * the last. Everything lives in the arena. */
+int placer_split_init(struct split *split, struct placer_hived *p,
+                      const struct placement_request *request, struct arena *arena,
+                      struct err *err);
+bool placer_split_next(struct split *split);
+
+/* The parts of this combination; false when a type cannot serve a member. */
+bool placer_decision_make(const struct split *split, struct decision *decision);
+
+/* Ask HiveD about one part. */
+int placer_part_schedule(struct attempt *attempt, struct part *part, enum hived_phase phase,
+                         const struct hived_scope *scope, struct err *err);
+
+/* What runs: forget it, or copy all of it. */
+void placer_held_drop(struct placer_hived *p, uint32_t at);
+void placer_helds_copy(struct placer_hived *p, const struct placer_hived *from);
+
+/* The operations of the seam (placement.h). */
+int placer_hived_place(struct placer *placer, const struct placement_request *request,
+                       struct arena *arena, struct placement_result *result, struct err *err);
+int placer_hived_take(struct placer *placer, const struct placement_request *request,
+                      const struct placement_slot *slots, size_t slot_count, bool is_recovery,
+                      struct err *err);
+void placer_hived_slot_over(struct placer *placer, const char *group, size_t slot);
+void placer_hived_group_over(struct placer *placer, const char *group);
+void placer_hived_cancel(struct placer *placer, const char *group);
+
+#endif

@@ -1,0 +1,274 @@
+/* Placing a request: see placer_hived_parts.h. */
+#include "base/err.h"
+#include "base/memory.h"
+#include "core/placer_hived_parts.h"
+#include <assert.h>
+#include <string.h>
+
+enum { COMBOS_MAX = 64 };
+
+int placer_part_schedule(struct attempt *attempt, struct part *part, enum hived_phase phase,
+                         const struct hived_scope *scope, struct err *err)
+{
+    struct hived_result result;
+    part->request.uses_suggested = scope != NULL;
+    int code = hived_schedule(attempt->p->hived, &part->request, attempt->request->group, phase,
+                              scope, 0, &attempt->p->arena, &result, err);
+    if (code)
+        return code;
+    part->kind = result.kind;
+    part->placement = result.placement;
+    part->victims = result.victims;
+    part->victim_count = result.victim_count;
+    part->reason = result.reason;
+    part->is_never = result.is_never;
+    return 0;
+}
+
+/* The worst of the parts: a wait of one is a wait of all. */
+static int decision_schedule(struct attempt *attempt, struct decision *decision,
+                             enum hived_phase phase, const struct hived_scope *scope,
+                             enum hived_kind *kind, struct err *err)
+{
+    *kind = HIVED_BIND;
+    for (uint32_t i = 0; i < decision->part_count; i++) {
+        struct part *part = &decision->parts[i];
+        int code = placer_part_schedule(attempt, part, phase, scope, err);
+        if (code)
+            return code;
+        if (part->kind == HIVED_WAIT) {
+            *kind = HIVED_WAIT;
+            return 0;
+        }
+        if (part->kind == HIVED_PREEMPT)
+            *kind = HIVED_PREEMPT;
+    }
+    return 0;
+}
+
+static void slot_fill(const struct placer_hived *p, const struct part *part,
+                      const struct hived_slot *from, struct placement_slot *slot)
+{
+    uint32_t node = text_map_get(&p->node_index, text_of(from->node));
+    assert(node != MAP_NONE);
+    *slot = (struct placement_slot){.node = {p->nodes.items[node].id}};
+    for (uint32_t i = 0; i < from->leaf_count; i++)
+        for (uint32_t k = 0; k < part->gpu_per_leaf && slot->gpu_count < PLACEMENT_GPUS_MAX; k++)
+            slot->gpus[slot->gpu_count++] = (uint16_t)(from->indices[i] * part->gpu_per_leaf + k);
+}
+
+static void result_bind(struct attempt *attempt, const struct decision *decision,
+                        struct placement_result *result)
+{
+    struct placer_hived *p = attempt->p;
+    size_t count = 0;
+    for (uint32_t i = 0; i < decision->part_count; i++)
+        count += decision->parts[i].placement.slot_count;
+    result->kind = PLACEMENT_BIND;
+    result->slots = ARENA_ARRAY(attempt->arena, struct placement_slot, count);
+    result->slot_count = count;
+    for (uint32_t i = 0; i < decision->part_count; i++) {
+        const struct part *part = &decision->parts[i];
+        for (uint32_t k = 0; k < part->placement.slot_count; k++)
+            slot_fill(p, part, &part->placement.slots[k], &result->slots[part->slots[k]]);
+    }
+    struct placement_slot *kept = ARENA_ARRAY(&p->arena, struct placement_slot, count);
+    memcpy(kept, result->slots, count * sizeof *kept);
+    p->decided = arena_copy(&p->arena, text_of(attempt->request->group));
+    p->decision = *decision;
+    p->decided_slots = kept;
+    p->decided_count = count;
+}
+
+static void result_preempt(struct attempt *attempt, const struct decision *decision,
+                           struct placement_result *result)
+{
+    const struct placer_hived *p = attempt->p;
+    size_t room = 1;
+    for (uint32_t i = 0; i < decision->part_count; i++)
+        room += decision->parts[i].victim_count;
+    result->kind = PLACEMENT_PREEMPT;
+    result->victims = ARENA_ARRAY(attempt->arena, const char *, room);
+    const char *last = NULL;
+    for (uint32_t i = 0; i < decision->part_count; i++) {
+        for (uint32_t k = 0; k < decision->parts[i].victim_count; k++) {
+            const char *name = decision->parts[i].victims[k].group;
+            if (last && !strcmp(last, name))
+                continue; /* pods of one group stand together */
+            last = name;
+            uint32_t held = text_map_get(&p->held_index, text_of(name));
+            const char *victim = held == MAP_NONE ? name : p->helds.items[held].name;
+            bool is_known = false;
+            for (size_t v = 0; v < result->victim_count; v++)
+                is_known |= !strcmp(result->victims[v], victim);
+            if (!is_known)
+                result->victims[result->victim_count++] =
+                    arena_copy(attempt->arena, text_of(victim));
+        }
+    }
+}
+
+static void result_wait(struct attempt *attempt, const char *reason, bool is_never,
+                        struct placement_result *result)
+{
+    result->kind = PLACEMENT_WAIT;
+    result->reason = arena_copy(attempt->arena, text_of(reason));
+    result->is_never = is_never;
+}
+
+static const struct part *waiting_part(const struct decision *decision)
+{
+    for (uint32_t i = 0; i < decision->part_count; i++)
+        if (decision->parts[i].kind == HIVED_WAIT)
+            return &decision->parts[i];
+    return &decision->parts[0];
+}
+
+/* Reserve: every part that has victims becomes a preemption; the others need none. */
+static int preempt_start(struct attempt *attempt, struct decision *decision, enum hived_kind *kind,
+                         struct err *err)
+{
+    return decision_schedule(attempt, decision, HIVED_PREEMPTING, NULL, kind, err);
+}
+
+/* A preemption under way may be of another combination of leaf types: its parts have other tasks.
+ */
+static bool decision_is_whole(const struct decision *decision)
+{
+    for (uint32_t i = 0; i < decision->part_count; i++) {
+        const struct part *part = &decision->parts[i];
+        uint32_t tasks = 0;
+        for (uint32_t k = 0; k < part->request.member_count; k++)
+            tasks += part->request.members[k].pods;
+        if (part->kind != HIVED_WAIT && part->placement.slot_count &&
+            part->placement.slot_count != tasks)
+            return false;
+    }
+    return true;
+}
+
+struct outcome { /* over all combinations */
+    struct decision bind, preempt;
+    bool has_bind, has_preempt, has_wait, is_never;
+    const char *reason;
+};
+
+static int combos_try(struct attempt *attempt, struct split *split, const struct hived_scope *scope,
+                      struct outcome *outcome, struct err *err)
+{
+    struct err last = {0};
+    bool is_any_good = false;
+    struct hived_group_view view; /* a preemption under way stays with its leaf type */
+    bool is_known = hived_group_find(attempt->p->hived, attempt->request->group, &view);
+    *outcome = (struct outcome){.is_never = true};
+    memset(split->choice, 0, split->kind_count * sizeof *split->choice);
+    uint32_t tries = 0;
+    do {
+        struct decision decision;
+        enum hived_kind kind;
+        if (!placer_decision_make(split, &decision) ||
+            (is_known && strcmp(decision.parts[0].leaf_type, view.leaf_type)))
+            continue;
+        int code = decision_schedule(attempt, &decision, HIVED_FILTERING, scope, &kind, &last);
+        if (code && code != ERR_INVALID)
+            return err_fail(err, code, last.path, "%s", last.text);
+        if (code || !decision_is_whole(&decision))
+            continue; /* this virtual cluster owns none of the type */
+        is_any_good = true;
+        if (kind == HIVED_BIND) {
+            outcome->bind = decision;
+            outcome->has_bind = true;
+            return 0;
+        }
+        if (kind == HIVED_PREEMPT && !outcome->has_preempt) {
+            outcome->preempt = decision;
+            outcome->has_preempt = true;
+        }
+        if (kind == HIVED_WAIT) {
+            const struct part *part = waiting_part(&decision);
+            if (!outcome->has_wait || (outcome->is_never && !part->is_never))
+                outcome->reason = part->reason;
+            outcome->is_never &= part->is_never;
+            outcome->has_wait = true;
+        }
+    } while (placer_split_next(split) && ++tries < COMBOS_MAX);
+    if (is_any_good)
+        return 0;
+    return last.code ? err_fail(err, last.code, last.path, "%s", last.text)
+                     : err_fail(err, ERR_INVALID, "", "no leaf type can serve the demand");
+}
+
+static struct hived_scope avoid_scope(struct attempt *attempt)
+{
+    const struct placement_request *request = attempt->request;
+    const char **names = ARENA_ARRAY(attempt->arena, const char *, request->avoid_count + 1);
+    struct hived_scope scope = {.nodes = names, .is_avoid = true};
+    for (size_t i = 0; i < attempt->p->nodes.count; i++)
+        for (size_t k = 0; k < request->avoid_count; k++)
+            if (attempt->p->nodes.items[i].id == request->avoid[k].v &&
+                scope.count < request->avoid_count)
+                names[scope.count++] = attempt->p->nodes.items[i].name;
+    return scope;
+}
+
+static int outcome_conclude(struct attempt *attempt, struct outcome *outcome,
+                            struct placement_result *result, struct err *err)
+{
+    if (outcome->has_bind) {
+        result_bind(attempt, &outcome->bind, result);
+        return 0;
+    }
+    if (!outcome->has_preempt) {
+        result_wait(attempt, outcome->reason ? outcome->reason : "no cells", outcome->is_never,
+                    result);
+        return 0;
+    }
+    if (attempt->request->may_preempt) {
+        enum hived_kind kind;
+        int code = preempt_start(attempt, &outcome->preempt, &kind, err);
+        if (code)
+            return code;
+        if (kind == HIVED_BIND) { /* the victims had only been in the way of another preemption */
+            result_bind(attempt, &outcome->preempt, result);
+            return 0;
+        }
+        if (kind == HIVED_WAIT) {
+            const struct part *part = waiting_part(&outcome->preempt);
+            result_wait(attempt, part->reason, part->is_never, result);
+            return 0;
+        }
+    }
+    result_preempt(attempt, &outcome->preempt, result);
+    return 0;
+}
+
+int placer_hived_place(struct placer *placer, const struct placement_request *request,
+                       struct arena *arena, struct placement_result *result, struct err *err)
+{
+    struct placer_hived *p = (struct placer_hived *)placer;
+    struct attempt attempt = {.p = p, .request = request, .arena = arena};
+    *result = (struct placement_result){0};
+    p->decided = NULL;
+    arena_clear(&p->arena);
+    placer_hived_refresh(p);
+    if (!p->hived || !hived_leaf_type_count(p->hived)) {
+        result_wait(&attempt, "no node has appeared yet", false, result);
+        return 0;
+    }
+    struct split split;
+    struct outcome outcome;
+    int code = placer_split_init(&split, p, request, &p->arena, err);
+    if (code)
+        return code;
+    struct hived_group_view view;
+    if (request->avoid_count && !hived_group_find(p->hived, request->group, &view)) {
+        struct hived_scope scope = avoid_scope(&attempt);
+        code = combos_try(&attempt, &split, &scope, &outcome, err);
+        if (code)
+            return code;
+        if (outcome.has_bind)
+            return outcome_conclude(&attempt, &outcome, result, err);
+    }
+    code = combos_try(&attempt, &split, NULL, &outcome, err);
+    return code ? code : outcome_conclude(&attempt, &outcome, result, err);
+}

@@ -1,0 +1,213 @@
+/* Demands become leaves, and a request parts: see placer_hived_parts.h. */
+#include "base/err.h"
+#include "base/memory.h"
+#include "core/placer_hived.h"
+#include "core/placer_hived_parts.h"
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+uint32_t placer_leaf_count(const struct hived_config *config, const char *leaf_type, uint32_t gpu,
+                           uint32_t cpu, uint64_t memory_mib)
+{
+    const struct hived_sku *sku = hived_config_sku(config, leaf_type);
+    struct hived_sku one = {leaf_type, 1, 0, 0};
+    if (!sku)
+        sku = &one;
+    if (gpu && !sku->gpu)
+        return 0;
+    uint64_t leaves = 1, by_gpu = gpu ? (gpu + sku->gpu - 1) / sku->gpu : 0;
+    uint64_t by_cpu = sku->cpu ? (cpu + sku->cpu - 1) / sku->cpu : 0;
+    uint64_t by_memory = sku->memory_mib ? (memory_mib + sku->memory_mib - 1) / sku->memory_mib : 0;
+    leaves = by_gpu > leaves ? by_gpu : leaves;
+    leaves = by_cpu > leaves ? by_cpu : leaves;
+    leaves = by_memory > leaves ? by_memory : leaves;
+    return leaves > HIVED_LEAVES_MAX ? HIVED_LEAVES_MAX : (uint32_t)leaves;
+}
+
+uint32_t placer_hived_leaves(struct placer *placer, const char *leaf_type, uint32_t gpu,
+                             uint32_t cpu, uint64_t memory_mib)
+{
+    struct hived *hived = placer_hived_state(placer);
+    return hived ? placer_leaf_count(hived_config_of(hived), leaf_type, gpu, cpu, memory_mib) : 0;
+}
+
+uint32_t placer_hived_leaf_gpus(const struct hived_config *config, const char *leaf_type)
+{
+    const struct hived_sku *sku = hived_config_sku(config, leaf_type);
+    return sku ? sku->gpu : 1;
+}
+
+static void candidates_add_kind(const struct placer_hived *p, struct candidates *list,
+                                bool wants_gpu)
+{
+    const struct hived_config *config = hived_config_of(p->hived);
+    for (uint32_t i = 0; i < hived_leaf_type_count(p->hived); i++) {
+        const char *type = hived_leaf_type_name(p->hived, i);
+        bool has_gpu = placer_hived_leaf_gpus(config, type) > 0;
+        if (has_gpu == wants_gpu && list->count < TYPES_TRIED_MAX)
+            list->types[list->count++] = type;
+    }
+}
+
+static int candidates_of(const struct placer_hived *p, const struct placement_member *member,
+                         struct candidates *list, struct err *err)
+{
+    *list = (struct candidates){0};
+    struct text rest = text_of(member->sku_type ? member->sku_type : "");
+    if (!rest.length) {
+        if (!member->gpu)
+            candidates_add_kind(p, list, false);
+        candidates_add_kind(p, list, true);
+        return 0;
+    }
+    while (rest.at) {
+        struct text name = text_trim(text_cut(&rest, ','));
+        for (uint32_t i = 0; i < hived_leaf_type_count(p->hived); i++) {
+            const char *type = hived_leaf_type_name(p->hived, i);
+            if (text_is(name, type) && list->count < TYPES_TRIED_MAX)
+                list->types[list->count++] = type;
+        }
+    }
+    if (!list->count)
+        return err_fail(err, ERR_NOT_FOUND, "skuType", "the cluster has no %.100s",
+                        member->sku_type);
+    return 0;
+}
+
+/* --- splitting a request --- */
+
+static bool candidates_equal(const struct candidates *a, const struct candidates *b)
+{
+    if (a->count != b->count)
+        return false;
+    for (uint32_t i = 0; i < a->count; i++)
+        if (strcmp(a->types[i], b->types[i]))
+            return false;
+    return true;
+}
+
+int placer_split_init(struct split *split, struct placer_hived *p,
+                      const struct placement_request *request, struct arena *arena, struct err *err)
+{
+    size_t members = request->member_count;
+    *split = (struct split){.p = p, .request = request, .arena = arena};
+    split->candidates = ARENA_ARRAY(arena, struct candidates, members + 1);
+    split->kinds = ARENA_ARRAY(arena, uint32_t, members + 1);
+    split->choice = ARENA_ARRAY(arena, uint32_t, members + 1);
+    split->first = ARENA_ARRAY(arena, uint32_t, members + 1);
+    split->starts = ARENA_ARRAY(arena, uint32_t, members + 1);
+    for (uint32_t i = 0; i < members; i++) {
+        int code = candidates_of(p, &request->members[i], &split->candidates[i], err);
+        if (code)
+            return code;
+        split->starts[i + 1] = split->starts[i] + request->members[i].count;
+        uint32_t kind = 0;
+        while (kind < split->kind_count &&
+               !candidates_equal(&split->candidates[split->first[kind]], &split->candidates[i]))
+            kind++;
+        if (kind == split->kind_count)
+            split->first[split->kind_count++] = i;
+        split->kinds[i] = kind;
+    }
+    return 0;
+}
+
+static const char *member_type(const struct split *split, uint32_t member)
+{
+    uint32_t kind = split->kinds[member];
+    return split->candidates[member].types[split->choice[kind]];
+}
+
+/* The next combination of choices; false: that was the last one. */
+bool placer_split_next(struct split *split)
+{
+    for (uint32_t kind = split->kind_count; kind-- > 0;) {
+        if (++split->choice[kind] < split->candidates[split->first[kind]].count)
+            return true;
+        split->choice[kind] = 0;
+    }
+    return false;
+}
+
+struct order {
+    uint32_t leaves, member;
+};
+
+static int order_compare(const void *a, const void *b)
+{
+    const struct order *x = a, *y = b;
+    if (x->leaves != y->leaves)
+        return x->leaves < y->leaves ? -1 : 1;
+    return x->member < y->member ? -1 : x->member > y->member;
+}
+
+/* Strings and members in the split's arena, so that a commit can use them. False: a member's demand
+ * cannot be served by this type. */
+static bool part_make(const struct split *split, const char *type, uint32_t number,
+                      struct part *part)
+{
+    const struct placement_request *request = split->request;
+    const struct hived_config *config = hived_config_of(split->p->hived);
+    struct arena *arena = split->arena;
+    struct hived_member *members = ARENA_ARRAY(arena, struct hived_member, request->member_count);
+    struct order *order = ARENA_ARRAY(arena, struct order, request->member_count);
+    uint32_t count = 0, tasks = 0;
+    for (uint32_t i = 0; i < request->member_count; i++) {
+        const struct placement_member *member = &request->members[i];
+        if (strcmp(member_type(split, i), type) || !member->count)
+            continue;
+        uint32_t leaves =
+            placer_leaf_count(config, type, member->gpu, member->cpu, member->memory_mib);
+        if (!leaves)
+            return false;
+        const char *within = member->within_one_cell ? member->within_one_cell : "";
+        members[count] =
+            (struct hived_member){.pods = member->count,
+                                  .leaves = leaves,
+                                  .within_one_cell = arena_copy(arena, text_of(within))};
+        order[count++] = (struct order){leaves, i};
+        tasks += member->count;
+    }
+    const char *group = number ? arena_format(arena, "%s#%s", request->group, type)
+                               : arena_copy(arena, text_of(request->group));
+    const char *pin = request->pinned_cell_id ? request->pinned_cell_id : "";
+    part->leaf_type = arena_copy(arena, text_of(type));
+    part->gpu_per_leaf = placer_hived_leaf_gpus(config, type);
+    part->request = (struct hived_request){.group = group,
+                                           .virtual_cluster =
+                                               arena_copy(arena, text_of(request->virtual_cluster)),
+                                           .priority = request->priority,
+                                           .pinned_cell = arena_copy(arena, text_of(pin)),
+                                           .leaf_type = part->leaf_type,
+                                           .is_lazy = request->is_lazy_preemptible,
+                                           .members = members,
+                                           .member_count = count};
+    /* HiveD's slots ascend by leaves, then follow the members */
+    qsort(order, count, sizeof *order, order_compare);
+    part->slots = ARENA_ARRAY(arena, uint32_t, tasks + 1);
+    uint32_t slot = 0;
+    for (uint32_t i = 0; i < count; i++)
+        for (uint32_t k = 0; k < request->members[order[i].member].count; k++)
+            part->slots[slot++] = split->starts[order[i].member] + k;
+    return true;
+}
+
+/* One part a distinct leaf type of the current combination. */
+bool placer_decision_make(const struct split *split, struct decision *decision)
+{
+    *decision =
+        (struct decision){.parts = ARENA_ARRAY(split->arena, struct part, split->kind_count + 1)};
+    for (uint32_t i = 0; i < split->request->member_count; i++) {
+        const char *type = member_type(split, i);
+        bool is_known = split->request->members[i].count == 0;
+        for (uint32_t k = 0; k < decision->part_count; k++)
+            is_known |= !strcmp(decision->parts[k].leaf_type, type);
+        if (is_known)
+            continue;
+        uint32_t number = decision->part_count++;
+        if (!part_make(split, type, number, &decision->parts[number]))
+            return false;
+    }
+    return decision->part_count > 0;
+}
