@@ -141,8 +141,9 @@ int http_form_parse(struct text text, struct arena *arena, struct http_pair *pai
 
 struct http_server;
 struct http_server_config {
-    const char *listen; /* "127.0.0.1:9186", "[::1]:9186", ":9186" (all addresses) */
-    unsigned threads;   /* 0: one for each processor, 2 … 8 */
+    const char *listen;  /* "127.0.0.1:9186", "[::1]:9186", ":9186" (all addresses) */
+    unsigned threads;    /* 0: one for each processor, 2 … 8 */
+    uint32_t request_ms; /* 0: HTTP_REQUEST_MS; looked at once a second */
     struct http_app app;
 };
 

@@ -35,6 +35,7 @@ struct http_server {
     struct MHD_Daemon *daemon;
     struct http_watch *watch;
     uint16_t port;
+    uint32_t request_ms;
     atomic_bool is_draining;
     atomic_uint streams;
     pthread_mutex_t lock;  /* guards the list */
@@ -370,7 +371,7 @@ static void sweep(void *context)
     int64_t now_ms = http_clock_ms();
     pthread_mutex_lock(&server->lock);
     for (struct client *at = server->clients.next; at != &server->clients; at = at->next)
-        if (!at->is_whole && now_ms - at->idle_ms > HTTP_REQUEST_MS)
+        if (!at->is_whole && now_ms - at->idle_ms > server->request_ms)
             shutdown(at->fd, SHUT_RDWR);
     pthread_mutex_unlock(&server->lock);
 }
@@ -476,6 +477,7 @@ int http_server_start(const struct http_server_config *config, struct http_serve
     struct http_server *server = mem_zero(1, sizeof *server);
     server->app = config->app;
     server->port = port;
+    server->request_ms = config->request_ms ? config->request_ms : HTTP_REQUEST_MS;
     server->clients.next = server->clients.previous = &server->clients;
     pthread_mutex_init(&server->lock, NULL);
     struct http_watch_ops ops = {.context = server, .wake = stream_wake, .sweep = sweep};

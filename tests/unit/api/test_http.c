@@ -379,6 +379,41 @@ static void test_bad_requests(void **state)
     buf_release(&out);
 }
 
+/* A client that sends a byte now and then is cut off; one that waits for a stream is not. */
+static void test_slow_request(void **state)
+{
+    (void)state;
+    struct http_server *usual = server;
+    struct http_server_config config = {
+        .listen = "127.0.0.1:0",
+        .request_ms = 300,
+        .app = {.begin = app_begin, .handle = app_handle, .resume = app_resume, .end = app_end}};
+    struct err err;
+    struct buf out = BUF_INIT;
+    assert_int_equal(http_server_start(&config, &server, &err), 0);
+    int follower = client_connect(), slow = client_connect();
+    const char *request = "GET /stream HTTP/1.1\r\n" HEAD "\r\n";
+    client_send(follower, request, strlen(request));
+    read_until(follower, &out, "\r\n\r\n");
+    int sent = 0;
+    for (; sent < 100; sent++) {
+        char byte;
+        client_send(slow, sent ? "x" : "GET /", sent ? 1 : 5);
+        if (recv(slow, &byte, 1, MSG_DONTWAIT) == 0)
+            break;
+        usleep(50000);
+    }
+    assert_in_range(sent, 4, 60); /* cut off after 0.3 s, looked at once a second */
+    tick();
+    read_until(follower, &out, "tick\n");
+    close(slow);
+    close(follower);
+    close(ticker_fd);
+    http_server_stop(server);
+    server = usual;
+    buf_release(&out);
+}
+
 static void test_addresses(void **state)
 {
     (void)state;
@@ -471,6 +506,7 @@ int main(void)
         cmocka_unit_test(test_stop_with_stream),
         cmocka_unit_test(test_limits),
         cmocka_unit_test(test_bad_requests),
+        cmocka_unit_test(test_slow_request),
         cmocka_unit_test(test_addresses),
         cmocka_unit_test(test_target),
         cmocka_unit_test(test_routes),
