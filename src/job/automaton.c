@@ -143,6 +143,7 @@ static bool expand(struct search *search, const struct state *state, int byte, u
     search->round++;
     if (!is_inside)
         push(search, &depth, automaton->start); /* a match may begin anywhere */
+    assert(state->count == 0 || search->members.items);
     for (uint32_t i = 0; i < state->count; i++)
         push(search, &depth, search->members.items[state->first + i]);
     *count = 0;
