@@ -16,8 +16,8 @@ uint32_t placer_leaf_count(const struct hived_config *config, const char *leaf_t
         sku = &one;
     if (gpu && !sku->gpu)
         return 0;
-    uint64_t leaves = 1, by_gpu = gpu ? (gpu + sku->gpu - 1) / sku->gpu : 0;
-    uint64_t by_cpu = sku->cpu ? (cpu + sku->cpu - 1) / sku->cpu : 0;
+    uint64_t leaves = 1, by_gpu = gpu ? ((uint64_t)gpu + sku->gpu - 1) / sku->gpu : 0;
+    uint64_t by_cpu = sku->cpu ? ((uint64_t)cpu + sku->cpu - 1) / sku->cpu : 0;
     uint64_t by_memory = sku->memory_mib ? (memory_mib + sku->memory_mib - 1) / sku->memory_mib : 0;
     leaves = by_gpu > leaves ? by_gpu : leaves;
     leaves = by_cpu > leaves ? by_cpu : leaves;

@@ -4,7 +4,7 @@
 #include "hived/state.h"
 #include <string.h>
 
-enum { HOLDERS_MAX = 3, HOLDER_NODES_MAX = 64 };
+enum { HOLDERS_MAX = 3, HOLDER_NODES_MAX = 64 }; /* nodes looked at, the fullest first */
 
 static void demand_write(struct buf *out, const struct hived *h, const struct wait *wait,
                          const struct pack_item *items, uint32_t count)
@@ -22,23 +22,21 @@ static void demand_write(struct buf *out, const struct hived *h, const struct wa
 }
 
 struct holders {
-    uint32_t groups[HOLDERS_MAX], leaves[HOLDERS_MAX], count, others;
+    uint32_t groups[HOLDERS_MAX], count;
+    bool has_others;
 };
 
 static void holder_add(struct holders *holders, uint32_t group)
 {
     for (uint32_t i = 0; i < holders->count; i++) {
-        if (holders->groups[i] == group) {
-            holders->leaves[i]++;
+        if (holders->groups[i] == group)
             return;
-        }
     }
     if (holders->count == HOLDERS_MAX) {
-        holders->others++;
+        holders->has_others = true;
         return;
     }
-    holders->groups[holders->count] = group;
-    holders->leaves[holders->count++] = 1;
+    holders->groups[holders->count++] = group;
 }
 
 /* Who uses the leaves of a view's node. */
@@ -63,13 +61,14 @@ static void holders_write(struct buf *out, const struct hived *h, const struct v
     struct holders holders = {0};
     uint32_t seen = 0;
     for (uint32_t b = 0; b < view->bucket_count; b++)
-        for (uint32_t n = view->buckets[b].first; n != NONE && seen < HOLDER_NODES_MAX;
+        for (uint32_t n = view->buckets[b].first;
+             n != NONE && seen < HOLDER_NODES_MAX && !holders.has_others;
              n = h->view_nodes[n].next, seen++)
             holders_find(h, h->view_nodes[n].cell, &holders);
     for (uint32_t i = 0; i < holders.count; i++)
         buf_format(out, "%s%s (%u)", i ? ", " : "; held by ", h->groups[holders.groups[i]]->name,
-                   holders.leaves[i]);
-    if (holders.others || (holders.count && seen == HOLDER_NODES_MAX))
+                   h->groups[holders.groups[i]]->leaf_count);
+    if (holders.has_others || (holders.count && seen == HOLDER_NODES_MAX))
         buf_string(out, " and others");
 }
 
@@ -78,18 +77,19 @@ struct room {
     uint32_t largest, node_max;
 };
 
+/* Nodes of one size tell by their bucket. */
 static struct room room_of(const struct hived *h, const struct view *view)
 {
-    struct room room = {.node_max = view->leaf_max};
-    for (uint32_t b = 0; b < view->bucket_count; b++) {
-        for (uint32_t n = view->buckets[b].first; n != NONE; n = h->view_nodes[n].next) {
+    struct room room = {.total = view->leaves, .node_max = view->leaf_max};
+    for (uint32_t b = 0; b < view->bucket_count && !key_is_bad(view->buckets[b].key); b++) {
+        const struct bucket *bucket = &view->buckets[b];
+        uint32_t used = key_used(bucket->key);
+        room.free += bucket->leaves - (uint64_t)bucket->count * used;
+        if (!view->is_mixed && view->leaf_max - used > room.largest)
+            room.largest = view->leaf_max - used;
+        for (uint32_t n = bucket->first; view->is_mixed && n != NONE; n = h->view_nodes[n].next) {
             const struct cell *cell = &h->cells[h->view_nodes[n].cell];
-            uint32_t leaves = h->chains[cell->chain].levels[cell->level].leaf_count;
-            uint32_t free = leaves - cell->used;
-            room.total += leaves;
-            if (key_is_bad(view->buckets[b].key))
-                continue;
-            room.free += free;
+            uint32_t free = h->chains[cell->chain].levels[cell->level].leaf_count - used;
             if (free > room.largest)
                 room.largest = free;
         }
@@ -109,6 +109,19 @@ static const struct view *view_of(struct hived *h, const struct hived_request *r
     return &h->views[quota_of(h, wait->vc, wait->chain)->view];
 }
 
+static bool type_is_asked(const struct hived *h, const struct hived_request *request,
+                          uint32_t chain)
+{
+    struct text rest = text_of(request->leaf_type);
+    if (!rest.length || (request->pinned_cell && *request->pinned_cell))
+        return true;
+    while (rest.at)
+        if (text_is(text_trim(text_cut(&rest, ',')),
+                    h->config->types[h->chains[chain].leaf_type].name))
+            return true;
+    return false;
+}
+
 /* No end of jobs can help: on no chain that it may use would it fit an empty view. */
 static bool is_never(struct hived *h, const struct hived_request *request, const struct wait *wait,
                      const struct pack_item *items, uint32_t item_count, uint32_t leaf_count)
@@ -119,8 +132,10 @@ static bool is_never(struct hived *h, const struct hived_request *request, const
         bool is_oppo = request->priority < HIVED_PRIORITY_MIN;
         if (wait->pin == NONE && !is_oppo && !quota_of(h, wait->vc, i)->is_present)
             continue;
-        struct room room = room_of(h, view_of(h, request, &other));
-        if (room.total >= leaf_count && room.node_max >= items[item_count - 1].leaves)
+        if (!type_is_asked(h, request, i))
+            continue;
+        const struct view *view = view_of(h, request, &other);
+        if (view->leaves >= leaf_count && view->leaf_max >= items[item_count - 1].leaves)
             return false;
         if (wait->pin != NONE)
             break;

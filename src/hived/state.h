@@ -138,12 +138,16 @@ struct bucket {
     int64_t key;
     uint32_t first, last;
     int64_t low, high; /* labels given at the ends */
+    uint64_t leaves;   /* of its nodes */
+    uint32_t count;
 };
 
 struct view {
     bool is_cluster;       /* opportunistic: physical cells */
     uint32_t first, count; /* in view_nodes; those that joined later are behind all others */
     uint32_t leaf_max;     /* of one node */
+    uint64_t leaves;       /* of all */
+    bool is_mixed;         /* nodes of several sizes */
     struct bucket *buckets;
     uint32_t bucket_count, bucket_room;
     uint32_t *dirty;

@@ -52,6 +52,12 @@ static void bucket_drop(struct view *view, struct bucket *bucket)
     view->bucket_count--;
 }
 
+static uint32_t node_leaves(const struct hived *h, const struct view_node *node)
+{
+    const struct cell *cell = &h->cells[node->cell];
+    return h->chains[cell->chain].levels[cell->level].leaf_count;
+}
+
 static void node_unlink(struct hived *h, struct view *view, uint32_t index)
 {
     struct view_node *node = &h->view_nodes[index];
@@ -66,6 +72,8 @@ static void node_unlink(struct hived *h, struct view *view, uint32_t index)
         h->view_nodes[node->next].previous = node->previous;
     else
         bucket->last = node->previous;
+    bucket->count--;
+    bucket->leaves -= node_leaves(h, node);
     if (bucket->first == NONE)
         bucket_drop(view, bucket);
 }
@@ -79,6 +87,8 @@ static void node_link(struct hived *h, struct view *view, uint32_t index, int64_
     node->previous = is_front ? NONE : bucket->last;
     node->next = is_front ? bucket->first : NONE;
     node->label = is_front ? --bucket->low : ++bucket->high;
+    bucket->count++;
+    bucket->leaves += node_leaves(h, node);
     if (node->previous != NONE)
         h->view_nodes[node->previous].next = index;
     else
@@ -89,14 +99,20 @@ static void node_link(struct hived *h, struct view *view, uint32_t index, int64_
         bucket->last = index;
 }
 
+static void node_count(const struct hived *h, struct view *view, const struct view_node *node)
+{
+    uint32_t leaves = node_leaves(h, node);
+    view->is_mixed |= view->leaf_max && leaves != view->leaf_max;
+    if (leaves > view->leaf_max)
+        view->leaf_max = leaves;
+    view->leaves += leaves;
+}
+
 void view_build(struct hived *h, struct view *view)
 {
     for (uint32_t i = 0; i < view->count; i++) {
         struct view_node *node = &h->view_nodes[view->first + i];
-        const struct cell *cell = &h->cells[node->cell];
-        uint32_t leaves = h->chains[cell->chain].levels[cell->level].leaf_count;
-        if (leaves > view->leaf_max)
-            view->leaf_max = leaves;
+        node_count(h, view, node);
         node_link(h, view, view->first + i, node_key(h, view, node), false);
     }
     if (!view->is_cluster)
@@ -112,6 +128,7 @@ void view_join(struct hived *h, struct view *view, uint32_t cell)
     *node = (struct view_node){.cell = cell, .view = (uint32_t)(view - h->views)};
     h->cells[cell].view_node = index;
     view->count++;
+    node_count(h, view, node);
     node_link(h, view, index, node_key(h, view, node), false);
 }
 
