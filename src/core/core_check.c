@@ -53,6 +53,9 @@ static void check_node(const struct core *core, uint32_t at)
     }
     CHECK(seats == node->seat_count && gpus == node->gpus_used);
     CHECK(ports.taken == node->ports.taken);
+    CHECK(node->is_counted == (node->is_healthy && !node->is_lost && !node_is_cordoned(node)));
+    CHECK(node->gpus_used > node->gpu_count ||
+          node->counted_gpus == node->gpu_count - node->gpus_used);
     ports_release(&ports);
 }
 

@@ -165,6 +165,7 @@ struct core *core_copy(const struct core *from)
     to->gpus_used = from->gpus_used;
     to->jobs_live = from->jobs_live;
     to->tasks_live = from->tasks_live;
+    to->capacity = from->capacity;
     to->placer = from->placer->ops->copy(from->placer);
     to->queue = queue_copy(from->queue);
     LIST_COPY(to, from, timers);

@@ -60,6 +60,7 @@ void node_tell_placer(struct core *core, struct placer *placer, uint32_t at)
 
 static void node_changed(struct core *core, uint32_t at)
 {
+    capacity_update(core, at);
     node_tell_placer(core, core->placer, at);
     reserve_node(core, at);
     record_node(core, at);
@@ -285,6 +286,7 @@ int node_restore(struct core *core, const struct node_record *record, struct err
                  : record->blame >= core->config.blame_avoid ? BLAME_AVOID
                                                              : BLAME_NONE,
     };
+    capacity_update(core, at);
     if (record->blame > 0) {
         *ARRAY_ADD(&core->blamed) = at;
         blame_timer(core, at);

@@ -36,9 +36,21 @@ void wait_reason_tell(struct core *core, struct live *live, const char *reason)
     record_job_changed(core, live);
 }
 
+/* The reason that is known still holds; now and then the placer is asked all the same, so that it
+ * does not grow old. */
+static bool job_is_hopeless(struct core *core, const struct live *live, uint32_t class)
+{
+    return live->reason_hash && core->now_ms - live->reason_ms < REASON_AGAIN_MS &&
+           *queue_reason(core->queue, class) && capacity_is_short(core, live);
+}
+
 static bool job_start(struct core *core, uint32_t slot, uint32_t class)
 {
     struct live *live = &core->jobs.items[slot];
+    if (job_is_hopeless(core, live, class)) {
+        queue_block(core->queue, class, queue_reason(core->queue, class));
+        return false;
+    }
     bool was_holding = live->hold_count;
     struct outcome outcome = live_start(core, live);
     assert(&core->jobs.items[slot] == live);

@@ -98,6 +98,8 @@ void seat_take(struct core *core, struct seat *seat)
     node->first_seat = at;
     node->seat_count++;
     node->gpus_used += seat->gpu_count;
+    node->cpus_used += core->jobs.items[seat->job].plan->roles[seat->task.role].cpu;
+    capacity_update(core, seat->node);
     core->gpus_used += seat->gpu_count;
     core->tasks_live++;
     for (size_t i = 0; i < seat->port_count; i++)
@@ -118,6 +120,8 @@ void seat_release(struct core *core, struct seat *seat)
         core->seats.items[seat->node_next].node_previous = seat->node_previous;
     node->seat_count--;
     node->gpus_used -= seat->gpu_count;
+    node->cpus_used -= core->jobs.items[seat->job].plan->roles[seat->task.role].cpu;
+    capacity_update(core, seat->node);
     core->gpus_used -= seat->gpu_count;
     core->tasks_live--;
     for (size_t i = 0; i < seat->port_count; i++)
@@ -188,6 +192,7 @@ uint32_t core_group_add(struct core *core, struct live *live, const char *name, 
     if (live->plan->time_limit_s)
         group->ends_ms = core->now_ms + (int64_t)live->plan->time_limit_s * 1000;
     text_map_set(&core->group_names, text_of(group->name), at);
+    capacity_group(core, group, true);
     return at;
 }
 
@@ -196,6 +201,7 @@ void core_group_drop(struct core *core, uint32_t at)
     struct group *group = &core->groups.items[at];
     core->placer->ops->release_group(core->placer, group->name);
     reserve_release_group(core, group->name);
+    capacity_group(core, group, false);
     text_map_remove(&core->group_names, text_of(group->name));
     mem_free(group->name);
     mem_free(group->seats);

@@ -317,7 +317,7 @@ void queue_block(struct queue *queue, uint32_t at, const char *reason)
     struct class *class = &queue->classes.items[at];
     assert(class->shape);
     ready_remove(queue, at);
-    if (class->reason && strcmp(class->reason, reason) == 0)
+    if (class->reason && (class->reason == reason || strcmp(class->reason, reason) == 0))
         return;
     mem_free(class->reason);
     class->reason = mem_copy(reason);

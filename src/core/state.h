@@ -87,7 +87,9 @@ struct node {
     bool is_healthy, is_lost; /* healthy: as its engine says */
     struct blame blame;
     struct ports ports;
-    uint32_t first_seat, seat_count, gpus_used;
+    uint32_t first_seat, seat_count, gpus_used, cpus_used;
+    bool is_counted; /* in core->capacity, with … */
+    uint32_t counted_gpus, counted_cpus;
 };
 
 /* What a preempting job has until its victims have ended: a group that the placer lets wait for its
@@ -106,6 +108,17 @@ struct name {
     int64_t expires_ms; /* INT64_MAX while the job lives */
 };
 
+enum { CAPACITY_GPUS_MAX = 255, CAPACITY_PRIORITIES = 1002 };
+
+/* What is free on nodes that can be used; see core_capacity.c. */
+struct capacity {
+    uint32_t nodes_by_gpus[CAPACITY_GPUS_MAX + 1]; /* by the number of free GPUs */
+    uint32_t large_nodes;                          /* with more */
+    uint64_t cpus;
+    uint32_t groups_by_priority[CAPACITY_PRIORITIES]; /* from -1 */
+    uint32_t lowest;                                  /* none below it */
+};
+
 struct reservation;
 
 struct core {
@@ -119,6 +132,7 @@ struct core {
     uint64_t events, gpus_total, gpus_used;
     size_t jobs_live, tasks_live;
 
+    struct capacity capacity;
     struct placer *placer;
     struct queue *queue;
     struct timers timers;
@@ -255,6 +269,12 @@ void wait_reason_tell(struct core *core, struct live *live, const char *reason);
 uint64_t wait_reason_hash(const char *reason);
 /* All that follows an event: start what can start, write the rows. */
 void core_step_end(struct core *core);
+
+/* core_capacity.c */
+void capacity_update(struct core *core, uint32_t node); /* something of it has changed */
+void capacity_group(struct core *core, const struct group *group, bool is_added);
+/* Too little is free for this job, whatever the placer may think. */
+bool capacity_is_short(struct core *core, const struct live *live);
 
 /* core_ports.c */
 struct gang_ports {

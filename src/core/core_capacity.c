@@ -1,0 +1,80 @@
+#include <assert.h>
+
+#include "core/state.h"
+
+/* An upper bound of what is free, kept with every change: when even that is too little for a job,
+ * no placer has to be asked. It costs some comparisons, where a search costs microseconds: with
+ * hundreds of shapes in the queue every end of a task would else cost hundreds of searches. */
+
+static void count_node(struct core *core, struct node *node, bool is_added)
+{
+    uint32_t one = is_added ? 1 : UINT32_MAX; /* modulo 2^32: minus one */
+    struct capacity *capacity = &core->capacity;
+    if (!node->is_counted)
+        return;
+    if (node->counted_gpus > CAPACITY_GPUS_MAX)
+        capacity->large_nodes += one;
+    else
+        capacity->nodes_by_gpus[node->counted_gpus] += one;
+    capacity->cpus =
+        is_added ? capacity->cpus + node->counted_cpus : capacity->cpus - node->counted_cpus;
+}
+
+void capacity_update(struct core *core, uint32_t at)
+{
+    struct node *node = &core->nodes.items[at];
+    count_node(core, node, false);
+    node->is_counted = node->is_healthy && !node->is_lost && !node_is_cordoned(node);
+    node->counted_gpus = node->gpu_count > node->gpus_used ? node->gpu_count - node->gpus_used : 0;
+    node->counted_cpus = node->cpu > node->cpus_used ? node->cpu - node->cpus_used : 0;
+    count_node(core, node, true);
+}
+
+/* Whoever may be ended for others, and how cheaply: lazily preemptible groups may have been
+ * downgraded by the placer. */
+void capacity_group(struct core *core, const struct group *group, bool is_added)
+{
+    const struct plan *plan = core->jobs.items[group->job].plan;
+    int32_t priority = plan->is_lazy_preemptible ? PLACEMENT_PRIORITY_OPPO : plan->priority;
+    uint32_t index = (uint32_t)(priority < -1 ? 0 : priority > 1000 ? 1001 : priority + 1);
+    uint32_t *count = &core->capacity.groups_by_priority[index];
+    *count = is_added ? *count + 1 : *count - 1;
+    if (is_added && index < core->capacity.lowest)
+        core->capacity.lowest = index;
+}
+
+static bool has_lower_groups(struct core *core, int32_t priority)
+{
+    struct capacity *capacity = &core->capacity;
+    while (capacity->lowest < CAPACITY_PRIORITIES &&
+           !capacity->groups_by_priority[capacity->lowest])
+        capacity->lowest++;
+    return (int64_t)capacity->lowest - 1 < priority;
+}
+
+/* Tasks of `gpus` each that fit at most. */
+static uint64_t tasks_at_most(const struct capacity *capacity, uint32_t gpus)
+{
+    uint64_t count = 0;
+    for (uint32_t i = gpus; i <= CAPACITY_GPUS_MAX; i++)
+        count += (uint64_t)capacity->nodes_by_gpus[i] * (i / gpus);
+    return count;
+}
+
+bool capacity_is_short(struct core *core, const struct live *live)
+{
+    const struct plan *plan = live->plan;
+    const struct capacity *capacity = &core->capacity;
+    if (!plan->is_gang || live->hold_count || capacity->large_nodes ||
+        has_lower_groups(core, plan->priority))
+        return false;
+    uint64_t cpus = 0;
+    for (uint16_t i = 0; i < plan->role_count; i++) {
+        const struct plan_role *role = &plan->roles[i];
+        if (role->gpu &&
+            (role->gpu > CAPACITY_GPUS_MAX || tasks_at_most(capacity, role->gpu) < role->instances))
+            return true;
+        cpus += (uint64_t)role->cpu * role->instances;
+    }
+    return cpus > capacity->cpus;
+}
