@@ -1,0 +1,114 @@
+/* simple.h — what the two halves of the plain placers share. Inside src/core only. */
+#ifndef CORE_SIMPLE_H
+#define CORE_SIMPLE_H
+#include "base/map.h"
+#include "core/placement.h"
+
+enum { PRIORITIES = 1002 /* -1 … 1000 */ };
+
+struct demand {
+    uint32_t cpu, gpu;
+    uint64_t memory_mib;
+};
+
+struct simple_node {
+    bool is_known, is_healthy;
+    char *name, *gpu_type;
+    uint32_t cpu, cpu_used;
+    uint64_t memory_mib, memory_used;
+    uint32_t gpu_count;
+    uint64_t gpus_taken; /* a bit for each device */
+    uint16_t *gpu_numa, *gpu_switch;
+};
+
+struct simple_slot {
+    uint32_t node; /* UINT32_MAX: released */
+    uint32_t cpu;
+    uint64_t memory_mib, gpus;
+};
+
+struct simple_group {
+    char *name, *virtual_cluster; /* name NULL: free entry */
+    int32_t priority;
+    bool is_waiting; /* preempting: the slots are kept for it, not yet its own */
+    struct simple_slot *slots;
+    size_t slot_count, live;
+    char **victims; /* of a waiting group: the names of those that must go first */
+    size_t victim_count;
+};
+
+/* What is free of a node for one search: the truth changed by what is tried. */
+struct view {
+    uint32_t cpu;
+    uint64_t memory_mib, gpus;
+};
+
+/* Which node is to be tried first: negative when `a`. */
+typedef int view_compare_fn(const struct view *a, const struct view *b);
+
+struct simple {
+    struct placer placer;
+    view_compare_fn *compare; /* NULL: lowest id */
+    struct {
+        struct simple_node *items;
+        size_t count, room;
+    } nodes;
+    struct {
+        struct simple_group *items;
+        size_t count, room;
+    } groups;
+    struct {
+        uint32_t *items;
+        size_t count, room;
+    } free_groups;
+    size_t live_groups, waiting_groups;
+    uint32_t by_priority[PRIORITIES]; /* groups that hold something, from -1 */
+    struct text_map names;
+    struct view *views; /* scratch, one a node */
+    size_t view_room;
+};
+
+struct search {
+    struct simple *simple;
+    const struct placement_request *request;
+    bool avoids, ignores_health;
+    struct simple_slot *slots; /* the result */
+};
+
+static inline uint32_t bit_count(uint64_t bits)
+{
+    return (uint32_t)__builtin_popcountll(bits);
+}
+
+static inline uint64_t gpu_mask(uint32_t count)
+{
+    return count >= 64 ? UINT64_MAX : (UINT64_C(1) << count) - 1;
+}
+
+static inline uint64_t gpus_free(const struct simple_node *node)
+{
+    return gpu_mask(node->gpu_count) & ~node->gpus_taken;
+}
+
+static inline uint64_t saturated(uint64_t total, uint64_t used)
+{
+    return total > used ? total - used : 0;
+}
+
+static inline uint32_t priority_index(int32_t priority)
+{
+    return (uint32_t)(priority < -1 ? 0 : priority > 1000 ? PRIORITIES - 1 : priority + 1);
+}
+
+/* simple_search.c */
+view_compare_fn simple_compare_least, simple_compare_most;
+void simple_views_fill(struct simple *simple, bool is_empty);
+bool simple_view_take(const struct simple *simple, const struct simple_slot *slot);
+/* What waiting groups wait for is not for others. */
+void simple_views_keep(const struct simple *simple, const char *except);
+/* A gang whole, on the views, into search->slots; false: it does not fit. */
+bool simple_gang_place(const struct search *search);
+/* Whose end would make room; as few as a greedy search finds. False: nobody's. */
+bool simple_victims_find(const struct search *search, bool *is_victim);
+
+#endif
