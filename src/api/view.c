@@ -184,6 +184,7 @@ static void view_app(struct json_writer *json, const struct view_detail *detail)
     view_time(json, "appLaunchedTime", attempt->attempt_launched_ms);
     view_time(json, "appCompletedTime", attempt->attempt_completed_ms);
     view_exit_code(json, "appExitCode", attempt->state, &attempt->completion);
+    view_own_code(json, "appOriginalExitCode", attempt->state, &attempt->completion);
     view_exit_spec(json, "appExitSpec", &attempt->completion, is_ended, detail->rules);
     json_key_string(json, "appExitDiagnostics", is_ended ? attempt->completion.diagnostics : NULL);
     json_key(json, "appExitMessages");
@@ -279,6 +280,7 @@ void view_job_attempt(struct json_writer *json, const struct store_job *job,
     view_time(json, "attemptLaunchedTime", attempt->attempt_launched_ms);
     view_time(json, "attemptCompletedTime", attempt->attempt_completed_ms);
     view_exit_code(json, "exitCode", attempt->state, &attempt->completion);
+    view_own_code(json, "originalExitCode", attempt->state, &attempt->completion);
     bool is_ended = has_exit(attempt->state);
     json_key_string(json, "exitPhrase", is_ended ? attempt->completion.phrase : NULL);
     json_key_string(json, "exitType", exit_type(attempt->state, &attempt->completion));

@@ -46,6 +46,10 @@ void view_story(struct json_writer *json, const char *user, const char *name,
                 const struct store_story *story);
 void view_node(struct json_writer *json, const struct node_record *node);
 
+/* The exit code as the program gave it, before the rules; null when it never ran or runs. */
+void view_own_code(struct json_writer *json, const char *key, enum life_state state,
+                   const struct completion *completion);
+
 /* The row of the exit table for the completion's code, with the code itself; null while there is
  * none (`is_known` false). */
 void view_exit_spec(struct json_writer *json, const char *key, const struct completion *completion,

@@ -87,6 +87,7 @@ static void view_attempt(struct json_writer *json, const struct job_record *job,
         json_key_int(json, "containerExitCode", task->completion.code);
     else
         json_key_null(json, "containerExitCode");
+    view_own_code(json, "containerOriginalExitCode", task->state, &task->completion);
     view_exit_spec(json, "containerExitSpec", &task->completion, is_ended, rules);
     json_key_string(json, "containerExitDiagnostics",
                     is_ended ? task->completion.diagnostics : NULL);
@@ -192,6 +193,15 @@ static void text_list(struct json_writer *json, const char *key, const char *con
     for (size_t i = 0; i < count; i++)
         json_string(json, items[i]);
     json_array_end(json);
+}
+
+void view_own_code(struct json_writer *json, const char *key, enum life_state state,
+                   const struct completion *completion)
+{
+    if (has_exit(state) && (completion->is_success || completion->exit_code))
+        json_key_int(json, key, completion->exit_code);
+    else
+        json_key_null(json, key);
 }
 
 void view_exit_spec(struct json_writer *json, const char *key, const struct completion *completion,

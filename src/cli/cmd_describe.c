@@ -46,8 +46,12 @@ static void exit_lines(struct buf *out, const json_t *status)
         return;
     const json_t *spec = json_object_get(status, "appExitSpec");
     const char *phrase = field_text(spec, "phrase");
-    buf_format(out, "%-17s%lld%s%s\n", "Exit:", (long long)field_int(status, "appExitCode"),
-               phrase && phrase[0] ? " " : "", phrase ? phrase : "");
+    int64_t code = field_int(status, "appExitCode"), own = field_int(status, "appOriginalExitCode");
+    buf_format(out, "%-17s%lld%s%s", "Exit:", (long long)code, phrase && phrase[0] ? " " : "",
+               phrase ? phrase : "");
+    if (own && own != code)
+        buf_format(out, " (the program's own code: %lld)", (long long)own);
+    buf_char(out, '\n');
     line(out, "Diagnostics:", field_text(status, "appExitDiagnostics"));
     if (field_has(status, "appExitTriggerTaskRoleName"))
         buf_format(out, "%-17s%s-%lld\n",

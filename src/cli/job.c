@@ -66,7 +66,10 @@ int job_exit_code(const json_t *detail)
 {
     const json_t *status = json_object_get(detail, "jobStatus");
     const char *state = field_text(status, "state");
-    int64_t code = field_int(status, "appExitCode");
+    /* the program's own code, not the one that the rules made of it; below 0: the platform's */
+    int64_t code = field_int(status, "appExitCode"), own = field_int(status, "appOriginalExitCode");
+    if (code > 0 && own)
+        code = own;
     if (state && strcmp(state, "SUCCEEDED") == 0)
         return 0;
     if (state && strcmp(state, "STOPPED") == 0)

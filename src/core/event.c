@@ -8,7 +8,7 @@
 #include "core/core.h"
 #include "core/plan.h"
 
-enum { EVENT_VERSION = 1 };
+enum { EVENT_VERSION = 2 };
 
 /* --- out --- */
 
@@ -63,6 +63,7 @@ static void put_task(struct buf *out, const struct event *event)
     if (event->kind != EVENT_TASK_EXITED)
         return;
     buf_put_u32(out, (uint32_t)completion->code);
+    buf_put_u32(out, (uint32_t)completion->exit_code);
     buf_put_u8(out, completion->is_success);
     buf_put_u8(out, completion->attributes);
     put_string(out, completion->phrase);
@@ -244,6 +245,7 @@ static void take_task(struct reader *reader, struct event *event)
     if (event->kind != EVENT_TASK_EXITED)
         return;
     completion->code = (int32_t)cursor_u32(&reader->cursor);
+    completion->exit_code = (int32_t)cursor_u32(&reader->cursor);
     completion->is_success = take_bool(reader);
     completion->attributes = cursor_u8(&reader->cursor);
     take_chars(reader, completion->phrase, sizeof completion->phrase);

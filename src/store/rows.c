@@ -7,6 +7,7 @@
 static void row_put_completion(struct sql *sql, const struct completion *completion)
 {
     sql_put_int(sql, completion->code);
+    sql_put_int(sql, completion->exit_code);
     sql_put_int(sql, completion->is_success);
     sql_put_int(sql, completion->attributes);
     sql_put_string(sql, completion->phrase);
@@ -16,6 +17,7 @@ static void row_put_completion(struct sql *sql, const struct completion *complet
 static void row_get_completion(struct sql *sql, struct completion *completion)
 {
     completion->code = (int32_t)sql_int(sql);
+    completion->exit_code = (int32_t)sql_int(sql);
     completion->is_success = sql_bool(sql);
     completion->attributes = (uint8_t)sql_int(sql);
     sql_copy(sql, completion->phrase, sizeof completion->phrase);

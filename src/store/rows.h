@@ -8,7 +8,7 @@
 #include "store/read.h"
 #include "store/sql.h"
 
-#define COMPLETION_COLUMNS "code, is_success, attributes, phrase, diagnostics"
+#define COMPLETION_COLUMNS "code, exit_code, is_success, attributes, phrase, diagnostics"
 
 /* fixed at submission */
 #define JOB_FIXED_COLUMNS "id, name, user, virtual_cluster, submitted_ms, has_priority"

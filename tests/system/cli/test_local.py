@@ -34,6 +34,13 @@ class Local(unittest.TestCase):
         self.assertEqual(self.world.skep("wait", "--quiet", name).returncode, 7)
         self.assertIn("7", self.world.skep("describe", name).stdout)
 
+    def test_own_code(self):
+        """A rule gives the exit another code; who waits gets the program's own, and both are shown."""
+        done = self.run_job("no-such-program")
+        self.assertEqual(done.returncode, 127, done.stderr)
+        text = self.world.skep("describe", done.stderr.split()[1]).stdout
+        self.assertIn("the program's own code: 127", text)
+
     def test_words_are_words(self):
         self.assertEqual(self.run_job("echo", "a  b", "$HOME", "it's").stdout, "a  b $HOME it's\n")
 

@@ -546,6 +546,7 @@ void world_exit(struct world *world, struct job_id job, unsigned index, int code
     struct event event = {.kind = EVENT_TASK_EXITED,
                           .task = {.attempt = world_attempt(world, job, index)}};
     event.task.completion = completion_of(code, "%s", "said the test");
+    event.task.completion.exit_code = code;
     step(world, &event, NULL);
 }
 

@@ -240,6 +240,11 @@ static void test_exit_codes(void **state)
     assert_int_equal(exit_code_of("\"state\":\"SUCCEEDED\",\"appExitCode\":0"), 0);
     assert_int_equal(exit_code_of("\"state\":\"FAILED\",\"appExitCode\":7"), 7);
     assert_int_equal(exit_code_of("\"state\":\"FAILED\",\"appExitCode\":255"), 255);
+    assert_int_equal(
+        exit_code_of("\"state\":\"FAILED\",\"appExitCode\":220,\"appOriginalExitCode\":127"), 127);
+    assert_int_equal(
+        exit_code_of("\"state\":\"FAILED\",\"appExitCode\":-1003,\"appOriginalExitCode\":137"),
+        EXIT_PLATFORM);
     assert_int_equal(exit_code_of("\"state\":\"FAILED\",\"appExitCode\":256"), EXIT_PLATFORM);
     assert_int_equal(exit_code_of("\"state\":\"FAILED\",\"appExitCode\":-1001"), EXIT_PLATFORM);
     assert_int_equal(exit_code_of("\"state\":\"STOPPED\",\"appExitCode\":-210"), EXIT_STOPPED);
