@@ -101,3 +101,23 @@ uint64_t text_hash(struct text text, uint64_t seed)
     hash *= 0x9e3779b97f4a7c15u;
     return hash ^ (hash >> 29);
 }
+
+size_t text_utf8_length(struct text text, size_t at)
+{
+    const unsigned char *c = (const unsigned char *)text.at + at;
+    size_t left = text.length - at;
+    if (c[0] < 0x80)
+        return 1;
+    if (c[0] < 0xc2 || c[0] > 0xf4)
+        return 0;
+    size_t length = c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : 4;
+    if (left < length)
+        return 0;
+    for (size_t i = 1; i < length; i++)
+        if ((c[i] & 0xc0) != 0x80)
+            return 0;
+    if ((c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xed && c[1] > 0x9f) ||
+        (c[0] == 0xf0 && c[1] < 0x90) || (c[0] == 0xf4 && c[1] > 0x8f))
+        return 0;
+    return length;
+}

@@ -52,6 +52,9 @@ bool text_to_int64(struct text text, int64_t *value);
 /* First position of `needle`, or SIZE_MAX. */
 size_t text_find(struct text text, struct text needle);
 
+/* Bytes of the UTF-8 character at `at`, 0 when it is not one (RFC 3629). */
+size_t text_utf8_length(struct text text, size_t at);
+
 /* Number of edits (insert, delete, replace, swap of neighbours) between two texts, at most
  * `limit` + 1; texts longer than 64 bytes give limit + 1. For "did you mean". */
 unsigned text_distance(struct text a, struct text b, unsigned limit);

@@ -115,27 +115,6 @@ static size_t utf8_write(char *out, uint32_t code)
     return 4;
 }
 
-/* Bytes of the UTF-8 character at `at`, 0 when it is not one (RFC 3629). */
-static size_t utf8_length(struct text source, size_t at)
-{
-    const unsigned char *c = (const unsigned char *)source.at + at;
-    size_t left = source.length - at;
-    if (c[0] < 0x80)
-        return 1;
-    if (c[0] < 0xc2 || c[0] > 0xf4)
-        return 0;
-    size_t length = c[0] < 0xe0 ? 2 : c[0] < 0xf0 ? 3 : 4;
-    if (left < length)
-        return 0;
-    for (size_t i = 1; i < length; i++)
-        if ((c[i] & 0xc0) != 0x80)
-            return 0;
-    if ((c[0] == 0xe0 && c[1] < 0xa0) || (c[0] == 0xed && c[1] > 0x9f) ||
-        (c[0] == 0xf0 && c[1] < 0x90) || (c[0] == 0xf4 && c[1] > 0x8f))
-        return 0;
-    return length;
-}
-
 /* At the character behind a backslash; returns the bytes written, 0 after a failure. */
 static size_t escape_take(struct json_reader *reader, char *out)
 {
@@ -193,7 +172,7 @@ static struct text string_take(struct json_reader *reader)
         } else if (c < 0x20) {
             fail(reader, "a control character in a string", "write \\n for a line break");
         } else {
-            size_t more = utf8_length(reader->source, reader->at);
+            size_t more = text_utf8_length(reader->source, reader->at);
             if (more == 0)
                 fail(reader, "bytes that are not UTF-8", NULL);
             memcpy(out + length, reader->source.at + reader->at, more);

@@ -1,5 +1,6 @@
-/* codeDir of a v1 job: a copy of the staged folder in the working directory, under its own last
- * name (".../code" becomes "./code"). Data is not copied, as in early PAI. */
+/* codeDir of a v1 job: a copy in the working directory, under its own last name (".../code" becomes
+ * "./code"). The folder is read from within the container, where a link can lead nowhere else. Data
+ * is not copied, as in early PAI. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -21,14 +22,17 @@ struct copy {
 
 static int tree_copy(struct copy *copy, int from, int to, unsigned depth);
 
+static int too_big(struct copy *copy)
+{
+    return err_fail(copy->err, ERR_TOO_BIG, "", "codeDir holds more than %d bytes", CODE_BYTES_MAX);
+}
+
 static int file_copy(struct copy *copy, int from_dir, int to_dir, const char *name,
                      const struct stat *what)
 {
     static char bytes[COPY_BYTES];
-    copy->bytes += (uint64_t)what->st_size;
-    if (copy->bytes > CODE_BYTES_MAX)
-        return err_fail(copy->err, ERR_TOO_BIG, "", "codeDir holds more than %d bytes",
-                        CODE_BYTES_MAX);
+    if (copy->bytes + (uint64_t)what->st_size > CODE_BYTES_MAX)
+        return too_big(copy);
     cleanup_close int from = openat(from_dir, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (from < 0)
         return err_errno(copy->err, errno, "codeDir: cannot open %s", name);
@@ -37,10 +41,14 @@ static int file_copy(struct copy *copy, int from_dir, int to_dir, const char *na
     if (to < 0)
         return err_errno(copy->err, errno, "codeDir: cannot create %s", name);
     ssize_t length;
-    while ((length = read(from, bytes, sizeof bytes)) > 0)
+    while ((length = read(from, bytes, sizeof bytes)) > 0) {
+        copy->bytes += (uint64_t)length;
+        if (copy->bytes > CODE_BYTES_MAX) /* it grows while it is read */
+            return too_big(copy);
         for (ssize_t done = 0, part; done < length; done += part)
             if ((part = write(to, bytes + done, (size_t)(length - done))) < 0)
                 return err_errno(copy->err, errno, "codeDir: cannot write %s", name);
+    }
     if (length < 0)
         return err_errno(copy->err, errno, "codeDir: cannot read %s", name);
     return 0;
@@ -99,7 +107,8 @@ static int tree_copy(struct copy *copy, int from, int to, unsigned depth)
 
 int code_copy(struct init *init, struct err *err)
 {
-    if (!init->task.has_code)
+    const char *source = init->task.code_path;
+    if (!source[0])
         return 0;
     struct text path = text_of(init->job.code_dir);
     while (path.length > 0 && path.at[path.length - 1] == '/')
@@ -111,7 +120,6 @@ int code_copy(struct init *init, struct err *err)
         arena_copy(&init->arena, (struct text){path.at + begin, path.length - begin});
     if (!name[0] || strcmp(name, ".") == 0 || strcmp(name, "..") == 0)
         name = "code";
-    const char *source = arena_format(&init->arena, "%s/code", init->root);
     if (mkdir(name, 0755) < 0 && errno != EEXIST)
         return err_errno(err, errno, "codeDir: cannot create %s in %s", name, init->work_dir);
     cleanup_close int from = open(source, O_RDONLY | O_DIRECTORY | O_CLOEXEC);

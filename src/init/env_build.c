@@ -10,6 +10,7 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "init/directory.h"
 #include "init/job_file.h"
 #include "init/task_file.h"
 
@@ -87,47 +88,6 @@ static void peer(struct building *b, const char *value, const char *format, ...)
     va_end(args);
 }
 
-static const char *job_full_name(const struct building *b)
-{
-    return b->job->is_namespaced ? arena_format(b->env->arena, "%s~%s", b->job->user, b->job->name)
-                                 : b->job->name;
-}
-
-static bool is_word(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
-}
-
-/* $QIZHI_DEFAULT_FS_URI and its like in the directories of a v1 job. */
-static const char *directory_expand(const struct building *b, const char *directory)
-{
-    const struct {
-        const char *name, *value;
-    } known[] = {
-        {"$QIZHI_DEFAULT_FS_URI", b->job->fs_uri}, {"$PAI_DEFAULT_FS_URI", b->job->fs_uri},
-        {"$QIZHI_JOB_NAME", b->job->name},         {"$PAI_JOB_NAME", job_full_name(b)},
-        {"$QIZHI_USER_NAME", b->job->user},        {"$PAI_USER_NAME", b->job->user},
-        {"$PAI_USERNAME", b->job->user},
-    };
-    struct buf out = BUF_INIT;
-    while (*directory) {
-        size_t i = 0;
-        for (; i < sizeof known / sizeof known[0]; i++) {
-            size_t length = strlen(known[i].name);
-            if (strncmp(directory, known[i].name, length) == 0 && !is_word(directory[length])) {
-                buf_string(&out, known[i].value);
-                directory += length;
-                break;
-            }
-        }
-        if (i == sizeof known / sizeof known[0])
-            buf_char(&out, *directory++);
-    }
-    const char *copy = arena_copy(b->env->arena, buf_as_text(&out));
-    buf_release(&out);
-    return copy;
-}
-
 /* "p,p+1,…" */
 static const char *port_numbers(const struct building *b, unsigned first, uint32_t count)
 {
@@ -157,19 +117,19 @@ static void build_job(struct building *b)
     const char *roles = role_list(b);
     both(b, "WORK_DIR", "%s", b->host->work_dir);
     both(b, "DEFAULT_FS_URI", "%s", job->fs_uri);
-    set(b, "PAI_JOB_NAME", "%s", job_full_name(b));
+    set(b, "PAI_JOB_NAME", "%s", job_full_name(b->job, b->env->arena));
     set(b, "QIZHI_JOB_NAME", "%s", job->name);
-    both(b, "FRAMEWORK_NAME", "%s", job_full_name(b));
-    set(b, "FRAMEWORK_NAME", "%s", job_full_name(b));
+    both(b, "FRAMEWORK_NAME", "%s", job_full_name(b->job, b->env->arena));
+    set(b, "FRAMEWORK_NAME", "%s", job_full_name(b->job, b->env->arena));
     both(b, "USER_NAME", "%s", job->user);
     both(b, "USERNAME", "%s", job->user);
     set(b, "HADOOP_USER_NAME", "%s", job->user);
     both(b, "JOB_VC_NAME", "%s", job->virtual_cluster);
     both(b, "VIRTUAL_CLUSTER", "%s", job->virtual_cluster);
-    both(b, "DATA_DIR", "%s", directory_expand(b, job->data_dir));
-    both(b, "CODE_DIR", "%s", directory_expand(b, job->code_dir));
+    both(b, "DATA_DIR", "%s", directory_expand(job, job->data_dir, b->env->arena));
+    both(b, "CODE_DIR", "%s", directory_expand(job, job->code_dir, b->env->arena));
     if (job->output_dir[0] || job->format == JOB_FILE_V2)
-        both(b, "OUTPUT_DIR", "%s", directory_expand(b, job->output_dir));
+        both(b, "OUTPUT_DIR", "%s", directory_expand(job, job->output_dir, b->env->arena));
     else
         both(b, "OUTPUT_DIR", "%s/Output/%s/%s", job->fs_uri, job->user, job->name);
     both(b, "KILL_ALL_ON_COMPLETED_TASK_NUM", "%" PRIu32, job->kill_all_on_completed);
@@ -345,12 +305,12 @@ static void build_controller(struct building *b)
 {
     const struct task_file *task = b->task;
     set(b, "FC_FRAMEWORK_NAMESPACE", "default");
-    set(b, "FC_FRAMEWORK_NAME", "%s", job_full_name(b));
+    set(b, "FC_FRAMEWORK_NAME", "%s", job_full_name(b->job, b->env->arena));
     set(b, "FC_FRAMEWORK_UID", "%" PRIu64, b->job->id);
     set(b, "FC_FRAMEWORK_ATTEMPT_ID", "%" PRIu32, b->job->attempt);
     set(b, "FC_FRAMEWORK_ATTEMPT_INSTANCE_UID", "%" PRIu32 "_%" PRIu64, b->job->attempt,
         b->job->id);
-    set(b, "FC_CONFIGMAP_NAME", "%s-attempt", job_full_name(b));
+    set(b, "FC_CONFIGMAP_NAME", "%s-attempt", job_full_name(b->job, b->env->arena));
     set(b, "FC_CONFIGMAP_UID", "%" PRIu64, b->job->id);
     set(b, "FC_TASKROLE_NAME", "%s", role_controller_name(b, task->role));
     set(b, "FC_TASKROLE_UID", "%" PRIu64 "-%u", b->job->id, task->role);

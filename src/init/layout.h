@@ -8,7 +8,6 @@
  *   /skep/task       task_file.h, this task's own; holds secrets: mode 0400
  *   /skep/log        writable by the image's user: log segments
  *   /skep/run        writable by the image's user: exit report, stop reason, scripts
- *   /skep/code       read-only, only when a v1 job's codeDir is staged by the engine
  *
  * The engine starts /skep/init as the image's user, with the image's environment and working
  * directory. Log segments are STREAM.OFFSET, the offset of their first byte since the start of the
@@ -23,7 +22,6 @@
 #define LAYOUT_TASK "/skep/task"
 #define LAYOUT_LOG  "/skep/log"
 #define LAYOUT_RUN  "/skep/run"
-#define LAYOUT_CODE "/skep/code"
 
 /* names in /skep, for `struct engine_file` */
 #define LAYOUT_JOB_NAME  "job"

@@ -7,7 +7,7 @@
 #include "init/codec.h"
 
 #define MAGIC "skeptask"
-enum { VERSION = 1 };
+enum { VERSION = 2 };
 
 void task_file_write(const struct task_file *task, struct buf *out)
 {
@@ -35,7 +35,7 @@ void task_file_write(const struct task_file *task, struct buf *out)
     codec_put_string(out, task->barrier_url);
     codec_put_string(out, task->barrier_token);
     buf_put_u32(out, task->barrier_timeout_s);
-    buf_put_u8(out, task->has_code);
+    codec_put_string(out, task->code_path);
     buf_put_u64(out, task->segment_bytes);
     codec_end(out, begin);
 }
@@ -78,7 +78,7 @@ int task_file_read(struct text bytes, struct arena *arena, struct task_file *tas
     task->barrier_url = codec_string(&in, arena);
     task->barrier_token = codec_string(&in, arena);
     task->barrier_timeout_s = cursor_u32(&in);
-    task->has_code = cursor_u8(&in) != 0;
+    task->code_path = codec_string(&in, arena);
     task->segment_bytes = cursor_u64(&in);
     if (in.is_bad || in.at != in.end || !task->command[0])
         return err_fail(err, ERR_CORRUPT, "", "the task file is damaged");

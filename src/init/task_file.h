@@ -41,7 +41,8 @@ struct task_file {
      * come; "" = none. The token goes into the Authorization header. */
     const char *barrier_url, *barrier_token;
     uint32_t barrier_timeout_s;
-    bool has_code;          /* copy LAYOUT_CODE into the working directory */
+    const char *code_path;  /* of a folder in the container that is copied into the working
+                               directory under the last name of the job's codeDir; "" = none */
     uint64_t segment_bytes; /* of a log segment; 0 = LAYOUT_SEGMENT_BYTES */
 };
 

@@ -142,6 +142,7 @@ static const struct shape engine_shape = SHAPE(engine_fields);
 
 static const struct field top_fields[] = {
     STRING("dataDirectory", "Where everything is kept."),
+    STRING("filesDirectory", "Files of format 1 jobs; DATA/files when none is named."),
     STRING("adminName", "Name of the user that the first start creates."),
     STRING("exitRulesFile", "Operator's own exit codes and failure rules."),
     MAP("api", &api_shape, "The REST API."),
@@ -216,6 +217,7 @@ static void config_default(struct server_config *config)
     config->listen = "127.0.0.1:9186";
     config->data_directory = "/var/lib/skep";
     config->admin_name = "admin";
+    config->files_directory = "";
     config->exit_rules_path = "";
     config->log_level = LOG_INFO;
     config->log_format = LOG_AUTO;
@@ -307,6 +309,7 @@ static void read_top(struct server_config *config, const struct doc *doc)
     const struct doc *retention = doc_get(doc, "retention");
 
     get_string(config, doc, "dataDirectory", &config->data_directory);
+    get_string(config, doc, "filesDirectory", &config->files_directory);
     get_string(config, doc, "adminName", &config->admin_name);
     get_string(config, doc, "exitRulesFile", &config->exit_rules_path);
     get_string(config, api, "listen", &config->listen);
@@ -433,6 +436,7 @@ void server_config_compare(const struct server_config *old, const struct server_
                            struct buf *keys)
 {
     note_if(strcmp(old->data_directory, now->data_directory) != 0, "dataDirectory", keys);
+    note_if(strcmp(old->files_directory, now->files_directory) != 0, "filesDirectory", keys);
     note_if(strcmp(old->listen, now->listen) != 0, "api.listen", keys);
     note_if(old->threads != now->threads, "api.threads", keys);
     note_if(old->requests_max != now->requests_max, "api.requestsMax", keys);

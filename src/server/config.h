@@ -34,6 +34,7 @@ struct server_config {
     const char *listen;
     const char *data_directory;
     const char *admin_name;
+    const char *files_directory; /* of v1 jobs; "": DATA/files */
     const char *exit_rules_path; /* "" none */
     enum log_level log_level;
     enum log_format log_format;

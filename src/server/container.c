@@ -153,7 +153,7 @@ static struct job_file_task *tasks_of(const struct launch_job *launch, struct ar
     return tasks;
 }
 
-static void job_file_make(struct launch_job *launch)
+static int job_file_make(struct launch_job *launch, struct err *err)
 {
     const struct spec *spec = launch->spec;
     struct arena *arena = &launch->arena;
@@ -168,10 +168,6 @@ static void job_file_make(struct launch_job *launch)
         .is_gang = spec->is_gang,
         .is_namespaced = true,
         .kill_all_on_completed = spec->kill_all_on_completed,
-        .fs_uri = "",
-        .data_dir = spec->data_dir,
-        .output_dir = spec->output_dir,
-        .code_dir = spec->code_dir,
         .envs = envs,
         .env_count = spec->env_count,
         .roles = roles_of(launch, arena),
@@ -179,10 +175,14 @@ static void job_file_make(struct launch_job *launch)
         .tasks = tasks_of(launch, arena),
         .task_count = launch->tasks.count,
     };
+    int code = v1_files_make(spec, launch->space, arena, &file, &launch->files, err);
 
+    if (code < 0)
+        return code;
     for (size_t i = 0; i < spec->env_count; i++)
         envs[i] = (struct job_file_pair){spec->envs[i].name, spec->envs[i].value};
     job_file_write(&file, &launch->job_file);
+    return 0;
 }
 
 /* The rows must fit the spec: they were made from it. */
@@ -195,12 +195,12 @@ static int rows_check(const struct launch_job *launch, struct err *err)
     return 0;
 }
 
-int launch_job_load(struct store_reader *reader, struct job_id job, struct launch_job *launch,
-                    struct err *err)
+int launch_job_load(struct store_reader *reader, struct job_id job, const struct file_space *space,
+                    struct launch_job *launch, struct err *err)
 {
     int code;
 
-    *launch = (struct launch_job){.job = job};
+    *launch = (struct launch_job){.job = job, .space = space};
     arena_init(&launch->arena);
     code = store_job_read(reader, job, &launch->arena, &launch->row, err);
     if (code == 0)
@@ -212,12 +212,13 @@ int launch_job_load(struct store_reader *reader, struct job_id job, struct launc
         launch->spec = spec_decode(launch->source.spec_bytes, err);
         code = launch->spec ? rows_check(launch, err) : ERR_CORRUPT;
     }
+    if (code == 0)
+        code = job_file_make(launch, err);
     if (code < 0) {
         launch_job_release(launch);
         return code;
     }
     launch->user_keys = user_keys(reader, launch->row.record.user, &launch->arena);
-    job_file_make(launch);
     return 0;
 }
 
@@ -279,6 +280,7 @@ static void task_file_make(const struct launch_job *launch, const struct task_re
     file->has_ssh_barrier = role->has_ssh_barrier;
     file->ssh_barrier_timeout_s = role->ssh_barrier_timeout_s;
     file->barrier_url = file->barrier_token = "";
+    file->code_path = launch->files.code_path;
 }
 
 static struct engine_file *files_make(const struct launch_job *launch, const struct task_file *task,
@@ -300,7 +302,6 @@ static void container_image(const struct spec_image *image, const struct spec_pa
                             size_t count, struct arena *arena, struct container *container)
 {
     container->image = image->uri;
-    container->registry_user = container->registry_password = "";
     if (!image->auth)
         return;
     container->registry_user = rendered(image->auth->username, secrets, count, arena);
@@ -318,6 +319,11 @@ int container_make(const struct launch_job *launch, const struct task_record *ta
     size_t count;
     int code = secrets_open(launch->source.sealed, keys->seal_key, arena, &secrets, &count, err);
 
+    const char *user, *password;
+
+    if (code == 0)
+        code = v1_files_login(&launch->files, launch->space, launch->spec->images[role->image].uri,
+                              arena, &user, &password, err);
     if (code == 0)
         code = plugin_write(launch->spec, role, secrets, count, &plugins, err);
     if (code < 0) {
@@ -337,6 +343,10 @@ int container_make(const struct launch_job *launch, const struct task_record *ta
         .gpu_count = task->gpu_count,
         .is_gpu_simulated = is_gpu_simulated,
         .wants_infiniband = role->wants_infiniband,
+        .registry_user = user,
+        .registry_password = password,
+        .mounts = &launch->files.mount,
+        .mount_count = launch->files.is_mounted,
     };
     container_image(&launch->spec->images[role->image], secrets, count, arena, container);
     file.pre_command = arena_copy(arena, buf_as_text(&plugins.pre));

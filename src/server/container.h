@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "core/output.h"
 #include "engine/engine.h"
+#include "server/v1_files.h"
 #include "spec/spec.h"
 #include "store/read.h"
 
@@ -20,12 +21,15 @@ struct launch_job {
     struct store_tasks tasks;
     const char *user_keys; /* authorized_keys lines of the user's profile */
     struct spec *spec;
+    const struct file_space *space;
+    struct v1_files files;
     struct buf job_file;
 };
 
-/* ERR_NOT_FOUND: the job has been removed; ERR_CORRUPT: its spec cannot be read. */
-int launch_job_load(struct store_reader *reader, struct job_id job, struct launch_job *launch,
-                    struct err *err);
+/* ERR_NOT_FOUND: the job has been removed; ERR_CORRUPT: its spec cannot be read; as v1_files_make.
+ * `space` is borrowed until the release. */
+int launch_job_load(struct store_reader *reader, struct job_id job, const struct file_space *space,
+                    struct launch_job *launch, struct err *err);
 void launch_job_release(struct launch_job *launch);
 
 /* NULL: this attempt is not the task's current one any more. */

@@ -117,7 +117,7 @@ static int create(struct launcher *launcher, const struct launch_mail *mail, str
 
     if (launcher->job.job.v != mail->job.v) {
         launch_job_release(&launcher->job);
-        code = launch_job_load(launcher->reader, mail->job, &launcher->job, err);
+        code = launch_job_load(launcher->reader, mail->job, &server->space, &launcher->job, err);
     }
     if (code < 0)
         return code;

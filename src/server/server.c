@@ -23,6 +23,18 @@ static int server_keys(struct server *server, struct err *err)
     return 0;
 }
 
+static int server_space(struct server *server, struct err *err)
+{
+    const struct server_config *config = server->config;
+    char path[PATH_MAX];
+
+    if (config->files_directory[0])
+        return file_space_init(&server->space, config->files_directory, err);
+    if ((size_t)snprintf(path, sizeof path, "%s/files", config->data_directory) >= sizeof path)
+        return err_fail(err, ERR_TOO_BIG, "dataDirectory", "the path is too long");
+    return file_space_init(&server->space, path, err);
+}
+
 static int server_open(struct server *server, const struct server_teller *teller, struct err *err)
 {
     const struct server_config *config = server->config;
@@ -34,6 +46,8 @@ static int server_open(struct server *server, const struct server_teller *teller
         code = store_reader_open(server->store, &server->core.reader, err);
     if (code == 0)
         code = server_keys(server, err);
+    if (code == 0)
+        code = server_space(server, err);
     if (code == 0)
         code = server_rules_load(server, config->exit_rules_path, err);
     if (code == 0)
@@ -59,6 +73,7 @@ int server_new(struct server_config *config, const struct server_teller *teller,
     int code;
 
     server->config = config;
+    server->space.fd = -1;
     atomic_store(&server->is_writable, true);
     pthread_rwlock_init(&server->rules_lock, NULL);
     pthread_mutex_init(&server->watch_lock, NULL);
@@ -153,6 +168,7 @@ void server_free(struct server *server)
     server_free_core(&server->core);
     reader_pool_release(&server->readers);
     store_close(server->store);
+    file_space_release(&server->space);
     exit_rules_free(server->rules);
     for (size_t i = 0; i < server->nodes.count; i++)
         mem_free(server->nodes.items[i].name);

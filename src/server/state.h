@@ -9,6 +9,7 @@
 #include "core/core.h"
 #include "doc/problem.h"
 #include "job/exit_rules.h"
+#include "server/file_space.h"
 #include "server/hang_watch.h"
 #include "server/launch.h"
 #include "server/mail.h"
@@ -71,6 +72,7 @@ struct server {
     struct core_thread core;
     struct launcher *launcher;
     struct hang_watch *hang_watch;
+    struct file_space space;
     struct reader_pool readers;
     struct service service;
     struct metrics metrics;

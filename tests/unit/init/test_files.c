@@ -85,7 +85,7 @@ static const struct task_file TASK = {
     .barrier_url = "http://127.0.0.1:1/b",
     .barrier_token = "t",
     .barrier_timeout_s = 600,
-    .has_code = true,
+    .code_path = "/files/alice/code",
     .segment_bytes = 4096,
 };
 

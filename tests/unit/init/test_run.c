@@ -422,6 +422,7 @@ static void code_directory(void **state)
 {
     (void)state;
     struct world w;
+    char code[256];
     world_init(&w, "cat train/a/b.txt; readlink train/l; test -x train/run.sh");
     mkdir(path_in(&w, "code"), 0755);
     mkdir(path_in(&w, "code/a"), 0755);
@@ -430,7 +431,8 @@ static void code_directory(void **state)
     chmod(path_in(&w, "code/run.sh"), 0755);
     assert_int_equal(symlink("a/b.txt", path_in(&w, "code/l")), 0);
     w.job.code_dir = "hdfs://nn:9000/alice/train/";
-    w.task.has_code = true;
+    snprintf(code, sizeof code, "%s/code", w.root);
+    w.task.code_path = code;
     world_run(&w);
     end_is(&w, EXIT_STAGE_USER, 0, 0);
     log_is(&w, "stdout", "hello\na/b.txt\n");

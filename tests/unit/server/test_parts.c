@@ -39,7 +39,7 @@ static void every_key_is_read(void **state)
 
     assert_int_equal(
         read_config(
-            "dataDirectory: /d\nadminName: root\nexitRulesFile: /e\n"
+            "dataDirectory: /d\nfilesDirectory: /f\nadminName: root\nexitRulesFile: /e\n"
             "api: {listen: 'h:1', threads: 3, requestsMax: 50, shareConfigurations: true, "
             "shareLogs: true}\n"
             "log: {level: debug, format: json}\n"
@@ -60,6 +60,7 @@ static void every_key_is_read(void **state)
         0);
     assert_string_equal(buf_cstr(&report), "");
     assert_string_equal(config->data_directory, "/d");
+    assert_string_equal(config->files_directory, "/f");
     assert_string_equal(config->listen, "h:1");
     assert_true(config->is_config_shared && config->is_log_shared);
     assert_int_equal(config->requests_max, 50);
