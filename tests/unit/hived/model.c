@@ -295,7 +295,8 @@ static bool oppo_fits(const struct model *model, const struct hived_request *req
     struct bins bins = {.count = 0};
     unsigned items[MODEL_PODS], count = request_items(request, items);
     for (unsigned node = 0; node < MODEL_NODES && model->cluster->nodes[node].name; node++) {
-        if (strcmp(model->cluster->nodes[node].chain, chain) || model->is_bad[node])
+        if (strcmp(model->cluster->nodes[node].chain, chain) || model->is_bad[node] ||
+            model->is_excluded[node])
             continue;
         unsigned free = 0;
         for (unsigned leaf = 0; leaf < model->cluster->nodes[node].leaves; leaf++) {
@@ -344,6 +345,8 @@ static const char *judge_placement(struct model *model, const struct hived_reque
         is_used[k] = true;
         if (model->is_bad[node])
             return "a new pod lies on a bad node";
+        if (model->is_excluded[node])
+            return "a new pod lies on an excluded node";
         for (unsigned i = 0; i < slot->leaf_count; i++) {
             if (slot->indices[i] >= model->cluster->nodes[node].leaves)
                 return "a device does not exist";
@@ -353,6 +356,25 @@ static const char *judge_placement(struct model *model, const struct hived_reque
                         placement->slots[q].indices[j] == slot->indices[i])
                         return "a device is given twice in one gang";
         }
+    }
+    return NULL;
+}
+
+/* Of a gang that must stay in one pair of nodes or in one half of a node. */
+static const char *judge_within(const struct model *model, const struct hived_request *request,
+                                const struct hived_result *result)
+{
+    const struct hived_placement *placement = &result->placement;
+    bool is_half = !strcmp(request->within_one_cell, "QUAD");
+    unsigned first = model_node(model, placement->slots[0].node);
+    for (unsigned p = 0; p < placement->slot_count; p++) {
+        const struct hived_slot *slot = &placement->slots[p];
+        unsigned node = model_node(model, slot->node);
+        if (is_half ? node != first : node / 2 != first / 2)
+            return "a gang is not within its cell";
+        for (unsigned i = 0; is_half && i < slot->leaf_count; i++)
+            if (slot->indices[i] / 4 != placement->slots[0].indices[0] / 4)
+                return "a gang is not within its half of a node";
     }
     return NULL;
 }
@@ -412,18 +434,23 @@ const char *model_judge(struct model *model, const struct hived_request *request
         const char *wrong = judge_placement(model, request, result);
         if (!wrong)
             wrong = judge_victims(model, request, result);
+        if (!wrong && request->within_one_cell)
+            wrong = judge_within(model, request, result);
         if (wrong)
             return wrong;
     }
     if (request->priority < 0) {
         if (result->kind == HIVED_PREEMPT)
             return "an opportunistic gang displaces somebody";
+        if (request->within_one_cell)
+            return NULL;
         if ((result->kind == HIVED_BIND) != fits(model, request, ANY_PRIORITY))
             return result->kind == HIVED_BIND ? "bound, though it does not fit the free devices"
                                               : "waits, though it fits the free devices";
         return NULL;
     }
-    if (!model->knows_roots || model->was_bad)
+    if (!model->knows_roots || model->was_bad || request->uses_suggested ||
+        request->within_one_cell)
         return NULL;
     bool fits_free = fits(model, request, ANY_PRIORITY);
     bool fits_with_preemption = fits_free || fits(model, request, request->priority);

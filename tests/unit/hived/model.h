@@ -52,7 +52,8 @@ struct model {
     const struct model_cluster *cluster;
     struct model_group groups[MODEL_GROUPS];
     bool is_bad[MODEL_NODES];
-    bool knows_roots; /* false after a change of quotas: then only safety is checked */
+    bool is_excluded[MODEL_NODES]; /* for the request under way */
+    bool knows_roots;              /* false after a change of quotas: then only safety is checked */
     bool was_bad; /* some node has been bad: guaranteed gangs may wait for reasons not modelled */
 };
 

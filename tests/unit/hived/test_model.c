@@ -110,13 +110,14 @@ static struct hived_request request_random(struct sequence *s, struct hived_memb
     return request;
 }
 
-static void ask(struct sequence *s, const struct hived_request *request, bool is_known)
+static void ask(struct sequence *s, const struct hived_request *request, bool is_known,
+                const struct hived_scope *scope)
 {
     struct hived_result result;
     struct err err = {0};
     enum hived_phase phase = rnd(s, 2) ? HIVED_PREEMPTING : HIVED_FILTERING;
     arena_clear(&s->world.arena);
-    int code = hived_schedule(s->world.hived, request, request->group, phase, NULL, 0,
+    int code = hived_schedule(s->world.hived, request, request->group, phase, scope, 0,
                               &s->world.arena, &result, &err);
     if (code && code != ERR_INVALID)
         wrong(s, err.text);
@@ -162,7 +163,21 @@ static void event_new(struct sequence *s)
     if (live + 2 > MODEL_GROUPS)
         return;
     struct hived_request request = request_random(s, members, name);
-    ask(s, &request, false);
+    const char *excluded[MODEL_NODES];
+    struct hived_scope scope = {.nodes = excluded, .is_avoid = true};
+    memset(s->model.is_excluded, 0, sizeof s->model.is_excluded);
+    request.uses_suggested = rnd(s, 8) == 0;
+    for (unsigned i = 0; request.uses_suggested && i < MODEL_NODES; i++) {
+        if (!s->model.cluster->nodes[i].name || rnd(s, 3))
+            continue;
+        s->model.is_excluded[i] = true;
+        excluded[scope.count++] = s->model.cluster->nodes[i].name;
+        tell(s, " -%s", s->model.cluster->nodes[i].name);
+    }
+    if (rnd(s, 8) == 0 && s->model.cluster == &model_clusters[0])
+        request.within_one_cell = rnd(s, 2) ? "DUO" : "QUAD";
+    ask(s, &request, false, &scope);
+    memset(s->model.is_excluded, 0, sizeof s->model.is_excluded);
 }
 
 static struct model_group *group_pick(struct sequence *s)
@@ -234,7 +249,7 @@ static void event_again(struct sequence *s)
     snprintf(name, sizeof name, "%s", group->name);
     request.group = name;
     tell(s, "%u: %s again", s->event, name);
-    ask(s, &request, true);
+    ask(s, &request, true, NULL);
 }
 
 static void event_node(struct sequence *s)
