@@ -145,7 +145,7 @@ int token_caller(struct call *call)
     int failed = is_basic ? basic_parse(call, token, &user, &token) : 0;
     if (failed)
         return failed;
-    struct token_claims claims = {0};
+    struct token_claims claims = {.id = "", .user = ""};
     struct err err = {0};
     failed = token_verify(call->api->service->token_key, token, (int64_t)time(NULL), call->arena,
                           &claims, &err);

@@ -233,7 +233,7 @@ static void log_query(struct buf *rest, const struct log_options *options,
         buf_string(rest, "&follow=true");
     if (logging->after[0])
         buf_format(rest, "&after=%s&offset=%llu", logging->after,
-                   (unsigned long long)(logging->offset + logging->written));
+                   (unsigned long long)logging->offset + logging->written);
     else if (options->tail_lines >= 0)
         buf_format(rest, "&tail-lines=%ld", options->tail_lines);
 }

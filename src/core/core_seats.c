@@ -77,8 +77,12 @@ void seat_set(struct core *core, struct seat *seat, const struct placement_slot 
     seat->node = slot->node.v;
     seat->gpu_count = slot->gpu_count;
     seat->port_count = (uint16_t)port_count;
-    seat->ports = port_size + gpu_size ? mem_alloc(port_size + gpu_size) : NULL;
-    seat->gpus = seat->ports ? (uint16_t *)(seat->ports + port_count) : NULL;
+    seat->ports = NULL;
+    seat->gpus = NULL;
+    if (!port_size && !gpu_size)
+        return;
+    seat->ports = mem_alloc(port_size + gpu_size);
+    seat->gpus = (uint16_t *)(seat->ports + port_count);
     if (port_size)
         memcpy(seat->ports, ports, port_size);
     if (gpu_size)

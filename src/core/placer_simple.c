@@ -105,6 +105,7 @@ static struct simple_group *group_add(struct simple *simple,
         at = (uint32_t)simple->groups.count;
         ARRAY_ADD(&simple->groups);
     }
+    assert(simple->groups.items && at < simple->groups.count);
     struct simple_group *group = &simple->groups.items[at];
     *group = (struct simple_group){
         .name = mem_copy(request->group),

@@ -48,7 +48,9 @@ void leaf_unuse(struct hived *h, uint32_t leaf)
         if (at != leaf && is_changed) {
             int16_t now = HIVED_PRIORITY_FREE;
             if (cell->used)
-                now = cell->priority == priority ? children_priority(h, cell) : cell->priority;
+                now = cell->priority;
+            if (cell->used && now == priority)
+                now = children_priority(h, cell);
             is_changed = now != cell->priority;
             cell->priority = now;
         }

@@ -1,3 +1,4 @@
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -58,6 +59,7 @@ static void child_become(struct init *init, const char *const *argv, enum pipe_k
 pid_t command_start(struct init *init, const char *const *argv, enum pipe_kind out,
                     enum pipe_kind err_to, struct err *err)
 {
+    assert(argv[0]);
     pid_t pid = fork();
     if (pid < 0)
         return err_errno(err, errno, "fork");

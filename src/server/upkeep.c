@@ -7,8 +7,9 @@
 enum { PURGE_MAX = 500, PASSWORD_LENGTH = 20, DAY_MS = 86400 * 1000, AGAIN_MS = 500 };
 
 /* A random password for `user`: told, then stored. */
-static int password_make(struct store *store, enum store_change_kind kind, struct store_user *user,
-                         const struct server_teller *teller, struct err *err)
+static int password_make(struct store *store, enum store_change_kind kind,
+                         const struct store_user *user, const struct server_teller *teller,
+                         struct err *err)
 {
     char password[PASSWORD_LENGTH + 1], hash[PASSWORD_HASH_SIZE];
     struct store_change change = {.kind = kind, .err = err};
@@ -22,8 +23,8 @@ static int password_make(struct store *store, enum store_change_kind kind, struc
     secret_wipe(password, sizeof password);
     if (code < 0)
         return code;
-    user->password_hash = hash;
     change.user = *user;
+    change.user.password_hash = hash;
     code = store_commit(store, &batch, err);
     return code < 0 ? code : change.code;
 }
