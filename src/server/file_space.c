@@ -105,12 +105,15 @@ static bool is_mountable(const char *directory)
 
 int file_space_init(struct file_space *space, const char *directory, struct err *err)
 {
+    bool is_new = access(directory, F_OK) < 0;
     int code, fd;
 
     space->fd = -1;
     code = dir_make(directory, 0755, err);
     if (code < 0)
         return code;
+    if (is_new && chmod(directory, 0755) < 0) /* images with users of their own see it, too */
+        return err_errno(err, errno, "the file space %s", directory);
     if (!realpath(directory, space->directory))
         return err_errno(err, errno, "the file space %s", directory);
     if (!is_mountable(space->directory))

@@ -86,6 +86,8 @@ CHILD_ONLY static int birth_run(void *context)
     const struct spawn *spawn = birth->spawn;
     syscall(SYS_setsid); /* before the pid is known to anybody: no terminal's signal reaches it */
     pid_write(spawn->pid_fd);
+    /* ours is for our own files; a container begins with Docker's, and so do its mount points */
+    syscall(SYS_umask, 022);
     for (int i = 0; i < 2; i++)
         if (spawn->group_fds[i] >= 0 && syscall(SYS_write, spawn->group_fds[i], "0", 1UL) < 0)
             continue; /* somebody removed the group: conmon stays in ours and works as well */

@@ -107,6 +107,18 @@ class Files(unittest.TestCase):
         self.assertEqual(state, "SUCCEEDED", task)
         self.assertEqual((self.files / "results/admin~own/x").read_text(), "here\n")
 
+    def test_an_image_with_a_user_of_its_own(self):
+        """No root inside: code can be read and output written."""
+        layout = self.image.removeprefix("oci:").removesuffix(":busybox")
+        subprocess.run(["umoci", "config", "--image", f"{layout}:busybox", "--tag", "user", "--config.user", "1000:1000",
+                        "--config.workingdir", "/dev/shm", "--config.env", "HOME=/dev/shm"], check=True, capture_output=True)
+        self.put("shared/code/word", "word\n")
+        state, task = self.run_job("user", "cp code/word ${PAI_OUTPUT_DIR#file://}/word; { id -u; umask; } > ${PAI_OUTPUT_DIR#file://}/id",
+                                   f"oci:{layout}:user", codeDir="/shared/code")
+        self.assertEqual(state, "SUCCEEDED", task)
+        output = self.files / "Output/admin/user"
+        self.assertEqual([(output / name).read_text() for name in ("word", "id")], ["word\n", "1000\n0022\n"])
+
     def test_without_directories_nothing_is_mounted(self):
         self.put("seen", "")
         state, task = self.run_job("unmounted", f"test ! -e {self.files}/seen")

@@ -41,7 +41,12 @@ static int setup(void **state)
     (void)state;
     arena_init(&arena);
     assert_non_null(mkdtemp(work));
+    mode_t before = umask(077); /* skepd's */
     assert_int_equal(file_space_init(&space, in_work("files"), NULL), 0);
+    umask(before);
+    struct stat what;
+    assert_int_equal(stat(space.directory, &what), 0);
+    assert_int_equal(what.st_mode & 0777, 0755);
     assert_int_equal(dir_make(in_work("outside"), 0755, NULL), 0);
     assert_int_equal(dir_make(in_work("files/alice/code"), 0755, NULL), 0);
     put("outside/secret", "secret\n");
