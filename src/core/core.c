@@ -260,14 +260,27 @@ static void release_event(struct core *core, const struct event *event)
 
 /* --- what the engine says --- */
 
+/* To the job whose failure was the last straw: who looks for the reason begins there. */
+static void blame_told(struct core *core, struct live *live, const struct seat *seat)
+{
+    const struct node *node = &core->nodes.items[seat->node];
+    const bool is_cordoned = node->blame.level == BLAME_CORDON;
+    record_story(core, live, seat, true, is_cordoned ? "NodeCordoned" : "NodeAvoided",
+                 "node %s is taken %s: %.1f failures of the platform were counted there",
+                 node->name,
+                 is_cordoned ? "no more until it is pardoned or they are forgotten" : "last now",
+                 node->blame.value);
+}
+
 static void task_event(struct core *core, const struct event *event, enum job_event_kind kind)
 {
     struct seat *seat = seat_of_attempt(core, event->task.attempt);
     if (!seat)
         return; /* of an attempt that has ended: told twice, or after its node was lost */
     struct live *live = &core->jobs.items[seat->job];
-    if (kind == JOB_EVENT_TASK_EXITED && seat->is_taken)
-        node_blame(core, seat->node, event->task.blame);
+    if (kind == JOB_EVENT_TASK_EXITED && seat->is_taken &&
+        node_blame(core, seat->node, event->task.blame))
+        blame_told(core, live, seat);
     live_step(core, live,
               &(struct job_event){.kind = kind,
                                   .task = seat->task,

@@ -215,10 +215,10 @@ static void blame_timer(struct core *core, uint32_t at)
         timers_add(&core->timers, (struct timer){next_ms, 0, at});
 }
 
-void node_blame(struct core *core, uint32_t at, double weight)
+bool node_blame(struct core *core, uint32_t at, double weight)
 {
     if (weight <= 0)
-        return;
+        return false;
     struct node *node = &core->nodes.items[at];
     struct blame_policy policy = blame_policy_of(core);
     bool is_listed = false;
@@ -226,11 +226,13 @@ void node_blame(struct core *core, uint32_t at, double weight)
         is_listed = is_listed || core->blamed.items[i] == at;
     if (!is_listed)
         *ARRAY_ADD(&core->blamed) = at;
-    if (blame_add(&node->blame, &policy, weight, core->now_ms))
+    const bool is_changed = blame_add(&node->blame, &policy, weight, core->now_ms);
+    if (is_changed)
         level_told(core, at);
     else
         record_node(core, at);
     blame_timer(core, at);
+    return is_changed;
 }
 
 void node_blame_look(struct core *core, uint32_t at)

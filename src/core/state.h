@@ -217,7 +217,7 @@ struct group *core_group_find(struct core *core, const char *name);
 void node_event(struct core *core, const struct event *event);
 void node_lost_event(struct core *core, const struct event *event);
 void node_pardon_event(struct core *core, const struct event *event);
-void node_blame(struct core *core, uint32_t node, double weight);
+bool node_blame(struct core *core, uint32_t node, double weight); /* has its level changed? */
 void node_blame_look(struct core *core, uint32_t node); /* its time has come to be forgiven */
 double node_blame_now(const struct core *core, const struct node *node);
 bool node_is_cordoned(const struct node *node);

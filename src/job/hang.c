@@ -34,7 +34,9 @@ enum hang_verdict hang_judge(struct hang_track *tracks, size_t count, size_t ind
     enum hang_verdict verdict = count == 1 ? HANG_IDLE : HANG_ALL;
     for (size_t i = 0; i < count; i++)
         if (i != index && now_ms >= tracks[i].moved_ms && tracks[i].moved_ms > 0 &&
-            (uint64_t)(now_ms - tracks[i].moved_ms) < after_ms)
+            (uint64_t)(now_ms - tracks[i].moved_ms) < after_ms &&
+            tracks[i].moved_ms > track->moved_ms &&
+            (uint64_t)(tracks[i].moved_ms - track->moved_ms) >= after_ms / 2)
             verdict = HANG_IDLE;
     if (track->told == verdict || track->told == HANG_IDLE)
         return HANG_NO;

@@ -2,8 +2,9 @@
  *
  * Pure. The server samples the running tasks of a job; a task has progress when it used CPU beyond
  * a trickle, wrote to its log or (with GPUs) used them. It is idle when it had none for `after_s`
- * and, in a job of several running tasks, some peer had: a whole job that waits for data is told
- * apart as HANG_ALL, which gives an event but never a kill.
+ * and, in a job of several running tasks, some peer had, half of that time longer than itself at
+ * least: a whole job that waits for data, whose tasks never stop at the same instant, is told apart
+ * as HANG_ALL, which gives an event but never a kill.
  */
 #ifndef JOB_HANG_H
 #define JOB_HANG_H

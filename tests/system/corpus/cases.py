@@ -259,9 +259,9 @@ add("image-without-shell", -1203, NEVER, "job", "true", image="dir:IMAGES/empty"
 READY = "python3 -c 'import time; print(\"ready\", flush=True); time.sleep(600)' "
 sh("killed-from-outside", 137, BUDGET, READY + "kill-TOKEN", action="kill")
 sh("terminated-from-outside", 143, BUDGET, READY + "terminate-TOKEN", action="terminate")
-sh("first-process-killed", 137, BUDGET, READY, action="kill-init")
-sh("removed-from-outside", -101, ALWAYS, READY, action="remove")
-sh("stopped", -210, NEVER, READY, action="stop")
+sh("first-process-killed", 137, BUDGET, READY + "init-TOKEN", action="kill-init")
+sh("removed-from-outside", -101, ALWAYS, READY + "remove-TOKEN", action="remove")
+sh("stopped", -210, NEVER, READY + "stop-TOKEN", action="stop")
 sh("stopped-deaf", -210, NEVER, "trap '' TERM; echo ready; while true; do sleep 0.1; done", action="stop")
 sh("time-limit", -1004, NEVER, "sleep 600", extra="extras: {timeLimitSeconds: 1}\n")
 sh("before-command", 5, BUDGET, "true",

@@ -6,9 +6,7 @@ import collections
 import http.server
 import json
 import os
-import pathlib
 import random
-import re
 import signal
 import subprocess
 import sys
@@ -16,6 +14,7 @@ import threading
 import time
 
 import image
+import processes
 import world
 from cases import ALWAYS, BUDGET, CASES, NEVER
 
@@ -107,43 +106,21 @@ class Corpus(world.World):
 
     # ---- what the runner does while a case runs ----
 
-    def container(self, case):
-        """The folder of its latest attempt in the engine."""
-        _, job = self.json("GET", f"/api/v2/jobs/admin~{case.name}")
-        number = job["taskRoles"]["worker"]["taskStatuses"][0]["containerId"].removeprefix("skep-")
-        return self.folder / "data/engine/containers" / number
-
-    def conmon(self, case):
-        return int((self.container(case) / "conmon.pid").read_text())
-
-    def first_process(self, case):
-        conmon = self.conmon(case)
-        return int(pathlib.Path(f"/proc/{conmon}/task/{conmon}/children").read_text().split()[0])
-
-    def host_process(self, word):
-        """The one process on this machine whose command line ends with that word."""
-        for path in pathlib.Path("/proc").glob("[0-9]*/cmdline"):
-            try:
-                if path.read_bytes().split(b"\0")[-2:-1] == [word.encode()]:
-                    return int(path.parent.name)
-            except OSError:
-                pass
-        raise AssertionError(f"there is no process {word}")
-
     def act(self, case):
-        word = self.command(case).split()[-1]
+        if case.action == "stop":
+            self.skep("stop", case.name)
+            return
+        process = processes.find(self.command(case).split()[-1])
         if case.action == "kill":
-            os.kill(self.host_process(word), signal.SIGKILL)
+            os.kill(process, signal.SIGKILL)
         elif case.action == "terminate":
-            os.kill(self.host_process(word), signal.SIGTERM)
+            os.kill(process, signal.SIGTERM)
         elif case.action == "kill-init":
-            os.kill(self.first_process(case), signal.SIGKILL)
+            os.kill(processes.monitor(process)[0], signal.SIGKILL)
         elif case.action == "remove":
-            conmon, first = self.conmon(case), self.first_process(case)
+            first, conmon = processes.monitor(process)
             os.kill(conmon, signal.SIGKILL)
             os.kill(first, signal.SIGKILL)
-        elif case.action == "stop":
-            self.skep("stop", case.name)
 
     def follow(self, *words):
         return subprocess.Popen([world.SKEP, *words], env=self.environment(), stdout=subprocess.PIPE, text=True)

@@ -125,6 +125,18 @@ static void all_stand_still(void **state)
     assert_int_equal(hang_judge(tracks, 2, 0, 60, 91000), HANG_NO);
 }
 
+/* They wait for the same thing, but came to it one after the other. */
+static void all_stop_one_after_the_other(void **state)
+{
+    (void)state;
+    struct hang_track tracks[2] = {0};
+    sample(&tracks[0], 10, 5, 0, -1);
+    sample(&tracks[1], 39, 5, 0, -1);
+    assert_int_equal(hang_judge(tracks, 2, 0, 60, 70000), HANG_ALL);
+    sample(&tracks[1], 40, 5, 1, -1); /* half of the time longer: that one moved */
+    assert_int_equal(hang_judge(tracks, 2, 0, 60, 71000), HANG_IDLE);
+}
+
 static void alone(void **state)
 {
     (void)state;
@@ -145,6 +157,7 @@ int main(void)
         cmocka_unit_test(only_the_platform_is_blamed),
         cmocka_unit_test(one_stands_still),
         cmocka_unit_test(all_stand_still),
+        cmocka_unit_test(all_stop_one_after_the_other),
         cmocka_unit_test(alone),
     };
     return cmocka_run_group_tests_name("watch", tests, NULL, NULL);

@@ -1,0 +1,210 @@
+"""What follows from an end, and from none: hung tasks, rules read again while a task runs, nodes blamed and pardoned."""
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+import image
+import processes
+import world
+
+CONFIG = """
+exitRulesFile: {rules}
+scheduling: {{killGraceSeconds: 5, blameAvoid: 2, blameCordon: 4}}
+engine:
+  kind: local
+  initPath: {init}
+  images: {{localRoots: [{images}]}}
+  cpu: 8
+  memoryMB: 2048
+"""
+WHY_NOT = world.can_run_containers() or image.why_not()
+MOVES = "while true; do echo moving; sleep 0.2; done"
+STANDS = "python3 -c 'import time; print(\"standing\", flush=True); time.sleep(600)'"
+
+
+class World(world.World):
+    def __init__(self):
+        super().__init__(local=True)
+        self.rules = self.folder / "rules.yaml"
+        self.rules.write_text("spec: []\n")
+        (self.folder / "skepd.yaml").write_text(
+            CONFIG.format(init=os.environ["SKEP_INIT"], images=self.images, rules=self.rules))
+
+    def make_image(self):
+        self.images.mkdir()
+        image.make(self.images / "corpus", [])
+        self.image = f"dir:{self.images}/corpus"
+        for path in (self.folder, self.images):
+            path.chmod(0o755)
+
+    def submit(self, name, command, instances=1, extra=""):
+        text = world.job(name, [command], instances=instances, image=self.image, extra=extra)
+        done = self.skep("submit", self.file(text))
+        assert done.returncode == 0, done.stderr
+
+    def follow(self, *words):
+        return subprocess.Popen([world.SKEP, *words], env=self.environment(), stdout=subprocess.PIPE, text=True)
+
+    def until(self, name, pattern, count=1):
+        """The story of the job, up to its line number `count` that matches."""
+        lines = []
+        with self.follow("events", "--follow", name) as story:
+            for line in story.stdout:
+                lines.append(line)
+                count -= bool(re.search(pattern, line))
+                if not count:
+                    story.terminate()
+                    return "".join(lines)
+        raise AssertionError(f"the story ended without {pattern}:\n" + "".join(lines))
+
+    def until_log(self, name, line):
+        with self.follow("logs", "--follow", name) as log:
+            for text in log.stdout:
+                if text == line + "\n":
+                    log.terminate()
+                    return
+        raise AssertionError(f"the log of {name} ended without {line}")
+
+    def metric(self, name):
+        text = self.ask("GET", "/metrics")[2].decode()
+        return float(re.search(rf"^{name} (\S+)$", text, re.M)[1])
+
+    def end_of(self, name, attempt=0):
+        return self.json("GET", f"/api/v2/jobs/admin~{name}/job-attempts/{attempt}")[1]
+
+
+@unittest.skipIf(WHY_NOT, WHY_NOT)
+class Life(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.world = World().__enter__()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.world.__exit__()
+
+    # ---- hung ----
+
+    def test_a_task_stands_still_while_its_peer_moves(self):
+        command = f"if [ $PAI_TASK_INDEX = 0 ]; then {MOVES}; else {STANDS}; fi"
+        before = self.world.metric("skep_idle_tasks_total")
+        self.world.submit("still", command, instances=2, extra="extras: {hang: {afterSeconds: 2}}\n")
+        story = self.world.until("still", "Idle")
+        self.assertRegex(story, r"Warning +Idle: worker-1: no work on the processor and no output for \d+ s while its peers moved")
+        self.assertEqual(self.world.metric("skep_idle_tasks_total"), before + 1)
+        self.assertGreaterEqual(self.world.metric("skep_tasks_idle"), 1)
+        job = self.world.json("GET", "/api/v2/jobs/admin~still")[1]
+        self.assertEqual(job["jobStatus"]["state"], "RUNNING", "told, not ended")
+        self.world.skep("stop", "still")
+        self.assertEqual(self.world.skep("wait", "-q", "still").returncode, 130)
+        self.assertNotIn("worker-0: no work", self.world.skep("events", "still").stdout)
+
+    def test_a_hung_task_is_tried_again_when_the_job_asks_for_it(self):
+        command = (f"if [ $SKEP_JOB_ATTEMPT != 0 ]; then exit 0; fi; if [ $PAI_TASK_INDEX = 0 ]; then {MOVES}; else "
+                   "exec python3 -X faulthandler -c 'import time\ndef waits_for_ever():\n    time.sleep(600)\nwaits_for_ever()'; fi")
+        self.world.submit("hung", command, instances=2,
+                          extra="jobRetryCount: 1\nextras: {hang: {afterSeconds: 2, retry: true}}\n")
+        self.assertEqual(self.world.skep("wait", "-q", "hung").returncode, 0, self.world.skep("events", "hung").stdout)
+        end = self.world.end_of("hung")
+        self.assertEqual((end["exitCode"], end["exitPhrase"]), (-1400, "ContainerHung"))
+        log = "/api/v2/jobs/admin~hung/attempts/0/taskRoles/worker/taskIndex/1/attempts/0/logs"
+        names = {item["name"]: item["uri"] for item in self.world.json("GET", log)[1]["locations"]}
+        texts = {name: self.world.ask("GET", uri)[2].decode() for name, uri in names.items()}
+        self.assertTrue(any("stack dump: pid" in text for text in texts.values()), texts)
+        self.assertTrue(any("waits_for_ever" in text for text in texts.values()), texts)
+
+    def test_nothing_is_ended_when_all_stand_still(self):
+        self.world.submit("all-still", STANDS, instances=2, extra="jobRetryCount: 1\nextras: {hang: {afterSeconds: 4, retry: true}}\n")
+        story = self.world.until("all-still", "Idle", count=2)
+        self.assertIn("like all tasks of the job", story)
+        self.assertNotIn("while its peers moved", story)
+        job = self.world.json("GET", "/api/v2/jobs/admin~all-still")[1]
+        self.assertEqual((job["jobStatus"]["state"], job["jobStatus"]["retries"]), ("RUNNING", 0))
+        self.world.skep("stop", "all-still")
+        self.world.skep("wait", "-q", "all-still")
+
+    def test_a_server_that_starts_again_goes_on_watching(self):
+        command = f"if [ $PAI_TASK_INDEX = 0 ]; then {MOVES}; else {STANDS}; fi"
+        self.world.submit("adopted", command, instances=2, extra="extras: {hang: {afterSeconds: 3}}\n")
+        self.world.until_log("adopted", "moving")
+        self.world.stop()
+        self.world.start()
+        self.world.until("adopted", "Idle: worker-1")
+        self.world.skep("stop", "adopted")
+        self.world.skep("wait", "-q", "adopted")
+
+    # ---- rules ----
+
+    def reload(self):
+        """What is asked for afterwards comes after the new configuration."""
+        log = self.world.folder / "skepd.log"
+        at = log.stat().st_size
+        self.world.process.send_signal(signal.SIGHUP)
+        end = time.monotonic() + 30
+        while "read again" not in log.read_text()[at:]:
+            self.assertLess(time.monotonic(), end, "the configuration was not read again")
+            time.sleep(0.02)
+
+    def test_new_rules_count_for_tasks_that_run(self):
+        word = f"licence-{os.getpid()}"
+        wait = ("python3 -c 'import signal, sys\ndef end(*_):\n    print(\"no licence left\")\n    sys.exit(9)\n"
+                f"signal.signal(signal.SIGUSR1, end)\nprint(\"ready\", flush=True)\nwhile True: signal.pause()' {word}")
+        self.world.submit("licence", wait, extra="jobRetryCount: 5\n")
+        self.world.until_log("licence", "ready")
+        self.world.rules.write_text(
+            "spec:\n- code: 219\n  phrase: NoLicence\n  behavior: PERMANENT\n  reason: all licences are in use\n"
+            "  pattern: {runtimeContainerPatterns: [{exitCode: 9, userLogRegex: 'no licence left'}]}\n")
+        self.reload()
+        self.world.skep("tag", "licence", "after")  # goes the same way, so it comes later
+        os.kill(processes.find(word), signal.SIGUSR1)
+        self.assertEqual(self.world.skep("wait", "-q", "licence").returncode, 219)
+        end = self.world.end_of("licence")
+        self.assertEqual((end["exitCode"], end["exitPhrase"]), (219, "NoLicence"))
+        job = self.world.json("GET", "/api/v2/jobs/admin~licence")[1]
+        self.assertEqual(job["jobStatus"]["retries"], 0, "permanent by the new rule")
+        self.world.rules.write_text("spec: [{code: twelve}]\n")  # refused: the rules stay as they were
+        self.reload()
+        self.world.submit("licence-2", "echo no licence left; exit 9")
+        self.world.skep("wait", "-q", "licence-2")
+        self.assertEqual(self.world.end_of("licence-2")["exitCode"], 219)
+        self.assertIn("the exit rules stay as they were", (self.world.folder / "skepd.log").read_text())
+        self.world.rules.write_text("spec: []\n")
+        self.reload()
+
+    # ---- blame ----
+
+    def node(self):
+        return json.loads(self.world.skep("nodes", "-o", "json").stdout)[0]
+
+    def test_z_a_node_is_blamed_cordoned_and_pardoned(self):
+        self.world.submit("user-fails", "exit 3", extra="jobRetryCount: 5\n")
+        self.world.skep("wait", "-q", "user-fails")
+        self.assertEqual(self.node()["state"], "READY", "what users do wrong does not count")
+        fails = "echo 'RuntimeError: CUDA error: uncorrectable ECC error encountered'; exit 1"
+        self.world.submit("ecc", fails)
+        story = self.world.until("ecc", "NodeCordoned")
+        self.assertRegex(story, r"NodeAvoided: node \S+ is taken last now: [23]\.\d failures")
+        self.assertRegex(story, r"NodeCordoned: node \S+ is taken no more until it is pardoned")
+        self.world.until("ecc", r"Waiting: .*would have to use node \S+, which is bad")
+        node = self.node()
+        self.assertEqual((node["state"], node["isCordoned"]), ("CORDONED", True))
+        self.assertIn("failures of the platform", node["reason"])
+        self.world.skep("stop", "ecc")
+        self.world.submit("waits", "exit 0")
+        self.assertEqual(self.world.skep("pardon", "no-such-node").returncode, 1)
+        done = self.world.skep("pardon", node["name"])
+        self.assertEqual((done.returncode, done.stdout), (0, f"pardoned {node['name']}\n"), done.stderr)
+        self.assertEqual(self.world.skep("wait", "-q", "waits").returncode, 0)
+        self.assertEqual((self.node()["state"], self.node()["blame"]), ("READY", 0))
+
+
+if __name__ == "__main__":
+    if WHY_NOT:
+        print("skip:", WHY_NOT)
+        sys.exit(77)
+    world.main()

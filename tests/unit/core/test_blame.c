@@ -1,0 +1,64 @@
+/* A node is blamed for the platform's failures: avoided, cordoned, told of, pardoned. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/memory.h"
+#include "job/job.h"
+#include "world.h"
+
+/* A failure that costs no retry and counts 1 against the node. */
+static void lose(struct world *world, uint64_t attempt)
+{
+    struct event event = {.kind = EVENT_TASK_EXITED, .task = {.attempt = {attempt}, .blame = 1}};
+    world_run(world, attempt);
+    event.task.completion = completion_of(CODE_CONTAINER_DELETED, "%s", "said the test");
+    world_step(world, &event);
+}
+
+static const struct node_record *node_of(const struct world *world)
+{
+    const struct node_record *node = NULL;
+    for (size_t i = 0; i < world->output.records.count; i++)
+        if (world->output.records.items[i].kind == RECORD_NODE)
+            node = &world->output.records.items[i].node;
+    return node;
+}
+
+static void told_at_each_level(void **state)
+{
+    (void)state;
+    struct world world;
+    uint64_t attempt = 1, avoided_at = 0;
+    world_init(&world, "first-fit");
+    world_node(&world, "n1", 8, 0);
+    world_submit_simple(&world, "unlucky", 1, 1, 0);
+    do { /* it fades while they come: a little more than the 3 and 10 of the configuration */
+        lose(&world, attempt);
+        if (world_has_story(&world, "NodeAvoided", "node n1 is taken last now")) {
+            assert_int_equal(avoided_at, 0);
+            avoided_at = attempt;
+        }
+        assert_true(attempt < 20);
+    } while (!world_has_story(&world, "NodeCordoned", "node n1 is taken no more") && attempt++);
+    assert_in_range(avoided_at, 3, 4);
+    assert_in_range(attempt, 10, 12);
+    assert_true(node_of(&world)->is_cordoned);
+    assert_int_equal(world_command_count(&world, COMMAND_CREATE), 0); /* it waits for another */
+    world_node_event(&world, EVENT_NODE_PARDON, "n1");
+    assert_false(node_of(&world)->is_cordoned);
+    assert_true(node_of(&world)->blame == 0);
+    assert_int_equal(world_command_count(&world, COMMAND_CREATE), 1);
+    world_release(&world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(told_at_each_level),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
