@@ -93,6 +93,33 @@ static const struct wrong wrongs[] = {
      "only 1 are left"},
     {TYPES CELLS "virtualClusters: {r d: {virtualCells: [{cellType: BOX, cellNumber: 1}]}}",
      "a virtual cluster's name has"},
+    {"physicalCluster: {cellTypes: [1]}", "cellTypes: must be a map, is a list"},
+    {"physicalCluster: {cellTypes: {A: 3}}", "A: must be a map, is an integer"},
+    {"physicalCluster: {cellTypes: {A: {childCellType: [x], childCellNumber: 1}}}",
+     "must be a string, is a list"},
+    {"physicalCluster: {cellTypes: {A: {childCellType: B, childCellNumber: many}}}",
+     "must be an integer from 0"},
+    {"physicalCluster: {cellTypes: {A: {childCellType: B, childCellNumber: 1, isNodeLevel: true}}, "
+     "physicalCells: {}}",
+     "physicalCells: must be a list, is a map"},
+    {TYPES "  physicalCells: [7]", "physicalCells[0]: must be a map, is an integer"},
+    {TYPES "  physicalCells: [{cellType: BOX, cellAddress: []}]", "must be a string, is a list"},
+    {TYPES "  physicalCells: [{cellType: DUO, cellChildren: 5}]", "must be a list, is an integer"},
+    {TYPES "  physicalCells: [{cellType: DUO, cellChildren: [{cellAddress: a, cellChildren: "
+           "[{cellChildren: [{cellAddress: 0, cellChildren: [{}]}, {}]}, {}]}, {cellAddress: b}]}]",
+     "a device has no children"},
+    {TYPES CELLS "  skuTypes: [1]", "skuTypes: must be a map, is a list"},
+    {TYPES CELLS "  skuTypes: {G: 1}", "skuTypes: must be a map, is an integer"},
+    {TYPES CELLS "  skuTypes: {G: {gpu: -1}}", "skuTypes.G.gpu: must be an integer"},
+    {TYPES CELLS "  skuTypes: {G: {memory: [1]}}", "must be an amount like 25Gi"},
+    {TYPES CELLS "virtualClusters: [1]", "virtualClusters: must be a map, is a list"},
+    {TYPES CELLS "virtualClusters: {red: 1}", "virtualClusters.red: must be a map"},
+    {TYPES CELLS "virtualClusters: {red: {virtualCells: 1}}", "virtualCells: must be a list"},
+    {TYPES CELLS "virtualClusters: {red: {virtualCells: [1]}}", "virtualCells[0]: must be a map"},
+    {TYPES CELLS "virtualClusters: {red: {pinnedCells: 1}}", "pinnedCells: must be a list"},
+    {TYPES CELLS "virtualClusters: {red: {pinnedCells: [{}]}}", "pinnedCellId is needed"},
+    {TYPES CELLS "virtualClusters: {red: {virtualCells: [{cellType: BOX, cellNumber: 900000}]}}",
+     "have more than 1048576 leaves together"},
     {TYPES CELLS "  skuTypes: {G: {gpu: 1, cpu: 4, memory: lots}}", "must be an amount like 25Gi"},
 };
 
@@ -108,6 +135,27 @@ static void wrong_ones_are_refused(void **state)
             fail_msg("accepted: %s", wrongs[i].yaml);
         if (!strstr(problems, wrongs[i].says))
             fail_msg("%s\nsays %s\nnot %s", wrongs[i].yaml, problems, wrongs[i].says);
+        arena_release(&arena);
+    }
+}
+
+static void amounts_of_memory_are_read(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        unsigned mib;
+    } amounts[] = {{"512", 512}, {"512Mi", 512}, {"2G", 2048}, {"1Ti", 1048576}, {"2048Ki", 2}};
+    for (size_t i = 0; i < COUNT_OF(amounts); i++) {
+        struct arena arena;
+        const char *problems;
+        arena_init(&arena);
+        const char *yaml = arena_format(&arena, "%s%s  skuTypes: {G: {memory: %s}}\n", TYPES, CELLS,
+                                        amounts[i].text);
+        struct hived_config *config = world_config(&arena, yaml, &problems);
+        assert_non_null(config);
+        assert_int_equal(hived_config_sku(config, "G")->memory_mib, amounts[i].mib);
+        hived_config_free(config);
         arena_release(&arena);
     }
 }
@@ -179,6 +227,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wrong_ones_are_refused),
         cmocka_unit_test(good_ones_are_read),
+        cmocka_unit_test(amounts_of_memory_are_read),
         cmocka_unit_test(nested_ones_are_found),
         cmocka_unit_test(nodes_without_address_are_warned_of),
     };

@@ -534,6 +534,133 @@ static void sockets_and_racks_hold_members(void **state)
     world_release(&world);
 }
 
+struct tally {
+    unsigned cells, bad, used, oppo;
+};
+
+static void tally_add(void *context, const char *type, bool is_healthy, enum hived_cell_state state,
+                      bool is_oppo)
+{
+    struct tally *tally = context;
+    assert_non_null(type);
+    tally->cells += !is_oppo;
+    tally->oppo += is_oppo;
+    tally->bad += !is_healthy;
+    tally->used += state == HIVED_CELL_USED;
+}
+
+static void cells_are_found_by_address(void **state)
+{
+    (void)state;
+    struct world world;
+    struct hived_cell_view view;
+    world_init(&world, TWO_VCS);
+    world_ask(&world, (struct ask){.group = "g", .vc = "red", .pods = 1, .leaves = 8});
+    world_ask(&world,
+              (struct ask){.group = "o", .vc = "blue", .pods = 1, .leaves = 2, .priority = -1});
+    struct tally tally = {0};
+    assert_true(hived_vc_walk(world.hived, "blue", tally_add, &tally));
+    assert_int_equal(tally.cells, 3);
+    assert_int_equal(tally.oppo, 2);
+    assert_int_equal(tally.used, 2);
+    assert_int_equal(tally.bad, 0);
+    assert_false(hived_vc_walk(world.hived, "green", tally_add, &tally));
+    assert_true(hived_cell_find(world.hived, "0", &view));
+    assert_string_equal(view.type, "ROW");
+    assert_true(hived_cell_find(world.hived, "1/3/b3/1/3/7", &view));
+    assert_string_equal(view.type, "G");
+    assert_int_equal(view.priority, HIVED_PRIORITY_FREE);
+    assert_true(view.is_healthy);
+    assert_false(hived_cell_find(world.hived, "1/3/b3/1/3/9", &view));
+    assert_false(hived_cell_find(world.hived, "7", &view));
+    assert_false(hived_cell_find(world.hived, "1/3/b", &view));
+    uint32_t used = 0;
+    static const char *const tops[] = {"0/0/a0", "0/0/a1", "0/1/a2", "0/1/a3",
+                                       "1/2/b0", "1/2/b1", "1/3/b2", "1/3/b3"};
+    for (size_t i = 0; i < 8; i++) {
+        assert_true(hived_cell_find(world.hived, tops[i], &view));
+        used += view.state == HIVED_CELL_USED && !strcmp(view.vc, "red");
+    }
+    assert_int_equal(used, 1);
+    assert_false(hived_node_set(world.hived, "ghost", true));
+    assert_true(hived_node_is_healthy(world.hived, 0));
+    assert_string_equal(hived_node_name(world.hived, 0), "a0");
+    assert_string_equal(hived_leaf_type_name(world.hived, 0), "G");
+    assert_int_equal(hived_leaf_type_count(world.hived), 1);
+    assert_int_equal(hived_node_highest(world.hived, "a0", "G"), 7);
+    assert_int_equal(hived_node_highest(world.hived, "a0", "L"), HIVED_NONE);
+    assert_int_equal(hived_node_highest(world.hived, "ghost", "G"), HIVED_NONE);
+    world_release(&world);
+}
+
+/* A type list: the first that has room; a list with an unknown type is wrong. */
+static void types_are_tried_in_order(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world,
+               "physicalCluster:\n"
+               "  cellTypes:\n"
+               "    N: {childCellType: G, childCellNumber: 2, isNodeLevel: true}\n"
+               "    M: {childCellType: H, childCellNumber: 4, isNodeLevel: true}\n"
+               "  physicalCells: [{cellType: N, cellAddress: n}, {cellType: M, cellAddress: m}]\n"
+               "virtualClusters: {x: {virtualCells: [{cellType: N, cellNumber: 1}, {cellType: M, "
+               "cellNumber: 1}]}, y: {}}\n");
+    struct hived_result result = world_ask(
+        &world, (struct ask){.group = "a", .vc = "x", .type = "H, G", .pods = 1, .leaves = 2});
+    assert_string_equal(result.placement.chain, "M");
+    result = world_ask(
+        &world, (struct ask){.group = "b", .vc = "x", .type = "G,H", .pods = 1, .leaves = 2});
+    assert_string_equal(result.placement.chain, "N");
+    result = world_ask(
+        &world, (struct ask){.group = "c", .vc = "x", .type = "G,H", .pods = 1, .leaves = 2});
+    assert_string_equal(result.placement.chain, "M");
+    result = world_ask(&world,
+                       (struct ask){.group = "d", .vc = "x", .type = "G", .pods = 1, .leaves = 4});
+    assert_true(result.is_never); /* not on this type */
+    assert_int_equal(
+        world_refuse(&world,
+                     (struct ask){.group = "d", .vc = "x", .type = "G,V", .pods = 2, .leaves = 2}),
+        ERR_INVALID);
+    assert_int_equal(
+        world_refuse(&world,
+                     (struct ask){.group = "d", .vc = "y", .type = "G", .pods = 1, .leaves = 1}),
+        ERR_INVALID);
+    result = world_ask(&world, (struct ask){.group = "d", .vc = "y", .pods = 1, .leaves = 1});
+    assert_int_equal(result.kind, HIVED_WAIT);
+    assert_true(result.is_never);
+    world_release(&world);
+}
+
+/* Bad nodes: doomed cells appear and go; running gangs stay; siblings are matched around them. */
+static void bad_nodes_are_worked_around(void **state)
+{
+    (void)state;
+    struct world world;
+    struct hived_result result;
+    world_init(&world,
+               CLUSTER "virtualClusters:\n"
+                       "  red: {virtualCells: [{cellType: ROW, cellNumber: 1}]}\n"
+                       "  blue: {virtualCells: [{cellType: ROW.DUO.BOX, cellNumber: 3}]}\n");
+    hived_node_set(world.hived, "a1", false);
+    hived_node_set(world.hived, "b2", false);
+    result = world_ask(&world, (struct ask){.group = "big", .vc = "red", .pods = 4, .leaves = 8});
+    assert_int_equal(result.kind, HIVED_WAIT);
+    assert_true(strstr(result.reason, "bad") != NULL);
+    result = world_ask(&world, (struct ask){.group = "three", .vc = "red", .pods = 3, .leaves = 8});
+    assert_int_equal(result.kind, HIVED_BIND);
+    result = world_ask(&world, (struct ask){.group = "blue", .vc = "blue", .pods = 3, .leaves = 8});
+    assert_int_equal(result.kind, HIVED_BIND);
+    hived_node_set(world.hived, result.placement.slots[0].node, false);
+    hived_node_set(world.hived, "b2", true);
+    hived_node_set(world.hived, "a1", true);
+    hived_group_end(world.hived, "blue");
+    result =
+        world_ask(&world, (struct ask){.group = "again", .vc = "blue", .pods = 3, .leaves = 8});
+    assert_int_equal(result.kind, HIVED_BIND);
+    world_release(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -543,6 +670,9 @@ int main(void)
         cmocka_unit_test(looking_downgrades_nobody),
         cmocka_unit_test(decision_is_forgotten),
         cmocka_unit_test(bad_requests_are_refused),
+        cmocka_unit_test(cells_are_found_by_address),
+        cmocka_unit_test(types_are_tried_in_order),
+        cmocka_unit_test(bad_nodes_are_worked_around),
         cmocka_unit_test(inspect_has_the_original_shape),
         cmocka_unit_test(downgrade_is_told_with_its_time),
         cmocka_unit_test(preempting_pods_are_told),
