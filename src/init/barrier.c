@@ -138,8 +138,8 @@ int barrier_ssh(struct init *init, struct err *err)
 {
     if (!init->task.has_ssh_barrier || !init->role->is_ssh_enabled)
         return 0;
-    if (init->task.ssh_barrier_timeout_s == 0 && access("/usr/sbin/sshd", X_OK) < 0) {
-        note(init, "ssh barrier: the image has no sshd, nobody is waited for");
+    if (init->task.ssh_barrier_timeout_s == 0 && init->sshd_pid == 0) {
+        note(init, "ssh barrier: no sshd runs here, nobody is waited for");
         return 0;
     }
     struct wait wait = wait_begin(init, init->task.ssh_barrier_timeout_s, SSH_DEFAULT_S);

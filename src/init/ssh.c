@@ -131,6 +131,10 @@ int ssh_setup(struct init *init, struct err *err)
     const char *folder = arena_format(&init->arena, "%s/.ssh", init->home);
     const char *key = arena_format(&init->arena, "%s/skep_job", folder);
     int code = directory_make(folder, 0700, err);
+    if (code < 0 && init->job.format == JOB_FILE_V1) { /* it did not ask for ssh */
+        note(init, "%s: no ssh to and from this task", err->text);
+        return 0;
+    }
     if (code == 0)
         code = key_files(init, key, err);
     if (code == 0)

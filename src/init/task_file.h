@@ -35,8 +35,8 @@ struct task_file {
      * the public key one line. `authorized_keys`: further lines, the user's own keys. */
     const char *ssh_private_key, *ssh_public_key, *ssh_authorized_keys;
     bool has_ssh_barrier;           /* wait until the ssh servers of all tasks with ssh answer */
-    uint32_t ssh_barrier_timeout_s; /* 0: the default, and no barrier where the image has no sshd,
-                                       as early jobs had it */
+    uint32_t ssh_barrier_timeout_s; /* 0: the default, and no barrier where no sshd could be
+                                       started, as early jobs had it */
     /* Start barrier: a held GET on http://HOST:PORT/… that is answered with 2xx when all tasks have
      * come; "" = none. The token goes into the Authorization header. */
     const char *barrier_url, *barrier_token;

@@ -111,9 +111,9 @@ class Files(unittest.TestCase):
         """No root inside: code can be read and output written."""
         layout = self.image.removeprefix("oci:").removesuffix(":busybox")
         subprocess.run(["umoci", "config", "--image", f"{layout}:busybox", "--tag", "user", "--config.user", "1000:1000",
-                        "--config.workingdir", "/dev/shm", "--config.env", "HOME=/dev/shm"], check=True, capture_output=True)
+                        "--config.workingdir", "/dev/shm"], check=True, capture_output=True)
         self.put("shared/code/word", "word\n")
-        state, task = self.run_job("user", "cp code/word ${PAI_OUTPUT_DIR#file://}/word; { id -u; umask; } > ${PAI_OUTPUT_DIR#file://}/id",
+        state, task = self.run_job("user", "cd ${PAI_OUTPUT_DIR#file://}; cp /dev/shm/code/word word; { id -u; umask; } > id",
                                    f"oci:{layout}:user", codeDir="/shared/code")
         self.assertEqual(state, "SUCCEEDED", task)
         output = self.files / "Output/admin/user"

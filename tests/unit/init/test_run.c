@@ -439,6 +439,30 @@ static void code_directory(void **state)
     folder_remove(w.root);
 }
 
+/* Every v1 job has ssh, also where the image's user has no home to keep the keys in. */
+static void ssh_without_home(void **state)
+{
+    (void)state;
+    for (int format = JOB_FILE_V1; format <= JOB_FILE_V2; format++) {
+        struct world w;
+        char *home = strdup(getenv("HOME") ? getenv("HOME") : "/");
+        world_init(&w, "echo ran");
+        w.job.format = (uint8_t)format;
+        w.role.is_ssh_enabled = true;
+        w.task.has_ssh_barrier = true;
+        w.task.ssh_private_key = w.task.ssh_public_key = "KEY";
+        setenv("HOME", "/proc", 1); /* nothing can be made there */
+        world_run(&w);
+        setenv("HOME", home, 1);
+        free(home);
+        if (format == JOB_FILE_V1)
+            end_is(&w, EXIT_STAGE_USER, 0, 0);
+        else
+            end_is(&w, EXIT_STAGE_SETUP, EXIT_FILE_SETUP, 0);
+        folder_remove(w.root);
+    }
+}
+
 /* A held request: the server answers when the last task has come. */
 static void start_barrier(void **state)
 {
@@ -596,15 +620,25 @@ static void not_usable(void **state)
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest TESTS[] = {
-        cmocka_unit_test(success),        cmocka_unit_test(failures),
-        cmocka_unit_test(pre_fails),      cmocka_unit_test(port_conflict),
-        cmocka_unit_test(checkpoint),     cmocka_unit_test(stubborn),
-        cmocka_unit_test(leftovers),      cmocka_unit_test(signals_forwarded),
-        cmocka_unit_test(stack_dump),     cmocka_unit_test(rotation),
-        cmocka_unit_test(nothing_lost),   cmocka_unit_test(merged_order),
-        cmocka_unit_test(code_directory), cmocka_unit_test(start_barrier),
-        cmocka_unit_test(ssh_barrier),    cmocka_unit_test(ssh_barrier_without_sshd),
-        cmocka_unit_test(not_usable),     cmocka_unit_test(ended_at_barrier),
+        cmocka_unit_test(success),
+        cmocka_unit_test(failures),
+        cmocka_unit_test(pre_fails),
+        cmocka_unit_test(port_conflict),
+        cmocka_unit_test(checkpoint),
+        cmocka_unit_test(stubborn),
+        cmocka_unit_test(leftovers),
+        cmocka_unit_test(signals_forwarded),
+        cmocka_unit_test(stack_dump),
+        cmocka_unit_test(rotation),
+        cmocka_unit_test(nothing_lost),
+        cmocka_unit_test(merged_order),
+        cmocka_unit_test(code_directory),
+        cmocka_unit_test(start_barrier),
+        cmocka_unit_test(ssh_without_home),
+        cmocka_unit_test(ssh_barrier),
+        cmocka_unit_test(ssh_barrier_without_sshd),
+        cmocka_unit_test(not_usable),
+        cmocka_unit_test(ended_at_barrier),
     };
     if (argc < 2)
         return 2;
