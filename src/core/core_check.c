@@ -30,6 +30,20 @@ static bool gpu_is_in(const struct seat *seat, uint16_t gpu)
     return false;
 }
 
+/* Neither a port nor a GPU is given twice: to this seat and to one before or after it. */
+static void check_seat(const struct core *core, const struct seat *seat, struct ports *ports)
+{
+    for (size_t j = 0; j < seat->port_count; j++) {
+        if (!seat->ports[j].first)
+            continue;
+        CHECK(ports_are_free(ports, seat->ports[j].first, seat->ports[j].count));
+        ports_take(ports, seat->ports[j].first, seat->ports[j].count);
+    }
+    for (uint32_t k = seat->node_next; k != NONE; k = core->seats.items[k].node_next)
+        for (size_t j = 0; j < core->seats.items[k].gpu_count; j++)
+            CHECK(!gpu_is_in(seat, core->seats.items[k].gpus[j]));
+}
+
 static void check_node(const struct core *core, uint32_t at)
 {
     const struct node *node = &core->nodes.items[at];
@@ -40,16 +54,7 @@ static void check_node(const struct core *core, uint32_t at)
         CHECK(seat->is_taken && seat->node == at);
         seats++;
         gpus += seat->gpu_count;
-        for (size_t j = 0; j < seat->port_count; j++) {
-            if (!seat->ports[j].first)
-                continue;
-            /* no port is given twice */
-            CHECK(ports_are_free(&ports, seat->ports[j].first, seat->ports[j].count));
-            ports_take(&ports, seat->ports[j].first, seat->ports[j].count);
-        }
-        for (uint32_t k = seat->node_next; k != NONE; k = core->seats.items[k].node_next)
-            for (size_t j = 0; j < core->seats.items[k].gpu_count; j++)
-                CHECK(!gpu_is_in(seat, core->seats.items[k].gpus[j])); /* nor any GPU */
+        check_seat(core, seat, &ports);
     }
     CHECK(seats == node->seat_count && gpus == node->gpus_used);
     CHECK(ports.taken == node->ports.taken);
