@@ -197,11 +197,27 @@ int handle_job_attempt(struct call *call)
                      (long long)index);
 }
 
+/* The last lines of every attempt, for those who may read the logs. */
+static int tails_read(struct call *call, const struct store_job *job,
+                      struct view_attempts *attempts)
+{
+    bool may_read = call->api->config.is_log_shared || call_is_owner(call, job);
+    attempts->tails = ARENA_ARRAY(call->arena, struct text, attempts->attempts.count + 1);
+    for (size_t i = 0; may_read && i < attempts->attempts.count; i++) {
+        int failed = store_tail(call->reader, attempts->attempts.items[i].attempt, call->arena,
+                                &attempts->tails[i], &call->err);
+        if (failed && failed != ERR_NOT_FOUND)
+            return failed;
+    }
+    return 0;
+}
+
 int handle_task_attempts(struct call *call)
 {
     struct store_job job;
     struct job_record attempt;
-    struct store_tasks tasks, attempts;
+    struct store_tasks tasks;
+    struct view_attempts attempts = {0};
     int64_t job_attempt, index;
     int failed = call_job(call, call->parameters[0], &job);
     if (!failed)
@@ -224,10 +240,14 @@ int handle_task_attempts(struct call *call)
         return call_fail(call, ERR_NOT_FOUND, "NoTaskError", "", "the job has no task %.*s-%lld",
                          TEXT_ARG(call->parameters[2]), (long long)index);
     failed = store_task_attempts(call->reader, job.record.id, (uint32_t)job_attempt, task->task,
-                                 call->arena, &attempts, &call->err);
-    if (failed == ERR_NOT_FOUND) /* it waits for its first one */
-        attempts = (struct store_tasks){0};
-    else if (failed)
+                                 call->arena, &attempts.attempts, &call->err);
+    if (failed == ERR_NOT_FOUND) { /* it waits for its first one */
+        attempts.attempts = (struct store_tasks){0};
+        failed = 0;
+    }
+    if (!failed)
+        failed = tails_read(call, &job, &attempts);
+    if (failed)
         return failed;
     struct json_writer json;
     call_json(call, 200, &json);

@@ -220,6 +220,18 @@ static uint64_t tail_lines(struct call *call, const struct log_reader *log,
     return floor;
 }
 
+/* The log is gone: what the history kept of it is the reply. */
+static bool log_from_tail(struct call *call, const struct log_reader *log)
+{
+    struct text tail;
+    struct err err;
+    if (!call_reader(call) || store_tail(call->reader, log->attempt, call->arena, &tail, &err))
+        return false;
+    exchange_header(call->exchange, "X-Skep-Log", "last lines");
+    call_text(call, 200, "text/plain; charset=utf-8", tail);
+    return true;
+}
+
 /* offset=N, tail=BYTES, tail-lines=N, tail-mode=true; by default from the start. */
 static int log_begin(struct call *call, struct log_reader *log)
 {
@@ -240,6 +252,8 @@ static int log_begin(struct call *call, struct log_reader *log)
     char byte;
     ssize_t length = service->log_read(service->context, log->attempt, log->which, &probe, &byte, 1,
                                        &part, &err);
+    if (length == ERR_NOT_FOUND && !log->is_follow && log_from_tail(call, log))
+        return 0;
     if (length == ERR_NOT_FOUND && !log->is_follow)
         return call_fail(call, ERR_NOT_FOUND, "NoTaskLogError", "", "%s",
                          err.text[0] ? err.text : "the task has no log");
@@ -274,6 +288,8 @@ static int stream_parse(struct call *call, struct text name, enum log_stream *st
 static void log_reply(struct call *call, const struct log_reader *from)
 {
     struct http_reply *reply = &call->exchange->reply;
+    if (reply->status) /* the last lines alone */
+        return;
     struct log_reader *log = mem_zero(1, sizeof *log);
     *log = *from;
     log->api = call->api;

@@ -32,9 +32,16 @@ struct view_detail {
 };
 void view_job_detail(struct json_writer *json, const struct view_detail *detail);
 
+/* `tails`: the last lines of each attempt, at == NULL when there are none (or not for the caller).
+ */
+struct view_attempts {
+    struct store_tasks attempts;
+    struct text *tails;
+};
+
 /* TaskStatus; `attempts` (newest first) only when not NULL. */
 void view_task(struct json_writer *json, const struct job_record *job,
-               const struct task_record *task, const struct store_tasks *attempts,
+               const struct task_record *task, const struct view_attempts *attempts,
                const struct exit_rules *rules);
 
 /* One attempt of a job, for lists of attempts. */

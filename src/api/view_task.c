@@ -97,20 +97,24 @@ static void view_attempt(struct json_writer *json, const struct job_record *job,
 }
 
 static void view_attempts(struct json_writer *json, const struct job_record *job,
-                          const struct store_tasks *attempts, const struct exit_rules *rules)
+                          const struct view_attempts *attempts, const struct exit_rules *rules)
 {
     json_key(json, "attempts");
     json_array(json);
-    for (size_t i = attempts->count; i-- > 0;) {
+    for (size_t i = attempts->attempts.count; i-- > 0;) {
         json_object(json);
-        view_attempt(json, job, &attempts->items[i], rules);
+        view_attempt(json, job, &attempts->attempts.items[i], rules);
+        if (attempts->tails[i].at)
+            json_key_text(json, "containerLogTail", attempts->tails[i]);
+        else
+            json_key_null(json, "containerLogTail");
         json_object_end(json);
     }
     json_array_end(json);
 }
 
 void view_task(struct json_writer *json, const struct job_record *job,
-               const struct task_record *task, const struct store_tasks *attempts,
+               const struct task_record *task, const struct view_attempts *attempts,
                const struct exit_rules *rules)
 {
     char id[64];

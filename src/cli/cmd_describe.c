@@ -157,6 +157,8 @@ static void tasks_print(struct cli *cli, struct buf *out, const json_t *detail)
 
 /* ---- attempts ---- */
 
+enum { TAILS_MAX = 16 << 10 }; /* of all last lines together */
+
 static void task_attempt_row(struct table *table, const json_t *task, const json_t *attempt,
                              const char *role, int64_t job_attempt)
 {
@@ -175,11 +177,27 @@ static void task_attempt_row(struct table *table, const json_t *task, const json
     buf_release(&text);
 }
 
-/* A task that was never tried again is its own only attempt: no need to ask for more. */
-static int task_attempt_rows(struct client *client, struct table *table, const char *job,
-                             const json_t *task, const char *role, int64_t job_attempt)
+/* The last lines of what failed, indented. */
+static void tail_lines(struct buf *out, const json_t *attempt, const char *role, int64_t index,
+                       int64_t job_attempt)
 {
-    if (!field_int(task, "retries")) {
+    struct text tail = text_of(field_text(attempt, "containerLogTail"));
+    if (!tail.at || !field_int(attempt, "containerExitCode"))
+        return;
+    buf_format(out, "\nlast lines of %s-%lld, attempt %lld.%lld:\n", role, (long long)index,
+               (long long)job_attempt, (long long)field_int(attempt, "attemptId"));
+    while (tail.at && tail.length) {
+        struct text line_of_log = text_cut(&tail, '\n');
+        buf_format(out, "  %.*s\n", TEXT_ARG(line_of_log));
+    }
+}
+
+/* A task that ended well at its first try is its own only attempt: no need to ask for more. */
+static int task_attempt_rows(struct client *client, struct table *table, struct buf *tails,
+                             const char *job, const json_t *task, const char *role,
+                             int64_t job_attempt)
+{
+    if (!field_int(task, "retries") && !field_int(task, "containerExitCode")) {
         task_attempt_row(table, task, task, role, job_attempt);
         return 0;
     }
@@ -191,8 +209,12 @@ static int task_attempt_rows(struct client *client, struct table *table, const c
     job_path(&path, job, buf_cstr(&rest));
     int code = client_get(client, buf_cstr(&path), &whole);
     const json_t *attempts = json_object_get(whole, "attempts");
-    for (size_t i = json_array_size(attempts); i-- > 0;)
-        task_attempt_row(table, whole, json_array_get(attempts, i), role, job_attempt);
+    for (size_t i = json_array_size(attempts); i-- > 0;) {
+        const json_t *attempt = json_array_get(attempts, i);
+        task_attempt_row(table, whole, attempt, role, job_attempt);
+        if (tails->length < TAILS_MAX)
+            tail_lines(tails, attempt, role, field_int(task, "taskIndex"), job_attempt);
+    }
     json_decref(whole);
     buf_release(&rest);
     buf_release(&path);
@@ -201,7 +223,7 @@ static int task_attempt_rows(struct client *client, struct table *table, const c
 
 /* All attempts of all tasks within one attempt of the job. */
 static int task_attempts(struct client *client, const char *job, int64_t attempt,
-                         struct table *table)
+                         struct table *table, struct buf *tails)
 {
     struct buf rest = BUF_INIT, path = BUF_INIT;
     json_t *detail = NULL;
@@ -213,7 +235,8 @@ static int task_attempts(struct client *client, const char *job, int64_t attempt
     json_object_foreach (json_object_get(detail, "taskRoles"), role, value) {
         const json_t *tasks = json_object_get(value, "taskStatuses");
         for (size_t i = 0; i < json_array_size(tasks) && !code; i++)
-            code = task_attempt_rows(client, table, job, json_array_get(tasks, i), role, attempt);
+            code = task_attempt_rows(client, table, tails, job, json_array_get(tasks, i), role,
+                                     attempt);
     }
     json_decref(detail);
     buf_release(&rest);
@@ -247,7 +270,7 @@ static int attempts_print(struct cli *cli, struct client *client, struct buf *ou
     static const char *const TASK_HEADS[] = {"JOB ATTEMPT", "TASK",        "ATTEMPT", "STATE",
                                              "NODE",        "GPUS",        "EXIT",    "STARTED",
                                              "TIME",        "DIAGNOSTICS", NULL};
-    struct buf path = BUF_INIT;
+    struct buf path = BUF_INIT, tails = BUF_INIT;
     json_t *attempts = NULL;
     job_path(&path, cli->arguments[0], "/attempts");
     int code = client_get(client, buf_cstr(&path), &attempts);
@@ -257,12 +280,15 @@ static int attempts_print(struct cli *cli, struct client *client, struct buf *ou
     for (size_t i = json_array_size(attempts); i-- > 0 && !code;) {
         const json_t *attempt = json_array_get(attempts, i);
         job_attempt_row(&jobs, attempt);
-        code = task_attempts(client, cli->arguments[0], field_int(attempt, "attemptIndex"), &tasks);
+        code = task_attempts(client, cli->arguments[0], field_int(attempt, "attemptIndex"), &tasks,
+                             &tails);
     }
     buf_char(out, '\n');
     table_print(&jobs, out);
     buf_char(out, '\n');
     table_print(&tasks, out);
+    buf_text(out, buf_as_text(&tails));
+    buf_release(&tails);
     table_release(&jobs);
     table_release(&tasks);
     json_decref(attempts);

@@ -131,6 +131,38 @@ static struct server_mail *mail_of_exit(struct server *server, const struct engi
     return mail;
 }
 
+/* The last lines, whole ones if there are any, for the history. NULL: it wrote nothing. */
+static struct server_mail *mail_of_tail(const struct engine_event *event)
+{
+    struct text tail = event->exit->log_tail;
+    struct server_mail *mail;
+
+    if (tail.length == 0)
+        return NULL;
+    if (tail.length > STORE_TAIL_MAX) {
+        const char *end = tail.at + tail.length, *from = end - STORE_TAIL_MAX;
+        const char *newline = memchr(from, '\n', STORE_TAIL_MAX - 1);
+        if (newline)
+            from = newline + 1;
+        tail = (struct text){from, (size_t)(end - from)};
+    }
+    mail = mail_new(MAIL_CHANGE);
+    mail->change = (struct store_change){
+        .kind = CHANGE_TAIL,
+        .tail = {.attempt = event->attempt, .text = {arena_copy(&mail->arena, tail), tail.length}},
+    };
+    return mail;
+}
+
+static void sink_exited(struct server *server, const struct engine_event *event)
+{
+    struct server_mail *tail = mail_of_tail(event);
+
+    if (tail)
+        server_post_fact(server, tail);
+    server_post_fact(server, mail_of_exit(server, event));
+}
+
 static void sink_post(void *context, const struct engine_event *event)
 {
     struct server *server = context;
@@ -152,7 +184,7 @@ static void sink_post(void *context, const struct engine_event *event)
         server_post_fact(server, mail_of_task(EVENT_TASK_STARTED, event));
         return;
     case ENGINE_EXITED:
-        server_post_fact(server, mail_of_exit(server, event));
+        sink_exited(server, event);
         return;
     }
     assert(false && "a kind of event");

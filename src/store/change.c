@@ -172,6 +172,17 @@ static int change_setting(struct store *store, struct store_change *change, stru
     return sql_run(&sql, NULL, err);
 }
 
+static int change_tail(struct store *store, struct store_change *change, struct err *err)
+{
+    struct sql sql = store_sql(store, WRITE_TAIL);
+
+    if (change->tail.text.length > STORE_TAIL_MAX)
+        return REFUSE(change, ERR_TOO_BIG, "last lines have at most %d bytes", STORE_TAIL_MAX);
+    sql_put_int(&sql, (int64_t)change->tail.attempt.v);
+    sql_put_blob(&sql, change->tail.text);
+    return sql_run(&sql, NULL, err);
+}
+
 static int change_before(struct store *store, struct store_change *change,
                          enum write_statement which, struct err *err)
 {
@@ -207,6 +218,8 @@ static int change_write(struct store *store, struct store_change *change, struct
         return sql_run(&sql, NULL, err);
     case CHANGE_SETTING:
         return change_setting(store, change, err);
+    case CHANGE_TAIL:
+        return change_tail(store, change, err);
     case CHANGE_LOG_TRIM:
         return change_before(store, change, WRITE_LOG_TRIM, err);
     case CHANGE_TOKENS_EXPIRE:

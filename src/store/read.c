@@ -25,6 +25,7 @@ enum read_statement {
     READ_TOKEN,
     READ_TOKENS,
     READ_SETTING,
+    READ_TAIL,
     READ_STORIES,
     READ_STORIES_NEWEST,
     READ_STORIES_ALL,
@@ -79,6 +80,7 @@ static const char *const read_texts[READ_COUNT] = {
     [READ_TOKEN] = "SELECT " TOKEN_COLUMNS " FROM tokens WHERE id = ?",
     [READ_TOKENS] =
         "SELECT " TOKEN_COLUMNS " FROM tokens WHERE user = ? ORDER BY created_ms DESC, id",
+    [READ_TAIL] = "SELECT tail FROM attempt_tails WHERE attempt = ?",
     [READ_SETTING] = "SELECT value FROM settings WHERE key = ?",
     [READ_STORIES] = STORY_SELECT "WHERE s.job = ?1 AND " STORY_WHERE STORY_OLD,
     [READ_STORIES_NEWEST] = STORY_SELECT "WHERE s.job = ?1 AND " STORY_WHERE STORY_NEW,
@@ -775,6 +777,26 @@ int store_setting(struct store_reader *reader, const char *key, struct arena *ar
     if (code < 0)
         return code;
     *value = sql_text(&sql, arena);
+    sql_done(&sql);
+    return 0;
+}
+
+int store_tail(struct store_reader *reader, struct attempt_id attempt, struct arena *arena,
+               struct text *tail, struct err *err)
+{
+    struct sql sql;
+    int code = reader_sql(reader, READ_TAIL, &sql, err);
+
+    if (code < 0)
+        return code;
+    sql_put_int(&sql, (int64_t)attempt.v);
+    code = sql_next(&sql, err);
+    if (code == 0)
+        return err_fail(err, ERR_NOT_FOUND, "", "attempt %llu left no lines",
+                        (unsigned long long)attempt.v);
+    if (code < 0)
+        return code;
+    *tail = sql_text(&sql, arena);
     sql_done(&sql);
     return 0;
 }

@@ -48,13 +48,16 @@ static const char *const write_texts[WRITE_COUNT] = {
     [WRITE_STORY] = "INSERT INTO stories (" STORY_COLUMNS ") VALUES (?,?,?,?,?,?,?,?)",
     [WRITE_NODE] = "INSERT OR REPLACE INTO nodes (" NODE_COLUMNS ") VALUES "
                    "(?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
-    [PURGE_FIRST] = "DELETE FROM jobs WHERE id = ?",
-    [PURGE_FIRST + 1] = "DELETE FROM job_plans WHERE job = ?",
-    [PURGE_FIRST + 2] = "DELETE FROM job_sources WHERE job = ?",
-    [PURGE_FIRST + 3] = "DELETE FROM job_attempts WHERE job = ?",
-    [PURGE_FIRST + 4] = "DELETE FROM tasks WHERE job = ?",
-    [PURGE_FIRST + 5] = "DELETE FROM task_attempts WHERE job = ?",
-    [PURGE_FIRST + 6] = "DELETE FROM stories WHERE job = ?",
+    /* first, while the rows that name the attempts are there */
+    [PURGE_FIRST] = "DELETE FROM attempt_tails WHERE attempt IN (SELECT attempt FROM tasks WHERE "
+                    "job = ?1 UNION SELECT attempt FROM task_attempts WHERE job = ?1)",
+    [PURGE_FIRST + 1] = "DELETE FROM jobs WHERE id = ?",
+    [PURGE_FIRST + 2] = "DELETE FROM job_plans WHERE job = ?",
+    [PURGE_FIRST + 3] = "DELETE FROM job_sources WHERE job = ?",
+    [PURGE_FIRST + 4] = "DELETE FROM job_attempts WHERE job = ?",
+    [PURGE_FIRST + 5] = "DELETE FROM tasks WHERE job = ?",
+    [PURGE_FIRST + 6] = "DELETE FROM task_attempts WHERE job = ?",
+    [PURGE_FIRST + 7] = "DELETE FROM stories WHERE job = ?",
     [PURGE_LAST] = "DELETE FROM tags WHERE job = ?",
     [WRITE_TAG] = "INSERT OR IGNORE INTO tags (job, name) VALUES (?,?)",
     [WRITE_UNTAG] = "DELETE FROM tags WHERE job = ? AND name = ?",
@@ -73,6 +76,7 @@ static const char *const write_texts[WRITE_COUNT] = {
     [WRITE_TOKEN] = "INSERT OR IGNORE INTO tokens (" TOKEN_COLUMNS ") VALUES (?,?,?,?,?)",
     [WRITE_TOKEN_REMOVE] = "DELETE FROM tokens WHERE id = ? AND user = ?",
     [WRITE_TOKENS_REMOVE] = "DELETE FROM tokens WHERE user = ? AND is_application = 0 AND id <> ?",
+    [WRITE_TAIL] = "INSERT OR REPLACE INTO attempt_tails (attempt, tail) VALUES (?,?)",
     [WRITE_SETTING] = "INSERT OR REPLACE INTO settings (key, value) VALUES (?,?)",
     [WRITE_SETTING_REMOVE] = "DELETE FROM settings WHERE key = ?",
     [WRITE_LOG_TRIM] = "DELETE FROM event_log WHERE sequence IN "

@@ -28,6 +28,7 @@ enum {
     STORE_TOKENS_MAX = 1000, /* of one user */
     STORE_SETTING_MAX = 1 << 20,
     STORE_EXTENSION_MAX = 1 << 20, /* of a user, bytes of JSON */
+    STORE_TAIL_MAX = 4096,         /* bytes of an attempt's last lines */
 };
 
 /* Open (and migrate) the database under `directory`, which exists. ERR_CONFLICT: another process
@@ -71,6 +72,7 @@ enum store_change_kind {
     CHANGE_TOKEN_REMOVE,  /* ERR_NOT_FOUND: no such token of this user */
     CHANGE_TOKENS_REMOVE, /* all browser tokens of the user, except `token.id` if not "" */
     CHANGE_SETTING,       /* replaces; an empty value removes */
+    CHANGE_TAIL,          /* an attempt's last lines; replaces; ERR_TOO_BIG */
     CHANGE_LOG_TRIM,      /* events logged before `before_ms`: retention */
     CHANGE_TOKENS_EXPIRE, /* tokens that expired before `before_ms` */
 };
@@ -90,6 +92,10 @@ struct store_change {
             const char *key;
             struct text value;
         } setting;
+        struct {
+            struct attempt_id attempt;
+            struct text text;
+        } tail;
         int64_t before_ms;
     };
     int code;        /* out: 0 or ERR_* */

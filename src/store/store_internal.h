@@ -29,7 +29,7 @@ enum write_statement {
     WRITE_STORY,
     WRITE_NODE,
     PURGE_FIRST, /* PURGE_FIRST … PURGE_LAST: each takes a job's id */
-    PURGE_LAST = PURGE_FIRST + 7,
+    PURGE_LAST = PURGE_FIRST + 8,
     WRITE_TAG,
     WRITE_UNTAG,
     WRITE_USER_ADD,
@@ -46,6 +46,7 @@ enum write_statement {
     WRITE_TOKEN_REMOVE,
     WRITE_TOKENS_REMOVE,
     WRITE_SETTING,
+    WRITE_TAIL,
     WRITE_SETTING_REMOVE,
     WRITE_LOG_TRIM,
     WRITE_TOKENS_EXPIRE,

@@ -55,6 +55,7 @@ class Local(unittest.TestCase):
         self.assertEqual(done.stdout, "try\n" * 3)
         attempts = self.world.skep("describe", "--attempts", "retried").stdout
         self.assertIn("ATTEMPT", attempts)
+        self.assertIn("last lines of worker-0, attempt 1.0:\n  try\n", attempts)
         old = self.world.skep("logs", "--attempt", "0", "--role", "worker", "retried")
         self.assertEqual(old.stdout, "try\n", old.stderr)
 

@@ -436,6 +436,45 @@ static void test_logs(void **state)
 }
 
 /* A follow goes on through a retry of the job and ends with it. */
+/* What is left of a log that is gone: its last lines, in the history and as the log. */
+static void test_log_tail(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice"), *bob = world_login(world, "bob");
+    struct job_id job = world_submit(world, alice, "gone", 1);
+    world_run(world, job);
+    struct attempt_id attempt = world_attempt(world, job, 0);
+    struct store_change change = {.kind = CHANGE_TAIL,
+                                  .tail = {.attempt = attempt, .text = TEXT("last words\n")}};
+    struct store_batch batch = {.changes = &change, .change_count = 1};
+    struct err err;
+    assert_int_equal(store_commit(world->store, &batch, &err), 0);
+    assert_int_equal(change.code, 0);
+    world_exit(world, job, 0, 3);
+    const char *path = "/api/v2/jobs/alice~gone/attempts/0/taskRoles/worker/taskIndex/0/attempts";
+    assert_int_equal(world_get(world, path, alice), 200);
+    assert_body(world, "\"containerLogTail\":\"last words\\n\"");
+    assert_int_equal(world_get(world, path, bob), 200);
+    assert_body(world, "\"containerLogTail\":null");
+    assert_int_equal(world_get(world, "/api/v2/jobs/gone/logs", alice), 200);
+    assert_string_equal(buf_cstr(&world->body), "last words\n");
+    assert_int_equal(world_get(world, "/api/v2/jobs/alice~gone/logs", bob), 403);
+    /* too long is refused; with the job the lines go, too */
+    char long_text[STORE_TAIL_MAX + 1] = {0};
+    change.tail.text = (struct text){long_text, sizeof long_text};
+    assert_int_equal(store_commit(world->store, &batch, &err), 0);
+    assert_int_equal(change.code, ERR_TOO_BIG);
+    assert_int_equal(world_send(world, HTTP_DELETE, "/api/v2/jobs/gone", alice, ""), 202);
+    struct store_reader *reader = NULL;
+    struct arena arena;
+    struct text tail;
+    arena_init(&arena);
+    assert_int_equal(store_reader_open(world->store, &reader, &err), 0);
+    assert_int_equal(store_tail(reader, attempt, &arena, &tail, &err), ERR_NOT_FOUND);
+    store_reader_close(reader);
+    arena_release(&arena);
+}
+
 static void test_log_follow(void **state)
 {
     struct world *world = *state;
@@ -652,6 +691,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_tags, setup, teardown),
         cmocka_unit_test_setup_teardown(test_privacy, setup, teardown),
         cmocka_unit_test_setup_teardown(test_logs, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_log_tail, setup, teardown),
         cmocka_unit_test_setup_teardown(test_log_follow, setup, teardown),
         cmocka_unit_test_setup_teardown(test_log_follow_fast_retries, setup, teardown),
         cmocka_unit_test_setup_teardown(test_events, setup, teardown),
