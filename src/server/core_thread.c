@@ -285,7 +285,7 @@ static void batch_end(struct server *server)
     int64_t now_us = clock_us();
 
     for (size_t i = 0; i < core->batch_count; i++) {
-        if (core->batch[i]->kind != MAIL_EVENT || core->batch[i]->event.request)
+        if (core->batch[i]->is_request)
             histogram_add(&server->metrics.request, now_us - core->batch[i]->posted_us);
         mail_free(core->batch[i]);
     }

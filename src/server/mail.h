@@ -32,6 +32,7 @@ struct server_mail {
     struct err change_err;
     struct server_config *config;
     struct hived **hived;       /* where the copy goes */
+    bool is_request;            /* of the API, not a fact or upkeep: its time is measured */
     struct service_reply reply; /* done == NULL: a fact */
     int64_t posted_us;
 };

@@ -18,6 +18,7 @@ static int service_post(struct server *server, struct server_mail *mail, struct 
 {
     int code = 0;
 
+    mail->is_request = true;
     if (atomic_load(&server->is_draining))
         code = err_fail(err, ERR_UNAVAILABLE, "", "the server is ending");
     else
