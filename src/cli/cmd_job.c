@@ -143,7 +143,8 @@ int run_wait(struct cli *cli)
             tell_end(cli->arguments[i], code);
         if (!first)
             first = code;
-        goes_on = code != EXIT_TIME_OVER && code != EXIT_SKEP;
+        /* not by the code: programs may exit with 124 and 125 themselves */
+        goes_on = !options.timeout_s || now_ms() < end_ms;
     }
     return first;
 }

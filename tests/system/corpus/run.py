@@ -178,8 +178,9 @@ def wait_for(corpus, cases):
         thread.start()
     if plain:
         done = corpus.skep("wait", "--quiet", "--timeout", LIMIT_S, *[case.name for case in plain], timeout=LIMIT_S + 30)
-        if done.returncode == 124:
-            print(corpus.skep("list", "--state", "WAITING,RUNNING,STOPPING").stdout)
+        left = corpus.skep("list", "--quiet", "--state", "WAITING,RUNNING,STOPPING").stdout.split()
+        if done.stderr or {name.removeprefix("admin~") for name in left} & {case.name for case in plain}:
+            print(done.stderr, corpus.skep("list", "--state", "WAITING,RUNNING,STOPPING").stdout)
             raise AssertionError(f"not ended within {LIMIT_S} s")
     for thread in threads:
         thread.join(LIMIT_S)

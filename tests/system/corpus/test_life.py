@@ -162,7 +162,7 @@ class Life(unittest.TestCase):
         self.reload()
         self.world.skep("tag", "licence", "after")  # goes the same way, so it comes later
         os.kill(processes.find(word), signal.SIGUSR1)
-        self.assertEqual(self.world.skep("wait", "-q", "licence").returncode, 219)
+        self.assertEqual(self.world.skep("wait", "-q", "licence").returncode, 9, "the program's own")
         end = self.world.end_of("licence")
         self.assertEqual((end["exitCode"], end["exitPhrase"]), (219, "NoLicence"))
         job = self.world.json("GET", "/api/v2/jobs/admin~licence")[1]
