@@ -132,6 +132,24 @@ static void group_tell(struct core *core, struct placer *placer, struct group *g
         core_trace(core, "group %s: not known to the placer: %s", group->name, err.text);
 }
 
+enum { GROUP_RANKS = 3 };
+
+/* Tasks with GPUs have known devices, others take any cells of the node: they come last, so that
+ * they do not take what is known to be somebody's. */
+static int group_rank(const struct core *core, const struct group *group)
+{
+    uint32_t with = 0, without = 0;
+    for (uint32_t i = 0; i < group->slot_count; i++) {
+        if (group->seats[i] == NONE)
+            continue;
+        if (core->seats.items[group->seats[i]].gpu_count)
+            with++;
+        else
+            without++;
+    }
+    return !without ? 0 : with ? 1 : 2;
+}
+
 void placer_fill(struct core *core, struct placer *placer)
 {
     for (size_t i = 0; i < core->nodes.count; i++)
@@ -143,8 +161,10 @@ void placer_fill(struct core *core, struct placer *placer)
         if (core->groups.items[i].name)
             order[count++] = (uint32_t)i;
     groups_sort(core, order, count);
-    for (size_t i = 0; i < count; i++)
-        group_tell(core, placer, &core->groups.items[order[i]]);
+    for (int rank = 0; rank < GROUP_RANKS; rank++)
+        for (size_t i = 0; i < count; i++)
+            if (group_rank(core, &core->groups.items[order[i]]) == rank)
+                group_tell(core, placer, &core->groups.items[order[i]]);
     mem_free(order);
 }
 

@@ -67,7 +67,10 @@ static bool job_start(struct core *core, uint32_t slot, uint32_t class)
     core_trace(core, "job %s: %s -> %s", live->full_name, outcome.reason,
                outcome.kind == PLACEMENT_PREEMPT ? "preempt" : "wait");
     wait_reason_tell(core, live, outcome.reason);
-    if (!live->hold_count)
+    /* room that is held back cannot help whom a port hinders: others may use it meanwhile */
+    if (outcome.is_port_conflict)
+        reserve_drop(core, slot);
+    else if (!live->hold_count)
         reserve_update(core, live);
     return false;
 }

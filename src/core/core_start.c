@@ -27,7 +27,7 @@ struct parts {
 
 static struct outcome wait_for(struct core *core, const char *reason)
 {
-    return (struct outcome){PLACEMENT_WAIT, arena_copy(&core->scratch, text_of(reason))};
+    return (struct outcome){PLACEMENT_WAIT, arena_copy(&core->scratch, text_of(reason)), false};
 }
 
 static bool slots_are_usable(const struct core *core, const struct placement_slot *slots,
@@ -81,7 +81,7 @@ static struct outcome part_place(struct core *core, struct live *live, const str
         result->slots = hold->slots;
         result->slot_count = hold->slot_count;
         return slots_are_usable(core, hold->slots, hold->slot_count)
-                   ? (struct outcome){PLACEMENT_BIND, ""}
+                   ? (struct outcome){PLACEMENT_BIND, "", false}
                    : wait_for(core, "a node that was held back for it has failed");
     }
     part_avoid(core, parts, part);
@@ -98,7 +98,7 @@ static struct outcome part_place(struct core *core, struct live *live, const str
         if (request->may_preempt && !part->is_preempting)
             core->placer->ops->cancel(core->placer, request->group);
         return (struct outcome){PLACEMENT_PREEMPT,
-                                "groups of lower priority would have to be preempted"};
+                                "groups of lower priority would have to be preempted", false};
     }
     const char *held =
         reserve_check(core, live, request, result->slots, result->slot_count, &core->scratch);
@@ -110,7 +110,7 @@ static struct outcome part_place(struct core *core, struct live *live, const str
     assert(result->slot_count == part->request.task_count);
     reserve_commit(core, live, request, result->slots, result->slot_count);
     part->is_bound = true;
-    return (struct outcome){PLACEMENT_BIND, ""};
+    return (struct outcome){PLACEMENT_BIND, "", false};
 }
 
 /* All or nothing: what was taken in this attempt and what was held before is given back. */
@@ -173,7 +173,7 @@ static struct outcome parts_hold(struct core *core, struct live *live, struct pa
         for (size_t j = 0; j < part->result.victim_count; j++)
             victims[count++] = part->result.victims[j];
     }
-    return (struct outcome){PLACEMENT_PREEMPT, victims_end(core, live, victims, count)};
+    return (struct outcome){PLACEMENT_PREEMPT, victims_end(core, live, victims, count), false};
 }
 
 /* Everything is bound: give each task its seat. */
@@ -235,10 +235,12 @@ static struct outcome parts_try(struct core *core, struct live *live, struct par
     const char *why = parts_ports(core, live, parts, ports);
     if (why) {
         parts_undo(core, live, parts);
-        return wait_for(core, why);
+        struct outcome outcome = wait_for(core, why);
+        outcome.is_port_conflict = true;
+        return outcome;
     }
     parts_seat(core, live, parts, ports);
-    return (struct outcome){PLACEMENT_BIND, ""};
+    return (struct outcome){PLACEMENT_BIND, "", false};
 }
 
 static struct outcome parts_start(struct core *core, struct live *live, struct parts *parts)
@@ -280,7 +282,7 @@ static struct outcome gang_start(struct core *core, struct live *live)
 static struct outcome tasks_start(struct core *core, struct live *live)
 {
     const struct plan *plan = live->plan;
-    struct outcome failure = {PLACEMENT_WAIT, ""};
+    struct outcome failure = {PLACEMENT_WAIT, "", false};
     uint32_t waiting = job_waiting_count(&live->job, policy_of(core, live)), placed = 0;
     struct task_ref *tasks = ARENA_ARRAY(&core->scratch, struct task_ref, waiting + 1);
     for (uint16_t i = 0; i < plan->role_count; i++) {
@@ -308,7 +310,7 @@ static struct outcome tasks_start(struct core *core, struct live *live)
             core, live,
             &(struct job_event){.kind = JOB_EVENT_PLACED, .tasks = tasks, .task_count = placed});
     }
-    return placed == waiting ? (struct outcome){PLACEMENT_BIND, ""} : failure;
+    return placed == waiting ? (struct outcome){PLACEMENT_BIND, "", false} : failure;
 }
 
 struct outcome live_start(struct core *core, struct live *live)

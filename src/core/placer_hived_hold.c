@@ -139,6 +139,41 @@ static void kind_settle(struct given *given, uint32_t kind)
     }
 }
 
+/* Another task of the gang has this leaf: by its GPUs, or because it was served before. */
+static bool leaf_is_claimed(const struct given *given, const struct part *part,
+                            const struct hived_slot *slot, uint32_t node, uint16_t leaf)
+{
+    for (const struct hived_slot *other = part->placement.slots; other < slot; other++)
+        for (uint32_t i = 0; strcmp(other->node, slot->node) == 0 && i < other->leaf_count; i++)
+            if (other->indices[i] == leaf)
+                return true;
+    for (uint32_t i = 0; part->gpu_per_leaf && i < part->placement.slot_count; i++) {
+        const struct placement_slot *other = &given->slots[part->slots[i]];
+        for (uint32_t k = 0; other->node.v == node && k < other->gpu_count; k++)
+            if (other->gpus[k] / part->gpu_per_leaf == leaf)
+                return true;
+    }
+    return false;
+}
+
+/* Of a task without devices of its own: any free leaves that no other task of the gang has. */
+static uint32_t leaves_free(struct given *given, const struct part *part,
+                            const struct hived_slot *slot, uint32_t node, uint32_t leaves,
+                            uint16_t *indices)
+{
+    uint32_t room = leaves, count = 0;
+    for (const struct hived_slot *other = part->placement.slots; other < slot; other++)
+        room += strcmp(other->node, slot->node) == 0 ? other->leaf_count : 0;
+    for (uint32_t i = 0; part->gpu_per_leaf && i < part->placement.slot_count; i++)
+        room += given->slots[part->slots[i]].gpu_count;
+    uint16_t *all = ARENA_ARRAY(&given->p->arena, uint16_t, room + 1u);
+    uint32_t found = hived_node_free(given->p->hived, slot->node, part->leaf_type, all, room);
+    for (uint32_t i = 0; i < found && i < room && count < leaves; i++)
+        if (!leaf_is_claimed(given, part, slot, node, all[i]))
+            indices[count++] = all[i];
+    return count;
+}
+
 /* Leaves of a task: those of its GPUs, or any free ones. */
 static int slot_leaves(struct given *given, struct part *part, uint32_t leaves,
                        const struct placement_slot *from, struct hived_slot *slot, struct err *err)
@@ -163,12 +198,11 @@ static int slot_leaves(struct given *given, struct part *part, uint32_t leaves,
         if (!is_known)
             indices[count++] = leaf;
     }
-    if (!per_leaf) {
-        count = hived_node_free(given->p->hived, node->name, part->leaf_type, indices, leaves);
+    if (!count) {
+        count = leaves_free(given, part, slot, from->node.v, leaves, indices);
         if (count < leaves && !given->is_recovery)
             return err_fail(err, ERR_CONFLICT, "", "%s has only %u free leaves of %s", node->name,
                             count, part->leaf_type);
-        count = count < leaves ? count : leaves;
     }
     slot->leaf_count = count ? count : 1;
     if (!count)

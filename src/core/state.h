@@ -289,7 +289,8 @@ const char *gang_ports_find(struct core *core, const struct live *live,
 /* core_start.c: places for what a job waits for */
 struct outcome {
     enum placement_kind kind;
-    const char *reason; /* not BIND */
+    const char *reason;    /* not BIND */
+    bool is_port_conflict; /* there is room, but not the ports */
 };
 struct outcome live_start(struct core *core, struct live *live);
 

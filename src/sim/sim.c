@@ -31,7 +31,8 @@ struct mail {
 
 struct sim {
     const struct sim_config *config;
-    struct random random;
+    struct random random;   /* of what happens from outside */
+    struct random accident; /* of restarts: without them the same happens from outside */
     struct core *core;
     struct core_config core_config;
     struct engine *engine;
@@ -206,7 +207,8 @@ static int sim_step(struct sim *sim, struct event *event, uint32_t *job)
 {
     int code = 0;
     event->now_ms = ORIGIN_MS + sim->now_ms;
-    event->random = random_next(&sim->random);
+    /* chance by time alone: a restart adds events, but not time */
+    event->random = random_mix(sim->config->seed ^ (uint64_t)event->now_ms);
     event->request = ++sim->request;
     if (!event->user)
         event->user = "";
@@ -310,7 +312,7 @@ static int restart(struct sim *sim)
 
 static int maybe_restart(struct sim *sim)
 {
-    bool is_due = chance(sim, 1000) < sim->config->restarts;
+    bool is_due = random_below(&sim->accident, 1000) < sim->config->restarts;
     if (!is_due)
         return 0;
     mails_lose(sim);
@@ -319,9 +321,9 @@ static int maybe_restart(struct sim *sim)
 
 /* --- what happens from outside --- */
 
-static const char *const kinds[] = {"ok",       "ok",        "fails",  "transient",
-                                    "conflict", "permanent", "deaf",   "noimage",
-                                    "flaky",    "lost",      "forever"};
+enum { CALM_KINDS = 6 };
+static const char *const kinds[] = {"ok",   "ok",    "fails",     "permanent", "deaf",   "noimage",
+                                    "lost", "flaky", "transient", "conflict",  "forever"};
 
 static const struct engine_fake_rule rules[] = {
     {.job = "fails", .index = 0, .exit_code = 1},
@@ -352,7 +354,8 @@ static void role_random(struct sim *sim, struct plan_role *role, struct plan_por
         .gpu = sim->config->gpu_count ? (uint32_t)chance(sim, sim->config->gpu_count + 1) : 0,
         .memory_mib = 1 + chance(sim, 100),
         .min_failed = chance(sim, 4) ? 1 : -1,
-        .min_succeeded = chance(sim, 4) ? -1 : 1,
+        /* of a failure and a success at one instant either may decide */
+        .min_succeeded = sim->config->is_calm || chance(sim, 4) ? -1 : 1,
         .task_retry_max = is_gang ? 0 : (int32_t)chance(sim, 3),
         .ports = ports,
         .port_count = 2,
@@ -360,8 +363,9 @@ static void role_random(struct sim *sim, struct plan_role *role, struct plan_por
     if (sim->config->pins && sim->config->pins[cluster] && chance(sim, 10) == 0)
         role->pinned_cell_id = sim->config->pins[cluster];
     ports[0] = (struct plan_port){"ssh", 1, 0};
-    ports[1] =
-        (struct plan_port){"http", 1 + (uint32_t)chance(sim, 3), chance(sim, 20) == 0 ? 9000 : 0};
+    /* tasks of a gang with one fixed port depend on luck: no placer knows of ports */
+    bool is_fixed = !sim->config->is_calm && chance(sim, 20) == 0;
+    ports[1] = (struct plan_port){"http", 1 + (uint32_t)chance(sim, 3), is_fixed ? 9000 : 0};
 }
 
 static void submit_random(struct sim *sim)
@@ -371,8 +375,12 @@ static void submit_random(struct sim *sim)
     char name[40];
     size_t cluster = chance(sim, sim->config->cluster_count);
     static const int32_t priorities[] = {-1, 10, 10, 100, 120};
-    snprintf(name, sizeof name, "%s-%u", kinds[chance(sim, COUNT_OF(kinds))],
-             (unsigned)chance(sim, sim->config->jobs));
+    /* the first kinds do not depend on how often a rule was used before */
+    size_t kind = chance(sim, sim->config->is_calm ? CALM_KINDS : COUNT_OF(kinds));
+    uint32_t number = (uint32_t)chance(sim, sim->config->jobs);
+    if (sim->config->is_calm) /* a restart forgets which names have just been used */
+        number = sim->result.submitted + sim->result.refused;
+    snprintf(name, sizeof name, "%s-%u", kinds[kind], number);
     struct plan plan = {
         .name = name,
         .user = chance(sim, 2) ? "alice" : "bob",
@@ -383,8 +391,8 @@ static void submit_random(struct sim *sim)
         .is_gang = chance(sim, 3) != 0,
         .is_lazy_preemptible = chance(sim, 3) == 0,
         .is_debug = chance(sim, 10) == 0,
-        .kill_all_on_completed = chance(sim, 10) == 0,
-        .time_limit_s = chance(sim, 3) == 0 ? 60 + chance(sim, 600) : 0,
+        .kill_all_on_completed = !sim->config->is_calm && chance(sim, 10) == 0,
+        .time_limit_s = !sim->config->is_calm && chance(sim, 3) == 0 ? 60 + chance(sim, 600) : 0,
         .roles = roles,
         .role_count = (uint16_t)(1 + chance(sim, 3)),
     };
@@ -616,7 +624,7 @@ static int run_once(struct sim *sim, int64_t last_ms)
     sim->action_ms = INT64_MAX;
     if (sim->result.submitted + sim->result.refused < sim->config->jobs) {
         /* sometimes the server dies between the commit and the commands */
-        sim->loses_commands = sim->config->restarts && chance(sim, 1000) < sim->config->restarts;
+        sim->loses_commands = random_below(&sim->accident, 1000) < sim->config->restarts;
         action_random(sim);
         if (sim->loses_commands) {
             sim->loses_commands = false;
@@ -728,6 +736,7 @@ int sim_run(const struct sim_config *config, struct sim_result *result, struct e
     struct sim sim = {
         .config = config,
         .random = {config->seed},
+        .accident = {~config->seed},
         .rows = rows_new(),
         .wake_ms = INT64_MAX,
         .action_ms = 1,

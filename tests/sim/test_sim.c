@@ -134,6 +134,27 @@ static int world_run(uint64_t seed, const struct options *options, struct sim_re
     return 0;
 }
 
+/* The same world with and without restarts: every job ends the same way. */
+static int restarts_compare(uint64_t seed, const struct options *options)
+{
+    struct err err = {0};
+    struct sim_result with, without;
+    struct sim_config config = config_of(seed, options);
+    config.has_faults = config.has_requests = config.has_priorities = false;
+    config.is_calm = true;
+    config.is_replayed = false;
+    config.restarts = 0;
+    int code = sim_run(&config, &without, &err);
+    config.restarts = 50;
+    if (!code)
+        code = sim_run(&config, &with, &err);
+    if (!code && with.outcome == without.outcome)
+        return 0;
+    printf("seed %llu, policy %s: %s\n", (unsigned long long)seed, config.policy,
+           code ? err.text : "restarts have changed how jobs ended");
+    return 1;
+}
+
 static int options_read(int count, char **words, struct options *options)
 {
     *options = (struct options){.worlds = WORLDS, .seed = 1};
@@ -172,6 +193,8 @@ int main(int count, char **words)
     int wrong = 0;
     for (uint64_t i = 0; i < options.worlds; i++)
         wrong += world_run(options.seed + i, &options, &sum);
+    for (uint64_t i = 0; i < options.worlds / 10; i++)
+        wrong += restarts_compare(options.seed + i, &options);
     printf("worlds %llu, seeds %llu…%llu: %u jobs (%u refused): %u succeeded, %u failed, %u "
            "stopped, %u deleted; %llu events, %llu attempts, %llu preempted, %llu retries, %llu "
            "restarts; %.1f s\n",

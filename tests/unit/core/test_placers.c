@@ -322,6 +322,25 @@ static void test_every_policy(void **state)
     }
 }
 
+/* After a restart: tasks without devices are told by their node alone, and keep their guarantee. */
+static void test_recovery_keeps_guarantees(void **state)
+{
+    (void)state;
+    struct placer *placer = placer_hived_new(NULL, NULL);
+    for (uint32_t i = 0; i < NODES; i++)
+        node_add(placer, i, 9, 0, "", true);
+    struct placement_member member = member_of(4, 1, 0);
+    struct placement_request request = request_of("runs", &member, 10);
+    struct placement_slot slots[4] = {0};
+    assert_int_equal(placer->ops->commit(placer, &request, slots, 4, true, NULL), 0);
+    member = member_of(NODES * 9 - 3, 1, 0);
+    request = request_of("large", &member, 10);
+    assert_int_equal(place(placer, &request).kind, PLACEMENT_WAIT); /* nobody to end */
+    member = member_of(NODES * 9 - 4, 1, 0);
+    assert_int_equal(place(placer, &request).kind, PLACEMENT_BIND);
+    placer->ops->free(placer);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -331,6 +350,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_avoid, setup, teardown),
         cmocka_unit_test_setup_teardown(test_victims, setup, teardown),
         cmocka_unit_test_setup_teardown(test_every_policy, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_recovery_keeps_guarantees, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
