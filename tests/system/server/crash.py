@@ -136,11 +136,14 @@ def ports_of(blob):
 
 
 def check_ports(database):
-    """Intervals in which attempts held a port, by node and port: none may overlap another."""
+    """Intervals in which attempts ran with a port, by node and port: none may overlap another. (An attempt is
+    created when it begins to wait for its place; it runs, and its ports are in use, from its launch on.)"""
     held = collections.defaultdict(list)
     rows = database.execute(
-        "SELECT attempt, node, ports, attempt_created_ms, attempt_completed_ms FROM tasks WHERE attempt <> 0 "
-        "UNION SELECT attempt, node, ports, attempt_created_ms, attempt_completed_ms FROM task_attempts")
+        "SELECT attempt, node, ports, attempt_launched_ms, attempt_completed_ms FROM tasks "
+        "WHERE attempt_launched_ms <> 0 "
+        "UNION SELECT attempt, node, ports, attempt_launched_ms, attempt_completed_ms FROM task_attempts "
+        "WHERE attempt_launched_ms <> 0")
     count = 0
     for attempt, node, ports, begin, end in rows:
         for port in ports_of(ports):
