@@ -319,8 +319,7 @@ static bool address_is(const struct hived *h, uint32_t cell, const char *address
     buf_clear(buf);
     cell_address(h, cell, buf);
     size_t length = buf->length;
-    return !strncmp(buf_cstr(buf), address, length) &&
-           (!address[length] || address[length] == '/');
+    return !strncmp(buf_cstr(buf), address, length) && (!address[length] || address[length] == '/');
 }
 
 static uint32_t cell_at(const struct hived *h, const char *address, struct buf *buf)
