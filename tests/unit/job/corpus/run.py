@@ -6,6 +6,7 @@ Exit 0: every program ended and was judged as it is known to be.
 """
 import collections
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -28,6 +29,9 @@ def run(judge, shell):
 
 
 def main():
+    # A shell's background job ignores these two; the programs here must be able to die of them.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGQUIT, signal.SIG_DFL)
     judge = sys.argv[1]
     table = collections.defaultdict(collections.Counter)
     wrong = 0
