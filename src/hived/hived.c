@@ -45,9 +45,9 @@ void hived_free(struct hived *h)
     mem_free(h);
 }
 
-void hived_downgrade_eagerly(struct hived *h, bool is_eager)
+void hived_imitate(struct hived *h, bool is_imitating)
 {
-    h->keeps_downgrades = is_eager;
+    h->is_imitating = is_imitating;
 }
 
 const struct hived_config *hived_config_of(const struct hived *h)
@@ -154,7 +154,7 @@ void hived_reconfigure(struct hived *h, struct hived_config *config)
     *h = (struct hived){.config = config,
                         .sequence = old.sequence,
                         .now_ms = old.now_ms,
-                        .keeps_downgrades = old.keeps_downgrades};
+                        .is_imitating = old.is_imitating};
     hived_build(h);
     for (uint32_t i = 0; i < h->node_count; i++) /* what runs there finds its cells */
         node_mark(h, i, false);

@@ -46,10 +46,11 @@ struct hived *hived_copy(const struct hived *hived);
  * Pending preemptions are forgotten. */
 void hived_reconfigure(struct hived *hived, struct hived_config *config);
 
-/* The original downgrades lazy groups even in a call in HIVED_FILTERING that ends with a Preempt,
- * so a mere look costs them their guarantee. Off by default; on, recorded sequences of the original
- * can be repeated. */
-void hived_downgrade_eagerly(struct hived *hived, bool is_eager);
+/* Repeat two habits of the original that we do not share, so that its recorded sequences can be
+ * repeated (off by default): it downgrades lazy groups even in a call in HIVED_FILTERING that ends
+ * with a Preempt, so a mere look costs them their guarantee; and a gang that its virtual cluster
+ * has room for, but only on bad nodes, waits there though it might displace lower priorities. */
+void hived_imitate(struct hived *hived, bool is_imitating);
 
 const struct hived_config *hived_config_of(const struct hived *hived);
 

@@ -18,7 +18,8 @@ struct plan { /* one call */
     struct pack_item *items;
     uint32_t item_count, leaf_count;
     uint32_t *virtual, *physical;
-    uint32_t chain; /* where it was found */
+    uint32_t chain;    /* where it was found */
+    bool *is_unmapped; /* by chain: there was room, but on bad or excluded nodes */
     struct wait wait;
 };
 
@@ -239,6 +240,8 @@ static void being_preempted_schedule(struct plan *plan, const struct group *grou
 static bool guaranteed_try(struct plan *plan, uint32_t chain, uint32_t view, int32_t priority)
 {
     struct hived *h = plan->h;
+    if (h->is_imitating && plan->is_unmapped[chain])
+        return false;
     struct pack pack = {.h = h,
                         .view = &h->views[view],
                         .chain = chain,
@@ -278,7 +281,7 @@ static bool guaranteed_try(struct plan *plan, uint32_t chain, uint32_t view, int
         plan->chain = chain;
         return true;
     }
-    plan->wait.is_mapping = true;
+    plan->wait.is_mapping = plan->is_unmapped[chain] = true;
     group_pending_settle(h, false);
     return false;
 }
@@ -468,7 +471,7 @@ static void found_conclude(struct plan *plan)
             h->holds_for_commit = true;
         }
     } else if (conflict.victim_count) {
-        group_pending_settle(h, h->keeps_downgrades);
+        group_pending_settle(h, h->is_imitating);
     }
     if (result->kind == HIVED_BIND && h->pending_count)
         h->pending_group = mem_copy(plan->request->group);
@@ -483,6 +486,7 @@ static int new_schedule(struct plan *plan, struct err *err)
     plan->items = request_items(plan->request, plan->arena, &plan->item_count, &plan->leaf_count);
     plan->virtual = ARENA_ARRAY(plan->arena, uint32_t, plan->leaf_count);
     plan->physical = ARENA_ARRAY(plan->arena, uint32_t, plan->leaf_count);
+    plan->is_unmapped = ARENA_ARRAY(plan->arena, bool, h->chain_count + 1u);
     plan->wait = (struct wait){.chain = NONE, .vc = plan->vc, .pin = plan->pin, .bad_node = NONE};
     bool is_found = false;
     /* displace nobody while any chain has room */

@@ -240,7 +240,7 @@ struct hived {
     struct text_map group_index;
     uint64_t sequence;
     int64_t now_ms;
-    bool keeps_downgrades; /* as the original: even when nothing is bound */
+    bool is_imitating;     /* the original's habits, see hived_imitate */
     bool is_safety_broken; /* a reconfiguration or recovery left less than the quotas need */
     /* a decision to bind that displaced lazy groups, to be committed or taken back */
     struct downgrade *pending;

@@ -2,7 +2,7 @@
  *
  * usage: vector-hived [--reconfigure] FILE…
  * One list of outcomes a file, one outcome an event. A vector without a `quirk` records what the
- * original does, so lazy groups are downgraded as eagerly as there (hived_downgrade_eagerly); one
+ * original does, so its habits are imitated (hived_imitate); one
  * with a `quirk` states what is wanted instead, and runs as the server does. --reconfigure:
  * `restart` is done on the live object instead of replaying the bound pods into a new one.
  */
@@ -36,7 +36,7 @@ struct run {
     } * seen; /* pods that asked */
     size_t seen_count, seen_room;
     bool does_reconfigure;
-    bool is_eager; /* the vector records the original's habit, not what is wanted instead */
+    bool is_imitating; /* the vector records the original's habits, not what is wanted instead */
 };
 
 static const char *text_at(struct run *run, const struct doc *doc, const char *key)
@@ -102,7 +102,7 @@ static void configure(struct run *run, const struct doc *event)
     if (config) {
         hived_free(run->hived);
         run->hived = hived_new(config);
-        hived_downgrade_eagerly(run->hived, run->is_eager);
+        hived_imitate(run->hived, run->is_imitating);
         run->count = 0;
     }
     outcome(run, config ? "ok" : "error", config ? NULL : "platform");
@@ -122,7 +122,7 @@ static void restart(struct run *run, const struct doc *event)
     }
     hived_free(run->hived);
     run->hived = hived_new(config);
-    hived_downgrade_eagerly(run->hived, run->is_eager);
+    hived_imitate(run->hived, run->is_imitating);
     all_healthy(run);
     for (size_t i = 0; i < run->count; i++) {
         const struct bound *bound = &run->items[i];
@@ -503,7 +503,7 @@ static bool file_run(const char *path, bool does_reconfigure)
     const struct doc *vector = doc_parse(buf_as_text(&source), DOC_JSON, &run.arena, &problems);
     const struct doc *events = doc_get(vector, "events");
     bool is_good = events && events->kind == DOC_LIST;
-    run.is_eager = !doc_get(vector, "quirk");
+    run.is_imitating = !doc_get(vector, "quirk");
     json_array(&run.json);
     for (size_t i = 0; is_good && i < events->as.list.count; i++)
         event_run(&run, events->as.list.items[i]);
