@@ -197,17 +197,18 @@ int handle_job_attempt(struct call *call)
                      (long long)index);
 }
 
-/* The last lines of every attempt, for those who may read the logs. */
-static int tails_read(struct call *call, const struct store_job *job,
-                      struct view_attempts *attempts)
+static int ends_read(struct call *call, const struct store_job *job, struct view_attempts *attempts)
 {
-    bool may_read = call->api->config.is_log_shared || call_is_owner(call, job);
-    attempts->tails = ARENA_ARRAY(call->arena, struct text, attempts->attempts.count + 1);
-    for (size_t i = 0; may_read && i < attempts->attempts.count; i++) {
-        int failed = store_tail(call->reader, attempts->attempts.items[i].attempt, call->arena,
-                                &attempts->tails[i], &call->err);
+    attempts->may_read = call->api->config.is_log_shared || call_is_owner(call, job);
+    attempts->ends =
+        ARENA_ARRAY(call->arena, const struct store_end *, attempts->attempts.count + 1);
+    for (size_t i = 0; i < attempts->attempts.count; i++) {
+        struct store_end *end = ARENA_NEW(call->arena, struct store_end);
+        int failed = store_attempt_end(call->reader, attempts->attempts.items[i].attempt,
+                                       call->arena, end, &call->err);
         if (failed && failed != ERR_NOT_FOUND)
             return failed;
+        attempts->ends[i] = failed ? NULL : end;
     }
     return 0;
 }
@@ -246,7 +247,7 @@ int handle_task_attempts(struct call *call)
         failed = 0;
     }
     if (!failed)
-        failed = tails_read(call, &job, &attempts);
+        failed = ends_read(call, &job, &attempts);
     if (failed)
         return failed;
     struct json_writer json;

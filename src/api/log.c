@@ -223,12 +223,13 @@ static uint64_t tail_lines(struct call *call, const struct log_reader *log,
 /* The log is gone: what the history kept of it is the reply. */
 static bool log_from_tail(struct call *call, const struct log_reader *log)
 {
-    struct text tail;
+    struct store_end end;
     struct err err;
-    if (!call_reader(call) || store_tail(call->reader, log->attempt, call->arena, &tail, &err))
+    if (!call_reader(call) ||
+        store_attempt_end(call->reader, log->attempt, call->arena, &end, &err) || !end.tail.length)
         return false;
     exchange_header(call->exchange, "X-Skep-Log", "last lines");
-    call_text(call, 200, "text/plain; charset=utf-8", tail);
+    call_text(call, 200, "text/plain; charset=utf-8", end.tail);
     return true;
 }
 

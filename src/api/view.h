@@ -32,11 +32,12 @@ struct view_detail {
 };
 void view_job_detail(struct json_writer *json, const struct view_detail *detail);
 
-/* `tails`: the last lines of each attempt, at == NULL when there are none (or not for the caller).
- */
+/* `ends`: what is kept of the end of each attempt, NULL when there is nothing. `may_read`: the
+ * caller may see what stood in the logs. */
 struct view_attempts {
     struct store_tasks attempts;
-    struct text *tails;
+    const struct store_end **ends;
+    bool may_read;
 };
 
 /* TaskStatus; `attempts` (newest first) only when not NULL. */

@@ -96,6 +96,29 @@ static void view_attempt(struct json_writer *json, const struct job_record *job,
     view_time(json, "currentAttemptCompletedTime", task->attempt_completed_ms);
 }
 
+/* The rule by which the end was recognised, as it stood in its file at that time. */
+static void view_rule(struct json_writer *json, const struct store_end *end, bool may_read)
+{
+    json_key(json, "matchedRule");
+    if (!end || !end->rule.number) {
+        json_null(json);
+        return;
+    }
+    json_object(json);
+    json_key_int(json, "code", end->rule.code);
+    json_key_string(json, "name", end->rule.phrase);
+    json_key_string(json, "file", end->rule.file[0] ? end->rule.file : "built-in");
+    json_key_int(json, "number", end->rule.number);
+    json_key_int(json, "pattern", end->rule.pattern);
+    json_key_int(json, "line", end->rule.line);
+    json_key_string(json, "log", end->rule.log[0] ? end->rule.log : NULL);
+    if (may_read && end->rule.text.length)
+        json_key_text(json, "text", end->rule.text);
+    else
+        json_key_null(json, "text");
+    json_object_end(json);
+}
+
 static void view_attempts(struct json_writer *json, const struct job_record *job,
                           const struct view_attempts *attempts, const struct exit_rules *rules)
 {
@@ -104,8 +127,10 @@ static void view_attempts(struct json_writer *json, const struct job_record *job
     for (size_t i = attempts->attempts.count; i-- > 0;) {
         json_object(json);
         view_attempt(json, job, &attempts->attempts.items[i], rules);
-        if (attempts->tails[i].at)
-            json_key_text(json, "containerLogTail", attempts->tails[i]);
+        const struct store_end *end = attempts->ends[i];
+        view_rule(json, end, attempts->may_read);
+        if (end && end->tail.length && attempts->may_read)
+            json_key_text(json, "containerLogTail", end->tail);
         else
             json_key_null(json, "containerLogTail");
         json_object_end(json);

@@ -157,18 +157,119 @@ static void tasks_print(struct cli *cli, struct buf *out, const json_t *detail)
 
 /* ---- attempts ---- */
 
-enum { TAILS_MAX = 16 << 10 }; /* of all last lines together */
+enum { TAILS_MAX = 16 << 10 }; /* of all last lines together, in the table */
+
+/* All attempts of one task within one attempt of the job, into the task's `attempts`. */
+static int task_fetch(struct client *client, const char *job, int64_t job_attempt, const char *role,
+                      json_t *task)
+{
+    struct buf rest = BUF_INIT, path = BUF_INIT;
+    json_t *whole = NULL;
+    buf_format(&rest, "/attempts/%lld/taskRoles/", (long long)job_attempt);
+    client_encode(&rest, role);
+    buf_format(&rest, "/taskIndex/%lld/attempts", (long long)field_int(task, "taskIndex"));
+    job_path(&path, job, buf_cstr(&rest));
+    int code = client_get(client, buf_cstr(&path), &whole);
+    if (!code)
+        json_object_set(task, "attempts", json_object_get(whole, "attempts"));
+    json_decref(whole);
+    buf_release(&rest);
+    buf_release(&path);
+    return code;
+}
+
+/* The tasks of one attempt of the job with all their attempts, into its `tasks`. A table needs no
+ * more of a task that ended well at its first try than the task itself. */
+static int tasks_fetch(struct client *client, const char *job, json_t *attempt, bool is_table)
+{
+    struct buf rest = BUF_INIT, path = BUF_INIT;
+    json_t *detail = NULL, *all = json_array(), *value;
+    const int64_t index = field_int(attempt, "attemptIndex");
+    buf_format(&rest, "/attempts/%lld", (long long)index);
+    job_path(&path, job, buf_cstr(&rest));
+    int code = client_get(client, buf_cstr(&path), &detail);
+    const char *role;
+    json_object_foreach (json_object_get(detail, "taskRoles"), role, value) {
+        json_t *tasks = json_object_get(value, "taskStatuses");
+        for (size_t i = 0; i < json_array_size(tasks) && !code; i++) {
+            json_t *task = json_array_get(tasks, i);
+            bool is_plain = !field_int(task, "retries") && !field_int(task, "containerExitCode");
+            if (!is_table || !is_plain)
+                code = task_fetch(client, job, index, role, task);
+            json_array_append(all, task);
+        }
+    }
+    json_object_set_new(attempt, "tasks", all);
+    json_decref(detail);
+    buf_release(&rest);
+    buf_release(&path);
+    return code;
+}
+
+/* All attempts of the job, newest first, each with its tasks, into the detail's `attempts`. */
+static int attempts_fetch(struct cli *cli, struct client *client, json_t *detail)
+{
+    struct buf path = BUF_INIT;
+    json_t *attempts = NULL;
+    job_path(&path, cli->arguments[0], "/attempts");
+    int code = client_get(client, buf_cstr(&path), &attempts);
+    for (size_t i = 0; i < json_array_size(attempts) && !code; i++)
+        code = tasks_fetch(client, cli->arguments[0], json_array_get(attempts, i),
+                           cli->output != OUTPUT_JSON && cli->output != OUTPUT_YAML);
+    if (!code)
+        json_object_set(detail, "attempts", attempts);
+    json_decref(attempts);
+    buf_release(&path);
+    return code;
+}
+
+/* By which rule the end was recognised. */
+static void rule_lines(struct buf *out, const json_t *rule)
+{
+    const char *file = field_text(rule, "file"), *text = field_text(rule, "text");
+    bool is_builtin = file && strcmp(file, "built-in") == 0;
+    if (!file)
+        return;
+    buf_format(out, "  recognised as %s (%lld) by rule %lld, pattern %lld, of %s (line %lld)\n",
+               field_text(rule, "name"), (long long)field_int(rule, "code"),
+               (long long)field_int(rule, "number"), (long long)field_int(rule, "pattern"),
+               is_builtin ? "the built-in table" : file, (long long)field_int(rule, "line"));
+    if (text)
+        buf_format(out, "  from the %s log's line: %s\n",
+                   strcmp(field_text(rule, "log"), "user") == 0 ? "task" : "platform", text);
+}
+
+/* How it was recognised, and its last lines, indented: of what failed. */
+static void end_lines(struct buf *out, const json_t *attempt, const char *role, int64_t index,
+                      int64_t job_attempt)
+{
+    struct text tail = text_of(field_text(attempt, "containerLogTail"));
+    const json_t *rule = json_object_get(attempt, "matchedRule");
+    if (!field_int(attempt, "containerExitCode") || (!tail.at && !json_is_object(rule)))
+        return;
+    buf_format(out, "\n%s-%lld, attempt %lld.%lld:\n", role, (long long)index,
+               (long long)job_attempt, (long long)field_int(attempt, "attemptId"));
+    rule_lines(out, rule);
+    if (tail.at)
+        buf_string(out, "  last lines:\n");
+    while (tail.at && tail.length) {
+        struct text line_of_log = text_cut(&tail, '\n');
+        buf_format(out, "    %.*s\n", TEXT_ARG(line_of_log));
+    }
+}
 
 static void task_attempt_row(struct table *table, const json_t *task, const json_t *attempt,
-                             const char *role, int64_t job_attempt)
+                             int64_t job_attempt)
 {
     struct buf text = BUF_INIT;
     table_format(table, "%lld", (long long)job_attempt);
-    table_format(table, "%s-%lld", role, (long long)field_int(task, "taskIndex"));
+    table_format(table, "%s-%lld", field_text(task, "taskRoleName"),
+                 (long long)field_int(task, "taskIndex"));
     table_format(table, "%lld", (long long)field_int(attempt, "attemptId"));
     table_cell(table, field_text(attempt, "attemptState"));
     table_cell(table, field_text(attempt, "containerNodeName"));
     gpus_cell(table, json_object_get(attempt, "containerGpus"));
+    ports_cell(table, json_object_get(attempt, "containerPorts"));
     exit_cell(table, attempt);
     print_time(&text, field_int(attempt, "currentAttemptLaunchedTime"));
     table_cell(table, buf_cstr(&text));
@@ -177,71 +278,19 @@ static void task_attempt_row(struct table *table, const json_t *task, const json
     buf_release(&text);
 }
 
-/* The last lines of what failed, indented. */
-static void tail_lines(struct buf *out, const json_t *attempt, const char *role, int64_t index,
-                       int64_t job_attempt)
+static void task_attempt_rows(struct table *table, struct buf *ends, const json_t *task,
+                              int64_t job_attempt)
 {
-    struct text tail = text_of(field_text(attempt, "containerLogTail"));
-    if (!tail.at || !field_int(attempt, "containerExitCode"))
-        return;
-    buf_format(out, "\nlast lines of %s-%lld, attempt %lld.%lld:\n", role, (long long)index,
-               (long long)job_attempt, (long long)field_int(attempt, "attemptId"));
-    while (tail.at && tail.length) {
-        struct text line_of_log = text_cut(&tail, '\n');
-        buf_format(out, "  %.*s\n", TEXT_ARG(line_of_log));
-    }
-}
-
-/* A task that ended well at its first try is its own only attempt: no need to ask for more. */
-static int task_attempt_rows(struct client *client, struct table *table, struct buf *tails,
-                             const char *job, const json_t *task, const char *role,
-                             int64_t job_attempt)
-{
-    if (!field_int(task, "retries") && !field_int(task, "containerExitCode")) {
-        task_attempt_row(table, task, task, role, job_attempt);
-        return 0;
-    }
-    struct buf rest = BUF_INIT, path = BUF_INIT;
-    json_t *whole = NULL;
-    buf_format(&rest, "/attempts/%lld/taskRoles/", (long long)job_attempt);
-    client_encode(&rest, role);
-    buf_format(&rest, "/taskIndex/%lld/attempts", (long long)field_int(task, "taskIndex"));
-    job_path(&path, job, buf_cstr(&rest));
-    int code = client_get(client, buf_cstr(&path), &whole);
-    const json_t *attempts = json_object_get(whole, "attempts");
+    const json_t *attempts = json_object_get(task, "attempts");
+    if (!attempts)
+        task_attempt_row(table, task, task, job_attempt);
     for (size_t i = json_array_size(attempts); i-- > 0;) {
         const json_t *attempt = json_array_get(attempts, i);
-        task_attempt_row(table, whole, attempt, role, job_attempt);
-        if (tails->length < TAILS_MAX)
-            tail_lines(tails, attempt, role, field_int(task, "taskIndex"), job_attempt);
+        task_attempt_row(table, task, attempt, job_attempt);
+        if (ends->length < TAILS_MAX)
+            end_lines(ends, attempt, field_text(task, "taskRoleName"), field_int(task, "taskIndex"),
+                      job_attempt);
     }
-    json_decref(whole);
-    buf_release(&rest);
-    buf_release(&path);
-    return code;
-}
-
-/* All attempts of all tasks within one attempt of the job. */
-static int task_attempts(struct client *client, const char *job, int64_t attempt,
-                         struct table *table, struct buf *tails)
-{
-    struct buf rest = BUF_INIT, path = BUF_INIT;
-    json_t *detail = NULL;
-    buf_format(&rest, "/attempts/%lld", (long long)attempt);
-    job_path(&path, job, buf_cstr(&rest));
-    int code = client_get(client, buf_cstr(&path), &detail);
-    const char *role;
-    json_t *value;
-    json_object_foreach (json_object_get(detail, "taskRoles"), role, value) {
-        const json_t *tasks = json_object_get(value, "taskStatuses");
-        for (size_t i = 0; i < json_array_size(tasks) && !code; i++)
-            code = task_attempt_rows(client, table, tails, job, json_array_get(tasks, i), role,
-                                     attempt);
-    }
-    json_decref(detail);
-    buf_release(&rest);
-    buf_release(&path);
-    return code;
 }
 
 static void job_attempt_row(struct table *table, const json_t *attempt)
@@ -263,55 +312,61 @@ static void job_attempt_row(struct table *table, const json_t *attempt)
     buf_release(&text);
 }
 
-static int attempts_print(struct cli *cli, struct client *client, struct buf *out)
+static void attempts_print(struct cli *cli, struct buf *out, const json_t *attempts)
 {
     static const char *const JOB_HEADS[] = {"ATTEMPT", "STATE",  "CREATED",     "ENDED",
                                             "EXIT",    "PHRASE", "DIAGNOSTICS", NULL};
-    static const char *const TASK_HEADS[] = {"JOB ATTEMPT", "TASK",        "ATTEMPT", "STATE",
-                                             "NODE",        "GPUS",        "EXIT",    "STARTED",
-                                             "TIME",        "DIAGNOSTICS", NULL};
-    struct buf path = BUF_INIT, tails = BUF_INIT;
-    json_t *attempts = NULL;
-    job_path(&path, cli->arguments[0], "/attempts");
-    int code = client_get(client, buf_cstr(&path), &attempts);
+    static const char *const TASK_HEADS[] = {"JOB ATTEMPT", "TASK", "ATTEMPT",     "STATE",
+                                             "NODE",        "GPUS", "PORTS",       "EXIT",
+                                             "STARTED",     "TIME", "DIAGNOSTICS", NULL};
+    struct buf ends = BUF_INIT;
     struct table jobs, tasks;
     table_init(&jobs, cli->has_colours, JOB_HEADS);
     table_init(&tasks, cli->has_colours, TASK_HEADS);
-    for (size_t i = json_array_size(attempts); i-- > 0 && !code;) {
+    for (size_t i = json_array_size(attempts); i-- > 0;) {
         const json_t *attempt = json_array_get(attempts, i);
+        const json_t *of_attempt = json_object_get(attempt, "tasks");
         job_attempt_row(&jobs, attempt);
-        code = task_attempts(client, cli->arguments[0], field_int(attempt, "attemptIndex"), &tasks,
-                             &tails);
+        for (size_t k = 0; k < json_array_size(of_attempt); k++)
+            task_attempt_rows(&tasks, &ends, json_array_get(of_attempt, k),
+                              field_int(attempt, "attemptIndex"));
     }
     buf_char(out, '\n');
     table_print(&jobs, out);
     buf_char(out, '\n');
     table_print(&tasks, out);
-    buf_text(out, buf_as_text(&tails));
-    buf_release(&tails);
+    buf_text(out, buf_as_text(&ends));
+    buf_release(&ends);
     table_release(&jobs);
     table_release(&tasks);
-    json_decref(attempts);
+}
+
+/* ---- events ---- */
+
+/* The job's story, oldest first, into the detail's `events`. */
+static int events_fetch(struct cli *cli, struct client *client, json_t *detail)
+{
+    struct buf path = BUF_INIT;
+    json_t *json = NULL, *events = json_array();
+    job_path(&path, cli->arguments[0], "/events");
+    int code = client_get(client, buf_cstr(&path), &json);
+    const json_t *data = json_object_get(json, "data");
+    for (size_t i = json_array_size(data); i-- > 0;)
+        json_array_append(events, json_array_get(data, i));
+    json_object_set_new(detail, "events", events);
+    json_decref(json);
     buf_release(&path);
     return code;
 }
 
-static int events_print(struct cli *cli, struct client *client, struct buf *out)
+static void events_print(struct buf *out, const json_t *events)
 {
-    struct buf path = BUF_INIT;
-    json_t *json = NULL;
-    job_path(&path, cli->arguments[0], "/events");
-    int code = client_get(client, buf_cstr(&path), &json);
-    const json_t *data = json_object_get(json, "data");
     buf_char(out, '\n');
-    for (size_t i = json_array_size(data); i-- > 0;) {
-        const json_t *event = json_array_get(data, i);
+    for (size_t i = 0; i < json_array_size(events); i++) {
+        const json_t *event = json_array_get(events, i);
         print_time(out, field_int(event, "firstTimestamp"));
         buf_format(out, "  %s\n", field_text(event, "message"));
     }
-    json_decref(json);
-    buf_release(&path);
-    return code;
 }
 
 int run_describe(struct cli *cli)
@@ -323,13 +378,17 @@ int run_describe(struct cli *cli)
     json_t *detail = NULL;
     job_path(&path, cli->arguments[0], "");
     int code = client_get(client, buf_cstr(&path), &detail);
+    if (!code && cli_flag(cli, "attempts"))
+        code = attempts_fetch(cli, client, detail);
+    if (!code && cli_flag(cli, "events"))
+        code = events_fetch(cli, client, detail);
     if (!code && !print_raw(cli, detail)) {
         head_lines(cli, &out, detail);
         tasks_print(cli, &out, detail);
         if (cli_flag(cli, "attempts"))
-            code = attempts_print(cli, client, &out);
-        if (!code && cli_flag(cli, "events"))
-            code = events_print(cli, client, &out);
+            attempts_print(cli, &out, json_object_get(detail, "attempts"));
+        if (cli_flag(cli, "events"))
+            events_print(&out, json_object_get(detail, "events"));
         print_flush(&out);
     }
     json_decref(detail);

@@ -128,7 +128,12 @@ const struct cli_command COMMANDS[] = {
      "skep list --user @me --state RUNNING,WAITING", LIST_OPTIONS, run_list},
     {"describe", "JOB", KIND_JOB, NULL, 1, 1, "show everything about a job",
      "Shows state, times, why it waits or how it ended, and its tasks with node, GPUs and ports. A "
-     "JOB is user~name, or the name of one of your own.",
+     "JOB is user~name, or the name of one of your own.\n\n"
+     "With --attempts: every attempt of the job and of its tasks; of those that failed, the "
+     "failure "
+     "rule by which the end was recognised (its code, name, number and line in its file), the line "
+     "of the log that matched, and the last lines of the log, which are kept when the log itself "
+     "has been removed.",
      NULL, DESCRIBE_OPTIONS, run_describe},
     {"config", "JOB", KIND_JOB, NULL, 1, 1, "print the job file of a job",
      "Prints the file that was submitted, with its secrets masked. Only for the owner and admins.",

@@ -1,11 +1,14 @@
 #include "job/exit_judge.h"
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/memory.h"
+#include "base/printable.h"
 #include "job/exit_table.h"
 #include <assert.h>
-#include <ctype.h>
 #include <stdio.h>
 #include <strings.h>
+
+enum { EXIT_SHOWN_MAX = 120 }; /* bytes of the line that matched, in the diagnostics */
 
 struct log { /* one of the two tails, scanned for literals when first asked about */
     struct text text;
@@ -129,19 +132,18 @@ static struct text last_lines(struct text text, size_t lines)
 /* The line of the log in which the match begins, cut to what people read. */
 static void describe(struct judge *judge, struct completion *completion, const char *reason)
 {
-    const struct text found =
-        judge->user_found.length > 0 ? judge->user_found : judge->platform_found;
-    struct text line = {found.at, found.length < 120 ? found.length : 120};
-    line = text_cut(&line, '\n');
-    char clean[121];
-    size_t length = 0;
-    for (size_t i = 0; i < line.length; i++) {
-        const unsigned char c = (unsigned char)line.at[i];
-        clean[length++] = (char)(c < 0x80 && isprint(c) ? c : '?');
-    }
-    clean[length] = '\0';
-    snprintf(completion->diagnostics, sizeof completion->diagnostics, "%s%s%s%s", reason,
-             length > 0 ? " (" : "", clean, length > 0 ? ")" : "");
+    struct text found = judge->user_found.length > 0 ? judge->user_found : judge->platform_found;
+    struct buf line = BUF_INIT, words = BUF_INIT;
+    printable_put(&line, text_cut(&found, '\n'));
+    const struct text shown = text_trim(printable_head(buf_as_text(&line), EXIT_SHOWN_MAX));
+    buf_string(&words, reason);
+    if (shown.length > 0)
+        buf_format(&words, " (%.*s)", TEXT_ARG(shown));
+    const struct text all = printable_head(buf_as_text(&words), sizeof completion->diagnostics - 1);
+    memcpy(completion->diagnostics, all.at, all.length);
+    completion->diagnostics[all.length] = '\0';
+    buf_release(&line);
+    buf_release(&words);
 }
 
 static void conclude(struct judge *judge, const struct exit_rule *rule,

@@ -11,6 +11,7 @@ struct reader {
     struct problems *problems;
     struct arena *scratch; /* paths and the document */
     bool is_operators;
+    uint32_t number; /* of the entry being read */
     bool drops_builtin;
     size_t own; /* rules of the operator's file, all before the built-in ones */
 };
@@ -180,11 +181,13 @@ static struct exit_range read_range(struct reader *reader, const struct doc *map
 
 /* ---- patterns ---- */
 
-static struct exit_pattern *pattern_add(struct reader *reader, struct exit_rule *rule)
+static struct exit_pattern *pattern_add(struct reader *reader, struct exit_rule *rule,
+                                        const struct doc *map)
 {
     struct exit_pattern *pattern = ARRAY_ADD(&reader->rules->patterns);
     pattern->user_log = pattern->platform_log = pattern->reason = pattern->message = EXPRESSION_NO;
     pattern->container = (uint32_t)reader->rules->containers.count;
+    pattern->line = map->place.line;
     rule->pattern_count++;
     return pattern;
 }
@@ -196,7 +199,7 @@ static void read_runtime_pattern(struct reader *reader, struct exit_rule *rule,
     static const char *const known[] = {"exitCode", "userLogRegex", "platformLogRegex",
                                         "gpuInfo",  "neverRetry",   NULL};
     warn_unknown(reader, map, path, known);
-    struct exit_pattern *pattern = pattern_add(reader, rule);
+    struct exit_pattern *pattern = pattern_add(reader, rule, map);
     pattern->is_runtime = true;
     pattern->has_exit_code = read_code(reader, map, "exitCode", path, 0, 255, &pattern->exit_code);
     pattern->user_log = read_expression(reader, map, "userLogRegex", path);
@@ -238,7 +241,7 @@ static void read_pod_pattern(struct reader *reader, struct exit_rule *rule, cons
     static const char *const known[] = {"reasonRegex", "messageRegex", "containers", "neverRetry",
                                         NULL};
     warn_unknown(reader, map, path, known);
-    struct exit_pattern *pattern = pattern_add(reader, rule);
+    struct exit_pattern *pattern = pattern_add(reader, rule, map);
     pattern->reason = read_expression(reader, map, "reasonRegex", path);
     pattern->message = read_expression(reader, map, "messageRegex", path);
     pattern->is_never_retried = read_bool(reader, map, "neverRetry", path);
@@ -334,6 +337,7 @@ static struct exit_rule *rule_add(struct reader *reader, const struct doc *entry
                                     .reaction = "RETRY_TO_MAX",
                                     .reason = "",
                                     .is_operators = reader->is_operators};
+    rule->number = reader->number;
     rule->pattern = (uint32_t)rules->patterns.count;
     return rule;
 }
@@ -487,6 +491,7 @@ static void read_entries(struct reader *reader, const struct doc *list, const ch
     for (size_t i = 0; i < list->as.list.count; i++) {
         const struct doc *entry = list->as.list.items[i];
         const char *path = path_at(reader, "", key, i);
+        reader->number = (uint32_t)i + 1;
         if (entry->kind == DOC_MAP)
             read(reader, entry, path);
         else
@@ -599,6 +604,18 @@ const struct exit_spec *exit_rules_at(const struct exit_rules *rules, size_t ind
 {
     assert(index < rules->rules.count);
     return &rules->rules.items[index].spec;
+}
+
+struct exit_source exit_rules_source(const struct exit_rules *rules, size_t rule, size_t pattern)
+{
+    assert(rule < rules->rules.count && pattern < rules->rules.items[rule].pattern_count);
+    const struct exit_rule *found = &rules->rules.items[rule];
+    return (struct exit_source){
+        .number = found->number,
+        .pattern = (uint32_t)pattern + 1,
+        .line = rules->patterns.items[found->pattern + pattern].line,
+        .is_operators = found->spec.is_operators,
+    };
 }
 
 const struct exit_spec *exit_rules_exact(const struct exit_rules *rules, int32_t code)

@@ -63,6 +63,15 @@ const struct exit_spec *exit_rules_find(const struct exit_rules *rules, int32_t 
 /* The same, NULL when the code itself is not listed. */
 const struct exit_spec *exit_rules_exact(const struct exit_rules *rules, int32_t code);
 
+/* Where a rule stands, for people: as an exit_verdict names it. */
+struct exit_source {
+    uint32_t number;   /* of the entry in its list, from 1 */
+    uint32_t pattern;  /* of its patterns, from 1 */
+    uint32_t line;     /* where the pattern begins in its file */
+    bool is_operators; /* of the operator's file, not of the built-in table */
+};
+struct exit_source exit_rules_source(const struct exit_rules *rules, size_t rule, size_t pattern);
+
 /* Is this an expression that RE2 would take? Else `reason` gets a sentence. */
 bool exit_expression_check(struct text expression, char reason[160]);
 

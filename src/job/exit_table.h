@@ -19,6 +19,7 @@ struct exit_container_pattern {
 };
 
 struct exit_pattern {
+    uint32_t line;   /* of its file */
     bool is_runtime; /* conditions on exit code, logs, GPUs; else on the pod and its containers */
     bool has_exit_code;
     int32_t exit_code;
@@ -31,6 +32,7 @@ struct exit_pattern {
 
 struct exit_rule {
     struct exit_spec spec;
+    uint32_t number;                 /* in its file */
     uint32_t pattern, pattern_count; /* in `patterns` */
 };
 

@@ -96,6 +96,8 @@ static const struct field fake_fields[] = {
     INT("memoryMB", 1, 1 << 30, "Memory of each."),
     INT("gpus", 0, 64, "GPUs of each."),
     INT("runMilliseconds", 0, 86400000, "How long each container runs."),
+    INT("exitCode", 0, 255, "With which each ends."),
+    STRING("log", "What each writes before."),
 };
 static const struct shape fake_shape = SHAPE(fake_fields);
 
@@ -227,7 +229,8 @@ static void config_default(struct server_config *config)
     config->hang_after_s = 1800;
     config->retention = (struct retention_config){365, 30, 20480};
     config->engine_kind = ENGINE_KIND_LOCAL;
-    config->fake = (struct fake_config){.nodes = 1, .cpu = 64, .memory_mib = 65536, .run_ms = 100};
+    config->fake =
+        (struct fake_config){.nodes = 1, .cpu = 64, .memory_mib = 65536, .run_ms = 100, .log = ""};
 }
 
 static void read_scheduling(struct server_config *config, const struct doc *doc)
@@ -301,6 +304,8 @@ static void read_engine(struct server_config *config, const struct doc *doc)
     config->fake.memory_mib = get_int(fake, "memoryMB", config->fake.memory_mib);
     get_u32(fake, "gpus", &config->fake.gpu_count);
     get_u32(fake, "runMilliseconds", &config->fake.run_ms);
+    config->fake.exit_code = (int32_t)get_int(fake, "exitCode", 0);
+    get_string(config, fake, "log", &config->fake.log);
 }
 
 static void read_top(struct server_config *config, const struct doc *doc)

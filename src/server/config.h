@@ -21,6 +21,8 @@ enum engine_kind { ENGINE_KIND_LOCAL, ENGINE_KIND_FAKE };
 struct fake_config {
     uint32_t nodes, cpu, gpu_count, run_ms;
     uint64_t memory_mib;
+    int32_t exit_code;
+    const char *log;
 };
 
 struct retention_config {

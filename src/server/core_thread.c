@@ -162,7 +162,7 @@ static struct store_change *batch_changes(struct core_thread *core, size_t *coun
     *count = 0;
     for (size_t i = 0; i < core->batch_count; i++) {
         struct server_mail *mail = core->batch[i];
-        if (mail->kind != MAIL_CHANGE)
+        if (!mail->has_change)
             continue;
         changes[*count] = mail->change;
         changes[(*count)++].err = &mail->change_err;
@@ -191,7 +191,7 @@ int core_commit(struct server *server, struct err *err)
     if (code < 0)
         return code;
     for (size_t i = 0, c = 0; i < core->batch_count; i++)
-        if (core->batch[i]->kind == MAIL_CHANGE)
+        if (core->batch[i]->has_change)
             core->batch[i]->change.code = batch.changes[c++].code;
     atomic_fetch_add(&server->metrics.batches, 1);
     atomic_fetch_add(&server->metrics.batch_mails, core->batch_count);

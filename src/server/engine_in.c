@@ -3,6 +3,7 @@
  */
 #include "base/err.h"
 #include "base/memory.h"
+#include "base/printable.h"
 #include "job/blame.h"
 #include "job/exit_judge.h"
 #include "server/state.h"
@@ -10,7 +11,7 @@
 #include <assert.h>
 #include <string.h>
 
-enum { RULES_BYTES_MAX = 4 << 20 };
+enum { RULES_BYTES_MAX = 4 << 20, TAIL_RAW_MAX = 16 * STORE_TAIL_MAX };
 
 void server_post_fact(struct server *server, struct server_mail *mail)
 {
@@ -101,11 +102,53 @@ static struct server_mail *mail_of_task(enum event_kind kind, const struct engin
     return mail;
 }
 
+/* The last lines that it wrote. */
+static struct text tail_of(struct arena *arena, struct text log)
+{
+    struct buf shown = BUF_INIT;
+    struct text tail;
+
+    /* a terminal shows less than was written: colours, progress bars */
+    if (log.length > TAIL_RAW_MAX)
+        log = (struct text){log.at + log.length - TAIL_RAW_MAX, TAIL_RAW_MAX};
+    printable_put(&shown, log);
+    tail = printable_tail(buf_as_text(&shown), STORE_TAIL_MAX);
+    tail.at = arena_copy(arena, tail);
+    buf_release(&shown);
+    return tail;
+}
+
+/* The rule by which it was recognised; the rules are locked. */
+static void end_rule(struct server *server, const struct exit_verdict *verdict, struct arena *arena,
+                     struct store_end *end)
+{
+    const struct exit_source source =
+        exit_rules_source(server->rules, verdict->rule, verdict->pattern);
+    const bool is_user = verdict->user_text.length > 0;
+    const struct text found = is_user ? verdict->user_text : verdict->platform_text;
+    struct buf shown = BUF_INIT;
+
+    printable_put(&shown, found);
+    end->rule.code = verdict->completion.code;
+    end->rule.phrase = arena_copy(arena, text_of(verdict->completion.phrase));
+    end->rule.number = source.number;
+    end->rule.pattern = source.pattern;
+    end->rule.line = source.line;
+    end->rule.file = arena_copy(arena, text_of(source.is_operators ? server->rules_path : ""));
+    end->rule.log = found.length == 0 ? "" : is_user ? "user" : "platform";
+    end->rule.text = text_trim(printable_head(buf_as_text(&shown), STORE_MATCH_MAX));
+    end->rule.text.at = arena_copy(arena, end->rule.text);
+    buf_release(&shown);
+}
+
+/* What is kept of the end travels with the exit: one transaction has both, or neither. */
 static struct server_mail *mail_of_exit(struct server *server, const struct engine_event *event)
 {
     const struct exit_report *exit = event->exit;
     struct server_mail *mail = mail_of_task(EVENT_TASK_EXITED, event);
+    struct store_end end = {.attempt = event->attempt, .rule = {.phrase = "", .file = ""}};
     struct exit_verdict verdict;
+    struct buf log = BUF_INIT;
     struct exit_input input = {
         .exit_code = exit->exit_code,
         .signal = exit->signal,
@@ -115,52 +158,27 @@ static struct server_mail *mail_of_exit(struct server *server, const struct engi
         .is_lost = exit->is_lost,
         .reason = exit->reason,
         .message = exit->message,
-        .log_tail = exit->log_tail,
         .platform_tail = exit->platform_tail,
     };
 
+    printable_strip(&log, exit->log_tail);
+    input.log_tail = buf_as_text(&log);
+    end.tail = tail_of(&mail->arena, exit->log_tail);
     pthread_rwlock_rdlock(&server->rules_lock);
     exit_judge(server->rules, &input, &verdict);
     const double weight = blame_weight(&verdict.completion, verdict.spec->type);
+    if (verdict.is_matched)
+        end_rule(server, &verdict, &mail->arena, &end);
     pthread_rwlock_unlock(&server->rules_lock);
     mail->event.task.completion = verdict.completion;
     mail->event.task.blame = weight;
+    mail->has_change = end.tail.length > 0 || end.rule.number > 0;
+    mail->change = (struct store_change){.kind = CHANGE_END, .end = end};
     if (verdict.is_limited)
         log_warning("server", "attempt %llu: a failure rule took too long and was left out",
                     (unsigned long long)event->attempt.v);
+    buf_release(&log);
     return mail;
-}
-
-/* The last lines, whole ones if there are any, for the history. NULL: it wrote nothing. */
-static struct server_mail *mail_of_tail(const struct engine_event *event)
-{
-    struct text tail = event->exit->log_tail;
-    struct server_mail *mail;
-
-    if (tail.length == 0)
-        return NULL;
-    if (tail.length > STORE_TAIL_MAX) {
-        const char *end = tail.at + tail.length, *from = end - STORE_TAIL_MAX;
-        const char *newline = memchr(from, '\n', STORE_TAIL_MAX - 1);
-        if (newline)
-            from = newline + 1;
-        tail = (struct text){from, (size_t)(end - from)};
-    }
-    mail = mail_new(MAIL_CHANGE);
-    mail->change = (struct store_change){
-        .kind = CHANGE_TAIL,
-        .tail = {.attempt = event->attempt, .text = {arena_copy(&mail->arena, tail), tail.length}},
-    };
-    return mail;
-}
-
-static void sink_exited(struct server *server, const struct engine_event *event)
-{
-    struct server_mail *tail = mail_of_tail(event);
-
-    if (tail)
-        server_post_fact(server, tail);
-    server_post_fact(server, mail_of_exit(server, event));
 }
 
 static void sink_post(void *context, const struct engine_event *event)
@@ -184,7 +202,7 @@ static void sink_post(void *context, const struct engine_event *event)
         server_post_fact(server, mail_of_task(EVENT_TASK_STARTED, event));
         return;
     case ENGINE_EXITED:
-        sink_exited(server, event);
+        server_post_fact(server, mail_of_exit(server, event));
         return;
     }
     assert(false && "a kind of event");
@@ -217,6 +235,8 @@ int server_rules_load(struct server *server, const char *path, struct err *err)
         pthread_rwlock_wrlock(&server->rules_lock);
         old = server->rules;
         server->rules = rules;
+        mem_free(server->rules_path);
+        server->rules_path = mem_copy(path);
         pthread_rwlock_unlock(&server->rules_lock);
         exit_rules_free(old);
     }

@@ -12,12 +12,16 @@
 static int fake_of(const struct server_config *config, struct engine_sink sink,
                    struct engine **engine, struct err *err)
 {
+    struct engine_fake_rule rule = {
+        .index = -1, .exit_code = config->fake.exit_code, .log = config->fake.log};
     struct engine_fake_config fake = {
         .node_count = config->fake.nodes,
         .cpu = config->fake.cpu,
         .gpu_count = config->fake.gpu_count,
         .memory_mib = config->fake.memory_mib,
         .run_ms = config->fake.run_ms,
+        .rules = &rule,
+        .rule_count = 1,
     };
 
     return engine_fake_new(&fake, &sink, engine, err);

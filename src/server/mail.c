@@ -10,6 +10,7 @@ struct server_mail *mail_new(enum mail_kind kind)
     struct server_mail *mail = mem_zero(1, sizeof *mail);
 
     mail->kind = kind;
+    mail->has_change = kind == MAIL_CHANGE;
     mail->posted_us = clock_us();
     arena_init(&mail->arena);
     return mail;

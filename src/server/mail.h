@@ -28,7 +28,8 @@ struct server_mail {
     enum mail_kind kind;
     struct arena arena;
     struct event event;
-    struct store_change change;
+    struct store_change change; /* MAIL_CHANGE; or beside an event, in the same transaction … */
+    bool has_change;            /* … then this is set */
     struct err change_err;
     struct server_config *config;
     struct hived **hived;       /* where the copy goes */

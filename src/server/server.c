@@ -170,6 +170,7 @@ void server_free(struct server *server)
     store_close(server->store);
     file_space_release(&server->space);
     exit_rules_free(server->rules);
+    mem_free(server->rules_path);
     for (size_t i = 0; i < server->nodes.count; i++)
         mem_free(server->nodes.items[i].name);
     ARRAY_FREE(&server->nodes);

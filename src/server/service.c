@@ -213,10 +213,8 @@ static void change_copy(struct server_mail *mail, const struct store_change *fro
         to->setting.value = (struct text){arena_copy(&mail->arena, from->setting.value),
                                           from->setting.value.length};
         return;
-    case CHANGE_TAIL:
-        to->tail.text =
-            (struct text){arena_copy(&mail->arena, from->tail.text), from->tail.text.length};
-        return;
+    case CHANGE_END: /* the engine's thread makes it, beside the exit */
+        break;
     case CHANGE_LOG_TRIM:
     case CHANGE_TOKENS_EXPIRE:
         return;

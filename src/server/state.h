@@ -81,6 +81,7 @@ struct server {
 
     pthread_rwlock_t rules_lock;
     struct exit_rules *rules;
+    char *rules_path; /* the operator's file, "" when there is none */
 
     pthread_mutex_t watch_lock;
     struct service_watch *watches;

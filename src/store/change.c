@@ -172,14 +172,16 @@ static int change_setting(struct store *store, struct store_change *change, stru
     return sql_run(&sql, NULL, err);
 }
 
-static int change_tail(struct store *store, struct store_change *change, struct err *err)
+static int change_end(struct store *store, struct store_change *change, struct err *err)
 {
-    struct sql sql = store_sql(store, WRITE_TAIL);
+    struct sql sql = store_sql(store, WRITE_END);
 
-    if (change->tail.text.length > STORE_TAIL_MAX)
+    if (change->end.tail.length > STORE_TAIL_MAX)
         return REFUSE(change, ERR_TOO_BIG, "last lines have at most %d bytes", STORE_TAIL_MAX);
-    sql_put_int(&sql, (int64_t)change->tail.attempt.v);
-    sql_put_blob(&sql, change->tail.text);
+    if (change->end.rule.text.length > STORE_MATCH_MAX)
+        return REFUSE(change, ERR_TOO_BIG, "a line that matched has at most %d bytes",
+                      STORE_MATCH_MAX);
+    row_put_end(&sql, &change->end);
     return sql_run(&sql, NULL, err);
 }
 
@@ -218,8 +220,8 @@ static int change_write(struct store *store, struct store_change *change, struct
         return sql_run(&sql, NULL, err);
     case CHANGE_SETTING:
         return change_setting(store, change, err);
-    case CHANGE_TAIL:
-        return change_tail(store, change, err);
+    case CHANGE_END:
+        return change_end(store, change, err);
     case CHANGE_LOG_TRIM:
         return change_before(store, change, WRITE_LOG_TRIM, err);
     case CHANGE_TOKENS_EXPIRE:

@@ -40,7 +40,7 @@ static const char *const read_texts[READ_COUNT] = {
     [READ_TOKEN] = "SELECT " TOKEN_COLUMNS " FROM tokens WHERE id = ?",
     [READ_TOKENS] =
         "SELECT " TOKEN_COLUMNS " FROM tokens WHERE user = ? ORDER BY created_ms DESC, id",
-    [READ_TAIL] = "SELECT tail FROM attempt_tails WHERE attempt = ?",
+    [READ_END] = "SELECT " END_COLUMNS " FROM attempt_ends WHERE attempt = ?",
     [READ_SETTING] = "SELECT value FROM settings WHERE key = ?",
     [READ_STORIES] = STORY_SELECT "WHERE s.job = ?1 AND " STORY_WHERE STORY_OLD,
     [READ_STORIES_NEWEST] = STORY_SELECT "WHERE s.job = ?1 AND " STORY_WHERE STORY_NEW,

@@ -170,9 +170,10 @@ struct store_events {
 int store_events(struct store_reader *reader, uint64_t after, uint64_t limit, struct arena *arena,
                  struct store_events *events, struct err *err);
 
-/* The last lines that an attempt wrote; kept when its log is gone. */
-int store_tail(struct store_reader *reader, struct attempt_id attempt, struct arena *arena,
-               struct text *tail, struct err *err);
+/* What is kept of an attempt's end, when its log has gone, too. ERR_NOT_FOUND: nothing, because it
+ * wrote nothing and no rule matched. */
+int store_attempt_end(struct store_reader *reader, struct attempt_id attempt, struct arena *arena,
+                      struct store_end *end, struct err *err);
 
 struct store_nodes {
     struct node_record *items; /* by id */

@@ -205,22 +205,22 @@ int store_attempt(struct store_reader *reader, struct attempt_id attempt, struct
     return code;
 }
 
-int store_tail(struct store_reader *reader, struct attempt_id attempt, struct arena *arena,
-               struct text *tail, struct err *err)
+int store_attempt_end(struct store_reader *reader, struct attempt_id attempt, struct arena *arena,
+                      struct store_end *end, struct err *err)
 {
     struct sql sql;
-    int code = reader_sql(reader, READ_TAIL, &sql, err);
+    int code = reader_sql(reader, READ_END, &sql, err);
 
     if (code < 0)
         return code;
     sql_put_int(&sql, (int64_t)attempt.v);
     code = sql_next(&sql, err);
     if (code == 0)
-        return err_fail(err, ERR_NOT_FOUND, "", "attempt %llu left no lines",
+        return err_fail(err, ERR_NOT_FOUND, "", "of the end of attempt %llu nothing is kept",
                         (unsigned long long)attempt.v);
     if (code < 0)
         return code;
-    *tail = sql_text(&sql, arena);
+    row_get_end(&sql, end, arena);
     sql_done(&sql);
     return 0;
 }

@@ -27,7 +27,7 @@ enum read_statement {
     READ_TOKEN,
     READ_TOKENS,
     READ_SETTING,
-    READ_TAIL,
+    READ_END,
     READ_STORIES,
     READ_STORIES_NEWEST,
     READ_STORIES_ALL,

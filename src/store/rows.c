@@ -303,6 +303,7 @@ void row_put_node(struct sql *sql, const struct node_record *node, struct buf *s
     sql_put_int(sql, node->is_cordoned);
     sql_put_int(sql, node->is_lost);
     sql_put_real(sql, node->blame);
+    sql_put_int(sql, node->blame_ms);
     sql_put_string(sql, node->reason);
     row_put_places(sql, node->gpu_numa, node->gpu_count, scratch);
     row_put_places(sql, node->gpu_switch, node->gpu_count, scratch);
@@ -337,9 +338,38 @@ int row_get_node(struct sql *sql, struct node_record *node, struct arena *arena,
     node->is_cordoned = sql_bool(sql);
     node->is_lost = sql_bool(sql);
     node->blame = sql_real(sql);
+    node->blame_ms = sql_int(sql);
     node->reason = sql_string(sql, arena);
     code = row_get_places(sql, node, &node->gpu_numa, arena, err);
     return code < 0 ? code : row_get_places(sql, node, &node->gpu_switch, arena, err);
+}
+
+void row_put_end(struct sql *sql, const struct store_end *end)
+{
+    sql_put_int(sql, (int64_t)end->attempt.v);
+    sql_put_blob(sql, end->tail);
+    sql_put_int(sql, end->rule.code);
+    sql_put_string(sql, end->rule.phrase);
+    sql_put_int(sql, end->rule.number);
+    sql_put_int(sql, end->rule.pattern);
+    sql_put_int(sql, end->rule.line);
+    sql_put_string(sql, end->rule.file);
+    sql_put_string(sql, end->rule.log);
+    sql_put_text(sql, end->rule.text);
+}
+
+void row_get_end(struct sql *sql, struct store_end *end, struct arena *arena)
+{
+    end->attempt.v = (uint64_t)sql_int(sql);
+    end->tail = sql_text(sql, arena);
+    end->rule.code = (int32_t)sql_int(sql);
+    end->rule.phrase = sql_string(sql, arena);
+    end->rule.number = (uint32_t)sql_int(sql);
+    end->rule.pattern = (uint32_t)sql_int(sql);
+    end->rule.line = (uint32_t)sql_int(sql);
+    end->rule.file = sql_string(sql, arena);
+    end->rule.log = sql_string(sql, arena);
+    end->rule.text = sql_text(sql, arena);
 }
 
 void row_put_user(struct sql *sql, const struct store_user *user)

@@ -36,7 +36,11 @@
 
 #define NODE_COLUMNS                                                                               \
     "id, name, address, gpu_type, cpu, gpu_count, memory_mib, is_healthy, is_cordoned, is_lost, "  \
-    "blame, reason, gpu_numa, gpu_switch"
+    "blame, blame_ms, reason, gpu_numa, gpu_switch"
+
+#define END_COLUMNS                                                                                \
+    "attempt, tail, rule_code, rule_phrase, rule_number, rule_pattern, rule_line, rule_file, "     \
+    "matched_log, matched_text"
 
 #define USER_COLUMNS                                                                               \
     "name, password_hash, email, is_admin, groups_json, virtual_clusters_json, extension_json, "   \
@@ -53,6 +57,7 @@ void row_put_job_attempt(struct sql *sql, const struct job_record *job);
 void row_put_task(struct sql *sql, const struct task_record *task, struct buf *scratch);
 void row_put_story(struct sql *sql, const struct story_record *story);
 void row_put_node(struct sql *sql, const struct node_record *node, struct buf *scratch);
+void row_put_end(struct sql *sql, const struct store_end *end);
 void row_put_user(struct sql *sql, const struct store_user *user);
 void row_put_token(struct sql *sql, const struct store_token *token);
 
@@ -63,6 +68,7 @@ void row_get_job_attempt(struct sql *sql, struct job_record *job, struct arena *
 int row_get_task(struct sql *sql, struct task_record *task, struct arena *arena, struct err *err);
 void row_get_story(struct sql *sql, struct story_record *story, struct arena *arena);
 int row_get_node(struct sql *sql, struct node_record *node, struct arena *arena, struct err *err);
+void row_get_end(struct sql *sql, struct store_end *end, struct arena *arena);
 void row_get_user(struct sql *sql, struct store_user *user, struct arena *arena);
 void row_get_token(struct sql *sql, struct store_token *token, struct arena *arena);
 

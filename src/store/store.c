@@ -47,9 +47,9 @@ static const char *const write_texts[WRITE_COUNT] = {
     [WRITE_TASK_REMOVE] = "DELETE FROM tasks WHERE job = ? AND role = ? AND task_index = ?",
     [WRITE_STORY] = "INSERT INTO stories (" STORY_COLUMNS ") VALUES (?,?,?,?,?,?,?,?)",
     [WRITE_NODE] = "INSERT OR REPLACE INTO nodes (" NODE_COLUMNS ") VALUES "
-                   "(?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+                   "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
     /* first, while the rows that name the attempts are there */
-    [PURGE_FIRST] = "DELETE FROM attempt_tails WHERE attempt IN (SELECT attempt FROM tasks WHERE "
+    [PURGE_FIRST] = "DELETE FROM attempt_ends WHERE attempt IN (SELECT attempt FROM tasks WHERE "
                     "job = ?1 UNION SELECT attempt FROM task_attempts WHERE job = ?1)",
     [PURGE_FIRST + 1] = "DELETE FROM jobs WHERE id = ?",
     [PURGE_FIRST + 2] = "DELETE FROM job_plans WHERE job = ?",
@@ -76,7 +76,11 @@ static const char *const write_texts[WRITE_COUNT] = {
     [WRITE_TOKEN] = "INSERT OR IGNORE INTO tokens (" TOKEN_COLUMNS ") VALUES (?,?,?,?,?)",
     [WRITE_TOKEN_REMOVE] = "DELETE FROM tokens WHERE id = ? AND user = ?",
     [WRITE_TOKENS_REMOVE] = "DELETE FROM tokens WHERE user = ? AND is_application = 0 AND id <> ?",
-    [WRITE_TAIL] = "INSERT OR REPLACE INTO attempt_tails (attempt, tail) VALUES (?,?)",
+    [WRITE_END] = "INSERT INTO attempt_ends (" END_COLUMNS ") SELECT ?1, ?2, "
+                  "iif(code = ?3, ?3, 0), iif(code = ?3, ?4, ''), iif(code = ?3, ?5, 0), "
+                  "iif(code = ?3, ?6, 0), iif(code = ?3, ?7, 0), iif(code = ?3, ?8, ''), "
+                  "iif(code = ?3, ?9, ''), iif(code = ?3, ?10, '') "
+                  "FROM task_attempts WHERE attempt = ?1 ON CONFLICT (attempt) DO NOTHING",
     [WRITE_SETTING] = "INSERT OR REPLACE INTO settings (key, value) VALUES (?,?)",
     [WRITE_SETTING_REMOVE] = "DELETE FROM settings WHERE key = ?",
     [WRITE_LOG_TRIM] = "DELETE FROM event_log WHERE sequence IN "

@@ -29,6 +29,7 @@ enum {
     STORE_SETTING_MAX = 1 << 20,
     STORE_EXTENSION_MAX = 1 << 20, /* of a user, bytes of JSON */
     STORE_TAIL_MAX = 4096,         /* bytes of an attempt's last lines */
+    STORE_MATCH_MAX = 1024,        /* bytes of the line by which a rule recognised its end */
 };
 
 /* Open (and migrate) the database under `directory`, which exists. ERR_CONFLICT: another process
@@ -62,6 +63,20 @@ struct store_token {
     int64_t created_ms, expires_ms; /* 0: never expires */
 };
 
+/* What is kept of an attempt's end beside its row. Texts are printable (base/printable.h). */
+struct store_end {
+    struct attempt_id attempt;
+    struct {
+        int32_t code; /* that the rule gives */
+        const char *phrase;
+        uint32_t number, pattern, line; /* struct exit_source; number 0: no rule matched */
+        const char *file;               /* "": the built-in table */
+        const char *log;                /* "user", "platform", or "" when no line of a log did */
+        struct text text;               /* the line that matched */
+    } rule;
+    struct text tail; /* the last lines */
+};
+
 enum store_change_kind {
     CHANGE_TAG_ADD,       /* idempotent; ERR_NOT_FOUND job, ERR_TOO_BIG, ERR_INVALID */
     CHANGE_TAG_REMOVE,    /* ERR_NOT_FOUND job or tag */
@@ -72,7 +87,10 @@ enum store_change_kind {
     CHANGE_TOKEN_REMOVE,  /* ERR_NOT_FOUND: no such token of this user */
     CHANGE_TOKENS_REMOVE, /* all browser tokens of the user, except `token.id` if not "" */
     CHANGE_SETTING,       /* replaces; an empty value removes */
-    CHANGE_TAIL,          /* an attempt's last lines; replaces; ERR_TOO_BIG */
+    CHANGE_END,           /* of an attempt whose row says that it has ended, else nothing is done;
+                           * what was told first stays, and the rule only when the row has its code:
+                           * a task that was stopped may exit with one that a rule knows.
+                           * ERR_TOO_BIG */
     CHANGE_LOG_TRIM,      /* events logged before `before_ms`: retention */
     CHANGE_TOKENS_EXPIRE, /* tokens that expired before `before_ms` */
 };
@@ -92,10 +110,7 @@ struct store_change {
             const char *key;
             struct text value;
         } setting;
-        struct {
-            struct attempt_id attempt;
-            struct text text;
-        } tail;
+        struct store_end end;
         int64_t before_ms;
     };
     int code;        /* out: 0 or ERR_* */

@@ -1,4 +1,5 @@
 """skep with real containers: exit codes, logs and their following, as a user meets them."""
+import json
 import subprocess
 import sys
 import time
@@ -55,9 +56,27 @@ class Local(unittest.TestCase):
         self.assertEqual(done.stdout, "try\n" * 3)
         attempts = self.world.skep("describe", "--attempts", "retried").stdout
         self.assertIn("ATTEMPT", attempts)
-        self.assertIn("last lines of worker-0, attempt 1.0:\n  try\n", attempts)
+        self.assertIn("worker-0, attempt 1.0:\n  last lines:\n    try\n", attempts)
         old = self.world.skep("logs", "--attempt", "0", "--role", "worker", "retried")
         self.assertEqual(old.stdout, "try\n", old.stderr)
+
+    def test_what_is_kept_of_an_end(self):
+        """The rule that recognised it and the last lines: in the table and as JSON, without colours and half characters."""
+        line = "printf 'half \\346\\234\\n10%%\\r50%%\\r100%%\\n\\033[31mModuleNotFoundError: caf\\303\\251\\033[0m\\n'; exit 1"
+        text = job("kept", [line], image=self.world.image)
+        self.assertEqual(self.world.skep("submit", "--wait", self.world.file(text)).returncode, 1)
+        table = self.world.skep("describe", "--attempts", "kept").stdout
+        self.assertIn("worker-0, attempt 0.0:\n  recognised as ContainerImportError (232) by rule ", table)
+        self.assertIn(", of the built-in table (line ", table)
+        self.assertIn("\n  from the task log's line: ModuleNotFoundError: café\n", table)
+        self.assertIn("\n  last lines:\n    half \ufffd\ufffd\n    100%\n    ModuleNotFoundError: café\n", table)
+        whole = json.loads(self.world.skep("describe", "--attempts", "--events", "-o", "json", "kept").stdout)
+        attempt = whole["attempts"][0]["tasks"][0]["attempts"][0]
+        self.assertEqual(attempt["containerLogTail"], "half \ufffd\ufffd\n100%\nModuleNotFoundError: café\n")
+        rule = attempt["matchedRule"]
+        self.assertEqual((rule["code"], rule["name"], rule["file"], rule["log"], rule["text"]),
+                         (232, "ContainerImportError", "built-in", "user", "ModuleNotFoundError: café"))
+        self.assertIn("Started", [event["reason"] for event in whole["events"]])
 
     def test_follow_live(self):
         """What the task writes is seen at once, not at its end."""

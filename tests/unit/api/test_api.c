@@ -435,7 +435,6 @@ static void test_logs(void **state)
     buf_release(&out);
 }
 
-/* A follow goes on through a retry of the job and ends with it. */
 /* What is left of a log that is gone: its last lines, in the history and as the log. */
 static void test_log_tail(void **state)
 {
@@ -444,37 +443,51 @@ static void test_log_tail(void **state)
     struct job_id job = world_submit(world, alice, "gone", 1);
     world_run(world, job);
     struct attempt_id attempt = world_attempt(world, job, 0);
-    struct store_change change = {.kind = CHANGE_TAIL,
-                                  .tail = {.attempt = attempt, .text = TEXT("last words\n")}};
+    struct store_change change = {.kind = CHANGE_END,
+                                  .end = {.attempt = attempt,
+                                          .rule = {.code = 3,
+                                                   .phrase = "ContainerOutOfLuck",
+                                                   .number = 2,
+                                                   .pattern = 1,
+                                                   .line = 40,
+                                                   .file = "/etc/skep/rules.yaml",
+                                                   .log = "user",
+                                                   .text = TEXT("no luck")},
+                                          .tail = TEXT("last words\n")}};
     struct store_batch batch = {.changes = &change, .change_count = 1};
     struct err err;
+    world_exit(world, job, 0, 3);
     assert_int_equal(store_commit(world->store, &batch, &err), 0);
     assert_int_equal(change.code, 0);
-    world_exit(world, job, 0, 3);
     const char *path = "/api/v2/jobs/alice~gone/attempts/0/taskRoles/worker/taskIndex/0/attempts";
     assert_int_equal(world_get(world, path, alice), 200);
     assert_body(world, "\"containerLogTail\":\"last words\\n\"");
+    assert_body(world, "\"matchedRule\":{\"code\":3,\"name\":\"ContainerOutOfLuck\",\"file\":"
+                       "\"/etc/skep/rules.yaml\",\"number\":2,\"pattern\":1,\"line\":40,"
+                       "\"log\":\"user\",\"text\":\"no luck\"}");
     assert_int_equal(world_get(world, path, bob), 200);
     assert_body(world, "\"containerLogTail\":null");
+    assert_body(world, "\"log\":\"user\",\"text\":null}");
     assert_int_equal(world_get(world, "/api/v2/jobs/gone/logs", alice), 200);
     assert_string_equal(buf_cstr(&world->body), "last words\n");
     assert_int_equal(world_get(world, "/api/v2/jobs/alice~gone/logs", bob), 403);
     /* too long is refused; with the job the lines go, too */
     char long_text[STORE_TAIL_MAX + 1] = {0};
-    change.tail.text = (struct text){long_text, sizeof long_text};
+    change.end.tail = (struct text){long_text, sizeof long_text};
     assert_int_equal(store_commit(world->store, &batch, &err), 0);
     assert_int_equal(change.code, ERR_TOO_BIG);
     assert_int_equal(world_send(world, HTTP_DELETE, "/api/v2/jobs/gone", alice, ""), 202);
     struct store_reader *reader = NULL;
     struct arena arena;
-    struct text tail;
+    struct store_end end;
     arena_init(&arena);
     assert_int_equal(store_reader_open(world->store, &reader, &err), 0);
-    assert_int_equal(store_tail(reader, attempt, &arena, &tail, &err), ERR_NOT_FOUND);
+    assert_int_equal(store_attempt_end(reader, attempt, &arena, &end, &err), ERR_NOT_FOUND);
     store_reader_close(reader);
     arena_release(&arena);
 }
 
+/* A follow goes on through a retry of the job and ends with it. */
 static void test_log_follow(void **state)
 {
     struct world *world = *state;

@@ -459,6 +459,109 @@ static void a_full_disk_refuses_requests_and_loses_no_fact(void **state)
     assert_true(checks[0].is_ok);
 }
 
+/* Each ended attempt of the job has both: the exit's row and what is kept of its end. */
+static void expect_ends(struct world *world, struct store *store, struct job_id job, size_t *ended)
+{
+    struct store_reader *reader;
+    struct store_tasks tasks;
+
+    assert_int_equal(store_reader_open(store, &reader, &world->err), 0);
+    assert_int_equal(store_tasks(reader, job, -1, &world->arena, &tasks, &world->err), 0);
+    for (size_t i = 0; i < tasks.count; i++) {
+        const struct task_record *task = &tasks.items[i];
+        struct store_end end;
+        int code = store_attempt_end(reader, task->attempt, &world->arena, &end, &world->err);
+        if (task->state < LIFE_ATTEMPT_COMPLETED) {
+            assert_int_equal(code, ERR_NOT_FOUND);
+            continue;
+        }
+        if (task->completion.code != 231) { /* ended with its peer, or lost with the server */
+            assert_true(code == ERR_NOT_FOUND || end.rule.number == 0);
+            continue;
+        }
+        assert_int_equal(code, 0);
+        assert_true(text_is(end.tail, "started\nSyntaxError: invalid syntax\n"));
+        assert_int_equal(end.rule.code, 231);
+        assert_string_equal(end.rule.phrase, "ContainerSyntaxError");
+        assert_string_equal(end.rule.file, "");
+        assert_string_equal(end.rule.log, "user");
+        assert_true(text_is(end.rule.text, "SyntaxError: invalid syntax"));
+        assert_true(end.rule.number > 0 && end.rule.pattern > 0 && end.rule.line > 0);
+        (*ended)++;
+    }
+    store_reader_close(reader);
+}
+
+static const char syntax_error[] =
+    "runMilliseconds: 300, exitCode: 1, log: \"\\e[31mSyntaxError: invalid syntax\\e[0m\\n\"";
+
+static void the_end_of_an_attempt_outlives_a_full_disk(void **state)
+{
+    struct world *world = *state;
+    struct rlimit before, full;
+    struct job_id job;
+    size_t ended = 0;
+
+    world_stop(world);
+    world->engine = syntax_error;
+    world_start(world);
+    assert_int_equal(submit(world, job_text(world, "fails", ""), &job), 0);
+    wait_until(world, job, JOB_RUNNING);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    full = before;
+    full.rlim_cur = 4096;
+    signal(SIGXFSZ, SIG_IGN);
+    log_to(-1);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &full), 0);
+    usleep(450 * 1000); /* they end, and nobody can write it down */
+    assert_int_equal(shown(world, job), JOB_RUNNING);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    wait_until(world, job, JOB_FAILED);
+    log_to(2);
+    expect_ends(world, world->service->store, job, &ended);
+    assert_true(ended >= 1); /* one fails, the other ends with the attempt or by itself */
+}
+
+/* Killed at any instant, a server leaves either both or none of an exit and what is kept of it. */
+static void a_crash_does_not_part_an_exit_and_its_end(void **state)
+{
+    struct world *world = *state;
+    size_t ended = 0;
+    struct store *store;
+
+    world_stop(world);
+    world->engine = "runMilliseconds: 1, exitCode: 1, "
+                    "log: \"\\e[31mSyntaxError: invalid syntax\\e[0m\\n\"";
+    for (int round = 0; round < 6; round++) {
+        pid_t child = fork();
+        int status;
+        if (child == 0) {
+            struct job_id job;
+            world_start(world);
+            for (int i = 0;
+                 submit(world, job_text(world, arena_format(&world->arena, "r%dj%d", round, i), ""),
+                        &job) == 0;
+                 i++)
+                ;
+            _exit(1);
+        }
+        usleep((useconds_t)(60000 + 37000 * round));
+        assert_int_equal(kill(child, SIGKILL), 0);
+        assert_int_equal(waitpid(child, &status, 0), child);
+        assert_true(WIFSIGNALED(status));
+    }
+    assert_int_equal(store_open(world->directory, &store, &world->err), 0);
+    for (uint32_t id = 1;; id++) {
+        struct store_job row;
+        if (store_job_summary(store, (struct job_id){id}, &world->arena, &row, &world->err) < 0)
+            break;
+        expect_ends(world, store, (struct job_id){id}, &ended);
+    }
+    store_close(store);
+    assert_true(ended > 10);
+    world_start(world);
+}
+
 /* What the replay of a log says of each job. */
 struct replayed {
     enum life_state state;
@@ -625,6 +728,8 @@ int main(void)
         WORLD(a_reload_takes_effect),
         WORLD(the_event_log_gives_the_same_again),
         WORLD(a_full_disk_refuses_requests_and_loses_no_fact),
+        WORLD(the_end_of_an_attempt_outlives_a_full_disk),
+        WORLD(a_crash_does_not_part_an_exit_and_its_end),
         WORLD(a_lost_password_is_replaced),
         WORLD(old_jobs_go_when_the_database_is_too_large),
     };
