@@ -5,10 +5,11 @@
 #include "base/memory.h"
 #include "base/random.h"
 
+/* The slots lie close together, so that a search for an absent key touches one or two cache lines;
+ * the keys follow them in the same block. */
 struct text_map_slot {
-    struct text key; /* at == NULL: empty */
-    uint64_t hash;
-    uint32_t value;
+    uint32_t hash;
+    uint32_t value; /* MAP_NONE: empty */
 };
 
 struct id_map_slot {
@@ -18,16 +19,23 @@ struct id_map_slot {
 
 enum { ROOM_MIN = 16 };
 
-static bool is_full(size_t count, size_t room)
+static struct text *text_map_keys(const struct text_map *map)
 {
-    return (count + 1) * 4 > room * 3;
+    return (struct text *)(void *)(map->slots + map->room);
 }
 
-static size_t text_map_find(const struct text_map *map, struct text key, uint64_t hash)
+static uint32_t text_map_hash(const struct text_map *map, struct text key)
 {
-    size_t mask = map->room - 1, i = (size_t)hash & mask;
-    while (map->slots[i].key.at &&
-           !(map->slots[i].hash == hash && text_equal(map->slots[i].key, key)))
+    return (uint32_t)text_hash(key, map->seed);
+}
+
+/* Where the key is, or the empty slot where it belongs. */
+static size_t text_map_find(const struct text_map *map, struct text key, uint32_t hash)
+{
+    const struct text *keys = text_map_keys(map);
+    size_t mask = map->room - 1, i = hash & mask;
+    while (map->slots[i].value != MAP_NONE &&
+           !(map->slots[i].hash == hash && text_equal(keys[i], key)))
         i = (i + 1) & mask;
     return i;
 }
@@ -36,57 +44,69 @@ uint32_t text_map_get(const struct text_map *map, struct text key)
 {
     if (!map->room)
         return MAP_NONE;
-    const struct text_map_slot *slot =
-        &map->slots[text_map_find(map, key, text_hash(key, map->seed))];
-    return slot->key.at ? slot->value : MAP_NONE;
+    return map->slots[text_map_find(map, key, text_map_hash(map, key))].value;
+}
+
+static void text_map_put(struct text_map *map, size_t at, struct text key,
+                         struct text_map_slot slot)
+{
+    map->slots[at] = slot;
+    text_map_keys(map)[at] = key;
 }
 
 static void text_map_grow(struct text_map *map)
 {
     struct text_map old = *map;
     map->room = old.room ? old.room * 2 : ROOM_MIN;
-    map->slots = mem_zero(map->room, sizeof *map->slots);
-    for (size_t i = 0; i < old.room; i++)
-        if (old.slots[i].key.at)
-            map->slots[text_map_find(map, old.slots[i].key, old.slots[i].hash)] = old.slots[i];
+    map->slots = mem_alloc(mem_size(map->room, sizeof *map->slots + sizeof(struct text)));
+    for (size_t i = 0; i < map->room; i++)
+        map->slots[i].value = MAP_NONE;
+    for (size_t i = 0; i < old.room; i++) {
+        struct text key = text_map_keys(&old)[i];
+        if (old.slots[i].value != MAP_NONE)
+            text_map_put(map, text_map_find(map, key, old.slots[i].hash), key, old.slots[i]);
+    }
     mem_free(old.slots);
 }
 
 void text_map_set(struct text_map *map, struct text key, uint32_t value)
 {
     assert(key.at && value != MAP_NONE);
-    if (is_full(map->count, map->room))
+    if ((map->count + 1) * 2 > map->room)
         text_map_grow(map);
-    uint64_t hash = text_hash(key, map->seed);
-    struct text_map_slot *slot = &map->slots[text_map_find(map, key, hash)];
-    if (!slot->key.at)
-        map->count++;
-    *slot = (struct text_map_slot){key, hash, value};
+    uint32_t hash = text_map_hash(map, key);
+    size_t at = text_map_find(map, key, hash);
+    map->count += map->slots[at].value == MAP_NONE;
+    text_map_put(map, at, key, (struct text_map_slot){hash, value});
 }
 
 void text_map_remove(struct text_map *map, struct text key)
 {
     if (!map->room)
         return;
-    size_t mask = map->room - 1;
-    size_t hole = text_map_find(map, key, text_hash(key, map->seed));
-    if (!map->slots[hole].key.at)
+    size_t mask = map->room - 1, hole = text_map_find(map, key, text_map_hash(map, key));
+    if (map->slots[hole].value == MAP_NONE)
         return;
     map->count--;
-    for (size_t i = (hole + 1) & mask; map->slots[i].key.at; i = (i + 1) & mask) {
-        size_t home = (size_t)map->slots[i].hash & mask;
+    for (size_t i = (hole + 1) & mask; map->slots[i].value != MAP_NONE; i = (i + 1) & mask) {
+        size_t home = map->slots[i].hash & mask;
         if (((i - home) & mask) < ((i - hole) & mask))
             continue; /* its home lies behind the hole */
-        map->slots[hole] = map->slots[i];
+        text_map_put(map, hole, text_map_keys(map)[i], map->slots[i]);
         hole = i;
     }
-    map->slots[hole] = (struct text_map_slot){0};
+    map->slots[hole].value = MAP_NONE;
 }
 
 void text_map_release(struct text_map *map)
 {
     mem_free(map->slots);
     *map = (struct text_map){.seed = map->seed};
+}
+
+static bool is_full(size_t count, size_t room)
+{
+    return (count + 1) * 4 > room * 3;
 }
 
 static size_t id_map_find(const struct id_map *map, uint64_t key)
