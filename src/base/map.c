@@ -5,11 +5,10 @@
 #include "base/memory.h"
 #include "base/random.h"
 
-/* The slots lie close together, so that a search for an absent key touches one or two cache lines;
- * the keys follow them in the same block. */
 struct text_map_slot {
+    struct text key;
     uint32_t hash;
-    uint32_t value; /* MAP_NONE: empty */
+    uint32_t value;
 };
 
 struct id_map_slot {
@@ -19,9 +18,16 @@ struct id_map_slot {
 
 enum { ROOM_MIN = 16 };
 
-static struct text *text_map_keys(const struct text_map *map)
+/* One byte a slot, behind the slots: 0 for an empty one, else some bits of the hash. A search runs
+ * over these, so that an absent key of a large map costs one cache line, a present one two. */
+static unsigned char *text_map_tags(const struct text_map *map)
 {
-    return (struct text *)(void *)(map->slots + map->room);
+    return (unsigned char *)(map->slots + map->room);
+}
+
+static unsigned char tag_of(uint32_t hash)
+{
+    return (unsigned char)(hash >> 24 | 1); /* the slot comes from the lower bits */
 }
 
 static uint32_t text_map_hash(const struct text_map *map, struct text key)
@@ -32,11 +38,12 @@ static uint32_t text_map_hash(const struct text_map *map, struct text key)
 /* Where the key is, or the empty slot where it belongs. */
 static size_t text_map_find(const struct text_map *map, struct text key, uint32_t hash)
 {
-    const struct text *keys = text_map_keys(map);
+    const unsigned char *tags = text_map_tags(map);
     size_t mask = map->room - 1, i = hash & mask;
-    while (map->slots[i].value != MAP_NONE &&
-           !(map->slots[i].hash == hash && text_equal(keys[i], key)))
-        i = (i + 1) & mask;
+    for (; tags[i]; i = (i + 1) & mask)
+        if (tags[i] == tag_of(hash) && map->slots[i].hash == hash &&
+            text_equal(map->slots[i].key, key))
+            break;
     return i;
 }
 
@@ -44,28 +51,25 @@ uint32_t text_map_get(const struct text_map *map, struct text key)
 {
     if (!map->room)
         return MAP_NONE;
-    return map->slots[text_map_find(map, key, text_map_hash(map, key))].value;
+    size_t at = text_map_find(map, key, text_map_hash(map, key));
+    return text_map_tags(map)[at] ? map->slots[at].value : MAP_NONE;
 }
 
-static void text_map_put(struct text_map *map, size_t at, struct text key,
-                         struct text_map_slot slot)
+static void text_map_put(struct text_map *map, size_t at, struct text_map_slot slot)
 {
     map->slots[at] = slot;
-    text_map_keys(map)[at] = key;
+    text_map_tags(map)[at] = tag_of(slot.hash);
 }
 
 static void text_map_grow(struct text_map *map)
 {
     struct text_map old = *map;
     map->room = old.room ? old.room * 2 : ROOM_MIN;
-    map->slots = mem_alloc(mem_size(map->room, sizeof *map->slots + sizeof(struct text)));
-    for (size_t i = 0; i < map->room; i++)
-        map->slots[i].value = MAP_NONE;
-    for (size_t i = 0; i < old.room; i++) {
-        struct text key = text_map_keys(&old)[i];
-        if (old.slots[i].value != MAP_NONE)
-            text_map_put(map, text_map_find(map, key, old.slots[i].hash), key, old.slots[i]);
-    }
+    map->slots = mem_zero(map->room, sizeof *map->slots + 1);
+    for (size_t i = 0; i < old.room; i++)
+        if (text_map_tags(&old)[i])
+            text_map_put(map, text_map_find(map, old.slots[i].key, old.slots[i].hash),
+                         old.slots[i]);
     mem_free(old.slots);
 }
 
@@ -76,26 +80,27 @@ void text_map_set(struct text_map *map, struct text key, uint32_t value)
         text_map_grow(map);
     uint32_t hash = text_map_hash(map, key);
     size_t at = text_map_find(map, key, hash);
-    map->count += map->slots[at].value == MAP_NONE;
-    text_map_put(map, at, key, (struct text_map_slot){hash, value});
+    map->count += !text_map_tags(map)[at];
+    text_map_put(map, at, (struct text_map_slot){key, hash, value});
 }
 
 void text_map_remove(struct text_map *map, struct text key)
 {
     if (!map->room)
         return;
+    unsigned char *tags = text_map_tags(map);
     size_t mask = map->room - 1, hole = text_map_find(map, key, text_map_hash(map, key));
-    if (map->slots[hole].value == MAP_NONE)
+    if (!tags[hole])
         return;
     map->count--;
-    for (size_t i = (hole + 1) & mask; map->slots[i].value != MAP_NONE; i = (i + 1) & mask) {
+    for (size_t i = (hole + 1) & mask; tags[i]; i = (i + 1) & mask) {
         size_t home = map->slots[i].hash & mask;
         if (((i - home) & mask) < ((i - hole) & mask))
             continue; /* its home lies behind the hole */
-        text_map_put(map, hole, text_map_keys(map)[i], map->slots[i]);
+        text_map_put(map, hole, map->slots[i]);
         hole = i;
     }
-    map->slots[hole].value = MAP_NONE;
+    tags[hole] = 0;
 }
 
 void text_map_release(struct text_map *map)

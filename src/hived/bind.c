@@ -11,29 +11,30 @@
 
 static void touch(struct hived *h, uint32_t virtual)
 {
-    if (h->cells[virtual].view_node != NONE)
-        view_touch(h, h->cells[virtual].view_node);
+    if (h->cells[virtual].is_viewed)
+        view_touch(h, h->rests[virtual].view_node);
 }
 
 static struct quota_level *root_level(struct hived *h, const struct cell *root)
 {
-    return &quota_of(h, root->vc, root->chain)->levels[root->level];
+    return &quota_of(h, rest_of(h, root)->vc, root->chain)->levels[root->level];
 }
 
 static void root_unbound_set(struct hived *h, uint32_t virtual, bool is_unbound)
 {
     const struct cell *cell = &h->cells[virtual];
-    if (cell->root != virtual || cell->order == NONE)
+    if (cell->root != virtual || rest_of(h, cell)->order == NONE)
         return;
     struct quota_level *level = root_level(h, cell);
-    uint64_t bit = 1ull << (cell->order % 64);
+    uint32_t order = rest_of(h, cell)->order, word = order / 64;
+    uint64_t bit = 1ull << (order % 64);
     if (!is_unbound) {
-        level->unbound[cell->order / 64] &= ~bit;
+        level->unbound[word] &= ~bit;
         return;
     }
-    level->unbound[cell->order / 64] |= bit;
-    if (cell->order / 64 < level->unbound_hint)
-        level->unbound_hint = cell->order / 64;
+    level->unbound[word] |= bit;
+    if (word < level->unbound_hint)
+        level->unbound_hint = word;
 }
 
 /* The first preassigned cell of this level that has no physical cell, or NONE. */
@@ -97,24 +98,24 @@ static void unbind_up(struct hived *h, uint32_t physical)
 void bad_free_add(struct hived *h, uint32_t cell)
 {
     struct cell *c = &h->cells[cell];
-    if (c->listed_at != NONE)
+    if (rest_of(h, c)->listed_at != NONE)
         return;
     struct cell_list *list = &level_of(h, c)->bad_free;
-    c->listed_at = (uint32_t)list->count;
+    rest_of(h, c)->listed_at = (uint32_t)list->count;
     cell_list_add(list, cell);
 }
 
 void bad_free_remove(struct hived *h, uint32_t cell)
 {
     struct cell *c = &h->cells[cell];
-    if (c->listed_at == NONE || c->is_doomed)
+    if (rest_of(h, c)->listed_at == NONE || c->is_doomed)
         return;
     struct cell_list *list = &level_of(h, c)->bad_free;
-    assert(list->items[c->listed_at] == cell);
+    assert(list->items[rest_of(h, c)->listed_at] == cell);
     uint32_t last = list->items[--list->count];
-    list->items[c->listed_at] = last;
-    h->cells[last].listed_at = c->listed_at;
-    c->listed_at = NONE;
+    list->items[rest_of(h, c)->listed_at] = last;
+    h->rests[last].listed_at = rest_of(h, c)->listed_at;
+    rest_of(h, c)->listed_at = NONE;
 }
 
 static uint32_t unbound_child(const struct hived *h, uint32_t virtual)
@@ -268,7 +269,7 @@ void doom_try(struct hived *h, uint32_t chain_index, uint8_t at)
             bad_free_remove(h, bad);
             bind_one(h, bad, root);
             cell->is_doomed = true;
-            cell->listed_at = (uint32_t)own->doomed.count;
+            rest_of(h, cell)->listed_at = (uint32_t)own->doomed.count;
             cell_list_add(&own->doomed, bad);
             level->doomed_count++;
             preassigned_allocate(h, bad, vc);
@@ -280,10 +281,10 @@ static void doom_forget(struct hived *h, struct quota_level *own, uint32_t physi
 {
     struct cell *cell = &h->cells[physical];
     uint32_t last = own->doomed.items[--own->doomed.count];
-    own->doomed.items[cell->listed_at] = last;
-    h->cells[last].listed_at = cell->listed_at;
+    own->doomed.items[rest_of(h, cell)->listed_at] = last;
+    h->rests[last].listed_at = rest_of(h, cell)->listed_at;
     cell->is_doomed = false;
-    cell->listed_at = NONE;
+    rest_of(h, cell)->listed_at = NONE;
     level_of(h, cell)->doomed_count--;
 }
 
@@ -291,7 +292,7 @@ static void doom_forget(struct hived *h, struct quota_level *own, uint32_t physi
  * preassigned cell from now on. */
 void doom_release(struct hived *h, uint32_t physical)
 {
-    uint32_t root = h->cells[physical].bound, vc = h->cells[root].vc;
+    uint32_t root = h->cells[physical].bound, vc = h->rests[root].vc;
     doom_forget(h, root_level(h, &h->cells[root]), physical);
     if (h->cells[root].priority < HIVED_PRIORITY_MIN)
         preassigned_release(h, physical, vc);
@@ -336,23 +337,23 @@ void dooms_let(struct hived *h)
 static void oppo_add(struct hived *h, uint32_t physical, uint32_t vc)
 {
     struct cell *cell = &h->cells[physical];
-    cell->oppo_vc = vc;
+    rest_of(h, cell)->oppo_vc = vc;
     if (vc == NONE)
         return;
-    cell->oppo_at = (uint32_t)h->vcs[vc].oppo.count;
+    rest_of(h, cell)->oppo_at = (uint32_t)h->vcs[vc].oppo.count;
     cell_list_add(&h->vcs[vc].oppo, physical);
 }
 
 static void oppo_remove(struct hived *h, uint32_t physical)
 {
     struct cell *cell = &h->cells[physical];
-    if (cell->oppo_vc == NONE)
+    if (rest_of(h, cell)->oppo_vc == NONE)
         return;
-    struct cell_list *list = &h->vcs[cell->oppo_vc].oppo;
+    struct cell_list *list = &h->vcs[rest_of(h, cell)->oppo_vc].oppo;
     uint32_t last = list->items[--list->count];
-    list->items[cell->oppo_at] = last;
-    h->cells[last].oppo_at = cell->oppo_at;
-    cell->oppo_vc = cell->oppo_at = NONE;
+    list->items[rest_of(h, cell)->oppo_at] = last;
+    h->rests[last].oppo_at = rest_of(h, cell)->oppo_at;
+    rest_of(h, cell)->oppo_vc = rest_of(h, cell)->oppo_at = NONE;
 }
 
 /* False: the quotas of others can no longer all be met. */
@@ -371,7 +372,7 @@ bool leaf_allocate(struct hived *h, uint32_t physical, uint32_t virtual, int32_t
     if (h->cells[physical].bound == NONE)
         cell_bind(h, physical, virtual);
     assert(h->cells[physical].bound == virtual);
-    if (is_new && h->cells[root].order != NONE)
+    if (is_new && h->rests[root].order != NONE)
         return preassigned_allocate(h, h->cells[root].bound, vc);
     return true;
 }
@@ -390,9 +391,9 @@ void leaf_release(struct hived *h, uint32_t physical, uint32_t vc)
     uint32_t top = h->cells[root].bound;
     if (!h->cells[physical].is_bad)
         unbind_up(h, physical);
-    if (h->cells[root].priority < HIVED_PRIORITY_MIN && h->cells[root].order != NONE &&
+    if (h->cells[root].priority < HIVED_PRIORITY_MIN && h->rests[root].order != NONE &&
         !h->cells[top].is_doomed)
-        preassigned_release(h, top, vc == NONE ? h->cells[root].vc : vc);
+        preassigned_release(h, top, vc == NONE ? h->rests[root].vc : vc);
 }
 
 /* May this virtual leaf be bound to this physical one: are they bound to each other, or both trees
@@ -406,7 +407,7 @@ static bool leaf_fits(const struct hived *h, uint32_t physical, uint32_t virtual
         if (p->bound != NONE || v->bound != NONE || p->level != v->level)
             return false;
         if (v->root == virtual)
-            return v->order != NONE && cell_is_free(h, physical);
+            return rest_of(h, v)->order != NONE && cell_is_free(h, physical);
         if (p->parent == NONE)
             return false;
         physical = p->parent;
@@ -421,9 +422,9 @@ uint32_t leaf_virtual(struct hived *h, uint32_t physical, uint32_t wanted, int32
     const struct cell *v = &h->cells[wanted];
     if (leaf_fits(h, physical, wanted))
         return wanted;
-    uint32_t pin_root = h->cells[v->root].order == NONE ? v->root : NONE;
-    uint32_t other =
-        physical_to_virtual(h, physical, v->vc, pin_root, h->cells[v->root].level, priority);
+    uint32_t pin_root = h->rests[v->root].order == NONE ? v->root : NONE;
+    uint32_t other = physical_to_virtual(h, physical, rest_of(h, v)->vc, pin_root,
+                                         h->cells[v->root].level, priority);
     if (other == NONE || h->cells[other].priority != HIVED_PRIORITY_FREE ||
         !leaf_fits(h, physical, other))
         return NONE;
@@ -469,8 +470,8 @@ uint32_t physical_to_virtual(struct hived *h, uint32_t physical, uint32_t vc, ui
     const struct cell *cell = &h->cells[physical];
     if (cell->bound != NONE) {
         const struct cell *v = &h->cells[cell->bound];
-        bool is_ours = v->vc == vc &&
-                       (pin_root == NONE ? h->cells[v->root].order != NONE : v->root == pin_root);
+        bool is_ours = rest_of(h, v)->vc == vc &&
+                       (pin_root == NONE ? h->rests[v->root].order != NONE : v->root == pin_root);
         return is_ours ? cell->bound : NONE;
     }
     if (cell->level == preassigned_level && pin_root == NONE) {

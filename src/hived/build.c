@@ -89,7 +89,6 @@ static struct cell *cell_new(struct hived *h, uint32_t parent, uint16_t chain, u
     *cell = (struct cell){.parent = parent,
                           .child = NONE,
                           .bound = NONE,
-                          .view_node = NONE,
                           .chain = chain,
                           .level = level,
                           .priority = HIVED_PRIORITY_FREE};
@@ -143,9 +142,13 @@ static void physical_name(struct hived *h, uint32_t index, const struct hived_ce
     const struct hived_type *type = &h->config->types[level_of(h, cell)->type];
     const char *address = spec ? spec->address : NULL;
     h->addresses[index] = address;
-    cell->index = at.default_index;
-    cell->free_at = cell->listed_at = NONE;
-    cell->using = cell->reserving = cell->oppo_vc = cell->oppo_at = NONE;
+    struct cell_rest *rest = &h->rests[index];
+    *rest = (struct cell_rest){.index = at.default_index,
+                               .listed_at = NONE,
+                               .reserving = NONE,
+                               .oppo_vc = NONE,
+                               .oppo_at = NONE};
+    cell->using = NONE;
     if (cell->level > 1)
         cell->bad_children = 0;
     if (spec && spec->pin)
@@ -162,13 +165,13 @@ static void physical_name(struct hived *h, uint32_t index, const struct hived_ce
     for (uint32_t i = 0; i < child_number(h, cell); i++)
         physical_name(h, cell->child + i, spec && spec->child_count ? &spec->children[i] : NULL,
                       (struct physical_at){at.default_index * child_number(h, cell) + i, at.node});
-    cell->node = at.node != NONE ? at.node : h->cells[cell->child].node;
+    rest->node = at.node != NONE ? at.node : h->rests[cell->child].node;
     if (cell->level > 1)
         return;
     if (address) {
         int64_t number = 0;
         text_to_int64(text_of(address), &number);
-        cell->index = (uint32_t)number;
+        rest->index = (uint32_t)number;
         h->addresses[index] = NULL;
     }
     cell_list_add(&h->nodes[at.node].leaves, index);
@@ -211,14 +214,15 @@ static uint32_t virtual_tree(struct hived *h, uint32_t vc, uint32_t chain, uint8
     /* running indices count inside the preassigned cell, whose own number counts in its vc */
     for (uint32_t i = root; i < h->cell_count; i++) {
         struct cell *cell = &h->cells[i];
+        struct cell_rest *rest = &h->rests[i];
         cell->is_virtual = true;
-        cell->vc = vc;
         cell->root = root;
-        cell->order = cell->vertex = cell->picked = NONE;
+        rest->vc = vc;
+        rest->order = rest->vertex = rest->picked = NONE;
         for (uint32_t k = 0; k < child_number(h, cell); k++)
-            h->cells[cell->child + k].number = cell->number * child_number(h, cell) + k;
+            h->rests[cell->child + k].number = rest->number * child_number(h, cell) + k;
     }
-    h->cells[root].number = (uint32_t)h->vcs[vc].roots.count;
+    h->rests[root].number = (uint32_t)h->vcs[vc].roots.count;
     cell_list_add(&h->vcs[vc].roots, root);
     return root;
 }
@@ -236,7 +240,7 @@ static void quota_add(struct hived *h, uint32_t vc, uint32_t chain, uint8_t leve
     struct quota_level *own = &quota->levels[level];
     for (uint32_t i = 0; i < number; i++) {
         uint32_t root = virtual_tree(h, vc, chain, level);
-        h->cells[root].order = (uint32_t)own->roots.count;
+        h->rests[root].order = (uint32_t)own->roots.count;
         cell_list_add(&own->roots, root);
     }
     own->free += number;
@@ -277,7 +281,8 @@ static void virtual_build(struct hived *h)
 
 static void view_add_cell(struct hived *h, struct view *view, uint32_t cell)
 {
-    h->cells[cell].view_node = h->view_node_count;
+    h->cells[cell].is_viewed = true;
+    h->rests[cell].view_node = h->view_node_count;
     h->view_nodes[h->view_node_count++] = (struct view_node){
         .cell = cell, .view = (uint32_t)(view - h->views), .previous = NONE, .next = NONE};
     view->count++;
@@ -318,7 +323,8 @@ static void quota_view_build(struct hived *h, uint32_t vc, uint32_t chain_index)
     quota->view = h->view_count - 1;
     for (size_t i = 0; i < h->vcs[vc].roots.count; i++) {
         const struct cell *root = &h->cells[h->vcs[vc].roots.items[i]];
-        if (root->order != NONE && root->chain == chain_index && root->level >= chain->node_level)
+        if (rest_of(h, root)->order != NONE && root->chain == chain_index &&
+            root->level >= chain->node_level)
             view_add_tree(h, view, h->vcs[vc].roots.items[i], chain->node_level);
     }
     for (uint8_t at = (uint8_t)(chain->node_level - 1); at >= 1; at--)
@@ -400,12 +406,14 @@ static void all_nodes_bad(struct hived *h)
     }
 }
 
-/* Room for cells, one a cache line. */
+/* Room for cells, each array from the start of a cache line on. */
 void cells_alloc(struct hived *h, size_t room)
 {
-    h->cells_block = mem_zero(room + 1, sizeof *h->cells);
-    uintptr_t at = (uintptr_t)h->cells_block, line = sizeof *h->cells;
-    h->cells = (struct cell *)((at + line - 1) / line * line);
+    size_t line = 2 * sizeof *h->cells, lines = (room + 1) / 2;
+    h->cells_block = mem_zero(2 * lines + 1, line);
+    uintptr_t at = ((uintptr_t)h->cells_block + line - 1) / line * line;
+    h->cells = (struct cell *)at;
+    h->rests = (struct cell_rest *)(at + lines * line);
     h->cell_room = (uint32_t)room;
 }
 
@@ -446,8 +454,10 @@ static void cells_reserve(struct hived *h, size_t more)
            room = need < 2 * (size_t)h->cell_room ? 2 * (size_t)h->cell_room : need;
     void *block = h->cells_block;
     const struct cell *cells = h->cells;
+    const struct cell_rest *rests = h->rests;
     cells_alloc(h, room);
     memcpy(h->cells, cells, old * sizeof *cells);
+    memcpy(h->rests, rests, old * sizeof *rests);
     mem_free(block);
     h->priority = mem_realloc(h->priority, mem_size(room, sizeof *h->priority));
     h->taken = mem_realloc(h->taken, mem_size(room, sizeof *h->taken));
@@ -517,7 +527,7 @@ bool hived_node_add(struct hived *h, const char *chain_name, const struct hived_
     view_join(h, &h->views[h->chains[chain].view], top);
     view_join(h, &h->views[quota_of(h, vc, chain)->view],
               quota->roots.items[quota->roots.count - 1]);
-    leaves_mark_new(h, h->cells[top].node, first_leaf(h, top),
+    leaves_mark_new(h, h->rests[top].node, first_leaf(h, top),
                     h->chains[chain].levels[level].leaf_count);
     return true;
 }

@@ -75,20 +75,20 @@ static int check_owner(const struct hived *h, uint32_t i, const struct group *gr
     CHECK(leaf->bound == virtual, "virtual leaf of leaf", i);
     CHECK(h->cells[i].priority == group->priority && h->cells[virtual].priority == group->priority,
           "priority of leaf", i);
-    CHECK(h->cells[virtual].vc == group->vc, "virtual cluster of leaf", i);
+    CHECK(h->rests[virtual].vc == group->vc, "virtual cluster of leaf", i);
     return 0;
 }
 
 static int check_leaf(const struct hived *h, uint32_t i, struct err *err)
 {
     const struct cell *leaf = &h->cells[i];
-    bool is_used = leaf->using != NONE, is_reserved = leaf->reserving != NONE;
+    bool is_used = leaf->using != NONE, is_reserved = rest_of(h, leaf)->reserving != NONE;
     enum hived_cell_state state = is_used ? (is_reserved ? HIVED_CELL_RESERVING : HIVED_CELL_USED)
                                           : (is_reserved ? HIVED_CELL_RESERVED : HIVED_CELL_FREE);
     CHECK(leaf->state == state, "state of leaf", i);
     CHECK(leaf->used == (is_used || is_reserved), "users of leaf", i);
-    CHECK(leaf->is_bad == h->nodes[leaf->node].is_bad, "health of leaf", i);
-    uint32_t owner = is_reserved ? leaf->reserving : leaf->using;
+    CHECK(leaf->is_bad == h->nodes[rest_of(h, leaf)->node].is_bad, "health of leaf", i);
+    uint32_t owner = is_reserved ? rest_of(h, leaf)->reserving : leaf->using;
     return owner == NONE ? 0 : check_owner(h, i, h->groups[owner], err);
 }
 
@@ -98,14 +98,15 @@ static int check_free_list(const struct hived *h, const struct level *level, uin
 {
     for (uint32_t i = 0; i < level->free.count; i++) {
         uint32_t cell = level->free.items[i];
-        CHECK(h->cells[cell].free_at == i && h->cells[cell].level == at, "free cell", cell);
+        CHECK(h->cells[cell].is_free && h->rests[cell].free_at == i && h->cells[cell].level == at,
+              "free cell", cell);
         CHECK(!h->cells[cell].is_split && h->cells[cell].bound == NONE, "free cell", cell);
         uint32_t parent = h->cells[cell].parent;
         CHECK(parent == NONE || h->cells[parent].is_split, "parent of free cell", cell);
     }
     for (size_t i = 0; i < level->bad_free.count; i++) {
         uint32_t cell = level->bad_free.items[i];
-        CHECK(h->cells[cell].listed_at == i && h->cells[cell].is_bad && cell_is_free(h, cell),
+        CHECK(h->rests[cell].listed_at == i && h->cells[cell].is_bad && cell_is_free(h, cell),
               "bad free cell", cell);
     }
     return 0;
@@ -185,7 +186,7 @@ static int check_bad_seen(const struct hived *h, uint32_t i, struct err *err)
     const struct cell *cell = &h->cells[i];
     bool is_inside = cell->parent != NONE && h->cells[cell->parent].bound != NONE;
     CHECK(!cell->is_bad || !is_inside || cell->bound != NONE, "bad cell not seen by its owner", i);
-    CHECK(!cell->is_bad || !cell_is_free(h, i) || cell->listed_at != NONE,
+    CHECK(!cell->is_bad || !cell_is_free(h, i) || rest_of(h, cell)->listed_at != NONE,
           "bad free cell not listed", i);
     return 0;
 }

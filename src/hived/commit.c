@@ -32,12 +32,12 @@ static uint32_t leaf_find(const struct hived *h, uint32_t node_index, uint32_t d
     uint32_t other = NONE;
     if (device < node->leaves.count) { /* devices are mostly numbered in order */
         uint32_t guess = node->leaves.items[device];
-        if (h->cells[guess].index == device && h->cells[guess].chain == chain)
+        if (h->rests[guess].index == device && h->cells[guess].chain == chain)
             return guess;
     }
     for (size_t i = 0; i < node->leaves.count; i++) {
         uint32_t leaf = node->leaves.items[i];
-        if (h->cells[leaf].index != device)
+        if (h->rests[leaf].index != device)
             continue;
         if (h->cells[leaf].chain == chain)
             return leaf;
@@ -102,7 +102,7 @@ static void root_clear(struct hived *h, uint32_t root, const char *preemptor)
     uint32_t count = level_of(h, &h->cells[leaf])->leaf_count;
     leaf = first_leaf(h, leaf);
     for (uint32_t i = leaf; i < leaf + count; i++) {
-        uint32_t user = h->cells[i].using, reserver = h->cells[i].reserving;
+        uint32_t user = h->cells[i].using, reserver = h->rests[i].reserving;
         if (reserver != NONE)
             preemption_undo(h, reserver);
         if (user != NONE && h->groups[user]->has_virtual)
@@ -166,8 +166,8 @@ static void slots_commit(struct commit *commit)
             uint32_t i = group->slot_leaf[s] + k;
             uint32_t physical =
                 node == MAP_NONE ? NONE : leaf_find(h, node, slot->indices[k], commit->chain);
-            if (physical != NONE && h->cells[physical].reserving != NONE)
-                preemption_undo(h, h->cells[physical].reserving);
+            if (physical != NONE && h->rests[physical].reserving != NONE)
+                preemption_undo(h, h->rests[physical].reserving);
             /* of two groups recovered on one device the first one keeps it */
             bool is_taken = physical != NONE && h->cells[physical].using != NONE;
             commit->must_downgrade |= is_taken;
@@ -251,8 +251,8 @@ static void preempting_allocate(struct hived *h, uint32_t index)
     struct group *group = h->groups[index];
     for (uint32_t i = 0; i < group->leaf_count; i++) {
         struct cell *leaf = &h->cells[group->physical[i]];
-        assert(leaf->reserving == index && leaf->using == NONE);
-        leaf->reserving = NONE;
+        assert(rest_of(h, leaf)->reserving == index && leaf->using == NONE);
+        rest_of(h, leaf)->reserving = NONE;
         leaf->using = index;
         cell_state_set(h, group->physical[i], HIVED_CELL_USED);
     }
@@ -277,8 +277,8 @@ static bool slot_is_at(const struct hived *h, const struct group *group, uint32_
     if (group->slot_leaf[slot + 1] - leaf != place->leaf_count)
         return false;
     if (physical != NONE) {
-        const char *name = h->nodes[h->cells[physical].node].name;
-        return h->cells[physical].index == place->indices[0] &&
+        const char *name = h->nodes[h->rests[physical].node].name;
+        return h->rests[physical].index == place->indices[0] &&
                (name == place->node || !strcmp(name, place->node));
     }
     for (uint32_t i = 0; i < group->lost_count; i++)

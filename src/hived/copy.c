@@ -102,7 +102,7 @@ static void nodes_copy(struct hived *h)
         const struct cell_list *tops = &h->chains[i].tops;
         for (size_t k = 0; k < tops->count; k++)
             if (tops->items[k] >= h->built_cells)
-                h->addresses[tops->items[k]] = h->nodes[h->cells[tops->items[k]].node].name;
+                h->addresses[tops->items[k]] = h->nodes[h->rests[tops->items[k]].node].name;
     }
 }
 
@@ -136,6 +136,7 @@ struct hived *hived_copy(const struct hived *hived)
     hived_config_share(h->config);
     cells_alloc(h, h->cell_count + 1u);
     memcpy(h->cells, hived->cells, h->cell_count * sizeof *h->cells);
+    memcpy(h->rests, hived->rests, h->cell_count * sizeof *h->rests);
     COPY(h->addresses, h->cell_count + 1u);
     COPY(h->priority, h->cell_count + 1u);
     h->taken = mem_zero(h->cell_count + 1u, sizeof *h->taken);

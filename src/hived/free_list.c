@@ -38,8 +38,12 @@ static void tree_play(struct free_list *list, uint32_t place)
 static void tree_update(struct free_list *list, uint32_t at, uint32_t weight)
 {
     list->weights[at] = weight;
-    for (uint32_t place = (list->tree_size + at) / 2; place > 0; place /= 2)
+    for (uint32_t place = (list->tree_size + at) / 2; place > 0; place /= 2) {
+        uint32_t before = list->tree[place];
         tree_play(list, place);
+        if (before != at && list->tree[place] == before)
+            return; /* nor did its winner's weight change */
+    }
 }
 
 static void tree_grow(struct free_list *list)
@@ -58,7 +62,8 @@ static void tree_grow(struct free_list *list)
 static void list_put(struct hived *h, struct free_list *list, uint32_t at, uint32_t cell)
 {
     list->items[at] = cell;
-    h->cells[cell].free_at = at;
+    h->rests[cell].free_at = at;
+    h->cells[cell].is_free = true;
     tree_update(list, at, cell_weight(h, &h->cells[cell]));
 }
 
@@ -72,9 +77,9 @@ static void list_push(struct hived *h, struct free_list *list, uint32_t cell)
 /* Returns the position from which it was taken; the last one moves there. */
 static uint32_t list_take(struct hived *h, struct free_list *list, uint32_t cell)
 {
-    uint32_t at = h->cells[cell].free_at;
+    uint32_t at = h->rests[cell].free_at;
     assert(at < list->count && list->items[at] == cell);
-    h->cells[cell].free_at = NONE;
+    h->cells[cell].is_free = false;
     list->count--;
     if (at != list->count)
         list_put(h, list, at, list->items[list->count]);
@@ -108,7 +113,7 @@ void free_list_remove(struct hived *h, struct free_list *list, uint32_t cell)
 void free_list_weigh(struct hived *h, uint32_t cell)
 {
     const struct cell *c = &h->cells[cell];
-    tree_update(&level_of(h, c)->free, c->free_at, cell_weight(h, c));
+    tree_update(&level_of(h, c)->free, rest_of(h, c)->free_at, cell_weight(h, c));
 }
 
 uint32_t free_list_first(const struct free_list *list)
@@ -153,7 +158,7 @@ static bool buddies_are_free(const struct hived *h, uint32_t cell)
 {
     const struct cell *parent = &h->cells[h->cells[cell].parent];
     for (uint32_t i = 0; i < child_number(h, parent); i++)
-        if (parent->child + i != cell && h->cells[parent->child + i].free_at == NONE)
+        if (parent->child + i != cell && !h->cells[parent->child + i].is_free)
             return false;
     return true;
 }
@@ -207,7 +212,7 @@ void free_trial_undo(struct hived *h)
 bool cell_is_free(const struct hived *h, uint32_t cell)
 {
     for (; cell != NONE; cell = h->cells[cell].parent)
-        if (h->cells[cell].free_at != NONE)
+        if (h->cells[cell].is_free)
             return true;
     return false;
 }

@@ -177,7 +177,7 @@ void group_downgrade(struct hived *h, uint32_t index, const char *preemptor)
         if (group->virtual[i] == NONE || physical == NONE)
             continue;
         group->virtual[i] = NONE;
-        if (h->cells[physical].reserving != NONE)
+        if (h->rests[physical].reserving != NONE)
             continue; /* the leaf belongs to a preemptor already */
         leaf_release(h, physical, group->vc);
         leaf_allocate(h, physical, NONE, HIVED_PRIORITY_OPPO, group->vc);
@@ -206,7 +206,7 @@ static void group_downgrade_undo(struct hived *h, const struct downgrade *downgr
     for (uint32_t i = 0; i < group->leaf_count; i++) {
         if (downgrade->virtual[i] == NONE || group->physical[i] == NONE)
             continue;
-        if (h->cells[group->physical[i]].reserving != NONE) {
+        if (h->rests[group->physical[i]].reserving != NONE) {
             group->virtual[i] = downgrade->virtual[i];
             continue;
         }
@@ -266,14 +266,14 @@ void preemption_start(struct hived *h, uint32_t index)
     for (uint32_t i = 0; i < group->leaf_count; i++) {
         uint32_t physical = group->physical[i];
         struct cell *leaf = &h->cells[physical];
-        assert(leaf->reserving == NONE);
+        assert(rest_of(h, leaf)->reserving == NONE);
         if (leaf->state == HIVED_CELL_USED) {
             struct group *victim = h->groups[leaf->using];
             leaf_release(h, physical, victim->vc);
             victim->state = HIVED_GROUP_BEING_PREEMPTED;
         }
         leaf_give(h, group, i, group->virtual[i]);
-        leaf->reserving = index;
+        rest_of(h, leaf)->reserving = index;
         cell_state_set(h, physical,
                        leaf->state == HIVED_CELL_USED ? HIVED_CELL_RESERVING : HIVED_CELL_RESERVED);
     }
@@ -286,7 +286,7 @@ static void victim_pardon(struct hived *h, struct group *victim)
     if (victim->state != HIVED_GROUP_BEING_PREEMPTED)
         return;
     for (uint32_t i = 0; i < victim->leaf_count; i++)
-        if (victim->physical[i] != NONE && h->cells[victim->physical[i]].reserving != NONE)
+        if (victim->physical[i] != NONE && h->rests[victim->physical[i]].reserving != NONE)
             return;
     victim->state = HIVED_GROUP_ALLOCATED;
 }
@@ -310,7 +310,7 @@ void preemption_undo(struct hived *h, uint32_t index)
         uint32_t physical = group->physical[i];
         struct cell *leaf = &h->cells[physical];
         leaf_release(h, physical, group->vc);
-        leaf->reserving = NONE;
+        rest_of(h, leaf)->reserving = NONE;
         if (leaf->state != HIVED_CELL_RESERVING) {
             cell_state_set(h, physical, HIVED_CELL_FREE);
             continue;

@@ -5,11 +5,11 @@
 static void touch(struct hived *h, uint32_t cell)
 {
     const struct cell *c = &h->cells[cell];
-    if (c->view_node != NONE)
-        view_touch(h, c->view_node);
-    if (c->bound != NONE && h->cells[c->bound].view_node != NONE)
-        view_touch(h, h->cells[c->bound].view_node);
-    if (c->free_at != NONE)
+    if (c->is_viewed)
+        view_touch(h, rest_of(h, c)->view_node);
+    if (c->bound != NONE && h->cells[c->bound].is_viewed)
+        view_touch(h, h->rests[c->bound].view_node);
+    if (c->is_free)
         free_list_weigh(h, cell);
 }
 

@@ -108,8 +108,8 @@ static void placement_remember(const struct hived *old, const struct group *grou
             types[k] = is_given ? old->config->types[type].name : "";
             if (physical == NONE)
                 continue;
-            place->node = old->nodes[old->cells[physical].node].name;
-            indices[k] = (uint16_t)old->cells[physical].index;
+            place->node = old->nodes[old->rests[physical].node].name;
+            indices[k] = (uint16_t)old->rests[physical].index;
         }
     }
     for (uint32_t i = 0; i < group->lost_count; i++) {
@@ -230,8 +230,9 @@ uint32_t hived_node_highest(const struct hived *h, const char *name, const char 
     uint32_t index = text_map_get(&h->node_index, text_of(name)), highest = NONE;
     for (size_t i = 0; index != MAP_NONE && i < h->nodes[index].leaves.count; i++) {
         const struct cell *leaf = &h->cells[h->nodes[index].leaves.items[i]];
-        if (leaf_is_type(h, leaf, leaf_type) && (highest == NONE || leaf->index > highest))
-            highest = leaf->index;
+        if (leaf_is_type(h, leaf, leaf_type) &&
+            (highest == NONE || rest_of(h, leaf)->index > highest))
+            highest = rest_of(h, leaf)->index;
     }
     return highest;
 }
@@ -245,7 +246,7 @@ uint32_t hived_node_free(const struct hived *h, const char *name, const char *le
         if (leaf->state != HIVED_CELL_FREE || !leaf_is_type(h, leaf, leaf_type))
             continue;
         if (count < room)
-            indices[count] = (uint16_t)leaf->index;
+            indices[count] = (uint16_t)rest_of(h, leaf)->index;
         count++;
     }
     return count;
@@ -258,7 +259,7 @@ const char *hived_node_chain(const struct hived *h, const char *name, const char
     *is_free = false;
     for (size_t i = 0; index != MAP_NONE && i < h->nodes[index].leaves.count; i++) {
         const struct cell *leaf = &h->cells[h->nodes[index].leaves.items[i]];
-        if (leaf->index != device || !leaf_is_type(h, leaf, leaf_type))
+        if (rest_of(h, leaf)->index != device || !leaf_is_type(h, leaf, leaf_type))
             continue;
         *is_free = leaf->state == HIVED_CELL_FREE;
         return h->chains[leaf->chain].name;
@@ -299,9 +300,9 @@ uint32_t hived_group_slot(struct hived *h, const char *name, uint32_t slot, cons
         if (group->physical[i] == NONE)
             continue;
         const struct cell *leaf = &h->cells[group->physical[i]];
-        *node = h->nodes[leaf->node].name;
+        *node = h->nodes[rest_of(h, leaf)->node].name;
         if (count < room)
-            indices[count] = (uint16_t)leaf->index;
+            indices[count] = (uint16_t)rest_of(h, leaf)->index;
         count++;
     }
     return count;
@@ -310,8 +311,8 @@ uint32_t hived_group_slot(struct hived *h, const char *name, uint32_t slot, cons
 static const char *cell_vc(const struct hived *h, const struct cell *cell)
 {
     if (cell->bound != NONE)
-        return h->vcs[h->cells[cell->bound].vc].name;
-    return cell->oppo_vc != NONE ? h->vcs[cell->oppo_vc].name : "";
+        return h->vcs[h->rests[cell->bound].vc].name;
+    return rest_of(h, cell)->oppo_vc != NONE ? h->vcs[rest_of(h, cell)->oppo_vc].name : "";
 }
 
 static bool address_is(const struct hived *h, uint32_t cell, const char *address, struct buf *buf)

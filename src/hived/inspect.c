@@ -76,11 +76,11 @@ static void cell_write(struct inspector *in, uint32_t index)
     if (cell->is_virtual) {
         if (cell->bound != NONE)
             flat_write(in, "physicalCell", cell->bound, "");
-    } else if (cell->bound != NONE && cell->oppo_vc == NONE) {
-        json_key_string(&in->json, "vc", h->vcs[h->cells[cell->bound].vc].name);
+    } else if (cell->bound != NONE && rest_of(h, cell)->oppo_vc == NONE) {
+        json_key_string(&in->json, "vc", h->vcs[h->rests[cell->bound].vc].name);
         flat_write(in, "virtualCell", cell->bound, "");
-    } else if (cell->level == 1 && cell->oppo_vc != NONE) {
-        json_key_string(&in->json, "vc", h->vcs[cell->oppo_vc].name);
+    } else if (cell->level == 1 && rest_of(h, cell)->oppo_vc != NONE) {
+        json_key_string(&in->json, "vc", h->vcs[rest_of(h, cell)->oppo_vc].name);
         flat_write(in, "virtualCell", index, "-opp");
     }
     json_object_end(&in->json);
@@ -182,9 +182,9 @@ static uint32_t placed_list(const struct hived *h, const struct group *group, bo
         if (leaves[i] == NONE)
             continue;
         const struct cell *leaf = &h->cells[leaves[i]];
-        uint64_t first = is_virtual ? leaf->root : leaf->node;
-        list[count++] =
-            (struct placed){first << 32 | (is_virtual ? leaves[i] : leaf->index), leaves[i]};
+        uint64_t first = is_virtual ? leaf->root : rest_of(h, leaf)->node;
+        list[count++] = (struct placed){
+            first << 32 | (is_virtual ? leaves[i] : rest_of(h, leaf)->index), leaves[i]};
     }
     qsort(list, count, sizeof *list, placed_compare);
     return count;
@@ -204,14 +204,14 @@ static void placement_write(struct inspector *in, const struct group *group, boo
         if (i == 0 || list[i].order >> 32 != list[i - 1].order >> 32) {
             if (i > 0)
                 json_array_end(&in->json);
-            json_key(&in->json,
-                     is_virtual ? address_of(in, leaf->root, "") : h->nodes[leaf->node].name);
+            json_key(&in->json, is_virtual ? address_of(in, leaf->root, "")
+                                           : h->nodes[rest_of(h, leaf)->node].name);
             json_array(&in->json);
         }
         if (is_virtual)
             json_string(&in->json, address_of(in, list[i].leaf, ""));
         else
-            json_int(&in->json, leaf->index);
+            json_int(&in->json, rest_of(h, leaf)->index);
     }
     if (count) {
         json_array_end(&in->json);

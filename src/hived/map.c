@@ -30,15 +30,14 @@ struct family { /* new cells below one bound parent */
 static uint32_t vertex_new(struct mapper *mapper, uint32_t cell)
 {
     if (mapper->count == mapper->room) {
-        uint32_t room = mapper->room ? 2 * mapper->room : 32;
+        uint32_t room = 2 * mapper->room;
         struct vertex *grown = ARENA_ARRAY(mapper->m->arena, struct vertex, room);
-        if (mapper->count)
-            memcpy(grown, mapper->vertices, mapper->count * sizeof *grown);
+        memcpy(grown, mapper->vertices, mapper->count * sizeof *grown);
         mapper->vertices = grown;
         mapper->room = room;
     }
     mapper->vertices[mapper->count] = (struct vertex){cell, NONE, NONE, NONE, 0};
-    mapper->h->cells[cell].vertex = mapper->count;
+    mapper->h->rests[cell].vertex = mapper->count;
     return mapper->count++;
 }
 
@@ -55,7 +54,7 @@ static void vertex_append(struct mapper *mapper, uint32_t parent, uint32_t child
 
 static uint32_t vertex_of(const struct mapper *mapper, uint32_t cell)
 {
-    uint32_t vertex = mapper->h->cells[cell].vertex;
+    uint32_t vertex = mapper->h->rests[cell].vertex;
     bool is_ours = vertex < mapper->count && mapper->vertices[vertex].cell == cell;
     return is_ours ? vertex : NONE;
 }
@@ -69,16 +68,18 @@ static bool cell_is_allowed(const struct mapper *mapper, uint32_t cell)
     const bool *is_excluded = mapper->m->is_excluded;
     if (c->bound != NONE)
         return false;
+    if (!c->is_bad && !is_excluded)
+        return true;
     bool is_single = cell_is_single_node(h, c);
     if (is_single && c->is_bad)
         return false;
     if (!is_excluded)
         return true;
     if (is_single)
-        return !is_excluded[c->node];
+        return !is_excluded[rest_of(h, c)->node];
     for (uint32_t i = 0; i < child_number(h, c); i++) {
         const struct cell *child = &h->cells[c->child + i];
-        if (cell_is_single_node(h, child) ? !is_excluded[child->node]
+        if (cell_is_single_node(h, child) ? !is_excluded[rest_of(h, child)->node]
                                           : cell_is_allowed(mapper, c->child + i))
             return true;
     }
@@ -87,6 +88,14 @@ static bool cell_is_allowed(const struct mapper *mapper, uint32_t cell)
 
 struct candidate {
     uint32_t cell, used_oppo, order;
+};
+
+enum { CANDIDATES_ON_STACK = 8 }; /* the usual number of children */
+
+struct candidates {
+    struct candidate *items;
+    uint32_t count;
+    struct candidate few[CANDIDATES_ON_STACK];
 };
 
 static int candidate_compare(const void *a, const void *b)
@@ -99,23 +108,43 @@ static int candidate_compare(const void *a, const void *b)
 
 /* Usable ones of a list (or of neighbours from `first`), those with fewer opportunistic leaves
  * first. */
-static struct candidate *candidates_sort(const struct mapper *mapper, const uint32_t *list,
-                                         uint32_t first, uint32_t count, uint32_t *usable)
+static void candidates_sort(const struct mapper *mapper, const uint32_t *list, uint32_t first,
+                            uint32_t count, struct candidates *candidates)
 {
-    struct candidate *all = ARENA_ARRAY(mapper->m->arena, struct candidate, count + 1);
-    *usable = 0;
+    struct candidate *all = candidates->few;
+    if (count > CANDIDATES_ON_STACK)
+        all = ARENA_ARRAY(mapper->m->arena, struct candidate, count);
+    uint32_t usable = 0;
     bool is_sorted = true;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t cell = list ? list[i] : first + i;
         if (!cell_is_allowed(mapper, cell))
             continue;
         uint32_t used = mapper->h->cells[cell].used_oppo;
-        is_sorted &= !*usable || all[*usable - 1].used_oppo <= used;
-        all[(*usable)++] = (struct candidate){cell, used, i};
+        is_sorted &= !usable || all[usable - 1].used_oppo <= used;
+        all[usable++] = (struct candidate){cell, used, i};
     }
-    if (!is_sorted)
-        qsort(all, *usable, sizeof *all, candidate_compare);
-    return all;
+    candidates->items = all;
+    candidates->count = usable;
+    if (is_sorted)
+        return;
+    if (usable > CANDIDATES_ON_STACK) {
+        qsort(all, usable, sizeof *all, candidate_compare);
+        return;
+    }
+    for (uint32_t i = 1; i < usable; i++) {
+        struct candidate moved = all[i];
+        uint32_t at = i;
+        for (; at > 0 && all[at - 1].used_oppo > moved.used_oppo; at--)
+            all[at] = all[at - 1];
+        all[at] = moved;
+    }
+}
+
+static void children_sort(const struct mapper *mapper, const struct cell *parent,
+                          struct candidates *candidates)
+{
+    candidates_sort(mapper, NULL, parent->child, child_number(mapper->h, parent), candidates);
 }
 
 /* --- matching siblings --- */
@@ -127,7 +156,7 @@ static bool vertex_map(struct mapper *mapper, uint32_t vertex, uint32_t physical
 {
     const struct vertex *v = &mapper->vertices[vertex];
     if (mapper->h->cells[physical].level == 1) {
-        mapper->h->cells[v->cell].picked = physical;
+        mapper->h->rests[v->cell].picked = physical;
         return true;
     }
     return family_map(mapper, v->first, v->count, physical);
@@ -205,11 +234,12 @@ static void matching_first(struct matching *matching)
 }
 
 static bool matching_run(struct mapper *mapper, uint32_t first, uint32_t count,
-                         const struct candidate *candidates, uint32_t candidate_count)
+                         const struct candidates *candidates)
 {
     struct arena *arena = mapper->m->arena;
+    uint32_t candidate_count = candidates->count;
     struct matching matching = {.mapper = mapper,
-                                .candidates = candidates,
+                                .candidates = candidates->items,
                                 .candidate_count = candidate_count,
                                 .count = count};
     matching.vertices = ARENA_ARRAY(arena, uint32_t, count);
@@ -227,7 +257,7 @@ static bool matching_run(struct mapper *mapper, uint32_t first, uint32_t count,
     matching_first(&matching);
     for (uint32_t i = 0; i < count; i++) { /* trials may have left other picks below */
         bool is_mapped =
-            vertex_map(mapper, matching.vertices[i], candidates[matching.choice[i]].cell);
+            vertex_map(mapper, matching.vertices[i], candidates->items[matching.choice[i]].cell);
         assert(is_mapped);
         (void)is_mapped;
     }
@@ -237,16 +267,14 @@ static bool matching_run(struct mapper *mapper, uint32_t first, uint32_t count,
 /* Siblings on the children of a physical cell. */
 static bool family_map(struct mapper *mapper, uint32_t first, uint32_t count, uint32_t parent)
 {
-    const struct cell *p = &mapper->h->cells[parent];
-    uint32_t usable;
-    struct candidate *candidates =
-        candidates_sort(mapper, NULL, p->child, child_number(mapper->h, p), &usable);
-    if (usable < count)
+    struct candidates candidates;
+    children_sort(mapper, &mapper->h->cells[parent], &candidates);
+    if (candidates.count < count)
         return false;
-    uint32_t vertex = first, c = 0;
-    for (uint32_t i = 0; i < count; i++, vertex = mapper->vertices[vertex].next, c++)
-        if (!vertex_map(mapper, vertex, candidates[c].cell))
-            return matching_run(mapper, first, count, candidates, usable);
+    uint32_t vertex = first;
+    for (uint32_t i = 0; i < count; i++, vertex = mapper->vertices[vertex].next)
+        if (!vertex_map(mapper, vertex, candidates.items[i].cell))
+            return matching_run(mapper, first, count, &candidates);
     return true;
 }
 
@@ -259,11 +287,10 @@ static uint32_t below_map(struct mapper *mapper, uint32_t vertex, uint32_t physi
     const struct cell *p = &h->cells[physical];
     if (p->level == h->cells[mapper->vertices[vertex].cell].level)
         return vertex_map(mapper, vertex, physical) ? physical : NONE;
-    uint32_t usable;
-    struct candidate *candidates =
-        candidates_sort(mapper, NULL, p->child, child_number(mapper->h, p), &usable);
-    for (uint32_t i = 0; i < usable; i++) {
-        uint32_t found = below_map(mapper, vertex, candidates[i].cell);
+    struct candidates candidates;
+    children_sort(mapper, p, &candidates);
+    for (uint32_t i = 0; i < candidates.count; i++) {
+        uint32_t found = below_map(mapper, vertex, candidates.items[i].cell);
         if (found != NONE)
             return found;
     }
@@ -289,12 +316,12 @@ static uint32_t buddy_map(struct mapper *mapper, uint32_t vertex)
         if (found != NONE)
             return found;
     }
-    uint32_t usable;
-    struct candidate *candidates = candidates_sort(mapper, free->items, 0, free->count, &usable);
-    for (uint32_t i = 0; i < usable; i++) {
-        if (candidates[i].cell == tried)
+    struct candidates candidates;
+    candidates_sort(mapper, free->items, 0, free->count, &candidates);
+    for (uint32_t i = 0; i < candidates.count; i++) {
+        if (candidates.items[i].cell == tried)
             continue;
-        uint32_t found = below_map(mapper, vertex, candidates[i].cell);
+        uint32_t found = below_map(mapper, vertex, candidates.items[i].cell);
         if (found != NONE)
             return found;
     }
@@ -327,7 +354,7 @@ static uint32_t relaxed_map(struct mapper *mapper, uint32_t vertex)
         for (uint8_t below = at; below > own; below--)
             width *= chain->levels[below].child_number;
         uint32_t *split = ARENA_ARRAY(mapper->m->arena, uint32_t, (size_t)limit * width);
-        uint32_t count = 0, usable;
+        uint32_t count = 0;
         for (uint32_t i = 0; i < (uint32_t)limit; i++) {
             uint32_t cell = free->items[i];
             while (h->cells[cell].level > own)
@@ -335,21 +362,23 @@ static uint32_t relaxed_map(struct mapper *mapper, uint32_t vertex)
             for (uint32_t k = 0; k < width; k++)
                 split[count++] = cell + k;
         }
-        struct candidate *candidates = candidates_sort(mapper, split, 0, count, &usable);
-        for (uint32_t i = 0; i < usable; i++)
-            if (vertex_map(mapper, vertex, candidates[i].cell))
-                return candidates[i].cell;
+        struct candidates candidates;
+        candidates_sort(mapper, split, 0, count, &candidates);
+        for (uint32_t i = 0; i < candidates.count; i++)
+            if (vertex_map(mapper, vertex, candidates.items[i].cell))
+                return candidates.items[i].cell;
     }
     return NONE;
 }
 
-static bool preassigned_map(struct mapper *mapper, uint32_t vertex)
+/* `is_last`: nothing is mapped to the free lists after it, they can stay as they are. */
+static bool preassigned_map(struct mapper *mapper, uint32_t vertex, bool is_last)
 {
     uint32_t found = buddy_map(mapper, vertex);
     if (found == NONE)
         found = relaxed_map(mapper, vertex);
-    if (found == NONE)
-        return false;
+    if (found == NONE || is_last)
+        return found != NONE;
     mapper->needs[mapper->h->cells[found].level]++;
     free_take(mapper->h, found);
     return true;
@@ -408,7 +437,7 @@ static void path_add(struct mapper *mapper, struct roots *roots, uint32_t leaf)
 static bool roots_map(struct mapper *mapper, const struct roots *roots)
 {
     for (uint32_t i = 0; i < roots->preassigned_count; i++)
-        if (!preassigned_map(mapper, roots->preassigned[i]))
+        if (!preassigned_map(mapper, roots->preassigned[i], i + 1 == roots->preassigned_count))
             return false;
     for (uint32_t i = 0; i < roots->family_count; i++) {
         const struct family *family = &roots->families[i];
@@ -419,12 +448,20 @@ static bool roots_map(struct mapper *mapper, const struct roots *roots)
     return true;
 }
 
+enum { LEAVES_ON_STACK = 8, VERTICES_ON_STACK = 32 };
+
 bool mapping_run(struct mapping *m)
 {
     struct hived *h = m->h;
-    struct mapper mapper = {.m = m, .h = h};
-    struct roots roots = {.preassigned = ARENA_ARRAY(m->arena, uint32_t, m->leaf_count),
-                          .families = ARENA_ARRAY(m->arena, struct family, m->leaf_count)};
+    struct vertex vertices[VERTICES_ON_STACK];
+    uint32_t preassigned[LEAVES_ON_STACK];
+    struct family families[LEAVES_ON_STACK];
+    struct mapper mapper = {.m = m, .h = h, .vertices = vertices, .room = VERTICES_ON_STACK};
+    struct roots roots = {.preassigned = preassigned, .families = families};
+    if (m->leaf_count > LEAVES_ON_STACK) {
+        roots.preassigned = ARENA_ARRAY(m->arena, uint32_t, m->leaf_count);
+        roots.families = ARENA_ARRAY(m->arena, struct family, m->leaf_count);
+    }
     for (uint32_t i = 0; i < m->leaf_count; i++)
         if (h->cells[m->virtual[i]].bound == NONE)
             path_add(&mapper, &roots, m->virtual[i]);
@@ -437,7 +474,7 @@ bool mapping_run(struct mapping *m)
     }
     for (uint32_t i = 0; i < m->leaf_count; i++) {
         const struct cell *v = &h->cells[m->virtual[i]];
-        m->physical[i] = v->bound != NONE ? v->bound : v->picked;
+        m->physical[i] = v->bound != NONE ? v->bound : rest_of(h, v)->picked;
     }
     return true;
 }

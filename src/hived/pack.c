@@ -39,8 +39,8 @@ static uint32_t cell_node(const struct hived *h, uint32_t cell)
 {
     const struct cell *c = &h->cells[cell];
     if (!c->is_virtual)
-        return c->node;
-    return c->bound != NONE ? h->cells[c->bound].node : NONE;
+        return rest_of(h, c)->node;
+    return c->bound != NONE ? h->rests[c->bound].node : NONE;
 }
 
 /* Must the node be left alone? Notes it, for the reason of a wait. */
@@ -65,12 +65,17 @@ struct block { /* candidates below one cell of the level under search */
     uint32_t free, open, first_free, first_open;
 };
 
+static bool leaf_is_taken(const struct pack *pack, uint32_t leaf)
+{
+    return pack->has_taken && pack->h->taken[leaf] == pack->h->epoch;
+}
+
 static struct block block_count(const struct pack *pack, uint32_t first, uint32_t count)
 {
     const struct hived *h = pack->h;
     struct block block = {.first_free = NONE, .first_open = NONE};
     for (uint32_t i = first; i < first + count; i++) {
-        if (h->taken[i] == h->epoch || !leaf_is_open(pack, i))
+        if (!leaf_is_open(pack, i) || leaf_is_taken(pack, i))
             continue;
         bool is_free = h->priority[i] == HIVED_PRIORITY_FREE;
         block.free += is_free;
@@ -91,13 +96,15 @@ static void block_take(struct pack *pack, uint32_t first, uint32_t count, uint32
     for (int pass = 0; pass < 2; pass++) {
         for (uint32_t i = first; i < first + count && got < want; i++) {
             bool is_free = h->priority[i] == HIVED_PRIORITY_FREE;
-            if (h->taken[i] == h->epoch || !leaf_is_open(pack, i) || is_free != (pass == 0))
+            if (!leaf_is_open(pack, i) || is_free != (pass == 0) || leaf_is_taken(pack, i))
                 continue;
-            h->taken[i] = h->epoch;
+            if (pack->item_count > 1)
+                h->taken[i] = h->epoch;
             leaves[got++] = i;
         }
     }
     assert(got == want);
+    pack->has_taken = pack->item_count > 1;
 }
 
 /* The best is the lowest level at which one cell has enough candidates; of several such cells the
@@ -119,6 +126,8 @@ static bool leaves_choose(struct pack *pack, uint32_t cell, uint32_t want, uint3
                 continue;
             best = at;
             best_rank = rank;
+            if (block.free)
+                break; /* those behind it begin later */
         }
         if (best != NONE) {
             block_take(pack, best, size, want, leaves);
@@ -148,12 +157,14 @@ static bool view_greedy(struct pack *pack)
     uint32_t item = 0;
     for (uint32_t b = 0; b < view->bucket_count; b++) {
         const struct bucket *bucket = &view->buckets[b];
-        bool is_full = pack->priority < HIVED_PRIORITY_MIN &&
-                       view->leaf_max < key_used(bucket->key) + pack->items[item].leaves;
-        if (is_full)
+        bool is_free_only = pack->priority < HIVED_PRIORITY_MIN;
+        uint32_t used = key_used(bucket->key);
+        if (is_free_only && view->leaf_max < used + pack->items[item].leaves)
             continue;
         for (uint32_t n = bucket->first; n != NONE; n = h->view_nodes[n].next) {
-            uint32_t cell = h->view_nodes[n].cell, open = open_count(pack, cell);
+            uint32_t cell = h->view_nodes[n].cell, open = view->leaf_max - used;
+            if (!is_free_only || view->is_mixed)
+                open = open_count(pack, cell);
             if (open < pack->items[item].leaves)
                 continue;
             if (node_is_shunned(pack, cell, key_is_bad(bucket->key))) {
@@ -264,10 +275,10 @@ static void bins_add_node(struct pack *pack, struct bins *bins, uint32_t cell)
 {
     const struct hived *h = pack->h;
     uint32_t node = cell;
-    while (node != NONE && h->cells[node].view_node == NONE)
+    while (node != NONE && !h->cells[node].is_viewed)
         node = h->cells[node].parent;
     assert(node != NONE);
-    bool is_bad = key_is_bad(h->view_nodes[h->cells[node].view_node].key);
+    bool is_bad = key_is_bad(h->view_nodes[h->rests[node].view_node].key);
     uint32_t open = open_left(pack, cell);
     if (open && !node_is_shunned(pack, node, is_bad))
         bins_add(bins, cell, open);

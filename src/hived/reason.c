@@ -50,7 +50,8 @@ static void holders_find(const struct hived *h, uint32_t cell, struct holders *h
         if (h->priority[i] == HIVED_PRIORITY_FREE || leaf == NONE)
             continue;
         const struct cell *physical = &h->cells[leaf];
-        uint32_t group = physical->reserving != NONE ? physical->reserving : physical->using;
+        uint32_t group = rest_of(h, physical)->reserving != NONE ? rest_of(h, physical)->reserving
+                                                                 : physical->using;
         if (group != NONE)
             holder_add(holders, group);
     }

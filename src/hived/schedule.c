@@ -19,7 +19,7 @@ struct plan { /* one call */
     uint32_t item_count, leaf_count;
     uint32_t *virtual, *physical;
     uint32_t chain;    /* where it was found */
-    bool *is_unmapped; /* by chain: there was room, but on bad or excluded nodes */
+    bool *is_unmapped; /* imitating: by chain, there was room, but on bad or excluded nodes */
     struct wait wait;
 };
 
@@ -46,29 +46,33 @@ static const bool *scope_nodes(struct plan *plan, const struct hived_scope *scop
 /* --- results --- */
 
 /* The preassigned cells' types of a virtual placement; "" where there is none. */
-static const char *leaf_preassigned(const struct hived *h, uint32_t virtual)
+static void preassigned_write(const struct hived *h, const uint32_t *virtual, uint32_t count,
+                              const char **types)
 {
-    if (virtual == NONE)
-        return "";
-    return cell_type_name(h, &h->cells[h->cells[virtual].root]);
+    uint32_t root = NONE;
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t own = virtual && virtual[i] != NONE ? h->cells[virtual[i]].root : NONE;
+        if (i > 0 && own == root)
+            types[i] = types[i - 1];
+        else
+            types[i] = own == NONE ? "" : cell_type_name(h, &h->cells[own]);
+        root = own;
+    }
 }
 
-static void slot_write(struct plan *plan, struct hived_slot *slot, const uint32_t *physical,
-                       const uint32_t *virtual, uint32_t count)
+static void slot_write(const struct plan *plan, struct hived_slot *slot, const uint32_t *physical,
+                       uint16_t *indices)
 {
     const struct hived *h = plan->h;
-    uint16_t *indices = ARENA_ARRAY(plan->arena, uint16_t, count);
-    const char **types = ARENA_ARRAY(plan->arena, const char *, count);
-    *slot = (struct hived_slot){
-        .node = "", .leaf_count = count, .indices = indices, .preassigned = types};
-    for (uint32_t i = 0; i < count; i++) {
-        types[i] = leaf_preassigned(h, virtual ? virtual[i] : NONE);
+    slot->node = "";
+    slot->indices = indices;
+    for (uint32_t i = 0; i < slot->leaf_count; i++) {
         if (physical[i] == NONE)
             continue;
         const struct cell *leaf = &h->cells[physical[i]];
-        slot->node = h->nodes[leaf->node].name;
-        slot->node_hint = leaf->node;
-        indices[i] = (uint16_t)leaf->index;
+        slot->node = h->nodes[rest_of(h, leaf)->node].name;
+        slot->node_hint = rest_of(h, leaf)->node;
+        indices[i] = (uint16_t)rest_of(h, leaf)->index;
     }
 }
 
@@ -76,12 +80,18 @@ static void placement_write(struct plan *plan, uint32_t slots, const uint32_t *s
                             const uint32_t *physical, const uint32_t *virtual)
 {
     struct hived_placement *placement = &plan->result->placement;
+    uint32_t leaves = slot_leaf[slots];
+    uint16_t *indices = ARENA_ARRAY(plan->arena, uint16_t, leaves);
+    const char **types = ARENA_ARRAY(plan->arena, const char *, leaves);
+    preassigned_write(plan->h, virtual, leaves, types);
     placement->slots = ARENA_ARRAY(plan->arena, struct hived_slot, slots);
     placement->slot_count = slots;
     for (uint32_t i = 0; i < slots; i++) {
         uint32_t first = slot_leaf[i];
-        slot_write(plan, &placement->slots[i], &physical[first], virtual ? &virtual[first] : NULL,
-                   slot_leaf[i + 1] - first);
+        struct hived_slot *slot = &placement->slots[i];
+        slot->leaf_count = slot_leaf[i + 1] - first;
+        slot->preassigned = &types[first];
+        slot_write(plan, slot, &physical[first], &indices[first]);
     }
 }
 
@@ -109,16 +119,24 @@ static struct conflict conflict_find(struct plan *plan, const uint32_t *physical
                                      uint32_t own)
 {
     struct hived *h = plan->h;
-    struct conflict conflict = {.victims = ARENA_ARRAY(plan->arena, uint32_t, count + 1),
-                                .preemptors = ARENA_ARRAY(plan->arena, uint32_t, count + 1)};
+    uint32_t free = 0;
+    while (free < count &&
+           (physical[free] == NONE || h->cells[physical[free]].state == HIVED_CELL_FREE))
+        free++;
+    if (free == count)
+        return (struct conflict){0};
+    uint32_t *lists = ARENA_ARRAY(plan->arena, uint32_t, 2 * (size_t)count);
+    struct conflict conflict = {.victims = lists, .preemptors = lists + count};
     h->mark++;
     for (uint32_t i = 0; i < count; i++)
         if (physical[i] != NONE && h->cells[physical[i]].using != NONE)
             group_list(h, h->cells[physical[i]].using, conflict.victims, &conflict.victim_count);
     h->mark++;
     for (uint32_t i = 0; i < count; i++) {
-        uint32_t other = physical[i] != NONE ? h->cells[physical[i]].reserving : NONE;
-        if (other != NONE && other != own)
+        if (physical[i] == NONE || h->cells[physical[i]].state < HIVED_CELL_RESERVING)
+            continue;
+        uint32_t other = h->rests[physical[i]].reserving;
+        if (other != own)
             group_list(h, other, conflict.preemptors, &conflict.preemptor_count);
     }
     return conflict;
@@ -144,7 +162,7 @@ static void victims_write(struct plan *plan, const struct conflict *conflict)
             victims[count++] = (struct hived_victim){
                 .group = group->name,
                 .pod = group->pods[k].name ? group->pods[k].name : "",
-                .node = cell != NONE ? h->nodes[h->cells[cell].node].name : ""};
+                .node = cell != NONE ? h->nodes[h->rests[cell].node].name : ""};
         }
     }
     plan->result->kind = HIVED_PREEMPT;
@@ -196,7 +214,7 @@ static bool placement_is_usable(const struct plan *plan, const struct group *gro
     const struct hived *h = plan->h;
     for (uint32_t i = 0; i < group->leaf_count; i++) {
         const struct cell *leaf = &h->cells[group->physical[i]];
-        if (leaf->is_bad || (plan->is_excluded && plan->is_excluded[leaf->node]))
+        if (leaf->is_bad || (plan->is_excluded && plan->is_excluded[rest_of(h, leaf)->node]))
             return false;
     }
     return true;
@@ -228,8 +246,8 @@ static void being_preempted_schedule(struct plan *plan, const struct group *grou
     const struct hived *h = plan->h;
     const char *by = "another";
     for (uint32_t i = 0; i < group->leaf_count; i++)
-        if (group->physical[i] != NONE && h->cells[group->physical[i]].reserving != NONE)
-            by = h->groups[h->cells[group->physical[i]].reserving]->name;
+        if (group->physical[i] != NONE && h->rests[group->physical[i]].reserving != NONE)
+            by = h->groups[h->rests[group->physical[i]].reserving]->name;
     plan->result->kind = HIVED_WAIT;
     plan->result->reason = arena_format(
         plan->arena, "%s is being preempted by %s; its cells are reserved", group->name, by);
@@ -240,7 +258,7 @@ static void being_preempted_schedule(struct plan *plan, const struct group *grou
 static bool guaranteed_try(struct plan *plan, uint32_t chain, uint32_t view, int32_t priority)
 {
     struct hived *h = plan->h;
-    if (h->is_imitating && plan->is_unmapped[chain])
+    if (plan->is_unmapped && plan->is_unmapped[chain])
         return false;
     struct pack pack = {.h = h,
                         .view = &h->views[view],
@@ -281,7 +299,9 @@ static bool guaranteed_try(struct plan *plan, uint32_t chain, uint32_t view, int
         plan->chain = chain;
         return true;
     }
-    plan->wait.is_mapping = plan->is_unmapped[chain] = true;
+    plan->wait.is_mapping = true;
+    if (plan->is_unmapped)
+        plan->is_unmapped[chain] = true;
     group_pending_settle(h, false);
     return false;
 }
@@ -484,9 +504,10 @@ static int new_schedule(struct plan *plan, struct err *err)
     if (code)
         return code;
     plan->items = request_items(plan->request, plan->arena, &plan->item_count, &plan->leaf_count);
-    plan->virtual = ARENA_ARRAY(plan->arena, uint32_t, plan->leaf_count);
-    plan->physical = ARENA_ARRAY(plan->arena, uint32_t, plan->leaf_count);
-    plan->is_unmapped = ARENA_ARRAY(plan->arena, bool, h->chain_count + 1u);
+    plan->virtual = ARENA_ARRAY(plan->arena, uint32_t, 2 * (size_t)plan->leaf_count);
+    plan->physical = plan->virtual + plan->leaf_count;
+    if (h->is_imitating)
+        plan->is_unmapped = ARENA_ARRAY(plan->arena, bool, h->chain_count + 1u);
     plan->wait = (struct wait){.chain = NONE, .vc = plan->vc, .pin = plan->pin, .bad_node = NONE};
     bool is_found = false;
     /* displace nobody while any chain has room */

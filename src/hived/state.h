@@ -12,34 +12,43 @@
 
 struct arena;
 
-struct cell {               /* 64 bytes */
+/* What is read and written on the way up from a leaf: two cells, often siblings, a cache line. */
+struct cell {
     uint32_t parent, child; /* child: the first one */
     uint32_t bound;         /* virtual cell of a physical one and the reverse */
-    uint32_t view_node;     /* that this cell is, or NONE */
     uint32_t used;          /* leaves below in use */
     uint32_t used_oppo;     /* of these, opportunistically */
+    union {
+        uint32_t using;        /* physical leaves: group */
+        uint32_t bad_children; /* physical cells above them */
+        uint32_t root;         /* virtual: preassigned cell */
+    };
     uint16_t chain;
     int16_t priority;
     uint8_t level;
     uint8_t state; /* enum hived_cell_state; physical cells */
     bool is_virtual : 1, is_pinned : 1, is_split : 1, is_bad : 1, is_doomed : 1;
+    bool is_free : 1; /* in the free list of its level; physical */
+    bool is_viewed : 1;
+};
+
+_Static_assert(sizeof(struct cell) == 32, "two cells are a cache line");
+
+/* The rest of a cell, at the same index in an array of its own. */
+struct cell_rest {
+    uint32_t view_node; /* that this cell is, when it is viewed */
     union {
         struct {              /* physical */
             uint32_t node;    /* index of the (first) node */
             uint32_t index;   /* default own address; device index of a leaf */
-            uint32_t free_at; /* position in the free list of its level */
+            uint32_t free_at; /* position in the free list of its level, when it is free */
             uint32_t
                 listed_at; /* in the bad-free list of its level, or the doomed list of its vc */
-            union {
-                uint32_t using;        /* leaves: group */
-                uint32_t bad_children; /* others */
-            };
             uint32_t reserving;        /* group; leaves */
             uint32_t oppo_vc, oppo_at; /* opportunistic use: in that vc's list */
         };
         struct { /* virtual */
             uint32_t vc;
-            uint32_t root;   /* preassigned cell */
             uint32_t number; /* running index inside its root; of a root: in its vc */
             uint32_t order;  /* of a root: position in the list of its level; NONE: pinned */
             uint32_t vertex; /* scratch of the mapping */
@@ -48,7 +57,7 @@ struct cell {               /* 64 bytes */
     };
 };
 
-_Static_assert(sizeof(struct cell) == 64, "a cell is a cache line");
+_Static_assert(sizeof(struct cell_rest) == 32, "two are a cache line");
 
 /* Free cells of a level: an unordered list as in the original (append, swap with the last), with a
  * tournament above it that finds the first usable one with fewest opportunistic leaves. */
@@ -209,10 +218,11 @@ struct journal_entry {
 struct hived {
     struct hived_config *config;
     struct cell *cells;
-    void *cells_block;      /* that they lie in */
-    const char **addresses; /* own parts given, by physical cell, or NULL */
-    int16_t *priority;      /* of leaves again, close together: the packer scans them */
-    uint32_t *taken;        /* by cell: scratch of the packer, equal to epoch when set */
+    struct cell_rest *rests; /* by cell */
+    void *cells_block;       /* that both lie in */
+    const char **addresses;  /* own parts given, by physical cell, or NULL */
+    int16_t *priority;       /* of leaves again, close together: the packer scans them */
+    uint32_t *taken;         /* by cell: scratch of the packer, equal to epoch when set */
     uint32_t epoch;
     uint32_t cell_count, cell_room;
     struct chain *chains;
@@ -259,6 +269,11 @@ struct hived {
 static inline struct quota *quota_of(struct hived *h, uint32_t vc, uint32_t chain)
 {
     return &h->quotas[(size_t)vc * h->chain_count + chain];
+}
+
+static inline struct cell_rest *rest_of(const struct hived *h, const struct cell *cell)
+{
+    return &h->rests[cell - h->cells];
 }
 
 static inline struct level *level_of(struct hived *h, const struct cell *cell)
@@ -381,6 +396,7 @@ struct pack {
     uint32_t bad_node;    /* out: of a node that would have fitted but is bad or excluded */
     bool is_bad_excluded; /* it is excluded, not bad */
     bool is_search_cut;   /* the complete search gave up at its limit */
+    bool has_taken;       /* some of its items have their leaves */
 };
 
 enum {

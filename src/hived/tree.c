@@ -3,6 +3,14 @@
 #include "hived/state.h"
 #include <assert.h>
 
+static void viewed_count(struct hived *h, uint32_t cell, int32_t priority, bool is_added)
+{
+    uint32_t node = h->rests[cell].view_node;
+    view_touch(h, node);
+    if (h->cells[cell].is_virtual)
+        view_count_leaf(&h->views[h->view_nodes[node].view], priority, is_added);
+}
+
 void leaf_use(struct hived *h, uint32_t leaf, int32_t priority)
 {
     assert(h->cells[leaf].level == 1 && h->cells[leaf].priority == HIVED_PRIORITY_FREE);
@@ -15,14 +23,11 @@ void leaf_use(struct hived *h, uint32_t leaf, int32_t priority)
             cell->priority = (int16_t)priority;
         if (is_oppo) {
             cell->used_oppo++;
-            if (!cell->is_virtual && cell->free_at != NONE)
+            if (cell->is_free)
                 free_list_weigh(h, at);
         }
-        if (cell->view_node != NONE) {
-            view_touch(h, cell->view_node);
-            if (cell->is_virtual)
-                view_count_leaf(&h->views[h->view_nodes[cell->view_node].view], priority, true);
-        }
+        if (cell->is_viewed)
+            viewed_count(h, at, priority, true);
     }
 }
 
@@ -56,14 +61,11 @@ void leaf_unuse(struct hived *h, uint32_t leaf)
         }
         if (is_oppo) {
             cell->used_oppo--;
-            if (!cell->is_virtual && cell->free_at != NONE)
+            if (cell->is_free)
                 free_list_weigh(h, at);
         }
-        if (cell->view_node != NONE) {
-            view_touch(h, cell->view_node);
-            if (cell->is_virtual)
-                view_count_leaf(&h->views[h->view_nodes[cell->view_node].view], priority, false);
-        }
+        if (cell->is_viewed)
+            viewed_count(h, at, priority, false);
     }
 }
 
@@ -130,10 +132,10 @@ void cell_address(const struct hived *h, uint32_t cell, struct buf *out)
         if (h->addresses[cell])
             buf_string(out, h->addresses[cell]);
         else
-            buf_format(out, "%u", at->index);
+            buf_format(out, "%u", rest_of(h, at)->index);
         return;
     }
     if (at->parent == NONE)
-        buf_format(out, "%s/", h->vcs[at->vc].name);
-    buf_format(out, "%u", at->number);
+        buf_format(out, "%s/", h->vcs[rest_of(h, at)->vc].name);
+    buf_format(out, "%u", rest_of(h, at)->number);
 }

@@ -49,7 +49,7 @@ struct samples {
 };
 
 struct gang {
-    char name[16];
+    char name[24];
     uint32_t pods, leaves;
 };
 
@@ -168,6 +168,27 @@ static struct hived_config *config_make(uint32_t gpus)
 
 static const char *const vc_names[] = {"vc0", "vc1", "vc2", "vc3", "vc4", "vc5", "vc6", "vc7"};
 
+/* Decimal, with a NUL; printf would cost as much as a decision. */
+static void number_write(char *at, uint64_t number)
+{
+    char digits[20];
+    size_t count = 0;
+    do
+        digits[count++] = (char)('0' + number % 10);
+    while ((number /= 10) > 0);
+    while (count > 0)
+        *at++ = digits[--count];
+    *at = 0;
+}
+
+static void pod_name(char *name, const struct gang *gang, uint32_t pod)
+{
+    size_t length = strlen(gang->name);
+    memcpy(name, gang->name, length);
+    name[length] = '.';
+    number_write(&name[length + 1], pod);
+}
+
 static struct gang gang_next(struct bench *bench, struct hived_request *request,
                              struct hived_member *member)
 {
@@ -180,7 +201,8 @@ static struct gang gang_next(struct bench *bench, struct hived_request *request,
     while (r >= kinds[kind].below)
         kind++;
     struct gang gang = {.pods = kinds[kind].pods, .leaves = kinds[kind].leaves};
-    snprintf(gang.name, sizeof gang.name, "g%llu", (unsigned long long)bench->next_gang++);
+    number_write(&gang.name[1], bench->next_gang++);
+    gang.name[0] = 'g';
     *member = (struct hived_member){.pods = gang.pods, .leaves = gang.leaves};
     *request = (struct hived_request){
         .leaf_type = "GPU", .members = member, .member_count = 1, .leaves = gang.leaves};
@@ -196,10 +218,10 @@ static void submit(struct bench *bench)
     struct gang gang = gang_next(bench, &request, &member);
     request.group = gang.name;
     for (uint32_t i = 0; i < gang.pods; i++) {
-        char pod[32];
+        char pod[40];
         struct hived_result result;
         struct err err;
-        snprintf(pod, sizeof pod, "%s.%u", gang.name, i);
+        pod_name(pod, &gang, i);
         arena_clear(&bench->arena);
         uint64_t start = clock_now();
         if (hived_schedule(bench->hived, &request, pod, HIVED_FILTERING,
@@ -233,8 +255,8 @@ static void end_one(struct bench *bench)
     struct gang gang = bench->live.items[at];
     bench->live.items[at] = bench->live.items[--bench->live.count];
     for (uint32_t i = 0; i < gang.pods; i++) {
-        char pod[32];
-        snprintf(pod, sizeof pod, "%s.%u", gang.name, i);
+        char pod[40];
+        pod_name(pod, &gang, i);
         uint64_t start = clock_now();
         hived_pod_end_named(bench->hived, gang.name, pod);
         sample(&bench->release, start);
