@@ -106,6 +106,9 @@ static int plan_check(const struct core *core, const struct plan *plan, struct e
     if (plan->role_count < 1 || plan->role_count > JOB_ROLES_MAX)
         return err_fail(err, ERR_INVALID, "taskRoles", "must be 1…%d roles, got %u", JOB_ROLES_MAX,
                         plan->role_count);
+    if (plan->priority < PLACEMENT_PRIORITY_OPPO || plan->priority > PLACEMENT_PRIORITY_MAX)
+        return err_fail(err, ERR_INVALID, "priority", "must be %d…%d, got %d",
+                        PLACEMENT_PRIORITY_OPPO, PLACEMENT_PRIORITY_MAX, plan->priority);
     for (uint16_t i = 0; i < plan->role_count; i++)
         if (plan->roles[i].instances > JOB_INSTANCES_MAX)
             return err_fail(err, ERR_TOO_BIG, "taskRoles", "%s has more than %d instances",
@@ -204,16 +207,15 @@ static void start_event(struct core *core, const struct event *event)
         return;
     }
     plan_free(event->start.plan);
-    if (!live && event->start.job.v && event->start.job.v <= core->last_job) {
-        err_fail(&err, ERR_NOT_FOUND, "", "the job is no longer in memory");
+    if (!live) {
+        bool was_there = event->start.job.v && event->start.job.v <= core->last_job;
+        err_fail(&err, ERR_NOT_FOUND, "",
+                 was_there ? "the job is no longer in memory" : "there is no such job");
         core_answer(core, event, event->start.job, &err);
         return;
     }
-    if (!live)
-        live = asked_for(core, event, event->start.job);
-    if (live)
-        job_event_asked(core, event, live->id, job_can_start(&live->job, &err), &err,
-                        &(struct job_event){.kind = JOB_EVENT_START});
+    job_event_asked(core, event, live->id, job_can_start(&live->job, &err), &err,
+                    &(struct job_event){.kind = JOB_EVENT_START});
 }
 
 static void delete_event(struct core *core, const struct event *event)
@@ -411,9 +413,8 @@ static void wake_ask(struct core *core)
     int64_t next_ms = timers_next_ms(&core->timers);
     if (next_ms == core->wake_ms)
         return;
+    assert(next_ms != INT64_MAX); /* a timer that was asked for is there until its time */
     core->wake_ms = next_ms;
-    if (next_ms == INT64_MAX)
-        return;
     struct command *command = ARRAY_ADD(&core->output->commands);
     command->kind = COMMAND_WAKE;
     command->node = command->reason = "";
@@ -426,7 +427,8 @@ static void queued_tell(struct core *core)
     for (size_t i = 0; i < core->queued_jobs.count; i++) {
         uint32_t slot = core->queued_jobs.items[i];
         struct live *live = &core->jobs.items[slot];
-        if (!live->id.v || live->reason_hash || !queue_has(core->queue, slot))
+        assert(live->id.v);
+        if (live->reason_hash || !queue_has(core->queue, slot))
             continue;
         const char *reason = queue_reason(core->queue, queue_class_of(core->queue, slot));
         if (*reason)

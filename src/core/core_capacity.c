@@ -36,7 +36,8 @@ void capacity_group(struct core *core, const struct group *group, bool is_added)
 {
     const struct plan *plan = core->jobs.items[group->job].plan;
     int32_t priority = plan->is_lazy_preemptible ? PLACEMENT_PRIORITY_OPPO : plan->priority;
-    uint32_t index = (uint32_t)(priority < -1 ? 0 : priority > 1000 ? 1001 : priority + 1);
+    assert(priority >= PLACEMENT_PRIORITY_OPPO && priority <= PLACEMENT_PRIORITY_MAX);
+    uint32_t index = (uint32_t)(priority + 1);
     uint32_t *count = &core->capacity.groups_by_priority[index];
     *count = is_added ? *count + 1 : *count - 1;
     if (is_added && index < core->capacity.lowest)

@@ -174,7 +174,8 @@ static void mix_job(uint64_t *hash, const struct core *core, uint32_t slot)
     for (uint16_t i = 0; live->job.has_tasks && i < live->plan->role_count; i++)
         for (size_t j = 0; j < live->job.roles[i].count; j++) {
             const struct seat *seat = seat_find(mutable, slot, (struct task_ref){i, (uint16_t)j});
-            if (!seat || !seat->is_taken)
+            assert(seat);
+            if (!seat->is_taken)
                 continue;
             mix(hash, (uint64_t)seat->node << 32 | seat->gpu_count);
             for (size_t k = 0; k < seat->gpu_count; k++)
@@ -187,7 +188,7 @@ static void mix_job(uint64_t *hash, const struct core *core, uint32_t slot)
 static int compare_ids(const void *a, const void *b)
 {
     const uint64_t *x = a, *y = b;
-    return *x < *y ? -1 : *x > *y;
+    return (*x > *y) - (*x < *y);
 }
 
 /* Independent of where things stand in the tables, so that a restored core can be compared. */

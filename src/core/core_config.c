@@ -75,10 +75,9 @@ static struct placer *hived_of_document(struct text document, struct err *err)
     arena_init(&arena);
     problems_init(&problems, &arena);
     const struct doc *doc = doc_parse(document, DOC_YAML, &arena, &problems);
-    if (!doc || problems.error_count) {
-        const struct problem *first = problems.count ? problems_sorted(&problems)[0] : NULL;
-        err_fail(err, ERR_INVALID, first ? first->path : "", "line %u: %s",
-                 first ? first->place.line : 0, first ? first->text : "not a document");
+    if (problems.error_count) {
+        const struct problem *first = problems_sorted(&problems)[0];
+        err_fail(err, ERR_INVALID, first->path, "line %u: %s", first->place.line, first->text);
     } else {
         placer = placer_hived_new(doc->kind == DOC_NULL ? NULL : doc, err);
     }
@@ -120,8 +119,9 @@ static void group_tell(struct core *core, struct placer *placer, struct group *g
         const struct seat *seat =
             group->seats[i] == NONE ? NULL : &core->seats.items[group->seats[i]];
         slots[i].node = NODE_NONE;
-        if (!seat || !seat->is_taken || &core->groups.items[seat->group] != group)
+        if (!seat || !seat->is_taken)
             continue; /* this task has ended */
+        assert(&core->groups.items[seat->group] == group);
         slots[i].node.v = seat->node;
         slots[i].gpu_count = seat->gpu_count;
         if (seat->gpu_count)

@@ -20,7 +20,7 @@ static int group_key_compare(const void *a, const void *b)
         return x->sequence < y->sequence ? -1 : 1;
     if (x->first_role != y->first_role)
         return x->first_role < y->first_role ? -1 : 1;
-    return x->group < y->group ? -1 : x->group > y->group;
+    return (x->group > y->group) - (x->group < y->group);
 }
 
 void groups_sort(const struct core *core, uint32_t *groups, size_t count)
@@ -43,11 +43,16 @@ struct hived *core_hived(const struct core *core)
 
 /* --- copies --- */
 
+static void items_copy(void *to, const void *from, size_t size)
+{
+    if (size)
+        memcpy(to, from, size);
+}
+
 #define LIST_COPY(to, from, list)                                                                  \
     do {                                                                                           \
         ARRAY_RESERVE(&(to)->list, (from)->list.count);                                            \
-        if ((from)->list.count)                                                                    \
-            memcpy((to)->list.items, (from)->list.items,                                           \
+        items_copy((to)->list.items, (from)->list.items,                                           \
                    (from)->list.count * sizeof *(to)->list.items);                                 \
         (to)->list.count = (from)->list.count;                                                     \
     } while (0)
@@ -56,7 +61,7 @@ static void *block_copy(const void *bytes, size_t size)
 {
     if (!bytes)
         return NULL;
-    void *copy = mem_alloc(size ? size : 1);
+    void *copy = mem_alloc(size);
     memcpy(copy, bytes, size);
     return copy;
 }

@@ -27,7 +27,7 @@ static uint32_t name_take(struct core *core, struct job_id id, const struct plan
     uint32_t at = text_map_get(&core->job_names, buf_as_text(&text));
     if (at != MAP_NONE) {
         struct name *name = &core->names.items[at];
-        bool is_other = name->job != id.v && (name->expires_ms > core->now_ms);
+        bool is_other = name->job != id.v; /* it has not expired: names_expire */
         if (is_other)
             err_fail(err, ERR_CONFLICT, "name", "the job %s exists already", name->text);
         buf_release(&text);
@@ -198,7 +198,8 @@ static void task_changed(struct core *core, struct live *live, const struct job_
     struct seat *seat = seat_get(core, live_slot(core, live), action->task);
     if (action->to == LIFE_CREATION_PENDING)
         seat_attempt(core, seat, (struct attempt_id){0});
-    if (action->to == LIFE_RUNNING && action->from != action->to && seat->node != NONE) {
+    if (action->to == LIFE_RUNNING && action->from != action->to) {
+        assert(seat->node != NONE);
         struct buf gpus = BUF_INIT;
         gpus_write(seat, &gpus);
         record_story(core, live, seat, false, "Started", "%s started on node %s%s",
@@ -275,8 +276,8 @@ static void action_apply(struct core *core, struct live *live, const struct job_
         break;
     case JOB_ACTION_TASK_REMOVED:
         seat = seat_find(core, slot, action->task);
-        if (seat)
-            seat_drop(core, seat);
+        assert(seat);
+        seat_drop(core, seat);
         record_task_removed(core, live, action->task);
         record_job_changed(core, live); /* its row counts the tasks */
         break;

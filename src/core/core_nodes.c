@@ -156,8 +156,7 @@ static void node_tasks_lose(struct core *core, uint32_t at)
     /* the newest stands first */
     while (count > 0) {
         struct seat *seat = seat_of_attempt(core, attempts[--count]);
-        if (!seat || !seat->is_taken)
-            continue; /* ended together with one before */
+        assert(seat && seat->is_taken);
         struct live *live = &core->jobs.items[seat->job];
         struct completion completion = completion_of(CODE_NODE_LOST, "node %s was lost", name);
         live_step(core, live,

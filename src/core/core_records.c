@@ -232,8 +232,7 @@ void records_flush(struct core *core)
     core->changed_seats.count = 0;
     for (size_t i = 0; i < core->changed_jobs.count; i++) {
         struct live *live = &core->jobs.items[core->changed_jobs.items[i]];
-        if (!live->id.v || !live->is_changed)
-            continue;
+        assert(live->id.v && live->is_changed);
         job_flush(core, live);
     }
     core->changed_jobs.count = 0;

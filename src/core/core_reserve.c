@@ -98,7 +98,7 @@ static int ending_compare(const void *a, const void *b)
     const struct ending *x = a, *y = b;
     if (x->ends_ms != y->ends_ms)
         return x->ends_ms < y->ends_ms ? -1 : 1;
-    return x->group < y->group ? -1 : x->group > y->group;
+    return (x->group > y->group) - (x->group < y->group);
 }
 
 /* End what runs in the shadow, by time limits, until the job fits: the time of that is the latest

@@ -17,7 +17,12 @@
 struct err;
 struct arena;
 
-enum { PLACEMENT_GPUS_MAX = 64, PLACEMENT_NODE_NAME_MAX = 253, PLACEMENT_PRIORITY_OPPO = -1 };
+enum {
+    PLACEMENT_GPUS_MAX = 64,
+    PLACEMENT_NODE_NAME_MAX = 253,
+    PLACEMENT_PRIORITY_OPPO = -1,
+    PLACEMENT_PRIORITY_MAX = 1000,
+};
 
 /* What a node offers. Strings are borrowed for the call. */
 struct placement_node {
@@ -88,9 +93,8 @@ struct placer_ops {
     const char *name; /* "hived", "best-fit", "spread", "first-fit" */
     void (*free)(struct placer *placer);
 
-    /* A node appeared or changed; or is gone for good (its groups must have ended before). */
+    /* A node appeared or changed. One that is lost is not healthy; it may come back. */
     int (*node_set)(struct placer *placer, const struct placement_node *node, struct err *err);
-    void (*node_remove)(struct placer *placer, struct node_id node);
 
     /* Find a place. ERR_INVALID, ERR_NOT_FOUND: the request can never be served (unknown virtual
      * cluster or SKU); such a job fails at submission. */

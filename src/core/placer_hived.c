@@ -21,14 +21,13 @@ void placer_hived_refresh(struct placer_hived *p)
     uint32_t count = 0;
     for (size_t i = 0; i < p->nodes.count; i++) {
         const struct known_node *node = &p->nodes.items[i];
-        if (node->is_present)
-            nodes[count++] = (struct hived_auto_node){.name = node->name,
-                                                      .cpu = node->cpu,
-                                                      .gpu_count = node->gpu_count,
-                                                      .memory_mib = node->memory_mib,
-                                                      .gpu_type = node->gpu_type,
-                                                      .gpu_numa = node->gpu_numa,
-                                                      .gpu_switch = node->gpu_switch};
+        nodes[count++] = (struct hived_auto_node){.name = node->name,
+                                                  .cpu = node->cpu,
+                                                  .gpu_count = node->gpu_count,
+                                                  .memory_mib = node->memory_mib,
+                                                  .gpu_type = node->gpu_type,
+                                                  .gpu_numa = node->gpu_numa,
+                                                  .gpu_switch = node->gpu_switch};
     }
     struct hived_config *config = hived_config_auto(nodes, count, NULL);
     while (!config && count > 0) /* beyond the limits: the last nodes stay out */
@@ -40,8 +39,7 @@ void placer_hived_refresh(struct placer_hived *p)
     else
         p->hived = hived_new(config);
     for (size_t i = 0; i < p->nodes.count; i++)
-        if (p->nodes.items[i].is_present)
-            hived_node_set(p->hived, p->nodes.items[i].name, p->nodes.items[i].is_healthy);
+        hived_node_set(p->hived, p->nodes.items[i].name, p->nodes.items[i].is_healthy);
 }
 
 /* A node of a kind that is there already joins at the price of itself. */
@@ -72,7 +70,7 @@ static bool numbers_differ(const uint16_t *a, const uint16_t *b, uint32_t count)
 {
     if (!a || !b)
         return a != b;
-    return count && memcmp(a, b, count * sizeof *a);
+    return memcmp(a, b, count * sizeof *a);
 }
 
 static bool shape_differs(const struct known_node *known, const struct placement_node *node)
@@ -112,7 +110,6 @@ static void known_fill(struct known_node *known, const struct placement_node *no
     known->gpu_numa = numbers_copy(node->gpu_numa, node->gpu_count);
     known->gpu_switch = numbers_copy(node->gpu_switch, node->gpu_count);
     known->is_healthy = node->is_healthy;
-    known->is_present = true;
 }
 
 /* Devices that the configuration names must be there. */
@@ -147,7 +144,7 @@ static int hived_node_changed(struct placer *placer, const struct placement_node
         text_map_set(&p->node_index, text_of(added->name), at);
     }
     struct known_node *known = &p->nodes.items[at];
-    bool is_changed = is_new || !known->is_present || shape_differs(known, node);
+    bool is_changed = is_new || shape_differs(known, node);
     known_fill(known, node);
     if (p->is_automatic) {
         bool is_joined = is_new && !p->is_stale && p->hived && node_join(p, known);
@@ -157,32 +154,14 @@ static int hived_node_changed(struct placer *placer, const struct placement_node
         return 0;
     }
     bool is_short = node_lacks_devices(p, node);
-    if (!hived_node_set(p->hived, node->name, node->is_healthy && !is_short)) {
-        known->is_present = false;
+    if (!hived_node_set(p->hived, node->name, node->is_healthy && !is_short))
         return err_fail(err, ERR_NOT_FOUND, "physicalCluster.physicalCells",
                         "the configuration has no node %s", node->name);
-    }
     if (is_short)
         return err_fail(err, ERR_CONFLICT, "physicalCluster.physicalCells",
                         "node %s has %u GPUs, fewer than configured; it is not used", node->name,
                         node->gpu_count);
     return 0;
-}
-
-static void hived_node_gone(struct placer *placer, struct node_id id)
-{
-    struct placer_hived *p = (struct placer_hived *)placer;
-    p->decided = NULL;
-    for (size_t i = 0; i < p->nodes.count; i++) {
-        struct known_node *known = &p->nodes.items[i];
-        if (known->id != id.v || !known->is_present)
-            continue;
-        known->is_present = false;
-        if (p->is_automatic)
-            p->is_stale = true;
-        else
-            hived_node_set(p->hived, known->name, false);
-    }
 }
 
 /* --- the whole --- */
@@ -240,7 +219,6 @@ static const struct placer_ops hived_ops = {
     .name = "hived",
     .free = hived_placer_free,
     .node_set = hived_node_changed,
-    .node_remove = hived_node_gone,
     .place = placer_hived_place,
     .commit = placer_hived_take,
     .release_slot = placer_hived_slot_over,

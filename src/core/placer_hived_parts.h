@@ -21,7 +21,7 @@ struct known_node {
     uint16_t *gpu_numa, *gpu_switch;
     uint32_t id, cpu, gpu_count;
     uint64_t memory_mib;
-    bool is_healthy, is_present;
+    bool is_healthy;
 };
 
 struct held_slot { /* of a task: gang of HiveD, slot there */

@@ -54,7 +54,7 @@ static int candidates_of(const struct placer_hived *p, const struct placement_me
                          struct candidates *list, struct err *err)
 {
     *list = (struct candidates){0};
-    struct text rest = text_of(member->sku_type ? member->sku_type : "");
+    struct text rest = text_of(member->sku_type);
     if (!rest.length) {
         if (!member->gpu)
             candidates_add_kind(p, list, false);
@@ -139,7 +139,7 @@ static int order_compare(const void *a, const void *b)
     const struct order *x = a, *y = b;
     if (x->leaves != y->leaves)
         return x->leaves < y->leaves ? -1 : 1;
-    return x->member < y->member ? -1 : x->member > y->member;
+    return (x->member > y->member) - (x->member < y->member);
 }
 
 /* Strings and members in the split's arena, so that a commit can use them. False: a member's demand
@@ -161,28 +161,26 @@ static bool part_make(const struct split *split, const char *type, uint32_t numb
             placer_leaf_count(config, type, member->gpu, member->cpu, member->memory_mib);
         if (!leaves)
             return false;
-        const char *within = member->within_one_cell ? member->within_one_cell : "";
-        members[count] =
-            (struct hived_member){.pods = member->count,
-                                  .leaves = leaves,
-                                  .within_one_cell = arena_copy(arena, text_of(within))};
+        members[count] = (struct hived_member){
+            .pods = member->count,
+            .leaves = leaves,
+            .within_one_cell = arena_copy(arena, text_of(member->within_one_cell))};
         order[count++] = (struct order){leaves, i};
         tasks += member->count;
     }
     const char *group = number ? arena_format(arena, "%s#%s", request->group, type)
                                : arena_copy(arena, text_of(request->group));
-    const char *pin = request->pinned_cell_id ? request->pinned_cell_id : "";
     part->leaf_type = arena_copy(arena, text_of(type));
     part->gpu_per_leaf = placer_hived_leaf_gpus(config, type);
-    part->request = (struct hived_request){.group = group,
-                                           .virtual_cluster =
-                                               arena_copy(arena, text_of(request->virtual_cluster)),
-                                           .priority = request->priority,
-                                           .pinned_cell = arena_copy(arena, text_of(pin)),
-                                           .leaf_type = part->leaf_type,
-                                           .is_lazy = request->is_lazy_preemptible,
-                                           .members = members,
-                                           .member_count = count};
+    part->request = (struct hived_request){
+        .group = group,
+        .virtual_cluster = arena_copy(arena, text_of(request->virtual_cluster)),
+        .priority = request->priority,
+        .pinned_cell = arena_copy(arena, text_of(request->pinned_cell_id)),
+        .leaf_type = part->leaf_type,
+        .is_lazy = request->is_lazy_preemptible,
+        .members = members,
+        .member_count = count};
     /* HiveD's slots ascend by leaves, then follow the members */
     qsort(order, count, sizeof *order, order_compare);
     part->slots = ARENA_ARRAY(arena, uint32_t, tasks + 1);

@@ -66,7 +66,7 @@ static int simple_node_set(struct placer *placer, const struct placement_node *f
         .is_known = true,
         .is_healthy = from->is_healthy,
         .name = mem_copy(from->name),
-        .gpu_type = mem_copy(from->gpu_type ? from->gpu_type : ""),
+        .gpu_type = mem_copy(from->gpu_type),
         .cpu = from->cpu,
         .cpu_used = cpu_used,
         .memory_mib = from->memory_mib,
@@ -77,13 +77,6 @@ static int simple_node_set(struct placer *placer, const struct placement_node *f
         .gpu_switch = numbers_copy(from->gpu_switch, gpu_count),
     };
     return 0;
-}
-
-static void simple_node_remove(struct placer *placer, struct node_id id)
-{
-    struct simple *simple = simple_of(placer);
-    if (id.v < simple->nodes.count)
-        node_release(&simple->nodes.items[id.v]);
 }
 
 /* --- groups --- */
@@ -326,7 +319,7 @@ static int simple_place(struct placer *placer, const struct placement_request *r
 {
     struct simple *simple = simple_of(placer);
     *result = (struct placement_result){0};
-    if (request->pinned_cell_id && *request->pinned_cell_id)
+    if (*request->pinned_cell_id)
         return err_fail(err, ERR_NOT_FOUND, "pinnedCellId", "there is no pinned cell %s: policy %s",
                         request->pinned_cell_id, placer->ops->name);
     for (size_t i = 0; i < request->member_count; i++)
@@ -416,8 +409,6 @@ static int simple_commit(struct placer *placer, const struct placement_request *
 static void simple_free(struct placer *placer)
 {
     struct simple *simple = simple_of(placer);
-    if (!simple)
-        return;
     for (size_t i = 0; i < simple->nodes.count; i++)
         node_release(&simple->nodes.items[i]);
     for (size_t i = 0; i < simple->groups.count; i++)
@@ -486,10 +477,9 @@ static struct placer *simple_copy(const struct placer *placer)
 
 #define SIMPLE_OPS(policy)                                                                         \
     {                                                                                              \
-        .name = (policy), .free = simple_free, .node_set = simple_node_set,                        \
-        .node_remove = simple_node_remove, .place = simple_place, .commit = simple_commit,         \
-        .release_slot = simple_release_slot, .release_group = simple_release_group,                \
-        .cancel = simple_cancel, .copy = simple_copy,                                              \
+        .name = (policy), .free = simple_free, .node_set = simple_node_set, .place = simple_place, \
+        .commit = simple_commit, .release_slot = simple_release_slot,                              \
+        .release_group = simple_release_group, .cancel = simple_cancel, .copy = simple_copy,       \
     }
 
 static const struct {

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/memory.h"
+#include "core/placement.h"
 #include "spec/spec.h"
 
 enum { PLAN_VERSION = 1, ALIGNMENT = 8 };
@@ -287,6 +288,7 @@ struct plan *plan_decode(struct text bytes, struct err *err)
     plan_read(&cursor, &arena, &shallow);
     struct plan *plan = NULL;
     if (cursor.is_bad || cursor.at != cursor.end || shallow.role_count == 0 ||
+        shallow.priority < PLACEMENT_PRIORITY_OPPO || shallow.priority > PLACEMENT_PRIORITY_MAX ||
         plan_task_count(&shallow) > SPEC_TASKS_MAX)
         err_fail(err, ERR_CORRUPT, "plan", "not a stored plan");
     else

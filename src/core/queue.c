@@ -219,7 +219,7 @@ static void *bytes_copy(const void *bytes, size_t size)
 {
     if (!bytes)
         return NULL;
-    void *copy = mem_alloc(size ? size : 1);
+    void *copy = mem_alloc(size);
     memcpy(copy, bytes, size);
     return copy;
 }

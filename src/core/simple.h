@@ -3,8 +3,9 @@
 #define CORE_SIMPLE_H
 #include "base/map.h"
 #include "core/placement.h"
+#include <assert.h>
 
-enum { PRIORITIES = 1002 /* -1 … 1000 */ };
+enum { PRIORITIES = PLACEMENT_PRIORITY_MAX + 2 /* from -1 */ };
 
 struct demand {
     uint32_t cpu, gpu;
@@ -97,7 +98,8 @@ static inline uint64_t saturated(uint64_t total, uint64_t used)
 
 static inline uint32_t priority_index(int32_t priority)
 {
-    return (uint32_t)(priority < -1 ? 0 : priority > 1000 ? PRIORITIES - 1 : priority + 1);
+    assert(priority >= PLACEMENT_PRIORITY_OPPO && priority <= PLACEMENT_PRIORITY_MAX);
+    return (uint32_t)(priority + 1);
 }
 
 /* simple_search.c */

@@ -181,7 +181,7 @@ static bool member_place(const struct search *search, const struct placement_mem
                          struct simple_slot *slots)
 {
     struct demand demand = {member->cpu, member->gpu, member->memory_mib};
-    bool is_together = member->within_one_cell && *member->within_one_cell;
+    bool is_together = *member->within_one_cell;
     size_t node = SIZE_MAX;
     for (uint32_t i = 0; i < member->count; i++) {
         /* first fit: a node that was full for this demand stays full */

@@ -108,7 +108,7 @@ struct name {
     int64_t expires_ms; /* INT64_MAX while the job lives */
 };
 
-enum { CAPACITY_GPUS_MAX = 255, CAPACITY_PRIORITIES = 1002 };
+enum { CAPACITY_GPUS_MAX = 255, CAPACITY_PRIORITIES = PLACEMENT_PRIORITY_MAX + 2 };
 
 /* What is free on nodes that can be used; see core_capacity.c. */
 struct capacity {
