@@ -268,10 +268,22 @@ static void blame_told(struct core *core, struct live *live, const struct seat *
     const struct node *node = &core->nodes.items[seat->node];
     const bool is_cordoned = node->blame.level == BLAME_CORDON;
     record_story(core, live, seat, true, is_cordoned ? "NodeCordoned" : "NodeAvoided",
-                 "node %s is taken %s: %.1f failures of the platform were counted there",
-                 node->name,
+                 "node %s is taken %s; %s", node->name,
                  is_cordoned ? "no more until it is pardoned or they are forgotten" : "last now",
-                 node->blame.value);
+                 node->cordon);
+}
+
+static void task_blame(struct core *core, struct live *live, const struct seat *seat,
+                       const struct event *event)
+{
+    const struct completion *completion = &event->task.completion;
+    if (event->task.blame <= 0)
+        return;
+    const char *what =
+        arena_format(&core->scratch, "%d %s of %s %s", completion->code, completion->phrase,
+                     live->full_name, task_name(core, live, seat->task));
+    if (node_blame(core, seat->node, event->task.blame, what))
+        blame_told(core, live, seat);
 }
 
 static void task_event(struct core *core, const struct event *event, enum job_event_kind kind)
@@ -280,9 +292,8 @@ static void task_event(struct core *core, const struct event *event, enum job_ev
     if (!seat)
         return; /* of an attempt that has ended: told twice, or after its node was lost */
     struct live *live = &core->jobs.items[seat->job];
-    if (kind == JOB_EVENT_TASK_EXITED && seat->is_taken &&
-        node_blame(core, seat->node, event->task.blame))
-        blame_told(core, live, seat);
+    if (kind == JOB_EVENT_TASK_EXITED && seat->is_taken)
+        task_blame(core, live, seat, event);
     live_step(core, live,
               &(struct job_event){.kind = kind,
                                   .task = seat->task,

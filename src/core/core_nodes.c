@@ -3,6 +3,7 @@
 
 #include "base/err.h"
 #include "base/memory.h"
+#include "base/utc.h"
 #include "core/state.h"
 
 static struct blame_policy blame_policy_of(const struct core *core)
@@ -34,6 +35,7 @@ void node_release(struct node *node)
     mem_free(node->address);
     mem_free(node->gpu_type);
     mem_free(node->reason);
+    mem_free(node->cordon);
     mem_free(node->gpu_numa);
     mem_free(node->gpu_switch);
     ports_release(&node->ports);
@@ -64,6 +66,7 @@ static void node_changed(struct core *core, uint32_t at)
     node_tell_placer(core, core->placer, at);
     reserve_node(core, at);
     record_node(core, at);
+    core->nodes_ms = core->now_ms;
     core->is_unblocked = true;
 }
 
@@ -88,7 +91,8 @@ static uint32_t node_add(struct core *core, const char *name)
 {
     uint32_t at = (uint32_t)core->nodes.count;
     struct node *node = ARRAY_ADD(&core->nodes);
-    *node = (struct node){.name = mem_copy(name), .first_seat = NONE};
+    *node = (struct node){
+        .name = mem_copy(name), .reason = mem_copy(""), .cordon = mem_copy(""), .first_seat = NONE};
     text_map_set(&core->node_names, text_of(node->name), at);
     return at;
 }
@@ -183,27 +187,59 @@ void node_lost_event(struct core *core, const struct event *event)
         core->gpus_total -= node->gpu_count;
         string_set(&node->reason,
                    event->node.reason && *event->node.reason ? event->node.reason : "lost");
-        node_blame(core, at, 1);
+        node_blame(core, at, 1, "the node was lost");
         node_changed(core, at);
         node_tasks_lose(core, at);
     }
     core_answer(core, event, (struct job_id){0}, NULL);
 }
 
-static void level_told(struct core *core, uint32_t at)
+/* `what`: the failure that changed it; NULL: time or a pardon did. */
+static void level_told(struct core *core, uint32_t at, const char *what)
 {
     struct node *node = &core->nodes.items[at];
+    const bool is_cordoned = node->blame.level == BLAME_CORDON;
     core_trace(core, "node %s: blame %.2f for failures of the platform -> %s", node->name,
                node->blame.value, blame_level_name(node->blame.level));
-    if (!node->is_lost) {
+    if (node->blame.level == BLAME_NONE) {
+        string_set(&node->cordon, "");
+    } else if (what) {
         struct buf reason = BUF_INIT;
-        if (node->blame.level == BLAME_CORDON)
-            buf_format(&reason, "cordoned: %.1f failures of the platform were counted",
-                       node->blame.value);
-        string_set(&node->reason, buf_cstr(&reason));
+        char since[UTC_SIZE];
+        buf_format(&reason,
+                   "%s by the platform since %s: %.1f failures of the platform were counted there, "
+                   "the last: %s",
+                   is_cordoned ? "cordoned" : "taken last", utc_text(core->now_ms, since),
+                   node->blame.value, what);
+        string_set(&node->cordon, buf_cstr(&reason));
         buf_release(&reason);
     }
     node_changed(core, at);
+}
+
+const char *nodes_not_used(const struct core *core, struct arena *arena)
+{
+    enum { LOOKED_AT_MAX = 256, NAMED_MAX = 3 };
+    uint32_t count = 0;
+    struct buf out = BUF_INIT;
+    for (size_t i = 0; i < core->nodes.count && i < LOOKED_AT_MAX; i++) {
+        const struct node *node = &core->nodes.items[i];
+        const bool is_cordoned = node_is_cordoned(node);
+        if (node->is_healthy && !node->is_lost && !is_cordoned)
+            continue;
+        if (count++ >= NAMED_MAX)
+            continue;
+        const char *what = node->is_lost ? "lost" : node->is_healthy ? "" : "not healthy";
+        const char *why = *what ? node->reason : node->cordon;
+        const bool is_told = *why && strcmp(why, what) != 0;
+        buf_format(&out, "%s%s (%s%s%s)", count == 1 ? "; not used: " : ", ", node->name, what,
+                   *what && is_told ? ": " : "", is_told ? why : "");
+    }
+    if (count > NAMED_MAX)
+        buf_format(&out, " and %u more", count - NAMED_MAX);
+    const char *text = arena_copy(arena, buf_as_text(&out));
+    buf_release(&out);
+    return text;
 }
 
 static void blame_timer(struct core *core, uint32_t at)
@@ -214,7 +250,7 @@ static void blame_timer(struct core *core, uint32_t at)
         timers_add(&core->timers, (struct timer){next_ms, 0, at});
 }
 
-bool node_blame(struct core *core, uint32_t at, double weight)
+bool node_blame(struct core *core, uint32_t at, double weight, const char *what)
 {
     if (weight <= 0)
         return false;
@@ -227,7 +263,7 @@ bool node_blame(struct core *core, uint32_t at, double weight)
         *ARRAY_ADD(&core->blamed) = at;
     const bool is_changed = blame_add(&node->blame, &policy, weight, core->now_ms);
     if (is_changed)
-        level_told(core, at);
+        level_told(core, at, what);
     else
         record_node(core, at);
     blame_timer(core, at);
@@ -238,7 +274,7 @@ void node_blame_look(struct core *core, uint32_t at)
 {
     struct blame_policy policy = blame_policy_of(core);
     if (blame_look(&core->nodes.items[at].blame, &policy, core->now_ms))
-        level_told(core, at);
+        level_told(core, at, NULL);
     else
         record_node(core, at); /* what is left of it */
     blame_timer(core, at);
@@ -254,7 +290,7 @@ void node_pardon_event(struct core *core, const struct event *event)
         return;
     }
     blame_pardon(&core->nodes.items[at].blame, core->now_ms);
-    level_told(core, at);
+    level_told(core, at, NULL);
     core_answer(core, event, (struct job_id){0}, NULL);
 }
 
@@ -275,7 +311,10 @@ int node_restore(struct core *core, const struct node_record *record, struct err
         .is_healthy = record->is_healthy,
     };
     node->is_lost = true;
-    node_fill(core, node, &from, record->address, record->reason);
+    const bool is_reason_blame =
+        record->is_cordoned || text_starts(text_of(record->reason), TEXT("taken last "));
+    node_fill(core, node, &from, record->address, is_reason_blame ? "" : record->reason);
+    string_set(&node->cordon, is_reason_blame ? record->reason : "");
     if (record->is_lost) {
         node->is_lost = true;
         core->gpus_total -= node->gpu_count;

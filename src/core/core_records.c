@@ -271,7 +271,8 @@ void record_node(struct core *core, uint32_t at)
         .is_lost = node->is_lost,
         .blame = node->blame.value,
         .blame_ms = node->blame.at_ms,
-        .reason = keep(core, node->reason),
+        .reason =
+            keep(core, node_is_cordoned(node) || !*node->reason ? node->cordon : node->reason),
         .gpu_numa = numbers_keep(core, node->gpu_numa, node->gpu_count),
         .gpu_switch = numbers_keep(core, node->gpu_switch, node->gpu_count),
     };

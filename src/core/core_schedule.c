@@ -13,14 +13,22 @@ enum {
 
 /* --- the pass --- */
 
+static uint64_t words_hash(uint64_t hash, const char *at, size_t length)
+{
+    for (size_t i = 0; i < length; i++)
+        if (!isdigit((unsigned char)at[i]))
+            hash = (hash ^ (unsigned char)at[i]) * 1099511628211u;
+    return hash;
+}
+
 /* Numbers and holders (after the first semicolon) come and go with every task that ends: they do
- * not make a reason new. */
+ * not make a reason new. Which nodes are not used, and why, does. */
 uint64_t wait_reason_hash(const char *reason)
 {
-    uint64_t hash = 14695981039346656037u;
-    for (; *reason && *reason != ';'; reason++)
-        if (!isdigit((unsigned char)*reason))
-            hash = (hash ^ (unsigned char)*reason) * 1099511628211u;
+    const char *nodes = strstr(reason, "; not used: ");
+    uint64_t hash = words_hash(14695981039346656037u, reason, strcspn(reason, ";"));
+    if (nodes)
+        hash = words_hash(hash, nodes, strlen(nodes));
     return hash | 1;
 }
 
@@ -41,7 +49,8 @@ void wait_reason_tell(struct core *core, struct live *live, const char *reason)
 static bool job_is_hopeless(struct core *core, const struct live *live, uint32_t class)
 {
     return live->reason_hash && core->now_ms - live->reason_ms < REASON_AGAIN_MS &&
-           *queue_reason(core->queue, class) && capacity_is_short(core, live);
+           core->nodes_ms < live->reason_ms && *queue_reason(core->queue, class) &&
+           capacity_is_short(core, live);
 }
 
 static bool job_start(struct core *core, uint32_t slot, uint32_t class)
@@ -63,6 +72,8 @@ static bool job_start(struct core *core, uint32_t slot, uint32_t class)
         live_queue(core, live);
         class = queue_class_of(core->queue, slot);
     }
+    outcome.reason =
+        arena_format(&core->scratch, "%s%s", outcome.reason, nodes_not_used(core, &core->scratch));
     queue_block(core->queue, class, outcome.reason);
     core_trace(core, "job %s: %s -> %s", live->full_name, outcome.reason,
                outcome.kind == PLACEMENT_PREEMPT ? "preempt" : "wait");

@@ -80,7 +80,8 @@ struct live {
 
 struct node {
     char *name, *address, *gpu_type;
-    char *reason; /* why not healthy or cordoned; "" */
+    char *reason; /* why not healthy, or lost; "" */
+    char *cordon; /* why avoided or cordoned, by whom and since when; "" */
     uint32_t cpu, gpu_count;
     uint64_t memory_mib;
     uint16_t *gpu_numa, *gpu_switch;
@@ -128,6 +129,7 @@ struct core {
     uint32_t last_job;
     uint64_t last_attempt, step;
     int64_t wake_ms;   /* last asked for */
+    int64_t nodes_ms;  /* last time that a node changed: reasons told before may not hold */
     bool is_unblocked; /* something was freed: the queue may move */
     uint64_t events, gpus_total, gpus_used;
     size_t jobs_live, tasks_live;
@@ -217,7 +219,11 @@ struct group *core_group_find(struct core *core, const char *name);
 void node_event(struct core *core, const struct event *event);
 void node_lost_event(struct core *core, const struct event *event);
 void node_pardon_event(struct core *core, const struct event *event);
-bool node_blame(struct core *core, uint32_t node, double weight); /* has its level changed? */
+/* Has its level changed? `what`: the failure, for people. */
+bool node_blame(struct core *core, uint32_t node, double weight, const char *what);
+/* Nodes that nothing can be placed on, with the reasons: "; not used: n1 (cordoned by …), …"; ""
+ * when there are none. In `arena`. */
+const char *nodes_not_used(const struct core *core, struct arena *arena);
 void node_blame_look(struct core *core, uint32_t node); /* its time has come to be forgiven */
 double node_blame_now(const struct core *core, const struct node *node);
 bool node_is_cordoned(const struct node *node);

@@ -188,12 +188,19 @@ class Life(unittest.TestCase):
         fails = "echo 'RuntimeError: CUDA error: uncorrectable ECC error encountered'; exit 1"
         self.world.submit("ecc", fails)
         story = self.world.until("ecc", "NodeCordoned")
-        self.assertRegex(story, r"NodeAvoided: node \S+ is taken last now: [23]\.\d failures")
-        self.assertRegex(story, r"NodeCordoned: node \S+ is taken no more until it is pardoned")
-        self.world.until("ecc", r"Waiting: .*would have to use node \S+, which is bad")
+        self.assertRegex(story, r"NodeAvoided: node \S+ is taken last now; taken last by the platform since [-0-9]+ [:0-9]+ UTC: [23]\.\d failures")
+        self.assertRegex(story, r"NodeCordoned: node \S+ is taken no more until it is pardoned or they are forgotten; cordoned by the platform since ")
+        self.world.until("ecc", r"Waiting: .*; not used: \S+ \(cordoned by the platform since [-0-9]+ [:0-9]+ UTC: \d\.\d failures of the platform were "
+                         r"counted there, the last: 223 ContainerCudaUncorrectableECCError of admin~ecc worker-0\)")
+        detail = self.world.skep("describe", "ecc").stdout
+        self.assertRegex(detail, r"Waits because: .*cordoned by the platform since ")
         node = self.node()
         self.assertEqual((node["state"], node["isCordoned"]), ("CORDONED", True))
         self.assertIn("failures of the platform", node["reason"])
+        self.world.stop()
+        self.world.start()
+        again = self.node()
+        self.assertEqual((again["state"], again["reason"]), ("CORDONED", node["reason"]), "a restart is no pardon")
         self.world.skep("stop", "ecc")
         self.world.submit("waits", "exit 0")
         self.assertEqual(self.world.skep("pardon", "no-such-node").returncode, 1)

@@ -17,6 +17,7 @@
 #include "base/printable.h"
 #include "base/random.h"
 #include "base/text.h"
+#include "base/utc.h"
 
 static void test_text_numbers(void **state)
 {
@@ -469,6 +470,28 @@ static void test_printable_cut(void **state)
     assert_true(text_is(printable_head(TEXT("a\xe6\x9c\xac"), 4), "a\xe6\x9c\xac"));
 }
 
+static void test_utc(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t at_ms;
+        const char *text;
+    } CASES[] = {
+        {0, "1970-01-01 00:00:00 UTC"},
+        {-1, "1970-01-01 00:00:00 UTC"},
+        {951782399999, "2000-02-28 23:59:59 UTC"},
+        {951782400000, "2000-02-29 00:00:00 UTC"},
+        {951868800000, "2000-03-01 00:00:00 UTC"},
+        {4107542400000, "2100-03-01 00:00:00 UTC"}, /* no leap year */
+        {1798761599000, "2026-12-31 23:59:59 UTC"},
+        {INT64_MAX, "9999-12-31 23:59:59 UTC"},
+    };
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
+        char text[UTC_SIZE];
+        assert_string_equal(utc_text(CASES[i].at_ms, text), CASES[i].text);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -491,6 +514,7 @@ int main(void)
         cmocka_unit_test(test_printable_strip),
         cmocka_unit_test(test_printable_is_always_valid),
         cmocka_unit_test(test_printable_cut),
+        cmocka_unit_test(test_utc),
         cmocka_unit_test(test_arena_large),
         cmocka_unit_test(test_text_edges),
     };

@@ -5,6 +5,8 @@
 #include <stdint.h>
 
 #include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "job/job.h"
@@ -55,10 +57,68 @@ static void told_at_each_level(void **state)
     world_release(&world);
 }
 
+/* A job that waits because of it is told who cordoned the node, why, and since when. */
+static void who_waits_is_told_of_the_cordon(void **state)
+{
+    static const char *const policies[] = {"first-fit", "hived"};
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(policies); i++) {
+        struct world world;
+        uint64_t attempt = 1;
+        world_init(&world, policies[i]);
+        world_node(&world, "n1", 8, 0);
+        world_submit_simple(&world, "unlucky", 1, 1, 0);
+        do {
+            lose(&world, attempt);
+            assert_true(attempt < 20);
+        } while (!world_has_story(&world, "NodeCordoned", "n1 is taken no more") && attempt++);
+        assert_true(world_has_story(&world, "Waiting",
+                                    "; not used: n1 (cordoned by the platform since 19"));
+        assert_true(world_has_story(&world, "Waiting",
+                                    " failures of the platform were counted there, the last: -101 "
+                                    "PodExternalDeleted of alice~unlucky worker-0)"));
+        assert_non_null(strstr(node_of(&world)->reason, "cordoned by the platform since "));
+        /* an inventory that is told again keeps the reason; so does a restart */
+        world_node(&world, "n1", 8, 0);
+        assert_non_null(strstr(node_of(&world)->reason, "cordoned by the platform since "));
+        world_node_event(&world, EVENT_NODE_PARDON, "n1");
+        assert_string_equal(node_of(&world)->reason, "");
+        world_release(&world);
+    }
+}
+
+/* Who waits already hears of it as well, and of nodes that are lost or not healthy. */
+static void nodes_that_are_not_used_are_named(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world, "first-fit");
+    for (int i = 1; i <= 5; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "n%d", i);
+        world_node(&world, name, 8, 0);
+    }
+    world_submit_simple(&world, "fills", 5, 8, 0);
+    world_submit_simple(&world, "waits", 1, 8, 0);
+    assert_true(world_has_story(&world, "Waiting", "waiting: "));
+    assert_false(world_has_story(&world, "Waiting", "not used"));
+    world_node_event(&world, EVENT_NODE_LOST, "n2");
+    assert_true(world_has_story(&world, "Waiting", "; not used: n2 (lost"));
+    for (int i = 3; i <= 5; i++) {
+        char name[8];
+        snprintf(name, sizeof name, "n%d", i);
+        world_node_event(&world, EVENT_NODE_LOST, name);
+    }
+    assert_true(world_has_story(&world, "Waiting", " and 1 more"));
+    world_release(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(told_at_each_level),
+        cmocka_unit_test(who_waits_is_told_of_the_cordon),
+        cmocka_unit_test(nodes_that_are_not_used_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

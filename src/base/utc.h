@@ -1,0 +1,15 @@
+/* utc.h — a time for people, in text that is the same everywhere.
+ *
+ * Pure.
+ */
+#ifndef BASE_UTC_H
+#define BASE_UTC_H
+#include <stdint.h>
+
+enum { UTC_SIZE = 48 };
+
+/* "2026-11-21 10:00:00 UTC" of Unix milliseconds; before 1970 or beyond the year 9999: the nearest
+ * time within. */
+const char *utc_text(int64_t at_ms, char text[UTC_SIZE]);
+
+#endif
