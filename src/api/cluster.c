@@ -10,6 +10,10 @@ int handle_node_list(struct call *call)
     int failed = store_nodes(reader, call->arena, &nodes, &call->err);
     if (failed)
         return failed;
+    const struct service *service = call->api->service;
+    const struct engine_gpu *gpus;
+    size_t gpu_count;
+    service->gpus(service->context, call->arena, &gpus, &gpu_count);
     struct json_writer json;
     call_json(call, 200, &json);
     json_object(&json);
@@ -17,7 +21,7 @@ int handle_node_list(struct call *call)
     json_key(&json, "data");
     json_array(&json);
     for (size_t i = 0; i < nodes.count; i++)
-        view_node(&json, &nodes.items[i]);
+        view_node(&json, &nodes.items[i], gpus, gpu_count);
     json_array_end(&json);
     json_object_end(&json);
     return 0;

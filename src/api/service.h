@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct arena;
 struct buf;
 struct err;
 struct exit_rules;
@@ -98,6 +99,8 @@ struct service {
                      struct err *err);
     int (*stats)(void *context, struct attempt_id attempt, struct engine_stats *stats,
                  struct err *err);
+    /* GPUs that are sampled, by node and index; none while nothing samples them. */
+    void (*gpus)(void *context, struct arena *arena, const struct engine_gpu **gpus, size_t *count);
 
     /* The exit table as it is now; it cannot be exchanged until it is put back: be short. */
     const struct exit_rules *(*rules_get)(void *context);

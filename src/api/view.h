@@ -22,6 +22,8 @@ void view_priority(struct json_writer *json, const struct store_job *job);
 void view_job_summary(struct json_writer *json, const struct store_job *job, bool is_v1);
 
 /* JobDetail. `attempt` is the job's attempt to show (its own row), tasks those of that attempt. */
+struct engine_gpu;
+
 struct view_detail {
     const struct store_job *job;
     const struct job_record *attempt;
@@ -52,7 +54,9 @@ void view_job_attempt(struct json_writer *json, const struct store_job *job,
 
 void view_story(struct json_writer *json, const char *user, const char *name,
                 const struct store_story *story);
-void view_node(struct json_writer *json, const struct node_record *node);
+/* `gpus`: of all nodes; its own are picked out. */
+void view_node(struct json_writer *json, const struct node_record *node,
+               const struct engine_gpu *gpus, size_t gpu_count);
 
 /* The exit code as the program gave it, before the rules; null when it never ran or runs. */
 void view_own_code(struct json_writer *json, const char *key, enum life_state state,

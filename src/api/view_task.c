@@ -1,5 +1,6 @@
 #include "api/view.h"
 #include "base/memory.h"
+#include "engine/engine.h"
 #include <stdio.h>
 
 static bool has_exit(enum life_state state)
@@ -192,7 +193,30 @@ void view_story(struct json_writer *json, const char *user, const char *name,
     json_object_end(json);
 }
 
-void view_node(struct json_writer *json, const struct node_record *node)
+static void key_if(struct json_writer *json, const char *key, bool is_known, uint64_t value)
+{
+    if (is_known)
+        json_key_int(json, key, (int64_t)value);
+    else
+        json_key_null(json, key);
+}
+
+static void view_gpu(struct json_writer *json, const struct engine_gpu *gpu)
+{
+    json_object(json);
+    json_key_int(json, "index", gpu->index);
+    json_key_string(json, "uuid", gpu->uuid[0] ? gpu->uuid : NULL);
+    json_key_bool(json, "isLost", gpu->is_lost);
+    key_if(json, "utilizationPercent", gpu->has_use, gpu->busy_percent);
+    key_if(json, "memoryMB", gpu->memory_bytes > 0, gpu->memory_bytes >> 20);
+    key_if(json, "memoryUsedMB", gpu->has_use, gpu->memory_used_bytes >> 20);
+    key_if(json, "eccErrors", gpu->has_errors, gpu->ecc_errors);
+    key_if(json, "retiredPages", gpu->has_errors, gpu->retired_pages);
+    json_object_end(json);
+}
+
+void view_node(struct json_writer *json, const struct node_record *node,
+               const struct engine_gpu *gpus, size_t gpu_count)
 {
     json_object(json);
     json_key_string(json, "name", node->name);
@@ -211,6 +235,12 @@ void view_node(struct json_writer *json, const struct node_record *node)
     json_key(json, "blame");
     json_real(json, node->blame);
     json_key_string(json, "reason", node->reason && node->reason[0] ? node->reason : NULL);
+    json_key(json, "gpus");
+    json_array(json);
+    for (size_t i = 0; i < gpu_count; i++)
+        if (strcmp(gpus[i].node, node->name) == 0)
+            view_gpu(json, &gpus[i]);
+    json_array_end(json);
     json_object_end(json);
 }
 

@@ -8,10 +8,38 @@
 
 /* ---- nodes ---- */
 
+/* Mean use and the sum of the memory of those that are sampled. */
+static void gpu_cells(struct table *table, const json_t *node)
+{
+    const json_t *gpus = json_object_get(node, "gpus");
+    long long percent = 0, used = 0, memory = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < json_array_size(gpus); i++) {
+        const json_t *gpu = json_array_get(gpus, i);
+        if (!json_is_integer(json_object_get(gpu, "utilizationPercent")))
+            continue;
+        count++;
+        percent += field_int(gpu, "utilizationPercent");
+        used += field_int(gpu, "memoryUsedMB");
+        memory += field_int(gpu, "memoryMB");
+    }
+    if (count == 0) {
+        table_cell(table, "-");
+        table_cell(table, "-");
+        return;
+    }
+    table_format(table, "%lld %%", percent / (long long)count);
+    table_format(table, "%lld/%lld", used, memory);
+}
+
 int run_nodes(struct cli *cli)
 {
     static const char *const HEADS[] = {"NODE",     "STATE",   "CPU",    "MEMORY MIB", "GPUS",
                                         "GPU TYPE", "ADDRESS", "REASON", NULL};
+    static const char *const WIDE[] = {"NODE",    "STATE",    "CPU",     "MEMORY MIB",
+                                       "GPUS",    "GPU TYPE", "GPU USE", "GPU MEMORY MIB",
+                                       "ADDRESS", "REASON",   NULL};
+    bool is_wide = cli->output == OUTPUT_WIDE;
     struct client *client = cli_client(cli);
     json_t *json = NULL;
     if (!client)
@@ -21,7 +49,7 @@ int run_nodes(struct cli *cli)
     if (!code && !print_raw(cli, data)) {
         struct table table;
         struct buf out = BUF_INIT;
-        table_init(&table, cli->has_colours, HEADS);
+        table_init(&table, cli->has_colours, is_wide ? WIDE : HEADS);
         for (size_t i = 0; i < json_array_size(data); i++) {
             const json_t *node = json_array_get(data, i);
             table_cell(&table, field_text(node, "name"));
@@ -30,6 +58,8 @@ int run_nodes(struct cli *cli)
             table_format(&table, "%lld", (long long)field_int(node, "memoryMB"));
             table_format(&table, "%lld", (long long)field_int(node, "gpu"));
             table_cell(&table, field_text(node, "gpuType"));
+            if (is_wide)
+                gpu_cells(&table, node);
             table_cell(&table, field_text(node, "address"));
             table_cell(&table, field_text(node, "reason"));
         }

@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+struct arena;
 struct err;
 
 struct engine_mount {
@@ -59,12 +60,14 @@ enum engine_event_kind {
 
 /* How a container ended, as far as the engine and skep-init know. Judged by src/job. */
 struct exit_report {
-    int32_t exit_code;    /* as waitpid gives it; 128 + signal when killed */
-    int32_t signal;       /* 0 = none */
-    bool is_oom_killed;   /* memory of the container ran out */
-    bool is_user_command; /* false: setup failed before the user's command ran */
-    bool is_missing;      /* removed behind our back */
-    bool is_lost;         /* the node went away */
+    int32_t exit_code;      /* as waitpid gives it; 128 + signal when killed */
+    int32_t signal;         /* 0 = none */
+    bool is_oom_killed;     /* memory of the container ran out */
+    bool is_user_command;   /* false: setup failed before the user's command ran */
+    bool is_missing;        /* removed behind our back */
+    bool is_lost;           /* the node went away */
+    bool has_gpu_ecc_error; /* a GPU of the task counted new uncorrectable memory errors */
+    bool has_gpu_lost;      /* a GPU of the task was lost while it ran */
     /* engine's word, in Kubernetes' vocabulary where it has one: "", "ImagePullError",
      * "ImageNotFound", "ContainerCannotRun", "DiskFull", "CreationError", … */
     const char *reason;
@@ -107,6 +110,24 @@ struct log_part {
 
 struct engine_stats {
     uint64_t cpu_ns, memory_bytes, io_read_bytes, io_write_bytes, pids;
+    uint32_t gpu_count;   /* of its GPUs, those that are sampled: the rest is about them */
+    uint32_t gpu_percent; /* mean use by the last sample */
+    uint64_t gpu_busy_ms; /* summed up; grows while they are used, never falls while it runs */
+    uint64_t gpu_memory_bytes;
+};
+
+/* A GPU that the engine samples, and the task that has it. */
+struct engine_gpu {
+    const char *node, *uuid;
+    uint16_t index;
+    bool is_lost; /* of what follows nothing is known */
+    bool has_use, has_errors;
+    uint32_t busy_percent;
+    uint64_t memory_bytes, memory_used_bytes;
+    uint64_t ecc_errors, retired_pages; /* uncorrectable; since the driver was loaded, and ever */
+    struct attempt_id attempt;          /* 0: nobody's */
+    const char *job, *role;             /* its names, "" without one */
+    uint32_t task_index;
 };
 
 struct engine;
@@ -139,6 +160,10 @@ struct engine_ops {
                      struct err *err);
     int (*stats)(struct engine *engine, struct attempt_id attempt, struct engine_stats *stats,
                  struct err *err);
+    /* What is known of the GPUs that are sampled, by node and index; everything in `arena`. Never
+     * waits for a driver. NULL: this engine samples none. */
+    void (*gpus)(struct engine *engine, struct arena *arena, const struct engine_gpu **gpus,
+                 size_t *count);
 };
 
 struct engine { /* first member of every implementation */

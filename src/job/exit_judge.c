@@ -90,7 +90,8 @@ static bool match_runtime(struct judge *judge, const struct exit_pattern *patter
     const struct exit_input *input = judge->input;
     if (pattern->has_exit_code && pattern->exit_code != input->exit_code)
         return false;
-    if (pattern->needs_ecc && !input->has_gpu_ecc_error)
+    if ((pattern->needs_ecc && !input->has_gpu_ecc_error) ||
+        (pattern->needs_gpu_lost && !input->has_gpu_lost))
         return false;
     if (pattern->user_log != EXPRESSION_NO &&
         !search_log(judge, pattern->user_log, &judge->user, &judge->user_found))

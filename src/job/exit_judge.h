@@ -36,7 +36,8 @@ struct exit_input {
     bool is_user_command;         /* false: setup failed before the user's command ran */
     bool is_missing;              /* removed behind our back */
     bool is_lost;                 /* the node went away */
-    bool has_gpu_ecc_error;       /* double-bit errors on a GPU of the task */
+    bool has_gpu_ecc_error;       /* double-bit errors on a GPU of the task, while it ran */
+    bool has_gpu_lost;            /* a GPU of the task went away while it ran */
     const char *reason, *message; /* the engine's word, Kubernetes' where it has one; may be NULL */
     struct text log_tail;         /* merged user log */
     struct text platform_tail;    /* skep-init's own log */

@@ -192,6 +192,16 @@ static struct exit_pattern *pattern_add(struct reader *reader, struct exit_rule 
     return pattern;
 }
 
+/* nvidiaDoubleEccError; ours: nvidiaGpuLost */
+static void read_gpu_pattern(struct reader *reader, struct exit_pattern *pattern,
+                             const struct doc *map, const char *path)
+{
+    static const char *const known[] = {"nvidiaDoubleEccError", "nvidiaGpuLost", NULL};
+    warn_unknown(reader, map, path, known);
+    pattern->needs_ecc = read_bool(reader, map, "nvidiaDoubleEccError", path);
+    pattern->needs_gpu_lost = read_bool(reader, map, "nvidiaGpuLost", path);
+}
+
 /* exitCode, userLogRegex, platformLogRegex, gpuInfo; ours: neverRetry */
 static void read_runtime_pattern(struct reader *reader, struct exit_rule *rule,
                                  const struct doc *map, const char *path)
@@ -207,10 +217,9 @@ static void read_runtime_pattern(struct reader *reader, struct exit_rule *rule,
     pattern->is_never_retried = read_bool(reader, map, "neverRetry", path);
     const struct doc *gpu = read_kind(reader, map, "gpuInfo", path, DOC_MAP);
     if (gpu)
-        pattern->needs_ecc =
-            read_bool(reader, gpu, "nvidiaDoubleEccError", path_of(reader, path, "gpuInfo"));
+        read_gpu_pattern(reader, pattern, gpu, path_of(reader, path, "gpuInfo"));
     if (!pattern->has_exit_code && pattern->user_log == EXPRESSION_NO &&
-        pattern->platform_log == EXPRESSION_NO && !pattern->needs_ecc)
+        pattern->platform_log == EXPRESSION_NO && !pattern->needs_ecc && !pattern->needs_gpu_lost)
         problem_add(reader->problems, map->place, path, "has no condition and would match all");
 }
 

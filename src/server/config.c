@@ -105,6 +105,7 @@ static const struct field devices_fields[] = {
     INT("simulatedGpus", 0, 64, "So many GPUs that do not exist, instead of real ones."),
     STRING("simulatedGpuType", "Their type."),
     STRING("nvmlPath", "Library of NVIDIA's driver."),
+    INT("sampleSeconds", 1, 3600, "Time between two looks at real GPUs."),
     STRINGS("cdiDirectories", "Folders with CDI specifications."),
 };
 static const struct shape devices_shape = SHAPE(devices_fields);
@@ -296,6 +297,7 @@ static void read_engine(struct server_config *config, const struct doc *doc)
     get_u32(devices, "simulatedGpus", &local->simulated_gpus);
     get_string(config, devices, "simulatedGpuType", &local->simulated_gpu_type);
     get_string(config, devices, "nvmlPath", &local->nvml_path);
+    local->gpu_sample_ms = (uint32_t)(get_int(devices, "sampleSeconds", 0) * 1000);
     get_strings(config, devices, "cdiDirectories", &local->cdi_directories,
                 &local->cdi_directory_count);
     read_images(config, doc_get(doc, "images"));

@@ -76,6 +76,8 @@ static struct server_mail *mail_of_node(struct server *server, const struct engi
         .is_healthy = node->is_healthy,
     };
     mail->event.node.address = arena_copy(&mail->arena, text_of(node->address));
+    if (node->reason)
+        mail->event.node.reason = arena_copy(&mail->arena, text_of(node->reason));
     if (!node->is_healthy)
         log_warning("engine", "node %s is not healthy: %s", node->name,
                     node->reason ? node->reason : "no reason given");
@@ -156,6 +158,8 @@ static struct server_mail *mail_of_exit(struct server *server, const struct engi
         .is_user_command = exit->is_user_command,
         .is_missing = exit->is_missing,
         .is_lost = exit->is_lost,
+        .has_gpu_ecc_error = exit->has_gpu_ecc_error,
+        .has_gpu_lost = exit->has_gpu_lost,
         .reason = exit->reason,
         .message = exit->message,
         .platform_tail = exit->platform_tail,

@@ -14,6 +14,7 @@
 struct watched_task {
     struct task_ref ref;
     struct attempt_id attempt;
+    uint64_t gpu_busy_ms; /* at the last look */
 };
 
 struct watched_job {
@@ -225,7 +226,17 @@ static void changes_apply(struct hang_watch *watch)
 
 /* --- one look --- */
 
-static bool task_sample(struct hang_watch *watch, struct attempt_id attempt, int64_t now_ms,
+/* The engine sums the use up, so that no moment of it is missed between two looks. */
+static void gpus_sample(struct watched_task *task, const struct engine_stats *stats,
+                        struct hang_sample *sample)
+{
+    sample->has_gpus = stats->gpu_count > 0;
+    if (stats->gpu_busy_ms > task->gpu_busy_ms)
+        sample->gpu_percent = (uint8_t)(stats->gpu_percent > 0 ? stats->gpu_percent : 1);
+    task->gpu_busy_ms = stats->gpu_busy_ms;
+}
+
+static bool task_sample(struct hang_watch *watch, struct watched_task *task, int64_t now_ms,
                         struct hang_sample *sample)
 {
     struct engine *engine = watch->server->engine;
@@ -235,12 +246,13 @@ static bool task_sample(struct hang_watch *watch, struct attempt_id attempt, int
     struct err err;
     char byte;
 
-    if (engine->ops->stats(engine, attempt, &stats, &err) < 0)
+    if (engine->ops->stats(engine, task->attempt, &stats, &err) < 0)
         return false; /* it has just ended: the record comes */
-    if (engine->ops->log_read(engine, attempt, LOG_ALL, &offset, &byte, 0, &part, &err) < 0)
+    if (engine->ops->log_read(engine, task->attempt, LOG_ALL, &offset, &byte, 0, &part, &err) < 0)
         part.end = 0; /* nothing written yet */
     *sample =
         (struct hang_sample){.at_ms = now_ms, .cpu_ns = stats.cpu_ns, .output_bytes = part.end};
+    gpus_sample(task, &stats, sample);
     return true;
 }
 
@@ -252,8 +264,9 @@ static void tell(struct hang_watch *watch, const struct watched_job *job, size_t
     struct server_mail *mail = mail_event(kind, "");
     char message[160];
 
-    snprintf(message, sizeof message, "no work on the processor and no output for %" PRId64 " s%s",
-             (now_ms - track->moved_ms) / 1000,
+    snprintf(message, sizeof message,
+             "no work on the processor%s and no output for %" PRId64 " s%s",
+             track->last.has_gpus ? ", no use of its GPUs" : "", (now_ms - track->moved_ms) / 1000,
              job->tasks.count == 1  ? ""
              : verdict == HANG_IDLE ? " while its peers moved"
                                     : ", like all tasks of the job");
@@ -271,7 +284,7 @@ static void job_look(struct hang_watch *watch, struct watched_job *job)
 
     for (size_t i = 0; i < job->tasks.count; i++) {
         struct hang_sample sample;
-        if (task_sample(watch, job->tasks.items[i].attempt, now_ms, &sample))
+        if (task_sample(watch, &job->tasks.items[i], now_ms, &sample))
             hang_track_sample(&job->tracks.items[i], &sample);
     }
     for (size_t i = 0; i < job->tasks.count; i++) {

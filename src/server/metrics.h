@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 struct buf;
+struct engine_gpu;
 
 enum { HISTOGRAM_BUCKETS = 12 };
 
@@ -31,5 +32,8 @@ void histogram_write(struct histogram *histogram, const char *name, const char *
                      struct buf *out);
 void metric_write(struct buf *out, const char *name, const char *type, const char *help,
                   uint64_t value);
+
+/* Nothing at all without sampled GPUs. */
+void gpu_metrics_write(const struct engine_gpu *gpus, size_t count, struct buf *out);
 
 #endif

@@ -316,6 +316,17 @@ static int service_stats(void *context, struct attempt_id attempt, struct engine
     return engine->ops->stats(engine, attempt, stats, err);
 }
 
+static void service_gpus(void *context, struct arena *arena, const struct engine_gpu **gpus,
+                         size_t *count)
+{
+    struct engine *engine = ((struct server *)context)->engine;
+
+    *gpus = NULL;
+    *count = 0;
+    if (engine->ops->gpus)
+        engine->ops->gpus(engine, arena, gpus, count);
+}
+
 static void service_watch(void *context, struct service_watch *watch)
 {
     struct server *server = context;
@@ -443,6 +454,18 @@ static void write_store_metrics(struct server *server, struct buf *out)
                  atomic_load(&server->is_writable));
 }
 
+static void write_gpu_metrics(struct server *server, struct buf *out)
+{
+    const struct engine_gpu *gpus;
+    struct arena arena;
+    size_t count;
+
+    arena_init(&arena);
+    service_gpus(server, &arena, &gpus, &count);
+    gpu_metrics_write(gpus, count, out);
+    arena_release(&arena);
+}
+
 static void service_metrics(void *context, struct buf *out)
 {
     struct server *server = context;
@@ -488,6 +511,7 @@ static void service_metrics(void *context, struct buf *out)
                     "From the mailbox to the durable answer.", out);
     histogram_write(&metrics->commit, "skep_commit_seconds", "One transaction.", out);
     histogram_write(&metrics->launch, "skep_launch_seconds", "Handing one container over.", out);
+    write_gpu_metrics(server, out);
 }
 
 void server_service_init(struct server *server)
@@ -507,6 +531,7 @@ void server_service_init(struct server *server)
         .log_read = service_log_read,
         .log_watch = service_log_watch,
         .stats = service_stats,
+        .gpus = service_gpus,
         .watch = service_watch,
         .unwatch = service_unwatch,
         .hived_copy = service_hived_copy,

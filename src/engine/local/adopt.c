@@ -104,6 +104,7 @@ static bool state_read(struct local_engine *local, struct task *task, bool *is_t
     if (is_whole) {
         *is_this_boot = strcmp(boot, local->boot_id) == 0;
         task->has_poststop = document_bool(doc, "poststop");
+        task_gpus_adopt(local, task, doc);
         task->image = images_adopt(local->images, image);
     }
     arena_release(&arena);

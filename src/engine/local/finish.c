@@ -167,6 +167,8 @@ static int report_put(const struct finish *finish, struct err *err)
     json_key_bool(&json, "user", report->is_user_command);
     json_key_bool(&json, "missing", report->is_missing);
     json_key_bool(&json, "lost", report->is_lost);
+    json_key_bool(&json, "gpuErrors", report->has_gpu_ecc_error);
+    json_key_bool(&json, "gpuLost", report->has_gpu_lost);
     json_key_string(&json, "reason", report->reason);
     json_key_string(&json, "message", report->message);
     json_object_end(&json);
@@ -196,6 +198,8 @@ int ended_read(const struct local_engine *local, const char *id, struct arena *a
             .is_user_command = document_bool(doc, "user"),
             .is_missing = document_bool(doc, "missing"),
             .is_lost = document_bool(doc, "lost"),
+            .has_gpu_ecc_error = document_bool(doc, "gpuErrors"),
+            .has_gpu_lost = document_bool(doc, "gpuLost"),
             .reason = document_string(doc, "reason"),
             .message = document_string(doc, "message"),
         };
@@ -303,6 +307,7 @@ static void finish_run(struct local_engine *local, struct task *task)
     if (!remains_clear(&finish))
         inventory_health(local->inventory, local, HEALTH_REMAINS,
                          "processes or mounts of an ended task remain");
+    task_gpus_judge(local, task, &finish.report);
     log_close(local, task);
     bool is_kept = true;
     char path[RUNTIME_PATH_MAX];

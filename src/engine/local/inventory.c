@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "engine/local/cdi.h"
+#include "engine/local/gpu_watch.h"
 #include "engine/local/local.h"
 #include "engine/local/nvml.h"
 #include "engine/local/task.h"
@@ -34,7 +35,9 @@ struct inventory {
     char name[256], address[64], gpu_type[96], reason[200];
     char ills[HEALTH_KINDS][200];
     bool is_nvidia;
-    const char *cdi_kind; /* of the GPUs; "" = no specification names them */
+    const char *cdi_kind;       /* of the GPUs; "" = no specification names them */
+    struct gpu_watch *watch;    /* NULL: simulated GPUs */
+    struct local_engine *local; /* for the watch's thread */
     struct nvml_gpu gpus[GPUS_MAX];
     uint16_t numa[GPUS_MAX], pci_switch[GPUS_MAX];
     struct cdi cdi;
@@ -133,11 +136,39 @@ static void gpus_from_cdi(struct inventory *inventory)
     }
 }
 
-static void gpus_find(struct inventory *inventory, const struct engine_local_config *config)
+static void watch_changed(void *context);
+
+/* By NVML: the type is that of the first one that could tell. */
+static bool gpus_from_nvml(struct inventory *inventory, const struct engine_local_config *config)
 {
     struct err err = {0};
-    size_t count = 0;
-    const char *library = config->nvml_path[0] ? config->nvml_path : "libnvidia-ml.so.1";
+    int code = 0;
+    const struct gpu_watch_config watch = {
+        .library = config->nvml_path[0] ? config->nvml_path : "libnvidia-ml.so.1",
+        .interval_ms = config->gpu_sample_ms ? config->gpu_sample_ms : 5000,
+        .list_ms = config->nvml_list_ms ? config->nvml_list_ms : GPU_WATCH_LIST_MS,
+        .changed = watch_changed,
+        .context = inventory,
+    };
+    inventory->watch = gpu_watch_new(&watch, &err, &code);
+    if (code < 0 && code != ERR_NOT_FOUND)
+        log_warning("engine", "%s", err.text);
+    const size_t count = gpu_watch_count(inventory->watch);
+    if (count == 0)
+        return false;
+    inventory->node.gpu_count = (uint32_t)count;
+    inventory->is_nvidia = true;
+    type_set(inventory, "nvidia");
+    for (size_t i = count; i-- > 0;) {
+        inventory->gpus[i] = *gpu_watch_gpu(inventory->watch, i);
+        if (!inventory->gpus[i].is_lost)
+            type_set(inventory, inventory->gpus[i].name);
+    }
+    return true;
+}
+
+static void gpus_find(struct inventory *inventory, const struct engine_local_config *config)
+{
     inventory->cdi_kind = "";
     if (config->simulated_gpus) {
         inventory->node.gpu_count =
@@ -149,16 +180,10 @@ static void gpus_find(struct inventory *inventory, const struct engine_local_con
     }
     cdi_load(&inventory->cdi, config->cdi_directories, config->cdi_directory_count,
              &inventory->arena);
-    int result = nvml_list(library, inventory->gpus, &count, &err);
-    if (result < 0 && result != ERR_NOT_FOUND)
-        log_warning("engine", "%s", err.text);
-    if (count == 0) {
+    if (!gpus_from_nvml(inventory, config)) {
         gpus_from_cdi(inventory);
         return;
     }
-    inventory->node.gpu_count = (uint32_t)count;
-    inventory->is_nvidia = true;
-    type_set(inventory, inventory->gpus[0].name);
     if (cdi_find(&inventory->cdi, nvidia_kind, "0") ||
         cdi_find(&inventory->cdi, nvidia_kind, inventory->gpus[0].uuid))
         inventory->cdi_kind = nvidia_kind;
@@ -187,6 +212,7 @@ void inventory_free(struct inventory *inventory)
 {
     if (!inventory)
         return;
+    gpu_watch_free(inventory->watch);
     cdi_release(&inventory->cdi);
     arena_release(&inventory->arena);
     pthread_mutex_destroy(&inventory->lock);
@@ -207,21 +233,95 @@ void inventory_post(struct inventory *inventory, struct local_engine *local)
     pthread_mutex_unlock(&inventory->lock);
 }
 
-void inventory_health(struct inventory *inventory, struct local_engine *local, enum health kind,
-                      const char *reason)
+/* Under the lock. True: it is to be told. */
+static bool health_set(struct inventory *inventory, enum health kind, const char *reason)
 {
-    pthread_mutex_lock(&inventory->lock);
-    bool is_changed = !inventory->ills[kind][0] != !reason[0];
-    snprintf(inventory->ills[kind], sizeof inventory->ills[kind], "%s", reason);
+    char *ill = inventory->ills[kind];
+    bool is_changed = !ill[0] != !reason[0] || (kind == HEALTH_GPUS && strcmp(ill, reason) != 0);
+    snprintf(ill, sizeof inventory->ills[kind], "%s", reason);
     const char *first = "";
     for (int i = HEALTH_KINDS; i-- > 0;)
         if (inventory->ills[i][0])
             first = inventory->ills[i];
     inventory->node.is_healthy = !first[0];
     snprintf(inventory->reason, sizeof inventory->reason, "%s", first);
+    return is_changed;
+}
+
+void inventory_health(struct inventory *inventory, struct local_engine *local, enum health kind,
+                      const char *reason)
+{
+    pthread_mutex_lock(&inventory->lock);
+    bool is_changed = health_set(inventory, kind, reason);
     pthread_mutex_unlock(&inventory->lock);
     if (is_changed)
         inventory_post(inventory, local);
+}
+
+/* --- the watch on the GPUs --- */
+
+enum { SILENCE_MS = 60000 }; /* a call of NVML that takes longer will not come back */
+
+static void gpus_judge(const struct inventory *inventory, char *reason, size_t size)
+{
+    size_t used = 0;
+    int64_t silent_ms = gpu_watch_silent_ms(inventory->watch);
+    reason[0] = 0;
+    if (silent_ms > SILENCE_MS) {
+        snprintf(reason, size, "the GPU driver does not answer: a call of NVML hangs");
+        return;
+    }
+    for (uint32_t i = 0; i < inventory->node.gpu_count; i++) {
+        struct gpu_state state;
+        bool is_lost = gpu_watch_read(inventory->watch, i, &state) ? state.is_lost
+                                                                   : inventory->gpus[i].is_lost;
+        if (is_lost && used < size)
+            used += (size_t)snprintf(
+                reason + used, size - used, "%sGPU %u (%s) is lost", used ? ", " : "", i,
+                inventory->gpus[i].uuid[0] ? inventory->gpus[i].uuid : "it never answered");
+    }
+}
+
+void inventory_gpus_look(struct inventory *inventory, struct local_engine *local)
+{
+    char reason[200];
+    if (!inventory->is_nvidia)
+        return;
+    gpus_judge(inventory, reason, sizeof reason);
+    inventory_health(inventory, local, HEALTH_GPUS, reason);
+}
+
+static void watch_changed(void *context)
+{
+    struct inventory *inventory = context;
+    inventory_gpus_look(inventory, inventory->local);
+    gpus_lost_tell(inventory->local);
+}
+
+void inventory_watch(struct inventory *inventory, struct local_engine *local)
+{
+    char reason[200];
+    if (!inventory->is_nvidia)
+        return;
+    inventory->local = local;
+    gpus_judge(inventory, reason, sizeof reason);
+    pthread_mutex_lock(&inventory->lock);
+    health_set(inventory, HEALTH_GPUS, reason);
+    pthread_mutex_unlock(&inventory->lock);
+    gpu_watch_start(inventory->watch);
+}
+
+void inventory_unwatch(struct inventory *inventory)
+{
+    if (!inventory)
+        return;
+    gpu_watch_free(inventory->watch);
+    inventory->watch = NULL;
+}
+
+struct gpu_watch *inventory_gpus(const struct inventory *inventory)
+{
+    return inventory->is_nvidia ? inventory->watch : NULL;
 }
 
 /* --- devices of one container --- */

@@ -12,6 +12,7 @@
 struct arena;
 struct engine_local_config;
 struct err;
+struct gpu_watch;
 struct inventory;
 struct local_engine;
 
@@ -35,12 +36,23 @@ const struct engine_node *inventory_node(const struct inventory *inventory);
 /* Post ENGINE_NODE. */
 void inventory_post(struct inventory *inventory, struct local_engine *local);
 
-enum health { HEALTH_DISK, HEALTH_REMAINS, HEALTH_KINDS };
+enum health { HEALTH_DISK, HEALTH_GPUS, HEALTH_REMAINS, HEALTH_KINDS };
 
 /* Say how one thing is that health depends on: "" = well, else why not. The node is healthy when
- * all are well; posts ENGINE_NODE when that or the reason's kind changed. Thread-safe. */
+ * all are well; posts ENGINE_NODE when that, the reason's kind or the GPUs' reason changed.
+ * Thread-safe. */
 void inventory_health(struct inventory *inventory, struct local_engine *local, enum health kind,
                       const char *reason);
+
+/* From now on the watch on the GPUs tells of changes; what it knows already is in the next
+ * ENGINE_NODE. Does nothing without NVML. */
+void inventory_watch(struct inventory *inventory, struct local_engine *local);
+/* Stop that, before the engine's tables go. */
+void inventory_unwatch(struct inventory *inventory);
+/* NULL: no GPUs that NVML found. */
+struct gpu_watch *inventory_gpus(const struct inventory *inventory);
+/* Does NVML still answer? Posts ENGINE_NODE when that has changed. */
+void inventory_gpus_look(struct inventory *inventory, struct local_engine *local);
 
 /* The devices of a container. ERR_NOT_FOUND: a GPU index that this machine does not have. */
 int inventory_devices(const struct inventory *inventory, const struct container *container,

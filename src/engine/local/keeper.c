@@ -185,6 +185,7 @@ void keeper_round(struct local_engine *local)
     containers_collect(local);
     logs_collect(local);
     disk_watch(local);
+    inventory_gpus_look(local->inventory, local);
     pthread_mutex_unlock(&local->keeper_lock);
 }
 

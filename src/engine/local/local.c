@@ -69,6 +69,7 @@ void task_drop(struct local_engine *local, struct task *task)
     if (task->process.conmon_fd >= 0)
         close(task->process.conmon_fd);
     arena_release(&task->arena);
+    task_gpus_free(task->gpus);
     mem_free(task->fail_message);
     mem_free(task->image_key);
     mem_free(task);
@@ -369,7 +370,13 @@ static int local_stats(struct engine *engine, struct attempt_id attempt, struct 
     char group[CGROUP_PATH_MAX], id[24];
     snprintf(id, sizeof id, "%" PRIu64, attempt.v);
     task_group(local, id, group);
-    return cgroup_stats(&local->cgroups, group, stats, err);
+    int result = cgroup_stats(&local->cgroups, group, stats, err);
+    pthread_mutex_lock(&local->lock);
+    const struct task *task = task_find(local, attempt);
+    if (result == 0 && task)
+        task_gpus_stats(local, task, stats);
+    pthread_mutex_unlock(&local->lock);
+    return result;
 }
 
 static ssize_t local_log_read(struct engine *engine, struct attempt_id attempt,
@@ -412,6 +419,7 @@ static const struct engine_ops local_ops = {
     .log_read = local_log_read,
     .log_watch = local_log_watch,
     .stats = local_stats,
+    .gpus = local_gpus,
 };
 
 /* --- birth and death --- */
@@ -666,6 +674,8 @@ static int local_open(struct local_engine *local, struct err *err)
         result = err ? err->code : ERR_IO;
     if (result == 0)
         local->inventory = inventory_new(&local->config);
+    if (result == 0)
+        inventory_watch(local->inventory, local);
     return result == 0 ? threads_start(local, err) : result;
 }
 
@@ -719,6 +729,7 @@ static void local_free(struct engine *engine)
     }
     if (local->has_keeper)
         pthread_join(local->keeper, NULL);
+    inventory_unwatch(local->inventory);
     for (size_t i = 0; i < local->task_room; i++)
         if (local->tasks[i])
             task_drop(local, local->tasks[i]);

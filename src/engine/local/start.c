@@ -107,6 +107,7 @@ static int state_put(struct start *start)
     json_key_int(&json, "index", start->wanted->index);
     json_key_int(&json, "created_ms", (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000);
     json_key_bool(&json, "poststop", start->task->has_poststop);
+    task_gpus_write(start->local, start->task, &json);
     json_object_end(&json);
     char path[RUNTIME_PATH_MAX];
     task_path(start->local, start->task->id, "state", path);
@@ -327,6 +328,7 @@ static int start_prepare(struct start *start)
         task_fail(start->task, "CreationError", "%s", err.text);
         return err.code;
     }
+    task_gpus_note(start->local, start->task, start->wanted);
     for (size_t i = 0; i < start->edits.hook_count; i++)
         if (strcmp(start->edits.hooks[i].kind, "poststop") == 0)
             start->task->has_poststop = true;

@@ -14,9 +14,11 @@
 #include "engine/local/runtime.h"
 #include <pthread.h>
 
+struct doc;
 struct image;
 struct images;
 struct inventory;
+struct json_writer;
 
 enum task_phase {
     TASK_WAITING,  /* for its image */
@@ -27,6 +29,19 @@ enum task_phase {
     TASK_ENDED,    /* EXITED was posted; waits for forget */
 };
 
+struct task_gpu { /* as it was when the task started */
+    uint16_t gpu;
+    bool has_errors, was_lost, is_lost_told;
+    uint64_t ecc_errors, retired_pages;
+};
+
+struct task_gpus { /* of a task with GPUs that are sampled; heap */
+    char *job, *role;
+    uint32_t index;
+    size_t count;
+    struct task_gpu *items;
+};
+
 struct task {
     struct attempt_id attempt;
     char id[24]; /* the attempt's number: names directories, control group, runtime state */
@@ -35,6 +50,7 @@ struct task {
     const struct container *wanted; /* until it runs; NULL for adopted ones */
     struct image *image;            /* in use; NULL: none yet, or an adopted task's is gone */
     char *image_key;                /* while it waits */
+    struct task_gpus *gpus;         /* NULL: none */
     struct runtime_container process;
     int init_fd;          /* pidfd of the container's first process, or -1 */
     uint64_t init_start;  /* its start time, 0 unknown */
@@ -137,6 +153,26 @@ int adopt_all(struct local_engine *local, struct err *err);
 /* Tell of them: ENGINE_NODE, then STARTED of those that run and EXITED of those that have ended. In
  * a thread of its own, because the receiver may not listen before engine_local_new returns. */
 void adopt_announce(struct local_engine *local);
+
+/* --- GPUs (gpus.c): all do nothing where NVML found none --- */
+
+/* How the task's GPUs are before it starts; `gpus` are indices. Without the lock. */
+void task_gpus_note(struct local_engine *local, struct task *task, const struct container *wanted);
+/* The same from the record of an earlier engine, and into it. With the lock. */
+void task_gpus_adopt(struct local_engine *local, struct task *task, const struct doc *state);
+void task_gpus_write(const struct local_engine *local, const struct task *task,
+                     struct json_writer *json);
+void task_gpus_free(struct task_gpus *gpus);
+/* What became of them: asks NVML, waits for it a short while at most. Without the lock. */
+void task_gpus_judge(struct local_engine *local, struct task *task, struct exit_report *report);
+/* With the lock. */
+void task_gpus_stats(struct local_engine *local, const struct task *task,
+                     struct engine_stats *stats);
+/* Tell the tasks whose GPUs were lost. Without the lock. */
+void gpus_lost_tell(struct local_engine *local);
+/* engine_ops.gpus */
+void local_gpus(struct engine *engine, struct arena *arena, const struct engine_gpu **gpus,
+                size_t *count);
 
 /* Ended tasks, read back: fills `report` with strings in `arena`. */
 int ended_read(const struct local_engine *local, const char *id, struct arena *arena,

@@ -1,5 +1,11 @@
 """Processes of containers, seen from the machine."""
+import os
 import pathlib
+import re
+import subprocess
+import threading
+
+SKEP = os.environ["SKEP"]
 
 
 def find(word):
@@ -25,3 +31,25 @@ def monitor(pid):
         if pathlib.Path(f"/proc/{above}/comm").read_text() == "conmon\n":
             return pid, above
         pid = above
+
+
+def follow(world, *words):
+    """A `skep` that goes on: a context manager that ends it."""
+    return subprocess.Popen([SKEP, *words], env=world.environment(), stdout=subprocess.PIPE, text=True)
+
+
+def until(process, pattern, count=1):
+    """What it says up to its line number `count` that matches; a minute at most."""
+    lines = []
+    limit = threading.Timer(60, process.terminate)
+    limit.start()
+    try:
+        for line in process.stdout:
+            lines.append(line)
+            count -= bool(re.search(pattern, line))
+            if not count:
+                process.terminate()
+                return "".join(lines)
+    finally:
+        limit.cancel()
+    raise AssertionError(f"it ended without {pattern}:\n" + "".join(lines))

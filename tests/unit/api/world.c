@@ -224,6 +224,30 @@ static void on_metrics(void *context, struct buf *out)
     buf_string(out, "skep_test 1\n");
 }
 
+/* Of one node a GPU that works and one that is lost. */
+static void on_gpus(void *context, struct arena *arena, const struct engine_gpu **gpus,
+                    size_t *count)
+{
+    static const struct engine_gpu two[] = {
+        {.node = "n1",
+         .uuid = "GPU-0",
+         .has_use = true,
+         .has_errors = true,
+         .busy_percent = 70,
+         .memory_bytes = 16ull << 30,
+         .memory_used_bytes = 3ull << 30,
+         .ecc_errors = 2,
+         .retired_pages = 1,
+         .job = "",
+         .role = ""},
+        {.node = "n1", .uuid = "GPU-1", .index = 1, .is_lost = true, .job = "", .role = ""},
+    };
+    (void)context;
+    (void)arena;
+    *gpus = two;
+    *count = 2;
+}
+
 static void on_generation(void *context)
 {
     atomic_fetch_add(&((struct api *)context)->generation, 1);
@@ -266,6 +290,7 @@ static void service_init(struct world *world)
         .reader_put = on_reader_put,
         .log_read = on_log_read,
         .log_watch = on_log_watch,
+        .gpus = on_gpus,
         .hived_copy = on_hived_copy,
         .rules_get = on_rules_get,
         .rules_put = on_rules_put,

@@ -301,26 +301,6 @@ static void test_log_watch(void **state)
 
 /* --- GPUs --- */
 
-static void test_nvml(void **state)
-{
-    (void)state;
-    struct nvml_gpu gpus[NVML_GPUS_MAX];
-    size_t count;
-    struct err err = {0};
-    assert_int_equal(nvml_list(FAKE_NVML, gpus, &count, &err), 0);
-    assert_int_equal(count, 4);
-    assert_string_equal(gpus[2].uuid, "GPU-00000002");
-    assert_string_equal(gpus[2].name, "NVIDIA Test V100 16GB");
-    assert_string_equal(gpus[2].bus_id, "00000000:85:00.0");
-    assert_int_equal(gpus[2].minor, 2);
-    assert_int_equal(gpus[2].memory_mib, 16384);
-    assert_int_equal(nvml_list("libno-such-nvml.so", gpus, &count, &err), ERR_NOT_FOUND);
-    setenv("FAKE_NVML_BROKEN", "1", 1);
-    assert_int_equal(nvml_list(FAKE_NVML, gpus, &count, &err), ERR_UNAVAILABLE);
-    assert_non_null(strstr(err.text, "999"));
-    unsetenv("FAKE_NVML_BROKEN");
-}
-
 static void test_topology(void **state)
 {
     (void)state;
@@ -502,7 +482,6 @@ int main(void)
         cmocka_unit_test(test_log_tail),
         cmocka_unit_test(test_untrusted),
         cmocka_unit_test(test_log_watch),
-        cmocka_unit_test(test_nvml),
         cmocka_unit_test(test_topology),
         cmocka_unit_test(test_cdi),
         cmocka_unit_test(test_inventory_without_gpus),

@@ -391,6 +391,10 @@ static void told_by_the_engine(void **state)
         {{.exit_code = 3, .is_user_command = true, .has_gpu_ecc_error = true},
          128,
          "PLATFORM_FAILURE"},
+        {{.exit_code = 139, .is_user_command = true, .has_gpu_lost = true},
+         240,
+         "PLATFORM_FAILURE"},
+        {{.exit_code = 0, .is_user_command = true, .has_gpu_lost = true}, 0, "USER_SUCCESS"},
         {{.exit_code = 253, .is_user_command = true}, 255, "UNKNOWN_FAILURE"},
         {{.exit_code = 248, .is_user_command = true, .message = "m"}, 248, "UNKNOWN_FAILURE"},
     };
@@ -590,6 +594,19 @@ static void other_shapes_are_read(void **state)
     assert_int_equal(judge(own, input).completion.code, 5);
     input.has_gpu_ecc_error = true;
     assert_int_equal(judge(own, input).completion.code, 248);
+    exit_rules_free(own);
+    buf_clear(&said);
+    own = read_file("- containerExitCode: 249\n"
+                    "  patterns: [{gpuInfo: {nvidiaGpuLost: true, nvidiaDoubleEccError: true}}]\n"
+                    "- containerExitCode: 250\n"
+                    "  patterns: [{gpuInfo: {nvidiaGpuGone: true}, exitCode: 7}]\n",
+                    &said);
+    assert_non_null(own);
+    assert_non_null(strstr(buf_cstr(&said), "nvidiaGpuGone")); /* told, and taken for nothing */
+    buf_clear(&said);
+    assert_int_equal(judge(own, input).completion.code, 128);
+    input.has_gpu_lost = true;
+    assert_int_equal(judge(own, input).completion.code, 249);
     exit_rules_free(own);
     own = read_file("podFailureSpec:\n"
                     "- code: 221\n"

@@ -1,0 +1,210 @@
+"""GPUs that NVML finds, from the library to what people read: used, idle, with memory errors, lost, with a driver that hangs.
+
+The library is a stand-in (tests/unit/engine/fake_nvml.c) that does as a file says; the device files are those of /dev/null, named by a
+CDI specification; everything between is real: skepd, its containers, the judge, the command line.
+"""
+import json
+import os
+import random
+import re
+import signal
+import sys
+import unittest
+
+import processes
+import world
+
+CONFIG = """
+scheduling: {{killGraceSeconds: 2, blameAvoid: 1000, blameCordon: 1000}}
+engine:
+  kind: local
+  initPath: {init}
+  nodeName: gpu-node
+  images: {{localRoots: [{images}]}}
+  devices: {{nvmlPath: {nvml}, cdiDirectories: [{cdi}], sampleSeconds: 1}}
+  cpu: 12
+  memoryMB: 4096
+"""
+WHY_NOT = world.can_run_containers()
+# ends by SIGUSR1 with exit code 7
+WAITS = "trap 'exit 7' USR1; echo ready; while true; do sleep 0.1; done"
+
+
+class World(world.World):
+    def __init__(self):
+        super().__init__(local=True)
+        cdi = self.folder / "cdi"
+        cdi.mkdir()
+        devices = [{"name": str(i), "containerEdits": {"deviceNodes": [{"path": f"/dev/nvidia{i}", "hostPath": "/dev/null"}]}}
+                   for i in range(4)]
+        (cdi / "nvidia.json").write_text(json.dumps({"cdiVersion": "0.6.0", "kind": "nvidia.com/gpu", "devices": devices}))
+        (self.folder / "skepd.yaml").write_text(CONFIG.format(
+            init=os.environ["SKEP_INIT"], images=self.images, nvml=os.environ["FAKE_NVML"], cdi=cdi))
+        self.state = self.folder / "gpus"
+        os.environ["FAKE_NVML_STATE"] = str(self.state)  # of the server
+        self.say()
+
+    def say(self, *lines):
+        """How the GPUs are from now on."""
+        beside = self.folder / "gpus~"
+        beside.write_text("".join(line + "\n" for line in lines))
+        beside.rename(self.state)
+
+    def submit(self, name, command, gpu=1, instances=1, extra=""):
+        text = world.job(name, [command], instances=instances, image=self.image, extra=extra, gpu=gpu)
+        done = self.skep("submit", self.file(text))
+        assert done.returncode == 0, done.stderr
+
+    def gpu_of(self, name, task=0):
+        job = self.json("GET", f"/api/v2/jobs/admin~{name}")[1]
+        return job["taskRoles"]["worker"]["taskStatuses"][task]["containerGpus"][0]
+
+    def until(self, name, pattern, count=1):
+        with processes.follow(self, "events", "--follow", name) as story:
+            return processes.until(story, pattern, count)
+
+    def until_log(self, name, line):
+        with processes.follow(self, "logs", "--follow", name) as log:
+            processes.until(log, f"^{line}$")
+
+    def end_of(self, name, attempt=0):
+        return self.json("GET", f"/api/v2/jobs/admin~{name}/job-attempts/{attempt}")[1]
+
+    def node(self):
+        return json.loads(self.skep("nodes", "-o", "json").stdout)[0]
+
+    def metrics(self):
+        return self.ask("GET", "/metrics")[2].decode()
+
+    def start_waiting(self, name, **more):
+        """A job whose program waits for `fail`."""
+        self.word = f"{name}-{random.randrange(10**9)}"
+        self.submit(name, f"exec sh -c {json.dumps(WAITS)} sh {self.word}", **more)
+        self.until_log(name, "ready")
+
+    def fail(self):
+        os.kill(processes.find(self.word), signal.SIGUSR1)
+
+
+@unittest.skipIf(WHY_NOT, WHY_NOT)
+class Gpus(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.world = World().__enter__()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.world.__exit__()
+
+    def setUp(self):
+        self.world.say()
+
+    def end(self, name):
+        return self.world.skep("wait", "-q", name).returncode
+
+    def test_they_are_found_and_shown(self):
+        self.world.submit("looks", "ls /dev/nvidia*; echo $NVIDIA_VISIBLE_DEVICES", gpu=2)
+        self.assertEqual(self.end("looks"), 0)
+        log = self.world.skep("logs", "looks").stdout
+        self.assertEqual(len(re.findall("^/dev/nvidia[0-3]$", log, re.M)), 2, log)
+        node = self.world.node()
+        self.assertEqual((node["gpu"], node["gpuType"], node["state"]), (4, "Test-V100-16GB", "READY"))
+        self.assertEqual([gpu["uuid"] for gpu in node["gpus"]], [f"GPU-0000000{i}" for i in range(4)])
+        wide = self.world.skep("nodes", "-o", "wide").stdout
+        self.assertRegex(wide, r"GPU USE +GPU MEMORY MIB")
+        self.assertRegex(wide, r"0 % +0/65536")
+        self.assertIn('skep_gpu_memory_bytes{node="gpu-node",gpu="3",uuid="GPU-00000003"} 17179869184', self.world.metrics())
+
+    def test_the_use_of_gpus_is_work(self):
+        still = "echo standing; exec sleep 600"
+        self.world.submit("still", still, instances=2, extra="extras: {hang: {afterSeconds: 4}}\n")
+        self.world.until_log("still", "standing")
+        self.world.until("still", "Started: worker-1")
+        busy = self.world.gpu_of("still", 0)
+        self.world.say(f"gpu {busy} busy 80", f"gpu {busy} used 4096")
+        story = self.world.until("still", "Idle: worker-1")
+        self.assertRegex(story, r"Idle: worker-1: no work on the processor, no use of its GPUs and no output for \d+ s "
+                                "while its peers moved")
+        self.assertNotIn("Idle: worker-0", story)
+        metrics = self.world.metrics()
+        self.assertRegex(metrics, r'skep_task_gpu_utilization_percent\{job="admin~still",role="worker",task="0",node="gpu-node",'
+                                  rf'gpu="{busy}"\}} 80\n')
+        self.assertRegex(metrics, rf'skep_gpu_memory_used_bytes\{{node="gpu-node",gpu="{busy}",uuid="\S+"\}} {4 << 30}\n')
+        self.assertRegex(self.world.skep("nodes", "-o", "wide").stdout, r" 20 % +4096/65536")
+        self.world.skep("stop", "still")
+        self.end("still")
+
+    def test_memory_errors_of_its_time_are_why(self):
+        self.world.say(*[f"gpu {i} ecc 5" for i in range(4)], *[f"gpu {i} retired 1" for i in range(4)])
+        self.world.start_waiting("old-errors")
+        self.world.fail()
+        self.assertEqual(self.end("old-errors"), 7)
+        self.assertEqual(self.world.end_of("old-errors")["exitCode"], 7, "errors of before are nobody's")
+        self.world.start_waiting("errors")
+        gpu = self.world.gpu_of("errors")
+        self.world.say(*[f"gpu {i} ecc {6 if i == gpu else 5}" for i in range(4)], *[f"gpu {i} retired 1" for i in range(4)])
+        self.world.fail()
+        self.assertEqual(self.end("errors"), 7, "the program's own")
+        end = self.world.end_of("errors")
+        self.assertEqual((end["exitCode"], end["exitPhrase"]), (128, "ContainerMayFailDueToGpuDeviceEccError"))
+        self.assertRegex(self.world.skep("events", "errors").stdout,
+                         rf"GpuMemoryErrors: GPU {gpu} \(GPU-0000000{gpu}\) of worker-0 counted 1 uncorrectable memory errors")
+        self.assertIn("128", self.world.skep("describe", "errors").stdout)
+        self.assertRegex(self.world.metrics(), rf'skep_gpu_ecc_uncorrectable\{{node="gpu-node",gpu="{gpu}",uuid="\S+"\}} 6\n')
+        self.assertGreaterEqual(self.world.node()["blame"], 0.9)
+
+    def test_memory_errors_across_a_restart(self):
+        self.world.start_waiting("adopted")
+        gpu = self.world.gpu_of("adopted")
+        self.world.stop()
+        self.world.say(f"gpu {gpu} retired 1")
+        self.world.start()
+        self.world.fail()
+        self.assertEqual(self.end("adopted"), 7)
+        self.assertEqual(self.world.end_of("adopted")["exitCode"], 128)
+        self.assertRegex(self.world.skep("events", "adopted").stdout, "retired 1 pages")
+
+    def test_a_gpu_is_lost_and_comes_back(self):
+        self.world.start_waiting("loses", extra="jobRetryCount: 0\n")
+        gpu = self.world.gpu_of("loses")
+        self.world.say(f"gpu {gpu} lost")
+        story = self.world.until("loses", "GpuLost")
+        self.assertIn(f"GpuLost: GPU {gpu} (GPU-0000000{gpu}) of worker-0 is lost", story)
+        node = self.world.node()
+        self.assertEqual(node["state"], "UNHEALTHY")
+        self.assertEqual(node["reason"], f"GPU {gpu} (GPU-0000000{gpu}) is lost")
+        self.assertTrue(node["gpus"][gpu]["isLost"])
+        self.assertIsNone(node["gpus"][gpu]["utilizationPercent"])
+        self.assertIn(f'skep_gpu_lost{{node="gpu-node",gpu="{gpu}",uuid="GPU-0000000{gpu}"}} 1', self.world.metrics())
+        self.world.fail()
+        self.world.until("loses", "Waiting: .*would have to use node gpu-node, which is bad")
+        end = self.world.end_of("loses")
+        self.assertEqual((end["exitCode"], end["exitPhrase"]), (240, "ContainerGpuLost"))
+        self.world.say()
+        self.world.until("loses", "Started: worker-0", count=2)
+        self.world.skep("stop", "loses")
+        self.end("loses")
+        self.assertEqual(self.world.node()["state"], "READY")
+
+    def test_z_a_driver_that_hangs_holds_up_nobody(self):
+        pipe = self.world.folder / "pipe"
+        os.mkfifo(pipe)
+        self.world.say(f"hang {pipe}")
+        self.world.submit("with", "exit 3")
+        self.assertEqual(self.end("with"), 3)
+        self.world.submit("without", "exit 4", gpu=0)
+        self.assertEqual(self.end("without"), 4)
+        self.assertEqual(len(self.world.node()["gpus"]), 4)
+        self.assertIn("skep_gpu_lost", self.world.metrics())
+        self.assertEqual(self.world.stop(), 0)
+        log = (self.world.folder / "skepd.log").read_text()
+        self.assertIn("NVML does not come back", log)
+        self.world.say()
+        self.world.start()
+
+
+if __name__ == "__main__":
+    if WHY_NOT:
+        print("skip:", WHY_NOT)
+        sys.exit(77)
+    world.main()
