@@ -62,7 +62,7 @@ enum engine_event_kind {
 struct exit_report {
     int32_t exit_code;      /* as waitpid gives it; 128 + signal when killed */
     int32_t signal;         /* 0 = none */
-    bool is_oom_killed;     /* memory of the container ran out */
+    bool is_oom_killed;     /* its memory ran out (the machine's: NodeOutOfMemory) */
     bool is_user_command;   /* false: setup failed before the user's command ran */
     bool is_missing;        /* removed behind our back */
     bool is_lost;           /* the node went away */

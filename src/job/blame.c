@@ -12,6 +12,9 @@ static const int32_t not_the_nodes[] = {
     CODE_OBJECT_CREATION_TIMEOUT,
     CODE_GANG_TIMEOUT,
     -1210 /* image not fetched */,
+    -1212 /* memory given to tasks that others use: a node put aside would not help a cluster of one
+           */
+    ,
     130,
     131,
     137,

@@ -6,6 +6,7 @@
 #include "store/store.h"
 #include "sys/file.h"
 #include "sys/log.h"
+#include "sys/process.h"
 #include "sys/secret.h"
 #include <errno.h>
 #include <getopt.h>
@@ -19,7 +20,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-enum { EXIT_USAGE = 2, EXIT_CONFIG = 3, EXIT_IN_USE = 4, EXIT_DATA = 5 };
+enum { EXIT_USAGE = 2, EXIT_CONFIG = 3, EXIT_IN_USE = 4, EXIT_DATA = 5, OOM_SCORE = -500 };
 
 struct options {
     const char *config_path, *data_directory, *listen, *password_path, *reset_user;
@@ -266,6 +267,14 @@ static int run(const struct options *options, struct server_config *config, cons
     return 0;
 }
 
+/* When the machine's memory runs out it shall be a task that is killed: tasks get 0, this is what
+ * Docker's daemon has. A unit file, or whoever starts us with a lower one, goes first. */
+static void protect_from_oom(void)
+{
+    if (process_oom_score(0) == 0 && !process_oom_score_put(0, OOM_SCORE))
+        log_debug("server", "no right to be protected when the machine's memory runs out");
+}
+
 static int reset_password(const struct options *options, struct server_config *config)
 {
     struct server_teller teller = {(void *)(uintptr_t)options, tell_password};
@@ -335,5 +344,6 @@ int main(int argc, char **argv)
         return check(config);
     if (options.reset_user)
         return reset_password(&options, config);
+    protect_from_oom();
     return run(&options, config, &signals);
 }

@@ -175,3 +175,29 @@ uint64_t process_start_time(pid_t pid)
         at = strchr(at + 1, ' ');
     return at ? strtoull(at + 1, NULL, 10) : 0;
 }
+
+static void oom_score_path(pid_t pid, char path[64])
+{
+    if (pid == 0)
+        snprintf(path, 64, "/proc/self/oom_score_adj");
+    else
+        snprintf(path, 64, "/proc/%d/oom_score_adj", (int)pid);
+}
+
+int process_oom_score(pid_t pid)
+{
+    char path[64];
+    int score = 0;
+    oom_score_path(pid, path);
+    cleanup_file FILE *file = fopen(path, "re");
+    return file && fscanf(file, "%d", &score) == 1 ? score : 0;
+}
+
+bool process_oom_score_put(pid_t pid, int score)
+{
+    char path[64], text[16];
+    oom_score_path(pid, path);
+    int length = snprintf(text, sizeof text, "%d", score);
+    cleanup_close int fd = open(path, O_WRONLY | O_CLOEXEC);
+    return fd >= 0 && write(fd, text, (size_t)length) == length;
+}

@@ -39,6 +39,14 @@ int process_run(const struct process *process, uint32_t timeout_ms, struct buf *
  * not our children. ERR_NOT_FOUND: there is no such process. */
 int process_watch(pid_t pid, struct err *err);
 
+/* What the kernel adds to a process's score when it looks for one to kill because the machine's
+ * memory ran out, -1000 … 1000 (proc(5), oom_score_adj); of ourselves when pid is 0; 0 when it
+ * cannot be read. Children inherit it. */
+int process_oom_score(pid_t pid);
+
+/* False: lower than it was needs CAP_SYS_RESOURCE, or there is no such process. */
+bool process_oom_score_put(pid_t pid, int score);
+
 /* Start time of a process in clock ticks since boot (0: gone): with the pid a name that is never
  * reused within one boot. */
 uint64_t process_start_time(pid_t pid);

@@ -142,12 +142,24 @@ static uint64_t field_of(const char *text, const char *key)
     return 0;
 }
 
-uint64_t cgroup_oom_kills(const struct cgroup_layout *layout, const char *group)
+bool cgroup_oom_read(const struct cgroup_layout *layout, const char *group, struct cgroup_oom *oom)
 {
     char text[1024];
-    const char *name = layout->kind == CGROUP_V2 ? "memory.events" : "memory.oom_control";
-    value_read(layout, "memory", group, name, text, sizeof text);
-    return field_of(text, "oom_kill");
+    bool is_v2 = layout->kind == CGROUP_V2;
+    const char *name = is_v2 ? "memory.events" : "memory.oom_control";
+    *oom = (struct cgroup_oom){0};
+    if (!value_read(layout, "memory", group, name, text, sizeof text))
+        return false;
+    oom->kills = field_of(text, "oom_kill");
+    if (is_v2) {
+        oom->is_limit = field_of(text, "oom") > 0;
+        return true;
+    }
+    static const char *const counters[] = {"memory.failcnt", "memory.memsw.failcnt"};
+    for (size_t i = 0; i < COUNT_OF(counters); i++)
+        if (value_read(layout, "memory", group, counters[i], text, sizeof text))
+            oom->is_limit |= strtoull(text, NULL, 10) > 0;
+    return true;
 }
 
 static void io_v2_add(const char *text, struct engine_stats *stats)

@@ -38,8 +38,16 @@ int cgroup_layout_read(struct text mountinfo, struct cgroup_layout *layout, stru
 bool cgroup_path(const struct cgroup_layout *layout, const char *controller, const char *group,
                  char path[CGROUP_PATH_MAX]);
 
-/* How often memory ran out and a process of the group was killed for it; 0 when unknown. */
-uint64_t cgroup_oom_kills(const struct cgroup_layout *layout, const char *group);
+/* Memory ran out and processes of the group were killed for it. */
+struct cgroup_oom {
+    uint64_t kills;
+    bool is_limit; /* at the group's own limit; else the machine's memory ran out. v1 counts only
+                    * how often the limit was reached: a group that had reached it before is taken
+                    * to have run out of its own memory */
+};
+
+/* False: there is no such group (any more), `oom` is all zero. */
+bool cgroup_oom_read(const struct cgroup_layout *layout, const char *group, struct cgroup_oom *oom);
 
 /* ERR_NOT_FOUND: there is no such group. */
 int cgroup_stats(const struct cgroup_layout *layout, const char *group, struct engine_stats *stats,

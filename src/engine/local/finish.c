@@ -80,6 +80,24 @@ static bool exit_file_use(struct finish *finish, bool has_code, int32_t code)
     return true;
 }
 
+static void report_memory(struct finish *finish)
+{
+    struct exit_report *report = &finish->report;
+    struct cgroup_oom oom;
+    char sign[RUNTIME_PATH_MAX];
+    task_run_path(finish->local, finish->task->id, "oom", sign); /* conmon's own */
+    if (!cgroup_oom_read(&finish->local->cgroups, finish->group, &oom) && access(sign, F_OK) == 0)
+        oom = (struct cgroup_oom){.kills = 1, .is_limit = true};
+    if (oom.kills == 0 || report->exit_code == 0)
+        return;
+    report->is_oom_killed = oom.is_limit;
+    if (report->reason[0])
+        return;
+    report->reason = oom.is_limit ? "OOMKilled" : "NodeOutOfMemory";
+    if (!oom.is_limit)
+        report->message = "the machine ran out of memory while the task was within its own limit";
+}
+
 static void report_fill(struct finish *finish)
 {
     struct task *task = finish->task;
@@ -100,13 +118,7 @@ static void report_fill(struct finish *finish)
         report->reason = "ContainerMissing";
         report->message = "the container and its monitor were removed from outside";
     }
-    char oom[RUNTIME_PATH_MAX];
-    task_run_path(finish->local, task->id, "oom", oom); /* conmon's own sign */
-    bool is_full =
-        cgroup_oom_kills(&finish->local->cgroups, finish->group) > 0 || access(oom, F_OK) == 0;
-    report->is_oom_killed = is_full && report->exit_code != 0;
-    if (report->is_oom_killed && !report->reason[0])
-        report->reason = "OOMKilled";
+    report_memory(finish);
 }
 
 /* --- nothing remains --- */

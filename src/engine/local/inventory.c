@@ -25,7 +25,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-enum { GPUS_MAX = NVML_GPUS_MAX };
+enum { GPUS_MAX = NVML_GPUS_MAX, MEMORY_KEPT_PART = 16, MEMORY_KEPT_MAX_MIB = 2048 };
 
 static const char nvidia_kind[] = "nvidia.com/gpu";
 
@@ -77,6 +77,8 @@ static uint32_t cpu_count(void)
     return online > 0 ? (uint32_t)online : 1;
 }
 
+/* What may be given to tasks. Without a share of its own the machine would run out of memory when
+ * tasks use just what they were promised. */
 static uint64_t memory_mib(void)
 {
     struct buf text = BUF_INIT;
@@ -84,7 +86,8 @@ static uint64_t memory_mib(void)
     if (file_read("/proc/meminfo", 65536, &text, NULL) == 0)
         sscanf(buf_cstr(&text), "MemTotal: %llu kB", &kib);
     buf_release(&text);
-    return kib >> 10;
+    uint64_t total = kib >> 10, kept = total / MEMORY_KEPT_PART;
+    return total - (kept < MEMORY_KEPT_MAX_MIB ? kept : MEMORY_KEPT_MAX_MIB);
 }
 
 /* "NVIDIA Tesla V100-SXM2-16GB" → "Tesla-V100-SXM2-16GB": a word for job files. */

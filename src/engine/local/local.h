@@ -39,7 +39,7 @@ struct engine_local_config {
     /* inventory [what the machine has] */
     const char *node_name, *address;
     uint32_t cpu;
-    uint64_t memory_mib;
+    uint64_t memory_mib;     /* [all but a sixteenth, of 2 GiB at most, for the machine itself] */
     uint32_t simulated_gpus; /* > 0: that many devices that do not exist, instead of real ones */
     const char *simulated_gpu_type;     /* [simulated] */
     const char *nvml_path;              /* [libnvidia-ml.so.1] */

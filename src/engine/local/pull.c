@@ -388,6 +388,8 @@ static int program_run(struct work *work, const char *const *argv, bool has_prog
     int status = 0;
     struct process process = {.argv = argv, .in = -1, .out = -1, .err = complaint};
     int result = process_spawn(&process, &pid, err);
+    if (result == 0 && process_oom_score(0) < 0)
+        process_oom_score_put(pid, 0); /* a pull can be repeated */
     if (result == 0)
         result = program_await(work, pid, &status, has_progress, err);
     if (result == 0 && process_exit_code(status) != 0) {

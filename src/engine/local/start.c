@@ -249,14 +249,6 @@ static const char *const *env_of(struct start *start, size_t *count)
     return env;
 }
 
-/* Lowering would need a right that root may lack: only a server's own protection is taken off. */
-static bool oom_score_is_negative(void)
-{
-    cleanup_file FILE *file = fopen("/proc/self/oom_score_adj", "re");
-    int score = 0;
-    return file && fscanf(file, "%d", &score) == 1 && score < 0;
-}
-
 static int config_put(struct start *start)
 {
     struct local_engine *local = start->local;
@@ -285,7 +277,7 @@ static int config_put(struct start *start)
         .hook_count = start->edits.hook_count,
         .rlimits = limits,
         .rlimit_count = rlimits_fill(wanted, limits),
-        .has_oom_score = oom_score_is_negative(),
+        .has_oom_score = process_oom_score(0) < 0, /* our own protection is not for tasks */
         .seccomp_bpf = local->runtime.seccomp_bpf,
         .annotations = annotations,
         .annotation_count = COUNT_OF(annotations) / 2,

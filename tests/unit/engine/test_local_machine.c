@@ -24,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysinfo.h>
 #include <unistd.h>
 
 static char folder[200];
@@ -151,8 +152,16 @@ static void test_stats_of_fixtures(void **state)
     assert_int_equal(stats.io_read_bytes, 11);
     assert_int_equal(stats.io_write_bytes, 22);
     assert_int_equal(stats.pids, 3);
-    assert_int_equal(cgroup_oom_kills(&layout, "/g"), 1);
-    assert_int_equal(cgroup_oom_kills(&layout, "/none"), 0);
+    struct cgroup_oom oom;
+    assert_true(cgroup_oom_read(&layout, "/g", &oom));
+    assert_int_equal(oom.kills, 1);
+    assert_true(oom.is_limit);
+    put("v2/g/memory.events", "low 0\nhigh 0\nmax 4\noom 0\noom_kill 2\n");
+    assert_true(cgroup_oom_read(&layout, "/g", &oom));
+    assert_int_equal(oom.kills, 2);
+    assert_false(oom.is_limit);
+    assert_false(cgroup_oom_read(&layout, "/none", &oom));
+    assert_int_equal(oom.kills, 0);
     assert_int_equal(cgroup_stats(&layout, "/none", &stats, NULL), ERR_NOT_FOUND);
     put("memory/g/memory.usage_in_bytes", "8192\n");
     put("memory/g/memory.oom_control", "oom_kill_disable 0\nunder_oom 0\noom_kill 3\n");
@@ -163,7 +172,14 @@ static void test_stats_of_fixtures(void **state)
     assert_int_equal(cgroup_stats(&layout, "/g", &stats, NULL), 0);
     assert_int_equal(stats.cpu_ns, 77);
     assert_int_equal(stats.memory_bytes, 8192);
-    assert_int_equal(cgroup_oom_kills(&layout, "/g"), 3);
+    put("memory/g/memory.failcnt", "0\n");
+    put("memory/g/memory.memsw.failcnt", "0\n");
+    assert_true(cgroup_oom_read(&layout, "/g", &oom));
+    assert_int_equal(oom.kills, 3);
+    assert_false(oom.is_limit);
+    put("memory/g/memory.failcnt", "17\n");
+    assert_true(cgroup_oom_read(&layout, "/g", &oom));
+    assert_true(oom.is_limit);
 }
 
 /* --- users --- */
@@ -401,6 +417,11 @@ static void test_inventory_without_gpus(void **state)
     const struct engine_node *node = inventory_node(inventory);
     assert_true(node->cpu >= 1);
     assert_true(node->memory_mib > 64);
+    struct sysinfo info; /* the machine keeps a share */
+    assert_int_equal(sysinfo(&info), 0);
+    uint64_t total_mib = (uint64_t)info.totalram * info.mem_unit >> 20;
+    assert_true(node->memory_mib < total_mib);
+    assert_true(node->memory_mib + 2048 >= total_mib || node->memory_mib >= total_mib / 16 * 15);
     assert_true(node->name[0] && node->address[0]);
     assert_int_equal(node->gpu_count, 0);
     assert_true(node->is_healthy);

@@ -92,12 +92,32 @@ static void test_watch(void **state)
     assert_int_equal(process_start_time(pid), 0);
 }
 
+static void test_oom_score(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    pid_t pid;
+    const char *argv[] = {"sleep", "100", NULL};
+    struct process process = {.argv = argv, .in = -1, .out = -1, .err = -1};
+    assert_int_equal(process_spawn(&process, &pid, &err), 0);
+    assert_int_equal(process_oom_score(pid), process_oom_score(0)); /* inherited */
+    assert_true(process_oom_score_put(pid, 700));
+    assert_int_equal(process_oom_score(pid), 700);
+    assert_true(process_oom_score(0) < 700);
+    assert_false(process_oom_score_put(pid, 2000));
+    kill(pid, SIGKILL);
+    int status;
+    process_wait(pid, &status, &err);
+    assert_int_equal(process_oom_score(pid), 0);
+    assert_false(process_oom_score_put(pid, 1));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_output_and_code), cmocka_unit_test(test_killed),
         cmocka_unit_test(test_limits),          cmocka_unit_test(test_missing_program),
-        cmocka_unit_test(test_watch),
+        cmocka_unit_test(test_watch),           cmocka_unit_test(test_oom_score),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
