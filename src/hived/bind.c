@@ -173,78 +173,107 @@ static uint32_t healthy_left(const struct level *level)
     return level->total_left - (uint32_t)level->bad_free.count;
 }
 
-/* The level counters of a preassigned cell and what lies below it, given (is_given) or taken back.
- * False: a level has fewer cells left than the quotas still need. */
-static bool levels_count(struct hived *h, const struct cell *cell, uint32_t vc, bool is_given)
+/* The parts of what a preassigned cell counts at its own level and for its virtual cluster. */
+static struct level *own_count(struct hived *h, const struct cell *cell, uint32_t vc, bool is_given)
 {
     struct chain *chain = &h->chains[cell->chain];
     struct quota_level *own = &quota_of(h, vc, cell->chain)->levels[cell->level];
     struct level *level = &chain->levels[cell->level];
     if (is_given)
-        own->free--, level->all_vc_free--;
+        own->free--, level->all_vc_free--, level->total_left--;
     else
-        own->free++, level->all_vc_free++;
-    uint32_t count = 1;
-    bool is_safe = true;
-    for (uint8_t at = cell->level; at >= 1; at--) {
-        level = &chain->levels[at];
-        if (is_given)
-            level->total_left -= count;
-        else
-            level->total_left += count;
-        is_safe &= level->total_left >= level->all_vc_free;
-        count *= level->child_number;
-    }
-    return is_safe;
+        own->free++, level->all_vc_free++, level->total_left++;
+    return level;
 }
 
-static void dooms_try(struct hived *h, const struct cell *cell, uint8_t top)
+/* Highest of the levels above a cell whose cells are not split. */
+static uint8_t whole_top(const struct hived *h, const struct cell *cell)
 {
-    uint16_t chain = cell->chain;
-    for (uint8_t level = top; level >= 1; level--)
-        doom_try(h, chain, level);
+    uint8_t top = cell->level;
+    for (uint32_t at = cell->parent; at != NONE && !h->cells[at].is_split; at = h->cells[at].parent)
+        top = h->cells[at].level;
+    return top;
 }
 
-/* The cell is bound to a preassigned cell of `vc` and must leave the free lists. */
-static bool preassigned_allocate(struct hived *h, uint32_t physical, uint32_t vc)
+/* The cell is bound to a preassigned cell of `vc` and must leave the free lists. Doomed cells are
+ * looked for when all is counted, the top level first: what a larger quota needs goes before. (The
+ * original looks level by level while it counts: upwards from the cell, its own, then downwards
+ * unless the cell itself is doomed.) False: a level has fewer cells left than the quotas still
+ * need. */
+static bool preassigned_allocate(struct hived *h, uint32_t physical, uint32_t vc, bool is_doomed)
 {
     const struct cell *cell = &h->cells[physical];
-    bool is_safe = levels_count(h, cell, vc, true);
-    uint8_t top = cell->level;
-    for (uint32_t at = cell->parent; at != NONE && !h->cells[at].is_split;
+    uint16_t chain = cell->chain;
+    bool is_early = h->is_imitating;
+    struct level *levels = h->chains[chain].levels, *level = own_count(h, cell, vc, true);
+    bool is_safe = level->total_left >= level->all_vc_free;
+    uint8_t top = whole_top(h, cell), own = cell->level;
+    free_take(h, physical);
+    for (uint32_t at = cell->parent; at != NONE && h->cells[at].level <= top;
          at = h->cells[at].parent) {
-        struct level *level = level_of(h, &h->cells[at]);
+        level = level_of(h, &h->cells[at]);
         level->total_left--;
         is_safe &= level->total_left >= level->all_vc_free;
-        bad_free_remove(h, at);
-        top = h->cells[at].level;
+        if (h->cells[at].is_bad)
+            bad_free_remove(h, at);
+        else if (is_early)
+            doom_try(h, chain, h->cells[at].level);
     }
-    free_take(h, physical);
     bad_cells_give(h, physical);
-    dooms_try(h, cell, top);
-    doom_undo_try(h, cell->chain, cell->level);
+    if (is_early && !cell->is_bad)
+        doom_try(h, chain, own);
+    else if (is_early && !is_doomed)
+        doom_undo_try(h, chain, own);
+    uint32_t count = levels[own].child_number;
+    for (uint8_t at = (uint8_t)(own - 1); at >= 1; at--) {
+        levels[at].total_left -= count;
+        is_safe &= levels[at].total_left >= levels[at].all_vc_free;
+        if (is_early && !is_doomed)
+            doom_try(h, chain, at);
+        count *= levels[at].child_number;
+    }
+    for (uint8_t at = top; !is_early && at >= 1; at--)
+        doom_try(h, chain, at);
+    if (!is_early)
+        doom_undo_try(h, chain, own);
     return is_safe;
 }
 
-static void preassigned_release(struct hived *h, uint32_t physical, uint32_t vc)
+static void preassigned_release(struct hived *h, uint32_t physical, uint32_t vc, bool is_doomed)
 {
     const struct cell *cell = &h->cells[physical];
-    bad_cells_take_back(h, physical);
-    cell_unbind_one(h, physical);
-    levels_count(h, cell, vc, false);
+    uint16_t chain = cell->chain;
+    bool is_early = h->is_imitating;
+    struct level *levels = h->chains[chain].levels;
+    uint8_t own = cell->level;
+    own_count(h, cell, vc, false);
     free_give(h, physical);
-    uint8_t top = cell->level;
-    for (uint32_t at = cell->parent; at != NONE && !h->cells[at].is_split;
+    uint8_t top = whole_top(h, cell);
+    for (uint32_t at = cell->parent; at != NONE && h->cells[at].level <= top;
          at = h->cells[at].parent) {
         level_of(h, &h->cells[at])->total_left++;
         if (h->cells[at].is_bad)
             bad_free_add(h, at);
-        top = h->cells[at].level;
+        else if (is_early)
+            doom_undo_try(h, chain, h->cells[at].level);
     }
-    uint16_t chain = cell->chain;
-    for (uint8_t level = top; level >= 1; level--)
-        doom_undo_try(h, chain, level);
-    dooms_try(h, cell, top);
+    bad_cells_take_back(h, physical);
+    cell_unbind_one(h, physical);
+    if (is_early && !cell->is_bad)
+        doom_undo_try(h, chain, own);
+    else if (is_early && !is_doomed)
+        doom_try(h, chain, own);
+    uint32_t count = levels[own].child_number;
+    for (uint8_t at = (uint8_t)(own - 1); at >= 1; at--) {
+        levels[at].total_left += count;
+        if (is_early && !is_doomed)
+            doom_undo_try(h, chain, at);
+        count *= levels[at].child_number;
+    }
+    for (uint8_t at = top; !is_early && at >= 1; at--)
+        doom_undo_try(h, chain, at);
+    for (uint8_t at = top; !is_early && at >= 1; at--)
+        doom_try(h, chain, at);
 }
 
 void doom_try(struct hived *h, uint32_t chain_index, uint8_t at)
@@ -272,7 +301,7 @@ void doom_try(struct hived *h, uint32_t chain_index, uint8_t at)
             rest_of(h, cell)->listed_at = (uint32_t)own->doomed.count;
             cell_list_add(&own->doomed, bad);
             level->doomed_count++;
-            preassigned_allocate(h, bad, vc);
+            preassigned_allocate(h, bad, vc, true);
         }
     }
 }
@@ -295,7 +324,7 @@ void doom_release(struct hived *h, uint32_t physical)
     uint32_t root = h->cells[physical].bound, vc = h->rests[root].vc;
     doom_forget(h, root_level(h, &h->cells[root]), physical);
     if (h->cells[root].priority < HIVED_PRIORITY_MIN)
-        preassigned_release(h, physical, vc);
+        preassigned_release(h, physical, vc, true);
 }
 
 void doom_undo_try(struct hived *h, uint32_t chain_index, uint8_t at)
@@ -373,7 +402,7 @@ bool leaf_allocate(struct hived *h, uint32_t physical, uint32_t virtual, int32_t
         cell_bind(h, physical, virtual);
     assert(h->cells[physical].bound == virtual);
     if (is_new && h->rests[root].order != NONE)
-        return preassigned_allocate(h, h->cells[root].bound, vc);
+        return preassigned_allocate(h, h->cells[root].bound, vc, false);
     return true;
 }
 
@@ -393,7 +422,7 @@ void leaf_release(struct hived *h, uint32_t physical, uint32_t vc)
         unbind_up(h, physical);
     if (h->cells[root].priority < HIVED_PRIORITY_MIN && h->rests[root].order != NONE &&
         !h->cells[top].is_doomed)
-        preassigned_release(h, top, vc == NONE ? h->rests[root].vc : vc);
+        preassigned_release(h, top, vc == NONE ? h->rests[root].vc : vc, false);
 }
 
 /* May this virtual leaf be bound to this physical one: are they bound to each other, or both trees

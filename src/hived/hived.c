@@ -8,12 +8,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct hived *hived_new(struct hived_config *config)
+static struct hived *new_of(struct hived_config *config, bool is_imitating)
 {
     struct hived *h = mem_zero(1, sizeof *h);
     h->config = config;
+    h->is_imitating = is_imitating;
     hived_build(h);
     return h;
+}
+
+struct hived *hived_new(struct hived_config *config)
+{
+    return new_of(config, false);
+}
+
+struct hived *hived_new_imitating(struct hived_config *config)
+{
+    return new_of(config, true);
 }
 
 static void groups_free(struct group **groups, uint32_t count)
@@ -43,11 +54,6 @@ void hived_free(struct hived *h)
     hived_unbuild(h);
     hived_config_free(h->config);
     mem_free(h);
-}
-
-void hived_imitate(struct hived *h, bool is_imitating)
-{
-    h->is_imitating = is_imitating;
 }
 
 const struct hived_config *hived_config_of(const struct hived *h)

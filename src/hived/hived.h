@@ -35,6 +35,13 @@ enum {
 
 /* All nodes are bad until hived_node_set. The configuration becomes hived's. */
 struct hived *hived_new(struct hived_config *config);
+/* The same with habits of the original that we do not share, so that its recorded sequences can be
+ * repeated: it downgrades lazy groups even in a call in HIVED_FILTERING that ends with a Preempt,
+ * so a mere look costs them their guarantee; a gang that its virtual cluster has room for, but only
+ * on bad nodes, waits there though it might displace lower priorities; it looks for doomed cells
+ * in another order, and not below such a cell; and to get round bad nodes it may split the last
+ * cell that a quota needs at a level in between. */
+struct hived *hived_new_imitating(struct hived_config *config);
 void hived_free(struct hived *hived);
 
 /* An independent deep copy; only the immutable configuration is shared, also between threads. */
@@ -45,12 +52,6 @@ struct hived *hived_copy(const struct hived *hived);
  * fits its virtual cluster becomes opportunistic; devices that left the configuration are ignored.
  * Pending preemptions are forgotten. */
 void hived_reconfigure(struct hived *hived, struct hived_config *config);
-
-/* Repeat two habits of the original that we do not share, so that its recorded sequences can be
- * repeated (off by default): it downgrades lazy groups even in a call in HIVED_FILTERING that ends
- * with a Preempt, so a mere look costs them their guarantee; and a gang that its virtual cluster
- * has room for, but only on bad nodes, waits there though it might displace lower priorities. */
-void hived_imitate(struct hived *hived, bool is_imitating);
 
 const struct hived_config *hived_config_of(const struct hived *hived);
 

@@ -346,9 +346,9 @@ static uint32_t relaxed_map(struct mapper *mapper, uint32_t vertex)
     for (uint8_t at = (uint8_t)(own + 1); at <= chain->top; at++) {
         const struct free_list *free = &chain->levels[at].free;
         int64_t limit = spare[at] < free->count ? spare[at] : free->count;
-        if (spare[at] < 1)
+        if (spare[at] < 1 && !h->is_imitating)
             return NONE; /* every level in between loses one cell as well */
-        if (!limit)
+        if (limit < 1)
             continue;
         uint32_t width = 1;
         for (uint8_t below = at; below > own; below--)

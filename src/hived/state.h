@@ -250,7 +250,7 @@ struct hived {
     struct text_map group_index;
     uint64_t sequence;
     int64_t now_ms;
-    bool is_imitating;     /* the original's habits, see hived_imitate */
+    bool is_imitating;     /* the original's habits, see hived_new_imitating */
     bool is_safety_broken; /* a reconfiguration or recovery left less than the quotas need */
     /* a decision to bind that displaced lazy groups, to be committed or taken back */
     struct downgrade *pending;

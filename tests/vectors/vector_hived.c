@@ -2,7 +2,7 @@
  *
  * usage: vector-hived [--reconfigure] FILE…
  * One list of outcomes a file, one outcome an event. A vector without a `quirk` records what the
- * original does, so its habits are imitated (hived_imitate); one
+ * original does, so its habits are imitated (hived_new_imitating); one
  * with a `quirk` states what is wanted instead, and runs as the server does. --reconfigure:
  * `restart` is done on the live object instead of replaying the bound pods into a new one.
  */
@@ -101,8 +101,7 @@ static void configure(struct run *run, const struct doc *event)
     struct hived_config *config = config_read(run, doc_get(event, "config"));
     if (config) {
         hived_free(run->hived);
-        run->hived = hived_new(config);
-        hived_imitate(run->hived, run->is_imitating);
+        run->hived = (run->is_imitating ? hived_new_imitating : hived_new)(config);
         run->count = 0;
     }
     outcome(run, config ? "ok" : "error", config ? NULL : "platform");
@@ -121,8 +120,7 @@ static void restart(struct run *run, const struct doc *event)
         return;
     }
     hived_free(run->hived);
-    run->hived = hived_new(config);
-    hived_imitate(run->hived, run->is_imitating);
+    run->hived = (run->is_imitating ? hived_new_imitating : hived_new)(config);
     all_healthy(run);
     for (size_t i = 0; i < run->count; i++) {
         const struct bound *bound = &run->items[i];
