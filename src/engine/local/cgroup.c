@@ -33,6 +33,23 @@ static bool file_exists(const char *directory, const char *name)
     return access(path, F_OK) == 0;
 }
 
+/* What names a tree: its controllers, or name=…; other values (a release agent's path) are long. */
+static bool controllers_set(struct cgroup_tree *tree, struct text options)
+{
+    size_t used = 0, room = sizeof tree->controllers;
+    while (options.length > 0) {
+        struct text option = text_cut(&options, ',');
+        bool is_named = text_starts(option, TEXT("name="));
+        if (!is_named && text_find(option, TEXT("=")) != SIZE_MAX)
+            continue;
+        if (used + option.length + 3 > room)
+            return false;
+        used += (size_t)snprintf(tree->controllers + used, room - used, ",%.*s", TEXT_ARG(option));
+    }
+    snprintf(tree->controllers + used, room - used, ",");
+    return true;
+}
+
 /* "36 35 98:0 /root /mount options… - type source super-options" */
 static void line_read(struct text line, struct cgroup_layout *layout)
 {
@@ -48,14 +65,12 @@ static void line_read(struct text line, struct cgroup_layout *layout)
     struct cgroup_tree *tree = &layout->trees[layout->tree_count];
     *tree = (struct cgroup_tree){.is_v2 = text_is(type, "cgroup2")};
     if (mount.length == 0 || mount.length >= sizeof tree->mount ||
-        tail.length + 3 > sizeof tree->controllers)
+        !controllers_set(tree, tree->is_v2 ? (struct text){"", 0} : tail))
         return;
     for (size_t i = 0; i < layout->tree_count; i++) /* mounted twice: the first counts */
         if (tree->is_v2 && layout->trees[i].is_v2)
             return;
     snprintf(tree->mount, sizeof tree->mount, "%.*s", TEXT_ARG(mount));
-    snprintf(tree->controllers, sizeof tree->controllers, ",%.*s,",
-             tree->is_v2 ? 0 : (int)tail.length, tail.at);
     layout->tree_count++;
 }
 

@@ -18,7 +18,7 @@ enum { CGROUP_TREES_MAX = 24, CGROUP_PATH_MAX = 512 };
 
 struct cgroup_tree {
     char mount[128];
-    char controllers[64]; /* ",cpu,cpuacct,"; of v2 and named trees ",," */
+    char controllers[64]; /* ",rw,cpu,cpuacct,", ",rw,xattr,name=systemd,"; of v2 "," */
     bool is_v2;
 };
 

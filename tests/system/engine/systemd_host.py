@@ -17,7 +17,7 @@ import tempfile
 import vm
 
 TIMEOUT_S = 420
-MEMORY_MIB = 1024
+MEMORY_MIB = 768
 PROGRAMS = ["/usr/bin/crun", "/usr/bin/conmon"]
 KERNEL_OPTIONS = {"v2": "cgroup_no_v1=all",
                   "hybrid": "systemd.unified_cgroup_hierarchy=0",

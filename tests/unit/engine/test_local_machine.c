@@ -128,6 +128,18 @@ static void test_layout_v1_and_none(void **state)
         0);
     assert_int_equal(layout.kind, CGROUP_V1);
     assert_false(layout.has_swap);
+    /* as systemd mounts its own tree where there is no v2 at all */
+    assert_int_equal(
+        cgroup_layout_read(
+            mountinfo("31 22 0:27 / @/memory rw - cgroup cgroup rw,memory\n"
+                      "33 22 0:29 / @/systemd rw - cgroup cgroup rw,xattr,"
+                      "release_agent=/lib/systemd/systemd-cgroups-agent,name=systemd\n"),
+            &layout, NULL),
+        0);
+    assert_int_equal(layout.tree_count, 2);
+    char path[CGROUP_PATH_MAX];
+    assert_true(cgroup_path(&layout, "name=systemd", "/g", path));
+    assert_string_equal(path, place("systemd/g"));
     assert_int_equal(
         cgroup_layout_read(mountinfo("1 0 0:1 / / rw - ext4 /dev/x rw\n"), &layout, &err),
         ERR_UNSUPPORTED);
