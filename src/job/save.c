@@ -209,7 +209,9 @@ static void task_resume(struct step *step, struct task_ref ref)
         role->succeeded += task->completion->is_success;
         role->failed += !task->completion->is_success;
     }
-    if (task->state == LIFE_CREATION_REQUESTED)
+    /* also when its image was being fetched: the engine knows it, or knows nothing of it any more
+     */
+    if (task->state == LIFE_CREATION_REQUESTED || task->state == LIFE_PREPARING)
         step_task_action(step, JOB_ACTION_CREATE, ref);
     if (task_is_live(task) && life_is_completing(task->state)) {
         struct job_action *action = step_task_action(step, JOB_ACTION_KILL, ref);

@@ -179,6 +179,38 @@ static void saved_and_restored(void **state)
     world_release(&world);
 }
 
+/* What runs is left alone; what was asked for or whose image was being fetched is asked for again.
+ */
+static void restored_in_preparation(void **state)
+{
+    (void)state;
+    struct job_world world;
+    world_init(&world, ROLES(3));
+    world_begin(&world);
+    world_place(&world);
+    for (uint16_t i = 1; i < 3; i++)
+        world_step(&world, (struct job_event){.kind = JOB_EVENT_TASK_PREPARING, .task = {0, i}});
+    world_step(&world, (struct job_event){.kind = JOB_EVENT_TASK_RUNNING, .task = {0, 2}});
+    struct buf saved = BUF_INIT;
+    job_save(&world.job, &saved);
+    struct job copy;
+    struct err err = {0};
+    assert_int_equal(job_restore(&copy, &world.policy, buf_as_text(&saved), &err), 0);
+    for (uint16_t i = 0; i < 3; i++)
+        assert_int_equal(
+            job_restore_task(&copy, (struct task_ref){0, i}, world_task(&world, 0, i), &err), 0);
+    world.out.count = 0;
+    assert_int_equal(job_restore_finish(&copy, &world.policy, &world.out, &err), 0);
+    assert_int_equal(world.out.count, 2);
+    for (uint16_t i = 0; i < 2; i++) {
+        assert_int_equal(world.out.items[i].kind, JOB_ACTION_CREATE);
+        assert_int_equal(world.out.items[i].task.index, i);
+    }
+    job_release(&copy);
+    buf_release(&saved);
+    world_release(&world);
+}
+
 static void queued_jobs_are_small(void **state)
 {
     (void)state;
@@ -604,6 +636,7 @@ int main(void)
         cmocka_unit_test(conflict_backs_off),
         cmocka_unit_test(stop_at_every_moment),
         cmocka_unit_test(saved_and_restored),
+        cmocka_unit_test(restored_in_preparation),
         cmocka_unit_test(queued_jobs_are_small),
         cmocka_unit_test(states_and_their_names),
         cmocka_unit_test(retry_order),
