@@ -170,7 +170,7 @@ static void app_end(void *context, struct exchange *exchange)
     if (class >= 1 && class <= 5)
         atomic_fetch_add(&api->requests[class], 1);
     int64_t spent_us = http_clock_us() - exchange->begin_us;
-    if (spent_us > 0 && !exchange->reply.stream.read)
+    if (spent_us > 0 && !exchange->reply.stream.read && !call->is_held)
         atomic_fetch_add(&api->request_us, (uint64_t)spent_us);
     /* the route, not the target: a token may stand in that */
     if (call->route)

@@ -56,6 +56,7 @@ struct call {
     int (*resume)(struct call *call);
     void *resume_state;
     struct job_id answer_job;
+    bool is_held; /* waits for others by intention: its time is not measured */
     int answer_code;
     struct err answer_err;
 };

@@ -48,6 +48,9 @@ int handle_log_follow(struct call *call);
 /* story.c */
 int handle_event_list(struct call *call);
 
+/* barrier.c */
+int handle_barrier(struct call *call);
+
 /* cluster.c */
 int handle_node_list(struct call *call);
 int handle_node_pardon(struct call *call);

@@ -62,6 +62,10 @@ const struct route ROUTES[] = {
     {HTTP_GET, "/v1/inspect/clusterstatus/virtualclusters/:vc", ACCESS_USER,
      handle_inspect_virtual_one, false},
 
+    /* by the token of the try: see barrier.c */
+    {HTTP_POST, "/api/internal/attempts/:attempt/barriers/:barrier", ACCESS_ANYONE, handle_barrier,
+     false},
+
     {HTTP_GET, "/api/v1", ACCESS_ANYONE, handle_root_v1, true},
     {HTTP_GET, "/api/v1/authn/info", ACCESS_ANYONE, handle_authn_info, true},
     {HTTP_POST, "/api/v1/authn/basic/login", ACCESS_ANYONE, handle_login, true},

@@ -47,6 +47,15 @@ enum service_action {
     SERVICE_RELEASE, /* let go the containers held for debugging */
 };
 
+/* "I have come", said by skep-init for its try (docs/rfc/0009). */
+struct service_barrier {
+    struct attempt_id attempt;
+    struct text token; /* of the try */
+    enum store_barrier kind;
+    bool is_up;      /* false: it came, but what the others wait for will not be there (ssh) */
+    bool is_waiting; /* answered when all have come, else at once */
+};
+
 enum { SERVICE_CHECKS_MAX = 8 };
 
 struct service_check { /* one line of /readyz?verbose */
@@ -78,6 +87,11 @@ struct service {
     /* Tags, users, tokens, settings. `code` and `err` of the change are not used. */
     int (*change)(void *context, const struct store_change *change, struct service_reply reply,
                   struct err *err);
+    /* Answered 0: all have come. ERR_UNAUTHORIZED (at once): not the token of this try.
+     * ERR_NOT_FOUND: no such try. ERR_CONFLICT: a task will never come, or this try has ended.
+     * ERR_BUSY, ERR_UNAVAILABLE: noted or not, ask again. */
+    int (*barrier)(void *context, const struct service_barrier *report, struct service_reply reply,
+                   struct err *err);
     /* Forget the failures counted against a node. */
     int (*node_pardon)(void *context, const char *user, const char *node,
                        struct service_reply reply, struct err *err);

@@ -1,6 +1,6 @@
-/* Waiting for the other tasks: by connecting to their ssh servers, or by a request that the server
- * holds until all have come. Both are attempts with growing pauses under one deadline; signals and
- * output are dealt with meanwhile. */
+/* Waiting for the other tasks: by a request that the server holds until all have come; where no
+ * server can be reached, by connecting to their ssh servers. Both are attempts with growing pauses
+ * under one deadline; signals and output are dealt with meanwhile. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -19,9 +19,10 @@ enum {
     PAUSE_FIRST_MS = 20,
     PAUSE_MAX_MS = 1000,
     CONNECT_MS = 5000,
-    BARRIER_DEFAULT_S = 600, /* FrameworkBarrier's */
-    SSH_DEFAULT_S = 1800,    /* OpenPAI documents 30 minutes */
-    ANSWER_BYTES = 512,
+    HOLD_MS = 60000,  /* a held request is made anew: a connection may be dead without a word */
+    DEFAULT_S = 1800, /* OpenPAI documents 30 minutes */
+    SAY_DEADLINE_MS = 10000, /* to say something that nobody waits for here */
+    ANSWER_BYTES = 2048,
     STOPPED = 1, /* an outcome beside 0 and ERR_*: asked to end */
 };
 
@@ -31,9 +32,9 @@ struct wait {
     int64_t pause_ms;
 };
 
-static struct wait wait_begin(struct init *init, uint32_t timeout_s, uint32_t default_s)
+static struct wait wait_begin(struct init *init, uint32_t timeout_s)
 {
-    int64_t timeout = timeout_s ? timeout_s : default_s;
+    int64_t timeout = timeout_s ? timeout_s : DEFAULT_S;
     return (struct wait){init, clock_monotonic_ms() + timeout * 1000, PAUSE_FIRST_MS};
 }
 
@@ -101,6 +102,165 @@ static int connect_once(struct wait *wait, const struct sockaddr_storage *addres
     return -1;
 }
 
+/* --- by the server --- */
+
+struct url {
+    char host[64];
+    unsigned port;
+    const char *path;
+};
+
+/* http://HOST:PORT/PATH with a numeric host, as the server writes it. */
+static bool url_read(const char *text, struct url *url)
+{
+    static const char SCHEME[] = "http://";
+    if (strncmp(text, SCHEME, sizeof SCHEME - 1) != 0)
+        return false;
+    text += sizeof SCHEME - 1;
+    const char *slash = strchr(text, '/'), *colon = strrchr(text, ':');
+    if (slash)
+        for (colon = slash; colon > text && *colon != ':'; colon--)
+            continue;
+    if (!colon || colon == text || (size_t)(colon - text) >= sizeof url->host)
+        return false;
+    bool is_bracketed = text[0] == '[' && colon[-1] == ']';
+    snprintf(url->host, sizeof url->host, "%.*s", (int)(colon - text) - 2 * is_bracketed,
+             text + is_bracketed);
+    url->port = (unsigned)strtoul(colon + 1, NULL, 10);
+    url->path = slash ? slash : "/";
+    return url->port > 0 && url->port <= UINT16_MAX;
+}
+
+struct server {
+    struct url url;
+    struct sockaddr_storage address;
+    socklen_t length;
+};
+
+/* An address that we cannot read is our own server's mistake. */
+static int server_read(struct init *init, struct server *server, struct err *err)
+{
+    const char *text = init->task.barrier_url;
+    if (!url_read(text, &server->url))
+        return err_fail(err, ERR_INVALID, "", "cannot read the server's address \"%s\"", text);
+    server->length = address_of(server->url.host, server->url.port, &server->address);
+    if (server->length == 0)
+        return err_fail(err, ERR_INVALID, "", "\"%s\" is no IP address", server->url.host);
+    return 0;
+}
+
+/* An answer is whole when the server has closed the connection. */
+static size_t answer_read(struct wait *wait, int fd, int64_t until, char answer[ANSWER_BYTES])
+{
+    size_t got = 0;
+    bool is_open = true;
+    while (is_open && got < ANSWER_BYTES - 1 && ready(wait, fd, POLLIN, until)) {
+        ssize_t part = recv(fd, answer + got, ANSWER_BYTES - 1 - got, 0);
+        is_open = part > 0 || (part < 0 && (errno == EAGAIN || errno == EINTR));
+        got += part > 0 ? (size_t)part : 0;
+    }
+    answer[got] = '\0';
+    return got;
+}
+
+/* What the server says to people, out of {"code": …, "message": "…"}. */
+static void message_of(const char *answer, char *message, size_t size)
+{
+    static const char KEY[] = "\"message\":\"";
+    const char *at = strstr(answer, KEY);
+    size_t length = 0;
+    for (at = at ? at + sizeof KEY - 1 : ""; *at && *at != '"' && length < size - 1; at++)
+        if (*at != '\\' && (unsigned char)*at >= ' ')
+            message[length++] = *at;
+    message[length] = '\0';
+}
+
+/* One request: the status, or 0 when there was no answer in time. */
+static int request_once(struct wait *wait, const struct server *server, const char *what,
+                        char *message, size_t size)
+{
+    struct buf text = BUF_INIT;
+    char answer[ANSWER_BYTES] = "";
+    int64_t until = clock_monotonic_ms() + HOLD_MS;
+    int status = 0, fd = connect_once(wait, &server->address, server->length);
+    message[0] = '\0';
+    if (fd < 0)
+        return 0;
+    buf_format(&text,
+               "POST %s%s HTTP/1.1\r\nHost: %s:%u\r\nAuthorization: Bearer %s\r\n"
+               "Content-Length: 0\r\nConnection: close\r\n\r\n",
+               server->url.path, what, server->url.host, server->url.port,
+               wait->init->task.barrier_token);
+    ssize_t sent = send(fd, text.at, text.length, MSG_NOSIGNAL);
+    if (sent == (ssize_t)text.length && answer_read(wait, fd, until, answer) > 0 &&
+        sscanf(answer, "HTTP/1.%*d %d", &status) != 1)
+        status = 0;
+    message_of(answer, message, size);
+    buf_release(&text);
+    close(fd);
+    return status;
+}
+
+enum outcome { PASSED, BROKEN, REFUSED, LATE, ASKED_TO_END };
+
+/* Ask until there is an answer that stays. */
+static enum outcome server_ask(struct wait *wait, const struct server *server, const char *what,
+                               char *message, size_t size)
+{
+    for (;;) {
+        int64_t begin_ms = clock_monotonic_ms();
+        int status = request_once(wait, server, what, message, size);
+        if (wait->init->is_stopping)
+            return ASKED_TO_END;
+        if (status >= 200 && status < 300)
+            return PASSED;
+        if (status == 409)
+            return BROKEN;
+        if (status >= 400 && status < 500 && status != 408 && status != 429) {
+            if (!message[0])
+                snprintf(message, size, "the server answered %d", status);
+            return REFUSED;
+        }
+        if (is_over(wait))
+            return LATE;
+        if (clock_monotonic_ms() - begin_ms >= PAUSE_MAX_MS) /* it was held: no need to be shy */
+            wait->pause_ms = PAUSE_FIRST_MS;
+        wait_pause(wait);
+    }
+}
+
+/* --- start --- */
+
+int barrier_start(struct init *init, struct err *err)
+{
+    struct server server;
+    char message[160];
+    if (!init->task.has_start_barrier || !init->task.barrier_url[0])
+        return 0;
+    init->end.code = EXIT_FILE_BARRIER;
+    int code = server_read(init, &server, err);
+    if (code < 0)
+        return code;
+    struct wait wait = wait_begin(init, init->task.barrier_timeout_s);
+    switch (server_ask(&wait, &server, "start", message, sizeof message)) {
+    case PASSED:
+        break;
+    case BROKEN:
+        init->end.code = EXIT_FILE_BARRIER_BROKEN;
+        return err_fail(err, ERR_UNAVAILABLE, "", "start barrier: %s", message);
+    case REFUSED:
+        return err_fail(err, ERR_UNAVAILABLE, "", "start barrier: %s", message);
+    case LATE:
+        init->end.code = EXIT_FILE_BARRIER_TIMEOUT;
+        return err_fail(err, ERR_UNAVAILABLE, "", "start barrier timed out: not all tasks came");
+    case ASKED_TO_END:
+        return STOPPED;
+    }
+    init->end.code = 0;
+    note(init, "start barrier passed");
+    return 0;
+}
+
 /* --- ssh --- */
 
 static int ssh_wait_for(struct wait *wait, size_t role, uint32_t index, struct err *err)
@@ -134,119 +294,111 @@ static int ssh_wait_for(struct wait *wait, size_t role, uint32_t index, struct e
     }
 }
 
-int barrier_ssh(struct init *init, struct err *err)
+/* Each by itself: for engines whose containers cannot reach the server. */
+static int ssh_by_connecting(struct wait *wait, struct err *err)
 {
-    if (!init->task.has_ssh_barrier || !init->role->is_ssh_enabled)
-        return 0;
-    if (init->task.ssh_barrier_timeout_s == 0 && init->sshd_pid == 0) {
-        note(init, "ssh barrier: no sshd runs here, nobody is waited for");
-        return 0;
-    }
-    struct wait wait = wait_begin(init, init->task.ssh_barrier_timeout_s, SSH_DEFAULT_S);
+    struct init *init = wait->init;
     for (size_t r = 0; r < init->job.role_count; r++) {
         const struct job_file_role *role = &init->job.roles[r];
         for (uint32_t i = 0; role->is_ssh_enabled && i < role->instances; i++) {
             if (init->sshd_pid == 0 && r == init->task.role && i == init->task.index)
                 continue;
-            int code = ssh_wait_for(&wait, r, i, err);
+            int code = ssh_wait_for(wait, r, i, err);
             if (code != 0)
                 return code;
         }
     }
-    note(init, "ssh barrier passed");
     return 0;
 }
 
-/* --- start --- */
-
-struct url {
-    char host[64];
-    unsigned port;
-    const char *path;
-};
-
-/* http://HOST:PORT/PATH with a numeric host, as the server writes it. */
-static bool url_read(const char *text, struct url *url)
+/* Until our own server takes connections, or has ended. 0, or STOPPED. */
+static int ssh_wait_for_own(struct wait *wait, bool *is_up)
 {
-    static const char SCHEME[] = "http://";
-    if (strncmp(text, SCHEME, sizeof SCHEME - 1) != 0)
-        return false;
-    text += sizeof SCHEME - 1;
-    const char *slash = strchr(text, '/'), *colon = strrchr(text, ':');
-    if (slash)
-        for (colon = slash; colon > text && *colon != ':'; colon--)
-            continue;
-    if (!colon || colon == text || (size_t)(colon - text) >= sizeof url->host)
-        return false;
-    bool is_bracketed = text[0] == '[' && colon[-1] == ']';
-    snprintf(url->host, sizeof url->host, "%.*s", (int)(colon - text) - 2 * is_bracketed,
-             text + is_bracketed);
-    url->port = (unsigned)strtoul(colon + 1, NULL, 10);
-    url->path = slash ? slash : "/";
-    return url->port > 0 && url->port <= UINT16_MAX;
-}
-
-/* One held request: the status, or 0 when there was no answer. */
-static int request_once(struct wait *wait, const struct url *url,
-                        const struct sockaddr_storage *address, socklen_t length)
-{
-    struct buf text = BUF_INIT;
-    char answer[ANSWER_BYTES];
-    size_t got = 0;
-    int status = 0, fd = connect_once(wait, address, length);
-    if (fd < 0)
-        return 0;
-    buf_format(&text,
-               "GET %s HTTP/1.1\r\nHost: %s:%u\r\nAuthorization: Bearer %s\r\n"
-               "Connection: close\r\n\r\n",
-               url->path, url->host, url->port, wait->init->task.barrier_token);
-    ssize_t sent = send(fd, text.at, text.length, MSG_NOSIGNAL);
-    bool is_open = sent == (ssize_t)text.length;
-    while (is_open && got < sizeof answer - 1 && !memchr(answer, '\n', got) &&
-           ready(wait, fd, POLLIN, wait->deadline_ms)) {
-        ssize_t part = recv(fd, answer + got, sizeof answer - 1 - got, 0);
-        is_open = part > 0 || (part < 0 && (errno == EAGAIN || errno == EINTR));
-        got += part > 0 ? (size_t)part : 0;
-    }
-    answer[got] = '\0';
-    if (sscanf(answer, "HTTP/1.%*d %d", &status) != 1)
-        status = 0;
-    buf_release(&text);
-    close(fd);
-    return status;
-}
-
-int barrier_start(struct init *init, struct err *err)
-{
-    struct url url;
+    struct init *init = wait->init;
     struct sockaddr_storage address;
-    if (!init->task.barrier_url[0])
-        return 0;
-    init->end.code = EXIT_FILE_BARRIER;
-    if (!url_read(init->task.barrier_url, &url))
-        return err_fail(err, ERR_INVALID, "", "start barrier: cannot read the address \"%s\"",
-                        init->task.barrier_url);
-    socklen_t length = address_of(url.host, url.port, &address);
-    if (length == 0)
-        return err_fail(err, ERR_INVALID, "", "start barrier: \"%s\" is no IP address", url.host);
-    struct wait wait = wait_begin(init, init->task.barrier_timeout_s, BARRIER_DEFAULT_S);
-    for (;;) {
-        int status = request_once(&wait, &url, &address, length);
-        if (init->is_stopping)
-            return STOPPED;
-        if (status >= 200 && status < 300)
+    unsigned port = env_port(&init->job, init->task.role, init->task.index, "ssh");
+    socklen_t length = address_of(init->self->address, port, &address);
+    if (length == 0) /* a name: our server listens at every address */
+        length = address_of("127.0.0.1", port, &address);
+    for (*is_up = false; init->sshd_pid > 0 && !is_over(wait); wait_pause(wait)) {
+        int fd = connect_once(wait, &address, length);
+        *is_up = fd >= 0;
+        if (*is_up)
+            close(fd);
+        if (*is_up || init->is_stopping)
             break;
-        if (status >= 400 && status < 500 && status != 408 && status != 429)
-            return err_fail(err, ERR_UNAVAILABLE, "", "start barrier: the server answered %d",
-                            status);
-        if (is_over(&wait)) {
-            init->end.code = EXIT_FILE_BARRIER_TIMEOUT;
-            return err_fail(err, ERR_UNAVAILABLE, "", "start barrier timed out (last answer %d)",
-                            status);
-        }
-        wait_pause(&wait);
     }
-    init->end.code = 0;
-    note(init, "start barrier passed");
+    wait->pause_ms = PAUSE_FIRST_MS;
+    return init->is_stopping ? STOPPED : 0;
+}
+
+/* What to say: `waits` for the others, or only that we are here. Early jobs did without an sshd. */
+static const char *ssh_question(const struct init *init, bool is_up, bool waits)
+{
+    bool is_missing = !is_up && init->job.format != JOB_FILE_V1;
+    if (waits)
+        return is_missing ? "ssh?missing=1" : "ssh";
+    return is_missing ? "ssh?missing=1&report=1" : "ssh?report=1";
+}
+
+static int ssh_by_server(struct wait *wait, bool waits, struct err *err)
+{
+    struct init *init = wait->init;
+    struct server server;
+    char message[160];
+    bool is_up;
+    int code = server_read(init, &server, err);
+    if (code == 0)
+        code = ssh_wait_for_own(wait, &is_up);
+    if (code != 0)
+        return code;
+    switch (server_ask(wait, &server, ssh_question(init, is_up, waits), message, sizeof message)) {
+    case PASSED:
+        return 0;
+    case BROKEN:
+    case REFUSED:
+        init->end.code = EXIT_FILE_SSH_BARRIER;
+        return err_fail(err, ERR_UNAVAILABLE, "", "ssh barrier gave up: %s", message);
+    case LATE:
+        init->end.code = EXIT_FILE_SSH_BARRIER;
+        return err_fail(err, ERR_UNAVAILABLE, "",
+                        "ssh barrier timed out: not all ssh servers came");
+    case ASKED_TO_END:
+        return STOPPED;
+    }
     return 0;
+}
+
+/* Others wait for us, we wait for nobody. */
+static int ssh_report(struct init *init, struct err *err)
+{
+    struct wait wait = wait_begin(init, 0);
+    struct err why = {0};
+    wait.deadline_ms = clock_monotonic_ms() + SAY_DEADLINE_MS;
+    int code = ssh_by_server(&wait, false, &why);
+    (void)err;
+    if (code == STOPPED)
+        return code;
+    if (code < 0)
+        note(init, "%s", why.text);
+    init->end.code = 0;
+    return 0;
+}
+
+int barrier_ssh(struct init *init, struct err *err)
+{
+    const struct task_file *task = &init->task;
+    bool waits = task->has_ssh_barrier && init->role->is_ssh_enabled;
+    bool has_server = task->reports_ssh && task->barrier_url[0];
+    if (waits && task->ssh_barrier_timeout_s == 0 && init->sshd_pid == 0) {
+        note(init, "ssh barrier: no sshd runs here, nobody is waited for");
+        waits = false;
+    }
+    if (!waits)
+        return has_server ? ssh_report(init, err) : 0;
+    struct wait wait = wait_begin(init, task->ssh_barrier_timeout_s);
+    int code = has_server ? ssh_by_server(&wait, true, err) : ssh_by_connecting(&wait, err);
+    if (code == 0)
+        note(init, "ssh barrier passed");
+    return code;
 }

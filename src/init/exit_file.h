@@ -31,6 +31,7 @@ enum {
     EXIT_FILE_SSH_BARRIER = 10, /* the ssh barrier's time ran out; becomes 249 */
     EXIT_FILE_BARRIER = 250,    /* the start barrier failed; transient */
     EXIT_FILE_BARRIER_TIMEOUT = 251,
+    EXIT_FILE_BARRIER_BROKEN = 252, /* a task will never come */
     EXIT_FILE_PORT_CONFLICT = 253,
     EXIT_FILE_SETUP = 1, /* anything else: the message says what */
 };

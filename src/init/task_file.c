@@ -7,7 +7,7 @@
 #include "init/codec.h"
 
 #define MAGIC "skeptask"
-enum { VERSION = 2 };
+enum { VERSION = 3 };
 
 void task_file_write(const struct task_file *task, struct buf *out)
 {
@@ -34,7 +34,9 @@ void task_file_write(const struct task_file *task, struct buf *out)
     buf_put_u32(out, task->ssh_barrier_timeout_s);
     codec_put_string(out, task->barrier_url);
     codec_put_string(out, task->barrier_token);
+    buf_put_u8(out, task->has_start_barrier);
     buf_put_u32(out, task->barrier_timeout_s);
+    buf_put_u8(out, task->reports_ssh);
     codec_put_string(out, task->code_path);
     buf_put_u64(out, task->segment_bytes);
     codec_end(out, begin);
@@ -77,7 +79,9 @@ int task_file_read(struct text bytes, struct arena *arena, struct task_file *tas
     task->ssh_barrier_timeout_s = cursor_u32(&in);
     task->barrier_url = codec_string(&in, arena);
     task->barrier_token = codec_string(&in, arena);
+    task->has_start_barrier = cursor_u8(&in) != 0;
     task->barrier_timeout_s = cursor_u32(&in);
+    task->reports_ssh = cursor_u8(&in) != 0;
     task->code_path = codec_string(&in, arena);
     task->segment_bytes = cursor_u64(&in);
     if (in.is_bad || in.at != in.end || !task->command[0])

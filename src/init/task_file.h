@@ -37,13 +37,16 @@ struct task_file {
     bool has_ssh_barrier;           /* wait until the ssh servers of all tasks with ssh answer */
     uint32_t ssh_barrier_timeout_s; /* 0: the default, and no barrier where no sshd could be
                                        started, as early jobs had it */
-    /* Start barrier: a held GET on http://HOST:PORT/… that is answered with 2xx when all tasks have
-     * come; "" = none. The token goes into the Authorization header. */
+    /* The server that answers when all tasks have come (docs/rfc/0009): http://HOST:PORT/…, to
+     * which the barrier's name is added; "" = none can be reached. The token, of this try alone,
+     * goes into the Authorization header. */
     const char *barrier_url, *barrier_token;
-    uint32_t barrier_timeout_s;
-    const char *code_path;  /* of a folder in the container that is copied into the working
-                               directory under the last name of the job's codeDir; "" = none */
-    uint64_t segment_bytes; /* of a log segment; 0 = LAYOUT_SEGMENT_BYTES */
+    bool has_start_barrier;
+    uint32_t barrier_timeout_s; /* of the start barrier; 0: the default */
+    bool reports_ssh;           /* others wait for this task's ssh, also when it does not */
+    const char *code_path;      /* of a folder in the container that is copied into the working
+                                   directory under the last name of the job's codeDir; "" = none */
+    uint64_t segment_bytes;     /* of a log segment; 0 = LAYOUT_SEGMENT_BYTES */
 };
 
 void task_file_write(const struct task_file *task, struct buf *out);

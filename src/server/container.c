@@ -7,6 +7,7 @@
 #include "init/job_file.h"
 #include "init/layout.h"
 #include "init/task_file.h"
+#include "server/barrier.h"
 #include "sys/secret.h"
 #include <assert.h>
 #include <string.h>
@@ -255,6 +256,37 @@ static const char *rendered(const char *value, const struct spec_pair *secrets, 
     return copy;
 }
 
+static bool has_ssh_barrier(const struct spec *spec)
+{
+    for (size_t i = 0; i < spec->role_count; i++)
+        if (spec->roles[i].has_ssh_barrier)
+            return true;
+    return false;
+}
+
+/* A task alone has nobody to wait for. */
+static void barrier_make(const struct launch_job *launch, const struct task_record *task,
+                         const struct container_keys *keys, struct task_file *file,
+                         struct arena *arena)
+{
+    const struct spec *spec = launch->spec;
+    char token[BARRIER_TOKEN_SIZE];
+
+    file->barrier_url = file->barrier_token = "";
+    if (launch->tasks.count < 2 || keys->api_url[0] == '\0')
+        return;
+    file->has_start_barrier = spec->has_start_barrier;
+    file->barrier_timeout_s = spec->start_barrier_timeout_s;
+    file->reports_ssh = has_ssh_barrier(spec) && spec->roles[task->task.role].is_ssh_enabled;
+    if (!file->has_start_barrier && !file->reports_ssh)
+        return;
+    barrier_token(keys->master_key, task->attempt, token);
+    file->barrier_token = arena_copy(arena, text_of(token));
+    file->barrier_url = arena_format(arena, "%s/api/internal/attempts/%llu/barriers/",
+                                     keys->api_url, (unsigned long long)task->attempt.v);
+    secret_wipe(token, sizeof token);
+}
+
 static void task_file_make(const struct launch_job *launch, const struct task_record *task,
                            const struct spec_role *role, const struct container_keys *keys,
                            struct task_file *file, struct arena *arena)
@@ -279,7 +311,7 @@ static void task_file_make(const struct launch_job *launch, const struct task_re
     file->gpu_count = task->gpu_count;
     file->has_ssh_barrier = role->has_ssh_barrier;
     file->ssh_barrier_timeout_s = role->ssh_barrier_timeout_s;
-    file->barrier_url = file->barrier_token = "";
+    barrier_make(launch, task, keys, file, arena);
     file->code_path = launch->files.code_path;
 }
 

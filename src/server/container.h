@@ -38,7 +38,8 @@ const struct task_record *launch_job_task(const struct launch_job *launch, struc
 
 struct container_keys {
     const uint8_t *seal_key;   /* of the secrets */
-    const uint8_t *master_key; /* the job's ssh key is derived from it */
+    const uint8_t *master_key; /* the job's ssh key and the barrier's token are derived from it */
+    const char *api_url;       /* as a task can reach it; "" unknown */
 };
 
 /* Everything that `container` points to lives in `arena` or in `launch`. */

@@ -148,7 +148,8 @@ static void core_take(struct server *server, struct server_mail *mail)
         if (core_hived(server->core.core))
             *mail->hived = hived_copy(core_hived(server->core.core));
         break;
-    case MAIL_CHANGE: /* within the transaction */
+    case MAIL_CHANGE:  /* within the transaction */
+    case MAIL_BARRIER: /* after it */
         break;
     }
 }
@@ -198,6 +199,15 @@ int core_commit(struct server *server, struct err *err)
     return 0;
 }
 
+/* The reply may wait: it is the barrier's from here on. */
+static void batch_barrier(struct server *server, struct server_mail *mail)
+{
+    struct service_reply reply = mail->reply;
+
+    mail->reply.done = NULL;
+    barrier_report(server->barriers, &mail->barrier, reply);
+}
+
 static void batch_answer(struct server *server)
 {
     struct core_thread *core = &server->core;
@@ -219,6 +229,8 @@ static void batch_answer(struct server *server)
                                   .code = mail->change.code,
                                   .path = "",
                                   .text = mail->change.code < 0 ? mail->change_err.text : ""});
+        else if (mail->kind == MAIL_BARRIER)
+            batch_barrier(server, mail);
         else if (mail->kind == MAIL_LOOK)
             mail_answer(mail, &(struct service_answer){.path = "", .text = ""});
         else if (mail->reply.done)
@@ -337,6 +349,7 @@ static void batch_fail(struct server *server, const struct err *err)
     for (size_t i = 0; i < count; i++)
         refuse_or_keep(server, core->batch[i]);
     core_batch_begin(core);
+    barrier_clear(server->barriers, "nothing can be stored now");
     core->probe_at_ms = mailbox_now_ms() + PROBE_MS;
 }
 
@@ -350,6 +363,7 @@ static void batch_finish(struct server *server)
         return;
     }
     core_commands(server);
+    barrier_take(server->barriers, core->output.records.items, core->output.records.count);
     hang_watch_take(server->hang_watch, core->output.records.items, core->output.records.count);
     batch_answer(server);
     batch_forget(server);
@@ -465,6 +479,7 @@ static void *core_run(void *argument)
             batch_of(server, server_upkeep(server));
         }
     }
+    barrier_clear(server->barriers, "the server is ending");
     return NULL;
 }
 

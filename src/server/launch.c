@@ -7,9 +7,10 @@
 #include "server/state.h"
 #include <assert.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <string.h>
 
-enum { ORPHAN_GRACE_MS = 10000 };
+enum { ORPHAN_GRACE_MS = 10000, LAUNCH_URL_SIZE = 100 };
 
 struct launch_mail {
     struct mail mail;
@@ -107,13 +108,41 @@ static int32_t creation_code(int code)
     }
 }
 
+/* The API's address for a task that shares the host's network: what listens everywhere is reached
+ * over the loopback. */
+static void api_url(struct server *server, char url[LAUNCH_URL_SIZE])
+{
+    struct text listen = text_of(server->config->listen), host = listen;
+    unsigned port = atomic_load(&server->api_port);
+    int64_t number = 0;
+
+    url[0] = '\0';
+    while (host.length > 0 && host.at[host.length - 1] != ':')
+        host.length--;
+    if (host.length == 0)
+        return;
+    if (port == 0 &&
+        text_to_int64((struct text){listen.at + host.length, listen.length - host.length}, &number))
+        port = (unsigned)number;
+    host.length--;
+    if (host.length == 0 || text_is(host, "0.0.0.0"))
+        host = TEXT("127.0.0.1");
+    else if (text_is(host, "[::]"))
+        host = TEXT("[::1]");
+    if (port > 0 && host.length < LAUNCH_URL_SIZE / 2)
+        snprintf(url, LAUNCH_URL_SIZE, "http://%.*s:%u", TEXT_ARG(host), port);
+}
+
 static int create(struct launcher *launcher, const struct launch_mail *mail, struct err *err)
 {
     struct server *server = launcher->server;
-    struct container_keys keys = {server->seal_key, server->master_key};
+    char url[LAUNCH_URL_SIZE];
+    struct container_keys keys = {server->seal_key, server->master_key, url};
     const struct task_record *task;
     struct container container;
     int code = 0;
+
+    api_url(server, url);
 
     if (launcher->job.job.v != mail->job.v) {
         launch_job_release(&launcher->job);
@@ -136,11 +165,12 @@ static void run_create(struct launcher *launcher, const struct launch_mail *mail
     struct metrics *metrics = &launcher->server->metrics;
     int64_t begin_us = clock_us();
     struct err err;
-    int code = create(launcher, mail, &err);
+    int code;
 
+    atomic_fetch_add(&metrics->creates, 1); /* before the task can be heard of */
+    code = create(launcher, mail, &err);
     arena_wipe(&launcher->arena);
     histogram_add(&metrics->launch, clock_us() - begin_us);
-    atomic_fetch_add(&metrics->creates, 1);
     if (code == 0)
         return;
     atomic_fetch_add(&metrics->create_failures, 1);

@@ -17,10 +17,11 @@ struct hived;
 struct server_config;
 
 enum mail_kind {
-    MAIL_EVENT,  /* step the core */
-    MAIL_CHANGE, /* a change beside the core */
-    MAIL_CONFIG, /* the configuration was read again */
-    MAIL_LOOK,   /* copy HiveD's state */
+    MAIL_EVENT,   /* step the core */
+    MAIL_CHANGE,  /* a change beside the core */
+    MAIL_CONFIG,  /* the configuration was read again */
+    MAIL_LOOK,    /* copy HiveD's state */
+    MAIL_BARRIER, /* a task has come */
 };
 
 struct server_mail {
@@ -31,6 +32,7 @@ struct server_mail {
     struct store_change change; /* MAIL_CHANGE; or beside an event, in the same transaction … */
     bool has_change;            /* … then this is set */
     struct err change_err;
+    struct service_barrier barrier; /* without its token */
     struct server_config *config;
     struct hived **hived;       /* where the copy goes */
     bool is_request;            /* of the API, not a fact or upkeep: its time is measured */

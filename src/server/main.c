@@ -253,6 +253,7 @@ static int run(const struct options *options, struct server_config *config, cons
         server_config_free(first);
         return EXIT_FAILURE;
     }
+    server_listens(server, api_port(api));
     log_info("server", "skepd " SKEP_VERSION " is ready, port %u", api_port(api));
     tell_systemd("READY=1");
     wait_for_signals(options, server, first, signals);

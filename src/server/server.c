@@ -45,6 +45,8 @@ static int server_open(struct server *server, const struct server_teller *teller
     if (code == 0)
         code = store_reader_open(server->store, &server->core.reader, err);
     if (code == 0)
+        server->barriers = barrier_table_new(server->store, server->core.reader);
+    if (code == 0)
         code = server_keys(server, err);
     if (code == 0)
         code = server_space(server, err);
@@ -103,6 +105,11 @@ int server_new(struct server_config *config, const struct server_teller *teller,
 void server_start(struct server *server)
 {
     core_thread_start(server);
+}
+
+void server_listens(struct server *server, uint16_t port)
+{
+    atomic_store(&server->api_port, port);
 }
 
 struct service *server_service(struct server *server)
@@ -165,6 +172,7 @@ void server_free(struct server *server)
     mailbox_release(&server->mailbox);
     launcher_free(server->launcher);
     hang_watch_free(server->hang_watch);
+    barrier_table_free(server->barriers);
     server_free_core(&server->core);
     reader_pool_release(&server->readers);
     store_close(server->store);

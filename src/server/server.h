@@ -26,6 +26,10 @@ int server_new(struct server_config *config, const struct server_teller *teller,
                struct server **server, struct err *err);
 void server_start(struct server *server);
 
+/* Where the API listens, when the configuration left the port to the system: tasks started from
+ * then on know whom to ask at their barriers. */
+void server_listens(struct server *server, uint16_t port);
+
 /* The port for the API; valid until server_free. */
 struct service *server_service(struct server *server);
 

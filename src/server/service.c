@@ -215,6 +215,7 @@ static void change_copy(struct server_mail *mail, const struct store_change *fro
         return;
     case CHANGE_END: /* the engine's thread makes it, beside the exit */
         break;
+    case CHANGE_BARRIER:
     case CHANGE_LOG_TRIM:
     case CHANGE_TOKENS_EXPIRE:
         return;
@@ -241,6 +242,21 @@ static int service_hived_copy(void *context, struct hived **hived, struct servic
     mail->hived = hived;
     mail->reply = reply;
     return service_post(context, mail, err);
+}
+
+static int service_barrier(void *context, const struct service_barrier *report,
+                           struct service_reply reply, struct err *err)
+{
+    struct server *server = context;
+    struct server_mail *mail;
+
+    if (!barrier_token_is(server->master_key, report->attempt, report->token))
+        return err_fail(err, ERR_UNAUTHORIZED, "", "this is not the token of the try");
+    mail = mail_new(MAIL_BARRIER);
+    mail->barrier = *report;
+    mail->barrier.token = (struct text){NULL, 0};
+    mail->reply = reply;
+    return service_post(server, mail, err);
 }
 
 static struct store_reader *service_reader_get(void *context, struct err *err)
@@ -505,6 +521,8 @@ static void service_metrics(void *context, struct buf *out)
                  atomic_load(&metrics->idle_tasks));
     metric_write(out, "skep_tasks_idle", "gauge", "Running tasks that stand still.",
                  hang_watch_idle_count(server->hang_watch));
+    metric_write(out, "skep_barrier_requests_held", "gauge",
+                 "Tasks that wait for others at a barrier.", barrier_held_count(server->barriers));
     metric_write(out, "skep_purged_jobs_total", "counter", "Old jobs removed.",
                  atomic_load(&metrics->purged_jobs));
     histogram_write(&metrics->request, "skep_request_seconds",
@@ -526,6 +544,7 @@ void server_service_init(struct server *server)
         .scale = service_scale,
         .change = service_change,
         .node_pardon = service_pardon,
+        .barrier = service_barrier,
         .reader_get = service_reader_get,
         .reader_put = service_reader_put,
         .log_read = service_log_read,

@@ -9,6 +9,7 @@
 #include "core/core.h"
 #include "doc/problem.h"
 #include "job/exit_rules.h"
+#include "server/barrier.h"
 #include "server/file_space.h"
 #include "server/hang_watch.h"
 #include "server/launch.h"
@@ -72,6 +73,8 @@ struct server {
     struct core_thread core;
     struct launcher *launcher;
     struct hang_watch *hang_watch;
+    struct barrier_table *barriers; /* the core thread's */
+    _Atomic uint16_t api_port;      /* 0: not known yet */
     struct file_space space;
     struct reader_pool readers;
     struct service service;

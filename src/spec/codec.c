@@ -9,12 +9,13 @@
 #include "base/memory.h"
 #include "spec/spec.h"
 
-enum { CODEC_VERSION = 1, CODEC_COUNT_MAX = 1 << 20 };
+enum { CODEC_VERSION = 2, CODEC_VERSION_BARRIER = 2, CODEC_COUNT_MAX = 1 << 20 };
 
 struct codec {
     struct buf *out; /* NULL: reading */
     struct cursor in;
     struct arena *arena;
+    uint8_t version; /* of what is read: older ones lack what came later */
 };
 
 static void code_u32(struct codec *codec, uint32_t *value)
@@ -218,11 +219,15 @@ static void code_spec(struct codec *codec, struct spec *spec)
     code_bool(codec, &spec->notify.retried);
     code_string(codec, &spec->tag);
     code_lists(codec, spec);
+    if (codec->version >= CODEC_VERSION_BARRIER) {
+        code_bool(codec, &spec->has_start_barrier);
+        code_u32(codec, &spec->start_barrier_timeout_s);
+    }
 }
 
 void spec_encode(const struct spec *spec, struct buf *out)
 {
-    struct codec codec = {.out = out};
+    struct codec codec = {.out = out, .version = CODEC_VERSION};
     buf_put_u8(out, CODEC_VERSION);
     code_spec(&codec, (struct spec *)(uintptr_t)spec); /* writing changes nothing */
 }
@@ -247,15 +252,15 @@ struct spec *spec_decode(struct text bytes, struct err *err)
     arena_init(&arena);
     struct text copy = {arena_copy(&arena, bytes), bytes.length};
     struct codec codec = {.in = cursor_of(copy), .arena = &arena};
-    uint8_t version = cursor_u8(&codec.in);
+    uint8_t version = codec.version = cursor_u8(&codec.in);
+    bool is_known = version >= 1 && version <= CODEC_VERSION;
     struct spec *spec = ARENA_NEW(&arena, struct spec);
-    if (version == CODEC_VERSION)
+    if (is_known)
         code_spec(&codec, spec);
-    if (version != CODEC_VERSION || codec.in.is_bad || codec.in.at != codec.in.end ||
-        !is_sound(spec)) {
+    if (!is_known || codec.in.is_bad || codec.in.at != codec.in.end || !is_sound(spec)) {
         arena_release(&arena);
-        if (version != CODEC_VERSION)
-            err_fail(err, ERR_CORRUPT, "", "stored job specification has version %u, not %d",
+        if (!is_known)
+            err_fail(err, ERR_CORRUPT, "", "stored job specification has version %u, not 1 to %d",
                      version, CODEC_VERSION);
         else
             err_fail(err, ERR_CORRUPT, "", "stored job specification is damaged");

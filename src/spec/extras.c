@@ -158,6 +158,14 @@ void spec_v2_extras_read(struct reader *reader)
     const struct doc *roles = doc_get(reader->root, "taskRoles");
     struct spec *spec = reader->spec;
     spec->is_gang = doc_get_bool(extras, "gangAllocation", true);
+    spec->has_start_barrier = doc_get_bool(extras, "startBarrier", false);
+    int64_t minutes = doc_get_int(extras, "startBarrierTimeout", 0);
+    if (minutes > 0 && minutes <= 100000) /* else the shape has complained */
+        spec->start_barrier_timeout_s = (uint32_t)minutes * 60;
+    if (spec->has_start_barrier && !spec->is_gang)
+        reader_problem(reader, doc_get(extras, "startBarrier"),
+                       "needs gangAllocation: else the tasks need not have places together",
+                       "extras.startBarrier");
     for (size_t i = 0; i < spec->role_count; i++)
         if (spec->is_gang && spec->roles[i].task_retry_count != 0)
             reader_warning(reader, doc_get(doc_get(roles, spec->roles[i].name), "taskRetryCount"),

@@ -245,6 +245,10 @@ static const struct shape hang = SHAPE(hang_fields, UNKNOWN_ERROR);
 static const struct field extras_fields[] = {
     {.name = "submitFrom", STRING(0, SPEC_NAME_MAX), .help = "Tag of the submitting tool"},
     {.name = "gangAllocation", BOOL, .help = "Start all tasks together; default true"},
+    {.name = "startBarrier", BOOL, .help = "No command begins before all tasks are up (Skep)"},
+    {.name = "startBarrierTimeout",
+     INT(1, 100000),
+     .help = "Minutes that tasks wait for each other; default 30 (Skep)"},
     {.name = "storages", MAPS(0, &storage), .help = "Storages to mount; empty: the default ones"},
     {.name = "hivedScheduler", .kind = FIELD_MAP, .shape = &hived, .help = "Placement"},
     {.name = SPEC_PLUGIN_PREFIX,

@@ -121,11 +121,14 @@ struct spec {
     enum spec_format format;
     const char *name;
     const char *virtual_cluster;
-    int32_t priority;         /* enum spec_priority_class, default SPEC_TEST */
-    bool has_priority;        /* false: the file named none */
-    int32_t retry_count;      /* job: 0 …; v1 also -1 any failure, -2 always */
-    bool is_gang;             /* all tasks placed and started together */
-    bool is_lazy_preemptible; /* HiveD lazyPreemptionEnable */
+    int32_t priority;       /* enum spec_priority_class, default SPEC_TEST */
+    bool has_priority;      /* false: the file named none */
+    int32_t retry_count;    /* job: 0 …; v1 also -1 any failure, -2 always */
+    bool is_gang;           /* all tasks placed and started together */
+    bool has_start_barrier; /* no command begins before all tasks have come up: extras.startBarrier,
+                               v1 jobs */
+    uint32_t start_barrier_timeout_s; /* 0: the default */
+    bool is_lazy_preemptible;         /* HiveD lazyPreemptionEnable */
     bool ignores_suggested_nodes;
     bool is_debug;                  /* v1 isDebug, v2 extras.debug: hold containers after failure */
     uint32_t kill_all_on_completed; /* v1 killAllOnCompletedTaskNumber; 0 = off */

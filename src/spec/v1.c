@@ -195,7 +195,7 @@ void spec_v1_read(struct reader *reader)
     spec->output_dir = top_text(reader, "outputDir");
     spec->auth_file = top_text(reader, "authFile");
     spec->retry_count = (int32_t)doc_get_int(reader->root, "retryCount", 0);
-    spec->is_gang = true;
+    spec->is_gang = spec->has_start_barrier = true;
     spec->ignores_suggested_nodes = true;
     spec->images = ARENA_NEW(reader->arena, struct spec_image);
     spec->image_count = 1;

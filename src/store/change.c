@@ -185,6 +185,16 @@ static int change_end(struct store *store, struct store_change *change, struct e
     return sql_run(&sql, NULL, err);
 }
 
+static int change_barrier(struct store *store, struct store_change *change, struct err *err)
+{
+    struct sql sql = store_sql(store, WRITE_BARRIER);
+
+    sql_put_int(&sql, change->barrier.job.v);
+    sql_put_int(&sql, change->barrier.kind);
+    sql_put_int(&sql, change->barrier.attempt);
+    return sql_run(&sql, NULL, err);
+}
+
 static int change_before(struct store *store, struct store_change *change,
                          enum write_statement which, struct err *err)
 {
@@ -222,6 +232,8 @@ static int change_write(struct store *store, struct store_change *change, struct
         return change_setting(store, change, err);
     case CHANGE_END:
         return change_end(store, change, err);
+    case CHANGE_BARRIER:
+        return change_barrier(store, change, err);
     case CHANGE_LOG_TRIM:
         return change_before(store, change, WRITE_LOG_TRIM, err);
     case CHANGE_TOKENS_EXPIRE:

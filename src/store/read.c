@@ -41,6 +41,7 @@ static const char *const read_texts[READ_COUNT] = {
     [READ_TOKENS] =
         "SELECT " TOKEN_COLUMNS " FROM tokens WHERE user = ? ORDER BY created_ms DESC, id",
     [READ_END] = "SELECT " END_COLUMNS " FROM attempt_ends WHERE attempt = ?",
+    [READ_BARRIER] = "SELECT attempt FROM barriers WHERE job = ? AND kind = ?",
     [READ_SETTING] = "SELECT value FROM settings WHERE key = ?",
     [READ_STORIES] = STORY_SELECT "WHERE s.job = ?1 AND " STORY_WHERE STORY_OLD,
     [READ_STORIES_NEWEST] = STORY_SELECT "WHERE s.job = ?1 AND " STORY_WHERE STORY_NEW,

@@ -141,6 +141,10 @@ int store_task_attempts(struct store_reader *reader, struct job_id job, uint32_t
 int store_attempt(struct store_reader *reader, struct attempt_id attempt, struct arena *arena,
                   struct task_record *row, struct err *err);
 
+/* The job attempt that has passed the barrier last; -1 when none has. */
+int store_barrier_passed(struct store_reader *reader, struct job_id job, enum store_barrier kind,
+                         int64_t *attempt, struct err *err);
+
 /* Lines of jobs' stories in order of `sequence`, which only grows. */
 struct story_filter {
     struct job_id job; /* 0: of all jobs */

@@ -224,3 +224,22 @@ int store_attempt_end(struct store_reader *reader, struct attempt_id attempt, st
     sql_done(&sql);
     return 0;
 }
+
+int store_barrier_passed(struct store_reader *reader, struct job_id job, enum store_barrier kind,
+                         int64_t *attempt, struct err *err)
+{
+    struct sql sql;
+    int code = reader_sql(reader, READ_BARRIER, &sql, err);
+
+    *attempt = -1;
+    if (code < 0)
+        return code;
+    sql_put_int(&sql, job.v);
+    sql_put_int(&sql, kind);
+    code = sql_next(&sql, err);
+    if (code > 0) {
+        *attempt = sql_int(&sql);
+        sql_done(&sql);
+    }
+    return code < 0 ? code : 0;
+}

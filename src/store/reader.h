@@ -28,6 +28,7 @@ enum read_statement {
     READ_TOKENS,
     READ_SETTING,
     READ_END,
+    READ_BARRIER,
     READ_STORIES,
     READ_STORIES_NEWEST,
     READ_STORIES_ALL,

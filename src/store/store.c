@@ -58,6 +58,7 @@ static const char *const write_texts[WRITE_COUNT] = {
     [PURGE_FIRST + 5] = "DELETE FROM tasks WHERE job = ?",
     [PURGE_FIRST + 6] = "DELETE FROM task_attempts WHERE job = ?",
     [PURGE_FIRST + 7] = "DELETE FROM stories WHERE job = ?",
+    [PURGE_FIRST + 8] = "DELETE FROM barriers WHERE job = ?",
     [PURGE_LAST] = "DELETE FROM tags WHERE job = ?",
     [WRITE_TAG] = "INSERT OR IGNORE INTO tags (job, name) VALUES (?,?)",
     [WRITE_UNTAG] = "DELETE FROM tags WHERE job = ? AND name = ?",
@@ -81,6 +82,7 @@ static const char *const write_texts[WRITE_COUNT] = {
                   "iif(code = ?3, ?6, 0), iif(code = ?3, ?7, 0), iif(code = ?3, ?8, ''), "
                   "iif(code = ?3, ?9, ''), iif(code = ?3, ?10, '') "
                   "FROM task_attempts WHERE attempt = ?1 ON CONFLICT (attempt) DO NOTHING",
+    [WRITE_BARRIER] = "INSERT OR REPLACE INTO barriers (job, kind, attempt) VALUES (?,?,?)",
     [WRITE_SETTING] = "INSERT OR REPLACE INTO settings (key, value) VALUES (?,?)",
     [WRITE_SETTING_REMOVE] = "DELETE FROM settings WHERE key = ?",
     [WRITE_LOG_TRIM] = "DELETE FROM event_log WHERE sequence IN "

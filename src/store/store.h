@@ -76,6 +76,8 @@ struct store_end {
     } rule;
     struct text tail; /* the last lines */
 };
+/* What the tasks of a job attempt wait for together (docs/rfc/0009). Stored: never change one. */
+enum store_barrier { BARRIER_START = 0, BARRIER_SSH = 1 };
 
 enum store_change_kind {
     CHANGE_TAG_ADD,       /* idempotent; ERR_NOT_FOUND job, ERR_TOO_BIG, ERR_INVALID */
@@ -91,6 +93,7 @@ enum store_change_kind {
                            * what was told first stays, and the rule only when the row has its code:
                            * a task that was stopped may exit with one that a rule knows.
                            * ERR_TOO_BIG */
+    CHANGE_BARRIER,       /* a job attempt has passed it; replaces */
     CHANGE_LOG_TRIM,      /* events logged before `before_ms`: retention */
     CHANGE_TOKENS_EXPIRE, /* tokens that expired before `before_ms` */
 };
@@ -111,6 +114,11 @@ struct store_change {
             struct text value;
         } setting;
         struct store_end end;
+        struct {
+            struct job_id job;
+            uint32_t attempt; /* of the job */
+            enum store_barrier kind;
+        } barrier;
         int64_t before_ms;
     };
     int code;        /* out: 0 or ERR_* */

@@ -29,7 +29,7 @@ enum write_statement {
     WRITE_STORY,
     WRITE_NODE,
     PURGE_FIRST, /* PURGE_FIRST … PURGE_LAST: each takes a job's id */
-    PURGE_LAST = PURGE_FIRST + 8,
+    PURGE_LAST = PURGE_FIRST + 9,
     WRITE_TAG,
     WRITE_UNTAG,
     WRITE_USER_ADD,
@@ -47,6 +47,7 @@ enum write_statement {
     WRITE_TOKENS_REMOVE,
     WRITE_SETTING,
     WRITE_END,
+    WRITE_BARRIER,
     WRITE_SETTING_REMOVE,
     WRITE_LOG_TRIM,
     WRITE_TOKENS_EXPIRE,

@@ -108,6 +108,8 @@ static void spec_print(const struct spec *spec)
     printf(" kill-all=%u limit=%llus hang=%llus", spec->kill_all_on_completed,
            (unsigned long long)spec->time_limit_s, (unsigned long long)spec->hang_after_s);
     flag_print("hang-retry", spec->hang_retry);
+    if (spec->has_start_barrier)
+        printf(" start-barrier=%us", spec->start_barrier_timeout_s);
     flag_print("default-storages", spec->wants_default_storages);
     printf("\nnotify:");
     flag_print("running", spec->notify.running);

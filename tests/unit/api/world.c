@@ -133,6 +133,19 @@ static int on_pardon(void *context, const char *user, const char *node, struct s
     return 0;
 }
 
+static int on_barrier(void *context, const struct service_barrier *report,
+                      struct service_reply reply, struct err *err)
+{
+    struct world *world = context;
+    if (!text_is(report->token, "of-the-try"))
+        return err_fail(err, ERR_UNAUTHORIZED, "", "not the token");
+    world->barrier = *report;
+    struct service_answer answer = {
+        .code = world->barrier_code, .path = "", .text = "w-1 has ended"};
+    reply.done(reply.context, &answer);
+    return 0;
+}
+
 static int on_hived_copy(void *context, struct hived **hived, struct service_reply reply,
                          struct err *err)
 {
@@ -286,6 +299,7 @@ static void service_init(struct world *world)
         .scale = on_scale,
         .change = on_change,
         .node_pardon = on_pardon,
+        .barrier = on_barrier,
         .reader_get = on_reader_get,
         .reader_put = on_reader_put,
         .log_read = on_log_read,

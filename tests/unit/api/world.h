@@ -30,6 +30,8 @@ struct world {
         struct world_attempt_log *items;
         size_t count, room;
     } logs;
+    struct service_barrier barrier; /* the latest report */
+    int barrier_code;               /* what it is answered */
     /* of the latest reply */
     int status;
     struct buf body;

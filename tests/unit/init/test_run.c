@@ -24,6 +24,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "base/memory.h"
 #include "init/exit_file.h"
 #include "init/job_file.h"
 #include "init/layout.h"
@@ -470,8 +471,15 @@ static void start_barrier(void **state)
     static const struct {
         const char *answer;
         int code;
-    } CASES[] = {{"HTTP/1.1 200 OK\r\n\r\n", 0}, {"HTTP/1.1 404 Not Found\r\n\r\n", 250}};
-    for (size_t i = 0; i < 2; i++) {
+        const char *message;
+    } CASES[] = {
+        {"HTTP/1.1 200 OK\r\n\r\n", 0, ""},
+        {"HTTP/1.1 404 Not Found\r\n\r\n", 250, "start barrier: the server answered 404"},
+        {"HTTP/1.1 409 Conflict\r\n\r\n{\"code\":\"BarrierBrokenError\",\"message\":"
+         "\"worker-1 has ended with code 1\"}",
+         252, "start barrier: worker-1 has ended with code 1"},
+    };
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         struct world w;
         struct sockaddr_in address = {.sin_family = AF_INET};
         socklen_t length = sizeof address;
@@ -482,24 +490,64 @@ static void start_barrier(void **state)
         assert_int_equal(listen(fd, 1), 0);
         assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &length), 0);
         world_init(&w, "echo through");
-        snprintf(url, sizeof url, "http://127.0.0.1:%u/barrier/1", ntohs(address.sin_port));
+        snprintf(url, sizeof url, "http://127.0.0.1:%u/barrier/1/", ntohs(address.sin_port));
         w.task.barrier_url = url;
         w.task.barrier_token = "secret";
+        w.task.has_start_barrier = true;
         w.task.barrier_timeout_s = 10;
         pid_t pid = world_start(&w);
         int peer = accept(fd, NULL, NULL);
         assert_true(peer >= 0);
         assert_true(recv(peer, request, sizeof request - 1, 0) > 0);
-        assert_non_null(strstr(request, "GET /barrier/1 HTTP/1.1\r\n"));
+        assert_non_null(strstr(request, "POST /barrier/1/start HTTP/1.1\r\n"));
         assert_non_null(strstr(request, "Authorization: Bearer secret\r\n"));
         assert_int_equal(access(path_in(&w, "run/started"), F_OK), -1); /* held */
         assert_true(send(peer, CASES[i].answer, strlen(CASES[i].answer), 0) > 0);
         close(peer);
         world_wait(&w, pid);
         assert_int_equal(w.end.code, CASES[i].code);
+        assert_string_equal(w.end.message, CASES[i].message);
         close(fd);
         folder_remove(w.root);
     }
+}
+
+/* A server that goes away in the middle is asked again; who is not up says so. */
+static void asked_again(void **state)
+{
+    (void)state;
+    static const char *const ANSWERS[] = {"", "HTTP/1.1 429 Too Many Requests\r\n\r\n",
+                                          "HTTP/1.1 503 Service Unavailable\r\n\r\n",
+                                          "HTTP/1.1 200 OK\r\n\r\n"};
+    struct world w;
+    struct sockaddr_in address = {.sin_family = AF_INET};
+    socklen_t length = sizeof address;
+    char url[64];
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(fd, 1), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &length), 0);
+    world_init(&w, "echo through");
+    w.role.is_ssh_enabled = true; /* without keys: no sshd is started */
+    w.task.has_ssh_barrier = w.task.reports_ssh = true;
+    w.task.ssh_barrier_timeout_s = 20;
+    snprintf(url, sizeof url, "http://127.0.0.1:%u/b/", ntohs(address.sin_port));
+    w.task.barrier_url = url;
+    pid_t pid = world_start(&w);
+    for (size_t i = 0; i < COUNT_OF(ANSWERS); i++) {
+        char request[512] = "";
+        int peer = accept(fd, NULL, NULL);
+        assert_true(peer >= 0);
+        assert_true(recv(peer, request, sizeof request - 1, 0) > 0);
+        assert_non_null(strstr(request, "POST /b/ssh?missing=1 HTTP/1.1\r\n"));
+        assert_true(send(peer, ANSWERS[i], strlen(ANSWERS[i]), 0) >= 0);
+        close(peer);
+    }
+    world_wait(&w, pid);
+    end_is(&w, EXIT_STAGE_USER, 0, 0);
+    close(fd);
+    folder_remove(w.root);
 }
 
 /* The ssh barrier waits for a peer that comes later, and gives up in time when none comes. */
@@ -587,6 +635,7 @@ static void ended_at_barrier(void **state)
     world_init(&w, "echo never");
     snprintf(url, sizeof url, "http://127.0.0.1:%u/", ntohs(address.sin_port));
     w.task.barrier_url = url;
+    w.task.has_start_barrier = true;
     pid_t pid = world_start(&w);
     int peer = accept(fd, NULL, NULL);
     assert_true(peer >= 0);
@@ -620,25 +669,16 @@ static void not_usable(void **state)
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest TESTS[] = {
-        cmocka_unit_test(success),
-        cmocka_unit_test(failures),
-        cmocka_unit_test(pre_fails),
-        cmocka_unit_test(port_conflict),
-        cmocka_unit_test(checkpoint),
-        cmocka_unit_test(stubborn),
-        cmocka_unit_test(leftovers),
-        cmocka_unit_test(signals_forwarded),
-        cmocka_unit_test(stack_dump),
-        cmocka_unit_test(rotation),
-        cmocka_unit_test(nothing_lost),
-        cmocka_unit_test(merged_order),
-        cmocka_unit_test(code_directory),
-        cmocka_unit_test(start_barrier),
-        cmocka_unit_test(ssh_without_home),
-        cmocka_unit_test(ssh_barrier),
-        cmocka_unit_test(ssh_barrier_without_sshd),
-        cmocka_unit_test(not_usable),
-        cmocka_unit_test(ended_at_barrier),
+        cmocka_unit_test(success),          cmocka_unit_test(failures),
+        cmocka_unit_test(pre_fails),        cmocka_unit_test(port_conflict),
+        cmocka_unit_test(checkpoint),       cmocka_unit_test(stubborn),
+        cmocka_unit_test(leftovers),        cmocka_unit_test(signals_forwarded),
+        cmocka_unit_test(stack_dump),       cmocka_unit_test(rotation),
+        cmocka_unit_test(nothing_lost),     cmocka_unit_test(merged_order),
+        cmocka_unit_test(code_directory),   cmocka_unit_test(start_barrier),
+        cmocka_unit_test(ssh_without_home), cmocka_unit_test(asked_again),
+        cmocka_unit_test(ssh_barrier),      cmocka_unit_test(ssh_barrier_without_sshd),
+        cmocka_unit_test(not_usable),       cmocka_unit_test(ended_at_barrier),
     };
     if (argc < 2)
         return 2;
