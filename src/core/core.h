@@ -29,6 +29,9 @@ enum {
 struct core_config {
     uint16_t port_first, port_last;        /* 15000, 40000 */
     uint32_t backoff_min_s, backoff_max_s; /* transient-conflict: 60, 900 */
+    uint32_t retry_pause_first_s;          /* before retries that no budget ends: 1, … */
+    uint32_t retry_pause_max_s;            /* … doubling to 300 … */
+    uint32_t retry_calm_s;                 /* … until an attempt has run for 600 */
     uint32_t kill_grace_ms;                /* 10,000 */
     uint32_t preemption_grace_ms;          /* 30,000: time for a checkpoint */
     uint32_t starvation_after_s;           /* a gang waiting longer gets a reservation: 600 */

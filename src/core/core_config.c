@@ -15,6 +15,9 @@ void core_config_default(struct core_config *config)
         .port_last = 40000,
         .backoff_min_s = 60,
         .backoff_max_s = 900,
+        .retry_pause_first_s = 1,
+        .retry_pause_max_s = 300,
+        .retry_calm_s = 600,
         .kill_grace_ms = 10000,
         .preemption_grace_ms = 30000,
         .starvation_after_s = 600,
@@ -36,6 +39,9 @@ static int config_check(const struct core_config *config, struct err *err)
     if (config->backoff_min_s > config->backoff_max_s)
         return err_fail(err, ERR_INVALID, "backoff", "must be a range, got %u…%u s",
                         config->backoff_min_s, config->backoff_max_s);
+    if (config->retry_pause_first_s > config->retry_pause_max_s)
+        return err_fail(err, ERR_INVALID, "retryPause", "must be a range, got %u…%u s",
+                        config->retry_pause_first_s, config->retry_pause_max_s);
     if (!(config->blame_avoid > 0) || !(config->blame_avoid <= config->blame_cordon))
         return err_fail(err, ERR_INVALID, "blame", "avoid must be positive and at most cordon");
     if (!config->policy)

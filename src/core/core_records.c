@@ -36,8 +36,10 @@ static const char *reason_of(struct core *core, const struct live *live, const s
     uint32_t slot = live_slot(core, live);
     if (queue_has(core->queue, slot))
         return keep(core, queue_reason(core->queue, queue_class_of(core->queue, slot)));
-    if (job->retry_at_ms)
+    if (job->retry_at_ms && job->completion && (job->completion->attributes & EXIT_CONFLICT))
         return "backs off before the next attempt, because resources were in conflict";
+    if (job->retry_at_ms)
+        return "pauses before the next attempt, because the ones before it ended quickly";
     return "";
 }
 

@@ -8,7 +8,8 @@
 #include "core/core.h"
 #include "core/plan.h"
 
-enum { EVENT_VERSION = 2 };
+/* Version 2 had no pauses of retries in the configuration. */
+enum { EVENT_VERSION = 3, EVENT_VERSION_MIN = 2 };
 
 /* --- out --- */
 
@@ -77,6 +78,9 @@ static void put_config(struct buf *out, const struct core_config *config)
     buf_put_u32(out, config->port_last);
     buf_put_u32(out, config->backoff_min_s);
     buf_put_u32(out, config->backoff_max_s);
+    buf_put_u32(out, config->retry_pause_first_s);
+    buf_put_u32(out, config->retry_pause_max_s);
+    buf_put_u32(out, config->retry_calm_s);
     buf_put_u32(out, config->kill_grace_ms);
     buf_put_u32(out, config->preemption_grace_ms);
     buf_put_u32(out, config->starvation_after_s);
@@ -150,6 +154,7 @@ void event_encode(const struct event *event, struct buf *out)
 struct reader {
     struct cursor cursor;
     struct arena *arena;
+    uint8_t version;
 };
 
 static const char *take_string(struct reader *reader)
@@ -261,6 +266,11 @@ static const struct core_config *take_config(struct reader *reader)
     config->port_last = take_u16(reader);
     config->backoff_min_s = cursor_u32(cursor);
     config->backoff_max_s = cursor_u32(cursor);
+    if (reader->version >= 3) {
+        config->retry_pause_first_s = cursor_u32(cursor);
+        config->retry_pause_max_s = cursor_u32(cursor);
+        config->retry_calm_s = cursor_u32(cursor);
+    }
     config->kill_grace_ms = cursor_u32(cursor);
     config->preemption_grace_ms = cursor_u32(cursor);
     config->starvation_after_s = cursor_u32(cursor);
@@ -335,9 +345,10 @@ static void take_body(struct reader *reader, struct event *event)
 
 int event_decode(struct text bytes, struct arena *arena, struct event *event, struct err *err)
 {
-    struct reader reader = {cursor_of(bytes), arena};
+    struct reader reader = {cursor_of(bytes), arena, 0};
     *event = (struct event){0};
-    bool is_known = cursor_u8(&reader.cursor) == EVENT_VERSION;
+    reader.version = cursor_u8(&reader.cursor);
+    bool is_known = reader.version >= EVENT_VERSION_MIN && reader.version <= EVENT_VERSION;
     uint8_t kind = cursor_u8(&reader.cursor);
     is_known = is_known && kind <= EVENT_CONFIG;
     if (is_known) {

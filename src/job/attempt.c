@@ -191,6 +191,19 @@ void step_attempt_end(struct step *step, const struct attempt_end *end)
     step_attempt_settle(step);
 }
 
+/* How long the job's next attempt has to wait, other than by the back-off; counts the end. */
+static uint64_t pause_after(struct step *step, struct retry_decision decision)
+{
+    struct job *job = step->job;
+    const struct retry_pause pause = step->policy->pause;
+    if (!retry_is_quick(pause, job->attempt_launched_ms, step->now_ms))
+        job->quick_ends = 0;
+    const uint32_t before = job->quick_ends++;
+    if (!retry_is_paused(step->policy->retry, decision, job->completion))
+        return 0;
+    return retry_pause_ms(pause, before, step->event->random);
+}
+
 void step_attempt_settle(struct step *step)
 {
     struct job *job = step->job;
@@ -206,8 +219,17 @@ void step_attempt_settle(struct step *step)
         return;
     }
     step_forget_held(step);
-    if (!decision.is_backoff || job->execution == EXECUTION_STOP) {
+    const uint64_t pause_ms = pause_after(step, decision);
+    if (job->execution == EXECUTION_STOP || (!decision.is_backoff && pause_ms == 0)) {
         step_retry_begin(step);
+        return;
+    }
+    if (!decision.is_backoff) {
+        job->retry_at_ms = step->now_ms + (int64_t)pause_ms;
+        step_job_changed(step);
+        step_story(step, NULL, false, "BackingOff", "attempt %u ended with %d (%s); %s%s",
+                   job->attempt, job->completion->code, job->completion->phrase,
+                   retry_words(step, pause_ms), decision.is_counted ? "" : ", not counted");
         return;
     }
     const uint32_t delay_s =

@@ -101,7 +101,7 @@ int64_t job_wake_ms(const struct job *job, const struct job_policy *policy)
     case LIFE_CREATION_REQUESTED:
     case LIFE_PREPARING:
     case LIFE_RUNNING:
-        at = job_deadline_ms(job, policy);
+        at = earlier(job_tasks_wake_ms(job), job_deadline_ms(job, policy));
         break;
     case LIFE_DELETION_PENDING:
     case LIFE_DELETION_REQUESTED:
@@ -141,6 +141,8 @@ static void step_timer(struct step *step)
         step_retry_begin(step);
     } else if (job_deadline_ms(job, step->policy) <= step->now_ms) {
         step_deadline(step);
+    } else if (job_is_active(job)) {
+        step_tasks_resume(step);
     } else {
         step_gang_timeout(step);
     }
@@ -182,6 +184,7 @@ static void step_restart(struct step *step)
     job->completion = NULL;
     job->attempt++;
     job->retries_user = job->retries_platform = job->retries_resource = 0;
+    job->quick_ends = 0;
     job->launched_ms = job->completed_ms = 0;
     job->attempt_created_ms = step->now_ms;
     job->attempt_launched_ms = job->attempt_completed_ms = 0;
@@ -237,7 +240,7 @@ static void step_placed(struct step *step)
     } else {
         for (uint16_t r = 0; r < job->role_count; r++)
             for (uint16_t i = 0; i < job->roles[r].count; i++)
-                if (job->roles[r].items[i].state == LIFE_CREATION_PENDING)
+                if (job_task_is_waiting(job, step->policy, (struct task_ref){r, i}))
                     step_task_placed(step, (struct task_ref){r, i});
     }
     if (job->waiting == 0)
@@ -424,7 +427,8 @@ bool job_task_is_waiting(const struct job *job, const struct job_policy *policy,
     assert(task.role < job->role_count);
     if (job->has_tasks) {
         const struct job_task *found = job_task_find(job, task);
-        return found && found->state == LIFE_CREATION_PENDING && job_is_active(job);
+        return found && found->state == LIFE_CREATION_PENDING && found->retry_at_ms == 0 &&
+               job_is_active(job);
     }
     return task.index < job_role_instances(job, policy, task.role) &&
            job_waiting_count(job, policy) > 0;

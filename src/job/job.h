@@ -45,6 +45,7 @@ struct job_policy {
     uint32_t kill_all_on_completed; /* so many succeeded tasks end the job; 0 = off */
     struct retry_window backoff;    /* 60 … 900 s */
     bool is_backoff_growing;        /* early launcher's window */
+    struct retry_pause pause;       /* before other retries that no budget ends */
     uint64_t gang_timeout_s;        /* waiting longer fails the attempt with 251; 0 = never */
     uint64_t time_limit_s;          /* of running, from the job's first start; 0 = none */
     uint64_t debug_hold_s;          /* failed containers are kept so long; 0 = not */
@@ -63,6 +64,8 @@ struct job_task {
     uint32_t task_attempt;     /* index of the try within this task, from 0 */
     uint32_t retries;          /* all */
     uint32_t retries_counted;  /* those against the budget */
+    uint32_t quick_ends;       /* tries in a row that ended quickly; not stored */
+    int64_t retry_at_ms;       /* CREATION_PENDING: no place is asked for before; not stored */
     int64_t created_ms, launched_ms, completed_ms;
     int64_t attempt_created_ms, attempt_launched_ms, attempt_completed_ms;
     struct completion *completion; /* owned; of this try, from DELETION_PENDING on; else NULL */
@@ -82,9 +85,11 @@ struct job {
     enum execution execution;
     uint32_t attempt; /* index, never reused: START after a stop goes on counting */
     uint32_t retries_user, retries_platform, retries_resource; /* counted, transient, conflict */
-    uint32_t live;    /* tasks with a container, or one asked for */
-    uint32_t waiting; /* tasks that want a place, once there is a table */
-    uint32_t held;    /* tasks whose container is kept */
+    uint32_t live;       /* tasks with a container, or one asked for */
+    uint32_t waiting;    /* tasks that want a place, once there is a table */
+    uint32_t paused;     /* tasks that will, when their pause is over */
+    uint32_t quick_ends; /* attempts in a row that ended quickly */
+    uint32_t held;       /* tasks whose container is kept */
     uint16_t role_count;
     bool has_tasks;    /* the table of the current attempt exists */
     bool is_inherited; /* the completion is the trigger's own, not "all have completed" */

@@ -27,6 +27,31 @@ struct retry_policy retry_policy_early(int32_t retry_count)
     return (struct retry_policy){.max = retry_count, .is_fancy = retry_count != -2};
 }
 
+uint64_t retry_pause_ms(struct retry_pause pause, uint32_t before, uint64_t random)
+{
+    assert(pause.first_s <= pause.max_s);
+    if (pause.first_s == 0 || before == 0)
+        return 0;
+    uint64_t whole_s = pause.first_s;
+    for (uint32_t i = 1; i < before && whole_s < pause.max_s; i++)
+        whole_s *= 2;
+    const uint64_t whole_ms = (whole_s < pause.max_s ? whole_s : pause.max_s) * 1000;
+    return whole_ms - random % (whole_ms / 4 + 1);
+}
+
+bool retry_is_paused(struct retry_policy policy, struct retry_decision decision,
+                     const struct completion *completion)
+{
+    if (!decision.is_retried || completion->code == CODE_PREEMPTED)
+        return false;
+    return !decision.is_counted || policy.max < 0;
+}
+
+bool retry_is_quick(struct retry_pause pause, int64_t launched_ms, int64_t now_ms)
+{
+    return launched_ms == 0 || now_ms - launched_ms < (int64_t)pause.calm_s * 1000;
+}
+
 struct retry_window retry_window(struct retry_window range, uint32_t conflicts, bool is_growing)
 {
     const uint32_t steps = 6; /* conflicts until the window is whole */

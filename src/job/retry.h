@@ -29,6 +29,19 @@ struct retry_decision retry_decide(struct retry_policy policy, uint32_t counted,
 /* What `retryCount` of a v1 job means. */
 struct retry_policy retry_policy_early(int32_t retry_count);
 
+/* Spacing of retries that no budget ends (docs/rfc/0004, Pause): after `before` quick ends in a row
+ * none, first_s, twice that, …, at most max_s; less up to a quarter by chance. An attempt that ran
+ * for calm_s is no quick end. */
+struct retry_pause {
+    uint32_t first_s, max_s, calm_s; /* first_s 0: no pauses; first_s <= max_s */
+};
+uint64_t retry_pause_ms(struct retry_pause pause, uint32_t before, uint64_t random);
+/* Is a retry so decided one of them? */
+bool retry_is_paused(struct retry_policy policy, struct retry_decision decision,
+                     const struct completion *completion);
+/* Had an attempt launched then (0: never) ended quickly now? */
+bool retry_is_quick(struct retry_pause pause, int64_t launched_ms, int64_t now_ms);
+
 /* Seconds from which the delay is drawn. Growing (early launcher): min … min + min(1, n/6) of the
  * range after n earlier conflicts; else the whole of min … max. */
 struct retry_window {

@@ -4,7 +4,8 @@
 #include "job/step.h"
 #include <assert.h>
 
-enum { SAVE_VERSION = 1 };
+/* Version 1 had no quick_ends. */
+enum { SAVE_VERSION = 2 };
 
 static void completion_put(struct buf *out, const struct completion *completion)
 {
@@ -79,6 +80,7 @@ void job_save(const struct job *job, struct buf *out)
     buf_put_u32(out, job->retries_user);
     buf_put_u32(out, job->retries_platform);
     buf_put_u32(out, job->retries_resource);
+    buf_put_u32(out, job->quick_ends);
     const int64_t times[] = {job->submitted_ms,        job->launched_ms,
                              job->completed_ms,        job->attempt_created_ms,
                              job->attempt_launched_ms, job->attempt_completed_ms,
@@ -131,7 +133,8 @@ static bool held_take(struct cursor *cursor, struct job *job)
 
 static bool job_take(struct cursor *cursor, struct job *job)
 {
-    if (cursor_u8(cursor) != SAVE_VERSION)
+    const uint8_t version = cursor_u8(cursor);
+    if (version < 1 || version > SAVE_VERSION)
         return false;
     const uint8_t state = cursor_u8(cursor), execution = cursor_u8(cursor);
     const uint8_t flags = cursor_u8(cursor);
@@ -146,6 +149,7 @@ static bool job_take(struct cursor *cursor, struct job *job)
     job->retries_user = cursor_u32(cursor);
     job->retries_platform = cursor_u32(cursor);
     job->retries_resource = cursor_u32(cursor);
+    job->quick_ends = version >= 2 ? cursor_u32(cursor) : 0;
     int64_t *const times[] = {&job->submitted_ms,        &job->launched_ms,
                               &job->completed_ms,        &job->attempt_created_ms,
                               &job->attempt_launched_ms, &job->attempt_completed_ms,
@@ -190,6 +194,8 @@ int job_restore_task(struct job *job, struct task_ref ref, const struct job_task
     const bool is_held = slot->is_held;
     *slot = *task;
     slot->is_held = is_held;
+    slot->quick_ends = 0; /* rows have neither: it waits for a place at once */
+    slot->retry_at_ms = 0;
     slot->completion = NULL;
     if (task->completion)
         completion_set(&slot->completion, task->completion);

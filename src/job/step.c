@@ -45,6 +45,14 @@ const char *step_task_name(struct step *step, struct task_ref ref)
                         ref.index);
 }
 
+const char *retry_words(struct step *step, uint64_t pause_ms)
+{
+    if (pause_ms == 0)
+        return "retried";
+    return arena_format(step->output->arena, "retried in %llu s",
+                        (unsigned long long)(pause_ms + 999) / 1000);
+}
+
 struct job_task *step_task(struct step *step, struct task_ref ref)
 {
     assert(ref.role < step->job->role_count);
@@ -111,8 +119,11 @@ void step_task_state(struct step *step, struct task_ref ref, enum life_state to)
     struct job_action *action = step_task_action(step, JOB_ACTION_TASK_CHANGED, ref);
     action->from = task->state;
     action->to = to;
-    if (task->state == LIFE_CREATION_PENDING)
+    if (task->state == LIFE_CREATION_PENDING && task->retry_at_ms > 0)
+        step->job->paused--;
+    else if (task->state == LIFE_CREATION_PENDING)
         step->job->waiting--;
+    task->retry_at_ms = 0;
     task->state = to;
     step->job->live = step->job->live - was_live + task_is_live(task);
     if (to == LIFE_CREATION_PENDING)
@@ -158,7 +169,7 @@ void job_tasks_drop(struct job *job)
         role->succeeded = role->failed = 0;
     }
     job->has_tasks = false;
-    job->live = job->waiting = job->held = 0;
+    job->live = job->waiting = job->paused = job->held = 0;
 }
 
 void step_task_add(struct step *step, uint16_t role)

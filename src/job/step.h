@@ -19,6 +19,8 @@ struct job_action *step_task_action(struct step *step, enum job_action_kind kind
 /* `ref` NULL: of the job */
 void step_story(struct step *step, const struct task_ref *ref, bool is_warning, const char *reason,
                 const char *format, ...) __attribute__((format(printf, 5, 6)));
+/* "retried", "retried in 8 s"; in the arena */
+const char *retry_words(struct step *step, uint64_t pause_ms);
 const char *step_task_name(struct step *step, struct task_ref ref); /* "worker-3", in the arena */
 struct job_task *step_task(struct step *step, struct task_ref ref);
 
@@ -51,6 +53,8 @@ static inline bool job_is_active(const struct job *job)
 }
 
 /* task.c: one task */
+void step_tasks_resume(struct step *step);        /* those whose pause is over want a place again */
+int64_t job_tasks_wake_ms(const struct job *job); /* when the first is; INT64_MAX: none is paused */
 void step_task_placed(struct step *step, struct task_ref ref);
 void step_task_preparing(struct step *step, struct task_ref ref);
 void step_task_running(struct step *step, struct task_ref ref);

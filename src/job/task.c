@@ -44,20 +44,64 @@ static void walk_to_deletion(struct step *step, struct task_ref ref)
         step_task_state(step, ref, LIFE_DELETION_REQUESTED);
 }
 
+int64_t job_tasks_wake_ms(const struct job *job)
+{
+    int64_t at = INT64_MAX;
+    for (uint16_t r = 0; job->paused > 0 && r < job->role_count; r++)
+        for (size_t i = 0; i < job->roles[r].count; i++) {
+            const int64_t retry_at_ms = job->roles[r].items[i].retry_at_ms;
+            if (retry_at_ms > 0 && retry_at_ms < at)
+                at = retry_at_ms;
+        }
+    return at;
+}
+
+void step_tasks_resume(struct step *step)
+{
+    struct job *job = step->job;
+    for (uint16_t r = 0; job->paused > 0 && r < job->role_count; r++)
+        for (uint16_t i = 0; i < job->roles[r].count; i++) {
+            struct job_task *task = &job->roles[r].items[i];
+            if (task->retry_at_ms == 0 || task->retry_at_ms > step->now_ms)
+                continue;
+            task->retry_at_ms = 0;
+            job->paused--;
+            job->waiting++;
+        }
+    step_action(step, JOB_ACTION_QUEUE);
+}
+
+/* How long the task's next try has to wait; counts the end. */
+static uint64_t pause_after(struct step *step, struct task_ref ref, struct retry_decision decision)
+{
+    struct job_task *task = step_task(step, ref);
+    const struct retry_pause pause = step->policy->pause;
+    if (!retry_is_quick(pause, task->attempt_launched_ms, step->now_ms))
+        task->quick_ends = 0;
+    const uint32_t before = task->quick_ends++;
+    if (!retry_is_paused(step->policy->roles[ref.role].task_retry, decision, task->completion))
+        return 0;
+    return retry_pause_ms(pause, before, step->event->random);
+}
+
 static bool is_final_code(int32_t code)
 {
     return code == CODE_ATTEMPT_COMPLETION || code == CODE_SCALED_DOWN;
 }
 
-static void story_of_exit(struct step *step, struct task_ref ref, struct retry_decision decision)
+static void story_of_exit(struct step *step, struct task_ref ref, struct retry_decision decision,
+                          uint64_t pause_ms)
 {
     const struct job_task *task = step_task(step, ref);
     const struct completion *completion = task->completion;
     if (is_final_code(completion->code) || job_is_completing(step->job))
         return; /* the story of what ended it has been told */
-    const char *what = completion->is_success ? "" : ", not retried";
+    char what[64] = "";
     if (decision.is_retried)
-        what = decision.is_counted ? ", retried" : ", retried, not counted";
+        snprintf(what, sizeof what, ", %s%s", retry_words(step, pause_ms),
+                 decision.is_counted ? "" : ", not counted");
+    else if (!completion->is_success)
+        snprintf(what, sizeof what, ", not retried");
     /* the exit code is what people know from their shell; the rule's code stands beside it */
     const bool is_told = completion->exit_code != 0 && completion->exit_code != completion->code;
     char code[16] = "";
@@ -81,7 +125,8 @@ static void settle(struct step *step, struct task_ref ref)
     if (!task->is_deletion_pending && job_is_active(job))
         decision = retry_decide(step->policy->roles[ref.role].task_retry, task->retries_counted,
                                 task->completion);
-    story_of_exit(step, ref, decision);
+    const uint64_t pause_ms = pause_after(step, ref, decision);
+    story_of_exit(step, ref, decision, pause_ms);
     if (decision.is_retried) {
         task->retries++;
         task->retries_counted += decision.is_counted;
@@ -92,7 +137,13 @@ static void settle(struct step *step, struct task_ref ref)
         task->attempt_created_ms = step->now_ms;
         task->attempt_launched_ms = task->attempt_completed_ms = 0;
         step_task_state(step, ref, LIFE_CREATION_PENDING);
-        step_action(step, JOB_ACTION_QUEUE);
+        if (pause_ms == 0) {
+            step_action(step, JOB_ACTION_QUEUE);
+            return;
+        }
+        task->retry_at_ms = step->now_ms + (int64_t)pause_ms;
+        job->waiting--;
+        job->paused++;
         return;
     }
     step_task_state(step, ref, LIFE_COMPLETED);

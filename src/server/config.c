@@ -69,6 +69,10 @@ static const struct field scheduling_fields[] = {
     INT("portLast", 1, 65535, "Last port given to tasks."),
     INT("backoffMinSeconds", 1, SECONDS_MAX, "Shortest pause after a transient conflict."),
     INT("backoffMaxSeconds", 1, SECONDS_MAX, "Longest pause after a transient conflict."),
+    INT("retryPauseFirstSeconds", 0, SECONDS_MAX,
+        "Pause before the second retry in a row that no budget ends; it doubles. 0: none."),
+    INT("retryPauseMaxSeconds", 0, SECONDS_MAX, "Longest such pause."),
+    INT("retryCalmSeconds", 1, SECONDS_MAX, "An attempt that ran so long begins a new row."),
     INT("killGraceSeconds", 0, 86400, "From SIGTERM to SIGKILL."),
     INT("preemptionGraceSeconds", 0, 86400, "The same when preempted: time for a checkpoint."),
     INT("starvationAfterSeconds", 1, SECONDS_MAX, "A gang that waits longer gets a reservation."),
@@ -245,6 +249,9 @@ static void read_scheduling(struct server_config *config, const struct doc *doc)
     core->port_last = (uint16_t)get_int(doc, "portLast", core->port_last);
     get_u32(doc, "backoffMinSeconds", &core->backoff_min_s);
     get_u32(doc, "backoffMaxSeconds", &core->backoff_max_s);
+    get_u32(doc, "retryPauseFirstSeconds", &core->retry_pause_first_s);
+    get_u32(doc, "retryPauseMaxSeconds", &core->retry_pause_max_s);
+    get_u32(doc, "retryCalmSeconds", &core->retry_calm_s);
     core->kill_grace_ms =
         (uint32_t)(get_int(doc, "killGraceSeconds", core->kill_grace_ms / 1000) * 1000);
     core->preemption_grace_ms =
@@ -351,6 +358,10 @@ static void check_together(const struct server_config *config, const struct doc 
     if (core->backoff_min_s > core->backoff_max_s)
         problem_add(problems, place, "scheduling.backoffMinSeconds",
                     "%u is above backoffMaxSeconds, %u", core->backoff_min_s, core->backoff_max_s);
+    if (core->retry_pause_first_s > core->retry_pause_max_s)
+        problem_add(problems, place, "scheduling.retryPauseFirstSeconds",
+                    "%u is above retryPauseMaxSeconds, %u", core->retry_pause_first_s,
+                    core->retry_pause_max_s);
     if (core->blame_avoid > core->blame_cordon)
         problem_add(problems, place, "scheduling.blameAvoid", "%g is above blameCordon, %g",
                     core->blame_avoid, core->blame_cordon);

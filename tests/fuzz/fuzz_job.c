@@ -19,6 +19,7 @@ static struct job_policy policy_of(uint8_t flags)
         .retry = {(flags >> 4 & 3) - 2, flags & 1},
         .is_gang = flags & 2,
         .backoff = {60, 900},
+        .pause = {1, 30, 60},
         .gang_timeout_s = flags & 4 ? 100 : 0,
         .time_limit_s = flags & 8 ? 100 : 0,
         .debug_hold_s = flags & 64 ? 100 : 0,

@@ -21,6 +21,13 @@ static void lose(struct world *world, uint64_t attempt)
     world_step(world, &event);
 }
 
+/* Retries without a pause between. */
+static void world_hurry(struct world *world)
+{
+    world->config.retry_pause_first_s = 0;
+    world_configure(world);
+}
+
 static const struct node_record *node_of(const struct world *world)
 {
     const struct node_record *node = NULL;
@@ -36,6 +43,7 @@ static void told_at_each_level(void **state)
     struct world world;
     uint64_t attempt = 1, avoided_at = 0;
     world_init(&world, "first-fit");
+    world_hurry(&world);
     world_node(&world, "n1", 8, 0);
     world_submit_simple(&world, "unlucky", 1, 1, 0);
     do { /* it fades while they come: a little more than the 3 and 10 of the configuration */
@@ -66,6 +74,7 @@ static void who_waits_is_told_of_the_cordon(void **state)
         struct world world;
         uint64_t attempt = 1;
         world_init(&world, policies[i]);
+        world_hurry(&world);
         world_node(&world, "n1", 8, 0);
         world_submit_simple(&world, "unlucky", 1, 1, 0);
         do {

@@ -335,6 +335,8 @@ static void test_blame(void **state)
     (void)state;
     struct world world;
     world_init(&world, "first-fit");
+    world.config.retry_pause_first_s = 0;
+    world_configure(&world);
     world_node(&world, "n1", 8, 0);
     world_node(&world, "n2", 8, 0);
     struct plan plan = world_plan("a");
@@ -630,6 +632,45 @@ static void test_restore_refuses(void **state)
     world_release(&world);
 }
 
+/* What always fails for the platform's fault is spaced, and blames its node more slowly. */
+static void test_retries_are_spaced(void **state)
+{
+    (void)state;
+    static const int64_t wanted_s[] = {0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 300, 300};
+    struct world world;
+    world_init(&world, "first-fit");
+    world_node(&world, "n1", 8, 0);
+    uint32_t job = world_submit_simple(&world, "loops", 1, 1, 0);
+    for (uint64_t i = 0; i < COUNT_OF(wanted_s); i++) {
+        int64_t before_ms = world.now_ms;
+        world_run(&world, i + 1);
+        world_exit(&world, i + 1, CODE_CONTAINER_DELETED, EXIT_TRANSIENT);
+        core_check(world.core);
+        if (wanted_s[i] == 0) {
+            assert_int_equal(world_command_count(&world, COMMAND_CREATE), 1);
+            continue;
+        }
+        assert_int_equal(world_command_count(&world, COMMAND_CREATE), 0);
+        const struct command *wake = world_command(&world, COMMAND_WAKE, 0);
+        assert_non_null(wake);
+        assert_in_range(wake->at_ms - world.now_ms, wanted_s[i] * 750, wanted_s[i] * 1000);
+        assert_true(world_has_story(&world, "BackingOff", " s, not counted"));
+        before_ms = wake->at_ms;
+        world_timer(&world, wake->at_ms - world.now_ms - 20);
+        assert_int_equal(world_command_count(&world, COMMAND_CREATE), 0);
+        world_timer(&world, 20);
+        assert_int_equal(world_command_count(&world, COMMAND_CREATE), 1);
+        assert_true(world.now_ms >= before_ms);
+    }
+    /* who runs for a while begins anew */
+    world_run(&world, COUNT_OF(wanted_s) + 1);
+    world_timer(&world, 600 * 1000);
+    world_exit(&world, COUNT_OF(wanted_s) + 1, CODE_CONTAINER_DELETED, EXIT_TRANSIENT);
+    assert_int_equal(world_command_count(&world, COMMAND_CREATE), 1);
+    (void)job;
+    world_release(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -643,6 +684,7 @@ int main(void)
         cmocka_unit_test(test_starvation),
         cmocka_unit_test(test_ports),
         cmocka_unit_test(test_blame),
+        cmocka_unit_test(test_retries_are_spaced),
         cmocka_unit_test(test_config),
         cmocka_unit_test(test_debug_hold),
         cmocka_unit_test(test_scale),

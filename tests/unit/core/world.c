@@ -140,6 +140,12 @@ void world_exit(struct world *world, uint64_t attempt, int code, uint8_t attribu
     world_step(world, &event);
 }
 
+void world_configure(struct world *world)
+{
+    struct event event = {.kind = EVENT_CONFIG, .config = &world->config};
+    world_step(world, &event);
+}
+
 void world_timer(struct world *world, int64_t after_ms)
 {
     world->now_ms += after_ms;

@@ -34,6 +34,7 @@ uint32_t world_submit_simple(struct world *world, const char *name, uint32_t ins
 int world_ask(struct world *world, enum event_kind kind, uint32_t job); /* the answer's code */
 void world_run(struct world *world, uint64_t attempt);                  /* preparing, started */
 void world_exit(struct world *world, uint64_t attempt, int code, uint8_t attributes);
+void world_configure(struct world *world); /* world->config was changed */
 void world_timer(struct world *world, int64_t after_ms);
 
 /* Of the last output. */

@@ -55,6 +55,8 @@ static void policy_draw(void)
     policy->retry = (struct retry_policy){(int32_t)below(5) - 2, below(3) > 0};
     policy->kill_all_on_completed = (uint32_t)(below(4) == 0 ? 1 + below(3) : 0);
     policy->is_backoff_growing = below(2);
+    policy->pause = (struct retry_pause){(uint32_t)below(3), (uint32_t)(2 + below(20)),
+                                         (uint32_t)(1 + below(100))};
     policy->gang_timeout_s = below(3) == 0 ? 100 : 0;
     policy->time_limit_s = below(4) == 0 ? 1000 : 0;
     policy->debug_hold_s = below(3) == 0 ? 500 : 0;
@@ -128,7 +130,7 @@ static void check_task(const struct job_task *task)
 static void check_job(void)
 {
     const struct job *job = &walk.world.job;
-    uint32_t live = 0, waiting = 0, held = 0;
+    uint32_t live = 0, waiting = 0, paused = 0, held = 0;
     for (uint16_t r = 0; job->roles && r < job->role_count; r++) {
         uint32_t succeeded = 0, failed = 0;
         const struct job_role *role = &job->roles[r];
@@ -137,7 +139,9 @@ static void check_job(void)
             const struct job_task *task = &role->items[i];
             check_task(task);
             live += task->state >= LIFE_CREATION_REQUESTED && task->state <= LIFE_DELETING;
-            waiting += task->state == LIFE_CREATION_PENDING;
+            CHECK(task->retry_at_ms == 0 || task->state == LIFE_CREATION_PENDING);
+            waiting += task->state == LIFE_CREATION_PENDING && task->retry_at_ms == 0;
+            paused += task->retry_at_ms > 0;
             held += task->is_held;
             if (task->state == LIFE_COMPLETED && !task->is_deletion_pending) {
                 succeeded += task->completion->is_success;
@@ -147,15 +151,17 @@ static void check_job(void)
         }
         CHECK(role->succeeded == succeeded && role->failed == failed);
     }
-    CHECK(job->live == live && job->waiting == waiting && job->held == held);
+    CHECK(job->live == live && job->waiting == waiting && job->paused == paused &&
+          job->held == held);
     CHECK(walk.containers == live);
     CHECK((job->state >= LIFE_DELETION_PENDING) == (job->completion != NULL));
-    CHECK(job->state != LIFE_COMPLETED || (live == 0 && waiting == 0));
+    CHECK(job->state != LIFE_COMPLETED || (live == 0 && waiting == 0 && paused == 0));
     CHECK(!life_is_completing(job->state) || live > 0);
     CHECK((job->hold_until_ms > 0) == (job->state == LIFE_COMPLETED && held > 0));
     CHECK(job->retry_at_ms == 0 || job->state == LIFE_ATTEMPT_COMPLETED);
     const int64_t wake_ms = job_wake_ms(job, &walk.world.policy);
     CHECK(job->state != LIFE_ATTEMPT_COMPLETED || wake_ms > 0);
+    CHECK(paused == 0 || wake_ms > 0);
 }
 
 static void step(struct job_event event)
@@ -346,7 +352,8 @@ static void lives_end_by_themselves(void **state)
         for (int round = 0; round < 1000 && !job_is_final(&world->job); round++) {
             if (below(10) == 0)
                 restart();
-            if (world->job.state == LIFE_ATTEMPT_COMPLETED)
+            if (world->job.state == LIFE_ATTEMPT_COMPLETED ||
+                (world->job.paused > 0 && world->job.waiting == 0 && world->job.live == 0))
                 world->now_ms = job_wake_ms(&world->job, &world->policy);
             step((struct job_event){.kind = JOB_EVENT_TIMER});
             place_some();
