@@ -496,7 +496,6 @@ static const struct field v1_fields[] = {
      .help = "Variables of all tasks"},
     {.name = "isDebug", BOOL, .help = "Keep containers after a failure"},
     {.name = "extras",
-     .flags = FIELD_NULLABLE,
      .kind = FIELD_MAP,
      .shape = &v1_extras,
      .help = "Everything beyond the format"},

@@ -201,14 +201,18 @@ static char first_character(struct text source)
 
 static void problems_move(struct problems *to, const struct problems *from)
 {
+    size_t beyond = from->error_count; /* errors that are not among the items */
     for (size_t i = 0; i < from->count; i++) {
         const struct problem *item = &from->items[i];
+        beyond -= !item->is_warning;
         struct problem *added = item->is_warning
                                     ? problem_warn(to, item->place, item->path, "%s", item->text)
                                     : problem_add(to, item->place, item->path, "%s", item->text);
         if (added && item->hint)
             problem_hint(to, added, "%s", item->hint);
     }
+    to->error_count += beyond;
+    to->left_out += from->left_out;
 }
 
 /* Of the two formats only protocol 2 has a version, a `name` and roles by name. */
@@ -279,8 +283,9 @@ static void read_all(struct reader *reader, enum spec_format format)
 int spec_parse(struct text source, struct arena *scratch, struct spec_parsed *parsed,
                struct problems *problems)
 {
-    struct reader reader = {.scratch = scratch, .problems = problems};
-    size_t errors_before = problems->error_count;
+    /* what a file before this one was told must not hide what is wrong with this one */
+    struct problems found;
+    struct reader reader = {.scratch = scratch, .problems = &found};
     enum spec_format format;
     parsed->spec = NULL;
     parsed->secrets = NULL;
@@ -290,10 +295,14 @@ int spec_parse(struct text source, struct arena *scratch, struct spec_parsed *pa
                     "the file has %zu bytes, at most %d allowed", source.length, SPEC_BYTES_MAX);
         return ERR_INVALID;
     }
-    reader.root = source_parse(source, scratch, problems, &format);
+    problems_init(&found, problems->arena);
+    reader.root = source_parse(source, scratch, &found, &format);
     if (reader.root)
         read_all(&reader, format);
-    if (problems->error_count > errors_before) {
+    const bool is_wrong = found.error_count > 0;
+    problems_move(problems, &found);
+    problems_release(&found);
+    if (is_wrong) {
         spec_free(reader.spec);
         return ERR_INVALID;
     }

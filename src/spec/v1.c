@@ -1,4 +1,5 @@
 /* Early PAI and QIZHI job files: format 1, JSON. */
+#include <ctype.h>
 #include <stdio.h>
 
 #include "base/buf.h"
@@ -134,6 +135,14 @@ static void roles_read(struct reader *reader)
                        "killAllOnCompletedTaskNumber");
 }
 
+static bool has_one_of(struct text name, const char *others)
+{
+    for (size_t i = 0; i < name.length; i++)
+        if (isalnum((unsigned char)name.at[i]) || (name.at[i] && strchr(others, name.at[i])))
+            return true;
+    return false;
+}
+
 /* Any value: text as it is, null as the empty text, anything else as JSON writes it. */
 static const char *env_value(struct reader *reader, const struct doc *doc, struct text name)
 {
@@ -164,8 +173,8 @@ static void envs_read(struct reader *reader)
     for (size_t i = 0; i < count; i++) {
         const struct doc_entry *entry = &envs->as.map.entries[i];
         struct text name = entry->key;
-        if (name.length == 0 || name.length > SPEC_NAME_MAX || memchr(name.at, '=', name.length) ||
-            memchr(name.at, '\0', name.length)) {
+        if (!has_one_of(name, "_") || name.length > SPEC_NAME_MAX ||
+            memchr(name.at, '=', name.length) || memchr(name.at, '\0', name.length)) {
             reader_problem(reader, entry->value, "not a name that a variable can have", "jobEnvs");
             continue;
         }
@@ -202,6 +211,11 @@ void spec_v1_read(struct reader *reader)
     spec->images[0] = (struct spec_image){.name = "", .uri = top_text(reader, "image")};
     roles_read(reader);
     envs_read(reader);
+    const struct doc *extras = doc_get_map(reader->root, "extras");
+    for (size_t i = 0; i < extras->as.map.count; i++)
+        if (!has_one_of(extras->as.map.entries[i].key, "._"))
+            reader_problem(reader, extras->as.map.entries[i].value,
+                           "a name needs a letter, a digit, . or _", "extras");
     spec->is_debug |= doc_get_bool(reader->root, "isDebug", false);
     spec_extensions_read(reader, doc_get(reader->root, "extras"));
 }

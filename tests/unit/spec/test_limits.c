@@ -26,6 +26,25 @@ static void fill(struct buf *text, char c, size_t count)
         buf_char(text, c);
 }
 
+/* Errors of one file do not hide those of the next. */
+static void test_same_problems(void **state)
+{
+    (void)state;
+    struct parse p;
+    parse(&p, "{\"jobName\": 1}");
+    const size_t errors = p.problems.error_count, count = p.problems.count;
+    assert_true(errors > 0);
+    for (size_t round = 0; round < 2; round++) {
+        struct spec_parsed again = {0};
+        assert_int_not_equal(spec_parse(TEXT("{\"jobName\": 1}"), &p.scratch, &again, &p.problems),
+                             0);
+        assert_null(again.spec);
+    }
+    assert_int_equal(p.problems.error_count, errors);
+    assert_int_equal(p.problems.count, count);
+    parse_free(&p);
+}
+
 static void test_bytes(void **state)
 {
     (void)state;
@@ -496,12 +515,13 @@ static void test_requirements(void **state)
 int test_limits(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bytes),        cmocka_unit_test(test_names),
-        cmocka_unit_test(test_roles),        cmocka_unit_test(test_tasks),
-        cmocka_unit_test(test_ports),        cmocka_unit_test(test_lists),
-        cmocka_unit_test(test_plugins),      cmocka_unit_test(test_commands),
-        cmocka_unit_test(test_texts),        cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_requirements), cmocka_unit_test(test_extras),
+        cmocka_unit_test(test_same_problems), cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_names),         cmocka_unit_test(test_roles),
+        cmocka_unit_test(test_tasks),         cmocka_unit_test(test_ports),
+        cmocka_unit_test(test_lists),         cmocka_unit_test(test_plugins),
+        cmocka_unit_test(test_commands),      cmocka_unit_test(test_texts),
+        cmocka_unit_test(test_numbers),       cmocka_unit_test(test_requirements),
+        cmocka_unit_test(test_extras),
     };
     return cmocka_run_group_tests_name("limits", tests, NULL, NULL);
 }
