@@ -106,7 +106,8 @@ static bool match(struct judge *judge, const struct exit_pattern *pattern)
     if (pattern->is_runtime)
         return match_runtime(judge, pattern);
     const struct exit_input *input = judge->input;
-    if (!search_string(judge, pattern->reason, input->reason) ||
+    if (!search_string(judge, pattern->name, input->name) ||
+        !search_string(judge, pattern->reason, input->reason) ||
         !search_string(judge, pattern->message, input->message))
         return false;
     for (uint32_t i = 0; i < pattern->container_count; i++)
@@ -292,6 +293,17 @@ void exit_judge(const struct exit_rules *rules, const struct exit_input *input,
     mem_free(judge.platform.present);
 }
 
+/* A connection that broke in the middle: what the answer seems to say may be half of it. */
+static bool is_torn(const char *network_error)
+{
+    static const char *const signs[] = {"connection reset", "EOF", "broken connection",
+                                        "closed idle connection", "closed network connection"};
+    for (size_t i = 0; network_error && i < COUNT_OF(signs); i++)
+        if (strstr(network_error, signs[i]))
+            return true;
+    return false;
+}
+
 int32_t exit_judge_creation(int http_status, const char *message, const char *network_error)
 {
     if (strstr(message, "exceeded quota"))
@@ -299,8 +311,7 @@ int32_t exit_judge_creation(int http_status, const char *message, const char *ne
     switch (http_status) {
     case 413:
     case 422:
-        /* a torn connection can look like a refusal */
-        return network_error && network_error[0] ? CODE_CREATION_UNKNOWN : CODE_CREATION_PERMANENT;
+        return is_torn(network_error) ? CODE_CREATION_UNKNOWN : CODE_CREATION_PERMANENT;
     case 400:
     case 403:
         return CODE_CREATION_UNKNOWN;

@@ -38,6 +38,7 @@ struct exit_input {
     bool is_lost;                 /* the node went away */
     bool has_gpu_ecc_error;       /* double-bit errors on a GPU of the task, while it ran */
     bool has_gpu_lost;            /* a GPU of the task went away while it ran */
+    const char *name;             /* of the pod; NULL where tasks are no pods */
     const char *reason, *message; /* the engine's word, Kubernetes' where it has one; may be NULL */
     struct text log_tail;         /* merged user log */
     struct text platform_tail;    /* skep-init's own log */

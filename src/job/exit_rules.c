@@ -148,6 +148,12 @@ static uint32_t read_expression(struct reader *reader, const struct doc *map, co
     return (uint32_t)(rules->expressions.count - 1);
 }
 
+static bool has_value(const struct doc *map, const char *key)
+{
+    const struct doc *doc = doc_get(map, key);
+    return doc && doc->kind != DOC_NULL;
+}
+
 static bool read_code(struct reader *reader, const struct doc *map, const char *key,
                       const char *parent, int32_t min, int32_t max, int32_t *code)
 {
@@ -185,7 +191,8 @@ static struct exit_pattern *pattern_add(struct reader *reader, struct exit_rule 
                                         const struct doc *map)
 {
     struct exit_pattern *pattern = ARRAY_ADD(&reader->rules->patterns);
-    pattern->user_log = pattern->platform_log = pattern->reason = pattern->message = EXPRESSION_NO;
+    pattern->user_log = pattern->platform_log = EXPRESSION_NO;
+    pattern->name = pattern->reason = pattern->message = EXPRESSION_NO;
     pattern->container = (uint32_t)reader->rules->containers.count;
     pattern->line = map->place.line;
     rule->pattern_count++;
@@ -247,10 +254,11 @@ static void read_container_pattern(struct reader *reader, struct exit_pattern *p
 static void read_pod_pattern(struct reader *reader, struct exit_rule *rule, const struct doc *map,
                              const char *path)
 {
-    static const char *const known[] = {"reasonRegex", "messageRegex", "containers", "neverRetry",
-                                        NULL};
+    static const char *const known[] = {"nameRegex",  "reasonRegex", "messageRegex",
+                                        "containers", "neverRetry",  NULL};
     warn_unknown(reader, map, path, known);
     struct exit_pattern *pattern = pattern_add(reader, rule, map);
+    pattern->name = read_expression(reader, map, "nameRegex", path);
     pattern->reason = read_expression(reader, map, "reasonRegex", path);
     pattern->message = read_expression(reader, map, "messageRegex", path);
     pattern->is_never_retried = read_bool(reader, map, "neverRetry", path);
@@ -264,8 +272,8 @@ static void read_pod_pattern(struct reader *reader, struct exit_rule *rule, cons
             problem_add(reader->problems, item->place, place, "must be a map, is %s",
                         doc_kind_name(item->kind));
     }
-    if (pattern->reason == EXPRESSION_NO && pattern->message == EXPRESSION_NO &&
-        pattern->container_count == 0)
+    if (pattern->name == EXPRESSION_NO && pattern->reason == EXPRESSION_NO &&
+        pattern->message == EXPRESSION_NO && pattern->container_count == 0)
         problem_warn(reader->problems, map->place, path, "has no condition and matches all");
 }
 
@@ -371,7 +379,7 @@ static void read_spec_entry(struct reader *reader, const struct doc *entry, cons
                                                  "controllerPodPatterns", NULL};
     warn_unknown(reader, entry, path, known);
     int32_t code = 0;
-    if (!doc_get(entry, "code"))
+    if (!has_value(entry, "code"))
         problem_add(reader->problems, entry->place, path, "has no code");
     if (!read_code(reader, entry, "code", path, EXIT_CODE_MIN, EXIT_CODE_MAX, &code))
         return;
@@ -417,7 +425,7 @@ static void read_runtime_entry(struct reader *reader, const struct doc *entry, c
     warn_unknown(reader, entry, path, known);
     int32_t code = 0;
     if (!read_code(reader, entry, "containerExitCode", path, 1, 255, &code)) {
-        if (!doc_get(entry, "containerExitCode"))
+        if (!has_value(entry, "containerExitCode"))
             problem_add(reader->problems, entry->place, path, "has no containerExitCode");
         return;
     }
@@ -465,7 +473,7 @@ static void read_failure_entry(struct reader *reader, const struct doc *entry, c
     static const char *const known[] = {"code", "phrase", "type", "podPatterns", NULL};
     warn_unknown(reader, entry, path, known);
     int32_t code = 0;
-    if (!doc_get(entry, "code"))
+    if (!has_value(entry, "code"))
         problem_add(reader->problems, entry->place, path, "has no code");
     if (!read_code(reader, entry, "code", path, INT32_MIN, INT32_MAX, &code))
         return;

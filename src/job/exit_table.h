@@ -24,7 +24,7 @@ struct exit_pattern {
     bool has_exit_code;
     int32_t exit_code;
     uint32_t user_log, platform_log; /* expressions */
-    uint32_t reason, message;
+    uint32_t name, reason, message;
     bool needs_ecc, needs_gpu_lost;
     bool is_never_retried;
     uint32_t container, container_count; /* in `containers` */

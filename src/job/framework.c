@@ -9,16 +9,18 @@
 /* ---- configuration ---- */
 
 static const struct field snapshot_framework_fields[] = {
-    {.name = "onFrameworkRetry", .kind = FIELD_BOOL},
-    {.name = "onFrameworkDeletion", .kind = FIELD_BOOL},
-    {.name = "onTaskRetry", .kind = FIELD_BOOL}, /* where it stood before tasks had their own */
+    {.name = "onFrameworkRetry", .kind = FIELD_BOOL, .flags = FIELD_NULLABLE},
+    {.name = "onFrameworkDeletion", .kind = FIELD_BOOL, .flags = FIELD_NULLABLE},
+    {.name = "onTaskRetry",
+     .kind = FIELD_BOOL,
+     .flags = FIELD_NULLABLE}, /* where it stood before tasks had their own */
 };
 static const struct field snapshot_task_fields[] = {
-    {.name = "onTaskRetry", .kind = FIELD_BOOL},
-    {.name = "onTaskDeletion", .kind = FIELD_BOOL},
+    {.name = "onTaskRetry", .kind = FIELD_BOOL, .flags = FIELD_NULLABLE},
+    {.name = "onTaskDeletion", .kind = FIELD_BOOL, .flags = FIELD_NULLABLE},
 };
 static const struct field snapshot_pod_fields[] = {
-    {.name = "onPodDeletion", .kind = FIELD_BOOL},
+    {.name = "onPodDeletion", .kind = FIELD_BOOL, .flags = FIELD_NULLABLE},
 };
 #define SHAPE(fields)                                                                              \
     {                                                                                              \
@@ -28,29 +30,52 @@ static const struct shape snapshot_framework = SHAPE(snapshot_framework_fields);
 static const struct shape snapshot_task = SHAPE(snapshot_task_fields);
 static const struct shape snapshot_pod = SHAPE(snapshot_pod_fields);
 static const struct field snapshot_fields[] = {
-    {.name = "framework", .kind = FIELD_MAP, .shape = &snapshot_framework},
-    {.name = "task", .kind = FIELD_MAP, .shape = &snapshot_task},
-    {.name = "pod", .kind = FIELD_MAP, .shape = &snapshot_pod},
+    {.name = "framework", .kind = FIELD_MAP, .flags = FIELD_NULLABLE, .shape = &snapshot_framework},
+    {.name = "task", .kind = FIELD_MAP, .flags = FIELD_NULLABLE, .shape = &snapshot_task},
+    {.name = "pod", .kind = FIELD_MAP, .flags = FIELD_NULLABLE, .shape = &snapshot_pod},
 };
 static const struct shape snapshot = SHAPE(snapshot_fields);
 
 static const struct field config_fields[] = {
-    {.name = "kubeApiServerAddress", .kind = FIELD_STRING},
-    {.name = "kubeConfigFilePath", .kind = FIELD_STRING},
+    {.name = "kubeApiServerAddress", .kind = FIELD_STRING, .flags = FIELD_NULLABLE},
+    {.name = "kubeConfigFilePath", .kind = FIELD_STRING, .flags = FIELD_NULLABLE},
     {.name = "kubeClientQps", .kind = FIELD_ANY},
-    {.name = "kubeClientBurst", .kind = FIELD_INT},
-    {.name = "workerNumber", .kind = FIELD_INT, .min = 1, .max = INT32_MAX},
-    {.name = "largeFrameworkCompression", .kind = FIELD_BOOL},
-    {.name = "crdEstablishedCheckIntervalSec", .kind = FIELD_INT, .min = 1, .max = INT64_MAX},
-    {.name = "crdEstablishedCheckTimeoutSec", .kind = FIELD_INT, .min = 10, .max = INT64_MAX},
-    {.name = "objectLocalCacheCreationTimeoutSec", .kind = FIELD_INT, .min = 60, .max = INT64_MAX},
-    {.name = "frameworkCompletedRetainSec", .kind = FIELD_INT},
+    {.name = "kubeClientBurst",
+     .kind = FIELD_INT,
+     .flags = FIELD_NULLABLE,
+     .min = INT32_MIN,
+     .max = INT32_MAX},
+    {.name = "workerNumber",
+     .kind = FIELD_INT,
+     .flags = FIELD_NULLABLE,
+     .min = 1,
+     .max = INT32_MAX},
+    {.name = "largeFrameworkCompression", .kind = FIELD_BOOL, .flags = FIELD_NULLABLE},
+    {.name = "crdEstablishedCheckIntervalSec",
+     .kind = FIELD_INT,
+     .flags = FIELD_NULLABLE,
+     .min = 1,
+     .max = INT64_MAX},
+    {.name = "crdEstablishedCheckTimeoutSec",
+     .kind = FIELD_INT,
+     .flags = FIELD_NULLABLE,
+     .min = 10,
+     .max = INT64_MAX},
+    {.name = "objectLocalCacheCreationTimeoutSec",
+     .kind = FIELD_INT,
+     .flags = FIELD_NULLABLE,
+     .min = 60,
+     .max = INT64_MAX},
+    {.name = "frameworkCompletedRetainSec", .kind = FIELD_INT, .flags = FIELD_NULLABLE},
     {.name = "frameworkMinRetryDelaySecForTransientConflictFailed",
      .kind = FIELD_INT,
+     .flags = FIELD_NULLABLE,
      .min = 0,
      .max = INT64_MAX},
-    {.name = "frameworkMaxRetryDelaySecForTransientConflictFailed", .kind = FIELD_INT},
-    {.name = "logObjectSnapshot", .kind = FIELD_MAP, .shape = &snapshot},
+    {.name = "frameworkMaxRetryDelaySecForTransientConflictFailed",
+     .kind = FIELD_INT,
+     .flags = FIELD_NULLABLE},
+    {.name = "logObjectSnapshot", .kind = FIELD_MAP, .flags = FIELD_NULLABLE, .shape = &snapshot},
     {.name = "podFailureSpec", .kind = FIELD_ANY},
 };
 static const struct shape config_shape = SHAPE(config_fields);
@@ -147,7 +172,8 @@ bool framework_config_read(struct text source, struct framework_config *config,
             config_check(doc, config, problems);
         }
     }
-    if (doc && doc_get(doc, "podFailureSpec") && problems->error_count == errors_before)
+    if (doc && doc_get(doc, "podFailureSpec") && doc_get(doc, "podFailureSpec")->kind != DOC_NULL &&
+        problems->error_count == errors_before)
         exit_rules_free(exit_rules_new(source, problems));
     arena_release(&arena);
     return problems->error_count == errors_before;
@@ -305,8 +331,8 @@ static bool is_in(const char *text, int64_t otherwise, int64_t min, int64_t max)
 
 int framework_barrier_check(const char *framework, const char *interval, const char *timeout)
 {
-    if (framework[0] == '\0' || !is_in(interval, 10, 5, INT64_MAX) ||
-        !is_in(timeout, 600, 60, 1200))
+    if (framework[0] == '\0' || !is_in(interval, BARRIER_INTERVAL_S, 5, INT64_MAX) ||
+        !is_in(timeout, BARRIER_TIMEOUT_S, 60, 1200))
         return BARRIER_PERMANENT;
     return BARRIER_PASSED;
 }

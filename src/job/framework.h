@@ -59,8 +59,10 @@ enum {
     BARRIER_UNKNOWN = 1,
     BARRIER_TIMEOUT = 201,   /* transient conflict: the framework backs off */
     BARRIER_PERMANENT = 210, /* bad settings, or no such framework */
+    BARRIER_INTERVAL_S = 10, /* where nothing is set */
+    BARRIER_TIMEOUT_S = 600,
 };
-/* Settings as its variables carry them; NULL or "" interval and timeout: 10 s and 600 s. Returns
+/* Settings as its variables carry them; NULL or "" interval and timeout: the defaults. Returns
  * BARRIER_PASSED or BARRIER_PERMANENT. */
 int framework_barrier_check(const char *framework, const char *interval, const char *timeout);
 
