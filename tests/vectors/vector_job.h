@@ -21,6 +21,16 @@ void report_fail(const char *id, const char *wanted, const char *got);
 /* "FILE/LIST/INDEX" or the object's own "id" */
 const char *id_of(const json_t *vector, const char *list, size_t index);
 
+/* Does the object have what the driver reads? Otherwise it is a kind of case that this driver does
+ * not know: a skip is printed. `shape`: "key:type …"; types s string, i integer, n number,
+ * b boolean, o object, a list, x anything; with ? it may be missing or null.
+ */
+bool case_fits(const char *id, const json_t *object, const char *shape);
+/* The same for each item of a list. */
+bool cases_fit(const char *id, const json_t *list, const char *shape);
+/* What is wanted of a case: the expectation, or what job-deviations.json has for this input. */
+json_t *wanted_of(const char *id, const json_t *vector, json_t *expectation);
+
 const char *string_at(const json_t *object, const char *key); /* "" when absent */
 int64_t int_at(const json_t *object, const char *key, int64_t otherwise);
 struct text text_at(const json_t *object, const char *key);
@@ -43,6 +53,8 @@ struct job_bench {
 void bench_init(struct job_bench *bench); /* policy: no retry, not a gang, no roles */
 void bench_role(struct job_bench *bench, const char *name, uint32_t instances, int32_t min_failed,
                 int32_t min_succeeded);
+/* A list of {name, taskNumber, min…TaskCount}; false: unusable, a skip is printed. */
+bool bench_roles(struct job_bench *bench, const char *id, const json_t *roles);
 void bench_begin(struct job_bench *bench);
 void bench_release(struct job_bench *bench);
 void bench_step(struct job_bench *bench, struct job_event event);
@@ -57,6 +69,10 @@ typedef void vector_function(const json_t *file);
 vector_function retry_decision, attempt_sequence, completion_policy, state_machine, rescale;
 vector_function pod_classification, pod_creation_error, controller_config, framework_object, naming,
     barrier;
+vector_function environment, job_config;
 vector_function kill_all, launcher_exit, launcher_retry, gpu_placement, ports, job_state, vc_quota;
+
+void environment_barrier(const json_t *injected);
+void environment_naming(const json_t *file);
 
 #endif
