@@ -34,8 +34,6 @@ static bool gpu_is_in(const struct seat *seat, uint16_t gpu)
 static void check_seat(const struct core *core, const struct seat *seat, struct ports *ports)
 {
     for (size_t j = 0; j < seat->port_count; j++) {
-        if (!seat->ports[j].first)
-            continue;
         CHECK(ports_are_free(ports, seat->ports[j].first, seat->ports[j].count));
         ports_take(ports, seat->ports[j].first, seat->ports[j].count);
     }

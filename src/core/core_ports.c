@@ -7,7 +7,7 @@ static bool ports_fixed_take(struct node *node, const struct plan_role *role,
 {
     for (size_t i = 0; i < role->port_count; i++) {
         const struct plan_port *port = &role->ports[i];
-        if (!port->begin_at || !port->count)
+        if (!port->begin_at)
             continue;
         if (!ports_are_free(&node->ports, port->begin_at, port->count))
             return false;
@@ -23,7 +23,7 @@ static bool ports_any_take(const struct core *core, struct node *node, const str
 {
     for (size_t i = 0; i < role->port_count; i++) {
         const struct plan_port *port = &role->ports[i];
-        if (port->begin_at || !port->count)
+        if (port->begin_at)
             continue;
         uint32_t first =
             ports_find(&node->ports, core->config.port_first, core->config.port_last, port->count);

@@ -210,9 +210,8 @@ void reserve_drop_all(struct core *core)
 static bool ends_before(const struct core *core, const struct live *live,
                         const struct reservation *reservation)
 {
-    return live->plan->time_limit_s && reservation->starts_ms != INT64_MAX &&
-           live->plan->time_limit_s <= (uint64_t)(reservation->starts_ms / 1000) &&
-           core->now_ms + (int64_t)live->plan->time_limit_s * 1000 <= reservation->starts_ms;
+    return reservation->starts_ms != INT64_MAX &&
+           time_limit_ends_ms(live->plan, core->now_ms) <= reservation->starts_ms;
 }
 
 const char *reserve_check(struct core *core, const struct live *live,

@@ -78,7 +78,7 @@ static int seat_restore(struct core *core, const struct live *live,
     for (size_t i = 0; i < record->port_count; i++) {
         ports[i] = record->ports[i];
         ports[i].label = label_in_plan(role, record->ports[i].label);
-        if (!ports[i].label || (ports[i].count && !ports[i].first) ||
+        if (!ports[i].label || !ports[i].count || !ports[i].first ||
             ports[i].first + ports[i].count - 1u > UINT16_MAX)
             return err_fail(err, ERR_CORRUPT, "tasks", "job %u: port %s", live->id.v,
                             record->ports[i].label);
@@ -134,8 +134,7 @@ static bool ports_fit(const struct core *core, const struct seat *seat)
 {
     const struct ports *ports = &core->nodes.items[seat->node].ports;
     for (size_t i = 0; i < seat->port_count; i++)
-        if (seat->ports[i].first &&
-            !ports_are_free(ports, seat->ports[i].first, seat->ports[i].count))
+        if (!ports_are_free(ports, seat->ports[i].first, seat->ports[i].count))
             return false;
     return true;
 }
@@ -161,8 +160,8 @@ static int group_restore(struct core *core, struct live *live, const struct requ
     struct group *group = &core->groups.items[at];
     group->live = running;
     group->sequence = first_attempt;
-    if (live->job.launched_ms && live->plan->time_limit_s)
-        group->ends_ms -= core->now_ms - live->job.launched_ms;
+    if (live->job.launched_ms)
+        group->ends_ms = time_limit_ends_ms(live->plan, live->job.launched_ms);
     for (uint32_t i = 0; i < request->task_count; i++) {
         const struct job_task *task = job_task_find(&live->job, request->tasks[i]);
         struct seat *seat = seat_find(core, job, request->tasks[i]);

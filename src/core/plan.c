@@ -244,7 +244,7 @@ static void role_decode(struct cursor *cursor, struct arena *arena, struct plan_
         ports[i].label = cursor_string(cursor, arena);
         ports[i].count = cursor_u32(cursor);
         ports[i].begin_at = cursor_u32(cursor);
-        if (ports[i].count > SPEC_PORTS_MAX || ports[i].begin_at > UINT16_MAX)
+        if (ports[i].count < 1 || ports[i].count > SPEC_PORTS_MAX || ports[i].begin_at > UINT16_MAX)
             cursor->is_bad = true;
     }
     role->ports = ports;

@@ -17,7 +17,7 @@ struct spec;
 
 struct plan_port {
     const char *label;
-    uint32_t count, begin_at; /* begin_at 0: any free ports */
+    uint32_t count, begin_at; /* from 1 on; begin_at 0: any free ports */
 };
 
 struct plan_role {

@@ -209,7 +209,8 @@ void seat_set(struct core *core, struct seat *seat, const struct placement_slot 
 void seat_take(struct core *core, struct seat *seat);
 void seat_release(struct core *core, struct seat *seat);
 void seat_drop(struct core *core, struct seat *seat);
-void seats_drop(struct core *core, struct live *live); /* all of the job */
+void seats_drop(struct core *core, struct live *live);                    /* all of the job */
+int64_t time_limit_ends_ms(const struct plan *plan, int64_t launched_ms); /* INT64_MAX: none */
 uint32_t core_group_add(struct core *core, struct live *live, const char *name, uint16_t first_role,
                         bool is_task, uint32_t slot_count);
 void core_group_drop(struct core *core, uint32_t group);

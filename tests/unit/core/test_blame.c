@@ -28,15 +28,6 @@ static void world_hurry(struct world *world)
     world_configure(world);
 }
 
-static const struct node_record *node_of(const struct world *world)
-{
-    const struct node_record *node = NULL;
-    for (size_t i = 0; i < world->output.records.count; i++)
-        if (world->output.records.items[i].kind == RECORD_NODE)
-            node = &world->output.records.items[i].node;
-    return node;
-}
-
 static void told_at_each_level(void **state)
 {
     (void)state;
@@ -56,11 +47,11 @@ static void told_at_each_level(void **state)
     } while (!world_has_story(&world, "NodeCordoned", "node n1 is taken no more") && attempt++);
     assert_in_range(avoided_at, 3, 4);
     assert_in_range(attempt, 10, 12);
-    assert_true(node_of(&world)->is_cordoned);
+    assert_true(world_node_row(&world)->is_cordoned);
     assert_int_equal(world_command_count(&world, COMMAND_CREATE), 0); /* it waits for another */
     world_node_event(&world, EVENT_NODE_PARDON, "n1");
-    assert_false(node_of(&world)->is_cordoned);
-    assert_true(node_of(&world)->blame == 0);
+    assert_false(world_node_row(&world)->is_cordoned);
+    assert_true(world_node_row(&world)->blame == 0);
     assert_int_equal(world_command_count(&world, COMMAND_CREATE), 1);
     world_release(&world);
 }
@@ -86,12 +77,12 @@ static void who_waits_is_told_of_the_cordon(void **state)
         assert_true(world_has_story(&world, "Waiting",
                                     " failures of the platform were counted there, the last: -101 "
                                     "PodExternalDeleted of alice~unlucky worker-0)"));
-        assert_non_null(strstr(node_of(&world)->reason, "cordoned by the platform since "));
+        assert_non_null(strstr(world_node_row(&world)->reason, "cordoned by the platform since "));
         /* an inventory that is told again keeps the reason; so does a restart */
         world_node(&world, "n1", 8, 0);
-        assert_non_null(strstr(node_of(&world)->reason, "cordoned by the platform since "));
+        assert_non_null(strstr(world_node_row(&world)->reason, "cordoned by the platform since "));
         world_node_event(&world, EVENT_NODE_PARDON, "n1");
-        assert_string_equal(node_of(&world)->reason, "");
+        assert_string_equal(world_node_row(&world)->reason, "");
         world_release(&world);
     }
 }

@@ -142,6 +142,14 @@ static void test_ports(void **state)
     ports_take(&ports, 1020, 10); /* over a page's edge */
     assert_false(ports_are_free(&ports, 1000, 21));
     assert_true(ports_are_free(&ports, 1000, 20));
+    ports_release(&ports);
+    assert_int_equal(ports_find(&ports, 100, 109, 8), 100);
+    assert_int_equal(ports_find(&ports, 100, 109, 8), 100); /* not two more at the end */
+    ports_take(&ports, 100, 8);
+    assert_int_equal(ports_find(&ports, 200, 209, 2), 200); /* another range than before */
+    assert_int_equal(ports_find(&ports, 100, 109, 2), 108);
+    assert_int_equal(ports_find(&ports, 100, 107, 2), 0);
+    ports_take(&ports, 1020, 10);
     struct ports copy;
     ports_copy(&copy, &ports);
     ports_give(&ports, 1020, 10);
@@ -239,6 +247,45 @@ static void test_plan_codec(void **state)
     plan_free(plan);
 }
 
+/* What no submission could have brought is not a stored plan. */
+static void test_plan_limits(void **state)
+{
+    (void)state;
+    static struct plan_role roles[3];
+    const struct plan_port none = {"none", 0, 0}, many = {"many", SPEC_PORTS_MAX + 1, 0},
+                           beyond = {"beyond", 1, UINT16_MAX + 1};
+    const struct plan_port *const wrong_ports[] = {&none, &many, &beyond};
+    const struct plan good = world_plan_of("good", roles);
+    struct plan wrong[8];
+    for (size_t i = 0; i < COUNT_OF(wrong); i++)
+        wrong[i] = good;
+    for (size_t i = 0; i < COUNT_OF(roles); i++)
+        roles[i] = world_role("worker", SPEC_INSTANCES_MAX, 1, 0);
+    struct plan_role port_roles[COUNT_OF(wrong_ports)], large = roles[0];
+    wrong[0].role_count = 0;
+    wrong[1].role_count = 3; /* tasks in all */
+    wrong[2].priority = PLACEMENT_PRIORITY_OPPO - 1;
+    wrong[3].priority = PLACEMENT_PRIORITY_MAX + 1;
+    wrong[4].roles = &large;
+    large.instances++;
+    for (size_t i = 0; i < COUNT_OF(wrong_ports); i++) {
+        port_roles[i] = roles[0];
+        port_roles[i].ports = wrong_ports[i];
+        port_roles[i].port_count = 1;
+        wrong[5 + i].roles = &port_roles[i];
+    }
+    for (size_t i = 0; i <= COUNT_OF(wrong); i++) {
+        struct buf bytes = BUF_INIT;
+        struct err err = {0};
+        plan_encode(i < COUNT_OF(wrong) ? &wrong[i] : &good, &bytes);
+        struct plan *plan = plan_decode(buf_as_text(&bytes), &err);
+        assert_int_equal(err.code, i < COUNT_OF(wrong) ? ERR_CORRUPT : 0);
+        assert_int_equal(plan != NULL, i == COUNT_OF(wrong));
+        plan_free(plan);
+        buf_release(&bytes);
+    }
+}
+
 static void test_plan_of_spec(void **state)
 {
     (void)state;
@@ -303,6 +350,19 @@ static void assert_event_survives(struct event *event)
     for (size_t length = 0; length < bytes.length; length++)
         assert_int_equal(event_decode((struct text){bytes.at, length}, &arena, &back, NULL),
                          ERR_CORRUPT);
+    struct random random = {bytes.length};
+    for (size_t i = 0; i < 20 * bytes.length; i++) { /* damaged: read or refused, never believed */
+        size_t at = i / 20;
+        char old = bytes.at[at];
+        bytes.at[at] = i % 20 ? (char)random_next(&random) : 0;
+        int code = event_decode(buf_as_text(&bytes), &arena, &back, NULL);
+        assert_true(code == 0 || code == ERR_CORRUPT);
+        if (code == 0 && back.kind == EVENT_SUBMIT)
+            plan_free(back.submit.plan);
+        if (code == 0 && back.kind == EVENT_START)
+            plan_free(back.start.plan);
+        bytes.at[at] = old;
+    }
     buf_char(&bytes, 'x');
     assert_int_equal(event_decode(buf_as_text(&bytes), &arena, &back, NULL), ERR_CORRUPT);
     arena_release(&arena);
@@ -370,7 +430,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_queue_random), cmocka_unit_test(test_ports),
         cmocka_unit_test(test_timers),       cmocka_unit_test(test_plan_codec),
-        cmocka_unit_test(test_plan_of_spec), cmocka_unit_test(test_event_codec),
+        cmocka_unit_test(test_plan_limits),  cmocka_unit_test(test_plan_of_spec),
+        cmocka_unit_test(test_event_codec),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -320,7 +320,7 @@ static void test_ports(void **state)
     plan.name = "c";
     job = world_submit(&world, &plan);
     assert_non_null(strstr(world_job(&world, job)->reason, "fixed port of role worker"));
-    ports[0] = (struct plan_port){"http", 0, 0};
+    ports[0] = (struct plan_port){"http", 1, 0};
     ports[1].count = 11;
     plan.name = "d";
     job = world_submit(&world, &plan);

@@ -87,6 +87,14 @@ struct plan world_plan(const char *name)
     };
 }
 
+struct plan world_plan_of(const char *name, const struct plan_role *role)
+{
+    struct plan plan = world_plan(name);
+    plan.roles = role;
+    plan.role_count = 1;
+    return plan;
+}
+
 uint32_t world_submit(struct world *world, const struct plan *plan)
 {
     struct event event = {
@@ -103,10 +111,8 @@ uint32_t world_submit(struct world *world, const struct plan *plan)
 uint32_t world_submit_simple(struct world *world, const char *name, uint32_t instances,
                              uint32_t cpu, uint32_t gpu)
 {
-    struct plan plan = world_plan(name);
     struct plan_role role = world_role("worker", instances, cpu, gpu);
-    plan.roles = &role;
-    plan.role_count = 1;
+    struct plan plan = world_plan_of(name, &role);
     return world_submit(world, &plan);
 }
 
@@ -192,6 +198,33 @@ const struct task_record *world_task(const struct world *world, uint32_t job, ui
             found = &record->task;
     }
     return found;
+}
+
+size_t world_story_count(const struct world *world, const char *reason)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < world->output.records.count; i++) {
+        const struct record *record = &world->output.records.items[i];
+        count += record->kind == RECORD_STORY && strcmp(record->story.reason, reason) == 0;
+    }
+    return count;
+}
+
+bool world_has_trace(const struct world *world, const char *part)
+{
+    for (size_t i = 0; i < world->output.trace.count; i++)
+        if (strstr(world->output.trace.items[i], part))
+            return true;
+    return false;
+}
+
+const struct node_record *world_node_row(const struct world *world)
+{
+    const struct node_record *node = NULL;
+    for (size_t i = 0; i < world->output.records.count; i++)
+        if (world->output.records.items[i].kind == RECORD_NODE)
+            node = &world->output.records.items[i].node;
+    return node;
 }
 
 bool world_has_story(const struct world *world, const char *reason, const char *part)

@@ -24,8 +24,12 @@ void world_step(struct world *world, struct event *event);
 void world_node(struct world *world, const char *name, uint32_t cpu, uint32_t gpu);
 void world_node_event(struct world *world, enum event_kind kind, const char *name);
 
-/* A plan with one role "worker"; NULL fields of the plan may be changed before it is submitted. */
+/* A gang of alice in "default", priority 10, without roles; may be changed before it is submitted.
+ */
 struct plan world_plan(const char *name);
+/* The same with one role, which must live until the plan is submitted. */
+struct plan world_plan_of(const char *name, const struct plan_role *role);
+/* `cpu` and `gpu` of each task; two ports. */
 struct plan_role world_role(const char *name, uint32_t instances, uint32_t cpu, uint32_t gpu);
 /* The id, or 0 when refused. */
 uint32_t world_submit(struct world *world, const struct plan *plan);
@@ -43,7 +47,10 @@ size_t world_command_count(const struct world *world, enum command_kind kind);
 const struct job_record *world_job(const struct world *world, uint32_t job); /* the last */
 const struct task_record *world_task(const struct world *world, uint32_t job, uint16_t role,
                                      uint16_t index);
+size_t world_story_count(const struct world *world, const char *reason);
+bool world_has_trace(const struct world *world, const char *part);
 bool world_has_story(const struct world *world, const char *reason, const char *part);
+const struct node_record *world_node_row(const struct world *world); /* the last, or NULL */
 const struct answer *world_answer(const struct world *world);
 
 #endif

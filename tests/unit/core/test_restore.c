@@ -1,0 +1,280 @@
+/* Restart: the core comes back from its rows, and refuses rows that contradict each other. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/memory.h"
+#include "job/job.h"
+#include "world.h"
+
+/* One job of two tasks, just placed on one node: what the store holds then. Everything may be
+ * changed before it is restored. */
+struct rows {
+    uint32_t last_job;
+    uint64_t last_attempt;
+    struct node_record nodes[2];
+    size_t node_count;
+    struct job_record jobs[2];
+    size_t job_count;
+    struct task_record tasks[3];
+    size_t task_count;
+    struct plan_role role;
+    struct plan plan;
+    struct port_range ports[2][2];
+};
+
+static void rows_init(struct rows *rows, struct world *world, bool is_gang)
+{
+    *rows = (struct rows){.last_job = 2, .last_attempt = 3};
+    rows->role = world_role("worker", 2, 1, 1);
+    rows->plan = world_plan_of("a", &rows->role);
+    rows->plan.is_gang = is_gang;
+    rows->plan.time_limit_s = 600;
+    world_init(world, "first-fit");
+    world_node(world, "n1", 8, 4);
+    uint32_t job = world_submit(world, &rows->plan);
+    rows->nodes[rows->node_count++] = (struct node_record){.name = "n1",
+                                                           .address = "10.0.0.1",
+                                                           .gpu_type = "V100",
+                                                           .cpu = 8,
+                                                           .gpu_count = 4,
+                                                           .memory_mib = 8192,
+                                                           .is_healthy = true,
+                                                           .reason = ""};
+    rows->jobs[rows->job_count++] = *world_job(world, job);
+    for (uint16_t i = 0; i < 2; i++) {
+        struct task_record *task = &rows->tasks[rows->task_count++];
+        *task = *world_task(world, job, 0, i);
+        memcpy(rows->ports[i], task->ports, sizeof rows->ports[i]);
+        task->ports = rows->ports[i];
+    }
+}
+
+static int rows_restore(const struct rows *rows, struct core *core, struct output *output,
+                        struct err *err)
+{
+    int code = core_restore_counters(core, (struct job_id){rows->last_job},
+                                     (struct attempt_id){rows->last_attempt});
+    for (size_t i = 0; i < rows->node_count && !code; i++)
+        code = core_restore_node(core, &rows->nodes[i], err);
+    for (size_t i = 0; i < rows->job_count && !code; i++)
+        code = core_restore_job(core, &rows->jobs[i], plan_copy(&rows->plan), err);
+    for (size_t i = 0; i < rows->task_count && !code; i++)
+        code = core_restore_task(core, &rows->tasks[i], err);
+    return code ? code : core_restore_finish(core, WORLD_START_MS + 1000, output, err);
+}
+
+typedef void change_fn(struct rows *rows);
+
+static int restored(change_fn *change, bool is_gang, struct world *after)
+{
+    struct world before;
+    struct rows rows;
+    struct err err = {0};
+    rows_init(&rows, &before, is_gang);
+    change(&rows);
+    world_init(after, "first-fit");
+    int code = rows_restore(&rows, after->core, &after->output, &err);
+    if (code)
+        assert_true(*err.text);
+    else
+        core_check(after->core);
+    world_release(&before);
+    return code;
+}
+
+/* --- what is good --- */
+
+static void nothing(struct rows *rows)
+{
+    (void)rows;
+}
+
+static void history(struct rows *rows) /* rows of an attempt before, of tasks that are gone */
+{
+    struct task_record *old = &rows->tasks[rows->task_count++];
+    *old = rows->tasks[0];
+    old->job_attempt = 7;
+    old->attempt.v = 3;
+}
+
+static void removed(struct rows *rows)
+{
+    history(rows);
+    rows->tasks[2].job_attempt = 0;
+    rows->tasks[2].is_removed = true;
+}
+
+static void blamed(struct rows *rows)
+{
+    rows->nodes[0].blame = 4;
+    rows->nodes[0].blame_ms = WORLD_START_MS;
+}
+
+static void what_ran_runs_on(void **state)
+{
+    (void)state;
+    static change_fn *const changes[] = {nothing, history, removed, blamed};
+    for (size_t i = 0; i < 2 * COUNT_OF(changes); i++) {
+        struct world world;
+        assert_int_equal(restored(changes[i / 2], i % 2, &world), 0);
+        assert_int_equal(world_command_count(&world, COMMAND_CREATE), 2); /* said once more */
+        assert_int_equal(world_command(&world, COMMAND_CREATE, 1)->attempt.v, 2);
+        struct core_counts counts;
+        core_count(world.core, &counts);
+        assert_int_equal(counts.gpus_used, 2);
+        world.now_ms += 2000;
+        world_exit(&world, 1, 0, 0);
+        world_exit(&world, 2, 0, 0);
+        assert_int_equal(world_job(&world, 1)->state, LIFE_COMPLETED);
+        assert_true(world_job(&world, 1)->completion.is_success);
+        world_release(&world);
+    }
+}
+
+/* --- what contradicts itself --- */
+
+static void node_twice(struct rows *rows)
+{
+    rows->nodes[rows->node_count++] = rows->nodes[0];
+    rows->nodes[1].id.v = 1;
+}
+
+static void node_number(struct rows *rows)
+{
+    rows->nodes[0].id.v = 3;
+}
+
+static void job_zero(struct rows *rows)
+{
+    rows->jobs[0].id.v = 0;
+}
+
+static void job_after_last(struct rows *rows)
+{
+    rows->jobs[0].id.v = 3;
+}
+
+static void job_twice(struct rows *rows)
+{
+    rows->jobs[rows->job_count++] = rows->jobs[0];
+}
+
+static void name_twice(struct rows *rows)
+{
+    job_twice(rows);
+    rows->jobs[1].id.v = 2;
+}
+
+static void job_bytes(struct rows *rows)
+{
+    rows->jobs[0].extra.length--;
+}
+
+static void task_of_nobody(struct rows *rows)
+{
+    rows->tasks[0].job.v = 2;
+}
+
+static void role_unknown(struct rows *rows)
+{
+    rows->tasks[0].task.role = 1;
+}
+
+static void index_unknown(struct rows *rows)
+{
+    rows->tasks[1].task.index = 9;
+}
+
+static void task_missing(struct rows *rows)
+{
+    rows->task_count = 1;
+}
+
+static void attempt_after_last(struct rows *rows)
+{
+    rows->tasks[0].attempt.v = 4;
+}
+
+static void attempt_twice(struct rows *rows)
+{
+    rows->tasks[1].attempt = rows->tasks[0].attempt;
+}
+
+static void attempt_none(struct rows *rows)
+{
+    rows->tasks[1].attempt.v = 0;
+}
+
+static void node_unknown(struct rows *rows)
+{
+    rows->tasks[0].node = "n9";
+}
+
+static void gpus_too_many(struct rows *rows)
+{
+    rows->tasks[0].gpu_count = PLACEMENT_GPUS_MAX + 1;
+}
+
+static void ports_too_many(struct rows *rows)
+{
+    rows->tasks[0].port_count = 3;
+}
+
+static void port_label(struct rows *rows)
+{
+    rows->ports[0][0].label = "unknown";
+}
+
+static void port_zero(struct rows *rows)
+{
+    rows->ports[0][0].first = 0;
+}
+
+static void port_none(struct rows *rows)
+{
+    rows->ports[0][0].count = 0;
+}
+
+static void port_beyond(struct rows *rows)
+{
+    rows->ports[0][0].first = UINT16_MAX;
+    rows->ports[0][0].count = 2;
+}
+
+static void port_of_two(struct rows *rows)
+{
+    rows->ports[1][0].first = rows->ports[0][0].first;
+}
+
+static void contradictions_are_refused(void **state)
+{
+    (void)state;
+    static change_fn *const changes[] = {
+        node_twice,    node_number,  job_zero,       job_after_last,     job_twice,
+        name_twice,    job_bytes,    task_of_nobody, role_unknown,       index_unknown,
+        task_missing,  attempt_none, attempt_twice,  attempt_after_last, node_unknown,
+        gpus_too_many, port_label,   ports_too_many, port_zero,          port_beyond,
+        port_none,     port_of_two,
+    };
+    for (size_t i = 0; i < 2 * COUNT_OF(changes); i++) {
+        struct world world;
+        if (restored(changes[i / 2], i % 2, &world) != ERR_CORRUPT)
+            fail_msg("change %zu of a %s was believed", i / 2, i % 2 ? "gang" : "job");
+        world_release(&world);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_ran_runs_on),
+        cmocka_unit_test(contradictions_are_refused),
+    };
+    return cmocka_run_group_tests_name("core restore", tests, NULL, NULL);
+}

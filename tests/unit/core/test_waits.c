@@ -1,0 +1,289 @@
+/* Why jobs wait and how they come to start: long queues, held places, reservations, nodes and
+ * configurations that change under them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/memory.h"
+#include "job/job.h"
+#include "world.h"
+
+static uint32_t submit(struct world *world, const char *name, int32_t priority,
+                       struct plan_role role)
+{
+    struct plan plan = world_plan_of(name, &role);
+    plan.priority = priority;
+    return world_submit(world, &plan);
+}
+
+static void reconfigure(struct world *world, const char *document)
+{
+    struct event event = {.kind = EVENT_CONFIG, .config = &world->config};
+    world->config.placement_document = text_of(document);
+    world_step(world, &event);
+    assert_int_equal(world_answer(world)->code, 0);
+}
+
+/* --- the queue --- */
+
+/* A pass stops after 1,000 failures and goes on at once: whoever stands behind them is not lost. */
+static void a_long_pass_goes_on(void **state)
+{
+    (void)state;
+    enum { SHAPES = 1010, PASS_MAX = 1000 };
+    struct world world;
+    world_init(&world, "first-fit");
+    world_node(&world, "n1", 8, 0);
+    uint32_t last = submit(&world, "last", -1, world_role("worker", 1, 8, 0));
+    for (uint32_t i = 0; i < SHAPES; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "j%u", i);
+        submit(&world, name, 10, world_role("worker", 1, 100 + i, 0));
+    }
+    world_node_event(&world, EVENT_NODE_LOST, "n1");          /* the last in the queue now */
+    assert_string_equal(world_job(&world, last)->reason, ""); /* not looked at yet */
+    const struct command *wake = world_command(&world, COMMAND_WAKE, 0);
+    assert_non_null(wake);
+    assert_int_equal(wake->at_ms, world.now_ms);
+    world_timer(&world, 0);
+    assert_non_null(strstr(world_job(&world, last)->reason, "needs 8 CPUs"));
+    world_node(&world, "n1", 8, 0);
+    assert_int_equal(world_command_count(&world, COMMAND_CREATE), 0);
+    world_timer(&world, 0);
+    assert_int_equal(world_command(&world, COMMAND_CREATE, 0)->job.v, last);
+    world_release(&world);
+}
+
+/* --- gangs with roles of no instances --- */
+
+static void a_role_without_instances_needs_no_place(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 2; i++) { /* with the others, or a part of its own */
+        struct plan_role roles[] = {world_role("ps", 0, 1, 0), world_role("worker", 2, 1, 1)};
+        struct plan plan = world_plan_of("a", roles);
+        struct world world;
+        plan.role_count = 2;
+        roles[0].affinity_group = i ? "alone" : "";
+        world_init(&world, "first-fit");
+        world_node(&world, "n1", 8, 1);
+        uint32_t job = world_submit(&world, &plan);
+        assert_int_equal(world_command_count(&world, COMMAND_CREATE), 0);
+        world_timer(&world, 601000);
+        world_node(&world, "n1", 8, 2); /* it has starved, and starts all the same */
+        assert_int_equal(world_command_count(&world, COMMAND_CREATE), 2);
+        world_exit(&world, 1, 0, 0);
+        world_exit(&world, 2, 0, 0);
+        assert_true(world_job(&world, job)->completion.is_success);
+        world_release(&world);
+    }
+}
+
+/* --- places held while others are being ended --- */
+
+static void sicken(struct world *world)
+{
+    struct event event = {.kind = EVENT_NODE, .node = {.address = ""}};
+    event.node.node = (struct placement_node){
+        .name = "n2", .cpu = 8, .memory_mib = 8192, .gpu_count = 4, .gpu_type = "V100"};
+    world_step(world, &event);
+}
+
+static void lose(struct world *world)
+{
+    world_node_event(world, EVENT_NODE_LOST, "n2");
+}
+
+static void cordon(struct world *world)
+{
+    struct event event = {.kind = EVENT_TASK_EXITED, .task = {.attempt = {2}, .blame = 20}};
+    event.task.completion = completion_of(CODE_CONTAINER_DELETED, "gone");
+    world_step(world, &event);
+}
+
+/* A gang of two parts: one is bound to n2 and held, the other waits for the end of `cheap` on n1.
+ */
+static void a_held_node_that_fails_undoes_the_gang(void **state)
+{
+    (void)state;
+    static void (*const failures[])(struct world *) = {sicken, lose, cordon};
+    for (size_t i = 0; i < COUNT_OF(failures); i++) {
+        struct world world;
+        world_init(&world, "first-fit");
+        world_node(&world, "n1", 8, 4);
+        world_node(&world, "n2", 8, 4);
+        submit(&world, "cheap", -1, world_role("worker", 1, 8, 4));
+        submit(&world, "beside", 10, world_role("worker", 1, 1, 0)); /* on n2 */
+        struct plan_role roles[] = {world_role("ps", 1, 1, 2), world_role("worker", 1, 1, 4)};
+        struct plan plan = world_plan_of("dear", roles);
+        plan.role_count = 2;
+        plan.priority = 100;
+        roles[0].affinity_group = "x";
+        uint32_t dear = world_submit(&world, &plan);
+        assert_int_equal(world_command_count(&world, COMMAND_KILL), 1);
+        failures[i](&world);
+        assert_non_null(strstr(world_job(&world, dear)->reason, "held back for it has failed"));
+        assert_int_equal(world_command_count(&world, COMMAND_CREATE), 0);
+        world_node(&world, "n3", 8, 4);
+        assert_int_equal(world_command_count(&world, COMMAND_CREATE), 0); /* whole or not at all */
+        world_exit(&world, 1, 143, 0);
+        assert_string_not_equal(world_task(&world, dear, 0, 0)->node, "n2");
+        assert_string_not_equal(world_task(&world, dear, 1, 0)->node, "n2");
+        world_release(&world);
+    }
+}
+
+/* --- reservations --- */
+
+static void only_so_many_jobs_are_held_back_for(void **state)
+{
+    (void)state;
+    enum { RESERVATIONS_MAX = 16, CLUSTERS = 20 };
+    struct world world;
+    world_init(&world, "first-fit");
+    world_node(&world, "n1", 8, 4);
+    submit(&world, "holder", 10, world_role("worker", 1, 1, 2));
+    submit(&world, "brief", 10, world_role("worker", 1, 1, 1));
+    for (uint32_t i = 0; i < CLUSTERS; i++) { /* one a virtual cluster */
+        char name[16], cluster[16];
+        snprintf(name, sizeof name, "j%u", i);
+        snprintf(cluster, sizeof cluster, "vc%u", i);
+        struct plan_role role = world_role("worker", 1, 1, 4);
+        struct plan plan = world_plan_of(name, &role);
+        plan.virtual_cluster = cluster;
+        world_submit(&world, &plan);
+    }
+    world_timer(&world, 601000);
+    world_exit(&world, 2, 0, 0);
+    assert_int_equal(world_story_count(&world, "Reserved"), RESERVATIONS_MAX);
+    world_release(&world);
+}
+
+/* Of two that came in the same millisecond the one with the smaller number starves first. */
+static void the_smaller_number_is_ahead(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world, "first-fit");
+    world_node(&world, "n1", 8, 4);
+    submit(&world, "holder", 10, world_role("worker", 1, 1, 2));
+    submit(&world, "brief", 10, world_role("worker", 1, 1, 2));
+    submit(&world, "first", 10, world_role("worker", 1, 2, 4));
+    world.now_ms -= 10;
+    submit(&world, "second", 10, world_role("worker", 1, 1, 2));
+    world_timer(&world, 601000);
+    world_exit(&world, 2, 0, 0);
+    assert_int_equal(world_story_count(&world, "Reserved"), 1);
+    assert_int_equal(world_command_count(&world, COMMAND_CREATE), 0); /* second would delay first */
+    world_exit(&world, 1, 0, 0);
+    assert_int_equal(world_command(&world, COMMAND_CREATE, 0)->job.v, 3);
+    world_release(&world);
+}
+
+/* A time limit beyond the end of time is none: nothing that has it slips in before a starving job.
+ */
+static void an_endless_limit_is_no_limit(void **state)
+{
+    (void)state;
+    static const uint64_t limits[] = {UINT64_MAX, INT64_MAX, INT64_MAX / 1000, 1u << 31};
+    for (size_t i = 0; i < COUNT_OF(limits); i++) {
+        struct world world;
+        world_init(&world, "first-fit");
+        world_node(&world, "n1", 8, 4);
+        struct plan_role role = world_role("worker", 1, 1, 2);
+        struct plan plan = world_plan_of("long", &role);
+        plan.time_limit_s = 3600;
+        world_submit(&world, &plan);
+        submit(&world, "brief", 10, role);
+        submit(&world, "big", 10, world_role("worker", 1, 1, 4));
+        world_timer(&world, 601000);
+        world_exit(&world, 2, 0, 0);
+        assert_int_equal(world_story_count(&world, "Reserved"), 1);
+        plan.name = "endless";
+        plan.time_limit_s = limits[i];
+        uint32_t endless = world_submit(&world, &plan);
+        assert_int_equal(world_command_count(&world, COMMAND_CREATE), 0);
+        assert_non_null(strstr(world_job(&world, endless)->reason, "held back for alice~big"));
+        world_release(&world);
+    }
+}
+
+/* --- large nodes --- */
+
+/* The short cut that knows by numbers alone that nothing fits does not count nodes of more than 255
+ * GPUs: there the placer is asked. */
+static void nodes_of_many_gpus(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world, "first-fit");
+    world_node(&world, "n1", 8, 300); /* the plain placers give the first 64 */
+    uint32_t all = submit(&world, "all", 10, world_role("worker", 1, 1, PLACEMENT_GPUS_MAX));
+    const struct task_record *task = world_task(&world, all, 0, 0);
+    assert_int_equal(task->gpu_count, PLACEMENT_GPUS_MAX);
+    assert_int_equal(task->gpus[PLACEMENT_GPUS_MAX - 1], PLACEMENT_GPUS_MAX - 1);
+    uint32_t next = submit(&world, "next", 10, world_role("worker", 1, 1, 1));
+    world_node(&world, "n2", 1, 0);
+    assert_int_equal(world_command_count(&world, COMMAND_CREATE), 0);
+    world_exit(&world, 1, 0, 0);
+    assert_int_equal(world_command(&world, COMMAND_CREATE, 0)->job.v, next);
+    world_release(&world);
+}
+
+/* --- a configuration that no longer has what runs --- */
+
+static const char k80_document[] =
+    "physicalCluster:\n"
+    "  cellTypes: {BOX: {childCellType: K80, childCellNumber: 4, isNodeLevel: true}}\n"
+    "  physicalCells: [{cellType: BOX, cellAddress: n1}]\n"
+    "  skuTypes: {K80: {gpu: 1, cpu: 2, memory: 1Gi}}\n"
+    "virtualClusters: {default: {virtualCells: [{cellType: BOX, cellNumber: 1}]}}\n";
+
+static void what_the_configuration_lacks_runs_on(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world, "hived");
+    world_node(&world, "n1", 8, 4);
+    world_node(&world, "n2", 8, 4);
+    struct plan_role role = world_role("worker", 1, 1, 4);
+    role.sku_type = "V100";
+    uint32_t runs = submit(&world, "runs", 10, role);
+    world_run(&world, 1);
+    submit(&world, "beside", 10, role);
+    uint32_t waits = submit(&world, "waits", 10, role);
+    world.now_ms += 11000; /* its reason is old by now */
+    reconfigure(&world, k80_document);
+    assert_true(world_has_trace(&world, "alice~runs/0: not known to the placer"));
+    assert_true(world_has_trace(&world, "node n2: not used by the placer"));
+    assert_int_equal(world_command_count(&world, COMMAND_KILL), 0);
+    assert_non_null(strstr(world_job(&world, waits)->reason, "the cluster has no V100"));
+    assert_int_equal(submit(&world, "late", 10, role), 0);
+    assert_int_equal(world_answer(&world)->code, ERR_NOT_FOUND);
+    world_exit(&world, 1, 0, 0);
+    assert_true(world_job(&world, runs)->completion.is_success);
+    reconfigure(&world, ""); /* automatic again */
+    assert_int_equal(world_command(&world, COMMAND_CREATE, 0)->job.v, waits);
+    world_release(&world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_long_pass_goes_on),
+        cmocka_unit_test(a_role_without_instances_needs_no_place),
+        cmocka_unit_test(a_held_node_that_fails_undoes_the_gang),
+        cmocka_unit_test(only_so_many_jobs_are_held_back_for),
+        cmocka_unit_test(the_smaller_number_is_ahead),
+        cmocka_unit_test(an_endless_limit_is_no_limit),
+        cmocka_unit_test(nodes_of_many_gpus),
+        cmocka_unit_test(what_the_configuration_lacks_runs_on),
+    };
+    return cmocka_run_group_tests_name("core waits", tests, NULL, NULL);
+}
