@@ -7,6 +7,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "arguments.h"
 #include "base/arena.h"
 #include "base/memory.h"
 #include "base/random.h"
@@ -166,7 +167,10 @@ static void judges(double seconds)
 
 int main(int argc, char **argv)
 {
-    const double seconds = argc > 1 ? atof(argv[1]) / 1e3 : 0.5;
+    static const char usage[] = "usage: bench-job [MILLISECONDS_A_FIGURE]     (500)\n";
+    arguments_check(argc, argv, 0, 1, 0, usage);
+    const double seconds =
+        (double)(argc > 1 ? argument_number(argv[1], 1, 3600000, usage) : 500) / 1e3;
     printf("CPU time, one thread\n");
     lives(1, seconds);
     lives(16, seconds);

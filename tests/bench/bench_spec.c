@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "arguments.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -131,7 +132,9 @@ static void decode(void *context)
 int main(int argc, char **argv)
 {
     static char yaml[] = YAML, early[sizeof json];
-    uint64_t round_ns = (argc > 1 ? strtoull(argv[1], NULL, 10) : 100) * 1000000u;
+    static const char usage[] = "usage: bench-spec [MILLISECONDS_A_ROUND]     (100)\n";
+    arguments_check(argc, argv, 0, 1, 0, usage);
+    uint64_t round_ns = (argc > 1 ? argument_number(argv[1], 1, 3600000, usage) : 100) * 1000000u;
     memcpy(early, json, sizeof json);
 
     struct arena scratch;

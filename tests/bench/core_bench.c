@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "arguments.h"
 #include "base/err.h"
 #include "base/memory.h"
 #include "core/core.h"
@@ -259,13 +260,20 @@ static void bench_restore(uint64_t jobs)
 
 int main(int count, char **words)
 {
-    uint64_t jobs = count > 1 ? strtoull(words[1], NULL, 10) : 100000;
-    if (count > 2)
-        policy = words[2];
-    if (!jobs || count > 3) {
-        fprintf(stderr, "usage: core-bench [JOBS] [POLICY]\n");
+    static const char usage[] = "usage: core-bench [JOBS [POLICY]]     (100000, hived)\n"
+                                "POLICY: hived, first-fit, best-fit or spread.\n";
+    static const char *const policies[] = {"hived", "first-fit", "best-fit", "spread"};
+    arguments_check(count, words, 0, 2, 0, usage);
+    uint64_t jobs = count > 1 ? argument_number(words[1], 1, 10000000, usage) : 100000;
+    bool is_known = count < 3;
+    for (size_t i = 0; i < COUNT_OF(policies) && !is_known; i++)
+        is_known = !strcmp(words[2], policies[i]);
+    if (!is_known) {
+        fprintf(stderr, "%s: no such policy\n%s", words[2], usage);
         return 2;
     }
+    if (count > 2)
+        policy = words[2];
     output_init(&output);
     printf("policy %s, %d nodes of %d CPUs and %d GPUs\n", policy, NODES, NODE_CPU, NODE_GPUS);
     bench_cycles(jobs);

@@ -9,6 +9,7 @@
  * as pods), so decisions are counted, too; releases count in churn's time. The request goes in as a
  * structure here, as annotation text there.
  */
+#include "arguments.h"
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/memory.h"
@@ -359,20 +360,25 @@ int main(int argc, char **argv)
     uint64_t gangs = 20000;
     unsigned opp = 20;
     bool is_given = false, does_check = false;
+    static const char usage[] = "usage: hived-bench [--gangs N] [--opp PERCENT] [--check] [GPUS…]  "
+                                "   (20000, 20, sizes from "
+                                "128 to 102400)\n";
+    arguments_check(argc, argv, 0, argc, 1, usage);
     printf("   GPUs list who       set-up CPU s   fill/CPU s churn/CPUs  schedule us p50/p99  "
            "commit us p50/p99  release    MiB\n");
     fflush(stdout);
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--gangs") && i + 1 < argc) {
-            gangs = strtoull(argv[++i], NULL, 10);
+            gangs = argument_number(argv[++i], 1, 1000000000, usage);
         } else if (!strcmp(argv[i], "--opp") && i + 1 < argc) {
-            opp = (unsigned)strtoul(argv[++i], NULL, 10);
+            opp = (unsigned)argument_number(argv[++i], 0, 100, usage);
         } else if (!strcmp(argv[i], "--check")) {
             does_check = true;
         } else {
             is_given = true;
-            run_apart((uint32_t)strtoul(argv[i], NULL, 10), false, gangs, opp, does_check);
-            run_apart((uint32_t)strtoul(argv[i], NULL, 10), true, gangs, opp, does_check);
+            uint32_t gpus = (uint32_t)argument_number(argv[i], 128, 1000000, usage);
+            run_apart(gpus, false, gangs, opp, does_check);
+            run_apart(gpus, true, gangs, opp, does_check);
         }
     }
     for (size_t i = 0; i < COUNT_OF(sizes) && !is_given; i++) {

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "arguments.h"
 #include "base/buf.h"
 #include "base/memory.h"
 #include "init/job_file.h"
@@ -118,10 +119,13 @@ static void clean(const char *root)
 int main(int argc, char **argv)
 {
     char root[] = "/tmp/skep-init-bench-XXXXXX", path[256];
-    size_t runs = argc > 2 ? (size_t)atoi(argv[2]) : 200;
-    uint32_t tasks = argc > 3 ? (uint32_t)atoi(argv[3]) : 1;
-    if (argc < 2 || runs < 1 || tasks < 1 || tasks > JOB_FILE_TASKS_MAX || !mkdtemp(root)) {
-        fprintf(stderr, "usage: init-bench SKEP_INIT [RUNS [TASKS]]\n");
+    static const char usage[] = "usage: init-bench SKEP_INIT [RUNS [TASKS]]     (200, 1)\n";
+    arguments_check(argc, argv, 1, 3, 0, usage);
+    size_t runs = argc > 2 ? argument_number(argv[2], 1, 1000000, usage) : 200;
+    uint32_t tasks =
+        argc > 3 ? (uint32_t)argument_number(argv[3], 1, JOB_FILE_TASKS_MAX, usage) : 1;
+    if (access(argv[1], X_OK) != 0 || !mkdtemp(root)) {
+        perror(argv[1]);
         return 2;
     }
     snprintf(path, sizeof path, "%s/log", root);

@@ -5,6 +5,7 @@
  * DIRECTORY must be on the disk that is to be measured (default: the working directory); JOBS is
  * the size of the large queue (default 100000). Prints one line a figure.
  */
+#include "arguments.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/memory.h"
@@ -397,12 +398,16 @@ static void bench_detail(void)
 
 int main(int argc, char **argv)
 {
+    static const char usage[] =
+        "usage: server-bench [DIRECTORY [JOBS]]     (., 100000)\n"
+        "DIRECTORY is on the disk that is to be measured; at least 2000 jobs.\n";
+    arguments_check(argc, argv, 0, 2, 0, usage);
     const char *parent = argc > 1 ? argv[1] : ".";
-    size_t jobs = argc > 2 ? (size_t)strtoul(argv[2], NULL, 10) : 100000;
+    size_t jobs = argc > 2 ? argument_number(argv[2], 2000, 10000000, usage) : 100000;
     char command[4200];
 
-    if (jobs < 2000) {
-        fprintf(stderr, "usage: server-bench [DIRECTORY] [JOBS]; at least 2000 jobs\n");
+    if (access(parent, W_OK) != 0) {
+        perror(parent);
         return 2;
     }
     log_setup(LOG_ERROR, LOG_TEXT);

@@ -50,6 +50,8 @@ def main():
     options.add_argument("--jobs", type=int, default=100000)
     options.add_argument("--submits", type=int, default=20000)
     given = options.parse_args()
+    if not 1 <= given.submits <= given.jobs:
+        options.error("1 <= submits <= jobs")
     with world.World(run_ms=3600000) as server:
         bench = Bench(server)
         body = server.file(world.job("bench-%d", ["true"]).replace("cpu: 1", "cpu: 8"), "bench.yaml")

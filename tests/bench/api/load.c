@@ -6,6 +6,7 @@
  * replaced by the request's number (from START=… in the environment). Prints one JSON object.
  * Latency counts from when a request was due, so that a slow server cannot hide behind its queue.
  */
+#include "../arguments.h"
 #include <arpa/inet.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
@@ -140,15 +141,14 @@ static int compare(const void *a, const void *b)
 
 int main(int argc, char **argv)
 {
-    if (argc < 8) {
-        fprintf(stderr, "usage: load PORT TOKEN CONNECTIONS COUNT RATE METHOD TARGET [BODY]\n");
-        return 2;
-    }
-    int connections = atoi(argv[3]);
-    load.port = atoi(argv[1]);
+    static const char usage[] =
+        "usage: load PORT TOKEN CONNECTIONS COUNT RATE METHOD TARGET [BODY-FILE]\n";
+    arguments_check(argc, argv, 7, 8, 1, usage); /* a token may begin with a dash */
+    int connections = (int)argument_number(argv[3], 1, 10000, usage);
+    load.port = (int)argument_number(argv[1], 1, 65535, usage);
     load.token = argv[2];
-    load.count = atol(argv[4]);
-    load.rate = atoi(argv[5]);
+    load.count = (long)argument_number(argv[4], 1, 100000000, usage);
+    load.rate = (int)argument_number(argv[5], 0, 1000000, usage);
     load.method = argv[6];
     load.target = argv[7];
     load.start = getenv("START") ? atol(getenv("START")) : 0;

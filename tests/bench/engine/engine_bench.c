@@ -1,19 +1,25 @@
-/* engine-bench — what the local engine costs over a bare `crun run` of the same image.
+/* engine-bench — what starting a task costs, beside a bare runtime, Docker and Podman, in one run.
  *
- * usage: engine-bench [RUNS [CONTAINERS [AT_ONCE]]]     (20, 100, 8)
+ * usage: engine-bench [RUNS [CONTAINERS [AT_ONCE]]]     (100, 100, 8)
  *
  * Latency: from the call to the moment the user's command reads the clock, one at a time, RUNS
- * times, interleaved. Throughput: CONTAINERS with AT_ONCE under way, until the last has ended.
+ * times, all ways by turns. Throughput: CONTAINERS with AT_ONCE under way.
  * bare: an overlay mounted by us, then the runtime's `run` of a bundle made by its own `spec` with
  * the host's network; the command is executed directly.
- * engine: create() of a task under skep-init, which runs the command in a shell.
- * Where a Docker or Podman daemon answers, `run --rm` of the same files is measured, too.
+ * engine: create() of a task under skep-init, which runs the command in a shell, to its end and its
+ * clean-up.
+ * skepd: a job submitted over HTTP, durable before it is answered; when bench_engine.py started
+ * one. docker, podman: `run --rm` of an image of the same files, where their `info` works
+ * (DOCKER_HOST, CONTAINERS_CONF and CONTAINERS_STORAGE_CONF say which).
  */
+#include "../arguments.h"
 #include "base/memory.h"
 #include "engine/local/task.h"
 #include "world.h"
+#include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -23,13 +29,38 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+static const char usage[] = "usage: engine-bench [RUNS [CONTAINERS [AT_ONCE]]]     (100, 100, 8)\n";
+
+enum way_kind { WAY_BARE, WAY_ENGINE, WAY_SERVER, WAY_PROGRAM };
+
+struct way {
+    const char *name;
+    enum way_kind kind;
+    const char *program;
+    bool is_here;
+    double *values, rate;
+};
+
+static struct {
+    int http, stamps;
+    uint16_t stamp_port;
+    const char *token;
+} server;
+
 static struct world world;
 static const char *runtime_path;
 static char bundles[300];
+
+static void fail(const char *what)
+{
+    perror(what);
+    exit(1);
+}
 
 static int order(const void *a, const void *b)
 {
@@ -41,13 +72,6 @@ static double quantile(double *values, size_t count, double q)
 {
     qsort(values, count, sizeof *values, order);
     return values[(size_t)((double)(count - 1) * q)];
-}
-
-static void row(const char *name, double *values, size_t count)
-{
-    printf("%-28s median %7.1f ms   p10 %7.1f   p90 %7.1f   (%zu runs)\n", name,
-           quantile(values, count, 0.5), quantile(values, count, 0.1), quantile(values, count, 0.9),
-           count);
 }
 
 /* Processor time of this process and of all that it has waited for, in ms: comparable on a busy
@@ -202,67 +226,238 @@ static double engine_many(uint64_t first, unsigned count, unsigned at_once)
     return (double)count * 1e6 / (double)(now_us() - begun);
 }
 
-/* --- daemons --- */
+/* --- programs of others: docker, podman --- */
 
-static void daemon_measure(const char *program, unsigned runs)
+static void program_open(struct way *way)
 {
-    if (shell("command -v %s >/dev/null && timeout 5 %s info >/dev/null 2>&1", program, program) !=
-        0) {
-        printf("%-28s not here\n", program);
+    if (shell("command -v %s >/dev/null && timeout 10 %s info >/dev/null 2>&1", way->program,
+              way->program) != 0)
+        return;
+    shell("%s rmi -f skep-bench:1 >/dev/null 2>&1", way->program);
+    way->is_here = shell("tar -C %s -c . | %s import - skep-bench:1 >/dev/null", world.image + 4,
+                         way->program) == 0;
+}
+
+static double program_one(const struct way *way)
+{
+    int64_t begun = now_us();
+    const char *text =
+        shell_output("%s run --rm --network host skep-bench:1 /bin/stamp", way->program);
+    if (!*text) {
+        fprintf(stderr, "%s run failed\n", way->program);
+        exit(1);
+    }
+    return (double)(strtoll(text, NULL, 10) - begun) / 1000;
+}
+
+static double program_many(const struct way *way, unsigned count, unsigned at_once)
+{
+    int64_t begun = now_us();
+    if (shell("seq %u | xargs -P %u -I{} %s run --rm --network host skep-bench:1 /bin/stamp "
+              ">/dev/null",
+              count, at_once, way->program) != 0) {
+        fprintf(stderr, "%s run failed\n", way->program);
+        exit(1);
+    }
+    return (double)count * 1e6 / (double)(now_us() - begun);
+}
+
+/* --- a whole skepd: from the request to the command --- */
+
+static void server_open(struct way *way, const char *port, const char *token)
+{
+    struct sockaddr_in here = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    socklen_t size = sizeof here;
+    server.stamps = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    struct timeval patience = {.tv_sec = 60};
+    setsockopt(server.stamps, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+    if (bind(server.stamps, (struct sockaddr *)&here, sizeof here) < 0 ||
+        getsockname(server.stamps, (struct sockaddr *)&here, &size) < 0)
+        fail("a port for stamps");
+    server.stamp_port = ntohs(here.sin_port);
+    here.sin_port = htons((uint16_t)atoi(port));
+    server.http = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int one = 1;
+    setsockopt(server.http, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    if (connect(server.http, (struct sockaddr *)&here, sizeof here) < 0)
+        fail("connect to skepd");
+    server.token = token;
+    way->is_here = true;
+}
+
+/* Read one answer whole; it must be 2xx. */
+static void answer_read(void)
+{
+    char text[8192];
+    size_t have = 0, want = sizeof text;
+    while (have < want) {
+        ssize_t got = read(server.http, text + have, sizeof text - 1 - have);
+        if (got <= 0)
+            fail("skepd's answer");
+        have += (size_t)got;
+        text[have] = 0;
+        const char *body = strstr(text, "\r\n\r\n"),
+                   *length = strcasestr(text, "\r\nContent-Length:");
+        if (body && length)
+            want = (size_t)(body + 4 - text) + strtoul(length + 17, NULL, 10);
+    }
+    if (strncmp(text, "HTTP/1.1 2", 10) != 0) {
+        fprintf(stderr, "skepd: %s\n", text);
+        exit(1);
+    }
+}
+
+static void job_submit(unsigned number)
+{
+    char job[1024], request[2048];
+    int body =
+        snprintf(job, sizeof job,
+                 "protocolVersion: 2\nname: bench-%d-%u\ntype: job\nprerequisites:\n- {name: i, "
+                 "type: dockerimage, uri: '%s'}\ntaskRoles:\n  main:\n    instances: 1\n    "
+                 "dockerImage: i\n    resourcePerInstance: {cpu: 1, memoryMB: 64, gpu: 0}\n    "
+                 "commands: ['exec /bin/stamp %u']\n",
+                 (int)getpid(), number, world.image, server.stamp_port);
+    int length = snprintf(request, sizeof request,
+                          "POST /api/v2/jobs HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer "
+                          "%s\r\nContent-Type: text/yaml\r\nContent-Length: %d\r\n\r\n%s",
+                          server.token, body, job);
+    if (write(server.http, request, (size_t)length) != length)
+        fail("skepd's connection");
+    answer_read();
+}
+
+static int64_t stamp_wait(void)
+{
+    char text[64];
+    ssize_t got = recv(server.stamps, text, sizeof text - 1, 0);
+    if (got <= 0)
+        fail("no command began");
+    text[got] = 0;
+    return strtoll(text, NULL, 10);
+}
+
+static double server_one(unsigned number)
+{
+    int64_t begun = now_us();
+    job_submit(number);
+    return (double)(stamp_wait() - begun) / 1000;
+}
+
+/* A job counts when its command runs; the next is submitted then. */
+static double server_many(unsigned first, unsigned count, unsigned at_once)
+{
+    int64_t begun = now_us(), last = begun;
+    unsigned started = 0, ended = 0;
+    while (ended < count) {
+        while (started < count && started - ended < at_once)
+            job_submit(first + started++);
+        last = stamp_wait();
+        ended++;
+    }
+    return (double)count * 1e6 / (double)(last - begun);
+}
+
+/* --- all of them --- */
+
+static double way_one(const struct way *way, unsigned number)
+{
+    switch (way->kind) {
+    case WAY_BARE: {
+        struct bare one;
+        bare_start(&one, number);
+        return bare_end(&one);
+    }
+    case WAY_ENGINE:
+        return engine_one(1 + number);
+    case WAY_SERVER:
+        return server_one(number);
+    case WAY_PROGRAM:
+        break;
+    }
+    return program_one(way);
+}
+
+static double way_many(const struct way *way, unsigned count, unsigned at_once)
+{
+    switch (way->kind) {
+    case WAY_BARE:
+        return bare_many(count, at_once);
+    case WAY_ENGINE:
+        return engine_many(100000, count, at_once);
+    case WAY_SERVER:
+        return server_many(100000, count, at_once);
+    case WAY_PROGRAM:
+        break;
+    }
+    return program_many(way, count, at_once);
+}
+
+static void way_print(struct way *way, const struct way *bare, unsigned runs)
+{
+    if (!way->is_here) {
+        printf("%-36s not here\n", way->name);
         return;
     }
-    if (shell("tar -C %s -c . | %s import - skep-bench:1 >/dev/null", world.image + 4, program) !=
-        0)
-        return;
-    double *values = mem_zero(runs, sizeof *values);
-    for (unsigned i = 0; i < runs; i++) {
-        int64_t begun = now_us();
-        const char *text =
-            shell_output("%s run --rm --network host skep-bench:1 /bin/stamp", program);
-        values[i] = (double)(strtoll(text, NULL, 10) - begun) / 1000;
-    }
-    char name[64];
-    snprintf(name, sizeof name, "%s run --rm", program);
-    row(name, values, runs);
-    mem_free(values);
-    shell("%s rmi skep-bench:1 >/dev/null", program);
+    double median = quantile(way->values, runs, 0.5);
+    printf("%-36s %7.1f %7.1f %7.1f %6.2f %9.1f %6.2f\n", way->name, median,
+           quantile(way->values, runs, 0.9), quantile(way->values, runs, 0.99),
+           median / quantile(bare->values, runs, 0.5), way->rate, way->rate / bare->rate);
+}
+
+static void processor_print(unsigned count, unsigned at_once)
+{
+    double before = cpu_ms();
+    bare_many(count, at_once);
+    double between = cpu_ms();
+    engine_many(200000, count, at_once);
+    printf("processor time a container: %.1f ms bare, %.1f ms engine\n", (between - before) / count,
+           (cpu_ms() - between) / count);
 }
 
 int main(int argc, char **argv)
 {
-    unsigned runs = argc > 1 ? (unsigned)atoi(argv[1]) : 20;
-    unsigned count = argc > 2 ? (unsigned)atoi(argv[2]) : 100;
-    unsigned at_once = argc > 3 ? (unsigned)atoi(argv[3]) : 8;
-    if (!runs || !count || !at_once || !world_open(&world))
+    arguments_check(argc, argv, 0, 3, 0, usage);
+    unsigned runs = argc > 1 ? (unsigned)argument_number(argv[1], 1, 10000, usage) : 100;
+    unsigned count = argc > 2 ? (unsigned)argument_number(argv[2], 1, 10000, usage) : 100;
+    unsigned at_once = argc > 3 ? (unsigned)argument_number(argv[3], 1, 64, usage) : 8;
+    const char *port = getenv("SKEP_BENCH_PORT"), *token = getenv("SKEP_BENCH_TOKEN");
+    struct way ways[] = {
+        {.name = "bare runtime + overlay", .kind = WAY_BARE, .is_here = true},
+        {.name = "Skep's engine, create to command", .kind = WAY_ENGINE, .is_here = true},
+        {.name = "skepd, submit over HTTP to command", .kind = WAY_SERVER},
+        {.name = "docker run --rm", .kind = WAY_PROGRAM, .program = "docker"},
+        {.name = "podman run --rm", .kind = WAY_PROGRAM, .program = "podman"},
+    };
+    if (!world_open(&world))
         return 2;
     if (shell("cp %s %s/bin/stamp", BENCH_STAMP, world.image + 4) != 0)
         return 1;
+    for (size_t i = 0; i < COUNT_OF(ways); i++) {
+        ways[i].values = mem_zero(runs, sizeof(double));
+        if (ways[i].kind == WAY_PROGRAM)
+            program_open(&ways[i]);
+        else if (ways[i].kind == WAY_SERVER && port && token)
+            server_open(&ways[i], port, token);
+    }
     world_start(&world);
     bare_prepare(&((struct local_engine *)world.engine)->runtime);
-    double *bare = mem_zero(runs, sizeof *bare), *engine = mem_zero(runs, sizeof *engine);
-    for (unsigned i = 0; i < runs; i++) {
-        struct bare one;
-        bare_start(&one, i);
-        bare[i] = bare_end(&one);
-        engine[i] = engine_one(1 + i);
+    for (unsigned run = 0; run < runs; run++)
+        for (size_t i = 0; i < COUNT_OF(ways); i++)
+            if (ways[i].is_here)
+                ways[i].values[run] = way_one(&ways[i], run);
+    for (size_t i = 0; i < COUNT_OF(ways); i++)
+        if (ways[i].is_here)
+            ways[i].rate = way_many(&ways[i], count, at_once);
+    printf("%-36s %7s %7s %7s %6s %9s %6s\n", "ms until the command runs; starts/s", "median",
+           "p90", "p99", "/bare", "starts/s", "/bare");
+    for (size_t i = 0; i < COUNT_OF(ways); i++)
+        way_print(&ways[i], &ways[0], runs);
+    processor_print(count, at_once);
+    for (size_t i = 0; i < COUNT_OF(ways); i++) {
+        if (ways[i].kind == WAY_PROGRAM && ways[i].is_here)
+            shell("%s rmi -f skep-bench:1 >/dev/null", ways[i].program);
+        mem_free(ways[i].values);
     }
-    row("bare run + overlay", bare, runs);
-    row("engine", engine, runs);
-    printf("%-28s %.2f (budget 2.00)\n", "ratio of medians",
-           quantile(engine, runs, 0.5) / quantile(bare, runs, 0.5));
-    double cpu_begun = cpu_ms();
-    double bare_rate = bare_many(count, at_once);
-    double cpu_between = cpu_ms();
-    double rate = engine_many(100000, count, at_once);
-    double cpu_ended = cpu_ms();
-    printf("%-28s %.0f/s bare, %.0f/s engine (budget 100/s)\n", "containers, many at a time",
-           bare_rate, rate);
-    printf("%-28s %.1f ms bare, %.1f ms engine\n", "processor time a container",
-           (cpu_between - cpu_begun) / count, (cpu_ended - cpu_between) / count);
-    daemon_measure("docker", runs);
-    daemon_measure("podman", runs);
-    mem_free(bare);
-    mem_free(engine);
     world_close(&world);
     return 0;
 }
