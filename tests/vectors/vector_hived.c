@@ -5,6 +5,8 @@
  * original does, so its habits are imitated (hived_new_imitating); one
  * with a `quirk` states what is wanted instead, and runs as the server does. --reconfigure:
  * `restart` is done on the live object instead of replaying the bound pods into a new one.
+ * A file that is not a vector (an unknown op, a field of the wrong kind) ends it with status 2 and
+ * a line that says where.
  */
 #include "base/arena.h"
 #include "base/buf.h"
@@ -35,14 +37,46 @@ struct run {
         const char *pod, *group;
     } * seen; /* pods that asked */
     size_t seen_count, seen_room;
+    const char *path;
+    size_t at; /* event */
     bool does_reconfigure;
     bool is_imitating; /* the vector records the original's habits, not what is wanted instead */
 };
 
-static const char *text_at(struct run *run, const struct doc *doc, const char *key)
+static _Noreturn void refuse(const struct run *run, const char *key, const char *why)
 {
-    const struct doc *value = doc_get(doc, key);
-    return value && value->kind == DOC_STRING ? arena_copy(&run->arena, value->as.string) : "";
+    fprintf(stderr, "%s: event %zu: %s%s%s\n", run->path, run->at, key, *key ? " " : "", why);
+    exit(2);
+}
+
+static const struct doc *field_of(const struct run *run, const struct doc *event, const char *key,
+                                  enum doc_kind kind, bool is_needed)
+{
+    const struct doc *value = doc_get(event, key);
+    if (!value || value->kind == DOC_NULL) {
+        if (is_needed)
+            refuse(run, key, "is needed");
+        return NULL;
+    }
+    if (value->kind != kind)
+        refuse(run, key, "is of the wrong kind");
+    return value;
+}
+
+static const char *text_at(struct run *run, const struct doc *event, const char *key)
+{
+    return arena_copy(&run->arena, field_of(run, event, key, DOC_STRING, true)->as.string);
+}
+
+/* A list of strings. */
+static const struct doc *names_at(const struct run *run, const struct doc *event, const char *key,
+                                  bool is_needed)
+{
+    const struct doc *list = field_of(run, event, key, DOC_LIST, is_needed);
+    for (size_t i = 0; list && i < list->as.list.count; i++)
+        if (list->as.list.items[i]->kind != DOC_STRING)
+            refuse(run, key, "is a list of strings");
+    return list;
 }
 
 static void outcome(struct run *run, const char *key, const char *value)
@@ -72,11 +106,12 @@ static struct hived_config *config_read(struct run *run, const struct doc *doc)
     return config;
 }
 
-static void nodes_set(struct run *run, const struct doc *nodes, bool is_healthy)
+/* ["*"]: all; ["*", "-n1"]: all but n1; else by name. Unknown names name nothing. */
+static bool *nodes_named(struct run *run, const struct doc *nodes)
 {
     uint32_t count = hived_node_count(run->hived);
     bool *is_named = ARENA_ARRAY(&run->arena, bool, count + 1);
-    for (size_t i = 0; i < nodes->as.list.count; i++) {
+    for (size_t i = 0; nodes && i < nodes->as.list.count; i++) {
         struct text name = nodes->as.list.items[i]->as.string;
         bool is_all = text_is(name, "*"), is_minus = name.length > 1 && name.at[0] == '-';
         if (is_minus)
@@ -85,7 +120,13 @@ static void nodes_set(struct run *run, const struct doc *nodes, bool is_healthy)
             if (is_all || text_is(name, hived_node_name(run->hived, n)))
                 is_named[n] = !is_minus;
     }
-    for (uint32_t n = 0; n < count; n++)
+    return is_named;
+}
+
+static void nodes_set(struct run *run, const struct doc *nodes, bool is_healthy)
+{
+    bool *is_named = nodes_named(run, nodes);
+    for (uint32_t n = 0; n < hived_node_count(run->hived); n++)
         if (is_named[n])
             hived_node_set(run->hived, hived_node_name(run->hived, n), is_healthy);
 }
@@ -98,7 +139,7 @@ static void all_healthy(struct run *run)
 
 static void configure(struct run *run, const struct doc *event)
 {
-    struct hived_config *config = config_read(run, doc_get(event, "config"));
+    struct hived_config *config = config_read(run, field_of(run, event, "config", DOC_MAP, true));
     if (config) {
         hived_free(run->hived);
         run->hived = (run->is_imitating ? hived_new_imitating : hived_new)(config);
@@ -109,7 +150,7 @@ static void configure(struct run *run, const struct doc *event)
 
 static void restart(struct run *run, const struct doc *event)
 {
-    struct hived_config *config = config_read(run, doc_get(event, "config"));
+    struct hived_config *config = config_read(run, field_of(run, event, "config", DOC_MAP, true));
     outcome(run, config ? "ok" : "error", config ? NULL : "platform");
     if (!config)
         return;
@@ -199,19 +240,13 @@ static void victims_write(struct run *run, const struct hived_result *result)
 
 static struct hived_scope scope_of(struct run *run, const struct doc *suggested)
 {
+    bool *is_named = nodes_named(run, suggested);
     struct hived_scope scope = {0};
-    size_t listed = suggested ? suggested->as.list.count : 0;
-    const char **names = ARENA_ARRAY(&run->arena, const char *, listed + 1);
-    for (size_t i = 0; i < listed; i++) {
-        struct text name = suggested->as.list.items[i]->as.string;
-        if (text_is(name, "*"))
-            scope.is_avoid = true;
-        else if (name.length > 1 && name.at[0] == '-')
-            names[scope.count++] =
-                arena_copy(&run->arena, (struct text){name.at + 1, name.length - 1});
-        else
-            names[scope.count++] = arena_copy(&run->arena, name);
-    }
+    uint32_t count = hived_node_count(run->hived);
+    const char **names = ARENA_ARRAY(&run->arena, const char *, count + 1);
+    for (uint32_t n = 0; n < count; n++)
+        if (is_named[n])
+            names[scope.count++] = hived_node_name(run->hived, n);
     scope.nodes = names;
     return scope;
 }
@@ -219,8 +254,9 @@ static struct hived_scope scope_of(struct run *run, const struct doc *suggested)
 static int request_read(struct run *run, const struct doc *event, const char *pod,
                         struct hived_request *request, struct err *err)
 {
-    const struct doc *raw = doc_get(event, "specRaw"), *spec = doc_get(event, "spec");
-    if (raw && raw->kind == DOC_STRING) {
+    const struct doc *raw = field_of(run, event, "specRaw", DOC_STRING, false);
+    const struct doc *spec = doc_get(event, "spec"); /* whatever it is: a user's error */
+    if (raw && raw->kind != DOC_NULL) {
         struct problems problems;
         problems_init(&problems, &run->arena);
         spec = doc_parse(raw->as.string, DOC_YAML, &run->arena, &problems);
@@ -239,8 +275,12 @@ static void schedule(struct run *run, const struct doc *event)
     struct hived_request request;
     struct hived_result result;
     struct err err = {0};
-    struct hived_scope scope = scope_of(run, doc_get(event, "suggested"));
-    bool is_preempting = !strcmp(text_at(run, event, "phase"), "Preempting");
+    struct hived_scope scope = scope_of(run, names_at(run, event, "suggested", false));
+    const struct doc *allocate = field_of(run, event, "allocate", DOC_BOOL, false);
+    const char *phase = text_at(run, event, "phase");
+    bool is_preempting = !strcmp(phase, "Preempting");
+    if (!is_preempting && strcmp(phase, "Filtering"))
+        refuse(run, "phase", "is Filtering or Preempting");
     int code = request_read(run, event, pod, &request, &err);
     if (!code)
         code = hived_schedule(run->hived, &request, pod,
@@ -260,8 +300,7 @@ static void schedule(struct run *run, const struct doc *event)
         victims_write(run, &result);
     } else {
         bind_write(run, &result);
-        const struct doc *allocate = doc_get(event, "allocate");
-        if (allocate && allocate->kind == DOC_BOOL && !allocate->as.boolean)
+        if (allocate && !allocate->as.boolean)
             return;
         bound_add(run, pod, &request, &result);
         if (hived_commit(run->hived, &request, pod, &result.placement, result.slot, 0, &err))
@@ -296,19 +335,32 @@ static void pod_cancel(struct run *run, const char *pod)
             hived_pod_cancel(run->hived, run->seen[i].group, pod);
 }
 
-static void pods_go(struct run *run, const struct doc *event, const char *op)
+static void pods_visit(struct run *run, const struct doc *event, bool ends, bool cancels)
 {
-    const struct doc *pods = doc_get(event, "pods");
-    for (size_t i = 0; pods && i < pods->as.list.count; i++) {
+    const struct doc *pods = names_at(run, event, "pods", true);
+    for (size_t i = 0; i < pods->as.list.count; i++) {
         const char *pod = arena_copy(&run->arena, pods->as.list.items[i]->as.string);
-        bool does_end =
-            !strcmp(op, "pod_done") || (!strcmp(op, "pods_gone") && pod_is_bound(run, pod));
-        if (does_end)
+        if (ends && (!cancels || pod_is_bound(run, pod)))
             pod_end(run, pod);
         else
             pod_cancel(run, pod);
     }
     outcome(run, "ok", NULL);
+}
+
+static void pods_end(struct run *run, const struct doc *event)
+{
+    pods_visit(run, event, true, false);
+}
+
+static void pods_cancel(struct run *run, const struct doc *event)
+{
+    pods_visit(run, event, false, true);
+}
+
+static void pods_go(struct run *run, const struct doc *event)
+{
+    pods_visit(run, event, true, true);
 }
 
 /* --- check --- */
@@ -325,7 +377,7 @@ static void placement_write(struct run *run, const char *name, uint32_t slot_cou
 {
     enum { INDICES_MAX = 4096 };
     static uint16_t some[INDICES_MAX], all[INDICES_MAX];
-    const char *done[256], *node, *other;
+    const char **done = ARENA_ARRAY(&run->arena, const char *, slot_count + 1), *node, *other;
     size_t done_count = 0;
     json_key(&run->json, "physicalPlacement");
     json_object(&run->json);
@@ -334,7 +386,7 @@ static void placement_write(struct run *run, const char *name, uint32_t slot_cou
         bool is_done = !node;
         for (size_t i = 0; i < done_count && node; i++)
             is_done |= !strcmp(done[i], node);
-        if (is_done || done_count == COUNT_OF(done))
+        if (is_done)
             continue;
         done[done_count++] = node;
         size_t count = 0;
@@ -380,9 +432,11 @@ static void check_groups(struct run *run, const struct doc *names)
 
 struct tally {
     struct arena *arena;
-    const char *keys[64];
-    int counts[64];
-    size_t count;
+    struct kind {
+        const char *key;
+        int number;
+    } * items;
+    size_t count, room;
 };
 
 static void tally_add(void *context, const char *type, bool is_healthy, enum hived_cell_state state,
@@ -392,15 +446,12 @@ static void tally_add(void *context, const char *type, bool is_healthy, enum hiv
     const char *key = arena_format(tally->arena, "%s%s|%s|%s", is_oppo ? "opportunistic|" : "",
                                    type, is_healthy ? "Healthy" : "Bad", cell_states[state]);
     for (size_t i = 0; i < tally->count; i++) {
-        if (!strcmp(tally->keys[i], key)) {
-            tally->counts[i]++;
+        if (!strcmp(tally->items[i].key, key)) {
+            tally->items[i].number++;
             return;
         }
     }
-    if (tally->count == COUNT_OF(tally->keys))
-        return;
-    tally->keys[tally->count] = key;
-    tally->counts[tally->count++] = 1;
+    *ARRAY_ADD(tally) = (struct kind){key, 1};
 }
 
 static void check_vcs(struct run *run, const struct doc *names)
@@ -414,8 +465,9 @@ static void check_vcs(struct run *run, const struct doc *names)
         json_key(&run->json, name);
         json_object(&run->json);
         for (size_t k = 0; k < tally.count; k++)
-            json_key_int(&run->json, tally.keys[k], tally.counts[k]);
+            json_key_int(&run->json, tally.items[k].key, tally.items[k].number);
         json_object_end(&run->json);
+        mem_free(tally.items);
     }
     json_object_end(&run->json);
 }
@@ -444,67 +496,89 @@ static void check_cells(struct run *run, const struct doc *addresses)
 static void check(struct run *run, const struct doc *event)
 {
     json_object(&run->json);
-    if (doc_get(event, "groups"))
-        check_groups(run, doc_get(event, "groups"));
-    if (doc_get(event, "vcs"))
-        check_vcs(run, doc_get(event, "vcs"));
-    if (doc_get(event, "cells"))
-        check_cells(run, doc_get(event, "cells"));
+    const struct doc *names = names_at(run, event, "groups", false);
+    if (names)
+        check_groups(run, names);
+    if ((names = names_at(run, event, "vcs", false)))
+        check_vcs(run, names);
+    if ((names = names_at(run, event, "cells", false)))
+        check_cells(run, names);
     json_object_end(&run->json);
 }
 
 /* --- */
 
-static void event_run(struct run *run, const struct doc *event)
+static void nodes_come(struct run *run, const struct doc *event)
 {
-    const char *op = text_at(run, event, "op");
-    if (!strcmp(op, "configure")) {
-        configure(run, event);
-    } else if (!run->hived) {
-        outcome(run, "error", "platform");
-    } else if (!strcmp(op, "restart")) {
-        restart(run, event);
-    } else if (!strcmp(op, "schedule")) {
-        schedule(run, event);
-    } else if (!strcmp(op, "check")) {
-        check(run, event);
-    } else if (!strncmp(op, "node_", 5)) {
-        nodes_set(run, doc_get(event, "nodes"), !strcmp(op, "node_up"));
-        outcome(run, "ok", NULL);
-    } else {
-        pods_go(run, event, op);
-    }
-    struct err err = {0};
-    if (run->hived && hived_check(run->hived, &err)) {
-        fprintf(stderr, "after %s: %s\n", op, err.text);
-        exit(2);
-    }
+    nodes_set(run, names_at(run, event, "nodes", true), true);
+    outcome(run, "ok", NULL);
 }
 
-static bool file_run(const char *path, bool does_reconfigure)
+static void nodes_leave(struct run *run, const struct doc *event)
+{
+    nodes_set(run, names_at(run, event, "nodes", true), false);
+    outcome(run, "ok", NULL);
+}
+
+static const struct op {
+    const char *name;
+    void (*run)(struct run *run, const struct doc *event);
+} ops[] = {
+    {"configure", configure},        {"restart", restart},
+    {"schedule", schedule},          {"node_up", nodes_come},
+    {"node_not_ready", nodes_leave}, {"node_deleted", nodes_leave},
+    {"pod_done", pods_end},          {"pod_cancelled", pods_cancel},
+    {"pods_gone", pods_go},          {"check", check},
+};
+
+static void event_run(struct run *run, const struct doc *event)
+{
+    if (event->kind != DOC_MAP)
+        refuse(run, "", "must be a map");
+    const char *name = text_at(run, event, "op");
+    const struct op *op = NULL;
+    for (size_t i = 0; i < COUNT_OF(ops); i++)
+        if (!strcmp(ops[i].name, name))
+            op = &ops[i];
+    if (!op)
+        refuse(run, name, "is not an op of vectors");
+    else if (!run->hived && op->run != configure)
+        outcome(run, "error", "platform");
+    else
+        op->run(run, event);
+    struct err err = {0};
+    if (run->hived && hived_check(run->hived, &err))
+        refuse(run, name, err.text);
+}
+
+static void file_run(const char *path, bool does_reconfigure)
 {
     FILE *file = fopen(path, "r");
     if (!file) {
         perror(path);
-        return false;
+        exit(2);
     }
     struct buf source = BUF_INIT, out = BUF_INIT;
     char block[65536];
     for (size_t got; (got = fread(block, 1, sizeof block, file)) > 0;)
         buf_add(&source, block, got);
     fclose(file);
-    struct run run = {.does_reconfigure = does_reconfigure};
+    struct run run = {.does_reconfigure = does_reconfigure, .path = path};
     arena_init(&run.arena);
     json_init(&run.json, &out);
     struct problems problems;
     problems_init(&problems, &run.arena);
     const struct doc *vector = doc_parse(buf_as_text(&source), DOC_JSON, &run.arena, &problems);
-    const struct doc *events = doc_get(vector, "events");
-    bool is_good = events && events->kind == DOC_LIST;
+    if (problems.error_count) {
+        problems_print(&problems, path, &out);
+        fputs(buf_cstr(&out), stderr);
+        exit(2);
+    }
+    const struct doc *events = field_of(&run, vector, "events", DOC_LIST, true);
     run.is_imitating = !doc_get(vector, "quirk");
     json_array(&run.json);
-    for (size_t i = 0; is_good && i < events->as.list.count; i++)
-        event_run(&run, events->as.list.items[i]);
+    for (run.at = 0; run.at < events->as.list.count; run.at++)
+        event_run(&run, events->as.list.items[run.at]);
     json_array_end(&run.json);
     puts(buf_cstr(&out));
     hived_free(run.hived);
@@ -514,17 +588,20 @@ static bool file_run(const char *path, bool does_reconfigure)
     arena_release(&run.arena);
     buf_release(&source);
     buf_release(&out);
-    return is_good;
 }
 
 int main(int argc, char **argv)
 {
-    bool does_reconfigure = false, is_good = argc > 1;
+    bool does_reconfigure = false;
+    if (argc < 2) {
+        fputs("usage: vector-hived [--reconfigure] FILE...\n", stderr);
+        return 2;
+    }
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--reconfigure"))
             does_reconfigure = true;
         else
-            is_good &= file_run(argv[i], does_reconfigure);
+            file_run(argv[i], does_reconfigure);
     }
-    return is_good ? 0 : 1;
+    return 0;
 }
