@@ -22,14 +22,6 @@ static void check_failed(const char *function, const char *condition)
     abort();
 }
 
-static bool gpu_is_in(const struct seat *seat, uint16_t gpu)
-{
-    for (size_t i = 0; i < seat->gpu_count; i++)
-        if (seat->gpus[i] == gpu)
-            return true;
-    return false;
-}
-
 /* Neither a port nor a GPU is given twice: to this seat and to one before or after it. */
 static void check_seat(const struct core *core, const struct seat *seat, struct ports *ports)
 {
@@ -39,7 +31,7 @@ static void check_seat(const struct core *core, const struct seat *seat, struct 
     }
     for (uint32_t k = seat->node_next; k != NONE; k = core->seats.items[k].node_next)
         for (size_t j = 0; j < core->seats.items[k].gpu_count; j++)
-            CHECK(!gpu_is_in(seat, core->seats.items[k].gpus[j]));
+            CHECK(!seat_has_gpu(seat, core->seats.items[k].gpus[j]));
 }
 
 static void check_node(const struct core *core, uint32_t at)

@@ -139,6 +139,17 @@ static bool ports_fit(const struct core *core, const struct seat *seat)
     return true;
 }
 
+/* Is any of its GPUs one of a seat that is taken already? */
+static bool gpus_fit(const struct core *core, const struct seat *seat)
+{
+    uint32_t other = seat->gpu_count ? core->nodes.items[seat->node].first_seat : NONE;
+    for (; other != NONE; other = core->seats.items[other].node_next)
+        for (size_t i = 0; i < seat->gpu_count; i++)
+            if (seat_has_gpu(&core->seats.items[other], seat->gpus[i]))
+                return false;
+    return true;
+}
+
 /* The slots of one group, `tasks` in its order; those that run are taken. */
 static int group_restore(struct core *core, struct live *live, const struct request *request,
                          uint16_t first_role, struct err *err)
@@ -167,9 +178,9 @@ static int group_restore(struct core *core, struct live *live, const struct requ
         struct seat *seat = seat_find(core, job, request->tasks[i]);
         if (!task || !is_running(task))
             continue;
-        if (!seat || seat->node == NONE || !ports_fit(core, seat))
-            return err_fail(err, ERR_CORRUPT, "tasks", "%s: two tasks have one port, or none has",
-                            live->full_name);
+        if (!seat || seat->node == NONE || !ports_fit(core, seat) || !gpus_fit(core, seat))
+            return err_fail(err, ERR_CORRUPT, "tasks",
+                            "%s: two tasks have one port or GPU, or none has", live->full_name);
         group->seats[i] = (uint32_t)(seat - core->seats.items);
         seat->group = at;
         seat->group_slot = i;

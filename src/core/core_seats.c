@@ -89,6 +89,14 @@ void seat_set(struct core *core, struct seat *seat, const struct placement_slot 
         memcpy(seat->gpus, slot->gpus, gpu_size);
 }
 
+bool seat_has_gpu(const struct seat *seat, uint16_t gpu)
+{
+    for (size_t i = 0; i < seat->gpu_count; i++)
+        if (seat->gpus[i] == gpu)
+            return true;
+    return false;
+}
+
 void seat_take(struct core *core, struct seat *seat)
 {
     assert(!seat->is_taken && seat->node < core->nodes.count);

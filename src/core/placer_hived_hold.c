@@ -291,8 +291,7 @@ int placer_hived_take(struct placer *placer, const struct placement_request *req
     struct placer_hived *p = (struct placer_hived *)placer;
     uint32_t at;
     placer_hived_refresh(p);
-    if (!p->hived)
-        return err_fail(err, ERR_CONFLICT, "", "no node is known");
+    assert(p->hived);
     if (held_find(p, request->group, &at))
         return err_fail(err, ERR_CONFLICT, "", "%s is placed already", request->group);
     bool is_decided = p->decided && !strcmp(p->decided, request->group) &&
@@ -345,7 +344,7 @@ void placer_hived_cancel(struct placer *placer, const char *group)
     struct placer_hived *p = (struct placer_hived *)placer;
     p->decided = NULL;
     if (!p->hived)
-        return;
+        return; /* nobody has asked it anything yet */
     struct arena arena;
     arena_init(&arena);
     hived_pod_cancel(p->hived, group, group);

@@ -53,8 +53,10 @@ static void slot_fill(const struct placer_hived *p, const struct part *part,
     assert(node != MAP_NONE);
     *slot = (struct placement_slot){.node = {p->nodes.items[node].id}};
     for (uint32_t i = 0; i < from->leaf_count; i++)
-        for (uint32_t k = 0; k < part->gpu_per_leaf && slot->gpu_count < PLACEMENT_GPUS_MAX; k++)
+        for (uint32_t k = 0; k < part->gpu_per_leaf; k++) {
+            assert(slot->gpu_count < PLACEMENT_GPUS_MAX);
             slot->gpus[slot->gpu_count++] = (uint16_t)(from->indices[i] * part->gpu_per_leaf + k);
+        }
 }
 
 static void result_bind(struct attempt *attempt, const struct decision *decision,
@@ -195,7 +197,9 @@ static int combos_try(struct attempt *attempt, struct split *split, const struct
     if (is_any_good)
         return 0;
     return last.code ? err_fail(err, last.code, last.path, "%s", last.text)
-                     : err_fail(err, ERR_INVALID, "", "no leaf type can serve the demand");
+                     : err_fail(err, ERR_INVALID, "",
+                                "no leaf type can serve the demand; a task has at most %d GPUs",
+                                PLACEMENT_GPUS_MAX);
 }
 
 static struct hived_scope avoid_scope(struct attempt *attempt)
@@ -251,7 +255,8 @@ int placer_hived_place(struct placer *placer, const struct placement_request *re
     p->decided = NULL;
     arena_clear(&p->arena);
     placer_hived_refresh(p);
-    if (!p->hived || !hived_leaf_type_count(p->hived)) {
+    assert(p->hived);
+    if (!hived_leaf_type_count(p->hived)) {
         result_wait(&attempt, "no node has appeared yet", false, result);
         return 0;
     }

@@ -152,14 +152,14 @@ static bool part_make(const struct split *split, const char *type, uint32_t numb
     struct arena *arena = split->arena;
     struct hived_member *members = ARENA_ARRAY(arena, struct hived_member, request->member_count);
     struct order *order = ARENA_ARRAY(arena, struct order, request->member_count);
-    uint32_t count = 0, tasks = 0;
+    uint32_t count = 0, tasks = 0, gpu_per_leaf = placer_hived_leaf_gpus(config, type);
     for (uint32_t i = 0; i < request->member_count; i++) {
         const struct placement_member *member = &request->members[i];
         if (strcmp(member_type(split, i), type) || !member->count)
             continue;
         uint32_t leaves =
             placer_leaf_count(config, type, member->gpu, member->cpu, member->memory_mib);
-        if (!leaves)
+        if (!leaves || (uint64_t)leaves * gpu_per_leaf > PLACEMENT_GPUS_MAX)
             return false;
         members[count] = (struct hived_member){
             .pods = member->count,
@@ -171,7 +171,7 @@ static bool part_make(const struct split *split, const char *type, uint32_t numb
     const char *group = number ? arena_format(arena, "%s#%s", request->group, type)
                                : arena_copy(arena, text_of(request->group));
     part->leaf_type = arena_copy(arena, text_of(type));
-    part->gpu_per_leaf = placer_hived_leaf_gpus(config, type);
+    part->gpu_per_leaf = gpu_per_leaf;
     part->request = (struct hived_request){
         .group = group,
         .virtual_cluster = arena_copy(arena, text_of(request->virtual_cluster)),

@@ -280,8 +280,7 @@ static bool waiting_place(struct simple *simple, const struct simple_group *grou
     bool fits = true;
     simple_views_fill(simple, false);
     for (size_t i = 0; i < group->slot_count; i++) {
-        const struct simple_node *node = &simple->nodes.items[group->slots[i].node];
-        if (!node->is_known || !node->is_healthy)
+        if (!simple->nodes.items[group->slots[i].node].is_healthy)
             return false;
         fits = simple_view_take(simple, &group->slots[i]) && fits;
     }

@@ -206,6 +206,7 @@ void seat_index(struct core *core, uint32_t at);
 void seat_attempt(struct core *core, struct seat *seat, struct attempt_id attempt);
 void seat_set(struct core *core, struct seat *seat, const struct placement_slot *slot,
               const struct port_range *ports, size_t port_count);
+bool seat_has_gpu(const struct seat *seat, uint16_t gpu);
 void seat_take(struct core *core, struct seat *seat);
 void seat_release(struct core *core, struct seat *seat);
 void seat_drop(struct core *core, struct seat *seat);

@@ -252,6 +252,11 @@ static void port_of_two(struct rows *rows)
     rows->ports[1][0].first = rows->ports[0][0].first;
 }
 
+static void gpu_of_two(struct rows *rows)
+{
+    rows->tasks[1].gpus = rows->tasks[0].gpus;
+}
+
 static void contradictions_are_refused(void **state)
 {
     (void)state;
@@ -260,7 +265,7 @@ static void contradictions_are_refused(void **state)
         name_twice,    job_bytes,    task_of_nobody, role_unknown,       index_unknown,
         task_missing,  attempt_none, attempt_twice,  attempt_after_last, node_unknown,
         gpus_too_many, port_label,   ports_too_many, port_zero,          port_beyond,
-        port_none,     port_of_two,
+        port_none,     port_of_two,  gpu_of_two,
     };
     for (size_t i = 0; i < 2 * COUNT_OF(changes); i++) {
         struct world world;
