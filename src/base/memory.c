@@ -1,6 +1,9 @@
 #include "base/memory.h"
 
+#include <stdbool.h>
+#include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
 
 static void *checked(void *memory)
 {
@@ -18,6 +21,22 @@ void *mem_zero(size_t count, size_t size)
 {
     size_t total = mem_size(count, size);
     return checked(calloc(1, total ? total : 1));
+}
+
+enum { LINE = 64, LARGE_PAGE = 2 << 20 };
+
+void *mem_table(size_t count, size_t size)
+{
+    size_t total = mem_size(count, size);
+    bool is_large = total >= LARGE_PAGE;
+    size_t step = is_large ? LARGE_PAGE : LINE;
+    if (total > SIZE_MAX - step)
+        abort();
+    total = total ? (total + step - 1) / step * step : step;
+    void *table = checked(aligned_alloc(step, total));
+    if (is_large)
+        madvise(table, total, MADV_HUGEPAGE); /* a wish; nothing depends on it */
+    return table;
 }
 
 void *mem_realloc(void *memory, size_t size)

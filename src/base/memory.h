@@ -14,6 +14,11 @@ MEM_NEVER_NULL void *mem_alloc(size_t size);              /* not zeroed */
 MEM_NEVER_NULL void *mem_zero(size_t count, size_t size); /* zeroed */
 MEM_NEVER_NULL void *mem_realloc(void *memory, size_t size);
 MEM_NEVER_NULL char *mem_copy(const char *string); /* NUL-terminated copy */
+
+/* Not zeroed, from the start of a cache line on; large tables on large pages where the system has
+ * them, so that reading them at random does not miss in the page tables, too. Freed by mem_free. */
+MEM_NEVER_NULL void *mem_table(size_t count, size_t size);
+
 static inline void mem_free(void *memory)
 {
     free(memory);

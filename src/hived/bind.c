@@ -23,7 +23,7 @@ static struct quota_level *root_level(struct hived *h, const struct cell *root)
 static void root_unbound_set(struct hived *h, uint32_t virtual, bool is_unbound)
 {
     const struct cell *cell = &h->cells[virtual];
-    if (cell->root != virtual || rest_of(h, cell)->order == NONE)
+    if (cell->root != virtual || cell->is_pinned)
         return;
     struct quota_level *level = root_level(h, cell);
     uint32_t order = rest_of(h, cell)->order, word = order / 64;
@@ -98,24 +98,25 @@ static void unbind_up(struct hived *h, uint32_t physical)
 void bad_free_add(struct hived *h, uint32_t cell)
 {
     struct cell *c = &h->cells[cell];
-    if (rest_of(h, c)->listed_at != NONE)
+    if (c->is_listed)
         return;
     struct cell_list *list = &level_of(h, c)->bad_free;
-    rest_of(h, c)->listed_at = (uint32_t)list->count;
+    c->is_listed = true;
+    h->rests[cell].listed_at = (uint32_t)list->count;
     cell_list_add(list, cell);
 }
 
 void bad_free_remove(struct hived *h, uint32_t cell)
 {
     struct cell *c = &h->cells[cell];
-    if (rest_of(h, c)->listed_at == NONE || c->is_doomed)
+    if (!c->is_listed || c->is_doomed)
         return;
     struct cell_list *list = &level_of(h, c)->bad_free;
-    assert(list->items[rest_of(h, c)->listed_at] == cell);
-    uint32_t last = list->items[--list->count];
-    list->items[rest_of(h, c)->listed_at] = last;
-    h->rests[last].listed_at = rest_of(h, c)->listed_at;
-    rest_of(h, c)->listed_at = NONE;
+    uint32_t at = h->rests[cell].listed_at, last = list->items[--list->count];
+    assert(list->items[at] == cell);
+    list->items[at] = last;
+    h->rests[last].listed_at = at;
+    c->is_listed = false;
 }
 
 static uint32_t unbound_child(const struct hived *h, uint32_t virtual)
@@ -298,7 +299,8 @@ void doom_try(struct hived *h, uint32_t chain_index, uint8_t at)
             bad_free_remove(h, bad);
             bind_one(h, bad, root);
             cell->is_doomed = true;
-            rest_of(h, cell)->listed_at = (uint32_t)own->doomed.count;
+            cell->is_listed = true;
+            h->rests[bad].listed_at = (uint32_t)own->doomed.count;
             cell_list_add(&own->doomed, bad);
             level->doomed_count++;
             preassigned_allocate(h, bad, vc, true);
@@ -309,11 +311,10 @@ void doom_try(struct hived *h, uint32_t chain_index, uint8_t at)
 static void doom_forget(struct hived *h, struct quota_level *own, uint32_t physical)
 {
     struct cell *cell = &h->cells[physical];
-    uint32_t last = own->doomed.items[--own->doomed.count];
-    own->doomed.items[rest_of(h, cell)->listed_at] = last;
-    h->rests[last].listed_at = rest_of(h, cell)->listed_at;
-    cell->is_doomed = false;
-    rest_of(h, cell)->listed_at = NONE;
+    uint32_t last = own->doomed.items[--own->doomed.count], at = h->rests[physical].listed_at;
+    own->doomed.items[at] = last;
+    h->rests[last].listed_at = at;
+    cell->is_doomed = cell->is_listed = false;
     level_of(h, cell)->doomed_count--;
 }
 
@@ -365,24 +366,17 @@ void dooms_let(struct hived *h)
 
 static void oppo_add(struct hived *h, uint32_t physical, uint32_t vc)
 {
-    struct cell *cell = &h->cells[physical];
-    rest_of(h, cell)->oppo_vc = vc;
-    if (vc == NONE)
-        return;
-    rest_of(h, cell)->oppo_at = (uint32_t)h->vcs[vc].oppo.count;
-    cell_list_add(&h->vcs[vc].oppo, physical);
+    h->rests[physical].oppo_vc = vc;
+    if (vc != NONE)
+        quota_of(h, vc, h->cells[physical].chain)->oppo++;
 }
 
 static void oppo_remove(struct hived *h, uint32_t physical)
 {
-    struct cell *cell = &h->cells[physical];
-    if (rest_of(h, cell)->oppo_vc == NONE)
-        return;
-    struct cell_list *list = &h->vcs[rest_of(h, cell)->oppo_vc].oppo;
-    uint32_t last = list->items[--list->count];
-    list->items[rest_of(h, cell)->oppo_at] = last;
-    h->rests[last].oppo_at = rest_of(h, cell)->oppo_at;
-    rest_of(h, cell)->oppo_vc = rest_of(h, cell)->oppo_at = NONE;
+    uint32_t vc = h->rests[physical].oppo_vc;
+    h->rests[physical].oppo_vc = NONE;
+    if (vc != NONE)
+        quota_of(h, vc, h->cells[physical].chain)->oppo--;
 }
 
 /* False: the quotas of others can no longer all be met. */
@@ -401,7 +395,7 @@ bool leaf_allocate(struct hived *h, uint32_t physical, uint32_t virtual, int32_t
     if (h->cells[physical].bound == NONE)
         cell_bind(h, physical, virtual);
     assert(h->cells[physical].bound == virtual);
-    if (is_new && h->rests[root].order != NONE)
+    if (is_new && !h->cells[root].is_pinned)
         return preassigned_allocate(h, h->cells[root].bound, vc, false);
     return true;
 }
@@ -420,7 +414,7 @@ void leaf_release(struct hived *h, uint32_t physical, uint32_t vc)
     uint32_t top = h->cells[root].bound;
     if (!h->cells[physical].is_bad)
         unbind_up(h, physical);
-    if (h->cells[root].priority < HIVED_PRIORITY_MIN && h->rests[root].order != NONE &&
+    if (h->cells[root].priority < HIVED_PRIORITY_MIN && !h->cells[root].is_pinned &&
         !h->cells[top].is_doomed)
         preassigned_release(h, top, vc == NONE ? h->rests[root].vc : vc, false);
 }
@@ -436,7 +430,7 @@ static bool leaf_fits(const struct hived *h, uint32_t physical, uint32_t virtual
         if (p->bound != NONE || v->bound != NONE || p->level != v->level)
             return false;
         if (v->root == virtual)
-            return rest_of(h, v)->order != NONE && cell_is_free(h, physical);
+            return !v->is_pinned && cell_is_free(h, physical);
         if (p->parent == NONE)
             return false;
         physical = p->parent;
@@ -451,7 +445,7 @@ uint32_t leaf_virtual(struct hived *h, uint32_t physical, uint32_t wanted, int32
     const struct cell *v = &h->cells[wanted];
     if (leaf_fits(h, physical, wanted))
         return wanted;
-    uint32_t pin_root = h->rests[v->root].order == NONE ? v->root : NONE;
+    uint32_t pin_root = h->cells[v->root].is_pinned ? v->root : NONE;
     uint32_t other = physical_to_virtual(h, physical, rest_of(h, v)->vc, pin_root,
                                          h->cells[v->root].level, priority);
     if (other == NONE || h->cells[other].priority != HIVED_PRIORITY_FREE ||
@@ -500,7 +494,7 @@ uint32_t physical_to_virtual(struct hived *h, uint32_t physical, uint32_t vc, ui
     if (cell->bound != NONE) {
         const struct cell *v = &h->cells[cell->bound];
         bool is_ours = rest_of(h, v)->vc == vc &&
-                       (pin_root == NONE ? h->rests[v->root].order != NONE : v->root == pin_root);
+                       (pin_root == NONE ? !h->cells[v->root].is_pinned : v->root == pin_root);
         return is_ours ? cell->bound : NONE;
     }
     if (cell->level == preassigned_level && pin_root == NONE) {

@@ -143,11 +143,7 @@ static void physical_name(struct hived *h, uint32_t index, const struct hived_ce
     const char *address = spec ? spec->address : NULL;
     h->addresses[index] = address;
     struct cell_rest *rest = &h->rests[index];
-    *rest = (struct cell_rest){.index = at.default_index,
-                               .listed_at = NONE,
-                               .reserving = NONE,
-                               .oppo_vc = NONE,
-                               .oppo_at = NONE};
+    *rest = (struct cell_rest){.index = at.default_index, .reserving = NONE, .oppo_vc = NONE};
     cell->using = NONE;
     if (cell->level > 1)
         cell->bad_children = 0;
@@ -206,7 +202,8 @@ static void physical_build(struct hived *h)
 static uint32_t virtual_tree(struct hived *h, uint32_t vc, uint32_t chain, uint8_t level)
 {
     uint32_t root = h->cell_count, first = root, count = 1;
-    cell_new(h, NONE, (uint16_t)chain, level);
+    cell_new(h, NONE, (uint16_t)chain, level)->is_pinned =
+        true; /* unless it gets a place in a list */
     for (uint8_t at = level; at > 1; at--) {
         first = level_new(h, first, count);
         count *= h->chains[chain].levels[at].child_number;
@@ -217,8 +214,11 @@ static uint32_t virtual_tree(struct hived *h, uint32_t vc, uint32_t chain, uint8
         struct cell_rest *rest = &h->rests[i];
         cell->is_virtual = true;
         cell->root = root;
-        rest->vc = vc;
-        rest->order = rest->vertex = rest->picked = NONE;
+        *rest = (struct cell_rest){.vc = vc,
+                                   .number = i == root ? 0 : rest->number,
+                                   .order = NONE,
+                                   .vertex = NONE,
+                                   .picked = NONE};
         for (uint32_t k = 0; k < child_number(h, cell); k++)
             h->rests[cell->child + k].number = rest->number * child_number(h, cell) + k;
     }
@@ -240,6 +240,7 @@ static void quota_add(struct hived *h, uint32_t vc, uint32_t chain, uint8_t leve
     struct quota_level *own = &quota->levels[level];
     for (uint32_t i = 0; i < number; i++) {
         uint32_t root = virtual_tree(h, vc, chain, level);
+        h->cells[root].is_pinned = false;
         h->rests[root].order = (uint32_t)own->roots.count;
         cell_list_add(&own->roots, root);
     }
@@ -283,8 +284,11 @@ static void view_add_cell(struct hived *h, struct view *view, uint32_t cell)
 {
     h->cells[cell].is_viewed = true;
     h->rests[cell].view_node = h->view_node_count;
-    h->view_nodes[h->view_node_count++] = (struct view_node){
-        .cell = cell, .view = (uint32_t)(view - h->views), .previous = NONE, .next = NONE};
+    h->view_nodes[h->view_node_count++] =
+        (struct view_node){.cell = cell,
+                           .view = (uint32_t)(view - h->views) & VIEWS_MAX,
+                           .previous = NONE,
+                           .next = NONE};
     view->count++;
 }
 
@@ -323,8 +327,7 @@ static void quota_view_build(struct hived *h, uint32_t vc, uint32_t chain_index)
     quota->view = h->view_count - 1;
     for (size_t i = 0; i < h->vcs[vc].roots.count; i++) {
         const struct cell *root = &h->cells[h->vcs[vc].roots.items[i]];
-        if (rest_of(h, root)->order != NONE && root->chain == chain_index &&
-            root->level >= chain->node_level)
+        if (!root->is_pinned && root->chain == chain_index && root->level >= chain->node_level)
             view_add_tree(h, view, h->vcs[vc].roots.items[i], chain->node_level);
     }
     for (uint8_t at = (uint8_t)(chain->node_level - 1); at >= 1; at--)
@@ -406,14 +409,10 @@ static void all_nodes_bad(struct hived *h)
     }
 }
 
-/* Room for cells, each array from the start of a cache line on. */
 void cells_alloc(struct hived *h, size_t room)
 {
-    size_t line = 2 * sizeof *h->cells, lines = (room + 1) / 2;
-    h->cells_block = mem_zero(2 * lines + 1, line);
-    uintptr_t at = ((uintptr_t)h->cells_block + line - 1) / line * line;
-    h->cells = (struct cell *)at;
-    h->rests = (struct cell_rest *)(at + lines * line);
+    h->cells = mem_table(room, sizeof *h->cells);
+    h->rests = mem_table(room, sizeof *h->rests);
     h->cell_room = (uint32_t)room;
 }
 
@@ -452,13 +451,13 @@ static void cells_reserve(struct hived *h, size_t more)
         return;
     size_t old = h->cell_count,
            room = need < 2 * (size_t)h->cell_room ? 2 * (size_t)h->cell_room : need;
-    void *block = h->cells_block;
-    const struct cell *cells = h->cells;
-    const struct cell_rest *rests = h->rests;
+    struct cell *cells = h->cells;
+    struct cell_rest *rests = h->rests;
     cells_alloc(h, room);
     memcpy(h->cells, cells, old * sizeof *cells);
     memcpy(h->rests, rests, old * sizeof *rests);
-    mem_free(block);
+    mem_free(cells);
+    mem_free(rests);
     h->priority = mem_realloc(h->priority, mem_size(room, sizeof *h->priority));
     h->taken = mem_realloc(h->taken, mem_size(room, sizeof *h->taken));
     h->addresses = mem_realloc(h->addresses, mem_size(room, sizeof *h->addresses));
@@ -557,7 +556,6 @@ void hived_unbuild(struct hived *h)
         for (uint32_t i = 0; i < h->chain_count; i++)
             quota_release(quota_of(h, vc, i), h->chains[i].top);
         cell_list_release(&h->vcs[vc].roots);
-        cell_list_release(&h->vcs[vc].oppo);
     }
     for (uint32_t i = 0; i < h->chain_count; i++) {
         for (uint8_t at = 1; at <= h->chains[i].top; at++) {
@@ -581,7 +579,8 @@ void hived_unbuild(struct hived *h)
     mem_free(h->chains);
     mem_free(h->pins);
     mem_free(h->nodes);
-    mem_free(h->cells_block);
+    mem_free(h->cells);
+    mem_free(h->rests);
     mem_free(h->addresses);
     arena_release(&h->names);
     mem_free(h->priority);

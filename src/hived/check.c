@@ -106,7 +106,8 @@ static int check_free_list(const struct hived *h, const struct level *level, uin
     }
     for (size_t i = 0; i < level->bad_free.count; i++) {
         uint32_t cell = level->bad_free.items[i];
-        CHECK(h->rests[cell].listed_at == i && h->cells[cell].is_bad && cell_is_free(h, cell),
+        CHECK(h->cells[cell].is_listed && h->rests[cell].listed_at == i && h->cells[cell].is_bad &&
+                  cell_is_free(h, cell),
               "bad free cell", cell);
     }
     return 0;
@@ -185,8 +186,7 @@ static int check_bad_seen(const struct hived *h, uint32_t i, struct err *err)
     const struct cell *cell = &h->cells[i];
     bool is_inside = cell->parent != NONE && h->cells[cell->parent].bound != NONE;
     CHECK(!cell->is_bad || !is_inside || cell->bound != NONE, "bad cell not seen by its owner", i);
-    CHECK(!cell->is_bad || !cell_is_free(h, i) || rest_of(h, cell)->listed_at != NONE,
-          "bad free cell not listed", i);
+    CHECK(!cell->is_bad || !cell_is_free(h, i) || cell->is_listed, "bad free cell not listed", i);
     return 0;
 }
 

@@ -25,16 +25,13 @@ static uint32_t chain_named(const struct hived *h, const char *name)
 }
 
 /* The device in the chain named, else (moved by a reconfiguration) in any. */
-static uint32_t leaf_find(const struct hived *h, uint32_t node_index, uint32_t device,
-                          uint32_t chain)
+static uint32_t device_find(const struct hived *h, uint32_t node_index, uint32_t device,
+                            uint32_t chain)
 {
+    if (node_index == MAP_NONE)
+        return NONE;
     const struct node *node = &h->nodes[node_index];
     uint32_t other = NONE;
-    if (device < node->leaves.count) { /* devices are mostly numbered in order */
-        uint32_t guess = node->leaves.items[device];
-        if (h->rests[guess].index == device && h->cells[guess].chain == chain)
-            return guess;
-    }
     for (size_t i = 0; i < node->leaves.count; i++) {
         uint32_t leaf = node->leaves.items[i];
         if (h->rests[leaf].index != device)
@@ -45,6 +42,26 @@ static uint32_t leaf_find(const struct hived *h, uint32_t node_index, uint32_t d
             other = leaf;
     }
     return other;
+}
+
+/* Is this cell the device that slot->indices[i] names? */
+static bool leaf_is(const struct hived *h, uint32_t cell, const struct hived_slot *slot, uint32_t i,
+                    uint32_t chain)
+{
+    return cell < h->cell_count && h->cells[cell].level == 1 && !h->cells[cell].is_virtual &&
+           h->cells[cell].chain == chain && h->rests[cell].index == slot->indices[i] &&
+           h->nodes[h->rests[cell].node].name == slot->node;
+}
+
+/* *node: index of the slot's node once it had to be looked up; NONE before. */
+static uint32_t leaf_find(const struct hived *h, const struct hived_slot *slot, uint32_t i,
+                          uint32_t chain, uint32_t *node)
+{
+    if (slot->hints && leaf_is(h, slot->hints[i], slot, i, chain))
+        return slot->hints[i];
+    if (*node == NONE)
+        *node = text_map_get(&h->node_index, text_of(slot->node));
+    return device_find(h, *node, slot->indices[i], chain);
 }
 
 static uint8_t level_of_type(const struct hived *h, uint32_t chain, const char *type)
@@ -148,24 +165,16 @@ static void leaf_commit(struct commit *commit, uint32_t i, uint32_t physical, co
     cell_state_set(h, physical, HIVED_CELL_USED);
 }
 
-static uint32_t node_find(const struct hived *h, const struct hived_slot *slot)
-{
-    if (slot->node_hint < h->node_count && h->nodes[slot->node_hint].name == slot->node)
-        return slot->node_hint;
-    return text_map_get(&h->node_index, text_of(slot->node));
-}
-
 static void slots_commit(struct commit *commit)
 {
     struct hived *h = commit->h;
     struct group *group = commit->group;
     for (uint32_t s = 0; s < group->slot_count; s++) {
         const struct hived_slot *slot = &commit->placement->slots[s];
-        uint32_t node = node_find(h, slot);
+        uint32_t node = NONE;
         for (uint32_t k = 0; k < slot->leaf_count; k++) {
             uint32_t i = group->slot_leaf[s] + k;
-            uint32_t physical =
-                node == MAP_NONE ? NONE : leaf_find(h, node, slot->indices[k], commit->chain);
+            uint32_t physical = leaf_find(h, slot, k, commit->chain, &node);
             if (physical != NONE && h->rests[physical].reserving != NONE)
                 preemption_undo(h, h->rests[physical].reserving);
             /* of two groups recovered on one device the first one keeps it */
@@ -300,8 +309,8 @@ static int pod_bind(struct hived *h, struct group *group, const char *pod, uint3
                             group->name, place->node, place->indices[0]);
     }
     struct pod *bound = &group->pods[slot];
-    mem_free(bound->name);
-    bound->name = pod ? mem_copy(pod) : NULL;
+    pod_name_free(bound);
+    pod_name_set(bound, pod);
     group->bound_count += !bound->is_bound;
     bound->is_bound = true;
     bound->had_virtual = group->has_virtual;
@@ -372,10 +381,10 @@ uint8_t hived_slot_level(const struct hived *h, const struct hived_placement *pl
                          uint32_t slot)
 {
     const struct hived_slot *place = &placement->slots[slot];
-    uint32_t node = text_map_get(&h->node_index, text_of(place->node)), common = NONE;
+    uint32_t node = NONE, common = NONE;
     uint32_t chain = chain_named(h, placement->chain);
-    for (uint32_t i = 0; node != MAP_NONE && i < place->leaf_count; i++) {
-        uint32_t leaf = leaf_find(h, node, place->indices[i], chain);
+    for (uint32_t i = 0; i < place->leaf_count; i++) {
+        uint32_t leaf = leaf_find(h, place, i, chain, &node);
         if (leaf == NONE)
             return 0;
         common = i ? cell_common(h, common, leaf) : leaf;
@@ -389,8 +398,8 @@ static void pod_unbind(struct hived *h, uint32_t index, uint32_t slot)
 {
     struct group *group = h->groups[index];
     struct pod *pod = &group->pods[slot];
-    mem_free(pod->name);
-    *pod = (struct pod){0};
+    pod_name_free(pod);
+    pod->is_bound = false;
     if (slot < group->spare_hint)
         group->spare_hint = slot;
     if (--group->bound_count == 0)

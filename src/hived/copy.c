@@ -58,7 +58,6 @@ static void vcs_copy(struct hived *h)
     for (uint32_t vc = 0; vc < h->vc_count; vc++) {
         text_map_set(&h->vc_index, text_of(h->vcs[vc].name), vc);
         list_copy(&h->vcs[vc].roots);
-        list_copy(&h->vcs[vc].oppo);
         for (uint32_t i = 0; i < h->chain_count; i++) {
             struct quota *quota = quota_of(h, vc, i);
             if (!quota->is_present)
@@ -109,12 +108,14 @@ static void nodes_copy(struct hived *h)
 static void groups_copy(struct hived *h)
 {
     COPY(h->groups, h->group_room);
+    memset(&h->group_chunks, 0, sizeof h->group_chunks);
+    h->spare = h->fresh = h->fresh_end = NULL;
     list_copy(&h->group_gaps);
     h->group_index = (struct text_map){0};
     for (uint32_t i = 0; i < h->group_count; i++) {
         if (!h->groups[i])
             continue;
-        h->groups[i] = group_copy(h->groups[i]);
+        h->groups[i] = group_copy(h, h->groups[i]);
         text_map_set(&h->group_index, text_of(h->groups[i]->name), i);
     }
 }

@@ -10,7 +10,13 @@
 struct group *gang_find(struct hived *h, const char *name, uint32_t *index)
 {
     *index = text_map_get(&h->group_index, text_of(name));
-    return *index == MAP_NONE ? NULL : h->groups[*index];
+    if (*index == MAP_NONE)
+        return NULL;
+    struct group *group = h->groups[*index];
+    __builtin_prefetch((const char *)group + 64);
+    __builtin_prefetch((const char *)group + 128);
+    __builtin_prefetch((const char *)group + 192);
+    return group;
 }
 
 static int item_compare(const void *a, const void *b)
@@ -57,6 +63,23 @@ struct pack_item *request_items(const struct hived_request *request, struct aren
     return items;
 }
 
+void pod_name_set(struct pod *pod, const char *name)
+{
+    size_t size = name ? strlen(name) + 1 : 0;
+    pod->name = NULL;
+    if (size > sizeof pod->inside)
+        pod->name = mem_copy(name);
+    else if (name)
+        pod->name = memcpy(pod->inside, name, size);
+}
+
+void pod_name_free(struct pod *pod)
+{
+    if (pod->name != pod->inside)
+        mem_free(pod->name);
+    pod->name = NULL;
+}
+
 static uint32_t group_place(struct hived *h)
 {
     if (h->group_gaps.count > 0)
@@ -76,22 +99,56 @@ static char *text_put(char **at, const char *text)
     return put;
 }
 
-/* All in one block: the group, its pods, its numbers, its names. */
-static struct group *group_alloc(const struct group *like, uint32_t leaf_count)
+/* --- memory --- */
+
+enum { PLACE_SIZE = 256, CHUNK_PLACES_MIN = 32, CHUNK_DOUBLINGS_MAX = 8 };
+
+/* Room for a small group: most have one pod. Places are used again at once, while they are in the
+ * cache, and never given back before the whole. Chunks grow up to a large page. */
+union group_place {
+    union group_place *next;
+    struct group group;
+    char bytes[PLACE_SIZE];
+};
+
+static void *place_take(struct hived *h)
 {
-    size_t numbers = like->slot_count + 1 + 3 * (size_t)leaf_count;
+    union group_place *place = h->spare;
+    if (place) {
+        h->spare = place->next;
+        return place;
+    }
+    if (h->fresh == h->fresh_end) {
+        size_t doublings = h->group_chunks.count;
+        if (doublings > CHUNK_DOUBLINGS_MAX)
+            doublings = CHUNK_DOUBLINGS_MAX;
+        uint32_t places = (uint32_t)CHUNK_PLACES_MIN << doublings;
+        h->fresh = mem_table(places, sizeof *h->fresh);
+        h->fresh_end = h->fresh + places;
+        *ARRAY_ADD(&h->group_chunks) = h->fresh;
+    }
+    return h->fresh++;
+}
+
+/* All in one block: the group, its numbers, its pods, its names. */
+static struct group *group_alloc(struct hived *h, const struct group *like, uint32_t leaf_count)
+{
+    size_t numbers = (like->slot_count + 2 + 3 * (size_t)leaf_count) / 2 * 2; /* pods are aligned */
     size_t names = strlen(like->name) + strlen(like->vc_name) + strlen(like->chain_name) + 3 +
                    (like->pin ? strlen(like->pin) + 1 : 0);
     size_t pods = mem_size(like->slot_count, sizeof *like->pods);
-    struct group *group = mem_alloc(sizeof *group + pods + mem_size(numbers, 4) + names);
+    size_t size = sizeof(struct group) + pods + mem_size(numbers, 4) + names;
+    bool is_small = size <= PLACE_SIZE;
+    struct group *group = is_small ? place_take(h) : mem_alloc(size);
     *group = *like;
+    group->is_small = is_small;
     group->leaf_count = leaf_count;
-    group->pods = (struct pod *)(group + 1);
-    group->slot_leaf = (uint32_t *)(void *)((char *)(group + 1) + pods);
-    group->physical = group->slot_leaf + group->slot_count + 1;
+    group->physical = (uint32_t *)(group + 1);
     group->virtual = group->physical + leaf_count;
     group->types = group->virtual + leaf_count;
-    char *at = (char *)(group->slot_leaf + numbers);
+    group->slot_leaf = group->types + leaf_count;
+    group->pods = (struct pod *)(void *)(group->physical + numbers);
+    char *at = (char *)group->pods + pods;
     group->name = text_put(&at, like->name);
     group->vc_name = text_put(&at, like->vc_name);
     group->chain_name = text_put(&at, like->chain_name);
@@ -105,7 +162,7 @@ uint32_t gang_add(struct hived *h, const struct group *like, const uint32_t *slo
     uint32_t leaves = 0;
     for (uint32_t i = 0; i < like->slot_count; i++)
         leaves += slot_leaves[i];
-    struct group *group = group_alloc(like, leaves);
+    struct group *group = group_alloc(h, like, leaves);
     memset(group->pods, 0, group->slot_count * sizeof *group->pods);
     memset(group->physical, 0xff, 3 * leaves * sizeof *group->physical);
     group->slot_leaf[0] = 0;
@@ -118,14 +175,14 @@ uint32_t gang_add(struct hived *h, const struct group *like, const uint32_t *slo
     return index;
 }
 
-struct group *group_copy(const struct group *from)
+struct group *group_copy(struct hived *h, const struct group *from)
 {
-    struct group *group = group_alloc(from, from->leaf_count);
+    struct group *group = group_alloc(h, from, from->leaf_count);
     memcpy(group->pods, from->pods, from->slot_count * sizeof *group->pods);
     for (uint32_t i = 0; i < from->slot_count; i++)
-        group->pods[i].name = from->pods[i].name ? mem_copy(from->pods[i].name) : NULL;
-    memcpy(group->slot_leaf, from->slot_leaf,
-           (from->slot_count + 1 + 3 * (size_t)from->leaf_count) * sizeof *group->slot_leaf);
+        pod_name_set(&group->pods[i], from->pods[i].name);
+    memcpy(group->physical, from->physical,
+           (from->slot_count + 1 + 3 * (size_t)from->leaf_count) * sizeof *group->physical);
     group->preemptor = from->preemptor ? mem_copy(from->preemptor) : NULL;
     group->lost = mem_alloc(mem_size(from->lost_count + 1u, sizeof *group->lost));
     for (uint32_t i = 0; i < from->lost_count; i++) {
@@ -139,12 +196,10 @@ struct group *group_copy(const struct group *from)
     return group;
 }
 
-void group_free(struct group *group)
+static void group_free(struct hived *h, struct group *group)
 {
-    if (!group)
-        return;
     for (uint32_t i = 0; i < group->slot_count; i++)
-        mem_free(group->pods[i].name);
+        pod_name_free(&group->pods[i]);
     for (uint32_t i = 0; i < group->lost_count; i++) {
         mem_free(group->lost[i].node);
         mem_free(group->lost[i].type);
@@ -154,14 +209,31 @@ void group_free(struct group *group)
     mem_free(group->preempting);
     mem_free(group->lost);
     mem_free(group->preemptor);
-    mem_free(group);
+    if (!group->is_small) {
+        mem_free(group);
+        return;
+    }
+    union group_place *place = (union group_place *)group;
+    place->next = h->spare;
+    h->spare = place;
+}
+
+void groups_free(struct hived *h)
+{
+    for (uint32_t i = 0; i < h->group_count; i++)
+        if (h->groups[i])
+            group_free(h, h->groups[i]);
+    for (size_t i = 0; i < h->group_chunks.count; i++)
+        mem_free(h->group_chunks.items[i]);
+    ARRAY_FREE(&h->group_chunks);
+    mem_free(h->groups);
 }
 
 /* Its leaves must have been given back. */
 void group_remove(struct hived *h, uint32_t index)
 {
     text_map_remove(&h->group_index, text_of(h->groups[index]->name));
-    group_free(h->groups[index]);
+    group_free(h, h->groups[index]);
     h->groups[index] = NULL;
     cell_list_add(&h->group_gaps, index);
 }
@@ -329,6 +401,7 @@ void preemption_undo(struct hived *h, uint32_t index)
 void group_release(struct hived *h, uint32_t index)
 {
     struct group *group = h->groups[index];
+    leaves_fetch(h, group);
     for (uint32_t i = 0; i < group->leaf_count; i++) {
         uint32_t physical = group->physical[i];
         if (physical == NONE)

@@ -27,13 +27,6 @@ struct hived *hived_new_imitating(struct hived_config *config)
     return new_of(config, true);
 }
 
-static void groups_free(struct group **groups, uint32_t count)
-{
-    for (uint32_t i = 0; i < count; i++)
-        group_free(groups[i]);
-    mem_free(groups);
-}
-
 static void scratch_free(struct hived *h)
 {
     for (uint32_t i = 0; i < h->pending_count; i++)
@@ -49,7 +42,7 @@ void hived_free(struct hived *h)
 {
     if (!h)
         return;
-    groups_free(h->groups, h->group_count);
+    groups_free(h);
     scratch_free(h);
     hived_unbuild(h);
     hived_config_free(h->config);
@@ -174,10 +167,9 @@ void hived_reconfigure(struct hived *h, struct hived_config *config)
         if (known) { /* its first pod brought the whole placement */
             struct pod *pod = &known->pods[list[i].slot];
             const struct pod *was = &old.groups[list[i].group]->pods[list[i].slot];
-            *pod = (struct pod){.name = was->name ? mem_copy(was->name) : NULL,
-                                .sequence = ++h->sequence,
-                                .is_bound = true,
-                                .had_virtual = was->had_virtual};
+            *pod = (struct pod){
+                .sequence = ++h->sequence, .is_bound = true, .had_virtual = was->had_virtual};
+            pod_name_set(pod, was->name);
             known->bound_count++;
             continue;
         }
@@ -193,7 +185,7 @@ void hived_reconfigure(struct hived *h, struct hived_config *config)
         uint32_t was = text_map_get(&old.node_index, text_of(h->nodes[i].name));
         node_mark(h, i, was == MAP_NONE || old.nodes[was].is_bad);
     }
-    groups_free(old.groups, old.group_count);
+    groups_free(&old);
     scratch_free(&old);
     hived_unbuild(&old);
     hived_config_free(old.config);
@@ -363,6 +355,21 @@ bool hived_cell_find(struct hived *h, const char *address, struct hived_cell_vie
     return true;
 }
 
+struct cell_list oppo_leaves(const struct hived *h, uint32_t vc)
+{
+    struct cell_list list = {0};
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < h->chain_count; i++)
+        count += h->quotas[(size_t)vc * h->chain_count + i].oppo;
+    for (uint32_t i = 0; i < h->node_count && list.count < count; i++) {
+        const struct cell_list *leaves = &h->nodes[i].leaves;
+        for (size_t k = 0; k < leaves->count; k++)
+            if (h->rests[leaves->items[k]].oppo_vc == vc)
+                cell_list_add(&list, leaves->items[k]);
+    }
+    return list;
+}
+
 bool hived_vc_walk(struct hived *h, const char *name, hived_vc_visit *visit, void *context)
 {
     group_pending_settle(h, false);
@@ -375,11 +382,13 @@ bool hived_vc_walk(struct hived *h, const char *name, hived_vc_visit *visit, voi
         visit(context, cell_type_name(h, root), !bound || !bound->is_bad,
               bound ? (enum hived_cell_state)bound->state : HIVED_CELL_FREE, false);
     }
-    for (size_t i = 0; i < h->vcs[vc].oppo.count; i++) {
-        const struct cell *leaf = &h->cells[h->vcs[vc].oppo.items[i]];
+    struct cell_list oppo = oppo_leaves(h, vc);
+    for (size_t i = 0; i < oppo.count; i++) {
+        const struct cell *leaf = &h->cells[oppo.items[i]];
         visit(context, cell_type_name(h, leaf), !leaf->is_bad, (enum hived_cell_state)leaf->state,
               true);
     }
+    cell_list_release(&oppo);
     return true;
 }
 
@@ -425,7 +434,7 @@ struct hived_quota *hived_vc_quota(const struct hived *h, uint32_t vc, struct ar
         quota->used += root->used;
         quota->bad += quota_bad(h, root);
     }
-    for (size_t i = 0; i < h->vcs[vc].oppo.count; i++)
-        all[places[h->chains[h->cells[h->vcs[vc].oppo.items[i]].chain].leaf_type]].oppo++;
+    for (uint32_t i = 0; i < h->chain_count; i++)
+        all[places[h->chains[i].leaf_type]].oppo += h->quotas[(size_t)vc * h->chain_count + i].oppo;
     return all;
 }

@@ -121,8 +121,8 @@ struct hived_scope {
 
 struct hived_slot { /* a pod's place */
     const char *node;
-    uint32_t node_hint; /* where hived finds the name quickly; 0 does as well */
     uint32_t leaf_count;
+    const uint32_t *hints;          /* where hived finds the devices quickly; NULL does as well */
     const uint16_t *indices;        /* device indices in placement order */
     const char *const *preassigned; /* type of each leaf's preassigned cell; "": opportunistic;
                                        NULL: not recorded */

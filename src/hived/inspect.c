@@ -102,14 +102,16 @@ static void vc_write(struct inspector *in, const struct vc *vc)
     json_array(&in->json);
     for (size_t i = 0; i < vc->roots.count; i++)
         cell_write(in, vc->roots.items[i]);
-    for (size_t i = 0; i < vc->oppo.count; i++) {
-        uint32_t leaf = vc->oppo.items[i];
+    struct cell_list oppo = oppo_leaves(h, (uint32_t)(vc - h->vcs));
+    for (size_t i = 0; i < oppo.count; i++) {
+        uint32_t leaf = oppo.items[i];
         json_object(&in->json);
         json_key_string(&in->json, "leafCellType", cell_type_name(h, &h->cells[leaf]));
         cell_head(in, leaf, true, "-opp");
         flat_write(in, "physicalCell", leaf, "");
         json_object_end(&in->json);
     }
+    cell_list_release(&oppo);
     json_array_end(&in->json);
 }
 

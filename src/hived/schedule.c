@@ -71,7 +71,6 @@ static void slot_write(const struct plan *plan, struct hived_slot *slot, const u
             continue;
         const struct cell *leaf = &h->cells[physical[i]];
         slot->node = h->nodes[rest_of(h, leaf)->node].name;
-        slot->node_hint = rest_of(h, leaf)->node;
         indices[i] = (uint16_t)rest_of(h, leaf)->index;
     }
 }
@@ -92,6 +91,17 @@ static void placement_write(struct plan *plan, uint32_t slots, const uint32_t *s
         slot->leaf_count = slot_leaf[i + 1] - first;
         slot->preassigned = &types[first];
         slot_write(plan, slot, &physical[first], &indices[first]);
+    }
+}
+
+/* The cells live as long as the result does. */
+static void hints_write(const struct plan *plan)
+{
+    struct hived_placement *placement = &plan->result->placement;
+    const uint32_t *physical = plan->physical;
+    for (uint32_t i = 0; i < placement->slot_count; i++) {
+        placement->slots[i].hints = physical;
+        physical += placement->slots[i].leaf_count;
     }
 }
 
@@ -471,6 +481,7 @@ static void found_conclude(struct plan *plan)
     struct hived_result *result = plan->result;
     struct conflict conflict = conflict_find(plan, plan->physical, plan->leaf_count, NONE);
     placement_write(plan, plan->item_count, slot_starts(plan), plan->physical, plan->virtual);
+    hints_write(plan);
     result->placement.chain = h->chains[plan->chain].name;
     result->kind = HIVED_BIND;
     result->slot = 0;

@@ -27,16 +27,17 @@ struct cell {
     int16_t priority;
     uint8_t level;
     uint8_t state; /* enum hived_cell_state; physical cells */
-    bool is_virtual : 1, is_pinned : 1, is_split : 1, is_bad : 1, is_doomed : 1;
+    bool is_virtual : 1, is_pinned : 1 /* roots, too */, is_split : 1, is_bad : 1, is_doomed : 1;
     bool is_free : 1; /* in the free list of its level; physical */
     bool is_viewed : 1;
+    bool is_listed : 1; /* as bad and free, or doomed; physical */
 };
 
 _Static_assert(sizeof(struct cell) == 32, "two cells are a cache line");
 
 /* The rest of a cell, at the same index in an array of its own. */
 struct cell_rest {
-    uint32_t view_node; /* that this cell is, when it is viewed */
+    _Alignas(32) uint32_t view_node; /* that this cell is, when it is viewed */
     union {
         struct {              /* physical */
             uint32_t node;    /* index of the (first) node */
@@ -44,8 +45,8 @@ struct cell_rest {
             uint32_t free_at; /* position in the free list of its level, when it is free */
             uint32_t
                 listed_at; /* in the bad-free list of its level, or the doomed list of its vc */
-            uint32_t reserving;        /* group; leaves */
-            uint32_t oppo_vc, oppo_at; /* opportunistic use: in that vc's list */
+            uint32_t reserving; /* group; leaves */
+            uint32_t oppo_vc;   /* that uses it opportunistically, or NONE; leaves */
         };
         struct { /* virtual */
             uint32_t vc;
@@ -108,7 +109,8 @@ struct quota_level {
 
 struct quota {
     bool is_present;
-    uint8_t top; /* highest level with cells */
+    uint32_t oppo; /* leaves of the chain that the virtual cluster uses opportunistically */
+    uint8_t top;   /* highest level with cells */
     uint32_t view;
     struct quota_level *levels; /* [1 … chain's top] */
 };
@@ -122,7 +124,6 @@ struct pin {
 struct vc {
     const char *name;
     struct cell_list roots; /* in order, pinned ones last */
-    struct cell_list oppo;  /* physical leaves in opportunistic use, in order of allocation */
 };
 
 struct node {
@@ -136,12 +137,14 @@ struct node {
  * that changed its key joins the front of its new bucket when it came from before it, the back when
  * it came from behind. */
 struct view_node {
-    uint32_t cell, view;
+    uint32_t cell;
+    uint32_t view : 31, is_dirty : 1;
     uint32_t previous, next; /* in the bucket */
     int64_t label;           /* ascending inside a bucket */
     int64_t key;             /* of the bucket it is in */
-    bool is_dirty;
 };
+
+enum { VIEWS_MAX = 0x7fffffff };
 
 struct bucket {
     int64_t key;
@@ -166,10 +169,13 @@ struct view {
     int32_t lowest;        /* no leaf is used at a priority below this one */
 };
 
+enum { POD_NAME_INSIDE = 14 };
+
 struct pod {
-    char *name; /* or NULL */
+    char *name; /* or NULL; `inside`, or allocated when longer */
     uint64_t sequence;
     bool is_bound, had_virtual;
+    char inside[POD_NAME_INSIDE];
 };
 
 struct lost_leaf { /* a device that left the configuration */
@@ -179,30 +185,30 @@ struct lost_leaf { /* a device that left the configuration */
     uint16_t index;
 };
 
-struct group {
+struct group { /* what its end reads comes first; one block with its pods, numbers and names */
     char *name;
-    uint32_t vc; /* NONE: its virtual cluster left the configuration */
-    char *vc_name;
+    struct pod *pods;             /* [slot_count] */
+    uint32_t *physical, *virtual; /* [leaf_count]; NONE: left the configuration; opportunistic */
+    uint32_t slot_count, leaf_count;
+    uint32_t bound_count; /* pods */
+    uint32_t spare_hint;  /* no slot before this one is without a pod */
+    uint32_t vc;          /* NONE: its virtual cluster left the configuration */
     int32_t priority;
     uint8_t state; /* enum hived_group_state */
     bool is_lazy, uses_suggested, has_virtual, is_downgraded;
-    uint32_t slot_count, leaf_count;
-    uint32_t *slot_leaf;          /* [slot_count + 1]: first leaf of each slot */
-    uint32_t *physical, *virtual; /* [leaf_count]; NONE: left the configuration; opportunistic */
-    uint32_t *types;              /* of the preassigned cell when bound; NONE: opportunistic */
-    struct pod *pods;             /* [slot_count] */
-    uint32_t bound_count;         /* pods */
-    uint32_t spare_hint;          /* no slot before this one is without a pod */
-    char *chain_name;
+    bool is_small;       /* lies in a chunk */
+    uint32_t mark;       /* scratch: equal to hived's when listed */
+    uint32_t *slot_leaf; /* [slot_count + 1]: first leaf of each slot */
+    uint32_t *types;     /* [leaf_count] of the preassigned cell when bound; NONE: opportunistic */
+    char *vc_name, *chain_name;
     char *pin; /* or NULL */
+    uint64_t sequence;
     struct lost_leaf *lost;
     uint32_t lost_count;
     char *preemptor; /* that it was downgraded for */
     int64_t preemption_ms;
     char **preempting; /* names of the pods that wait for the victims */
     uint32_t preempting_count, preempting_room;
-    uint64_t sequence;
-    uint32_t mark; /* scratch: equal to hived's when listed */
 };
 
 struct downgrade { /* that can be taken back */
@@ -219,7 +225,6 @@ struct hived {
     struct hived_config *config;
     struct cell *cells;
     struct cell_rest *rests; /* by cell */
-    void *cells_block;       /* that both lie in */
     const char **addresses;  /* own parts given, by physical cell, or NULL */
     int16_t *priority;       /* of leaves again, close together: the packer scans them */
     uint32_t *taken;         /* by cell: scratch of the packer, equal to epoch when set */
@@ -247,6 +252,12 @@ struct hived {
     struct group **groups; /* NULL: empty place */
     uint32_t group_count, group_room;
     struct cell_list group_gaps;
+    struct {
+        void **items;
+        size_t count, room;
+    } group_chunks;                       /* that small groups lie in */
+    union group_place *spare;             /* free places in them, the last one freed first */
+    union group_place *fresh, *fresh_end; /* never used ones of the last chunk */
     struct text_map group_index;
     uint64_t sequence;
     int64_t now_ms;
@@ -302,7 +313,11 @@ void hived_build(struct hived *h);
 void cells_alloc(struct hived *h, size_t count);
 void hived_unbuild(struct hived *h);
 
+/* The leaves that a virtual cluster uses opportunistically, by node; the caller's. */
+struct cell_list oppo_leaves(const struct hived *h, uint32_t vc);
+
 /* tree.c: numbers that run up a tree */
+void leaves_fetch(const struct hived *h, const struct group *group);
 void leaf_use(struct hived *h, uint32_t leaf, int32_t priority);
 void leaf_unuse(struct hived *h, uint32_t leaf);
 void cell_state_set(struct hived *h, uint32_t cell, enum hived_cell_state state);
@@ -428,8 +443,10 @@ struct group *gang_find(struct hived *h, const char *name, uint32_t *index);
 uint32_t gang_add(struct hived *h, const struct group *like, const uint32_t *slot_leaves);
 void group_remove(struct hived *h, uint32_t index);
 void group_release(struct hived *h, uint32_t index);
-void group_free(struct group *group);
-struct group *group_copy(const struct group *from);
+void groups_free(struct hived *h);
+void pod_name_set(struct pod *pod, const char *name);
+void pod_name_free(struct pod *pod);
+struct group *group_copy(struct hived *h, const struct group *from);
 void group_downgrade(struct hived *h, uint32_t index, const char *preemptor);
 void group_pending_downgrade(struct hived *h, uint32_t index, const char *preemptor);
 void group_pending_settle(struct hived *h, bool is_kept);

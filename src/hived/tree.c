@@ -3,6 +3,37 @@
 #include "hived/state.h"
 #include <assert.h>
 
+enum { FETCH_LEAVES_MAX = 64, FETCH_LEVELS = 3 };
+
+/* The ways up from the leaves of a group that began long ago, side by side: memory far away is
+ * waited for once a level instead of once a cell. */
+void leaves_fetch(const struct hived *h, const struct group *group)
+{
+    uint32_t ways[FETCH_LEAVES_MAX], ends = 0;
+    for (uint32_t i = 0; i < group->leaf_count && ends + 1 < FETCH_LEAVES_MAX; i++) {
+        if (group->physical[i] != NONE)
+            ways[ends++] = group->physical[i];
+        if (group->virtual[i] != NONE)
+            ways[ends++] = group->virtual[i];
+    }
+    for (uint32_t i = 0; i < ends; i++) {
+        __builtin_prefetch(&h->cells[ways[i]], 1);
+        __builtin_prefetch(&h->priority[ways[i]], 1);
+    }
+    for (int level = 0; level < FETCH_LEVELS; level++) {
+        for (uint32_t i = 0; i < ends; i++) {
+            if (h->cells[ways[i]].parent == NONE)
+                continue;
+            ways[i] = h->cells[ways[i]].parent;
+            __builtin_prefetch(&h->cells[ways[i]], 1);
+            __builtin_prefetch(&h->rests[ways[i]], 1);
+        }
+    }
+    for (uint32_t i = 0; i < ends; i++) /* nodes of three levels, as most are */
+        if (h->cells[ways[i]].is_viewed)
+            __builtin_prefetch(&h->view_nodes[h->rests[ways[i]].view_node], 1);
+}
+
 static void viewed_count(struct hived *h, uint32_t cell, int32_t priority, bool is_added)
 {
     uint32_t node = h->rests[cell].view_node;

@@ -125,7 +125,7 @@ void view_join(struct hived *h, struct view *view, uint32_t cell)
 {
     uint32_t index = h->view_node_count++;
     struct view_node *node = &h->view_nodes[index];
-    *node = (struct view_node){.cell = cell, .view = (uint32_t)(view - h->views)};
+    *node = (struct view_node){.cell = cell, .view = (uint32_t)(view - h->views) & VIEWS_MAX};
     h->cells[cell].is_viewed = true;
     h->rests[cell].view_node = index;
     view->count++;
