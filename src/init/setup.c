@@ -113,28 +113,41 @@ int setup_environment(struct init *init, struct err *err)
     return code;
 }
 
-/* Can the port be listened on? Only "in use" is a conflict: what else may be wrong (a port below
- * 1024 without the right) is between the user's program and the kernel. */
-static bool port_is_taken(unsigned port)
+/* Does somebody have the port, by IPv4 or IPv6? Only "in use" is a conflict: what else may be wrong
+ * (a port below 1024 without the right) is between the user's program and the kernel. A connection
+ * that was closed just now does not count, as servers reuse their address. */
+static bool port_is_taken(unsigned port, int type)
 {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
-    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), on = 1;
+    const struct sockaddr_in6 any = {.sin6_family = AF_INET6, .sin6_port = htons((uint16_t)port)};
+    const struct sockaddr_in any4 = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+    const int on = 1, off = 0;
+    int fd = socket(AF_INET6, type | SOCK_CLOEXEC, 0);
+    const bool has_v6 = fd >= 0;
+    if (!has_v6)
+        fd = socket(AF_INET, type | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return false;
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    bool is_taken =
-        bind(fd, (const struct sockaddr *)&address, sizeof address) < 0 && errno == EADDRINUSE;
+    if (has_v6)
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+    if (type == SOCK_STREAM)
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    const int bound = has_v6 ? bind(fd, (const struct sockaddr *)&any, sizeof any)
+                             : bind(fd, (const struct sockaddr *)&any4, sizeof any4);
+    const bool is_taken = bound < 0 && errno == EADDRINUSE;
     close(fd);
     return is_taken;
 }
 
+/* What the platform chose: with a conflict it chooses others. A port that the job itself fixed
+ * would be the same the next time, and the program says best what it cannot have. */
 int setup_ports(struct init *init, struct err *err)
 {
     for (size_t i = 0; i < init->role->port_count; i++) {
         const struct job_file_port *port = &init->role->ports[i];
-        for (uint32_t k = 0; k < port->count; k++) {
+        for (uint32_t k = 0; k < port->count && !port->begin_at; k++) {
             unsigned number = init->self->ports[i] + k;
-            if (number > 0 && number <= UINT16_MAX && port_is_taken(number)) {
+            if (number > 0 && number <= UINT16_MAX &&
+                (port_is_taken(number, SOCK_STREAM) || port_is_taken(number, SOCK_DGRAM))) {
                 init->end.code = EXIT_FILE_PORT_CONFLICT;
                 return err_fail(err, ERR_CONFLICT, "", "port conflict: port %u (%s) is in use",
                                 number, port->label);

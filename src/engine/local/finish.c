@@ -123,7 +123,7 @@ static void report_fill(struct finish *finish)
 
 /* --- nothing remains --- */
 
-static bool mounts_remain(const struct local_engine *local, const char *id)
+bool task_mounts_remain(const struct local_engine *local, const char *id)
 {
     char path[RUNTIME_PATH_MAX];
     task_path(local, id, "upper", path); /* an overlay's options name it */
@@ -157,7 +157,7 @@ static bool remains_clear(struct finish *finish)
             process_wait(task->process.conmon, &status, NULL);
     }
     runtime_remove(&local->runtime, task->id, task->has_poststop);
-    if (mounts_remain(local, task->id)) {
+    if (task_mounts_remain(local, task->id)) {
         log_error("engine", "attempt %s: a mount is left", task->id);
         is_clean = false;
     }
@@ -307,6 +307,17 @@ static void log_close(struct local_engine *local, struct task *task)
     utimensat(AT_FDCWD, path, NULL, 0);
 }
 
+/* Before EXITED is posted: what its places are given to next must not start here. */
+static void remains_note(struct local_engine *local, const char *id)
+{
+    pthread_mutex_lock(&local->lock);
+    struct remains *one = ARRAY_ADD(&local->remains);
+    snprintf(one->id, sizeof one->id, "%s", id);
+    pthread_mutex_unlock(&local->lock);
+    inventory_health(local->inventory, local, HEALTH_REMAINS,
+                     "processes or mounts of an ended task remain");
+}
+
 static void finish_run(struct local_engine *local, struct task *task)
 {
     struct arena arena;
@@ -317,8 +328,7 @@ static void finish_run(struct local_engine *local, struct task *task)
     task_group(local, task->id, finish.group);
     report_fill(&finish);
     if (!remains_clear(&finish))
-        inventory_health(local->inventory, local, HEALTH_REMAINS,
-                         "processes or mounts of an ended task remain");
+        remains_note(local, task->id);
     task_gpus_judge(local, task, &finish.report);
     log_close(local, task);
     bool is_kept = true;

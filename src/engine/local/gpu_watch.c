@@ -120,7 +120,7 @@ static void lost_look_for(struct gpu_watch *watch)
 
 static void round_make(struct gpu_watch *watch, uint64_t wanted)
 {
-    struct nvml_sample samples[NVML_GPUS_MAX];
+    struct nvml_sample samples[NVML_GPUS_MAX] = {0};
     int64_t now_ms = mailbox_now_ms();
     bool has_errors = watch->errors_ms == 0 || now_ms - watch->errors_ms >= GPU_WATCH_ERRORS_MS;
     if (has_errors && watch->errors_ms)

@@ -145,37 +145,72 @@ static void disk_watch(struct local_engine *local)
 
 /* --- what could not be removed when its task ended --- */
 
-struct remains {
+struct leftover {
     struct local_engine *local;
     size_t count;
 };
 
-static void remains_visit(void *context, const char *name)
+static bool remains_are_gone(struct local_engine *local, const char *id)
 {
-    struct remains *remains = context;
-    struct local_engine *local = remains->local;
-    int64_t value;
     char group[CGROUP_PATH_MAX];
+    task_group(local, id, group);
+    return cgroup_remove(&local->cgroups, group, 1000, NULL) == 0 && !task_mounts_remain(local, id);
+}
+
+/* Groups of ended tasks that nobody noted: of an earlier engine. */
+static void leftover_visit(void *context, const char *name)
+{
+    struct leftover *leftover = context;
+    struct local_engine *local = leftover->local;
+    int64_t value;
     if (!text_to_int64(text_of(name), &value) || value <= 0)
         return;
     pthread_mutex_lock(&local->lock);
     struct task *task = task_find(local, (struct attempt_id){(uint64_t)value});
     bool is_over = !task || task->phase == TASK_ENDED;
     pthread_mutex_unlock(&local->lock);
-    task_group(local, name, group);
-    if (is_over && cgroup_remove(&local->cgroups, group, 1000, NULL) < 0)
-        remains->count++;
+    if (is_over && !remains_are_gone(local, name))
+        leftover->count++;
+}
+
+/* The next one that was noted, from `at`; false: there is none. */
+static bool remains_at(struct local_engine *local, size_t at, struct remains *one)
+{
+    pthread_mutex_lock(&local->lock);
+    bool is_there = at < local->remains.count;
+    if (is_there)
+        *one = local->remains.items[at];
+    pthread_mutex_unlock(&local->lock);
+    return is_there;
+}
+
+static void remains_forget(struct local_engine *local, const char *id)
+{
+    pthread_mutex_lock(&local->lock);
+    for (size_t i = 0; i < local->remains.count; i++)
+        if (strcmp(local->remains.items[i].id, id) == 0) {
+            local->remains.items[i] = local->remains.items[--local->remains.count];
+            break;
+        }
+    pthread_mutex_unlock(&local->lock);
 }
 
 static void remains_retry(struct local_engine *local)
 {
-    struct remains remains = {.local = local};
-    cgroup_children(&local->cgroups, local->group, remains_visit, &remains);
-    char reason[120] = "";
-    if (remains.count)
-        snprintf(reason, sizeof reason, "processes of %zu ended tasks cannot be killed",
-                 remains.count);
-    inventory_health(local->inventory, local, HEALTH_REMAINS, reason);
+    struct leftover leftover = {.local = local};
+    struct remains one;
+    for (size_t at = 0; remains_at(local, at, &one);)
+        if (remains_are_gone(local, one.id))
+            remains_forget(local, one.id);
+        else
+            at++;
+    cgroup_children(&local->cgroups, local->group, leftover_visit, &leftover);
+    /* one may have been noted meanwhile: it is not to be called well because we looked before */
+    bool has_remains = leftover.count > 0 || remains_at(local, 0, &one);
+    static const char reason[] = "processes or mounts of ended tasks remain";
+    inventory_health(local->inventory, local, HEALTH_REMAINS, has_remains ? reason : "");
+    if (!has_remains && remains_at(local, 0, &one))
+        inventory_health(local->inventory, local, HEALTH_REMAINS, reason);
 }
 
 void keeper_round(struct local_engine *local)

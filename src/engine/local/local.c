@@ -734,6 +734,7 @@ static void local_free(struct engine *engine)
         if (local->tasks[i])
             task_drop(local, local->tasks[i]);
     mem_free(local->tasks);
+    ARRAY_FREE(&local->remains);
     id_map_release(&local->task_index);
     images_free(local->images);
     inventory_free(local->inventory);

@@ -96,6 +96,12 @@ struct local_engine {
     size_t task_count, task_room; /* task_count: slots in use */
     struct id_map task_index;
     struct task_queue work; /* TASK_QUEUED and TASK_ENDING */
+    struct {
+        struct remains {
+            char id[24];
+        } * items; /* ended tasks of which something could not be removed */
+        size_t count, room;
+    } remains;
     bool is_stopping;
     bool is_announced; /* adopted tasks were told of: workers may end them now */
     pthread_t workers[ENGINE_LOCAL_WORKERS_MAX], monitor, keeper;
@@ -135,6 +141,8 @@ void task_fail(struct task *task, const char *reason, const char *format, ...)
 /* --- life (start.c, finish.c, monitor.c, adopt.c); without the lock --- */
 void task_start(struct local_engine *local, struct task *task);
 void task_finish(struct local_engine *local, struct task *task);
+/* Is an overlay of the task mounted anywhere in our namespace? */
+bool task_mounts_remain(const struct local_engine *local, const char *id);
 /* Remove all but the logs. */
 void task_erase(struct local_engine *local, const char *id);
 

@@ -188,14 +188,18 @@ void world_stop(struct world *world)
 static void task_files(uint64_t attempt, const char *command, const struct task_options *options,
                        struct buf *job_text, struct buf *task_text)
 {
+    const struct job_file_port port = {.label = "web", .count = 1};
     const struct job_file_role role = {.name = "main",
                                        .instances = 1,
                                        .cpu = options->cpu,
                                        .gpu = (uint32_t)options->gpu_count,
                                        .memory_mib = options->memory_mib,
+                                       .ports = &port,
+                                       .port_count = options->port > 0,
                                        .min_failed = 1,
                                        .min_succeeded = -1};
-    const struct job_file_task task = {.address = "127.0.0.1", .node = "here"};
+    const struct job_file_task task = {
+        .address = "127.0.0.1", .node = "here", .ports = &options->port};
     const struct job_file job = {.format = JOB_FILE_V2,
                                  .name = "job",
                                  .user = "alice",

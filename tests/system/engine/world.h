@@ -51,6 +51,7 @@ struct task_options {
     uint64_t memory_mib, shm_mib;
     const struct engine_mount *mounts;
     size_t mount_count;
+    uint16_t port; /* given to the task under the label `web`; 0: none */
     const uint16_t *gpus;
     size_t gpu_count;
     bool is_gpu_simulated;
