@@ -130,6 +130,8 @@ int code_copy(struct init *init, struct err *err)
         return err_errno(err, errno, "codeDir: cannot open %s", name);
     struct copy copy = {err, 0};
     int code = tree_copy(&copy, from, to, 0);
+    if (code == ERR_TOO_BIG)
+        init->end.code = EXIT_FILE_CODE_TOO_BIG;
     if (code == 0)
         note(init, "codeDir: %llu bytes copied to %s/%s", (unsigned long long)copy.bytes,
              init->work_dir, name);

@@ -26,14 +26,16 @@ struct err;
 
 enum exit_stage { EXIT_STAGE_SETUP, EXIT_STAGE_PRE, EXIT_STAGE_USER, EXIT_STAGE_POST };
 
-/* codes of ends that skep-init itself makes, all with stage `setup`: OpenPAI's table */
+/* codes of ends that skep-init itself makes, all with stage `setup`: OpenPAI's table where it has
+ * one */
 enum {
     EXIT_FILE_SSH_BARRIER = 10, /* the ssh barrier's time ran out; becomes 249 */
     EXIT_FILE_BARRIER = 250,    /* the start barrier failed; transient */
     EXIT_FILE_BARRIER_TIMEOUT = 251,
     EXIT_FILE_BARRIER_BROKEN = 252, /* a task will never come */
     EXIT_FILE_PORT_CONFLICT = 253,
-    EXIT_FILE_SETUP = 1, /* anything else: the message says what */
+    EXIT_FILE_CODE_TOO_BIG = 218, /* codeDir is larger than what is copied; ours */
+    EXIT_FILE_SETUP = 1,          /* anything else: the message says what */
 };
 
 struct exit_file {

@@ -131,10 +131,13 @@ static struct text last_lines(struct text text, size_t lines)
     return (struct text){text.at ? text.at + at : NULL, text.length - at};
 }
 
-/* The line of the log in which the match begins, cut to what people read. */
+/* The line of the log in which the match begins, else what the engine said, cut to what people
+ * read. */
 static void describe(struct judge *judge, struct completion *completion, const char *reason)
 {
     struct text found = judge->user_found.length > 0 ? judge->user_found : judge->platform_found;
+    if (found.length == 0 && judge->input->message)
+        found = text_of(judge->input->message);
     struct buf line = BUF_INIT, words = BUF_INIT;
     printable_put(&line, text_cut(&found, '\n'));
     const struct text shown = text_trim(printable_head(buf_as_text(&line), EXIT_SHOWN_MAX));

@@ -142,6 +142,7 @@ class Files(unittest.TestCase):
         state, task = self.run_job("big", "true", codeDir="/big/code")
         self.assertEqual(state, "FAILED")
         self.assertIn("200000000 bytes", json.dumps(task))
+        self.assertEqual((task["containerExitSpec"]["code"], task["containerExitSpec"]["type"]), (218, "USER_FAILURE"), task)
 
     @unittest.skipUnless(all(map(shutil.which, REGISTRY_TOOLS)), f"needs {' and '.join(REGISTRY_TOOLS)}")
     def test_private_registry(self):

@@ -275,8 +275,25 @@ static void port_conflict(void **state)
     world_run(&w);
     end_is(&w, EXIT_STAGE_SETUP, EXIT_FILE_PORT_CONFLICT, 0);
     assert_non_null(strstr(w.end.message, "port conflict"));
-    close(fd);
     folder_remove(w.root);
+    /* the same by UDP; one that the job fixed is its own affair */
+    for (int is_fixed = 0; is_fixed < 2; is_fixed++) {
+        int datagrams = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        address.sin_port = 0;
+        assert_int_equal(bind(datagrams, (struct sockaddr *)&address, sizeof address), 0);
+        assert_int_equal(getsockname(datagrams, (struct sockaddr *)&address, &length), 0);
+        world_init(&w, "echo ran");
+        w.port_numbers[1] = ntohs(address.sin_port);
+        w.ports[1].begin_at = is_fixed ? w.port_numbers[1] : 0;
+        world_run(&w);
+        if (is_fixed)
+            end_is(&w, EXIT_STAGE_USER, 0, 0);
+        else
+            end_is(&w, EXIT_STAGE_SETUP, EXIT_FILE_PORT_CONFLICT, 0);
+        close(datagrams);
+        folder_remove(w.root);
+    }
+    close(fd);
 }
 
 /* The shell dies of SIGTERM at once; what it started needs time to save its work, and has it. */
@@ -437,6 +454,26 @@ static void code_directory(void **state)
     world_run(&w);
     end_is(&w, EXIT_STAGE_USER, 0, 0);
     log_is(&w, "stdout", "hello\na/b.txt\n");
+    folder_remove(w.root);
+}
+
+static void code_directory_too_large(void **state)
+{
+    (void)state;
+    struct world w;
+    char code[256], path[300];
+    world_init(&w, "echo never");
+    mkdir(path_in(&w, "code"), 0755);
+    snprintf(code, sizeof code, "%s/code", w.root);
+    snprintf(path, sizeof path, "%s/data", code);
+    write_whole(path, "", 0);
+    assert_int_equal(truncate(path, 200000001), 0);
+    w.job.code_dir = "/alice/code";
+    w.task.code_path = code;
+    world_run(&w);
+    end_is(&w, EXIT_STAGE_SETUP, EXIT_FILE_CODE_TOO_BIG, 0);
+    assert_non_null(strstr(w.end.message, "more than 200000000 bytes"));
+    log_is(&w, "stdout", "");
     folder_remove(w.root);
 }
 
@@ -669,16 +706,27 @@ static void not_usable(void **state)
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest TESTS[] = {
-        cmocka_unit_test(success),          cmocka_unit_test(failures),
-        cmocka_unit_test(pre_fails),        cmocka_unit_test(port_conflict),
-        cmocka_unit_test(checkpoint),       cmocka_unit_test(stubborn),
-        cmocka_unit_test(leftovers),        cmocka_unit_test(signals_forwarded),
-        cmocka_unit_test(stack_dump),       cmocka_unit_test(rotation),
-        cmocka_unit_test(nothing_lost),     cmocka_unit_test(merged_order),
-        cmocka_unit_test(code_directory),   cmocka_unit_test(start_barrier),
-        cmocka_unit_test(ssh_without_home), cmocka_unit_test(asked_again),
-        cmocka_unit_test(ssh_barrier),      cmocka_unit_test(ssh_barrier_without_sshd),
-        cmocka_unit_test(not_usable),       cmocka_unit_test(ended_at_barrier),
+        cmocka_unit_test(success),
+        cmocka_unit_test(failures),
+        cmocka_unit_test(pre_fails),
+        cmocka_unit_test(port_conflict),
+        cmocka_unit_test(checkpoint),
+        cmocka_unit_test(stubborn),
+        cmocka_unit_test(leftovers),
+        cmocka_unit_test(signals_forwarded),
+        cmocka_unit_test(stack_dump),
+        cmocka_unit_test(rotation),
+        cmocka_unit_test(nothing_lost),
+        cmocka_unit_test(merged_order),
+        cmocka_unit_test(code_directory),
+        cmocka_unit_test(code_directory_too_large),
+        cmocka_unit_test(start_barrier),
+        cmocka_unit_test(ssh_without_home),
+        cmocka_unit_test(asked_again),
+        cmocka_unit_test(ssh_barrier),
+        cmocka_unit_test(ssh_barrier_without_sshd),
+        cmocka_unit_test(not_usable),
+        cmocka_unit_test(ended_at_barrier),
     };
     if (argc < 2)
         return 2;
