@@ -265,6 +265,8 @@ static void field_check(struct checker *checker, const struct field *field, cons
 {
     if (doc->kind == DOC_NULL && (field->flags & FIELD_NULLABLE))
         return;
+    if (doc->kind == DOC_STRING && (field->flags & FIELD_OR_TEXT))
+        return;
     switch (field->kind) {
     case FIELD_ANY:
         break;

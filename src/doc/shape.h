@@ -30,6 +30,7 @@ enum field_flags {
     FIELD_REQUIRED = 1,
     FIELD_NULLABLE = 2,
     FIELD_CONVERTS = 4, /* FIELD_INT: "2" is taken for 2; FIELD_CHOICE: 2 for "2" */
+    FIELD_OR_TEXT = 8,  /* FIELD_MAP: a string may stand there instead */
 };
 
 /* A set of names: one character of `first`, then any of `rest`; both as in a regular expression's

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "base/json_writer.h"
+#include "base/memory.h"
 
 static void shape_write(struct json_writer *json, const struct shape *shape, const char *title);
 
@@ -183,9 +184,15 @@ static void field_write(struct json_writer *json, const struct field *field)
         json_key(json, "anyOf");
         json_array(json);
         shape_write(json, field->shape, NULL);
-        if (field->flags & FIELD_NULLABLE) {
+        static const struct {
+            unsigned flag;
+            const char *type;
+        } others[] = {{FIELD_NULLABLE, "null"}, {FIELD_OR_TEXT, "string"}};
+        for (size_t i = 0; i < COUNT_OF(others); i++) {
+            if (!(field->flags & others[i].flag))
+                continue;
             json_object(json);
-            json_key_string(json, "type", "null");
+            json_key_string(json, "type", others[i].type);
             json_object_end(json);
         }
         json_array_end(json);

@@ -113,7 +113,9 @@ static void write_tensorboard(const struct doc *parameters, struct buf *pre)
 
 static void write_ssh(const struct doc *parameters, struct buf *keys)
 {
-    struct text value = text_trim(string_of(doc_get(doc_get(parameters, "userssh"), "value")));
+    const struct doc *user = doc_get(parameters, "userssh");
+    const bool is_key = user && user->kind == DOC_STRING; /* before OpenPAI 1.0 */
+    struct text value = text_trim(string_of(is_key ? user : doc_get(user, "value")));
 
     if (value.length) {
         buf_text(keys, value);

@@ -56,9 +56,12 @@ static void storages_read(struct reader *reader, const struct doc *list)
     }
 }
 
-static const char *placement_text(struct reader *reader, const struct doc *doc, const char *key)
+/* `early` is what the field was called before OpenPAI 1.0. */
+static const char *placement_text(struct reader *reader, const struct doc *doc, const char *key,
+                                  const char *early)
 {
-    struct text text = doc_get_text(doc, key, "");
+    const bool is_early = early && !doc_get_kind(doc, key, DOC_STRING);
+    struct text text = doc_get_text(doc, is_early ? early : key, "");
     return text.length <= SPEC_NAME_MAX ? reader_copy(reader, text) : "";
 }
 
@@ -71,11 +74,11 @@ static void placement_read(struct reader *reader, const struct doc_entry *entry)
         role_unknown(reader, &at_key, entry->key, false, "extras.hivedScheduler.taskRoles");
         return;
     }
-    role->placement =
-        (struct spec_placement){.sku_type = placement_text(reader, doc, "skuType"),
-                                .pinned_cell_id = placement_text(reader, doc, "pinnedCellId"),
-                                .affinity_group = placement_text(reader, doc, "affinityGroupName"),
-                                .within_one_cell = placement_text(reader, doc, "withinOneCell")};
+    role->placement = (struct spec_placement){
+        .sku_type = placement_text(reader, doc, "skuType", "gpuType"),
+        .pinned_cell_id = placement_text(reader, doc, "pinnedCellId", "reservationId"),
+        .affinity_group = placement_text(reader, doc, "affinityGroupName", NULL),
+        .within_one_cell = placement_text(reader, doc, "withinOneCell", NULL)};
     if (role->placement.sku_type[0] && role->placement.pinned_cell_id[0])
         reader_problem(reader, doc, "skuType and pinnedCellId exclude each other",
                        "extras.hivedScheduler.taskRoles.%s", role->name);

@@ -198,7 +198,7 @@ static void plugin_read(struct reader *reader, const struct doc *doc, size_t ind
     if (!spec_plugin_shape(name))
         return; /* the shape has complained */
     if (text_is(name, "teamwise_storage")) {
-        if (!doc_get(doc_get(reader->root, "extras"), "storages"))
+        if (!doc_get_kind(doc_get(reader->root, "extras"), "storages", DOC_LIST))
             teamwise_read(reader, parameters, index);
         return;
     }

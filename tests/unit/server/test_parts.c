@@ -183,6 +183,7 @@ static void plugins_become_shell_text(void **state)
          .role_count = 1},
         {.name = "ssh",
          .parameters_json = "{\"userssh\":{\"type\":\"custom\",\"value\":\" ssh-rsa AAA me \"}}"},
+        {.name = "ssh", .parameters_json = "{\"userssh\":\"ssh-rsa BBB you\"}"},
     };
     struct spec_pair secret = {"k", "a\"b"};
     struct spec spec = {.plugins = plugins, .plugin_count = COUNT_OF(plugins)};
@@ -194,7 +195,7 @@ static void plugins_become_shell_text(void **state)
     assert_int_equal(plugin_write(&spec, &role, &secret, 1, &text, &err), 0);
     assert_string_equal(buf_cstr(&text.pre), "before a\"b\n");
     assert_string_equal(buf_cstr(&text.post), "after\n");
-    assert_string_equal(buf_cstr(&text.authorized_keys), "ssh-rsa AAA me\n");
+    assert_string_equal(buf_cstr(&text.authorized_keys), "ssh-rsa AAA me\nssh-rsa BBB you\n");
     plugin_text_release(&text);
     role.name = "worker";
     text = (struct plugin_text){0};

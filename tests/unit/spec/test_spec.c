@@ -56,6 +56,54 @@ static void test_v1(void **state)
     parse_free(&p);
 }
 
+/* What OpenPAI called things before 1.0, and fields that are there but null. */
+static void test_early_names(void **state)
+{
+    static const char job[] = HEAD "taskRoles:\n" WORKER "extras:\n"
+                                   "  submitFrom: null\n"
+                                   "  storages: null\n"
+                                   "  gangAllocation: null\n"
+                                   "  hivedScheduler:\n"
+                                   "    jobPriorityClass: null\n"
+                                   "    lazyPreemptionEnable: null\n"
+                                   "    taskRoles: {worker: {%s}}\n"
+                                   "  com.microsoft.pai.runtimeplugin:\n"
+                                   "  - {plugin: ssh, parameters: {userssh: ssh-rsa AAA me}}\n";
+    static const struct {
+        const char *placement, *sku_type, *pinned_cell_id;
+    } cases[] = {
+        {"gpuType: K80, gpuNumber: 1, reservationId: null", "K80", ""},
+        {"gpuType: K80, skuType: null", "K80", ""},
+        {"gpuType: K80, skuType: P100", "P100", ""},
+        {"gpuType: null, reservationId: node-1", "", "node-1"},
+        {"skuType: null, skuNum: 1", "", ""},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct buf text = BUF_INIT;
+        struct parse p;
+        buf_format(&text, job, cases[i].placement);
+        parse_text(&p, buf_as_text(&text));
+        assert_string_equal(buf_cstr(&p.report), "");
+        assert_string_equal(p.spec->roles[0].placement.sku_type, cases[i].sku_type);
+        assert_string_equal(p.spec->roles[0].placement.pinned_cell_id, cases[i].pinned_cell_id);
+        assert_true(p.spec->is_gang);
+        assert_false(p.spec->has_priority);
+        assert_false(p.spec->wants_default_storages);
+        assert_string_equal(p.spec->plugins[0].parameters_json, "{\"userssh\":\"ssh-rsa AAA me\"}");
+        parse_free(&p);
+        buf_release(&text);
+    }
+    is_wrong(HEAD "taskRoles:\n" WORKER
+                  "extras: {hivedScheduler: {taskRoles: {worker: {gpuType: a, reservationId: b}}}}",
+             "skuType and pinnedCellId exclude each other");
+    is_right(HEAD "taskRoles:\n" WORKER "deployments:\n"
+                  "- {name: d, version: 1.0, protocolVersion: 2, taskRoles: {worker: {preCommands: "
+                  "[a]}}}\n");
+    is_right(HEAD "taskRoles:\n" WORKER "extras: {hivedScheduler: null, "
+                  "com.microsoft.pai.runtimeplugin: null}");
+}
+
 static void test_codec(void **state)
 {
     (void)state;
@@ -354,9 +402,10 @@ int main(void)
         cmocka_unit_test(test_hello),         cmocka_unit_test(test_v1),
         cmocka_unit_test(test_codec),         cmocka_unit_test(test_codec_damaged),
         cmocka_unit_test(test_codec_unsound), cmocka_unit_test(test_secrets),
-        cmocka_unit_test(test_render),        cmocka_unit_test(test_formats),
-        cmocka_unit_test(test_caller),        cmocka_unit_test(test_masks),
-        cmocka_unit_test(test_secrets_wrong), cmocka_unit_test(test_problems),
+        cmocka_unit_test(test_early_names),   cmocka_unit_test(test_render),
+        cmocka_unit_test(test_formats),       cmocka_unit_test(test_caller),
+        cmocka_unit_test(test_masks),         cmocka_unit_test(test_secrets_wrong),
+        cmocka_unit_test(test_problems),
     };
     int failed = cmocka_run_group_tests_name("spec", tests, NULL, NULL);
     return failed + test_limits() + test_mask() + test_mutations();
