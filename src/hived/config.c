@@ -13,6 +13,9 @@ struct checker {
     struct text_map types; /* name → index */
     struct text_map pins;  /* id → owner: virtual cluster, or PIN_FREE */
     struct text_map devices;
+    struct text_map gpus; /* node/number → leaf type */
+    bool has_leaf_types;  /* several */
+    bool is_gpu_warned;
     uint64_t leaf_count;
     uint32_t chain_type; /* of the top cell under check */
 };
@@ -158,6 +161,46 @@ struct cell_at { /* where a listed cell stands */
     uint32_t default_index;
 };
 
+/* GPUs of a leaf, as a SKU says; without one 1, and nobody said so. */
+static uint32_t leaf_gpus(const struct hived_config *config, uint32_t type, bool *is_said)
+{
+    const struct hived_sku *sku = hived_config_sku(config, config->types[type].name);
+    *is_said = sku != NULL;
+    return sku ? sku->gpu : 1;
+}
+
+/* A GPU stands for one leaf only, also where a node is in trees of several leaf types. */
+static void check_gpus(struct checker *checker, const struct hived_cell_spec *spec, uint32_t type,
+                       const struct cell_at *at, uint32_t index)
+{
+    struct hived_config *config = checker->config;
+    bool is_said, is_other_said;
+    uint32_t count = leaf_gpus(config, type, &is_said);
+    for (uint32_t gpu = index * count; gpu < (index + 1) * count; gpu++) {
+        char key[HIVED_NAME_MAX + 32];
+        int length = snprintf(key, sizeof key, "%s/%u", at->node, gpu);
+        uint32_t other = text_map_get(&checker->gpus, (struct text){key, (size_t)length});
+        if (other == MAP_NONE) {
+            const char *kept = arena_copy(&config->arena, (struct text){key, (size_t)length});
+            text_map_set(&checker->gpus, text_of(kept), type);
+            continue;
+        }
+        if (other == type)
+            continue; /* said already */
+        leaf_gpus(config, other, &is_other_said);
+        if (is_said && is_other_said) {
+            add(checker, spec->place, at->path, "", "GPU %u of node %s is a %s and a %s", gpu,
+                at->node, config->types[other].name, config->types[type].name);
+        } else if (!checker->is_gpu_warned) {
+            checker->is_gpu_warned = true;
+            problem_warn(checker->problems, spec->place, at->path,
+                         "GPU %u of node %s is a %s and a %s; where one of them is no GPU, "
+                         "skuTypes should say so",
+                         gpu, at->node, config->types[other].name, config->types[type].name);
+        }
+    }
+}
+
 static void check_device(struct checker *checker, const struct hived_cell_spec *spec, uint32_t type,
                          const struct cell_at *at, const char *index)
 {
@@ -168,6 +211,9 @@ static void check_device(struct checker *checker, const struct hived_cell_spec *
         add(checker, spec->place, at->path, "", "device %s of node %s is listed twice", index,
             at->node);
     text_map_set(&checker->devices, text_of(kept), 1);
+    int64_t number = 0;
+    if (checker->has_leaf_types && text_to_int64(text_of(index), &number))
+        check_gpus(checker, spec, type, at, (uint32_t)number);
 }
 
 static void check_cell(struct checker *checker, struct hived_cell_spec *spec, uint32_t type_index,
@@ -390,6 +436,56 @@ static void check_vcs(struct checker *checker)
     }
 }
 
+/* Cells of a type in a chain that a virtual cluster is given; *place: where the last of them is. */
+static int64_t vc_wants(const struct hived_vc_spec *vc, uint32_t chain_type, uint32_t type,
+                        struct place *place)
+{
+    int64_t count = 0;
+    for (uint32_t k = 0; k < vc->cell_count; k++) {
+        if (vc->cells[k].chain_type != chain_type || vc->cells[k].type != type)
+            continue;
+        count += vc->cells[k].number;
+        *place = vc->cells[k].place;
+    }
+    for (uint32_t k = 0; k < vc->pin_count; k++) {
+        if (vc->pins[k].chain_type != chain_type || vc->pins[k].cell->type != type)
+            continue;
+        count++;
+        *place = vc->pins[k].place;
+    }
+    return count;
+}
+
+/* Who has how many, at the place of the first one that is too many. */
+static void fit_complain(struct checker *checker, uint32_t chain_type, uint32_t type,
+                         int64_t wanted, int64_t available)
+{
+    const struct hived_config *config = checker->config;
+    char holders[200] = "";
+    size_t length = 0;
+    struct place place = {1, 1};
+    const char *first = "";
+    int64_t sum = 0;
+    for (uint32_t i = 0; i < config->vc_count; i++) {
+        struct place own;
+        int64_t count = vc_wants(&config->vcs[i], chain_type, type, &own);
+        if (!count)
+            continue;
+        sum += count;
+        if (sum > available && !*first) {
+            first = config->vcs[i].name;
+            place = own;
+        }
+        if (length < sizeof holders - 1)
+            length += (size_t)snprintf(holders + length, sizeof holders - length, "%s%s %lld",
+                                       length ? ", " : "", config->vcs[i].name, (long long)count);
+    }
+    add(checker, place, "virtualClusters", first,
+        "%lld cells %s of chain %s are given away (%s), but only %lld are left for them",
+        (long long)wanted, config->types[type].name, config->types[chain_type].name, holders,
+        (long long)available);
+}
+
 /* From the top level down: what is left of each level after the quotas above it. */
 static void check_fit(struct checker *checker, uint32_t chain_type)
 {
@@ -410,11 +506,7 @@ static void check_fit(struct checker *checker, uint32_t chain_type)
     for (uint32_t type = chain_type; type != HIVED_NONE; type = config->types[type].child) {
         uint8_t level = config->types[type].level;
         if (wanted[level] > available) {
-            add(checker, config->vc_count ? config->vcs[0].place : (struct place){1, 1},
-                "virtualClusters", "",
-                "%lld cells %s of chain %s are given away, but only %lld are left for them",
-                (long long)wanted[level], config->types[type].name, config->types[chain_type].name,
-                (long long)available);
+            fit_complain(checker, chain_type, type, wanted[level], available);
             return;
         }
         available = (available - wanted[level]) * config->types[type].child_number;
@@ -430,6 +522,10 @@ static void check_all(struct checker *checker)
     for (uint32_t i = 0; i < config->type_count; i++)
         if (!derive_type(checker, i))
             return;
+    uint32_t leaf_types = 0;
+    for (uint32_t i = 0; i < config->type_count; i++)
+        leaf_types += config->types[i].level == 1;
+    checker->has_leaf_types = leaf_types > 1;
     for (uint32_t i = 0; i < config->cell_count; i++)
         check_top(checker, i);
     if (checker->problems->error_count != errors)
@@ -454,5 +550,6 @@ bool hived_config_finish(struct hived_config *config, struct problems *problems)
     text_map_release(&checker.types);
     text_map_release(&checker.pins);
     text_map_release(&checker.devices);
+    text_map_release(&checker.gpus);
     return problems->error_count == errors;
 }

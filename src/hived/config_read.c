@@ -46,7 +46,8 @@ static uint64_t read_count(struct reader *reader, const struct doc *doc, const c
     int64_t value = -1;
     if (doc->kind == DOC_INT)
         value = doc->as.integer;
-    else if (doc->kind == DOC_REAL && doc->as.real >= 0 && doc->as.real <= (double)max)
+    else if (doc->kind == DOC_REAL && doc->as.real >= 0 && doc->as.real <= (double)max &&
+             doc->as.real == (double)(int64_t)doc->as.real)
         value = (int64_t)doc->as.real;
     else
         text_to_int64(scalar_text(doc), &value);
@@ -87,14 +88,29 @@ static size_t map_count(struct reader *reader, const struct doc *doc, const char
 
 #define PATH(...) arena_format(&reader->scratch, __VA_ARGS__)
 
+static bool text_is_yes_or_no(struct text text, bool *is_yes)
+{
+    static const char *const words[] = {"yes", "Yes", "YES", "on",  "On",  "ON",
+                                        "no",  "No",  "NO",  "off", "Off", "OFF"};
+    for (size_t i = 0; i < COUNT_OF(words); i++) {
+        if (!text_is(text, words[i]))
+            continue;
+        *is_yes = i < COUNT_OF(words) / 2;
+        return true;
+    }
+    return false;
+}
+
 static bool read_flag(struct reader *reader, const struct doc *doc, const char *path)
 {
     if (!doc || doc->kind == DOC_NULL)
         return false;
     if (doc->kind == DOC_BOOL)
         return doc->as.boolean;
-    problem_add(reader->problems, doc->place, path, "must be true or false");
-    return false;
+    bool is_yes = false; /* of YAML 1.1, which HiveD reads */
+    if (doc->kind != DOC_STRING || !text_is_yes_or_no(doc->as.string, &is_yes))
+        problem_add(reader->problems, doc->place, path, "must be true or false");
+    return is_yes;
 }
 
 static void read_types(struct reader *reader, const struct doc *doc)
@@ -182,27 +198,35 @@ static void read_cells(struct reader *reader, const struct doc *doc)
     }
 }
 
-/* "25Gi", "1024", "512Mi"; plain numbers are MiB. */
+/* "25Gi", "1024", "512Mi", "7.5Gi"; plain numbers are MiB. */
 static bool memory_of(struct text text, uint64_t *mib)
 {
-    int64_t value = 0;
+    int64_t value = 0, fraction = 0;
+    uint64_t scale = 1;
     size_t digits = 0;
     while (digits < text.length && text.at[digits] >= '0' && text.at[digits] <= '9')
         digits++;
-    if (!digits || digits > 12 || !text_to_int64((struct text){text.at, digits}, &value))
+    if (!digits || digits > 9 || !text_to_int64((struct text){text.at, digits}, &value))
         return false;
+    if (digits + 1 < text.length && text.at[digits] == '.') {
+        size_t from = ++digits;
+        for (; digits < text.length && text.at[digits] >= '0' && text.at[digits] <= '9'; digits++)
+            scale *= digits - from < 6 ? 10 : 1;
+        size_t kept = digits - from < 6 ? digits - from : 6;
+        if (!kept || !text_to_int64((struct text){text.at + from, kept}, &fraction))
+            return false;
+    }
     struct text unit = {text.at + digits, text.length - digits};
-    uint64_t count = (uint64_t)value;
-    if (unit.length == 0 || text_is(unit, "Mi") || text_is(unit, "M") || text_is(unit, "MB"))
-        *mib = count;
-    else if (text_is(unit, "Gi") || text_is(unit, "G") || text_is(unit, "GB"))
-        *mib = count * 1024;
+    uint64_t up = 1, down = 1;
+    if (text_is(unit, "Gi") || text_is(unit, "G") || text_is(unit, "GB"))
+        up = 1024;
     else if (text_is(unit, "Ti") || text_is(unit, "T"))
-        *mib = count * 1024 * 1024;
+        up = 1024 * 1024;
     else if (text_is(unit, "Ki") || text_is(unit, "K"))
-        *mib = count / 1024;
-    else
+        down = 1024;
+    else if (unit.length && !text_is(unit, "Mi") && !text_is(unit, "M") && !text_is(unit, "MB"))
         return false;
+    *mib = ((uint64_t)value * up + (uint64_t)fraction * up / scale) / down;
     return true;
 }
 
@@ -316,7 +340,8 @@ static void read_all(struct reader *reader, const struct doc *doc)
     if (is_map(reader, physical, "physicalCluster")) {
         read_types(reader, doc_get(physical, "cellTypes"));
         read_cells(reader, doc_get(physical, "physicalCells"));
-        read_skus(reader, doc_get(physical, "skuTypes"));
+        const struct doc *skus = doc_get(physical, "skuTypes");
+        read_skus(reader, skus ? skus : doc_get(physical, "gpuTypes"));
     }
     read_vcs(reader, doc_get(root, "virtualClusters"));
 }

@@ -88,7 +88,18 @@ static const struct wrong wrongs[] = {
      "pin is already pinned to red"},
     {TYPES CELLS "virtualClusters: {red: {virtualCells: [{cellType: DUO.BOX, cellNumber: 2}], "
                  "pinnedCells: [{pinnedCellId: pin}]}}",
-     "3 cells BOX of chain DUO are given away, but only 2 are left for them"},
+     "virtualClusters.red: 3 cells BOX of chain DUO are given away (red 3), but only 2"},
+    {TYPES CELLS
+     "virtualClusters: {red: {virtualCells: [{cellType: DUO.BOX, cellNumber: 2}]}, blue: "
+     "{virtualCells: [{cellType: DUO.BOX, cellNumber: 1}]}}",
+     "virtualClusters.blue: 3 cells BOX of chain DUO are given away (red 2, blue 1), but only 2"},
+    {TYPES CELLS "virtualClusters: {red: {virtualCells: [{cellType: BOX, cellNumber: 0.5}]}}",
+     "cellNumber: must be an integer"},
+    {"physicalCluster: {cellTypes: {N: {childCellType: G, childCellNumber: 2, isNodeLevel: yes}, "
+     "M: "
+     "{childCellType: H, childCellNumber: 2, isNodeLevel: on}}, physicalCells: [{cellType: N, "
+     "cellAddress: a}, {cellType: M, cellAddress: a}], skuTypes: {G: {gpu: 1}, H: {gpu: 2}}}",
+     "GPU 0 of node a is a G and a H"},
     {TYPES CELLS "virtualClusters: {red: {virtualCells: [{cellType: BOX, cellNumber: 2}]}}",
      "only 1 are left"},
     {TYPES CELLS "virtualClusters: {r d: {virtualCells: [{cellType: BOX, cellNumber: 1}]}}",
@@ -145,7 +156,8 @@ static void amounts_of_memory_are_read(void **state)
     static const struct {
         const char *text;
         unsigned mib;
-    } amounts[] = {{"512", 512}, {"512Mi", 512}, {"2G", 2048}, {"1Ti", 1048576}, {"2048Ki", 2}};
+    } amounts[] = {{"512", 512},  {"512Mi", 512},  {"2G", 2048},       {"1Ti", 1048576},
+                   {"2048Ki", 2}, {"7.5Gi", 7680}, {"0.25Ti", 262144}, {"1.123456789Gi", 1150}};
     for (size_t i = 0; i < COUNT_OF(amounts); i++) {
         struct arena arena;
         const char *problems;
@@ -208,6 +220,52 @@ static void nested_ones_are_found(void **state)
     arena_release(&arena);
 }
 
+/* HiveD reads YAML 1.1 and, in its first versions, gpuTypes. */
+static void old_words_are_read(void **state)
+{
+    (void)state;
+    struct arena arena;
+    const char *problems;
+    arena_init(&arena);
+    struct hived_config *config = world_config(
+        &arena,
+        "physicalCluster:\n"
+        "  gpuTypes: {G: {gpu: 1, cpu: 3}, CPU: {cpu: 2}}\n"
+        "  cellTypes:\n"
+        "    N: {childCellType: G, childCellNumber: 2, isNodeLevel: yes}\n"
+        "    M: {childCellType: CPU, childCellNumber: 2, isNodeLevel: on}\n"
+        "    O: {childCellType: N, childCellNumber: 2, isNodeLevel: off}\n"
+        "  physicalCells: [{cellType: N, cellAddress: a}, {cellType: M, cellAddress: a}]\n",
+        &problems);
+    assert_non_null(config);
+    assert_string_equal(problems, "");
+    assert_int_equal(hived_config_sku(config, "G")->cpu, 3);
+    hived_config_free(config);
+    arena_release(&arena);
+}
+
+/* Nobody says which of two leaf types has the GPU. */
+static void gpus_of_two_types_are_warned_of(void **state)
+{
+    (void)state;
+    struct arena arena;
+    const char *problems;
+    arena_init(&arena);
+    struct hived_config *config = world_config(
+        &arena,
+        "physicalCluster:\n"
+        "  cellTypes:\n"
+        "    N: {childCellType: G, childCellNumber: 2, isNodeLevel: true}\n"
+        "    M: {childCellType: H, childCellNumber: 2, isNodeLevel: true}\n"
+        "  physicalCells: [{cellType: N, cellAddress: a}, {cellType: M, cellAddress: a}]\n",
+        &problems);
+    assert_non_null(config);
+    assert_non_null(strstr(problems, "GPU 0 of node a is a G and a H; where one of them"));
+    assert_null(strstr(problems, "GPU 1"));
+    hived_config_free(config);
+    arena_release(&arena);
+}
+
 static void nodes_without_address_are_warned_of(void **state)
 {
     (void)state;
@@ -230,6 +288,8 @@ int main(void)
         cmocka_unit_test(amounts_of_memory_are_read),
         cmocka_unit_test(nested_ones_are_found),
         cmocka_unit_test(nodes_without_address_are_warned_of),
+        cmocka_unit_test(old_words_are_read),
+        cmocka_unit_test(gpus_of_two_types_are_warned_of),
     };
     return cmocka_run_group_tests_name("hived config", tests, NULL, NULL);
 }
