@@ -12,8 +12,9 @@ int placer_part_schedule(struct attempt *attempt, struct part *part, enum hived_
 {
     struct hived_result result;
     part->request.uses_suggested = scope != NULL;
-    int code = hived_schedule(attempt->p->hived, &part->request, attempt->request->group, phase,
-                              scope, 0, &attempt->p->arena, &result, err);
+    struct hived_ask ask = {
+        .request = &part->request, .pod = attempt->request->group, .phase = phase, .scope = scope};
+    int code = hived_schedule(attempt->p->hived, &ask, &attempt->p->arena, &result, err);
     if (code)
         return code;
     part->kind = result.kind;

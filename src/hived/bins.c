@@ -90,22 +90,21 @@ static bool search_run(struct search *search, bool *is_cut)
 
 /* Which bins, when only their free spaces are known: bins of equal space in a list, first in order
  * first out. */
-static void bins_name(const struct search *search, const uint32_t *free, uint32_t bin_count,
-                      uint32_t *chosen, struct arena *arena)
+static void bins_name(const struct search *search, struct bins_fit *fit, struct arena *arena)
 {
     uint32_t *heads = ARENA_ARRAY(arena, uint32_t, search->space_max + 1);
-    uint32_t *next = ARENA_ARRAY(arena, uint32_t, bin_count);
+    uint32_t *next = ARENA_ARRAY(arena, uint32_t, fit->bin_count);
     memset(heads, 0xff, (search->space_max + 1) * sizeof *heads);
-    for (uint32_t i = bin_count; i-- > 0;) {
-        next[i] = heads[free[i]];
-        heads[free[i]] = i;
+    for (uint32_t i = fit->bin_count; i-- > 0;) {
+        next[i] = heads[fit->free[i]];
+        heads[fit->free[i]] = i;
     }
     for (uint32_t i = 0; i < search->count; i++) {
         uint32_t bin = heads[search->spaces[i]], left = search->spaces[i] - search->sizes[i];
         heads[search->spaces[i]] = next[bin];
         next[bin] = heads[left];
         heads[left] = bin;
-        chosen[i] = bin;
+        fit->chosen[i] = bin;
     }
 }
 
@@ -133,30 +132,30 @@ static void counts_set(struct search *search, const uint32_t *free, uint32_t bin
     }
 }
 
-bool bins_fill(const uint32_t *free, uint32_t bin_count, const uint32_t *sizes, uint32_t count,
-               uint32_t *chosen, struct arena *arena, bool *is_cut)
+bool bins_fill(struct bins_fit *fit, struct arena *arena)
 {
-    struct search search = {.sizes = sizes, .count = count};
-    for (uint32_t i = 0; i < bin_count; i++)
-        if (free[i] > search.space_max)
-            search.space_max = free[i];
+    uint32_t count = fit->size_count;
+    struct search search = {.sizes = fit->sizes, .count = count};
+    for (uint32_t i = 0; i < fit->bin_count; i++)
+        if (fit->free[i] > search.space_max)
+            search.space_max = fit->free[i];
     search.counts = ARENA_ARRAY(arena, uint32_t, search.space_max + 1);
     search.spaces = ARENA_ARRAY(arena, uint32_t, count);
     search.need_sum = ARENA_ARRAY(arena, uint64_t, count + 1);
     for (uint32_t i = count; i-- > 0;)
-        search.need_sum[i] = search.need_sum[i + 1] + sizes[i];
-    counts_set(&search, free, bin_count);
-    if (!count || search.free_sum < search.need_sum[0] || sizes[0] > search.space_max)
+        search.need_sum[i] = search.need_sum[i + 1] + fit->sizes[i];
+    counts_set(&search, fit->free, fit->bin_count);
+    if (!count || search.free_sum < search.need_sum[0] || fit->sizes[0] > search.space_max)
         return false;
     bool is_found = best_fit(&search);
     if (!is_found && count <= PACK_ITEMS_MAX) {
-        counts_set(&search, free, bin_count);
-        is_found = search_run(&search, is_cut);
+        counts_set(&search, fit->free, fit->bin_count);
+        is_found = search_run(&search, &fit->is_cut);
         id_map_release(&search.failed);
     } else if (!is_found) {
-        *is_cut = true;
+        fit->is_cut = true;
     }
     if (is_found)
-        bins_name(&search, free, bin_count, chosen, arena);
+        bins_name(&search, fit, arena);
     return is_found;
 }

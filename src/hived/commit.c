@@ -350,18 +350,17 @@ static int commit_begin(struct hived *h, const struct hived_request *request,
     return code;
 }
 
-int hived_commit(struct hived *h, const struct hived_request *request, const char *pod,
-                 const struct hived_placement *placement, uint32_t slot, int64_t now_ms,
-                 struct err *err)
+int hived_commit(struct hived *h, const struct hived_ask *ask,
+                 const struct hived_placement *placement, uint32_t slot, struct err *err)
 {
     if (slot >= placement->slot_count)
         return err_fail(err, ERR_INVALID, "", "the placement has no pod %u", slot);
-    int code = commit_begin(h, request, placement, now_ms, err);
+    uint32_t index;
+    int code = commit_begin(h, ask->request, placement, ask->now_ms, err);
     if (code)
         return code;
-    uint32_t index;
-    struct group *group = gang_find(h, request->group, &index);
-    return pod_bind(h, group, pod, slot, &placement->slots[slot], err);
+    struct group *group = gang_find(h, ask->request->group, &index);
+    return pod_bind(h, group, ask->pod, slot, &placement->slots[slot], err);
 }
 
 int hived_commit_gang(struct hived *h, const struct hived_request *request,

@@ -140,8 +140,9 @@ static void group_recover(struct hived *h, const struct hived *old, const struct
                                     .member_count = 1};
     struct hived_placement placement;
     placement_remember(old, group, rebind->slot, arena, &placement);
-    int code = hived_commit(h, &request, group->pods[rebind->slot].name, &placement, rebind->slot,
-                            h->now_ms, NULL);
+    struct hived_ask ask = {
+        .request = &request, .pod = group->pods[rebind->slot].name, .now_ms = h->now_ms};
+    int code = hived_commit(h, &ask, &placement, rebind->slot, NULL);
     assert(code == 0);
     (void)code;
 }

@@ -154,19 +154,26 @@ struct hived_result {
     bool is_never;      /* WAIT that no end of jobs can cure */
 };
 
-/* Find a place. ERR_INVALID: the request is wrong (user error). Results live in `arena`; names of
- * nodes, types and groups only until the next call. `scope` may be NULL: all nodes. */
-int hived_schedule(struct hived *hived, const struct hived_request *request, const char *pod,
-                   enum hived_phase phase, const struct hived_scope *scope, int64_t now_ms,
-                   struct arena *arena, struct hived_result *result, struct err *err);
+struct hived_ask { /* who asks, and how */
+    const struct hived_request *request;
+    const char *pod; /* name of the pod that asks, or NULL */
+    enum hived_phase phase;
+    const struct hived_scope *scope; /* NULL: all nodes */
+    int64_t now_ms;
+};
 
-/* The pod has been bound at slot `slot` of this placement: take it, and with the first pod of a
- * gang the whole placement. Also recovers what runs already; then what does not fit its virtual
- * cluster becomes opportunistic. `pod` may be NULL. ERR_INVALID: unknown virtual cluster and the
- * like; nothing has changed. */
-int hived_commit(struct hived *hived, const struct hived_request *request, const char *pod,
-                 const struct hived_placement *placement, uint32_t slot, int64_t now_ms,
-                 struct err *err);
+/* Find a place. ERR_INVALID: the request is wrong (user error). Results live in `arena`; names of
+ * nodes, types and groups only until the next call. */
+int hived_schedule(struct hived *hived, const struct hived_ask *ask, struct arena *arena,
+                   struct hived_result *result, struct err *err);
+
+/* The pod that asked has been bound at slot `slot` of this placement: take it, and with the first
+ * pod of a gang the whole placement. Also recovers what runs already; then what does not fit its
+ * virtual cluster becomes opportunistic. Phase and scope are not read. ERR_INVALID: a placement
+ * without that slot, a wrong request; ERR_CONFLICT: a preempting gang's victims are still there;
+ * nothing has changed. */
+int hived_commit(struct hived *hived, const struct hived_ask *ask,
+                 const struct hived_placement *placement, uint32_t slot, struct err *err);
 
 /* The same for all pods of the gang at once. */
 int hived_commit_gang(struct hived *hived, const struct hived_request *request,

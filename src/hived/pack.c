@@ -195,8 +195,10 @@ static bool bins_pack(struct pack *pack, const struct bins *bins, struct pack_it
     uint32_t *chosen = ARENA_ARRAY(pack->arena, uint32_t, count);
     for (uint32_t i = 0; i < count; i++)
         sizes[i] = items[count - 1 - i]->leaves;
-    if (!bins_fill(bins->free, bins->count, sizes, count, chosen, pack->arena,
-                   &pack->is_search_cut))
+    struct bins_fit fit = {bins->free, bins->count, sizes, count, chosen, false};
+    bool is_found = bins_fill(&fit, pack->arena);
+    pack->is_search_cut |= fit.is_cut;
+    if (!is_found)
         return false;
     for (uint32_t i = 0; i < count; i++)
         items[count - 1 - i]->cell = bins->cells[chosen[i]];

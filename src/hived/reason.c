@@ -6,12 +6,12 @@
 
 enum { HOLDERS_MAX = 3, HOLDER_NODES_MAX = 64 }; /* nodes looked at, the fullest first */
 
-static void demand_write(struct buf *out, const struct hived *h, const struct wait *wait,
-                         const struct pack_item *items, uint32_t count)
+static void demand_write(struct buf *out, const struct hived *h, const struct wait *wait)
 {
-    for (uint32_t i = 0; i < count;) {
+    const struct pack_item *items = wait->items;
+    for (uint32_t i = 0; i < wait->item_count;) {
         uint32_t same = 1;
-        while (i + same < count && items[i + same].leaves == items[i].leaves)
+        while (i + same < wait->item_count && items[i + same].leaves == items[i].leaves)
             same++;
         buf_format(out, "%s%u x %u", i ? " + " : "", same, items[i].leaves);
         i += same;
@@ -98,14 +98,13 @@ static struct room room_of(const struct hived *h, const struct view *view)
     return room;
 }
 
-static const struct view *view_of(struct hived *h, const struct hived_request *request,
-                                  const struct wait *wait)
+static const struct view *view_of(struct hived *h, const struct wait *wait)
 {
     if (wait->pin != NONE)
         return &h->views[h->pins[wait->pin].view];
     if (wait->chain == NONE)
         return NULL;
-    if (request->priority < HIVED_PRIORITY_MIN)
+    if (wait->request->priority < HIVED_PRIORITY_MIN)
         return &h->views[h->chains[wait->chain].view];
     return &h->views[quota_of(h, wait->vc, wait->chain)->view];
 }
@@ -124,9 +123,10 @@ static bool type_is_asked(const struct hived *h, const struct hived_request *req
 }
 
 /* No end of jobs can help: on no chain that it may use would it fit an empty view. */
-static bool is_never(struct hived *h, const struct hived_request *request, const struct wait *wait,
-                     const struct pack_item *items, uint32_t item_count, uint32_t leaf_count)
+static bool is_never(struct hived *h, const struct wait *wait)
 {
+    const struct hived_request *request = wait->request;
+    uint32_t largest = wait->items[wait->item_count - 1].leaves;
     for (uint32_t i = 0; i < h->chain_count; i++) {
         struct wait other = *wait;
         other.chain = i;
@@ -135,8 +135,8 @@ static bool is_never(struct hived *h, const struct hived_request *request, const
             continue;
         if (!type_is_asked(h, request, i))
             continue;
-        const struct view *view = view_of(h, request, &other);
-        if (view->leaves >= leaf_count && view->leaf_max >= items[item_count - 1].leaves)
+        const struct view *view = view_of(h, &other);
+        if (view->leaves >= wait->leaf_count && view->leaf_max >= largest)
             return false;
         if (wait->pin != NONE)
             break;
@@ -144,11 +144,11 @@ static bool is_never(struct hived *h, const struct hived_request *request, const
     return true;
 }
 
-static void cause_write(struct buf *out, struct hived *h, const struct hived_request *request,
-                        const struct wait *wait, const struct view *view)
+static void cause_write(struct buf *out, struct hived *h, const struct wait *wait,
+                        const struct view *view)
 {
     struct room room = room_of(h, view);
-    bool is_oppo = request->priority < HIVED_PRIORITY_MIN;
+    bool is_oppo = wait->request->priority < HIVED_PRIORITY_MIN;
     const char *chain = h->chains[wait->chain].name;
     if (wait->pin != NONE)
         buf_format(out, " of the pinned cell %s", h->pins[wait->pin].id);
@@ -168,15 +168,14 @@ static void cause_write(struct buf *out, struct hived *h, const struct hived_req
     holders_write(out, h, view);
 }
 
-const char *reason_write(struct hived *h, const struct hived_request *request, struct wait *wait,
-                         const struct pack_item *items, uint32_t item_count, uint32_t leaf_count,
-                         struct arena *arena)
+const char *reason_write(struct hived *h, struct wait *wait, struct arena *arena)
 {
+    const struct hived_request *request = wait->request;
     struct buf out = BUF_INIT;
-    bool never = is_never(h, request, wait, items, item_count, leaf_count);
-    const struct view *view = view_of(h, request, wait);
+    bool never = is_never(h, wait);
+    const struct view *view = view_of(h, wait);
     buf_format(&out, "%s needs ", request->group);
-    demand_write(&out, h, wait, items, item_count);
+    demand_write(&out, h, wait);
     if (!view)
         buf_format(&out, ", but the virtual cluster %s owns none outside its pinned cells",
                    h->vcs[wait->vc].name);
@@ -185,7 +184,7 @@ const char *reason_write(struct hived *h, const struct hived_request *request, s
                    request->priority < HIVED_PRIORITY_MIN ? "opportunistic use by " : "",
                    h->vcs[wait->vc].name, request->priority);
     if (view)
-        cause_write(&out, h, request, wait, view);
+        cause_write(&out, h, wait, view);
     if (never && view)
         buf_string(&out, "; this is more than there is, it can never start");
     const char *text = arena_copy(arena, buf_as_text(&out));

@@ -519,7 +519,14 @@ static int new_schedule(struct plan *plan, struct err *err)
     plan->physical = plan->virtual + plan->leaf_count;
     if (h->is_imitating)
         plan->is_unmapped = ARENA_ARRAY(plan->arena, bool, h->chain_count + 1u);
-    plan->wait = (struct wait){.chain = NONE, .vc = plan->vc, .pin = plan->pin, .bad_node = NONE};
+    plan->wait = (struct wait){.request = plan->request,
+                               .items = plan->items,
+                               .item_count = plan->item_count,
+                               .leaf_count = plan->leaf_count,
+                               .chain = NONE,
+                               .vc = plan->vc,
+                               .pin = plan->pin,
+                               .bad_node = NONE};
     bool is_found = false;
     /* displace nobody while any chain has room */
     code = place_try(plan, HIVED_PRIORITY_OPPO, &is_found, err);
@@ -536,25 +543,28 @@ static int new_schedule(struct plan *plan, struct err *err)
         return 0;
     }
     plan->result->kind = HIVED_WAIT;
-    plan->result->reason = reason_write(h, plan->request, &plan->wait, plan->items,
-                                        plan->item_count, plan->leaf_count, plan->arena);
+    plan->result->reason = reason_write(h, &plan->wait, plan->arena);
     plan->result->is_never = plan->wait.is_never;
     return 0;
 }
 
-int hived_schedule(struct hived *h, const struct hived_request *request, const char *pod,
-                   enum hived_phase phase, const struct hived_scope *scope, int64_t now_ms,
-                   struct arena *arena, struct hived_result *result, struct err *err)
+int hived_schedule(struct hived *h, const struct hived_ask *ask, struct arena *arena,
+                   struct hived_result *result, struct err *err)
 {
     group_pending_settle(h, false);
+    const struct hived_request *request = ask->request;
     int code = request_check(request, err);
     if (code)
         return code;
-    h->now_ms = now_ms;
+    h->now_ms = ask->now_ms;
     *result = (struct hived_result){0};
-    struct plan plan = {
-        .h = h, .request = request, .arena = arena, .result = result, .pod = pod, .phase = phase};
-    plan.is_excluded = scope_nodes(&plan, scope);
+    struct plan plan = {.h = h,
+                        .request = request,
+                        .arena = arena,
+                        .result = result,
+                        .pod = ask->pod,
+                        .phase = ask->phase};
+    plan.is_excluded = scope_nodes(&plan, ask->scope);
     uint32_t index;
     struct group *group = gang_find(h, request->group, &index);
     if (!group)

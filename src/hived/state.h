@@ -422,9 +422,16 @@ enum {
 /* Places for all items in the view. `within`: cell type that must hold the whole gang, or NULL. */
 bool pack_run(struct pack *pack, const char *within);
 
-/* bins.c: items of several sizes into bins, exactly; sizes descending. chosen[i]: bin of item i. */
-bool bins_fill(const uint32_t *free, uint32_t bin_count, const uint32_t *sizes, uint32_t count,
-               uint32_t *chosen, struct arena *arena, bool *is_cut);
+/* bins.c: items of several sizes into bins, exactly */
+struct bins_fit {
+    const uint32_t *free; /* of each bin */
+    uint32_t bin_count;
+    const uint32_t *sizes; /* descending */
+    uint32_t size_count;
+    uint32_t *chosen; /* result: bin of each size */
+    bool is_cut;      /* result: the search gave up at its limit */
+};
+bool bins_fill(struct bins_fit *fit, struct arena *arena);
 
 /* map.c */
 struct mapping {
@@ -459,14 +466,15 @@ struct pack_item *request_items(const struct hived_request *request, struct aren
 int request_check(const struct hived_request *request, struct err *err);
 
 /* reason.c */
-struct wait { /* what the last failure was */
+struct wait { /* who asked for what, and what the last failure was */
+    const struct hived_request *request;
+    const struct pack_item *items;
+    uint32_t item_count, leaf_count;
     uint32_t chain, vc, pin;
     bool is_mapping; /* the virtual placement was found, but needs bad nodes */
     bool is_search_cut, is_bad_excluded, is_never;
     uint32_t bad_node;
 };
-const char *reason_write(struct hived *h, const struct hived_request *request, struct wait *wait,
-                         const struct pack_item *items, uint32_t item_count, uint32_t leaf_count,
-                         struct arena *arena);
+const char *reason_write(struct hived *h, struct wait *wait, struct arena *arena);
 
 #endif

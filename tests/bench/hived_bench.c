@@ -230,15 +230,17 @@ static void submit(struct bench *bench)
     gang_name(name, &gang);
     request.group = name;
     bool is_timed = bench->next_gang % TIMED == 0; /* its first pod */
+    struct hived_ask ask = {.request = &request,
+                            .pod = pod,
+                            .phase = HIVED_FILTERING,
+                            .scope = bench->scope.count ? &bench->scope : NULL};
     for (uint32_t i = 0; i < gang.pods; i++) {
         struct hived_result result;
         struct err err;
         pod_name(pod, &gang, i);
         arena_clear(&bench->arena);
         uint64_t start = is_timed ? clock_now() : 0;
-        if (hived_schedule(bench->hived, &request, pod, HIVED_FILTERING,
-                           bench->scope.count ? &bench->scope : NULL, 0, &bench->arena, &result,
-                           &err)) {
+        if (hived_schedule(bench->hived, &ask, &bench->arena, &result, &err)) {
             fprintf(stderr, "%s\n", err.text);
             exit(1);
         }
@@ -249,7 +251,7 @@ static void submit(struct bench *bench)
             return;
         }
         start = is_timed ? clock_now() : 0;
-        if (hived_commit(bench->hived, &request, pod, &result.placement, result.slot, 0, &err)) {
+        if (hived_commit(bench->hived, &ask, &result.placement, result.slot, &err)) {
             fprintf(stderr, "%s\n", err.text);
             exit(1);
         }

@@ -44,7 +44,8 @@ static void request_run(struct hived *hived, const struct doc *doc, struct arena
     if (hived_request_read(doc, "t/pod", arena, &request, &err))
         return;
     request.leaves = 0;
-    if (hived_schedule(hived, &request, "pod", HIVED_PREEMPTING, NULL, 0, arena, &result, &err))
+    struct hived_ask ask = {.request = &request, .pod = "pod", .phase = HIVED_PREEMPTING};
+    if (hived_schedule(hived, &ask, arena, &result, &err))
         return;
     assert(result.kind == HIVED_WAIT || result.kind == HIVED_BIND);
     if (result.kind == HIVED_BIND)

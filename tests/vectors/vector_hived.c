@@ -166,8 +166,8 @@ static void restart(struct run *run, const struct doc *event)
     for (size_t i = 0; i < run->count; i++) {
         const struct bound *bound = &run->items[i];
         struct err err = {0};
-        if (bound->is_live && hived_commit(run->hived, &bound->request, bound->pod,
-                                           &bound->placement, bound->slot, 0, &err))
+        struct hived_ask ask = {.request = &bound->request, .pod = bound->pod};
+        if (bound->is_live && hived_commit(run->hived, &ask, &bound->placement, bound->slot, &err))
             fprintf(stderr, "replay of %s: %s\n", bound->pod, err.text);
     }
 }
@@ -281,11 +281,13 @@ static void schedule(struct run *run, const struct doc *event)
     bool is_preempting = !strcmp(phase, "Preempting");
     if (!is_preempting && strcmp(phase, "Filtering"))
         refuse(run, "phase", "is Filtering or Preempting");
+    struct hived_ask ask = {.request = &request,
+                            .pod = pod,
+                            .phase = is_preempting ? HIVED_PREEMPTING : HIVED_FILTERING,
+                            .scope = &scope};
     int code = request_read(run, event, pod, &request, &err);
     if (!code)
-        code = hived_schedule(run->hived, &request, pod,
-                              is_preempting ? HIVED_PREEMPTING : HIVED_FILTERING, &scope, 0,
-                              &run->arena, &result, &err);
+        code = hived_schedule(run->hived, &ask, &run->arena, &result, &err);
     if (code) {
         fprintf(stderr, "%s: %s: %s %s\n", pod, err_name(code), err.path, err.text);
         outcome(run, "error", code == ERR_INVALID ? "user" : "platform");
@@ -303,7 +305,7 @@ static void schedule(struct run *run, const struct doc *event)
         if (allocate && !allocate->as.boolean)
             return;
         bound_add(run, pod, &request, &result);
-        if (hived_commit(run->hived, &request, pod, &result.placement, result.slot, 0, &err))
+        if (hived_commit(run->hived, &ask, &result.placement, result.slot, &err))
             fprintf(stderr, "%s: commit: %s\n", pod, err.text);
     }
 }

@@ -417,27 +417,22 @@ static void pods_are_bound_one_by_one(void **state)
     struct hived_result result;
     struct err err;
     const char *const pods[] = {"p0", "p1", "p2"};
+    struct hived_ask ask = {.request = &request};
     for (int i = 0; i < 3; i++) {
+        ask.pod = pods[i];
         request.leaves = i == 0 ? 4 : 2;
-        assert_int_equal(hived_schedule(world.hived, &request, pods[i], HIVED_FILTERING, NULL, 0,
-                                        &world.arena, &result, &err),
-                         0);
+        assert_int_equal(hived_schedule(world.hived, &ask, &world.arena, &result, &err), 0);
         assert_int_equal(result.kind, HIVED_BIND);
         assert_int_equal(result.placement.slots[result.slot].leaf_count, request.leaves);
-        assert_int_equal(
-            hived_commit(world.hived, &request, pods[i], &result.placement, result.slot, 0, &err),
-            0);
+        assert_int_equal(hived_commit(world.hived, &ask, &result.placement, result.slot, &err), 0);
     }
-    assert_int_equal(hived_schedule(world.hived, &request, "p3", HIVED_FILTERING, NULL, 0,
-                                    &world.arena, &result, &err),
-                     ERR_INVALID);
-    assert_int_equal(hived_commit(world.hived, &request, "p3", &result.placement, 99, 0, &err),
-                     ERR_INVALID);
+    ask.pod = "p3";
+    assert_int_equal(hived_schedule(world.hived, &ask, &world.arena, &result, &err), ERR_INVALID);
+    assert_int_equal(hived_commit(world.hived, &ask, &result.placement, 99, &err), ERR_INVALID);
     assert_false(hived_pod_end_named(world.hived, "g", "p9"));
     assert_true(hived_pod_end_named(world.hived, "g", "p1"));
-    assert_int_equal(hived_schedule(world.hived, &request, "p4", HIVED_FILTERING, NULL, 0,
-                                    &world.arena, &result, &err),
-                     0);
+    ask.pod = "p4";
+    assert_int_equal(hived_schedule(world.hived, &ask, &world.arena, &result, &err), 0);
     assert_int_equal(result.kind, HIVED_BIND);
     assert_true(hived_pod_end(world.hived, "g", 0) || hived_pod_end(world.hived, "g", 1));
     assert_false(hived_pod_end(world.hived, "g", 7));
@@ -515,11 +510,10 @@ static void sockets_and_racks_hold_members(void **state)
                                     .members = members,
                                     .member_count = 3,
                                     .within_one_cell = "ROW"};
+    struct hived_ask ask = {.request = &request};
     struct hived_result result;
     struct err err;
-    assert_int_equal(hived_schedule(world.hived, &request, NULL, HIVED_FILTERING, NULL, 0,
-                                    &world.arena, &result, &err),
-                     0);
+    assert_int_equal(hived_schedule(world.hived, &ask, &world.arena, &result, &err), 0);
     assert_int_equal(result.kind, HIVED_BIND);
     const struct hived_slot *slots = result.placement.slots; /* 2, 2, 3, 8, 8 */
     assert_string_equal(slots[0].node, slots[1].node);
@@ -527,9 +521,7 @@ static void sockets_and_racks_hold_members(void **state)
     assert_int_equal(slots[3].node[1] / 2, slots[4].node[1] / 2);
     members[1].within_one_cell = "LITE"; /* this chain has no such cells */
     request.group = "h";
-    assert_int_equal(hived_schedule(world.hived, &request, NULL, HIVED_FILTERING, NULL, 0,
-                                    &world.arena, &result, &err),
-                     0);
+    assert_int_equal(hived_schedule(world.hived, &ask, &world.arena, &result, &err), 0);
     assert_int_equal(result.kind, HIVED_WAIT);
     world_release(&world);
 }

@@ -117,8 +117,9 @@ static void ask(struct sequence *s, const struct hived_request *request, bool is
     struct err err = {0};
     enum hived_phase phase = rnd(s, 2) ? HIVED_PREEMPTING : HIVED_FILTERING;
     arena_clear(&s->world.arena);
-    int code = hived_schedule(s->world.hived, request, request->group, phase, scope, 0,
-                              &s->world.arena, &result, &err);
+    struct hived_ask ask = {
+        .request = request, .pod = request->group, .phase = phase, .scope = scope};
+    int code = hived_schedule(s->world.hived, &ask, &s->world.arena, &result, &err);
     if (code && code != ERR_INVALID)
         wrong(s, err.text);
     if (code) {

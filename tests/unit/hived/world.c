@@ -71,9 +71,12 @@ struct hived_result world_ask(struct world *world, struct ask ask)
     struct hived_request request = request_of(world, ask);
     struct hived_result result;
     struct err err = {0};
-    int code = hived_schedule(world->hived, &request, ask.group,
-                              ask.is_filtering ? HIVED_FILTERING : HIVED_PREEMPTING, ask.scope,
-                              ask.now_ms, &world->arena, &result, &err);
+    struct hived_ask own = {.request = &request,
+                            .pod = ask.group,
+                            .phase = ask.is_filtering ? HIVED_FILTERING : HIVED_PREEMPTING,
+                            .scope = ask.scope,
+                            .now_ms = ask.now_ms};
+    int code = hived_schedule(world->hived, &own, &world->arena, &result, &err);
     if (code)
         fail_msg("%s: %s", err.path, err.text);
     if (result.kind == HIVED_BIND && !ask.is_not_committed &&
@@ -88,8 +91,9 @@ int world_refuse(struct world *world, struct ask ask)
     struct hived_request request = request_of(world, ask);
     struct hived_result result;
     struct err err = {0};
-    int code = hived_schedule(world->hived, &request, ask.group, HIVED_PREEMPTING, ask.scope, 0,
-                              &world->arena, &result, &err);
+    struct hived_ask own = {
+        .request = &request, .pod = ask.group, .phase = HIVED_PREEMPTING, .scope = ask.scope};
+    int code = hived_schedule(world->hived, &own, &world->arena, &result, &err);
     check(world);
     return code;
 }
