@@ -150,6 +150,9 @@ static void mix_node(uint64_t *hash, const struct node *node)
     mix(hash, node->memory_mib);
     mix(hash, (uint64_t)node->is_healthy << 1 | node->is_lost);
     mix(hash, blame);
+    mix(hash, (uint64_t)node->blame.at_ms);
+    mix(hash, node->blame.level);
+    mix_text(hash, node->cordon);
     mix(hash, (uint64_t)node->seat_count << 32 | node->ports.taken);
 }
 

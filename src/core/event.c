@@ -144,6 +144,7 @@ void event_encode(const struct event *event, struct buf *out)
     case EVENT_TIMER:
         break;
     case EVENT_CONFIG:
+    case EVENT_RESTORE:
         put_config(out, event->config);
         break;
     }
@@ -338,6 +339,7 @@ static void take_body(struct reader *reader, struct event *event)
     case EVENT_TIMER:
         break;
     case EVENT_CONFIG:
+    case EVENT_RESTORE:
         event->config = take_config(reader);
         break;
     }
@@ -350,7 +352,7 @@ int event_decode(struct text bytes, struct arena *arena, struct event *event, st
     reader.version = cursor_u8(&reader.cursor);
     bool is_known = reader.version >= EVENT_VERSION_MIN && reader.version <= EVENT_VERSION;
     uint8_t kind = cursor_u8(&reader.cursor);
-    is_known = is_known && kind <= EVENT_CONFIG;
+    is_known = is_known && kind <= EVENT_RESTORE;
     if (is_known) {
         event->kind = kind;
         event->now_ms = (int64_t)cursor_u64(&reader.cursor);

@@ -37,6 +37,8 @@ enum event_kind {
     EVENT_TASK_IDLE,      /* no progress for the configured time while its peers move */
     EVENT_TIMER,          /* a time asked for by COMMAND_WAKE has come */
     EVENT_CONFIG,         /* new configuration */
+    EVENT_RESTORE,        /* a server starts: a new core of this configuration is made of the rows;
+                           * logged, never stepped (replay.h) */
 };
 
 /* Opaque to the core: rows that the store keeps with the job. */
@@ -86,7 +88,7 @@ struct event {
             double blame;                 /* EXITED: its weight against the node (blame_weight) */
             const char *reason, *message; /* NOTE, IDLE */
         } task;
-        const struct core_config *config;
+        const struct core_config *config; /* CONFIG, RESTORE */
     };
 };
 

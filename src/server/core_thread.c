@@ -33,7 +33,7 @@ static uint64_t core_random(void)
 }
 
 /* The log's row is made before the step: the plan is the core's afterwards. */
-static void core_log(struct core_thread *core, const struct event *event)
+void core_log(struct core_thread *core, const struct event *event)
 {
     size_t begin = core->log.length;
 

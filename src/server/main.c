@@ -2,6 +2,7 @@
 #include "api/api.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "server/audit.h"
 #include "server/server.h"
 #include "store/store.h"
 #include "sys/file.h"
@@ -24,14 +25,14 @@ enum { EXIT_USAGE = 2, EXIT_CONFIG = 3, EXIT_IN_USE = 4, EXIT_DATA = 5, OOM_SCOR
 
 struct options {
     const char *config_path, *data_directory, *listen, *password_path, *reset_user;
-    bool is_check;
+    bool is_check, is_audit;
 };
 
 static void usage(FILE *out)
 {
     fputs("usage: skepd [--config FILE] [--data DIRECTORY] [--listen ADDRESS:PORT]\n"
-          "             [--password-file FILE] [--reset-password USER] [--check] [--version]\n"
-          "             [--help]\n"
+          "             [--password-file FILE] [--reset-password USER] [--check] [--audit]\n"
+          "             [--version] [--help]\n"
           "\n"
           "  --config FILE         configuration, YAML (docs/operator/configuration.md);\n"
           "                        default: /etc/skep/skepd.yaml when it exists\n"
@@ -40,6 +41,8 @@ static void usage(FILE *out)
           "  --password-file FILE  a first start writes the admin's password there, mode 600,\n"
           "                        instead of showing it\n"
           "  --reset-password USER give the user a new random password, show it, and end\n"
+          "  --audit               step through the event log again and compare with the rows,\n"
+          "                        while no server runs, and end\n"
           "  --check               read the configuration, check the database, and end\n"
           "\n"
           "exit status: 0 ended as asked; 1 failed; 2 usage; 3 the configuration is wrong;\n"
@@ -56,6 +59,7 @@ static int options_read(int argc, char **argv, struct options *options)
         {"password-file", required_argument, NULL, 'p'},
         {"reset-password", required_argument, NULL, 'r'},
         {"check", no_argument, NULL, 'k'},
+        {"audit", no_argument, NULL, 'a'},
         {"version", no_argument, NULL, 'v'},
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
@@ -81,6 +85,9 @@ static int options_read(int argc, char **argv, struct options *options)
             break;
         case 'k':
             options->is_check = true;
+            break;
+        case 'a':
+            options->is_audit = true;
             break;
         case 'v':
             puts("skepd " SKEP_VERSION);
@@ -311,6 +318,27 @@ static int check(struct server_config *config)
     return code < 0 ? exit_status_of(code) : 0;
 }
 
+static int audit(struct server_config *config)
+{
+    struct store *store;
+    struct audit found;
+    struct err err;
+    int code = store_open(config->data_directory, &store, &err);
+
+    if (code == 0) {
+        code = server_audit(store, &config->core, &found, &err);
+        store_close(store);
+    }
+    if (code < 0)
+        log_error("audit", "%s", err.text);
+    else
+        log_info("audit", "%llu events of %llu starts give what the rows say of %llu jobs",
+                 (unsigned long long)found.events, (unsigned long long)found.restores,
+                 (unsigned long long)found.jobs);
+    server_config_free(config);
+    return code < 0 ? exit_status_of(code) : 0;
+}
+
 int main(int argc, char **argv)
 {
     struct options options = {0};
@@ -343,6 +371,8 @@ int main(int argc, char **argv)
     log_setup(config->log_level, config->log_format);
     if (options.is_check)
         return check(config);
+    if (options.is_audit)
+        return audit(config);
     if (options.reset_user)
         return reset_password(&options, config);
     protect_from_oom();

@@ -64,6 +64,10 @@ int server_restore(struct server *server, struct err *err)
     core->wake_ms = 0;
     if (now > core->now_ms)
         core->now_ms = now;
+    core_log(core, &(struct event){.kind = EVENT_RESTORE,
+                                   .now_ms = core->now_ms,
+                                   .user = "",
+                                   .config = &server->config->core});
     core->core = core_new(&server->config->core, err);
     if (!core->core)
         return err->code;

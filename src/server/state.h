@@ -106,6 +106,7 @@ void core_thread_start(struct server *server);
 void core_thread_join(struct server *server);
 /* Parts of a round, for recover.c: an empty batch; its output made durable; its commands. */
 void core_batch_begin(struct core_thread *core);
+void core_log(struct core_thread *core, const struct event *event);
 int core_commit(struct server *server, struct err *err);
 void core_commands(struct server *server);
 

@@ -13,8 +13,8 @@
 #include "core/core.h"
 #include "core/output_text.h"
 #include "core/plan.h"
+#include "core/replay.h"
 #include "engine/fake/fake.h"
-#include "sim/rows.h"
 
 enum {
     ORIGIN_MS = 1000000000,
@@ -202,6 +202,15 @@ static void output_tell(struct sim *sim)
             sim->result.preempted++;
 }
 
+static void event_log(struct sim *sim, const struct event *event)
+{
+    size_t at = sim->log_bytes.length;
+    event_encode(event, &sim->log_bytes);
+    ARRAY_ADD(&sim->log);
+    sim->log.items[sim->log.count - 1].at = at;
+    sim->log.items[sim->log.count - 1].length = sim->log_bytes.length - at;
+}
+
 /* Returns the answer's code. */
 static int sim_step(struct sim *sim, struct event *event, uint32_t *job)
 {
@@ -212,11 +221,7 @@ static int sim_step(struct sim *sim, struct event *event, uint32_t *job)
     event->request = ++sim->request;
     if (!event->user)
         event->user = "";
-    size_t at = sim->log_bytes.length;
-    event_encode(event, &sim->log_bytes);
-    ARRAY_ADD(&sim->log);
-    sim->log.items[sim->log.count - 1].at = at;
-    sim->log.items[sim->log.count - 1].length = sim->log_bytes.length - at;
+    event_log(sim, event);
     struct plan *plan = event->kind == EVENT_SUBMIT ? plan_copy(event->submit.plan) : NULL;
 
     output_clear(&sim->output);
@@ -283,15 +288,25 @@ static void reconcile(struct sim *sim)
     mem_free(attempts);
 }
 
-static int restart(struct sim *sim)
+/* A core of the rows, as each life of a server begins. */
+static int core_begin(struct sim *sim)
 {
-    uint64_t before = core_hash(sim->core);
+    event_log(sim, &(struct event){.kind = EVENT_RESTORE,
+                                   .now_ms = ORIGIN_MS + sim->now_ms,
+                                   .user = "",
+                                   .config = &sim->core_config});
     core_free(sim->core);
     sim->core = core_new(&sim->core_config, sim->err);
     if (!sim->core)
         return sim->err->code;
     output_clear(&sim->output);
-    int code = rows_restore(sim->rows, sim->core, ORIGIN_MS + sim->now_ms, &sim->output, sim->err);
+    return rows_restore(sim->rows, sim->core, ORIGIN_MS + sim->now_ms, &sim->output, sim->err);
+}
+
+static int restart(struct sim *sim)
+{
+    uint64_t before = core_hash(sim->core);
+    int code = core_begin(sim);
     if (code)
         return code;
     core_check(sim->core);
@@ -686,12 +701,12 @@ static int outcome_count(struct sim *sim)
 }
 
 /* The same events through a new core: the same state and the same words. */
-static int replay(struct sim *sim, const struct core_config *config)
+static int replay(struct sim *sim)
 {
-    struct core *core = core_new(config, sim->err);
-    assert(core);
+    struct replay again;
     struct arena arena;
     arena_init(&arena);
+    replay_init(&again);
     uint64_t said = 0;
     int code = 0;
     for (size_t i = 0; i < sim->log.count && !code; i++) {
@@ -699,20 +714,21 @@ static int replay(struct sim *sim, const struct core_config *config)
         struct text bytes = {buf_cstr(&sim->log_bytes) + sim->log.items[i].at,
                              sim->log.items[i].length};
         code = event_decode(bytes, &arena, &event, sim->err);
-        if (code)
-            break;
-        output_clear(&sim->output);
-        core_step(core, &event, &sim->output);
+        if (!code)
+            code = replay_step(&again, &event, &sim->output, sim->err);
+        if (code || (event.kind == EVENT_RESTORE && i == 0))
+            continue;
         buf_clear(&sim->text);
         output_write(&sim->output, ORIGIN_MS, &sim->text);
         said = text_hash(buf_as_text(&sim->text), said);
         arena_clear(&arena);
     }
-    if (!code && (core_hash(core) != sim->result.hash || said != sim->result.output))
-        code = err_fail(sim->err, ERR_INTERNAL, "sim", "the replay of %zu events differs",
-                        sim->log.count);
+    if (!code && (core_hash(again.core) != sim->result.hash || said != sim->result.output))
+        code = err_fail(sim->err, ERR_INTERNAL, "sim",
+                        "the replay of %zu events in %llu lives differs", sim->log.count,
+                        (unsigned long long)again.restores);
     arena_release(&arena);
-    core_free(core);
+    replay_release(&again);
     return code;
 }
 
@@ -748,7 +764,6 @@ int sim_run(const struct sim_config *config, struct sim_result *result, struct e
     sim.core_config.starvation_after_s = config->starvation_s;
     if (config->placement_document)
         sim.core_config.placement_document = text_of(config->placement_document);
-    struct core_config first = sim.core_config;
     struct engine_fake_config engine = {
         .node_prefix = config->node_prefix,
         .node_count = config->node_count,
@@ -764,14 +779,15 @@ int sim_run(const struct sim_config *config, struct sim_result *result, struct e
         .rule_count = COUNT_OF(rules),
     };
     struct engine_sink sink = {&sim, sim_hear};
-    sim.core = core_new(&sim.core_config, sim.err);
-    int code = sim.core ? engine_fake_new(&engine, &sink, &sim.engine, sim.err) : sim.err->code;
+    int code = core_begin(&sim);
+    if (!code)
+        code = engine_fake_new(&engine, &sink, &sim.engine, sim.err);
     if (!code)
         code = run(&sim);
     if (!code)
         code = outcome_count(&sim);
-    if (!code && config->is_replayed && sim.result.restarts == 0)
-        code = replay(&sim, &first);
+    if (!code && config->is_replayed)
+        code = replay(&sim);
     if (result)
         *result = sim.result;
     sim_release(&sim);

@@ -15,7 +15,7 @@
 #include "base/memory.h"
 #include "core/core.h"
 #include "core/plan.h"
-#include "sim/rows.h"
+#include "core/rows.h"
 
 enum { NODES = 100, NODE_CPU = 64, NODE_GPUS = 8 };
 

@@ -18,6 +18,7 @@ import random
 import signal
 import sqlite3
 import struct
+import subprocess
 import sys
 import tempfile
 import threading
@@ -188,6 +189,11 @@ def check(server, load, watch):
     with contextlib.closing(sqlite3.connect(uri, uri=True)) as database:
         assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         ports = check_ports(database)
+        apart = database.execute("SELECT count(*) FROM attempt_ends e LEFT JOIN task_attempts t USING (attempt) WHERE t.attempt IS NULL")
+        assert apart.fetchone() == (0,), "something is kept of ends that no attempt has"
+    audit = subprocess.run([server.program, "--config", server.config_path, "--audit"], capture_output=True, text=True, timeout=120)
+    assert audit.returncode == 0, audit.stderr
+    print(audit.stderr.strip())
     counts = collections.Counter(states.values())
     print(f"{len(load.accepted)} jobs accepted: {dict(counts)}; {len(load.stopped)} stops accepted; "
           f"{ports} ports given; {watch.looks if watch else 0} looks at the machine")

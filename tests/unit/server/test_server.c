@@ -3,6 +3,8 @@
 #include "base/err.h"
 #include "core/core.h"
 #include "doc/problem.h"
+#include "server/audit.h"
+#include "server/config.h"
 #include "server/server.h"
 #include "store/read.h"
 #include "sys/file.h"
@@ -11,6 +13,7 @@
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <sqlite3.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -459,6 +462,40 @@ static void a_full_disk_refuses_requests_and_loses_no_fact(void **state)
     assert_true(checks[0].is_ok);
 }
 
+static struct server_config *config_of(struct world *world, const char *more)
+{
+    struct server_config *config;
+    struct buf report = BUF_INIT;
+    char path[100];
+
+    snprintf(path, sizeof path, "%s/new.yaml", world->directory);
+    assert_int_equal(
+        file_write(path, text_of(arena_format(&world->arena, "engine: {kind: fake}\n%s", more)),
+                   0600, &world->err),
+        0);
+    assert_int_equal(server_config_read(path, &config, &report, &world->err), 0);
+    buf_release(&report);
+    return config;
+}
+
+/* Of a server that has ended: its log gives what its rows say. */
+static void expect_audit(struct world *world, uint64_t restores, uint64_t jobs)
+{
+    struct server_config *config = config_of(world, world->extra);
+    struct audit audit;
+    struct store *store;
+    int code;
+
+    assert_int_equal(store_open(world->directory, &store, &world->err), 0);
+    code = server_audit(store, &config->core, &audit, &world->err);
+    store_close(store);
+    server_config_free(config);
+    assert_string_equal(code < 0 ? world->err.text : "", "");
+    assert_int_equal(audit.restores, restores);
+    assert_int_equal(audit.jobs, jobs);
+    assert_true(audit.events > restores);
+}
+
 /* Each ended attempt of the job has both: the exit's row and what is kept of its end. */
 static void expect_ends(struct world *world, struct store *store, struct job_id job, size_t *ended)
 {
@@ -526,15 +563,18 @@ static void the_end_of_an_attempt_outlives_a_full_disk(void **state)
 static void a_crash_does_not_part_an_exit_and_its_end(void **state)
 {
     struct world *world = *state;
-    size_t ended = 0;
+    enum { ROUNDS = 6 };
+    size_t ended = 0, jobs = 0;
     struct store *store;
 
     world_stop(world);
     world->engine = "runMilliseconds: 1, exitCode: 1, "
                     "log: \"\\e[31mSyntaxError: invalid syntax\\e[0m\\n\"";
-    for (int round = 0; round < 6; round++) {
+    for (int round = 0; round < ROUNDS; round++) {
+        int begun[2], status;
+        char byte;
+        assert_int_equal(pipe(begun), 0);
         pid_t child = fork();
-        int status;
         if (child == 0) {
             struct job_id job;
             world_start(world);
@@ -542,10 +582,14 @@ static void a_crash_does_not_part_an_exit_and_its_end(void **state)
                  submit(world, job_text(world, arena_format(&world->arena, "r%dj%d", round, i), ""),
                         &job) == 0;
                  i++)
-                ;
+                if (i == 5 && write(begun[1], "b", 1) != 1)
+                    break;
             _exit(1);
         }
-        usleep((useconds_t)(60000 + 37000 * round));
+        assert_int_equal(read(begun[0], &byte, 1), 1);
+        close(begun[0]);
+        close(begun[1]);
+        usleep((useconds_t)(13000 * round));
         assert_int_equal(kill(child, SIGKILL), 0);
         assert_int_equal(waitpid(child, &status, 0), child);
         assert_true(WIFSIGNALED(status));
@@ -556,87 +600,99 @@ static void a_crash_does_not_part_an_exit_and_its_end(void **state)
         if (store_job_summary(store, (struct job_id){id}, &world->arena, &row, &world->err) < 0)
             break;
         expect_ends(world, store, (struct job_id){id}, &ended);
+        jobs++;
     }
     store_close(store);
     assert_true(ended > 10);
+    expect_audit(world, 1 + ROUNDS, jobs);
     world_start(world);
-}
-
-/* What the replay of a log says of each job. */
-struct replayed {
-    enum life_state state;
-    int32_t code;
-    uint32_t attempt;
-};
-
-static size_t replay(struct world *world, struct store_reader *reader, struct replayed *jobs,
-                     size_t room)
-{
-    struct core_config config;
-    struct core *core;
-    struct output output;
-    struct store_events events = {0};
-    size_t count = 0;
-
-    core_config_default(&config);
-    config.finished_keep_s = 1;
-    core = core_new(&config, &world->err);
-    assert_non_null(core);
-    output_init(&output);
-    do {
-        arena_clear(&world->arena);
-        assert_int_equal(store_events(reader, events.last, 7, &world->arena, &events, &world->err),
-                         0);
-        for (size_t i = 0; i < events.count; i++) {
-            struct event event;
-            assert_int_equal(event_decode(events.items[i].body, &world->arena, &event, &world->err),
-                             0);
-            assert_int_equal(event.kind, events.items[i].kind);
-            core_step(core, &event, &output);
-            for (size_t r = 0; r < output.records.count; r++) {
-                const struct job_record *job = &output.records.items[r].job;
-                if (output.records.items[r].kind != RECORD_JOB)
-                    continue;
-                assert_true(job->id.v < room);
-                jobs[job->id.v] = (struct replayed){job->state, job->completion.code, job->attempt};
-                count = job->id.v > count ? job->id.v : count;
-            }
-            output_clear(&output);
-        }
-    } while (events.count > 0);
-    core_check(core);
-    output_release(&output);
-    core_free(core);
-    return count;
 }
 
 static void the_event_log_gives_the_same_again(void **state)
 {
     enum { JOBS = 40 };
     struct world *world = *state;
-    struct replayed jobs[JOBS + 2];
-    struct store_reader *reader;
-    struct store_job row;
-    struct job_id job = {0};
+    struct job_id job = {0}, first = {0};
 
     for (int i = 0; i < JOBS; i++) {
         assert_int_equal(
             submit(world, job_text(world, arena_format(&world->arena, "r%d", i), ""), &job), 0);
+        if (i == 0)
+            first = job;
         if (i % 5 == 0)
             assert_int_equal(act(world, SERVICE_STOP, job), 0);
+        if (i % 10 == 9) { /* in mid-flight */
+            world_stop(world);
+            world_start(world);
+        }
     }
     for (uint32_t i = 1; i <= JOBS; i++)
         wait_until(world, (struct job_id){i}, i % 5 == 1 ? JOB_STOPPED : JOB_SUCCEEDED);
-    reader = world->service->reader_get(world->service->context, &world->err);
-    assert_int_equal(replay(world, reader, jobs, JOBS + 2), JOBS);
-    for (uint32_t i = 1; i <= JOBS; i++) {
-        assert_int_equal(
-            store_job_read(reader, (struct job_id){i}, &world->arena, &row, &world->err), 0);
-        assert_int_equal(row.record.state, jobs[i].state);
-        assert_int_equal(row.record.completion.code, jobs[i].code);
-        assert_int_equal(row.record.attempt, jobs[i].attempt);
-    }
-    world->service->reader_put(world->service->context, reader);
+    assert_int_equal(act(world, SERVICE_START, first), 0); /* the core has forgotten it */
+    wait_until(world, first, JOB_SUCCEEDED);
+    assert_int_equal(act(world, SERVICE_DELETE, (struct job_id){7}), 0);
+    world_stop(world);
+    expect_audit(world, 1 + JOBS / 10, JOBS - 1);
+    world_start(world);
+}
+
+static int sql(struct world *world, const char *text)
+{
+    char path[100];
+    sqlite3 *db;
+    int code;
+
+    snprintf(path, sizeof path, "%s/skep.db", world->directory);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    code = sqlite3_exec(db, text, NULL, NULL, NULL);
+    sqlite3_close(db);
+    return code;
+}
+
+static int audit(struct world *world)
+{
+    struct server_config *config = config_of(world, "");
+    struct audit audit;
+    struct store *store;
+    int code;
+
+    assert_int_equal(store_open(world->directory, &store, &world->err), 0);
+    code = server_audit(store, &config->core, &audit, &world->err);
+    store_close(store);
+    server_config_free(config);
+    return code;
+}
+
+static void an_audit_finds_what_differs(void **state)
+{
+    struct world *world = *state;
+    struct job_id job, waits;
+
+    assert_int_equal(submit(world, job_text(world, "a", ""), &job), 0);
+    wait_until(world, job, JOB_SUCCEEDED);
+    assert_int_equal(submit(world,
+                            "protocolVersion: 2\nname: big\ntype: job\n"
+                            "prerequisites:\n- {name: i, type: dockerimage, uri: x}\n"
+                            "taskRoles:\n  w:\n    dockerImage: i\n    commands: [x]\n"
+                            "    resourcePerInstance: {cpu: 60, memoryMB: 1, gpu: 0}\n",
+                            &waits),
+                     0);
+    world_stop(world);
+    assert_int_equal(audit(world), 0);
+    assert_int_equal(sql(world, "UPDATE jobs SET code = 1 WHERE id = 1"), 0);
+    assert_int_equal(audit(world), ERR_CORRUPT);
+    assert_non_null(strstr(world->err.text, "job 1: by the event log it is in state 8"));
+    assert_int_equal(sql(world, "UPDATE jobs SET code = 0 WHERE id = 1;"
+                                "UPDATE nodes SET blame = 2, blame_ms = 5"),
+                     0);
+    assert_int_equal(audit(world), ERR_CORRUPT);
+    assert_non_null(strstr(world->err.text, "another state"));
+    assert_int_equal(sql(world, "UPDATE nodes SET blame = 0, blame_ms = 0"), 0);
+    assert_int_equal(audit(world), 0);
+    /* retention has taken the beginning */
+    assert_int_equal(sql(world, "DELETE FROM event_log WHERE sequence = 1"), 0);
+    assert_int_equal(audit(world), ERR_UNSUPPORTED);
+    world_start(world);
 }
 
 static void a_lost_password_is_replaced(void **state)
@@ -662,22 +718,6 @@ static void a_lost_password_is_replaced(void **state)
     store_reader_close(reader);
     store_close(store);
     world_start(world);
-}
-
-static struct server_config *config_of(struct world *world, const char *more)
-{
-    struct server_config *config;
-    struct buf report = BUF_INIT;
-    char path[100];
-
-    snprintf(path, sizeof path, "%s/new.yaml", world->directory);
-    assert_int_equal(
-        file_write(path, text_of(arena_format(&world->arena, "engine: {kind: fake}\n%s", more)),
-                   0600, &world->err),
-        0);
-    assert_int_equal(server_config_read(path, &config, &report, &world->err), 0);
-    buf_release(&report);
-    return config;
 }
 
 static void old_jobs_go_when_the_database_is_too_large(void **state)
@@ -727,6 +767,7 @@ int main(void)
         WORLD(a_second_server_is_refused),
         WORLD(a_reload_takes_effect),
         WORLD(the_event_log_gives_the_same_again),
+        WORLD(an_audit_finds_what_differs),
         WORLD(a_full_disk_refuses_requests_and_loses_no_fact),
         WORLD(the_end_of_an_attempt_outlives_a_full_disk),
         WORLD(a_crash_does_not_part_an_exit_and_its_end),

@@ -1,5 +1,6 @@
-#include "sim/rows.h"
+#include "core/rows.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -18,6 +19,7 @@ struct task_row {
 struct node_row {
     struct node_record record;
     char *name, *address, *gpu_type, *reason;
+    uint16_t *gpu_numa, *gpu_switch;
 };
 
 struct rows {
@@ -65,6 +67,8 @@ static void node_release(struct node_row *row)
     mem_free(row->address);
     mem_free(row->gpu_type);
     mem_free(row->reason);
+    mem_free(row->gpu_numa);
+    mem_free(row->gpu_switch);
     *row = (struct node_row){0};
 }
 
@@ -167,6 +171,15 @@ static void task_apply(struct rows *rows, const struct task_record *record)
     rows->attempts.items[record->attempt.v].state = record->state;
 }
 
+static uint16_t *numbers_copy(const uint16_t *numbers, uint32_t count)
+{
+    if (!numbers || !count)
+        return NULL;
+    uint16_t *copy = mem_alloc(mem_size(count, sizeof *copy));
+    memcpy(copy, numbers, count * sizeof *copy);
+    return copy;
+}
+
 static void node_apply(struct rows *rows, const struct node_record *record)
 {
     while (rows->nodes.count <= record->id.v)
@@ -178,7 +191,8 @@ static void node_apply(struct rows *rows, const struct node_record *record)
     row->record.address = row->address = mem_copy(record->address);
     row->record.gpu_type = row->gpu_type = mem_copy(record->gpu_type);
     row->record.reason = row->reason = mem_copy(record->reason);
-    row->record.gpu_numa = row->record.gpu_switch = NULL; /* simulated nodes have none */
+    row->record.gpu_numa = row->gpu_numa = numbers_copy(record->gpu_numa, record->gpu_count);
+    row->record.gpu_switch = row->gpu_switch = numbers_copy(record->gpu_switch, record->gpu_count);
 }
 
 void rows_apply(struct rows *rows, const struct output *output)
@@ -204,16 +218,7 @@ void rows_apply(struct rows *rows, const struct output *output)
     }
 }
 
-static bool job_has_held(const struct rows *rows, uint32_t id)
-{
-    for (size_t i = 0; i < rows->tasks.count; i++)
-        if (rows->tasks.items[i].record.job.v == id && rows->tasks.items[i].record.is_held)
-            return true;
-    return false;
-}
-
-static int job_restore_row(const struct rows *rows, struct core *core, const struct rows_job *job,
-                           struct err *err)
+static int job_restore_row(struct core *core, const struct rows_job *job, struct err *err)
 {
     struct plan *plan = plan_decode((struct text){job->plan, job->plan_length}, err);
     if (!plan)
@@ -223,30 +228,60 @@ static int job_restore_row(const struct rows *rows, struct core *core, const str
         .extra = {job->extra, job->extra_length},
         .reason = job->reason,
     };
-    int code = core_restore_job(core, &record, plan, err);
-    for (size_t i = 0; i < rows->tasks.count && !code; i++) {
-        const struct task_row *row = &rows->tasks.items[i];
-        if (row->record.job.v == job->id)
-            code = core_restore_task(core, &row->record, err);
+    return core_restore_job(core, &record, plan, err);
+}
+
+static int compare_keys(const void *a, const void *b)
+{
+    const uint64_t *left = a, *right = b;
+    return (*left > *right) - (*left < *right);
+}
+
+/* Of live jobs, by job, role and index. */
+static int tasks_restore(const struct rows *rows, struct core *core, const struct id_map *live,
+                         struct err *err)
+{
+    uint64_t *keys = mem_alloc(mem_size(rows->tasks.count + 1, sizeof *keys));
+    size_t count = 0;
+    int code = 0;
+    for (size_t i = 0; i < rows->tasks.count; i++) {
+        const struct task_record *record = &rows->tasks.items[i].record;
+        if (!record->is_removed && id_map_get(live, record->job.v) != MAP_NONE)
+            keys[count++] = task_key(record->job.v, record->task);
     }
+    qsort(keys, count, sizeof *keys, compare_keys);
+    for (size_t i = 0; i < count && !code; i++) {
+        uint32_t at = id_map_get(&rows->task_keys, keys[i]);
+        code = core_restore_task(core, &rows->tasks.items[at].record, err);
+    }
+    mem_free(keys);
     return code;
 }
 
 int rows_restore(const struct rows *rows, struct core *core, int64_t now_ms, struct output *output,
                  struct err *err)
 {
+    struct id_map live = {0}, held = {0};
     core_restore_counters(core, (struct job_id){(uint32_t)rows->jobs.count},
                           (struct attempt_id){rows->attempts.count ? rows->attempts.count - 1 : 0});
     int code = 0;
     for (size_t i = 0; i < rows->nodes.count && !code; i++)
         code = core_restore_node(core, &rows->nodes.items[i].record, err);
+    for (size_t i = 0; i < rows->tasks.count; i++)
+        if (rows->tasks.items[i].record.is_held && !rows->tasks.items[i].record.is_removed)
+            id_map_set(&held, rows->tasks.items[i].record.job.v, 1);
     for (size_t i = 0; i < rows->jobs.count && !code; i++) {
         const struct rows_job *job = &rows->jobs.items[i];
-        bool is_live = job->extra && !job->is_deleted &&
-                       (job->state != LIFE_COMPLETED || job_has_held(rows, job->id));
-        if (is_live)
-            code = job_restore_row(rows, core, job, err);
+        if (!job->extra || job->is_deleted ||
+            (job->state == LIFE_COMPLETED && id_map_get(&held, job->id) == MAP_NONE))
+            continue;
+        id_map_set(&live, job->id, 1);
+        code = job_restore_row(core, job, err);
     }
+    if (!code)
+        code = tasks_restore(rows, core, &live, err);
+    id_map_release(&live);
+    id_map_release(&held);
     return code ? code : core_restore_finish(core, now_ms, output, err);
 }
 

@@ -1,10 +1,10 @@
-/* rows.h — what a store would hold of a simulated world, in memory.
+/* rows.h — what a store would hold of the core's records, in memory.
  *
- * Keeps copies of the latest rows of live jobs, their tasks and the nodes, and restores a core from
- * them as the server does after a crash.
+ * Pure. Keeps copies of the latest rows of live jobs, their tasks and the nodes, and restores a
+ * core from them as the server does after a crash: for replays (replay.h) and simulated worlds.
  */
-#ifndef SIM_ROWS_H
-#define SIM_ROWS_H
+#ifndef CORE_ROWS_H
+#define CORE_ROWS_H
 #include "core/core.h"
 #include "core/output.h"
 #include <stddef.h>
