@@ -24,7 +24,7 @@ import tempfile
 import threading
 import time
 
-from skepd import Refused, Skepd, busybox_image, can_run_containers, job_file
+from skepd import Refused, Skepd, busybox_image, can_run_containers, emptied, ended, job_file
 
 SKIP = 77
 
@@ -37,6 +37,7 @@ class Load(threading.Thread):
         self.server, self.image, self.random = server, image, random.Random(seed)
         self.accepted, self.stopped, self.number = [], set(), 0
         self.is_over = threading.Event()
+        self.is_up = threading.Event()  # a server listens, as far as is known
         self.wrong = None
 
     def make(self, name):
@@ -77,13 +78,13 @@ class Load(threading.Thread):
                 name = f"job{self.number}"
                 self.server.submit(self.make(name))
                 self.accepted.append(f"admin~{name}")
-            time.sleep(0.04)
+            self.is_over.wait(self.random.random() * 0.08)  # the load itself: about 25 requests a second
         except Refused as refused:
             # ended already, or ending, or (an answer lost before) there: all honest
             if refused.status not in (409, 503, 429):
                 raise AssertionError(f"{name}: {refused}") from refused
         except (OSError, http.client.HTTPException):
-            time.sleep(0.01)
+            self.is_up.wait(1)  # it was killed meanwhile
 
 
 class Watch(threading.Thread):
@@ -173,15 +174,9 @@ def check(server, load, watch):
     for name in load.stopped:
         assert states[name] != "RUNNING", name
     if watch:
-        end = time.monotonic() + 20
-        while watch.live() and time.monotonic() < end:
-            time.sleep(0.1)
+        ended([fields["pid"] for fields in watch.environments()], 20)
         assert not watch.live(), f"left over: {dict(watch.live())}"
-        left = list((server.data / "engine/containers").iterdir())
-        end = time.monotonic() + 20
-        while left and time.monotonic() < end:
-            time.sleep(0.1)
-            left = list((server.data / "engine/containers").iterdir())
+        left = emptied(server.data / "engine/containers", 20)
         assert not left, f"containers left over: {left}"
         assert not watch.twice, f"ran twice at the same time: {watch.twice}"
     assert server.stop() == 0, server.tail()
@@ -222,6 +217,7 @@ def main():
     server = Skepd(options.skepd, {"engine": engine, "scheduling": {"killGraceSeconds": 1}})
     server.start()
     server.login()
+    is_awaited = True
     load = Load(server, image, options.seed)
     watch = None
     if options.engine == "local":
@@ -231,12 +227,17 @@ def main():
     load.start()
     try:
         for _ in range(options.kills):
-            time.sleep(chance.random() * chance.choice((0.02, 0.2, 0.6)))
+            time.sleep(chance.random() * chance.choice((0.02, 0.2, 0.6)))  # the instant is the test's chance
+            load.is_up.clear()
             server.kill()
             # sometimes it is killed again before it is ready
-            server.start(wait=chance.random() < 0.8)
-        if server.process.poll() is None:
-            server.wait_ready()
+            is_awaited = chance.random() < 0.8
+            server.start(wait=is_awaited)
+            if is_awaited:
+                load.is_up.set()
+        if not is_awaited:
+            server.wait_started()
+        load.is_up.set()
         load.is_over.set()
         load.join()
         assert load.wrong is None, load.wrong
@@ -248,6 +249,7 @@ def main():
         raise
     finally:
         load.is_over.set()
+        load.is_up.set()
         if watch:
             watch.is_over.set()
         if server.process.poll() is None:

@@ -1,9 +1,11 @@
 """A skepd of our own for a test: its directory, its process, its API."""
 
+import ctypes
 import http.client
 import json
 import os
 import pathlib
+import select
 import shutil
 import signal
 import socket
@@ -27,6 +29,35 @@ def free_port():
         return probe.getsockname()[1]
 
 
+def ended(pids, limit):
+    """Wait for the end of processes that need not be ours; those that are left when the time is over."""
+    end, left = time.monotonic() + limit, []
+    for pid in pids:
+        try:
+            watch = os.pidfd_open(pid)
+        except ProcessLookupError:
+            continue
+        if not select.select([watch], [], [], max(0, end - time.monotonic()))[0]:
+            left.append(pid)
+        os.close(watch)
+    return left
+
+
+def emptied(folder, limit):
+    """Wait until a folder is empty; what is left when the time is over."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    watch = libc.inotify_init1(os.O_CLOEXEC)
+    moved_from_or_deleted = 0x40 | 0x200
+    assert watch >= 0 and libc.inotify_add_watch(watch, os.fsencode(folder), moved_from_or_deleted) >= 0
+    end = time.monotonic() + limit
+    try:
+        while (left := list(folder.iterdir())) and select.select([watch], [], [], max(0, end - time.monotonic()))[0]:
+            os.read(watch, 65536)
+        return left
+    finally:
+        os.close(watch)
+
+
 class Skepd:
     def __init__(self, program, config, directory=None):
         self.program = program
@@ -39,6 +70,8 @@ class Skepd:
         self.log = open(self.directory / "log", "ab")
         self.process = None
         self.token = None
+        # where it says that it is ready, as to systemd; replaced at each start
+        self.notices = None
 
     def write_config(self, config):
         config = {"dataDirectory": str(self.data)} | config
@@ -46,13 +79,32 @@ class Skepd:
         self.config_path.write_text(json.dumps(config))  # JSON is YAML
 
     def start(self, wait=True):
+        if self.notices:
+            self.notices.close()
+        self.notices = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.notices.bind("")  # an abstract name of the kernel's choice
+        name = "@" + self.notices.getsockname()[1:].decode()
         self.process = subprocess.Popen(
             [self.program, "--config", self.config_path, "--password-file", self.directory / "password"],
-            stdout=self.log, stderr=self.log, stdin=subprocess.DEVNULL)
+            stdout=self.log, stderr=self.log, stdin=subprocess.DEVNULL, env=os.environ | {"NOTIFY_SOCKET": name})
         if wait:
-            self.wait_ready()
+            self.wait_started()
+
+    def wait_started(self, limit=30):
+        """Until it says so (once a start), or has ended."""
+        watch = os.pidfd_open(self.process.pid)
+        try:
+            said, _, _ = select.select([self.notices, watch], [], [], limit)
+        finally:
+            os.close(watch)
+        if self.notices in said and self.notices.recv(4096) == b"READY=1":
+            return
+        if watch in said:
+            raise AssertionError(f"skepd ended with {self.process.wait()}:\n{self.tail()}")
+        raise AssertionError(f"skepd was not ready within {limit} s:\n{self.tail()}")
 
     def wait_ready(self, limit=30):
+        """Until its own checks say so: after a fault that came while it ran."""
         end = time.monotonic() + limit
         while time.monotonic() < end:
             if self.process.poll() is not None:
@@ -132,6 +184,8 @@ class Skepd:
 
     def remove(self):
         self.log.close()
+        if self.notices:
+            self.notices.close()
         if self.is_own_directory:
             shutil.rmtree(self.directory, ignore_errors=True)
 
