@@ -16,6 +16,9 @@ import tempfile
 import time
 import unittest
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from readiness import Readiness  # noqa: E402
+
 SKEPD = os.environ["SKEPD"]
 SKEP = os.environ["SKEP"]
 START_S = 60
@@ -95,21 +98,20 @@ class World:
     def start(self, listen=None):
         log = open(self.folder / "skepd.log", "ab")
         at = log.tell()
+        readiness = Readiness()
         self.process = subprocess.Popen(
             [SKEPD, "--config", self.folder / "skepd.yaml", "--data", self.folder / "data", "--listen",
              listen or f"127.0.0.1:{self.port}", "--password-file", self.folder / "password"],
-            stderr=log, stdout=log, stdin=subprocess.DEVNULL)
+            stderr=log, stdout=log, stdin=subprocess.DEVNULL, env=readiness.environment)
         log.close()
-        end = time.monotonic() + START_S
-        while time.monotonic() < end:
-            text = (self.folder / "skepd.log").read_text()[at:]
-            found = re.search(r"is ready, port (\d+)", text)
-            if found:
-                self.port = int(found[1])
-                return
-            if self.process.poll() is not None:
-                break
-            time.sleep(0.02)
+        try:
+            is_ready = readiness.wait(self.process, START_S)
+        finally:
+            readiness.close()
+        found = re.search(r"is ready, port (\d+)", (self.folder / "skepd.log").read_text()[at:])
+        if is_ready and found:
+            self.port = int(found[1])
+            return
         raise AssertionError("skepd did not start:\n" + (self.folder / "skepd.log").read_text())
 
     def stop(self, how=signal.SIGTERM):

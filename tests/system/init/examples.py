@@ -24,6 +24,9 @@ import tempfile
 import threading
 import time
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from readiness import Readiness  # noqa: E402
+
 SKIP = 77
 PATIENCE_S = 120
 
@@ -41,17 +44,19 @@ class Server:
         config.write_text(f"engine:\n  kind: local\n  cpu: 4\n  images:\n    localRoots: [{images}]\n")
         self.environment = dict(os.environ, HOME=str(directory), SKEP_SERVER=f"http://127.0.0.1:{self.port}")
         self.log = open(directory / "skepd.log", "wb")
+        self.readiness = Readiness()
         self.process = subprocess.Popen(
             [skepd, "--config", config, "--data", directory / "data", "--listen", f"127.0.0.1:{self.port}",
-             "--password-file", directory / "password"], stdout=self.log, stderr=self.log)
+             "--password-file", directory / "password"], stdout=self.log, stderr=self.log,
+            env=self.readiness.environment)
 
     def wait_ready(self):
-        end = time.monotonic() + PATIENCE_S
-        while time.monotonic() < end and self.process.poll() is None:
-            if (self.directory / "password").exists() and self.run("login", "-u", "admin", "--password-stdin",
-                                                                   stdin=(self.directory / "password").read_text())[0] == 0:
+        if self.readiness.wait(self.process, PATIENCE_S):
+            code, _, complaint = self.run("login", "-u", "admin", "--password-stdin",
+                                          stdin=(self.directory / "password").read_text())
+            if code == 0:
                 return
-            time.sleep(0.1)
+            raise RuntimeError(f"no login: {complaint}\n{self.text()}")
         raise RuntimeError("skepd did not get ready: " + self.text())
 
     def run(self, *arguments, stdin=""):
@@ -71,6 +76,7 @@ class Server:
                 self.process.kill()
                 self.process.wait()
         self.log.close()
+        self.readiness.close()
 
 
 def check(server, example):

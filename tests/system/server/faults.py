@@ -17,7 +17,7 @@ import tempfile
 import threading
 import time
 
-from skepd import Refused, Skepd, busybox_image, can_run_containers, job_file
+from skepd import Refused, Skepd, busybox_image, can_run_containers, ended, job_file
 
 FAKE = {"engine": {"kind": "fake", "fake": {"nodes": 1, "cpu": 64, "runMilliseconds": 100}}}
 ONE = {"worker": (1, "true", {"minFailedInstances": 1, "minSucceededInstances": 1})}
@@ -81,7 +81,8 @@ def full_disk_refuses_writes_and_hurts_no_job(program):
         try:
             config = {"engine": {"kind": "fake", "fake": {"nodes": 1, "cpu": 64, "runMilliseconds": 3000}}}
             with running(program, config, directory) as server:
-                full_disk(server, data)
+                # no process to wait for, only the fake engine's clock: the container's 3 s, and some
+                full_disk(server, data, lambda: time.sleep(3.5))
                 assert server.stop() == 0
         finally:
             subprocess.run(["umount", "-l", data], check=True)
@@ -101,7 +102,7 @@ def full_disk_hurts_no_container(program):
         config = {"engine": {"kind": "local", "diskReserveMB": 1, "images": {"localRoots": [directory]}}}
         try:
             with running(program, config, directory) as server:
-                full_disk(server, data, lambda name: job_file(name, roles, image))
+                full_disk(server, data, lambda: containers_end(data), lambda name: job_file(name, roles, image))
                 log = server.call("GET", "/api/v2/jobs/admin~runs/attempts/0/taskRoles/worker/taskIndex/0"
                                          "/attempts/0/logs/stdout")
                 assert log in ("whole\n", ""), log  # a log on a full disk may be cut, the task is not
@@ -110,7 +111,15 @@ def full_disk_hurts_no_container(program):
             subprocess.run(["umount", "-l", data], check=True)
 
 
-def full_disk(server, data, make=lambda name: job_file(name, ONE)):
+def containers_end(data):
+    """The first processes of all containers of this data directory end."""
+    pids = [int((config.parent / "init.pid").read_text())
+            for config in pathlib.Path("/run/skep").glob("*/tasks/*/config.json") if str(data) in config.read_text()]
+    assert pids, "no container runs"
+    assert not ended(pids, 30), "a container did not end"
+
+
+def full_disk(server, data, await_end, make=lambda name: job_file(name, ONE)):
     server.submit(make("runs"))
     end = time.monotonic() + 10
     while not all(task["taskState"] == "RUNNING"
@@ -136,7 +145,7 @@ def full_disk(server, data, make=lambda name: job_file(name, ONE)):
         assert "full" in error.body, error
     assert server.call("GET", "/livez", token=None)
     assert server.job("admin~runs")["jobStatus"]["state"] == "RUNNING"
-    time.sleep(4.5)  # its container ends meanwhile; reading goes on
+    await_end()  # its containers end on the full disk; reading goes on
     assert server.job("admin~runs")["jobStatus"]["state"] == "RUNNING"
     os.unlink(data / "filler")
     assert server.wait_final(["admin~runs"], limit=20)["admin~runs"] == "SUCCEEDED"

@@ -10,8 +10,12 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from readiness import Readiness  # noqa: E402
 
 
 class Refused(Exception):
@@ -70,8 +74,7 @@ class Skepd:
         self.log = open(self.directory / "log", "ab")
         self.process = None
         self.token = None
-        # where it says that it is ready, as to systemd; replaced at each start
-        self.notices = None
+        self.readiness = None
 
     def write_config(self, config):
         config = {"dataDirectory": str(self.data)} | config
@@ -79,28 +82,21 @@ class Skepd:
         self.config_path.write_text(json.dumps(config))  # JSON is YAML
 
     def start(self, wait=True):
-        if self.notices:
-            self.notices.close()
-        self.notices = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
-        self.notices.bind("")  # an abstract name of the kernel's choice
-        name = "@" + self.notices.getsockname()[1:].decode()
+        if self.readiness:
+            self.readiness.close()
+        self.readiness = Readiness()
         self.process = subprocess.Popen(
             [self.program, "--config", self.config_path, "--password-file", self.directory / "password"],
-            stdout=self.log, stderr=self.log, stdin=subprocess.DEVNULL, env=os.environ | {"NOTIFY_SOCKET": name})
+            stdout=self.log, stderr=self.log, stdin=subprocess.DEVNULL, env=self.readiness.environment)
         if wait:
             self.wait_started()
 
     def wait_started(self, limit=30):
         """Until it says so (once a start), or has ended."""
-        watch = os.pidfd_open(self.process.pid)
-        try:
-            said, _, _ = select.select([self.notices, watch], [], [], limit)
-        finally:
-            os.close(watch)
-        if self.notices in said and self.notices.recv(4096) == b"READY=1":
+        if self.readiness.wait(self.process, limit):
             return
-        if watch in said:
-            raise AssertionError(f"skepd ended with {self.process.wait()}:\n{self.tail()}")
+        if self.process.poll() is not None:
+            raise AssertionError(f"skepd ended with {self.process.returncode}:\n{self.tail()}")
         raise AssertionError(f"skepd was not ready within {limit} s:\n{self.tail()}")
 
     def wait_ready(self, limit=30):
@@ -184,8 +180,8 @@ class Skepd:
 
     def remove(self):
         self.log.close()
-        if self.notices:
-            self.notices.close()
+        if self.readiness:
+            self.readiness.close()
         if self.is_own_directory:
             shutil.rmtree(self.directory, ignore_errors=True)
 
