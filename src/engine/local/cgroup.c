@@ -19,6 +19,8 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+enum { CHARGED_AT_ONCE = 1 << 20 };
+
 static bool tree_has(const struct cgroup_tree *tree, const char *controller)
 {
     char wanted[40];
@@ -157,6 +159,26 @@ static uint64_t field_of(const char *text, const char *key)
     return 0;
 }
 
+static uint64_t number_read(const struct cgroup_layout *layout, const char *group,
+                            const char *prefix, const char *name)
+{
+    char text[64], file[80];
+    snprintf(file, sizeof file, "%s.%s", prefix, name);
+    value_read(layout, "memory", group, file, text, sizeof text);
+    return strtoull(text, NULL, 10);
+}
+
+/* v1. Kernels of late count no failures any more; the most that was ever used is then just below
+ * the limit, by less than what is charged at once. */
+static bool limit_was_reached(const struct cgroup_layout *layout, const char *group,
+                              const char *prefix)
+{
+    uint64_t limit = number_read(layout, group, prefix, "limit_in_bytes"),
+             most = number_read(layout, group, prefix, "max_usage_in_bytes");
+    return number_read(layout, group, prefix, "failcnt") > 0 ||
+           (limit > 0 && most + CHARGED_AT_ONCE >= limit);
+}
+
 bool cgroup_oom_read(const struct cgroup_layout *layout, const char *group, struct cgroup_oom *oom)
 {
     char text[1024];
@@ -170,10 +192,8 @@ bool cgroup_oom_read(const struct cgroup_layout *layout, const char *group, stru
         oom->is_limit = field_of(text, "oom") > 0;
         return true;
     }
-    static const char *const counters[] = {"memory.failcnt", "memory.memsw.failcnt"};
-    for (size_t i = 0; i < COUNT_OF(counters); i++)
-        if (value_read(layout, "memory", group, counters[i], text, sizeof text))
-            oom->is_limit |= strtoull(text, NULL, 10) > 0;
+    oom->is_limit = limit_was_reached(layout, group, "memory") ||
+                    limit_was_reached(layout, group, "memory.memsw");
     return true;
 }
 

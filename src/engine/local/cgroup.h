@@ -41,9 +41,9 @@ bool cgroup_path(const struct cgroup_layout *layout, const char *controller, con
 /* Memory ran out and processes of the group were killed for it. */
 struct cgroup_oom {
     uint64_t kills;
-    bool is_limit; /* at the group's own limit; else the machine's memory ran out. v1 counts only
-                    * how often the limit was reached: a group that had reached it before is taken
-                    * to have run out of its own memory */
+    bool is_limit; /* at the group's own limit; else the machine's memory ran out. v1 says only
+                    * whether the limit was ever reached: such a group is taken to have run out of
+                    * its own memory */
 };
 
 /* False: there is no such group (any more), `oom` is all zero. */

@@ -189,6 +189,14 @@ static void test_stats_of_fixtures(void **state)
     assert_true(cgroup_oom_read(&layout, "/g", &oom));
     assert_int_equal(oom.kills, 3);
     assert_false(oom.is_limit);
+    put("memory/g/memory.limit_in_bytes", "33554432\n");
+    put("memory/g/memory.max_usage_in_bytes", "30000000\n");
+    assert_true(cgroup_oom_read(&layout, "/g", &oom));
+    assert_false(oom.is_limit);
+    put("memory/g/memory.max_usage_in_bytes", "33554000\n"); /* Linux 6.18 */
+    assert_true(cgroup_oom_read(&layout, "/g", &oom));
+    assert_true(oom.is_limit);
+    put("memory/g/memory.max_usage_in_bytes", "30000000\n");
     put("memory/g/memory.failcnt", "17\n");
     assert_true(cgroup_oom_read(&layout, "/g", &oom));
     assert_true(oom.is_limit);
