@@ -101,6 +101,7 @@ static const struct field fake_fields[] = {
     INT("gpus", 0, 64, "GPUs of each."),
     INT("runMilliseconds", 0, 86400000, "How long each container runs."),
     INT("exitCode", 0, 255, "With which each ends."),
+    INT("loseEveryMilliseconds", 0, 86400000, "How often the first machine is lost; 0: never."),
     STRING("log", "What each writes before."),
 };
 static const struct shape fake_shape = SHAPE(fake_fields);
@@ -313,6 +314,7 @@ static void read_engine(struct server_config *config, const struct doc *doc)
     config->fake.memory_mib = get_int(fake, "memoryMB", config->fake.memory_mib);
     get_u32(fake, "gpus", &config->fake.gpu_count);
     get_u32(fake, "runMilliseconds", &config->fake.run_ms);
+    get_u32(fake, "loseEveryMilliseconds", &config->fake.lose_every_ms);
     config->fake.exit_code = (int32_t)get_int(fake, "exitCode", 0);
     get_string(config, fake, "log", &config->fake.log);
 }

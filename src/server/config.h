@@ -19,7 +19,7 @@ enum engine_kind { ENGINE_KIND_LOCAL, ENGINE_KIND_FAKE };
 
 /* a machine that the fake engine plays */
 struct fake_config {
-    uint32_t nodes, cpu, gpu_count, run_ms;
+    uint32_t nodes, cpu, gpu_count, run_ms, lose_every_ms;
     uint64_t memory_mib;
     int32_t exit_code;
     const char *log;

@@ -20,6 +20,7 @@ static int fake_of(const struct server_config *config, struct engine_sink sink,
         .gpu_count = config->fake.gpu_count,
         .memory_mib = config->fake.memory_mib,
         .run_ms = config->fake.run_ms,
+        .lose_every_ms = config->fake.lose_every_ms,
         .rules = &rule,
         .rule_count = 1,
     };

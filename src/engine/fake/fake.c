@@ -18,7 +18,7 @@
 enum phase { PHASE_CREATED, PHASE_PREPARING, PHASE_RUNNING, PHASE_ENDED };
 
 /* What is due; as the value of a timer. */
-enum due { DUE_PREPARE, DUE_START, DUE_END, DUE_KILL, DUE_NODES, DUE_REPORT, DUE_AGAIN };
+enum due { DUE_PREPARE, DUE_START, DUE_END, DUE_KILL, DUE_NODES, DUE_REPORT, DUE_AGAIN, DUE_LOSE };
 
 enum { SIGNAL_KILL = 9, SIGNAL_TERM = 15, SIGNAL_BASE = 128 };
 
@@ -192,6 +192,16 @@ static void container_finish(struct fake_container *container)
     container->exit.is_oom_killed = rule->is_oom_killed;
 }
 
+/* A node goes, with its containers, or comes back. */
+static void node_turn(struct fake *fake, uint32_t node, bool is_lost)
+{
+    fake->nodes[node].is_lost = is_lost;
+    for (size_t i = 0; is_lost && i < fake->containers.count; i++)
+        if (fake->containers.items[i].attempt.v && fake->containers.items[i].node == node)
+            container_drop(fake, &fake->containers.items[i]);
+    fake_due(fake, 0, node, DUE_NODES);
+}
+
 /* One thing that is due. True when something is to be posted. */
 static bool due_apply(struct fake *fake, const struct timer *timer, struct posted *posted)
 {
@@ -199,6 +209,11 @@ static bool due_apply(struct fake *fake, const struct timer *timer, struct poste
     if (timer->value == DUE_NODES) {
         post_fill_node(fake, (uint32_t)timer->key, posted);
         return true;
+    }
+    if (timer->value == DUE_LOSE) {
+        node_turn(fake, (uint32_t)timer->key, !fake->nodes[timer->key].is_lost);
+        fake_due(fake, fake->config.lose_every_ms / 2 + 1, timer->key, DUE_LOSE);
+        return false;
     }
     struct fake_container *container = container_find(fake, (struct attempt_id){timer->key});
     if (!container)
@@ -251,6 +266,7 @@ static bool due_apply(struct fake *fake, const struct timer *timer, struct poste
             container->phase == PHASE_PREPARING ? ENGINE_PREPARING : ENGINE_STARTED;
         return container->phase == PHASE_PREPARING || container->phase == PHASE_RUNNING;
     case DUE_NODES:
+    case DUE_LOSE:
         break;
     }
     return false;
@@ -560,13 +576,8 @@ static int node_set(struct engine *engine, const char *name, bool is_lost, struc
     uint32_t node = node_of(fake, name);
     int code =
         node == UINT32_MAX ? err_fail(err, ERR_NOT_FOUND, "node", "there is no node %s", name) : 0;
-    if (!code && fake->nodes[node].is_lost != is_lost) {
-        fake->nodes[node].is_lost = is_lost;
-        for (size_t i = 0; is_lost && i < fake->containers.count; i++)
-            if (fake->containers.items[i].attempt.v && fake->containers.items[i].node == node)
-                container_drop(fake, &fake->containers.items[i]);
-        fake_due(fake, 0, node, DUE_NODES);
-    }
+    if (!code && fake->nodes[node].is_lost != is_lost)
+        node_turn(fake, node, is_lost);
     pthread_mutex_unlock(&fake->lock);
     return code;
 }
@@ -644,6 +655,8 @@ static void nodes_make(struct fake *fake)
         buf_release(&name);
         timers_add(&fake->timers, (struct timer){0, i, DUE_NODES});
     }
+    if (fake->config.lose_every_ms)
+        timers_add(&fake->timers, (struct timer){fake->config.lose_every_ms, 0, DUE_LOSE});
 }
 
 static const struct engine_ops fake_ops = {

@@ -42,6 +42,8 @@ struct engine_fake_config {
     uint64_t memory_mib;
     const char *gpu_type; /* NULL: "FAKE" */
     uint32_t create_ms, start_ms, run_ms;
+    uint32_t
+        lose_every_ms; /* the first node goes so often, and is back after half of that; 0: never */
     bool is_time_virtual;
     const struct engine_fake_rule *rules; /* copied */
     size_t rule_count;

@@ -14,6 +14,7 @@ import threading
 import time
 
 import image
+import platform_cases
 import processes
 import world
 from cases import ALWAYS, BUDGET, CASES, NEVER
@@ -144,22 +145,22 @@ class Corpus(world.World):
                 if "not counted" in line:
                     self.skep("stop", case.name)
 
-    # ---- what came of it ----
 
-    def judged(self, case):
-        _, job = self.json("GET", f"/api/v2/jobs/admin~{case.name}")
-        _, first = self.json("GET", f"/api/v2/jobs/admin~{case.name}/job-attempts/0")
-        details = job["jobStatus"]["retryDetails"]
-        retries = NEVER
-        if details["user"]:
-            retries = BUDGET if details["user"] == 1 else f"{details['user']} times"
-        elif details["platform"] or details["resource"]:
-            retries = ALWAYS
-        text = first["exitDiagnostics"]
-        if case.exit_code is not None and f"exit code {case.exit_code}" not in text:
-            text += f" [not told: exit code {case.exit_code}]"
-            retries += ", wrong words"
-        return first["exitCode"], first["exitPhrase"], retries, text
+def judged(the, case):
+    """What the job's first attempt was judged, and what followed."""
+    _, job = the.json("GET", f"/api/v2/jobs/admin~{case.name}")
+    _, first = the.json("GET", f"/api/v2/jobs/admin~{case.name}/job-attempts/0")
+    details = job["jobStatus"]["retryDetails"]
+    retries = NEVER
+    if details["user"]:
+        retries = BUDGET if details["user"] == 1 else f"{details['user']} times"
+    elif details["platform"] or details["resource"]:
+        retries = ALWAYS
+    text = first["exitDiagnostics"]
+    if case.exit_code is not None and f"exit code {case.exit_code}" not in text:
+        text += f" [not told: exit code {case.exit_code}]"
+        retries += ", wrong words"
+    return first["exitCode"], first["exitPhrase"], retries, text
 
 
 def wait_for(corpus, cases):
@@ -200,31 +201,46 @@ def confusion(rows):
         print(f"{known:>11}  {code!s:>9}  {count:>8}  {names[code]}{'' if known == code else '   <-- WRONG'}")
 
 
-def main(names):
-    cases = [case for case in CASES if not names or case.name in names]
-    assert len({case.name for case in cases}) == len(cases)
+def told(case, result, wrong):
+    """One line; true when it was judged rightly."""
+    is_right = result[0] == case.code and result[2] == case.retries
+    print(f"{'ok  ' if is_right else 'FAIL'} {case.name}: {result[0]} {result[1]}, retried {result[2]}: {result[3]}")
+    if not is_right:
+        wrong.append(f"{case.name}: known to be {case.code}, retried {case.retries}; judged {result[0]}, retried {result[2]}")
+    return is_right
+
+
+def programs(cases, rows, wrong):
+    """Programs that fail: all at once in one world. The seconds to make it, and to run them."""
     begin = time.monotonic()
-    wrong = []
     with Corpus(cases) as corpus:
         started = time.monotonic()
-        rows = []
         refused = {case.name: text for case in cases if (text := corpus.submit(case))}
         for name, text in refused.items():
             wrong.append(f"{name}: {text}")
         running = [case for case in cases if case.name not in refused]
         wrong += wait_for(corpus, running)
         for case in running:
-            judged = corpus.judged(case)
-            rows.append((case, judged))
-            is_right = judged[0] == case.code and judged[2] == case.retries
-            print(f"{'ok  ' if is_right else 'FAIL'} {case.name}: {judged[0]} {judged[1]}, retried {judged[2]}: {judged[3]}")
-            if not is_right:
-                wrong.append(f"{case.name}: known to be {case.code}, retried {case.retries}; judged {judged[0]}, retried {judged[2]}")
+            result = judged(corpus, case)
+            rows.append((case, result))
+            if not told(case, result, wrong):
                 print(corpus.skep("logs", "--tail", "8", case.name).stdout)
-        confusion(rows)
-        ended = time.monotonic()
-    print(f"\n{len(cases)} programs, {len(cases) - len(wrong)} judged rightly; {started - begin:.0f} s to make the image and start, "
-          f"{ended - started:.0f} s to run them")
+        return started - begin, time.monotonic() - started
+
+
+def main(names):
+    cases = [case for case in CASES if not names or case.name in names]
+    assert len({case.name for case in cases}) == len(cases)
+    rows, wrong = [], []
+    making, running = programs(cases, rows, wrong) if cases else (0, 0)
+    begin = time.monotonic()
+    others = platform_cases.run(names, judged)
+    for case, result in others:
+        told(case, result, wrong)
+    rows += others
+    confusion(rows)
+    print(f"\n{len(cases)} programs and {len(others)} ends that others made, {len(rows) - len(wrong)} judged rightly; {making:.0f} s to make "
+          f"the image and start, {running:.0f} s to run the programs, {time.monotonic() - begin:.0f} s for the others")
     for line in wrong:
         print("WRONG", line)
     return 1 if wrong else 0

@@ -216,6 +216,30 @@ static void test_nodes(void **state)
     engine->ops->free(engine);
 }
 
+static void test_node_that_goes_and_comes(void **state)
+{
+    (void)state;
+    struct engine_fake_config config = {.node_count = 1,
+                                        .cpu = 1,
+                                        .memory_mib = 1,
+                                        .run_ms = 100000,
+                                        .lose_every_ms = 100,
+                                        .is_time_virtual = true};
+    struct engine_sink sink = {&heard, hear};
+    struct engine *engine = NULL;
+    heard.count = 0;
+    assert_int_equal(engine_fake_new(&config, &sink, &engine, NULL), 0);
+    engine_fake_advance(engine, 99);
+    assert_int_equal(heard.events[heard.count - 1].kind, ENGINE_NODE);
+    engine_fake_advance(engine, 149);
+    assert_int_equal(heard.events[heard.count - 1].kind, ENGINE_NODE_LOST);
+    engine_fake_advance(engine, 160);
+    assert_int_equal(heard.events[heard.count - 1].kind, ENGINE_NODE);
+    engine_fake_advance(engine, 220);
+    assert_int_equal(heard.events[heard.count - 1].kind, ENGINE_NODE_LOST);
+    engine->ops->free(engine);
+}
+
 static void test_real_time(void **state)
 {
     (void)state;
@@ -273,9 +297,13 @@ static void test_limits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_life),   cmocka_unit_test(test_rules),
-        cmocka_unit_test(test_kill),   cmocka_unit_test(test_nodes),
-        cmocka_unit_test(test_limits), cmocka_unit_test(test_real_time),
+        cmocka_unit_test(test_life),
+        cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_kill),
+        cmocka_unit_test(test_nodes),
+        cmocka_unit_test(test_node_that_goes_and_comes),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_real_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

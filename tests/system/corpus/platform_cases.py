@@ -1,0 +1,274 @@
+"""Ends that no program makes by itself: the platform, its nodes, GPUs, disks and other jobs make them. Each is produced for real — a
+memory error that the (stand-in) driver counts, a full disk, a job of higher priority, a machine that was restarted — and judged as any
+other.
+
+A case has its name, the code that its first attempt is known to end with, what must follow, and a function that makes it happen in a
+world of its kind.
+"""
+import dataclasses
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+import processes
+import world
+from cases import ALWAYS, BUDGET, NEVER
+
+GPUS = """
+scheduling: {{killGraceSeconds: 2, preemptionGraceSeconds: 2, blameAvoid: 100000, blameCordon: 100000, portFirst: {port}, portLast: {last}}}
+engine:
+  kind: local
+  initPath: {init}
+  images: {{localRoots: [{images}]}}
+  devices: {{nvmlPath: {nvml}, cdiDirectories: [{cdi}], sampleSeconds: 1}}
+  cpu: 8
+  memoryMB: 4096
+"""
+DISK = """
+scheduling: {{killGraceSeconds: 2, blameAvoid: 100000, blameCordon: 100000}}
+engine: {{kind: local, initPath: {init}, diskReserveMB: 1, images: {{localRoots: [{images}]}}, cpu: 4, memoryMB: 1024}}
+"""
+FAKE = """
+engine: {kind: fake, fake: {nodes: 1, cpu: 4, memoryMB: 4096, runMilliseconds: 600000, loseEveryMilliseconds: 1000}}
+"""
+# ends by SIGUSR1 with exit code 7; the second attempt ends at once, with exit code 3
+WAITS = "trap 'exit 7' USR1; echo ready; while true; do sleep 0.1; done"
+
+
+class PlatformWorld(world.World):
+    def submit(self, name, command, extra="", gpu=0, instances=1):
+        text = world.job(name, [command], instances=instances, image=self.image, extra=extra, gpu=gpu)
+        done = self.skep("submit", self.file(text))
+        assert done.returncode == 0, done.stderr
+
+    def until(self, name, pattern, count=1):
+        with processes.follow(self, "events", "--follow", name) as story:
+            return processes.until(story, pattern, count)
+
+    def wait_ready(self, name):
+        with processes.follow(self, "logs", "--follow", name) as log:
+            processes.until(log, "^ready$")
+
+    def end(self, name):
+        self.skep("wait", "--quiet", "--timeout", "60", name)
+
+    def task_end(self, name, index):
+        """Of the task's only attempt: code, name, what followed, diagnostics. It has ended, or will soon."""
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            path = f"/api/v2/jobs/admin~{name}/attempts/0/taskRoles/worker/taskIndex/{index}/attempts"
+            attempts = self.json("GET", path)[1]["attempts"]
+            last = attempts[-1] if attempts else {}
+            if last.get("containerExitSpec"):
+                return (last["containerExitCode"], last["containerExitSpec"]["phrase"], NEVER if len(attempts) == 1 else "again",
+                        last["containerExitDiagnostics"])
+            time.sleep(0.05)
+        raise AssertionError(f"task {index} of {name} did not end")
+
+    def stop_job(self, name):
+        self.skep("stop", name)
+        self.end(name)
+
+
+class GpuWorld(PlatformWorld):
+    """Four GPUs, as a file says."""
+
+    def __init__(self):
+        super().__init__(local=True)
+        cdi = self.folder / "cdi"
+        cdi.mkdir()
+        devices = [{"name": str(i), "containerEdits": {"deviceNodes": [{"path": f"/dev/nvidia{i}", "hostPath": "/dev/null"}]}}
+                   for i in range(4)]
+        (cdi / "nvidia.json").write_text(json.dumps({"cdiVersion": "0.6.0", "kind": "nvidia.com/gpu", "devices": devices}))
+        self.first_port = free_ports(40)
+        (self.folder / "skepd.yaml").write_text(GPUS.format(
+            init=os.environ["SKEP_INIT"], images=self.images, nvml=os.environ["FAKE_NVML"], cdi=cdi,
+            port=self.first_port, last=self.first_port + 39))
+        os.environ["FAKE_NVML_STATE"] = str(self.folder / "gpus")  # of the server
+        self.say()
+
+    def say(self, *lines):
+        beside = self.folder / "gpus~"
+        beside.write_text("".join(line + "\n" for line in lines))
+        beside.rename(self.folder / "gpus")
+
+    def start_waiting(self, name, retries, gpu=1):
+        word = f"{name}-{random.randrange(10**9)}"
+        self.submit(name, f"if [ $SKEP_JOB_ATTEMPT != 0 ]; then exit 3; fi; exec sh -c {json.dumps(WAITS)} sh {word}", gpu=gpu,
+                    extra=f"jobRetryCount: {retries}\n")
+        self.wait_ready(name)
+        return word
+
+
+class DiskWorld(PlatformWorld):
+    """The engine has a small disk of its own."""
+
+    def __init__(self):
+        super().__init__(local=True)
+        self.disk = self.folder / "data/engine"
+        self.disk.mkdir(parents=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "skep-corpus", self.disk], check=True)
+        (self.folder / "skepd.yaml").write_text(DISK.format(init=os.environ["SKEP_INIT"], images=self.images))
+
+    def __exit__(self, *_):
+        subprocess.run(["umount", "-l", self.disk], check=True)
+        super().__exit__()
+
+
+class FakeWorld(PlatformWorld):
+    """One machine that is lost again and again."""
+
+    def __init__(self):
+        super().__init__()
+        self.image = "any:1"
+        (self.folder / "skepd.yaml").write_text(FAKE)
+
+
+def free_ports(count):
+    """The first of so many that nobody has."""
+    for first in range(22000, 32000, count):
+        try:
+            for port in range(first, first + count):
+                with socket.socket() as probe:
+                    probe.bind(("0.0.0.0", port))
+            return first
+        except OSError:
+            pass
+    raise AssertionError("no free ports")
+
+
+# ---- what makes them happen ----
+
+def port_taken(the, name):
+    with socket.socket() as other:
+        other.bind(("0.0.0.0", the.first_port))
+        other.listen()
+        the.submit(name, "exit 0", extra="jobRetryCount: 0\n")
+        the.end(name)
+
+
+def gpu_memory_errors(the, name):
+    word = the.start_waiting(name, 1)
+    the.say(*[f"gpu {i} ecc 1" for i in range(4)])
+    os.kill(processes.find(word), signal.SIGUSR1)
+    the.end(name)
+    the.say()
+
+
+def gpu_lost(the, name):
+    word = the.start_waiting(name, 0)
+    the.say(*[f"gpu {i} lost" for i in range(4)])
+    the.until(name, "GpuLost")
+    os.kill(processes.find(word), signal.SIGUSR1)
+    the.until(name, "Retrying")
+    the.say()
+    the.end(name)
+
+
+def preempted(the, name):
+    the.submit(name, "if [ $SKEP_JOB_ATTEMPT != 0 ]; then exit 0; fi; echo ready; exec sleep 600", gpu=4,
+               extra="extras: {hivedScheduler: {jobPriorityClass: oppo}}\n")
+    the.wait_ready(name)
+    the.submit("stronger", "exit 0", gpu=4, extra="extras: {hivedScheduler: {jobPriorityClass: prod}}\n")
+    the.end("stronger")
+    the.end(name)
+
+
+def scaled_down(the, name):
+    the.submit(name, "echo ready; exec sleep 600", instances=2, extra="extras: {gangAllocation: false}\n")
+    the.until(name, "Started: worker-1")
+    assert the.json("PUT", f"/api/v2/jobs/admin~{name}/taskRoles/worker/instances", {"instances": 1})[0] == 202
+    the.task_end(name, 1)
+
+
+def ssh_barrier(the, name):
+    the.submit(name, "exit 0", instances=2, extra="jobRetryCount: 1\nextras:\n  com.microsoft.pai.runtimeplugin:\n"
+               "    - {plugin: ssh, parameters: {jobssh: true, sshbarrier: true, sshbarrierTimeout: 1}}\n")
+    the.end(name)
+
+
+def node_restarted(the, name):
+    """What a restart of the machine leaves: a state of another boot, and nothing that runs."""
+    the.submit(name, "if [ $SKEP_JOB_ATTEMPT != 0 ]; then exit 0; fi; echo ready; exec sleep 600", extra="jobRetryCount: 0\n")
+    the.wait_ready(name)
+    uid = the.json("GET", f"/api/v2/jobs/admin~{name}")[1]["taskRoles"]["worker"]["taskStatuses"][0]["containerId"]
+    attempt = uid.removeprefix("skep-")
+    the.process.kill()
+    the.process.wait()
+    run = next(pathlib.Path("/run/skep").glob(f"*/tasks/{attempt}/init.pid")).parent
+    for pid in ("conmon.pid", "init.pid"):
+        os.kill(int((run / pid).read_text()), signal.SIGKILL)
+    state = the.folder / "data/engine/containers" / attempt / "state"
+    text = json.loads(state.read_text())
+    text["boot"] = "of the day before"
+    state.write_text(json.dumps(text))
+    shutil.rmtree(run)
+    the.start()
+    the.end(name)
+
+
+def node_disk_full(the, name):
+    with open(the.disk / "filler", "wb", 0) as filler:
+        try:
+            while True:
+                filler.write(b"x" * 65536)
+        except OSError:
+            pass
+    the.submit(name, "exit 0", extra="jobRetryCount: 0\n")
+    the.until(name, "BackingOff")
+    the.stop_job(name)
+
+
+def node_lost(the, name):
+    the.submit(name, "sleep 600", extra="jobRetryCount: 0\n")
+    the.until(name, "Retrying")
+    the.stop_job(name)
+
+
+@dataclasses.dataclass
+class PlatformCase:
+    name: str
+    code: int
+    retries: str
+    happen: object
+    task: int | None = None  # its end, not the attempt's
+    exit_code: int | None = None
+
+
+WORLDS = (
+    (GpuWorld, (
+        PlatformCase("port-taken", 253, ALWAYS, port_taken),
+        PlatformCase("gpu-memory-errors", 128, BUDGET, gpu_memory_errors),
+        PlatformCase("gpu-lost", 240, ALWAYS, gpu_lost),
+        PlatformCase("preempted", -1003, ALWAYS, preempted),
+        PlatformCase("scaled-down", -230, NEVER, scaled_down, task=1),
+        PlatformCase("ssh-barrier", 249, NEVER, ssh_barrier),
+        PlatformCase("node-restarted", -1001, ALWAYS, node_restarted),
+    )),
+    (DiskWorld, (PlatformCase("node-disk-full", -1211, ALWAYS, node_disk_full),)),
+    (FakeWorld, (PlatformCase("node-lost", -1001, ALWAYS, node_lost),)),
+)
+
+
+def run(names, judged):
+    """(case, what it was judged) of all cases, or of these."""
+    rows = []
+    for make, cases in WORLDS:
+        wanted = [case for case in cases if not names or case.name in names]
+        if not wanted:
+            continue
+        with make() as the:
+            for case in wanted:
+                case.happen(the, case.name)
+                if case.task is None:
+                    rows.append((case, judged(the, case)))
+                else:
+                    rows.append((case, the.task_end(case.name, case.task)))
+                    the.stop_job(case.name)
+    return rows
