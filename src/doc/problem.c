@@ -32,6 +32,16 @@ static bool is_said(const struct problems *problems, struct place place, const c
     return false;
 }
 
+/* When there are too many, an error takes the place of a warning: the first error is always told.
+ */
+static struct problem *warning_last(struct problems *problems)
+{
+    for (size_t i = problems->count; i > 0; i--)
+        if (problems->items[i - 1].is_warning)
+            return &problems->items[i - 1];
+    return NULL;
+}
+
 static struct problem *problem_new(struct problems *problems, struct place place, bool is_warning,
                                    const char *path, const char *format, va_list args)
     __attribute__((format(printf, 5, 0)));
@@ -45,13 +55,16 @@ static struct problem *problem_new(struct problems *problems, struct place place
         return NULL;
     if (!is_warning)
         problems->error_count++;
-    if (problems->count == PROBLEMS_MAX) {
+    struct problem *problem;
+    if (problems->count < PROBLEMS_MAX) {
+        problem = ARRAY_ADD(problems);
+    } else {
         problems->left_out++;
-        return NULL;
+        problem = is_warning ? NULL : warning_last(problems);
+        if (!problem)
+            return NULL;
     }
-    struct problem *problem = ARRAY_ADD(problems);
-    problem->place = place;
-    problem->is_warning = is_warning;
+    *problem = (struct problem){.place = place, .is_warning = is_warning};
     problem->path = arena_copy(problems->arena, text_of(path));
     problem->text = arena_copy(problems->arena, text_of(text));
     return problem;

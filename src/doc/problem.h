@@ -1,7 +1,7 @@
 /* problem.h — everything that is wrong with a document, each with its place.
  *
  * Pure. A reader goes on after a problem, so that all of them are reported at once; it stops adding
- * at PROBLEMS_MAX and counts the rest.
+ * at PROBLEMS_MAX and counts the rest; an error then takes the place of a warning.
  */
 #ifndef DOC_PROBLEM_H
 #define DOC_PROBLEM_H

@@ -26,7 +26,7 @@ static int item_compare(const void *a, const void *b)
         return x->leaves < y->leaves ? -1 : 1;
     if (x->member != y->member)
         return x->member < y->member ? -1 : 1;
-    return x->first < y->first ? -1 : x->first > y->first;
+    return (x->first > y->first) - (x->first < y->first);
 }
 
 /* One item a pod, ascending by leaves, then in the order of the members: the order of slots. */

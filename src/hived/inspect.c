@@ -172,7 +172,7 @@ struct placed {
 static int placed_compare(const void *a, const void *b)
 {
     const struct placed *x = a, *y = b;
-    return x->order < y->order ? -1 : x->order > y->order;
+    return (x->order > y->order) - (x->order < y->order);
 }
 
 static uint32_t placed_list(const struct hived *h, const struct group *group, bool is_virtual,
@@ -300,7 +300,7 @@ static void group_write(struct inspector *in, const struct group *group)
 static int group_compare(const void *a, const void *b)
 {
     const struct group *x = *(const struct group *const *)a, *y = *(const struct group *const *)b;
-    return x->sequence < y->sequence ? -1 : x->sequence > y->sequence;
+    return (x->sequence > y->sequence) - (x->sequence < y->sequence);
 }
 
 /* In the order in which they were made. */

@@ -103,7 +103,7 @@ static int candidate_compare(const void *a, const void *b)
     const struct candidate *x = a, *y = b;
     if (x->used_oppo != y->used_oppo)
         return x->used_oppo < y->used_oppo ? -1 : 1;
-    return x->order < y->order ? -1 : x->order > y->order;
+    return (x->order > y->order) - (x->order < y->order);
 }
 
 /* Usable ones of a list (or of neighbours from `first`), those with fewer opportunistic leaves

@@ -307,6 +307,34 @@ static void test_to_json(void **state)
     parse_free(&p);
 }
 
+/* However many warnings there are: whoever is refused is told why. */
+static void test_errors_before_warnings(void **state)
+{
+    (void)state;
+    struct arena arena;
+    struct problems problems;
+    struct buf report = BUF_INIT;
+    arena_init(&arena);
+    problems_init(&problems, &arena);
+    for (unsigned i = 1; i <= PROBLEMS_MAX + 5; i++)
+        problem_warn(&problems, (struct place){i, 1}, "", "strange");
+    assert_int_equal(problems.left_out, 5);
+    struct problem *problem = problem_add(&problems, (struct place){3, 2}, "a.b", "wrong");
+    problem_hint(&problems, problem, "do this");
+    assert_int_equal(problems.count, PROBLEMS_MAX);
+    assert_int_equal(problems.left_out, 6);
+    problems_print(&problems, "f", &report);
+    assert_non_null(strstr(buf_cstr(&report), "f:3:2: a.b: wrong (do this)"));
+    for (unsigned i = 1; i <= PROBLEMS_MAX; i++) /* no warning is left in the end */
+        problem_add(&problems, (struct place){1000 + i, 1}, "", "worse");
+    for (size_t i = 0; i < problems.count; i++)
+        assert_false(problems.items[i].is_warning);
+    assert_int_equal(problems.error_count, PROBLEMS_MAX + 1);
+    buf_release(&report);
+    problems_release(&problems);
+    arena_release(&arena);
+}
+
 static void test_problems(void **state)
 {
     (void)state;
@@ -353,7 +381,7 @@ int main(void)
         cmocka_unit_test(test_merge),    cmocka_unit_test(test_syntax),
         cmocka_unit_test(test_places),   cmocka_unit_test(test_limits),
         cmocka_unit_test(test_getters),  cmocka_unit_test(test_to_json),
-        cmocka_unit_test(test_problems),
+        cmocka_unit_test(test_problems), cmocka_unit_test(test_errors_before_warnings),
     };
     int failed = cmocka_run_group_tests_name("doc", tests, NULL, NULL);
     return failed + test_json() + test_shape();

@@ -132,6 +132,31 @@ static const struct wrong wrongs[] = {
     {TYPES CELLS "virtualClusters: {red: {virtualCells: [{cellType: BOX, cellNumber: 900000}]}}",
      "have more than 1048576 leaves together"},
     {TYPES CELLS "  skuTypes: {G: {gpu: 1, cpu: 4, memory: lots}}", "must be an amount like 25Gi"},
+    {TYPES CELLS "  skuTypes: {G: {memory: {}}}", "must be an amount like 25Gi"},
+    {TYPES CELLS "  skuTypes: {G: {memory: 1234567890123}}", "must be an amount like 25Gi"},
+    {TYPES CELLS "  skuTypes: {G: {memory: 5X}}", "must be an amount like 25Gi"},
+    {TYPES CELLS "  skuTypes: {G: {memory: ''}}", "must be an amount like 25Gi"},
+    {TYPES CELLS "  skuTypes: {G: {gpu: -0.5}}", "must be an integer from 0 to 1024"},
+    {TYPES CELLS "  skuTypes: {G: {gpu: 1e9}}", "must be an integer from 0 to 1024"},
+    {TYPES CELLS "  skuTypes: {G: {gpu: 1025}}", "must be an integer from 0 to 1024"},
+    {"physicalCluster: {cellTypes: {'': {childCellType: B, childCellNumber: 1}}}", "no dot"},
+    {TYPES "  physicalCells: [{cellType: BOX, cellAddress: {}}]", "must be a string, is a map"},
+    {TYPES "  physicalCells: [{cellType: BOX, cellAddress: \"a\\0b\"}]", "must have at most 253"},
+    {TYPES "  physicalCells: [{cellType: BOX, cellAddress: a, cellChildren: [{cellChildren: "
+           "[{cellAddress: -1}, {}]}, {}]}]",
+     "a device's address is its index"},
+    {TYPES "  physicalCells: [{cellType: BOX, cellAddress: a, cellChildren: [{cellChildren: "
+           "[{cellAddress: 65536}, {}]}, {}]}]",
+     "a device's address is its index"},
+    {"physicalCluster: {cellTypes: {A: {childCellType: G, childCellNumber: 2}}, physicalCells: "
+     "[{cellType: A, cellAddress: a}]}",
+     "node level"},
+    {TYPES CELLS "virtualClusters: {'': {virtualCells: [{cellType: BOX, cellNumber: 1}]}}",
+     "a virtual cluster's name has"},
+    {"config: {config: {config: {config: {physicalCluster: {}}}}}", "physicalCluster: is needed"},
+    {"hivedscheduler: 5", "physicalCluster: is needed"},
+    {"", "physicalCluster: is needed"},
+    {"{", "config"},
 };
 
 static void wrong_ones_are_refused(void **state)
@@ -156,8 +181,10 @@ static void amounts_of_memory_are_read(void **state)
     static const struct {
         const char *text;
         unsigned mib;
-    } amounts[] = {{"512", 512},  {"512Mi", 512},  {"2G", 2048},       {"1Ti", 1048576},
-                   {"2048Ki", 2}, {"7.5Gi", 7680}, {"0.25Ti", 262144}, {"1.123456789Gi", 1150}};
+    } amounts[] = {
+        {"512", 512}, {"512Mi", 512}, {"2G", 2048},    {"1Ti", 1048576},   {"2048Ki", 2},
+        {"3M", 3},    {"4MB", 4},     {"2Gi", 2048},   {"2GB", 2048},      {"1T", 1048576},
+        {"1024K", 1}, {"~", 0},       {"7.5Gi", 7680}, {"0.25Ti", 262144}, {"1.123456789Gi", 1150}};
     for (size_t i = 0; i < COUNT_OF(amounts); i++) {
         struct arena arena;
         const char *problems;

@@ -437,10 +437,11 @@ static void a_node_beyond_the_limits_stays_out(void **state)
 static void errors_are_told_before_warnings(void **state)
 {
     (void)state;
-    static const char document[] =
+    static const char document[] = /* 300 warnings */
         "physicalCluster:\n"
-        "  cellTypes: {BOX: {childCellType: V100, childCellNumber: 4, isNodeLevel: true}}\n"
-        "  physicalCells: [{cellType: BOX}]\n"
+        "  cellTypes: {BOX: {childCellType: V100, childCellNumber: 4, isNodeLevel: true}, HALL: "
+        "{childCellType: BOX, childCellNumber: 300}}\n"
+        "  physicalCells: [{cellType: HALL}]\n"
         "virtualClusters: {default: {virtualCells: [{cellType: NONE, cellNumber: 1}]}}\n";
     struct arena arena;
     struct problems problems;
