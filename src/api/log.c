@@ -262,6 +262,10 @@ static int log_begin(struct call *call, struct log_reader *log)
         call->err = err;
         return (int)length;
     }
+    if (part.begin > (uint64_t)offset && !tail && lines < 0)
+        exchange_header(
+            call->exchange, "X-Skep-Removed",
+            arena_format(call->arena, "%llu", (unsigned long long)part.begin - (uint64_t)offset));
     log->end = part.end;
     log->offset = (uint64_t)offset > part.begin ? (uint64_t)offset : part.begin;
     if (tail)

@@ -256,6 +256,7 @@ static size_t take_header(char *bytes, size_t size, size_t count, void *context)
     struct text line = {bytes, size * count};
     header_keep(line, "X-Skep-After", following->stream->after);
     header_keep(line, "X-Skep-Offset", following->stream->offset);
+    header_keep(line, "X-Skep-Removed", following->stream->removed);
     return size * count;
 }
 
@@ -268,7 +269,7 @@ int client_follow(struct client *client, const char *path, struct client_stream 
 {
     struct following following = {.client = client, .stream = stream};
     stream->is_broken = false;
-    stream->after[0] = stream->offset[0] = '\0';
+    stream->after[0] = stream->offset[0] = stream->removed[0] = '\0';
     request_setup(client, "GET", path);
     struct curl_slist *headers = request_headers(client, NULL);
     curl_easy_setopt(client->curl, CURLOPT_HTTPHEADER, headers);

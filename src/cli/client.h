@@ -55,7 +55,8 @@ struct client_stream {
     bool (*take)(void *context, const char *bytes, size_t length);
     void *context;
     bool is_broken;
-    char after[24], offset[24]; /* what the reply's X-Skep-After and X-Skep-Offset said, or "" */
+    /* what the reply's X-Skep-After, X-Skep-Offset and X-Skep-Removed said, or "" */
+    char after[24], offset[24], removed[24];
 };
 /* Streams are cut (is_broken) at this Unix time in ms; 0: never. */
 void client_deadline(struct client *client, int64_t at_ms);

@@ -170,32 +170,83 @@ static bool write_out(void *context, const char *bytes, size_t length)
     return fwrite(bytes, 1, length, stdout) == length && fflush(stdout) == 0;
 }
 
-/* The log of an attempt that is named by its numbers. */
-static int old_log(struct cli *cli, struct client *client, long attempt, long lines)
+/* "worker-0, worker-1 … worker-7, ps-0": what --role and --index may name. */
+static void tasks_name(const json_t *roles, struct buf *out)
 {
-    const char *role = cli_value(cli, "role"), *index = cli_value(cli, "index");
-    const char *stream_name = cli_value(cli, "stream");
-    long task_attempt;
-    if (!role)
-        return cli_fail(EXIT_USAGE, "logs --attempt needs --role");
-    int code = cli_number(cli, "task-attempt", 0, UINT32_MAX, 0, &task_attempt);
-    if (code)
-        return code;
+    const char *role;
+    json_t *value;
+    json_object_foreach ((json_t *)(uintptr_t)roles, role, value) {
+        size_t count = json_array_size(json_object_get(value, "taskStatuses"));
+        buf_format(out, "%s%s", out->length ? ", " : "", role);
+        if (count > 1)
+            buf_format(out, " (index 0 to %zu)", count - 1);
+    }
+}
+
+/* Which task is meant, when nobody said: the only one. `role` is the caller's to free. */
+static int only_task(struct client *client, const char *job, long attempt, char **role)
+{
+    struct buf rest = BUF_INIT, path = BUF_INIT, names = BUF_INIT;
+    json_t *detail = NULL;
+    buf_format(&rest, "/attempts/%ld", attempt);
+    job_path(&path, job, buf_cstr(&rest));
+    int code = client_get(client, buf_cstr(&path), &detail);
+    const json_t *roles = json_object_get(detail, "taskRoles");
+    void *first = json_object_iter((json_t *)(uintptr_t)roles);
+    *role = NULL;
+    if (!code && first && json_object_size(roles) == 1 &&
+        json_array_size(json_object_get(json_object_iter_value(first), "taskStatuses")) == 1) {
+        *role = mem_copy(json_object_iter_key(first));
+    } else if (!code) {
+        tasks_name(roles, &names);
+        code = cli_fail(EXIT_USAGE,
+                        "the job has several tasks: name one with --role and --index; there are %s",
+                        buf_cstr(&names));
+    }
+    json_decref(detail);
+    buf_release(&rest);
+    buf_release(&path);
+    buf_release(&names);
+    return code;
+}
+
+static int attempt_log(struct client *client, const char *job, const struct log_options *options,
+                       long attempt, long task_attempt)
+{
     struct buf rest = BUF_INIT, path = BUF_INIT;
     buf_format(&rest, "/attempts/%ld/taskRoles/", attempt);
-    client_encode(&rest, role);
+    client_encode(&rest, options->role);
     buf_string(&rest, "/taskIndex/");
-    client_encode(&rest, index ? index : "0");
-    buf_format(&rest, "/attempts/%ld/logs/%s", task_attempt, stream_name ? stream_name : "all");
-    if (lines >= 0)
-        buf_format(&rest, "?tail-lines=%ld", lines);
-    job_path(&path, cli->arguments[0], buf_cstr(&rest));
+    client_encode(&rest, options->index ? options->index : "0");
+    buf_format(&rest, "/attempts/%ld/logs/%s", task_attempt,
+               options->stream ? options->stream : "all");
+    if (options->tail_lines >= 0)
+        buf_format(&rest, "?tail-lines=%ld", options->tail_lines);
+    job_path(&path, job, buf_cstr(&rest));
     struct client_stream stream = {.take = write_out};
-    code = client_follow(client, buf_cstr(&path), &stream);
+    int code = client_follow(client, buf_cstr(&path), &stream);
+    job_log_removed(&stream);
     if (stream.is_broken)
         code = client_unreachable(client, "the connection broke");
     buf_release(&rest);
     buf_release(&path);
+    return code;
+}
+
+/* The log of an attempt that is named by its numbers. */
+static int old_log(struct cli *cli, struct client *client, struct log_options *options,
+                   long attempt)
+{
+    char *only = NULL;
+    long task_attempt;
+    int code = cli_number(cli, "task-attempt", 0, UINT32_MAX, 0, &task_attempt);
+    if (!code && !options->role) {
+        code = only_task(client, cli->arguments[0], attempt, &only);
+        options->role = only;
+    }
+    if (!code)
+        code = attempt_log(client, cli->arguments[0], options, attempt, task_attempt);
+    mem_free(only);
     return code;
 }
 
@@ -215,7 +266,7 @@ int run_logs(struct cli *cli)
     if (code)
         return code;
     if (attempt >= 0)
-        return old_log(cli, client, attempt, options.tail_lines);
+        return old_log(cli, client, &options, attempt);
     return job_log(client, cli->arguments[0], &options);
 }
 

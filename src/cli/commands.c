@@ -140,7 +140,11 @@ const struct cli_command COMMANDS[] = {
      NULL, NO_OPTIONS, run_config},
     {"logs", "JOB", KIND_JOB, NULL, 1, 1, "show the log of a task",
      "Prints what a task wrote. With --follow it goes on, through retries of the job, until the "
-     "job ends.",
+     "job ends.\n\n"
+     "A job of one task needs no --role and --index; of others the first task is taken, and with "
+     "--attempt one must be named. A log that has become too long has lost its beginning; a note "
+     "on "
+     "standard error says how much.",
      "skep logs -f --role worker --index 1 train", LOGS_OPTIONS, run_logs},
     {"events", "JOB", KIND_JOB, NULL, 1, 1, "show the story of a job",
      "Prints what happened to the job, the oldest first.", NULL, EVENTS_OPTIONS, run_events},

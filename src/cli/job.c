@@ -253,6 +253,13 @@ static bool server_is_back(struct client *client)
     return false;
 }
 
+void job_log_removed(const struct client_stream *stream)
+{
+    if (stream->removed[0])
+        fprintf(stderr, "skep: the first %s bytes of this log have been removed: it was too long\n",
+                stream->removed);
+}
+
 int job_log(struct client *client, const char *job, const struct log_options *options)
 {
     struct logging logging = {.after = ""};
@@ -267,6 +274,7 @@ int job_log(struct client *client, const char *job, const struct log_options *op
         int code = client_follow(client, buf_cstr(&path), &stream);
         buf_release(&rest);
         buf_release(&path);
+        job_log_removed(&stream);
         if (logging.is_closed || !stream.is_broken)
             return code;
         int64_t offset = 0;

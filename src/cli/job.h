@@ -28,6 +28,9 @@ struct log_options {
     bool is_whole; /* follow: all attempts from the job's start on */
 };
 /* The log to standard output. After the server went away in a follow, goes on where it was. */
+/* Say how much of the log is missing at its beginning, if the reply said so. */
+struct client_stream;
+void job_log_removed(const struct client_stream *stream);
 int job_log(struct client *client, const char *job, const struct log_options *options);
 
 /* Exit code that stands for how the job (the JSON of its detail) ended. */

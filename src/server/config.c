@@ -140,6 +140,8 @@ static const struct field engine_fields[] = {
     INT("pidsMax", 1, 4194304, "Processes of one container."),
     INT("diskReserveMB", 0, 1 << 30, "With less free space no task is started."),
     INT("containerKeepHours", 1, 1000000, "How long files of ended containers stay."),
+    INT("logSegmentMB", 1, 65536,
+        "Each stream of a task's log keeps its newest two pieces of this."),
     INT("logKeepDays", 1, 36500, "How long logs of ended containers stay."),
     INT("logKeepMB", 1, 1 << 30, "Above this the oldest logs are removed."),
     MAP("devices", &devices_shape, "GPUs."),
@@ -235,6 +237,7 @@ static void config_default(struct server_config *config)
     config->hang_after_s = 1800;
     config->retention = (struct retention_config){365, 30, 20480};
     config->engine_kind = ENGINE_KIND_LOCAL;
+    config->log_segment_mib = 256;
     config->fake =
         (struct fake_config){.nodes = 1, .cpu = 64, .memory_mib = 65536, .run_ms = 100, .log = ""};
 }
@@ -300,6 +303,7 @@ static void read_engine(struct server_config *config, const struct doc *doc)
     get_u32(doc, "pidsMax", &local->pids_max);
     get_u32(doc, "diskReserveMB", &local->disk_reserve_mib);
     local->container_keep_s = get_int(doc, "containerKeepHours", 0) * 3600;
+    config->log_segment_mib = get_int(doc, "logSegmentMB", config->log_segment_mib);
     local->log_keep_s = get_int(doc, "logKeepDays", 0) * 86400;
     local->log_keep_mib = get_int(doc, "logKeepMB", 0);
     get_u32(devices, "simulatedGpus", &local->simulated_gpus);

@@ -49,6 +49,7 @@ struct server_config {
     enum engine_kind engine_kind;
     struct engine_local_config local; /* without directories */
     struct fake_config fake;
+    uint64_t log_segment_mib; /* of a stream of a task's log; it keeps the newest two */
 };
 
 /* Read the file; NULL path: all defaults. ERR_INVALID: `report` gets all problems, one a line with

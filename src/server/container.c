@@ -346,7 +346,8 @@ int container_make(const struct launch_job *launch, const struct task_record *ta
 {
     const struct spec_role *role = &launch->spec->roles[task->task.role];
     struct plugin_text plugins = {0};
-    struct task_file file = {.is_gpu_simulated = is_gpu_simulated};
+    struct task_file file = {.is_gpu_simulated = is_gpu_simulated,
+                             .segment_bytes = keys->log_segment_bytes};
     struct spec_pair *secrets;
     size_t count;
     int code = secrets_open(launch->source.sealed, keys->seal_key, arena, &secrets, &count, err);

@@ -40,6 +40,7 @@ struct container_keys {
     const uint8_t *seal_key;   /* of the secrets */
     const uint8_t *master_key; /* the job's ssh key and the barrier's token are derived from it */
     const char *api_url;       /* as a task can reach it; "" unknown */
+    uint64_t log_segment_bytes;
 };
 
 /* Everything that `container` points to lives in `arena` or in `launch`. */

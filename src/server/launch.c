@@ -137,7 +137,8 @@ static int create(struct launcher *launcher, const struct launch_mail *mail, str
 {
     struct server *server = launcher->server;
     char url[LAUNCH_URL_SIZE];
-    struct container_keys keys = {server->seal_key, server->master_key, url};
+    struct container_keys keys = {server->seal_key, server->master_key, url,
+                                  server->log_segment_bytes};
     const struct task_record *task;
     struct container container;
     int code = 0;

@@ -50,6 +50,7 @@ static int server_open(struct server *server, const struct server_teller *teller
         code = server_keys(server, err);
     if (code == 0)
         code = server_space(server, err);
+    server->log_segment_bytes = config->log_segment_mib << 20;
     if (code == 0)
         code = server_rules_load(server, config->exit_rules_path, err);
     if (code == 0)

@@ -77,6 +77,7 @@ struct server {
     _Atomic uint16_t api_port;      /* 0: not known yet */
     struct file_space space;
     struct reader_pool readers;
+    uint64_t log_segment_bytes; /* as at the start */
     struct service service;
     struct metrics metrics;
 

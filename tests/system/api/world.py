@@ -34,6 +34,7 @@ engine:
   kind: local
   initPath: {init}
   images: {{localRoots: [{images}]}}
+  logSegmentMB: 1
   devices: {{simulatedGpus: 2, simulatedGpuType: SIM}}
   cpu: 8
   memoryMB: 4096

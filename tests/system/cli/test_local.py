@@ -59,6 +59,9 @@ class Local(unittest.TestCase):
         self.assertIn("worker-0, attempt 1.0:\n  last lines:\n    try\n", attempts)
         old = self.world.skep("logs", "--attempt", "0", "--role", "worker", "retried")
         self.assertEqual(old.stdout, "try\n", old.stderr)
+        alone = self.world.skep("logs", "--attempt", "1", "retried")
+        self.assertEqual((alone.returncode, alone.stdout), (0, "try\n"), "it has but one task")
+        self.assertEqual(self.world.skep("logs", "--attempt", "7", "retried").returncode, 1)
 
     def test_what_is_kept_of_an_end(self):
         """The rule that recognised it and the last lines: in the table and as JSON, without colours and half characters."""
@@ -95,6 +98,38 @@ class Local(unittest.TestCase):
         self.assertEqual(self.world.skep("submit", "--wait", self.world.file(text)).returncode, 0)
         for index in ("0", "1"):
             self.assertEqual(self.world.skep("logs", "--role", "worker", "--index", index, "two").stdout, f"I am {index}\n")
+        unclear = self.world.skep("logs", "--attempt", "0", "two")
+        self.assertEqual((unclear.returncode, unclear.stdout), (2, ""))
+        self.assertIn("name one with --role and --index; there are worker (index 0 to 1)", unclear.stderr)
+        named = self.world.skep("logs", "--attempt", "0", "--role", "worker", "--index", "1", "two")
+        self.assertEqual(named.stdout, "I am 1\n", named.stderr)
+
+    def test_a_log_that_rotates(self):
+        """6 MiB into pieces of 1 MiB: who follows gets every line, the end is right in every view, and the rules see across pieces."""
+        lines, size = 96 * 1024, 64
+        script = ("i=0; while [ $i -lt 96 ]; do i=$((i+1)); [ $i = 96 ] && printf '%s\\n' 'ModuleNotFoundError: no luck'; "
+                  "awk -v i=$i 'BEGIN { for (k = (i-1)*1024+1; k <= i*1024; k++) printf \"%063d\\n\", k }'; sleep 0.02; done; exit 1")
+        self.assertEqual(self.world.skep("submit", self.world.file(job("rotates", [script], image=self.world.image))).returncode, 0)
+        followed = self.world.skep("logs", "--follow", "rotates")
+        wanted = [f"{i:063}" for i in range(1, lines + 1)]
+        wanted.insert(95 * 1024, "ModuleNotFoundError: no luck")
+        self.assertEqual(followed.returncode, 0, followed.stderr)
+        self.assertTrue(followed.stdout.splitlines() == wanted, f"{len(followed.stdout.splitlines())} lines followed: {followed.stderr}")
+        self.assertEqual(self.world.skep("wait", "-q", "rotates").returncode, 1)
+        for words in (["rotates"], ["--attempt", "0", "rotates"]):
+            whole = self.world.skep("logs", *words)
+            kept = whole.stdout.splitlines()
+            self.assertGreater(len(kept), 1024 * 1024 // size)
+            self.assertLess(len(kept), lines)
+            self.assertTrue(kept[1:] == wanted[-len(kept) + 1:], "what is kept has no hole and ends with the last line")
+            removed = sum(len(line) + 1 for line in wanted) - len(whole.stdout)
+            self.assertIn(f"skep: the first {removed} bytes of this log have been removed", whole.stderr)
+            tail = self.world.skep("logs", "--tail", "3", *words)
+            self.assertEqual((tail.stdout.splitlines(), tail.stderr), (wanted[-3:], ""))
+        text = self.world.skep("describe", "--attempts", "rotates").stdout
+        self.assertIn("recognised as ContainerImportError (232)", text)
+        self.assertIn("from the task log's line: ModuleNotFoundError: no luck\n", text)
+        self.assertTrue(text.endswith("".join(f"    {line}\n" for line in wanted[-64:])), text[-300:])
 
     def test_missing_image(self):
         done = self.world.skep("run", "--image", "dir:/no/such/image", "--memory", "64", "--", "true")

@@ -138,6 +138,22 @@ class Life(unittest.TestCase):
         self.world.skep("stop", "adopted")
         self.world.skep("wait", "-q", "adopted")
 
+    def test_a_new_time_counts_for_tasks_that_run(self):
+        """hangAfterSeconds, read again: neither the job nor the first configuration asked for it."""
+        command = f"if [ $PAI_TASK_INDEX = 0 ]; then {MOVES}; else {STANDS}; fi"
+        config = self.world.folder / "skepd.yaml"
+        before = config.read_text()
+        self.world.submit("watched", command, instances=2)
+        self.world.until_log("watched", "moving")
+        config.write_text(before.replace("scheduling: {", "scheduling: {hangAfterSeconds: 2, "))
+        self.reload()
+        story = self.world.until("watched", "Idle")
+        self.assertRegex(story, r"Idle: worker-1: no work on the processor and no output for \d+ s while its peers moved")
+        config.write_text(before)
+        self.reload()
+        self.world.skep("stop", "watched")
+        self.world.skep("wait", "-q", "watched")
+
     # ---- rules ----
 
     def reload(self):
