@@ -32,11 +32,22 @@ uint64_t wait_reason_hash(const char *reason)
     return hash | 1;
 }
 
+/* What is told then must not name holders of long ago for as long as nothing else happens. */
+static void reason_put_off(struct core *core)
+{
+    if (core->again_ms > core->now_ms)
+        return;
+    core->again_ms = core->now_ms + REASON_AGAIN_MS;
+    timers_add(&core->timers, (struct timer){core->again_ms, 0, TIMER_UNBLOCK});
+}
+
 void wait_reason_tell(struct core *core, struct live *live, const char *reason)
 {
     uint64_t hash = wait_reason_hash(reason);
-    if (hash == live->reason_hash && core->now_ms - live->reason_ms < REASON_AGAIN_MS)
+    if (hash == live->reason_hash && core->now_ms - live->reason_ms < REASON_AGAIN_MS) {
+        reason_put_off(core);
         return;
+    }
     if (hash != live->reason_hash)
         record_story(core, live, NULL, false, "Waiting", "waiting: %s", reason);
     live->reason_hash = hash;
@@ -57,6 +68,7 @@ static bool job_start(struct core *core, uint32_t slot, uint32_t class)
 {
     struct live *live = &core->jobs.items[slot];
     if (job_is_hopeless(core, live, class)) {
+        reason_put_off(core);
         queue_block(core->queue, class, queue_reason(core->queue, class));
         return false;
     }

@@ -131,6 +131,7 @@ struct core {
     int64_t wake_ms;   /* last asked for */
     int64_t nodes_ms;  /* last time that a node changed: reasons told before may not hold */
     bool is_unblocked; /* something was freed: the queue may move */
+    int64_t again_ms;  /* the queue is looked at again then, for reasons that were not told */
     uint64_t events, gpus_total, gpus_used;
     size_t jobs_live, tasks_live;
 

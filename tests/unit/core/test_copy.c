@@ -130,10 +130,10 @@ static void a_busy_core(void **state)
         world_exit(&world, 3, 0, 0);
         struct event event = exit_of(7, 4); /* the node is blamed: taken last */
         world_step(&world, &event);
-        world_timer(&world, 601000);
+        world_timer(&world, 601000); /* the reason for waiting is told anew */
+        assert_int_equal(world_story_count(&world, "Reserved"), 1);
         event = exit_of(8, 0);
         world_step(&world, &event);
-        assert_int_equal(world_story_count(&world, "Reserved"), 1);
         both_go_on(&world);
         world_release(&world);
     }

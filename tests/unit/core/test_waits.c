@@ -32,6 +32,33 @@ static void reconfigure(struct world *world, const char *document)
 
 /* --- the queue --- */
 
+/* A reason that differs in its holders alone is not told at once; when nothing else happens it is
+ * told a little later, and then no more. */
+static void reasons_do_not_grow_old(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world, "hived");
+    world_node(&world, "n1", 16, 4);
+    submit(&world, "first", 10, world_role("worker", 1, 1, 4)); /* attempt 1 */
+    world_run(&world, 1);
+    submit(&world, "second", 10, world_role("worker", 1, 1, 4));
+    uint32_t third = submit(&world, "third", 10, world_role("worker", 1, 1, 4));
+    assert_non_null(strstr(world_job(&world, third)->reason, "first/0"));
+    world_exit(&world, 1, 0, 0);
+    assert_non_null(world_command(&world, COMMAND_CREATE, 0));
+    const struct command *wake = world_command(&world, COMMAND_WAKE, 0);
+    assert_non_null(wake);
+    int64_t due_ms = wake->at_ms;
+    world_timer(&world, due_ms - world.now_ms);
+    const struct job_record *told = world_job(&world, third);
+    assert_non_null(told);
+    assert_non_null(strstr(told->reason, "second/0"));
+    world_timer(&world, 10000);
+    assert_null(world_job(&world, third));
+    world_release(&world);
+}
+
 /* A pass stops after 1,000 failures and goes on at once: whoever stands behind them is not lost. */
 static void a_long_pass_goes_on(void **state)
 {
@@ -276,6 +303,7 @@ static void what_the_configuration_lacks_runs_on(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reasons_do_not_grow_old),
         cmocka_unit_test(a_long_pass_goes_on),
         cmocka_unit_test(a_role_without_instances_needs_no_place),
         cmocka_unit_test(a_held_node_that_fails_undoes_the_gang),
