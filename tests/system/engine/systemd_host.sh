@@ -168,9 +168,17 @@ check "the other was adopted" same "$(init_of third)" "$third"
 pid=$(main_pid)
 restarts=$(systemctl show -p NRestarts --value skepd)
 third_monitor=$(monitor_of third)
+hog='BEGIN { while (1) a[n++] = sprintf("%65536s", n) }'
+if [ "$kind" = v2 ]; then # where systemd hears of it: one of skepd's helpers, such as a pull, is killed first
+    sh -c 'echo $$ >/sys/fs/cgroup/system.slice/skepd.service/cgroup.procs && echo 1000 >/proc/self/oom_score_adj &&
+        exec awk "$1"' sh "$hog"
+    check "a helper is killed for memory" same $? 137
+    heard() { journalctl --no-pager -u skepd | grep -q 'killed by the OOM killer'; }
+    check "systemd hears of it" await heard
+    check "and lets skepd run" same "$(main_pid) $(systemctl is-active skepd)" "$pid active"
+fi
 check "a job that takes the machine's memory" submit flood \
-    '[ "$SKEP_JOB_ATTEMPT" = 0 ] || exit 0; awk "BEGIN { while (1) a[n++] = sprintf(\"%65536s\", n) }"' \
-    --memory 2048 --instances 3
+    "[ \$SKEP_JOB_ATTEMPT = 0 ] || exit 0; awk '$hog'" --memory 2048 --instances 3
 skep wait --quiet --timeout 200 flood
 check "its tasks were tried again, and ended well" same $? 0
 check "its story says why" says 'NodeOutOfMemory' skep events flood

@@ -22,9 +22,11 @@ static int kill_task(uint64_t attempt, uint32_t grace_ms, const char *reason)
                                    false, NULL);
 }
 
+enum { PATIENCE_MS = 60000 }; /* an emulated machine beside others */
+
 static const struct seen *end_of(uint64_t attempt)
 {
-    const struct seen *end = world_wait(&world, ENGINE_EXITED, attempt, 0, 20000);
+    const struct seen *end = world_wait(&world, ENGINE_EXITED, attempt, 0, PATIENCE_MS);
     assert_non_null(end);
     return end;
 }
@@ -34,10 +36,10 @@ static void await_log(uint64_t attempt, const char *line)
 {
     struct err err = {0};
     struct attempt_id id = {attempt};
-    assert_non_null(world_wait(&world, ENGINE_STARTED, attempt, 0, 20000));
+    assert_non_null(world_wait(&world, ENGINE_STARTED, attempt, 0, PATIENCE_MS));
     int watch = world.engine->ops->log_watch(world.engine, id, LOG_ALL, &err);
     assert_true(watch >= 0);
-    int64_t due = now_us() + 20000000;
+    int64_t due = now_us() + PATIENCE_MS * 1000;
     for (;;) {
         char text[4096] = "", drained[4096];
         uint64_t offset = 0;
@@ -332,7 +334,7 @@ static void test_links_in_logs(void **state)
                  "rm /skep/log/*; ln -s /etc/shadow /skep/log/all.000000000000000; "
                  "ln -s /etc/shadow /skep/run/exit; mkfifo /skep/log/stdout.000000000000000; "
                  "echo ready; sleep 100");
-    assert_non_null(world_wait(&world, ENGINE_STARTED, 54, 0, 20000));
+    assert_non_null(world_wait(&world, ENGINE_STARTED, 54, 0, PATIENCE_MS));
     int64_t due = now_us() + 10000000;
     while (shell("test -L %s/data/containers/54/run/exit", world.folder) != 0)
         assert_true(now_us() < due);
