@@ -1,5 +1,6 @@
 #include "api/handlers.h"
 #include "api/view.h"
+#include "core/plan.h"
 #include "spec/spec.h"
 
 /* A reader, or the failure that call_reader left. */
@@ -213,6 +214,38 @@ static int ends_read(struct call *call, const struct store_job *job, struct view
     return 0;
 }
 
+/* The number of a role by its name, -1: the job has no such role. */
+static int role_find(struct call *call, struct job_id job, struct text name, int32_t *role)
+{
+    struct plan *plan = NULL;
+    int failed = store_job_plan(call->reader, job, &plan, &call->err);
+    *role = -1;
+    for (uint16_t r = 0; !failed && r < plan->role_count; r++)
+        if (text_is(name, plan->roles[r].name))
+            *role = r;
+    plan_free(plan);
+    return failed;
+}
+
+/* One that was scaled away: its last attempt stands for it. NULL: there never was such a task. */
+static int task_of_history(struct call *call, struct job_id job, uint32_t job_attempt,
+                           int64_t index, const struct task_record **task)
+{
+    struct store_tasks attempts = {0};
+    int32_t role;
+    int failed = role_find(call, job, call->parameters[2], &role);
+    if (failed || role < 0 || index > UINT16_MAX)
+        return failed;
+    failed = store_task_attempts(call->reader, job, job_attempt,
+                                 (struct task_ref){(uint16_t)role, (uint16_t)index}, call->arena,
+                                 &attempts, &call->err);
+    if (failed == ERR_NOT_FOUND)
+        return 0;
+    if (!failed && attempts.count > 0)
+        *task = &attempts.items[attempts.count - 1];
+    return failed;
+}
+
 int handle_task_attempts(struct call *call)
 {
     struct store_job job;
@@ -237,6 +270,10 @@ int handle_task_attempts(struct call *call)
         if (tasks.items[i].task.index == index &&
             text_is(call->parameters[2], tasks.items[i].role_name))
             task = &tasks.items[i];
+    if (!task)
+        failed = task_of_history(call, job.record.id, (uint32_t)job_attempt, index, &task);
+    if (failed)
+        return failed;
     if (!task)
         return call_fail(call, ERR_NOT_FOUND, "NoTaskError", "", "the job has no task %.*s-%lld",
                          TEXT_ARG(call->parameters[2]), (long long)index);

@@ -219,6 +219,9 @@ void job_save(const struct job *job, struct buf *out);
  * counts. */
 int job_restore(struct job *job, const struct job_policy *policy, struct text saved,
                 struct err *err);
+/* Tasks that each role has by now, from job_save: those wanted, and the surplus that is being
+ * ended. False, and nothing written: it was never scaled nor placed, the plan says how many. */
+bool job_saved_counts(struct text saved, uint16_t role_count, uint32_t *counts);
 int job_restore_task(struct job *job, struct task_ref ref, const struct job_task *task,
                      struct err *err); /* copies; *task->completion too */
 /* Actions: CREATE for attempts asked for and not seen, KILL for those being ended, QUEUE. */

@@ -167,6 +167,17 @@ static bool job_take(struct cursor *cursor, struct job *job)
             job->state >= LIFE_ATTEMPT_COMPLETED);
 }
 
+bool job_saved_counts(struct text saved, uint16_t role_count, uint32_t *counts)
+{
+    struct job job = {.role_count = role_count};
+    struct cursor cursor = cursor_of(saved);
+    const bool is_known = job_take(&cursor, &job) && job.roles;
+    for (uint16_t r = 0; is_known && r < role_count; r++)
+        counts[r] = job.has_tasks ? (uint32_t)job.roles[r].count : job.roles[r].instances;
+    job_release(&job);
+    return is_known;
+}
+
 int job_restore(struct job *job, const struct job_policy *policy, struct text saved,
                 struct err *err)
 {

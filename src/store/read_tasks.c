@@ -1,6 +1,7 @@
 /* read_tasks.c — see read.h: tasks and their attempts. */
 #include "base/err.h"
 #include "core/plan.h"
+#include "job/job.h"
 #include "store/reader.h"
 #include <assert.h>
 
@@ -51,15 +52,20 @@ static int tasks_fill(struct store_reader *reader, const struct job_record *job,
 {
     struct task_list all = {0};
     struct plan *plan = NULL;
+    uint32_t *counts;
     size_t next = 0;
     int code = store_job_plan(reader, job->id, &plan, err);
 
     if (code < 0)
         return code;
     assert(plan);
+    counts = ARENA_ARRAY(arena, uint32_t, plan->role_count);
+    for (uint16_t r = 0; r < plan->role_count; r++)
+        counts[r] = plan->roles[r].instances;
+    job_saved_counts(job->extra, plan->role_count, counts); /* what was scaled since */
     for (uint16_t r = 0; r < plan->role_count; r++) {
         const char *name = arena_copy(arena, text_of(plan->roles[r].name));
-        for (uint32_t i = 0; i < plan->roles[r].instances; i++) {
+        for (uint32_t i = 0; i < counts[r]; i++) {
             struct task_ref task = {r, (uint16_t)i};
             if (next < rows->count && rows->items[next].task.role == r &&
                 rows->items[next].task.index == i)

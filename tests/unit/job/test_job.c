@@ -627,6 +627,41 @@ static void surplus_tasks(void **state)
     world_release(&world);
 }
 
+/* What is shown of a job's tasks is counted from its row. */
+static uint32_t saved_count(const struct job_world *world)
+{
+    struct buf saved = BUF_INIT;
+    uint32_t counts[2] = {77, 77};
+    job_save(&world->job, &saved);
+    const bool is_known = job_saved_counts(buf_as_text(&saved), world->job.role_count, counts);
+    assert_int_equal(counts[1], 77);
+    assert_true(is_known || counts[0] == 77);
+    buf_release(&saved);
+    return counts[0];
+}
+
+static void counts_are_in_the_row(void **state)
+{
+    (void)state;
+    struct job_world world;
+    world_init(&world, ROLES(3));
+    world.policy.is_gang = false;
+    world_begin(&world);
+    assert_int_equal(saved_count(&world), 77); /* as the plan says */
+    world_run_all(&world);
+    assert_int_equal(saved_count(&world), 3);
+    world_scale(&world, 0, 1, 1);
+    assert_int_equal(saved_count(&world), 3); /* the surplus is being ended */
+    world_exit(&world, 0, 2, 143, 0);
+    world_exit(&world, 0, 1, 143, 0);
+    assert_int_equal(saved_count(&world), 1);
+    world_scale(&world, 0, 5, 1);
+    assert_int_equal(saved_count(&world), 5);
+    uint32_t count;
+    assert_false(job_saved_counts(TEXT("nothing that we wrote"), 1, &count));
+    world_release(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -649,6 +684,7 @@ int main(void)
         cmocka_unit_test(stories_say_why),
         cmocka_unit_test(damaged_rows_are_refused),
         cmocka_unit_test(surplus_tasks),
+        cmocka_unit_test(counts_are_in_the_row),
     };
     return cmocka_run_group_tests_name("job", tests, NULL, NULL);
 }
