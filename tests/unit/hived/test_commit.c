@@ -1,0 +1,359 @@
+/* test_commit.c — placements given to HiveD: by recoveries, by pods out of order, by nobody. */
+#include "base/buf.h"
+#include "base/memory.h"
+#include "world.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static const char two_boxes[] =
+    "physicalCluster:\n"
+    "  cellTypes:\n"
+    "    PAIR: {childCellType: G, childCellNumber: 2}\n"
+    "    BOX: {childCellType: PAIR, childCellNumber: 2, isNodeLevel: true}\n"
+    "  physicalCells: [{cellType: BOX, cellAddress: a}, {cellType: BOX, cellAddress: b}]\n"
+    "virtualClusters:\n"
+    "  red: {virtualCells: [{cellType: BOX, cellNumber: 1}]}\n"
+    "  blue: {virtualCells: [{cellType: BOX, cellNumber: 1}]}\n"
+    "  none: {}\n";
+
+static const uint16_t all[] = {0, 1, 2, 3}, back[] = {3, 2, 1, 0};
+
+/* A gang of two pods of two leaves, on one node. */
+struct gang {
+    struct hived_member member;
+    struct hived_request request;
+    struct hived_slot slots[2];
+    struct hived_placement placement;
+};
+
+static void gang_init(struct gang *gang, const char *name, const char *vc, const char *node)
+{
+    *gang = (struct gang){.member = {.pods = 2, .leaves = 2}};
+    gang->request = (struct hived_request){
+        .group = name, .virtual_cluster = vc, .members = &gang->member, .member_count = 1};
+    gang->slots[0] = (struct hived_slot){.node = node, .leaf_count = 2, .indices = all};
+    gang->slots[1] = (struct hived_slot){.node = node, .leaf_count = 2, .indices = all + 2};
+    gang->placement =
+        (struct hived_placement){.chain = "BOX", .slots = gang->slots, .slot_count = 2};
+}
+
+static int gang_commit(struct world *world, const struct gang *gang)
+{
+    struct err err = {0};
+    int code = hived_commit_gang(world->hived, &gang->request, &gang->placement, 0, &err);
+    assert_int_equal(err.code, code);
+    assert_int_equal(hived_check(world->hived, &err), 0);
+    return code;
+}
+
+static int pod_commit(struct world *world, const struct gang *gang, const char *pod, uint32_t slot,
+                      const struct hived_placement *placement)
+{
+    struct err err = {0};
+    struct hived_ask ask = {.request = &gang->request, .pod = pod};
+    int code = hived_commit(world->hived, &ask, placement, slot, &err);
+    assert_int_equal(hived_check(world->hived, &err), 0);
+    return code;
+}
+
+static bool is_guaranteed(struct world *world, const char *group)
+{
+    struct hived_group_view view;
+    assert_true(hived_group_find(world->hived, group, &view));
+    return view.has_virtual;
+}
+
+static void wrong_commits_change_nothing(void **state)
+{
+    (void)state;
+    struct gang gangs[8];
+    for (size_t i = 0; i < COUNT_OF(gangs); i++)
+        gang_init(&gangs[i], "g", "red", "a");
+    gangs[0].request.virtual_cluster = "";
+    gangs[1].request.virtual_cluster = NULL;
+    gangs[2].request.group = NULL;
+    gangs[3].request.priority = HIVED_PRIORITY_MAX + 1;
+    gangs[4].placement.slot_count = 0;
+    gangs[5].placement.slot_count = HIVED_GANG_PODS_MAX + 1;
+    gangs[6].slots[1].leaf_count = 0;
+    gangs[7].slots[1].leaf_count = HIVED_LEAVES_MAX;
+    struct world world;
+    world_init(&world, two_boxes);
+    for (size_t i = 0; i < COUNT_OF(gangs); i++) {
+        struct hived_group_view view;
+        assert_int_equal(gang_commit(&world, &gangs[i]), i == 7 ? ERR_TOO_BIG : ERR_INVALID);
+        if (i != 4)
+            assert_true(pod_commit(&world, &gangs[i], "p", 0, &gangs[i].placement) < 0);
+        assert_false(hived_group_find(world.hived, "g", &view));
+    }
+    world_release(&world);
+}
+
+/* Members as they cannot be in an annotation. */
+static void wrong_members_are_refused(void **state)
+{
+    (void)state;
+    static const struct hived_member wrong[] = {
+        {.pods = 0, .leaves = 1},
+        {.pods = 1, .leaves = 0},
+        {.pods = HIVED_GANG_PODS_MAX + 1, .leaves = 1},
+        {.pods = 2, .leaves = HIVED_LEAVES_MAX},
+    };
+    struct world world;
+    world_init(&world, two_boxes);
+    for (size_t i = 0; i < COUNT_OF(wrong); i++)
+        assert_int_equal(world_refuse(&world, (struct ask){.group = "g",
+                                                           .vc = "red",
+                                                           .pods = wrong[i].pods,
+                                                           .leaves = wrong[i].leaves}),
+                         ERR_INVALID);
+    struct gang gang;
+    gang_init(&gang, "g", "red", "a");
+    const uint32_t counts[] = {0, HIVED_MEMBERS_MAX + 1};
+    for (size_t i = 0; i < COUNT_OF(counts); i++) {
+        gang.request.member_count = counts[i];
+        assert_int_equal(gang_commit(&world, &gang), ERR_INVALID);
+    }
+    world_release(&world);
+}
+
+/* Pods tell where they run, whatever slot they are thought to be of. */
+static void pods_are_known_by_their_devices(void **state)
+{
+    (void)state;
+    struct world world;
+    struct gang gang;
+    world_init(&world, two_boxes);
+    gang_init(&gang, "g", "red", "a");
+    struct hived_slot swapped[] = {gang.slots[1], gang.slots[0]}, unknown = gang.slots[0],
+                      larger = gang.slots[0];
+    const struct hived_placement other = {.chain = "BOX", .slots = swapped, .slot_count = 2};
+    assert_int_equal(pod_commit(&world, &gang, "p0", 0, &gang.placement), 0);
+    assert_int_equal(pod_commit(&world, &gang, "p1", 0, &other), 0); /* slot 1 in truth */
+    assert_true(hived_pod_end_named(world.hived, "g", "p0"));
+    assert_false(hived_pod_end(world.hived, "g", 0)); /* that was p0's */
+    assert_int_equal(pod_commit(&world, &gang, "p2", 0, &gang.placement), 0);
+    unknown.node = "b";
+    larger.leaf_count = 4;
+    const struct hived_placement nowhere = {.chain = "BOX", .slots = &unknown, .slot_count = 1},
+                                 four = {.chain = "BOX", .slots = &larger, .slot_count = 1};
+    assert_int_equal(pod_commit(&world, &gang, "p3", 0, &nowhere), ERR_INVALID);
+    assert_int_equal(pod_commit(&world, &gang, "p3", 0, &four), ERR_INVALID);
+    unknown.node = "a";
+    unknown.indices = back; /* 3 is the second device of a slot, not its first */
+    assert_int_equal(pod_commit(&world, &gang, "p3", 0, &nowhere), ERR_INVALID);
+    assert_false(hived_pod_end(world.hived, "nobody", 0));
+    assert_false(hived_pod_end_named(world.hived, "nobody", "p"));
+    hived_group_end(world.hived, "nobody");
+    hived_pod_cancel(world.hived, "nobody", "p");
+    hived_pod_cancel(world.hived, "g", "p1"); /* it runs: nothing to cancel */
+    assert_true(hived_pod_end_named(world.hived, "g", "p1"));
+    assert_true(hived_pod_end_named(world.hived, "g", "p2"));
+    world_release(&world);
+}
+
+/* Devices that are no longer there are remembered: the pods on them are still the gang's. */
+static void lost_devices_keep_their_pods(void **state)
+{
+    (void)state;
+    struct world world;
+    struct gang gang;
+    world_init(&world, two_boxes);
+    gang_init(&gang, "g", "red", "gone");
+    gang.slots[1].node = "a";
+    gang.placement.chain = NULL; /* it was not recorded either */
+    assert_int_equal(pod_commit(&world, &gang, "p0", 0, &gang.placement), 0);
+    assert_int_equal(pod_commit(&world, &gang, "p1", 1, &gang.placement), 0);
+    struct hived_slot other = gang.slots[0];
+    const struct hived_placement nowhere = {.chain = "", .slots = &other, .slot_count = 1};
+    other.node = "lost";
+    assert_int_equal(pod_commit(&world, &gang, "p2", 0, &nowhere), ERR_INVALID);
+    other.node = "gone";
+    other.indices = all + 1;
+    assert_int_equal(pod_commit(&world, &gang, "p2", 0, &nowhere), ERR_INVALID);
+    const char *node;
+    uint16_t indices[2];
+    assert_int_equal(hived_group_slot(world.hived, "g", 0, &node, indices, 2), 0);
+    assert_int_equal(hived_group_slot(world.hived, "g", 1, &node, indices, 1), 2);
+    assert_string_equal(node, "a");
+    assert_int_equal(indices[0], 2);
+    assert_int_equal(hived_group_slot(world.hived, "g", 2, &node, indices, 2), 0);
+    assert_int_equal(hived_group_slot(world.hived, "nobody", 0, &node, indices, 2), 0);
+    struct hived *copy = hived_copy(world.hived); /* with what was lost */
+    struct err err = {0};
+    assert_int_equal(hived_check(copy, &err), 0);
+    assert_true(hived_pod_end(copy, "g", 0) && hived_pod_end(copy, "g", 1));
+    hived_free(copy);
+    assert_true(hived_pod_end_named(world.hived, "g", "p0"));
+    assert_true(hived_pod_end_named(world.hived, "g", "p1"));
+    world_release(&world);
+}
+
+/* What was recorded of the virtual cells, and whether it can still be so. */
+static void recorded_types_decide_about_the_guarantee(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *vc, *types[2];
+        bool is_guaranteed;
+    } cases[] = {
+        {"red", {"BOX", "BOX"}, true},    {"red", {"", ""}, false}, /* it was opportunistic */
+        {"red", {"HALL", "HALL"}, false},                           /* no such cells in the chain */
+        {"red", {"PAIR", "PAIR"}, false}, /* none of these in the virtual cluster */
+        {"red", {"BOX", ""}, false},      /* one half is none */
+        {"none", {"BOX", "BOX"}, false},  {"ghost", {"BOX", "BOX"}, false},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct world world;
+        struct gang gang;
+        world_init(&world, two_boxes);
+        gang_init(&gang, "g", cases[i].vc, "a");
+        const char *const first[] = {cases[i].types[0], cases[i].types[0]}, *const second[] = {
+                                                                                cases[i].types[1],
+                                                                                cases[i].types[1]};
+        gang.slots[0].preassigned = first;
+        gang.slots[1].preassigned = second;
+        assert_int_equal(gang_commit(&world, &gang), 0);
+        assert_int_equal(is_guaranteed(&world, "g"), cases[i].is_guaranteed);
+        hived_group_end(world.hived, "g");
+        gang_init(&gang, "h", cases[i].vc, "a"); /* nothing recorded: what fits best */
+        assert_int_equal(gang_commit(&world, &gang), 0);
+        assert_int_equal(is_guaranteed(&world, "h"), strcmp(cases[i].vc, "red") == 0);
+        world_release(&world);
+    }
+}
+
+/* Two gangs recovered for one virtual cell: of equal priority the first keeps it; and of two on one
+ * device the first keeps the device. */
+static void the_first_recovered_keeps_its_place(void **state)
+{
+    (void)state;
+    struct world world;
+    struct gang first, second, third;
+    world_init(&world, two_boxes);
+    gang_init(&first, "first", "red", "a");
+    gang_init(&second, "second", "red", "b");
+    gang_init(&third, "third", "blue", "b");
+    assert_int_equal(gang_commit(&world, &first), 0);
+    assert_int_equal(gang_commit(&world, &second), 0);
+    assert_true(is_guaranteed(&world, "first"));
+    assert_false(is_guaranteed(&world, "second"));
+    assert_int_equal(gang_commit(&world, &third), 0);
+    assert_false(is_guaranteed(&world, "third"));
+    const char *node;
+    uint16_t indices[2];
+    assert_int_equal(hived_group_slot(world.hived, "third", 0, &node, indices, 2), 0);
+    world_release(&world);
+}
+
+/* A gang that preempts cannot start before its victims have ended. */
+static void victims_must_end_first(void **state)
+{
+    (void)state;
+    struct world world;
+    struct gang low, high;
+    world_init(&world, two_boxes);
+    gang_init(&low, "low", "red", "a");
+    assert_int_equal(gang_commit(&world, &low), 0);
+    gang_init(&high, "high", "red", "a");
+    high.request.priority = 5;
+    struct hived_ask ask = {.request = &high.request, .pod = "p0", .phase = HIVED_PREEMPTING};
+    struct hived_result result;
+    struct err err = {0};
+    const char *const pods[] = {"p0", "p1", "p2", "p3", "p4", "p5"};
+    for (size_t i = 0; i < 2 * COUNT_OF(pods); i++) { /* they ask again and again */
+        ask.pod = i == 3 ? NULL : pods[i % COUNT_OF(pods)];
+        assert_int_equal(hived_schedule(world.hived, &ask, &world.arena, &result, &err), 0);
+        assert_int_equal(result.kind, HIVED_PREEMPT);
+    }
+    assert_int_equal(gang_commit(&world, &high), ERR_CONFLICT);
+    struct hived *copy = hived_copy(world.hived);
+    hived_group_end(copy, "low");
+    assert_int_equal(hived_commit_gang(copy, &high.request, &high.placement, 0, &err), 0);
+    assert_int_equal(hived_check(copy, &err), 0);
+    hived_free(copy);
+    hived_pod_cancel(world.hived, "high", "unknown");
+    for (size_t i = 0; i + 1 < COUNT_OF(pods); i++)
+        hived_pod_cancel(world.hived, "high", pods[i]);
+    struct hived_group_view view;
+    assert_true(hived_group_find(world.hived, "high", &view)); /* one pod still waits */
+    hived_pod_cancel(world.hived, "high", pods[COUNT_OF(pods) - 1]);
+    assert_false(hived_group_find(world.hived, "high", &view));
+    assert_true(is_guaranteed(&world, "low"));
+    world_release(&world);
+}
+
+static void levels_of_slots(void **state)
+{
+    (void)state;
+    static const uint16_t beyond[] = {0, 9};
+    const struct {
+        struct hived_slot slot;
+        uint8_t level;
+    } cases[] = {
+        {{.node = "a", .leaf_count = 1, .indices = all}, 1},
+        {{.node = "a", .leaf_count = 2, .indices = all}, 2},
+        {{.node = "a", .leaf_count = 2, .indices = all + 1}, 3}, /* of two pairs */
+        {{.node = "a", .leaf_count = 4, .indices = back}, 3},
+        {{.node = "ghost", .leaf_count = 1, .indices = all}, 0},
+        {{.node = "a", .leaf_count = 2, .indices = beyond}, 0},
+        {{.node = "a", .leaf_count = 0, .indices = all}, 0},
+    };
+    struct world world;
+    world_init(&world, two_boxes);
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct hived_slot slot = cases[i].slot;
+        struct hived_placement placement = {.chain = "BOX", .slots = &slot, .slot_count = 1};
+        assert_int_equal(hived_slot_level(world.hived, &placement, 0), cases[i].level);
+    }
+    world_release(&world);
+}
+
+static void unknown_names_are_nothing(void **state)
+{
+    (void)state;
+    struct world world;
+    uint16_t indices[4];
+    bool is_free = true;
+    world_init(&world, two_boxes);
+    assert_false(hived_node_set(world.hived, "ghost", true));
+    assert_int_equal(hived_node_free(world.hived, "ghost", "G", indices, 4), 0);
+    assert_int_equal(hived_node_free(world.hived, "a", "H", indices, 4), 0);
+    assert_int_equal(hived_node_free(world.hived, "a", "G", indices, 2), 4); /* of four, two told */
+    assert_null(hived_node_chain(world.hived, "ghost", "G", 0, &is_free));
+    assert_false(is_free);
+    assert_null(hived_node_chain(world.hived, "a", "G", 4, &is_free));
+    assert_string_equal(hived_node_chain(world.hived, "a", "G", 3, &is_free), "BOX");
+    assert_true(is_free);
+    assert_true(hived_node_highest(world.hived, "ghost", "G") == HIVED_NONE);
+    assert_int_equal(hived_node_highest(world.hived, "a", "G"), 3);
+    const char *const nobody[] = {"ghost"}; /* in a scope, too */
+    struct hived_scope scope = {.nodes = nobody, .count = 1, .is_avoid = true};
+    struct ask ask = {.group = "g", .vc = "red", .pods = 1, .leaves = 4, .scope = &scope};
+    ask.is_not_committed = true;
+    assert_int_equal(world_ask(&world, ask).kind, HIVED_BIND);
+    scope.is_avoid = false;
+    assert_int_equal(world_ask(&world, ask).kind, HIVED_WAIT);
+    world_release(&world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(wrong_commits_change_nothing),
+        cmocka_unit_test(wrong_members_are_refused),
+        cmocka_unit_test(pods_are_known_by_their_devices),
+        cmocka_unit_test(lost_devices_keep_their_pods),
+        cmocka_unit_test(recorded_types_decide_about_the_guarantee),
+        cmocka_unit_test(the_first_recovered_keeps_its_place),
+        cmocka_unit_test(victims_must_end_first),
+        cmocka_unit_test(levels_of_slots),
+        cmocka_unit_test(unknown_names_are_nothing),
+    };
+    return cmocka_run_group_tests_name("hived commits", tests, NULL, NULL);
+}
