@@ -64,6 +64,16 @@ static void wrong_requests_are_refused(void **state)
          "leafCellNumber: 1}]}",
          "affinityGroup.members", "at least 1"},
         {"virtualCluster: a\nleafCellNumber: 1\naffinityGroup: {name: g, members: [{podNumber: 1, "
+         "leafCellNumber: 0}]}",
+         "affinityGroup.members", "at least 1"},
+        {"virtualCluster: a\nleafCellNumber: 1\naffinityGroup: {name: g, members: {}}",
+         "affinityGroup.members", "must be a list"},
+        {"virtualCluster: a\nleafCellNumber: 1\naffinityGroup: {name: g, members: [{podNumber: x, "
+         "leafCellNumber: 1}, {podNumber: 1, leafCellNumber: 1}]}",
+         "podNumber", "an integer"},
+        {"virtualCluster: a\nleafCellNumber: 1\npriority: -99999999999", "priority", "an integer"},
+        {"virtualCluster: \"a\\0b\"\nleafCellNumber: 1", "virtualCluster", "at most 253"},
+        {"virtualCluster: a\nleafCellNumber: 1\naffinityGroup: {name: g, members: [{podNumber: 1, "
          "leafCellNumber: 2}]}",
          "leafCellNumber", "no member of the gang has 1 leaves"},
     };
@@ -78,6 +88,30 @@ static void wrong_requests_are_refused(void **state)
             fail_msg("%s\nsays %d %s: %s", wrongs[i].yaml, code, err.path, err.text);
         arena_release(&arena);
     }
+}
+
+static void long_requests_are_refused(void **state)
+{
+    (void)state;
+    struct arena arena;
+    struct hived_request request;
+    struct err err = {0};
+    struct buf yaml = BUF_INIT;
+    arena_init(&arena);
+    buf_string(&yaml, "leafCellNumber: 1\nvirtualCluster: ");
+    for (int i = 0; i <= HIVED_NAME_MAX; i++)
+        buf_char(&yaml, 'v');
+    assert_int_equal(read_request(&arena, buf_cstr(&yaml), &request, &err), ERR_INVALID);
+    assert_string_equal(err.path, "virtualCluster");
+    buf_clear(&yaml);
+    buf_string(&yaml,
+               "leafCellNumber: 1\nvirtualCluster: v\naffinityGroup:\n  name: g\n  members:\n");
+    for (int i = 0; i <= HIVED_MEMBERS_MAX; i++)
+        buf_string(&yaml, "  - {podNumber: 1, leafCellNumber: 1}\n");
+    assert_int_equal(read_request(&arena, buf_cstr(&yaml), &request, &err), ERR_INVALID);
+    assert_non_null(strstr(err.text, "at most 1000 members"));
+    buf_release(&yaml);
+    arena_release(&arena);
 }
 
 static void requests_are_read(void **state)
@@ -266,9 +300,10 @@ static void kinds_are_limited(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wrong_requests_are_refused), cmocka_unit_test(requests_are_read),
-        cmocka_unit_test(nodes_become_cells),         cmocka_unit_test(devices_keep_their_indices),
-        cmocka_unit_test(poorest_node_makes_the_sku), cmocka_unit_test(kinds_are_limited),
+        cmocka_unit_test(wrong_requests_are_refused), cmocka_unit_test(long_requests_are_refused),
+        cmocka_unit_test(requests_are_read),          cmocka_unit_test(nodes_become_cells),
+        cmocka_unit_test(devices_keep_their_indices), cmocka_unit_test(poorest_node_makes_the_sku),
+        cmocka_unit_test(kinds_are_limited),
     };
     return cmocka_run_group_tests_name("hived requests", tests, NULL, NULL);
 }
