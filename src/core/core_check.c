@@ -170,7 +170,8 @@ static void mix_job(uint64_t *hash, const struct core *core, uint32_t slot)
             assert(seat);
             if (!seat->is_taken)
                 continue;
-            mix(hash, (uint64_t)seat->node << 32 | seat->gpu_count);
+            mix(hash,
+                (uint64_t)seat->node << 32 | (uint64_t)seat->cell_level << 16 | seat->gpu_count);
             for (size_t k = 0; k < seat->gpu_count; k++)
                 mix(hash, seat->gpus[k]);
             for (size_t k = 0; k < seat->port_count; k++)

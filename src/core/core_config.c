@@ -129,6 +129,7 @@ static void group_tell(struct core *core, struct placer *placer, struct group *g
             continue; /* this task has ended */
         assert(&core->groups.items[seat->group] == group);
         slots[i].node.v = seat->node;
+        slots[i].cell_level = seat->cell_level;
         slots[i].gpu_count = seat->gpu_count;
         if (seat->gpu_count)
             memcpy(slots[i].gpus, seat->gpus, seat->gpu_count * sizeof *seat->gpus);

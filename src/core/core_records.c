@@ -168,6 +168,7 @@ static void task_fill(struct core *core, const struct seat *seat, const struct j
         .address = has_place ? keep(core, node->address) : "",
         .gpus = gpus,
         .gpu_count = has_place ? seat->gpu_count : 0,
+        .cell_level = has_place ? seat->cell_level : 0,
         .ports = ports,
         .port_count = has_place ? seat->port_count : 0,
         .created_ms = task->created_ms,

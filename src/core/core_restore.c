@@ -70,7 +70,8 @@ static int seat_restore(struct core *core, const struct live *live,
         return err_fail(err, ERR_CORRUPT, "tasks", "job %u: no node %s", live->id.v, record->node);
     if (record->gpu_count > PLACEMENT_GPUS_MAX || record->port_count > role->port_count)
         return err_fail(err, ERR_CORRUPT, "tasks", "job %u: too many GPUs or ports", live->id.v);
-    struct placement_slot slot = {.node = {node}, .gpu_count = (uint16_t)record->gpu_count};
+    struct placement_slot slot = {
+        .node = {node}, .gpu_count = (uint16_t)record->gpu_count, .cell_level = record->cell_level};
     if (record->gpu_count)
         memcpy(slot.gpus, record->gpus, record->gpu_count * sizeof *record->gpus);
     struct port_range *ports =

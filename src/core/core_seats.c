@@ -76,6 +76,7 @@ void seat_set(struct core *core, struct seat *seat, const struct placement_slot 
     size_t port_size = port_count * sizeof *ports, gpu_size = slot->gpu_count * sizeof *slot->gpus;
     seat->node = slot->node.v;
     seat->gpu_count = slot->gpu_count;
+    seat->cell_level = slot->cell_level;
     seat->port_count = (uint16_t)port_count;
     seat->ports = NULL;
     seat->gpus = NULL;

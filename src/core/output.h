@@ -64,6 +64,7 @@ struct task_record {
     const char *node, *address; /* "" before placement */
     const uint16_t *gpus;
     size_t gpu_count;
+    uint8_t cell_level; /* of its preassigned cell, as in a placement_slot */
     const struct port_range *ports;
     size_t port_count;
     int64_t created_ms, launched_ms, completed_ms; /* of the task */

@@ -68,6 +68,9 @@ struct placement_slot { /* one task's place */
     struct node_id node;
     uint16_t gpu_count;
     uint16_t gpus[PLACEMENT_GPUS_MAX]; /* device indices, in placement order */
+    /* HiveD: level of the cell of the virtual cluster that the task is counted in, so that a
+     * recovery finds it again; 0: none, or not known */
+    uint8_t cell_level;
 };
 
 struct placement_result {

@@ -174,6 +174,39 @@ static uint32_t leaves_free(struct given *given, const struct part *part,
     return count;
 }
 
+static bool vc_owns(const struct hived_config *config, const char *name, uint32_t type)
+{
+    for (uint32_t i = 0; i < config->vc_count; i++) {
+        const struct hived_vc_spec *vc = &config->vcs[i];
+        if (strcmp(vc->name, name) != 0)
+            continue;
+        for (uint32_t k = 0; k < vc->cell_count; k++)
+            if (vc->cells[k].type == type && vc->cells[k].number > 0)
+                return true;
+        for (uint32_t k = 0; k < vc->pin_count; k++)
+            if (vc->pins[k].cell->type == type)
+                return true;
+    }
+    return false;
+}
+
+/* The chain's type of this level, for each leaf of a slot. NULL: the virtual cluster owns none (any
+ * more), HiveD looks for another. */
+static const char *const *cell_types(struct placer_hived *p, const struct part *part,
+                                     const char *chain, uint8_t level, uint32_t count)
+{
+    const struct hived_config *config = hived_config_of(p->hived);
+    uint32_t type = hived_config_type(config, chain);
+    while (type != HIVED_NONE && config->types[type].level != level)
+        type = config->types[type].child;
+    if (type == HIVED_NONE || !vc_owns(config, part->request.virtual_cluster, type))
+        return NULL;
+    const char **types = ARENA_ARRAY(&p->arena, const char *, count);
+    for (uint32_t i = 0; i < count; i++)
+        types[i] = config->types[type].name;
+    return types;
+}
+
 /* Leaves of a task: those of its GPUs, or any free ones. */
 static int slot_leaves(struct given *given, struct part *part, uint32_t leaves,
                        const struct placement_slot *from, struct hived_slot *slot, struct err *err)
@@ -216,6 +249,9 @@ static int slot_leaves(struct given *given, struct part *part, uint32_t leaves,
         if (!given->is_recovery && (!chain || !is_free))
             return err_fail(err, ERR_CONFLICT, "", "device %u of %s is not free", indices[i],
                             node->name);
+        if (chain && from->cell_level)
+            slot->preassigned =
+                cell_types(given->p, part, chain, from->cell_level, slot->leaf_count);
     }
     return 0;
 }

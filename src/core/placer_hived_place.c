@@ -52,7 +52,11 @@ static void slot_fill(const struct placer_hived *p, const struct part *part,
 {
     uint32_t node = text_map_get(&p->node_index, text_of(from->node));
     assert(node != MAP_NONE);
+    const struct hived_config *config = hived_config_of(p->hived);
+    uint32_t type = hived_config_type(config, from->preassigned[0]);
     *slot = (struct placement_slot){.node = {p->nodes.items[node].id}};
+    if (type != HIVED_NONE) /* a task lies on one node, so in one preassigned cell */
+        slot->cell_level = config->types[type].level;
     for (uint32_t i = 0; i < from->leaf_count; i++)
         for (uint32_t k = 0; k < part->gpu_per_leaf; k++) {
             assert(slot->gpu_count < PLACEMENT_GPUS_MAX);

@@ -35,6 +35,7 @@ struct seat {
     bool is_taken;                     /* GPUs and ports are its own */
     bool is_changed;                   /* in core->changed_places */
     uint16_t gpu_count, port_count;
+    uint8_t cell_level; /* as in a placement_slot */
     uint16_t *gpus;
     struct port_range *ports; /* labels point into the plan */
     uint64_t record_step;     /* the step that made the record at record_at … */

@@ -50,7 +50,7 @@ struct hived *hived_copy(const struct hived *hived);
 /* Work-preserving: builds the cluster anew, keeps the health of nodes known by name, and recovers
  * every live group in the order in which its pods were bound. Nothing is killed: what no longer
  * fits its virtual cluster becomes opportunistic; devices that left the configuration are ignored.
- * Pending preemptions are forgotten. */
+ * Pending preemptions are forgotten. Device indices must mean the same as before. */
 void hived_reconfigure(struct hived *hived, struct hived_config *config);
 
 const struct hived_config *hived_config_of(const struct hived *hived);

@@ -211,6 +211,58 @@ static void configured_nodes_are_checked(void **state)
     bench_release(&bench);
 }
 
+/* A virtual cluster owns a pair of nodes and a single one. Had the first of the pair come back as
+ * the single one, there would be no pair left for the second. */
+static void a_restart_keeps_every_guarantee(void **state)
+{
+    (void)state;
+    static const char yaml[] =
+        "physicalCluster:\n"
+        "  cellTypes:\n"
+        "    BOX: {childCellType: V100, childCellNumber: 2, isNodeLevel: true}\n"
+        "    DUO: {childCellType: BOX, childCellNumber: 2}\n"
+        "  physicalCells:\n"
+        "  - {cellType: DUO, cellChildren: [{cellAddress: n0}, {cellAddress: n1}]}\n"
+        "  - {cellType: DUO, cellChildren: [{cellAddress: n2}, {cellAddress: n3}]}\n"
+        "virtualClusters:\n"
+        "  default: {virtualCells: [{cellType: DUO, cellNumber: 1},\n"
+        "                           {cellType: DUO.BOX, cellNumber: 1}]}\n";
+    static const char *const names[] = {"one", "two", "three"};
+    static const uint8_t levels[] = {3, 3, 2};
+    struct placement_slot slots[3];
+    struct bench before, after;
+    bench_init(&before, yaml);
+    bench_init(&after, yaml);
+    for (uint32_t i = 0; i < 4; i++) {
+        bench_node(&before, i, 16, 2, true);
+        bench_node(&after, i, 16, 2, true);
+    }
+    for (int i = 0; i < 3; i++) {
+        struct placement_request request = bench_ask(&before, names[i], 1, 2, 1);
+        struct placement_result result = bench_place(&before, &request, true);
+        assert_int_equal(result.kind, PLACEMENT_BIND);
+        slots[i] = result.slots[0];
+        assert_int_equal(slots[i].cell_level, levels[i]);
+    }
+    for (int i = 0; i < 3; i++) {
+        struct placement_request request = bench_ask(&after, names[i], 1, 2, 1);
+        struct hived_group_view view;
+        assert_int_equal(
+            after.placer->ops->commit(after.placer, &request, &slots[i], 1, true, NULL), 0);
+        assert_true(hived_group_find(placer_hived_state(after.placer), names[i], &view));
+        assert_true(view.has_virtual);
+    }
+    after.placer->ops->release_group(after.placer, "one");
+    slots[0].cell_level = 1; /* of a configuration in which it owned single leaves: as if unknown */
+    struct placement_request request = bench_ask(&after, "one", 1, 2, 1);
+    struct hived_group_view view;
+    assert_int_equal(after.placer->ops->commit(after.placer, &request, slots, 1, true, NULL), 0);
+    assert_true(hived_group_find(placer_hived_state(after.placer), "one", &view));
+    assert_true(view.has_virtual);
+    bench_release(&before);
+    bench_release(&after);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -221,6 +273,7 @@ int main(void)
         cmocka_unit_test(victims_are_named),
         cmocka_unit_test(avoided_nodes_come_last),
         cmocka_unit_test(many_nodes_join),
+        cmocka_unit_test(a_restart_keeps_every_guarantee),
         cmocka_unit_test(configured_nodes_are_checked),
     };
     return cmocka_run_group_tests_name("hived placer", tests, NULL, NULL);

@@ -176,6 +176,7 @@ static struct task_record task_of(uint32_t job, uint16_t role, uint16_t index, u
                                 .address = "10.0.0.1",
                                 .gpus = gpus,
                                 .gpu_count = 3,
+                                .cell_level = 4,
                                 .ports = ports,
                                 .port_count = 2,
                                 .created_ms = 7,
@@ -253,6 +254,7 @@ static void tasks_without_a_row_come_from_the_plan(void **state)
     task = tasks.items[2];
     assert_int_equal(task.attempt.v, 77);
     assert_int_equal(task.gpus[2], 259);
+    assert_int_equal(task.cell_level, 4);
     assert_int_equal(task.port_count, 2);
     assert_string_equal(task.ports[1].label, "http");
     assert_int_equal(task.ports[1].first, 15001);
