@@ -9,6 +9,7 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "core/placement.h"
+#include "job/retry.h"
 #include "spec/spec.h"
 
 enum { PLAN_VERSION = 1, ALIGNMENT = 8 };
@@ -125,14 +126,15 @@ struct plan *plan_of_spec(const struct spec *spec, const char *user)
     struct plan_role *roles = ARENA_ARRAY(&arena, struct plan_role, spec->role_count + 1);
     for (size_t i = 0; i < spec->role_count; i++)
         role_of_spec(spec, &spec->roles[i], &arena, &roles[i]);
+    /* protocol 2 knows no negative numbers, so that its jobs are always fancy */
+    const struct retry_policy retry = retry_policy_early(spec->retry_count);
     struct plan shallow = {
         .name = spec->name,
         .user = user,
         .virtual_cluster = spec->virtual_cluster,
         .priority = spec->priority,
-        .retry_max = spec->retry_count,
-        /* -2 in a v1 file turned the launcher's fancy policy off */
-        .is_retry_fancy = spec->retry_count != -2,
+        .retry_max = retry.max,
+        .is_retry_fancy = retry.is_fancy,
         .is_gang = spec->is_gang,
         .is_lazy_preemptible = spec->is_lazy_preemptible,
         .is_debug = spec->is_debug,

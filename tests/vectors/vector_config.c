@@ -261,9 +261,9 @@ static void config_defaults(const json_t *vectors, const json_t *expected)
 void job_config(const json_t *file)
 {
     json_error_t error;
-    json_t *rules = json_load_file(SPEC_DEVIATIONS, 0, &error);
+    json_t *rules = json_load_file(spec_deviations, 0, &error);
     if (!json_is_array(rules)) {
-        fprintf(stderr, "%s:%d: %s\n", SPEC_DEVIATIONS, error.line, error.text);
+        fprintf(stderr, "%s:%d: %s\n", spec_deviations, error.line, error.text);
         exit(2);
     }
     size_t i;

@@ -1,4 +1,4 @@
-/* vector-job FILE…: run vectors of the job life cycle against the libraries.
+/* vector-job [--deviations RULES] FILE…: run vectors of the job life cycle against the libraries.
  *
  * Reads inputs and expectations from the files alone. One line a case: `ok ID`,
  * `FAIL ID: wanted …, got …` or `skip ID: why`; exit 1 when any failed, 2 when a file is unusable.
@@ -19,6 +19,7 @@
 #include "base/memory.h"
 
 struct arena vector_arena;
+const char *spec_deviations = SPEC_DEVIATIONS;
 static const char *family; /* of the file being run */
 static unsigned failed, reported;
 static json_t *deviations;
@@ -452,8 +453,13 @@ static int run_file(const char *path)
 
 int main(int argc, char **argv)
 {
-    if (argc < 2) {
-        fprintf(stderr, "usage: vector-job FILE...\n");
+    int first = 1;
+    if (argc > 2 && strcmp(argv[1], "--deviations") == 0) {
+        spec_deviations = argv[2];
+        first = 3;
+    }
+    if (argc <= first) {
+        fprintf(stderr, "usage: vector-job [--deviations RULES] FILE...\n");
         return 2;
     }
     json_error_t error;
@@ -464,7 +470,7 @@ int main(int argc, char **argv)
     }
     arena_init(&vector_arena);
     int result = 0;
-    for (int i = 1; i < argc; i++)
+    for (int i = first; i < argc; i++)
         if (run_file(argv[i]) != 0)
             result = 2;
     arena_release(&vector_arena);

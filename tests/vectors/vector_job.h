@@ -72,6 +72,8 @@ vector_function pod_classification, pod_creation_error, controller_config, frame
 vector_function environment, job_config;
 vector_function kill_all, launcher_exit, launcher_retry, gpu_placement, ports, job_state, vc_quota;
 
+/* The file of rules for v0-job-config.json; --deviations names another. */
+extern const char *spec_deviations;
 void environment_barrier(const json_t *injected);
 void environment_naming(const json_t *file);
 
