@@ -23,15 +23,14 @@ static void view_ports(struct json_writer *json, const struct task_record *task)
 {
     json_key(json, "containerPorts");
     json_object(json);
-    struct buf list = BUF_INIT;
     for (size_t i = 0; i < task->port_count; i++) {
         const struct port_range *range = &task->ports[i];
-        buf_clear(&list);
+        json_key(json, range->label);
+        json_raw(json, TEXT("\""));
         for (unsigned k = 0; k < range->count; k++)
-            buf_format(&list, "%s%u", k ? "," : "", range->first + k);
-        json_key_text(json, range->label, buf_as_text(&list));
+            buf_format(json->out, "%s%u", k ? "," : "", range->first + k);
+        buf_char(json->out, '"');
     }
-    buf_release(&list);
     json_object_end(json);
 }
 

@@ -5,18 +5,28 @@
 
 #include "base/memory.h"
 
-static void reserve(struct buf *buf, size_t more)
+static void grow(struct buf *buf, size_t more)
 {
     size_t need;
     if (__builtin_add_overflow(buf->length, more, &need) || __builtin_add_overflow(need, 1, &need))
         abort();
-    if (need <= buf->room)
-        return;
     size_t room = buf->room < 64 ? 64 : buf->room + buf->room / 2;
     if (room < need)
         room = need;
     buf->at = mem_realloc(buf->at, room);
     buf->room = room;
+}
+
+static inline void reserve(struct buf *buf, size_t more)
+{
+    if (more >= buf->room - buf->length) /* one byte stays for the NUL */
+        grow(buf, more);
+}
+
+char *buf_room(struct buf *buf, size_t more)
+{
+    reserve(buf, more);
+    return buf->at + buf->length;
 }
 
 void buf_release(struct buf *buf)
@@ -53,17 +63,22 @@ void buf_string(struct buf *buf, const char *string)
 
 void buf_char(struct buf *buf, char c)
 {
-    buf_add(buf, &c, 1);
+    reserve(buf, 1);
+    buf->at[buf->length++] = c;
+    buf->at[buf->length] = '\0';
 }
 
 void buf_vformat(struct buf *buf, const char *format, va_list args)
 {
     va_list again;
     va_copy(again, args);
-    int length = vsnprintf(NULL, 0, format, args);
+    size_t left = buf->room - buf->length;
+    int length = vsnprintf(left ? buf->at + buf->length : NULL, left, format, args);
     assert(length >= 0);
-    reserve(buf, (size_t)length);
-    vsnprintf(buf->at + buf->length, (size_t)length + 1, format, again);
+    if ((size_t)length >= left) {
+        reserve(buf, (size_t)length);
+        vsnprintf(buf->at + buf->length, (size_t)length + 1, format, again);
+    }
     va_end(again);
     buf->length += (size_t)length;
 }

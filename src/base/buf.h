@@ -29,6 +29,14 @@ void buf_format(struct buf *buf, const char *format, ...) __attribute__((format(
 void buf_vformat(struct buf *buf, const char *format, va_list args)
     __attribute__((format(printf, 2, 0)));
 
+/* Room for `more` bytes (and the NUL) at the end; whoever writes there says so by buf_wrote. */
+char *buf_room(struct buf *buf, size_t more);
+static inline void buf_wrote(struct buf *buf, size_t length)
+{
+    buf->length += length;
+    buf->at[buf->length] = '\0';
+}
+
 /* Never NULL: an empty buffer reads as "". */
 static inline const char *buf_cstr(const struct buf *buf)
 {

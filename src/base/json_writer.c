@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <string.h>
 
 enum { DEPTH_MAX = 63 };
 
@@ -58,6 +59,30 @@ void json_array_end(struct json_writer *json)
     close_level(json, ']');
 }
 
+/* Is there a byte in `word` that a string cannot hold as it is: a control character, `"`, `\\`,
+ * DEL, or one beyond ASCII? May say yes too often, never no. */
+static bool word_is_special(uint64_t word)
+{
+    const uint64_t ones = 0x0101010101010101, highs = 0x8080808080808080;
+    uint64_t quote = word ^ (ones * '"'), slash = word ^ (ones * '\\'), del = word ^ (ones * 0x7f);
+    return ((word | (word - ones * 0x20) | (quote - ones) | (slash - ones) | (del - ones)) &
+            highs) != 0;
+}
+
+/* How many bytes from the beginning can be written as they are. */
+static size_t plain_length(const unsigned char *at, size_t length)
+{
+    size_t i = 0;
+    for (uint64_t word; i + sizeof word <= length; i += sizeof word) {
+        memcpy(&word, at + i, sizeof word);
+        if (word_is_special(word))
+            break;
+    }
+    while (i < length && at[i] >= 0x20 && at[i] < 0x7f && at[i] != '"' && at[i] != '\\')
+        i++;
+    return i;
+}
+
 /* Length of the valid UTF-8 sequence at `at` (RFC 3629), 0 when there is none. */
 static size_t utf8_length(const unsigned char *at, size_t left)
 {
@@ -93,7 +118,16 @@ static void write_escaped(struct buf *out, unsigned char c)
 static void write_string(struct buf *out, struct text value)
 {
     const unsigned char *at = (const unsigned char *)value.at;
-    size_t start = 0, i = 0;
+    size_t start = 0, i = plain_length(at, value.length);
+    if (i == value.length) {
+        char *to = buf_room(out, i + 2);
+        to[0] = '"';
+        if (i)
+            memcpy(to + 1, at, i);
+        to[i + 1] = '"';
+        buf_wrote(out, i + 2);
+        return;
+    }
     buf_char(out, '"');
     while (i < value.length) {
         size_t length = utf8_length(at + i, value.length - i);
@@ -139,8 +173,15 @@ void json_string(struct json_writer *json, const char *value)
 
 void json_int(struct json_writer *json, int64_t value)
 {
+    char digits[24], *at = digits + sizeof digits;
+    uint64_t left = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
     before_value(json);
-    buf_format(json->out, "%lld", (long long)value);
+    do
+        *--at = (char)('0' + left % 10);
+    while (left /= 10);
+    if (value < 0)
+        *--at = '-';
+    buf_add(json->out, at, (size_t)(digits + sizeof digits - at));
 }
 
 void json_real(struct json_writer *json, double value)

@@ -243,6 +243,55 @@ static void test_json_escapes(void **state)
     }
 }
 
+/* Every byte at every place of short and long strings against what the rules say. */
+static void test_json_bytes(void **state)
+{
+    (void)state;
+    for (size_t length = 1; length <= 20; length++)
+        for (size_t place = 0; place < length; place++)
+            for (int byte = 0; byte < 256; byte++) {
+                char in[32], wanted[64];
+                memset(in, 'a', length);
+                in[place] = (char)byte;
+                const char *middle = byte == '"'    ? "\\\""
+                                     : byte == '\\' ? "\\\\"
+                                     : byte == '\b' ? "\\b"
+                                     : byte == '\t' ? "\\t"
+                                     : byte == '\n' ? "\\n"
+                                     : byte == '\f' ? "\\f"
+                                     : byte == '\r' ? "\\r"
+                                     : byte >= 0x80 ? "\xef\xbf\xbd"
+                                                    : NULL;
+                char plain[8];
+                snprintf(plain, sizeof plain, byte < 0x20 || byte == 0x7f ? "\\u%04x" : "%c", byte);
+                snprintf(wanted, sizeof wanted, "\"%.*s%s%.*s\"", (int)place,
+                         "aaaaaaaaaaaaaaaaaaaaaa", middle ? middle : plain,
+                         (int)(length - place - 1), "aaaaaaaaaaaaaaaaaaaaaa");
+                struct buf out = BUF_INIT;
+                struct json_writer json;
+                json_init(&json, &out);
+                json_text(&json, (struct text){in, length});
+                assert_string_equal(buf_cstr(&out), wanted);
+                buf_release(&out);
+            }
+}
+
+static void test_json_integers(void **state)
+{
+    (void)state;
+    const int64_t values[] = {0, 1, -1, 9, 10, -10, 99, 100, 1234567890123, INT64_MAX, INT64_MIN};
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+        char wanted[32];
+        struct buf out = BUF_INIT;
+        struct json_writer json;
+        json_init(&json, &out);
+        json_int(&json, values[i]);
+        snprintf(wanted, sizeof wanted, "%lld", (long long)values[i]);
+        assert_string_equal(buf_cstr(&out), wanted);
+        buf_release(&out);
+    }
+}
+
 static void test_json_values(void **state)
 {
     (void)state;
@@ -506,6 +555,8 @@ int main(void)
         cmocka_unit_test(test_json),
         cmocka_unit_test(test_err),
         cmocka_unit_test(test_json_escapes),
+        cmocka_unit_test(test_json_bytes),
+        cmocka_unit_test(test_json_integers),
         cmocka_unit_test(test_json_values),
         cmocka_unit_test(test_buf_grows),
         cmocka_unit_test(test_empty_maps),
