@@ -174,15 +174,16 @@ int handle_job_list(struct call *call)
     if (failed)
         return failed;
     struct job_page page = {0};
-    store_job_list(call->api->service->store, &filter, call->arena, &page);
     bool has_total = text_is(exchange_query(call->exchange, "withTotalCount"), "true");
+    filter.skips_total = !has_total;
+    store_job_list(call->api->service->store, &filter, call->arena, &page);
     list_json(call, &page, has_total, false);
     return 0;
 }
 
 int handle_job_list_v1(struct call *call)
 {
-    struct job_filter filter = {.limit = LIST_LIMIT, .is_descending = true};
+    struct job_filter filter = {.limit = LIST_LIMIT, .is_descending = true, .skips_total = true};
     struct text user = call->parameters[0]; /* of /user/:user/jobs */
     if (!user.at)
         user = exchange_query(call->exchange, "username");

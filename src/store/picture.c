@@ -104,6 +104,17 @@ size_t picture_index(const struct picture *picture, struct job_id job)
     return SIZE_MAX;
 }
 
+uint64_t picture_pairs(struct text text)
+{
+    uint64_t pairs = 0;
+
+    for (size_t i = 1; i < text.length; i++) {
+        uint32_t pair = (uint32_t)(uint8_t)text.at[i - 1] << 8 | (uint8_t)text.at[i];
+        pairs |= (uint64_t)1 << (pair * 2654435761u >> 26);
+    }
+    return pairs;
+}
+
 static struct picture_row *picture_add(struct picture *picture, const struct job_record *job)
 {
     struct picture_row *row;
@@ -123,6 +134,7 @@ static struct picture_row *picture_add(struct picture *picture, const struct job
         .full = full,
         .name_at = (uint16_t)(user_length + 1),
         .full_length = (uint16_t)(user_length + 1 + name_length),
+        .pairs = picture_pairs(text_of(job->name)),
         .user = words_add(&picture->users, text_of(job->user)),
         .virtual_cluster = words_add(&picture->virtual_clusters, text_of(job->virtual_cluster)),
     };
@@ -145,6 +157,16 @@ void picture_write_end(struct picture *picture)
     pthread_rwlock_unlock(&picture->lock);
 }
 
+static void picture_order_check(struct picture *picture, size_t index)
+{
+    int64_t submitted_ms = picture_row(picture, index)->submitted_ms;
+
+    if ((index > 0 && picture_row(picture, index - 1)->submitted_ms > submitted_ms) ||
+        (index + 1 < picture->count &&
+         picture_row(picture, index + 1)->submitted_ms < submitted_ms))
+        picture->is_shuffled = true;
+}
+
 void picture_job(struct picture *picture, const struct job_record *job, bool has_priority)
 {
     size_t index = picture_index(picture, job->id);
@@ -153,6 +175,7 @@ void picture_job(struct picture *picture, const struct job_record *job, bool has
     if (index == SIZE_MAX) {
         row = picture_add(picture, job);
         row->has_priority = has_priority;
+        index = picture->count - 1;
     } else {
         row = picture_row(picture, index);
         picture->counts[row->shown]--;
@@ -182,6 +205,7 @@ void picture_job(struct picture *picture, const struct job_record *job, bool has
     row->task_count = job->task_count;
     row->role_count = job->role_count;
     row->gpu_count = job->gpu_count;
+    picture_order_check(picture, index);
 }
 
 void picture_remove(struct picture *picture, struct job_id job)
@@ -264,6 +288,7 @@ static void picture_compact(struct picture *picture)
         moved.tags = NULL;
         moved.tag_count = 0;
         *row = moved;
+        picture_order_check(&fresh, fresh.count - 1);
         for (size_t t = 0; t < old->tag_count; t++)
             row_tag(&fresh, row, text_of(picture->tags.items[old->tags[t]]));
     }
@@ -279,6 +304,7 @@ static void picture_compact(struct picture *picture)
     picture->tags = fresh.tags;
     picture->count = fresh.count;
     picture->dead = 0;
+    picture->is_shuffled = fresh.is_shuffled;
 }
 
 bool picture_has(const struct picture *picture, struct job_id job)

@@ -5,6 +5,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+enum { NEAR_MAX = 1000 }; /* a page that ends there is picked out in one walk */
+
 /* A filter with its words looked up: one byte a word. */
 struct sieve {
     const struct job_filter *filter;
@@ -12,6 +14,7 @@ struct sieve {
     uint8_t *user_keys, *cluster_keys; /* the keyword is in it */
     uint8_t *tags, *tags_not;          /* NULL: no demand */
     uint32_t states;
+    uint64_t pairs; /* of the keyword */
 };
 
 struct match {
@@ -65,6 +68,7 @@ static void sieve_make(struct sieve *sieve, const struct picture *picture,
                                            filter->virtual_cluster_count, true, arena);
     if (filter->keyword.length) {
         sieve->user_keys = words_with(&picture->users, filter->keyword, arena);
+        sieve->pairs = picture_pairs(filter->keyword);
         sieve->cluster_keys = words_with(&picture->virtual_clusters, filter->keyword, arena);
     }
     if (filter->tag_count)
@@ -108,8 +112,9 @@ static bool sieve_passes(const struct sieve *sieve, const struct picture_row *ro
         return false;
     return !sieve->user_keys || sieve->user_keys[row->user] ||
            sieve->cluster_keys[row->virtual_cluster] ||
-           has_keyword(row->full + row->name_at, (size_t)(row->full_length - row->name_at),
-                       filter->keyword);
+           ((sieve->pairs & ~row->pairs) == 0 &&
+            has_keyword(row->full + row->name_at, (size_t)(row->full_length - row->name_at),
+                        filter->keyword));
 }
 
 /* The first eight bytes as a number that orders as the text does. */
@@ -117,6 +122,10 @@ static uint64_t text_key(const char *text)
 {
     uint64_t key = 0;
 
+    if (strnlen(text, sizeof key) == sizeof key) {
+        memcpy(&key, text, sizeof key);
+        return __builtin_bswap64(key);
+    }
     for (int i = 0; i < 8; i++)
         key = key << 8 | (*text ? (uint8_t)*text++ : 0u);
     return key;
@@ -290,21 +299,126 @@ static void row_show(const struct picture *picture, const struct picture_row *ro
     job->tag_count = row->tag_count;
 }
 
-static size_t picture_matches(const struct picture *picture, const struct job_filter *filter,
-                              struct match *matches, struct arena *scratch)
-{
-    struct sieve sieve;
-    size_t count = 0;
-    uint64_t flip = filter->is_descending ? UINT64_MAX : 0;
+/* ---- pages ---- */
 
-    sieve_make(&sieve, picture, filter, scratch);
+static bool filter_is_empty(const struct job_filter *filter)
+{
+    return !filter->user_count && !filter->virtual_cluster_count && !filter->states &&
+           !filter->keyword.length && !filter->tag_count && !filter->tag_not_count &&
+           !filter->priority_count && !filter->wants_default_priority;
+}
+
+/* The newest first: rows stand in that order, backwards. Returns how many of `end` there are. */
+static size_t page_newest(const struct picture *picture, const struct sieve *sieve, size_t end,
+                          struct match *matches, uint64_t *total)
+{
+    const struct job_filter *filter = sieve->filter;
+    bool is_short = filter->skips_total || filter_is_empty(filter);
+    size_t kept = 0;
+
+    *total = 0;
+    for (size_t i = picture->count; i-- > 0 && (kept < end || !is_short);) {
+        if (!sieve_passes(sieve, picture_row(picture, i)))
+            continue;
+        if (kept < end)
+            matches[kept++] = (struct match){0, (uint32_t)i};
+        ++*total;
+    }
+    if (filter_is_empty(filter))
+        *total = picture->count - picture->dead;
+    return kept;
+}
+
+/* The worst stands first; a place that got another match is put right. */
+static void heap_sink(struct match *heap, size_t count, size_t at, const struct ranking *ranking)
+{
+    for (size_t child; (child = 2 * at + 1) < count; at = child) {
+        if (child + 1 < count && matches_compare(&heap[child], &heap[child + 1], ranking) < 0)
+            child++;
+        if (matches_compare(&heap[child], &heap[at], ranking) <= 0)
+            return;
+        match_swap(&heap[child], &heap[at]);
+    }
+}
+
+struct best {
+    struct match *items; /* a heap once it is full */
+    size_t count, room;
+    uint64_t total; /* that match */
+};
+
+static void best_take(struct best *best, struct match match, const struct ranking *ranking)
+{
+    best->total++;
+    if (best->count < best->room) {
+        best->items[best->count++] = match;
+        for (size_t at = best->count / 2; best->count == best->room && at-- > 0;)
+            heap_sink(best->items, best->count, at, ranking);
+    } else if (best->room > 0 && matches_compare(&match, &best->items[0], ranking) < 0) {
+        best->items[0] = match;
+        heap_sink(best->items, best->count, 0, ranking);
+    }
+}
+
+/* The best `end` of all in one walk, for pages near the beginning. Chunks are taken from both ends
+ * in turn: where rows stand in the order asked for, or in its reverse, the best come early. */
+static size_t page_best(const struct picture *picture, const struct sieve *sieve, size_t end,
+                        const struct ranking *ranking, struct match *matches, uint64_t *total)
+{
+    struct best best = {.items = matches, .room = end};
+    uint64_t flip = ranking->is_descending ? UINT64_MAX : 0;
+    size_t chunks = (picture->count + CHUNK_ROWS - 1) / CHUNK_ROWS;
+
+    for (size_t c = 0; c < chunks; c++) {
+        size_t first = (c % 2 ? chunks - 1 - c / 2 : c / 2) * CHUNK_ROWS;
+        size_t next = first + CHUNK_ROWS < picture->count ? first + CHUNK_ROWS : picture->count;
+        while (next-- > first) {
+            const struct picture_row *row = picture_row(picture, next);
+            uint64_t key;
+            if (!sieve_passes(sieve, row))
+                continue;
+            key = row_key(picture, row, ranking->order) ^ flip;
+            best_take(&best, (struct match){key, (uint32_t)next}, ranking);
+        }
+    }
+    *total = best.total;
+    qsort_r(matches, best.count, sizeof *matches, matches_compare_void, (void *)(uintptr_t)ranking);
+    return best.count;
+}
+
+/* All that match, then the page picked out of them: for pages far from the beginning. */
+static size_t page_deep(const struct picture *picture, const struct sieve *sieve, size_t end,
+                        const struct ranking *ranking, struct match *matches, uint64_t *total)
+{
+    const struct job_filter *filter = sieve->filter;
+    uint64_t flip = ranking->is_descending ? UINT64_MAX : 0;
+    size_t count = 0, offset;
+
     for (size_t i = 0; i < picture->count; i++) {
         const struct picture_row *row = picture_row(picture, i);
-        if (sieve_passes(&sieve, row))
+        if (sieve_passes(sieve, row))
             matches[count++] =
-                (struct match){row_key(picture, row, filter->order) ^ flip, (uint32_t)i};
+                (struct match){row_key(picture, row, ranking->order) ^ flip, (uint32_t)i};
     }
-    return count;
+    *total = count;
+    if (end > count)
+        end = count;
+    offset = filter->offset < end ? (size_t)filter->offset : end;
+    matches_select(matches, count, end, ranking);
+    matches_select(matches, end, offset, ranking);
+    qsort_r(matches + offset, end - offset, sizeof *matches, matches_compare_void,
+            (void *)(uintptr_t)ranking);
+    return end;
+}
+
+/* Where the page ends, unless the list ends before. */
+static size_t page_end(const struct picture *picture, const struct job_filter *filter)
+{
+    if (filter->limit == 0 || filter->offset >= picture->count)
+        return 0;
+    return filter->limit < picture->count - filter->offset
+               ? (size_t)(filter->offset + filter->limit)
+               : picture->count;
 }
 
 void picture_list(struct picture *picture, const struct job_filter *filter, struct arena *arena,
@@ -313,22 +427,27 @@ void picture_list(struct picture *picture, const struct job_filter *filter, stru
     struct ranking ranking = {picture, filter->order, filter->is_descending};
     struct arena scratch;
     struct match *matches;
-    size_t count, end;
+    struct sieve sieve;
+    size_t end, kept;
+    bool is_newest, is_near;
 
     arena_init(&scratch);
+    *page = (struct job_page){0};
     pthread_rwlock_rdlock(&picture->lock);
-    matches = mem_alloc(mem_size(picture->count + 1, sizeof *matches));
-    count = picture_matches(picture, filter, matches, &scratch);
-    *page = (struct job_page){.total = count};
-    if (filter->offset < count && filter->limit > 0) {
-        page->count = count - (size_t)filter->offset;
-        if (filter->limit < page->count)
-            page->count = (size_t)filter->limit;
-        end = (size_t)filter->offset + page->count;
-        matches_select(matches, count, end, &ranking);
-        matches_select(matches, end, (size_t)filter->offset, &ranking);
-        qsort_r(matches + filter->offset, page->count, sizeof *matches, matches_compare_void,
-                &ranking);
+    sieve_make(&sieve, picture, filter, &scratch);
+    end = page_end(picture, filter);
+    is_newest = filter->order == ORDER_SUBMITTED && filter->is_descending && !picture->is_shuffled;
+    is_near = end <= NEAR_MAX;
+    matches =
+        mem_alloc(mem_size((is_newest || is_near ? end : picture->count) + 1, sizeof *matches));
+    if (is_newest)
+        kept = page_newest(picture, &sieve, end, matches, &page->total);
+    else if (is_near)
+        kept = page_best(picture, &sieve, end, &ranking, matches, &page->total);
+    else
+        kept = page_deep(picture, &sieve, end, &ranking, matches, &page->total);
+    if (filter->offset < kept) {
+        page->count = kept - (size_t)filter->offset;
         page->items = arena_array(arena, page->count, sizeof *page->items);
         for (size_t i = 0; i < page->count; i++)
             row_show(picture, picture_row(picture, matches[filter->offset + i].row), arena,

@@ -9,9 +9,11 @@
 #include "base/map.h"
 #include "store/picture.h"
 #include <pthread.h>
+#include <stddef.h>
 
 enum { CHUNK_ROWS = 4096 };
 
+/* What filters and the usual order look at stands in the first 64 bytes: one line of the cache. */
 struct picture_row {
     uint32_t id, user, virtual_cluster;
     uint8_t state, shown, attributes;
@@ -20,10 +22,12 @@ struct picture_row {
     int32_t priority;
     const char *full; /* "user~name", NUL-terminated, in the pool */
     uint32_t *tags;
+    uint64_t pairs; /* picture_pairs of the name */
+    int64_t submitted_ms;
     uint64_t gpu_count;
     uint32_t task_count, role_count;
     uint32_t attempt, retries_user, retries_platform, retries_resource;
-    int64_t retry_at_ms, submitted_ms, launched_ms, completed_ms;
+    int64_t retry_at_ms, launched_ms, completed_ms;
     int64_t attempt_created_ms, attempt_launched_ms, attempt_completed_ms;
     int32_t code, trigger_role, trigger_index;
     uint32_t phrase;
@@ -45,6 +49,7 @@ struct picture {
         size_t count, room;
     } chunks;
     size_t count, dead;
+    bool is_shuffled;      /* a row was submitted before one that stands before it */
     struct text_map names; /* "user~name" → id */
     struct arena pool;
     struct words users, virtual_clusters, phrases, tags;
@@ -60,6 +65,12 @@ static inline struct text picture_full(const struct picture_row *row)
 {
     return (struct text){row->full, row->full_length};
 }
+
+_Static_assert(offsetof(struct picture_row, gpu_count) == 64, "what filters look at is together");
+
+/* A bit for each pair of bytes that follow each other: a text without all bits of a keyword does
+ * not hold it. */
+uint64_t picture_pairs(struct text text);
 
 /* SIZE_MAX: not there. */
 size_t picture_index(const struct picture *picture, struct job_id job);

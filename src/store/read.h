@@ -71,6 +71,7 @@ struct job_filter {
     enum job_order order;
     bool is_descending; /* ties always: newest id first */
     uint64_t offset, limit;
+    bool skips_total; /* nobody wants job_page.total: it need not be right */
 };
 
 struct job_page {
