@@ -68,6 +68,19 @@ void buf_char(struct buf *buf, char c)
     buf->at[buf->length] = '\0';
 }
 
+void buf_int(struct buf *buf, int64_t value)
+{
+    char digits[24], *at = digits + sizeof digits;
+    uint64_t left = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+
+    do
+        *--at = (char)('0' + left % 10);
+    while (left /= 10);
+    if (value < 0)
+        *--at = '-';
+    buf_add(buf, at, (size_t)(digits + sizeof digits - at));
+}
+
 void buf_vformat(struct buf *buf, const char *format, va_list args)
 {
     va_list again;

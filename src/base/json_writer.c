@@ -173,15 +173,8 @@ void json_string(struct json_writer *json, const char *value)
 
 void json_int(struct json_writer *json, int64_t value)
 {
-    char digits[24], *at = digits + sizeof digits;
-    uint64_t left = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
     before_value(json);
-    do
-        *--at = (char)('0' + left % 10);
-    while (left /= 10);
-    if (value < 0)
-        *--at = '-';
-    buf_add(json->out, at, (size_t)(digits + sizeof digits - at));
+    buf_int(json->out, value);
 }
 
 void json_real(struct json_writer *json, double value)

@@ -11,6 +11,7 @@
 #include "sys/secret.h"
 #include <errno.h>
 #include <getopt.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@
 #include <unistd.h>
 
 enum { EXIT_USAGE = 2, EXIT_CONFIG = 3, EXIT_IN_USE = 4, EXIT_DATA = 5, OOM_SCORE = -500 };
+enum { MEMORY_KEEP = 16 << 20 }; /* bytes, of each heap */
 
 struct options {
     const char *config_path, *data_directory, *listen, *password_path, *reset_user;
@@ -350,6 +352,10 @@ int main(int argc, char **argv)
     if (options_read(argc, argv, &options) < 0)
         return EXIT_USAGE;
     umask(077);
+    /* a big reply's memory serves the next one: giving it back to the kernel each time costs as
+     * much as making the reply */
+    mallopt(M_MMAP_THRESHOLD, MEMORY_KEEP);
+    mallopt(M_TRIM_THRESHOLD, MEMORY_KEEP);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files is an error like a full disk */
     /* all threads inherit this; the main thread waits for them */
