@@ -165,8 +165,10 @@ static void lost_devices_keep_their_pods(void **state)
     struct gang gang;
     world_init(&world, two_boxes);
     gang_init(&gang, "g", "red", "gone");
+    static const char *const types[] = {"BOX", "BOX"};
+    gang.slots[0].preassigned = types;
     gang.slots[1].node = "a";
-    gang.placement.chain = NULL; /* it was not recorded either */
+    gang.placement.chain = NULL; /* it was not recorded */
     assert_int_equal(pod_commit(&world, &gang, "p0", 0, &gang.placement), 0);
     assert_int_equal(pod_commit(&world, &gang, "p1", 1, &gang.placement), 0);
     struct hived_slot other = gang.slots[0];
@@ -288,6 +290,79 @@ static void victims_must_end_first(void **state)
     world_release(&world);
 }
 
+/* A decision that would displace lazy gangs is forgotten with the object that made it; its copy may
+ * still commit it. */
+static void copies_have_the_decision(void **state)
+{
+    (void)state;
+    struct world world;
+    struct gang lazy, high;
+    struct err err = {0};
+    world_init(&world, two_boxes);
+    gang_init(&lazy, "lazy", "red", "a");
+    lazy.request.is_lazy = true;
+    assert_int_equal(gang_commit(&world, &lazy), 0);
+    gang_init(&high, "high", "red", "b");
+    high.request.priority = 5;
+    const struct hived_ask ask = {.request = &high.request, .phase = HIVED_PREEMPTING};
+    struct hived_result result;
+    assert_int_equal(hived_schedule(world.hived, &ask, &world.arena, &result, &err), 0);
+    assert_int_equal(result.kind, HIVED_BIND); /* on b: lazy goes on as opportunistic */
+    struct hived *copy = hived_copy(world.hived), *idle = hived_copy(copy);
+    assert_int_equal(hived_commit_gang(copy, &high.request, &result.placement, 0, &err), 0);
+    struct hived_group_view view;
+    assert_true(hived_group_find(copy, "lazy", &view) && !view.has_virtual);
+    assert_int_equal(hived_check(copy, &err), 0);
+    hived_free(copy);
+    hived_free(idle);
+    assert_true(is_guaranteed(&world, "lazy")); /* asked for anything else, it is forgotten */
+    world_release(&world);
+}
+
+static const char two_pins[] =
+    "physicalCluster:\n"
+    "  cellTypes:\n"
+    "    BOX: {childCellType: G, childCellNumber: 4, isNodeLevel: true}\n"
+    "    DUO: {childCellType: BOX, childCellNumber: 2}\n"
+    "  physicalCells:\n"
+    "  - {cellType: DUO, cellChildren: [{cellAddress: a}, {cellAddress: b, pinnedCellId: p}]}\n"
+    "  - {cellType: BOX, cellAddress: c, pinnedCellId: q}\n"
+    "  - {cellType: BOX, cellAddress: d, pinnedCellId: r}\n"
+    "virtualClusters:\n"
+    "  red: {pinnedCells: [{pinnedCellId: p}, {pinnedCellId: r}]}\n"
+    "  blue: {pinnedCells: [{pinnedCellId: q}]}\n";
+
+/* Each pinned cell by its own name, in its own virtual cluster. */
+static void pins_are_told_apart(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *vc, *pin, *node;
+    } cases[] = {{"red", "p", "b"},  {"red", "r", "d"},   {"blue", "q", "c"},
+                 {"red", "q", NULL}, {"blue", "p", NULL}, {"red", "x", NULL}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct world world;
+        struct gang gang;
+        const char *problems;
+        world_init(&world, two_pins);
+        struct ask ask = {
+            .group = "g", .vc = cases[i].vc, .pin = cases[i].pin, .pods = 2, .leaves = 2};
+        gang_init(&gang, "g", cases[i].vc, cases[i].node ? cases[i].node : "a");
+        gang.request.pinned_cell = cases[i].pin;
+        if (cases[i].node) {
+            assert_string_equal(world_ask(&world, ask).placement.slots[1].node, cases[i].node);
+            hived_reconfigure(world.hived, world_config(&world.arena, two_pins, &problems));
+            assert_true(is_guaranteed(&world, "g"));
+            hived_group_end(world.hived, "g");
+        } else {
+            assert_int_equal(world_refuse(&world, ask), ERR_INVALID);
+        }
+        assert_int_equal(gang_commit(&world, &gang), 0); /* recovered: in the pin, or without */
+        assert_int_equal(is_guaranteed(&world, "g"), cases[i].node != NULL);
+        world_release(&world);
+    }
+}
+
 static void levels_of_slots(void **state)
 {
     (void)state;
@@ -352,6 +427,8 @@ int main(void)
         cmocka_unit_test(recorded_types_decide_about_the_guarantee),
         cmocka_unit_test(the_first_recovered_keeps_its_place),
         cmocka_unit_test(victims_must_end_first),
+        cmocka_unit_test(copies_have_the_decision),
+        cmocka_unit_test(pins_are_told_apart),
         cmocka_unit_test(levels_of_slots),
         cmocka_unit_test(unknown_names_are_nothing),
     };
