@@ -101,6 +101,8 @@ static void block_take(struct pack *pack, uint32_t first, uint32_t count, uint32
             if (pack->item_count > 1)
                 h->taken[i] = h->epoch;
             leaves[got++] = i;
+            __builtin_prefetch(&h->cells[i], 1); /* read soon, and far away in large clusters */
+            __builtin_prefetch(&h->rests[i]);
         }
     }
     assert(got == want);

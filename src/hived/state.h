@@ -317,7 +317,8 @@ void hived_unbuild(struct hived *h);
 struct cell_list oppo_leaves(const struct hived *h, uint32_t vc);
 
 /* tree.c: numbers that run up a tree */
-void leaves_fetch(const struct hived *h, const struct group *group);
+void leaves_fetch(const struct hived *h, const uint32_t *physical, const uint32_t *virtual,
+                  uint32_t count);
 void leaf_use(struct hived *h, uint32_t leaf, int32_t priority);
 void leaf_unuse(struct hived *h, uint32_t leaf);
 void cell_state_set(struct hived *h, uint32_t cell, enum hived_cell_state state);

@@ -5,16 +5,17 @@
 
 enum { FETCH_LEAVES_MAX = 64, FETCH_LEVELS = 3 };
 
-/* The ways up from the leaves of a group that began long ago, side by side: memory far away is
- * waited for once a level instead of once a cell. */
-void leaves_fetch(const struct hived *h, const struct group *group)
+/* The ways up from leaves that are about to change, side by side: memory far away is waited for
+ * once a level instead of once a cell. `virtual` may be NULL. */
+void leaves_fetch(const struct hived *h, const uint32_t *physical, const uint32_t *virtual,
+                  uint32_t count)
 {
     uint32_t ways[FETCH_LEAVES_MAX], ends = 0;
-    for (uint32_t i = 0; i < group->leaf_count && ends + 1 < FETCH_LEAVES_MAX; i++) {
-        if (group->physical[i] != NONE)
-            ways[ends++] = group->physical[i];
-        if (group->virtual[i] != NONE)
-            ways[ends++] = group->virtual[i];
+    for (uint32_t i = 0; i < count && ends + 1 < FETCH_LEAVES_MAX; i++) {
+        if (physical[i] != NONE)
+            ways[ends++] = physical[i];
+        if (virtual && virtual[i] != NONE)
+            ways[ends++] = virtual[i];
     }
     for (uint32_t i = 0; i < ends; i++) {
         __builtin_prefetch(&h->cells[ways[i]], 1);
