@@ -32,6 +32,8 @@ struct core_config {
     uint32_t retry_pause_first_s;          /* before retries that no budget ends: 1, … */
     uint32_t retry_pause_max_s;            /* … doubling to 300 … */
     uint32_t retry_calm_s;                 /* … until an attempt has run for 600 */
+    bool is_backoff_growing;               /* the early launcher's window (job/retry.h): false */
+    uint32_t gang_timeout_s;               /* a gang waiting longer ends with 251: 0, never */
     uint32_t kill_grace_ms;                /* 10,000 */
     uint32_t preemption_grace_ms;          /* 30,000: time for a checkpoint */
     uint32_t starvation_after_s;           /* a gang waiting longer gets a reservation: 600 */

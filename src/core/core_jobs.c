@@ -132,6 +132,8 @@ const struct job_policy *policy_of(struct core *core, const struct live *live)
         .kill_all_on_completed = plan->kill_all_on_completed,
         .backoff = {config->backoff_min_s, config->backoff_max_s},
         .pause = {config->retry_pause_first_s, config->retry_pause_max_s, config->retry_calm_s},
+        .is_backoff_growing = config->is_backoff_growing,
+        .gang_timeout_s = config->gang_timeout_s,
         .time_limit_s = plan->time_limit_s,
         .debug_hold_s = plan->is_debug ? config->debug_hold_s : 0,
         .kill_grace_ms = config->kill_grace_ms,

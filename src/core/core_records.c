@@ -3,6 +3,7 @@
 
 #include "base/err.h"
 #include "base/memory.h"
+#include "base/utc.h"
 #include "core/state.h"
 
 static const char *keep(struct core *core, const char *string)
@@ -36,11 +37,27 @@ static const char *reason_of(struct core *core, const struct live *live, const s
     uint32_t slot = live_slot(core, live);
     if (queue_has(core->queue, slot))
         return keep(core, queue_reason(core->queue, queue_class_of(core->queue, slot)));
-    if (job->retry_at_ms && job->completion && (job->completion->attributes & EXIT_CONFLICT))
-        return "backs off before the next attempt, because resources were in conflict";
-    if (job->retry_at_ms)
-        return "pauses before the next attempt, because the ones before it ended quickly";
+    if (job->retry_at_ms && job->completion) {
+        char at[UTC_SIZE];
+        return arena_format(&core->output->arena,
+                            "it is retried at %s: attempt %u ended with %d (%s)",
+                            utc_text(job->retry_at_ms, at), job->attempt, job->completion->code,
+                            job->completion->phrase);
+    }
     return "";
+}
+
+/* Tasks and GPUs, as it was scaled. */
+static void sizes_fill(struct core *core, const struct live *live, struct job_record *record)
+{
+    const struct job_policy *policy = policy_of(core, live);
+    record->task_count = 0;
+    record->gpu_count = 0;
+    for (uint16_t i = 0; i < policy->role_count; i++) {
+        const uint32_t instances = job_role_instances(&live->job, policy, i);
+        record->task_count += instances;
+        record->gpu_count += (uint64_t)instances * live->plan->roles[i].gpu;
+    }
 }
 
 static void job_fill(struct core *core, const struct live *live, const struct job *job,
@@ -75,11 +92,10 @@ static void job_fill(struct core *core, const struct live *live, const struct jo
         .trigger_index = job->trigger_index,
         .trigger = trigger_of(core, live, job),
         .reason = reason_of(core, live, job),
-        .task_count = plan_task_count(plan),
         .role_count = plan->role_count,
-        .gpu_count = plan_gpu_count(plan),
         .extra = {saved, extra.length},
     };
+    sizes_fill(core, live, record);
     if (job->completion)
         record->completion = *job->completion;
     buf_release(&extra);

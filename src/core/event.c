@@ -8,8 +8,8 @@
 #include "core/core.h"
 #include "core/plan.h"
 
-/* Version 2 had no pauses of retries in the configuration. */
-enum { EVENT_VERSION = 3, EVENT_VERSION_MIN = 2 };
+/* The configuration of version 2 had no pauses of retries, that of 3 no time for gangs to wait. */
+enum { EVENT_VERSION = 4, EVENT_VERSION_MIN = 2 };
 
 /* --- out --- */
 
@@ -81,6 +81,8 @@ static void put_config(struct buf *out, const struct core_config *config)
     buf_put_u32(out, config->retry_pause_first_s);
     buf_put_u32(out, config->retry_pause_max_s);
     buf_put_u32(out, config->retry_calm_s);
+    buf_put_u8(out, config->is_backoff_growing);
+    buf_put_u32(out, config->gang_timeout_s);
     buf_put_u32(out, config->kill_grace_ms);
     buf_put_u32(out, config->preemption_grace_ms);
     buf_put_u32(out, config->starvation_after_s);
@@ -271,6 +273,10 @@ static const struct core_config *take_config(struct reader *reader)
         config->retry_pause_first_s = cursor_u32(cursor);
         config->retry_pause_max_s = cursor_u32(cursor);
         config->retry_calm_s = cursor_u32(cursor);
+    }
+    if (reader->version >= 4) {
+        config->is_backoff_growing = take_bool(reader);
+        config->gang_timeout_s = cursor_u32(cursor);
     }
     config->kill_grace_ms = cursor_u32(cursor);
     config->preemption_grace_ms = cursor_u32(cursor);

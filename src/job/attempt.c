@@ -204,6 +204,13 @@ static uint64_t pause_after(struct step *step, struct retry_decision decision)
     return retry_pause_ms(pause, before, step->event->random);
 }
 
+static uint64_t backoff_ms(const struct step *step)
+{
+    const struct retry_window window = retry_window(
+        step->policy->backoff, step->job->retries_resource, step->policy->is_backoff_growing);
+    return (uint64_t)retry_delay_s(window, step->event->random) * 1000;
+}
+
 void step_attempt_settle(struct step *step)
 {
     struct job *job = step->job;
@@ -224,23 +231,12 @@ void step_attempt_settle(struct step *step)
         step_retry_begin(step);
         return;
     }
-    if (!decision.is_backoff) {
-        job->retry_at_ms = step->now_ms + (int64_t)pause_ms;
-        step_job_changed(step);
-        step_story(step, NULL, false, "BackingOff", "attempt %u ended with %d (%s); %s%s",
-                   job->attempt, job->completion->code, job->completion->phrase,
-                   retry_words(step, pause_ms), decision.is_counted ? "" : ", not counted");
-        return;
-    }
-    const uint32_t delay_s =
-        retry_delay_s(retry_window(step->policy->backoff, job->retries_resource,
-                                   step->policy->is_backoff_growing),
-                      step->event->random);
-    job->retry_at_ms = step->now_ms + (int64_t)delay_s * 1000;
+    const uint64_t delay_ms = decision.is_backoff ? backoff_ms(step) : pause_ms;
+    job->retry_at_ms = step->now_ms + (int64_t)delay_ms;
     step_job_changed(step);
-    step_story(step, NULL, false, "BackingOff",
-               "attempt %u ended for want of resources (%d, %s); tried again in %u s, not counted",
-               job->attempt, job->completion->code, job->completion->phrase, delay_s);
+    step_story(step, NULL, false, "BackingOff", "attempt %u ended with %d (%s); %s%s", job->attempt,
+               job->completion->code, job->completion->phrase, retry_words(step, delay_ms),
+               decision.is_counted ? "" : ", not counted");
 }
 
 void step_retry_begin(struct step *step)
@@ -328,10 +324,10 @@ void step_complete(struct step *step)
         step_forget_held(step);
     if (job->held > 0) {
         job->hold_until_ms = step->now_ms + (int64_t)step->policy->debug_hold_s * 1000;
-        step_story(
-            step, NULL, false, "Held",
-            "the containers of %u tasks are kept for debugging, until released or for %llu s",
-            job->held, (unsigned long long)step->policy->debug_hold_s);
+        step_story(step, NULL, false, "Held",
+                   "the container%s of %u task%s kept for debugging, until released or for %llu s",
+                   job->held == 1 ? "" : "s", job->held, job->held == 1 ? " is" : "s are",
+                   (unsigned long long)step->policy->debug_hold_s);
     }
     step_story(step, NULL, !completion->is_success,
                completion->is_success                    ? "Succeeded"

@@ -89,6 +89,15 @@ static bool is_final_code(int32_t code)
     return code == CODE_ATTEMPT_COMPLETION || code == CODE_SCALED_DOWN;
 }
 
+/* Of a task without retries of its own: would the job be retried for it? Then its story says so. */
+static bool is_job_retried(const struct step *step, struct task_ref ref)
+{
+    const struct retry_policy own = step->policy->roles[ref.role].task_retry;
+    const struct job_task *task = &step->job->roles[ref.role].items[ref.index];
+    return own.max == 0 && !own.is_fancy &&
+           retry_decide(step->policy->retry, step->job->retries_user, task->completion).is_retried;
+}
+
 static void story_of_exit(struct step *step, struct task_ref ref, struct retry_decision decision,
                           uint64_t pause_ms)
 {
@@ -100,7 +109,7 @@ static void story_of_exit(struct step *step, struct task_ref ref, struct retry_d
     if (decision.is_retried)
         snprintf(what, sizeof what, ", %s%s", retry_words(step, pause_ms),
                  decision.is_counted ? "" : ", not counted");
-    else if (!completion->is_success)
+    else if (!completion->is_success && !is_job_retried(step, ref))
         snprintf(what, sizeof what, ", not retried");
     /* the exit code is what people know from their shell; the rule's code stands beside it */
     const bool is_told = completion->exit_code != 0 && completion->exit_code != completion->code;
@@ -108,10 +117,12 @@ static void story_of_exit(struct step *step, struct task_ref ref, struct retry_d
     if (is_told)
         snprintf(code, sizeof code, "%d ", completion->code);
     step_story(step, &ref, !completion->is_success,
-               completion->is_success ? "TaskSucceeded" : "TaskFailed", "%s exited %d (%s%s)%s%s%s",
-               step_task_name(step, ref), is_told ? completion->exit_code : completion->code, code,
-               completion->phrase, completion->diagnostics[0] ? ": " : "", completion->diagnostics,
-               what);
+               completion->is_success ? "TaskSucceeded" : "TaskFailed", "%s %s %d (%s%s)%s%s%s",
+               step_task_name(step, ref),
+               task->attempt_launched_ms == 0 && !completion->is_success ? "could not start:"
+                                                                         : "exited",
+               is_told ? completion->exit_code : completion->code, code, completion->phrase,
+               completion->diagnostics[0] ? ": " : "", completion->diagnostics, what);
 }
 
 /* ATTEMPT_COMPLETED: again, or final. */
@@ -183,6 +194,8 @@ void step_task_exited(struct step *step, struct task_ref ref, const struct compl
         step_task_state(step, ref, LIFE_DELETING);
     } else {
         completion_set(&task->completion, completion);
+        if (task->attempt_launched_ms == 0) /* whatever the engine says: nothing of it ran */
+            task->completion->exit_code = 0;
         if (completion->code == CODE_CONTAINER_DELETED)
             step_task_state(step, ref, LIFE_DELETING);
         else if (task->state != LIFE_CREATION_REQUESTED) {

@@ -73,6 +73,9 @@ static const struct field scheduling_fields[] = {
         "Pause before the second retry in a row that no budget ends; it doubles. 0: none."),
     INT("retryPauseMaxSeconds", 0, SECONDS_MAX, "Longest such pause."),
     INT("retryCalmSeconds", 1, SECONDS_MAX, "An attempt that ran so long begins a new row."),
+    BOOL("backoffGrows", "The window of the pause grows with each conflict, as early PAI's did."),
+    INT("gangTimeoutSeconds", 0, SECONDS_MAX,
+        "A gang that waits longer ends with 251 and backs off, as in early PAI; 0: never."),
     INT("killGraceSeconds", 0, 86400, "From SIGTERM to SIGKILL."),
     INT("preemptionGraceSeconds", 0, 86400, "The same when preempted: time for a checkpoint."),
     INT("starvationAfterSeconds", 1, SECONDS_MAX, "A gang that waits longer gets a reservation."),
@@ -256,6 +259,8 @@ static void read_scheduling(struct server_config *config, const struct doc *doc)
     get_u32(doc, "retryPauseFirstSeconds", &core->retry_pause_first_s);
     get_u32(doc, "retryPauseMaxSeconds", &core->retry_pause_max_s);
     get_u32(doc, "retryCalmSeconds", &core->retry_calm_s);
+    core->is_backoff_growing = doc_get_bool(doc, "backoffGrows", core->is_backoff_growing);
+    get_u32(doc, "gangTimeoutSeconds", &core->gang_timeout_s);
     core->kill_grace_ms =
         (uint32_t)(get_int(doc, "killGraceSeconds", core->kill_grace_ms / 1000) * 1000);
     core->preemption_grace_ms =

@@ -116,7 +116,8 @@ const char *job_shown_name(enum job_shown shown)
 
 static bool is_stop_code(int32_t code)
 {
-    return code == CODE_STOP_REQUESTED || code == CODE_ATTEMPT_COMPLETION;
+    return code == CODE_STOP_REQUESTED || code == CODE_ATTEMPT_COMPLETION ||
+           code == CODE_SCALED_DOWN;
 }
 
 enum job_shown job_shown_of(enum life_state state, int32_t code, bool is_backing_off)

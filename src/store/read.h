@@ -126,9 +126,9 @@ struct store_tasks {
     size_t count;
 };
 
-/* The tasks of the job's current attempt (`job_attempt` < 0) or of a given one, by role and index.
- * A task that has never been placed has no row of its own yet and is made from the plan: state
- * LIFE_CREATION_PENDING, attempt 0. */
+/* The tasks of the job's current attempt (`job_attempt` < 0), or all that a given one has ever had,
+ * by role and index: also those that were scaled away. A task that has never been placed has no row
+ * of its own yet and is made from the plan: state LIFE_CREATION_PENDING, attempt 0. */
 int store_tasks(struct store_reader *reader, struct job_id job, int64_t job_attempt,
                 struct arena *arena, struct store_tasks *tasks, struct err *err);
 

@@ -4,6 +4,7 @@
 #include "job/job.h"
 #include "store/reader.h"
 #include <assert.h>
+#include <stdlib.h>
 
 struct task_list {
     struct task_record *items;
@@ -46,7 +47,7 @@ static struct task_record task_unplaced(const struct job_record *job, struct tas
     return row;
 }
 
-/* Add what the plan has and the rows have not. */
+/* Add what the plan has (or what it was scaled to) and the rows have not. */
 static int tasks_fill(struct store_reader *reader, const struct job_record *job,
                       struct arena *arena, struct task_list *rows, struct err *err)
 {
@@ -95,6 +96,41 @@ static void tasks_keep_latest(struct task_list *list)
     list->count = kept;
 }
 
+static int tasks_order(const void *a, const void *b)
+{
+    const struct task_ref left = ((const struct task_record *)a)->task;
+    const struct task_ref right = ((const struct task_record *)b)->task;
+
+    if (left.role != right.role)
+        return left.role < right.role ? -1 : 1;
+    return (left.index > right.index) - (left.index < right.index);
+}
+
+/* Those that were scaled away in this attempt and are not wanted again. */
+static int tasks_add_gone(struct store_reader *reader, const struct job_record *job,
+                          struct arena *arena, struct task_list *rows, struct err *err)
+{
+    struct task_list past = {0};
+    const size_t present = rows->count;
+    struct sql sql;
+    int code = reader_sql(reader, READ_TASKS_PAST, &sql, err);
+
+    if (code < 0)
+        return code;
+    sql_put_int(&sql, job->id.v);
+    sql_put_int(&sql, job->attempt);
+    code = read_tasks(&sql, arena, &past, err);
+    tasks_keep_latest(&past);
+    for (size_t i = 0; i < past.count; i++)
+        if (present == 0 ||
+            !bsearch(&past.items[i], rows->items, present, sizeof *rows->items, tasks_order))
+            *ARRAY_ADD(rows) = past.items[i];
+    if (rows->count > present)
+        qsort(rows->items, rows->count, sizeof *rows->items, tasks_order);
+    ARRAY_FREE(&past);
+    return code;
+}
+
 static int read_tasks_of(struct store_reader *reader, struct job_id job, int64_t job_attempt,
                          struct arena *arena, struct task_list *list, struct err *err)
 {
@@ -119,6 +155,8 @@ static int read_tasks_of(struct store_reader *reader, struct job_id job, int64_t
         tasks_keep_latest(list);
     else if (code == 0 && list->count < row.record.task_count)
         code = tasks_fill(reader, &row.record, arena, list, err);
+    if (code == 0 && job_attempt == row.record.attempt)
+        code = tasks_add_gone(reader, &row.record, arena, list, err);
     return code;
 }
 

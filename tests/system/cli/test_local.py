@@ -104,6 +104,33 @@ class Local(unittest.TestCase):
         named = self.world.skep("logs", "--attempt", "0", "--role", "worker", "--index", "1", "two")
         self.assertEqual(named.stdout, "I am 1\n", named.stderr)
 
+    def test_scale(self):
+        """Who was scaled away is no longer shown; who waits for a place is."""
+        text = job("scaled", ["sleep 600"], instances=3, image=self.world.image, extra="extras: {gangAllocation: false}\n")
+        self.assertEqual(self.world.skep("submit", self.world.file(text)).returncode, 0)
+        self.until("scaled", {"worker-0": "RUNNING", "worker-1": "RUNNING", "worker-2": "RUNNING"})
+        self.assertEqual(self.world.skep("scale", "scaled", "worker", "1").returncode, 0)
+        self.until("scaled", {"worker-0": "RUNNING"})
+        self.assertEqual(self.world.json("GET", "/api/v2/jobs/admin~scaled")[1]["jobStatus"]["totalTaskNumber"], 1)
+        history = self.world.skep("describe", "--attempts", "scaled").stdout
+        self.assertRegex(history, r"worker-2 +0 +STOPPED .*-230 .*no longer among the 1 instances wanted")
+        self.assertEqual(self.world.json("PUT", "/api/v2/jobs/admin~scaled/taskRoles/worker/instances", {"instances": 9})[0], 202)
+        room = 4  # cells of this machine
+        self.until("scaled", {f"worker-{i}": "RUNNING" if i < room else "WAITING" for i in range(9)})
+        self.world.skep("stop", "scaled")
+        self.world.skep("wait", "-q", "scaled")
+
+    def until(self, name, wanted):
+        """The tasks that are shown, and how."""
+        end = time.monotonic() + 60
+        while True:
+            roles = self.world.json("GET", f"/api/v2/jobs/admin~{name}")[1]["taskRoles"]
+            shown = {f'{role}-{task["taskIndex"]}': task["taskState"] for role, body in roles.items() for task in body["taskStatuses"]}
+            if shown == wanted:
+                return
+            self.assertLess(time.monotonic(), end, shown)
+            time.sleep(0.1)
+
     def test_a_log_that_rotates(self):
         """6 MiB into pieces of 1 MiB: who follows gets every line, the end is right in every view, and the rules see across pieces."""
         lines, size = 96 * 1024, 64

@@ -632,6 +632,32 @@ static void test_restore_refuses(void **state)
     world_release(&world);
 }
 
+/* As early PAI had it, when the configuration asks for it. */
+static void test_a_gang_waits_no_longer(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world, "first-fit");
+    world.config.gang_timeout_s = 500;
+    world.config.is_backoff_growing = true;
+    world_configure(&world);
+    world_node(&world, "n1", 8, 0);
+    world_submit_simple(&world, "large", 3, 8, 0);
+    assert_true(world_has_story(&world, "Waiting", "waiting: "));
+    world_timer(&world, 499 * 1000);
+    assert_false(world_has_story(&world, "GangTimeout", ""));
+    world_timer(&world, 1000);
+    assert_true(world_has_story(&world, "GangTimeout", "no place for all tasks within 500 s"));
+    /* the first window of the growing ones has one length */
+    assert_true(world_has_story(
+        &world, "BackingOff",
+        "attempt 0 ended with 251 (JobGangAllocationTimeout); retried in 60 s, not counted"));
+    core_check(world.core);
+    world_timer(&world, 60 * 1000);
+    assert_true(world_has_story(&world, "Waiting", "waiting: ")); /* and waits again */
+    world_release(&world);
+}
+
 /* What always fails for the platform's fault is spaced, and blames its node more slowly. */
 static void test_retries_are_spaced(void **state)
 {
@@ -685,6 +711,7 @@ int main(void)
         cmocka_unit_test(test_ports),
         cmocka_unit_test(test_blame),
         cmocka_unit_test(test_retries_are_spaced),
+        cmocka_unit_test(test_a_gang_waits_no_longer),
         cmocka_unit_test(test_config),
         cmocka_unit_test(test_debug_hold),
         cmocka_unit_test(test_scale),

@@ -840,6 +840,8 @@ static void states_are_shown_as_openpai_does(void **state)
     assert_int_equal(job_shown_of(LIFE_ATTEMPT_COMPLETED, 1, false), JOB_RUNNING);
     assert_int_equal(job_shown_of(LIFE_COMPLETED, 0, false), JOB_SUCCEEDED);
     assert_int_equal(job_shown_of(LIFE_COMPLETED, -220, false), JOB_STOPPED);
+    assert_int_equal(job_shown_of(LIFE_COMPLETED, -230, false),
+                     JOB_STOPPED); /* ours: scaled down */
     assert_int_equal(job_shown_of(LIFE_COMPLETED, 177, false), JOB_FAILED);
     assert_string_equal(job_shown_name(JOB_STOPPING), "STOPPING");
 }
