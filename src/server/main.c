@@ -323,7 +323,7 @@ static int check(struct server_config *config)
 static int audit(struct server_config *config)
 {
     struct store *store;
-    struct audit found;
+    struct audit found = {0};
     struct err err;
     int code = store_open(config->data_directory, &store, &err);
 
