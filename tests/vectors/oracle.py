@@ -16,6 +16,8 @@ import subprocess
 import sys
 import tempfile
 
+from oracle_environment import environment
+
 TRANSIENT, CONFLICT, PERMANENT = "Transient", "Conflict", "Permanent"
 NEVER = {-210, -220, -230}
 ENDS = [
@@ -684,6 +686,7 @@ def main():
         "v0-kill-all": kill_all(chance),
         "barrier": barrier(chance),
     }
+    families.update({f"v0-environment-{number}": environment(chance) for number in range(6)})
     with tempfile.TemporaryDirectory() as folder:
         results = [
             run(pathlib.Path(sys.argv[1]), folder, name, document)

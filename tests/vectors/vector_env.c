@@ -26,6 +26,12 @@ static uint32_t number_of(const json_t *object, const char *key, uint32_t otherw
     return json_is_integer(value) ? (uint32_t)json_integer_value(value) : otherwise;
 }
 
+/* null: off */
+static int32_t threshold(const json_t *role, const char *key, int32_t otherwise)
+{
+    return json_is_null(json_object_get(role, key)) ? -1 : (int32_t)int_at(role, key, otherwise);
+}
+
 /* A v1 role with the ports that every role gets. */
 static void role_read(const json_t *from, struct job_file_role *role)
 {
@@ -42,8 +48,8 @@ static void role_read(const json_t *from, struct job_file_role *role)
         .memory_mib = number_of(from, "memoryMB", 100),
         .gpu = number_of(from, "gpuNumber", 0),
         .shm_mib = number_of(from, "shmMB", V1_SHM_MIB),
-        .min_failed = (int32_t)number_of(from, "minFailedTaskCount", 1),
-        .min_succeeded = (int32_t)number_of(from, "minSucceededTaskCount", UINT32_MAX),
+        .min_failed = threshold(from, "minFailedTaskCount", 1),
+        .min_succeeded = threshold(from, "minSucceededTaskCount", -1),
         .is_ssh_enabled = true,
         .ports = ports,
     };
@@ -174,7 +180,15 @@ static void task_check(const char *era, const json_t *file, const struct job_fil
     env_release(&env);
 }
 
-/* The value of a key in the block of `Host NAME`. */
+static bool is_one_of(struct text words, const char *word)
+{
+    while (words.length > 0)
+        if (text_is(text_cut(&words, ' '), word))
+            return true;
+    return false;
+}
+
+/* The value of a key in the block of `Host NAME`, which may have other names beside it. */
 static const char *config_value(const char *config, const char *host, const char *key)
 {
     struct text rest = text_of(config);
@@ -182,8 +196,11 @@ static const char *config_value(const char *config, const char *host, const char
     while (rest.length > 0) {
         struct text line = text_trim(text_cut(&rest, '\n'));
         struct text word = text_cut(&line, ' ');
-        if (text_is(word, "Host"))
-            is_inside = text_is(line, host);
+        const bool is_host = text_is(word, "Host");
+        if (is_host)
+            is_inside = is_one_of(line, host);
+        if (is_inside && is_host && strcmp(key, "Host") == 0)
+            return host;
         if (is_inside && text_is(word, key))
             return arena_copy(&vector_arena, line);
     }
@@ -212,6 +229,24 @@ static void ssh_check(const json_t *entries, const struct job_file *job)
     buf_release(&config);
 }
 
+/* The ports of a label follow each other: a task is told the first one and how many there are. */
+static bool places_fit(const char *id, const json_t *places)
+{
+    for (size_t p = 0; p < json_array_size(places); p++) {
+        const char *label;
+        json_t *ports;
+        json_object_foreach (json_object_get(json_array_get(places, p), "ports"), label, ports)
+            for (size_t i = 0; i < json_array_size(ports); i++)
+                if (!json_is_integer(json_array_get(ports, i)) ||
+                    json_integer_value(json_array_get(ports, i)) !=
+                        json_integer_value(json_array_get(ports, 0)) + (json_int_t)i) {
+                    report_skip(id, "ports of one label that do not follow each other");
+                    return false;
+                }
+    }
+    return true;
+}
+
 /* Roles and allocations with the fields that job_read takes? */
 static bool environment_fits(const json_t *file)
 {
@@ -234,6 +269,9 @@ static bool environment_fits(const json_t *file)
                 report_skip(id, "items of a port list are strings");
                 return false;
             }
+    json_object_foreach ((json_t *)(uintptr_t)allocation, name, list)
+        if (!places_fit(id, list))
+            return false;
     json_array_foreach (roles, i, item) {
         const int64_t count = int_at(item, "taskNumber", 1);
         if (count < 1 || count > 10000 ||
