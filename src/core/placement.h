@@ -22,6 +22,7 @@ enum {
     PLACEMENT_NODE_NAME_MAX = 253,
     PLACEMENT_PRIORITY_OPPO = -1,
     PLACEMENT_PRIORITY_MAX = 1000,
+    PLACEMENT_GPU_LOST = 0xfffe, /* in gpu_switch: the device does not work, nobody gets it */
 };
 
 /* What a node offers. Strings are borrowed for the call. */

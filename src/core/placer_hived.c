@@ -10,6 +10,8 @@
 
 static const struct placer_ops hived_ops;
 
+_Static_assert((int)PLACEMENT_GPU_LOST == (int)HIVED_AUTO_GPU_LOST, "one mark of a lost device");
+
 /* --- nodes --- */
 
 void placer_hived_refresh(struct placer_hived *p)
@@ -112,6 +114,15 @@ static void known_fill(struct known_node *known, const struct placement_node *no
     known->is_healthy = node->is_healthy;
 }
 
+/* A node whose GPU is lost does not have what the configuration says; HiveD knows nodes only. */
+static bool node_has_lost(const struct placement_node *node)
+{
+    for (uint32_t i = 0; node->gpu_switch && i < node->gpu_count; i++)
+        if (node->gpu_switch[i] == PLACEMENT_GPU_LOST)
+            return true;
+    return false;
+}
+
 /* Devices that the configuration names must be there. */
 static bool node_lacks_devices(const struct placer_hived *p, const struct placement_node *node)
 {
@@ -154,7 +165,8 @@ static int hived_node_changed(struct placer *placer, const struct placement_node
         return 0;
     }
     bool is_short = node_lacks_devices(p, node);
-    if (!hived_node_set(p->hived, node->name, node->is_healthy && !is_short))
+    if (!hived_node_set(p->hived, node->name,
+                        node->is_healthy && !is_short && !node_has_lost(node)))
         return err_fail(err, ERR_NOT_FOUND, "physicalCluster.physicalCells",
                         "the configuration has no node %s", node->name);
     if (is_short)

@@ -49,6 +49,15 @@ static void node_give(struct simple_node *node, const struct simple_slot *slot)
     node->gpus_taken &= ~slot->gpus;
 }
 
+static uint64_t gpus_lost(const struct placement_node *node, uint32_t count)
+{
+    uint64_t lost = 0;
+    for (uint32_t i = 0; node->gpu_switch && i < count; i++)
+        if (node->gpu_switch[i] == PLACEMENT_GPU_LOST)
+            lost |= UINT64_C(1) << i;
+    return lost;
+}
+
 static int simple_node_set(struct placer *placer, const struct placement_node *from,
                            struct err *err)
 {
@@ -73,6 +82,7 @@ static int simple_node_set(struct placer *placer, const struct placement_node *f
         .memory_used = memory_used,
         .gpu_count = gpu_count,
         .gpus_taken = gpus_taken,
+        .gpus_lost = gpus_lost(from, gpu_count),
         .gpu_numa = numbers_copy(from->gpu_numa, gpu_count),
         .gpu_switch = numbers_copy(from->gpu_switch, gpu_count),
     };

@@ -19,6 +19,7 @@ struct simple_node {
     uint64_t memory_mib, memory_used;
     uint32_t gpu_count;
     uint64_t gpus_taken; /* a bit for each device */
+    uint64_t gpus_lost;
     uint16_t *gpu_numa, *gpu_switch;
 };
 
@@ -88,7 +89,7 @@ static inline uint64_t gpu_mask(uint32_t count)
 
 static inline uint64_t gpus_free(const struct simple_node *node)
 {
-    return gpu_mask(node->gpu_count) & ~node->gpus_taken;
+    return gpu_mask(node->gpu_count) & ~node->gpus_lost & ~node->gpus_taken;
 }
 
 static inline uint64_t saturated(uint64_t total, uint64_t used)

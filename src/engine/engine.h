@@ -76,6 +76,8 @@ struct exit_report {
     struct text platform_tail; /* of skep-init's own log */
 };
 
+enum { ENGINE_GPU_LOST = 0xfffe }; /* in gpu_switch: the device does not work */
+
 struct engine_node {
     const char *name, *address, *gpu_type;
     uint32_t cpu, gpu_count;

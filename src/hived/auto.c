@@ -48,14 +48,28 @@ static uint32_t run_length(const struct device *devices, uint32_t count, bool by
     return length;
 }
 
-static struct device *devices_sort(const struct hived_auto_node *node, struct arena *arena)
+static bool device_is_lost(const struct hived_auto_node *node, uint32_t index)
+{
+    return node->gpu_switch && node->gpu_switch[index] == HIVED_AUTO_GPU_LOST;
+}
+
+/* Those that work; all when none does: then the node as a whole is not healthy, and requests for
+ * such GPUs wait instead of being refused. */
+static struct device *devices_sort(const struct hived_auto_node *node, struct arena *arena,
+                                   uint32_t *count)
 {
     struct device *devices = ARENA_ARRAY(arena, struct device, node->gpu_count);
+    uint32_t lost = 0;
     for (uint32_t i = 0; i < node->gpu_count; i++)
-        devices[i] = (struct device){.numa = node->gpu_numa ? node->gpu_numa[i] : 0,
-                                     .bridge = node->gpu_switch ? node->gpu_switch[i] : 0,
-                                     .index = (uint16_t)i};
-    qsort(devices, node->gpu_count, sizeof *devices, device_compare);
+        lost += device_is_lost(node, i);
+    *count = 0;
+    for (uint32_t i = 0; i < node->gpu_count; i++)
+        if (lost == node->gpu_count || !device_is_lost(node, i))
+            devices[(*count)++] =
+                (struct device){.numa = node->gpu_numa ? node->gpu_numa[i] : 0,
+                                .bridge = node->gpu_switch ? node->gpu_switch[i] : 0,
+                                .index = (uint16_t)i};
+    qsort(devices, *count, sizeof *devices, device_compare);
     return devices;
 }
 
@@ -182,13 +196,14 @@ static void children_name(struct maker *maker, struct hived_cell_spec *cell, con
 static void gpu_cells_add(struct maker *maker, const struct hived_auto_node *node, uint32_t cpu,
                           uint64_t memory_mib)
 {
-    struct device *devices = devices_sort(node, maker->arena);
+    uint32_t count;
+    struct device *devices = devices_sort(node, maker->arena, &count);
     const char *leaf = arena_copy(maker->arena, text_of(node->gpu_type));
-    const char *type = gpu_node_type(maker, leaf, shape_of(devices, node->gpu_count));
+    const char *type = gpu_node_type(maker, leaf, shape_of(devices, count));
     struct hived_cell_spec *cell =
         cell_add(maker, type, arena_copy(maker->arena, text_of(node->name)));
     bool is_in_order = true;
-    for (uint32_t i = 0; i < node->gpu_count; i++)
+    for (uint32_t i = 0; i < count; i++)
         is_in_order &= devices[i].index == i;
     const struct device *next = devices;
     const char *name = cell->address;

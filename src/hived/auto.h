@@ -13,7 +13,11 @@
 
 struct err;
 
-enum { HIVED_AUTO_CPU_LEAVES = 64, HIVED_AUTO_KINDS_MAX = 500 };
+enum {
+    HIVED_AUTO_CPU_LEAVES = 64,
+    HIVED_AUTO_KINDS_MAX = 500,
+    HIVED_AUTO_GPU_LOST = 0xfffe, /* in gpu_switch: no cell for it, while the node has others */
+};
 
 struct hived_auto_node {
     const char *name;

@@ -13,6 +13,8 @@
 
 enum { RULES_BYTES_MAX = 4 << 20, TAIL_RAW_MAX = 16 * STORE_TAIL_MAX };
 
+_Static_assert((int)ENGINE_GPU_LOST == (int)PLACEMENT_GPU_LOST, "one mark of a lost device");
+
 void server_post_fact(struct server *server, struct server_mail *mail)
 {
     atomic_fetch_add(&server->metrics.facts, 1);

@@ -34,12 +34,14 @@ struct inventory {
     struct engine_node node;
     char name[256], address[64], gpu_type[96], reason[200];
     char ills[HEALTH_KINDS][200];
+    char lost[200]; /* GPUs that are, beside others that work */
     bool is_nvidia;
     const char *cdi_kind;       /* of the GPUs; "" = no specification names them */
     struct gpu_watch *watch;    /* NULL: simulated GPUs */
     struct local_engine *local; /* for the watch's thread */
     struct nvml_gpu gpus[GPUS_MAX];
-    uint16_t numa[GPUS_MAX], pci_switch[GPUS_MAX];
+    uint16_t numa[GPUS_MAX], places[GPUS_MAX]; /* places: the switches as they are */
+    uint16_t pci_switch[GPUS_MAX];             /* … with those that are lost marked */
     struct cdi cdi;
     pthread_mutex_t lock; /* of the node's health */
 };
@@ -112,7 +114,7 @@ static void places_find(struct inventory *inventory, const char *xml)
         log_warning("engine", "%s", err.text);
     for (uint32_t i = 0; i < count; i++) {
         inventory->numa[i] = places[i].numa;
-        inventory->pci_switch[i] = places[i].pci_switch;
+        inventory->pci_switch[i] = inventory->places[i] = places[i].pci_switch;
     }
     inventory->node.gpu_numa = inventory->numa;
     inventory->node.gpu_switch = inventory->pci_switch;
@@ -247,7 +249,7 @@ static bool health_set(struct inventory *inventory, enum health kind, const char
         if (inventory->ills[i][0])
             first = inventory->ills[i];
     inventory->node.is_healthy = !first[0];
-    snprintf(inventory->reason, sizeof inventory->reason, "%s", first);
+    snprintf(inventory->reason, sizeof inventory->reason, "%s", first[0] ? first : inventory->lost);
     return is_changed;
 }
 
@@ -265,33 +267,62 @@ void inventory_health(struct inventory *inventory, struct local_engine *local, e
 
 enum { SILENCE_MS = 60000 }; /* a call of NVML that takes longer will not come back */
 
-static void gpus_judge(const struct inventory *inventory, char *reason, size_t size)
+static bool gpu_is_lost(const struct inventory *inventory, uint32_t gpu)
 {
+    struct gpu_state state;
+    return gpu_watch_read(inventory->watch, gpu, &state) ? state.is_lost
+                                                         : inventory->gpus[gpu].is_lost;
+}
+
+/* Those that are lost, for people; returns their number. */
+static uint32_t lost_list(const struct inventory *inventory, char *list, size_t size)
+{
+    uint32_t count = 0;
     size_t used = 0;
-    int64_t silent_ms = gpu_watch_silent_ms(inventory->watch);
-    reason[0] = 0;
-    if (silent_ms > SILENCE_MS) {
-        snprintf(reason, size, "the GPU driver does not answer: a call of NVML hangs");
-        return;
-    }
+    list[0] = 0;
     for (uint32_t i = 0; i < inventory->node.gpu_count; i++) {
-        struct gpu_state state;
-        bool is_lost = gpu_watch_read(inventory->watch, i, &state) ? state.is_lost
-                                                                   : inventory->gpus[i].is_lost;
-        if (is_lost && used < size)
-            used += (size_t)snprintf(
-                reason + used, size - used, "%sGPU %u (%s) is lost", used ? ", " : "", i,
-                inventory->gpus[i].uuid[0] ? inventory->gpus[i].uuid : "it never answered");
+        if (!gpu_is_lost(inventory, i))
+            continue;
+        const char *uuid = inventory->gpus[i].uuid;
+        if (used < size)
+            used += (size_t)snprintf(list + used, size - used, "%sGPU %u (%s) is lost",
+                                     count ? ", " : "", i, uuid[0] ? uuid : "it never answered");
+        count++;
     }
+    return count;
+}
+
+/* One that is lost is given to nobody, the others are; without any the node is of no use. Under the
+ * lock. True: it is to be told. */
+static bool gpus_judge(struct inventory *inventory)
+{
+    char lost[200];
+    bool is_changed = false;
+    uint32_t count = lost_list(inventory, lost, sizeof lost);
+    for (uint32_t i = 0; i < inventory->node.gpu_count; i++) {
+        uint16_t now = gpu_is_lost(inventory, i) ? ENGINE_GPU_LOST : inventory->places[i];
+        is_changed |= inventory->pci_switch[i] != now;
+        inventory->pci_switch[i] = now;
+    }
+    snprintf(inventory->lost, sizeof inventory->lost, "%s", lost);
+    bool is_useless = count == inventory->node.gpu_count;
+    if (gpu_watch_silent_ms(inventory->watch) > SILENCE_MS)
+        is_changed |= health_set(inventory, HEALTH_GPUS,
+                                 "the GPU driver does not answer: a call of NVML hangs");
+    else
+        is_changed |= health_set(inventory, HEALTH_GPUS, is_useless ? lost : "");
+    return is_changed;
 }
 
 void inventory_gpus_look(struct inventory *inventory, struct local_engine *local)
 {
-    char reason[200];
     if (!inventory->is_nvidia)
         return;
-    gpus_judge(inventory, reason, sizeof reason);
-    inventory_health(inventory, local, HEALTH_GPUS, reason);
+    pthread_mutex_lock(&inventory->lock);
+    bool is_changed = gpus_judge(inventory);
+    pthread_mutex_unlock(&inventory->lock);
+    if (is_changed)
+        inventory_post(inventory, local);
 }
 
 static void watch_changed(void *context)
@@ -303,13 +334,11 @@ static void watch_changed(void *context)
 
 void inventory_watch(struct inventory *inventory, struct local_engine *local)
 {
-    char reason[200];
     if (!inventory->is_nvidia)
         return;
     inventory->local = local;
-    gpus_judge(inventory, reason, sizeof reason);
     pthread_mutex_lock(&inventory->lock);
-    health_set(inventory, HEALTH_GPUS, reason);
+    gpus_judge(inventory);
     pthread_mutex_unlock(&inventory->lock);
     gpu_watch_start(inventory->watch);
 }

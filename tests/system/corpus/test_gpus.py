@@ -9,6 +9,7 @@ import random
 import re
 import signal
 import sys
+import time
 import unittest
 
 import processes
@@ -73,6 +74,13 @@ class World(world.World):
     def node(self):
         return json.loads(self.skep("nodes", "-o", "json").stdout)[0]
 
+    def until_node(self, state, reason):
+        """What the server has heard of its GPUs by now comes with the next sample."""
+        end = time.monotonic() + 30
+        while (self.node()["state"], self.node()["reason"]) != (state, reason):
+            assert time.monotonic() < end, self.node()
+            time.sleep(0.05)
+
     def metrics(self):
         return self.ask("GET", "/metrics")[2].decode()
 
@@ -98,6 +106,7 @@ class Gpus(unittest.TestCase):
 
     def setUp(self):
         self.world.say()
+        self.world.until_node("READY", None)
 
     def end(self, name):
         return self.world.skep("wait", "-q", name).returncode
@@ -171,20 +180,32 @@ class Gpus(unittest.TestCase):
         story = self.world.until("loses", "GpuLost")
         self.assertIn(f"GpuLost: GPU {gpu} (GPU-0000000{gpu}) of worker-0 is lost", story)
         node = self.world.node()
-        self.assertEqual(node["state"], "UNHEALTHY")
-        self.assertEqual(node["reason"], f"GPU {gpu} (GPU-0000000{gpu}) is lost")
+        self.assertEqual((node["state"], node["reason"]), ("READY", f"GPU {gpu} (GPU-0000000{gpu}) is lost"))
         self.assertTrue(node["gpus"][gpu]["isLost"])
         self.assertIsNone(node["gpus"][gpu]["utilizationPercent"])
         self.assertIn(f'skep_gpu_lost{{node="gpu-node",gpu="{gpu}",uuid="GPU-0000000{gpu}"}} 1', self.world.metrics())
         self.world.fail()
-        self.world.until("loses", "Waiting: .*would have to use node gpu-node, which is bad")
+        self.world.until("loses", "Started: worker-0", count=2)  # again, on one that works
         end = self.world.end_of("loses")
         self.assertEqual((end["exitCode"], end["exitPhrase"]), (240, "ContainerGpuLost"))
-        self.world.say()
-        self.world.until("loses", "Started: worker-0", count=2)
+        self.assertNotEqual(self.world.gpu_of("loses"), gpu)
+        self.world.submit("others", "exit 0", gpu=2)  # three are left, and one of these is in use
+        self.assertEqual(self.end("others"), 0)
+        self.world.submit("too-many", "exit 0", gpu=4)
+        self.world.until("too-many", "Waiting: ")
         self.world.skep("stop", "loses")
-        self.end("loses")
-        self.assertEqual(self.world.node()["state"], "READY")
+        self.world.say()
+        self.assertEqual(self.end("too-many"), 0)  # it is back
+        node = self.world.node()
+        self.assertEqual((node["state"], node["reason"]), ("READY", None))
+
+    def test_without_any_gpu_the_node_is_bad(self):
+        self.world.say(*[f"gpu {i} lost" for i in range(4)])
+        self.world.until_node("UNHEALTHY", ", ".join(f"GPU {i} (GPU-0000000{i}) is lost" for i in range(4)))
+        self.world.submit("waits", "exit 0")
+        self.world.until("waits", "Waiting: .*not healthy: GPU 0 .* is lost")
+        self.world.say()
+        self.assertEqual(self.end("waits"), 0)
 
     def test_z_a_driver_that_hangs_holds_up_nobody(self):
         pipe = self.world.folder / "pipe"

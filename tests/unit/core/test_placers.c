@@ -131,6 +131,42 @@ static void test_neighbours(void **state)
     placer->ops->free(placer);
 }
 
+/* A GPU that is lost is given to nobody until it is back; what runs there is not disturbed. */
+static void test_lost_gpu(void **state)
+{
+    (void)state;
+    static const char *const policies[] = {"first-fit", "hived"};
+    for (size_t i = 0; i < COUNT_OF(policies); i++) {
+        struct placer *placer =
+            i == 0 ? placer_simple_new(policies[i]) : placer_hived_new(NULL, NULL);
+        uint16_t switches[] = {0, 0, 0, 0};
+        struct placement_node node = {.name = "n0",
+                                      .cpu = 64,
+                                      .memory_mib = 64000,
+                                      .gpu_count = 4,
+                                      .gpu_type = "V100",
+                                      .gpu_switch = switches,
+                                      .is_healthy = true};
+        assert_int_equal(placer->ops->node_set(placer, &node, NULL), 0);
+        struct placement_result result = start(placer, "runs", member_of(1, 1, 1), 10);
+        const uint16_t lost = result.slots[0].gpus[0];
+        switches[lost] = PLACEMENT_GPU_LOST;
+        assert_int_equal(placer->ops->node_set(placer, &node, NULL), 0);
+        result = start(placer, "others", member_of(3, 1, 1), 10);
+        assert_int_equal(result.kind, PLACEMENT_BIND);
+        for (size_t k = 0; k < 3; k++)
+            assert_int_not_equal(result.slots[k].gpus[0], lost);
+        placer->ops->release_group(placer, "runs");
+        assert_int_equal(start(placer, "more", member_of(1, 1, 1), 10).kind, PLACEMENT_WAIT);
+        placer->ops->release_group(placer, "others");
+        assert_int_equal(start(placer, "whole", member_of(1, 1, 4), 10).kind, PLACEMENT_WAIT);
+        switches[lost] = 0;
+        assert_int_equal(placer->ops->node_set(placer, &node, NULL), 0);
+        assert_int_equal(start(placer, "whole", member_of(1, 1, 4), 10).kind, PLACEMENT_BIND);
+        placer->ops->free(placer);
+    }
+}
+
 static void test_demands(void **state)
 {
     (void)state;
@@ -345,6 +381,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_order_of_nodes, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_lost_gpu, setup, teardown),
         cmocka_unit_test_setup_teardown(test_neighbours, setup, teardown),
         cmocka_unit_test_setup_teardown(test_demands, setup, teardown),
         cmocka_unit_test_setup_teardown(test_avoid, setup, teardown),

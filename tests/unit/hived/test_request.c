@@ -173,7 +173,9 @@ static void nodes_become_cells(void **state)
     (void)state;
     static const uint16_t two[] = {0, 0, 0, 0, 1, 1, 1, 1}, four[] = {0, 0, 1, 1, 2, 2, 3, 3},
                           mixed[] = {1, 0, 1, 0}, uneven[] = {0, 0, 0, 1},
-                          uneven_switch[] = {0, 1, 1, 1, 2, 2, 3, 3}, single[] = {0, 1, 2, 3};
+                          uneven_switch[] = {0, 1, 1, 1, 2, 2, 3, 3}, single[] = {0, 1, 2, 3},
+                          one_lost[] = {0, HIVED_AUTO_GPU_LOST, 1, 1},
+                          all_lost[] = {HIVED_AUTO_GPU_LOST, HIVED_AUTO_GPU_LOST};
     static const struct {
         struct hived_auto_node node;
         const char *says;
@@ -218,6 +220,21 @@ static void nodes_become_cells(void **state)
           .gpu_type = "V",
           .gpu_switch = single},
          "V-NODE4=4xV! V:1,1,768 1xV-NODE4 "},
+        {{.name = "a",
+          .cpu = 4,
+          .memory_mib = 4096,
+          .gpu_count = 4,
+          .gpu_type = "V",
+          .gpu_switch = one_lost},
+         "V-NODE3=3xV! V:1,1,768 1xV-NODE3 "},
+        {{.name = "a",
+          .cpu = 4,
+          .memory_mib = 4096,
+          .gpu_count = 2,
+          .gpu_type = "V",
+          .gpu_switch = all_lost},
+         "V-NODE2=2xV! CPU1-512M-NODE2=2xCPU1-512M! V:1,1,1536 CPU1-512M:0,1,512 1xV-NODE2 "
+         "1xCPU1-512M-NODE2 "},
         {{.name = "a", .cpu = 96, .memory_mib = 98304, .gpu_type = ""},
          "CPU2-2048M-NODE48=48xCPU2-2048M! CPU2-2048M:0,2,2048 1xCPU2-2048M-NODE48 "},
         {{.name = "a", .cpu = 1, .memory_mib = 100, .gpu_type = ""},
