@@ -166,6 +166,12 @@ static void test_arena(void **state)
     assert_string_equal(arena_format(&arena, "%s-%d", "worker", 3), "worker-3");
     assert_string_equal(arena_copy(&arena, TEXT("abc")), "abc");
     arena_release(&arena);
+    arena_wipe(&arena); /* nothing to wipe */
+    const char *secret = arena_copy(&arena, TEXT("secret"));
+    arena_wipe(&arena); /* its memory is kept for the next, but not what was in it */
+    for (size_t i = 0; i < sizeof "secret"; i++)
+        assert_int_equal(secret[i], 0);
+    arena_release(&arena);
 }
 
 static void test_json(void **state)

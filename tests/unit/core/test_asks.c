@@ -237,6 +237,24 @@ static void nodes_have_limits(void **state)
     world_release(&world);
 }
 
+static void as_many_nodes_as_allowed(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world, "first-fit");
+    world_node(&world, "n1", 1, 0);
+    size_t count = world.core->nodes.count;
+    world.core->nodes.count = CORE_NODES_MAX; /* it is not read before the limit is checked */
+    struct event event = {.kind = EVENT_NODE, .now_ms = world.now_ms, .request = 1, .user = ""};
+    event.node = (struct event_node){.node = {.name = "n2", .gpu_type = ""}, .address = ""};
+    output_clear(&world.output);
+    core_step(world.core, &event, &world.output);
+    world.core->nodes.count = count;
+    assert_int_equal(world_answer(&world)->code, ERR_TOO_BIG);
+    core_check(world.core);
+    world_release(&world);
+}
+
 static void a_node_says_how_its_gpus_are_wired(void **state)
 {
     (void)state;
@@ -293,8 +311,9 @@ static void a_lost_node_keeps_its_reason(void **state)
 static void configurations_are_checked(void **state)
 {
     (void)state;
-    enum { WRONG = 5 };
-    static const char *const paths[WRONG] = {"ports", "blame", "policy", "", "physicalCluster"};
+    enum { WRONG = 6 };
+    static const char *const paths[WRONG] = {"ports", "blame",           "policy",
+                                             "",      "physicalCluster", "retryPause"};
     struct core_config wrong[WRONG];
     for (size_t i = 0; i < WRONG; i++)
         core_config_default(&wrong[i]);
@@ -303,6 +322,7 @@ static void configurations_are_checked(void **state)
     wrong[2].policy = "nonsense";
     wrong[3].placement_document = TEXT("a: [");
     wrong[4].placement_document = TEXT("physicalCluster: 7\nvirtualClusters: {}\n");
+    wrong[5].retry_pause_first_s = wrong[5].retry_pause_max_s + 1;
     for (size_t i = 0; i < WRONG; i++) {
         struct err err = {0};
         assert_null(core_new(&wrong[i], &err));
@@ -343,6 +363,7 @@ int main(void)
         cmocka_unit_test(an_ended_attempt_is_not_live),
         cmocka_unit_test(a_silent_end_has_its_phrase),
         cmocka_unit_test(nodes_have_limits),
+        cmocka_unit_test(as_many_nodes_as_allowed),
         cmocka_unit_test(a_node_says_how_its_gpus_are_wired),
         cmocka_unit_test(a_lost_node_keeps_its_reason),
         cmocka_unit_test(configurations_are_checked),

@@ -266,6 +266,51 @@ static void test_victims(void **state)
     placer->ops->free(placer);
 }
 
+/* Slots of a placer before: numbers of nodes that this one has not all seen, devices that it cannot
+ * know, tasks that have ended. */
+static void test_slots_given(void **state)
+{
+    (void)state;
+    struct placer *placer = placer_simple_new("first-fit");
+    node_add(placer, 2, 8, 4, "V100", true); /* 0 and 1 are not told yet */
+    struct placer *copy = placer->ops->copy(placer);
+    placer->ops->free(placer);
+    placer = copy;
+    struct placement_member member = member_of(3, 1, 2);
+    struct placement_request request = request_of("a", &member, 10);
+    struct placement_result result = place(placer, &request);
+    assert_int_equal(result.kind, PLACEMENT_WAIT);
+    assert_non_null(strstr(result.reason, "free on 1 healthy nodes: 8 of 8 CPUs"));
+    const struct placement_slot ended = {.node = NODE_NONE},
+                                odd = {.node = {2}, .gpu_count = 2, .gpus = {1, 70}};
+    const struct placement_slot slots[] = {ended, odd, ended}, none[] = {ended, ended, ended};
+    assert_int_equal(placer->ops->commit(placer, &request, slots, 3, true, NULL), 0);
+    placer->ops->release_slot(placer, "a", 0); /* ended before */
+    placer->ops->release_slot(placer, "a", 9); /* no such slot */
+    request.group = "b";
+    assert_int_equal(placer->ops->commit(placer, &request, none, 3, true, NULL), 0);
+    placer->ops->release_group(placer, "b");                 /* it is gone already */
+    result = start(placer, "three", member_of(3, 1, 1), 10); /* device 70 is nobody's */
+    assert_int_equal(result.kind, PLACEMENT_BIND);
+    assert_int_equal(result.slots[1].gpus[0], 2);
+    placer->ops->release_group(placer, "three");
+    member = member_of(1, 1, 1);
+    request = request_of("c", &member, 10);
+    const struct placement_slot taken = {.node = {2}, .gpu_count = 1, .gpus = {1}};
+    assert_int_equal(placer->ops->commit(placer, &request, &taken, 1, false, NULL), ERR_CONFLICT);
+    member.memory_mib = 8001;
+    const struct placement_slot free_one = {.node = {2}, .gpu_count = 1, .gpus = {2}};
+    assert_int_equal(placer->ops->commit(placer, &request, &free_one, 1, false, NULL),
+                     ERR_CONFLICT);
+    member.memory_mib = 7900; /* with a's 100 that is all */
+    assert_int_equal(placer->ops->commit(placer, &request, &free_one, 1, false, NULL), 0);
+    member = member_of(1, 0, 0);
+    member.memory_mib = 0; /* who needs nothing finds it everywhere */
+    request = request_of("d", &member, 10);
+    assert_int_equal(place(placer, &request).kind, PLACEMENT_BIND);
+    placer->ops->free(placer);
+}
+
 /* --- what every policy keeps --- */
 
 enum { NODES = 4, GROUPS = 40, GPUS = 8 };
@@ -386,6 +431,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_demands, setup, teardown),
         cmocka_unit_test_setup_teardown(test_avoid, setup, teardown),
         cmocka_unit_test_setup_teardown(test_victims, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_slots_given, setup, teardown),
         cmocka_unit_test_setup_teardown(test_every_policy, setup, teardown),
         cmocka_unit_test_setup_teardown(test_recovery_keeps_guarantees, setup, teardown),
     };
