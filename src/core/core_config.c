@@ -215,6 +215,7 @@ void config_event(struct core *core, const struct event *event)
         id_map_release(&core->known_shapes);
     }
     core->is_unblocked = true;
+    core->nodes_ms = core->now_ms; /* reasons told before may name what is no more */
     core_trace(core, "configuration: policy %s%s", core->config.policy,
                placer ? ", what runs was told to a new placer" : "");
     core_answer(core, event, (struct job_id){0}, NULL);

@@ -22,13 +22,15 @@ static uint64_t words_hash(uint64_t hash, const char *at, size_t length)
 }
 
 /* Numbers and holders (after the first semicolon) come and go with every task that ends: they do
- * not make a reason new. Which nodes are not used, and why, does. */
+ * not make a reason new. Which nodes are not used, and why, does, and that there is no hope. */
 uint64_t wait_reason_hash(const char *reason)
 {
     const char *nodes = strstr(reason, "; not used: ");
     uint64_t hash = words_hash(14695981039346656037u, reason, strcspn(reason, ";"));
     if (nodes)
         hash = words_hash(hash, nodes, strlen(nodes));
+    if (strstr(reason, "it can never start"))
+        hash = ~hash;
     return hash | 1;
 }
 

@@ -9,16 +9,24 @@ enum { HOLDERS_MAX = 3, HOLDER_NODES_MAX = 64 }; /* nodes looked at, the fullest
 static void demand_write(struct buf *out, const struct hived *h, const struct wait *wait)
 {
     const struct pack_item *items = wait->items;
+    const char *within = NULL; /* of all, when they are of one kind */
     for (uint32_t i = 0; i < wait->item_count;) {
         uint32_t same = 1;
-        while (i + same < wait->item_count && items[i + same].leaves == items[i].leaves)
+        while (i + same < wait->item_count && items[i + same].leaves == items[i].leaves &&
+               items[i + same].within == items[i].within)
             same++;
         buf_format(out, "%s%u x %u", i ? " + " : "", same, items[i].leaves);
+        if (same == wait->item_count)
+            within = items[i].within;
+        else if (items[i].within)
+            buf_format(out, " (within one %s)", items[i].within);
         i += same;
     }
     const char *type =
         wait->chain == NONE ? "leaves" : h->config->types[h->chains[wait->chain].leaf_type].name;
-    buf_format(out, " %s", type);
+    buf_format(out, within ? " %s within one %s" : " %s", type, within);
+    if (wait->request->within_one_cell && *wait->request->within_one_cell)
+        buf_format(out, ", all within one %s,", wait->request->within_one_cell);
 }
 
 struct holders {
@@ -122,6 +130,38 @@ static bool type_is_asked(const struct hived *h, const struct hived_request *req
     return false;
 }
 
+static bool within_fits(struct hived *h, const struct wait *wait, uint32_t chain, const char *type,
+                        uint64_t leaves)
+{
+    const struct chain *c = &h->chains[chain];
+    uint8_t level = c->top;
+    while (level && strcmp(h->config->types[c->levels[level].type].name, type))
+        level--;
+    if (!level || c->levels[level].leaf_count < leaves)
+        return false;
+    if (wait->pin != NONE)
+        return h->cells[h->pins[wait->pin].root].level >= level;
+    return wait->request->priority < HIVED_PRIORITY_MIN ||
+           quota_of(h, wait->vc, chain)->top >= level;
+}
+
+/* The type of a withinOneCell that no cell that may be used has, or is too small for; NULL. */
+static const char *within_lacking(struct hived *h, const struct wait *wait, uint32_t chain)
+{
+    const struct hived_request *request = wait->request;
+    const char *type = request->within_one_cell;
+    if (type && *type && !within_fits(h, wait, chain, type, wait->leaf_count))
+        return type;
+    for (uint32_t i = 0; i < request->member_count; i++) {
+        const struct hived_member *member = &request->members[i];
+        type = member->within_one_cell;
+        if (type && *type &&
+            !within_fits(h, wait, chain, type, (uint64_t)member->pods * member->leaves))
+            return type;
+    }
+    return NULL;
+}
+
 /* No end of jobs can help: on no chain that it may use would it fit an empty view. */
 static bool is_never(struct hived *h, const struct wait *wait)
 {
@@ -136,7 +176,8 @@ static bool is_never(struct hived *h, const struct wait *wait)
         if (!type_is_asked(h, request, i))
             continue;
         const struct view *view = view_of(h, &other);
-        if (view->leaves >= wait->leaf_count && view->leaf_max >= largest)
+        if (view->leaves >= wait->leaf_count && view->leaf_max >= largest &&
+            !within_lacking(h, wait, i))
             return false;
         if (wait->pin != NONE)
             break;
@@ -185,7 +226,12 @@ const char *reason_write(struct hived *h, struct wait *wait, struct arena *arena
                    h->vcs[wait->vc].name, request->priority);
     if (view)
         cause_write(&out, h, wait, view);
-    if (never && view)
+    const char *lacking = never && view ? within_lacking(h, wait, wait->chain) : NULL;
+    if (lacking)
+        buf_format(&out,
+                   "; none of these cells is a whole %s that is large enough, it can never start",
+                   lacking);
+    else if (never && view)
         buf_string(&out, "; this is more than there is, it can never start");
     const char *text = arena_copy(arena, buf_as_text(&out));
     buf_release(&out);

@@ -416,6 +416,13 @@ static uint32_t pin_find(const struct hived *h, const char *id)
     return NONE;
 }
 
+static int within_check(const struct hived *h, const char *type, struct err *err)
+{
+    if (!is_given(type) || hived_config_type(h->config, type) != HIVED_NONE)
+        return 0;
+    return err_fail(err, ERR_INVALID, "withinOneCell", "the cluster has no cell type %.100s", type);
+}
+
 static int new_check(struct plan *plan, struct err *err)
 {
     struct hived *h = plan->h;
@@ -425,8 +432,11 @@ static int new_check(struct plan *plan, struct err *err)
     if (plan->vc == MAP_NONE)
         return err_fail(err, ERR_INVALID, "virtualCluster", "there is no virtual cluster %s",
                         request->virtual_cluster);
-    if (!is_given(request->pinned_cell))
-        return 0;
+    int code = within_check(h, request->within_one_cell, err);
+    for (uint32_t i = 0; !code && i < request->member_count; i++)
+        code = within_check(h, request->members[i].within_one_cell, err);
+    if (code || !is_given(request->pinned_cell))
+        return code;
     plan->pin = pin_find(h, request->pinned_cell);
     if (plan->pin == NONE || h->pins[plan->pin].vc != plan->vc)
         return err_fail(err, ERR_INVALID, "pinnedCellId", "%s has no pinned cell %s",

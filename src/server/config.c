@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "doc/doc.h"
 #include "doc/shape.h"
+#include "hived/config.h"
 #include "sys/file.h"
 #include <assert.h>
 #include <stdlib.h>
@@ -378,7 +379,29 @@ static void check_together(const struct server_config *config, const struct doc 
                     core->blame_avoid, core->blame_cordon);
 }
 
-static int read_cells_file(struct server_config *config, const struct doc *doc, struct err *err)
+/* What the core would refuse without anybody hearing why, line by line. */
+static int check_cells(const char *path, struct text content, struct buf *report, struct err *err)
+{
+    struct arena scratch;
+    struct problems problems;
+    struct hived_config *cells;
+    int code = 0;
+
+    arena_init(&scratch);
+    problems_init(&problems, &scratch);
+    cells = hived_config_read(doc_parse(content, DOC_YAML, &scratch, &problems), &problems);
+    problems_print(&problems, path, report);
+    if (!cells)
+        code = err_fail(err, ERR_INVALID, "", "%s has %zu error%s", path, problems.error_count,
+                        problems.error_count == 1 ? "" : "s");
+    hived_config_free(cells);
+    problems_release(&problems);
+    arena_release(&scratch);
+    return code;
+}
+
+static int read_cells_file(struct server_config *config, const struct doc *doc, struct buf *report,
+                           struct err *err)
 {
     const char *path = NULL;
     struct buf content = BUF_INIT;
@@ -388,6 +411,8 @@ static int read_cells_file(struct server_config *config, const struct doc *doc, 
     if (!path)
         return 0;
     code = file_read(path, FILE_BYTES_MAX, &content, err);
+    if (code == 0 && !strcmp(config->core.policy, "hived"))
+        code = check_cells(path, buf_as_text(&content), report, err);
     if (code == 0)
         config->core.placement_document =
             (struct text){arena_copy(&config->arena, buf_as_text(&content)), content.length};
@@ -412,7 +437,7 @@ static int config_parse(struct server_config *config, struct text source, struct
         read_top(config, doc);
         check_together(config, doc, &problems);
         if (problems.error_count == 0)
-            code = read_cells_file(config, doc, err);
+            code = read_cells_file(config, doc, report, err);
     }
     problems_print(&problems, config->path, report);
     if (problems.error_count > 0)

@@ -95,6 +95,12 @@ static void gang_stays_within_one_cell(void **state)
         &world,
         (struct ask){.group = "again", .vc = "red", .pods = 2, .leaves = 8, .within = "DUO"});
     assert_int_equal(result.kind, HIVED_WAIT);
+    assert_non_null(strstr(result.reason, "2 x 8 G, all within one DUO, for red"));
+    assert_false(result.is_never);
+    result = world_ask(
+        &world, (struct ask){.group = "row", .vc = "red", .pods = 2, .leaves = 2, .within = "ROW"});
+    assert_int_equal(result.kind, HIVED_WAIT); /* it owns none */
+    assert_true(result.is_never);
     result = world_ask(
         &world,
         (struct ask){.group = "quad", .vc = "red", .pods = 2, .leaves = 2, .within = "QUAD"});
@@ -519,10 +525,17 @@ static void sockets_and_racks_hold_members(void **state)
     assert_string_equal(slots[0].node, slots[1].node);
     assert_int_equal(slots[0].indices[0] / 4, slots[1].indices[0] / 4);
     assert_int_equal(slots[3].node[1] / 2, slots[4].node[1] / 2);
-    members[1].within_one_cell = "LITE"; /* this chain has no such cells */
+    members[1].within_one_cell = "LITE"; /* the cluster has no such cells */
     request.group = "h";
+    assert_int_equal(hived_schedule(world.hived, &ask, &world.arena, &result, &err), ERR_INVALID);
+    assert_string_equal(err.text, "the cluster has no cell type LITE");
+    members[1].within_one_cell = "BOX"; /* too small */
     assert_int_equal(hived_schedule(world.hived, &ask, &world.arena, &result, &err), 0);
     assert_int_equal(result.kind, HIVED_WAIT);
+    assert_true(result.is_never);
+    assert_non_null(
+        strstr(result.reason, "2 x 2 (within one QUAD) + 1 x 3 + 2 x 8 (within one BOX)"));
+    assert_non_null(strstr(result.reason, "is a whole BOX that is large enough"));
     world_release(&world);
 }
 

@@ -107,6 +107,38 @@ static void wrong_keys_and_values_are_told_with_place_and_hint(void **state)
     buf_release(&report);
 }
 
+/* What is wrong in the file with the cells is said before anything is taken from it. */
+static void the_cells_are_checked(void **state)
+{
+    struct server_config *config;
+    struct buf report = BUF_INIT, text = BUF_INIT;
+    struct err err;
+    char path[100];
+    (void)state;
+
+    snprintf(path, sizeof path, "%s/cells.yaml", work);
+    assert_int_equal(file_write(path,
+                                text_of("physicalCluster:\n"
+                                        "  cellTypes: {N: {childCellType: G, childCellNumber: 2, "
+                                        "isNodeLevel: true}}\n"
+                                        "  physicalCells: [{cellType: N, cellAddress: a}]\n"
+                                        "virtualClusters:\n"
+                                        "  red: {virtualCells: [{cellType: N, cellNumber: 2}]}\n"),
+                                0600, &err),
+                     0);
+    buf_format(&text, "scheduling: {policy: hived, cellsFile: %s}\n", path);
+    assert_int_equal(read_config(buf_cstr(&text), &config, &report, &err), ERR_INVALID);
+    assert_non_null(strstr(buf_cstr(&report), "cells.yaml:5:"));
+    assert_non_null(strstr(buf_cstr(&report), "2 cells N of chain N are given away (red 2)"));
+    buf_clear(&report);
+    buf_clear(&text);
+    buf_format(&text, "scheduling: {policy: spread, cellsFile: %s}\n", path);
+    assert_int_equal(read_config(buf_cstr(&text), &config, &report, &err), 0);
+    server_config_free(config);
+    buf_release(&report);
+    buf_release(&text);
+}
+
 static void an_empty_file_gives_the_defaults(void **state)
 {
     struct server_config *config, *other;
@@ -267,6 +299,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_key_is_read),
         cmocka_unit_test(wrong_keys_and_values_are_told_with_place_and_hint),
+        cmocka_unit_test(the_cells_are_checked),
         cmocka_unit_test(an_empty_file_gives_the_defaults),
         cmocka_unit_test(secrets_are_sealed_and_opened),
         cmocka_unit_test(plugins_become_shell_text),
