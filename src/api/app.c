@@ -92,8 +92,8 @@ static int call_check(struct call *call, const struct route_match *match)
 {
     if (!match->route) {
         if (match->is_path_known)
-            return call_fail(call, ERR_NOT_FOUND, "NoApiError", "", "%s is not offered here",
-                             http_method_name(call->exchange->method));
+            return call_fail(call, ERR_NOT_FOUND, "NoApiError", "",
+                             "this path is there, but not with this method");
         return call_fail(
             call, ERR_NOT_FOUND, "NoApiError", "", "no such path: %.*s",
             (int)(call->exchange->target.length > 120 ? 120 : call->exchange->target.length),

@@ -150,7 +150,8 @@ static int form_body(struct call *call, const struct doc **out)
     int failed = http_form_parse(buf_as_text(&call->exchange->body), call->arena, pairs,
                                  HTTP_QUERY_MAX, &count, &call->err);
     if (failed)
-        return call_fail(call, ERR_INVALID, NULL, "body", "%s", call->err.text);
+        return call_fail(call, ERR_INVALID, NULL, "body", "%s",
+                         arena_copy(call->arena, text_of(call->err.text)));
     struct doc *map = ARENA_NEW(call->arena, struct doc);
     map->kind = DOC_MAP;
     map->as.map.entries = ARENA_ARRAY(call->arena, struct doc_entry, count + 1);

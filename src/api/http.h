@@ -8,6 +8,8 @@
  * HTTP_HEADERS_MAX (431), HTTP_SEGMENTS_MAX and HTTP_QUERY_MAX (400). A request that is not whole
  * HTTP_REQUEST_MS after its connection was last idle is cut off; an idle connection is closed after
  * HTTP_IDLE_S.
+ * When three of four connections are taken, one that idles or sends slowly is closed after 2 s. A
+ * request with two lengths (or a length and a coding) or two hosts is refused with 400.
  */
 #ifndef API_HTTP_H
 #define API_HTTP_H

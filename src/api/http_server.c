@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -19,6 +20,8 @@ enum {
     BODY_DISCARD_MAX = 8 << 20, /* of a body that is too big, before the connection is cut */
     STREAM_BLOCK = 64 << 10,
     LISTEN_BACKLOG = 1024,
+    CROWDED = HTTP_CONNECTIONS_MAX * 3 / 4, /* from here on nobody may idle … */
+    CROWDED_MS = 2000,                      /* … longer than this */
 };
 
 /* One connection; kept in a list so that the sweep finds requests that never become whole. */
@@ -199,14 +202,54 @@ static int64_t body_length(struct carried *carried)
     return length.at && text_to_int64(length, &value) ? value : 0;
 }
 
+/* Headers that say where the request ends, or for whom it is. */
+struct framing {
+    unsigned lengths, codings, hosts;
+};
+
+static enum MHD_Result framing_count(void *context, enum MHD_ValueKind kind, const char *key,
+                                     const char *value)
+{
+    struct framing *framing = context;
+    (void)kind, (void)value;
+    framing->lengths += strcasecmp(key, MHD_HTTP_HEADER_CONTENT_LENGTH) == 0;
+    framing->codings += strcasecmp(key, MHD_HTTP_HEADER_TRANSFER_ENCODING) == 0;
+    framing->hosts += strcasecmp(key, MHD_HTTP_HEADER_HOST) == 0;
+    return MHD_YES;
+}
+
+/* Two parties that read such a request differently could be made to see different requests (RFC
+ * 9112, 6.3 and 3.2). */
+static bool is_ambiguous(struct carried *carried)
+{
+    struct framing framing = {0};
+    MHD_get_connection_values(carried->connection, MHD_HEADER_KIND, framing_count, &framing);
+    return framing.lengths + framing.codings > 1 || framing.hosts > 1;
+}
+
 static struct client *client_of(struct MHD_Connection *connection)
 {
     return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
 }
 
+static enum MHD_Result refuse_ambiguous(struct carried *carried)
+{
+    struct http_reply *reply = &carried->exchange.reply;
+    reply->status = 400;
+    reply->content_type = "application/json; charset=utf-8";
+    buf_string(&reply->body,
+               "{\"code\":\"InvalidParametersError\",\"message\":\"the headers say twice "
+               "where the request ends, or for whom it is\"}");
+    exchange_header(&carried->exchange, "Connection", "close");
+    carried->is_handled = true;
+    return reply_queue(carried);
+}
+
 static enum MHD_Result request_begin(struct carried *carried, const char *method)
 {
     struct exchange *exchange = &carried->exchange;
+    if (is_ambiguous(carried))
+        return refuse_ambiguous(carried);
     carried->is_begun = true;
     exchange->begin_us = http_clock_us();
     exchange->method = method_of(method);
@@ -368,10 +411,12 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
 static void sweep(void *context)
 {
     struct http_server *server = context;
-    int64_t now_ms = http_clock_ms();
+    int64_t now_ms = http_clock_ms(), limit_ms = server->request_ms;
     pthread_mutex_lock(&server->lock);
+    if (server->client_count > CROWDED && limit_ms > CROWDED_MS)
+        limit_ms = CROWDED_MS;
     for (struct client *at = server->clients.next; at != &server->clients; at = at->next)
-        if (!at->is_whole && now_ms - at->idle_ms > server->request_ms)
+        if (!at->is_whole && now_ms - at->idle_ms > limit_ms)
             shutdown(at->fd, SHUT_RDWR);
     pthread_mutex_unlock(&server->lock);
 }

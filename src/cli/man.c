@@ -26,7 +26,7 @@ static void roff(struct buf *out, const char *text)
 
 static void title(struct buf *out, const char *name, const char *summary)
 {
-    buf_format(out, ".TH \"%s\" 1 \"\" \"Skep %s\" \"User commands\"\n.SH NAME\n", name,
+    buf_format(out, ".TH \"%s\" 1 \"2026-11-21\" \"Skep %s\" \"User commands\"\n.SH NAME\n", name,
                SKEP_VERSION);
     roff(out, name);
     buf_string(out, " \\- ");

@@ -1,4 +1,5 @@
 """Hostile and broken HTTP against a real server: an answer or a cut connection, never a crash."""
+import json
 import os
 import random
 import socket
@@ -42,6 +43,52 @@ class Http(unittest.TestCase):
                      b"GET / HTTP/1.1\r\n" + HEAD + b"".join(b"X%d: y\r\n" % i for i in range(5000)) + b"\r\n"):
             code = status(self.world.raw(data, 5))
             self.assertTrue(code in (0, 505) or 400 <= code < 500, f"{data[:60]} got {code}")
+
+    def test_requests_that_can_be_read_in_two_ways(self):
+        login = b"POST /api/v2/authn/basic/login HTTP/1.1\r\n"
+        for data in (login + HEAD + b"Content-Length: 2\r\nContent-Length: 40\r\n\r\n{}",
+                     login + HEAD + b"Content-Length: 2\r\nContent-Length: 2\r\n\r\n{}",
+                     login + HEAD + b"Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+                     b"GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n"):
+            reply = self.world.raw(data + b"GET /livez HTTP/1.1\r\n" + HEAD + b"\r\n", 5)
+            self.assertEqual(status(reply), 400, data)
+            self.assertEqual(reply.count(b"HTTP/1.1 "), 1, "what follows may not be taken for a request")
+            self.assertIn(b'"code":"InvalidParametersError"', reply)
+
+    def test_names_that_mean_to_escape(self):
+        for path in ("admin~a%2f..%2f..", "..%2f..%2fetc%2fpasswd", "a%0d%0aX-Evil:%201", "%ff%fe", "~", "admin~admin~a"):
+            code, headers, body = self.world.ask("GET", f"/api/v2/jobs/{path}")
+            self.assertEqual((code, headers["X-Evil"]), (404, None), path)
+            self.assertEqual(json.loads(body)["code"], "NoJobError")
+        self.assertEqual(self.world.ask("GET", "/api/v2/jobs/a%00b")[0], 400)
+        code, _, body = self.world.ask("POST", "/api/v2/authn/basic/login", "&".join(["a=b"] * 1000), token=False,
+                                       headers={"Content-Type": "application/x-www-form-urlencoded"})
+        self.assertEqual(code, 400)
+        self.assertTrue(json.loads(body)["message"])
+
+    def test_a_body_without_end(self):
+        with socket.create_connection(("127.0.0.1", self.world.port)) as connection:
+            connection.sendall(b"POST /api/v2/authn/basic/login HTTP/1.1\r\n" + HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
+            with self.assertRaises(OSError):
+                for _ in range(1000):
+                    connection.sendall(b"10000\r\n" + b"x" * 65536 + b"\r\n")
+
+    def test_idle_connections_make_room(self):
+        idle = []
+        try:
+            for _ in range(4200):
+                connection = socket.socket()
+                connection.settimeout(1)
+                idle.append(connection)
+                connection.connect(("127.0.0.1", self.world.port))
+        except OSError as error:
+            if len(idle) < 3200:
+                self.skipTest(f"only {len(idle)} connections: {error}")
+        began = time.monotonic()
+        self.assertEqual(self.world.ask("GET", "/healthz", token=False)[0], 200)
+        self.assertLess(time.monotonic() - began, 15)
+        for connection in idle:
+            connection.close()
 
     def test_bad_chunks(self):
         login = b"POST /api/v2/authn/basic/login HTTP/1.1\r\n" + HEAD + b"Transfer-Encoding: chunked\r\n\r\n"
