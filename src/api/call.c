@@ -96,6 +96,44 @@ void call_refused(struct call *call, int code, const struct err *err)
 
 /* ---- jobs ---- */
 
+enum { NEAR_JOBS = 500, NEAR_DISTANCE = 2 };
+
+/* Among the user's newest jobs the one whose name is nearest; NULL when none is near. */
+static const char *near_job(struct call *call, struct text user, struct text name)
+{
+    struct job_filter filter = {.users = &user,
+                                .user_count = 1,
+                                .is_descending = true,
+                                .limit = NEAR_JOBS,
+                                .skips_total = true};
+    struct job_page page;
+    const char *best = NULL;
+    unsigned best_distance = NEAR_DISTANCE + 1;
+    if (name.length < 3 || name.length > 255)
+        return NULL;
+    store_job_list(call->api->service->store, &filter, call->arena, &page);
+    for (size_t i = 0; i < page.count; i++) {
+        const char *other = page.items[i].record.name;
+        unsigned distance = text_distance(name, text_of(other), best_distance);
+        if (distance < best_distance) {
+            best = other;
+            best_distance = distance;
+        }
+    }
+    return best;
+}
+
+static int no_job(struct call *call, struct text user, struct text name)
+{
+    const char *near = near_job(call, user, name);
+    if (!near)
+        return call_fail(call, ERR_NOT_FOUND, "NoJobError", "", "there is no job %.*s~%.*s",
+                         TEXT_ARG(user), TEXT_ARG(name));
+    return call_fail(call, ERR_NOT_FOUND, "NoJobError", "",
+                     "there is no job %.*s~%.*s, did you mean %.*s~%s?", TEXT_ARG(user),
+                     TEXT_ARG(name), TEXT_ARG(user), near);
+}
+
 int call_job_of(struct call *call, struct text user, struct text name, struct store_job *job)
 {
     struct store *store = call->api->service->store;
@@ -105,8 +143,7 @@ int call_job_of(struct call *call, struct text user, struct text name, struct st
     if (!failed)
         failed = store_job_summary(store, id, call->arena, job, &err);
     if (failed == ERR_NOT_FOUND)
-        return call_fail(call, ERR_NOT_FOUND, "NoJobError", "", "there is no job %.*s~%.*s",
-                         TEXT_ARG(user), TEXT_ARG(name));
+        return no_job(call, user, name);
     call->err = err;
     return failed;
 }

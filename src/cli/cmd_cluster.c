@@ -145,6 +145,41 @@ static const char *priority_word(int64_t priority, struct buf *text)
     return buf_cstr(text);
 }
 
+struct leaves {
+    unsigned total, used, opportunistic, bad;
+};
+
+static void leaves_count(const json_t *cell, struct leaves *leaves)
+{
+    const json_t *children = json_object_get(cell, "cellChildren");
+    const char *state = field_text(cell, "cellState"),
+               *health = field_text(cell, "cellHealthiness");
+    for (size_t i = 0; i < json_array_size(children); i++)
+        leaves_count(json_array_get(children, i), leaves);
+    if (json_array_size(children))
+        return;
+    leaves->total++;
+    if (state && strcmp(state, "Free") != 0) {
+        if (field_int(cell, "cellPriority") == -1)
+            leaves->opportunistic++;
+        else
+            leaves->used++;
+    }
+    leaves->bad += health && strcmp(health, "Healthy") != 0;
+}
+
+/* ": 2 of 4 used, 2 free, 1 bad" */
+static void leaves_print(const struct leaves *leaves, struct buf *out)
+{
+    unsigned taken = leaves->used + leaves->opportunistic;
+    buf_format(out, ": %u of %u used", taken, leaves->total);
+    if (leaves->opportunistic)
+        buf_format(out, " (%u by opportunistic jobs)", leaves->opportunistic);
+    buf_format(out, ", %u free", leaves->total - taken);
+    if (leaves->bad)
+        buf_format(out, ", %u bad", leaves->bad);
+}
+
 /* "0/1 NODE (n1) Used by vc1, priority 10, bad" */
 static void cell_line(struct tree *tree, const json_t *cell)
 {
@@ -152,6 +187,11 @@ static void cell_line(struct tree *tree, const json_t *cell)
     const char *state = field_text(cell, "cellState");
     const json_t *physical = json_object_get(cell, "physicalCell");
     buf_format(tree->out, "%s %s", field_text(cell, "cellType"), field_text(cell, "cellAddress"));
+    if (json_array_size(json_object_get(cell, "cellChildren"))) {
+        struct leaves leaves = {0};
+        leaves_count(cell, &leaves);
+        leaves_print(&leaves, tree->out);
+    }
     if (state && strcmp(state, "Free") != 0) {
         buf_format(tree->out, "  %s", state);
         if (field_text(cell, "vc"))
@@ -191,7 +231,12 @@ static int tree_print(struct cli *cli, struct client *client, const char *path, 
     if (!code && !print_raw(cli, cells)) {
         struct buf out = BUF_INIT;
         struct tree tree = {.out = &out, .prefix = BUF_INIT, .has_colours = cli->has_colours};
-        buf_format(&out, "%s\n", head);
+        struct leaves leaves = {0};
+        for (size_t i = 0; i < json_array_size(cells); i++)
+            leaves_count(json_array_get(cells, i), &leaves);
+        buf_string(&out, head);
+        leaves_print(&leaves, &out);
+        buf_char(&out, '\n');
         cells_print(&tree, cells);
         print_flush(&out);
         buf_release(&tree.prefix);

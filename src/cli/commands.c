@@ -179,11 +179,12 @@ const struct cli_command COMMANDS[] = {
      "skep pardon node7", NO_OPTIONS, run_pardon},
     {"vc", "[NAME]", KIND_NONE, NULL, 0, 1, "show virtual clusters",
      "Shows how many leaves of each SKU every virtual cluster owns and uses; of one that is named, "
-     "its cells as a tree, too.",
+     "its cells as a tree, too, with the physical cells that they are bound to.",
      NULL, NO_OPTIONS, run_vc},
     {"cells", "", KIND_NONE, NULL, 0, 0, "show the physical cells as a tree",
-     "Shows the cells of the physical cluster with their state, and for whom they are used.", NULL,
-     NO_OPTIONS, run_cells},
+     "Shows the cells of the physical cluster as a tree: how many leaves below each are used, free "
+     "and bad, their state, and for whom they are used. `skep vc NAME` shows a virtual cluster so.",
+     NULL, NO_OPTIONS, run_cells},
     {"login", "[URL]", KIND_NONE, NULL, 0, 1, "log in to a server",
      "Asks for user name and password, and keeps the token that the server gives (the password is "
      "not kept) in ~/.config/skep/settings, readable by you alone.",

@@ -1,6 +1,7 @@
 """skep against a real skepd with the fake engine: what a user types and sees."""
 import json
 import os
+import shutil
 import stat
 import subprocess
 import unittest
@@ -141,9 +142,37 @@ class Cli(unittest.TestCase):
         self.assertIn("default", self.ok("vc"))
         self.assertIn("└─", self.ok("vc", "default"))
         self.assertIn("fake3/3", self.ok("cells"))
+        self.assertRegex(self.ok("cells"), r"^physical cluster: \d+ of \d+ used, \d+ free\n")
+        self.assertRegex(self.ok("vc", "default"), r"default/0: 0 of 4 used, 4 free")
         self.assertEqual(len(json.loads(self.ok("cells", "-o", "json"))) > 3, True)
         self.assertEqual(self.world.skep("vc", "none").returncode, 1)
         self.assertIn("fake3", self.ok("nodes"))
+
+    def test_completion_of_fish(self):
+        if not shutil.which("fish"):
+            self.skipTest("fish is not installed")
+        script = self.world.file(self.ok("completion", "fish"), "skep.fish")
+        for line, wanted in (("skep li", "list"), ("skep list --st", "--state"), ("skep list --output ", "yaml"), ("skep help desc", "describe")):
+            done = subprocess.run(["fish", "--no-config", "-c", f"source {script}; complete -C '{line}'"],
+                                  env=self.world.environment() | {"HOME": str(self.world.folder),
+                                                                  "PATH": os.environ["PATH"] + ":" + os.path.dirname(world.SKEP)},
+                                  capture_output=True, text=True, timeout=30)
+            self.assertIn(wanted, done.stdout, line + done.stderr)
+
+    def test_completion_of_zsh(self):
+        if not shutil.which("zsh"):
+            self.skipTest("zsh is not installed")
+        folder = self.world.folder / "zsh"
+        folder.mkdir()
+        (folder / "_skep").write_text(self.ok("completion", "zsh"))
+        # zsh completes only for a person: it gets a terminal of its own
+        driver = ("zmodload zsh/zpty; zpty shell zsh -f -i; "
+                  f"zpty -w shell 'PROMPT=; setopt noautomenu; fpath=({folder} $fpath); autoload -Uz compinit; compinit -u -D; echo READY'; "
+                  "zpty -r shell text '*READY*READY*'; zpty -w -n shell $'skep li\t--st\t=x\n'; zpty -r shell text '*=x*'; print -r -- $text")
+        done = subprocess.run(["zsh", "-f", "-c", driver], env=self.world.environment() | {
+            "PATH": os.environ["PATH"] + ":" + os.path.dirname(world.SKEP), "TERM": "dumb"}, capture_output=True, text=True, timeout=60)
+        self.assertIn("skep list", done.stdout, done.stderr)  # the command was made whole, …
+        self.assertIn("--state  -- in these states", done.stdout, done.stderr)  # and the option explained
 
     def test_completion(self):
         script = self.ok("completion", "bash")

@@ -610,6 +610,22 @@ static void test_v1(void **state)
     assert_body(world, "execute job old successfully");
 }
 
+static void test_near_names(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice");
+    world_submit(world, alice, "train-digits", 1);
+    world_submit(world, alice, "evaluate", 1);
+    assert_int_equal(world_get(world, "/api/v2/jobs/train-digist", alice), 404);
+    assert_body(world, "there is no job alice~train-digist, did you mean alice~train-digits?");
+    assert_int_equal(world_get(world, "/api/v2/jobs/alice~trian-digits/config", alice), 404);
+    assert_body(world, "did you mean alice~train-digits?");
+    assert_int_equal(world_get(world, "/api/v2/jobs/something", alice), 404);
+    assert_no_body(world, "did you mean");
+    assert_int_equal(world_get(world, "/api/v2/jobs/bob~train-digist", alice), 404);
+    assert_no_body(world, "did you mean");
+}
+
 static void test_barrier(void **state)
 {
     struct world *world = *state;
@@ -743,6 +759,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_log_follow_fast_retries, setup, teardown),
         cmocka_unit_test_setup_teardown(test_events, setup, teardown),
         cmocka_unit_test_setup_teardown(test_v1, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_near_names, setup, teardown),
         cmocka_unit_test_setup_teardown(test_barrier, setup, teardown),
         cmocka_unit_test_setup_teardown(test_health, setup, teardown),
         cmocka_unit_test_setup_teardown(test_virtual_clusters, setup, teardown),
