@@ -1,9 +1,12 @@
 /* describe: everything about one job, for people */
+#include "base/err.h"
 #include "base/memory.h"
 #include "cli/client.h"
 #include "cli/command.h"
 #include "cli/job.h"
 #include "cli/print.h"
+#include "sys/file.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -348,7 +351,7 @@ static int events_fetch(struct cli *cli, struct client *client, json_t *detail)
 {
     struct buf path = BUF_INIT;
     json_t *json = NULL, *events = json_array();
-    job_path(&path, cli->arguments[0], "/events");
+    job_path(&path, cli->arguments[0], "/events?limit=100000");
     int code = client_get(client, buf_cstr(&path), &json);
     const json_t *data = json_object_get(json, "data");
     for (size_t i = json_array_size(data); i-- > 0;)
@@ -394,5 +397,86 @@ int run_describe(struct cli *cli)
     json_decref(detail);
     buf_release(&path);
     buf_release(&out);
+    return code;
+}
+
+/* ---- archive ---- */
+
+/* The file that was submitted, its secrets masked, into the detail's `config`. */
+static int config_fetch(struct cli *cli, struct client *client, json_t *detail)
+{
+    struct buf path = BUF_INIT;
+    struct client_reply reply;
+    int code = 0;
+    job_path(&path, cli->arguments[0], "/config");
+    client_ask(client, &(struct client_request){.method = "GET", .path = buf_cstr(&path)}, &reply);
+    if (reply.status == 200)
+        json_object_set_new(detail, "config",
+                            json_stringn(buf_cstr(&reply.body), reply.body.length));
+    else
+        code = client_explain(client, &reply, NULL);
+    client_reply_release(&reply);
+    buf_release(&path);
+    return code;
+}
+
+static int archive_delete(struct cli *cli, struct client *client)
+{
+    struct buf path = BUF_INIT;
+    struct client_reply reply;
+    int code = 0;
+    job_path(&path, cli->arguments[0], "");
+    client_ask(client, &(struct client_request){.method = "DELETE", .path = buf_cstr(&path)},
+               &reply);
+    if (reply.status < 200 || reply.status > 299)
+        code = client_explain(client, &reply, NULL);
+    client_reply_release(&reply);
+    buf_release(&path);
+    return code;
+}
+
+static int archive_write(struct cli *cli, const json_t *detail)
+{
+    const char *path = cli->arguments[1];
+    struct err err;
+    char *text = json_dumps(detail, JSON_INDENT(1));
+    int code = 0;
+    if (!text)
+        return cli_fail(EXIT_REFUSED, "what the server keeps of the job cannot be written as JSON");
+    if (strcmp(path, "-") == 0) {
+        if (fprintf(stdout, "%s\n", text) < 0 || fflush(stdout) != 0)
+            code = cli_fail(EXIT_USAGE, "standard output cannot be written");
+    } else if (file_write(path, text_of(text), 0600, &err) < 0) {
+        code = cli_fail(EXIT_USAGE, "%s", err.text);
+    }
+    free(text);
+    return code;
+}
+
+int run_archive(struct cli *cli)
+{
+    struct client *client = cli_client(cli);
+    if (!client)
+        return EXIT_REFUSED;
+    struct buf path = BUF_INIT;
+    json_t *detail = NULL;
+    cli->output = OUTPUT_JSON; /* all of each task */
+    job_path(&path, cli->arguments[0], "");
+    int code = client_get(client, buf_cstr(&path), &detail);
+    const json_t *status = json_object_get(detail, "jobStatus");
+    if (!code && strcmp(field_text(status, "subState"), "Completed") != 0)
+        code = cli_fail(EXIT_REFUSED, "job %s has not ended; stop it first", cli->arguments[0]);
+    if (!code)
+        code = attempts_fetch(cli, client, detail);
+    if (!code)
+        code = events_fetch(cli, client, detail);
+    if (!code)
+        code = config_fetch(cli, client, detail);
+    if (!code)
+        code = archive_write(cli, detail);
+    if (!code && cli_flag(cli, "delete"))
+        code = archive_delete(cli, client);
+    json_decref(detail);
+    buf_release(&path);
     return code;
 }

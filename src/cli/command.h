@@ -120,6 +120,7 @@ int run_logs(struct cli *cli);
 int run_stop(struct cli *cli);
 int run_start(struct cli *cli);
 int run_delete(struct cli *cli);
+int run_archive(struct cli *cli);
 int run_release(struct cli *cli);
 int run_scale(struct cli *cli);
 int run_tag(struct cli *cli);

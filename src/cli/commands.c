@@ -61,6 +61,11 @@ static const struct cli_option LIST_OPTIONS[] = {
     END,
 };
 
+static const struct cli_option ARCHIVE_OPTIONS[] = {
+    {"delete", 0, NULL, "delete the job when the file has been written", NULL, 0},
+    END,
+};
+
 static const struct cli_option DESCRIBE_OPTIONS[] = {
     {"attempts", 'a', NULL, "show every attempt of the job and of its tasks", NULL, 0},
     {"events", 'e', NULL, "show the job's story, too", NULL, 0},
@@ -160,6 +165,14 @@ const struct cli_command COMMANDS[] = {
     {"delete", "JOB…", KIND_JOB, NULL, 1, -1, "delete ended jobs and their history",
      "Deletes jobs that have ended, with their logs and their history. There is no way back.", NULL,
      NO_OPTIONS, run_delete},
+    {"archive", "JOB FILE", KIND_JOB, NULL, 2, 2, "keep what is known of an ended job in a file",
+     "Writes everything that the server keeps of a job that has ended into FILE, as JSON: its file "
+     "(secrets masked), every attempt of the job and of its tasks with the rule and the last lines "
+     "of its end, and its story. A FILE of - is standard output. Whole logs are not in it; see "
+     "skep "
+     "logs.\n\n"
+     "With --delete the job is then deleted from the server.",
+     "skep archive --delete train train.json", ARCHIVE_OPTIONS, run_archive},
     {"scale", "JOB ROLE N", KIND_JOB, NULL, 3, 3, "change the number of tasks of a role",
      "Changes how many tasks a role of a running job has. Only for jobs that are not placed as a "
      "gang.",

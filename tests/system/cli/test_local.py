@@ -104,6 +104,28 @@ class Local(unittest.TestCase):
         named = self.world.skep("logs", "--attempt", "0", "--role", "worker", "--index", "1", "two")
         self.assertEqual(named.stdout, "I am 1\n", named.stderr)
 
+    def test_archive(self):
+        text = job("old", ["echo last words; exit 3"], image=self.world.image, extra="jobRetryCount: 1\n")
+        self.assertEqual(self.world.skep("submit", "--wait", self.world.file(text)).returncode, 3)
+        path = self.world.folder / "old.json"
+        self.assertEqual(self.world.skep("archive", "old", self.world.folder / "none" / "x").returncode, 2)
+        self.assertEqual(self.world.skep("archive", "--delete", "old", self.world.folder / "none" / "x").returncode, 2)
+        done = self.world.skep("archive", "--delete", "old", path)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        whole = json.loads(path.read_text())
+        self.assertEqual([attempt["attemptIndex"] for attempt in whole["attempts"]], [1, 0])
+        for attempt in whole["attempts"]:
+            self.assertEqual(attempt["tasks"][0]["attempts"][0]["containerLogTail"], "last words\n")
+        self.assertEqual(whole["events"][-1]["reason"], "Failed")
+        self.assertIn("name: old", whole["config"])
+        self.assertEqual(self.world.skep("describe", "old").returncode, 1, "it is gone from the server")
+        self.assertEqual(self.world.skep("submit", self.world.file(job("lives", ["sleep 600"], image=self.world.image))).returncode, 0)
+        lives = self.world.skep("archive", "lives", "-")
+        self.assertEqual((lives.returncode, lives.stdout), (1, ""))
+        self.assertIn("has not ended", lives.stderr)
+        self.world.skep("stop", "lives")
+        self.world.skep("wait", "-q", "lives")
+
     def test_scale(self):
         """Who was scaled away is no longer shown; who waits for a place is."""
         text = job("scaled", ["sleep 600"], instances=3, image=self.world.image, extra="extras: {gangAllocation: false}\n")
