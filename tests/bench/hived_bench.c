@@ -304,54 +304,84 @@ static void line_print(const char *who, const struct figures *f)
     fflush(stdout);
 }
 
+static void cluster_start(struct bench *bench, struct figures *figures)
+{
+    double start = cpu_now();
+    bench->hived = hived_new(config_make(figures->gpus));
+    figures->build = cpu_now() - start;
+    start = cpu_now();
+    uint32_t nodes = hived_node_count(bench->hived);
+    for (uint32_t i = 0; i < nodes; i++)
+        hived_node_set(bench->hived, hived_node_name(bench->hived, i), true);
+    figures->events = cpu_now() - start;
+    bench->nodes = mem_zero(nodes, sizeof *bench->nodes);
+    for (uint32_t i = 0; i < nodes; i++)
+        bench->nodes[i] = hived_node_name(bench->hived, i);
+    bench->scope =
+        (struct hived_scope){.nodes = bench->nodes, .count = figures->is_all ? nodes : 0};
+}
+
+struct span { /* of work: CPU seconds, pods bound, decisions that bound nothing */
+    double cpu_s;
+    uint64_t pods, waits;
+};
+
+static struct span span_begin(const struct bench *bench)
+{
+    return (struct span){cpu_now(), bench->pods, bench->waits};
+}
+
+static void span_end(struct span *span, const struct bench *bench)
+{
+    span->cpu_s = cpu_now() - span->cpu_s;
+    span->pods = bench->pods - span->pods;
+    span->waits = bench->waits - span->waits;
+}
+
+static void results_print(struct bench *bench, struct figures *figures, const struct span *filled,
+                          const struct span *churned)
+{
+    const struct figures *before = original_of(figures->gpus, figures->is_all);
+    struct rusage usage;
+    getrusage(RUSAGE_SELF, &usage);
+    figures->mib = (double)usage.ru_maxrss / 1024;
+    figures->fill = (double)filled->pods / filled->cpu_s;
+    figures->churn = (double)churned->pods / churned->cpu_s;
+    figures->schedule_p50 = quantile(&bench->schedule, 0.5);
+    figures->schedule_p99 = quantile(&bench->schedule, 0.99);
+    figures->commit_p50 = quantile(&bench->commit, 0.5);
+    figures->commit_p99 = quantile(&bench->commit, 0.99);
+    figures->release = quantile(&bench->release, 0.5);
+    line_print("here", figures);
+    if (before)
+        line_print("original", before);
+    printf(
+        "%7u %-4s %-8s p99 of release %.1f us, worst of schedule %.1f, commit %.1f, release "
+        "%.1f; decisions per CPU s: fill %.0f, churn %.0f (%llu and %llu of them bound nothing)\n",
+        figures->gpus, figures->is_all ? "all" : "none", "also", quantile(&bench->release, 0.99),
+        quantile(&bench->schedule, 1), quantile(&bench->commit, 1), quantile(&bench->release, 1),
+        (double)(filled->pods + filled->waits) / filled->cpu_s,
+        (double)(churned->pods + churned->waits) / churned->cpu_s,
+        (unsigned long long)filled->waits, (unsigned long long)churned->waits);
+}
+
 static void run(uint32_t gpus, bool is_all, uint64_t gangs, unsigned opp, bool does_check)
 {
     struct bench bench = {.gpus = gpus, .opp = opp, .random = {12345}};
     struct figures figures = {.gpus = gpus, .is_all = is_all};
     arena_init(&bench.arena);
-    double start = cpu_now();
-    bench.hived = hived_new(config_make(gpus));
-    figures.build = cpu_now() - start;
-    start = cpu_now();
-    uint32_t nodes = hived_node_count(bench.hived);
-    for (uint32_t i = 0; i < nodes; i++)
-        hived_node_set(bench.hived, hived_node_name(bench.hived, i), true);
-    figures.events = cpu_now() - start;
-    bench.nodes = mem_zero(nodes, sizeof *bench.nodes);
-    for (uint32_t i = 0; i < nodes; i++)
-        bench.nodes[i] = hived_node_name(bench.hived, i);
-    bench.scope = (struct hived_scope){.nodes = bench.nodes, .count = is_all ? nodes : 0};
-    start = cpu_now();
+    cluster_start(&bench, &figures);
+    struct span filled = span_begin(&bench);
     fill(&bench);
-    double fill_s = cpu_now() - start;
-    figures.fill = (double)bench.pods / fill_s;
-    uint64_t placed = bench.next_gang - bench.waits, filled = bench.pods, fill_waits = bench.waits;
-    start = cpu_now();
+    span_end(&filled, &bench);
+    uint64_t placed = bench.next_gang - bench.waits;
+    struct span churned = span_begin(&bench);
     while (bench.next_gang - bench.waits - placed < gangs) {
         end_one(&bench);
         fill(&bench);
     }
-    double churn_s = cpu_now() - start;
-    figures.churn = (double)(bench.pods - filled) / churn_s;
-    figures.schedule_p50 = quantile(&bench.schedule, 0.5);
-    figures.schedule_p99 = quantile(&bench.schedule, 0.99);
-    figures.commit_p50 = quantile(&bench.commit, 0.5);
-    figures.commit_p99 = quantile(&bench.commit, 0.99);
-    figures.release = quantile(&bench.release, 0.5);
-    struct rusage usage;
-    getrusage(RUSAGE_SELF, &usage);
-    figures.mib = (double)usage.ru_maxrss / 1024;
-    line_print("here", &figures);
-    if (original_of(gpus, is_all))
-        line_print("original", original_of(gpus, is_all));
-    printf(
-        "%7u %-4s %-8s p99 of release %.1f us, worst of schedule %.1f, commit %.1f, release "
-        "%.1f; decisions per CPU s: fill %.0f, churn %.0f (%llu and %llu of them bound nothing)\n",
-        gpus, is_all ? "all" : "none", "also", quantile(&bench.release, 0.99),
-        quantile(&bench.schedule, 1), quantile(&bench.commit, 1), quantile(&bench.release, 1),
-        (double)(filled + fill_waits) / fill_s,
-        (double)(bench.pods - filled + bench.waits - fill_waits) / churn_s,
-        (unsigned long long)fill_waits, (unsigned long long)(bench.waits - fill_waits));
+    span_end(&churned, &bench);
+    results_print(&bench, &figures, &filled, &churned);
     struct err err;
     if (does_check && hived_check(bench.hived, &err))
         printf("%s\n", err.text);
