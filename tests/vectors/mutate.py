@@ -68,7 +68,6 @@ NOT_COMPARED = [
     r"v0-launcher-retry: .*/(budget|exit SUCCEEDED|to 0\.6 / QIZHI 1\.0|0\.7-0\.11)$",  # other eras
     r"v0-job-config: .*/expect/(0\.4|0\.7)$",  # the newest era decides
     r"v0-job-config: /minimalWithDefaults/(0\.4|0\.7)/",
-    r"naming-and-injection: .*/predefinedEnvPosition$",  # of a pod's description
 ]
 STATES = ["Completed", "AttemptRunning", "removed", "replaced", "added", "Succeeded", "paused"]
 

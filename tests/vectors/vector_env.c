@@ -388,6 +388,23 @@ void environment_barrier(const json_t *injected)
     env_release(&env);
 }
 
+/* "before user env, …": a variable of the user's with such a name wins, as the later one does. */
+static void naming_position(struct job_file *job, const json_t *expect)
+{
+    const struct job_file_pair mine = {"FC_POD_NAME", "mine"};
+    struct env env;
+    if (!json_is_string(expect))
+        return;
+    job->envs = &mine;
+    job->env_count = 1;
+    environment_make(&env, job, 0, 0);
+    const char *value = env_get(&env, mine.name);
+    const bool is_later = value && strcmp(value, mine.value) == 0;
+    const bool wants_later = strncmp(json_string_value(expect), "before user env", 15) == 0;
+    report_bool("naming/predefinedEnvPosition", wants_later, is_later);
+    env_release(&env);
+}
+
 void environment_naming(const json_t *file)
 {
     static const char *const LISTS[] = {"podAnnotationsAndEnv", "envOnly"};
@@ -408,5 +425,7 @@ void environment_naming(const json_t *file)
         }
     }
     env_release(&env);
+    naming_position(&job,
+                    json_object_get(json_object_get(file, "expect"), "predefinedEnvPosition"));
     json_decref(given);
 }
