@@ -174,19 +174,6 @@ static uint32_t healthy_left(const struct level *level)
     return level->total_left - (uint32_t)level->bad_free.count;
 }
 
-/* The parts of what a preassigned cell counts at its own level and for its virtual cluster. */
-static struct level *own_count(struct hived *h, const struct cell *cell, uint32_t vc, bool is_given)
-{
-    struct chain *chain = &h->chains[cell->chain];
-    struct quota_level *own = &quota_of(h, vc, cell->chain)->levels[cell->level];
-    struct level *level = &chain->levels[cell->level];
-    if (is_given)
-        own->free--, level->all_vc_free--, level->total_left--;
-    else
-        own->free++, level->all_vc_free++, level->total_left++;
-    return level;
-}
-
 /* Highest of the levels above a cell whose cells are not split. */
 static uint8_t whole_top(const struct hived *h, const struct cell *cell)
 {
@@ -196,85 +183,91 @@ static uint8_t whole_top(const struct hived *h, const struct cell *cell)
     return top;
 }
 
-/* The cell is bound to a preassigned cell of `vc` and must leave the free lists. Doomed cells are
- * looked for when all is counted, the top level first: what a larger quota needs goes before. (The
- * original looks level by level while it counts: upwards from the cell, its own, then downwards
- * unless the cell itself is doomed.) False: a level has fewer cells left than the quotas still
- * need. */
-static bool preassigned_allocate(struct hived *h, uint32_t physical, uint32_t vc, bool is_doomed)
+/* The original looks for doomed cells at each level as it is counted. */
+static void dooms_look_early(struct hived *h, uint16_t chain, uint8_t level, bool is_given)
+{
+    if (!h->is_imitating)
+        return;
+    if (is_given)
+        doom_try(h, chain, level);
+    else
+        doom_undo_try(h, chain, level);
+}
+
+/* We look when all is counted, the top level first: what a larger quota needs goes before. */
+static void dooms_look(struct hived *h, const struct cell *cell, uint8_t top, bool is_given)
+{
+    uint16_t chain = cell->chain;
+    uint8_t own = cell->level;
+    if (h->is_imitating)
+        return;
+    for (uint8_t at = top; !is_given && at >= 1; at--)
+        doom_undo_try(h, chain, at);
+    for (uint8_t at = top; at >= 1; at--)
+        doom_try(h, chain, at);
+    if (is_given)
+        doom_undo_try(h, chain, own);
+}
+
+/* A physical cell is given to a preassigned cell of `vc`, to which it is bound, and leaves the free
+ * lists; or it is taken back. Counted are its own level, those above that it alone split, and
+ * those below. False: a level has fewer cells left than the quotas still need. */
+static bool preassigned_count(struct hived *h, uint32_t physical, uint32_t vc, bool is_given,
+                              bool is_doomed)
 {
     const struct cell *cell = &h->cells[physical];
     uint16_t chain = cell->chain;
-    bool is_early = h->is_imitating;
-    struct level *levels = h->chains[chain].levels, *level = own_count(h, cell, vc, true);
-    bool is_safe = level->total_left >= level->all_vc_free;
-    uint8_t top = whole_top(h, cell), own = cell->level;
-    free_take(h, physical);
+    uint8_t own = cell->level;
+    struct level *levels = h->chains[chain].levels;
+    uint32_t by = is_given ? UINT32_MAX : 1; /* minus one, modulo 2^32 */
+    quota_of(h, vc, chain)->levels[own].free += by;
+    levels[own].all_vc_free += by;
+    levels[own].total_left += by;
+    bool is_safe = levels[own].total_left >= levels[own].all_vc_free;
+    if (!is_given)
+        free_give(h, physical);
+    uint8_t top = whole_top(h, cell);
+    if (is_given)
+        free_take(h, physical);
     for (uint32_t at = cell->parent; at != NONE && h->cells[at].level <= top;
          at = h->cells[at].parent) {
-        level = level_of(h, &h->cells[at]);
-        level->total_left--;
+        struct level *level = level_of(h, &h->cells[at]);
+        level->total_left += by;
         is_safe &= level->total_left >= level->all_vc_free;
-        if (h->cells[at].is_bad)
+        if (!h->cells[at].is_bad)
+            dooms_look_early(h, chain, h->cells[at].level, is_given);
+        else if (is_given)
             bad_free_remove(h, at);
-        else if (is_early)
-            doom_try(h, chain, h->cells[at].level);
+        else
+            bad_free_add(h, at);
     }
-    bad_cells_give(h, physical);
-    if (is_early && !cell->is_bad)
-        doom_try(h, chain, own);
-    else if (is_early && !is_doomed)
-        doom_undo_try(h, chain, own);
-    uint32_t count = levels[own].child_number;
-    for (uint8_t at = (uint8_t)(own - 1); at >= 1; at--) {
-        levels[at].total_left -= count;
-        is_safe &= levels[at].total_left >= levels[at].all_vc_free;
-        if (is_early && !is_doomed)
-            doom_try(h, chain, at);
-        count *= levels[at].child_number;
+    if (is_given) {
+        bad_cells_give(h, physical);
+    } else {
+        bad_cells_take_back(h, physical);
+        cell_unbind_one(h, physical);
     }
-    for (uint8_t at = top; !is_early && at >= 1; at--)
-        doom_try(h, chain, at);
-    if (!is_early)
-        doom_undo_try(h, chain, own);
+    if (!cell->is_bad || !is_doomed)
+        dooms_look_early(h, chain, own, is_given != cell->is_bad);
+    for (uint8_t at = own; at > 1; at--) {
+        by *= levels[at].child_number;
+        levels[at - 1].total_left += by;
+        is_safe &= levels[at - 1].total_left >= levels[at - 1].all_vc_free;
+        if (!is_doomed)
+            dooms_look_early(h, chain, (uint8_t)(at - 1), is_given);
+    }
+    dooms_look(h, cell, top, is_given);
     return is_safe;
+}
+
+static bool preassigned_allocate(struct hived *h, uint32_t physical, uint32_t vc, bool is_doomed)
+{
+    return preassigned_count(h, physical, vc, true, is_doomed);
 }
 
 static void preassigned_release(struct hived *h, uint32_t physical, uint32_t vc, bool is_doomed)
 {
-    const struct cell *cell = &h->cells[physical];
-    uint16_t chain = cell->chain;
-    bool is_early = h->is_imitating;
-    struct level *levels = h->chains[chain].levels;
-    uint8_t own = cell->level;
-    own_count(h, cell, vc, false);
-    free_give(h, physical);
-    uint8_t top = whole_top(h, cell);
-    for (uint32_t at = cell->parent; at != NONE && h->cells[at].level <= top;
-         at = h->cells[at].parent) {
-        level_of(h, &h->cells[at])->total_left++;
-        if (h->cells[at].is_bad)
-            bad_free_add(h, at);
-        else if (is_early)
-            doom_undo_try(h, chain, h->cells[at].level);
-    }
-    bad_cells_take_back(h, physical);
-    cell_unbind_one(h, physical);
-    if (is_early && !cell->is_bad)
-        doom_undo_try(h, chain, own);
-    else if (is_early && !is_doomed)
-        doom_try(h, chain, own);
-    uint32_t count = levels[own].child_number;
-    for (uint8_t at = (uint8_t)(own - 1); at >= 1; at--) {
-        levels[at].total_left += count;
-        if (is_early && !is_doomed)
-            doom_undo_try(h, chain, at);
-        count *= levels[at].child_number;
-    }
-    for (uint8_t at = top; !is_early && at >= 1; at--)
-        doom_undo_try(h, chain, at);
-    for (uint8_t at = top; !is_early && at >= 1; at--)
-        doom_try(h, chain, at);
+    preassigned_count(h, physical, vc, false, is_doomed);
 }
 
 void doom_try(struct hived *h, uint32_t chain_index, uint8_t at)
