@@ -45,6 +45,7 @@ struct hang_watch {
     pthread_mutex_t lock; /* of what follows */
     pthread_cond_t wake;
     bool is_ending;
+    int64_t news_ms; /* the first of the changes came then; 0: there are none */
     uint64_t default_after_s;
     uint32_t generation; /* of the default: jobs are read again when it changes */
     struct {
@@ -89,6 +90,10 @@ void hang_watch_take(struct hang_watch *watch, const struct record *records, siz
         change->job = task->job;
         change->task = (struct watched_task){.ref = task->task, .attempt = task->attempt};
         change->is_running = task->state == LIFE_RUNNING && task->attempt.v;
+        if (watch->news_ms == 0) {
+            watch->news_ms = mailbox_now_ms();
+            pthread_cond_signal(&watch->wake);
+        }
     }
     pthread_mutex_unlock(&watch->lock);
 }
@@ -210,6 +215,7 @@ static void changes_apply(struct hang_watch *watch)
 
     pthread_mutex_lock(&watch->lock);
     changes = watch->changes;
+    watch->news_ms = 0;
     memset(&watch->changes, 0, sizeof watch->changes);
     fallback = watch->default_after_s;
     generation = watch->generation;
@@ -295,19 +301,26 @@ static void job_look(struct hang_watch *watch, struct watched_job *job)
     }
 }
 
-static void look(struct hang_watch *watch)
+static void idle_count(struct hang_watch *watch)
 {
     uint64_t idle = 0;
 
+    for (size_t i = 0; i < watch->jobs.count; i++)
+        for (size_t k = 0; k < watch->jobs.items[i].tracks.count; k++)
+            idle += watch->jobs.items[i].tracks.items[k].told != HANG_NO;
+    atomic_store(&watch->idle_count, idle);
+}
+
+static void look(struct hang_watch *watch)
+{
     for (size_t i = 0; i < watch->jobs.count; i++) {
         struct watched_job *job = &watch->jobs.items[i];
         if (job->after_s > 0)
             job_look(watch, job);
-        for (size_t k = 0; k < job->tracks.count; k++)
-            idle += job->tracks.items[k].told != HANG_NO;
     }
-    atomic_store(&watch->idle_count, idle);
 }
+
+enum { NEWS_MS = 1000 }; /* what has begun or ended is known after this, with others */
 
 static int64_t look_pause_ms(const struct hang_watch *watch)
 {
@@ -318,26 +331,29 @@ static int64_t look_pause_ms(const struct hang_watch *watch)
         if (after_s > 0 && after_s < least)
             least = after_s;
     }
-    if (watch->jobs.count == 0)
-        return 1000; /* the first that starts is to be seen soon */
     if (least >= HANG_LOOK_MAX_MS / 250)
         return HANG_LOOK_MAX_MS;
     return (int64_t)least * 250 > HANG_LOOK_MIN_MS ? (int64_t)least * 250 : HANG_LOOK_MIN_MS;
 }
 
-static bool watch_wait(struct hang_watch *watch, int64_t pause_ms)
+/* Until the next look, or until a task that has begun is to be known: its job may want to be looked
+ * at sooner than those before. */
+static bool watch_wait(struct hang_watch *watch, int64_t look_ms)
 {
-    int64_t due_ms = mailbox_now_ms() + pause_ms;
-    struct timespec due = {.tv_sec = (time_t)(due_ms / 1000),
-                           .tv_nsec = (long)(due_ms % 1000) * 1000000};
     uint32_t generation;
     bool goes_on;
 
     pthread_mutex_lock(&watch->lock);
     generation = watch->generation;
-    while (!watch->is_ending && generation == watch->generation &&
-           pthread_cond_timedwait(&watch->wake, &watch->lock, &due) == 0)
-        ;
+    while (!watch->is_ending && generation == watch->generation) {
+        int64_t due_ms = watch->news_ms && watch->news_ms + NEWS_MS < look_ms
+                             ? watch->news_ms + NEWS_MS
+                             : look_ms;
+        struct timespec due = {.tv_sec = (time_t)(due_ms / 1000),
+                               .tv_nsec = (long)(due_ms % 1000) * 1000000};
+        if (pthread_cond_timedwait(&watch->wake, &watch->lock, &due) != 0)
+            break;
+    }
     goes_on = !watch->is_ending;
     pthread_mutex_unlock(&watch->lock);
     return goes_on;
@@ -346,11 +362,16 @@ static bool watch_wait(struct hang_watch *watch, int64_t pause_ms)
 static void *watch_run(void *argument)
 {
     struct hang_watch *watch = argument;
+    int64_t looked_ms = 0;
 
     do {
         changes_apply(watch);
-        look(watch);
-    } while (watch_wait(watch, look_pause_ms(watch)));
+        if (mailbox_now_ms() >= looked_ms + look_pause_ms(watch)) {
+            looked_ms = mailbox_now_ms();
+            look(watch);
+        }
+        idle_count(watch);
+    } while (watch_wait(watch, looked_ms + look_pause_ms(watch)));
     return NULL;
 }
 
