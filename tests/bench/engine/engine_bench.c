@@ -436,6 +436,8 @@ int main(int argc, char **argv)
         return 2;
     if (shell("cp %s %s/bin/stamp", BENCH_STAMP, world.image + 4) != 0)
         return 1;
+    world_start(&world);
+    bare_prepare(&((struct local_engine *)world.engine)->runtime);
     for (size_t i = 0; i < COUNT_OF(ways); i++) {
         ways[i].values = mem_zero(runs, sizeof(double));
         if (ways[i].kind == WAY_PROGRAM)
@@ -443,8 +445,6 @@ int main(int argc, char **argv)
         else if (ways[i].kind == WAY_SERVER && port && token)
             server_open(&ways[i], port, token);
     }
-    world_start(&world);
-    bare_prepare(&((struct local_engine *)world.engine)->runtime);
     for (unsigned run = 0; run < runs; run++)
         for (size_t i = 0; i < COUNT_OF(ways); i++)
             if (ways[i].is_here)
