@@ -271,6 +271,8 @@ void view_job_attempt(struct json_writer *json, const struct store_job *job,
     json_object(json);
     json_key_string(json, "jobName", record->name);
     json_key_string(json, "frameworkName", id);
+    snprintf(id, sizeof id, "%u.%u", record->id.v, attempt->attempt); /* appId of the detail */
+    json_key_string(json, "uid", id);
     json_key_string(json, "userName", record->user);
     json_key_string(json, "state", attempt_state(attempt->state, attempt->completion.code));
     json_key_string(json, "originState", life_state_name(attempt->state));
