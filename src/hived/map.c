@@ -328,6 +328,26 @@ static uint32_t buddy_map(struct mapper *mapper, uint32_t vertex)
     return NONE;
 }
 
+/* The original goes on with all pieces of all the cells that it could have split, in front of the
+ * cells that were free. */
+static void pieces_free(struct mapper *mapper, const uint32_t *pieces, uint32_t count,
+                        struct free_list *list)
+{
+    struct hived *h = mapper->h;
+    uint32_t before = list->count;
+    uint32_t *others = ARENA_ARRAY(mapper->m->arena, uint32_t, before + 1);
+    if (before)
+        memcpy(others, list->items, before * sizeof *others);
+    for (uint32_t i = 0; i < count; i++)
+        free_take(h, pieces[i]);
+    for (uint32_t i = before; i-- > 0;)
+        free_list_remove(h, list, others[i]);
+    for (uint32_t i = 0; i < count; i++)
+        free_list_push(h, list, pieces[i]);
+    for (uint32_t i = 0; i < before; i++)
+        free_list_push(h, list, others[i]);
+}
+
 /* The free cells of the wanted level are bad or not suggested: split larger ones, but only as many
  * as the quotas of all virtual clusters leave over at each level passed. (The original looks at the
  * level split only, and so may take the last cell of a level in between.) */
@@ -356,7 +376,8 @@ static uint32_t relaxed_map(struct mapper *mapper, uint32_t vertex)
         uint32_t *split = ARENA_ARRAY(mapper->m->arena, uint32_t, (size_t)limit * width);
         uint32_t count = 0;
         for (uint32_t i = 0; i < (uint32_t)limit; i++) {
-            uint32_t cell = free->items[i];
+            /* the first, then from the end, as taking the first of such a list time and again */
+            uint32_t cell = free->items[i ? free->count - i : 0];
             while (h->cells[cell].level > own)
                 cell = h->cells[cell].child;
             for (uint32_t k = 0; k < width; k++)
@@ -364,9 +385,13 @@ static uint32_t relaxed_map(struct mapper *mapper, uint32_t vertex)
         }
         struct candidates candidates;
         candidates_sort(mapper, split, 0, count, &candidates);
-        for (uint32_t i = 0; i < candidates.count; i++)
-            if (vertex_map(mapper, vertex, candidates.items[i].cell))
-                return candidates.items[i].cell;
+        for (uint32_t i = 0; i < candidates.count; i++) {
+            if (!vertex_map(mapper, vertex, candidates.items[i].cell))
+                continue;
+            if (h->is_imitating)
+                pieces_free(mapper, split, count, &chain->levels[own].free);
+            return candidates.items[i].cell;
+        }
     }
     return NONE;
 }
