@@ -272,6 +272,16 @@ int run_logs(struct cli *cli)
 
 /* ---- events ---- */
 
+/* What happened; without the word that says of which kind it is where the message opens with it. */
+static const char *event_message(const json_t *event, const char *reason)
+{
+    const char *message = field_text(event, "message");
+    size_t length = reason ? strlen(reason) : 0;
+    if (message && length && !strncasecmp(message, reason, length) && message[length] == ':')
+        message += length + 1 + strspn(message + length + 1, " ");
+    return message;
+}
+
 static void event_line(struct cli *cli, const json_t *event, struct buf *out)
 {
     if (cli->output == OUTPUT_JSON) {
@@ -289,8 +299,9 @@ static void event_line(struct cli *cli, const json_t *event, struct buf *out)
     print_time(out, field_int(event, "firstTimestamp"));
     buf_string(out, "  ");
     print_state(out, type ? type : "-", cli->has_colours);
-    buf_format(out, "%*s%s: %s\n", type && type[0] == 'N' ? 3 : 2, "", field_text(event, "reason"),
-               field_text(event, "message"));
+    const char *reason = field_text(event, "reason");
+    buf_format(out, "%*s%s: %s\n", type && type[0] == 'N' ? 3 : 2, "", reason,
+               event_message(event, reason));
 }
 
 struct event_lines {

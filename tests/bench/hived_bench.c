@@ -3,11 +3,11 @@
  * usage: hived-bench [--gangs N] [--opp PERCENT] [--check] [GPUS…]
  *
  * The workload that the original was measured with: racks of 16 nodes of 8 GPUs, eight virtual
- * clusters owning all nodes, mixed gangs, fill to 85 %, then churn of N gangs (20,000). One line a
- * size and node list (none, all). A pod is one decision that binds and one commit; how many
- * decisions end in a wait or with victims depends on the size (at 102,400 GPUs four times as many
- * as pods), so decisions are counted, too; releases count in churn's time. The request goes in as a
- * structure here, as annotation text there.
+ * clusters owning all nodes, mixed gangs, fill to 85 %, then churn of N gangs (200,000: at every
+ * size each is replaced several times). One line a size and node list (none, all). A pod is one
+ * decision that binds and one commit; how many decisions end in a wait or with victims depends on
+ * the size (at 102,400 GPUs four times as many as pods), so decisions are counted, too; releases
+ * count in churn's time. The request goes in as a structure here, as annotation text there.
  */
 #include "arguments.h"
 #include "base/arena.h"
@@ -404,11 +404,11 @@ static void run_apart(uint32_t gpus, bool is_all, uint64_t gangs, unsigned opp, 
 int main(int argc, char **argv)
 {
     static const uint32_t sizes[] = {128, 1024, 4096, 16384, 65536, 102400};
-    uint64_t gangs = 20000;
+    uint64_t gangs = 200000;
     unsigned opp = 20;
     bool is_given = false, does_check = false;
     static const char usage[] = "usage: hived-bench [--gangs N] [--opp PERCENT] [--check] [GPUS…]  "
-                                "   (20000, 20, sizes from "
+                                "   (200000, 20, sizes from "
                                 "128 to 102400)\n";
     arguments_check(argc, argv, 0, argc, 1, usage);
     printf("   GPUs list who       set-up CPU s   fill/CPU s churn/CPUs  schedule us p50/p99  "
