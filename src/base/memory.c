@@ -50,6 +50,14 @@ char *mem_copy(const char *string)
     return memcpy(mem_alloc(size), string, size);
 }
 
+void *mem_copy_array(const void *items, size_t count, size_t size)
+{
+    if (!items || !count)
+        return NULL;
+    size_t bytes = mem_size(count, size);
+    return memcpy(mem_alloc(bytes), items, bytes);
+}
+
 size_t mem_size(size_t count, size_t size)
 {
     size_t total;

@@ -14,6 +14,8 @@ MEM_NEVER_NULL void *mem_alloc(size_t size);              /* not zeroed */
 MEM_NEVER_NULL void *mem_zero(size_t count, size_t size); /* zeroed */
 MEM_NEVER_NULL void *mem_realloc(void *memory, size_t size);
 MEM_NEVER_NULL char *mem_copy(const char *string); /* NUL-terminated copy */
+/* A copy of `count` items of `size` bytes; NULL when there are none, or when `items` is NULL. */
+void *mem_copy_array(const void *items, size_t count, size_t size);
 
 /* Not zeroed, from the start of a cache line on; large tables on large pages where the system has
  * them, so that reading them at random does not miss in the page tables, too. Freed by mem_free. */

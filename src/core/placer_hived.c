@@ -14,6 +14,17 @@ _Static_assert((int)PLACEMENT_GPU_LOST == (int)HIVED_AUTO_GPU_LOST, "one mark of
 
 /* --- nodes --- */
 
+static struct hived_auto_node auto_node_of(const struct known_node *node)
+{
+    return (struct hived_auto_node){.name = node->name,
+                                    .cpu = node->cpu,
+                                    .gpu_count = node->gpu_count,
+                                    .memory_mib = node->memory_mib,
+                                    .gpu_type = node->gpu_type,
+                                    .gpu_numa = node->gpu_numa,
+                                    .gpu_switch = node->gpu_switch};
+}
+
 void placer_hived_refresh(struct placer_hived *p)
 {
     if (!p->is_stale)
@@ -21,16 +32,8 @@ void placer_hived_refresh(struct placer_hived *p)
     p->is_stale = false;
     struct hived_auto_node *nodes = mem_alloc(mem_size(p->nodes.count + 1, sizeof *nodes));
     uint32_t count = 0;
-    for (size_t i = 0; i < p->nodes.count; i++) {
-        const struct known_node *node = &p->nodes.items[i];
-        nodes[count++] = (struct hived_auto_node){.name = node->name,
-                                                  .cpu = node->cpu,
-                                                  .gpu_count = node->gpu_count,
-                                                  .memory_mib = node->memory_mib,
-                                                  .gpu_type = node->gpu_type,
-                                                  .gpu_numa = node->gpu_numa,
-                                                  .gpu_switch = node->gpu_switch};
-    }
+    for (size_t i = 0; i < p->nodes.count; i++)
+        nodes[count++] = auto_node_of(&p->nodes.items[i]);
     struct hived_config *config = hived_config_auto(nodes, count, NULL);
     while (!config && count > 0) /* beyond the limits: the last nodes stay out */
         config = hived_config_auto(nodes, count -= count / 8 + 1, NULL);
@@ -47,13 +50,7 @@ void placer_hived_refresh(struct placer_hived *p)
 /* A node of a kind that is there already joins at the price of itself. */
 static bool node_join(struct placer_hived *p, const struct known_node *node)
 {
-    struct hived_auto_node one = {.name = node->name,
-                                  .cpu = node->cpu,
-                                  .gpu_count = node->gpu_count,
-                                  .memory_mib = node->memory_mib,
-                                  .gpu_type = node->gpu_type,
-                                  .gpu_numa = node->gpu_numa,
-                                  .gpu_switch = node->gpu_switch};
+    struct hived_auto_node one = auto_node_of(node);
     struct hived_config *config = hived_config_auto(&one, 1, NULL);
     bool is_joined = config && config->cell_count > 0;
     for (uint32_t i = 0; is_joined && i < config->sku_count; i++) {
@@ -83,15 +80,6 @@ static bool shape_differs(const struct known_node *known, const struct placement
            numbers_differ(known->gpu_switch, node->gpu_switch, node->gpu_count);
 }
 
-static uint16_t *numbers_copy(const uint16_t *numbers, uint32_t count)
-{
-    if (!numbers || !count)
-        return NULL;
-    uint16_t *copy = mem_alloc(mem_size(count, sizeof *copy));
-    memcpy(copy, numbers, count * sizeof *copy);
-    return copy;
-}
-
 static void known_clear(struct known_node *known)
 {
     mem_free(known->gpu_type);
@@ -109,8 +97,8 @@ static void known_fill(struct known_node *known, const struct placement_node *no
     known->memory_mib = node->memory_mib;
     known->gpu_count = node->gpu_count;
     known->gpu_type = mem_copy(node->gpu_type);
-    known->gpu_numa = numbers_copy(node->gpu_numa, node->gpu_count);
-    known->gpu_switch = numbers_copy(node->gpu_switch, node->gpu_count);
+    known->gpu_numa = mem_copy_array(node->gpu_numa, node->gpu_count, sizeof(uint16_t));
+    known->gpu_switch = mem_copy_array(node->gpu_switch, node->gpu_count, sizeof(uint16_t));
     known->is_healthy = node->is_healthy;
 }
 
@@ -219,8 +207,8 @@ static struct placer *hived_placer_copy(const struct placer *placer)
         *node = *old;
         node->name = mem_copy(old->name);
         node->gpu_type = mem_copy(old->gpu_type);
-        node->gpu_numa = numbers_copy(old->gpu_numa, old->gpu_count);
-        node->gpu_switch = numbers_copy(old->gpu_switch, old->gpu_count);
+        node->gpu_numa = mem_copy_array(old->gpu_numa, old->gpu_count, sizeof(uint16_t));
+        node->gpu_switch = mem_copy_array(old->gpu_switch, old->gpu_count, sizeof(uint16_t));
         text_map_set(&p->node_index, text_of(node->name), (uint32_t)i);
     }
     placer_helds_copy(p, from);

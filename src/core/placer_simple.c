@@ -26,15 +26,6 @@ static void node_release(struct simple_node *node)
     *node = (struct simple_node){0};
 }
 
-static uint16_t *numbers_copy(const uint16_t *numbers, uint32_t count)
-{
-    if (!numbers || !count)
-        return NULL;
-    uint16_t *copy = mem_alloc(mem_size(count, sizeof *copy));
-    memcpy(copy, numbers, count * sizeof *copy);
-    return copy;
-}
-
 static void node_take(struct simple_node *node, const struct simple_slot *slot)
 {
     node->cpu_used += slot->cpu;
@@ -83,8 +74,8 @@ static int simple_node_set(struct placer *placer, const struct placement_node *f
         .gpu_count = gpu_count,
         .gpus_taken = gpus_taken,
         .gpus_lost = gpus_lost(from, gpu_count),
-        .gpu_numa = numbers_copy(from->gpu_numa, gpu_count),
-        .gpu_switch = numbers_copy(from->gpu_switch, gpu_count),
+        .gpu_numa = mem_copy_array(from->gpu_numa, gpu_count, sizeof(uint16_t)),
+        .gpu_switch = mem_copy_array(from->gpu_switch, gpu_count, sizeof(uint16_t)),
     };
     return 0;
 }
@@ -438,8 +429,8 @@ static void node_copy(struct simple_node *to, const struct simple_node *from)
         return;
     to->name = mem_copy(from->name);
     to->gpu_type = mem_copy(from->gpu_type);
-    to->gpu_numa = numbers_copy(from->gpu_numa, from->gpu_count);
-    to->gpu_switch = numbers_copy(from->gpu_switch, from->gpu_count);
+    to->gpu_numa = mem_copy_array(from->gpu_numa, from->gpu_count, sizeof(uint16_t));
+    to->gpu_switch = mem_copy_array(from->gpu_switch, from->gpu_count, sizeof(uint16_t));
 }
 
 static void group_copy(struct simple_group *to, const struct simple_group *from)

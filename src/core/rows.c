@@ -171,15 +171,6 @@ static void task_apply(struct rows *rows, const struct task_record *record)
     rows->attempts.items[record->attempt.v].state = record->state;
 }
 
-static uint16_t *numbers_copy(const uint16_t *numbers, uint32_t count)
-{
-    if (!numbers || !count)
-        return NULL;
-    uint16_t *copy = mem_alloc(mem_size(count, sizeof *copy));
-    memcpy(copy, numbers, count * sizeof *copy);
-    return copy;
-}
-
 static void node_apply(struct rows *rows, const struct node_record *record)
 {
     while (rows->nodes.count <= record->id.v)
@@ -191,8 +182,10 @@ static void node_apply(struct rows *rows, const struct node_record *record)
     row->record.address = row->address = mem_copy(record->address);
     row->record.gpu_type = row->gpu_type = mem_copy(record->gpu_type);
     row->record.reason = row->reason = mem_copy(record->reason);
-    row->record.gpu_numa = row->gpu_numa = numbers_copy(record->gpu_numa, record->gpu_count);
-    row->record.gpu_switch = row->gpu_switch = numbers_copy(record->gpu_switch, record->gpu_count);
+    row->record.gpu_numa = row->gpu_numa =
+        mem_copy_array(record->gpu_numa, record->gpu_count, sizeof(uint16_t));
+    row->record.gpu_switch = row->gpu_switch =
+        mem_copy_array(record->gpu_switch, record->gpu_count, sizeof(uint16_t));
 }
 
 void rows_apply(struct rows *rows, const struct output *output)

@@ -381,6 +381,21 @@ static void test_arrays(void **state)
     mem_free(zeros);
 }
 
+static void test_copies(void **state)
+{
+    (void)state;
+    const uint16_t numbers[] = {3, 1, 2};
+    uint16_t *copy = mem_copy_array(numbers, 3, sizeof *numbers);
+    assert_ptr_not_equal(copy, numbers);
+    assert_memory_equal(copy, numbers, sizeof numbers);
+    mem_free(copy);
+    assert_null(mem_copy_array(numbers, 0, sizeof *numbers));
+    assert_null(mem_copy_array(NULL, 3, sizeof *numbers));
+    char *text = mem_copy("skep");
+    assert_string_equal(text, "skep");
+    mem_free(text);
+}
+
 static void test_arena_large(void **state)
 {
     (void)state;
@@ -567,6 +582,7 @@ int main(void)
         cmocka_unit_test(test_buf_grows),
         cmocka_unit_test(test_empty_maps),
         cmocka_unit_test(test_arrays),
+        cmocka_unit_test(test_copies),
         cmocka_unit_test(test_printable),
         cmocka_unit_test(test_printable_strip),
         cmocka_unit_test(test_printable_is_always_valid),
