@@ -140,6 +140,8 @@ static const char *priority_word(int64_t priority, struct buf *text)
     buf_clear(text);
     if (priority == -1)
         buf_string(text, "opportunistic");
+    else if (priority < -1) /* a virtual cell that nobody has, on a physical one in use */
+        buf_string(text, "by opportunistic jobs");
     else
         buf_format(text, "priority %lld", (long long)priority);
     return buf_cstr(text);
@@ -224,7 +226,20 @@ static void cells_print(struct tree *tree, const json_t *cells)
     }
 }
 
-static int tree_print(struct cli *cli, struct client *client, const char *path, const char *head)
+/* "vc: 2 of 4 used, 2 free, 1 more by opportunistic jobs": these take none of its own cells, and
+ * stand below them by their physical ones */
+static void cluster_leaves_print(const struct leaves *leaves, struct buf *out)
+{
+    struct leaves own = *leaves;
+    own.total -= own.opportunistic;
+    own.opportunistic = 0;
+    leaves_print(&own, out);
+    if (leaves->opportunistic)
+        buf_format(out, ", %u more by opportunistic jobs", leaves->opportunistic);
+}
+
+/* Of a virtual cluster, or (NULL) of the physical one. */
+static int tree_print(struct cli *cli, struct client *client, const char *path, const char *cluster)
 {
     json_t *cells = NULL;
     int code = client_get(client, path, &cells);
@@ -234,8 +249,11 @@ static int tree_print(struct cli *cli, struct client *client, const char *path, 
         struct leaves leaves = {0};
         for (size_t i = 0; i < json_array_size(cells); i++)
             leaves_count(json_array_get(cells, i), &leaves);
-        buf_string(&out, head);
-        leaves_print(&leaves, &out);
+        buf_string(&out, cluster ? cluster : "physical cluster");
+        if (cluster)
+            cluster_leaves_print(&leaves, &out);
+        else
+            leaves_print(&leaves, &out);
         buf_char(&out, '\n');
         cells_print(&tree, cells);
         print_flush(&out);
@@ -251,7 +269,7 @@ int run_cells(struct cli *cli)
     struct client *client = cli_client(cli);
     if (!client)
         return EXIT_REFUSED;
-    return tree_print(cli, client, "/v1/inspect/clusterstatus/physicalcluster", "physical cluster");
+    return tree_print(cli, client, "/v1/inspect/clusterstatus/physicalcluster", NULL);
 }
 
 static int one_cluster(struct cli *cli, struct client *client, const char *name)
