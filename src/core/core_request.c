@@ -47,6 +47,7 @@ static void request_head(struct core *core, const struct live *live, struct aren
         .priority = plan->priority,
         .is_lazy_preemptible = plan->is_lazy_preemptible,
         .may_preempt = true,
+        .now_ms = core->now_ms,
     };
     request->placement.avoid_count = avoid_list(core, arena, &request->placement.avoid);
 }

@@ -61,6 +61,7 @@ struct placement_request {
     const struct node_id *avoid;
     size_t avoid_count;
     bool may_preempt; /* false: only look (Filtering); true: preempting may make state */
+    int64_t now_ms;   /* wall clock: only shown, as the time of a lazy preemption */
 };
 
 enum placement_kind { PLACEMENT_BIND, PLACEMENT_WAIT, PLACEMENT_PREEMPT };

@@ -67,10 +67,11 @@ static bool slots_equal(const struct placement_slot *a, const struct placement_s
 }
 
 /* With several parts the look at one has made HiveD forget the other: it is asked again. */
-static int decided_commit(struct placer_hived *p, struct err *err)
+static int decided_commit(struct placer_hived *p, int64_t now_ms, struct err *err)
 {
     struct decision *decision = &p->decision;
-    struct attempt attempt = {.p = p, .request = &(struct placement_request){.group = p->decided}};
+    struct attempt attempt = {
+        .p = p, .request = &(struct placement_request){.group = p->decided, .now_ms = now_ms}};
     for (uint32_t i = 0; i < decision->part_count; i++) {
         struct part *part = &decision->parts[i];
         struct hived_group_view view;
@@ -79,7 +80,7 @@ static int decided_commit(struct placer_hived *p, struct err *err)
         if (decision->part_count > 1 && !is_reserved && !part->request.uses_suggested)
             code = placer_part_schedule(&attempt, part, HIVED_FILTERING, NULL, err);
         if (!code)
-            code = hived_commit_gang(p->hived, &part->request, &part->placement, 0, err);
+            code = hived_commit_gang(p->hived, &part->request, &part->placement, now_ms, err);
         for (uint32_t k = 0; code && k <= i; k++)
             hived_group_end(p->hived, decision->parts[k].request.group);
         if (code)
@@ -309,7 +310,7 @@ static int given_commit(struct placer_hived *p, const struct placement_request *
         code = part_given(&given, &decision.parts[i], err);
         if (!code)
             code = hived_commit_gang(p->hived, &decision.parts[i].request,
-                                     &decision.parts[i].placement, 0, err);
+                                     &decision.parts[i].placement, request->now_ms, err);
         for (uint32_t k = 0; code && k <= i; k++) /* the part that failed as well */
             hived_group_end(p->hived, decision.parts[k].request.group);
     }
@@ -336,7 +337,7 @@ int placer_hived_take(struct placer *placer, const struct placement_request *req
     p->decided = is_decided ? p->decided : NULL;
     if (!is_decided)
         return given_commit(p, request, slots, slot_count, is_recovery, err);
-    int code = decided_commit(p, err);
+    int code = decided_commit(p, request->now_ms, err);
     if (!code)
         held_add(p, request->group, &p->decision, slot_count);
     p->decided = NULL;

@@ -12,8 +12,11 @@ int placer_part_schedule(struct attempt *attempt, struct part *part, enum hived_
 {
     struct hived_result result;
     part->request.uses_suggested = scope != NULL;
-    struct hived_ask ask = {
-        .request = &part->request, .pod = attempt->request->group, .phase = phase, .scope = scope};
+    struct hived_ask ask = {.request = &part->request,
+                            .pod = attempt->request->group,
+                            .phase = phase,
+                            .scope = scope,
+                            .now_ms = attempt->request->now_ms};
     int code = hived_schedule(attempt->p->hived, &ask, &attempt->p->arena, &result, err);
     if (code)
         return code;

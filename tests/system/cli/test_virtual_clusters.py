@@ -2,6 +2,7 @@
 
 Four pairs of GPUs: two are alpha's, wherever they are, one is beta's, and the pair 2,3 is pinned and beta's, too.
 """
+import datetime
 import os
 import re
 import signal
@@ -221,8 +222,8 @@ class VirtualClusters(unittest.TestCase):
         self.assertRegex(story, r"Preempted: preempted by admin~owner \(priority 100\)\n.*Retrying: attempt 0 ended with -1003 "
                                 r"\(PodPreemptedForCriticalPod\); retried, not counted\n")
         for index in range(4):  # a gang ends whole
-            log = self.world.skep("logs", "--attempt", 0, "--role", "worker", "--index", index, "guest").stdout
-            self.assertRegex(log, r"^ready with .*, attempt 0\n(Terminated\n)?reason preempted\ngrace_ms 7000\n(Terminated\n)?saved\n$")
+            log = self.world.skep("logs", "--stream", "stdout", "--attempt", 0, "--role", "worker", "--index", index, "guest").stdout
+            self.assertRegex(log, r"^ready with .*, attempt 0\nreason preempted\ngrace_ms 7000\nsaved\n$")
         status = self.world.job("guest")["jobStatus"]
         self.assertEqual((status["state"], status["retryDetails"]), ("WAITING", {"user": 0, "platform": 1, "resource": 0}))
         self.agree({"alpha": 4, "beta": 4}, owner=("alpha", "prod"))
@@ -269,11 +270,15 @@ class VirtualClusters(unittest.TestCase):
         self.assertIn("read again", self.world.reload(1, 2))
         self.world.until_ready("b2")
         self.agree({"alpha": 2, "beta": 6}, a1=("alpha", "prod"), b1=("beta", "prod"), b2=("beta", "prod"))
+        since = time.time()
         # back: one of the two goes on without its guarantee, until alpha wants the place
         self.world.reload(2, 1)
         until(lambda: -1 in (priority for _, priority, _ in self.world.groups().values()))
         lost, = (name for name, (_, priority, _) in self.world.groups().items() if priority == -1)
         kept, = {"b1", "b2"} - {lost}
+        status = self.world.inspect(f"affinitygroups/admin~{lost}%2F0")["status"]["lazyPreemptionStatus"]
+        when = datetime.datetime.fromisoformat(status["preemptionTime"].replace("Z", "+00:00")).timestamp()
+        self.assertTrue(int(since) <= when <= time.time(), status)
         self.agree({"alpha": 4, "beta": 4}, a1=("alpha", "prod"), **{kept: ("beta", "prod"), lost: ("beta", "oppo")})
         self.assertEqual(self.world.tasks("a1") + self.world.tasks("b1"), before, "nothing was ended")
         self.start("a2", "alpha")
