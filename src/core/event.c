@@ -351,6 +351,14 @@ static void take_body(struct reader *reader, struct event *event)
     }
 }
 
+void event_plan_free(const struct event *event)
+{
+    if (event->kind == EVENT_SUBMIT)
+        plan_free(event->submit.plan);
+    if (event->kind == EVENT_START)
+        plan_free(event->start.plan);
+}
+
 int event_decode(struct text bytes, struct arena *arena, struct event *event, struct err *err)
 {
     struct reader reader = {cursor_of(bytes), arena, 0};
@@ -369,9 +377,7 @@ int event_decode(struct text bytes, struct arena *arena, struct event *event, st
     }
     if (is_known && !reader.cursor.is_bad && reader.cursor.at == reader.cursor.end)
         return 0;
-    if (is_known && event->kind == EVENT_SUBMIT)
-        plan_free(event->submit.plan);
-    if (is_known && event->kind == EVENT_START)
-        plan_free(event->start.plan);
+    if (is_known)
+        event_plan_free(event);
     return err_fail(err, ERR_CORRUPT, "event", "not a stored event");
 }

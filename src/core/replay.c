@@ -53,6 +53,7 @@ int replay_step(struct replay *replay, const struct event *event, struct output 
         code = err_fail(err, ERR_UNSUPPORTED, "",
                         "the log does not begin with the start of a server: its beginning was "
                         "removed, or it is of a program that did not log restarts");
+        event_plan_free(event);
     } else if (event->kind == EVENT_SUBMIT) {
         submit(replay, event, output);
     } else {

@@ -17,9 +17,10 @@ void replay_init(struct replay *replay);
 void replay_release(struct replay *replay);
 
 /* The next event of the log; `output` is cleared and gets what it gives. The event's plan becomes
- * the core's. ERR_UNSUPPORTED: the log does not begin with EVENT_RESTORE (its beginning has been
- * removed, or it was written by a program that did not log restarts). ERR_CORRUPT, ERR_INVALID:
- * what came before does not give the rows or the configuration of a core. */
+ * the core's, or is freed with the error. ERR_UNSUPPORTED: the log does not begin with
+ * EVENT_RESTORE (its beginning has been removed, or it was written by a program that did not log
+ * restarts). ERR_CORRUPT, ERR_INVALID: what came before does not give the rows or the configuration
+ * of a core. */
 int replay_step(struct replay *replay, const struct event *event, struct output *output,
                 struct err *err);
 

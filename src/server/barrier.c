@@ -256,14 +256,14 @@ static int barrier_load(struct barrier_table *table, struct barrier *barrier, st
 {
     struct store_job job;
     struct store_tasks tasks;
-    int64_t passed;
+    int64_t passed = -1;
     int code = store_job_read(table->reader, barrier->job, &table->scratch, &job, err);
 
     if (code == 0 && !is_under_way(&job.record, barrier->attempt))
         code = err_fail(err, ERR_CONFLICT, "", "the job's attempt ends");
     if (code == 0)
         code = store_barrier_passed(table->reader, barrier->job, barrier->kind, &passed, err);
-    if (code < 0)
+    if (code)
         return code;
     barrier->is_passed = passed == (int64_t)barrier->attempt;
     if (barrier->is_passed)
@@ -290,7 +290,7 @@ static int barrier_of(struct barrier_table *table, const struct task_record *row
         barrier->attempt = row->job_attempt;
         barrier->kind = kind;
         code = barrier_load(table, barrier, err);
-        if (code < 0) {
+        if (code) {
             barrier_free(barrier);
             return code;
         }

@@ -1,7 +1,6 @@
 /* mail.c — see mail.h. */
 #include "server/mail.h"
 #include "base/memory.h"
-#include "core/plan.h"
 #include "server/clock.h"
 #include "server/config.h"
 
@@ -20,10 +19,8 @@ void mail_free(struct server_mail *mail)
 {
     if (!mail)
         return;
-    if (mail->kind == MAIL_EVENT && mail->event.kind == EVENT_SUBMIT)
-        plan_free(mail->event.submit.plan);
-    if (mail->kind == MAIL_EVENT && mail->event.kind == EVENT_START)
-        plan_free(mail->event.start.plan);
+    if (mail->kind == MAIL_EVENT)
+        event_plan_free(&mail->event);
     server_config_free(mail->config);
     arena_release(&mail->arena);
     mem_free(mail);

@@ -135,7 +135,7 @@ static struct text row_numbers(struct buf *scratch, const uint16_t *numbers, siz
         buf_put_u8(scratch, (uint8_t)(numbers[i] & 0xff));
         buf_put_u8(scratch, (uint8_t)(numbers[i] >> 8));
     }
-    return (struct text){scratch->at + begin, scratch->length - begin};
+    return count ? (struct text){scratch->at + begin, scratch->length - begin} : (struct text){0};
 }
 
 static const uint16_t *row_numbers_read(struct text bytes, size_t count, struct arena *arena)

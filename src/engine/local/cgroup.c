@@ -136,7 +136,7 @@ bool cgroup_path(const struct cgroup_layout *layout, const char *controller, con
 static bool value_read(const struct cgroup_layout *layout, const char *controller,
                        const char *group, const char *name, char *out, size_t size)
 {
-    char path[CGROUP_PATH_MAX], file[CGROUP_PATH_MAX + 64];
+    char path[CGROUP_PATH_MAX], file[CGROUP_PATH_MAX + 96];
     out[0] = 0;
     if (!cgroup_path(layout, controller, group, path))
         return false;
