@@ -276,29 +276,29 @@ static int barrier_load(struct barrier_table *table, struct barrier *barrier, st
     return code;
 }
 
-static int barrier_of(struct barrier_table *table, const struct task_record *row,
-                      enum store_barrier kind, struct barrier **out, struct err *err)
+/* NULL with an error: the attempt of the job ends, or its rows cannot be read. */
+static struct barrier *barrier_of(struct barrier_table *table, const struct task_record *row,
+                                  enum store_barrier kind, struct err *err)
 {
     struct barrier *barrier = barrier_find(table, row->job, kind);
-    int code;
 
-    if (barrier && barrier->attempt != row->job_attempt)
-        return err_fail(err, ERR_CONFLICT, "", "this attempt of the job has ended");
-    if (!barrier) {
-        barrier = mem_zero(1, sizeof *barrier);
-        barrier->job = row->job;
-        barrier->attempt = row->job_attempt;
-        barrier->kind = kind;
-        code = barrier_load(table, barrier, err);
-        if (code) {
-            barrier_free(barrier);
-            return code;
-        }
-        id_map_set(&table->by_key, barrier_key(row->job, kind), (uint32_t)table->barriers.count);
-        *ARRAY_ADD(&table->barriers) = barrier;
+    if (barrier && barrier->attempt != row->job_attempt) {
+        err_fail(err, ERR_CONFLICT, "", "this attempt of the job has ended");
+        return NULL;
     }
-    *out = barrier;
-    return 0;
+    if (barrier)
+        return barrier;
+    barrier = mem_zero(1, sizeof *barrier);
+    barrier->job = row->job;
+    barrier->attempt = row->job_attempt;
+    barrier->kind = kind;
+    if (barrier_load(table, barrier, err)) {
+        barrier_free(barrier);
+        return NULL;
+    }
+    id_map_set(&table->by_key, barrier_key(row->job, kind), (uint32_t)table->barriers.count);
+    *ARRAY_ADD(&table->barriers) = barrier;
+    return barrier;
 }
 
 static void barrier_come(struct barrier_table *table, struct barrier *barrier,
@@ -344,11 +344,11 @@ void barrier_report(struct barrier_table *table, const struct service_barrier *r
     if (code == 0 && row.state >= LIFE_ATTEMPT_COMPLETED)
         code = err_fail(&err, ERR_CONFLICT, "", "this try has ended");
     if (code == 0)
-        code = barrier_of(table, &row, report->kind, &barrier, &err);
-    if (code == 0)
+        barrier = barrier_of(table, &row, report->kind, &err);
+    if (barrier)
         barrier_come(table, barrier, report, &row, reply);
     else
-        answer(reply, code, err.text);
+        answer(reply, code ? code : err.code, err.text);
     arena_clear(&table->scratch);
 }
 
