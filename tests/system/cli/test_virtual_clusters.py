@@ -216,6 +216,8 @@ class VirtualClusters(unittest.TestCase):
     def test_the_owner_wants_it_back(self):
         self.start("guest", "beta", "oppo", tasks=4)  # all there is: alpha's, too, as nobody uses it
         self.agree({"alpha": 4, "beta": 4}, guest=("beta", "oppo"))
+        self.assertIn("SIM-PAIR beta/1: 0 of 2 used, 2 free  Used, by opportunistic jobs  on gpu-node/1\n",
+                      self.world.skep("vc", "beta").stdout)
         self.start("owner", "alpha")
         self.world.until_event("guest", "Waiting: ")
         story = self.world.skep("events", "guest").stdout
