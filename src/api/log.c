@@ -275,6 +275,12 @@ static int log_begin(struct call *call, struct log_reader *log)
         log->offset = tail_lines(call, log, &part, lines);
     if (lines == 0)
         log->offset = part.end;
+    if (!log->is_follow && length >= 0)
+        exchange_header(
+            call->exchange, "X-Skep-Length",
+            arena_format(
+                call->arena, "%llu",
+                (unsigned long long)(log->end > log->offset ? log->end - log->offset : 0)));
     return 0;
 }
 

@@ -257,6 +257,8 @@ static size_t take_header(char *bytes, size_t size, size_t count, void *context)
     header_keep(line, "X-Skep-After", following->stream->after);
     header_keep(line, "X-Skep-Offset", following->stream->offset);
     header_keep(line, "X-Skep-Removed", following->stream->removed);
+    header_keep(line, "X-Skep-Length", following->stream->length);
+    header_keep(line, "X-Skep-Log", following->stream->log);
     return size * count;
 }
 
@@ -265,11 +267,26 @@ void client_deadline(struct client *client, int64_t at_ms)
     client->deadline_ms = at_ms;
 }
 
+/* Is this 404 the one that the caller expects? */
+static bool stream_is_absent(struct client_stream *stream, const struct client_reply *reply)
+{
+    if (!stream->absent_code || reply->status != 404)
+        return false;
+    json_t *json = json_loadb(buf_cstr(&reply->body), reply->body.length, 0, NULL);
+    const char *code = field_text(json, "code"), *message = field_text(json, "message");
+    stream->is_absent = code && strcmp(code, stream->absent_code) == 0;
+    snprintf(stream->reason, sizeof stream->reason, "%s", message ? message : "");
+    json_decref(json);
+    return stream->is_absent;
+}
+
 int client_follow(struct client *client, const char *path, struct client_stream *stream)
 {
     struct following following = {.client = client, .stream = stream};
     stream->is_broken = false;
     stream->after[0] = stream->offset[0] = stream->removed[0] = '\0';
+    stream->length[0] = stream->log[0] = stream->reason[0] = '\0';
+    stream->is_absent = false;
     request_setup(client, "GET", path);
     struct curl_slist *headers = request_headers(client, NULL);
     curl_easy_setopt(client->curl, CURLOPT_HTTPHEADER, headers);
@@ -296,7 +313,8 @@ int client_follow(struct client *client, const char *path, struct client_stream 
         stream->is_broken = true;
     } else if (reply.status < 200 || reply.status > 299) {
         reply.body = following.error;
-        exit_code = client_explain(client, &reply, NULL);
+        if (!stream_is_absent(stream, &reply))
+            exit_code = client_explain(client, &reply, NULL);
     }
     buf_release(&following.error);
     return exit_code;

@@ -55,8 +55,14 @@ struct client_stream {
     bool (*take)(void *context, const char *bytes, size_t length);
     void *context;
     bool is_broken;
-    /* what the reply's X-Skep-After, X-Skep-Offset and X-Skep-Removed said, or "" */
-    char after[24], offset[24], removed[24];
+    /* what the reply's X-Skep-After, X-Skep-Offset, X-Skep-Removed, X-Skep-Length and X-Skep-Log
+     * said, or "" */
+    char after[24], offset[24], removed[24], length[24], log[24];
+    /* The code of a 404 that is no failure ("NoTaskLogError"), or NULL: nothing is told then,
+     * is_absent is set, and `reason` is the server's. */
+    const char *absent_code;
+    bool is_absent;
+    char reason[256];
 };
 /* Streams are cut (is_broken) at this Unix time in ms; 0: never. */
 void client_deadline(struct client *client, int64_t at_ms);

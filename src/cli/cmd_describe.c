@@ -1,11 +1,10 @@
 /* describe: everything about one job, for people */
-#include "base/err.h"
 #include "base/memory.h"
 #include "cli/client.h"
 #include "cli/command.h"
+#include "cli/history.h"
 #include "cli/job.h"
 #include "cli/print.h"
-#include "sys/file.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -162,70 +161,6 @@ static void tasks_print(struct cli *cli, struct buf *out, const json_t *detail)
 
 enum { TAILS_MAX = 16 << 10 }; /* of all last lines together, in the table */
 
-/* All attempts of one task within one attempt of the job, into the task's `attempts`. */
-static int task_fetch(struct client *client, const char *job, int64_t job_attempt, const char *role,
-                      json_t *task)
-{
-    struct buf rest = BUF_INIT, path = BUF_INIT;
-    json_t *whole = NULL;
-    buf_format(&rest, "/attempts/%lld/taskRoles/", (long long)job_attempt);
-    client_encode(&rest, role);
-    buf_format(&rest, "/taskIndex/%lld/attempts", (long long)field_int(task, "taskIndex"));
-    job_path(&path, job, buf_cstr(&rest));
-    int code = client_get(client, buf_cstr(&path), &whole);
-    if (!code)
-        json_object_set(task, "attempts", json_object_get(whole, "attempts"));
-    json_decref(whole);
-    buf_release(&rest);
-    buf_release(&path);
-    return code;
-}
-
-/* The tasks of one attempt of the job with all their attempts, into its `tasks`. A table needs no
- * more of a task that ended well at its first try than the task itself. */
-static int tasks_fetch(struct client *client, const char *job, json_t *attempt, bool is_table)
-{
-    struct buf rest = BUF_INIT, path = BUF_INIT;
-    json_t *detail = NULL, *all = json_array(), *value;
-    const int64_t index = field_int(attempt, "attemptIndex");
-    buf_format(&rest, "/attempts/%lld", (long long)index);
-    job_path(&path, job, buf_cstr(&rest));
-    int code = client_get(client, buf_cstr(&path), &detail);
-    const char *role;
-    json_object_foreach (json_object_get(detail, "taskRoles"), role, value) {
-        json_t *tasks = json_object_get(value, "taskStatuses");
-        for (size_t i = 0; i < json_array_size(tasks) && !code; i++) {
-            json_t *task = json_array_get(tasks, i);
-            bool is_plain = !field_int(task, "retries") && !field_int(task, "containerExitCode");
-            if (!is_table || !is_plain)
-                code = task_fetch(client, job, index, role, task);
-            json_array_append(all, task);
-        }
-    }
-    json_object_set_new(attempt, "tasks", all);
-    json_decref(detail);
-    buf_release(&rest);
-    buf_release(&path);
-    return code;
-}
-
-/* All attempts of the job, newest first, each with its tasks, into the detail's `attempts`. */
-static int attempts_fetch(struct cli *cli, struct client *client, json_t *detail)
-{
-    struct buf path = BUF_INIT;
-    json_t *attempts = NULL;
-    job_path(&path, cli->arguments[0], "/attempts");
-    int code = client_get(client, buf_cstr(&path), &attempts);
-    for (size_t i = 0; i < json_array_size(attempts) && !code; i++)
-        code = tasks_fetch(client, cli->arguments[0], json_array_get(attempts, i),
-                           cli->output != OUTPUT_JSON && cli->output != OUTPUT_YAML);
-    if (!code)
-        json_object_set(detail, "attempts", attempts);
-    json_decref(attempts);
-    buf_release(&path);
-    return code;
-}
-
 /* By which rule the end was recognised. */
 static void rule_lines(struct buf *out, const json_t *rule)
 {
@@ -346,22 +281,6 @@ static void attempts_print(struct cli *cli, struct buf *out, const json_t *attem
 
 /* ---- events ---- */
 
-/* The job's story, oldest first, into the detail's `events`. */
-static int events_fetch(struct cli *cli, struct client *client, json_t *detail)
-{
-    struct buf path = BUF_INIT;
-    json_t *json = NULL, *events = json_array();
-    job_path(&path, cli->arguments[0], "/events?limit=100000");
-    int code = client_get(client, buf_cstr(&path), &json);
-    const json_t *data = json_object_get(json, "data");
-    for (size_t i = json_array_size(data); i-- > 0;)
-        json_array_append(events, json_array_get(data, i));
-    json_object_set_new(detail, "events", events);
-    json_decref(json);
-    buf_release(&path);
-    return code;
-}
-
 static void events_print(struct buf *out, const json_t *events)
 {
     buf_char(out, '\n');
@@ -379,12 +298,13 @@ int run_describe(struct cli *cli)
         return EXIT_REFUSED;
     struct buf path = BUF_INIT, out = BUF_INIT;
     json_t *detail = NULL;
+    const bool is_raw = cli->output == OUTPUT_JSON || cli->output == OUTPUT_YAML;
     job_path(&path, cli->arguments[0], "");
     int code = client_get(client, buf_cstr(&path), &detail);
     if (!code && cli_flag(cli, "attempts"))
-        code = attempts_fetch(cli, client, detail);
+        code = history_attempts(client, cli->arguments[0], !is_raw, detail);
     if (!code && cli_flag(cli, "events"))
-        code = events_fetch(cli, client, detail);
+        code = history_events(client, cli->arguments[0], detail);
     if (!code && !print_raw(cli, detail)) {
         head_lines(cli, &out, detail);
         tasks_print(cli, &out, detail);
@@ -397,86 +317,5 @@ int run_describe(struct cli *cli)
     json_decref(detail);
     buf_release(&path);
     buf_release(&out);
-    return code;
-}
-
-/* ---- archive ---- */
-
-/* The file that was submitted, its secrets masked, into the detail's `config`. */
-static int config_fetch(struct cli *cli, struct client *client, json_t *detail)
-{
-    struct buf path = BUF_INIT;
-    struct client_reply reply;
-    int code = 0;
-    job_path(&path, cli->arguments[0], "/config");
-    client_ask(client, &(struct client_request){.method = "GET", .path = buf_cstr(&path)}, &reply);
-    if (reply.status == 200)
-        json_object_set_new(detail, "config",
-                            json_stringn(buf_cstr(&reply.body), reply.body.length));
-    else
-        code = client_explain(client, &reply, NULL);
-    client_reply_release(&reply);
-    buf_release(&path);
-    return code;
-}
-
-static int archive_delete(struct cli *cli, struct client *client)
-{
-    struct buf path = BUF_INIT;
-    struct client_reply reply;
-    int code = 0;
-    job_path(&path, cli->arguments[0], "");
-    client_ask(client, &(struct client_request){.method = "DELETE", .path = buf_cstr(&path)},
-               &reply);
-    if (reply.status < 200 || reply.status > 299)
-        code = client_explain(client, &reply, NULL);
-    client_reply_release(&reply);
-    buf_release(&path);
-    return code;
-}
-
-static int archive_write(struct cli *cli, const json_t *detail)
-{
-    const char *path = cli->arguments[1];
-    struct err err;
-    char *text = json_dumps(detail, JSON_INDENT(1));
-    int code = 0;
-    if (!text)
-        return cli_fail(EXIT_REFUSED, "what the server keeps of the job cannot be written as JSON");
-    if (strcmp(path, "-") == 0) {
-        if (fprintf(stdout, "%s\n", text) < 0 || fflush(stdout) != 0)
-            code = cli_fail(EXIT_USAGE, "standard output cannot be written");
-    } else if (file_write(path, text_of(text), 0600, &err) < 0) {
-        code = cli_fail(EXIT_USAGE, "%s", err.text);
-    }
-    free(text);
-    return code;
-}
-
-int run_archive(struct cli *cli)
-{
-    struct client *client = cli_client(cli);
-    if (!client)
-        return EXIT_REFUSED;
-    struct buf path = BUF_INIT;
-    json_t *detail = NULL;
-    cli->output = OUTPUT_JSON; /* all of each task */
-    job_path(&path, cli->arguments[0], "");
-    int code = client_get(client, buf_cstr(&path), &detail);
-    const json_t *status = json_object_get(detail, "jobStatus");
-    if (!code && strcmp(field_text(status, "subState"), "Completed") != 0)
-        code = cli_fail(EXIT_REFUSED, "job %s has not ended; stop it first", cli->arguments[0]);
-    if (!code)
-        code = attempts_fetch(cli, client, detail);
-    if (!code)
-        code = events_fetch(cli, client, detail);
-    if (!code)
-        code = config_fetch(cli, client, detail);
-    if (!code)
-        code = archive_write(cli, detail);
-    if (!code && cli_flag(cli, "delete"))
-        code = archive_delete(cli, client);
-    json_decref(detail);
-    buf_release(&path);
     return code;
 }

@@ -62,7 +62,7 @@ static const struct cli_option LIST_OPTIONS[] = {
 };
 
 static const struct cli_option ARCHIVE_OPTIONS[] = {
-    {"delete", 0, NULL, "delete the job when the file has been written", NULL, 0},
+    {"delete", 0, NULL, "delete the job when everything has been written", NULL, 0},
     END,
 };
 
@@ -165,14 +165,18 @@ const struct cli_command COMMANDS[] = {
     {"delete", "JOB…", KIND_JOB, NULL, 1, -1, "delete ended jobs and their history",
      "Deletes jobs that have ended, with their logs and their history. There is no way back.", NULL,
      NO_OPTIONS, run_delete},
-    {"archive", "JOB FILE", KIND_JOB, NULL, 2, 2, "keep what is known of an ended job in a file",
-     "Writes everything that the server keeps of a job that has ended into FILE, as JSON: its file "
-     "(secrets masked), every attempt of the job and of its tasks with the rule and the last lines "
-     "of its end, and its story. A FILE of - is standard output. Whole logs are not in it; see "
-     "skep "
-     "logs.\n\n"
-     "With --delete the job is then deleted from the server.",
-     "skep archive --delete train train.json", ARCHIVE_OPTIONS, run_archive},
+    {"archive", "JOB FOLDER", KIND_JOB, NULL, 2, 2, "keep all of an ended job in a folder",
+     "Writes everything that the server keeps of a job that has ended into FOLDER, which is made "
+     "and must not exist or be empty.\n\n"
+     "job.json has its file (secrets masked), every attempt of the job and of its tasks with the "
+     "rule and the last lines of its end, its story, and the list of its logs. "
+     "logs/ROLE-INDEX-ATTEMPT.log is what a task wrote, both streams together, where ATTEMPT is "
+     "the job's and the task's, such as 1.0. A log that the server has no more, or that has lost "
+     "its beginning, is named on standard error and in the list.\n\n"
+     "With --delete the job is then deleted from the server, with its history. When anything could "
+     "not be written the job stays, and skep exits with a code that is not 0; job.json is written "
+     "last, so a folder without it is no archive.",
+     "skep archive --delete train train-archive", ARCHIVE_OPTIONS, run_archive},
     {"scale", "JOB ROLE N", KIND_JOB, NULL, 3, 3, "change the number of tasks of a role",
      "Changes how many tasks a role of a running job has. Only for jobs that are not placed as a "
      "gang.",

@@ -51,15 +51,20 @@ static int file_fill(int fd, const char *path, struct text content, struct err *
     return fsync(fd) == 0 ? 0 : err_errno(err, errno, "fsync %s", path);
 }
 
+int dir_sync(const char *path, struct err *err)
+{
+    cleanup_close int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd < 0)
+        return err_errno(err, errno, "open %s", path);
+    return fsync(fd) == 0 ? 0 : err_errno(err, errno, "fsync %s", path);
+}
+
 static int parent_sync(const char *path, struct err *err)
 {
     cleanup_free char *copy = mem_copy(path);
-    const char *parent = dirname(copy);
-    cleanup_close int fd = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-    if (fd < 0)
-        return err_errno(err, errno, "open %s", parent);
-    return fsync(fd) == 0 ? 0 : err_errno(err, errno, "fsync %s", parent);
+    return dir_sync(dirname(copy), err);
 }
 
 /* Write beside `path`; `beside` gets the name. */

@@ -21,6 +21,9 @@ int file_write(const char *path, struct text content, mode_t mode, struct err *e
 /* As file_write, but ERR_CONFLICT when the file exists; of several at once one wins. */
 int file_create(const char *path, struct text content, mode_t mode, struct err *err);
 
+/* After this the names in the directory survive a crash. */
+int dir_sync(const char *path, struct err *err);
+
 /* mkdir -p; `mode` for those made. */
 int dir_make(const char *path, mode_t mode, struct err *err);
 

@@ -1,5 +1,6 @@
 """skep with real containers: exit codes, logs and their following, as a user meets them."""
 import json
+import shutil
 import subprocess
 import sys
 import time
@@ -104,27 +105,73 @@ class Local(unittest.TestCase):
         named = self.world.skep("logs", "--attempt", "0", "--role", "worker", "--index", "1", "two")
         self.assertEqual(named.stdout, "I am 1\n", named.stderr)
 
+    def archived_logs(self, folder):
+        """The list in job.json, and that the files are those of it, each as long as it says."""
+        logs = json.loads((folder / "job.json").read_text())["logs"]
+        files = {str(path.relative_to(folder)): path.stat().st_size for path in (folder / "logs").iterdir()}
+        self.assertEqual(files, {log["file"]: log["bytes"] for log in logs if log["file"]})
+        return logs
+
     def test_archive(self):
-        text = job("old", ["echo last words; exit 3"], image=self.world.image, extra="jobRetryCount: 1\n")
+        """All of it, with each attempt's log; only then does --delete delete."""
+        line = "echo words of $PAI_TASK_INDEX; i=0; while [ $i -lt 600 ]; do i=$((i+1)); echo more; done; echo last; exit 3"
+        text = job("old", [line], image=self.world.image, extra="jobRetryCount: 1\n")
         self.assertEqual(self.world.skep("submit", "--wait", self.world.file(text)).returncode, 3)
-        path = self.world.folder / "old.json"
-        self.assertEqual(self.world.skep("archive", "old", self.world.folder / "none" / "x").returncode, 2)
-        self.assertEqual(self.world.skep("archive", "--delete", "old", self.world.folder / "none" / "x").returncode, 2)
+        missing, full, short = (self.world.folder / name for name in ("none", "full", "short"))
+        full.mkdir()
+        (full / "mine").write_text("")
+        for folder, why in ((missing / "x", "No such file"), (full, "is not empty"), (full / "mine", "Not a directory"), ("-", "standard output")):
+            done = self.world.skep("archive", "--delete", "old", folder)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn(why, done.stderr)
+        done = subprocess.run(["sh", "-c", 'trap "" XFSZ; ulimit -f 1; exec "$@"', "sh", world.SKEP, "archive", "--delete", "old", short],
+                              env=self.world.environment(), capture_output=True, text=True)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("File too large", done.stderr)
+        self.assertIn("is no whole archive; job old stays on the server", done.stderr)
+        self.assertFalse((short / "job.json").exists())
+        self.assertEqual(self.world.skep("describe", "old").returncode, 0, "nothing of this has deleted it")
+        path = self.world.folder / "old"
+        path.mkdir()
         done = self.world.skep("archive", "--delete", "old", path)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        whole = json.loads(path.read_text())
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        whole = json.loads((path / "job.json").read_text())
         self.assertEqual([attempt["attemptIndex"] for attempt in whole["attempts"]], [1, 0])
         for attempt in whole["attempts"]:
-            self.assertEqual(attempt["tasks"][0]["attempts"][0]["containerLogTail"], "last words\n")
+            self.assertTrue(attempt["tasks"][0]["attempts"][0]["containerLogTail"].endswith("more\nlast\n"))
         self.assertEqual(whole["events"][-1]["reason"], "Failed")
         self.assertIn("name: old", whole["config"])
+        logs = self.archived_logs(path)
+        self.assertEqual([log["file"] for log in logs], ["logs/worker-0-0.0.log", "logs/worker-0-1.0.log"])
+        for log in logs:
+            self.assertEqual((log["removedBytes"], log["missing"]), (0, None))
+            self.assertEqual((path / log["file"]).read_text(), "words of 0\n" + 600 * "more\n" + "last\n")
         self.assertEqual(self.world.skep("describe", "old").returncode, 1, "it is gone from the server")
+
+    def test_archive_of_what_lives(self):
         self.assertEqual(self.world.skep("submit", self.world.file(job("lives", ["sleep 600"], image=self.world.image))).returncode, 0)
-        lives = self.world.skep("archive", "lives", "-")
-        self.assertEqual((lives.returncode, lives.stdout), (1, ""))
+        folder = self.world.folder / "lives"
+        lives = self.world.skep("archive", "lives", folder)
+        self.assertEqual((lives.returncode, lives.stdout, folder.exists()), (1, "", False))
         self.assertIn("has not ended", lives.stderr)
         self.world.skep("stop", "lives")
         self.world.skep("wait", "-q", "lives")
+
+    def test_archive_without_a_log(self):
+        """A log that the server has no more is named; the other one is there."""
+        text = job("half", ["echo words of $PAI_TASK_INDEX"], instances=2, image=self.world.image)
+        self.assertEqual(self.world.skep("submit", "--wait", self.world.file(text)).returncode, 0)
+        tasks = self.world.json("GET", "/api/v2/jobs/admin~half")[1]["taskRoles"]["worker"]["taskStatuses"]
+        [gone] = [path for path in (self.world.folder / "data").rglob("logs/*") if path.name == tasks[0]["containerId"].removeprefix("skep-")]
+        shutil.rmtree(gone)
+        folder = self.world.folder / "half"
+        done = self.world.skep("archive", "half", folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("skep: no log of worker-0, attempt 0.0: it has been removed", done.stderr)
+        first, second = self.archived_logs(folder)
+        self.assertIsNone(first["file"])
+        self.assertIn("it has been removed", first["missing"])
+        self.assertEqual((folder / second["file"]).read_text(), "words of 1\n")
 
     def test_scale(self):
         """Who was scaled away is no longer shown; who waits for a place is."""
@@ -175,6 +222,13 @@ class Local(unittest.TestCase):
             self.assertIn(f"skep: the first {removed} bytes of this log have been removed", whole.stderr)
             tail = self.world.skep("logs", "--tail", "3", *words)
             self.assertEqual((tail.stdout.splitlines(), tail.stderr), (wanted[-3:], ""))
+        folder = self.world.folder / "rotated"
+        done = self.world.skep("archive", "rotates", folder)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn(f"skep: the first {removed} bytes of the log of worker-0, attempt 0.0 have been removed", done.stderr)
+        [log] = self.archived_logs(folder)
+        self.assertEqual((log["removedBytes"], log["missing"]), (removed, None))
+        self.assertTrue((folder / log["file"]).read_text() == whole.stdout)
         text = self.world.skep("describe", "--attempts", "rotates").stdout
         self.assertIn("recognised as ContainerImportError (232)", text)
         self.assertIn("from the task log's line: ModuleNotFoundError: no luck\n", text)
