@@ -1,0 +1,189 @@
+/* test_retention.c — what is removed by age and by size, and what stays. */
+#include "base/err.h"
+#include "server/config.h"
+#include "server/server.h"
+#include "store/read.h"
+#include "sys/log.h"
+#include "sys/secret.h"
+#include <pthread.h>
+#include <setjmp.h>
+#include <sqlite3.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "world.h"
+
+/* What one number the database gives. */
+static int64_t number(struct world *world, const char *query)
+{
+    char path[100];
+    sqlite3 *db;
+    sqlite3_stmt *statement;
+    int64_t value;
+
+    snprintf(path, sizeof path, "%s/skep.db", world->directory);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_busy_timeout(db, 5000), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, query, -1, &statement, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(statement), SQLITE_ROW);
+    value = sqlite3_column_int64(statement, 0);
+    sqlite3_finalize(statement);
+    sqlite3_close(db);
+    return value;
+}
+
+/* Rows of the job, in all tables that have some. */
+static void expect_rows(struct world *world, unsigned job, bool has_some)
+{
+    static const char *const tables[] = {"jobs WHERE id",         "job_plans WHERE job",
+                                         "job_sources WHERE job", "job_attempts WHERE job",
+                                         "tasks WHERE job",       "task_attempts WHERE job",
+                                         "stories WHERE job",     "tags WHERE job"};
+
+    for (size_t i = 0; i < sizeof tables / sizeof tables[0]; i++) {
+        int64_t count = number(
+            world, arena_format(&world->arena, "SELECT count(*) FROM %s = %u", tables[i], job));
+        if ((count > 0) != has_some)
+            fail_msg("%lld rows in %s = %u", (long long)count, tables[i], job);
+    }
+}
+
+/* Reload with this retention, and wait for a commit after which the query gives 0. */
+static void retain_until_none(struct world *world, const char *retention, const char *query)
+{
+    struct look look = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0};
+    struct service_watch watch = {notified, &look, NULL};
+    struct timespec limit;
+
+    world->service->watch(world->service->context, &watch);
+    server_reload(world->server, config_of(world, retention));
+    clock_gettime(CLOCK_REALTIME, &limit);
+    limit.tv_sec += 20;
+    pthread_mutex_lock(&look.lock);
+    while (number(world, query) != 0)
+        assert_int_equal(pthread_cond_timedwait(&look.moved, &look.lock, &limit), 0);
+    pthread_mutex_unlock(&look.lock);
+    world->service->unwatch(world->service->context, &watch);
+}
+
+#define AGO(days) "(CAST(strftime('%s', 'now') AS INTEGER) - " #days " * 86400) * 1000"
+
+static void what_has_become_old_goes(void **state)
+{
+    struct world *world = *state;
+    struct job_id job;
+    static const char *const names[] = {"old", "young"};
+    int64_t ends;
+
+    world_stop(world);
+    world->engine = "runMilliseconds: 1, exitCode: 3, log: \"last words\\n\"";
+    world_start(world);
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(submit(world, job_text(world, names[i], "jobRetryCount: 1\n"), &job), 0);
+        assert_int_equal(job.v, i + 1);
+        wait_until(world, job, JOB_FAILED);
+        assert_int_equal(
+            change(world, (struct store_change){.kind = CHANGE_TAG_ADD, .tag = {job, "red"}}), 0);
+    }
+    assert_int_equal(
+        submit(world,
+               "protocolVersion: 2\nname: waits\ntype: job\n"
+               "prerequisites:\n- {name: i, type: dockerimage, uri: x}\n"
+               "taskRoles:\n  w:\n    instances: 100\n    dockerImage: i\n    commands: [x]\n"
+               "    resourcePerInstance: {cpu: 60, memoryMB: 1, gpu: 0}\n",
+               &job),
+        0);
+    world_stop(world);
+    assert_int_equal(
+        sql(world, "UPDATE jobs SET submitted_ms = " AGO(
+                       400) ", completed_ms = "
+                            "CASE id WHEN 1 THEN " AGO(10) " WHEN 2 THEN " AGO(
+                                5) " ELSE 0 END;"
+                                   "UPDATE event_log SET at_ms = CASE WHEN sequence <= 4 THEN " AGO(
+                                       3) " ELSE " AGO(1) " END"),
+        0);
+    ends = number(world, "SELECT count(*) FROM attempt_ends");
+    assert_true(ends >= 4); /* two attempts of two jobs */
+    world_start(world);
+    /* by the retention that is built in none of them is old */
+    expect_rows(world, 1, true);
+    assert_int_equal(number(world, "SELECT min(sequence) FROM event_log"), 1);
+
+    retain_until_none(world, "retention: {jobDays: 7, eventLogDays: 0}\n",
+                      "SELECT count(*) FROM jobs WHERE id = 1");
+    expect_rows(world, 1, false);
+    expect_rows(world, 2, true);
+    assert_int_equal(shown(world, (struct job_id){2}), JOB_FAILED);
+    assert_int_equal(shown(world, (struct job_id){3}), JOB_WAITING);
+    assert_true(number(world, "SELECT count(*) FROM attempt_ends") < ends);
+    assert_int_equal(number(world, "SELECT count(*) FROM attempt_ends WHERE attempt NOT IN (SELECT "
+                                   "attempt FROM tasks UNION SELECT attempt FROM task_attempts)"),
+                     0);
+    assert_int_equal(number(world, "SELECT min(sequence) FROM event_log"), 1); /* 0: for ever */
+
+    retain_until_none(world, "retention: {jobDays: 0, eventLogDays: 2}\n",
+                      "SELECT count(*) FROM event_log WHERE sequence <= 4");
+    assert_int_equal(number(world, "SELECT min(sequence) FROM event_log"), 5);
+    expect_rows(world, 2, true);
+
+    /* so it is after a restart, and the name is free */
+    world_stop(world);
+    world_start(world);
+    assert_int_equal(shown(world, (struct job_id){3}), JOB_WAITING);
+    assert_int_equal(submit(world, job_text(world, "young", ""), &job), ERR_CONFLICT);
+    assert_int_equal(submit(world, job_text(world, "old", ""), &job), 0);
+    assert_int_equal(job.v, 4);
+}
+
+static void old_jobs_go_when_the_database_is_too_large(void **state)
+{
+    struct world *world = *state;
+    struct job_id last = {0};
+    struct look look = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0};
+    struct service_watch watch = {notified, &look, NULL};
+    struct timespec limit;
+    const char *filler;
+    char *bytes = arena_alloc(&world->arena, 20001);
+
+    memset(bytes, 'x', 20000);
+    filler = arena_format(&world->arena, "description: %s\n", bytes);
+    world_stop(world);
+    world->extra = "scheduling: {finishedKeepSeconds: 0}\n";
+    world_start(world);
+    for (int i = 0; i < 60; i++)
+        assert_int_equal(
+            submit(world, job_text(world, arena_format(&world->arena, "j%d", i), filler), &last),
+            0);
+    wait_until(world, last, JOB_SUCCEEDED);
+    world->service->watch(world->service->context, &watch);
+    server_reload(world->server, config_of(world, "retention: {databaseMB: 1}\n"
+                                                  "scheduling: {finishedKeepSeconds: 0}\n"));
+    clock_gettime(CLOCK_REALTIME, &limit);
+    limit.tv_sec += 20;
+    pthread_mutex_lock(&look.lock);
+    while (store_job_find(world->service->store, TEXT("admin"), TEXT("j0"), &last, NULL) == 0)
+        assert_int_equal(pthread_cond_timedwait(&look.moved, &look.lock, &limit), 0);
+    pthread_mutex_unlock(&look.lock);
+    world->service->unwatch(world->service->context, &watch);
+    assert_int_equal(submit(world, job_text(world, "j0", ""), &last), 0); /* its name is free */
+    assert_int_equal(last.v, 61);
+}
+
+int main(void)
+{
+#define WORLD(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        WORLD(what_has_become_old_goes),
+        WORLD(old_jobs_go_when_the_database_is_too_large),
+    };
+
+    log_setup(LOG_ERROR, LOG_TEXT);
+    if (secret_init(NULL) < 0)
+        return 1;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,241 @@
+/* world.c — see world.h. */
+#include "base/buf.h"
+#include "sys/file.h"
+#include <setjmp.h>
+#include <sqlite3.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "world.h"
+
+/* One answer, waited for. */
+struct wait {
+    pthread_mutex_t lock;
+    pthread_cond_t done;
+    bool is_done;
+    struct service_answer answer;
+    char text[300];
+};
+
+static void answered(void *context, const struct service_answer *answer)
+{
+    struct wait *wait = context;
+
+    pthread_mutex_lock(&wait->lock);
+    assert_false(wait->is_done);
+    wait->answer = *answer;
+    snprintf(wait->text, sizeof wait->text, "%s", answer->text);
+    wait->is_done = true;
+    pthread_cond_signal(&wait->done);
+    pthread_mutex_unlock(&wait->lock);
+}
+
+static struct service_reply wait_init(struct wait *wait)
+{
+    *wait = (struct wait){.lock = PTHREAD_MUTEX_INITIALIZER, .done = PTHREAD_COND_INITIALIZER};
+    return (struct service_reply){answered, wait};
+}
+
+static int wait_for(struct wait *wait)
+{
+    pthread_mutex_lock(&wait->lock);
+    while (!wait->is_done)
+        pthread_cond_wait(&wait->done, &wait->lock);
+    pthread_mutex_unlock(&wait->lock);
+    return wait->answer.code;
+}
+
+int told(void *context, const char *user, const char *password, struct err *err)
+{
+    struct world *world = context;
+    (void)err;
+
+    assert_string_equal(user, "admin");
+    snprintf(world->password, sizeof world->password, "%s", password);
+    return 0;
+}
+
+int world_try(struct world *world)
+{
+    struct server_config *config;
+    struct buf report = BUF_INIT, text = BUF_INIT;
+    char path[100];
+    int code;
+
+    snprintf(path, sizeof path, "%s.yaml", world->directory);
+    buf_format(&text, "dataDirectory: %s\nengine: {kind: fake, fake: {%s}}\n%s", world->directory,
+               world->engine, world->extra);
+    assert_int_equal(file_write(path, buf_as_text(&text), 0600, &world->err), 0);
+    code = server_config_read(path, &config, &report, &world->err);
+    assert_string_equal(buf_cstr(&report), "");
+    assert_int_equal(code, 0);
+    buf_release(&report);
+    buf_release(&text);
+    unlink(path);
+    world->password[0] = '\0';
+    return server_new(config, &(struct server_teller){world, told}, &world->server, &world->err);
+}
+
+void world_start(struct world *world)
+{
+    assert_int_equal(world_try(world), 0);
+    server_start(world->server);
+    world->service = server_service(world->server);
+}
+
+void world_stop(struct world *world)
+{
+    server_stop(world->server);
+    server_free(world->server);
+    world->server = NULL;
+}
+
+int setup(void **state)
+{
+    struct world *world = calloc(1, sizeof *world);
+
+    strcpy(world->directory, "/tmp/test-server-XXXXXX");
+    assert_non_null(mkdtemp(world->directory));
+    arena_init(&world->arena);
+    problems_init(&world->problems, &world->arena);
+    world->extra = "";
+    world->user = "admin";
+    world->engine = "runMilliseconds: 30";
+    world_start(world);
+    *state = world;
+    return 0;
+}
+
+int teardown(void **state)
+{
+    struct world *world = *state;
+    char remove[100];
+
+    if (world->server)
+        world_stop(world);
+    problems_release(&world->problems);
+    arena_release(&world->arena);
+    snprintf(remove, sizeof remove, "rm -rf %s", world->directory);
+    free(world);
+    return system(remove);
+}
+
+const char *job_text(struct world *world, const char *name, const char *more)
+{
+    return arena_format(
+        &world->arena,
+        "protocolVersion: 2\nname: %s\ntype: job\n"
+        "prerequisites:\n- {protocolVersion: 2, name: i, type: dockerimage, uri: x}\n"
+        "taskRoles:\n  w:\n    instances: 2\n    dockerImage: i\n"
+        "    resourcePerInstance: {cpu: 1, memoryMB: 1, gpu: 0}\n"
+        "    commands: [run <%% $secrets.key %%>]\nsecrets: {key: topsecret}\n%s",
+        name, more);
+}
+
+int submit(struct world *world, const char *text, struct job_id *job)
+{
+    struct wait wait;
+    struct service_reply reply = wait_init(&wait);
+    int code = world->service->submit(world->service->context, world->user, text_of(text),
+                                      &world->problems, reply, &world->err);
+
+    if (code < 0)
+        return code;
+    code = wait_for(&wait);
+    *job = wait.answer.job;
+    snprintf(world->err.text, sizeof world->err.text, "%.200s", wait.text);
+    return code;
+}
+
+int act(struct world *world, enum service_action action, struct job_id job)
+{
+    struct wait wait;
+    struct service_reply reply = wait_init(&wait);
+    int code =
+        world->service->act(world->service->context, action, "admin", job, reply, &world->err);
+
+    return code < 0 ? code : wait_for(&wait);
+}
+
+int change(struct world *world, struct store_change change)
+{
+    struct wait wait;
+    struct service_reply reply = wait_init(&wait);
+    int code = world->service->change(world->service->context, &change, reply, &world->err);
+
+    return code < 0 ? code : wait_for(&wait);
+}
+
+void notified(void *context)
+{
+    struct look *look = context;
+
+    pthread_mutex_lock(&look->lock);
+    look->count++;
+    pthread_cond_broadcast(&look->moved);
+    pthread_mutex_unlock(&look->lock);
+}
+
+enum job_shown shown(struct world *world, struct job_id job)
+{
+    struct store_job row;
+
+    assert_int_equal(
+        store_job_summary(world->service->store, job, &world->arena, &row, &world->err), 0);
+    return row.shown;
+}
+
+void wait_until(struct world *world, struct job_id job, enum job_shown wanted)
+{
+    struct look look = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0};
+    struct service_watch watch = {notified, &look, NULL};
+    struct timespec limit;
+    unsigned seen = 0;
+
+    world->service->watch(world->service->context, &watch);
+    clock_gettime(CLOCK_REALTIME, &limit);
+    limit.tv_sec += 20;
+    while (shown(world, job) != wanted) {
+        pthread_mutex_lock(&look.lock);
+        while (look.count == seen)
+            assert_int_equal(pthread_cond_timedwait(&look.moved, &look.lock, &limit), 0);
+        seen = look.count;
+        pthread_mutex_unlock(&look.lock);
+    }
+    world->service->unwatch(world->service->context, &watch);
+}
+
+struct server_config *config_of(struct world *world, const char *more)
+{
+    struct server_config *config;
+    struct buf report = BUF_INIT;
+    char path[100];
+
+    snprintf(path, sizeof path, "%s/new.yaml", world->directory);
+    assert_int_equal(
+        file_write(path, text_of(arena_format(&world->arena, "engine: {kind: fake}\n%s", more)),
+                   0600, &world->err),
+        0);
+    assert_int_equal(server_config_read(path, &config, &report, &world->err), 0);
+    buf_release(&report);
+    return config;
+}
+
+int sql(struct world *world, const char *text)
+{
+    char path[100];
+    sqlite3 *db;
+    int code;
+
+    snprintf(path, sizeof path, "%s/skep.db", world->directory);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    code = sqlite3_exec(db, text, NULL, NULL, NULL);
+    sqlite3_close(db);
+    return code;
+}
