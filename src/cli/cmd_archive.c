@@ -3,6 +3,7 @@
  * job.json comes last: a folder that has it is whole. Only then may the job be deleted.
  */
 #include "base/err.h"
+#include "base/memory.h"
 #include "cli/client.h"
 #include "cli/command.h"
 #include "cli/history.h"
@@ -66,9 +67,9 @@ static int folder_sync(const char *path)
 {
     struct buf logs = BUF_INIT;
     struct err err;
-    cleanup_free char *copy = strdup(path);
+    cleanup_free char *copy = mem_copy(path);
     buf_format(&logs, "%s/logs", path);
-    int failed = copy ? dir_sync(buf_cstr(&logs), &err) : err_errno(&err, ENOMEM, "%s", path);
+    int failed = dir_sync(buf_cstr(&logs), &err);
     if (!failed)
         failed = dir_sync(dirname(copy), &err);
     buf_release(&logs);
