@@ -252,7 +252,7 @@ static void told_by_code_and_log(void **state)
         {127, 220, EXIT_PERMANENT, ""},
         {126, 220, EXIT_PERMANENT, "bash: ./run.sh: Permission denied"},
         {2, 220, EXIT_PERMANENT,
-         "python3: can't open file '/work/x.py': [Errno 2] No such file or directory"},
+         "python3: can't open file '/app/x.py': [Errno 2] No such file or directory"},
         {1, 226, EXIT_PERMANENT, "RuntimeError: cuda runtime error (2) : out of memory at THC.cu"},
         {1, 226, EXIT_PERMANENT, "RuntimeError: CUDA out of memory. Tried to allocate 2.00 GiB"},
         {1, 226, EXIT_PERMANENT, "torch.cuda.OutOfMemoryError: CUDA out of memory."},
