@@ -10,20 +10,6 @@
 
 #include <cmocka.h>
 
-#define TYPES                                                                                      \
-    "physicalCluster:\n"                                                                           \
-    "  cellTypes:\n"                                                                               \
-    "    PAIR: {childCellType: G, childCellNumber: 2}\n"                                           \
-    "    BOX: {childCellType: PAIR, childCellNumber: 2, isNodeLevel: true}\n"                      \
-    "    DUO: {childCellType: BOX, childCellNumber: 2}\n"
-#define CELLS                                                                                      \
-    "  physicalCells:\n"                                                                           \
-    "  - cellType: DUO\n"                                                                          \
-    "    cellChildren:\n"                                                                          \
-    "    - {cellAddress: a, pinnedCellId: pin}\n"                                                  \
-    "    - {cellAddress: b}\n"                                                                     \
-    "  - {cellType: BOX, cellAddress: c}\n"
-
 struct wrong {
     const char *yaml, *says;
 };

@@ -32,4 +32,19 @@ struct hived_result world_ask(struct world *world, struct ask ask);
 /* The error's code of a request that must fail. */
 int world_refuse(struct world *world, struct ask ask);
 
+/* The start of a configuration: a DUO of two BOXes with a pin in it, and a BOX by itself. */
+#define TYPES                                                                                      \
+    "physicalCluster:\n"                                                                           \
+    "  cellTypes:\n"                                                                               \
+    "    PAIR: {childCellType: G, childCellNumber: 2}\n"                                           \
+    "    BOX: {childCellType: PAIR, childCellNumber: 2, isNodeLevel: true}\n"                      \
+    "    DUO: {childCellType: BOX, childCellNumber: 2}\n"
+#define CELLS                                                                                      \
+    "  physicalCells:\n"                                                                           \
+    "  - cellType: DUO\n"                                                                          \
+    "    cellChildren:\n"                                                                          \
+    "    - {cellAddress: a, pinnedCellId: pin}\n"                                                  \
+    "    - {cellAddress: b}\n"                                                                     \
+    "  - {cellType: BOX, cellAddress: c}\n"
+
 #endif
