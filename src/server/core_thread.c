@@ -317,6 +317,10 @@ static void fact_keep(struct server *server, struct server_mail *mail)
     mail->mail.next = NULL;
     *core->last_fact = mail;
     core->last_fact = (struct server_mail **)(void *)&mail->mail.next;
+    atomic_fetch_add(&server->metrics.facts_kept, 1);
+    if (mail->event.kind == EVENT_TASK_EXITED)
+        log_debug("store", "attempt %llu has ended, which cannot be stored yet",
+                  (unsigned long long)mail->event.task.attempt.v);
 }
 
 static void refuse_or_keep(struct server *server, struct server_mail *mail)
@@ -438,6 +442,7 @@ static void core_recover(struct server *server)
     facts = core->first_fact;
     core->first_fact = NULL;
     core->last_fact = &core->first_fact;
+    atomic_store(&server->metrics.facts_kept, 0);
     batch_of(server, facts);
 }
 

@@ -22,7 +22,7 @@ struct metrics {
     struct histogram request; /* from the mailbox to the answer */
     struct histogram commit;
     struct histogram launch; /* one create: reading, building, handing over */
-    _Atomic uint64_t requests, refused, facts, facts_dropped, batches, batch_mails;
+    _Atomic uint64_t requests, refused, facts, facts_dropped, facts_kept, batches, batch_mails;
     _Atomic uint64_t creates, create_failures, kills, orphans, lost, adopted;
     _Atomic uint64_t restores, purged_jobs, idle_tasks;
 };

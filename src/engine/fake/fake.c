@@ -592,6 +592,18 @@ int engine_fake_node_return(struct engine *engine, const char *name, struct err 
     return node_set(engine, name, false, err);
 }
 
+int engine_fake_finish(struct engine *engine, struct attempt_id attempt, struct err *err)
+{
+    struct fake *fake = fake_of(engine);
+    pthread_mutex_lock(&fake->lock);
+    const struct fake_container *container = container_find(fake, attempt);
+    int code = container ? 0 : unknown(attempt, err);
+    if (container)
+        fake_due(fake, 0, attempt.v, DUE_END);
+    pthread_mutex_unlock(&fake->lock);
+    return code;
+}
+
 int engine_fake_remove(struct engine *engine, struct attempt_id attempt, struct err *err)
 {
     struct fake *fake = fake_of(engine);

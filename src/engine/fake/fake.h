@@ -61,6 +61,10 @@ int64_t engine_fake_next_ms(struct engine *engine);
 int engine_fake_node_lose(struct engine *engine, const char *name, struct err *err);
 int engine_fake_node_return(struct engine *engine, const char *name, struct err *err);
 
+/* A running container's command ends now, as its rule says, whatever its time was; nothing happens
+ * to one that does not run. */
+int engine_fake_finish(struct engine *engine, struct attempt_id attempt, struct err *err);
+
 /* A container vanishes behind everybody's back: EXITED with is_missing. */
 int engine_fake_remove(struct engine *engine, struct attempt_id attempt, struct err *err);
 

@@ -3,9 +3,11 @@
 #include "base/err.h"
 #include "core/core.h"
 #include "doc/problem.h"
+#include "engine/fake/fake.h"
 #include "server/audit.h"
 #include "server/config.h"
 #include "server/server.h"
+#include "server/state.h"
 #include "store/read.h"
 #include "sys/file.h"
 #include "sys/log.h"
@@ -212,37 +214,70 @@ static void a_reload_takes_effect(void **state)
     buf_release(&keys);
 }
 
+/* No file grows any more, until disk_empty. */
+static struct rlimit disk_fill(void)
+{
+    struct rlimit before, full;
+
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    full = before;
+    full.rlim_cur = 4096;
+    signal(SIGXFSZ, SIG_IGN);
+    log_to(-1);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &full), 0);
+    return before;
+}
+
+static void disk_empty(struct rlimit before)
+{
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+}
+
+/* The containers of a job of which all tasks run end now. */
+static size_t containers_finish(struct world *world, struct job_id job)
+{
+    const struct store_tasks tasks = tasks_of(world, job);
+
+    for (size_t i = 0; i < tasks.count; i++)
+        assert_int_equal(
+            engine_fake_finish(world->server->engine, tasks.items[i].attempt, &world->err), 0);
+    return tasks.count;
+}
+
+/* They end, and nobody can write it down. */
+static void containers_finish_unwritten(struct world *world, struct job_id job)
+{
+    metric_await(world, "skep_facts_kept", containers_finish(world, job));
+}
+
 static void a_full_disk_refuses_requests_and_loses_no_fact(void **state)
 {
     struct world *world = *state;
     struct service_check checks[SERVICE_CHECKS_MAX];
-    struct rlimit before, full;
+    struct rlimit before;
     struct job_id job, refused;
 
     world_stop(world);
-    world->engine = "runMilliseconds: 700";
+    world->engine = "runMilliseconds: 600000";
     world_start(world);
     assert_int_equal(submit(world, job_text(world, "runs", ""), &job), 0);
-    wait_until(world, job, JOB_RUNNING);
-    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
-    full = before;
-    full.rlim_cur = 4096; /* no file grows any more */
-    signal(SIGXFSZ, SIG_IGN);
-    log_to(-1);
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &full), 0);
+    wait_until_tasks_run(world, job);
+    before = disk_fill();
     assert_int_equal(submit(world, job_text(world, "more", ""), &refused), ERR_UNAVAILABLE);
     assert_non_null(strstr(world->err.text, "nothing can be stored: "));
     assert_int_equal(submit(world, job_text(world, "more", ""), &refused), ERR_UNAVAILABLE);
     assert_int_equal(act(world, SERVICE_STOP, job), ERR_UNAVAILABLE);
     world->service->ready(world->service->context, checks);
     assert_false(checks[0].is_ok);
-    usleep(900 * 1000); /* its containers end, and nobody can write it down */
+    containers_finish_unwritten(world, job);
     assert_int_equal(shown(world, job), JOB_RUNNING);
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    disk_empty(before);
     wait_until(world, job, JOB_SUCCEEDED);
     log_to(2);
     assert_int_equal(submit(world, job_text(world, "more", ""), &refused), 0);
     assert_int_equal(refused.v, 2); /* what was refused has left no trace */
+    wait_until_tasks_run(world, refused);
+    containers_finish(world, refused);
     wait_until(world, refused, JOB_SUCCEEDED);
     world->service->ready(world->service->context, checks);
     assert_true(checks[0].is_ok);
@@ -299,34 +334,44 @@ static void expect_ends(struct world *world, struct store *store, struct job_id 
     store_reader_close(reader);
 }
 
-static const char syntax_error[] =
-    "runMilliseconds: 300, exitCode: 1, log: \"\\e[31mSyntaxError: invalid syntax\\e[0m\\n\"";
+#define SYNTAX_ERROR "exitCode: 1, log: \"\\e[31mSyntaxError: invalid syntax\\e[0m\\n\""
 
 static void the_end_of_an_attempt_outlives_a_full_disk(void **state)
 {
     struct world *world = *state;
-    struct rlimit before, full;
+    struct rlimit before;
     struct job_id job;
     size_t ended = 0;
 
     world_stop(world);
-    world->engine = syntax_error;
+    world->engine = "runMilliseconds: 600000, " SYNTAX_ERROR;
     world_start(world);
     assert_int_equal(submit(world, job_text(world, "fails", ""), &job), 0);
-    wait_until(world, job, JOB_RUNNING);
-    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
-    full = before;
-    full.rlim_cur = 4096;
-    signal(SIGXFSZ, SIG_IGN);
-    log_to(-1);
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &full), 0);
-    usleep(450 * 1000); /* they end, and nobody can write it down */
+    wait_until_tasks_run(world, job);
+    before = disk_fill();
+    containers_finish_unwritten(world, job);
     assert_int_equal(shown(world, job), JOB_RUNNING);
-    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    disk_empty(before);
     wait_until(world, job, JOB_FAILED);
     log_to(2);
     expect_ends(world, world->service->store, job, &ended);
     assert_true(ended >= 1); /* one fails, the other ends with the attempt or by itself */
+}
+
+/* A server that takes job after job, and tells of each by one byte; two have ended by the third. */
+static void submit_until_killed(struct world *world, int round, int tell)
+{
+    struct job_id job;
+
+    world_start(world);
+    for (int i = 0;
+         submit(world, job_text(world, arena_format(&world->arena, "r%dj%d", round, i), ""),
+                &job) == 0 &&
+         write(tell, "a", 1) == 1;
+         i++)
+        if (i < 2)
+            wait_until(world, job, JOB_FAILED);
+    _exit(1);
 }
 
 /* Killed at any instant, a server leaves either both or none of an exit and what is kept of it. */
@@ -338,29 +383,19 @@ static void a_crash_does_not_part_an_exit_and_its_end(void **state)
     struct store *store;
 
     world_stop(world);
-    world->engine = "runMilliseconds: 1, exitCode: 1, "
-                    "log: \"\\e[31mSyntaxError: invalid syntax\\e[0m\\n\"";
+    world->engine = "runMilliseconds: 1, " SYNTAX_ERROR;
     for (int round = 0; round < ROUNDS; round++) {
-        int begun[2], status;
-        char byte;
-        assert_int_equal(pipe(begun), 0);
+        int told[2], status;
+        assert_int_equal(pipe(told), 0);
         pid_t child = fork();
-        if (child == 0) {
-            struct job_id job;
-            world_start(world);
-            for (int i = 0;
-                 submit(world, job_text(world, arena_format(&world->arena, "r%dj%d", round, i), ""),
-                        &job) == 0;
-                 i++)
-                if (i == 5 && write(begun[1], "b", 1) != 1)
-                    break;
-            _exit(1);
-        }
-        assert_int_equal(read(begun[0], &byte, 1), 1);
-        close(begun[0]);
-        close(begun[1]);
-        usleep((useconds_t)(13000 * round));
+        if (child == 0)
+            submit_until_killed(world, round, told[1]);
+        close(told[1]);
+        /* each time later, while exits and answers go on */
+        for (int answers = 0; answers < 6 + 9 * round; answers++)
+            assert_int_equal(read(told[0], &(char){0}, 1), 1);
         assert_int_equal(kill(child, SIGKILL), 0);
+        close(told[0]);
         assert_int_equal(waitpid(child, &status, 0), child);
         assert_true(WIFSIGNALED(status));
     }

@@ -1,6 +1,7 @@
 /* world.c — see world.h. */
 #include "base/buf.h"
 #include "sys/file.h"
+#include <sched.h>
 #include <setjmp.h>
 #include <sqlite3.h>
 #include <stdarg.h>
@@ -14,15 +15,6 @@
 
 #include "world.h"
 
-/* One answer, waited for. */
-struct wait {
-    pthread_mutex_t lock;
-    pthread_cond_t done;
-    bool is_done;
-    struct service_answer answer;
-    char text[300];
-};
-
 static void answered(void *context, const struct service_answer *answer)
 {
     struct wait *wait = context;
@@ -30,25 +22,45 @@ static void answered(void *context, const struct service_answer *answer)
     pthread_mutex_lock(&wait->lock);
     assert_false(wait->is_done);
     wait->answer = *answer;
-    snprintf(wait->text, sizeof wait->text, "%s", answer->text);
+    snprintf(wait->text, sizeof wait->text, "%s", answer->text ? answer->text : "");
+    wait->answer.text = wait->text;
     wait->is_done = true;
     pthread_cond_signal(&wait->done);
     pthread_mutex_unlock(&wait->lock);
 }
 
-static struct service_reply wait_init(struct wait *wait)
+struct service_reply wait_init(struct wait *wait)
 {
     *wait = (struct wait){.lock = PTHREAD_MUTEX_INITIALIZER, .done = PTHREAD_COND_INITIALIZER};
     return (struct service_reply){answered, wait};
 }
 
-static int wait_for(struct wait *wait)
+static struct timespec wait_limit(void)
 {
+    struct timespec limit;
+
+    clock_gettime(CLOCK_REALTIME, &limit);
+    limit.tv_sec += WAIT_S;
+    return limit;
+}
+
+int wait_for(struct wait *wait)
+{
+    const struct timespec limit = wait_limit();
+
     pthread_mutex_lock(&wait->lock);
     while (!wait->is_done)
-        pthread_cond_wait(&wait->done, &wait->lock);
+        assert_int_equal(pthread_cond_timedwait(&wait->done, &wait->lock, &limit), 0);
     pthread_mutex_unlock(&wait->lock);
     return wait->answer.code;
+}
+
+bool wait_is_done(struct wait *wait)
+{
+    pthread_mutex_lock(&wait->lock);
+    bool is_done = wait->is_done;
+    pthread_mutex_unlock(&wait->lock);
+    return is_done;
 }
 
 int told(void *context, const char *user, const char *password, struct err *err)
@@ -98,15 +110,20 @@ void world_stop(struct world *world)
 
 int setup(void **state)
 {
+    return setup_with(state, "runMilliseconds: 30", "");
+}
+
+int setup_with(void **state, const char *engine, const char *extra)
+{
     struct world *world = calloc(1, sizeof *world);
 
     strcpy(world->directory, "/tmp/test-server-XXXXXX");
     assert_non_null(mkdtemp(world->directory));
     arena_init(&world->arena);
     problems_init(&world->problems, &world->arena);
-    world->extra = "";
+    world->extra = extra;
     world->user = "admin";
-    world->engine = "runMilliseconds: 30";
+    world->engine = engine;
     world_start(world);
     *state = world;
     return 0;
@@ -149,7 +166,7 @@ int submit(struct world *world, const char *text, struct job_id *job)
         return code;
     code = wait_for(&wait);
     *job = wait.answer.job;
-    snprintf(world->err.text, sizeof world->err.text, "%.200s", wait.text);
+    snprintf(world->err.text, sizeof world->err.text, "%.200s", wait.answer.text);
     return code;
 }
 
@@ -172,7 +189,13 @@ int change(struct world *world, struct store_change change)
     return code < 0 ? code : wait_for(&wait);
 }
 
-void notified(void *context)
+struct look {
+    pthread_mutex_t lock;
+    pthread_cond_t moved;
+    unsigned count;
+};
+
+static void notified(void *context)
 {
     struct look *look = context;
 
@@ -180,6 +203,25 @@ void notified(void *context)
     look->count++;
     pthread_cond_broadcast(&look->moved);
     pthread_mutex_unlock(&look->lock);
+}
+
+void commit_await(struct world *world, bool (*is_reached)(struct world *world, const void *what),
+                  const void *what)
+{
+    struct look look = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0};
+    struct service_watch watch = {notified, &look, NULL};
+    const struct timespec limit = wait_limit();
+    unsigned seen = 0;
+
+    world->service->watch(world->service->context, &watch);
+    while (!is_reached(world, what)) {
+        pthread_mutex_lock(&look.lock);
+        while (look.count == seen)
+            assert_int_equal(pthread_cond_timedwait(&look.moved, &look.lock, &limit), 0);
+        seen = look.count;
+        pthread_mutex_unlock(&look.lock);
+    }
+    world->service->unwatch(world->service->context, &watch);
 }
 
 enum job_shown shown(struct world *world, struct job_id job)
@@ -191,24 +233,73 @@ enum job_shown shown(struct world *world, struct job_id job)
     return row.shown;
 }
 
+struct job_wanted {
+    struct job_id job;
+    enum job_shown shown;
+};
+
+static bool is_shown(struct world *world, const void *what)
+{
+    const struct job_wanted *wanted = what;
+
+    return shown(world, wanted->job) == wanted->shown;
+}
+
 void wait_until(struct world *world, struct job_id job, enum job_shown wanted)
 {
-    struct look look = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0};
-    struct service_watch watch = {notified, &look, NULL};
-    struct timespec limit;
-    unsigned seen = 0;
+    commit_await(world, is_shown, &(struct job_wanted){job, wanted});
+}
 
-    world->service->watch(world->service->context, &watch);
-    clock_gettime(CLOCK_REALTIME, &limit);
-    limit.tv_sec += 20;
-    while (shown(world, job) != wanted) {
-        pthread_mutex_lock(&look.lock);
-        while (look.count == seen)
-            assert_int_equal(pthread_cond_timedwait(&look.moved, &look.lock, &limit), 0);
-        seen = look.count;
-        pthread_mutex_unlock(&look.lock);
+struct store_tasks tasks_of(struct world *world, struct job_id job)
+{
+    struct store_reader *reader = world->service->reader_get(world->service->context, &world->err);
+    struct store_tasks tasks;
+
+    assert_int_equal(store_tasks(reader, job, -1, &world->arena, &tasks, &world->err), 0);
+    world->service->reader_put(world->service->context, reader);
+    return tasks;
+}
+
+static bool are_running(struct world *world, const void *what)
+{
+    const struct store_tasks tasks = tasks_of(world, *(const struct job_id *)what);
+    size_t running = 0;
+
+    while (running < tasks.count && tasks.items[running].state == LIFE_RUNNING)
+        running++;
+    return tasks.count > 0 && running == tasks.count;
+}
+
+void wait_until_tasks_run(struct world *world, struct job_id job)
+{
+    commit_await(world, are_running, &job);
+}
+
+uint64_t metric(struct world *world, const char *name)
+{
+    struct buf text = BUF_INIT;
+    char line[80];
+
+    snprintf(line, sizeof line, "\n%s ", name);
+    world->service->metrics(world->service->context, &text);
+    const char *at = strstr(buf_cstr(&text), line);
+    assert_non_null(at);
+    const uint64_t value = strtoull(at + strlen(line), NULL, 10);
+    buf_release(&text);
+    return value;
+}
+
+/* A count is told to nobody, so it is looked at again whenever the others have had their turn. */
+void metric_await(struct world *world, const char *name, uint64_t wanted)
+{
+    const struct timespec limit = wait_limit();
+    struct timespec now;
+
+    while (metric(world, name) != wanted) {
+        clock_gettime(CLOCK_REALTIME, &now);
+        assert_true(now.tv_sec < limit.tv_sec);
+        sched_yield();
     }
-    world->service->unwatch(world->service->context, &watch);
 }
 
 struct server_config *config_of(struct world *world, const char *more)

@@ -21,8 +21,9 @@ struct world {
     const char *user, *engine;
 };
 
-/* Of each test: the world's begin and end. */
+/* Of each test: the world's begin and end. The second begin with more than the engine's 30 ms. */
 int setup(void **state);
+int setup_with(void **state, const char *engine, const char *extra);
 int teardown(void **state);
 
 /* A server in the world's folder, with its `engine` and `extra`. */
@@ -33,23 +34,38 @@ void world_stop(struct world *world);
 /* A new password of "admin" is kept in the world, its context. */
 int told(void *context, const char *user, const char *password, struct err *err);
 
+/* One answer, waited for. */
+struct wait {
+    pthread_mutex_t lock;
+    pthread_cond_t done;
+    bool is_done;
+    struct service_answer answer; /* its text is the next member */
+    char text[300];
+};
+struct service_reply wait_init(struct wait *wait);
+int wait_for(struct wait *wait); /* the answer's code; at most WAIT_S */
+bool wait_is_done(struct wait *wait);
+
+enum { WAIT_S = 20 };
+
 /* Requests, and their durable answers. */
 const char *job_text(struct world *world, const char *name, const char *more);
 int submit(struct world *world, const char *text, struct job_id *job);
 int act(struct world *world, enum service_action action, struct job_id job);
 int change(struct world *world, struct store_change change);
 
-/* Woken by each commit, as the API is. */
-struct look {
-    pthread_mutex_t lock;
-    pthread_cond_t moved;
-    unsigned count;
-};
-void notified(void *context);
+/* Looks at once and again after each commit, of which it is told as the API is; at most WAIT_S. */
+void commit_await(struct world *world, bool (*is_reached)(struct world *world, const void *what),
+                  const void *what);
 
 enum job_shown shown(struct world *world, struct job_id job);
-/* At most 20 s. */
+struct store_tasks tasks_of(struct world *world, struct job_id job); /* in the world's arena */
 void wait_until(struct world *world, struct job_id job, enum job_shown wanted);
+void wait_until_tasks_run(struct world *world, struct job_id job); /* all of them */
+
+/* The value of one line of the metrics, and its becoming `wanted`: at most WAIT_S. */
+uint64_t metric(struct world *world, const char *name);
+void metric_await(struct world *world, const char *name, uint64_t wanted);
 
 /* For a reload. */
 struct server_config *config_of(struct world *world, const char *more);

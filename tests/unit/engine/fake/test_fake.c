@@ -195,6 +195,28 @@ static void test_kill(void **state)
     engine->ops->free(engine);
 }
 
+static void test_finish(void **state)
+{
+    (void)state;
+    struct engine_fake_rule rule = {.index = -1, .runs_for_ever = true, .exit_code = 3};
+    struct engine *engine = engine_make(&rule, 1, true);
+    create(engine, 1, "a~b", 0);
+    assert_int_equal(engine_fake_finish(engine, (struct attempt_id){1}, NULL), 0);
+    engine_fake_advance(engine, 1); /* it does not run yet: nothing happens */
+    engine_fake_advance(engine, 100000);
+    assert_int_equal(heard.events[heard.count - 1].kind, ENGINE_STARTED);
+    assert_int_equal(engine_fake_finish(engine, (struct attempt_id){1}, NULL), 0);
+    engine_fake_advance(engine, 100000);
+    assert_int_equal(heard.events[heard.count - 1].kind, ENGINE_EXITED);
+    assert_int_equal(heard.events[heard.count - 1].exit.exit_code, 3);
+    size_t before = heard.count;
+    assert_int_equal(engine_fake_finish(engine, (struct attempt_id){1}, NULL), 0);
+    engine_fake_advance(engine, 100001); /* once is enough */
+    assert_int_equal(heard.count, before);
+    assert_int_equal(engine_fake_finish(engine, (struct attempt_id){2}, NULL), ERR_NOT_FOUND);
+    engine->ops->free(engine);
+}
+
 static void test_nodes(void **state)
 {
     (void)state;
@@ -297,13 +319,10 @@ static void test_limits(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_life),
-        cmocka_unit_test(test_rules),
-        cmocka_unit_test(test_kill),
-        cmocka_unit_test(test_nodes),
-        cmocka_unit_test(test_node_that_goes_and_comes),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_real_time),
+        cmocka_unit_test(test_life),   cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_kill),   cmocka_unit_test(test_finish),
+        cmocka_unit_test(test_nodes),  cmocka_unit_test(test_node_that_goes_and_comes),
+        cmocka_unit_test(test_limits), cmocka_unit_test(test_real_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
