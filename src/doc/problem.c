@@ -142,7 +142,10 @@ void problems_print(const struct problems *problems, const char *file, struct bu
     for (size_t i = 0; i < problems->count; i++) {
         const struct problem *problem = sorted[i];
         clean_add(out, file);
-        buf_format(out, ":%u:%u: ", problem->place.line, problem->place.column);
+        buf_format(out, ":%u", problem->place.line);
+        if (problem->place.column)
+            buf_format(out, ":%u", problem->place.column);
+        buf_string(out, ": ");
         if (problem->is_warning)
             buf_string(out, "warning: ");
         if (problem->path[0]) {

@@ -15,7 +15,8 @@ struct buf;
 enum { PROBLEMS_MAX = 100 };
 
 struct place {
-    uint32_t line, column; /* from 1; columns count characters (code points), not bytes */
+    /* from 1; columns count characters (code points), not bytes; column 0: not known */
+    uint32_t line, column;
 };
 
 struct problem {

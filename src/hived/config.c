@@ -202,18 +202,17 @@ static void check_gpus(struct checker *checker, const struct hived_cell_spec *sp
 }
 
 static void check_device(struct checker *checker, const struct hived_cell_spec *spec, uint32_t type,
-                         const struct cell_at *at, const char *index)
+                         const struct cell_at *at, uint32_t index)
 {
     char key[2 * HIVED_NAME_MAX + 32];
-    int length = snprintf(key, sizeof key, "%s/%u/%s", at->node, type, index);
+    int length = snprintf(key, sizeof key, "%s/%u/%u", at->node, type, index);
     const char *kept = arena_copy(&checker->config->arena, (struct text){key, (size_t)length});
     if (text_map_get(&checker->devices, text_of(kept)) != MAP_NONE)
-        add(checker, spec->place, at->path, "", "device %s of node %s is listed twice", index,
+        add(checker, spec->place, at->path, "", "device %u of node %s is listed twice", index,
             at->node);
     text_map_set(&checker->devices, text_of(kept), 1);
-    int64_t number = 0;
-    if (checker->has_leaf_types && text_to_int64(text_of(index), &number))
-        check_gpus(checker, spec, type, at, (uint32_t)number);
+    if (checker->has_leaf_types)
+        check_gpus(checker, spec, type, at, index);
 }
 
 static void check_cell(struct checker *checker, struct hived_cell_spec *spec, uint32_t type_index,
@@ -265,7 +264,7 @@ static void check_cell(struct checker *checker, struct hived_cell_spec *spec, ui
             add(checker, spec->place, at.path, "cellAddress",
                 "a device's address is its index, from 0 to %d, not %s", HIVED_INDEX_MAX, own);
         else if (at.node)
-            check_device(checker, spec, type_index, &at, own);
+            check_device(checker, spec, type_index, &at, (uint32_t)index);
         if (spec->child_count)
             add(checker, spec->place, at.path, "cellChildren", "a device has no children");
         return;

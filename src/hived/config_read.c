@@ -10,6 +10,8 @@ struct reader {
     struct arena *arena;
     struct arena scratch; /* paths */
     struct problems *problems;
+    struct problems inner;  /* of a configuration that is a text in the document … */
+    const struct doc *text; /* … this one, or NULL */
 };
 
 static struct text scalar_text(const struct doc *doc)
@@ -230,6 +232,36 @@ static bool memory_of(struct text text, uint64_t *mib)
     return true;
 }
 
+static bool is_leaf_type(const struct hived_config *config, const char *name)
+{
+    bool is_child = false;
+    for (uint32_t i = 0; i < config->type_count; i++) {
+        if (!strcmp(config->types[i].name, name))
+            return false;
+        is_child |= !strcmp(config->types[i].child_name, name);
+    }
+    return is_child;
+}
+
+/* Names that do not meet are a slip of the pen that nothing else would show. */
+static void warn_skus(struct reader *reader, const struct doc *doc)
+{
+    const struct hived_config *config = reader->config;
+    for (uint32_t i = 0; i < config->sku_count; i++)
+        if (!is_leaf_type(config, config->skus[i].leaf_type))
+            problem_warn(reader->problems, doc->as.map.entries[i].place,
+                         PATH("physicalCluster.skuTypes.%s", config->skus[i].leaf_type),
+                         "no cellTypes have devices of this type");
+    for (uint32_t i = 0; i < config->type_count && config->sku_count; i++) {
+        const struct hived_type *type = &config->types[i];
+        if (is_leaf_type(config, type->child_name) && !hived_config_sku(config, type->child_name))
+            problem_warn(reader->problems, type->place,
+                         PATH("physicalCluster.cellTypes.%s.childCellType", type->name),
+                         "%s is not in skuTypes: each counts as one GPU, without CPUs and memory",
+                         type->child_name);
+    }
+}
+
 static void read_skus(struct reader *reader, const struct doc *doc)
 {
     struct hived_config *config = reader->config;
@@ -318,7 +350,9 @@ static const struct doc *find_root(struct reader *reader, const struct doc *doc)
     for (unsigned depth = 0; doc && depth < 4; depth++) {
         if (doc->kind == DOC_MAP && doc_get(doc, "physicalCluster"))
             return doc;
-        if (doc->kind == DOC_STRING) {
+        if (doc->kind == DOC_STRING && !reader->text) {
+            reader->text = doc;
+            reader->problems = &reader->inner;
             doc = doc_parse(doc->as.string, DOC_YAML, reader->arena, reader->problems);
             continue;
         }
@@ -331,6 +365,8 @@ static const struct doc *find_root(struct reader *reader, const struct doc *doc)
 static void read_all(struct reader *reader, const struct doc *doc)
 {
     const struct doc *root = find_root(reader, doc);
+    if (!root && reader->problems->error_count > 0)
+        return; /* it could not be parsed */
     if (!root) {
         problem_add(reader->problems, doc ? doc->place : (struct place){1, 1}, "physicalCluster",
                     "is needed");
@@ -341,9 +377,39 @@ static void read_all(struct reader *reader, const struct doc *doc)
         read_types(reader, doc_get(physical, "cellTypes"));
         read_cells(reader, doc_get(physical, "physicalCells"));
         const struct doc *skus = doc_get(physical, "skuTypes");
-        read_skus(reader, skus ? skus : doc_get(physical, "gpuTypes"));
+        skus = skus ? skus : doc_get(physical, "gpuTypes");
+        size_t errors = reader->problems->error_count;
+        read_skus(reader, skus);
+        if (reader->problems->error_count == errors)
+            warn_skus(reader, skus);
     }
     read_vcs(reader, doc_get(root, "virtualClusters"));
+}
+
+/* Where in the document a place of the text in it is: a block begins behind its indicator's line,
+ * and its lines are the document's. The column is not known, as the indentation is gone. Of any
+ * other kind of text only the beginning is known. */
+static struct place place_outside(const struct doc *text, struct place place)
+{
+    size_t breaks = 0;
+    for (size_t i = 0; i < text->as.string.length; i++)
+        breaks += text->as.string.at[i] == '\n';
+    if (breaks > text->end.line - text->place.line)
+        return text->place;
+    return (struct place){text->place.line + place.line, 0};
+}
+
+static void problems_hand_over(const struct reader *reader, struct problems *problems)
+{
+    for (size_t i = 0; i < reader->inner.count; i++) {
+        const struct problem *item = &reader->inner.items[i];
+        struct place place = place_outside(reader->text, item->place);
+        struct problem *added = item->is_warning
+                                    ? problem_warn(problems, place, item->path, "%s", item->text)
+                                    : problem_add(problems, place, item->path, "%s", item->text);
+        if (item->hint)
+            problem_hint(problems, added, "%s", item->hint);
+    }
 }
 
 struct hived_config *hived_config_read(const struct doc *doc, struct problems *problems)
@@ -351,10 +417,13 @@ struct hived_config *hived_config_read(const struct doc *doc, struct problems *p
     struct hived_config *config = hived_config_new();
     struct reader reader = {.config = config, .arena = &config->arena, .problems = problems};
     arena_init(&reader.scratch);
+    problems_init(&reader.inner, &reader.scratch);
     read_all(&reader, doc);
+    if (reader.problems->error_count == 0)
+        hived_config_finish(config, reader.problems);
+    problems_hand_over(&reader, problems);
+    problems_release(&reader.inner);
     arena_release(&reader.scratch);
-    if (problems->error_count == 0)
-        hived_config_finish(config, problems);
     if (problems->error_count == 0)
         return config;
     hived_config_free(config);

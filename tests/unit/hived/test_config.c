@@ -53,6 +53,9 @@ static const struct wrong wrongs[] = {
     {TYPES "  physicalCells: [{cellType: BOX, cellAddress: a, cellChildren: [{cellChildren: "
            "[{cellAddress: 7}, {cellAddress: 7}]}, {}]}]",
      "device 7 of node a is listed twice"},
+    {TYPES "  physicalCells: [{cellType: BOX, cellAddress: a, cellChildren: [{cellChildren: "
+           "[{cellAddress: '7'}, {cellAddress: '07'}]}, {}]}]",
+     "device 7 of node a is listed twice"},
     {TYPES "  physicalCells: [{cellType: BOX, cellAddress: a, pinnedCellId: p}, {cellType: BOX, "
            "cellAddress: b, pinnedCellId: p}]",
      "p is given to two cells"},
@@ -233,6 +236,57 @@ static void nested_ones_are_found(void **state)
     arena_release(&arena);
 }
 
+/* The line is that of the file; columns are not known. */
+static void nested_ones_name_their_line(void **state)
+{
+    (void)state;
+    static const char *const configs[][2] = {
+        {"hivedscheduler:\n"
+         "  config: |\n"
+         "    physicalCluster:\n"
+         "      cellTypes: {N: {childCellType: G, childCellNumber: 0, isNodeLevel: true}}\n",
+         "config:4: physicalCluster.cellTypes.N: childCellNumber must be at least 1\n"},
+        {"config: |\n"
+         "  physicalCluster: ]\n",
+         "config:2: not valid YAML"},
+        {"config: \"physicalCluster: 7\\nx: 1\\n\"\n",
+         "config:1:9: physicalCluster: must be a map, is an integer\n"},
+        {"config: |\n"
+         "\n"
+         "  physicalCluster:\n"
+         "    cellTypes:\n"
+         "      N: {childCellType: G, childCellNumber: 1, isNodeLevel: true}\n"
+         "    physicalCells: [{cellType: N}]\n",
+         "config:6: warning: physicalCluster.physicalCells[0]: a node without cellAddress"},
+    };
+    for (size_t i = 0; i < COUNT_OF(configs); i++) {
+        struct arena arena;
+        const char *problems;
+        arena_init(&arena);
+        hived_config_free(world_config(&arena, configs[i][0], &problems));
+        if (strncmp(problems, configs[i][1], strlen(configs[i][1])) != 0)
+            fail_msg("%s\nsays %s\nnot %s", configs[i][0], problems, configs[i][1]);
+        assert_null(strstr(problems, "is needed"));
+        arena_release(&arena);
+    }
+}
+
+static void skus_that_meet_no_type_are_warned_of(void **state)
+{
+    (void)state;
+    struct arena arena;
+    const char *problems;
+    arena_init(&arena);
+    struct hived_config *config =
+        world_config(&arena, TYPES CELLS "  skuTypes: {BOX: {gpu: 1}}\n", &problems);
+    assert_non_null(config);
+    assert_non_null(strstr(problems, "warning: physicalCluster.skuTypes.BOX: no cellTypes have"));
+    assert_non_null(strstr(problems, "warning: physicalCluster.cellTypes.PAIR.childCellType: G is "
+                                     "not in skuTypes: each counts as one GPU"));
+    hived_config_free(config);
+    arena_release(&arena);
+}
+
 /* HiveD reads YAML 1.1 and, in its first versions, gpuTypes. */
 static void old_words_are_read(void **state)
 {
@@ -300,6 +354,8 @@ int main(void)
         cmocka_unit_test(good_ones_are_read),
         cmocka_unit_test(amounts_of_memory_are_read),
         cmocka_unit_test(nested_ones_are_found),
+        cmocka_unit_test(nested_ones_name_their_line),
+        cmocka_unit_test(skus_that_meet_no_type_are_warned_of),
         cmocka_unit_test(nodes_without_address_are_warned_of),
         cmocka_unit_test(old_words_are_read),
         cmocka_unit_test(gpus_of_two_types_are_warned_of),
