@@ -41,6 +41,22 @@ static void message_json(struct call *call, struct json_writer *json)
         json_key_string(json, "path", call->err.path);
 }
 
+/* HiveD's paths: its clients know its errors alone. */
+static bool is_inspect(const struct exchange *exchange)
+{
+    return exchange->segment_count >= 2 && text_is(exchange->segments[0], "v1") &&
+           text_is(exchange->segments[1], "inspect");
+}
+
+static void inspect_error(struct call *call, int status, struct json_writer *json)
+{
+    const char *whose = status < 500 ? "User" : "Platform";
+    struct buf text = BUF_INIT;
+    buf_format(&text, "hivedscheduler: %s Error: %s", whose, call->err.text);
+    json_text(json, buf_as_text(&text));
+    buf_release(&text);
+}
+
 /* The one place where a failure becomes a reply. */
 static void reply_error(struct call *call, int code)
 {
@@ -56,6 +72,10 @@ static void reply_error(struct call *call, int code)
     reply->status = 0;
     struct json_writer json;
     call_json(call, status.http, &json);
+    if (is_inspect(call->exchange)) {
+        inspect_error(call, status.http, &json);
+        return;
+    }
     json_object(&json);
     json_key_string(&json, "code", name);
     if (call->route && call->route->is_v1)
@@ -91,6 +111,8 @@ static void reply_options(struct call *call)
 static int call_check(struct call *call, const struct route_match *match)
 {
     if (!match->route) {
+        if (match->is_path_known && is_inspect(call->exchange))
+            return call_fail(call, ERR_UNSUPPORTED, NULL, "", "NotImplemented");
         if (match->is_path_known)
             return call_fail(call, ERR_NOT_FOUND, "NoApiError", "",
                              "this path is there, but not with this method");

@@ -25,20 +25,37 @@ static struct buf *body(struct call *call)
 
 static int no_hived(struct call *call)
 {
-    return refuse(call, "the server's policy is not", "hived");
+    return refuse(call, "there are no cells: the server's scheduling.policy is not", "hived");
 }
 
-static int look_groups(struct call *call, struct hived *hived)
+static int look_groups(struct call *call, const struct service_look *look)
 {
+    struct hived *hived = look->hived;
     if (!hived)
         return no_hived(call);
     hived_inspect_groups(hived, body(call));
     return 0;
 }
 
-static int look_group(struct call *call, struct hived *hived)
+/* What follows "affinitygroups/": a name may hold slashes, which HiveD's clients do not escape. */
+static char *group_name(struct call *call)
 {
-    char *name = arena_copy(call->arena, call->parameters[0]);
+    const struct exchange *exchange = call->exchange;
+    struct buf text = BUF_INIT;
+    size_t first = 0;
+    while (!text_is(exchange->segments[first++], "affinitygroups"))
+        continue;
+    for (size_t i = first; i < exchange->segment_count; i++)
+        buf_format(&text, "%s%.*s", i > first ? "/" : "", TEXT_ARG(exchange->segments[i]));
+    char *name = arena_copy(call->arena, buf_as_text(&text));
+    buf_release(&text);
+    return name;
+}
+
+static int look_group(struct call *call, const struct service_look *look)
+{
+    struct hived *hived = look->hived;
+    char *name = group_name(call);
     struct buf text = BUF_INIT;
     if (!hived)
         return no_hived(call);
@@ -49,32 +66,36 @@ static int look_group(struct call *call, struct hived *hived)
     return is_there ? 0 : refuse(call, "there is no affinity group", name);
 }
 
-static int look_cluster(struct call *call, struct hived *hived)
+static int look_cluster(struct call *call, const struct service_look *look)
 {
+    struct hived *hived = look->hived;
     if (!hived)
         return no_hived(call);
     hived_inspect_cluster(hived, body(call));
     return 0;
 }
 
-static int look_physical(struct call *call, struct hived *hived)
+static int look_physical(struct call *call, const struct service_look *look)
 {
+    struct hived *hived = look->hived;
     if (!hived)
         return no_hived(call);
     hived_inspect_physical(hived, body(call));
     return 0;
 }
 
-static int look_virtual(struct call *call, struct hived *hived)
+static int look_virtual(struct call *call, const struct service_look *look)
 {
+    struct hived *hived = look->hived;
     if (!hived)
         return no_hived(call);
     hived_inspect_vcs(hived, body(call));
     return 0;
 }
 
-static int look_virtual_one(struct call *call, struct hived *hived)
+static int look_virtual_one(struct call *call, const struct service_look *look)
 {
+    struct hived *hived = look->hived;
     char *name = arena_copy(call->arena, call->parameters[0]);
     struct buf text = BUF_INIT;
     if (!hived)

@@ -10,6 +10,8 @@ static bool path_fits(const char *path, const struct text *segments, size_t coun
         if (!rest.length)
             return false;
         struct text part = text_cut(&rest, '/');
+        if (part.at[0] == '*')
+            return segments[i].length;
         if (part.at[0] == ':') {
             assert(parameter < ROUTE_PARAMETERS_MAX);
             if (!segments[i].length)

@@ -1,6 +1,7 @@
 /* route.h — which function serves which path.
  *
- * Paths are cut at '/'; a part that begins with ':' takes any text and hands it to the handler. The
+ * Paths are cut at '/'; a part that begins with ':' takes any text and hands it to the handler; one
+ * at the end that begins with '*' takes one or more, which the handler finds in the exchange. The
  * first row that fits counts, so literal parts stand before parameters. "/rest-server" before a
  * path is dropped (OpenPAI's reverse proxy put it there).
  */

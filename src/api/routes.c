@@ -53,7 +53,7 @@ const struct route ROUTES[] = {
 
     {HTTP_GET, "/v1/inspect", ACCESS_USER, handle_inspect_paths, false},
     {HTTP_GET, "/v1/inspect/affinitygroups", ACCESS_USER, handle_inspect_groups, false},
-    {HTTP_GET, "/v1/inspect/affinitygroups/:group", ACCESS_USER, handle_inspect_group, false},
+    {HTTP_GET, "/v1/inspect/affinitygroups/*group", ACCESS_USER, handle_inspect_group, false},
     {HTTP_GET, "/v1/inspect/clusterstatus", ACCESS_USER, handle_inspect_cluster, false},
     {HTTP_GET, "/v1/inspect/clusterstatus/physicalcluster", ACCESS_USER, handle_inspect_physical,
      false},

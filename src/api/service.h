@@ -71,6 +71,13 @@ struct service_watch {
     struct service_watch *next; /* the server's */
 };
 
+/* Of one instant. */
+struct service_look {
+    struct hived *hived;         /* a copy of its state; NULL under another policy */
+    struct core_node_use *nodes; /* by the node's id */
+    uint32_t node_count;
+};
+
 struct service {
     void *context;
     struct store *store;      /* for store_job_list and its like, which need no reader */
@@ -96,10 +103,10 @@ struct service {
     int (*node_pardon)(void *context, const char *user, const char *node,
                        struct service_reply reply, struct err *err);
 
-    /* A copy of HiveD's state, in *hived before `done` is called; the caller frees it with
-     * hived_free (also when the answer is an error). NULL under another policy. */
-    int (*hived_copy)(void *context, struct hived **hived, struct service_reply reply,
-                      struct err *err);
+    /* How the cluster is used, in *look before `done` is called; the caller frees it with
+     * service_look_release (also when the answer is an error). */
+    int (*look)(void *context, struct service_look *look, struct service_reply reply,
+                struct err *err);
 
     /* A reader for this thread until it is put back. NULL: too many are out (answer 503). */
     struct store_reader *(*reader_get)(void *context, struct err *err);

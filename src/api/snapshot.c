@@ -7,15 +7,15 @@
 
 struct snapshot {
     pthread_mutex_t lock;
-    struct hived *hived;
+    struct service_look look;
     bool is_there;
     int64_t fresh_until_us;
 };
 
 /* Of one call that waits for a copy. */
 struct looking {
-    int (*look)(struct call *call, struct hived *hived);
-    struct hived *copy;
+    int (*look)(struct call *call, const struct service_look *look);
+    struct service_look copy;
     int64_t asked_us;
 };
 
@@ -26,11 +26,17 @@ struct snapshot *snapshot_new(void)
     return snapshot;
 }
 
+static void look_release(struct service_look *look)
+{
+    hived_free(look->hived);
+    mem_free(look->nodes);
+}
+
 void snapshot_free(struct snapshot *snapshot)
 {
     if (!snapshot)
         return;
-    hived_free(snapshot->hived);
+    look_release(&snapshot->look);
     pthread_mutex_destroy(&snapshot->lock);
     mem_free(snapshot);
 }
@@ -40,28 +46,29 @@ static int look_arrived(struct call *call)
     struct looking *looking = call->resume_state;
     struct snapshot *snapshot = call->api->snapshot;
     if (call->answer_code) {
-        hived_free(looking->copy);
+        look_release(&looking->copy);
         call->err = call->answer_err;
         return call->answer_code;
     }
     int64_t now_us = http_clock_us();
     pthread_mutex_lock(&snapshot->lock);
-    hived_free(snapshot->hived);
-    snapshot->hived = looking->copy;
+    look_release(&snapshot->look);
+    snapshot->look = looking->copy;
     snapshot->is_there = true;
     snapshot->fresh_until_us = now_us + SNAPSHOT_REST * (now_us - looking->asked_us);
-    int result = looking->look(call, snapshot->hived);
+    int result = looking->look(call, &snapshot->look);
     pthread_mutex_unlock(&snapshot->lock);
     return result;
 }
 
-int snapshot_look(struct call *call, int (*look)(struct call *call, struct hived *hived))
+int snapshot_look(struct call *call,
+                  int (*look)(struct call *call, const struct service_look *look))
 {
     struct service *service = call->api->service;
     struct snapshot *snapshot = call->api->snapshot;
     pthread_mutex_lock(&snapshot->lock);
     bool is_fresh = snapshot->is_there && http_clock_us() < snapshot->fresh_until_us;
-    int result = is_fresh ? look(call, snapshot->hived) : 0;
+    int result = is_fresh ? look(call, &snapshot->look) : 0;
     pthread_mutex_unlock(&snapshot->lock);
     if (is_fresh)
         return result;
@@ -71,7 +78,7 @@ int snapshot_look(struct call *call, int (*look)(struct call *call, struct hived
     call->resume_state = looking;
     struct service_reply reply = call_suspend(call, look_arrived);
     struct err err = {0};
-    int failed = service->hived_copy(service->context, &looking->copy, reply, &err);
+    int failed = service->look(service->context, &looking->copy, reply, &err);
     if (failed)
         call_refused(call, failed, &err);
     return 0;

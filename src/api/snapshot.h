@@ -1,4 +1,5 @@
-/* snapshot.h — HiveD's state for readers: a copy that the core thread makes now and then.
+/* snapshot.h — HiveD's state and the use of nodes for readers: a copy that the core thread makes
+ * now and then.
  *
  * Copying takes the core's time in proportion to the cluster, so a copy is used again for
  * SNAPSHOT_REST times as long as it took to get. Any thread.
@@ -7,7 +8,7 @@
 #define API_SNAPSHOT_H
 
 struct call;
-struct hived;
+struct service_look;
 struct snapshot;
 
 enum { SNAPSHOT_REST = 10 };
@@ -15,8 +16,9 @@ enum { SNAPSHOT_REST = 10 };
 struct snapshot *snapshot_new(void);
 void snapshot_free(struct snapshot *snapshot);
 
-/* Run `look` with a recent copy (NULL under another policy); now, or after a suspension of the
+/* Run `look` with a recent copy; now, or after a suspension of the
  * call. Only one look at a time. Returns what a handler returns. */
-int snapshot_look(struct call *call, int (*look)(struct call *call, struct hived *hived));
+int snapshot_look(struct call *call,
+                  int (*look)(struct call *call, const struct service_look *look));
 
 #endif

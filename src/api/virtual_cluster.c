@@ -1,6 +1,7 @@
 /* OpenPAI's /virtual-clusters and /cluster/sku-types, and the same as trees in HiveD's own paths */
 #include "api/handlers.h"
 #include "api/snapshot.h"
+#include "core/core.h"
 #include "hived/hived.h"
 
 struct resources {
@@ -10,6 +11,7 @@ struct resources {
 /* Of all virtual clusters and nodes that a reply needs. */
 struct clusters {
     struct hived *hived; /* NULL: another policy, all is one virtual cluster */
+    const struct service_look *look;
     struct store_nodes nodes;
     uint64_t gpu_total; /* of all nodes */
 };
@@ -95,39 +97,36 @@ static void hived_cluster_json(struct call *call, struct json_writer *json,
     json_object_end(json);
 }
 
-/* What the tasks with a place hold, out of the running jobs' rows: GPUs alone are in them. */
-static struct resources used_by_jobs(struct call *call)
+/* What live tasks hold of a node. */
+static struct resources used_of(const struct clusters *clusters, const struct node_record *node)
 {
-    struct job_filter filter = {.states = 1u << JOB_RUNNING | 1u << JOB_STOPPING,
-                                .limit = UINT32_MAX};
-    struct job_page page = {0};
-    struct resources used = {0};
-    store_job_list(call->api->service->store, &filter, call->arena, &page);
-    for (size_t i = 0; i < page.count; i++)
-        used.gpu += page.items[i].record.gpu_count;
-    return used;
+    if (node->id.v >= clusters->look->node_count)
+        return (struct resources){0}; /* came after the look */
+    const struct core_node_use *use = &clusters->look->nodes[node->id.v];
+    return (struct resources){use->cpus, use->memory_mib, use->gpus};
 }
 
 /* Without HiveD all nodes are one virtual cluster. */
-static void plain_cluster_json(struct call *call, struct json_writer *json,
-                               const struct clusters *clusters)
+static void plain_cluster_json(struct json_writer *json, const struct clusters *clusters)
 {
-    struct resources total = {0}, good = {0};
+    struct resources total = {0}, good = {0}, used = {0};
     for (size_t i = 0; i < clusters->nodes.count; i++) {
         const struct node_record *node = &clusters->nodes.items[i];
         struct resources all = {node->cpu, node->memory_mib, node->gpu_count};
         resources_add(&total, all, node->is_lost ? 0 : 1);
         resources_add(&good, all, node->is_lost || !node->is_healthy ? 0 : 1);
+        resources_add(&used, used_of(clusters, node), 1);
     }
     json_object(json);
-    cluster_json(json, clusters, total, good, used_by_jobs(call));
+    cluster_json(json, clusters, total, good, used);
     json_object_end(json);
 }
 
-static int clusters_read(struct call *call, struct hived *hived, struct clusters *clusters)
+static int clusters_read(struct call *call, const struct service_look *look,
+                         struct clusters *clusters)
 {
     struct store_reader *reader = call_reader(call);
-    *clusters = (struct clusters){.hived = hived};
+    *clusters = (struct clusters){.hived = look->hived, .look = look};
     if (!reader)
         return call->err.code;
     int failed = store_nodes(reader, call->arena, &clusters->nodes, &call->err);
@@ -152,34 +151,43 @@ static int no_cluster(struct call *call, struct text name)
                      "there is no virtual cluster %.*s", TEXT_ARG(name));
 }
 
+/* GPUs of a node that a job could get. */
+static uint64_t node_available(const struct clusters *clusters, const struct node_record *node)
+{
+    uint64_t used = used_of(clusters, node).gpu, free = 0;
+    if (!node->is_healthy || node->is_lost || node->is_cordoned)
+        return 0;
+    if (!clusters->hived)
+        return node->gpu_count > used ? node->gpu_count - used : 0;
+    for (uint32_t t = 0; t < hived_leaf_type_count(clusters->hived); t++) {
+        const char *type = hived_leaf_type_name(clusters->hived, t);
+        free += sku_of(clusters->hived, type).gpu *
+                hived_node_free(clusters->hived, node->name, type, NULL, 0);
+    }
+    return free;
+}
+
 /* {"NODE": {gpuUsed, gpuAvailable, gpuTotal}} */
 static void nodes_json(struct json_writer *json, const struct clusters *clusters)
 {
     json_object(json);
     for (size_t i = 0; i < clusters->nodes.count; i++) {
         const struct node_record *node = &clusters->nodes.items[i];
-        uint64_t free = 0;
-        bool is_good = node->is_healthy && !node->is_lost && !node->is_cordoned;
-        uint32_t types = clusters->hived && is_good ? hived_leaf_type_count(clusters->hived) : 0;
-        for (uint32_t t = 0; t < types; t++) {
-            const char *type = hived_leaf_type_name(clusters->hived, t);
-            free += sku_of(clusters->hived, type).gpu *
-                    hived_node_free(clusters->hived, node->name, type, NULL, 0);
-        }
         json_key(json, node->name);
         json_object(json);
-        json_key_int(json, "gpuUsed", is_good ? (int64_t)node->gpu_count - (int64_t)free : 0);
-        json_key_int(json, "gpuAvailable", (int64_t)free);
+        json_key_int(json, "gpuUsed", (int64_t)used_of(clusters, node).gpu);
+        json_key_int(json, "gpuAvailable", (int64_t)node_available(clusters, node));
         json_key_int(json, "gpuTotal", node->gpu_count);
         json_object_end(json);
     }
     json_object_end(json);
 }
 
-static int look_list(struct call *call, struct hived *hived)
+static int look_list(struct call *call, const struct service_look *look)
 {
+    struct hived *hived = look->hived;
     struct clusters clusters;
-    int failed = clusters_read(call, hived, &clusters);
+    int failed = clusters_read(call, look, &clusters);
     if (failed)
         return failed;
     struct json_writer json;
@@ -195,7 +203,7 @@ static int look_list(struct call *call, struct hived *hived)
     }
     if (!hived) {
         json_key(&json, "default");
-        plain_cluster_json(call, &json, &clusters);
+        plain_cluster_json(&json, &clusters);
     }
     json_object_end(&json);
     return 0;
@@ -206,14 +214,15 @@ int handle_vc_list(struct call *call)
     return snapshot_look(call, look_list);
 }
 
-static int look_one(struct call *call, struct hived *hived)
+static int look_one(struct call *call, const struct service_look *look)
 {
+    struct hived *hived = look->hived;
     struct text name = call->parameters[0];
     struct clusters clusters;
     uint32_t vc = hived ? vc_find(hived, name) : HIVED_NONE;
     if (vc == HIVED_NONE && (hived || !text_is(name, "default")))
         return no_cluster(call, name);
-    int failed = clusters_read(call, hived, &clusters);
+    int failed = clusters_read(call, look, &clusters);
     if (failed)
         return failed;
     struct json_writer json;
@@ -221,7 +230,7 @@ static int look_one(struct call *call, struct hived *hived)
     if (hived)
         hived_cluster_json(call, &json, &clusters, vc);
     else
-        plain_cluster_json(call, &json, &clusters);
+        plain_cluster_json(&json, &clusters);
     return 0;
 }
 
@@ -252,11 +261,12 @@ int handle_vc_change(struct call *call)
                      "again at SIGHUP");
 }
 
-static int look_skus(struct call *call, struct hived *hived)
+static int look_skus(struct call *call, const struct service_look *look)
 {
+    struct hived *hived = look->hived;
     struct text name = exchange_query(call->exchange, "vc");
-    uint32_t vc = hived && name.at ? vc_find(hived, name) : HIVED_NONE;
-    if (name.at && (hived ? vc == HIVED_NONE : !text_is(name, "default")))
+    uint32_t vc = hived && name.length ? vc_find(hived, name) : HIVED_NONE;
+    if (name.length && (hived ? vc == HIVED_NONE : !text_is(name, "default")))
         return no_cluster(call, name);
     uint32_t count = 0;
     const struct hived_quota *quota =

@@ -168,12 +168,21 @@ static void explain_problems(const json_t *problems, const char *file)
     }
 }
 
+/* HiveD's paths answer errors as bare strings: "hivedscheduler: User Error: …". */
+static const char *hived_message(const char *text)
+{
+    const char *found = strstr(text, " Error: ");
+    return strncmp(text, "hivedscheduler: ", 16) == 0 && found ? found + 8 : text;
+}
+
 int client_explain(struct client *client, const struct client_reply *reply, const char *file)
 {
     if (!reply->status)
         return client_unreachable(client, reply->problem);
-    json_t *json = json_loadb(buf_cstr(&reply->body), reply->body.length, 0, NULL);
+    json_t *json = json_loadb(buf_cstr(&reply->body), reply->body.length, JSON_DECODE_ANY, NULL);
     const char *message = json_string_value(json_object_get(json, "message"));
+    if (json_is_string(json))
+        message = hived_message(json_string_value(json));
     const json_t *problems = json_object_get(json, "problems");
     int code = EXIT_REFUSED;
     if (reply->status == 401) {

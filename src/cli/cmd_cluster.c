@@ -148,7 +148,7 @@ static const char *priority_word(int64_t priority, struct buf *text)
 }
 
 struct leaves {
-    unsigned total, used, opportunistic, bad;
+    unsigned total, used, opportunistic, free, bad; /* free: not bad */
 };
 
 static void leaves_count(const json_t *cell, struct leaves *leaves)
@@ -160,24 +160,26 @@ static void leaves_count(const json_t *cell, struct leaves *leaves)
         leaves_count(json_array_get(children, i), leaves);
     if (json_array_size(children))
         return;
+    bool is_bad = health && strcmp(health, "Healthy") != 0;
     leaves->total++;
-    if (state && strcmp(state, "Free") != 0) {
-        if (field_int(cell, "cellPriority") == -1)
-            leaves->opportunistic++;
-        else
-            leaves->used++;
-    }
-    leaves->bad += health && strcmp(health, "Healthy") != 0;
+    leaves->bad += is_bad;
+    int64_t priority = field_int(cell, "cellPriority");
+    if (!state || strcmp(state, "Free") == 0 || priority < -1)
+        leaves->free += !is_bad;
+    else if (priority == -1)
+        leaves->opportunistic++;
+    else
+        leaves->used++;
 }
 
-/* ": 2 of 4 used, 2 free, 1 bad" */
+/* "2 of 4 used, 2 free, 1 bad" */
 static void leaves_print(const struct leaves *leaves, struct buf *out)
 {
     unsigned taken = leaves->used + leaves->opportunistic;
-    buf_format(out, ": %u of %u used", taken, leaves->total);
+    buf_format(out, "%u of %u used", taken, leaves->total);
     if (leaves->opportunistic)
         buf_format(out, " (%u by opportunistic jobs)", leaves->opportunistic);
-    buf_format(out, ", %u free", leaves->total - taken);
+    buf_format(out, ", %u free", leaves->free);
     if (leaves->bad)
         buf_format(out, ", %u bad", leaves->bad);
 }
@@ -192,6 +194,7 @@ static void cell_line(struct tree *tree, const json_t *cell)
     if (json_array_size(json_object_get(cell, "cellChildren"))) {
         struct leaves leaves = {0};
         leaves_count(cell, &leaves);
+        buf_string(tree->out, ": ");
         leaves_print(&leaves, tree->out);
     }
     if (state && strcmp(state, "Free") != 0) {
@@ -226,7 +229,7 @@ static void cells_print(struct tree *tree, const json_t *cells)
     }
 }
 
-/* "vc: 2 of 4 used, 2 free, 1 more by opportunistic jobs": these take none of its own cells, and
+/* "2 of 4 used, 2 free, 1 more by opportunistic jobs": these take none of its own cells, and
  * stand below them by their physical ones */
 static void cluster_leaves_print(const struct leaves *leaves, struct buf *out)
 {
@@ -238,6 +241,40 @@ static void cluster_leaves_print(const struct leaves *leaves, struct buf *out)
         buf_format(out, ", %u more by opportunistic jobs", leaves->opportunistic);
 }
 
+struct typed {
+    const char *type;
+    struct leaves leaves;
+};
+
+/* "V100: 2 of 4 used, 2 free; CPU: 0 of 16 used, 16 free"; of one type alone without its name. */
+static void types_print(const json_t *cells, bool is_physical, struct buf *out)
+{
+    struct typed *types = NULL;
+    size_t count = 0, size = json_array_size(cells);
+    for (size_t i = 0; i < size; i++) {
+        const json_t *cell = json_array_get(cells, i);
+        const char *type = field_text(cell, "leafCellType");
+        size_t at = 0;
+        while (at < count && strcmp(types[at].type, type ? type : "") != 0)
+            at++;
+        if (at == count) {
+            types = mem_realloc(types, mem_size(++count, sizeof *types));
+            types[at] = (struct typed){.type = type ? type : ""};
+        }
+        leaves_count(cell, &types[at].leaves);
+    }
+    for (size_t i = 0; i < count; i++) {
+        buf_string(out, i ? "; " : ": ");
+        if (count > 1)
+            buf_format(out, "%s: ", types[i].type);
+        if (is_physical)
+            leaves_print(&types[i].leaves, out);
+        else
+            cluster_leaves_print(&types[i].leaves, out);
+    }
+    mem_free(types);
+}
+
 /* Of a virtual cluster, or (NULL) of the physical one. */
 static int tree_print(struct cli *cli, struct client *client, const char *path, const char *cluster)
 {
@@ -246,14 +283,8 @@ static int tree_print(struct cli *cli, struct client *client, const char *path, 
     if (!code && !print_raw(cli, cells)) {
         struct buf out = BUF_INIT;
         struct tree tree = {.out = &out, .prefix = BUF_INIT, .has_colours = cli->has_colours};
-        struct leaves leaves = {0};
-        for (size_t i = 0; i < json_array_size(cells); i++)
-            leaves_count(json_array_get(cells, i), &leaves);
         buf_string(&out, cluster ? cluster : "physical cluster");
-        if (cluster)
-            cluster_leaves_print(&leaves, &out);
-        else
-            leaves_print(&leaves, &out);
+        types_print(cells, !cluster, &out);
         buf_char(&out, '\n');
         cells_print(&tree, cells);
         print_flush(&out);

@@ -498,3 +498,15 @@ void core_count(const struct core *core, struct core_counts *counts)
         .gpus_used = core->gpus_used,
     };
 }
+
+uint32_t core_node_count(const struct core *core)
+{
+    return (uint32_t)core->nodes.count;
+}
+
+struct core_node_use core_node_use(const struct core *core, struct node_id node)
+{
+    assert(node.v < core->nodes.count);
+    const struct node *own = &core->nodes.items[node.v];
+    return (struct core_node_use){own->gpus_used, own->cpus_used, own->memory_used_mib};
+}

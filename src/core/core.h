@@ -74,6 +74,14 @@ bool core_attempt_is_live(const struct core *core, struct attempt_id attempt);
 /* HiveD's state, to look at or copy; NULL under another policy. Valid until the next step. */
 struct hived *core_hived(const struct core *core);
 
+/* What live tasks hold of a node; nodes are numbered from 0, without gaps. */
+struct core_node_use {
+    uint32_t gpus, cpus;
+    uint64_t memory_mib;
+};
+uint32_t core_node_count(const struct core *core);
+struct core_node_use core_node_use(const struct core *core, struct node_id node);
+
 /* Hash of the whole state: equal after a replay of the same events. */
 uint64_t core_hash(const struct core *core);
 

@@ -112,6 +112,7 @@ void seat_take(struct core *core, struct seat *seat)
     node->seat_count++;
     node->gpus_used += seat->gpu_count;
     node->cpus_used += core->jobs.items[seat->job].plan->roles[seat->task.role].cpu;
+    node->memory_used_mib += core->jobs.items[seat->job].plan->roles[seat->task.role].memory_mib;
     capacity_update(core, seat->node);
     core->gpus_used += seat->gpu_count;
     core->tasks_live++;
@@ -134,6 +135,7 @@ void seat_release(struct core *core, struct seat *seat)
     node->seat_count--;
     node->gpus_used -= seat->gpu_count;
     node->cpus_used -= core->jobs.items[seat->job].plan->roles[seat->task.role].cpu;
+    node->memory_used_mib -= core->jobs.items[seat->job].plan->roles[seat->task.role].memory_mib;
     capacity_update(core, seat->node);
     core->gpus_used -= seat->gpu_count;
     core->tasks_live--;

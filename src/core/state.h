@@ -90,6 +90,7 @@ struct node {
     struct blame blame;
     struct ports ports;
     uint32_t first_seat, seat_count, gpus_used, cpus_used;
+    uint64_t memory_used_mib;
     bool is_counted; /* in core->capacity, with … */
     uint32_t counted_gpus, counted_cpus;
 };

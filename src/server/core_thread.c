@@ -132,6 +132,16 @@ static void core_mail_config(struct server *server, struct server_mail *mail)
     server->core.upkeep_at_ms = mailbox_now_ms(); /* retention may have changed */
 }
 
+static void core_look(const struct core *core, struct service_look *look)
+{
+    if (core_hived(core))
+        look->hived = hived_copy(core_hived(core));
+    look->node_count = core_node_count(core);
+    look->nodes = mem_alloc(mem_size(look->node_count + 1u, sizeof *look->nodes));
+    for (uint32_t i = 0; i < look->node_count; i++)
+        look->nodes[i] = core_node_use(core, (struct node_id){i});
+}
+
 static void core_take(struct server *server, struct server_mail *mail)
 {
     size_t index = server->core.batch_count;
@@ -145,8 +155,7 @@ static void core_take(struct server *server, struct server_mail *mail)
         core_mail_config(server, mail);
         break;
     case MAIL_LOOK:
-        if (core_hived(server->core.core))
-            *mail->hived = hived_copy(core_hived(server->core.core));
+        core_look(server->core.core, mail->look);
         break;
     case MAIL_CHANGE:  /* within the transaction */
     case MAIL_BARRIER: /* after it */

@@ -13,14 +13,13 @@
 #include "store/store.h"
 #include "sys/mailbox.h"
 
-struct hived;
 struct server_config;
 
 enum mail_kind {
     MAIL_EVENT,   /* step the core */
     MAIL_CHANGE,  /* a change beside the core */
     MAIL_CONFIG,  /* the configuration was read again */
-    MAIL_LOOK,    /* copy HiveD's state */
+    MAIL_LOOK,    /* copy HiveD's state and the use of nodes */
     MAIL_BARRIER, /* a task has come */
 };
 
@@ -34,7 +33,7 @@ struct server_mail {
     struct err change_err;
     struct service_barrier barrier; /* without its token */
     struct server_config *config;
-    struct hived **hived;       /* where the copy goes */
+    struct service_look *look;  /* where what is seen goes */
     bool is_request;            /* of the API, not a fact or upkeep: its time is measured */
     struct service_reply reply; /* done == NULL: a fact */
     int64_t posted_us;

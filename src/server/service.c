@@ -233,13 +233,13 @@ static int service_change(void *context, const struct store_change *change,
     return service_post(context, mail, err);
 }
 
-static int service_hived_copy(void *context, struct hived **hived, struct service_reply reply,
-                              struct err *err)
+static int service_look(void *context, struct service_look *look, struct service_reply reply,
+                        struct err *err)
 {
     struct server_mail *mail = mail_new(MAIL_LOOK);
 
-    *hived = NULL;
-    mail->hived = hived;
+    *look = (struct service_look){0};
+    mail->look = look;
     mail->reply = reply;
     return service_post(context, mail, err);
 }
@@ -556,7 +556,7 @@ void server_service_init(struct server *server)
         .gpus = service_gpus,
         .watch = service_watch,
         .unwatch = service_unwatch,
-        .hived_copy = service_hived_copy,
+        .look = service_look,
         .rules_get = service_rules_get,
         .rules_put = service_rules_put,
         .ready = service_ready,

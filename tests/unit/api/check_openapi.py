@@ -19,7 +19,7 @@ def routes_of_table():
     macros = dict(re.findall(r'#define (\w+)\s+(?:\\\s*)?"([^"]*)"', text))
     for method, macro, path in re.findall(r'\{HTTP_(\w+),\s*(\w+)?\s*(?:"([^"]*)")?,', text):
         whole = macros.get(macro, "") + path
-        yield method.lower(), re.sub(r":(\w+)", r"{\1}", whole)
+        yield method.lower(), re.sub(r"[:*](\w+)", r"{\1}", whole)
 
 
 def routes_of_document(document):
