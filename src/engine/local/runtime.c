@@ -5,9 +5,11 @@
 #include "base/memory.h"
 #include "engine/local/document.h"
 #include "engine/local/oci.h"
+#include "engine/local/sealed.h"
 #include "engine/local/spawn.h"
 #include "sys/cleanup.h"
 #include "sys/file.h"
+#include "sys/log.h"
 #include "sys/process.h"
 #include <assert.h>
 #include <errno.h>
@@ -113,7 +115,7 @@ int runtime_create(const struct runtime *runtime, const struct runtime_launch *l
                           "-n",
                           launch->id,
                           "-r",
-                          runtime->program,
+                          runtime->sealed_fd >= 0 ? runtime->sealed : runtime->program,
                           "-b",
                           launch->bundle,
                           "-p",
@@ -336,6 +338,26 @@ static int probe_run(const struct runtime *runtime, const struct cgroup_layout *
     return result;
 }
 
+static void copy_drop(struct runtime *runtime)
+{
+    if (runtime->sealed_fd < 0)
+        return;
+    unlink(runtime->sealed);
+    close(runtime->sealed_fd);
+    runtime->sealed_fd = -1;
+}
+
+static void copy_make(struct runtime *runtime)
+{
+    struct err err = {0};
+    copy_drop(runtime);
+    int fd = sealed_make(runtime->program, runtime->sealed, &err);
+    if (fd >= 0)
+        runtime->sealed_fd = fd;
+    else
+        log_info("engine", "%s will copy itself at each start: %s", runtime->program, err.text);
+}
+
 static int probe_all(struct runtime *runtime, struct cgroup_layout *layout, const char *wanted,
                      const char *scratch, const char *group, struct err *err)
 {
@@ -347,6 +369,10 @@ static int probe_all(struct runtime *runtime, struct cgroup_layout *layout, cons
             continue;
         bool is_crun = strstr(runtime->program, "crun") != NULL;
         runtime->has_start_fifo = is_crun;
+        if (is_crun)
+            copy_make(runtime);
+        else
+            copy_drop(runtime);
         for (int is_hidden = 0; is_hidden <= (layout->has_hybrid_controllers && is_crun);
              is_hidden++) {
             struct err failure = {0};
@@ -400,4 +426,16 @@ int runtime_find(struct runtime *runtime, struct cgroup_layout *layout, const ch
     if (!runtime->seccomp_bpf)
         mem_free(bpf);
     return result;
+}
+
+void runtime_release(struct runtime *runtime)
+{
+    copy_drop(runtime);
+    mem_free(runtime->seccomp_bpf);
+    runtime->seccomp_bpf = NULL;
+    for (size_t i = 0; i < COUNT_OF(runtime->procs_fds); i++) {
+        if (runtime->procs_fds[i] >= 0)
+            close(runtime->procs_fds[i]);
+        runtime->procs_fds[i] = -1;
+    }
 }

@@ -19,6 +19,8 @@ enum { RUNTIME_PATH_MAX = 512, RUNTIME_MESSAGE_MAX = 4096 };
 
 struct runtime {
     char program[RUNTIME_PATH_MAX]; /* crun or runc */
+    char sealed[RUNTIME_PATH_MAX];  /* where its copy in memory may be found (sealed.h) */
+    int sealed_fd;                  /* -1: there is none; conmon executes `program` itself */
     char conmon[RUNTIME_PATH_MAX];
     char root[RUNTIME_PATH_MAX];           /* the runtime's own state: ROOT/ID */
     char exit_directory[RUNTIME_PATH_MAX]; /* conmon writes EXITS/ID */
@@ -48,6 +50,9 @@ struct runtime_container {
  * for each why not. */
 int runtime_find(struct runtime *runtime, struct cgroup_layout *layout, const char *wanted,
                  const char *scratch, const char *group, struct err *err);
+
+/* Let go of what runtime_find made. */
+void runtime_release(struct runtime *runtime);
 
 /* Start conmon, which creates the container; its first process waits for runtime_start. The file
  * BUNDLE/conmon.pid is written before anything runs. On failure `message` (RUNTIME_MESSAGE_MAX)

@@ -7,11 +7,17 @@
 #include "engine/local/task.h"
 #include "world.h"
 #include <cmocka.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <linux/magic.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 static struct world world;
@@ -520,6 +526,60 @@ static void test_second_engine(void **state)
     assert_int_equal(err.code, ERR_BUSY);
 }
 
+/* crun is executed from a sealed copy, and its own file when that cannot be. */
+static void test_copy_of_runtime(void **state)
+{
+    (void)state;
+    const struct local_engine *local = (struct local_engine *)world.engine;
+    char link[RUNTIME_PATH_MAX];
+    snprintf(link, sizeof link, "%s", local->runtime.sealed);
+    if (local->runtime.sealed_fd >= 0) {
+        assert_int_equal(shell("cmp -s %s %s", link, local->runtime.program), 0);
+        world_stop(&world);
+        assert_int_equal(shell("test -L %s", link), 1);
+    } else {
+        world_stop(&world);
+    }
+    const char *usual = world.config.runtime;
+    char picky[300];
+    snprintf(picky, sizeof picky, "%s/picky-crun", world.folder);
+    FILE *file = fopen(picky, "w");
+    assert_non_null(file);
+    fprintf(file, "#!/bin/sh\ncase $0 in *picky-crun) exec %s \"$@\";; esac\nexit 1\n",
+            usual ? usual : "crun");
+    fclose(file);
+    assert_int_equal(chmod(picky, 0755), 0);
+    world.config.runtime = picky;
+    world_start(&world);
+    local = (struct local_engine *)world.engine;
+    assert_int_equal(local->runtime.sealed_fd, -1);
+    world_create(&world, 85, "exit 3");
+    assert_int_equal(end_of(85)->exit.exit_code, 3);
+    world_stop(&world);
+    world.config.runtime = usual;
+    world_start(&world);
+}
+
+/* ext4 is told that what lies below has nothing in common. */
+static void test_spread_folders(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"containers", "logs"};
+    for (size_t i = 0; i < 2; i++) {
+        char path[300];
+        struct statfs disk;
+        int flags = 0;
+        snprintf(path, sizeof path, "%s/%s", world.config.directory, names[i]);
+        assert_int_equal(statfs(path, &disk), 0);
+        if (disk.f_type != EXT4_SUPER_MAGIC)
+            skip();
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        assert_int_equal(ioctl(fd, FS_IOC_GETFLAGS, &flags), 0);
+        assert_true(flags & FS_TOPDIR_FL);
+        close(fd);
+    }
+}
+
 /* Somebody who follows the log of a silent task hears of its end. */
 static void put(const char *path, const char *text)
 {
@@ -659,6 +719,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_orphan),
         cmocka_unit_test(test_reboot),
         cmocka_unit_test(test_second_engine),
+        cmocka_unit_test(test_copy_of_runtime),
+        cmocka_unit_test(test_spread_folders),
         cmocka_unit_test(test_cdi_devices),
         cmocka_unit_test(test_log_end),
         cmocka_unit_test(test_many),

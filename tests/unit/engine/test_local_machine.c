@@ -14,6 +14,7 @@
 #include "engine/local/logs.h"
 #include "engine/local/nvml.h"
 #include "engine/local/runtime.h"
+#include "engine/local/sealed.h"
 #include "engine/local/topology.h"
 #include "engine/local/user.h"
 #include "sys/file.h"
@@ -23,6 +24,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
@@ -252,6 +254,52 @@ static void test_user_link(void **state)
     unlink(place("link/inside/etc/passwd"));
     assert_int_equal(symlink("/real/passwd", place("link/inside/etc/passwd")), 0);
     assert_int_equal(user_find(place("link/inside"), "eve", &user, NULL), 0);
+}
+
+/* --- a program in memory --- */
+
+static void test_sealed(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    if (access("/sys/fs/selinux/enforce", F_OK) == 0) { /* refused, as the header says */
+        assert_int_equal(sealed_make("/bin/true", place("copy"), &err), ERR_UNSUPPORTED);
+        return;
+    }
+    put("copy", "what a killed server left\n");
+    put("good", "#!/bin/sh\necho \"$1\" > \"$(dirname \"$0\")/asked\"\n");
+    assert_int_equal(chmod(place("good"), 0755), 0);
+    int fd = sealed_make(place("good"), place("copy"), &err);
+    assert_true(fd >= 0);
+    struct buf asked = BUF_INIT;
+    assert_int_equal(file_read(place("asked"), 100, &asked, &err), 0);
+    assert_string_equal(buf_cstr(&asked), "--version\n");
+    buf_release(&asked);
+    int seals = F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE;
+    assert_int_equal(fcntl(fd, F_GET_SEALS), seals);
+    assert_true(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+    int write_fd = open(place("copy"), O_RDWR | O_CLOEXEC);
+    assert_true(write_fd < 0 || write(write_fd, "x", 1) < 0);
+    if (write_fd >= 0)
+        close(write_fd);
+    close(fd);
+    assert_int_equal(access(place("copy"), X_OK), -1);
+}
+
+static void test_sealed_refused(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct stat stat;
+    put("bad", "#!/bin/sh\nexit 3\n");
+    assert_int_equal(chmod(place("bad"), 0755), 0);
+    assert_int_equal(sealed_make(place("bad"), place("no-copy"), &err), ERR_UNSUPPORTED);
+    assert_int_equal(lstat(place("no-copy"), &stat), -1);
+    put("huge", "");
+    assert_int_equal(truncate(place("huge"), SEALED_BYTES_MAX + 1), 0);
+    assert_true(sealed_make(place("huge"), place("no-copy"), &err) < 0);
+    assert_true(sealed_make(place("missing"), place("no-copy"), &err) < 0);
+    assert_int_equal(lstat(place("no-copy"), &stat), -1);
 }
 
 /* --- logs --- */
@@ -519,6 +567,8 @@ int main(void)
         cmocka_unit_test(test_stats_of_fixtures),
         cmocka_unit_test(test_users),
         cmocka_unit_test(test_user_link),
+        cmocka_unit_test(test_sealed),
+        cmocka_unit_test(test_sealed_refused),
         cmocka_unit_test(test_log_segments),
         cmocka_unit_test(test_log_tail),
         cmocka_unit_test(test_untrusted),
