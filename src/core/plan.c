@@ -19,6 +19,22 @@ struct layout {
     char *next;
 };
 
+struct plan_role plan_role_of(const char *name)
+{
+    return (struct plan_role){
+        .name = name,
+        .sku_type = "",
+        .pinned_cell_id = "",
+        .affinity_group = "",
+        .within_one_cell = "",
+        .instances = 1,
+        .cpu = 1,
+        .memory_mib = 1,
+        .min_failed = 1,
+        .min_succeeded = -1,
+    };
+}
+
 static size_t text_size(const char *string)
 {
     return string && *string ? strlen(string) + 1 : 0;

@@ -42,6 +42,10 @@ struct plan {
     uint16_t role_count;
 };
 
+/* A role that may stand anywhere: one task of one CPU and 1 MiB, without ports; the
+ * job ends with the first task that fails (the default of OpenPAI's protocol). Borrows the name. */
+struct plan_role plan_role_of(const char *name);
+
 /* A new plan in one block (free with plan_free). */
 struct plan *plan_of_spec(const struct spec *spec, const char *user);
 struct plan *plan_copy(const struct plan *plan);

@@ -358,23 +358,20 @@ static void role_random(struct sim *sim, struct plan_role *role, struct plan_por
     static const char *const names[] = {"worker", "ps", "master"};
     uint32_t most = is_gang ? 6 : 4;
     bool is_huge = chance(sim, 30) == 0;
-    *role = (struct plan_role){
-        .name = names[number],
-        .sku_type = "",
-        .pinned_cell_id = "",
-        .affinity_group = chance(sim, 10) == 0 ? names[number] : "",
-        .within_one_cell = "",
-        .instances = 1 + (uint32_t)chance(sim, most) * (is_huge ? 20 : 1),
-        .cpu = 1 + (uint32_t)chance(sim, 2),
-        .gpu = sim->config->gpu_count ? (uint32_t)chance(sim, sim->config->gpu_count + 1) : 0,
-        .memory_mib = 1 + chance(sim, 100),
-        .min_failed = chance(sim, 4) ? 1 : -1,
-        /* of a failure and a success at one instant either may decide */
-        .min_succeeded = sim->config->is_calm || chance(sim, 4) ? -1 : 1,
-        .task_retry_max = is_gang ? 0 : (int32_t)chance(sim, 3),
-        .ports = ports,
-        .port_count = 2,
-    };
+    *role = plan_role_of(names[number]);
+    if (chance(sim, 10) == 0)
+        role->affinity_group = names[number];
+    role->instances = 1 + (uint32_t)chance(sim, most) * (is_huge ? 20 : 1);
+    role->cpu = 1 + (uint32_t)chance(sim, 2);
+    if (sim->config->gpu_count)
+        role->gpu = (uint32_t)chance(sim, sim->config->gpu_count + 1);
+    role->memory_mib = 1 + chance(sim, 100);
+    role->min_failed = chance(sim, 4) ? 1 : -1;
+    /* of a failure and a success at one instant either may decide */
+    role->min_succeeded = sim->config->is_calm || chance(sim, 4) ? -1 : 1;
+    role->task_retry_max = is_gang ? 0 : (int32_t)chance(sim, 3);
+    role->ports = ports;
+    role->port_count = 2;
     if (sim->config->pins && sim->config->pins[cluster] && chance(sim, 10) == 0)
         role->pinned_cell_id = sim->config->pins[cluster];
     ports[0] = (struct plan_port){"ssh", 1, 0};

@@ -78,21 +78,12 @@ static struct plan *plan_make(uint64_t number, uint32_t instances, uint32_t gpu)
     static const struct plan_port ports[] = {{"ssh", 1, 0}, {"http", 1, 0}};
     char name[32];
     snprintf(name, sizeof name, "job-%llu", (unsigned long long)number);
-    struct plan_role role = {
-        .name = "worker",
-        .sku_type = "",
-        .pinned_cell_id = "",
-        .affinity_group = "",
-        .within_one_cell = "",
-        .instances = instances,
-        .cpu = 1,
-        .gpu = gpu,
-        .memory_mib = 100,
-        .min_failed = 1,
-        .min_succeeded = -1,
-        .ports = ports,
-        .port_count = 2,
-    };
+    struct plan_role role = plan_role_of("worker");
+    role.instances = instances;
+    role.gpu = gpu;
+    role.memory_mib = 100;
+    role.ports = ports;
+    role.port_count = 2;
     struct plan plan = {
         .name = name,
         .user = "alice",

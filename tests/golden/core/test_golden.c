@@ -76,21 +76,13 @@ static bool role_read(struct story *story, const char *word, struct plan_role *r
     struct plan_port *ports = ARENA_ARRAY(&story->arena, struct plan_port, 2);
     ports[0] = (struct plan_port){"ssh", 1, 0};
     ports[1] = (struct plan_port){"http", 1, port};
-    *role = (struct plan_role){
-        .name = arena_copy(&story->arena, text_of(name)),
-        .sku_type = "",
-        .pinned_cell_id = "",
-        .affinity_group = "",
-        .within_one_cell = "",
-        .instances = count,
-        .cpu = cpu,
-        .gpu = gpu,
-        .memory_mib = 100,
-        .min_failed = 1,
-        .min_succeeded = -1,
-        .ports = ports,
-        .port_count = 2,
-    };
+    *role = plan_role_of(arena_copy(&story->arena, text_of(name)));
+    role->instances = count;
+    role->cpu = cpu;
+    role->gpu = gpu;
+    role->memory_mib = 100;
+    role->ports = ports;
+    role->port_count = 2;
     return true;
 }
 

@@ -58,21 +58,14 @@ void world_node_event(struct world *world, enum event_kind kind, const char *nam
 struct plan_role world_role(const char *name, uint32_t instances, uint32_t cpu, uint32_t gpu)
 {
     static const struct plan_port ports[] = {{"ssh", 1, 0}, {"http", 1, 0}};
-    return (struct plan_role){
-        .name = name,
-        .sku_type = "",
-        .pinned_cell_id = "",
-        .affinity_group = "",
-        .within_one_cell = "",
-        .instances = instances,
-        .cpu = cpu,
-        .gpu = gpu,
-        .memory_mib = 100,
-        .min_failed = 1,
-        .min_succeeded = -1,
-        .ports = ports,
-        .port_count = 2,
-    };
+    struct plan_role role = plan_role_of(name);
+    role.instances = instances;
+    role.cpu = cpu;
+    role.gpu = gpu;
+    role.memory_mib = 100;
+    role.ports = ports;
+    role.port_count = 2;
+    return role;
 }
 
 struct plan world_plan(const char *name)

@@ -1,11 +1,8 @@
 /* test_ends.c — what is kept of the ends of attempts: the rule and the last lines. */
 #include "base/arena.h"
-#include "base/buf.h"
 #include "base/err.h"
 #include "base/memory.h"
-#include "core/event.h"
 #include "core/output.h"
-#include "core/plan.h"
 #include "store/migrations.h"
 #include "store/read.h"
 #include "store/store.h"
@@ -21,92 +18,16 @@
 
 #include <cmocka.h>
 
-struct world {
-    char directory[64];
-    struct store *store;
-    struct store_reader *reader;
-    struct output output;
-    struct arena arena;
-    struct err err;
-};
-
-static void world_open(struct world *world)
-{
-    assert_int_equal(store_open(world->directory, &world->store, &world->err), 0);
-    assert_int_equal(store_reader_open(world->store, &world->reader, &world->err), 0);
-}
-
-static void world_close(struct world *world)
-{
-    store_reader_close(world->reader);
-    store_close(world->store);
-    world->reader = NULL;
-    world->store = NULL;
-}
-
-static int setup(void **state)
-{
-    struct world *world = mem_zero(1, sizeof *world);
-
-    strcpy(world->directory, "/tmp/test-ends-XXXXXX");
-    assert_non_null(mkdtemp(world->directory));
-    output_init(&world->output);
-    arena_init(&world->arena);
-    world_open(world);
-    *state = world;
-    return 0;
-}
-
-static int teardown(void **state)
-{
-    struct world *world = *state;
-    char remove[100];
-
-    world_close(world);
-    output_release(&world->output);
-    arena_release(&world->arena);
-    snprintf(remove, sizeof remove, "rm -rf %s", world->directory);
-    mem_free(world);
-    return system(remove);
-}
-
-static int commit(struct world *world, struct store_change *changes, size_t count)
-{
-    struct store_batch batch = {
-        .output = &world->output, .changes = changes, .change_count = count};
-    int code = store_commit(world->store, &batch, &world->err);
-
-    output_clear(&world->output);
-    return code;
-}
-
-static void add_job(struct world *world, uint32_t id)
-{
-    struct submission *submission = ARENA_NEW(&world->output.arena, struct submission);
-
-    *ARRAY_ADD(&world->output.records) =
-        (struct record){.kind = RECORD_JOB,
-                        .job = {.id = {id},
-                                .submission = submission,
-                                .name = arena_format(&world->output.arena, "j%u", id),
-                                .user = "alice",
-                                .virtual_cluster = "default",
-                                .trigger = "",
-                                .reason = "",
-                                .extra = TEXT("")}};
-}
+#include "world.h"
 
 static void add_attempt(struct world *world, uint32_t job, uint64_t attempt, enum life_state state,
                         int32_t code)
 {
-    *ARRAY_ADD(&world->output.records) = (struct record){.kind = RECORD_TASK,
-                                                         .task = {.job = {job},
-                                                                  .role_name = "w",
-                                                                  .state = state,
-                                                                  .attempt = {attempt},
-                                                                  .node = "n",
-                                                                  .address = "",
-                                                                  .completion = {.code = code}}};
+    struct task_record task = task_of(job, 0, 0, attempt);
+
+    task.state = state;
+    task.completion.code = code;
+    add_task(world, task);
 }
 
 static struct store_change end_of(uint64_t attempt, int32_t code, struct text tail)
@@ -137,7 +58,7 @@ static void an_end_is_read_back_whole(void **state)
     struct store_end end;
 
     /* the exit's row and what is kept of it, in one transaction */
-    add_job(world, 1);
+    add_submitted(world, 1, "alice", "j1");
     add_attempt(world, 1, 5, LIFE_COMPLETED, 231);
     assert_int_equal(commit(world, &change, 1), 0);
     assert_int_equal(change.code, 0);
@@ -164,7 +85,7 @@ static void what_was_told_first_stays(void **state)
     struct store_end end;
 
     again.end.rule.number = 0;
-    add_job(world, 1);
+    add_submitted(world, 1, "alice", "j1");
     add_attempt(world, 1, 5, LIFE_COMPLETED, 231);
     assert_int_equal(commit(world, &first, 1), 0);
     assert_int_equal(commit(world, &again, 1), 0);
@@ -181,7 +102,7 @@ static void a_rule_that_did_not_decide_is_not_kept(void **state)
     struct store_change change = end_of(5, 143, TEXT("words\n"));
     struct store_end end;
 
-    add_job(world, 1);
+    add_submitted(world, 1, "alice", "j1");
     add_attempt(world, 1, 5, LIFE_COMPLETED, -210);
     assert_int_equal(commit(world, &change, 1), 0);
     assert_int_equal(end_read(world, 5, &end), 0);
@@ -201,7 +122,7 @@ static void nothing_is_kept_that_no_row_names(void **state)
     assert_int_equal(commit(world, &change, 1), 0); /* of an orphan */
     assert_int_equal(change.code, 0);
     assert_int_equal(end_read(world, 5, &end), ERR_NOT_FOUND);
-    add_job(world, 1);
+    add_submitted(world, 1, "alice", "j1");
     add_attempt(world, 1, 5, LIFE_RUNNING, 0);
     assert_int_equal(commit(world, &change, 1), 0); /* it has not ended */
     assert_int_equal(end_read(world, 5, &end), ERR_NOT_FOUND);
@@ -210,8 +131,7 @@ static void nothing_is_kept_that_no_row_names(void **state)
     assert_int_equal(commit(world, &change, 1), 0);
     assert_int_equal(end_read(world, 5, &end), 0);
     /* with the job goes what is kept of all its attempts … */
-    *ARRAY_ADD(&world->output.records) =
-        (struct record){.kind = RECORD_JOB_DELETED, .deleted = {1}};
+    add_deleted(world, 1);
     assert_int_equal(commit(world, NULL, 0), 0);
     assert_int_equal(end_read(world, 5, &end), ERR_NOT_FOUND);
     /* … and does not come back when the exit is told again */
@@ -233,7 +153,7 @@ static void too_long_ones_hinder_no_other(void **state)
     changes[2].end.rule.text = (struct text){longer, STORE_MATCH_MAX + 1};
     changes[3] = end_of(8, 231, TEXT(""));
     changes[3].end.rule.text = (struct text){longer, STORE_MATCH_MAX};
-    add_job(world, 1);
+    add_submitted(world, 1, "alice", "j1");
     for (uint64_t attempt = 5; attempt < 9; attempt++)
         add_attempt(world, 1, attempt, LIFE_COMPLETED, 231);
     assert_int_equal(commit(world, changes, 4), 0);
@@ -267,19 +187,15 @@ static void a_database_of_version_3_is_taken_over(void **state)
     struct store_end end;
     struct task_record row;
     char path[100];
-    sqlite3 *db;
 
     world_close(world);
     snprintf(path, sizeof path, "%s/skep.db", world->directory);
     unlink(path);
-    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
     for (int i = 0; i < 3; i++)
-        assert_int_equal(sqlite3_exec(db, migrations[i].sql, NULL, NULL, NULL), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db, old_rows, NULL, NULL, NULL), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db, "PRAGMA user_version = 3; PRAGMA application_id = 1399547248",
-                                  NULL, NULL, NULL),
-                     SQLITE_OK);
-    sqlite3_close(db);
+        assert_int_equal(world_sql(world, migrations[i].sql), SQLITE_OK);
+    assert_int_equal(world_sql(world, old_rows), SQLITE_OK);
+    assert_int_equal(
+        world_sql(world, "PRAGMA user_version = 3; PRAGMA application_id = 1399547248"), SQLITE_OK);
     world_open(world);
     assert_int_equal(end_read(world, 5, &end), 0);
     assert_true(text_is(end.tail, "old words"));

@@ -1,0 +1,161 @@
+/* test_restart.c — what is committed survives; what cannot be right is refused. */
+#include "base/err.h"
+#include "base/memory.h"
+#include "core/output.h"
+#include "core/plan.h"
+#include "store/read.h"
+#include "store/store.h"
+#include "sys/file.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "world.h"
+
+static int seen_nodes, seen_jobs, seen_tasks;
+
+static int see_node(void *context, const struct node_record *node, struct err *err)
+{
+    (void)context;
+    (void)err;
+    assert_string_equal(node->name, "n1");
+    assert_int_equal(node->gpu_numa[1], 1);
+    assert_null(node->gpu_switch);
+    seen_nodes++;
+    return 0;
+}
+
+static int see_job(void *context, const struct job_record *job, struct text plan, struct err *err)
+{
+    struct plan *decoded = plan_decode(plan, err);
+    (void)context;
+    assert_non_null(decoded);
+    assert_true(text_equal(job->extra, TEXT("extra\0bytes")));
+    plan_free(decoded);
+    seen_jobs++;
+    return 0;
+}
+
+static int see_task(void *context, const struct task_record *task, struct err *err)
+{
+    (void)context;
+    (void)err;
+    assert_int_equal(task->job.v, 1);
+    seen_tasks++;
+    return 0;
+}
+
+static void a_restart_loads_what_lives(void **state)
+{
+    struct world *world = *state;
+    static const uint16_t numa[] = {0, 1};
+    struct job_record final = job_of(2, "alice", "old");
+    struct store_restore restore = {NULL, see_node, see_job, see_task};
+    struct job_id last_job;
+    struct attempt_id last_attempt;
+
+    submit(world, 1, "alice", "train");
+    submit(world, 2, "alice", "old");
+    add_task(world, task_of(1, 1, 1, 77));
+    add_task(world, task_of(2, 1, 1, 78));
+    final.state = LIFE_COMPLETED;
+    add_job(world, final);
+    *ARRAY_ADD(&world->output.records) = (struct record){.kind = RECORD_NODE,
+                                                         .node = {.id = {0},
+                                                                  .name = "n1",
+                                                                  .address = "a",
+                                                                  .gpu_type = "V100",
+                                                                  .gpu_count = 2,
+                                                                  .reason = "",
+                                                                  .gpu_numa = numa,
+                                                                  .blame = 1.5}};
+    assert_int_equal(commit(world, NULL, 0), 0);
+    add_deleted(world, 2);
+    assert_int_equal(commit(world, NULL, 0), 0);
+    world_close(world);
+    world_open(world);
+    assert_int_equal(store_restore_counters(world->reader, &last_job, &last_attempt, &world->err),
+                     0);
+    assert_int_equal(last_job.v, 2); /* numbers are never used again */
+    assert_int_equal(last_attempt.v, 78);
+    assert_int_equal(store_restore(world->reader, &restore, &world->err), 0);
+    assert_int_equal(seen_nodes, 1);
+    assert_int_equal(seen_jobs, 1);
+    assert_int_equal(seen_tasks, 1);
+}
+
+static void a_failing_commit_stores_nothing(void **state)
+{
+    struct world *world = *state;
+    struct job_record never = job_of(9, "alice", "never");
+    struct job_id job;
+
+    add_submitted(world, 1, "alice", "train");
+    add_job(world, never); /* was never stored: a defect, and the whole batch is refused */
+    assert_int_equal(commit(world, NULL, 0), ERR_INTERNAL);
+    assert_int_equal(store_job_find(world->store, TEXT("alice"), TEXT("train"), &job, &world->err),
+                     ERR_NOT_FOUND);
+    submit(world, 1, "alice", "train");
+}
+
+static void a_second_process_is_refused(void **state)
+{
+    struct world *world = *state;
+    pid_t child = fork();
+    int status;
+
+    if (child == 0) {
+        struct store *store;
+        struct err err;
+        int code = store_open(world->directory, &store, &err);
+        char number[20];
+        snprintf(number, sizeof number, "process %ld", (long)getppid());
+        _exit(code == ERR_CONFLICT && strstr(err.text, number) ? 0 : 1);
+    }
+    waitpid(child, &status, 0);
+    assert_int_equal(status, 0);
+}
+
+static void strange_databases_are_refused(void **state)
+{
+    struct world *world = *state;
+    char path[100];
+    struct store *store;
+
+    world_close(world);
+    snprintf(path, sizeof path, "%s/skep.db", world->directory);
+    assert_int_equal(world_sql(world, "PRAGMA user_version = 999"), 0);
+    assert_int_equal(store_open(world->directory, &store, &world->err), ERR_UNSUPPORTED);
+    assert_non_null(strstr(world->err.text, "newer"));
+    unlink(path);
+    assert_int_equal(world_sql(world, "CREATE TABLE t (a)"), 0);
+    assert_int_equal(store_open(world->directory, &store, &world->err), ERR_CORRUPT);
+    assert_non_null(strstr(world->err.text, "another program"));
+    assert_int_equal(
+        file_write(path, TEXT("this is no database, but long enough to be one"), 0600, &world->err),
+        0);
+    assert_int_equal(store_open(world->directory, &store, &world->err), ERR_CORRUPT);
+    assert_non_null(strstr(world->err.text, "skep.db"));
+    unlink(path);
+    assert_int_equal(store_open("/nonexistent/skep", &store, &world->err), ERR_IO);
+    world_open(world);
+}
+
+int main(void)
+{
+#define WORLD(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        WORLD(a_restart_loads_what_lives),
+        WORLD(a_failing_commit_stores_nothing),
+        WORLD(a_second_process_is_refused),
+        WORLD(strange_databases_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,45 @@
+/* world.h — a store in a folder of its own, with one reader, and the records of its tests. */
+#ifndef TEST_STORE_WORLD_H
+#define TEST_STORE_WORLD_H
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "core/output.h"
+#include "store/read.h"
+#include "store/store.h"
+
+struct world {
+    char directory[64];
+    struct store *store;
+    struct store_reader *reader;
+    struct output output; /* what the next commit stores */
+    struct arena arena;
+    struct err err;
+    struct buf plan_bytes; /* of the jobs: one "ps", three "worker" */
+};
+
+/* Of each test: the world's begin and end. */
+int setup(void **state);
+int teardown(void **state);
+
+void world_open(struct world *world);
+void world_close(struct world *world);
+/* Change the closed database behind the store's back; sqlite's code. */
+int world_sql(const struct world *world, const char *text);
+
+struct job_record job_of(uint32_t id, const char *user, const char *name);
+struct task_record task_of(uint32_t job, uint16_t role, uint16_t index, uint64_t attempt);
+
+/* Records of the next commit; what they point to must live until then. */
+void add_job(struct world *world, struct job_record job);
+void add_task(struct world *world, struct task_record task);
+void add_deleted(struct world *world, uint32_t job);
+struct submission *submission_of(struct world *world); /* lives until then, too */
+void add_submitted(struct world *world, uint32_t id, const char *user, const char *name);
+
+/* One event, what was added, the changes; store_commit's code. */
+int commit(struct world *world, struct store_change *changes, size_t count);
+void change(struct world *world, struct store_change change, int expected);
+void submit(struct world *world, uint32_t id, const char *user, const char *name);
+
+#endif
