@@ -343,7 +343,6 @@ static void pins_are_told_apart(void **state)
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct world world;
         struct gang gang;
-        const char *problems;
         world_init(&world, two_pins);
         struct ask ask = {
             .group = "g", .vc = cases[i].vc, .pin = cases[i].pin, .pods = 2, .leaves = 2};
@@ -351,7 +350,7 @@ static void pins_are_told_apart(void **state)
         gang.request.pinned_cell = cases[i].pin;
         if (cases[i].node) {
             assert_string_equal(world_ask(&world, ask).placement.slots[1].node, cases[i].node);
-            hived_reconfigure(world.hived, world_config(&world.arena, two_pins, &problems));
+            hived_reconfigure(world.hived, world_config_good(&world.arena, two_pins, ""));
             assert_true(is_guaranteed(&world, "g"));
             hived_group_end(world.hived, "g");
         } else {

@@ -150,23 +150,12 @@ static const struct wrong wrongs[] = {
 
 static void wrong_ones_are_refused(void **state)
 {
-    (void)state;
-    for (size_t i = 0; i < COUNT_OF(wrongs); i++) {
-        struct arena arena;
-        const char *problems;
-        arena_init(&arena);
-        struct hived_config *config = world_config(&arena, wrongs[i].yaml, &problems);
-        if (config)
-            fail_msg("accepted: %s", wrongs[i].yaml);
-        if (!strstr(problems, wrongs[i].says))
-            fail_msg("%s\nsays %s\nnot %s", wrongs[i].yaml, problems, wrongs[i].says);
-        arena_release(&arena);
-    }
+    for (size_t i = 0; i < COUNT_OF(wrongs); i++)
+        world_config_wrong(*state, wrongs[i].yaml, wrongs[i].says);
 }
 
 static void amounts_of_memory_are_read(void **state)
 {
-    (void)state;
     static const struct {
         const char *text;
         unsigned mib;
@@ -175,71 +164,52 @@ static void amounts_of_memory_are_read(void **state)
         {"3M", 3},    {"4MB", 4},     {"2Gi", 2048},   {"2GB", 2048},      {"1T", 1048576},
         {"1024K", 1}, {"~", 0},       {"7.5Gi", 7680}, {"0.25Ti", 262144}, {"1.123456789Gi", 1150}};
     for (size_t i = 0; i < COUNT_OF(amounts); i++) {
-        struct arena arena;
-        const char *problems;
-        arena_init(&arena);
-        const char *yaml = arena_format(&arena, "%s%s  skuTypes: {G: {memory: %s}}\n", TYPES, CELLS,
-                                        amounts[i].text);
-        struct hived_config *config = world_config(&arena, yaml, &problems);
-        assert_non_null(config);
+        const char *yaml =
+            arena_format(*state, TYPES CELLS "  skuTypes: {G: {memory: %s}}\n", amounts[i].text);
+        struct hived_config *config = world_config_good(*state, yaml, "");
         assert_int_equal(hived_config_sku(config, "G")->memory_mib, amounts[i].mib);
         hived_config_free(config);
-        arena_release(&arena);
     }
 }
 
 static void good_ones_are_read(void **state)
 {
-    (void)state;
-    struct arena arena;
-    const char *problems;
-    arena_init(&arena);
-    struct hived_config *config = world_config(
-        &arena,
+    struct hived_config *config = world_config_good(
+        *state,
         TYPES CELLS "  skuTypes: {G: {gpu: 1, cpu: 4, memory: 8Gi}}\n"
                     "virtualClusters:\n"
                     "  red: {virtualCells: [{cellType: DUO.BOX, cellNumber: 1}], pinnedCells: "
                     "[{pinnedCellId: pin}]}\n"
                     "  blue: {virtualCells: [{cellType: BOX, cellNumber: 1}]}\n"
                     "unknown: key\n",
-        &problems);
-    assert_non_null(config);
-    assert_string_equal(problems, "");
+        NULL);
     assert_int_equal(hived_config_sku(config, "G")->memory_mib, 8192);
     assert_null(hived_config_sku(config, "H"));
     assert_int_equal(config->types[hived_config_type(config, "DUO")].leaf_count, 8);
     assert_int_equal(config->types[hived_config_type(config, "DUO")].level, 4);
     hived_config_free(config);
-    arena_release(&arena);
 }
 
 /* As OpenPAI's service configuration has it: the text of a file inside a file. */
 static void nested_ones_are_found(void **state)
 {
-    (void)state;
-    struct arena arena;
-    const char *problems;
-    arena_init(&arena);
-    struct hived_config *config =
-        world_config(&arena,
-                     "hivedscheduler:\n"
-                     "  config: |\n"
-                     "    physicalCluster:\n"
-                     "      cellTypes: {N: {childCellType: G, childCellNumber: 2, isNodeLevel: "
-                     "true}}\n"
-                     "      physicalCells: [{cellType: N, cellAddress: a}]\n"
-                     "    virtualClusters: {default: {virtualCells: [{cellType: N, cellNumber: "
-                     "1}]}}\n",
-                     &problems);
-    assert_non_null(config);
+    struct hived_config *config = world_config_good(
+        *state,
+        "hivedscheduler:\n"
+        "  config: |\n"
+        "    physicalCluster:\n"
+        "      cellTypes: {N: {childCellType: G, childCellNumber: 2, isNodeLevel: "
+        "true}}\n"
+        "      physicalCells: [{cellType: N, cellAddress: a}]\n"
+        "    virtualClusters: {default: {virtualCells: [{cellType: N, cellNumber: "
+        "1}]}}\n",
+        "");
     hived_config_free(config);
-    arena_release(&arena);
 }
 
 /* The line is that of the file; columns are not known. */
 static void nested_ones_name_their_line(void **state)
 {
-    (void)state;
     static const char *const configs[][2] = {
         {"hivedscheduler:\n"
          "  config: |\n"
@@ -260,42 +230,31 @@ static void nested_ones_name_their_line(void **state)
          "config:6: warning: physicalCluster.physicalCells[0]: a node without cellAddress"},
     };
     for (size_t i = 0; i < COUNT_OF(configs); i++) {
-        struct arena arena;
         const char *problems;
-        arena_init(&arena);
-        hived_config_free(world_config(&arena, configs[i][0], &problems));
+        hived_config_free(world_config(*state, configs[i][0], &problems));
         if (strncmp(problems, configs[i][1], strlen(configs[i][1])) != 0)
             fail_msg("%s\nsays %s\nnot %s", configs[i][0], problems, configs[i][1]);
         assert_null(strstr(problems, "is needed"));
-        arena_release(&arena);
     }
 }
 
 static void skus_that_meet_no_type_are_warned_of(void **state)
 {
-    (void)state;
-    struct arena arena;
     const char *problems;
-    arena_init(&arena);
     struct hived_config *config =
-        world_config(&arena, TYPES CELLS "  skuTypes: {BOX: {gpu: 1}}\n", &problems);
+        world_config(*state, TYPES CELLS "  skuTypes: {BOX: {gpu: 1}}\n", &problems);
     assert_non_null(config);
     assert_non_null(strstr(problems, "warning: physicalCluster.skuTypes.BOX: no cellTypes have"));
     assert_non_null(strstr(problems, "warning: physicalCluster.cellTypes.PAIR.childCellType: G is "
                                      "not in skuTypes: each counts as one GPU"));
     hived_config_free(config);
-    arena_release(&arena);
 }
 
 /* HiveD reads YAML 1.1 and, in its first versions, gpuTypes. */
 static void old_words_are_read(void **state)
 {
-    (void)state;
-    struct arena arena;
-    const char *problems;
-    arena_init(&arena);
-    struct hived_config *config = world_config(
-        &arena,
+    struct hived_config *config = world_config_good(
+        *state,
         "physicalCluster:\n"
         "  gpuTypes: {G: {gpu: 1, cpu: 3}, CPU: {cpu: 2}}\n"
         "  cellTypes:\n"
@@ -303,23 +262,17 @@ static void old_words_are_read(void **state)
         "    M: {childCellType: CPU, childCellNumber: 2, isNodeLevel: on}\n"
         "    O: {childCellType: N, childCellNumber: 2, isNodeLevel: off}\n"
         "  physicalCells: [{cellType: N, cellAddress: a}, {cellType: M, cellAddress: a}]\n",
-        &problems);
-    assert_non_null(config);
-    assert_string_equal(problems, "");
+        NULL);
     assert_int_equal(hived_config_sku(config, "G")->cpu, 3);
     hived_config_free(config);
-    arena_release(&arena);
 }
 
 /* Nobody says which of two leaf types has the GPU. */
 static void gpus_of_two_types_are_warned_of(void **state)
 {
-    (void)state;
-    struct arena arena;
     const char *problems;
-    arena_init(&arena);
     struct hived_config *config = world_config(
-        &arena,
+        *state,
         "physicalCluster:\n"
         "  cellTypes:\n"
         "    N: {childCellType: G, childCellNumber: 2, isNodeLevel: true}\n"
@@ -330,35 +283,28 @@ static void gpus_of_two_types_are_warned_of(void **state)
     assert_non_null(strstr(problems, "GPU 0 of node a is a G and a H; where one of them"));
     assert_null(strstr(problems, "GPU 1"));
     hived_config_free(config);
-    arena_release(&arena);
 }
 
 static void nodes_without_address_are_warned_of(void **state)
 {
-    (void)state;
-    struct arena arena;
-    const char *problems;
-    arena_init(&arena);
     struct hived_config *config =
-        world_config(&arena, TYPES "  physicalCells: [{cellType: DUO}]", &problems);
-    assert_non_null(config);
-    assert_non_null(strstr(problems, "a node without cellAddress is called 1"));
+        world_config_good(*state, TYPES "  physicalCells: [{cellType: DUO}]",
+                          "a node without cellAddress is called 1");
     hived_config_free(config);
-    arena_release(&arena);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wrong_ones_are_refused),
-        cmocka_unit_test(good_ones_are_read),
-        cmocka_unit_test(amounts_of_memory_are_read),
-        cmocka_unit_test(nested_ones_are_found),
-        cmocka_unit_test(nested_ones_name_their_line),
-        cmocka_unit_test(skus_that_meet_no_type_are_warned_of),
-        cmocka_unit_test(nodes_without_address_are_warned_of),
-        cmocka_unit_test(old_words_are_read),
-        cmocka_unit_test(gpus_of_two_types_are_warned_of),
+        ARENA_TEST(wrong_ones_are_refused),
+        ARENA_TEST(good_ones_are_read),
+        ARENA_TEST(amounts_of_memory_are_read),
+        ARENA_TEST(nested_ones_are_found),
+        ARENA_TEST(nested_ones_name_their_line),
+        ARENA_TEST(skus_that_meet_no_type_are_warned_of),
+        ARENA_TEST(nodes_without_address_are_warned_of),
+        ARENA_TEST(old_words_are_read),
+        ARENA_TEST(gpus_of_two_types_are_warned_of),
     };
     return cmocka_run_group_tests_name("hived config", tests, NULL, NULL);
 }

@@ -17,12 +17,8 @@ struct wrong {
 /* A key without a value is a key left out. */
 static void nothing_is_as_if_left_out(void **state)
 {
-    (void)state;
-    struct arena arena;
-    const char *problems;
-    arena_init(&arena);
-    struct hived_config *config = world_config(
-        &arena,
+    struct hived_config *config = world_config_good(
+        *state,
         "physicalCluster:\n"
         "  cellTypes:\n"
         "    PAIR: {childCellType: G, childCellNumber: 2.0, isNodeLevel: ~}\n"
@@ -35,9 +31,7 @@ static void nothing_is_as_if_left_out(void **state)
         "  none: ~\n"
         "  empty: {virtualCells: ~, pinnedCells: ~}\n"
         "  some: {virtualCells: [{cellType: BOX, cellNumber: ~}]}\n",
-        &problems);
-    if (!config)
-        fail_msg("%s", problems);
+        "");
     assert_int_equal(config->vc_count, 3);
     assert_int_equal(config->vcs[2].cells[0].number, 0);
     assert_int_equal(config->types[hived_config_type(config, "BOX")].leaf_count, 4);
@@ -47,14 +41,12 @@ static void nothing_is_as_if_left_out(void **state)
     struct hived *hived = hived_new(config);
     assert_int_equal(hived_check(hived, NULL), 0);
     hived_free(hived);
-    assert_null(world_config(&arena, "physicalCluster: ~\n", &problems));
-    config = world_config(&arena,
+    world_config_wrong(*state, "physicalCluster: ~\n", "");
+    hived_config_free(
+        world_config_good(*state, /* an empty cluster is one */
                           "physicalCluster: {cellTypes: ~, physicalCells: ~, skuTypes: ~}\n"
                           "virtualClusters: ~\n",
-                          &problems);
-    assert_non_null(config); /* an empty cluster is one */
-    hived_config_free(config);
-    arena_release(&arena);
+                          ""));
 }
 
 /* `count` times `item` (with its number) between `head` and `tail`. */
@@ -80,28 +72,24 @@ static const char *repeat(struct arena *arena, const char *head, const char *ite
 
 static void limits_are_kept(void **state)
 {
-    (void)state;
-    struct arena arena;
-    const char *problems;
-    arena_init(&arena);
     const struct wrong cases[] = {
-        {repeat(&arena, "physicalCluster:\n  cellTypes:\n",
+        {repeat(*state, "physicalCluster:\n  cellTypes:\n",
                 "    T#: {childCellType: G, childCellNumber: 1}\n", HIVED_TYPES_MAX / 2 + 1, ""),
          "at most 2048 types are allowed"},
-        {repeat(&arena, TYPES CELLS "virtualClusters:\n", "  v#: {}\n", HIVED_VCS_MAX + 1, ""),
+        {repeat(*state, TYPES CELLS "virtualClusters:\n", "  v#: {}\n", HIVED_VCS_MAX + 1, ""),
          "at most 4096 virtual clusters are allowed"},
-        {repeat(&arena, TYPES "  physicalCells: [{cellType: BOX, cellAddress: ", "x",
+        {repeat(*state, TYPES "  physicalCells: [{cellType: BOX, cellAddress: ", "x",
                 HIVED_NAME_MAX + 1, "}]\n"),
          "must have at most 253 characters"},
-        {repeat(&arena, "physicalCluster:\n  cellTypes:\n    ", "x", HIVED_NAME_MAX + 1,
+        {repeat(*state, "physicalCluster:\n  cellTypes:\n    ", "x", HIVED_NAME_MAX + 1,
                 ": {childCellType: G, childCellNumber: 1}\n"),
          "a type's name has 1 to 253 characters"},
-        {repeat(&arena, TYPES "  physicalCells: [{cellType: DUO, cellChildren: ",
+        {repeat(*state, TYPES "  physicalCells: [{cellType: DUO, cellChildren: ",
                 "[{cellChildren: ", HIVED_LEVELS_MAX, "[{}]"),
          ""},
-        {repeat(&arena, TYPES CELLS "virtualClusters:\n  ", "v", 64, ": {}\n"),
+        {repeat(*state, TYPES CELLS "virtualClusters:\n  ", "v", 64, ": {}\n"),
          "a virtual cluster's name has"},
-        {repeat(&arena, TYPES CELLS "virtualClusters: {v: {virtualCells: [{cellType: DUO.", "x",
+        {repeat(*state, TYPES CELLS "virtualClusters: {v: {virtualCells: [{cellType: DUO.", "x",
                 150, ", cellNumber: 1}]}}\n"),
          "xxxxx is not a cell type"},
         {"physicalCluster:\n"
@@ -110,40 +98,32 @@ static void limits_are_kept(void **state)
          "    HALL: {childCellType: BOX, childCellNumber: 200}\n"
          "  physicalCells: [{cellType: HALL}, {cellType: HALL}]\n",
          "the cluster has more than 1048576 leaves"},
-        {repeat(&arena,
+        {repeat(*state,
                 "physicalCluster:\n  cellTypes:\n    T15: {childCellType: G, childCellNumber: "
                 "1}\n",
                 "    L#: {childCellType: T15, childCellNumber: 1}\n", 1,
                 "    BOX: {childCellType: G, childCellNumber: 1048577}\n"),
          "must be an integer from 0 to 1048576"},
     };
-    for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        struct hived_config *config = world_config(&arena, cases[i].yaml, &problems);
-        if (config || !strstr(problems, cases[i].says))
-            fail_msg("case %zu says %.300s\nnot %s", i, problems, cases[i].says);
-    }
-    const char *deep = repeat(&arena, TYPES "  physicalCells: [{cellType: DUO, cellChildren: ",
+    for (size_t i = 0; i < COUNT_OF(cases); i++)
+        world_config_wrong(*state, cases[i].yaml, cases[i].says);
+    const char *deep = repeat(*state, TYPES "  physicalCells: [{cellType: DUO, cellChildren: ",
                               "[{cellChildren: ", HIVED_LEVELS_MAX, "[{}]");
-    deep = repeat(&arena, deep, "}]", HIVED_LEVELS_MAX, "}]\n");
-    assert_null(world_config(&arena, deep, &problems));
-    assert_non_null(strstr(problems, "at most 16 levels are allowed"));
-    arena_release(&arena);
+    deep = repeat(*state, deep, "}]", HIVED_LEVELS_MAX, "}]\n");
+    world_config_wrong(*state, deep, "at most 16 levels are allowed");
 }
 
 /* Made by hand, as the automatic one is: names twice are found there, too. */
 static void names_twice_are_found(void **state)
 {
-    (void)state;
     static struct hived_type types[] = {
         {.name = "N", .child_name = "G", .child_number = 2, .is_node_level = true},
         {.name = "N", .child_name = "G", .child_number = 4, .is_node_level = true},
         {.name = NULL}};
     static struct hived_vc_spec vcs[] = {{.name = "v"}, {.name = "v"}};
     for (uint32_t i = 0; i < 3; i++) { /* nothing, types, virtual clusters */
-        struct arena arena;
         struct problems problems;
-        arena_init(&arena);
-        problems_init(&problems, &arena);
+        problems_init(&problems, *state);
         struct hived_config *config = hived_config_new();
         config->types = ARENA_ARRAY(&config->arena, struct hived_type, 5);
         memcpy(config->types, types, sizeof types);
@@ -154,7 +134,6 @@ static void names_twice_are_found(void **state)
         assert_int_equal(hived_config_finish(config, &problems), i == 0);
         hived_config_free(config);
         problems_release(&problems);
-        arena_release(&arena);
     }
     hived_config_free(NULL);
 }
@@ -162,9 +141,9 @@ static void names_twice_are_found(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_is_as_if_left_out),
-        cmocka_unit_test(limits_are_kept),
-        cmocka_unit_test(names_twice_are_found),
+        ARENA_TEST(nothing_is_as_if_left_out),
+        ARENA_TEST(limits_are_kept),
+        ARENA_TEST(names_twice_are_found),
     };
     return cmocka_run_group_tests_name("hived config, limits", tests, NULL, NULL);
 }

@@ -276,20 +276,19 @@ static void preemptions_forget(struct sequence *s)
 static void event_reconfigure(struct sequence *s)
 {
     const struct model_cluster *other = s->model.cluster;
-    const char *problems;
     if (s->has_changes) { /* another cluster: some devices stay, some go; then all is as before */
         other = &model_clusters[rnd(s, model_cluster_count)];
         s->model.knows_roots = false;
     }
     tell(s, "%u: reconfigured to %s\n", s->event, other->name);
     preemptions_forget(s);
-    hived_reconfigure(s->world.hived, world_config(&s->world.arena, other->yaml, &problems));
+    hived_reconfigure(s->world.hived, world_config_good(&s->world.arena, other->yaml, ""));
     struct err err;
     if (hived_check(s->world.hived, &err))
         wrong(s, err.text);
     if (other != s->model.cluster)
         hived_reconfigure(s->world.hived,
-                          world_config(&s->world.arena, s->model.cluster->yaml, &problems));
+                          world_config_good(&s->world.arena, s->model.cluster->yaml, ""));
     for (unsigned i = 0; i < MODEL_NODES && s->model.cluster->nodes[i].name; i++)
         hived_node_set(s->world.hived, s->model.cluster->nodes[i].name, !s->model.is_bad[i]);
 }

@@ -1,11 +1,13 @@
 /* world.c — see world.h. */
 #include "world.h"
 #include "base/buf.h"
+#include "base/memory.h"
 #include "doc/doc.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -23,14 +25,43 @@ struct hived_config *world_config(struct arena *arena, const char *yaml, const c
     return config;
 }
 
-void world_init(struct world *world, const char *yaml)
+int arena_setup(void **state)
+{
+    struct arena *arena = mem_zero(1, sizeof *arena);
+    arena_init(arena);
+    *state = arena;
+    return 0;
+}
+
+int arena_teardown(void **state)
+{
+    arena_release(*state);
+    mem_free(*state);
+    return 0;
+}
+
+struct hived_config *world_config_good(struct arena *arena, const char *yaml, const char *says)
 {
     const char *problems;
+    struct hived_config *config = world_config(arena, yaml, &problems);
+    if (!config || (says ? !strstr(problems, says) : problems[0] != '\0'))
+        fail_msg("%.300s\nis %s: %s", yaml, config ? "accepted" : "refused", problems);
+    return config;
+}
+
+void world_config_wrong(struct arena *arena, const char *yaml, const char *says)
+{
+    const char *problems;
+    struct hived_config *config = world_config(arena, yaml, &problems);
+    if (config || !strstr(problems, says))
+        fail_msg("%.300s\nis %s: %.300s\nnot: %s", yaml, config ? "accepted" : "refused", problems,
+                 says);
+}
+
+void world_init(struct world *world, const char *yaml)
+{
     arena_init(&world->arena);
-    struct hived_config *config = world_config(&world->arena, yaml, &problems);
-    if (!config)
-        fail_msg("%s", problems);
-    world->hived = hived_new(config);
+    world->hived = hived_new(world_config_good(&world->arena, yaml, ""));
     for (uint32_t i = 0; i < hived_node_count(world->hived); i++)
         hived_node_set(world->hived, hived_node_name(world->hived, i), true);
 }

@@ -13,6 +13,16 @@ struct world {
 /* A configuration from YAML; on errors NULL and the problems printed into the arena (*problems). */
 struct hived_config *world_config(struct arena *arena, const char *yaml, const char **problems);
 
+/* For tests of configurations: each has an arena as its state. */
+int arena_setup(void **state);
+int arena_teardown(void **state);
+#define ARENA_TEST(test) cmocka_unit_test_setup_teardown(test, arena_setup, arena_teardown)
+
+/* It must be accepted; `says` must stand in the problems (warnings), NULL: there are none. */
+struct hived_config *world_config_good(struct arena *arena, const char *yaml, const char *says);
+/* It must be refused, and `says` stand in the problems. */
+void world_config_wrong(struct arena *arena, const char *yaml, const char *says);
+
 /* All nodes are healthy. */
 void world_init(struct world *world, const char *yaml);
 void world_release(struct world *world);
