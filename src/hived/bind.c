@@ -337,14 +337,16 @@ void doom_undo_try(struct hived *h, uint32_t chain_index, uint8_t at)
     }
 }
 
-/* Compound changes hold the dooms until they are whole. */
+/* Compound changes hold the dooms until they are whole; the original looks in between. */
 void dooms_hold(struct hived *h)
 {
-    h->dooms_held++;
+    h->dooms_held += !h->is_imitating;
 }
 
 void dooms_let(struct hived *h)
 {
+    if (h->is_imitating)
+        return;
     assert(h->dooms_held > 0);
     if (--h->dooms_held > 0 || !h->dooms_missed)
         return;
@@ -399,6 +401,8 @@ void leaf_release(struct hived *h, uint32_t physical, uint32_t vc)
     if (virtual == NONE || h->cells[virtual].priority < HIVED_PRIORITY_MIN) {
         oppo_remove(h, physical);
         leaf_unuse(h, physical);
+        if (h->is_imitating && virtual != NONE)
+            imitate_leaf_released(h, virtual);
         return;
     }
     leaf_unuse(h, virtual);

@@ -534,6 +534,7 @@ bool hived_node_add(struct hived *h, const char *chain_name, const struct hived_
 static void view_release(struct view *view)
 {
     mem_free(view->buckets);
+    mem_free(view->order);
     mem_free(view->dirty);
     mem_free(view->by_priority);
 }

@@ -82,6 +82,7 @@ static void views_copy(struct hived *h)
         COPY(view->buckets, view->bucket_room);
         COPY(view->dirty, view->dirty_room);
         COPY(view->by_priority, HIVED_PRIORITY_MAX + 1);
+        COPY(view->order, view->order_count);
     }
 }
 

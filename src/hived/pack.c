@@ -23,7 +23,7 @@ static bool leaf_is_open(const struct pack *pack, uint32_t leaf)
 }
 
 /* Leaves that the gang may take here, ignoring what it took itself. */
-static uint32_t open_count(const struct pack *pack, uint32_t cell)
+uint32_t pack_open_count(const struct pack *pack, uint32_t cell)
 {
     const struct hived *h = pack->h;
     uint32_t total = cell_leaves(h, cell);
@@ -51,7 +51,7 @@ static bool node_is_shunned(struct pack *pack, uint32_t cell, bool is_bad)
     return is_bad || is_excluded;
 }
 
-static void shun_note(struct pack *pack, uint32_t cell, bool is_bad)
+void pack_shun_note(struct pack *pack, uint32_t cell, bool is_bad)
 {
     if (pack->bad_node != NONE)
         return;
@@ -166,11 +166,11 @@ static bool view_greedy(struct pack *pack)
         for (uint32_t n = bucket->first; n != NONE; n = h->view_nodes[n].next) {
             uint32_t cell = h->view_nodes[n].cell, open = view->leaf_max - used;
             if (!is_free_only || view->is_mixed)
-                open = open_count(pack, cell);
+                open = pack_open_count(pack, cell);
             if (open < pack->items[item].leaves)
                 continue;
             if (node_is_shunned(pack, cell, key_is_bad(bucket->key))) {
-                shun_note(pack, cell, key_is_bad(bucket->key));
+                pack_shun_note(pack, cell, key_is_bad(bucket->key));
                 continue;
             }
             while (open >= pack->items[item].leaves) {
@@ -231,7 +231,7 @@ static bool view_search(struct pack *pack)
     bins_init(&bins, pack->arena, view->count);
     for (uint32_t b = 0; b < view->bucket_count; b++) {
         for (uint32_t n = view->buckets[b].first; n != NONE; n = h->view_nodes[n].next) {
-            uint32_t cell = h->view_nodes[n].cell, open = open_count(pack, cell);
+            uint32_t cell = h->view_nodes[n].cell, open = pack_open_count(pack, cell);
             if (open > 0 && !node_is_shunned(pack, cell, key_is_bad(view->buckets[b].key)))
                 bins_add(&bins, cell, open);
         }
@@ -287,7 +287,7 @@ static void bins_add_node(struct pack *pack, struct bins *bins, uint32_t cell)
     if (open && !node_is_shunned(pack, node, is_bad))
         bins_add(bins, cell, open);
     else if (open)
-        shun_note(pack, node, is_bad);
+        pack_shun_note(pack, node, is_bad);
 }
 
 /* Nodes below `cell` (or the cell itself when it is smaller), in the view's order when `cell` is
@@ -476,7 +476,7 @@ static bool pack_once(struct pack *pack, const char *within)
         has_within |= pack->items[i].within != NULL;
     if (has_within)
         return within_run(pack, within);
-    if (!view_greedy(pack) && !view_search(pack))
+    if (pack->h->is_imitating ? !imitate_pack(pack) : !view_greedy(pack) && !view_search(pack))
         return false;
     items_take(pack);
     return true;

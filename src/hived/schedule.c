@@ -13,6 +13,7 @@ struct plan { /* one call */
     struct hived_result *result;
     const char *pod;
     enum hived_phase phase;
+    const struct hived_scope *scope;
     const bool *is_excluded; /* by node, or NULL */
     uint32_t vc, pin;
     struct pack_item *items;
@@ -31,7 +32,7 @@ static bool is_given(const char *text)
 static const bool *scope_nodes(struct plan *plan, const struct hived_scope *scope)
 {
     struct hived *h = plan->h;
-    if (!plan->request->uses_suggested || !scope)
+    if (!scope)
         return NULL;
     bool *is_excluded = ARENA_ARRAY(plan->arena, bool, h->node_count + 1u);
     memset(is_excluded, !scope->is_avoid, h->node_count * sizeof *is_excluded);
@@ -219,12 +220,15 @@ static int allocated_schedule(struct plan *plan, struct group *group, struct err
                     plan->request->leaves);
 }
 
-static bool placement_is_usable(const struct plan *plan, const struct group *group)
+static bool placement_is_usable(struct plan *plan, const struct group *group)
 {
     const struct hived *h = plan->h;
+    const bool *is_excluded = plan->is_excluded;
+    if (h->is_imitating) /* the original has forgotten that the group ignores suggestions */
+        is_excluded = scope_nodes(plan, plan->scope);
     for (uint32_t i = 0; i < group->leaf_count; i++) {
         const struct cell *leaf = &h->cells[group->physical[i]];
-        if (leaf->is_bad || (plan->is_excluded && plan->is_excluded[rest_of(h, leaf)->node]))
+        if (leaf->is_bad || (is_excluded && is_excluded[rest_of(h, leaf)->node]))
             return false;
     }
     return true;
@@ -575,8 +579,10 @@ int hived_schedule(struct hived *h, const struct hived_ask *ask, struct arena *a
                         .arena = arena,
                         .result = result,
                         .pod = ask->pod,
-                        .phase = ask->phase};
-    plan.is_excluded = scope_nodes(&plan, ask->scope);
+                        .phase = ask->phase,
+                        .scope = ask->scope};
+    if (request->uses_suggested)
+        plan.is_excluded = scope_nodes(&plan, ask->scope);
     uint32_t index;
     struct group *group = gang_find(h, request->group, &index);
     if (!group)

@@ -50,10 +50,11 @@ struct cell_rest {
         };
         struct { /* virtual */
             uint32_t vc;
-            uint32_t number; /* running index inside its root; of a root: in its vc */
-            uint32_t order;  /* of a root: position in the list of its level; NONE: pinned */
-            uint32_t vertex; /* scratch of the mapping */
-            uint32_t picked; /* scratch of the mapping: physical leaf */
+            uint32_t number;        /* running index inside its root; of a root: in its vc */
+            uint32_t order;         /* of a root: position in the list of its level; NONE: pinned */
+            uint32_t vertex;        /* scratch of the mapping */
+            uint32_t picked;        /* scratch of the mapping: physical leaf */
+            uint32_t over_released; /* imitating: leaves below taken off its use once too often */
         };
     };
 };
@@ -167,6 +168,8 @@ struct view {
     uint32_t *by_priority; /* leaves in use at each guaranteed priority; virtual views */
     uint32_t guaranteed;   /* leaves in use */
     int32_t lowest;        /* no leaf is used at a priority below this one */
+    uint32_t *order;       /* imitating: nodes as the original sorted them last */
+    uint32_t order_count, order_next;
 };
 
 enum { POD_NAME_INSIDE = 14 };
@@ -422,6 +425,13 @@ enum {
 
 /* Places for all items in the view. `within`: cell type that must hold the whole gang, or NULL. */
 bool pack_run(struct pack *pack, const char *within);
+
+uint32_t pack_open_count(const struct pack *pack, uint32_t cell);
+void pack_shun_note(struct pack *pack, uint32_t cell, bool is_bad);
+
+/* imitate.c */
+bool imitate_pack(struct pack *pack);
+void imitate_leaf_released(struct hived *h, uint32_t virtual);
 
 /* bins.c: items of several sizes into bins, exactly */
 struct bins_fit {

@@ -58,12 +58,23 @@ void world_config_wrong(struct arena *arena, const char *yaml, const char *says)
                  says);
 }
 
-void world_init(struct world *world, const char *yaml)
+static void init(struct world *world, const char *yaml,
+                 struct hived *new (struct hived_config *config))
 {
     arena_init(&world->arena);
-    world->hived = hived_new(world_config_good(&world->arena, yaml, ""));
+    world->hived = new (world_config_good(&world->arena, yaml, ""));
     for (uint32_t i = 0; i < hived_node_count(world->hived); i++)
         hived_node_set(world->hived, hived_node_name(world->hived, i), true);
+}
+
+void world_init(struct world *world, const char *yaml)
+{
+    init(world, yaml, hived_new);
+}
+
+void world_init_imitating(struct world *world, const char *yaml)
+{
+    init(world, yaml, hived_new_imitating);
 }
 
 static void check(struct world *world)

@@ -25,6 +25,7 @@ void world_config_wrong(struct arena *arena, const char *yaml, const char *says)
 
 /* All nodes are healthy. */
 void world_init(struct world *world, const char *yaml);
+void world_init_imitating(struct world *world, const char *yaml);
 void world_release(struct world *world);
 
 /* One gang of `pods` pods of `leaves` leaves; committed whole when it binds. */

@@ -1,0 +1,97 @@
+/* imitate.c — what only hived_new_imitating does in the packer: the original's list of nodes,
+ * sorted anew at each call, and its one greedy pass.
+ *
+ * The list keeps its order between calls, so nodes that were not suggested once stay behind their
+ * equals. Leaves of a bad node that an opportunistic pod used while they stood for virtual ones are
+ * taken off the virtual node's use when that pod ends (cell_rest.over_released).
+ */
+#include "base/memory.h"
+#include "hived/state.h"
+#include <stdlib.h>
+
+struct listed { /* of a node in the list */
+    uint32_t view_node, before;
+    bool is_bad, is_excluded;
+    int64_t same, higher;
+};
+
+static int listed_compare(const void *a, const void *b)
+{
+    const struct listed *x = a, *y = b;
+    if (x->is_bad != y->is_bad)
+        return x->is_bad - y->is_bad;
+    if (x->is_excluded != y->is_excluded)
+        return x->is_excluded - y->is_excluded;
+    if (x->same != y->same)
+        return x->same > y->same ? -1 : 1;
+    if (x->higher != y->higher)
+        return x->higher < y->higher ? -1 : 1;
+    return (x->before > y->before) - (x->before < y->before);
+}
+
+/* Nodes that joined since come last. */
+static void order_fill(struct hived *h, struct view *view)
+{
+    uint32_t index = (uint32_t)(view - h->views);
+    uint32_t from = view->order_count ? view->order_next : view->first;
+    view->order = mem_realloc(view->order, mem_size(view->count, sizeof *view->order));
+    for (; from < h->view_node_count; from++)
+        if (h->view_nodes[from].view == index)
+            view->order[view->order_count++] = from;
+    view->order_next = from;
+}
+
+static struct listed listed_of(const struct pack *pack, uint32_t view_node, uint32_t before)
+{
+    const struct hived *h = pack->h;
+    uint32_t cell = h->view_nodes[view_node].cell;
+    const struct cell *c = &h->cells[cell];
+    uint32_t seen = c->is_virtual ? c->bound : cell;
+    struct listed listed = {.view_node = view_node, .before = before};
+    if (c->is_virtual) {
+        listed.same = (int64_t)c->used - rest_of(h, c)->over_released;
+    } else {
+        listed.same = c->used_oppo;
+        listed.higher = c->used - c->used_oppo;
+    }
+    listed.is_bad = seen != NONE && h->cells[seen].is_bad;
+    listed.is_excluded =
+        seen != NONE && pack->is_excluded && pack->is_excluded[h->rests[seen].node];
+    return listed;
+}
+
+bool imitate_pack(struct pack *pack)
+{
+    struct hived *h = pack->h;
+    struct view *view = pack->view;
+    if (view->order_count < view->count)
+        order_fill(h, view);
+    struct listed *all = mem_alloc(mem_size(view->count + 1u, sizeof *all));
+    for (uint32_t i = 0; i < view->count; i++)
+        all[i] = listed_of(pack, view->order[i], i);
+    qsort(all, view->count, sizeof *all, listed_compare);
+    uint32_t item = 0;
+    bool is_refused = false;
+    for (uint32_t i = 0; i < view->count; i++) {
+        view->order[i] = all[i].view_node;
+        if (is_refused || item == pack->item_count)
+            continue;
+        uint32_t cell = h->view_nodes[all[i].view_node].cell;
+        uint32_t open = pack_open_count(pack, cell);
+        is_refused = open >= pack->items[item].leaves && (all[i].is_bad || all[i].is_excluded);
+        if (is_refused)
+            pack_shun_note(pack, cell, all[i].is_bad);
+        while (!is_refused && item < pack->item_count && open >= pack->items[item].leaves) {
+            open -= pack->items[item].leaves;
+            pack->items[item++].cell = cell;
+        }
+    }
+    mem_free(all);
+    return item == pack->item_count;
+}
+
+void imitate_leaf_released(struct hived *h, uint32_t virtual)
+{
+    for (uint32_t cell = virtual; cell != NONE; cell = h->cells[cell].parent)
+        h->rests[cell].over_released++;
+}
