@@ -256,6 +256,37 @@ static void test_user_link(void **state)
     assert_int_equal(user_find(place("link/inside"), "eve", &user, NULL), 0);
 }
 
+/* --- removal --- */
+
+/* A few levels go by hand, more by nftw; nobody follows a link. */
+static void test_tree_removal(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    char deep[300] = "tree";
+    for (int levels = 1; levels <= 24; levels++) {
+        size_t used = strlen(deep);
+        snprintf(deep + used, sizeof deep - used, "/%d/file", levels);
+        put("kept/inside", "");
+        put("tree/other", "");
+        put(deep, "");
+        *strrchr(deep, '/') = 0;
+        assert_int_equal(symlink("../kept", place("tree/link")), 0);
+        assert_int_equal(symlink("nowhere", place("tree/dangling")), 0);
+        assert_int_equal(mkdir(place("tree/empty"), 0), 0);
+        assert_int_equal(mkfifo(place("tree/fifo"), 0600), 0);
+        assert_int_equal(tree_remove(place("tree"), &err), 0);
+        assert_int_equal(access(place("tree"), F_OK), -1);
+        assert_int_equal(access(place("kept/inside"), F_OK), 0);
+    }
+    assert_int_equal(tree_remove(place("tree"), &err), 0); /* it was not there */
+    assert_int_equal(symlink("kept", place("to-kept")), 0);
+    assert_int_equal(tree_remove(place("to-kept"), &err), 0);
+    assert_int_equal(tree_remove(place("kept/inside"), &err), 0);
+    assert_int_equal(access(place("kept/inside"), F_OK), -1);
+    assert_int_equal(access(place("kept"), F_OK), 0);
+}
+
 /* --- a program in memory --- */
 
 static void test_sealed(void **state)
@@ -567,6 +598,7 @@ int main(void)
         cmocka_unit_test(test_stats_of_fixtures),
         cmocka_unit_test(test_users),
         cmocka_unit_test(test_user_link),
+        cmocka_unit_test(test_tree_removal),
         cmocka_unit_test(test_sealed),
         cmocka_unit_test(test_sealed_refused),
         cmocka_unit_test(test_log_segments),
