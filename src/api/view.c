@@ -97,6 +97,21 @@ static void view_tags(struct json_writer *json, const struct store_job *job)
     json_array_end(json);
 }
 
+/* What lists and details begin with. */
+static void view_job_head(struct json_writer *json, const struct store_job *job)
+{
+    const struct job_record *record = &job->record;
+    json_key_string(json, "name", record->name);
+    json_key_string(json, "username", record->user);
+    json_key_string(json, "state", job_shown_name(job->shown));
+    json_key_string(json, "subState", life_state_name(record->state));
+    json_key_string(json, "executionType", execution_type(record));
+    view_retries(json, record);
+    view_retry_delay(json, record);
+    view_time(json, "submissionTime", record->submitted_ms);
+    view_time(json, "createdTime", record->submitted_ms);
+}
+
 void view_job_summary(struct json_writer *json, const struct store_job *job, bool is_v1)
 {
     const struct job_record *record = &job->record;
@@ -108,15 +123,7 @@ void view_job_summary(struct json_writer *json, const struct store_job *job, boo
         view_tags(json, job);
         view_priority(json, job);
     }
-    json_key_string(json, "name", record->name);
-    json_key_string(json, "username", record->user);
-    json_key_string(json, "state", job_shown_name(job->shown));
-    json_key_string(json, "subState", life_state_name(record->state));
-    json_key_string(json, "executionType", execution_type(record));
-    view_retries(json, record);
-    view_retry_delay(json, record);
-    view_time(json, "submissionTime", record->submitted_ms);
-    view_time(json, "createdTime", record->submitted_ms);
+    view_job_head(json, job);
     view_time(json, "launchedTime", record->launched_ms);
     view_time(json, "completedTime", record->completed_ms);
     view_exit_code(json, "appExitCode", record->state, &record->completion);
@@ -203,15 +210,7 @@ static void view_job_status(struct json_writer *json, const struct view_detail *
     const struct job_record *record = &job->record;
     json_key(json, "jobStatus");
     json_object(json);
-    json_key_string(json, "name", record->name);
-    json_key_string(json, "username", record->user);
-    json_key_string(json, "state", job_shown_name(job->shown));
-    json_key_string(json, "subState", life_state_name(record->state));
-    json_key_string(json, "executionType", execution_type(record));
-    view_retries(json, record);
-    view_retry_delay(json, record);
-    view_time(json, "submissionTime", record->submitted_ms);
-    view_time(json, "createdTime", record->submitted_ms);
+    view_job_head(json, job);
     /* a job that never ran has its end as its start, as in OpenPAI */
     view_time(json, "launchedTime",
               record->launched_ms ? record->launched_ms : record->completed_ms);

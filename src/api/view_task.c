@@ -257,16 +257,6 @@ void view_node(struct json_writer *json, const struct node_record *node,
     json_object_end(json);
 }
 
-static void text_list(struct json_writer *json, const char *key, const char *const *items,
-                      size_t count)
-{
-    json_key(json, key);
-    json_array(json);
-    for (size_t i = 0; i < count; i++)
-        json_string(json, items[i]);
-    json_array_end(json);
-}
-
 void view_own_code(struct json_writer *json, const char *key, enum life_state state,
                    const struct completion *completion)
 {
@@ -295,7 +285,7 @@ void view_exit_spec(struct json_writer *json, const char *key, const struct comp
     json_key_string(json, "behavior", spec->behavior);
     json_key_string(json, "reaction", spec->reaction);
     json_key_string(json, "reason", spec->reason);
-    text_list(json, "repro", spec->repro, spec->repro_count);
-    text_list(json, "solution", spec->solution, spec->solution_count);
+    json_key_strings(json, "repro", spec->repro, spec->repro_count);
+    json_key_strings(json, "solution", spec->solution, spec->solution_count);
     json_object_end(json);
 }

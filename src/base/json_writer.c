@@ -234,3 +234,13 @@ void json_key_null(struct json_writer *json, const char *key)
     json_key(json, key);
     json_null(json);
 }
+
+void json_key_strings(struct json_writer *json, const char *key, const char *const *items,
+                      size_t count)
+{
+    json_key(json, key);
+    json_array(json);
+    for (size_t i = 0; i < count; i++)
+        json_string(json, items[i]);
+    json_array_end(json);
+}

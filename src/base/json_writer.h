@@ -44,5 +44,7 @@ void json_key_string(struct json_writer *json, const char *key, const char *valu
 void json_key_int(struct json_writer *json, const char *key, int64_t value);
 void json_key_bool(struct json_writer *json, const char *key, bool value);
 void json_key_null(struct json_writer *json, const char *key);
+void json_key_strings(struct json_writer *json, const char *key, const char *const *items,
+                      size_t count); /* an array */
 
 #endif

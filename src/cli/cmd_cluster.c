@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "cli/client.h"
 #include "cli/command.h"
+#include "cli/job.h"
 #include "cli/print.h"
 #include <stdio.h>
 #include <string.h>
@@ -72,32 +73,9 @@ int run_nodes(struct cli *cli)
     return code;
 }
 
-/* One call for each node named; the first failure's code. */
 int run_pardon(struct cli *cli)
 {
-    struct client *client = cli_client(cli);
-    int first = 0;
-    if (!client)
-        return EXIT_REFUSED;
-    for (int i = 0; i < cli->argument_count; i++) {
-        struct buf path = BUF_INIT;
-        buf_string(&path, "/api/v2/nodes/");
-        client_encode(&path, cli->arguments[i]);
-        buf_string(&path, "/pardon");
-        struct client_request request = {.method = "PUT",
-                                         .path = buf_cstr(&path),
-                                         .content_type = "application/json",
-                                         .body = text_of("{}")};
-        int code = client_call(client, &request, NULL);
-        buf_release(&path);
-        if (!code)
-            printf("pardoned %s\n", cli->arguments[i]);
-        else if (!first)
-            first = code;
-        if (code == EXIT_UNREACHABLE)
-            break;
-    }
-    return first;
+    return each_argument(cli, &(struct each_call){node_path, "PUT", "/pardon", "{}", "pardoned"});
 }
 
 /* ---- virtual clusters ---- */

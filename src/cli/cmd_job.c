@@ -151,31 +151,10 @@ int run_wait(struct cli *cli)
 
 /* ---- changes ---- */
 
-/* One call for each job named; the first failure's code. */
 static int each_job(struct cli *cli, const char *method, const char *rest, const char *body,
                     const char *done)
 {
-    struct client *client = cli_client(cli);
-    int first = 0;
-    if (!client)
-        return EXIT_REFUSED;
-    for (int i = 0; i < cli->argument_count; i++) {
-        struct buf path = BUF_INIT;
-        job_path(&path, cli->arguments[i], rest);
-        struct client_request request = {.method = method,
-                                         .path = buf_cstr(&path),
-                                         .content_type = body ? "application/json" : NULL,
-                                         .body = text_of(body)};
-        int code = client_call(client, &request, NULL);
-        if (!code)
-            printf("%s %s\n", done, cli->arguments[i]);
-        else if (!first)
-            first = code;
-        buf_release(&path);
-        if (code == EXIT_UNREACHABLE)
-            return code;
-    }
-    return first;
+    return each_argument(cli, &(struct each_call){job_path, method, rest, body, done});
 }
 
 int run_stop(struct cli *cli)

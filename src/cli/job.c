@@ -16,6 +16,38 @@ void job_path(struct buf *path, const char *job, const char *rest)
     buf_string(path, rest);
 }
 
+void node_path(struct buf *path, const char *node, const char *rest)
+{
+    buf_string(path, "/api/v2/nodes/");
+    client_encode(path, node);
+    buf_string(path, rest);
+}
+
+int each_argument(struct cli *cli, const struct each_call *call)
+{
+    struct client *client = cli_client(cli);
+    int first = 0;
+    if (!client)
+        return EXIT_REFUSED;
+    for (int i = 0; i < cli->argument_count; i++) {
+        struct buf path = BUF_INIT;
+        call->path(&path, cli->arguments[i], call->rest);
+        struct client_request request = {.method = call->method,
+                                         .path = buf_cstr(&path),
+                                         .content_type = call->body ? "application/json" : NULL,
+                                         .body = text_of(call->body)};
+        int code = client_call(client, &request, NULL);
+        buf_release(&path);
+        if (!code)
+            printf("%s %s\n", call->done, cli->arguments[i]);
+        else if (!first)
+            first = code;
+        if (code == EXIT_UNREACHABLE)
+            break;
+    }
+    return first;
+}
+
 int file_content(const char *path, struct buf *content)
 {
     bool is_stdin = strcmp(path, "-") == 0;

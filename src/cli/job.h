@@ -5,8 +5,19 @@
 #include "cli/client.h"
 #include "cli/command.h"
 
-/* "/api/v2/jobs/NAME" + rest, percent-coded. */
+/* "/api/v2/jobs/NAME" + rest, percent-coded; nodes likewise. */
 void job_path(struct buf *path, const char *job, const char *rest);
+void node_path(struct buf *path, const char *node, const char *rest);
+
+/* One call for each argument of the command: `path` of it and `rest`. */
+struct each_call {
+    void (*path)(struct buf *path, const char *argument, const char *rest);
+    const char *method, *rest;
+    const char *body; /* JSON; NULL: none */
+    const char *done; /* what is printed before the argument: "stopping" */
+};
+/* Goes on after a refusal, not after EXIT_UNREACHABLE. The first failure's code. */
+int each_argument(struct cli *cli, const struct each_call *call);
 
 /* The file's content; "-" is standard input. EXIT_USAGE after a message. */
 int file_content(const char *path, struct buf *content);
@@ -27,10 +38,11 @@ struct log_options {
     bool is_follow;
     bool is_whole; /* follow: all attempts from the job's start on */
 };
-/* The log to standard output. After the server went away in a follow, goes on where it was. */
-/* Say how much of the log is missing at its beginning, if the reply said so. */
+/* Say on standard error how much of the log is missing at its beginning, if the reply said so. */
 struct client_stream;
 void job_log_removed(const struct client_stream *stream);
+/* The log to standard output. After the server went away in a follow, goes on where it was. Exit
+ * code. */
 int job_log(struct client *client, const char *job, const struct log_options *options);
 
 /* Exit code that stands for how the job (the JSON of its detail) ended. */

@@ -171,15 +171,23 @@ static void node_tasks_lose(struct core *core, uint32_t at)
     }
 }
 
-void node_lost_event(struct core *core, const struct event *event)
+/* The node that the event names; NONE after an answer. */
+static uint32_t node_asked(struct core *core, const struct event *event)
 {
     uint32_t at = node_find(core, event->node.node.name);
     struct err err = {0};
-    if (at == NONE) {
-        err_fail(&err, ERR_NOT_FOUND, "name", "there is no node %s", event->node.node.name);
-        core_answer(core, event, (struct job_id){0}, &err);
+    if (at != NONE)
+        return at;
+    err_fail(&err, ERR_NOT_FOUND, "name", "there is no node %s", event->node.node.name);
+    core_answer(core, event, (struct job_id){0}, &err);
+    return NONE;
+}
+
+void node_lost_event(struct core *core, const struct event *event)
+{
+    uint32_t at = node_asked(core, event);
+    if (at == NONE)
         return;
-    }
     struct node *node = &core->nodes.items[at];
     if (!node->is_lost) {
         core_trace(core, "node %s: lost, with %u tasks", node->name, node->seat_count);
@@ -282,13 +290,9 @@ void node_blame_look(struct core *core, uint32_t at)
 
 void node_pardon_event(struct core *core, const struct event *event)
 {
-    uint32_t at = node_find(core, event->node.node.name);
-    struct err err = {0};
-    if (at == NONE) {
-        err_fail(&err, ERR_NOT_FOUND, "name", "there is no node %s", event->node.node.name);
-        core_answer(core, event, (struct job_id){0}, &err);
+    uint32_t at = node_asked(core, event);
+    if (at == NONE)
         return;
-    }
     blame_pardon(&core->nodes.items[at].blame, core->now_ms);
     level_told(core, at, NULL);
     core_answer(core, event, (struct job_id){0}, NULL);

@@ -165,6 +165,19 @@ static int no_job(struct job_id job, struct err *err)
     return err_fail(err, ERR_NOT_FOUND, "", "no job number %u", job.v);
 }
 
+/* Of a statement that gives one row a job: read it, then sql_done. */
+static int row_of_job(struct store_reader *reader, enum read_statement which, struct job_id job,
+                      struct sql *sql, struct err *err)
+{
+    int code = reader_sql(reader, which, sql, err);
+
+    if (code < 0)
+        return code;
+    sql_put_int(sql, job.v);
+    code = sql_next(sql, err);
+    return code == 0 ? no_job(job, err) : code;
+}
+
 int store_job_summary(struct store *store, struct job_id job, struct arena *arena,
                       struct store_job *row, struct err *err)
 {
@@ -204,14 +217,8 @@ int read_job(struct store_reader *reader, struct job_id job, struct arena *arena
              struct store_job *row, struct err *err)
 {
     struct sql sql;
-    int code = reader_sql(reader, READ_JOB, &sql, err);
+    int code = row_of_job(reader, READ_JOB, job, &sql, err);
 
-    if (code < 0)
-        return code;
-    sql_put_int(&sql, job.v);
-    code = sql_next(&sql, err);
-    if (code == 0)
-        return no_job(job, err);
     if (code < 0)
         return code;
     row_get_job(&sql, &row->record, &row->has_priority, arena);
@@ -239,14 +246,8 @@ int store_job_source(struct store_reader *reader, struct job_id job, struct aren
                      struct store_source *source, struct err *err)
 {
     struct sql sql;
-    int code = reader_sql(reader, READ_SOURCE, &sql, err);
+    int code = row_of_job(reader, READ_SOURCE, job, &sql, err);
 
-    if (code < 0)
-        return code;
-    sql_put_int(&sql, job.v);
-    code = sql_next(&sql, err);
-    if (code == 0)
-        return no_job(job, err);
     if (code < 0)
         return code;
     source->format = (uint8_t)sql_int(&sql);

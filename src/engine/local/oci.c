@@ -30,16 +30,6 @@ static const char *const read_only_paths[] = {
     "/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger",
 };
 
-static void strings_write(struct json_writer *json, const char *key, const char *const *items,
-                          size_t count)
-{
-    json_key(json, key);
-    json_array(json);
-    for (size_t i = 0; i < count; i++)
-        json_string(json, items[i]);
-    json_array_end(json);
-}
-
 static void user_write(struct json_writer *json, const struct oci_config *config)
 {
     json_key(json, "user");
@@ -63,7 +53,7 @@ static void capabilities_write(struct json_writer *json, bool is_root)
     json_key(json, "capabilities");
     json_object(json);
     for (size_t i = 0; i < (is_root ? COUNT_OF(sets) : 1); i++)
-        strings_write(json, sets[i], capabilities, COUNT_OF(capabilities));
+        json_key_strings(json, sets[i], capabilities, COUNT_OF(capabilities));
     json_object_end(json);
 }
 
@@ -73,8 +63,8 @@ static void process_write(struct json_writer *json, const struct oci_config *con
     json_object(json);
     json_key_bool(json, "terminal", false);
     user_write(json, config);
-    strings_write(json, "args", config->argv, config->argv_count);
-    strings_write(json, "env", config->env, config->env_count);
+    json_key_strings(json, "args", config->argv, config->argv_count);
+    json_key_strings(json, "env", config->env, config->env_count);
     json_key_string(json, "cwd", config->cwd);
     capabilities_write(json, config->uid == 0);
     if (config->rlimit_count) {
@@ -107,7 +97,7 @@ static void mount_write(struct json_writer *json, const char *target, const char
     json_key_string(json, "destination", target);
     json_key_string(json, "type", type);
     json_key_string(json, "source", source);
-    strings_write(json, "options", options, count);
+    json_key_strings(json, "options", options, count);
     json_object_end(json);
 }
 
@@ -237,8 +227,8 @@ static void linux_write(struct json_writer *json, const struct oci_config *confi
     resources_write(json, config);
     if (!config->seccomp_bpf)
         oci_seccomp_write(json);
-    strings_write(json, "maskedPaths", masked_paths, COUNT_OF(masked_paths));
-    strings_write(json, "readonlyPaths", read_only_paths, COUNT_OF(read_only_paths));
+    json_key_strings(json, "maskedPaths", masked_paths, COUNT_OF(masked_paths));
+    json_key_strings(json, "readonlyPaths", read_only_paths, COUNT_OF(read_only_paths));
     json_key_string(json, "rootfsPropagation", "rprivate");
     json_object_end(json);
 }
@@ -265,9 +255,9 @@ static void hooks_write(struct json_writer *json, const struct oci_config *confi
             json_object(json);
             json_key_string(json, "path", hook->path);
             if (hook->arg_count)
-                strings_write(json, "args", hook->args, hook->arg_count);
+                json_key_strings(json, "args", hook->args, hook->arg_count);
             if (hook->env_count)
-                strings_write(json, "env", hook->env, hook->env_count);
+                json_key_strings(json, "env", hook->env, hook->env_count);
             if (hook->timeout_s > 0)
                 json_key_int(json, "timeout", hook->timeout_s);
             json_object_end(json);

@@ -313,9 +313,12 @@ static void test_json_values(void **state)
     json_key_int(&json, "a", 1);
     json_key_bool(&json, "b", false);
     json_key_null(&json, "c");
+    json_key_strings(&json, "d", (const char *const[]){"e", NULL, "f"}, 3);
+    json_key_strings(&json, "g", NULL, 0);
     json_object_end(&json);
     json_array_end(&json);
-    assert_string_equal(buf_cstr(&out), "[null,0.5,null,{},{\"a\":1,\"b\":false,\"c\":null}]");
+    assert_string_equal(buf_cstr(&out), "[null,0.5,null,{},{\"a\":1,\"b\":false,\"c\":null,"
+                                        "\"d\":[\"e\",null,\"f\"],\"g\":[]}]");
     buf_release(&out);
 }
 
