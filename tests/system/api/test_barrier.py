@@ -12,6 +12,7 @@ import threading
 import time
 import unittest
 
+import waits
 import world
 
 WHY_NOT = world.can_run_containers()
@@ -122,10 +123,7 @@ class Barrier(unittest.TestCase):
         return float(re.search(r"^skep_barrier_requests_held (\S+)$", self.world.ask("GET", "/metrics")[2].decode(), re.M)[1])
 
     def until_held(self, count):
-        end = time.monotonic() + 30
-        while self.held() != count:
-            self.assertLess(time.monotonic(), end, f"{self.held()} requests are held, not {count}")
-            time.sleep(0.02)
+        waits.until(lambda: self.held() == count, lambda: f"{self.held()} requests are held, not {count}")
 
     def log(self, name, role, index, stream="stdout"):
         return self.world.skep("logs", name, "--role", role, "--index", index, "--stream", stream).stdout

@@ -13,11 +13,9 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from readiness import Readiness  # noqa: E402
+from readiness import Readiness
 
 SKEPD = os.environ["SKEPD"]
 SKEP = os.environ["SKEP"]

@@ -3,9 +3,9 @@ import json
 import shutil
 import subprocess
 import sys
-import time
 import unittest
 
+import waits
 import world
 from world import job
 
@@ -191,14 +191,11 @@ class Local(unittest.TestCase):
 
     def until(self, name, wanted):
         """The tasks that are shown, and how."""
-        end = time.monotonic() + 60
-        while True:
+        def shown():
             roles = self.world.json("GET", f"/api/v2/jobs/admin~{name}")[1]["taskRoles"]
-            shown = {f'{role}-{task["taskIndex"]}': task["taskState"] for role, body in roles.items() for task in body["taskStatuses"]}
-            if shown == wanted:
-                return
-            self.assertLess(time.monotonic(), end, shown)
-            time.sleep(0.1)
+            return {f'{role}-{task["taskIndex"]}': task["taskState"] for role, body in roles.items() for task in body["taskStatuses"]}
+
+        waits.until(lambda: shown() == wanted, lambda: f"{shown()} is not {wanted}")
 
     def test_a_log_that_rotates(self):
         """6 MiB into pieces of 1 MiB: who follows gets every line, the end is right in every view, and the rules see across pieces."""

@@ -12,6 +12,7 @@ import unittest
 import urllib.parse
 
 import processes
+import waits
 import world
 
 CONFIG = """
@@ -75,8 +76,7 @@ class World(world.World):
         at = self.log.stat().st_size
         self.write_cells(alpha, beta)
         self.process.send_signal(signal.SIGHUP)
-        until(lambda: re.search("read again|stays as it was", self.log.read_text()[at:]))
-        return self.log.read_text()[at:]
+        return waits.file_says(self.log, "read again|stays as it was", since=at)
 
     def submit(self, name, cluster, priority="prod", tasks=1, more=""):
         extra = f"defaults: {{virtualCluster: {cluster}}}\nextras: {{hivedScheduler: {{jobPriorityClass: {priority}{more}}}}}\n"
@@ -123,13 +123,6 @@ class World(world.World):
             found[name.partition("~")[2].partition("/")[0]] = (
                 status["vc"], -1 if "lazyPreemptionStatus" in status else status["priority"], sorted(status["physicalPlacement"]["gpu-node"]))
         return found
-
-
-def until(is_so):
-    end = time.monotonic() + 60
-    while not is_so():
-        assert time.monotonic() < end, "not within a minute"
-        time.sleep(0.05)
 
 
 @unittest.skipIf(WHY_NOT, WHY_NOT)
@@ -275,7 +268,7 @@ class VirtualClusters(unittest.TestCase):
         since = time.time()
         # back: one of the two goes on without its guarantee, until alpha wants the place
         self.world.reload(2, 1)
-        until(lambda: -1 in (priority for _, priority, _ in self.world.groups().values()))
+        waits.until(lambda: -1 in (priority for _, priority, _ in self.world.groups().values()), "one has lost its guarantee")
         lost, = (name for name, (_, priority, _) in self.world.groups().items() if priority == -1)
         kept, = {"b1", "b2"} - {lost}
         status = self.world.inspect(f"affinitygroups/admin~{lost}%2F0")["status"]["lazyPreemptionStatus"]

@@ -14,10 +14,10 @@ import shutil
 import signal
 import socket
 import subprocess
-import time
 
+import job_world
 import processes
-import world
+import waits
 from cases import ALWAYS, BUDGET, NEVER
 
 GPUS = """
@@ -41,35 +41,23 @@ engine: {kind: fake, fake: {nodes: 1, cpu: 4, memoryMB: 4096, runMilliseconds: 6
 WAITS = "trap 'exit 7' USR1; echo ready; while true; do sleep 0.1; done"
 
 
-class PlatformWorld(world.World):
-    def submit(self, name, command, extra="", gpu=0, instances=1):
-        text = world.job(name, [command], instances=instances, image=self.image, extra=extra, gpu=gpu)
-        done = self.skep("submit", self.file(text))
-        assert done.returncode == 0, done.stderr
-
-    def until(self, name, pattern, count=1):
-        with processes.follow(self, "events", "--follow", name) as story:
-            return processes.until(story, pattern, count)
-
-    def wait_ready(self, name):
-        with processes.follow(self, "logs", "--follow", name) as log:
-            processes.until(log, "^ready$")
-
+class PlatformWorld(job_world.JobWorld):
     def end(self, name):
         self.skep("wait", "--quiet", "--timeout", "60", name)
 
     def task_end(self, name, index):
         """Of the task's only attempt: code, name, what followed, diagnostics. It has ended, or will soon."""
-        end = time.monotonic() + 60
-        while time.monotonic() < end:
-            path = f"/api/v2/jobs/admin~{name}/attempts/0/taskRoles/worker/taskIndex/{index}/attempts"
-            attempts = self.json("GET", path)[1]["attempts"]
-            last = attempts[-1] if attempts else {}
-            if last.get("currentAttemptCompletedTime"):
-                return (last["containerExitCode"], last["containerExitSpec"]["phrase"], NEVER if len(attempts) == 1 else "again",
-                        last["containerExitDiagnostics"])
-            time.sleep(0.05)
-        raise AssertionError(f"task {index} of {name} did not end")
+        path = f"/api/v2/jobs/admin~{name}/attempts/0/taskRoles/worker/taskIndex/{index}/attempts"
+        attempts = []
+
+        def has_ended():
+            attempts[:] = self.json("GET", path)[1]["attempts"]
+            return attempts and attempts[-1].get("currentAttemptCompletedTime")
+
+        waits.until(has_ended, f"task {index} of {name} ends")
+        last = attempts[-1]
+        return (last["containerExitCode"], last["containerExitSpec"]["phrase"], NEVER if len(attempts) == 1 else "again",
+                last["containerExitDiagnostics"])
 
     def stop_job(self, name):
         self.skep("stop", name)
@@ -81,28 +69,21 @@ class GpuWorld(PlatformWorld):
 
     def __init__(self):
         super().__init__(local=True)
-        cdi = self.folder / "cdi"
-        cdi.mkdir()
-        devices = [{"name": str(i), "containerEdits": {"deviceNodes": [{"path": f"/dev/nvidia{i}", "hostPath": "/dev/null"}]}}
-                   for i in range(4)]
-        (cdi / "nvidia.json").write_text(json.dumps({"cdiVersion": "0.6.0", "kind": "nvidia.com/gpu", "devices": devices}))
         self.first_port = free_ports(40)
         (self.folder / "skepd.yaml").write_text(GPUS.format(
-            init=os.environ["SKEP_INIT"], images=self.images, nvml=os.environ["FAKE_NVML"], cdi=cdi,
+            init=os.environ["SKEP_INIT"], images=self.images, nvml=os.environ["FAKE_NVML"], cdi=job_world.gpus_stand_in(self.folder),
             port=self.first_port, last=self.first_port + 39))
         os.environ["FAKE_NVML_STATE"] = str(self.folder / "gpus")  # of the server
         self.say()
 
     def say(self, *lines):
-        beside = self.folder / "gpus~"
-        beside.write_text("".join(line + "\n" for line in lines))
-        beside.rename(self.folder / "gpus")
+        job_world.gpus_say(self.folder, *lines)
 
     def start_waiting(self, name, retries, gpu=1):
         word = f"{name}-{random.randrange(10**9)}"
         self.submit(name, f"if [ $SKEP_JOB_ATTEMPT != 0 ]; then exit 3; fi; exec sh -c {json.dumps(WAITS)} sh {word}", gpu=gpu,
                     extra=f"jobRetryCount: {retries}\n")
-        self.wait_ready(name)
+        self.until_log(name, "ready")
         return word
 
 
@@ -174,7 +155,7 @@ def gpu_lost(the, name):
 def preempted(the, name):
     the.submit(name, "if [ $SKEP_JOB_ATTEMPT != 0 ]; then exit 0; fi; echo ready; exec sleep 600", gpu=4,
                extra="extras: {hivedScheduler: {jobPriorityClass: oppo}}\n")
-    the.wait_ready(name)
+    the.until_log(name, "ready")
     the.submit("stronger", "exit 0", gpu=4, extra="extras: {hivedScheduler: {jobPriorityClass: prod}}\n")
     the.end("stronger")
     the.end(name)
@@ -198,7 +179,7 @@ def ssh_barrier(the, name):
 def node_restarted(the, name):
     """What a restart of the machine leaves: a state of another boot, and nothing that runs."""
     the.submit(name, "if [ $SKEP_JOB_ATTEMPT != 0 ]; then exit 0; fi; echo ready; exec sleep 600", extra="jobRetryCount: 0\n")
-    the.wait_ready(name)
+    the.until_log(name, "ready")
     uid = the.json("GET", f"/api/v2/jobs/admin~{name}")[1]["taskRoles"]["worker"]["taskStatuses"][0]["containerId"]
     attempt = uid.removeprefix("skep-")
     the.process.kill()

@@ -8,7 +8,6 @@ import json
 import os
 import random
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -123,13 +122,10 @@ class Corpus(world.World):
             os.kill(conmon, signal.SIGKILL)
             os.kill(first, signal.SIGKILL)
 
-    def follow(self, *words):
-        return subprocess.Popen([world.SKEP, *words], env=self.environment(), stdout=subprocess.PIPE, text=True)
-
     def attend(self, case):
         """Acts each time that the program has written "ready"; stops what is always tried again."""
         times = 0
-        with self.follow("logs", "--follow", case.name) as log:
+        with processes.follow(self, "logs", "--follow", case.name) as log:
             for line in log.stdout:
                 if line != "ready\n":
                     continue
@@ -140,7 +136,7 @@ class Corpus(world.World):
                     self.act(case)
 
     def attend_retry(self, case):
-        with self.follow("events", "--follow", case.name) as story:
+        with processes.follow(self, "events", "--follow", case.name) as story:
             for line in story.stdout:
                 if "not counted" in line:
                     self.skep("stop", case.name)

@@ -9,10 +9,11 @@ import random
 import re
 import signal
 import sys
-import time
 import unittest
 
+import job_world
 import processes
+import waits
 import world
 
 CONFIG = """
@@ -31,58 +32,30 @@ WHY_NOT = world.can_run_containers()
 WAITS = "trap 'exit 7' USR1; echo ready; while true; do sleep 0.1; done"
 
 
-class World(world.World):
+class World(job_world.JobWorld):
     def __init__(self):
         super().__init__(local=True)
-        cdi = self.folder / "cdi"
-        cdi.mkdir()
-        devices = [{"name": str(i), "containerEdits": {"deviceNodes": [{"path": f"/dev/nvidia{i}", "hostPath": "/dev/null"}]}}
-                   for i in range(4)]
-        (cdi / "nvidia.json").write_text(json.dumps({"cdiVersion": "0.6.0", "kind": "nvidia.com/gpu", "devices": devices}))
         (self.folder / "skepd.yaml").write_text(CONFIG.format(
-            init=os.environ["SKEP_INIT"], images=self.images, nvml=os.environ["FAKE_NVML"], cdi=cdi))
-        self.state = self.folder / "gpus"
-        os.environ["FAKE_NVML_STATE"] = str(self.state)  # of the server
+            init=os.environ["SKEP_INIT"], images=self.images, nvml=os.environ["FAKE_NVML"], cdi=job_world.gpus_stand_in(self.folder)))
+        os.environ["FAKE_NVML_STATE"] = str(self.folder / "gpus")  # of the server
         self.say()
 
     def say(self, *lines):
-        """How the GPUs are from now on."""
-        beside = self.folder / "gpus~"
-        beside.write_text("".join(line + "\n" for line in lines))
-        beside.rename(self.state)
+        job_world.gpus_say(self.folder, *lines)
 
-    def submit(self, name, command, gpu=1, instances=1, extra=""):
-        text = world.job(name, [command], instances=instances, image=self.image, extra=extra, gpu=gpu)
-        done = self.skep("submit", self.file(text))
-        assert done.returncode == 0, done.stderr
+    def submit(self, name, command, gpu=1, **more):
+        super().submit(name, command, gpu=gpu, **more)
 
     def gpu_of(self, name, task=0):
         job = self.json("GET", f"/api/v2/jobs/admin~{name}")[1]
         return job["taskRoles"]["worker"]["taskStatuses"][task]["containerGpus"][0]
-
-    def until(self, name, pattern, count=1):
-        with processes.follow(self, "events", "--follow", name) as story:
-            return processes.until(story, pattern, count)
-
-    def until_log(self, name, line):
-        with processes.follow(self, "logs", "--follow", name) as log:
-            processes.until(log, f"^{line}$")
-
-    def end_of(self, name, attempt=0):
-        return self.json("GET", f"/api/v2/jobs/admin~{name}/job-attempts/{attempt}")[1]
 
     def node(self):
         return json.loads(self.skep("nodes", "-o", "json").stdout)[0]
 
     def until_node(self, state, reason):
         """What the server has heard of its GPUs by now comes with the next sample."""
-        end = time.monotonic() + 30
-        while (self.node()["state"], self.node()["reason"]) != (state, reason):
-            assert time.monotonic() < end, self.node()
-            time.sleep(0.05)
-
-    def metrics(self):
-        return self.ask("GET", "/metrics")[2].decode()
+        waits.until(lambda: (self.node()["state"], self.node()["reason"]) == (state, reason), self.node)
 
     def start_waiting(self, name, **more):
         """A job whose program waits for `fail`."""

@@ -1,14 +1,12 @@
 """What follows from an end, and from none: hung tasks, rules read again while a task runs, nodes blamed and pardoned."""
 import json
 import os
-import re
 import signal
-import subprocess
 import sys
-import time
 import unittest
 
 import image
+import job_world
 import processes
 import world
 
@@ -27,7 +25,7 @@ MOVES = "while true; do echo moving; sleep 0.2; done"
 STANDS = "python3 -c 'import time; print(\"standing\", flush=True); time.sleep(600)'"
 
 
-class World(world.World):
+class World(job_world.JobWorld):
     def __init__(self):
         super().__init__(local=True)
         self.rules = self.folder / "rules.yaml"
@@ -41,41 +39,6 @@ class World(world.World):
         self.image = f"dir:{self.images}/corpus"
         for path in (self.folder, self.images):
             path.chmod(0o755)
-
-    def submit(self, name, command, instances=1, extra=""):
-        text = world.job(name, [command], instances=instances, image=self.image, extra=extra)
-        done = self.skep("submit", self.file(text))
-        assert done.returncode == 0, done.stderr
-
-    def follow(self, *words):
-        return subprocess.Popen([world.SKEP, *words], env=self.environment(), stdout=subprocess.PIPE, text=True)
-
-    def until(self, name, pattern, count=1):
-        """The story of the job, up to its line number `count` that matches."""
-        lines = []
-        with self.follow("events", "--follow", name) as story:
-            for line in story.stdout:
-                lines.append(line)
-                count -= bool(re.search(pattern, line))
-                if not count:
-                    story.terminate()
-                    return "".join(lines)
-        raise AssertionError(f"the story ended without {pattern}:\n" + "".join(lines))
-
-    def until_log(self, name, line):
-        with self.follow("logs", "--follow", name) as log:
-            for text in log.stdout:
-                if text == line + "\n":
-                    log.terminate()
-                    return
-        raise AssertionError(f"the log of {name} ended without {line}")
-
-    def metric(self, name):
-        text = self.ask("GET", "/metrics")[2].decode()
-        return float(re.search(rf"^{name} (\S+)$", text, re.M)[1])
-
-    def end_of(self, name, attempt=0):
-        return self.json("GET", f"/api/v2/jobs/admin~{name}/job-attempts/{attempt}")[1]
 
 
 @unittest.skipIf(WHY_NOT, WHY_NOT)
@@ -146,25 +109,15 @@ class Life(unittest.TestCase):
         self.world.submit("watched", command, instances=2)
         self.world.until_log("watched", "moving")
         config.write_text(before.replace("scheduling: {", "scheduling: {hangAfterSeconds: 2, "))
-        self.reload()
+        self.world.reload()
         story = self.world.until("watched", "Idle")
         self.assertRegex(story, r"Idle: worker-1: no work on the processor and no output for \d+ s while its peers moved")
         config.write_text(before)
-        self.reload()
+        self.world.reload()
         self.world.skep("stop", "watched")
         self.world.skep("wait", "-q", "watched")
 
     # ---- rules ----
-
-    def reload(self):
-        """What is asked for afterwards comes after the new configuration."""
-        log = self.world.folder / "skepd.log"
-        at = log.stat().st_size
-        self.world.process.send_signal(signal.SIGHUP)
-        end = time.monotonic() + 30
-        while "read again" not in log.read_text()[at:]:
-            self.assertLess(time.monotonic(), end, "the configuration was not read again")
-            time.sleep(0.02)
 
     def test_new_rules_count_for_tasks_that_run(self):
         word = f"licence-{os.getpid()}"
@@ -175,7 +128,7 @@ class Life(unittest.TestCase):
         self.world.rules.write_text(
             "spec:\n- code: 219\n  phrase: NoLicence\n  behavior: PERMANENT\n  reason: all licences are in use\n"
             "  pattern: {runtimeContainerPatterns: [{exitCode: 9, userLogRegex: 'no licence left'}]}\n")
-        self.reload()
+        self.world.reload()
         self.world.skep("tag", "licence", "after")  # goes the same way, so it comes later
         os.kill(processes.find(word), signal.SIGUSR1)
         self.assertEqual(self.world.skep("wait", "-q", "licence").returncode, 9, "the program's own")
@@ -184,13 +137,13 @@ class Life(unittest.TestCase):
         job = self.world.json("GET", "/api/v2/jobs/admin~licence")[1]
         self.assertEqual(job["jobStatus"]["retries"], 0, "permanent by the new rule")
         self.world.rules.write_text("spec: [{code: twelve}]\n")  # refused: the rules stay as they were
-        self.reload()
+        self.world.reload()
         self.world.submit("licence-2", "echo no licence left; exit 9")
         self.world.skep("wait", "-q", "licence-2")
         self.assertEqual(self.world.end_of("licence-2")["exitCode"], 219)
         self.assertIn("the exit rules stay as they were", (self.world.folder / "skepd.log").read_text())
         self.world.rules.write_text("spec: []\n")
-        self.reload()
+        self.world.reload()
 
     # ---- blame ----
 

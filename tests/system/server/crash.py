@@ -24,7 +24,8 @@ import tempfile
 import threading
 import time
 
-from skepd import Refused, Skepd, busybox_image, can_run_containers, emptied, ended, job_file
+from skepd import Refused, Skepd, busybox_image, can_run_containers, job_file
+from waits import emptied, ended
 
 SKIP = 77
 

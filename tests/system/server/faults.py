@@ -9,6 +9,7 @@ import contextlib
 import http.client
 import os
 import pathlib
+import re
 import signal
 import sqlite3
 import subprocess
@@ -17,9 +18,11 @@ import tempfile
 import threading
 import time
 
-from skepd import Refused, Skepd, busybox_image, can_run_containers, ended, job_file
+from skepd import Refused, Skepd, busybox_image, can_run_containers, job_file
+from waits import ended, file_says, until
 
 FAKE = {"engine": {"kind": "fake", "fake": {"nodes": 1, "cpu": 64, "runMilliseconds": 100}}}
+LOG = "/api/v2/jobs/admin~runs/attempts/0/taskRoles/worker/taskIndex/{}/attempts/0/logs/stdout"
 ONE = {"worker": (1, "true", {"minFailedInstances": 1, "minSucceededInstances": 1})}
 
 
@@ -79,10 +82,11 @@ def full_disk_refuses_writes_and_hurts_no_job(program):
         data.mkdir()
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "skepd-test", data], check=True)
         try:
-            config = {"engine": {"kind": "fake", "fake": {"nodes": 1, "cpu": 64, "runMilliseconds": 3000}}}
+            # the disk is full long before the container ends
+            config = {"log": {"level": "debug"},
+                      "engine": {"kind": "fake", "fake": {"nodes": 1, "cpu": 64, "runMilliseconds": 4000}}}
             with running(program, config, directory) as server:
-                # no process to wait for, only the fake engine's clock: the container's 3 s, and some
-                full_disk(server, data, lambda: time.sleep(3.5))
+                full_disk(server, data, lambda: wait_for_line(server, "has ended, which cannot be stored yet"))
                 assert server.stop() == 0
         finally:
             subprocess.run(["umount", "-l", data], check=True)
@@ -97,35 +101,42 @@ def full_disk_hurts_no_container(program):
         data.mkdir()
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=48m", "skepd-test", data], check=True)
         image = busybox_image(directory)
-        command = "i=0; while [ $i -lt 40 ]; do i=$((i + 1)); sleep 0.1; done; echo whole"
-        roles = {"worker": (2, command, {"minFailedInstances": 1, "minSucceededInstances": 2})}
+        # waits to be told by a pipe to go on
+        commands = {"runs": "mkfifo /tmp/go; echo ready; read go </tmp/go; echo whole"}
+
+        def make(name):
+            role = (2, commands.get(name, "echo whole"), {"minFailedInstances": 1, "minSucceededInstances": 2})
+            return job_file(name, {"worker": role}, image)
+
         config = {"engine": {"kind": "local", "diskReserveMB": 1, "images": {"localRoots": [directory]}}}
         try:
             with running(program, config, directory) as server:
-                full_disk(server, data, lambda: containers_end(data), lambda name: job_file(name, roles, image))
-                log = server.call("GET", "/api/v2/jobs/admin~runs/attempts/0/taskRoles/worker/taskIndex/0"
-                                         "/attempts/0/logs/stdout")
-                assert log in ("whole\n", ""), log  # a log on a full disk may be cut, the task is not
+                full_disk(server, data, lambda: containers_end(data), make, "ready")
+                log = server.call("GET", LOG.format(0))
+                assert log in ("ready\nwhole\n", "ready\n"), log  # a log on a full disk may be cut, the task is not
                 assert server.stop() == 0
         finally:
             subprocess.run(["umount", "-l", data], check=True)
 
 
 def containers_end(data):
-    """The first processes of all containers of this data directory end."""
+    """All containers of this data directory are told to go on, and end with their first processes."""
     pids = [int((config.parent / "init.pid").read_text())
             for config in pathlib.Path("/run/skep").glob("*/tasks/*/config.json") if str(data) in config.read_text()]
     assert pids, "no container runs"
+    for pid in pids:
+        with open(f"/proc/{pid}/root/tmp/go", "w") as pipe:
+            pipe.write("on\n")
     assert not ended(pids, 30), "a container did not end"
 
 
-def full_disk(server, data, await_end, make=lambda name: job_file(name, ONE)):
+def full_disk(server, data, await_end, make=lambda name: job_file(name, ONE), first_line=None):
     server.submit(make("runs"))
-    end = time.monotonic() + 10
-    while not all(task["taskState"] == "RUNNING"
-                  for task in server.job("admin~runs")["taskRoles"]["worker"]["taskStatuses"]):
-        assert time.monotonic() < end, server.tail()
-        time.sleep(0.01)
+    until(lambda: all(task["taskState"] == "RUNNING"
+                      for task in server.job("admin~runs")["taskRoles"]["worker"]["taskStatuses"]), server.tail)
+    for index in range(2 if first_line else 0):
+        with server.stream(LOG.format(index) + "?follow=true") as log:
+            assert log.readline().decode() == first_line + "\n"
     fill(data / "filler")
     refused = 0
     for number in range(50):
@@ -203,10 +214,7 @@ def configurations_are_checked_and_reloaded(program):
 
 
 def wait_for_line(server, words):
-    end = time.monotonic() + 10
-    while words not in server.tail(1000):
-        assert time.monotonic() < end, f"{words!r} is not in the log:\n{server.tail()}"
-        time.sleep(0.02)
+    file_says(server.directory / "log", re.escape(words))
 
 
 def end_answers_what_was_taken(program):

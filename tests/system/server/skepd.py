@@ -1,20 +1,19 @@
 """A skepd of our own for a test: its directory, its process, its API."""
 
-import ctypes
+import contextlib
 import http.client
 import json
 import os
 import pathlib
-import select
 import shutil
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
-import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import waits  # noqa: E402
 from readiness import Readiness  # noqa: E402
 
 
@@ -31,35 +30,6 @@ def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
-
-
-def ended(pids, limit):
-    """Wait for the end of processes that need not be ours; those that are left when the time is over."""
-    end, left = time.monotonic() + limit, []
-    for pid in pids:
-        try:
-            watch = os.pidfd_open(pid)
-        except ProcessLookupError:
-            continue
-        if not select.select([watch], [], [], max(0, end - time.monotonic()))[0]:
-            left.append(pid)
-        os.close(watch)
-    return left
-
-
-def emptied(folder, limit):
-    """Wait until a folder is empty; what is left when the time is over."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    watch = libc.inotify_init1(os.O_CLOEXEC)
-    moved_from_or_deleted = 0x40 | 0x200
-    assert watch >= 0 and libc.inotify_add_watch(watch, os.fsencode(folder), moved_from_or_deleted) >= 0
-    end = time.monotonic() + limit
-    try:
-        while (left := list(folder.iterdir())) and select.select([watch], [], [], max(0, end - time.monotonic()))[0]:
-            os.read(watch, 65536)
-        return left
-    finally:
-        os.close(watch)
 
 
 class Skepd:
@@ -101,16 +71,15 @@ class Skepd:
 
     def wait_ready(self, limit=30):
         """Until its own checks say so: after a fault that came while it ran."""
-        end = time.monotonic() + limit
-        while time.monotonic() < end:
-            if self.process.poll() is not None:
-                raise AssertionError(f"skepd ended with {self.process.returncode}:\n{self.tail()}")
+        def is_ready():
+            assert self.process.poll() is None, f"skepd ended with {self.process.returncode}:\n{self.tail()}"
             try:
                 self.call("GET", "/readyz", token=None)
-                return
+                return True
             except (OSError, http.client.HTTPException, Refused):
-                time.sleep(0.01)
-        raise AssertionError(f"skepd was not ready within {limit} s:\n{self.tail()}")
+                return False
+
+        waits.until(is_ready, lambda: f"skepd was not ready within {limit} s:\n{self.tail()}", limit)
 
     def kill(self):
         self.process.send_signal(signal.SIGKILL)
@@ -154,6 +123,18 @@ class Skepd:
             return json.loads(data)
         return data.decode(errors="replace")
 
+    @contextlib.contextmanager
+    def stream(self, path, limit=30):
+        """A reply that goes on: to be read as a file."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=limit)
+        try:
+            connection.request("GET", path, headers={"Authorization": f"Bearer {self.token}"})
+            reply = connection.getresponse()
+            assert reply.status == 200, reply.read()
+            yield reply
+        finally:
+            connection.close()
+
     def submit(self, text):
         return self.call("POST", "/api/v2/jobs", text, kind="text/yaml")
 
@@ -167,16 +148,14 @@ class Skepd:
         return self.call("GET", f"/api/v2/jobs/{name}")
 
     def wait_final(self, names, limit=60):
-        end = time.monotonic() + limit
-        while True:
-            states = {f'{job["username"]}~{job["name"]}': job["state"] for job in self.jobs()}
-            left = [n for n in names if states.get(n) not in ("SUCCEEDED", "FAILED", "STOPPED")]
-            if not left:
-                return states
-            if time.monotonic() > end:
-                raise AssertionError(f"not final after {limit} s: "
-                                     f"{[(n, states.get(n)) for n in left[:10]]}\n{self.tail()}")
-            time.sleep(0.05)
+        """Until these jobs are final, which the ends of their stories tell; how they and all others stand then."""
+        for name in names:
+            with self.stream(f"/api/v2/jobs/{name}/events?follow=true", limit) as story:
+                story.read()
+        states = {f'{job["username"]}~{job["name"]}': job["state"] for job in self.jobs()}
+        left = [(name, states.get(name)) for name in names if states.get(name) not in ("SUCCEEDED", "FAILED", "STOPPED")]
+        assert not left, f"not final: {left[:10]}\n{self.tail()}"
+        return states
 
     def remove(self):
         self.log.close()

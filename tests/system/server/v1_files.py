@@ -1,16 +1,14 @@
 """Real jobs of format 1 with codeDir, dataDir, outputDir and authFile: v1_files.py SKEPD"""
 import json
 import os
-import pathlib
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 
 import skepd as server
+import waits
 
 SKEPD = sys.argv.pop(1) if __name__ == "__main__" else ""
 REGISTRY_TOOLS = ("docker-registry", "htpasswd")
@@ -35,14 +33,7 @@ class Registry:
         with open(folder / "log", "wb") as log:
             self.process = subprocess.Popen(["docker-registry", "serve", folder / "config.yml"],
                                             stdout=log, stderr=log, stdin=subprocess.DEVNULL)
-        end = time.monotonic() + 30
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", self.port)).close()
-                return
-            except OSError:
-                assert time.monotonic() < end and self.process.poll() is None, (folder / "log").read_text()
-                time.sleep(0.02)
+        waits.file_says(folder / "log", "listening on", process=self.process)
 
     def push(self, source, name):
         subprocess.run(["skopeo", "--insecure-policy", "copy", "--dest-creds", "bob:secret", "--dest-tls-verify=false",
