@@ -1,8 +1,8 @@
 #include "base/arena.h"
 
 #include <assert.h>
+#include <stdint.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/memory.h"
 
@@ -34,13 +34,19 @@ void arena_release(struct arena *arena)
     arena_init(arena);
 }
 
+static void block_open(struct arena *arena)
+{
+    arena->next = arena->block->bytes;
+    arena->last = arena->next + arena->block->size;
+}
+
 void arena_clear(struct arena *arena)
 {
     if (!arena->block)
         return;
     blocks_free(arena->block->next); /* blocks only grow: the newest is the largest */
     arena->block->next = NULL;
-    arena->used = 0;
+    block_open(arena);
 }
 
 void arena_wipe(struct arena *arena)
@@ -64,25 +70,15 @@ static void block_add(struct arena *arena, size_t need)
     block->size = size;
     block->next = arena->block;
     arena->block = block;
-    arena->used = 0;
+    block_open(arena);
 }
 
-void *arena_alloc(struct arena *arena, size_t size)
+void *arena_alloc_more(struct arena *arena, size_t size)
 {
     const size_t align = _Alignof(max_align_t);
     assert(size < SIZE_MAX / 2);
-    size_t start = (arena->used + align - 1) & ~(align - 1);
-    if (!arena->block || start > arena->block->size || arena->block->size - start < size) {
-        block_add(arena, size);
-        start = 0;
-    }
-    arena->used = start + size;
-    return memset(arena->block->bytes + start, 0, size);
-}
-
-void *arena_array(struct arena *arena, size_t count, size_t size)
-{
-    return arena_alloc(arena, mem_size(count, size));
+    block_add(arena, (size + align) & ~(align - 1));
+    return arena_alloc(arena, size);
 }
 
 char *arena_copy(struct arena *arena, struct text text)

@@ -8,12 +8,14 @@
 #include "base/text.h"
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
 
 struct arena_block;
 
 struct arena {
-    struct arena_block *block; /* newest first */
-    size_t used;               /* of the newest block */
+    struct arena_block *block;  /* newest first */
+    unsigned char *next, *last; /* free bytes of the newest block; `next` is aligned for any type */
 };
 
 void arena_init(struct arena *arena);
@@ -25,10 +27,29 @@ void arena_clear(struct arena *arena);
 /* Overwrite all that was allocated, then as arena_clear: for memory that held secrets. */
 void arena_wipe(struct arena *arena);
 
-void *arena_alloc(struct arena *arena, size_t size);
+/* When the newest block is full. */
+void *arena_alloc_more(struct arena *arena, size_t size);
+
+static inline void *arena_alloc(struct arena *arena, size_t size)
+{
+    const size_t align = _Alignof(max_align_t);
+    size_t step = ((size ? size : 1) + align - 1) & ~(align - 1);
+    if (step < size || (size_t)(arena->last - arena->next) < step)
+        return arena_alloc_more(arena, size);
+    void *memory = arena->next;
+    arena->next += step;
+    return memset(memory, 0, size);
+}
 
 /* `count` zeroed items; aborts when count * size overflows. */
-void *arena_array(struct arena *arena, size_t count, size_t size);
+static inline void *arena_array(struct arena *arena, size_t count, size_t size)
+{
+    size_t total;
+    if (__builtin_mul_overflow(count, size, &total))
+        abort();
+    return arena_alloc(arena, total);
+}
+
 #define ARENA_NEW(arena, type)          ((type *)arena_alloc((arena), sizeof(type)))
 #define ARENA_ARRAY(arena, type, count) ((type *)arena_array((arena), (count), sizeof(type)))
 

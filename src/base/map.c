@@ -1,6 +1,7 @@
 #include "base/map.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "base/random.h"
@@ -30,9 +31,36 @@ static unsigned char tag_of(uint32_t hash)
     return (unsigned char)(hash >> 24 | 1); /* the slot comes from the lower bits */
 }
 
+static uint64_t mixed(uint64_t hash, uint64_t bytes)
+{
+    hash = (hash ^ bytes) * 0x9e3779b97f4a7c15u;
+    return hash ^ hash >> 32;
+}
+
+static uint64_t bytes_load(const char *at, size_t count)
+{
+    uint64_t bytes = 0;
+    memcpy(&bytes, at, count);
+    return bytes;
+}
+
+/* Eight bytes at a time, the last ones overlapping: most keys are names of a few bytes. */
 static uint32_t text_map_hash(const struct text_map *map, struct text key)
 {
-    return (uint32_t)text_hash(key, map->seed);
+    uint64_t hash = mixed(map->seed, key.length);
+    size_t left = key.length;
+    const char *at = key.at;
+    for (; left > 8; left -= 8, at += 8)
+        hash = mixed(hash, bytes_load(at, 8));
+    uint64_t last = 0;
+    if (key.length >= 8)
+        last = bytes_load(key.at + key.length - 8, 8);
+    else if (left >= 4)
+        last = bytes_load(at, 4) << 32 | bytes_load(at + left - 4, 4);
+    else if (left > 0)
+        last = (uint64_t)(unsigned char)at[0] << 16 | (uint64_t)(unsigned char)at[left / 2] << 8 |
+               (unsigned char)at[left - 1];
+    return (uint32_t)mixed(hash, last);
 }
 
 /* Where the key is, or the empty slot where it belongs. */
