@@ -12,7 +12,7 @@
 static void touch(struct hived *h, uint32_t virtual)
 {
     if (h->cells[virtual].is_viewed)
-        view_touch(h, h->rests[virtual].view_node);
+        view_touch(h, virtual);
 }
 
 static struct quota_level *root_level(struct hived *h, const struct cell *root)

@@ -187,6 +187,7 @@ static uint32_t top_add(struct hived *h, uint32_t chain_index, const struct hive
         chain->levels[level - 1].total_left += count;
     }
     cell_list_add(&chain->tops, top);
+    span_add(h, top);
     physical_name(h, top, spec, (struct physical_at){number, NONE});
     free_list_push(h, &chain->levels[chain->top].free, top);
     return top;
@@ -208,6 +209,7 @@ static uint32_t virtual_tree(struct hived *h, uint32_t vc, uint32_t chain, uint8
         first = level_new(h, first, count);
         count *= h->chains[chain].levels[at].child_number;
     }
+    span_add(h, root);
     /* running indices count inside the preassigned cell, whose own number counts in its vc */
     for (uint32_t i = root; i < h->cell_count; i++) {
         struct cell *cell = &h->cells[i];
@@ -284,11 +286,9 @@ static void view_add_cell(struct hived *h, struct view *view, uint32_t cell)
 {
     h->cells[cell].is_viewed = true;
     h->rests[cell].view_node = h->view_node_count;
-    h->view_nodes[h->view_node_count++] =
-        (struct view_node){.cell = cell,
-                           .view = (uint32_t)(view - h->views) & VIEWS_MAX,
-                           .previous = NONE,
-                           .next = NONE};
+    h->rests[cell].view = (uint32_t)(view - h->views);
+    h->view_nodes[h->view_node_count++] = (struct view_node){
+        .cell = cell, .leaf = first_leaf(h, cell), .previous = NONE, .next = NONE};
     view->count++;
 }
 

@@ -401,7 +401,9 @@ void preemption_undo(struct hived *h, uint32_t index)
 void group_release(struct hived *h, uint32_t index)
 {
     struct group *group = h->groups[index];
-    leaves_fetch(h, group->physical, group->virtual, group->leaf_count);
+    leaves_fetch(h, group->physical, group->leaf_count);
+    if (group->has_virtual)
+        leaves_fetch(h, group->virtual, group->leaf_count);
     for (uint32_t i = 0; i < group->leaf_count; i++) {
         uint32_t physical = group->physical[i];
         if (physical == NONE)

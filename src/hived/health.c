@@ -6,9 +6,9 @@ static void touch(struct hived *h, uint32_t cell)
 {
     const struct cell *c = &h->cells[cell];
     if (c->is_viewed)
-        view_touch(h, rest_of(h, c)->view_node);
+        view_touch(h, cell);
     if (c->bound != NONE && h->cells[c->bound].is_viewed)
-        view_touch(h, h->rests[c->bound].view_node);
+        view_touch(h, c->bound);
     if (c->is_free)
         free_list_weigh(h, cell);
 }

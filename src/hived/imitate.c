@@ -36,7 +36,7 @@ static void order_fill(struct hived *h, struct view *view)
     uint32_t from = view->order_count ? view->order_next : view->first;
     view->order = mem_realloc(view->order, mem_size(view->count, sizeof *view->order));
     for (; from < h->view_node_count; from++)
-        if (h->view_nodes[from].view == index)
+        if (h->rests[h->view_nodes[from].cell].view == index)
             view->order[view->order_count++] = from;
     view->order_next = from;
 }
@@ -83,7 +83,8 @@ bool imitate_pack(struct pack *pack)
             pack_shun_note(pack, cell, all[i].is_bad);
         while (!is_refused && item < pack->item_count && open >= pack->items[item].leaves) {
             open -= pack->items[item].leaves;
-            pack->items[item++].cell = cell;
+            pack->items[item].cell = cell;
+            pack->items[item++].leaf = h->view_nodes[all[i].view_node].leaf;
         }
     }
     mem_free(all);

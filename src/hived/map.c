@@ -61,15 +61,13 @@ static uint32_t vertex_of(const struct mapper *mapper, uint32_t cell)
 
 /* --- which physical cells may be used --- */
 
-static bool cell_is_allowed(const struct mapper *mapper, uint32_t cell)
+static bool cell_is_allowed(const struct mapper *mapper, uint32_t cell);
+
+/* An unbound cell that is bad, or some nodes are excluded. */
+static bool cell_is_allowed_still(const struct mapper *mapper, const struct cell *c)
 {
     const struct hived *h = mapper->h;
-    const struct cell *c = &h->cells[cell];
     const bool *is_excluded = mapper->m->is_excluded;
-    if (c->bound != NONE)
-        return false;
-    if (!c->is_bad && !is_excluded)
-        return true;
     bool is_single = cell_is_single_node(h, c);
     if (is_single && c->is_bad)
         return false;
@@ -84,6 +82,14 @@ static bool cell_is_allowed(const struct mapper *mapper, uint32_t cell)
             return true;
     }
     return false;
+}
+
+static bool cell_is_allowed(const struct mapper *mapper, uint32_t cell)
+{
+    const struct cell *c = &mapper->h->cells[cell];
+    if (c->bound != NONE)
+        return false;
+    return (!c->is_bad && !mapper->m->is_excluded) || cell_is_allowed_still(mapper, c);
 }
 
 struct candidate {

@@ -101,21 +101,27 @@ static void block_take(struct pack *pack, uint32_t first, uint32_t count, uint32
             if (pack->item_count > 1)
                 h->taken[i] = h->epoch;
             leaves[got++] = i;
-            __builtin_prefetch(&h->cells[i], 1); /* read soon, and far away in large clusters */
-            __builtin_prefetch(&h->rests[i]);
         }
     }
     assert(got == want);
+    leaves_fetch(h, leaves, got);
     pack->has_taken = pack->item_count > 1;
 }
 
 /* The best is the lowest level at which one cell has enough candidates; of several such cells the
  * one with the first candidate, where free leaves come before those in use. */
-static bool leaves_choose(struct pack *pack, uint32_t cell, uint32_t want, uint32_t *leaves)
+static bool leaves_choose(struct pack *pack, const struct pack_item *item)
 {
     const struct hived *h = pack->h;
     const struct level *levels = h->chains[pack->chain].levels;
-    uint32_t first = first_leaf(h, cell), total = cell_leaves(h, cell);
+    uint32_t cell = item->cell, first = item->leaf, want = item->leaves;
+    uint32_t *leaves = &pack->leaves[item->first];
+    uint32_t total = cell_leaves(h, cell);
+    uint32_t bound = h->cells[cell].is_virtual ? h->cells[cell].bound : NONE;
+    if (bound != NONE) { /* where the leaves will be mapped */
+        subtree_fetch(h, bound);
+        __builtin_prefetch(&h->nodes[h->rests[bound].node]);
+    }
     for (uint8_t level = 1; level <= h->cells[cell].level; level++) {
         uint32_t size = levels[level].leaf_count, best = NONE;
         uint64_t best_rank = UINT64_MAX;
@@ -139,11 +145,16 @@ static bool leaves_choose(struct pack *pack, uint32_t cell, uint32_t want, uint3
     return false;
 }
 
+static void item_put(const struct hived *h, struct pack_item *item, uint32_t cell)
+{
+    item->cell = cell;
+    item->leaf = first_leaf(h, cell);
+}
+
 static void items_take(struct pack *pack)
 {
     for (uint32_t i = 0; i < pack->item_count; i++) {
-        struct pack_item *item = &pack->items[i];
-        bool is_found = leaves_choose(pack, item->cell, item->leaves, &pack->leaves[item->first]);
+        bool is_found = leaves_choose(pack, &pack->items[i]);
         assert(is_found);
         (void)is_found;
     }
@@ -175,6 +186,7 @@ static bool view_greedy(struct pack *pack)
             }
             while (open >= pack->items[item].leaves) {
                 pack->items[item].cell = cell;
+                pack->items[item].leaf = h->view_nodes[n].leaf;
                 open -= pack->items[item].leaves;
                 if (++item == pack->item_count)
                     return true;
@@ -203,7 +215,7 @@ static bool bins_pack(struct pack *pack, const struct bins *bins, struct pack_it
     if (!is_found)
         return false;
     for (uint32_t i = 0; i < count; i++)
-        items[count - 1 - i]->cell = bins->cells[chosen[i]];
+        item_put(pack->h, items[count - 1 - i], bins->cells[chosen[i]]);
     return true;
 }
 
@@ -313,12 +325,13 @@ static void bins_below(struct pack *pack, struct bins *bins, uint32_t cell)
         bins_add_node(pack, bins, first + i);
 }
 
-static bool set_greedy(struct pack_item **items, uint32_t count, const struct bins *bins)
+static bool set_greedy(const struct hived *h, struct pack_item **items, uint32_t count,
+                       const struct bins *bins)
 {
     uint32_t item = 0;
     for (uint32_t b = 0; b < bins->count; b++) {
         for (uint32_t free = bins->free[b]; free >= items[item]->leaves;) {
-            items[item]->cell = bins->cells[b];
+            item_put(h, items[item], bins->cells[b]);
             free -= items[item]->leaves;
             if (++item == count)
                 return true;
@@ -332,12 +345,11 @@ static bool set_place(struct pack *pack, const struct within_set *set, uint32_t 
     struct bins bins;
     bins_below(pack, &bins, cell);
     bool is_mixed = set->items[0]->leaves != set->items[set->count - 1]->leaves;
-    if (!set_greedy(set->items, set->count, &bins) &&
+    if (!set_greedy(pack->h, set->items, set->count, &bins) &&
         (!is_mixed || !bins_pack(pack, &bins, set->items, set->count)))
         return false;
     for (uint32_t i = 0; i < set->count; i++)
-        leaves_choose(pack, set->items[i]->cell, set->items[i]->leaves,
-                      &pack->leaves[set->items[i]->first]);
+        leaves_choose(pack, set->items[i]);
     return true;
 }
 

@@ -495,7 +495,7 @@ static void found_conclude(struct plan *plan)
     struct hived_result *result = plan->result;
     struct conflict conflict = conflict_find(plan, plan->physical, plan->leaf_count, NONE);
     if (!conflict.victim_count) /* it will be committed */
-        leaves_fetch(h, plan->physical, plan->virtual, plan->leaf_count);
+        leaves_fetch(h, plan->physical, plan->leaf_count);
     placement_write(plan, plan->item_count, slot_starts(plan), plan->physical, plan->virtual);
     hints_write(plan);
     result->placement.chain = h->chains[plan->chain].name;

@@ -31,6 +31,7 @@ struct cell {
     bool is_free : 1; /* in the free list of its level; physical */
     bool is_viewed : 1;
     bool is_listed : 1; /* as bad and free, or doomed; physical */
+    bool is_dirty;      /* viewed, and changed since its view was last settled */
 };
 
 _Static_assert(sizeof(struct cell) == 32, "two cells are a cache line");
@@ -38,6 +39,7 @@ _Static_assert(sizeof(struct cell) == 32, "two cells are a cache line");
 /* The rest of a cell, at the same index in an array of its own. */
 struct cell_rest {
     _Alignas(32) uint32_t view_node; /* that this cell is, when it is viewed */
+    uint32_t view;                   /* in which */
     union {
         struct {              /* physical */
             uint32_t node;    /* index of the (first) node */
@@ -138,14 +140,11 @@ struct node {
  * that changed its key joins the front of its new bucket when it came from before it, the back when
  * it came from behind. */
 struct view_node {
-    uint32_t cell;
-    uint32_t view : 31, is_dirty : 1;
+    uint32_t cell, leaf;     /* its first one */
     uint32_t previous, next; /* in the bucket */
     int64_t label;           /* ascending inside a bucket */
     int64_t key;             /* of the bucket it is in */
 };
-
-enum { VIEWS_MAX = 0x7fffffff };
 
 struct bucket {
     int64_t key;
@@ -219,6 +218,16 @@ struct downgrade { /* that can be taken back */
     uint32_t *virtual;
 };
 
+/* Trees of one shape that lie one behind the other. */
+struct span {
+    uint32_t first, end, size;             /* of a tree */
+    uint8_t top;                           /* level */
+    uint32_t at[HIVED_LEVELS_MAX + 1];     /* [level]: of its first cell, in a tree */
+    uint32_t leaves[HIVED_LEVELS_MAX + 1]; /* [level]: below a cell */
+};
+
+enum { SPANS_MAX = 32 }; /* those of a configuration; what comes later has none */
+
 struct journal_entry {
     struct free_list *list; /* NULL: `cell` was split */
     uint32_t cell, at;      /* at NONE: appended; else removed from there */
@@ -233,6 +242,8 @@ struct hived {
     uint32_t *taken;         /* by cell: scratch of the packer, equal to epoch when set */
     uint32_t epoch;
     uint32_t cell_count, cell_room;
+    struct span spans[SPANS_MAX]; /* ascending */
+    uint32_t span_count;
     struct chain *chains;
     uint32_t chain_count;
     uint32_t *leaf_types; /* of the chains, in order */
@@ -319,9 +330,12 @@ void hived_unbuild(struct hived *h);
 /* The leaves that a virtual cluster uses opportunistically, by node; the caller's. */
 struct cell_list oppo_leaves(const struct hived *h, uint32_t vc);
 
+/* span.c */
+void span_add(struct hived *h, uint32_t root);
+void subtree_fetch(const struct hived *h, uint32_t cell);
+void leaves_fetch(const struct hived *h, const uint32_t *leaves, uint32_t count);
+
 /* tree.c: numbers that run up a tree */
-void leaves_fetch(const struct hived *h, const uint32_t *physical, const uint32_t *virtual,
-                  uint32_t count);
 void leaf_use(struct hived *h, uint32_t leaf, int32_t priority);
 void leaf_unuse(struct hived *h, uint32_t leaf);
 void cell_state_set(struct hived *h, uint32_t cell, enum hived_cell_state state);
@@ -368,7 +382,7 @@ void node_mark(struct hived *h, uint32_t node, bool is_bad);
 /* view.c */
 void view_build(struct hived *h, struct view *view);
 void view_join(struct hived *h, struct view *view, uint32_t cell);
-void view_touch(struct hived *h, uint32_t view_node);
+void view_touch(struct hived *h, uint32_t cell); /* viewed */
 void view_settle(struct hived *h, struct view *view);
 void view_count_leaf(struct view *view, int32_t priority, bool is_added);
 
@@ -397,6 +411,7 @@ static inline uint32_t key_used(int64_t key)
 struct pack_item { /* a pod to place */
     uint32_t leaves;
     uint32_t cell;   /* result: a view's node, or a smaller cell inside one */
+    uint32_t leaf;   /* its first one */
     uint32_t first;  /* its leaves in the plan's list */
     uint32_t member; /* of the request */
     const char *within;

@@ -3,44 +3,11 @@
 #include "hived/state.h"
 #include <assert.h>
 
-enum { FETCH_LEAVES_MAX = 64, FETCH_LEVELS = 3 };
-
-/* The ways up from leaves that are about to change, side by side: memory far away is waited for
- * once a level instead of once a cell. `virtual` may be NULL. */
-void leaves_fetch(const struct hived *h, const uint32_t *physical, const uint32_t *virtual,
-                  uint32_t count)
-{
-    uint32_t ways[FETCH_LEAVES_MAX], ends = 0;
-    for (uint32_t i = 0; i < count && ends + 1 < FETCH_LEAVES_MAX; i++) {
-        if (physical[i] != NONE)
-            ways[ends++] = physical[i];
-        if (virtual && virtual[i] != NONE)
-            ways[ends++] = virtual[i];
-    }
-    for (uint32_t i = 0; i < ends; i++) {
-        __builtin_prefetch(&h->cells[ways[i]], 1);
-        __builtin_prefetch(&h->priority[ways[i]], 1);
-    }
-    for (int level = 0; level < FETCH_LEVELS; level++) {
-        for (uint32_t i = 0; i < ends; i++) {
-            if (h->cells[ways[i]].parent == NONE)
-                continue;
-            ways[i] = h->cells[ways[i]].parent;
-            __builtin_prefetch(&h->cells[ways[i]], 1);
-            __builtin_prefetch(&h->rests[ways[i]], 1);
-        }
-    }
-    for (uint32_t i = 0; i < ends; i++) /* nodes of three levels, as most are */
-        if (h->cells[ways[i]].is_viewed)
-            __builtin_prefetch(&h->view_nodes[h->rests[ways[i]].view_node], 1);
-}
-
 static void viewed_count(struct hived *h, uint32_t cell, int32_t priority, bool is_added)
 {
-    uint32_t node = h->rests[cell].view_node;
-    view_touch(h, node);
+    view_touch(h, cell);
     if (h->cells[cell].is_virtual)
-        view_count_leaf(&h->views[h->view_nodes[node].view], priority, is_added);
+        view_count_leaf(&h->views[h->rests[cell].view], priority, is_added);
 }
 
 void leaf_use(struct hived *h, uint32_t leaf, int32_t priority)

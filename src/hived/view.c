@@ -125,26 +125,28 @@ void view_join(struct hived *h, struct view *view, uint32_t cell)
 {
     uint32_t index = h->view_node_count++;
     struct view_node *node = &h->view_nodes[index];
-    *node = (struct view_node){.cell = cell, .view = (uint32_t)(view - h->views) & VIEWS_MAX};
+    *node = (struct view_node){.cell = cell, .leaf = first_leaf(h, cell)};
     h->cells[cell].is_viewed = true;
     h->rests[cell].view_node = index;
+    h->rests[cell].view = (uint32_t)(view - h->views);
     view->count++;
     node_count(h, view, node);
     node_link(h, view, index, node_key(h, view, node), false);
 }
 
-void view_touch(struct hived *h, uint32_t index)
+void view_touch(struct hived *h, uint32_t cell)
 {
-    struct view_node *node = &h->view_nodes[index];
-    if (node->is_dirty)
+    if (h->cells[cell].is_dirty)
         return;
-    node->is_dirty = true;
-    struct view *view = &h->views[node->view];
+    h->cells[cell].is_dirty = true;
+    struct view *view = &h->views[h->rests[cell].view];
     if (view->dirty_count == view->dirty_room) {
         view->dirty_room = view->dirty_room ? 2 * view->dirty_room : 16;
         view->dirty = mem_realloc(view->dirty, mem_size(view->dirty_room, sizeof *view->dirty));
     }
-    view->dirty[view->dirty_count++] = index;
+    uint32_t node = h->rests[cell].view_node;
+    __builtin_prefetch(&h->view_nodes[node], 1);
+    view->dirty[view->dirty_count++] = node;
 }
 
 struct mover {
@@ -160,7 +162,22 @@ static int mover_compare(const void *a, const void *b)
     return x->label < y->label ? -1 : x->label > y->label;
 }
 
-enum { MOVERS_ON_STACK = 64 };
+enum { MOVERS_ON_STACK = 32 };
+
+static void movers_sort(struct mover *movers, uint32_t count)
+{
+    if (count > MOVERS_ON_STACK) {
+        qsort(movers, count, sizeof *movers, mover_compare);
+        return;
+    }
+    for (uint32_t i = 1; i < count; i++) {
+        struct mover moved = movers[i];
+        uint32_t at = i;
+        for (; at > 0 && mover_compare(&movers[at - 1], &moved) > 0; at--)
+            movers[at] = movers[at - 1];
+        movers[at] = moved;
+    }
+}
 
 /* Do what a stable sort by the new keys would do to the list. */
 void view_settle(struct hived *h, struct view *view)
@@ -173,14 +190,13 @@ void view_settle(struct hived *h, struct view *view)
     uint32_t count = 0;
     for (uint32_t i = 0; i < view->dirty_count; i++) {
         struct view_node *node = &h->view_nodes[view->dirty[i]];
-        node->is_dirty = false;
+        h->cells[node->cell].is_dirty = false;
         int64_t key = node_key(h, view, node);
         if (key != node->key)
             movers[count++] = (struct mover){node->key, node->label, key, view->dirty[i]};
     }
     view->dirty_count = 0;
-    if (count > 1)
-        qsort(movers, count, sizeof *movers, mover_compare);
+    movers_sort(movers, count);
     for (uint32_t i = 0; i < count; i++)
         node_unlink(h, view, movers[i].index);
     for (uint32_t i = count; i-- > 0;)
