@@ -38,7 +38,8 @@ struct hived *hived_new(struct hived_config *config);
 /* The same with habits of the original that we do not share, so that its recorded sequences can be
  * repeated: it downgrades lazy groups even in a call in HIVED_FILTERING that ends with a Preempt,
  * so a mere look costs them their guarantee; a gang that its virtual cluster has room for, but only
- * on bad nodes, waits there though it might displace lower priorities; it packs greedily only, and
+ * on bad nodes, waits there though it might displace lower priorities; it displaces in one chain
+ * before it looks at the next; it packs greedily only, and
  * nodes that were not suggested once stay behind their equals; it looks for doomed cells in another
  * order, in the middle of compound changes, and not below such a cell; and to get round bad nodes
  * it may split the last cell that a quota needs at a level in between. */

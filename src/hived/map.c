@@ -334,8 +334,8 @@ static uint32_t buddy_map(struct mapper *mapper, uint32_t vertex)
     return NONE;
 }
 
-/* The original goes on with all pieces of all the cells that it could have split, in front of the
- * cells that were free. */
+/* The original splits all the cells that it may at each level tried, and goes on with all pieces in
+ * front of the cells that were free. */
 static void pieces_free(struct mapper *mapper, const uint32_t *pieces, uint32_t count,
                         struct free_list *list)
 {
@@ -389,15 +389,13 @@ static uint32_t relaxed_map(struct mapper *mapper, uint32_t vertex)
             for (uint32_t k = 0; k < width; k++)
                 split[count++] = cell + k;
         }
+        if (h->is_imitating)
+            pieces_free(mapper, split, count, &chain->levels[own].free);
         struct candidates candidates;
         candidates_sort(mapper, split, 0, count, &candidates);
-        for (uint32_t i = 0; i < candidates.count; i++) {
-            if (!vertex_map(mapper, vertex, candidates.items[i].cell))
-                continue;
-            if (h->is_imitating)
-                pieces_free(mapper, split, count, &chain->levels[own].free);
-            return candidates.items[i].cell;
-        }
+        for (uint32_t i = 0; i < candidates.count; i++)
+            if (vertex_map(mapper, vertex, candidates.items[i].cell))
+                return candidates.items[i].cell;
     }
     return NONE;
 }
@@ -406,11 +404,13 @@ static uint32_t relaxed_map(struct mapper *mapper, uint32_t vertex)
 static bool preassigned_map(struct mapper *mapper, uint32_t vertex, bool is_last)
 {
     uint32_t found = buddy_map(mapper, vertex);
-    if (found == NONE)
+    bool is_relaxed = found == NONE;
+    if (is_relaxed)
         found = relaxed_map(mapper, vertex);
     if (found == NONE || is_last)
         return found != NONE;
-    mapper->needs[mapper->h->cells[found].level]++;
+    if (!is_relaxed || !mapper->h->is_imitating)
+        mapper->needs[mapper->h->cells[found].level]++;
     free_take(mapper->h, found);
     return true;
 }

@@ -19,8 +19,7 @@ struct plan { /* one call */
     struct pack_item *items;
     uint32_t item_count, leaf_count;
     uint32_t *virtual, *physical;
-    uint32_t chain;    /* where it was found */
-    bool *is_unmapped; /* imitating: by chain, there was room, but on bad or excluded nodes */
+    uint32_t chain; /* where it was found */
     struct wait wait;
 };
 
@@ -272,8 +271,6 @@ static void being_preempted_schedule(struct plan *plan, const struct group *grou
 static bool guaranteed_try(struct plan *plan, uint32_t chain, uint32_t view, int32_t priority)
 {
     struct hived *h = plan->h;
-    if (plan->is_unmapped && plan->is_unmapped[chain])
-        return false;
     struct pack pack = {.h = h,
                         .view = &h->views[view],
                         .chain = chain,
@@ -314,10 +311,17 @@ static bool guaranteed_try(struct plan *plan, uint32_t chain, uint32_t view, int
         return true;
     }
     plan->wait.is_mapping = true;
-    if (plan->is_unmapped)
-        plan->is_unmapped[chain] = true;
     group_pending_settle(h, false);
     return false;
+}
+
+/* The original displaces in a chain before it tries the next one, but not where there was room on
+ * bad or excluded nodes only. */
+static bool guaranteed_place(struct plan *plan, uint32_t chain, uint32_t view, int32_t priority)
+{
+    return guaranteed_try(plan, chain, view, priority) ||
+           (plan->h->is_imitating && !plan->wait.is_mapping &&
+            guaranteed_try(plan, chain, view, plan->request->priority));
 }
 
 static bool oppo_try(struct plan *plan, uint32_t chain)
@@ -358,7 +362,7 @@ static bool chains_try(struct plan *plan, uint32_t leaf_type, int32_t priority, 
                 return true;
         } else if (quota_of(h, plan->vc, i)->is_present) {
             *is_offered = true;
-            if (guaranteed_try(plan, i, quota_of(h, plan->vc, i)->view, priority))
+            if (guaranteed_place(plan, i, quota_of(h, plan->vc, i)->view, priority))
                 return true;
         }
     }
@@ -408,7 +412,7 @@ static int place_try(struct plan *plan, int32_t priority, bool *is_found, struct
     if (plan->pin == NONE)
         return types_try(plan, priority, is_found, err);
     const struct pin *pin = &plan->h->pins[plan->pin];
-    *is_found = guaranteed_try(plan, plan->h->cells[pin->cell].chain, pin->view, priority);
+    *is_found = guaranteed_place(plan, plan->h->cells[pin->cell].chain, pin->view, priority);
     return 0;
 }
 
@@ -533,8 +537,6 @@ static int new_schedule(struct plan *plan, struct err *err)
     plan->items = request_items(plan->request, plan->arena, &plan->item_count, &plan->leaf_count);
     plan->virtual = ARENA_ARRAY(plan->arena, uint32_t, 2 * (size_t)plan->leaf_count);
     plan->physical = plan->virtual + plan->leaf_count;
-    if (h->is_imitating)
-        plan->is_unmapped = ARENA_ARRAY(plan->arena, bool, h->chain_count + 1u);
     plan->wait = (struct wait){.request = plan->request,
                                .items = plan->items,
                                .item_count = plan->item_count,
@@ -546,7 +548,7 @@ static int new_schedule(struct plan *plan, struct err *err)
     bool is_found = false;
     /* displace nobody while any chain has room */
     code = place_try(plan, HIVED_PRIORITY_OPPO, &is_found, err);
-    if (!code && !is_found && plan->request->priority > HIVED_PRIORITY_MIN) {
+    if (!code && !is_found && plan->request->priority > HIVED_PRIORITY_MIN && !h->is_imitating) {
         struct wait first = plan->wait;
         code = place_try(plan, plan->request->priority, &is_found, err);
         if (plan->wait.bad_node == NONE && !plan->wait.is_mapping)

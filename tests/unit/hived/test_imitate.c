@@ -135,6 +135,53 @@ static void doom_comes_in_between(void **state)
     }
 }
 
+/* In the first chain somebody could be displaced; the second one has room. */
+static void first_chain_displaces(void **state)
+{
+    (void)state;
+    for (int is_imitating = 0; is_imitating <= 1; is_imitating++) {
+        struct world world;
+        (is_imitating ? world_init_imitating : world_init)(
+            &world, TYPES CELLS "virtualClusters:\n"
+                                "  red: {virtualCells: [{cellType: DUO.BOX, cellNumber: 1}, "
+                                "{cellType: BOX, cellNumber: 1}]}\n");
+        world_ask(&world, (struct ask){.group = "low", .vc = "red", .pods = 1, .leaves = 4});
+        struct ask ask = {.group = "high", .vc = "red", .priority = 1, .pods = 1, .leaves = 4};
+        struct hived_result result = world_ask(&world, ask);
+        assert_int_equal(result.kind, is_imitating ? HIVED_PREEMPT : HIVED_BIND);
+        world_release(&world);
+    }
+}
+
+/* The pieces of a cell that was split in vain stand behind those of the next larger one. */
+static void pieces_stay(void **state)
+{
+    (void)state;
+    for (int is_imitating = 0; is_imitating <= 1; is_imitating++) {
+        struct world world;
+        (is_imitating ? world_init_imitating : world_init)(
+            &world,
+            TYPES "  physicalCells:\n"
+                  "  - {cellType: DUO, cellChildren: [{cellAddress: a}, {cellAddress: b}]}\n"
+                  "  - {cellType: DUO, cellChildren: [{cellAddress: c}, {cellAddress: d}]}\n"
+                  "virtualClusters:\n"
+                  "  red: {virtualCells: [{cellType: DUO.BOX, cellNumber: 1}, "
+                  "{cellType: DUO.BOX.PAIR, cellNumber: 3}]}\n");
+        world_ask(&world, (struct ask){.group = "node", .vc = "red", .pods = 1, .leaves = 4});
+        const char *used = node_of(&world, "node");
+        const char *buddy = (const char *[]){"b", "a", "d", "c"}[*used - 'a'];
+        hived_node_set(world.hived, buddy, false);
+        struct ask ask = {.group = "pairs", .vc = "red", .pods = 3, .leaves = 2};
+        assert_int_equal(world_ask(&world, ask).kind, HIVED_BIND);
+        const char *node;
+        uint16_t indices[2];
+        hived_group_slot(world.hived, "pairs", 1, &node, indices, 2);
+        assert_string_equal(node, *used < 'c' ? "c" : "a");
+        assert_int_equal(indices[0], 2);
+        world_release(&world);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -142,6 +189,8 @@ int main(void)
         cmocka_unit_test(suggestion_is_remembered),
         cmocka_unit_test(preemption_follows_suggestions),
         cmocka_unit_test(doom_comes_in_between),
+        cmocka_unit_test(first_chain_displaces),
+        cmocka_unit_test(pieces_stay),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
