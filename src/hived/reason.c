@@ -162,6 +162,35 @@ static const char *within_lacking(struct hived *h, const struct wait *wait, uint
     return NULL;
 }
 
+/* Pods of this size that the nodes of an empty view hold. */
+static uint64_t pods_at_most(const struct hived *h, const struct view *view, uint32_t leaves)
+{
+    uint64_t count = 0;
+    if (!view->is_mixed)
+        return (uint64_t)view->count * (view->leaf_max / leaves);
+    for (uint32_t b = 0; b < view->bucket_count; b++)
+        for (uint32_t n = view->buckets[b].first; n != NONE; n = h->view_nodes[n].next) {
+            const struct cell *cell = &h->cells[h->view_nodes[n].cell];
+            count += h->chains[cell->chain].levels[cell->level].leaf_count / leaves;
+        }
+    return count;
+}
+
+/* Pods are whole on a node, so leaves that are left over on each do not add up. Of a view of mixed
+ * nodes, which have to be counted, only the largest pods are looked at. */
+static bool pods_fit(const struct hived *h, const struct wait *wait, const struct view *view)
+{
+    for (uint32_t i = wait->item_count; i-- > 0;) { /* the largest first */
+        if (i && wait->items[i - 1].leaves == wait->items[i].leaves)
+            continue;
+        if (pods_at_most(h, view, wait->items[i].leaves) < wait->item_count - i)
+            return false;
+        if (view->is_mixed)
+            break;
+    }
+    return true;
+}
+
 /* No end of jobs can help: on no chain that it may use would it fit an empty view. */
 static bool is_never(struct hived *h, const struct wait *wait)
 {
@@ -177,7 +206,7 @@ static bool is_never(struct hived *h, const struct wait *wait)
             continue;
         const struct view *view = view_of(h, &other);
         if (view->leaves >= wait->leaf_count && view->leaf_max >= largest &&
-            !within_lacking(h, wait, i))
+            pods_fit(h, wait, view) && !within_lacking(h, wait, i))
             return false;
         if (wait->pin != NONE)
             break;
