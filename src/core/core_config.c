@@ -187,6 +187,27 @@ static void preemptions_forget(struct core *core)
     }
 }
 
+static void placer_change(struct core *core, struct placer *placer)
+{
+    reserve_drop_all(core);
+    preemptions_forget(core);
+    placer_fill(core, placer);
+    core->placer->ops->free(core->placer);
+    core->placer = placer;
+    id_map_release(&core->known_shapes);
+}
+
+void placer_renew(struct core *core)
+{
+    const struct placer_ops *ops = core->placer->ops;
+    if (!ops->is_outdated || !ops->is_outdated(core->placer))
+        return;
+    struct placer *placer = placer_new(&core->config, NULL);
+    assert(placer); /* the configuration is the one in force */
+    placer_change(core, placer);
+    core_trace(core, "cells: their units have changed, what runs was told to a new placer");
+}
+
 void config_event(struct core *core, const struct event *event)
 {
     struct err err = {0};
@@ -206,14 +227,8 @@ void config_event(struct core *core, const struct event *event)
     }
     config_release(&core->config);
     core->config = config;
-    if (placer) {
-        reserve_drop_all(core);
-        preemptions_forget(core);
-        placer_fill(core, placer);
-        core->placer->ops->free(core->placer);
-        core->placer = placer;
-        id_map_release(&core->known_shapes);
-    }
+    if (placer)
+        placer_change(core, placer);
     core->is_unblocked = true;
     core->nodes_ms = core->now_ms; /* reasons told before may name what is no more */
     core_trace(core, "configuration: policy %s%s", core->config.policy,

@@ -64,6 +64,7 @@ static void node_changed(struct core *core, uint32_t at)
 {
     capacity_update(core, at);
     node_tell_placer(core, core->placer, at);
+    placer_renew(core);
     reserve_node(core, at);
     record_node(core, at);
     core->nodes_ms = core->now_ms;

@@ -101,6 +101,11 @@ struct placer_ops {
     /* A node appeared or changed. One that is lost is not healthy; it may come back. */
     int (*node_set)(struct placer *placer, const struct placement_node *node, struct err *err);
 
+    /* After node_set: the nodes ask for units that mean something else than those of what runs (the
+     * automatic cells). A new placer should be told the nodes and what runs, before anything else
+     * is asked; without that, tasks may lose what they hold here. NULL: never. */
+    bool (*is_outdated)(const struct placer *placer);
+
     /* Find a place. ERR_INVALID, ERR_NOT_FOUND: the request can never be served (unknown virtual
      * cluster or SKU); such a job fails at submission. */
     int (*place)(struct placer *placer, const struct placement_request *request,

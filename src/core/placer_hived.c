@@ -4,7 +4,6 @@
 #include "base/memory.h"
 #include "core/placer_hived_parts.h"
 #include "doc/problem.h"
-#include "hived/auto.h"
 #include <assert.h>
 #include <string.h>
 
@@ -34,9 +33,11 @@ void placer_hived_refresh(struct placer_hived *p)
     uint32_t count = 0;
     for (size_t i = 0; i < p->nodes.count; i++)
         nodes[count++] = auto_node_of(&p->nodes.items[i]);
-    struct hived_config *config = hived_config_auto(nodes, count, NULL);
+    p->grain = hived_auto_grain(&p->sum);
+    p->has_other_cpus = false;
+    struct hived_config *config = hived_config_auto(nodes, count, p->grain, NULL);
     while (!config && count > 0) /* beyond the limits: the last nodes stay out */
-        config = hived_config_auto(nodes, count -= count / 8 + 1, NULL);
+        config = hived_config_auto(nodes, count -= count / 8 + 1, p->grain, NULL);
     mem_free(nodes);
     assert(config);
     if (p->hived)
@@ -50,8 +51,10 @@ void placer_hived_refresh(struct placer_hived *p)
 /* A node of a kind that is there already joins at the price of itself. */
 static bool node_join(struct placer_hived *p, const struct known_node *node)
 {
+    if (hived_auto_grain(&p->sum) != p->grain)
+        return false;
     struct hived_auto_node one = auto_node_of(node);
-    struct hived_config *config = hived_config_auto(&one, 1, NULL);
+    struct hived_config *config = hived_config_auto(&one, 1, p->grain, NULL);
     bool is_joined = config && config->cell_count > 0;
     for (uint32_t i = 0; is_joined && i < config->sku_count; i++) {
         const struct hived_sku *own = &config->skus[i];
@@ -128,6 +131,31 @@ static bool node_lacks_devices(const struct placer_hived *p, const struct placem
     return false;
 }
 
+/* Count what a node offers now instead of what it offered. */
+static void auto_count(struct placer_hived *p, const struct known_node *old,
+                       const struct placement_node *node)
+{
+    struct hived_auto_node now = {
+        .cpu = node->cpu, .gpu_count = node->gpu_count, .memory_mib = node->memory_mib};
+    if (old) {
+        struct hived_auto_node before = auto_node_of(old);
+        uint32_t grain = p->grain ? p->grain : 1;
+        struct hived_auto_cpus had = hived_auto_cpus(&before, grain),
+                               has = hived_auto_cpus(&now, grain);
+        p->has_other_cpus |=
+            had.leaves != has.leaves || had.cpu != has.cpu || had.memory_mib != has.memory_mib;
+        hived_auto_count(&p->sum, &before, false);
+    }
+    hived_auto_count(&p->sum, &now, true);
+}
+
+static bool hived_is_outdated(const struct placer *placer)
+{
+    const struct placer_hived *p = (const struct placer_hived *)placer;
+    return p->is_stale && p->hived && p->helds.count > p->gaps.count &&
+           (p->has_other_cpus || hived_auto_grain(&p->sum) != p->grain);
+}
+
 static int hived_node_changed(struct placer *placer, const struct placement_node *node,
                               struct err *err)
 {
@@ -144,6 +172,8 @@ static int hived_node_changed(struct placer *placer, const struct placement_node
     }
     struct known_node *known = &p->nodes.items[at];
     bool is_changed = is_new || shape_differs(known, node);
+    if (p->is_automatic && is_changed)
+        auto_count(p, is_new ? NULL : known, node);
     known_fill(known, node);
     if (p->is_automatic) {
         bool is_joined = is_new && !p->is_stale && p->hived && node_join(p, known);
@@ -200,6 +230,9 @@ static struct placer *hived_placer_copy(const struct placer *placer)
     struct placer_hived *p = placer_alloc();
     p->is_automatic = from->is_automatic;
     p->is_stale = from->is_stale;
+    p->grain = from->grain;
+    p->sum = from->sum;
+    p->has_other_cpus = from->has_other_cpus;
     p->hived = from->hived ? hived_copy(from->hived) : NULL;
     for (size_t i = 0; i < from->nodes.count; i++) {
         const struct known_node *old = &from->nodes.items[i];
@@ -219,6 +252,7 @@ static const struct placer_ops hived_ops = {
     .name = "hived",
     .free = hived_placer_free,
     .node_set = hived_node_changed,
+    .is_outdated = hived_is_outdated,
     .place = placer_hived_place,
     .commit = placer_hived_take,
     .release_slot = placer_hived_slot_over,

@@ -10,6 +10,7 @@
 #include "base/arena.h"
 #include "base/map.h"
 #include "core/placement.h"
+#include "hived/auto.h"
 #include "hived/hived.h"
 
 struct err;
@@ -57,6 +58,11 @@ struct placer_hived {
     struct placer base;
     struct hived *hived; /* NULL: automatic, and nothing known yet */
     bool is_automatic, is_stale;
+    /* automatic: CPUs of a leaf of `hived`, what the nodes ask for now; a known node's CPU leaves
+     * are no longer what they were */
+    uint32_t grain;
+    struct hived_auto_sum sum;
+    bool has_other_cpus;
     struct {
         struct known_node *items;
         size_t count, room;

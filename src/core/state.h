@@ -355,5 +355,7 @@ void config_event(struct core *core, const struct event *event);
 void groups_sort(const struct core *core, uint32_t *groups, size_t count);
 /* Tell a new placer what runs. */
 void placer_fill(struct core *core, struct placer *placer);
+/* Another placer of the same configuration, when the nodes have outdated the one there is. */
+void placer_renew(struct core *core);
 
 #endif

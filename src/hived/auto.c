@@ -213,51 +213,125 @@ static void gpu_cells_add(struct maker *maker, const struct hived_auto_node *nod
     sku_lower(maker, leaf, 1, cpu, memory_mib);
 }
 
-enum { MEMORY_STEP_MIB = 256 };
+/* --- CPU cells --- */
 
-static void cpu_cells_add(struct maker *maker, const struct hived_auto_node *node, uint32_t cpu,
-                          uint64_t memory_mib)
+struct share { /* of a node */
+    uint32_t gpu_cpu, spare_cpu;
+    uint64_t gpu_memory_mib, spare_memory_mib; /* of each GPU; left over */
+};
+
+static struct share share_of(const struct hived_auto_node *node)
 {
-    if (!cpu)
-        return;
-    uint32_t per_leaf = (cpu + HIVED_AUTO_CPU_LEAVES - 1) / HIVED_AUTO_CPU_LEAVES;
-    uint32_t leaves = cpu / per_leaf;
-    uint64_t memory = memory_mib / leaves;
-    if (memory >= MEMORY_STEP_MIB)
-        memory -= memory % MEMORY_STEP_MIB;
-    const char *leaf =
-        arena_format(maker->arena, "CPU%u-%lluM", per_leaf, (unsigned long long)memory);
-    const char *type = type_above(maker, arena_format(maker->arena, "%s-NODE%u", leaf, leaves),
-                                  leaf, leaves, true);
-    cell_add(maker, type, arena_copy(maker->arena, text_of(node->name)));
-    sku_lower(maker, leaf, 0, per_leaf, memory ? memory : 1);
+    struct share share = {.spare_cpu = node->cpu, .spare_memory_mib = node->memory_mib};
+    if (!node->gpu_count)
+        return share;
+    uint32_t cpu = node->cpu / 4 * 3 + node->cpu % 4 * 3 / 4;
+    share.gpu_cpu = cpu / node->gpu_count ? cpu / node->gpu_count : 1;
+    share.gpu_memory_mib = node->memory_mib / 4 * 3 / node->gpu_count;
+    uint64_t used = (uint64_t)share.gpu_cpu * node->gpu_count;
+    share.spare_cpu = used < node->cpu ? node->cpu - (uint32_t)used : 0;
+    share.spare_memory_mib -= share.gpu_memory_mib * node->gpu_count;
+    return share;
 }
 
-static void node_add(struct maker *maker, const struct hived_auto_node *node)
+enum { MEMORY_STEP_MIB = 256, MEMORY_STEPS = 16 };
+
+/* Rounded down, so that machines that differ by some MiB are of one kind. */
+static uint64_t memory_round(uint64_t memory_mib)
 {
-    uint32_t cpu = node->cpu;
-    uint64_t memory = node->memory_mib;
-    if (node->gpu_count > 0) {
-        uint32_t share = cpu / 4 * 3 + cpu % 4 * 3 / 4;
-        uint32_t leaf_cpu = share / node->gpu_count ? share / node->gpu_count : 1;
-        uint64_t leaf_memory = memory / 4 * 3 / node->gpu_count;
-        gpu_cells_add(maker, node, leaf_cpu, leaf_memory ? leaf_memory : 1);
-        uint32_t used = leaf_cpu * node->gpu_count;
-        cpu = used < cpu ? cpu - used : 0;
-        memory -= leaf_memory * node->gpu_count;
+    uint64_t step = MEMORY_STEP_MIB;
+    while (step > 1 && memory_mib < step * MEMORY_STEPS)
+        step /= 2;
+    return memory_mib - memory_mib % step;
+}
+
+struct hived_auto_cpus hived_auto_cpus(const struct hived_auto_node *node, uint32_t grain)
+{
+    struct share share = share_of(node);
+    if (!share.spare_cpu)
+        return (struct hived_auto_cpus){0};
+    while (share.spare_cpu / grain > HIVED_NODE_LEAVES_MAX)
+        grain *= 2;
+    uint32_t per_leaf = grain < share.spare_cpu ? grain : share.spare_cpu;
+    uint32_t leaves = share.spare_cpu / per_leaf;
+    uint64_t memory = memory_round(share.spare_memory_mib / leaves);
+    return (struct hived_auto_cpus){leaves, per_leaf, memory ? memory : 1};
+}
+
+void hived_auto_count(struct hived_auto_sum *sum, const struct hived_auto_node *node, bool is_added)
+{
+    for (uint32_t i = 0; i < HIVED_AUTO_GRAINS; i++) {
+        uint64_t leaves = (uint64_t)node->gpu_count + hived_auto_cpus(node, 1u << i).leaves;
+        assert(is_added || sum->leaves[i] >= leaves);
+        sum->leaves[i] = is_added ? sum->leaves[i] + leaves : sum->leaves[i] - leaves;
     }
-    cpu_cells_add(maker, node, cpu, memory);
 }
+
+uint32_t hived_auto_grain(const struct hived_auto_sum *sum)
+{
+    uint32_t i = 0;
+    while (i + 1 < HIVED_AUTO_GRAINS && sum->leaves[i] > HIVED_LEAVES_MAX)
+        i++;
+    return 1u << i;
+}
+
+enum { GROUP_MIN = 8, GROUP_MAX = 16 };
+
+/* How many of `count` cells lie in a group; 0: no number divides them. */
+static uint32_t group_size(uint32_t count)
+{
+    for (uint32_t size = GROUP_MAX; size >= GROUP_MIN; size--)
+        if (count % size == 0)
+            return size;
+    return 0;
+}
+
+/* The groups follow from the number of leaves, so a name stands for one structure. */
+static const char *cpu_node_type(struct maker *maker, const char *leaf, uint32_t leaves)
+{
+    const char *below = leaf;
+    uint32_t number = leaves, size;
+    while (number > HIVED_AUTO_FLAT_MAX && (size = group_size(number)) > 0) {
+        number /= size;
+        below = type_above(maker, arena_format(maker->arena, "%s-GROUP%u", leaf, leaves / number),
+                           below, size, false);
+    }
+    return type_above(maker, arena_format(maker->arena, "%s-NODE%u", leaf, leaves), below, number,
+                      true);
+}
+
+static void cpu_cells_add(struct maker *maker, const struct hived_auto_node *node, uint32_t grain)
+{
+    struct hived_auto_cpus cpus = hived_auto_cpus(node, grain);
+    if (!cpus.leaves)
+        return;
+    const char *leaf =
+        arena_format(maker->arena, "CPU%u-%lluM", cpus.cpu, (unsigned long long)cpus.memory_mib);
+    cell_add(maker, cpu_node_type(maker, leaf, cpus.leaves),
+             arena_copy(maker->arena, text_of(node->name)));
+    sku_lower(maker, leaf, 0, cpus.cpu, cpus.memory_mib);
+}
+
+/* --- the whole --- */
+
+static void node_add(struct maker *maker, const struct hived_auto_node *node, uint32_t grain)
+{
+    struct share share = share_of(node);
+    if (node->gpu_count)
+        gpu_cells_add(maker, node, share.gpu_cpu, share.gpu_memory_mib ? share.gpu_memory_mib : 1);
+    cpu_cells_add(maker, node, grain);
+}
+
+enum { TYPES_A_NODE = 6, SKUS_A_NODE = 2 }; /* three types above its GPU leaf, three for CPUs */
 
 struct hived_config *hived_config_auto(const struct hived_auto_node *nodes, uint32_t count,
-                                       struct err *err)
+                                       uint32_t grain, struct err *err)
 {
     struct hived_config *config = hived_config_new();
     struct maker maker = {.config = config, .arena = &config->arena};
-    /* a node brings at most three GPU types above its leaf, and one for CPUs */
     uint32_t kinds = count < HIVED_AUTO_KINDS_MAX ? count : HIVED_AUTO_KINDS_MAX;
-    maker.type_room = 5 * kinds;
-    maker.sku_room = 2 * kinds;
+    maker.type_room = TYPES_A_NODE * kinds;
+    maker.sku_room = SKUS_A_NODE * kinds;
     maker.cell_room = 2 * count;
     config->types = ARENA_ARRAY(maker.arena, struct hived_type, 2 * (size_t)maker.type_room + 1);
     config->skus = ARENA_ARRAY(maker.arena, struct hived_sku, maker.sku_room + 1u);
@@ -267,13 +341,14 @@ struct hived_config *hived_config_auto(const struct hived_auto_node *nodes, uint
     *maker.vc = (struct hived_vc_spec){.name = "default", .place = {1, 1}};
     maker.vc->cells = ARENA_ARRAY(maker.arena, struct hived_vc_cell, maker.cell_room + 1u);
     for (uint32_t i = 0; i < count; i++) {
-        if (config->type_count + 5 > maker.type_room || config->sku_count + 2 > maker.sku_room) {
+        if (config->type_count + TYPES_A_NODE > maker.type_room ||
+            config->sku_count + SKUS_A_NODE > maker.sku_room) {
             hived_config_free(config);
             err_fail(err, ERR_TOO_BIG, "", "more than %d kinds of nodes; give a configuration",
                      HIVED_AUTO_KINDS_MAX);
             return NULL;
         }
-        node_add(&maker, &nodes[i]);
+        node_add(&maker, &nodes[i], grain);
     }
     struct problems problems;
     problems_init(&problems, maker.arena);

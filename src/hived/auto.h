@@ -4,8 +4,12 @@
  * topology) is a cell type of its own at node level; racks are not known. GPUs lie below NUMA nodes
  * and PCIe switches where these divide them evenly. A GPU leaf is guaranteed an even share of three
  * quarters of the node's CPUs and memory (of the poorest node with this GPU type); the rest, and
- * nodes without GPUs, become CPU leaves: at most HIVED_AUTO_CPU_LEAVES a node, memory in steps of
- * 256 MiB.
+ * nodes without GPUs, become CPU leaves.
+ *
+ * A CPU leaf is `grain` CPUs, a power of two that is the same for the whole cluster: the smallest
+ * with which all leaves stay within HIVED_LEAVES_MAX. A node that would have more than
+ * HIVED_NODE_LEAVES_MAX of them has a larger one of its own. More than HIVED_AUTO_FLAT_MAX of them
+ * lie in groups. The rules and why: docs/rfc/0003.
  */
 #ifndef HIVED_AUTO_H
 #define HIVED_AUTO_H
@@ -14,9 +18,10 @@
 struct err;
 
 enum {
-    HIVED_AUTO_CPU_LEAVES = 64,
     HIVED_AUTO_KINDS_MAX = 500,
     HIVED_AUTO_GPU_LOST = 0xfffe, /* in gpu_switch: no cell for it, while the node has others */
+    HIVED_AUTO_GRAINS = 13,       /* 1, 2, 4 … 4,096 CPUs */
+    HIVED_AUTO_FLAT_MAX = 64,     /* CPU leaves below one cell; more where no group divides them */
 };
 
 struct hived_auto_node {
@@ -27,8 +32,24 @@ struct hived_auto_node {
     const uint16_t *gpu_numa, *gpu_switch; /* of each GPU, or NULL */
 };
 
+struct hived_auto_cpus { /* CPU cells of a node */
+    uint32_t leaves;     /* 0: its GPUs have all CPUs */
+    uint32_t cpu;        /* of each leaf */
+    uint64_t memory_mib; /* of each leaf */
+};
+struct hived_auto_cpus hived_auto_cpus(const struct hived_auto_node *node, uint32_t grain);
+
+/* Leaves of a cluster with each grain. All zero: none. */
+struct hived_auto_sum {
+    uint64_t leaves[HIVED_AUTO_GRAINS];
+};
+void hived_auto_count(struct hived_auto_sum *sum, const struct hived_auto_node *node,
+                      bool is_added);
+/* The largest one where none is large enough: too many GPUs. */
+uint32_t hived_auto_grain(const struct hived_auto_sum *sum);
+
 /* NULL with the first problem in `err`: more kinds of nodes or leaves than the limits. */
 struct hived_config *hived_config_auto(const struct hived_auto_node *nodes, uint32_t count,
-                                       struct err *err);
+                                       uint32_t grain, struct err *err);
 
 #endif

@@ -236,7 +236,8 @@ static void nodes_become_cells(void **state)
          "V-NODE2=2xV! CPU1-512M-NODE2=2xCPU1-512M! V:1,1,1536 CPU1-512M:0,1,512 1xV-NODE2 "
          "1xCPU1-512M-NODE2 "},
         {{.name = "a", .cpu = 96, .memory_mib = 98304, .gpu_type = ""},
-         "CPU2-2048M-NODE48=48xCPU2-2048M! CPU2-2048M:0,2,2048 1xCPU2-2048M-NODE48 "},
+         "CPU1-1024M-GROUP16=16xCPU1-1024M CPU1-1024M-NODE96=6xCPU1-1024M-GROUP16! "
+         "CPU1-1024M:0,1,1024 1xCPU1-1024M-NODE96 "},
         {{.name = "a", .cpu = 1, .memory_mib = 100, .gpu_type = ""},
          "CPU1-100M-NODE1=1xCPU1-100M! CPU1-100M:0,1,100 1xCPU1-100M-NODE1 "},
         {{.name = "a", .cpu = 0, .memory_mib = 100, .gpu_type = ""}, ""},
@@ -245,7 +246,7 @@ static void nodes_become_cells(void **state)
         struct arena arena;
         struct err err = {0};
         arena_init(&arena);
-        struct hived_config *config = hived_config_auto(&cases[i].node, 1, &err);
+        struct hived_config *config = hived_config_auto(&cases[i].node, 1, 1, &err);
         assert_non_null(config);
         const char *text = tell(&arena, config);
         if (strcmp(text, cases[i].says))
@@ -268,7 +269,7 @@ static void devices_keep_their_indices(void **state)
                                    .gpu_count = 4,
                                    .gpu_type = "V",
                                    .gpu_numa = numa};
-    struct world world = {.hived = hived_new(hived_config_auto(&node, 1, NULL))};
+    struct world world = {.hived = hived_new(hived_config_auto(&node, 1, 1, NULL))};
     arena_init(&world.arena);
     hived_node_set(world.hived, "a", true);
     struct hived_result result = world_ask(
@@ -285,7 +286,7 @@ static void poorest_node_makes_the_sku(void **state)
     struct hived_auto_node nodes[] = {
         {.name = "a", .cpu = 64, .memory_mib = 65536, .gpu_count = 4, .gpu_type = "V"},
         {.name = "b", .cpu = 16, .memory_mib = 262144, .gpu_count = 4, .gpu_type = "V"}};
-    struct hived_config *config = hived_config_auto(nodes, 2, NULL);
+    struct hived_config *config = hived_config_auto(nodes, 2, 1, NULL);
     assert_int_equal(hived_config_sku(config, "V")->cpu, 3);
     assert_int_equal(hived_config_sku(config, "V")->memory_mib, 12288);
     hived_config_free(config);
@@ -306,11 +307,11 @@ static void kinds_are_limited(void **state)
                                             .gpu_count = 1,
                                             .gpu_type = names[i]};
     }
-    assert_null(hived_config_auto(nodes, NODES, &err));
+    assert_null(hived_config_auto(nodes, NODES, 1, &err));
     assert_int_equal(err.code, ERR_TOO_BIG);
     nodes[1].name = nodes[0].name; /* a node twice is a problem, too */
     nodes[1].gpu_type = nodes[0].gpu_type;
-    assert_null(hived_config_auto(nodes, 2, &err));
+    assert_null(hived_config_auto(nodes, 2, 1, &err));
     mem_free(nodes);
 }
 

@@ -1,0 +1,108 @@
+/* The automatic cells change their meaning while tasks run: a new placer is told of them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "world.h"
+
+enum { CPUS = 8 };
+
+/* Of so much memory a CPU. Were what runs told anew? */
+static bool node_set(struct world *world, uint32_t cpu, uint32_t memory_mib)
+{
+    struct event event = {
+        .kind = EVENT_NODE,
+        .node = {.node = {.name = "n1",
+                          .cpu = cpu,
+                          .memory_mib = (uint64_t)cpu * memory_mib,
+                          .gpu_type = "",
+                          .is_healthy = true},
+                 .address = "10.0.0.1"},
+    };
+    world_step(world, &event);
+    return world_has_trace(world, "what runs was told to a new placer");
+}
+
+static bool starts(struct world *world, const char *name, uint32_t instances, uint32_t cpu)
+{
+    world_submit_simple(world, name, instances, cpu, 0);
+    return world_command_count(world, COMMAND_CREATE) == instances;
+}
+
+/* A machine comes back with other memory: its CPU leaves have other names, the tasks there keep
+ * their CPUs. */
+static void tasks_keep_their_cpus(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world, "hived");
+    assert_false(node_set(&world, CPUS, 1024));
+    assert_true(starts(&world, "a", 2, 3));
+    assert_true(node_set(&world, CPUS, 2048));
+    assert_false(node_set(&world, CPUS, 2048));
+    assert_false(starts(&world, "wide", 1, 3)); /* two are left */
+    assert_true(starts(&world, "b", 2, 1));
+    assert_false(starts(&world, "none", 1, 1));
+    assert_true(node_set(&world, CPUS / 2, 2048)); /* fewer than are in use */
+    assert_false(starts(&world, "more", 1, 1));
+    assert_true(node_set(&world, 3 * CPUS, 2048)); /* who waits is served: 3 + 1 + 1 */
+    assert_int_equal(world_command_count(&world, COMMAND_CREATE), 3);
+    assert_true(starts(&world, "rest", 3 * CPUS - 8 - 5, 1));
+    assert_false(starts(&world, "last", 1, 1));
+    world_release(&world);
+}
+
+/* A preemption is begun anew with the new placer. */
+static void a_preemption_under_way(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world, "hived");
+    node_set(&world, CPUS, 1024);
+    assert_true(starts(&world, "low", 1, CPUS));
+    uint64_t attempt = world_command(&world, COMMAND_CREATE, 0)->attempt.v;
+    world_run(&world, attempt);
+    struct plan_role role = world_role("worker", 1, CPUS, 0);
+    struct plan plan = world_plan_of("high", &role);
+    plan.priority = 100;
+    assert_true(world_submit(&world, &plan) != 0);
+    assert_int_equal(world_story_count(&world, "Preempted"), 1);
+    assert_true(node_set(&world, CPUS, 2048));
+    world_exit(&world, attempt, 0, 0);
+    assert_int_equal(world_command_count(&world, COMMAND_CREATE), 1);
+    world_release(&world);
+}
+
+/* The first machine beyond a million CPUs makes a leaf two CPUs. */
+static void growth_keeps_what_runs(void **state)
+{
+    (void)state;
+    enum { LARGE = 4096, FIT = (1 << 20) / LARGE };
+    struct world world;
+    world_init(&world, "hived");
+    node_set(&world, CPUS, 1024);
+    assert_true(starts(&world, "a", 2, 3));
+    for (uint32_t i = 0; i < FIT; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "large%u", i);
+        world_node(&world, name, LARGE, 0);
+        assert_int_equal(world_has_trace(&world, "what runs was told to a new placer"),
+                         i + 1 == FIT);
+    }
+    world_release(&world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tasks_keep_their_cpus),
+        cmocka_unit_test(a_preemption_under_way),
+        cmocka_unit_test(growth_keeps_what_runs),
+    };
+    return cmocka_run_group_tests_name("core: cells that change", tests, NULL, NULL);
+}
