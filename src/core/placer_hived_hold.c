@@ -108,33 +108,85 @@ static const struct known_node *node_of(const struct placer_hived *p, struct nod
     return NULL;
 }
 
+static bool vc_owns(const struct hived_config *config, const char *name, uint32_t type,
+                    bool is_leaf)
+{
+    for (uint32_t i = 0; i < config->vc_count; i++) {
+        const struct hived_vc_spec *vc = &config->vcs[i];
+        if (strcmp(vc->name, name) != 0)
+            continue;
+        for (uint32_t k = 0; k < vc->cell_count; k++) {
+            uint32_t own = vc->cells[k].type;
+            if ((is_leaf ? config->types[own].leaf_type : own) == type && vc->cells[k].number > 0)
+                return true;
+        }
+        for (uint32_t k = 0; k < vc->pin_count; k++) {
+            uint32_t own = vc->pins[k].cell->type;
+            if ((is_leaf ? config->types[own].leaf_type : own) == type)
+                return true;
+        }
+    }
+    return false;
+}
+
+struct settle { /* a task, and the leaf types that it may be on */
+    const struct candidates *list;
+    const struct placement_member *member;
+    const struct placement_slot *slot;
+    const char *node;
+};
+
+/* A task with devices is where they are. One without is on the first type of which its virtual
+ * cluster owns cells and the node has enough free leaves; where none has, on the first of which
+ * the node has any. */
+static uint32_t type_settle(const struct given *given, const struct settle *settle)
+{
+    const struct placement_request *request = given->split.request;
+    const struct hived *hived = given->p->hived;
+    const struct hived_config *config = hived_config_of(hived);
+    const struct placement_slot *slot = settle->slot;
+    uint32_t other = HIVED_NONE;
+    for (uint32_t c = 0; c < settle->list->count; c++) {
+        const char *type = settle->list->types[c];
+        uint32_t per_leaf = placer_hived_leaf_gpus(config, type);
+        bool is_free;
+        if (slot->gpu_count) {
+            if (per_leaf &&
+                hived_node_chain(hived, settle->node, type, slot->gpus[0] / per_leaf, &is_free))
+                return c;
+            continue;
+        }
+        uint16_t some;
+        uint32_t free = hived_node_free(hived, settle->node, type, &some, 1),
+                 need = placer_leaf_count(config, type, 0, settle->member->cpu,
+                                          settle->member->memory_mib);
+        bool is_owner =
+            request->priority < HIVED_PRIORITY_MIN ||
+            vc_owns(config, request->virtual_cluster, hived_config_type(config, type), true);
+        if (is_owner && free >= need)
+            return c;
+        if (other == HIVED_NONE && free)
+            other = c;
+    }
+    return other;
+}
+
 /* The leaf type on which the tasks of a kind of member run: by the first task that tells. */
 static void kind_settle(struct given *given, uint32_t kind)
 {
     const struct placement_request *request = given->split.request;
-    const struct hived_config *config = hived_config_of(given->p->hived);
     for (uint32_t m = 0; m < request->member_count; m++) {
-        const struct candidates *list = &given->split.candidates[m];
         for (uint32_t k = 0; given->split.kinds[m] == kind && k < request->members[m].count; k++) {
             const struct placement_slot *slot = &given->slots[given->split.starts[m] + k];
             const struct known_node *node = node_of(given->p, slot->node);
-            for (uint32_t c = 0; node && c < list->count; c++) {
-                bool is_free, has_gpu = placer_hived_leaf_gpus(config, list->types[c]) > 0;
-                uint16_t some;
-                bool is_there =
-                    has_gpu
-                        ? hived_node_chain(given->p->hived, node->name, list->types[c],
-                                           slot->gpu_count
-                                               ? slot->gpus[0] /
-                                                     placer_hived_leaf_gpus(config, list->types[c])
-                                               : 0,
-                                           &is_free) != NULL
-                        : hived_node_free(given->p->hived, node->name, list->types[c], &some, 1) >
-                              0;
-                if (has_gpu == (slot->gpu_count > 0) && is_there) {
-                    given->split.choice[kind] = c;
-                    return;
-                }
+            if (!node)
+                continue;
+            uint32_t type =
+                type_settle(given, &(struct settle){&given->split.candidates[m],
+                                                    &request->members[m], slot, node->name});
+            if (type != HIVED_NONE) {
+                given->split.choice[kind] = type;
+                return;
             }
         }
     }
@@ -175,22 +227,6 @@ static uint32_t leaves_free(struct given *given, const struct part *part,
     return count;
 }
 
-static bool vc_owns(const struct hived_config *config, const char *name, uint32_t type)
-{
-    for (uint32_t i = 0; i < config->vc_count; i++) {
-        const struct hived_vc_spec *vc = &config->vcs[i];
-        if (strcmp(vc->name, name) != 0)
-            continue;
-        for (uint32_t k = 0; k < vc->cell_count; k++)
-            if (vc->cells[k].type == type && vc->cells[k].number > 0)
-                return true;
-        for (uint32_t k = 0; k < vc->pin_count; k++)
-            if (vc->pins[k].cell->type == type)
-                return true;
-    }
-    return false;
-}
-
 /* The chain's type of this level, for each leaf of a slot. NULL: the virtual cluster owns none (any
  * more), HiveD looks for another. */
 static const char *const *cell_types(struct placer_hived *p, const struct part *part,
@@ -200,7 +236,7 @@ static const char *const *cell_types(struct placer_hived *p, const struct part *
     uint32_t type = hived_config_type(config, chain);
     while (type != HIVED_NONE && config->types[type].level != level)
         type = config->types[type].child;
-    if (type == HIVED_NONE || !vc_owns(config, part->request.virtual_cluster, type))
+    if (type == HIVED_NONE || !vc_owns(config, part->request.virtual_cluster, type, false))
         return NULL;
     const char **types = ARENA_ARRAY(&p->arena, const char *, count);
     for (uint32_t i = 0; i < count; i++)

@@ -40,6 +40,7 @@ struct part { /* the members of a request on one leaf type */
     struct hived_request request;
     struct hived_placement placement;
     uint32_t *slots; /* by HiveD's slot: the task */
+    bool *wants_gpu; /* by HiveD's slot; others see no device of their cell */
     const char *leaf_type;
     uint32_t gpu_per_leaf;
     enum hived_kind kind;
@@ -88,6 +89,7 @@ struct placer_hived {
 struct candidates { /* leaf types that a member may use, best first */
     const char *types[TYPES_TRIED_MAX];
     uint32_t count;
+    uint32_t own_count; /* those behind are used only when none of these can ever serve */
 };
 
 struct split {
@@ -100,6 +102,8 @@ struct split {
     uint32_t *choice; /* by kind: place in its list */
     uint32_t *first;  /* by kind: a member of it */
     uint32_t *starts; /* by member: first task */
+    bool has_others;  /* candidates behind the own ones */
+    bool takes_others;
 };
 
 struct attempt {

@@ -50,9 +50,10 @@ static int decision_schedule(struct attempt *attempt, struct decision *decision,
     return 0;
 }
 
-static void slot_fill(const struct placer_hived *p, const struct part *part,
-                      const struct hived_slot *from, struct placement_slot *slot)
+static void slot_fill(const struct placer_hived *p, const struct part *part, uint32_t at,
+                      struct placement_slot *slot)
 {
+    const struct hived_slot *from = &part->placement.slots[at];
     uint32_t node = text_map_get(&p->node_index, text_of(from->node));
     assert(node != MAP_NONE);
     const struct hived_config *config = hived_config_of(p->hived);
@@ -60,7 +61,7 @@ static void slot_fill(const struct placer_hived *p, const struct part *part,
     *slot = (struct placement_slot){.node = {p->nodes.items[node].id}};
     if (type != HIVED_NONE) /* a task lies on one node, so in one preassigned cell */
         slot->cell_level = config->types[type].level;
-    for (uint32_t i = 0; i < from->leaf_count; i++)
+    for (uint32_t i = 0; part->wants_gpu[at] && i < from->leaf_count; i++)
         for (uint32_t k = 0; k < part->gpu_per_leaf; k++) {
             assert(slot->gpu_count < PLACEMENT_GPUS_MAX);
             slot->gpus[slot->gpu_count++] = (uint16_t)(from->indices[i] * part->gpu_per_leaf + k);
@@ -80,7 +81,7 @@ static void result_bind(struct attempt *attempt, const struct decision *decision
     for (uint32_t i = 0; i < decision->part_count; i++) {
         const struct part *part = &decision->parts[i];
         for (uint32_t k = 0; k < part->placement.slot_count; k++)
-            slot_fill(p, part, &part->placement.slots[k], &result->slots[part->slots[k]]);
+            slot_fill(p, part, k, &result->slots[part->slots[k]]);
     }
     struct placement_slot *kept = ARENA_ARRAY(&p->arena, struct placement_slot, count);
     memcpy(kept, result->slots, count * sizeof *kept);
@@ -160,6 +161,7 @@ static bool decision_is_whole(const struct decision *decision)
 struct outcome { /* over all combinations */
     struct decision bind, preempt;
     bool has_bind, has_preempt, has_wait, is_never;
+    bool lacks_cpus; /* CPU cells are what it waits for, and GPU cells might do */
     const char *reason;
 };
 
@@ -196,8 +198,11 @@ static int combos_try(struct attempt *attempt, struct split *split, const struct
         }
         if (kind == HIVED_WAIT) {
             const struct part *part = waiting_part(&decision);
-            if (!outcome->has_wait || (outcome->is_never && !part->is_never))
+            if (!outcome->has_wait || (outcome->is_never && !part->is_never)) {
                 outcome->reason = part->reason;
+                outcome->lacks_cpus =
+                    !part->gpu_per_leaf && split->has_others && !split->takes_others;
+            }
             outcome->is_never &= part->is_never;
             outcome->has_wait = true;
         }
@@ -231,8 +236,13 @@ static int outcome_conclude(struct attempt *attempt, struct outcome *outcome,
         return 0;
     }
     if (!outcome->has_preempt) {
-        result_wait(attempt, outcome->reason ? outcome->reason : "no cells", outcome->is_never,
-                    result);
+        const char *reason = outcome->reason ? outcome->reason : "no cells";
+        if (outcome->lacks_cpus)
+            reason = arena_format(attempt->arena,
+                                  "%s; it would take the CPUs of GPU cells only if its skuType "
+                                  "named them",
+                                  reason);
+        result_wait(attempt, reason, outcome->is_never, result);
         return 0;
     }
     if (attempt->request->may_preempt) {
@@ -254,6 +264,21 @@ static int outcome_conclude(struct attempt *attempt, struct outcome *outcome,
     return 0;
 }
 
+/* Without the nodes to avoid, where that will do. */
+static int request_try(struct attempt *attempt, struct split *split, struct outcome *outcome,
+                       struct err *err)
+{
+    const struct placement_request *request = attempt->request;
+    struct hived_group_view view;
+    if (request->avoid_count && !hived_group_find(attempt->p->hived, request->group, &view)) {
+        struct hived_scope scope = avoid_scope(attempt);
+        int code = combos_try(attempt, split, &scope, outcome, err);
+        if (code || outcome->has_bind)
+            return code;
+    }
+    return combos_try(attempt, split, NULL, outcome, err);
+}
+
 int placer_hived_place(struct placer *placer, const struct placement_request *request,
                        struct arena *arena, struct placement_result *result, struct err *err)
 {
@@ -273,15 +298,15 @@ int placer_hived_place(struct placer *placer, const struct placement_request *re
     int code = placer_split_init(&split, p, request, &p->arena, err);
     if (code)
         return code;
-    struct hived_group_view view;
-    if (request->avoid_count && !hived_group_find(p->hived, request->group, &view)) {
-        struct hived_scope scope = avoid_scope(&attempt);
-        code = combos_try(&attempt, &split, &scope, &outcome, err);
-        if (code)
-            return code;
-        if (outcome.has_bind)
-            return outcome_conclude(&attempt, &outcome, result, err);
+    struct err first = {0};
+    code = request_try(&attempt, &split, &outcome, &first);
+    bool is_hopeless = code == ERR_INVALID ||
+                       (!code && !outcome.has_bind && !outcome.has_preempt && outcome.is_never);
+    if (is_hopeless && split.has_others) {
+        split.takes_others = true;
+        code = request_try(&attempt, &split, &outcome, err);
+    } else if (code) {
+        return err_fail(err, code, first.path, "%s", first.text);
     }
-    code = combos_try(&attempt, &split, NULL, &outcome, err);
     return code ? code : outcome_conclude(&attempt, &outcome, result, err);
 }

@@ -58,7 +58,10 @@ static int candidates_of(const struct placer_hived *p, const struct placement_me
     if (!rest.length) {
         if (!member->gpu)
             candidates_add_kind(p, list, false);
+        list->own_count = list->count;
         candidates_add_kind(p, list, true);
+        if (!list->own_count)
+            list->own_count = list->count;
         return 0;
     }
     while (rest.at) {
@@ -72,6 +75,7 @@ static int candidates_of(const struct placer_hived *p, const struct placement_me
     if (!list->count)
         return err_fail(err, ERR_NOT_FOUND, "skuType", "the cluster has no %.100s",
                         member->sku_type);
+    list->own_count = list->count;
     return 0;
 }
 
@@ -101,6 +105,7 @@ int placer_split_init(struct split *split, struct placer_hived *p,
         int code = candidates_of(p, &request->members[i], &split->candidates[i], err);
         if (code)
             return code;
+        split->has_others |= split->candidates[i].own_count < split->candidates[i].count;
         split->starts[i + 1] = split->starts[i] + request->members[i].count;
         uint32_t kind = 0;
         while (kind < split->kind_count &&
@@ -123,7 +128,8 @@ static const char *member_type(const struct split *split, uint32_t member)
 bool placer_split_next(struct split *split)
 {
     for (uint32_t kind = split->kind_count; kind-- > 0;) {
-        if (++split->choice[kind] < split->candidates[split->first[kind]].count)
+        const struct candidates *list = &split->candidates[split->first[kind]];
+        if (++split->choice[kind] < (split->takes_others ? list->count : list->own_count))
             return true;
         split->choice[kind] = 0;
     }
@@ -184,10 +190,13 @@ static bool part_make(const struct split *split, const char *type, uint32_t numb
     /* HiveD's slots ascend by leaves, then follow the members */
     qsort(order, count, sizeof *order, order_compare);
     part->slots = ARENA_ARRAY(arena, uint32_t, tasks + 1);
+    part->wants_gpu = ARENA_ARRAY(arena, bool, tasks + 1);
     uint32_t slot = 0;
     for (uint32_t i = 0; i < count; i++)
-        for (uint32_t k = 0; k < request->members[order[i].member].count; k++)
+        for (uint32_t k = 0; k < request->members[order[i].member].count; k++) {
+            part->wants_gpu[slot] = request->members[order[i].member].gpu > 0;
             part->slots[slot++] = split->starts[order[i].member] + k;
+        }
     return true;
 }
 

@@ -5,6 +5,7 @@ import subprocess
 import sys
 import unittest
 
+import processes
 import waits
 import world
 from world import job
@@ -49,6 +50,23 @@ class Local(unittest.TestCase):
     def test_variables(self):
         done = self.run_job("echo $WHO $PAI_TASK_INDEX", options=["--env", "WHO=me you"])
         self.assertEqual(done.stdout, "me you 0\n", done.stderr)
+
+    def test_without_gpus(self):
+        """Six of eight CPUs belong to the two GPUs. Who needs more than the others lies there, and sees no GPU."""
+        for cpus in (1, 5):
+            done = self.run_job("echo devices $NVIDIA_VISIBLE_DEVICES, own \"$SKEP_GPUS\"", options=["--cpu", str(cpus)])
+            self.assertEqual(done.stdout, "devices none, own \n", done.stderr)
+            name = done.stderr.split()[1]
+            task, = self.world.json("GET", f"/api/v2/jobs/{name}")[1]["taskRoles"]["main"]["taskStatuses"]
+            self.assertIsNone(task["containerGpus"])
+        done = self.world.skep("submit", self.world.file(job("filler", ["sleep 600"], instances=2, image=self.world.image)))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = self.world.skep("submit", self.world.file(job("third", ["true"], image=self.world.image)))
+        with processes.follow(self.world, "events", "--follow", "third") as story:
+            processes.until(story, "Waiting: ")
+        self.assertIn("would take the CPUs of GPU cells only if its skuType named them", self.world.skep("describe", "third").stdout)
+        self.assertEqual(self.world.skep("stop", "filler").returncode, 0)
+        self.assertEqual(self.world.skep("wait", "--quiet", "third").returncode, 0)
 
     def test_follow_through_a_retry(self):
         text = job("retried", ["echo try; exit 3"], image=self.world.image, extra="jobRetryCount: 2\n")
@@ -175,16 +193,16 @@ class Local(unittest.TestCase):
 
     def test_scale(self):
         """Who was scaled away is no longer shown; who waits for a place is."""
-        text = job("scaled", ["sleep 600"], instances=3, image=self.world.image, extra="extras: {gangAllocation: false}\n")
+        text = job("scaled", ["sleep 600"], instances=2, image=self.world.image, extra="extras: {gangAllocation: false}\n")
         self.assertEqual(self.world.skep("submit", self.world.file(text)).returncode, 0)
-        self.until("scaled", {"worker-0": "RUNNING", "worker-1": "RUNNING", "worker-2": "RUNNING"})
+        self.until("scaled", {"worker-0": "RUNNING", "worker-1": "RUNNING"})
         self.assertEqual(self.world.skep("scale", "scaled", "worker", "1").returncode, 0)
         self.until("scaled", {"worker-0": "RUNNING"})
         self.assertEqual(self.world.json("GET", "/api/v2/jobs/admin~scaled")[1]["jobStatus"]["totalTaskNumber"], 1)
         history = self.world.skep("describe", "--attempts", "scaled").stdout
-        self.assertRegex(history, r"worker-2 +0 +STOPPED .*-230 .*no longer among the 1 instances wanted")
+        self.assertRegex(history, r"worker-1 +0 +STOPPED .*-230 .*no longer among the 1 instances wanted")
         self.assertEqual(self.world.json("PUT", "/api/v2/jobs/admin~scaled/taskRoles/worker/instances", {"instances": 9})[0], 202)
-        room = 4  # cells of this machine
+        room = 2  # CPU cells of this machine
         self.until("scaled", {f"worker-{i}": "RUNNING" if i < room else "WAITING" for i in range(9)})
         self.world.skep("stop", "scaled")
         self.world.skep("wait", "-q", "scaled")

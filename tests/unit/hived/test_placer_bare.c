@@ -1,0 +1,287 @@
+/* test_placer_bare.c — HiveD behind the core's seam: tasks without GPUs, and CPU cells that change
+ * their meaning. */
+#include "base/err.h"
+#include "base/memory.h"
+#include "bench.h"
+#include "core/placer_hived.h"
+#include "hived/hived.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* n0: a leaf of two GPUs and four CPUs, twice; two CPU cells. `poor` owns GPUs alone. */
+static const char mixed[] =
+    "physicalCluster:\n"
+    "  cellTypes:\n"
+    "    BOX: {childCellType: V100, childCellNumber: 2, isNodeLevel: true}\n"
+    "    CPUS: {childCellType: CPU, childCellNumber: 2, isNodeLevel: true}\n"
+    "  physicalCells:\n"
+    "  - {cellType: BOX, cellAddress: n0}\n"
+    "  - {cellType: CPUS, cellAddress: n0}\n"
+    "  skuTypes:\n"
+    "    V100: {gpu: 2, cpu: 4, memory: 4Gi}\n"
+    "    CPU: {gpu: 0, cpu: 1, memory: 1Gi}\n"
+    "virtualClusters:\n"
+    "  default: {virtualCells: [{cellType: CPUS, cellNumber: 1}]}\n"
+    "  poor: {virtualCells: [{cellType: BOX, cellNumber: 1}]}\n";
+
+static struct placement_member *member_of(struct placement_request *request)
+{
+    return (struct placement_member *)(uintptr_t)request->members;
+}
+
+static struct placement_result start(struct bench *bench, const char *group, uint32_t count,
+                                     uint32_t gpu, uint32_t cpu)
+{
+    struct placement_request request = bench_ask(bench, group, count, gpu, cpu);
+    return bench_place(bench, &request, true);
+}
+
+static void no_gpus(const struct placement_result *result, size_t count)
+{
+    assert_int_equal(result->kind, PLACEMENT_BIND);
+    assert_int_equal(result->slot_count, count);
+    for (size_t i = 0; i < count; i++)
+        assert_int_equal(result->slots[i].gpu_count, 0);
+}
+
+static uint32_t free_leaves(struct bench *bench, const char *node, const char *type)
+{
+    uint16_t some;
+    return hived_node_free(placer_hived_state(bench->placer), node, type, &some, 1);
+}
+
+/* Four CPUs are beside the GPUs: the fifth task waits, and is told how not to. */
+static void gpus_are_left_to_those_who_need_them(void **state)
+{
+    (void)state;
+    struct bench bench;
+    bench_init(&bench, NULL);
+    bench_node(&bench, 0, 16, 4, true);
+    struct placement_result result = start(&bench, "four", 4, 0, 1);
+    no_gpus(&result, 4);
+    assert_int_equal(free_leaves(&bench, "n0", "V100"), 4);
+    result = start(&bench, "fifth", 1, 0, 1);
+    assert_int_equal(result.kind, PLACEMENT_WAIT);
+    assert_false(result.is_never);
+    assert_non_null(strstr(result.reason, "held by four (4)"));
+    assert_non_null(strstr(result.reason, "the CPUs of GPU cells only if its skuType named them"));
+    struct placement_request high = bench_ask(&bench, "high", 1, 0, 1);
+    high.priority = 100;
+    assert_int_equal(bench_place(&bench, &high, false).kind, PLACEMENT_PREEMPT); /* not a GPU */
+    bench.placer->ops->cancel(bench.placer, "high");
+    struct placement_request named = bench_ask(&bench, "named", 1, 0, 1);
+    member_of(&named)->sku_type = "CPU1-1024M,V100";
+    result = bench_place(&bench, &named, true);
+    no_gpus(&result, 1);
+    assert_int_equal(free_leaves(&bench, "n0", "V100"), 3); /* nobody else gets the GPU */
+    result = start(&bench, "gpus", 1, 4, 1);
+    assert_int_equal(result.kind, PLACEMENT_WAIT);
+    assert_null(strstr(result.reason, "skuType")); /* of no use here */
+    bench.placer->ops->release_group(bench.placer, "four");
+    result = start(&bench, "fifth", 1, 0, 1);
+    no_gpus(&result, 1);
+    assert_int_equal(free_leaves(&bench, "n0", "V100"), 3);
+    bench_release(&bench);
+}
+
+/* What CPU cells can never hold lies on GPU cells, without their devices. */
+static void what_cpu_cells_cannot_hold(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t count, cpu, memory_mib, gpu_leaves;
+    } cases[] = {
+        {1, 6, 64, 2},   /* more CPUs than the CPU cells of a node: two leaves of three */
+        {1, 1, 5500, 2}, /* more memory: leaves of 3 GiB */
+        {6, 2, 64, 6},   /* more tasks than they hold */
+        {3, 3, 64, 3},   /* more than fit whole on the nodes */
+        {10, 1, 64, 0},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct bench bench;
+        bench_init(&bench, NULL);
+        for (uint32_t node = 0; node < 2; node++)
+            bench_node(&bench, node, 20, 5, true); /* five CPU cells each */
+        struct placement_request request = bench_ask(&bench, "a", cases[i].count, 0, cases[i].cpu);
+        member_of(&request)->memory_mib = cases[i].memory_mib;
+        struct placement_result result = bench_place(&bench, &request, true);
+        no_gpus(&result, cases[i].count);
+        uint32_t left = free_leaves(&bench, "n0", "V100") + free_leaves(&bench, "n1", "V100");
+        assert_int_equal(10 - left, cases[i].gpu_leaves);
+        bench_release(&bench);
+    }
+}
+
+/* A gang of workers and servers: each kind where it belongs. */
+static void servers_of_a_gang(void **state)
+{
+    (void)state;
+    for (uint32_t cpu = 1; cpu <= 5; cpu += 4) {
+        struct bench bench;
+        bench_init(&bench, NULL);
+        bench_node(&bench, 0, 16, 4, true);
+        struct placement_request request = bench_ask(&bench, "mix", 0, 0, 0);
+        struct placement_member members[] = {
+            {.count = 1, .cpu = cpu, .memory_mib = 64, .sku_type = "", .within_one_cell = ""},
+            {.count = 2, .gpu = 1, .cpu = 1, .sku_type = "", .within_one_cell = ""},
+        };
+        request.members = members;
+        request.member_count = 2;
+        struct placement_result result = bench_place(&bench, &request, true);
+        assert_int_equal(result.kind, PLACEMENT_BIND);
+        assert_int_equal(result.slots[0].gpu_count, 0);
+        assert_int_equal(result.slots[1].gpu_count, 1);
+        assert_int_equal(result.slots[2].gpu_count, 1);
+        assert_int_equal(free_leaves(&bench, "n0", "V100"), cpu == 1 ? 2 : 0);
+        bench_release(&bench);
+    }
+}
+
+static void a_virtual_cluster_of_gpus_alone(void **state)
+{
+    (void)state;
+    struct bench bench;
+    bench_init(&bench, mixed);
+    bench_node(&bench, 0, 10, 4, true);
+    struct placement_request request = bench_ask(&bench, "a", 1, 0, 1);
+    request.virtual_cluster = "poor";
+    struct placement_result result = bench_place(&bench, &request, true);
+    no_gpus(&result, 1);
+    assert_int_equal(free_leaves(&bench, "n0", "V100"), 1);
+    assert_int_equal(free_leaves(&bench, "n0", "CPU"), 2);
+    /* after a restart it does not take what is not its virtual cluster's */
+    struct bench after;
+    bench_init(&after, mixed);
+    bench_node(&after, 0, 10, 4, true);
+    assert_int_equal(after.placer->ops->commit(after.placer, &request, result.slots, 1, true, NULL),
+                     0);
+    bench_check(&after);
+    assert_int_equal(free_leaves(&after, "n0", "V100"), 1);
+    assert_int_equal(free_leaves(&after, "n0", "CPU"), 2);
+    request.virtual_cluster = "nobody";
+    request.group = "b";
+    struct placement_result none;
+    assert_int_equal(after.placer->ops->place(after.placer, &request, &after.arena, &none, NULL),
+                     ERR_INVALID);
+    bench_release(&bench);
+    bench_release(&after);
+}
+
+/* CPU leaves while there are enough of them, else those of a GPU. */
+static void bare_tasks_come_back(void **state)
+{
+    (void)state;
+    static const uint32_t cpus[] = {3, 5, 2, 1, 1}; /* of four CPU leaves */
+    static const uint32_t left[][2] = {{1, 4}, {1, 2}, {1, 1}, {0, 1}, {0, 0}}; /* CPU, GPU */
+    struct bench bench;
+    bench_init(&bench, NULL);
+    bench_node(&bench, 0, 16, 4, true);
+    char name[8];
+    for (uint32_t i = 0; i < COUNT_OF(cpus); i++) {
+        snprintf(name, sizeof name, "g%u", i);
+        struct placement_request request = bench_ask(&bench, name, 1, 0, cpus[i]);
+        struct placement_slot slot = {.node = {0}};
+        assert_int_equal(bench.placer->ops->commit(bench.placer, &request, &slot, 1, true, NULL),
+                         0);
+        assert_int_equal(free_leaves(&bench, "n0", "CPU1-1024M"), left[i][0]);
+        assert_int_equal(free_leaves(&bench, "n0", "V100"), left[i][1]);
+        bench_check(&bench);
+    }
+    bench_release(&bench);
+}
+
+/* --- CPU cells that change their meaning --- */
+
+static bool node_set(struct bench *bench, uint32_t id, uint32_t cpu, uint64_t memory_mib)
+{
+    char name[16];
+    snprintf(name, sizeof name, "n%u", id);
+    struct placement_node node = {.id = {id},
+                                  .name = name,
+                                  .cpu = cpu,
+                                  .memory_mib = memory_mib,
+                                  .gpu_type = "",
+                                  .is_healthy = true};
+    assert_int_equal(bench->placer->ops->node_set(bench->placer, &node, NULL), 0);
+    return bench->placer->ops->is_outdated(bench->placer);
+}
+
+static void other_cpus_outdate_what_runs(void **state)
+{
+    (void)state;
+    struct bench bench;
+    bench_init(&bench, NULL);
+    assert_false(node_set(&bench, 0, 8, 8192));
+    assert_false(node_set(&bench, 0, 8, 16384)); /* nothing runs */
+    struct placement_result result = start(&bench, "a", 8, 0, 1);
+    assert_int_equal(result.kind, PLACEMENT_BIND);
+    assert_false(node_set(&bench, 1, 8, 4096)); /* another kind joins */
+    assert_false(node_set(&bench, 0, 8, 16384));
+    assert_false(node_set(&bench, 0, 8, 16385)); /* the same leaves */
+    bench_check(&bench);
+    assert_true(node_set(&bench, 0, 8, 8192));
+    struct placer *copy = bench.placer->ops->copy(bench.placer);
+    assert_true(copy->ops->is_outdated(copy));
+    copy->ops->free(copy);
+    bench.placer->ops->release_group(bench.placer, "a");
+    assert_false(bench.placer->ops->is_outdated(bench.placer));
+    bench_release(&bench);
+}
+
+/* The first machine that makes the cells coarser: until then each joins, or waits to be counted
+ * with the next question. */
+static void growth_outdates_what_runs(void **state)
+{
+    (void)state;
+    enum { CPUS = 4096, FIT = (1 << 20) / CPUS };
+    struct bench bench;
+    bench_init(&bench, NULL);
+    assert_false(node_set(&bench, 0, CPUS, CPUS * 1024));
+    struct placement_result result = start(&bench, "a", 1, 0, 1);
+    assert_int_equal(result.kind, PLACEMENT_BIND);
+    for (uint32_t i = 1; i < FIT; i++)
+        assert_false(node_set(&bench, i, CPUS, CPUS * 512));
+    assert_true(node_set(&bench, FIT, 1, 1024));
+    bench.placer->ops->free(bench.placer); /* a large one: not derived for this test */
+    arena_release(&bench.arena);
+}
+
+/* A machine of a known kind does not join when it makes the cells coarser. */
+static void a_coarser_cluster_is_derived_anew(void **state)
+{
+    (void)state;
+    enum { CPUS = 4096, FIT = (1 << 20) / CPUS };
+    struct bench bench;
+    bench_init(&bench, NULL);
+    for (uint32_t i = 0; i <= FIT; i++)
+        node_set(&bench, i, CPUS, CPUS * 1024);
+    struct hived *hived = placer_hived_state(bench.placer);
+    assert_int_equal(hived_node_count(hived), FIT + 1);
+    assert_string_equal(hived_leaf_type_name(hived, 0), "CPU2-2048M");
+    assert_int_equal(hived_node_highest(hived, "n256", "CPU2-2048M"), CPUS / 2 - 1);
+    node_set(&bench, FIT + 1, CPUS, CPUS * 1024); /* this one does */
+    assert_int_equal(hived_node_count(hived), FIT + 2);
+    bench.placer->ops->free(bench.placer);
+    arena_release(&bench.arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(gpus_are_left_to_those_who_need_them),
+        cmocka_unit_test(what_cpu_cells_cannot_hold),
+        cmocka_unit_test(servers_of_a_gang),
+        cmocka_unit_test(a_virtual_cluster_of_gpus_alone),
+        cmocka_unit_test(bare_tasks_come_back),
+        cmocka_unit_test(other_cpus_outdate_what_runs),
+        cmocka_unit_test(growth_outdates_what_runs),
+        cmocka_unit_test(a_coarser_cluster_is_derived_anew),
+    };
+    return cmocka_run_group_tests_name("hived placer: tasks without GPUs", tests, NULL, NULL);
+}
