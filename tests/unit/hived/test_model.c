@@ -336,6 +336,8 @@ static void sequence_run(uint64_t seed)
     world_release(&s->world);
 }
 
+enum { REPORTED = 100000 };
+
 static uint64_t sequence_count = 10000, first_seed = 1;
 
 static void sequences_agree_with_the_model(void **state)
@@ -343,8 +345,11 @@ static void sequences_agree_with_the_model(void **state)
     (void)state;
     print_message("seeds %llu to %llu\n", (unsigned long long)first_seed,
                   (unsigned long long)(first_seed + sequence_count - 1));
-    for (uint64_t i = 0; i < sequence_count; i++)
+    for (uint64_t i = 0; i < sequence_count; i++) {
         sequence_run(first_seed + i);
+        if ((i + 1) % REPORTED == 0)
+            print_message("%llu done\n", (unsigned long long)(i + 1));
+    }
 }
 
 int main(int argc, char **argv)
