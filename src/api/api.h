@@ -34,8 +34,9 @@ struct api_config {
     bool is_config_shared, is_log_shared;
 };
 
+/* Listen and answer; `config` is copied, its strings are borrowed. Errors of http_server_start. */
 int api_start(const struct api_config *config, struct api **api, struct err *err);
-uint16_t api_port(const struct api *api);
+uint16_t api_port(const struct api *api); /* that is listened on */
 /* No new connections, streams end; answers under way still go out. */
 void api_drain(struct api *api);
 /* After the server has answered everything that it took. */

@@ -44,7 +44,7 @@ enum http_method {
     HTTP_OPTIONS,
     HTTP_OTHER,
 };
-const char *http_method_name(enum http_method method);
+const char *http_method_name(enum http_method method); /* "GET", …; HTTP_OTHER: "OTHER" */
 
 struct http_pair {
     struct text name, value;
@@ -116,6 +116,7 @@ struct exchange {
     void *app_state;  /* of the app; lives in the arena or is freed by app.end */
 };
 
+/* An empty exchange, and the end of one with all that it owns, its stream included. */
 void exchange_init(struct exchange *exchange);
 void exchange_release(struct exchange *exchange);
 
@@ -126,16 +127,14 @@ int exchange_target(struct exchange *exchange, struct text target, struct err *e
 /* First value of a query key; at == NULL when absent. */
 struct text exchange_query(const struct exchange *exchange, const char *name);
 
+/* One more header of the reply; both strings as in struct http_reply. At most
+ * HTTP_REPLY_HEADERS_MAX: more is a defect of ours and asserts. */
 void exchange_header(struct exchange *exchange, const char *name, const char *value);
 
 /* Keep the connection without a thread. After this, exactly one exchange_resume by any thread
  * (also the same one) makes the edge call app.resume. */
 void exchange_suspend(struct exchange *exchange);
 void exchange_resume(struct exchange *exchange);
-
-/* `%xx` and, in forms, '+'. The result is in the arena. ERR_INVALID: bad code or NUL byte. */
-int http_decode(struct text text, bool is_form, struct arena *arena, struct text *out,
-                struct err *err);
 
 /* "a=1&b=2" into at most `room` pairs, ERR_TOO_BIG beyond. */
 int http_form_parse(struct text text, struct arena *arena, struct http_pair *pairs, size_t room,

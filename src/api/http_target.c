@@ -13,8 +13,9 @@ static int hex_value(char c)
     return -1;
 }
 
-int http_decode(struct text text, bool is_form, struct arena *arena, struct text *out,
-                struct err *err)
+/* `%xx` and, in forms, '+'. The result is in the arena. ERR_INVALID: bad code or NUL byte. */
+static int http_decode(struct text text, bool is_form, struct arena *arena, struct text *out,
+                       struct err *err)
 {
     char *bytes = arena_alloc(arena, text.length + 1);
     size_t length = 0;

@@ -7,7 +7,7 @@
 struct err;
 struct login_table;
 
-struct login_table *login_table_new(void);
+struct login_table *login_table_new(void); /* nobody has failed yet */
 void login_table_free(struct login_table *table);
 
 /* May this be tried now? ERR_BUSY: too many passwords are being checked at this moment

@@ -34,6 +34,7 @@ struct route_match {
     struct text parameters[ROUTE_PARAMETERS_MAX];
 };
 
+/* `match` borrows the exchange's segments. */
 void route_find(const struct route *routes, size_t count, const struct exchange *exchange,
                 struct route_match *match);
 

@@ -24,7 +24,8 @@ void view_time(struct json_writer *json, const char *key, int64_t at_ms)
         json_key_null(json, key);
 }
 
-void view_priority(struct json_writer *json, const struct store_job *job)
+/* "oppo", "test", "prod", or null: as the job file named it. */
+static void view_priority(struct json_writer *json, const struct store_job *job)
 {
     const char *name = NULL;
     switch (job->has_priority ? job->record.priority : INT32_MIN) {

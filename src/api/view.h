@@ -13,22 +13,21 @@ enum { DEBUG_ID_SIZE = 33 };
 /* Thirty-two hexadecimal digits for "user~name", as OpenPAI showed. */
 void view_debug_id(const char *user, const char *name, char id[DEBUG_ID_SIZE]);
 
+/* Unix ms; null for 0. */
 void view_time(struct json_writer *json, const char *key, int64_t at_ms);
-/* "oppo", "test", "prod", or null: as the job file named it. */
-void view_priority(struct json_writer *json, const struct store_job *job);
 
 /* JobSummary; in v1's style without `debugId`, `tags` and `jobPriority`, and `name` without user
  * when `is_v1`. */
 void view_job_summary(struct json_writer *json, const struct store_job *job, bool is_v1);
 
-/* JobDetail. `attempt` is the job's attempt to show (its own row), tasks those of that attempt. */
 struct engine_gpu;
 
+/* JobDetail: of the job and one of its attempts. */
 struct view_detail {
     const struct store_job *job;
-    const struct job_record *attempt;
-    const struct store_tasks *tasks;
-    const char *const *role_names; /* in the file's order */
+    const struct job_record *attempt; /* its own row */
+    const struct store_tasks *tasks;  /* of that attempt */
+    const char *const *role_names;    /* in the file's order */
     size_t role_count;
     const struct exit_rules *rules;
 };
@@ -52,6 +51,7 @@ void view_job_attempt(struct json_writer *json, const struct store_job *job,
                       const struct job_record *attempt, bool is_latest,
                       const struct exit_rules *rules);
 
+/* One event of the job `name` of `user`. */
 void view_story(struct json_writer *json, const char *user, const char *name,
                 const struct store_story *story);
 /* `gpus`: of all nodes; its own are picked out. */

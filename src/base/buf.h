@@ -18,9 +18,10 @@ struct buf {
         0                                                                                          \
     }
 
-void buf_release(struct buf *buf);
-void buf_clear(struct buf *buf); /* keeps the memory */
+void buf_release(struct buf *buf); /* frees, and is empty and usable again */
+void buf_clear(struct buf *buf);   /* keeps the memory */
 
+/* Append. What is appended must not lie in the buffer itself, which may move. */
 void buf_add(struct buf *buf, const void *bytes, size_t length);
 void buf_text(struct buf *buf, struct text text);
 void buf_string(struct buf *buf, const char *string);

@@ -18,7 +18,10 @@ struct text_map {
     uint64_t seed; /* set it before the first insert when keys come from outside */
 };
 
-uint32_t text_map_get(const struct text_map *map, struct text key); /* MAP_NONE: absent */
+/* A zeroed map is an empty one. get: MAP_NONE when absent. set: takes the place of an older value;
+ * never MAP_NONE. remove: nothing when absent. release: frees, and is empty and usable again. A get
+ * of an empty map allocates nothing. */
+uint32_t text_map_get(const struct text_map *map, struct text key);
 void text_map_set(struct text_map *map, struct text key, uint32_t value);
 void text_map_remove(struct text_map *map, struct text key);
 void text_map_release(struct text_map *map);
@@ -29,6 +32,7 @@ struct id_map {
     size_t count, room;
 };
 
+/* Likewise, by number; any number is a key. */
 uint32_t id_map_get(const struct id_map *map, uint64_t key);
 void id_map_set(struct id_map *map, uint64_t key, uint32_t value);
 void id_map_remove(struct id_map *map, uint64_t key);

@@ -23,8 +23,10 @@ struct table {
 
 void table_init(struct table *table, bool has_colours, const char *const *heads); /* ends NULL */
 void table_cell(struct table *table, const char *text); /* NULL and "" show "-" */
+/* The next cell, formatted; cells come row by row, `columns` of them each. */
 void table_format(struct table *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+/* Append all rows under their heads, aligned; nothing but the heads when there are none. */
 void table_print(const struct table *table, struct buf *out);
 void table_release(struct table *table);
 
@@ -49,6 +51,6 @@ const char *field_text(const json_t *object, const char *key);
 int64_t field_int(const json_t *object, const char *key);
 bool field_has(const json_t *object, const char *key); /* there and not null */
 
-int64_t now_ms(void);
+int64_t now_ms(void); /* Unix time */
 
 #endif

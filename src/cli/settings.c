@@ -24,7 +24,8 @@ static char *settings_dir(void)
     return buf_steal(&path);
 }
 
-char *settings_path(void)
+/* The path, or NULL without a home. Owned by the caller. */
+static char *settings_path(void)
 {
     char *dir = settings_dir();
     if (!dir)

@@ -18,7 +18,4 @@ void settings_release(struct settings *settings);
 int settings_load(struct settings *settings, struct err *err);
 int settings_save(const struct settings *settings, struct err *err);
 
-/* The path, or NULL without a home. Owned by the caller. */
-char *settings_path(void);
-
 #endif

@@ -44,14 +44,18 @@ struct core_config {
     struct text placement_document;        /* HiveD's configuration (YAML), or empty: automatic */
     const char *policy;                    /* "hived", "best-fit", "spread", "first-fit" */
 };
-void core_config_default(struct core_config *config);
+void core_config_default(struct core_config *config); /* the values above */
 
+/* An empty core; the configuration is copied. NULL, with the place in the configuration:
+ * ERR_INVALID (no such policy, the placement document has errors). */
 struct core *core_new(const struct core_config *config, struct err *err);
 void core_free(struct core *core);
 
 /* An independent deep copy: what is done to one is not seen by the other. For forecasts. */
 struct core *core_copy(const struct core *core);
 
+/* Take one event. What it gives is added to `output`, which the caller makes durable and then
+ * carries out. Never fails: a request that cannot be granted is an answer with ERR_*. */
 void core_step(struct core *core, const struct event *event, struct output *output);
 
 /* Restart: feed what the store holds, in this order, then finish once. Nodes by their numbers; live

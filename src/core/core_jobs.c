@@ -178,7 +178,7 @@ static void live_unqueue(struct core *core, struct live *live)
     record_job_changed(core, live);
 }
 
-void live_wake(struct core *core, struct live *live)
+static void live_wake(struct core *core, struct live *live)
 {
     int64_t wake_ms = job_wake_ms(&live->job, policy_of(core, live));
     if (wake_ms && wake_ms != live->wake_ms)

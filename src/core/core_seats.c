@@ -120,6 +120,19 @@ void seat_take(struct core *core, struct seat *seat)
         ports_take(&node->ports, seat->ports[i].first, seat->ports[i].count);
 }
 
+static void core_group_drop(struct core *core, uint32_t at)
+{
+    struct group *group = &core->groups.items[at];
+    core->placer->ops->release_group(core->placer, group->name);
+    reserve_release_group(core, group->name);
+    capacity_group(core, group, false);
+    text_map_remove(&core->group_names, text_of(group->name));
+    mem_free(group->name);
+    mem_free(group->seats);
+    *group = (struct group){0};
+    *ARRAY_ADD(&core->free_groups) = at;
+}
+
 void seat_release(struct core *core, struct seat *seat)
 {
     if (!seat->is_taken)
@@ -216,17 +229,4 @@ uint32_t core_group_add(struct core *core, struct live *live, const char *name, 
     text_map_set(&core->group_names, text_of(group->name), at);
     capacity_group(core, group, true);
     return at;
-}
-
-void core_group_drop(struct core *core, uint32_t at)
-{
-    struct group *group = &core->groups.items[at];
-    core->placer->ops->release_group(core->placer, group->name);
-    reserve_release_group(core, group->name);
-    capacity_group(core, group, false);
-    text_map_remove(&core->group_names, text_of(group->name));
-    mem_free(group->name);
-    mem_free(group->seats);
-    *group = (struct group){0};
-    *ARRAY_ADD(&core->free_groups) = at;
 }

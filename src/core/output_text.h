@@ -10,6 +10,7 @@
 struct buf;
 struct output;
 
+/* Append; every line ends with a newline. */
 void output_write(const struct output *output, int64_t origin_ms, struct buf *out);
 
 #endif

@@ -322,11 +322,3 @@ uint32_t plan_task_count(const struct plan *plan)
         count += plan->roles[i].instances;
     return count;
 }
-
-uint64_t plan_gpu_count(const struct plan *plan)
-{
-    uint64_t count = 0;
-    for (size_t i = 0; i < plan->role_count; i++)
-        count += (uint64_t)plan->roles[i].instances * plan->roles[i].gpu;
-    return count;
-}

@@ -55,7 +55,7 @@ void plan_free(struct plan *plan);
 void plan_encode(const struct plan *plan, struct buf *out);
 struct plan *plan_decode(struct text bytes, struct err *err);
 
+/* Tasks of all roles: at most SPEC_TASKS_MAX. */
 uint32_t plan_task_count(const struct plan *plan);
-uint64_t plan_gpu_count(const struct plan *plan);
 
 #endif

@@ -18,6 +18,7 @@ struct ports {
     uint32_t taken;
 };
 
+/* A zeroed table has all ports free. */
 void ports_release(struct ports *ports);
 void ports_copy(struct ports *to, const struct ports *from); /* `to` is uninitialised */
 

@@ -326,13 +326,8 @@ void queue_block(struct queue *queue, uint32_t at, const char *reason)
 void queue_unblock(struct queue *queue)
 {
     for (size_t i = 0; i < queue->classes.count; i++)
-        queue_unblock_class(queue, (uint32_t)i);
-}
-
-void queue_unblock_class(struct queue *queue, uint32_t class)
-{
-    if (queue->classes.items[class].shape && queue->classes.items[class].ready_at == NOWHERE)
-        ready_add(queue, class);
+        if (queue->classes.items[i].shape && queue->classes.items[i].ready_at == NOWHERE)
+            ready_add(queue, (uint32_t)i);
 }
 
 bool queue_is_blocked(const struct queue *queue, uint32_t class)
@@ -350,17 +345,6 @@ const char *queue_reason(const struct queue *queue, uint32_t class)
 {
     const char *reason = queue->classes.items[class].reason;
     return reason ? reason : "";
-}
-
-size_t queue_class_count(const struct queue *queue, uint32_t class)
-{
-    return queue->classes.items[class].count;
-}
-
-struct queue_item queue_class_first(const struct queue *queue, uint32_t class)
-{
-    assert(queue->classes.items[class].count);
-    return queue->classes.items[class].items[0];
 }
 
 size_t queue_list(const struct queue *queue, uint32_t *slots)

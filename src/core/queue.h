@@ -24,11 +24,11 @@ struct queue_item {
     int64_t submitted_ms;
 };
 
-struct queue *queue_new(void);
-struct queue *queue_copy(const struct queue *queue);
+struct queue *queue_new(void);                       /* empty; the caller's */
+struct queue *queue_copy(const struct queue *queue); /* deep, the reasons included */
 void queue_free(struct queue *queue);
 
-size_t queue_count(const struct queue *queue);
+size_t queue_count(const struct queue *queue); /* jobs */
 bool queue_has(const struct queue *queue, uint32_t slot);
 
 /* Into the class of `shape`; a slot already queued is moved. Returns the class. */
@@ -42,13 +42,10 @@ bool queue_first(struct queue *queue, struct queue_item *item, uint32_t *class);
 /* Not again before queue_unblock. `reason` is copied: why nothing of this class can start. */
 void queue_block(struct queue *queue, uint32_t class, const char *reason);
 void queue_unblock(struct queue *queue);
-void queue_unblock_class(struct queue *queue, uint32_t class);
 bool queue_is_blocked(const struct queue *queue, uint32_t class);
 
 uint32_t queue_class_of(const struct queue *queue, uint32_t slot);   /* it must be queued */
 const char *queue_reason(const struct queue *queue, uint32_t class); /* "" unknown */
-size_t queue_class_count(const struct queue *queue, uint32_t class); /* its jobs */
-struct queue_item queue_class_first(const struct queue *queue, uint32_t class);
 
 /* All queued, in no order; the order depends on history alone. Null `items`: counts. */
 size_t queue_list(const struct queue *queue, uint32_t *slots);

@@ -13,7 +13,7 @@ struct replay {
     struct rows *rows;
     uint64_t events, restores;
 };
-void replay_init(struct replay *replay);
+void replay_init(struct replay *replay); /* before the first event */
 void replay_release(struct replay *replay);
 
 /* The next event of the log; `output` is cleared and gets what it gives. The event's plan becomes

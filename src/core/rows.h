@@ -15,12 +15,12 @@ struct rows;
 struct rows *rows_new(void);
 void rows_free(struct rows *rows);
 
-/* `plan`: of the job that this output creates, if it creates one. */
+/* Keep copies of the records, as a commit of this output would. */
 void rows_apply(struct rows *rows, const struct output *output);
-/* The plan of a submission, before the step takes it. */
+/* The plan of a submission, before the step takes it: for the job that it will create. */
 void rows_plan(struct rows *rows, uint32_t job, const struct plan *plan);
 
-/* Restore everything; the caller gives a fresh core. */
+/* Restore everything into a fresh core; codes of core_restore_*. */
 int rows_restore(const struct rows *rows, struct core *core, int64_t now_ms, struct output *output,
                  struct err *err);
 
@@ -35,6 +35,7 @@ struct rows_job {
     char *plan; /* encoded */
     size_t plan_length;
 };
+/* All jobs ever seen, by id; `nth` is below the count. */
 size_t rows_job_count(const struct rows *rows);
 const struct rows_job *rows_job(const struct rows *rows, size_t nth);
 /* Number of rows of all attempts of tasks ever seen: nothing of the history is lost. */

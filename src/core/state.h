@@ -198,7 +198,6 @@ const struct job_policy *policy_of(struct core *core, const struct live *live);
 void live_step(struct core *core, struct live *live, const struct job_event *event);
 void live_apply(struct core *core, struct live *live); /* core->actions */
 void live_queue(struct core *core, struct live *live);
-void live_wake(struct core *core, struct live *live);
 void names_expire(struct core *core);
 
 /* core_seats.c: places, groups, ports */
@@ -217,7 +216,6 @@ void seats_drop(struct core *core, struct live *live);                    /* all
 int64_t time_limit_ends_ms(const struct plan *plan, int64_t launched_ms); /* INT64_MAX: none */
 uint32_t core_group_add(struct core *core, struct live *live, const char *name, uint16_t first_role,
                         bool is_task, uint32_t slot_count);
-void core_group_drop(struct core *core, uint32_t group);
 struct group *core_group_find(struct core *core, const char *name);
 
 /* core_nodes.c */

@@ -20,6 +20,7 @@ struct timers {
     size_t count, room;
 };
 
+/* Zeroed timers are empty ones. The same key may be added any number of times. */
 void timers_add(struct timers *timers, struct timer timer);
 /* The earliest that is due at `now_ms`, taken out; false: none. */
 bool timers_take(struct timers *timers, int64_t now_ms, struct timer *timer);

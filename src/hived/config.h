@@ -111,6 +111,7 @@ bool hived_config_finish(struct hived_config *config, struct problems *problems)
 void hived_config_share(struct hived_config *config);
 void hived_config_free(struct hived_config *config);
 
+/* Index of a cell type or leaf type; HIVED_NONE. */
 uint32_t hived_config_type(const struct hived_config *config, const char *name);
 
 /* The SKU of a leaf type, or NULL: one GPU a leaf, CPU and memory not counted. */

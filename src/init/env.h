@@ -44,6 +44,7 @@ struct env_host {
     const char *reason_file;
 };
 
+/* Entries and their strings live in `arena`, which must outlive env. */
 void env_init(struct env *env, struct arena *arena);
 void env_release(struct env *env);
 void env_set(struct env *env, const char *name, const char *value); /* the last one counts */

@@ -45,6 +45,7 @@ struct exit_file {
     char message[240];
 };
 
+/* Append to `out`. The message is one line: its writer sees to that. */
 void exit_file_write(const struct exit_file *file, struct buf *out);
 /* ERR_CORRUPT when the first line or a number is wrong. */
 int exit_file_read(struct text bytes, struct exit_file *file, struct err *err);
@@ -54,9 +55,10 @@ struct reason_file {
     uint32_t grace_ms;
 };
 
+/* Append; the reason is one word. */
 void reason_file_write(const struct reason_file *file, struct buf *out);
 void reason_file_read(struct text bytes, struct reason_file *file); /* what is not there: empty */
 
-const char *exit_stage_name(enum exit_stage stage);
+const char *exit_stage_name(enum exit_stage stage); /* "setup", "pre", "user", "post" */
 
 #endif

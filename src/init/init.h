@@ -62,8 +62,6 @@ void loop_finish(struct init *init);
 void note(struct init *init, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* --- process.c --- */
-void processes_signal(int signal);                   /* all of the container but us */
-void processes_dump(struct init *init);              /* stacks and states into the logs */
 bool processes_reap(struct init *init);              /* false: no child is left */
 void processes_end(struct init *init);               /* until none is left */
 void processes_stop(struct init *init);              /* SIGTERM has come */

@@ -22,8 +22,12 @@ struct log_stream {
     char last; /* last byte written, '\n' at the start */
 };
 
+/* Begin the stream `name` in the directory, which is borrowed as `name` is; segment_bytes 0: the
+ * layout's. ERR_IO: the first segment cannot be made. */
 int log_open(struct log_stream *log, int directory, const char *name, uint64_t segment_bytes,
              struct err *err);
+/* Append; begins a segment when the current one is full, and removes the one before the last. Never
+ * fails: what cannot be written is counted in `lost`. */
 void log_write(struct log_stream *log, const char *bytes, size_t length);
 void log_close(struct log_stream *log);
 

@@ -95,7 +95,8 @@ static void processes_list(struct processes *all)
     }
 }
 
-void processes_signal(int signal)
+/* To all of the container but us. */
+static void processes_signal(int signal)
 {
     if (getpid() == 1) { /* one call, so that nothing can fork its way out */
         kill(-1, signal);
@@ -110,7 +111,8 @@ void processes_signal(int signal)
     ARRAY_FREE(&all);
 }
 
-void processes_dump(struct init *init)
+/* Stacks and states into the logs. */
+static void processes_dump(struct init *init)
 {
     struct processes all = {0};
     char path[64], channel[PROC_TEXT];

@@ -211,6 +211,30 @@ static uint64_t backoff_ms(const struct step *step)
     return (uint64_t)retry_delay_s(window, step->event->random) * 1000;
 }
 
+static void step_complete(struct step *step)
+{
+    struct job *job = step->job;
+    job->retry_at_ms = 0;
+    step_job_state(step, LIFE_COMPLETED);
+    step_action(step, JOB_ACTION_COMPLETED);
+    const struct completion *completion = job->completion;
+    if (completion->is_success || job->execution == EXECUTION_STOP)
+        step_forget_held(step);
+    if (job->held > 0) {
+        job->hold_until_ms = step->now_ms + (int64_t)step->policy->debug_hold_s * 1000;
+        step_story(step, NULL, false, "Held",
+                   "the container%s of %u task%s kept for debugging, until released or for %llu s",
+                   job->held == 1 ? "" : "s", job->held, job->held == 1 ? " is" : "s are",
+                   (unsigned long long)step->policy->debug_hold_s);
+    }
+    step_story(step, NULL, !completion->is_success,
+               completion->is_success                    ? "Succeeded"
+               : completion->code == CODE_STOP_REQUESTED ? "Stopped"
+                                                         : "Failed",
+               "ended with %d (%s)%s%s", completion->code, completion->phrase,
+               completion->diagnostics[0] ? ": " : "", completion->diagnostics);
+}
+
 void step_attempt_settle(struct step *step)
 {
     struct job *job = step->job;
@@ -311,28 +335,4 @@ void step_forget_held(struct step *step)
         }
     assert(job->held == 0);
     job->hold_until_ms = 0;
-}
-
-void step_complete(struct step *step)
-{
-    struct job *job = step->job;
-    job->retry_at_ms = 0;
-    step_job_state(step, LIFE_COMPLETED);
-    step_action(step, JOB_ACTION_COMPLETED);
-    const struct completion *completion = job->completion;
-    if (completion->is_success || job->execution == EXECUTION_STOP)
-        step_forget_held(step);
-    if (job->held > 0) {
-        job->hold_until_ms = step->now_ms + (int64_t)step->policy->debug_hold_s * 1000;
-        step_story(step, NULL, false, "Held",
-                   "the container%s of %u task%s kept for debugging, until released or for %llu s",
-                   job->held == 1 ? "" : "s", job->held, job->held == 1 ? " is" : "s are",
-                   (unsigned long long)step->policy->debug_hold_s);
-    }
-    step_story(step, NULL, !completion->is_success,
-               completion->is_success                    ? "Succeeded"
-               : completion->code == CODE_STOP_REQUESTED ? "Stopped"
-                                                         : "Failed",
-               "ended with %d (%s)%s%s", completion->code, completion->phrase,
-               completion->diagnostics[0] ? ": " : "", completion->diagnostics);
 }

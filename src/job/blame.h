@@ -28,6 +28,7 @@ struct blame {
  * `type` is the exit spec's. */
 double blame_weight(const struct completion *completion, const char *type);
 
+/* What is left of the value at `now_ms`; changes nothing. */
 double blame_value(const struct blame *blame, const struct blame_policy *policy, int64_t now_ms);
 /* Both return true when the level has changed. */
 bool blame_add(struct blame *blame, const struct blame_policy *policy, double weight,

@@ -2,6 +2,8 @@
  * and exit codes of its launcher, for clients and clusters of that time.
  *
  * Pure. Source: tables of the launcher and its REST server; docs/rfc/0004 lists where we differ.
+ * Called by no other module yet: an engine for YARN needs it. Until then the vectors of recorded
+ * behaviour hold it to the original (tests/vectors).
  */
 #ifndef JOB_EARLY_H
 #define JOB_EARLY_H
@@ -30,8 +32,9 @@ enum early_exit_type {
     EARLY_NON_TRANSIENT,
     EARLY_UNKNOWN,
 };
-const char *early_exit_type_name(enum early_exit_type type);
-int early_exit_type_of(const char *name); /* -1: none of them */
+const char *early_exit_type_name(enum early_exit_type type); /* "TRANSIENT_NORMAL", … */
+int early_exit_type_of(const char *name);                    /* -1: none of them */
+/* EXIT_* of completion.h. */
 uint8_t early_exit_attributes(enum early_exit_type type);
 
 /* Table of the exit codes of users' containers. */

@@ -57,6 +57,8 @@ struct exit_verdict {
     struct text user_lines, platform_lines; /* the last lines, in the tails */
 };
 
+/* Fills all of `verdict`; its texts lie in the input's tails, its rows in `rules`: both must
+ * outlive it. Any thread. */
 void exit_judge(const struct exit_rules *rules, const struct exit_input *input,
                 struct exit_verdict *verdict);
 

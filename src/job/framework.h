@@ -1,7 +1,9 @@
 /* framework.h — documents and names of FrameworkController, for clusters and operators that come
  * from it: its configuration, Framework objects, names of what it makes, its barrier.
  *
- * Pure. Source: FrameworkController 1.0 and its manual.
+ * Pure. Source: FrameworkController 1.0 and its manual. Called by no other module yet, so that the
+ * programs do not contain it: an engine that runs pods needs it. Until then the vectors of recorded
+ * behaviour hold it to the original (tests/vectors).
  */
 #ifndef JOB_FRAMEWORK_H
 #define JOB_FRAMEWORK_H
@@ -34,6 +36,7 @@ bool framework_object_check(const struct doc *object, struct problems *problems)
 
 /* ---- names ---- */
 
+/* Append; "FRAMEWORK-attempt" and "FRAMEWORK-ROLE-INDEX". */
 void framework_attempt_name(const char *framework, struct buf *out); /* its ConfigMap */
 void framework_pod_name(const char *framework, const char *role, uint32_t index, struct buf *out);
 /* Of an attempt's object or of a pod: "ATTEMPT_OBJECTUID". */

@@ -2,6 +2,8 @@
  *
  * Pure. A set is a list of ranges that rise and neither touch nor overlap; ranges_coalesce makes
  * one of any list. Both ends belong to a range. Owned by the caller; release with ARRAY_FREE.
+ * Source: the early launcher. Called by no other module yet: an engine for YARN needs it. Until
+ * then the vectors of recorded behaviour hold it to the original (tests/vectors).
  */
 #ifndef JOB_RANGES_H
 #define JOB_RANGES_H
@@ -21,7 +23,7 @@ struct ranges {
 };
 
 void ranges_add(struct ranges *ranges, int64_t first, int64_t last); /* to any list */
-void ranges_coalesce(struct ranges *ranges);
+void ranges_coalesce(struct ranges *ranges); /* sorts, joins what touches or overlaps */
 
 /* Of two sets; `out` must be empty. */
 void ranges_union(const struct ranges *a, const struct ranges *b, struct ranges *out);

@@ -148,7 +148,7 @@ void completion_set(struct completion **slot, const struct completion *completio
     **slot = *completion;
 }
 
-void job_roles_make(struct job *job, const struct job_policy *policy)
+static void job_roles_make(struct job *job, const struct job_policy *policy)
 {
     assert(!job->roles && policy->role_count == job->role_count);
     job->roles = mem_zero(policy->role_count, sizeof *job->roles);

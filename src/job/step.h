@@ -28,7 +28,6 @@ void step_job_state(struct step *step, enum life_state to);
 void step_job_changed(struct step *step);
 void step_task_state(struct step *step, struct task_ref ref, enum life_state to);
 
-void job_roles_make(struct job *job, const struct job_policy *policy);
 void job_tasks_drop(struct job *job);
 void completion_set(struct completion **slot, const struct completion *completion);
 void step_tasks_make(struct step *step);              /* the table of a new attempt */
@@ -80,7 +79,6 @@ void step_attempt_end(struct step *step, const struct attempt_end *end);
 void step_attempt_settle(struct step *step); /* complete it when its last container has ended */
 void step_retry_begin(struct step *step);
 void step_forget_held(struct step *step);
-void step_complete(struct step *step);
 int64_t job_deadline_ms(const struct job *job,
                         const struct job_policy *policy); /* INT64_MAX: none */
 void step_deadline(struct step *step);

@@ -20,6 +20,7 @@ struct store_reader;
  * the connections that the API has. */
 enum { BARRIER_HELD_MAX = 2048, BARRIER_TOKEN_SIZE = 65 };
 
+/* An empty table; borrows both, which must outlive it. */
 struct barrier_table *barrier_table_new(struct store *store, struct store_reader *reader);
 void barrier_table_free(struct barrier_table *table); /* answers who still waits */
 

@@ -6,6 +6,8 @@
 struct err;
 struct server_config;
 
+/* A running engine, to be freed by its own ops; events come to `sink` from then on. The engine's
+ * own errors: ERR_UNSUPPORTED says what this machine lacks. */
 int engine_of_config(const struct server_config *config, struct engine_sink sink,
                      struct engine **engine, struct err *err);
 

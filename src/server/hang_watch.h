@@ -17,6 +17,7 @@ struct server;
 
 enum { HANG_LOOK_MIN_MS = 250, HANG_LOOK_MAX_MS = 30000 };
 
+/* Borrows the server's engine and mailbox. start: ERR_UNAVAILABLE when no thread can be made. */
 struct hang_watch *hang_watch_new(struct server *server);
 int hang_watch_start(struct hang_watch *watch, struct err *err);
 /* Records that are durable; any other than a task's is passed over. Never blocks for long. */

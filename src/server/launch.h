@@ -13,6 +13,9 @@ struct err;
 struct launcher;
 struct server;
 
+/* Borrows the server's store and engine. start: ERR_UNAVAILABLE (no thread), or
+ * store_reader_open's.
+ */
 struct launcher *launcher_new(struct server *server);
 int launcher_start(struct launcher *launcher, struct err *err);
 /* Give it the output's commands, in order (WAKE is not for it). Never blocks. */
@@ -24,6 +27,7 @@ void launcher_forget(struct launcher *launcher, struct attempt_id attempt);
 void launcher_stop(struct launcher *launcher);
 void launcher_free(struct launcher *launcher);
 
+/* Commands that wait for the engine; any thread. */
 size_t launcher_count(struct launcher *launcher);
 
 #endif

@@ -39,6 +39,7 @@ struct server_mail {
     int64_t posted_us;
 };
 
+/* An empty mail; the sender's until it is posted. */
 struct server_mail *mail_new(enum mail_kind kind);
 /* Also of a plan that no step has taken. */
 void mail_free(struct server_mail *mail);

@@ -27,7 +27,9 @@ struct metrics {
     _Atomic uint64_t restores, purged_jobs, idle_tasks;
 };
 
+/* One more duration; below zero counts as 0. */
 void histogram_add(struct histogram *histogram, int64_t us);
+/* Append in the text format with HELP and TYPE; `type` is "counter" or "gauge". */
 void histogram_write(struct histogram *histogram, const char *name, const char *help,
                      struct buf *out);
 void metric_write(struct buf *out, const char *name, const char *type, const char *help,

@@ -23,6 +23,7 @@ struct reader {
     size_t prerequisite_count;
 };
 
+/* Fill reader->spec from reader->root; every problem is in reader->problems. */
 void spec_v1_read(struct reader *reader);
 void spec_v2_read(struct reader *reader);
 void spec_v2_extras_read(struct reader *reader); /* after the roles */
@@ -42,6 +43,7 @@ struct problem *reader_problem(struct reader *reader, const struct doc *doc, con
 struct problem *reader_warning(struct reader *reader, const struct doc *doc, const char *text,
                                const char *path_format, ...) __attribute__((format(printf, 4, 5)));
 
+/* A NUL-terminated copy in the spec's arena. */
 const char *reader_copy(struct reader *reader, struct text text);
 
 /* Room for one more item of an array in the spec's arena; the array moves as it grows. */
@@ -49,6 +51,7 @@ void *reader_grow(struct reader *reader, void *items, size_t count, size_t item_
 #define READER_ADD(reader, items, count)                                                           \
     ((items) = reader_grow((reader), (items), (count), sizeof *(items)), &(items)[(count)++])
 
+/* The role of that name, or NULL. */
 struct spec_role *reader_role(struct reader *reader, struct text name);
 
 /* "names no role", with the nearest; `doc` is where, PATH a format. */
@@ -89,6 +92,8 @@ void plugin_of_prerequisite(struct reader *reader, const struct doc *item, size_
 /* The list in extras; also says which roles have ssh and converts the old storage plugin. */
 void plugins_read(struct reader *reader, const struct doc *extras);
 
+/* One storage, "" mount path: the default. Checks that neither leaves its directory, and the limit.
+ */
 void storage_add(struct reader *reader, const struct doc *doc, const char *path, struct text name,
                  struct text mount_path);
 

@@ -156,14 +156,6 @@ uint32_t spec_task_count(const struct spec *spec)
     return sum;
 }
 
-uint64_t spec_gpu_count(const struct spec *spec)
-{
-    uint64_t sum = 0;
-    for (size_t i = 0; i < spec->role_count; i++)
-        sum += (uint64_t)spec->roles[i].instances * spec->roles[i].gpu;
-    return sum;
-}
-
 static struct spec *spec_new(enum spec_format format)
 {
     struct arena arena;

@@ -185,7 +185,7 @@ void spec_schema(enum spec_format format, struct buf *out);
 void spec_encode(const struct spec *spec, struct buf *out);
 struct spec *spec_decode(struct text bytes, struct err *err);
 
+/* Tasks of all roles: at most SPEC_TASKS_MAX. */
 uint32_t spec_task_count(const struct spec *spec);
-uint64_t spec_gpu_count(const struct spec *spec);
 
 #endif

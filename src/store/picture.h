@@ -10,6 +10,7 @@
 
 struct picture;
 
+/* `seed`: of the hash tables, because users choose names. */
 struct picture *picture_new(uint64_t seed);
 void picture_free(struct picture *picture);
 

@@ -80,6 +80,7 @@ struct job_page {
     uint64_t total; /* that match, regardless of offset and limit */
 };
 
+/* One page; any thread, no reader. */
 void store_job_list(struct store *store, const struct job_filter *filter, struct arena *arena,
                     struct job_page *page);
 
@@ -180,6 +181,7 @@ int store_events(struct store_reader *reader, uint64_t after, uint64_t limit, st
 int store_attempt_end(struct store_reader *reader, struct attempt_id attempt, struct arena *arena,
                       struct store_end *end, struct err *err);
 
+/* What follows is short enough to be read whole. One user, one token: ERR_NOT_FOUND. */
 struct store_nodes {
     struct node_record *items; /* by id */
     size_t count;
@@ -205,6 +207,7 @@ struct store_tokens {
 int store_tokens(struct store_reader *reader, struct text user, struct arena *arena,
                  struct store_tokens *tokens, struct err *err);
 
+/* A value under CHANGE_SETTING's key. */
 int store_setting(struct store_reader *reader, const char *key, struct arena *arena,
                   struct text *value, struct err *err);
 

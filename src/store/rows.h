@@ -50,6 +50,8 @@
 
 struct buf;
 
+/* Bind, and read, the columns of the lists above, in their order. What is read lives in the arena.
+ */
 void row_put_job_fixed(struct sql *sql, const struct job_record *job, bool has_priority);
 void row_put_job_state(struct sql *sql, const struct job_record *job);
 void row_put_job_attempt(struct sql *sql, const struct job_record *job);

@@ -14,6 +14,8 @@ struct err;
 /* Fill `err` from the connection's last failure. A full or read-only disk: ERR_UNAVAILABLE. */
 int sql_fail(sqlite3 *db, struct err *err, const char *what);
 
+/* Statements without parameters; and one to be used again and again, freed by sqlite3_finalize.
+ * Errors as sql_fail. */
 int sql_exec(sqlite3 *db, const char *sql, struct err *err);
 int sql_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **stmt, struct err *err);
 
@@ -28,6 +30,7 @@ static inline struct sql sql_of(sqlite3_stmt *stmt)
     return (struct sql){stmt, 0};
 }
 
+/* Bind the next parameter. */
 void sql_put_int(struct sql *sql, int64_t value);
 void sql_put_real(struct sql *sql, double value);
 void sql_put_string(struct sql *sql, const char *value); /* NULL is "" */
@@ -42,6 +45,7 @@ int sql_run(struct sql *sql, int *changed, struct err *err);
 int sql_next(struct sql *sql, struct err *err);
 void sql_done(struct sql *sql); /* before the last row */
 
+/* Read the next column of the row; strings and texts are copied into the arena, NUL-terminated. */
 int64_t sql_int(struct sql *sql);
 double sql_real(struct sql *sql);
 bool sql_bool(struct sql *sql);

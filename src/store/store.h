@@ -153,6 +153,8 @@ void store_count(const struct store *store, struct store_counts *counts);
 /* Look through the whole database for damage. ERR_CORRUPT says what was found first. */
 int store_check(struct store *store, struct err *err);
 
+/* A connection of its own, for one thread at a time; the caller's, closed before the store is.
+ * ERR_IO, ERR_CORRUPT. */
 int store_reader_open(struct store *store, struct store_reader **reader, struct err *err);
 void store_reader_close(struct store_reader *reader);
 

@@ -93,6 +93,4 @@ int store_write_changes(struct store *store, struct store_change *changes, size_
                         struct err *err);
 void store_show_changes(struct store *store, const struct store_change *changes, size_t count);
 
-int store_purge(struct store *store, struct job_id job, struct err *err);
-
 #endif

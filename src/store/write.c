@@ -114,6 +114,18 @@ static int write_task(struct store *store, const struct task_record *task, bool 
     return code;
 }
 
+static int store_purge(struct store *store, struct job_id job, struct err *err)
+{
+    int code = 0;
+
+    for (unsigned i = PURGE_FIRST; code == 0 && i <= PURGE_LAST; i++) {
+        struct sql sql = store_sql(store, (enum write_statement)i);
+        sql_put_int(&sql, job.v);
+        code = sql_run(&sql, NULL, err);
+    }
+    return code;
+}
+
 static int write_record(struct store *store, const struct output *output, size_t index,
                         const struct latest *latest, struct err *err)
 {
@@ -166,18 +178,6 @@ int store_write_records(struct store *store, const struct output *output, struct
         code = write_counter(store, "attempt", store->last_attempt, err);
     id_map_release(&latest.jobs);
     id_map_release(&latest.tasks);
-    return code;
-}
-
-int store_purge(struct store *store, struct job_id job, struct err *err)
-{
-    int code = 0;
-
-    for (unsigned i = PURGE_FIRST; code == 0 && i <= PURGE_LAST; i++) {
-        struct sql sql = store_sql(store, (enum write_statement)i);
-        sql_put_int(&sql, job.v);
-        code = sql_run(&sql, NULL, err);
-    }
     return code;
 }
 

@@ -25,6 +25,7 @@ struct mailbox {
     bool is_closed, is_woken;
 };
 
+/* `room`: for mailbox_post; `reserve`: beyond it, for mailbox_post_wait. */
 void mailbox_init(struct mailbox *mailbox, size_t room, size_t reserve);
 void mailbox_release(struct mailbox *mailbox); /* must be empty */
 
@@ -46,6 +47,7 @@ void mailbox_wake(struct mailbox *mailbox);
 /* No more messages come in; those inside can be taken. */
 void mailbox_close(struct mailbox *mailbox);
 
+/* How many wait now; any thread. */
 size_t mailbox_count(struct mailbox *mailbox);
 
 /* The monotonic clock, in ms. */

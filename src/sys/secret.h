@@ -15,6 +15,7 @@ struct err;
 
 enum { SECRET_KEY_SIZE = 32, PASSWORD_HASH_SIZE = 128, PASSWORD_MAX = 1024 };
 
+/* Once, before any other; `err` may be NULL. ERR_INTERNAL: libsodium cannot work here. */
 int secret_init(struct err *err);
 
 /* The master key in the file `path` (64 hexadecimal digits, mode 0600), made when it does not
@@ -25,14 +26,17 @@ int secret_key_load(const char *path, uint8_t key[SECRET_KEY_SIZE], struct err *
 void secret_key_derive(const uint8_t master[SECRET_KEY_SIZE], uint64_t number,
                        const char context[9], uint8_t key[SECRET_KEY_SIZE]);
 
+/* Append the sealed text: nonce, then cipher text. */
 void secret_seal(const uint8_t key[SECRET_KEY_SIZE], struct text plain, struct buf *sealed);
 /* ERR_CORRUPT: not sealed with this key, or changed since. */
 int secret_open(const uint8_t key[SECRET_KEY_SIZE], struct text sealed, struct buf *plain,
                 struct err *err);
 
+/* From the system's generator, good for keys. */
 void secret_random(void *bytes, size_t size);
 /* `length` letters and digits that cannot be confused; NUL-terminated. */
 void secret_random_word(char *word, size_t length);
+/* Overwrite: not left out by an optimiser. */
 void secret_wipe(void *bytes, size_t size);
 
 /* Takes some 50 ms and 64 MiB, by intention. ERR_TOO_BIG beyond PASSWORD_MAX. */

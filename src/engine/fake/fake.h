@@ -49,6 +49,8 @@ struct engine_fake_config {
     size_t rule_count;
 };
 
+/* The configuration is copied; ended by its own ops->free. ERR_INVALID: no nodes, CPUs or memory;
+ * ERR_TOO_BIG: the rules; ERR_IO: no thread. */
 int engine_fake_new(const struct engine_fake_config *config, const struct engine_sink *sink,
                     struct engine **engine, struct err *err);
 
@@ -68,6 +70,7 @@ int engine_fake_finish(struct engine *engine, struct attempt_id attempt, struct 
 /* A container vanishes behind everybody's back: EXITED with is_missing. */
 int engine_fake_remove(struct engine *engine, struct attempt_id attempt, struct err *err);
 
+/* Containers that exist: running, or ended and not yet forgotten. */
 size_t engine_fake_container_count(struct engine *engine);
 
 #endif

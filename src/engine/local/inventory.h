@@ -28,9 +28,11 @@ struct device_edits {
     size_t env_count;
 };
 
+/* Look at the machine, as `config` says. Never NULL: what cannot be found is not there. */
 struct inventory *inventory_new(const struct engine_local_config *config);
 void inventory_free(struct inventory *inventory);
 
+/* As ENGINE_NODE tells it. */
 const struct engine_node *inventory_node(const struct inventory *inventory);
 
 /* Post ENGINE_NODE. */

@@ -96,6 +96,14 @@ static void lists_print(const struct spec *spec)
     }
 }
 
+static uint64_t gpu_count(const struct spec *spec)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < spec->role_count; i++)
+        sum += (uint64_t)spec->roles[i].instances * spec->roles[i].gpu;
+    return sum;
+}
+
 static void spec_print(const struct spec *spec)
 {
     printf("format %d job %s vc=%s priority=%d%s retry=%d", spec->format == SPEC_V1 ? 1 : 2,
@@ -122,8 +130,7 @@ static void spec_print(const struct spec *spec)
     text_print("data", spec->data_dir);
     text_print("output", spec->output_dir);
     text_print("auth", spec->auth_file);
-    printf("\ntasks=%u gpus=%llu\n", spec_task_count(spec),
-           (unsigned long long)spec_gpu_count(spec));
+    printf("\ntasks=%u gpus=%llu\n", spec_task_count(spec), (unsigned long long)gpu_count(spec));
     lists_print(spec);
 }
 

@@ -229,7 +229,7 @@ static void test_plan_codec(void **state)
     assert_plans_equal(plan, back);
     assert_string_equal(back->roles[1].ports[1].label, "grpc");
     assert_int_equal(plan_task_count(back), 5);
-    assert_int_equal(plan_gpu_count(back), 32);
+    assert_int_equal(back->roles[1].instances * back->roles[1].gpu, 32);
     plan_free(back);
     for (size_t length = 0; length < bytes.length; length++) {
         assert_null(plan_decode((struct text){bytes.at, length}, &err));
