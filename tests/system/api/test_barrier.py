@@ -126,7 +126,9 @@ class Barrier(unittest.TestCase):
         waits.until(lambda: self.held() == count, lambda: f"{self.held()} requests are held, not {count}")
 
     def log(self, name, role, index, stream="stdout"):
-        return self.world.skep("logs", name, "--role", role, "--index", index, "--stream", stream).stdout
+        done = self.world.skep("logs", name, "--role", role, "--index", index, "--stream", stream)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
 
     def test_nobody_begins_before_the_last_has_come(self):
         self.submit("together", "late")

@@ -16,6 +16,7 @@ import tempfile
 import unittest
 
 from readiness import Readiness
+from task_ports import task_ports
 
 SKEPD = os.environ["SKEPD"]
 SKEP = os.environ["SKEP"]
@@ -94,7 +95,17 @@ class World:
 
     # ---- the server ----
 
+    def configure_ports(self):
+        """Its tasks' own, unless the test chose them."""
+        config = self.folder / "skepd.yaml"
+        text = config.read_text()
+        if self.local and "portFirst" not in text:
+            ports = "scheduling: {portFirst: %d, portLast: %d" % task_ports()
+            has_section = "scheduling: {" in text
+            config.write_text(text.replace("scheduling: {", f"{ports}, ") if has_section else f"{text}{ports}}}\n")
+
     def start(self, listen=None):
+        self.configure_ports()
         log = open(self.folder / "skepd.log", "ab")
         at = log.tell()
         readiness = Readiness()

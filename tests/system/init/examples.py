@@ -26,6 +26,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from readiness import Readiness  # noqa: E402
+from task_ports import task_ports  # noqa: E402
 
 SKIP = 77
 PATIENCE_S = 120
@@ -41,7 +42,8 @@ class Server:
             self.port = probe.getsockname()[1]
         config = directory / "skepd.yaml"
         # four processors whatever the machine has: the examples' tasks take turns on fewer
-        config.write_text(f"engine:\n  kind: local\n  cpu: 4\n  images:\n    localRoots: [{images}]\n")
+        ports = "portFirst: %d, portLast: %d" % task_ports()
+        config.write_text(f"scheduling: {{{ports}}}\nengine:\n  kind: local\n  cpu: 4\n  images:\n    localRoots: [{images}]\n")
         self.environment = dict(os.environ, HOME=str(directory), SKEP_SERVER=f"http://127.0.0.1:{self.port}")
         self.log = open(directory / "skepd.log", "wb")
         self.readiness = Readiness()

@@ -15,6 +15,7 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import waits  # noqa: E402
 from readiness import Readiness  # noqa: E402
+from task_ports import task_ports  # noqa: E402
 
 
 class Refused(Exception):
@@ -48,6 +49,9 @@ class Skepd:
 
     def write_config(self, config):
         config = {"dataDirectory": str(self.data)} | config
+        if config.get("engine", {}).get("kind") != "fake":
+            first, last = task_ports()
+            config["scheduling"] = {"portFirst": first, "portLast": last} | config.get("scheduling", {})
         config["api"] = {"listen": f"127.0.0.1:{self.port}"} | config.get("api", {})
         self.config_path.write_text(json.dumps(config))  # JSON is YAML
 
