@@ -91,6 +91,7 @@ void request_of_part(struct core *core, const struct live *live, uint16_t first_
             request->tasks[request->task_count++] = (struct task_ref){i, (uint16_t)j};
     request->placement.members = members;
     request->placement.member_count = count;
+    request->placement.within_one_cell = plan->within_one_cell;
     request->placement.pinned_cell_id = plan->roles[first_role].pinned_cell_id;
     request->placement.group =
         is_alone ? arena_format(arena, "%s/%u", live->full_name, live->job.attempt)
@@ -151,6 +152,7 @@ struct text shape_of(struct core *core, const struct live *live, struct arena *a
     buf_put_text(&out, text_of(plan->virtual_cluster));
     buf_put_u32(&out, (uint32_t)plan->priority);
     buf_put_u8(&out, (uint8_t)(plan->is_gang | plan->is_lazy_preemptible << 1));
+    buf_put_text(&out, text_of(plan->within_one_cell));
     buf_put_u64(&out, plan->time_limit_s);
     buf_put_u32(&out, live->hold_count ? live->id.v : 0);
     for (uint16_t i = 0; i < plan->role_count; i++) {

@@ -55,6 +55,9 @@ struct placement_request {
     int32_t priority;           /* -1 opportunistic, 0…1000 guaranteed */
     const char *pinned_cell_id; /* "" none */
     bool is_lazy_preemptible;
+    /* cell type that must hold the whole gang, as far as its devices lie in such cells; NULL or ""
+     */
+    const char *within_one_cell;
     const struct placement_member *members;
     size_t member_count;
     /* nodes to avoid while others fit (blamed for platform failures); may be NULL */

@@ -200,6 +200,31 @@ static bool part_make(const struct split *split, const char *type, uint32_t numb
     return true;
 }
 
+static bool type_has_cell(const struct hived_config *config, const char *leaf_type,
+                          const char *cell_type)
+{
+    uint32_t type = hived_config_type(config, cell_type);
+    return type != HIVED_NONE &&
+           strcmp(config->types[config->types[type].leaf_type].name, leaf_type) == 0;
+}
+
+/* A gang of GPUs and CPUs is in one rack as far as its devices lie in racks; where none does, all
+ * are asked for there, so that the answer says so. */
+static void parts_confine(const struct split *split, struct decision *decision)
+{
+    const struct hived_config *config = hived_config_of(split->p->hived);
+    const char *within = split->request->within_one_cell;
+    bool is_known = false;
+    if (!within || !*within)
+        return;
+    within = arena_copy(split->arena, text_of(within));
+    for (uint32_t i = 0; i < decision->part_count; i++)
+        is_known |= type_has_cell(config, decision->parts[i].leaf_type, within);
+    for (uint32_t i = 0; i < decision->part_count; i++)
+        if (!is_known || type_has_cell(config, decision->parts[i].leaf_type, within))
+            decision->parts[i].request.within_one_cell = within;
+}
+
 /* One part a distinct leaf type of the current combination. */
 bool placer_decision_make(const struct split *split, struct decision *decision)
 {
@@ -216,5 +241,6 @@ bool placer_decision_make(const struct split *split, struct decision *decision)
         if (!part_make(split, type, number, &decision->parts[number]))
             return false;
     }
+    parts_confine(split, decision);
     return decision->part_count > 0;
 }

@@ -212,39 +212,82 @@ static void holders_write(const struct simple *simple, struct buf *out)
         buf_format(out, " and %zu more", holders - named);
 }
 
+/* "2 x (1 GPU, 4 CPU, 512 MiB) of V100 + 1 x (0 GPU, …)" */
+static void demand_write(const struct placement_request *request, struct buf *out)
+{
+    const char *within = request->within_one_cell;
+    for (size_t i = 0; i < request->member_count; i++) {
+        const struct placement_member *member = &request->members[i];
+        buf_format(out, "%s%u x (%u GPU, %u CPU, %llu MiB)", i ? " + " : "", member->count,
+                   member->gpu, member->cpu, (unsigned long long)member->memory_mib);
+        if (*member->sku_type)
+            buf_format(out, " of %s", member->sku_type);
+        if (*member->within_one_cell)
+            buf_string(out, " on one node");
+    }
+    if (within && *within)
+        buf_string(out, ", all on one node");
+}
+
+static bool node_suits(const struct simple_node *node, const struct placement_request *request)
+{
+    bool suits = false;
+    for (size_t i = 0; i < request->member_count && !suits; i++)
+        suits = simple_type_fits(request->members[i].sku_type, node->gpu_type);
+    return suits && node->is_known;
+}
+
+struct room {
+    uint64_t cpu, mib, gpu, all_cpu, all_mib, all_gpu;
+    uint32_t largest;
+    size_t healthy, suitable;
+};
+
+/* What is free on the nodes of the types asked for. */
+static struct room room_of(const struct simple *simple, const struct placement_request *request)
+{
+    struct room room = {0};
+    for (size_t i = 0; i < simple->nodes.count; i++) {
+        const struct simple_node *node = &simple->nodes.items[i];
+        if (!node_suits(node, request))
+            continue;
+        room.suitable++;
+        if (!node->is_healthy)
+            continue;
+        uint32_t free = bit_count(gpus_free(node));
+        room.healthy++;
+        room.cpu += saturated(node->cpu, node->cpu_used);
+        room.mib += saturated(node->memory_mib, node->memory_used);
+        room.gpu += free;
+        room.largest = free > room.largest ? free : room.largest;
+        room.all_cpu += node->cpu;
+        room.all_mib += node->memory_mib;
+        room.all_gpu += node->gpu_count;
+    }
+    return room;
+}
+
 static void reason_write(const struct simple *simple, const struct placement_request *request,
                          bool is_never, struct buf *out)
 {
-    uint64_t need_cpu = 0, need_mib = 0, need_gpu = 0, cpu = 0, mib = 0, gpu = 0;
-    uint64_t all_cpu = 0, all_mib = 0, all_gpu = 0;
-    size_t healthy = 0;
-    for (size_t i = 0; i < request->member_count; i++) {
-        const struct placement_member *member = &request->members[i];
-        need_cpu += (uint64_t)member->count * member->cpu;
-        need_mib += member->count * member->memory_mib;
-        need_gpu += (uint64_t)member->count * member->gpu;
-    }
-    for (size_t i = 0; i < simple->nodes.count; i++) {
-        const struct simple_node *node = &simple->nodes.items[i];
-        if (!node->is_known || !node->is_healthy)
-            continue;
-        healthy++;
-        cpu += saturated(node->cpu, node->cpu_used);
-        mib += saturated(node->memory_mib, node->memory_used);
-        gpu += bit_count(gpus_free(node));
-        all_cpu += node->cpu;
-        all_mib += node->memory_mib;
-        all_gpu += node->gpu_count;
-    }
-    buf_format(out,
-               "%sneeds %llu CPUs, %llu MiB, %llu GPUs; free on %zu healthy nodes: %llu of %llu "
-               "CPUs, %llu of %llu MiB, %llu of %llu GPUs",
-               is_never ? "more than the nodes have: " : "", (unsigned long long)need_cpu,
-               (unsigned long long)need_mib, (unsigned long long)need_gpu, healthy,
-               (unsigned long long)cpu, (unsigned long long)all_cpu, (unsigned long long)mib,
-               (unsigned long long)all_mib, (unsigned long long)gpu, (unsigned long long)all_gpu);
-    if (!is_never)
+    struct room room = room_of(simple, request);
+    buf_format(out, "%s needs ", request->group);
+    demand_write(request, out);
+    if (room.suitable) {
+        buf_format(out,
+                   ": free on %zu healthy node%s are %llu of %llu GPU (at most %u on one), %llu of "
+                   "%llu CPU, %llu of %llu MiB",
+                   room.healthy, room.healthy == 1 ? "" : "s", (unsigned long long)room.gpu,
+                   (unsigned long long)room.all_gpu, room.largest, (unsigned long long)room.cpu,
+                   (unsigned long long)room.all_cpu, (unsigned long long)room.mib,
+                   (unsigned long long)room.all_mib);
         holders_write(simple, out);
+    } else {
+        buf_string(out, ": no node has that type");
+    }
+    if (is_never)
+        buf_format(out, "; %sit can never start",
+                   room.suitable ? "this is more than there is, " : "");
 }
 
 static void result_wait(const struct search *search, struct arena *arena,

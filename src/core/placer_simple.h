@@ -6,7 +6,8 @@
  * switch, then one NUMA node, and preempt strictly lower priorities of the same virtual cluster and
  * opportunistic groups of any. A preempting group keeps what it waits for: nobody slips in between.
  *
- * Limits: 64 GPUs of a node are used. `within_one_cell` means one node; pinned cells are refused.
+ * Limits: 64 GPUs of a node are used. `within_one_cell`, whatever its type, means one node; pinned
+ * cells are refused.
  */
 #ifndef CORE_PLACER_SIMPLE_H
 #define CORE_PLACER_SIMPLE_H

@@ -12,7 +12,7 @@
 #include "job/retry.h"
 #include "spec/spec.h"
 
-enum { PLAN_VERSION = 1, ALIGNMENT = 8 };
+enum { PLAN_VERSION = 2, PLAN_VERSION_WITHIN = 2, ALIGNMENT = 8 };
 
 /* A plan is laid out in one block: the struct, its roles, all ports, all texts. */
 struct layout {
@@ -87,7 +87,8 @@ struct plan *plan_copy(const struct plan *from)
 {
     size_t size = sizeof *from + from->role_count * sizeof *from->roles +
                   port_total(from) * sizeof(struct plan_port);
-    size_t text = text_size(from->name) + text_size(from->user) + text_size(from->virtual_cluster);
+    size_t text = text_size(from->name) + text_size(from->user) + text_size(from->virtual_cluster) +
+                  text_size(from->within_one_cell);
     for (size_t i = 0; i < from->role_count; i++)
         text += role_text_size(&from->roles[i]);
 
@@ -100,6 +101,7 @@ struct plan *plan_copy(const struct plan *from)
     plan->name = text_place(&layout, from->name);
     plan->user = text_place(&layout, from->user);
     plan->virtual_cluster = text_place(&layout, from->virtual_cluster);
+    plan->within_one_cell = text_place(&layout, from->within_one_cell);
     for (size_t i = 0; i < from->role_count; i++) {
         roles[i] = from->roles[i];
         role_place(&layout, &roles[i], ports);
@@ -148,6 +150,7 @@ struct plan *plan_of_spec(const struct spec *spec, const char *user)
         .name = spec->name,
         .user = user,
         .virtual_cluster = spec->virtual_cluster,
+        .within_one_cell = spec->within_one_cell,
         .priority = spec->priority,
         .retry_max = retry.max,
         .is_retry_fancy = retry.is_fancy,
@@ -219,6 +222,7 @@ void plan_encode(const struct plan *plan, struct buf *out)
     buf_put_u32(out, plan->role_count);
     for (size_t i = 0; i < plan->role_count; i++)
         role_encode(&plan->roles[i], out);
+    put_string(out, plan->within_one_cell);
 }
 
 /* Every item takes at least one byte, so that a lying count cannot make us allocate. */
@@ -272,7 +276,8 @@ static void role_decode(struct cursor *cursor, struct arena *arena, struct plan_
 
 static void plan_read(struct cursor *cursor, struct arena *arena, struct plan *plan)
 {
-    if (cursor_u8(cursor) != PLAN_VERSION) {
+    uint8_t version = cursor_u8(cursor);
+    if (version < 1 || version > PLAN_VERSION) {
         cursor->is_bad = true;
         return;
     }
@@ -295,6 +300,7 @@ static void plan_read(struct cursor *cursor, struct arena *arena, struct plan *p
     for (size_t i = 0; i < plan->role_count; i++)
         role_decode(cursor, arena, &roles[i]);
     plan->roles = roles;
+    plan->within_one_cell = version >= PLAN_VERSION_WITHIN ? cursor_string(cursor, arena) : "";
 }
 
 struct plan *plan_decode(struct text bytes, struct err *err)

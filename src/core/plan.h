@@ -33,8 +33,9 @@ struct plan_role {
 
 struct plan {
     const char *name, *user, *virtual_cluster;
-    int32_t priority;  /* -1 … 1000 */
-    int32_t retry_max; /* -2 always, -1 any failure, n */
+    const char *within_one_cell; /* of each part of the gang; "" or NULL = none */
+    int32_t priority;            /* -1 … 1000 */
+    int32_t retry_max;           /* -2 always, -1 any failure, n */
     bool is_retry_fancy, is_gang, is_lazy_preemptible, is_debug, is_hang_retry;
     uint32_t kill_all_on_completed;
     uint64_t time_limit_s, hang_after_s; /* 0 = none, the server's default */

@@ -77,6 +77,9 @@ struct search {
     struct simple_slot *slots; /* the result */
 };
 
+/* Is the type one of a comma list? "" wants any. */
+bool simple_type_fits(const char *wanted, const char *type);
+
 static inline uint32_t bit_count(uint64_t bits)
 {
     return (uint32_t)__builtin_popcountll(bits);

@@ -72,7 +72,7 @@ void simple_views_keep(const struct simple *simple, const char *except)
     }
 }
 
-static bool type_fits(const char *wanted, const char *type)
+bool simple_type_fits(const char *wanted, const char *type)
 {
     if (!*wanted)
         return true;
@@ -95,7 +95,7 @@ static bool node_may(const struct search *search, size_t at, const struct placem
 {
     const struct simple_node *node = &search->simple->nodes.items[at];
     return node->is_known && (node->is_healthy || search->ignores_health) &&
-           type_fits(member->sku_type, node->gpu_type) &&
+           simple_type_fits(member->sku_type, node->gpu_type) &&
            !(search->avoids && is_avoided(search->request, at));
 }
 
@@ -177,12 +177,12 @@ static size_t node_choose(const struct search *search, const struct placement_me
     return best;
 }
 
+/* On that node, or (SIZE_MAX) on any. */
 static bool member_place(const struct search *search, const struct placement_member *member,
-                         struct simple_slot *slots)
+                         size_t node, struct simple_slot *slots)
 {
     struct demand demand = {member->cpu, member->gpu, member->memory_mib};
-    bool is_together = *member->within_one_cell;
-    size_t node = SIZE_MAX;
+    bool is_together = *member->within_one_cell || node != SIZE_MAX;
     for (uint32_t i = 0; i < member->count; i++) {
         /* first fit: a node that was full for this demand stays full */
         bool stays = node != SIZE_MAX && (is_together || !search->simple->compare) &&
@@ -204,6 +204,42 @@ static int compare_members(const struct placement_member *a, const struct placem
     return order ? order : compare_number(b->memory_mib, a->memory_mib);
 }
 
+/* What all tasks of the gang need together; false: more than any node has. */
+static bool gang_demand(const struct placement_request *request, struct demand *demand)
+{
+    uint64_t cpu = 0, gpu = 0;
+    *demand = (struct demand){0};
+    for (size_t i = 0; i < request->member_count; i++) {
+        const struct placement_member *member = &request->members[i];
+        cpu += (uint64_t)member->count * member->cpu;
+        gpu += (uint64_t)member->count * member->gpu;
+        demand->memory_mib += member->count * member->memory_mib;
+    }
+    demand->cpu = (uint32_t)cpu;
+    demand->gpu = (uint32_t)gpu;
+    return cpu <= UINT32_MAX && gpu <= PLACEMENT_GPUS_MAX;
+}
+
+/* The best node that holds the whole gang, as a cell is a node here. */
+static bool gang_confine(const struct search *search, size_t *node)
+{
+    const struct simple *simple = search->simple;
+    struct demand demand;
+    *node = SIZE_MAX;
+    if (!gang_demand(search->request, &demand))
+        return false;
+    for (size_t i = 0; i < simple->nodes.count; i++) {
+        bool may = view_room_for(&simple->views[i], &demand, 1);
+        for (size_t k = 0; k < search->request->member_count && may; k++)
+            may = node_may(search, i, &search->request->members[k]);
+        if (may &&
+            (*node == SIZE_MAX ||
+             (simple->compare && simple->compare(&simple->views[i], &simple->views[*node]) < 0)))
+            *node = i;
+    }
+    return *node != SIZE_MAX;
+}
+
 /* Large tasks first: they have the fewest places. Slots stay in the order of the request. */
 bool simple_gang_place(const struct search *search)
 {
@@ -222,8 +258,12 @@ bool simple_gang_place(const struct search *search)
         }
         order[at] = i;
     }
+    size_t node = SIZE_MAX;
+    if (request->within_one_cell && *request->within_one_cell && !gang_confine(search, &node))
+        return false;
     for (size_t i = 0; i < request->member_count; i++)
-        if (!member_place(search, &request->members[order[i]], search->slots + first[order[i]]))
+        if (!member_place(search, &request->members[order[i]], node,
+                          search->slots + first[order[i]]))
             return false;
     return true;
 }

@@ -9,7 +9,12 @@
 #include "base/memory.h"
 #include "spec/spec.h"
 
-enum { CODEC_VERSION = 2, CODEC_VERSION_BARRIER = 2, CODEC_COUNT_MAX = 1 << 20 };
+enum {
+    CODEC_VERSION = 3,
+    CODEC_VERSION_BARRIER = 2,
+    CODEC_VERSION_WITHIN = 3,
+    CODEC_COUNT_MAX = 1 << 20
+};
 
 struct codec {
     struct buf *out; /* NULL: reading */
@@ -223,6 +228,10 @@ static void code_spec(struct codec *codec, struct spec *spec)
         code_bool(codec, &spec->has_start_barrier);
         code_u32(codec, &spec->start_barrier_timeout_s);
     }
+    if (codec->version >= CODEC_VERSION_WITHIN)
+        code_string(codec, &spec->within_one_cell);
+    else
+        spec->within_one_cell = "";
 }
 
 void spec_encode(const struct spec *spec, struct buf *out)

@@ -65,6 +65,15 @@ static const char *placement_text(struct reader *reader, const struct doc *doc, 
     return text.length <= SPEC_NAME_MAX ? reader_copy(reader, text) : "";
 }
 
+/* Tasks that start one by one cannot be kept together. */
+static void within_check(struct reader *reader, const struct doc *doc, const char *type,
+                         const char *path)
+{
+    if (type[0] && !reader->spec->is_gang)
+        reader_warning(reader, doc_get(doc, "withinOneCell"),
+                       "has no effect without gangAllocation", "%s", path);
+}
+
 static void placement_read(struct reader *reader, const struct doc_entry *entry)
 {
     struct spec_role *role = reader_role(reader, entry->key);
@@ -79,6 +88,9 @@ static void placement_read(struct reader *reader, const struct doc_entry *entry)
         .pinned_cell_id = placement_text(reader, doc, "pinnedCellId", "reservationId"),
         .affinity_group = placement_text(reader, doc, "affinityGroupName", NULL),
         .within_one_cell = placement_text(reader, doc, "withinOneCell", NULL)};
+    char path[2 * SPEC_NAME_MAX];
+    snprintf(path, sizeof path, "extras.hivedScheduler.taskRoles.%s.withinOneCell", role->name);
+    within_check(reader, doc, role->placement.within_one_cell, path);
     if (role->placement.sku_type[0] && role->placement.pinned_cell_id[0])
         reader_problem(reader, doc, "skuType and pinnedCellId exclude each other",
                        "extras.hivedScheduler.taskRoles.%s", role->name);
@@ -123,6 +135,8 @@ static void hived_read(struct reader *reader, const struct doc *hived)
     else
         spec->has_priority = false;
     spec->is_lazy_preemptible = doc_get_bool(hived, "lazyPreemptionEnable", false);
+    spec->within_one_cell = placement_text(reader, hived, "withinOneCell", NULL);
+    within_check(reader, hived, spec->within_one_cell, "extras.hivedScheduler.withinOneCell");
     spec->ignores_suggested_nodes = doc_get_bool(hived, "ignoreK8sSuggestedNodes", true);
     for (size_t i = 0; i < roles->as.map.count; i++)
         if (i < SPEC_ROLES_MAX)

@@ -232,6 +232,10 @@ static const struct field hived_fields[] = {
      .flags = FIELD_NULLABLE,
      BOOL,
      .help = "May lose its guarantee instead of its life"},
+    {.name = "withinOneCell",
+     .flags = FIELD_NULLABLE,
+     STRING(0, SPEC_NAME_MAX),
+     .help = "Type of a cell that must hold the whole gang (Skep)"},
     {.name = "ignoreK8sSuggestedNodes", .flags = FIELD_NULLABLE, BOOL, .help = "Default true"},
 };
 static const struct shape hived = SHAPE(hived_fields, UNKNOWN_WARN);

@@ -165,7 +165,7 @@ static struct spec *spec_new(enum spec_format format)
     *spec->arena = arena;
     spec->format = format;
     spec->priority = SPEC_TEST;
-    spec->name = spec->virtual_cluster = spec->tag = "";
+    spec->name = spec->virtual_cluster = spec->tag = spec->within_one_cell = "";
     spec->code_dir = spec->data_dir = spec->output_dir = spec->auth_file = "";
     return spec;
 }

@@ -129,6 +129,7 @@ struct spec {
                                v1 jobs */
     uint32_t start_barrier_timeout_s; /* 0: the default */
     bool is_lazy_preemptible;         /* HiveD lazyPreemptionEnable */
+    const char *within_one_cell;      /* cell type that must hold each affinity group; "" = none */
     bool ignores_suggested_nodes;
     bool is_debug;                  /* v1 isDebug, v2 extras.debug: hold containers after failure */
     uint32_t kill_all_on_completed; /* v1 killAllOnCompletedTaskNumber; 0 = off */

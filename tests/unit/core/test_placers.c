@@ -280,7 +280,8 @@ static void test_slots_given(void **state)
     struct placement_request request = request_of("a", &member, 10);
     struct placement_result result = place(placer, &request);
     assert_int_equal(result.kind, PLACEMENT_WAIT);
-    assert_non_null(strstr(result.reason, "free on 1 healthy nodes: 8 of 8 CPUs"));
+    assert_non_null(strstr(result.reason,
+                           "free on 1 healthy node are 4 of 4 GPU (at most 4 on one), 8 of 8 CPU"));
     const struct placement_slot ended = {.node = NODE_NONE},
                                 odd = {.node = {2}, .gpu_count = 2, .gpus = {1, 70}};
     const struct placement_slot slots[] = {ended, odd, ended}, none[] = {ended, ended, ended};
@@ -374,6 +375,38 @@ static void group_end(struct placer *placer, struct shadow *group, size_t i, str
         group->is_live |= group->slots[j].node.v != NODE_NONE.v;
 }
 
+/* A cell is a node here: the whole gang goes to the one that suits the policy best. */
+static void test_gang_in_one_cell(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *policy;
+        uint32_t node;
+    } cases[] = {{"first-fit", 1}, {"best-fit", 2}, {"spread", 1}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct placer *placer = placer_simple_new(cases[i].policy);
+        node_add(placer, 0, 16, 2, "V100", true);
+        node_add(placer, 1, 16, 8, "V100", true);
+        node_add(placer, 2, 16, 4, "V100", true);
+        struct placement_member members[] = {member_of(2, 1, 1), member_of(1, 1, 2)};
+        struct placement_request request = request_of("gang", members, 10);
+        request.member_count = 2;
+        request.within_one_cell = "rack";
+        struct placement_result result = place(placer, &request);
+        assert_int_equal(result.kind, PLACEMENT_BIND);
+        for (size_t k = 0; k < 3; k++)
+            assert_int_equal(result.slots[k].node.v, cases[i].node);
+        members[0].count = 7; /* more than a node has */
+        result = place(placer, &request);
+        assert_true(result.is_never);
+        assert_non_null(strstr(result.reason, "+ 1 x (2 GPU, 1 CPU, 100 MiB), all on one node:"));
+        members[0].sku_type = members[1].sku_type = "K80";
+        result = place(placer, &request);
+        assert_non_null(strstr(result.reason, "no node has that type; it can never start"));
+        placer->ops->free(placer);
+    }
+}
+
 static void test_every_policy(void **state)
 {
     (void)state;
@@ -433,6 +466,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_victims, setup, teardown),
         cmocka_unit_test_setup_teardown(test_slots_given, setup, teardown),
         cmocka_unit_test_setup_teardown(test_every_policy, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_gang_in_one_cell, setup, teardown),
         cmocka_unit_test_setup_teardown(test_recovery_keeps_guarantees, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

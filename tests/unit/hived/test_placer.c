@@ -263,11 +263,70 @@ static void a_restart_keeps_every_guarantee(void **state)
     bench_release(&after);
 }
 
+/* A gang lies in one rack as far as its devices lie in racks: tasks on CPU cells do not. */
+static void a_gang_is_kept_in_one_cell(void **state)
+{
+    (void)state;
+    static const char yaml[] =
+        "physicalCluster:\n"
+        "  skuTypes: {V100: {gpu: 1, cpu: 1, memory: 1Gi}, CPU: {cpu: 1, memory: 1Gi}}\n"
+        "  cellTypes:\n"
+        "    NODE: {childCellType: V100, childCellNumber: 2, isNodeLevel: true}\n"
+        "    RACK: {childCellType: NODE, childCellNumber: 2}\n"
+        "    SPARE: {childCellType: CPU, childCellNumber: 2, isNodeLevel: true}\n"
+        "  physicalCells:\n"
+        "  - {cellType: RACK, cellChildren: [{cellAddress: n0}, {cellAddress: n1}]}\n"
+        "  - {cellType: RACK, cellChildren: [{cellAddress: n2}, {cellAddress: n3}]}\n"
+        "  - {cellType: SPARE, cellAddress: n4}\n"
+        "virtualClusters: {default: {virtualCells: [{cellType: RACK, cellNumber: 2}, "
+        "{cellType: SPARE, cellNumber: 1}]}}\n";
+    struct bench bench;
+    bench_init(&bench, yaml);
+    for (uint32_t i = 0; i < 4; i++)
+        bench_node(&bench, i, 4, 2, true);
+    bench_node(&bench, 4, 4, 0, true);
+    struct placement_request one = bench_ask(&bench, "one", 1, 1, 1);
+    assert_int_equal(bench_place(&bench, &one, true).kind, PLACEMENT_BIND);
+    /* three leaves are left in the first rack: of its own it would take the fullest nodes */
+    struct placement_member members[] = {
+        {.count = 2, .gpu = 1, .cpu = 1, .sku_type = "V100", .within_one_cell = ""},
+        {.count = 1, .gpu = 2, .cpu = 1, .sku_type = "V100", .within_one_cell = ""},
+        {.count = 2, .cpu = 1, .sku_type = "", .within_one_cell = ""},
+    };
+    struct placement_request gang = bench_ask(&bench, "gang", 0, 0, 0);
+    gang.members = members;
+    gang.member_count = 3;
+    gang.within_one_cell = "RACK";
+    struct placement_result result = bench_place(&bench, &gang, true);
+    assert_int_equal(result.kind, PLACEMENT_BIND);
+    for (size_t i = 0; i < 3; i++)
+        assert_in_range(result.slots[i].node.v, 2, 3);
+    assert_int_equal(result.slots[3].node.v, 4);
+    struct placement_request next = bench_ask(&bench, "next", 4, 1, 1);
+    next.within_one_cell = "RACK";
+    result = bench_place(&bench, &next, true);
+    assert_int_equal(result.kind, PLACEMENT_WAIT);
+    assert_non_null(strstr(result.reason, "4 x 1 V100, all within one RACK,"));
+    assert_false(result.is_never);
+    next.within_one_cell = "NODE";
+    result = bench_place(&bench, &next, true);
+    assert_true(result.is_never);
+    assert_non_null(strstr(result.reason, "none of these cells is a whole NODE"));
+    struct placement_request wrong = bench_ask(&bench, "wrong", 1, 1, 1);
+    struct err err;
+    wrong.within_one_cell = "ROW";
+    assert_int_equal(bench.placer->ops->place(bench.placer, &wrong, &bench.arena, &result, &err),
+                     ERR_INVALID);
+    assert_string_equal(err.text, "the cluster has no cell type ROW");
+    bench_release(&bench);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nodes_make_their_own_cells),
         cmocka_unit_test(gangs_span_leaf_types),
+        cmocka_unit_test(a_gang_is_kept_in_one_cell),
         cmocka_unit_test(what_runs_is_recovered),
         cmocka_unit_test(copies_are_independent),
         cmocka_unit_test(victims_are_named),
