@@ -76,6 +76,7 @@ struct service_look {
     struct hived *hived;         /* a copy of its state; NULL under another policy */
     struct core_node_use *nodes; /* by the node's id */
     uint32_t node_count;
+    int64_t cost_us; /* of the core's time */
 };
 
 struct service {

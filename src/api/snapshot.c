@@ -16,7 +16,6 @@ struct snapshot {
 struct looking {
     int (*look)(struct call *call, const struct service_look *look);
     struct service_look copy;
-    int64_t asked_us;
 };
 
 struct snapshot *snapshot_new(void)
@@ -50,12 +49,11 @@ static int look_arrived(struct call *call)
         call->err = call->answer_err;
         return call->answer_code;
     }
-    int64_t now_us = http_clock_us();
     pthread_mutex_lock(&snapshot->lock);
     look_release(&snapshot->look);
     snapshot->look = looking->copy;
     snapshot->is_there = true;
-    snapshot->fresh_until_us = now_us + SNAPSHOT_REST * (now_us - looking->asked_us);
+    snapshot->fresh_until_us = http_clock_us() + SNAPSHOT_REST * looking->copy.cost_us;
     int result = looking->look(call, &snapshot->look);
     pthread_mutex_unlock(&snapshot->lock);
     return result;
@@ -74,7 +72,6 @@ int snapshot_look(struct call *call,
         return result;
     struct looking *looking = ARENA_NEW(call->arena, struct looking);
     looking->look = look;
-    looking->asked_us = http_clock_us();
     call->resume_state = looking;
     struct service_reply reply = call_suspend(call, look_arrived);
     struct err err = {0};

@@ -2,7 +2,7 @@
  * now and then.
  *
  * Copying takes the core's time in proportion to the cluster, so a copy is used again for
- * SNAPSHOT_REST times as long as it took to get. Any thread.
+ * SNAPSHOT_REST times as long as that took. Any thread.
  */
 #ifndef API_SNAPSHOT_H
 #define API_SNAPSHOT_H

@@ -150,11 +150,11 @@ static void leaves_count(const json_t *cell, struct leaves *leaves)
         leaves->used++;
 }
 
-/* "2 of 4 used, 2 free, 1 bad" */
-static void leaves_print(const struct leaves *leaves, struct buf *out)
+/* "2 of 4 used, 2 free, 1 bad", "2 of 4 V100 used, …" */
+static void leaves_print(const struct leaves *leaves, const char *type, struct buf *out)
 {
     unsigned taken = leaves->used + leaves->opportunistic;
-    buf_format(out, "%u of %u used", taken, leaves->total);
+    buf_format(out, "%u of %u%s%s used", taken, leaves->total, *type ? " " : "", type);
     if (leaves->opportunistic)
         buf_format(out, " (%u by opportunistic jobs)", leaves->opportunistic);
     buf_format(out, ", %u free", leaves->free);
@@ -173,7 +173,7 @@ static void cell_line(struct tree *tree, const json_t *cell)
         struct leaves leaves = {0};
         leaves_count(cell, &leaves);
         buf_string(tree->out, ": ");
-        leaves_print(&leaves, tree->out);
+        leaves_print(&leaves, "", tree->out);
     }
     if (state && strcmp(state, "Free") != 0) {
         buf_format(tree->out, "  %s", state);
@@ -209,12 +209,12 @@ static void cells_print(struct tree *tree, const json_t *cells)
 
 /* "2 of 4 used, 2 free, 1 more by opportunistic jobs": these take none of its own cells, and
  * stand below them by their physical ones */
-static void cluster_leaves_print(const struct leaves *leaves, struct buf *out)
+static void cluster_leaves_print(const struct leaves *leaves, const char *type, struct buf *out)
 {
     struct leaves own = *leaves;
     own.total -= own.opportunistic;
     own.opportunistic = 0;
-    leaves_print(&own, out);
+    leaves_print(&own, type, out);
     if (leaves->opportunistic)
         buf_format(out, ", %u more by opportunistic jobs", leaves->opportunistic);
 }
@@ -224,7 +224,7 @@ struct typed {
     struct leaves leaves;
 };
 
-/* "V100: 2 of 4 used, 2 free; CPU: 0 of 16 used, 16 free"; of one type alone without its name. */
+/* "2 of 4 V100 used, 2 free; 0 of 16 CPU used, 16 free"; of one type alone without its name. */
 static void types_print(const json_t *cells, bool is_physical, struct buf *out)
 {
     struct typed *types = NULL;
@@ -243,12 +243,11 @@ static void types_print(const json_t *cells, bool is_physical, struct buf *out)
     }
     for (size_t i = 0; i < count; i++) {
         buf_string(out, i ? "; " : ": ");
-        if (count > 1)
-            buf_format(out, "%s: ", types[i].type);
+        const char *type = count > 1 ? types[i].type : "";
         if (is_physical)
-            leaves_print(&types[i].leaves, out);
+            leaves_print(&types[i].leaves, type, out);
         else
-            cluster_leaves_print(&types[i].leaves, out);
+            cluster_leaves_print(&types[i].leaves, type, out);
     }
     mem_free(types);
 }

@@ -134,12 +134,14 @@ static void core_mail_config(struct server *server, struct server_mail *mail)
 
 static void core_look(const struct core *core, struct service_look *look)
 {
+    int64_t begin_us = clock_us();
     if (core_hived(core))
         look->hived = hived_copy(core_hived(core));
     look->node_count = core_node_count(core);
     look->nodes = mem_alloc(mem_size(look->node_count + 1u, sizeof *look->nodes));
     for (uint32_t i = 0; i < look->node_count; i++)
         look->nodes[i] = core_node_use(core, (struct node_id){i});
+    look->cost_us = clock_us() - begin_us;
 }
 
 static void core_take(struct server *server, struct server_mail *mail)
