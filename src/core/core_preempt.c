@@ -126,13 +126,35 @@ static void victim_end(struct core *core, const char *name, const struct live *b
     }
 }
 
+static void names_write(struct buf *text, const char *const *names, size_t count)
+{
+    enum { NAMES_MAX = 3 };
+    for (size_t i = 0; i < count && i < NAMES_MAX; i++)
+        buf_format(text, "%s%s", i ? ", " : "", names[i]);
+    if (count > NAMES_MAX)
+        buf_format(text, " and %zu more", count - NAMES_MAX);
+}
+
+const char *preempt_reason(struct core *core, const struct placement_result *result,
+                           const char *why_not)
+{
+    struct buf text = BUF_INIT;
+    buf_string(&text, "others of lower priority would have to be preempted");
+    if (*why_not)
+        buf_format(&text, ", but %s", why_not);
+    buf_string(&text, "; held by ");
+    names_write(&text, result->victims, result->victim_count);
+    const char *reason = arena_copy(&core->scratch, buf_as_text(&text));
+    buf_release(&text);
+    return reason;
+}
+
 const char *victims_end(struct core *core, const struct live *live, const char *const *victims,
                         size_t count)
 {
     struct buf text = BUF_INIT;
-    buf_format(&text, "preempting %zu groups of lower priority; not ended yet: ", count);
-    for (size_t i = 0; i < count; i++)
-        buf_format(&text, "%s%s", i ? ", " : "", victims[i]);
+    buf_string(&text, "preempts others of lower priority; not ended yet: ");
+    names_write(&text, victims, count);
     const char *reason = arena_copy(&core->scratch, buf_as_text(&text));
     buf_release(&text);
     for (size_t i = 0; i < count; i++)

@@ -129,17 +129,26 @@ static bool shadow_run_forward(struct core *core, struct placer *shadow, struct 
     return shadow_fits(core, shadow, live);
 }
 
+/* A copy of the placer in which the job holds nothing. */
+static struct placer *placer_without_holds(struct core *core, const struct reservation *reservation)
+{
+    const struct live *live = &core->jobs.items[reservation->job];
+    struct placer *copy = core->placer->ops->copy(core->placer);
+    for (uint32_t i = 0; i < live->hold_count; i++) {
+        copy->ops->cancel(copy, live->holds[i].group);
+        copy->ops->release_group(copy, live->holds[i].group);
+    }
+    return copy;
+}
+
 /* The shadow anew, with all that runs now taken for ended. */
 static bool reservation_fill(struct core *core, struct reservation *reservation)
 {
     struct live *live = &core->jobs.items[reservation->job];
     reservation_release(reservation);
-    reservation->shadow = core->placer->ops->copy(core->placer);
-    reservation->is_stale = false;
-    for (uint32_t i = 0; i < live->hold_count; i++) {
-        reservation->shadow->ops->cancel(reservation->shadow, live->holds[i].group);
-        reservation->shadow->ops->release_group(reservation->shadow, live->holds[i].group);
-    }
+    reservation->shadow = placer_without_holds(core, reservation);
+    reservation->is_stale = reservation->is_aged = false;
+    reservation->starts_asked_ms = core->now_ms;
     return shadow_run_forward(core, reservation->shadow, live, &reservation->starts_ms);
 }
 
@@ -160,11 +169,23 @@ static void reservation_remove(struct core *core, struct reservation *reservatio
     core->is_unblocked = true;
 }
 
+/* The queue is looked at again when the next job begins to starve, though nothing may end till
+ * then: what comes behind it must not go on taking its room. */
+static void starving_watch(struct core *core, int64_t starves_ms)
+{
+    if (core->starves_ms > core->now_ms && core->starves_ms <= starves_ms)
+        return;
+    core->starves_ms = starves_ms;
+    timers_add(&core->timers, (struct timer){starves_ms, 0, TIMER_UNBLOCK});
+}
+
 void reserve_update(struct core *core, struct live *live)
 {
     uint32_t slot = live_slot(core, live);
     int64_t starves_ms =
         live->job.attempt_created_ms + (int64_t)core->config.starvation_after_s * 1000;
+    if (core->now_ms < starves_ms)
+        starving_watch(core, starves_ms);
     if (core->now_ms < starves_ms || core->now_ms < live->reserve_ms)
         return;
     for (size_t i = 0; i < core->reservations.count; i++)
@@ -207,11 +228,34 @@ void reserve_drop_all(struct core *core)
     core->reservations.count = 0;
 }
 
-static bool ends_before(const struct core *core, const struct live *live,
-                        const struct reservation *reservation)
+/* What has ended since may have told when it starts, or let it start earlier. */
+static void starts_update(struct core *core, struct reservation *reservation)
 {
-    return reservation->starts_ms != INT64_MAX &&
-           time_limit_ends_ms(live->plan, core->now_ms) <= reservation->starts_ms;
+    enum { AGAIN_MS = 1000 }; /* a copy of the placer, not one for each end */
+    if (!reservation->is_aged || core->now_ms < reservation->starts_asked_ms + AGAIN_MS)
+        return;
+    struct placer *copy = placer_without_holds(core, reservation);
+    shadow_run_forward(core, copy, &core->jobs.items[reservation->job], &reservation->starts_ms);
+    copy->ops->free(copy);
+    reservation->is_aged = false;
+    reservation->starts_asked_ms = core->now_ms;
+}
+
+static bool ends_before(struct core *core, const struct live *live, struct reservation *reservation)
+{
+    int64_t ends_ms = time_limit_ends_ms(live->plan, core->now_ms);
+    if (ends_ms == INT64_MAX)
+        return false;
+    starts_update(core, reservation);
+    return reservation->starts_ms != INT64_MAX && ends_ms <= reservation->starts_ms;
+}
+
+/* As far as the shadow knows the group, it waits there for what it has preempted meanwhile. */
+static bool shadow_commit(struct placer *shadow, const struct placement_request *request,
+                          const struct placement_slot *slots, size_t slot_count)
+{
+    shadow->ops->cancel(shadow, request->group);
+    return shadow->ops->commit(shadow, request, slots, slot_count, false, NULL) == 0;
 }
 
 const char *reserve_check(struct core *core, const struct live *live,
@@ -232,7 +276,7 @@ const char *reserve_check(struct core *core, const struct live *live,
         if (ends_before(core, live, reservation))
             continue;
         struct placer *shadow = reservation->shadow;
-        bool fits = shadow->ops->commit(shadow, request, slots, slot_count, false, NULL) == 0 &&
+        bool fits = shadow_commit(shadow, request, slots, slot_count) &&
                     shadow_fits(core, shadow, starving);
         shadow->ops->release_group(shadow, request->group);
         if (!fits)
@@ -243,23 +287,59 @@ const char *reserve_check(struct core *core, const struct live *live,
     return "";
 }
 
-bool reserve_has_room(struct core *core, const struct live *live,
-                      const struct placement_request *request, struct arena *arena)
+/* Is there room for both once all that the job preempts in the shadow has ended? Such groups began
+ * after the reservation was made, as those from before have ended there. */
+static bool shadow_takes_both(struct core *core, struct placer *shadow, struct live *starving,
+                              const struct placement_request *request, struct arena *arena)
+{
+    enum { ROUNDS_MAX = 16 };
+    struct placement_result result;
+    struct placement_request look = *request;
+    look.may_preempt = false;
+    shadow->ops->cancel(shadow, look.group);
+    for (int round = 0; round < ROUNDS_MAX; round++) {
+        if (shadow->ops->place(shadow, &look, arena, &result, NULL) ||
+            result.kind == PLACEMENT_WAIT || !(result.slot_count + result.victim_count))
+            return false;
+        if (result.kind == PLACEMENT_BIND)
+            return shadow_commit(shadow, &look, result.slots, result.slot_count) &&
+                   shadow_fits(core, shadow, starving);
+        for (size_t i = 0; i < result.victim_count; i++) {
+            shadow->ops->cancel(shadow, result.victims[i]);
+            shadow->ops->release_group(shadow, result.victims[i]);
+        }
+    }
+    return false;
+}
+
+static bool shadow_has_room(struct core *core, const struct reservation *reservation,
+                            const struct placement_request *request, struct arena *arena)
+{
+    struct live *starving = &core->jobs.items[reservation->job];
+    struct placer *copy = reservation->shadow->ops->copy(reservation->shadow);
+    bool has_room = shadow_takes_both(core, copy, starving, request, arena);
+    copy->ops->free(copy);
+    return has_room;
+}
+
+const struct live *reserve_holder(struct core *core, const struct live *live,
+                                  const struct placement_request *request, struct arena *arena)
 {
     for (size_t i = 0; i < core->reservations.count; i++) {
         struct reservation *reservation = &core->reservations.items[i];
-        struct live *starving = &core->jobs.items[reservation->job];
-        if (starving == live || !is_behind(live, starving) || ends_before(core, live, reservation))
+        const struct live *starving = &core->jobs.items[reservation->job];
+        if (starving == live || !is_behind(live, starving))
             continue;
-        struct request copy = {.placement = *request};
-        bool is_committed;
-        bool fits = request_fits(reservation->shadow, &copy, arena, &is_committed) &&
-                    is_committed && shadow_fits(core, reservation->shadow, starving);
-        reservation->shadow->ops->release_group(reservation->shadow, request->group);
-        if (!fits)
-            return false;
+        if (reservation->is_stale && !reservation_fill(core, reservation)) {
+            reservation_remove(core, reservation); /* no longer possible at all */
+            i--;
+            continue;
+        }
+        if (!ends_before(core, live, reservation) &&
+            !shadow_has_room(core, reservation, request, arena))
+            return starving;
     }
-    return true;
+    return NULL;
 }
 
 void reserve_commit(struct core *core, const struct live *live,
@@ -278,7 +358,7 @@ void reserve_commit(struct core *core, const struct live *live,
         if (reservation->is_stale || ends_before(core, live, reservation))
             continue;
         struct placer *shadow = reservation->shadow;
-        if (shadow->ops->commit(shadow, request, slots, slot_count, false, NULL)) {
+        if (!shadow_commit(shadow, request, slots, slot_count)) {
             shadow->ops->release_group(shadow, request->group);
             reservation->is_stale = true;
         }
@@ -290,6 +370,7 @@ void reserve_release_slot(struct core *core, const char *group, size_t slot)
     for (size_t i = 0; i < core->reservations.count; i++) {
         struct placer *shadow = core->reservations.items[i].shadow;
         shadow->ops->release_slot(shadow, group, slot);
+        core->reservations.items[i].is_aged = true;
     }
 }
 
@@ -298,6 +379,7 @@ void reserve_release_group(struct core *core, const char *group)
     for (size_t i = 0; i < core->reservations.count; i++) {
         struct placer *shadow = core->reservations.items[i].shadow;
         shadow->ops->release_group(shadow, group);
+        core->reservations.items[i].is_aged = true;
     }
 }
 

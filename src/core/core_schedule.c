@@ -71,6 +71,8 @@ static bool job_start(struct core *core, uint32_t slot, uint32_t class)
     struct live *live = &core->jobs.items[slot];
     if (job_is_hopeless(core, live, class)) {
         reason_put_off(core);
+        if (!live->hold_count)
+            reserve_update(core, live);
         queue_block(core->queue, class, queue_reason(core->queue, class));
         return false;
     }

@@ -68,6 +68,40 @@ static bool victims_are_own(struct core *core, const struct live *live,
     return false;
 }
 
+/* Ask the placer; whether it may preempt is looked into only when it must. *why_not: a PREEMPT is
+ * what it would have to do, but may not. */
+static int part_ask(struct core *core, struct live *live, const struct parts *parts,
+                    struct part *part, bool is_holding, const char **why_not, struct err *err)
+{
+    struct placement_request *request = &part->request.placement;
+    struct placement_result *result = &part->result;
+    struct placer *placer = core->placer;
+    bool is_paused = core->now_ms < live->preempt_after_ms;
+    /* one task of a job at a time: what it ends may be enough for the others */
+    bool is_after = parts->is_task && live->hold_count;
+    bool may_preempt = is_holding || (!is_paused && !is_after);
+    request->may_preempt = is_holding || (may_preempt && !core->reservations.count);
+    int code = placer->ops->place(placer, request, &core->scratch, result, err);
+    if (code || result->kind != PLACEMENT_PREEMPT || request->may_preempt)
+        return code;
+    const struct live *starving =
+        may_preempt ? reserve_holder(core, live, request, &core->scratch) : NULL;
+    if (may_preempt && !starving) {
+        request->may_preempt = true;
+        return placer->ops->place(placer, request, &core->scratch, result, err);
+    }
+    if (starving)
+        *why_not = arena_format(&core->scratch, "room is held back for %s", starving->full_name);
+    else if (is_paused)
+        *why_not = arena_format(
+            &core->scratch,
+            "others have been ended for it before and it could not start; it tries again in %lld s",
+            (long long)((live->preempt_after_ms - core->now_ms + 999) / 1000));
+    else
+        *why_not = "another task of the job does so first";
+    return 0;
+}
+
 /* Ask the placer, and commit what can be bound: the next part must see it taken. */
 static struct outcome part_place(struct core *core, struct live *live, const struct parts *parts,
                                  struct part *part)
@@ -85,23 +119,23 @@ static struct outcome part_place(struct core *core, struct live *live, const str
                    : wait_for(core, "a node that was held back for it has failed");
     }
     part_avoid(core, parts, part);
-    /* one task of a job at a time: what it ends may be enough for the others */
-    request->may_preempt =
-        hold || (core->now_ms >= live->preempt_after_ms && (!parts->is_task || !live->hold_count) &&
-                 reserve_has_room(core, live, request, &core->scratch));
-    if (core->placer->ops->place(core->placer, request, &core->scratch, result, &err))
+    const char *why_not = "";
+    if (part_ask(core, live, parts, part, hold != NULL, &why_not, &err))
         return wait_for(core, err.text);
     if (result->kind == PLACEMENT_WAIT)
         return wait_for(core, result->reason);
     if (result->kind == PLACEMENT_PREEMPT) {
-        part->is_preempting = request->may_preempt && !victims_are_own(core, live, result);
-        if (request->may_preempt && !part->is_preempting)
+        if (request->may_preempt && victims_are_own(core, live, result)) {
             core->placer->ops->cancel(core->placer, request->group);
-        return (struct outcome){PLACEMENT_PREEMPT,
-                                "groups of lower priority would have to be preempted", false};
+            why_not = "they are of the same job";
+        } else {
+            part->is_preempting = request->may_preempt;
+        }
+        return (struct outcome){PLACEMENT_PREEMPT, preempt_reason(core, result, why_not), false};
     }
-    const char *held =
-        reserve_check(core, live, request, result->slots, result->slot_count, &core->scratch);
+    const char *held = hold ? ""
+                            : reserve_check(core, live, request, result->slots, result->slot_count,
+                                            &core->scratch);
     if (*held)
         return wait_for(core, held);
     if (core->placer->ops->commit(core->placer, request, result->slots, result->slot_count, false,

@@ -130,10 +130,11 @@ struct core {
     uint64_t random;
     uint32_t last_job;
     uint64_t last_attempt, step;
-    int64_t wake_ms;   /* last asked for */
-    int64_t nodes_ms;  /* last time that a node changed: reasons told before may not hold */
-    bool is_unblocked; /* something was freed: the queue may move */
-    int64_t again_ms;  /* the queue is looked at again then, for reasons that were not told */
+    int64_t wake_ms;    /* last asked for */
+    int64_t nodes_ms;   /* last time that a node changed: reasons told before may not hold */
+    bool is_unblocked;  /* something was freed: the queue may move */
+    int64_t again_ms;   /* the queue is looked at again then, for reasons that were not told … */
+    int64_t starves_ms; /* … and then, because a job begins to starve */
     uint64_t events, gpus_total, gpus_used;
     size_t jobs_live, tasks_live;
 
@@ -313,16 +314,21 @@ void holds_forget(struct core *core, struct live *live); /* the placer knows not
 void holds_release(struct core *core, struct live *live);
 /* It could not start although others have ended for it: not again soon, and ever more rarely. */
 void preemption_failed(struct core *core, struct live *live);
+/* Why a job waits that would have to end others; `why_not`: what keeps it from that, or "". */
+const char *preempt_reason(struct core *core, const struct placement_result *result,
+                           const char *why_not);
 /* End them, announced; returns why the job waits. */
 const char *victims_end(struct core *core, const struct live *live, const char *const *victims,
                         size_t count);
 
 /* core_reserve.c: capacity held back for gangs that have waited too long */
 struct reservation {
-    uint32_t job;          /* slot of the job that it is for */
-    struct placer *shadow; /* the placer as if all groups placed before had ended */
-    int64_t starts_ms;     /* latest start if time limits hold; INT64_MAX unknown */
-    bool is_stale;         /* somebody ahead of it has started since */
+    uint32_t job;            /* slot of the job that it is for */
+    struct placer *shadow;   /* the placer as if all groups placed before had ended */
+    int64_t starts_ms;       /* latest start if time limits hold; INT64_MAX unknown; … */
+    int64_t starts_asked_ms; /* … as of then */
+    bool is_stale;           /* somebody ahead of it has started since */
+    bool is_aged;            /* something has ended since starts_ms was found */
 };
 void reserve_update(struct core *core, struct live *live); /* it waits; does it starve? */
 void reserve_drop(struct core *core, uint32_t job);
@@ -332,10 +338,11 @@ const char *reserve_check(struct core *core, const struct live *live,
                           const struct placement_request *request,
                           const struct placement_slot *slots, size_t slot_count,
                           struct arena *arena);
-/* May it end others to start itself? Only if the starving jobs ahead of it have room beside it;
- * once they have ended for it, its start is not questioned again. */
-bool reserve_has_room(struct core *core, const struct live *live,
-                      const struct placement_request *request, struct arena *arena);
+/* May it end others to start itself? Only if the starving jobs ahead of it have room beside it:
+ * NULL, or the one that has not. Once they have ended for it, its start is not questioned again.
+ * Costs a copy of the placer. */
+const struct live *reserve_holder(struct core *core, const struct live *live,
+                                  const struct placement_request *request, struct arena *arena);
 void reserve_commit(struct core *core, const struct live *live,
                     const struct placement_request *request, const struct placement_slot *slots,
                     size_t slot_count);

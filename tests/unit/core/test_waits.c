@@ -79,7 +79,7 @@ static void a_long_pass_goes_on(void **state)
     assert_non_null(wake);
     assert_int_equal(wake->at_ms, world.now_ms);
     world_timer(&world, 0);
-    assert_non_null(strstr(world_job(&world, last)->reason, "needs 8 CPUs"));
+    assert_non_null(strstr(world_job(&world, last)->reason, "needs 1 x (0 GPU, 8 CPU, "));
     world_node(&world, "n1", 8, 0);
     assert_int_equal(world_command_count(&world, COMMAND_CREATE), 0);
     world_timer(&world, 0);
@@ -187,9 +187,117 @@ static void only_so_many_jobs_are_held_back_for(void **state)
         world_submit(&world, &plan);
     }
     world_timer(&world, 601000);
-    world_exit(&world, 2, 0, 0);
     assert_int_equal(world_story_count(&world, "Reserved"), RESERVATIONS_MAX);
     world_release(&world);
+}
+
+/* Two virtual clusters of a node each, red and blue; one GPU a leaf. */
+static const char *const two_clusters =
+    "physicalCluster:\n"
+    "  cellTypes: {NODE: {childCellType: G, childCellNumber: 4, isNodeLevel: true}}\n"
+    "  physicalCells: [{cellType: NODE, cellAddress: n1}, {cellType: NODE, cellAddress: n2}]\n"
+    "virtualClusters:\n"
+    "  red: {virtualCells: [{cellType: NODE, cellNumber: 1}]}\n"
+    "  blue: {virtualCells: [{cellType: NODE, cellNumber: 1}]}\n";
+
+static uint32_t submit_to(struct world *world, const char *name, const char *cluster,
+                          int32_t priority, uint32_t gpu)
+{
+    struct plan_role role = world_role("worker", 1, 1, gpu);
+    struct plan plan = world_plan_of(name, &role);
+    plan.virtual_cluster = cluster;
+    plan.priority = priority;
+    return world_submit(world, &plan);
+}
+
+static void two_clusters_init(struct world *world)
+{
+    world_init(world, "hived");
+    world_node(world, "n1", 8, 4);
+    world_node(world, "n2", 8, 4);
+    reconfigure(world, two_clusters);
+}
+
+/* The owner of cells gets them back from an opportunistic job, though a job of another virtual
+ * cluster starves: it could not have them. */
+static void a_reservation_takes_nothing_from_other_clusters(void **state)
+{
+    (void)state;
+    for (int is_reserved_between = 0; is_reserved_between < 2; is_reserved_between++) {
+        struct world world;
+        two_clusters_init(&world);
+        submit_to(&world, "holder", "red", 100, 2); /* attempt 1 */
+        world_run(&world, 1);
+        submit_to(&world, "brief", "red", 100, 1); /* attempt 2 */
+        world_run(&world, 2);
+        submit_to(&world, "wide", "red", 100, 4);
+        if (is_reserved_between)
+            submit_to(&world, "guest", "red", -1, 4); /* attempt 3, on blue's node */
+        world_timer(&world, is_reserved_between ? 599000 : 601000);
+        if (!is_reserved_between) {
+            assert_int_equal(world_story_count(&world, "Reserved"), 1);
+            submit_to(&world, "guest", "red", -1, 4);
+        }
+        world_run(&world, 3);
+        uint32_t owner = submit_to(&world, "owner", "blue", 100, 4);
+        assert_int_equal(world_command(&world, COMMAND_KILL, 0)->attempt.v, 3);
+        assert_non_null(strstr(world_job(&world, owner)->reason, "not ended yet: alice~guest/0"));
+        if (is_reserved_between) {
+            world_exit(&world, 2, 0, 0);
+            world_timer(&world, 2000);
+            assert_int_equal(world_story_count(&world, "Reserved"), 1);
+        }
+        world_exit(&world, 3, 143, 0);
+        assert_non_null(world_command(&world, COMMAND_CREATE, 0));
+        assert_int_equal(world_command(&world, COMMAND_CREATE, 0)->job.v, owner);
+        world_release(&world);
+    }
+}
+
+/* Within one virtual cluster a job behind the starving one ends nobody for room that it needs; it
+ * says so. */
+static void who_preempts_must_leave_room(void **state)
+{
+    (void)state;
+    struct world world;
+    two_clusters_init(&world);
+    submit_to(&world, "holder", "red", 100, 2);
+    world_run(&world, 1);
+    submit_to(&world, "low", "red", 10, 2);
+    world_run(&world, 2);
+    submit_to(&world, "wide", "red", 50, 4); /* may end low, not holder */
+    world_timer(&world, 601000);
+    assert_int_equal(world_story_count(&world, "Reserved"), 1);
+    uint32_t late = submit_to(&world, "late", "red", 50, 2);
+    assert_int_equal(world_command_count(&world, COMMAND_KILL), 0);
+    assert_string_equal(world_job(&world, late)->reason,
+                        "others of lower priority would have to be preempted, but room is held "
+                        "back for alice~wide; held by alice~low/0");
+    world_release(&world);
+}
+
+/* Nothing ends, and yet nobody slips in any more once a job has waited long enough. */
+static void it_starves_on_time(void **state)
+{
+    (void)state;
+    static const char *const policies[] = {"first-fit", "best-fit", "spread", "hived"};
+    for (size_t i = 0; i < COUNT_OF(policies); i++) {
+        struct world world;
+        world_init(&world, policies[i]);
+        world_node(&world, "n1", 8, 4);
+        submit(&world, "holder", 10, world_role("worker", 1, 1, 2));
+        submit(&world, "wide", 10, world_role("worker", 1, 1, 4));
+        world_timer(&world, 300000);
+        submit(&world, "second", 10, world_role("worker", 1, 1, 1));
+        assert_int_equal(world_command_count(&world, COMMAND_CREATE), 1);
+        submit(&world, "wider", 10, world_role("worker", 2, 1, 4));
+        world_timer(&world, 300000);
+        assert_int_equal(world_story_count(&world, "Reserved"), 1);
+        uint32_t third = submit(&world, "third", 10, world_role("worker", 1, 1, 1));
+        assert_int_equal(world_command_count(&world, COMMAND_CREATE), 0);
+        assert_non_null(strstr(world_job(&world, third)->reason, "held back for alice~wide"));
+        world_release(&world);
+    }
 }
 
 /* Of two that came in the same millisecond the one with the smaller number starves first. */
@@ -205,8 +313,8 @@ static void the_smaller_number_is_ahead(void **state)
     world.now_ms -= 10;
     submit(&world, "second", 10, world_role("worker", 1, 1, 2));
     world_timer(&world, 601000);
-    world_exit(&world, 2, 0, 0);
     assert_int_equal(world_story_count(&world, "Reserved"), 1);
+    world_exit(&world, 2, 0, 0);
     assert_int_equal(world_command_count(&world, COMMAND_CREATE), 0); /* second would delay first */
     world_exit(&world, 1, 0, 0);
     assert_int_equal(world_command(&world, COMMAND_CREATE, 0)->job.v, 3);
@@ -230,8 +338,8 @@ static void an_endless_limit_is_no_limit(void **state)
         submit(&world, "brief", 10, role);
         submit(&world, "big", 10, world_role("worker", 1, 1, 4));
         world_timer(&world, 601000);
-        world_exit(&world, 2, 0, 0);
         assert_int_equal(world_story_count(&world, "Reserved"), 1);
+        world_exit(&world, 2, 0, 0);
         plan.name = "endless";
         plan.time_limit_s = limits[i];
         uint32_t endless = world_submit(&world, &plan);
@@ -309,6 +417,9 @@ int main(void)
         cmocka_unit_test(a_held_node_that_fails_undoes_the_gang),
         cmocka_unit_test(only_so_many_jobs_are_held_back_for),
         cmocka_unit_test(the_smaller_number_is_ahead),
+        cmocka_unit_test(a_reservation_takes_nothing_from_other_clusters),
+        cmocka_unit_test(who_preempts_must_leave_room),
+        cmocka_unit_test(it_starves_on_time),
         cmocka_unit_test(an_endless_limit_is_no_limit),
         cmocka_unit_test(nodes_of_many_gpus),
         cmocka_unit_test(what_the_configuration_lacks_runs_on),
