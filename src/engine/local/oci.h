@@ -13,6 +13,7 @@
 struct buf;
 struct err;
 struct json_writer;
+struct sock_filter;
 
 struct oci_mount {
     const char *source, *target;
@@ -78,7 +79,11 @@ void oci_config_write(const struct oci_config *config, struct buf *out);
 /* Docker's default profile for containers with the default capabilities. */
 void oci_seccomp_write(struct json_writer *json);
 
-/* The same profile as the kernel's filter program in base64. crun takes it by an annotation and
+/* The same profile as the kernel's filter program, as libseccomp makes it: FILTER_MAX instructions
+ * at most (filter.h). */
+int oci_seccomp_compile(struct sock_filter *program, size_t *count, struct err *err);
+
+/* The same, shortened, in base64. crun takes it by an annotation and
  * then need not compile the profile for every container, which takes longer than all else it does.
  */
 int oci_seccomp_bpf(struct buf *out, struct err *err);

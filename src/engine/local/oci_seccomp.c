@@ -5,11 +5,13 @@
 #include "base/err.h"
 #include "base/json_writer.h"
 #include "base/memory.h"
+#include "engine/local/filter.h"
 #include "engine/local/oci.h"
 #include "sys/cleanup.h"
 #include <errno.h>
 #include <seccomp.h>
 #include <sodium.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 
@@ -197,26 +199,17 @@ static int rules_add(scmp_filter_ctx filter)
     return code;
 }
 
-static int program_read(int fd, struct buf *out)
+static int program_read(int fd, struct sock_filter *program, size_t *count)
 {
     struct stat stat;
-    if (fstat(fd, &stat) < 0 || stat.st_size <= 0)
+    if (fstat(fd, &stat) < 0 || stat.st_size <= 0 ||
+        (size_t)stat.st_size > FILTER_MAX * sizeof *program)
         return -EIO;
-    size_t size = (size_t)stat.st_size;
-    unsigned char *bytes = mem_alloc(size);
-    size_t room = sodium_base64_ENCODED_LEN(size, sodium_base64_VARIANT_ORIGINAL);
-    bool is_read = pread(fd, bytes, size, 0) == (ssize_t)size;
-    if (is_read) {
-        char *text = mem_alloc(room);
-        sodium_bin2base64(text, room, bytes, size, sodium_base64_VARIANT_ORIGINAL);
-        buf_string(out, text);
-        mem_free(text);
-    }
-    mem_free(bytes);
-    return is_read ? 0 : -EIO;
+    *count = (size_t)stat.st_size / sizeof *program;
+    return pread(fd, program, (size_t)stat.st_size, 0) == stat.st_size ? 0 : -EIO;
 }
 
-int oci_seccomp_bpf(struct buf *out, struct err *err)
+int oci_seccomp_compile(struct sock_filter *program, size_t *count, struct err *err)
 {
     scmp_filter_ctx filter = seccomp_init(SCMP_ACT_ERRNO(EPERM));
     if (!filter)
@@ -232,7 +225,38 @@ int oci_seccomp_bpf(struct buf *out, struct err *err)
     if (code == 0)
         code = fd < 0 ? -errno : seccomp_export_bpf(filter, fd);
     if (code == 0)
-        code = program_read(fd, out);
+        code = program_read(fd, program, count);
     seccomp_release(filter);
     return code == 0 ? 0 : err_errno(err, -code, "compile the seccomp profile");
+}
+
+static int program_compile_short(struct sock_filter *program, size_t *count, struct err *err)
+{
+    struct sock_filter *shorter = mem_zero(FILTER_MAX, sizeof *shorter);
+    int result = oci_seccomp_compile(program, count, err);
+    size_t shorter_count = result == 0 ? filter_shorten(program, *count, shorter) : 0;
+    if (shorter_count) {
+        memcpy(program, shorter, shorter_count * sizeof *program);
+        *count = shorter_count;
+    }
+    mem_free(shorter);
+    return result;
+}
+
+int oci_seccomp_bpf(struct buf *out, struct err *err)
+{
+    struct sock_filter *program = mem_zero(FILTER_MAX, sizeof *program);
+    size_t count = 0;
+    int result = program_compile_short(program, &count, err);
+    if (result == 0) {
+        size_t size = count * sizeof *program;
+        size_t room = sodium_base64_ENCODED_LEN(size, sodium_base64_VARIANT_ORIGINAL);
+        char *text = mem_alloc(room);
+        sodium_bin2base64(text, room, (const unsigned char *)program, size,
+                          sodium_base64_VARIANT_ORIGINAL);
+        buf_string(out, text);
+        mem_free(text);
+    }
+    mem_free(program);
+    return result;
 }
