@@ -187,18 +187,23 @@ static void number_write(char *at, uint64_t number)
 
 enum { NAME_SIZE = 48 };
 
-static size_t gang_name(char *name, const struct gang *gang)
+struct names { /* of a gang, and of its pods in turn */
+    char gang[NAME_SIZE], pod[NAME_SIZE];
+    size_t length;
+};
+
+static void names_begin(struct names *names, const struct gang *gang)
 {
-    name[0] = 'g';
-    number_write(&name[1], gang->id);
-    return strlen(name);
+    names->gang[0] = 'g';
+    number_write(&names->gang[1], gang->id);
+    names->length = strlen(names->gang);
+    memcpy(names->pod, names->gang, names->length);
+    names->pod[names->length] = '.';
 }
 
-static void pod_name(char *name, const struct gang *gang, uint32_t pod)
+static void names_pod(struct names *names, uint32_t pod)
 {
-    size_t length = gang_name(name, gang);
-    name[length] = '.';
-    number_write(&name[length + 1], pod);
+    number_write(&names->pod[names->length + 1], pod);
 }
 
 static struct gang gang_next(struct bench *bench, struct hived_request *request,
@@ -226,18 +231,18 @@ static void submit(struct bench *bench)
     struct hived_request request;
     struct hived_member member;
     struct gang gang = gang_next(bench, &request, &member);
-    char name[NAME_SIZE], pod[NAME_SIZE];
-    gang_name(name, &gang);
-    request.group = name;
+    struct names names;
+    names_begin(&names, &gang);
+    request.group = names.gang;
     bool is_timed = bench->next_gang % TIMED == 0; /* its first pod */
     struct hived_ask ask = {.request = &request,
-                            .pod = pod,
+                            .pod = names.pod,
                             .phase = HIVED_FILTERING,
                             .scope = bench->scope.count ? &bench->scope : NULL};
     for (uint32_t i = 0; i < gang.pods; i++) {
         struct hived_result result;
         struct err err;
-        pod_name(pod, &gang, i);
+        names_pod(&names, i);
         arena_clear(&bench->arena);
         uint64_t start = is_timed ? clock_now() : 0;
         if (hived_schedule(bench->hived, &ask, &bench->arena, &result, &err)) {
@@ -269,13 +274,13 @@ static void end_one(struct bench *bench)
     size_t at = (size_t)random_below(&bench->random, bench->live.count);
     struct gang gang = bench->live.items[at];
     bench->live.items[at] = bench->live.items[--bench->live.count];
-    char name[NAME_SIZE], pod[NAME_SIZE];
-    gang_name(name, &gang);
+    struct names names;
+    names_begin(&names, &gang);
     for (uint32_t i = 0; i < gang.pods; i++) {
-        pod_name(pod, &gang, i);
+        names_pod(&names, i);
         bool is_timed = bench->ends++ % TIMED == 0;
         uint64_t start = is_timed ? clock_now() : 0;
-        hived_pod_end_named(bench->hived, name, pod);
+        hived_pod_end_named(bench->hived, names.gang, names.pod);
         if (is_timed)
             sample(&bench->release, start);
     }
