@@ -153,6 +153,18 @@ static void children_sort(const struct mapper *mapper, const struct cell *parent
     candidates_sort(mapper, NULL, parent->child, child_number(mapper->h, parent), candidates);
 }
 
+/* The first of the children in that order, or NONE. */
+static uint32_t child_first(const struct mapper *mapper, const struct cell *parent)
+{
+    const struct cell *cells = mapper->h->cells;
+    uint32_t first = NONE, end = parent->child + child_number(mapper->h, parent);
+    for (uint32_t i = parent->child; i < end; i++)
+        if ((first == NONE || cells[i].used_oppo < cells[first].used_oppo) &&
+            cell_is_allowed(mapper, i))
+            first = i;
+    return first;
+}
+
 /* --- matching siblings --- */
 
 static bool family_map(struct mapper *mapper, uint32_t first, uint32_t count, uint32_t parent);
@@ -273,6 +285,11 @@ static bool matching_run(struct mapper *mapper, uint32_t first, uint32_t count,
 /* Siblings on the children of a physical cell. */
 static bool family_map(struct mapper *mapper, uint32_t first, uint32_t count, uint32_t parent)
 {
+    if (count == 1) { /* the usual case, and mostly the first one does */
+        uint32_t child = child_first(mapper, &mapper->h->cells[parent]);
+        if (child == NONE || vertex_map(mapper, first, child))
+            return child != NONE;
+    }
     struct candidates candidates;
     children_sort(mapper, &mapper->h->cells[parent], &candidates);
     if (candidates.count < count)
