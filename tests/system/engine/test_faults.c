@@ -27,16 +27,6 @@ static const struct seen *end_after(uint64_t attempt, size_t from)
     return end;
 }
 
-static void await_file(const char *format, unsigned long long attempt)
-{
-    int64_t due = now_us() + 20000000;
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wformat-nonliteral"
-    while (shell(format, world.folder, attempt) != 0)
-        assert_true(now_us() < due);
-#pragma GCC diagnostic pop
-}
-
 static void disk_fill(void)
 {
     shell("dd if=/dev/zero of=%s/data/ballast bs=4k 2>/dev/null; "
@@ -54,8 +44,8 @@ static void test_disk_full(void **state)
     (void)state;
     struct err err = {0};
     size_t from = world_seen_count(&world);
-    world_create(&world, 1, "trap 'exit 9' TERM; touch /tmp/ready; while :; do sleep 0.1; done");
-    await_file("test -e /proc/$(cat %s/run/tasks/%llu/init.pid 2>/dev/null)/root/tmp/ready", 1);
+    world_create(&world, 1, "trap 'exit 9' TERM; echo ready; while :; do sleep 0.1; done");
+    world_log_await(&world, 1, "ready", 30000);
     disk_fill();
     engine_local_housekeep(world.engine);
     assert_false(world.node.is_healthy);
@@ -108,7 +98,7 @@ static int create_counted(struct engine *engine, uint64_t attempt)
     return world_create_with(&copy, attempt, command, &options, &err);
 }
 
-/* A server that creates tasks and is killed after `delay_us`. */
+/* A server that creates tasks and is killed after `delay_us`: an instant of the test's choice. */
 static void child_run(uint64_t first, uint32_t delay_us)
 {
     int ends[2];
@@ -133,18 +123,6 @@ static void child_run(uint64_t first, uint32_t delay_us)
     waitpid(pid, NULL, 0);
 }
 
-static bool is_listed(uint64_t attempt)
-{
-    struct attempt_id *attempts;
-    size_t count;
-    bool is_there = false;
-    assert_int_equal(world.engine->ops->list(world.engine, &attempts, &count, NULL), 0);
-    for (size_t i = 0; i < count; i++)
-        is_there |= attempts[i].v == attempt;
-    mem_free(attempts);
-    return is_there;
-}
-
 static void test_killed_anywhere(void **state)
 {
     (void)state;
@@ -157,7 +135,7 @@ static void test_killed_anywhere(void **state)
         size_t from = world_seen_count(&world);
         world_start(&world);
         for (uint64_t i = 0; i < TASKS; i++)
-            if (!is_listed(first + i)) /* as the server does after a restart */
+            if (!world_is_listed(&world, first + i)) /* as the server does after a restart */
                 assert_int_equal(create_counted(world.engine, first + i), 0);
         for (uint64_t i = 0; i < TASKS; i++) {
             assert_int_equal(end_after(first + i, from)->exit.exit_code, 5);

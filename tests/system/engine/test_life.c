@@ -5,6 +5,7 @@
 #include <stdint.h>
 /* cmocka wants these first */
 #include "engine/local/task.h"
+#include "waits.h"
 #include "world.h"
 #include <cmocka.h>
 #include <fcntl.h>
@@ -37,31 +38,9 @@ static const struct seen *end_of(uint64_t attempt)
     return end;
 }
 
-/* Until a line is in the log: the task has come so far. */
 static void await_log(uint64_t attempt, const char *line)
 {
-    struct err err = {0};
-    struct attempt_id id = {attempt};
-    assert_non_null(world_wait(&world, ENGINE_STARTED, attempt, 0, PATIENCE_MS));
-    int watch = world.engine->ops->log_watch(world.engine, id, LOG_ALL, &err);
-    assert_true(watch >= 0);
-    int64_t due = now_us() + PATIENCE_MS * 1000;
-    for (;;) {
-        char text[4096] = "", drained[4096];
-        uint64_t offset = 0;
-        struct log_part part;
-        ssize_t got = world.engine->ops->log_read(world.engine, id, LOG_ALL, &offset, text,
-                                                  sizeof text - 1, &part, &err);
-        assert_true(got >= 0);
-        if (strstr(text, line))
-            break;
-        assert_true(now_us() < due);
-        struct pollfd poll_fd = {.fd = watch, .events = POLLIN};
-        poll(&poll_fd, 1, 1000);
-        if (read(watch, drained, sizeof drained) < 0)
-            continue;
-    }
-    close(watch);
+    world_log_await(&world, attempt, line, PATIENCE_MS);
 }
 
 /* Nothing of a task is left: processes, control groups, mounts, runtime state. */
@@ -340,25 +319,13 @@ static void test_links_in_logs(void **state)
                  "rm /skep/log/*; ln -s /etc/shadow /skep/log/all.000000000000000; "
                  "ln -s /etc/shadow /skep/run/exit; mkfifo /skep/log/stdout.000000000000000; "
                  "echo ready; sleep 100");
+    char path[300];
     assert_non_null(world_wait(&world, ENGINE_STARTED, 54, 0, PATIENCE_MS));
-    int64_t due = now_us() + 10000000;
-    while (shell("test -L %s/data/containers/54/run/exit", world.folder) != 0)
-        assert_true(now_us() < due);
+    snprintf(path, sizeof path, "%s/data/containers/54/run/exit", world.folder);
+    assert_true(file_await(path, PATIENCE_MS));
     kill_task(54, 0, "stopped");
     assert_string_equal(end_of(54)->log, "");
     assert_int_equal(end_of(54)->exit.exit_code, 137);
-}
-
-static bool is_listed(uint64_t attempt)
-{
-    struct attempt_id *attempts;
-    size_t count;
-    bool is_there = false;
-    assert_int_equal(world.engine->ops->list(world.engine, &attempts, &count, NULL), 0);
-    for (size_t i = 0; i < count; i++)
-        is_there |= attempts[i].v == attempt;
-    free(attempts);
-    return is_there;
 }
 
 static void test_forget(void **state)
@@ -371,11 +338,11 @@ static void test_forget(void **state)
                      ERR_CONFLICT);
     kill_task(55, 0, "stopped");
     end_of(55);
-    assert_true(is_listed(55));
+    assert_true(world_is_listed(&world, 55));
     assert_int_equal(shell("test -d %s/data/containers/55/upper", world.folder), 0);
     assert_int_equal(world.engine->ops->forget(world.engine, (struct attempt_id){55}, &err), 0);
     int64_t due = now_us() + 10000000;
-    while (is_listed(55))
+    while (world_is_listed(&world, 55))
         assert_true(now_us() < due);
     assert_int_not_equal(shell("test -e %s/data/containers/55", world.folder), 0);
     await_log(55, "kept"); /* logs stay */
@@ -452,7 +419,8 @@ static void test_adopt(void **state)
           world.folder, world.folder);
     size_t from = world_seen_count(&world);
     world_start(&world);
-    assert_true(is_listed(70) && is_listed(71) && is_listed(72));
+    assert_true(world_is_listed(&world, 70) && world_is_listed(&world, 71) &&
+                world_is_listed(&world, 72));
     assert_non_null(world_wait(&world, ENGINE_STARTED, 70, from, 5000));
     const struct seen *end = world_wait(&world, ENGINE_EXITED, 71, from, 10000);
     assert_non_null(end);
@@ -484,7 +452,7 @@ static void test_orphan(void **state)
     world_stop(&world);
     shell("rm -rf %s/data/containers/75", world.folder);
     world_start(&world);
-    assert_false(is_listed(75));
+    assert_false(world_is_listed(&world, 75));
     assert_string_equal(shell_output("pgrep -f '[s]leep 54321'"), "");
     assert_nothing_left(75);
 }
@@ -580,7 +548,6 @@ static void test_spread_folders(void **state)
     }
 }
 
-/* Somebody who follows the log of a silent task hears of its end. */
 static void put(const char *path, const char *text)
 {
     FILE *file = fopen(path, "w");

@@ -88,23 +88,7 @@ static void run(uint64_t attempt, const char *how, uint64_t memory_mib)
 
 static void wait_ready(uint64_t attempt)
 {
-    struct engine *engine = world.engine;
-    struct attempt_id id = {attempt};
-    int watch = engine->ops->log_watch(engine, id, LOG_ALL, NULL);
-    char text[4096] = "";
-    while (!strstr(text, "ready")) {
-        uint64_t offset = 0;
-        struct log_part part;
-        char drained[4096];
-        ssize_t got =
-            engine->ops->log_read(engine, id, LOG_ALL, &offset, text, sizeof text - 1, &part, NULL);
-        text[got > 0 ? got : 0] = 0;
-        if (part.is_ended)
-            fail_msg("it ended: %s", text);
-        if (!strstr(text, "ready") && read(watch, drained, sizeof drained) < 0)
-            usleep(1000); /* the watch does not block */
-    }
-    close(watch);
+    world_log_await(&world, attempt, "ready", END_MS);
 }
 
 static const struct seen *end_of(uint64_t attempt)

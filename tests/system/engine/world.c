@@ -1,4 +1,4 @@
-#include "world.h"
+/* world.c — see world.h. */
 #include "base/buf.h"
 #include "base/memory.h"
 #include "init/job_file.h"
@@ -6,11 +6,17 @@
 #include "sys/mailbox.h"
 #include <assert.h>
 #include <errno.h>
+#include <poll.h>
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#include <cmocka.h>
+
+#include "world.h"
 
 int64_t now_us(void)
 {
@@ -116,6 +122,49 @@ size_t world_seen_count(struct world *world)
     size_t count = world->seen.count;
     pthread_mutex_unlock(&world->lock);
     return count;
+}
+
+void world_log_await(struct world *world, uint64_t attempt, const char *words, uint32_t timeout_ms)
+{
+    const struct engine_ops *ops = world->engine->ops;
+    const struct attempt_id id = {attempt};
+    const int64_t due_us = now_us() + timeout_ms * 1000ll;
+    struct err err = {0};
+
+    assert_non_null(world_wait(world, ENGINE_STARTED, attempt, 0, timeout_ms));
+    struct pollfd watch = {.fd = ops->log_watch(world->engine, id, LOG_ALL, &err),
+                           .events = POLLIN};
+    assert_true(watch.fd >= 0);
+    for (;;) {
+        char text[4096] = "", drained[4096];
+        uint64_t offset = 0;
+        struct log_part part;
+        ssize_t got =
+            ops->log_read(world->engine, id, LOG_ALL, &offset, text, sizeof text - 1, &part, &err);
+        assert_true(got >= 0);
+        if (strstr(text, words))
+            break;
+        if (part.is_ended)
+            fail_msg("it ended without %s: %s", words, text);
+        const int64_t left_us = due_us - now_us();
+        assert_true(left_us > 0 && poll(&watch, 1, (int)(left_us / 1000) + 1) == 1);
+        if (read(watch.fd, drained, sizeof drained) < 0)
+            assert_int_equal(errno, EAGAIN);
+    }
+    close(watch.fd);
+}
+
+bool world_is_listed(struct world *world, uint64_t attempt)
+{
+    struct attempt_id *attempts;
+    size_t count;
+    bool is_there = false;
+
+    assert_int_equal(world->engine->ops->list(world->engine, &attempts, &count, NULL), 0);
+    for (size_t i = 0; i < count; i++)
+        is_there |= attempts[i].v == attempt;
+    mem_free(attempts);
+    return is_there;
 }
 
 bool world_open(struct world *world)

@@ -65,6 +65,12 @@ const struct seen *world_wait(struct world *world, enum engine_event_kind kind, 
                               size_t from, uint32_t timeout_ms);
 size_t world_seen_count(struct world *world);
 
+/* Until `words` are in the log of an attempt whose container has started, or will; the test fails
+ * after timeout_ms, or when the attempt ends without them. */
+void world_log_await(struct world *world, uint64_t attempt, const char *words, uint32_t timeout_ms);
+
+bool world_is_listed(struct world *world, uint64_t attempt);
+
 /* Run a shell command; its exit code. */
 int shell(const char *format, ...) __attribute__((format(printf, 1, 2)));
 

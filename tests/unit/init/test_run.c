@@ -29,6 +29,7 @@
 #include "init/job_file.h"
 #include "init/layout.h"
 #include "init/task_file.h"
+#include "waits.h"
 
 static const char *program;
 
@@ -187,14 +188,9 @@ static int64_t now_ms(void)
 }
 
 /* Until the command says so by making a file. */
-static void file_await(const struct world *world, const char *name)
+static void ready_await(const struct world *world)
 {
-    const struct timespec pause = {0, 5000000};
-    int64_t until = now_ms() + 10000;
-    while (access(path_in(world, name), F_OK) != 0) {
-        assert_true(now_ms() < until);
-        nanosleep(&pause, NULL);
-    }
+    assert_true(file_await(path_in(world, "run/ready"), 10000));
 }
 
 static void success(void **state)
@@ -305,7 +301,7 @@ static void checkpoint(void **state)
                "(trap 'read -r r < $SKEP_STOP_REASON_FILE; echo $r; sleep 0.3; echo saved; exit' "
                "TERM; echo > run/ready; while :; do sleep 0.02; done) & wait");
     pid_t pid = world_start(&w);
-    file_await(&w, "run/ready");
+    ready_await(&w);
     struct reason_file reason = {"preempted", 20000};
     struct buf bytes = BUF_INIT;
     reason_file_write(&reason, &bytes);
@@ -325,7 +321,7 @@ static void stubborn(void **state)
     struct world w;
     world_init(&w, "trap '' TERM; echo > run/ready; while :; do sleep 0.02; done");
     pid_t pid = world_start(&w);
-    file_await(&w, "run/ready");
+    ready_await(&w);
     write_whole(path_in(&w, "run/reason"), "reason stopped\ngrace_ms 400\n", 29);
     int64_t begun = now_ms();
     kill(pid, SIGTERM);
@@ -360,7 +356,7 @@ static void signals_forwarded(void **state)
     struct world w;
     world_init(&w, "trap 'echo got; exit 7' USR1; echo > run/ready; while :; do sleep 0.02; done");
     pid_t pid = world_start(&w);
-    file_await(&w, "run/ready");
+    ready_await(&w);
     kill(pid, SIGUSR1);
     world_wait(&w, pid);
     end_is(&w, EXIT_STAGE_USER, 7, 0);
@@ -378,7 +374,7 @@ static void stack_dump(void **state)
     world_init(&w, "python3 -c 'import time\ndef stuck():\n    open(\"run/ready\",\"w\").close()\n"
                    "    time.sleep(60)\nstuck()'");
     pid_t pid = world_start(&w);
-    file_await(&w, "run/ready");
+    ready_await(&w);
     write_whole(path_in(&w, "run/reason"), "reason hung\ngrace_ms 8000\n", 27);
     kill(pid, SIGTERM);
     world_wait(&w, pid);
