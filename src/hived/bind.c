@@ -66,6 +66,7 @@ static void cell_unbind_one(struct hived *h, uint32_t physical)
     assert(virtual != NONE && h->cells[virtual].bound == physical);
     p->bound = NONE;
     h->cells[virtual].bound = NONE;
+    h->cells[virtual].state = HIVED_CELL_FREE;
     root_unbound_set(h, virtual, true);
     touch(h, virtual);
 }
@@ -223,7 +224,8 @@ static bool preassigned_count(struct hived *h, uint32_t physical, uint32_t vc, b
     quota_of(h, vc, chain)->levels[own].free += by;
     levels[own].all_vc_free += by;
     levels[own].total_left += by;
-    bool is_safe = levels[own].total_left >= levels[own].all_vc_free;
+    /* the original does not look at the cell's own level */
+    bool is_safe = h->is_imitating || levels[own].total_left >= levels[own].all_vc_free;
     if (!is_given)
         free_give(h, physical);
     uint8_t top = whole_top(h, cell);
@@ -402,7 +404,7 @@ void leaf_release(struct hived *h, uint32_t physical, uint32_t vc)
         oppo_remove(h, physical);
         leaf_unuse(h, physical);
         if (h->is_imitating && virtual != NONE)
-            imitate_leaf_released(h, virtual);
+            imitate_leaf_released(h, virtual, vc);
         return;
     }
     leaf_unuse(h, virtual);

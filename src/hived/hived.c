@@ -377,6 +377,10 @@ bool hived_vc_walk(struct hived *h, const char *name, hived_vc_visit *visit, voi
     uint32_t vc = text_map_get(&h->vc_index, text_of(name));
     if (vc == MAP_NONE)
         return false;
+    if (h->is_imitating) {
+        imitate_vc_walk(h, vc, visit, context);
+        return true;
+    }
     for (size_t i = 0; i < h->vcs[vc].roots.count; i++) {
         const struct cell *root = &h->cells[h->vcs[vc].roots.items[i]];
         const struct cell *bound = root->bound != NONE ? &h->cells[root->bound] : NULL;

@@ -1,9 +1,8 @@
-/* imitate.c — what only hived_new_imitating does in the packer: the original's list of nodes,
- * sorted anew at each call, and its one greedy pass.
+/* imitate.c — what only hived_new_imitating does: the original's list of nodes, sorted anew at each
+ * call, with its one greedy pass, and what it shows of virtual clusters.
  *
  * The list keeps its order between calls, so nodes that were not suggested once stay behind their
- * equals. Leaves of a bad node that an opportunistic pod used while they stood for virtual ones are
- * taken off the virtual node's use when that pod ends (cell_rest.over_released).
+ * equals.
  */
 #include "base/memory.h"
 #include "hived/state.h"
@@ -91,8 +90,40 @@ bool imitate_pack(struct pack *pack)
     return item == pack->item_count;
 }
 
-void imitate_leaf_released(struct hived *h, uint32_t virtual)
+/* The original's virtual cells keep a state of their own, told only when that of the bound physical
+ * cell is set. */
+void imitate_state_set(struct hived *h, uint32_t physical, enum hived_cell_state state)
 {
+    for (uint32_t at = physical; at != NONE && h->cells[at].state == state;
+         at = h->cells[at].parent)
+        if (h->cells[at].bound != NONE)
+            h->cells[h->cells[at].bound].state = (uint8_t)state;
+}
+
+/* What the original shows of a virtual cluster: opportunistic leaves as they were when they were
+ * taken, also those whose end it missed. */
+void imitate_vc_walk(struct hived *h, uint32_t vc, hived_vc_visit *visit, void *context)
+{
+    for (size_t i = 0; i < h->vcs[vc].roots.count; i++) {
+        const struct cell *root = &h->cells[h->vcs[vc].roots.items[i]];
+        visit(context, cell_type_name(h, root),
+              root->bound == NONE || !h->cells[root->bound].is_bad,
+              (enum hived_cell_state)root->state, false);
+    }
+    for (uint32_t i = 0; i < h->chain_count; i++) {
+        const struct quota *quota = quota_of(h, vc, i);
+        const char *type = h->config->types[h->chains[i].leaf_type].name;
+        for (uint32_t k = 0; k < quota->oppo + quota->oppo_missed; k++)
+            visit(context, type, true, HIVED_CELL_USED, true);
+    }
+}
+
+/* The end of an opportunistic pod on a bad leaf that a virtual one stands for: the original takes
+ * it off the virtual cells' use, and leaves it in the list of its virtual cluster. */
+void imitate_leaf_released(struct hived *h, uint32_t virtual, uint32_t vc)
+{
+    if (vc != NONE)
+        quota_of(h, vc, h->cells[virtual].chain)->oppo_missed++;
     for (uint32_t cell = virtual; cell != NONE; cell = h->cells[cell].parent)
         h->rests[cell].over_released++;
 }

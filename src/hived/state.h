@@ -26,7 +26,7 @@ struct cell {
     uint16_t chain;
     int16_t priority;
     uint8_t level;
-    uint8_t state; /* enum hived_cell_state; physical cells */
+    uint8_t state; /* enum hived_cell_state; of virtual cells read by imitate.c only */
     bool is_virtual : 1, is_pinned : 1 /* roots, too */, is_split : 1, is_bad : 1, is_doomed : 1;
     bool is_free : 1; /* in the free list of its level; physical */
     bool is_viewed : 1;
@@ -112,8 +112,9 @@ struct quota_level {
 
 struct quota {
     bool is_present;
-    uint32_t oppo; /* leaves of the chain that the virtual cluster uses opportunistically */
-    uint8_t top;   /* highest level with cells */
+    uint32_t oppo;        /* leaves of the chain that the virtual cluster uses opportunistically */
+    uint32_t oppo_missed; /* imitating: those that were given back without the original noticing */
+    uint8_t top;          /* highest level with cells */
     uint32_t view;
     struct quota_level *levels; /* [1 … chain's top] */
 };
@@ -446,7 +447,9 @@ void pack_shun_note(struct pack *pack, uint32_t cell, bool is_bad);
 
 /* imitate.c */
 bool imitate_pack(struct pack *pack);
-void imitate_leaf_released(struct hived *h, uint32_t virtual);
+void imitate_leaf_released(struct hived *h, uint32_t virtual, uint32_t vc);
+void imitate_state_set(struct hived *h, uint32_t physical, enum hived_cell_state state);
+void imitate_vc_walk(struct hived *h, uint32_t vc, hived_vc_visit *visit, void *context);
 
 /* bins.c: items of several sizes into bins, exactly */
 struct bins_fit {

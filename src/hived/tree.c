@@ -78,7 +78,7 @@ static bool all_children_are(const struct hived *h, const struct cell *cell, uin
 
 /* An inner cell is used as soon as a child is; it takes the other states when all children have
  * them. Nothing above a cell that has the state already can differ for Used. */
-void cell_state_set(struct hived *h, uint32_t cell, enum hived_cell_state state)
+static void state_set(struct hived *h, uint32_t cell, enum hived_cell_state state)
 {
     h->cells[cell].state = (uint8_t)state;
     for (uint32_t at = h->cells[cell].parent; at != NONE; at = h->cells[at].parent) {
@@ -91,6 +91,13 @@ void cell_state_set(struct hived *h, uint32_t cell, enum hived_cell_state state)
         }
         above->state = (uint8_t)state;
     }
+}
+
+void cell_state_set(struct hived *h, uint32_t cell, enum hived_cell_state state)
+{
+    state_set(h, cell, state);
+    if (h->is_imitating)
+        imitate_state_set(h, cell, state);
 }
 
 uint32_t cell_common(const struct hived *h, uint32_t a, uint32_t b)

@@ -182,6 +182,42 @@ static void pieces_stay(void **state)
     }
 }
 
+static void oppo_count(void *context, const char *type, bool is_healthy,
+                       enum hived_cell_state state, bool is_oppo)
+{
+    (void)type;
+    (void)is_healthy;
+    (void)state;
+    *(int *)context += is_oppo;
+}
+
+/* A leaf of a doomed node stands for a virtual one, so the end of an opportunistic pod is missed:
+ * the leaf stays listed, and the virtual node counts as less used than an empty one. */
+static void end_on_doomed_node_is_missed(void **state)
+{
+    (void)state;
+    for (int is_imitating = 0; is_imitating <= 1; is_imitating++) {
+        struct world world;
+        (is_imitating ? world_init_imitating : world_init)(
+            &world, TYPES "  physicalCells:\n"
+                          "  - {cellType: BOX, cellAddress: a}\n"
+                          "  - {cellType: BOX, cellAddress: b}\n"
+                          "virtualClusters:\n"
+                          "  red: {virtualCells: [{cellType: BOX, cellNumber: 2}]}\n");
+        world_ask(
+            &world,
+            (struct ask){.group = "oppo", .vc = "red", .priority = -1, .pods = 1, .leaves = 2});
+        const char *node = node_of(&world, "oppo");
+        hived_node_set(world.hived, node, false);
+        hived_group_end(world.hived, "oppo");
+        int count = 0;
+        hived_vc_walk(world.hived, "red", oppo_count, &count);
+        assert_int_equal(count, is_imitating ? 2 : 0);
+        hived_node_set(world.hived, node, true);
+        world_release(&world);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -191,6 +227,7 @@ int main(void)
         cmocka_unit_test(doom_comes_in_between),
         cmocka_unit_test(first_chain_displaces),
         cmocka_unit_test(pieces_stay),
+        cmocka_unit_test(end_on_doomed_node_is_missed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
