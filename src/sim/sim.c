@@ -517,11 +517,13 @@ static void fault_random(struct sim *sim)
         sim_step(sim, &event, NULL);
         break;
     case 5: {
-        event.kind = EVENT_NODE; /* its engine says that it is not well, or well again */
+        /* its engine says that it is not well, or well again, perhaps with other memory */
+        uint64_t lost_mib = sim->config->memory_mib / 16 * chance(sim, 2);
+        event.kind = EVENT_NODE;
         event.node = (struct event_node){
             .node = {.name = name,
                      .cpu = sim->config->cpu,
-                     .memory_mib = sim->config->memory_mib,
+                     .memory_mib = sim->config->memory_mib - lost_mib,
                      .gpu_count = sim->config->gpu_count,
                      .gpu_type = sim->config->gpu_count
                                      ? (sim->config->gpu_type ? sim->config->gpu_type : "FAKE")
