@@ -82,7 +82,7 @@ static void holders_write(struct buf *out, const struct hived *h, const struct v
 }
 
 struct room {
-    uint64_t total, free;
+    uint64_t total, free, bad; /* bad: nobody uses them, but their node cannot be used */
     uint32_t largest, node_max;
 };
 
@@ -90,9 +90,13 @@ struct room {
 static struct room room_of(const struct hived *h, const struct view *view)
 {
     struct room room = {.total = view->leaves, .node_max = view->leaf_max};
-    for (uint32_t b = 0; b < view->bucket_count && !key_is_bad(view->buckets[b].key); b++) {
+    for (uint32_t b = 0; b < view->bucket_count; b++) {
         const struct bucket *bucket = &view->buckets[b];
         uint32_t used = key_used(bucket->key);
+        if (key_is_bad(bucket->key)) {
+            room.bad += bucket->leaves - (uint64_t)bucket->count * used;
+            continue;
+        }
         room.free += bucket->leaves - (uint64_t)bucket->count * used;
         if (!view->is_mixed && view->leaf_max - used > room.largest)
             room.largest = view->leaf_max - used;
@@ -226,7 +230,10 @@ static void cause_write(struct buf *out, struct hived *h, const struct wait *wai
                is_oppo ? " in the cluster's cells %s: %llu of %llu leaves are free"
                        : " in its cells of %s: %llu of %llu leaves are free",
                chain, (unsigned long long)room.free, (unsigned long long)room.total);
-    buf_format(out, ", at most %u on one node of %u", room.largest, room.node_max);
+    if (room.free)
+        buf_format(out, ", at most %u on one node of %u", room.largest, room.node_max);
+    if (room.bad)
+        buf_format(out, ", %llu more on bad nodes", (unsigned long long)room.bad);
     if (wait->is_mapping)
         buf_string(out, "; its virtual cells are free, but to map them would need a bad node or "
                         "one that may not be used");
