@@ -137,6 +137,7 @@ static void nodes_copy(struct core *to, const struct core *from)
         new->gpu_type = mem_copy(old->gpu_type);
         new->reason = mem_copy(old->reason);
         new->cordon = mem_copy(old->cordon);
+        new->refusal = mem_copy(old->refusal);
         new->gpu_numa = block_copy(old->gpu_numa, old->gpu_count * sizeof *old->gpu_numa);
         new->gpu_switch = block_copy(old->gpu_switch, old->gpu_count * sizeof *old->gpu_switch);
         ports_copy(&new->ports, &old->ports);

@@ -36,14 +36,22 @@ void node_release(struct node *node)
     mem_free(node->gpu_type);
     mem_free(node->reason);
     mem_free(node->cordon);
+    mem_free(node->refusal);
     mem_free(node->gpu_numa);
     mem_free(node->gpu_switch);
     ports_release(&node->ports);
 }
 
+static void string_set(char **to, const char *from)
+{
+    char *copy = mem_copy(from ? from : "");
+    mem_free(*to);
+    *to = copy;
+}
+
 void node_tell_placer(struct core *core, struct placer *placer, uint32_t at)
 {
-    const struct node *node = &core->nodes.items[at];
+    struct node *node = &core->nodes.items[at];
     struct placement_node told = {
         .id = {at},
         .name = node->name,
@@ -56,7 +64,9 @@ void node_tell_placer(struct core *core, struct placer *placer, uint32_t at)
         .is_healthy = node->is_healthy && !node->is_lost && !node_is_cordoned(node),
     };
     struct err err = {0};
-    if (placer->ops->node_set(placer, &told, &err))
+    int code = placer->ops->node_set(placer, &told, &err);
+    string_set(&node->refusal, code ? err.text : "");
+    if (code)
         core_trace(core, "node %s: not used by the placer: %s", node->name, err.text);
 }
 
@@ -69,13 +79,6 @@ static void node_changed(struct core *core, uint32_t at)
     record_node(core, at);
     core->nodes_ms = core->now_ms;
     core->is_unblocked = true;
-}
-
-static void string_set(char **to, const char *from)
-{
-    char *copy = mem_copy(from ? from : "");
-    mem_free(*to);
-    *to = copy;
 }
 
 static void numbers_set(uint16_t **to, const uint16_t *from, uint32_t count)
@@ -92,8 +95,11 @@ static uint32_t node_add(struct core *core, const char *name)
 {
     uint32_t at = (uint32_t)core->nodes.count;
     struct node *node = ARRAY_ADD(&core->nodes);
-    *node = (struct node){
-        .name = mem_copy(name), .reason = mem_copy(""), .cordon = mem_copy(""), .first_seat = NONE};
+    *node = (struct node){.name = mem_copy(name),
+                          .reason = mem_copy(""),
+                          .cordon = mem_copy(""),
+                          .refusal = mem_copy(""),
+                          .first_seat = NONE};
     text_map_set(&core->node_names, text_of(node->name), at);
     return at;
 }
@@ -234,12 +240,13 @@ const char *nodes_not_used(const struct core *core, struct arena *arena)
     for (size_t i = 0; i < core->nodes.count && i < LOOKED_AT_MAX; i++) {
         const struct node *node = &core->nodes.items[i];
         const bool is_cordoned = node_is_cordoned(node);
-        if (node->is_healthy && !node->is_lost && !is_cordoned)
+        const bool is_good = node->is_healthy && !node->is_lost && !is_cordoned;
+        if (is_good && !*node->refusal)
             continue;
         if (count++ >= NAMED_MAX)
             continue;
         const char *what = node->is_lost ? "lost" : node->is_healthy ? "" : "not healthy";
-        const char *why = *what ? node->reason : node->cordon;
+        const char *why = is_good ? node->refusal : *what ? node->reason : node->cordon;
         const bool is_told = *why && strcmp(why, what) != 0;
         buf_format(&out, "%s%s (%s%s%s)", count == 1 ? "; not used: " : ", ", node->name, what,
                    *what && is_told ? ": " : "", is_told ? why : "");

@@ -186,11 +186,10 @@ static int hived_node_changed(struct placer *placer, const struct placement_node
     if (!hived_node_set(p->hived, node->name,
                         node->is_healthy && !is_short && !node_has_lost(node)))
         return err_fail(err, ERR_NOT_FOUND, "physicalCluster.physicalCells",
-                        "the configuration has no node %s", node->name);
+                        "the configuration of the cells does not name it");
     if (is_short)
         return err_fail(err, ERR_CONFLICT, "physicalCluster.physicalCells",
-                        "node %s has %u GPUs, fewer than configured; it is not used", node->name,
-                        node->gpu_count);
+                        "it has %u GPUs, fewer than its cells", node->gpu_count);
     return 0;
 }
 

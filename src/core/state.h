@@ -83,6 +83,7 @@ struct node {
     char *name, *address, *gpu_type;
     char *reason; /* why not healthy, or lost; "" */
     char *cordon; /* why avoided or cordoned, by whom and since when; "" */
+    char *refusal; /* why the placer does not take it, though it is healthy; "" */
     uint32_t cpu, gpu_count;
     uint64_t memory_mib;
     uint16_t *gpu_numa, *gpu_switch;

@@ -218,6 +218,26 @@ static void two_clusters_init(struct world *world)
     reconfigure(world, two_clusters);
 }
 
+/* The operator is told of names that do not meet, at the job that waits for them. */
+static void nodes_beside_the_cells_are_named(void **state)
+{
+    (void)state;
+    struct world world;
+    two_clusters_init(&world);
+    world_node(&world, "n3", 8, 4);
+    world_node(&world, "n2", 8, 2);
+    submit_to(&world, "first", "red", 100, 4);
+    uint32_t second = submit_to(&world, "second", "blue", 100, 4);
+    assert_string_equal(world_job(&world, second)->reason,
+                        "alice~second/0 needs 1 x 4 G for blue at priority 100 in its cells of "
+                        "NODE: 0 of 4 leaves are free, 4 more on bad nodes; it would have to use "
+                        "node n2, which is bad; not used: n2 (it has 2 GPUs, fewer than its "
+                        "cells), n3 (the configuration of the cells does not name it)");
+    world_node(&world, "n2", 8, 4);
+    assert_int_equal(world_command(&world, COMMAND_CREATE, 0)->job.v, second);
+    world_release(&world);
+}
+
 /* The owner of cells gets them back from an opportunistic job, though a job of another virtual
  * cluster starves: it could not have them. */
 static void a_reservation_takes_nothing_from_other_clusters(void **state)
@@ -417,6 +437,7 @@ int main(void)
         cmocka_unit_test(a_held_node_that_fails_undoes_the_gang),
         cmocka_unit_test(only_so_many_jobs_are_held_back_for),
         cmocka_unit_test(the_smaller_number_is_ahead),
+        cmocka_unit_test(nodes_beside_the_cells_are_named),
         cmocka_unit_test(a_reservation_takes_nothing_from_other_clusters),
         cmocka_unit_test(who_preempts_must_leave_room),
         cmocka_unit_test(it_starves_on_time),
