@@ -224,12 +224,13 @@ static void cause_write(struct buf *out, struct hived *h, const struct wait *wai
     struct room room = room_of(h, view);
     bool is_oppo = wait->request->priority < HIVED_PRIORITY_MIN;
     const char *chain = h->chains[wait->chain].name;
-    if (wait->pin != NONE)
-        buf_format(out, " of the pinned cell %s", h->pins[wait->pin].id);
-    buf_format(out,
-               is_oppo ? " in the cluster's cells %s: %llu of %llu leaves are free"
-                       : " in its cells of %s: %llu of %llu leaves are free",
-               chain, (unsigned long long)room.free, (unsigned long long)room.total);
+    const char *where = is_oppo ? "the cluster's cells of" : "its cells of";
+    if (wait->pin != NONE) {
+        where = "its pinned cell";
+        chain = h->pins[wait->pin].id;
+    }
+    buf_format(out, " in %s %s: %llu of %llu leaves are free", where, chain,
+               (unsigned long long)room.free, (unsigned long long)room.total);
     if (room.free)
         buf_format(out, ", at most %u on one node of %u", room.largest, room.node_max);
     if (room.bad)

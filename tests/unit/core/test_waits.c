@@ -238,6 +238,21 @@ static void nodes_beside_the_cells_are_named(void **state)
     world_release(&world);
 }
 
+/* Jobs of one shape share a search, not a name. */
+static void each_waits_in_its_own_name(void **state)
+{
+    (void)state;
+    struct world world;
+    two_clusters_init(&world);
+    submit_to(&world, "first", "red", 100, 4);
+    uint32_t second = submit_to(&world, "second", "red", 100, 4);
+    assert_non_null(strstr(world_job(&world, second)->reason, "alice~second/0 needs 1 x 4 G"));
+    uint32_t third = submit_to(&world, "third", "red", 100, 4);
+    assert_non_null(strstr(world_job(&world, third)->reason, "alice~third/0 needs 1 x 4 G"));
+    assert_true(world_has_story(&world, "Waiting", "waiting: alice~third/0 needs 1 x 4 G"));
+    world_release(&world);
+}
+
 /* The owner of cells gets them back from an opportunistic job, though a job of another virtual
  * cluster starves: it could not have them. */
 static void a_reservation_takes_nothing_from_other_clusters(void **state)
@@ -438,6 +453,7 @@ int main(void)
         cmocka_unit_test(only_so_many_jobs_are_held_back_for),
         cmocka_unit_test(the_smaller_number_is_ahead),
         cmocka_unit_test(nodes_beside_the_cells_are_named),
+        cmocka_unit_test(each_waits_in_its_own_name),
         cmocka_unit_test(a_reservation_takes_nothing_from_other_clusters),
         cmocka_unit_test(who_preempts_must_leave_room),
         cmocka_unit_test(it_starves_on_time),
