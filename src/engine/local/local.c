@@ -575,9 +575,9 @@ static void run_directory_drop(const struct local_engine *local)
     static const char *const parts[] = {"tasks", "runtime", "exits"};
     char path[RUNTIME_PATH_MAX];
     bool is_empty = local->runtime.root[0] != 0;
-    for (size_t i = 0; i < COUNT_OF(parts); i++) {
+    for (size_t i = 0; is_empty && i < COUNT_OF(parts); i++) {
         snprintf(path, sizeof path, "%s/%s", local->run_directory, parts[i]);
-        is_empty &= rmdir(path) == 0;
+        is_empty = rmdir(path) == 0; /* with tasks stay the places that their conmons write to */
     }
     if (is_empty && rmdir(local->run_directory) < 0 && umount2(local->run_directory, 0) == 0)
         rmdir(local->run_directory);

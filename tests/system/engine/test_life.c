@@ -443,6 +443,26 @@ static void test_adopt(void **state)
         assert_nothing_left(i);
 }
 
+/* Killed while no server ran, so that skep-init left no word: conmon's is enough. */
+static void test_killed_meanwhile(void **state)
+{
+    (void)state;
+    world_create(&world, 74, "echo ready; sleep 1000");
+    await_log(74, "ready");
+    world_stop(&world);
+    shell("conmon=$(cat %s/run/tasks/74/conmon.pid); kill -9 $(cat %s/run/tasks/74/init.pid); "
+          "while [ -d /proc/$conmon ] && ! grep -q 'State:.Z' /proc/$conmon/status; do "
+          "sleep 0.05; done",
+          world.folder, world.folder);
+    size_t from = world_seen_count(&world);
+    world_start(&world);
+    const struct seen *end = world_wait(&world, ENGINE_EXITED, 74, from, PATIENCE_MS);
+    assert_non_null(end);
+    assert_false(end->exit.is_missing);
+    assert_int_equal(end->exit.exit_code, 137);
+    assert_nothing_left(74);
+}
+
 /* A folder removed by hand while the server was down: what runs in its name is killed. */
 static void test_orphan(void **state)
 {
@@ -683,6 +703,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_conmon_and_container_killed),
         cmocka_unit_test(test_container_removed),
         cmocka_unit_test(test_adopt),
+        cmocka_unit_test(test_killed_meanwhile),
         cmocka_unit_test(test_orphan),
         cmocka_unit_test(test_reboot),
         cmocka_unit_test(test_second_engine),
