@@ -202,22 +202,31 @@ static void node_turn(struct fake *fake, uint32_t node, bool is_lost)
     fake_due(fake, 0, node, DUE_NODES);
 }
 
-/* One thing that is due. True when something is to be posted. */
-static bool due_apply(struct fake *fake, const struct timer *timer, struct posted *posted)
+/* The container's command begins, or fails to. True when that is to be posted. */
+static bool container_start(struct fake *fake, struct fake_container *container,
+                            struct posted *posted)
 {
-    *posted = (struct posted){0};
-    if (timer->value == DUE_NODES) {
-        post_fill_node(fake, (uint32_t)timer->key, posted);
-        return true;
-    }
-    if (timer->value == DUE_LOSE) {
-        node_turn(fake, (uint32_t)timer->key, !fake->nodes[timer->key].is_lost);
-        fake_due(fake, fake->config.lose_every_ms / 2 + 1, timer->key, DUE_LOSE);
+    const struct engine_fake_rule *rule = container->rule;
+    if (rule->create_failure) {
+        container_end(container, 0, 0);
+        container->exit.is_user_command = false;
+        container->exit.reason = rule->create_failure;
+        container->exit.message = "scripted failure";
+        fake_due(fake, 0, container->attempt.v, DUE_REPORT);
         return false;
     }
-    struct fake_container *container = container_find(fake, (struct attempt_id){timer->key});
-    if (!container)
-        return false; /* forgotten, or lost with its node */
+    container->phase = PHASE_RUNNING;
+    log_add(container, "started\n");
+    posted->event.kind = ENGINE_STARTED;
+    if (!rule->runs_for_ever)
+        fake_due(fake, rule->run_ms, container->attempt.v, DUE_END);
+    return true;
+}
+
+/* One thing that is due for a container. True when something is to be posted. */
+static bool container_due(struct fake *fake, struct fake_container *container,
+                          const struct timer *timer, struct posted *posted)
+{
     const struct engine_fake_rule *rule = container->rule;
     posted->event.attempt = container->attempt;
     switch ((enum due)timer->value) {
@@ -229,22 +238,7 @@ static bool due_apply(struct fake *fake, const struct timer *timer, struct poste
         fake_due(fake, rule->start_ms, timer->key, DUE_START);
         return true;
     case DUE_START:
-        if (container->phase != PHASE_PREPARING)
-            return false;
-        if (rule->create_failure) {
-            container_end(container, 0, 0);
-            container->exit.is_user_command = false;
-            container->exit.reason = rule->create_failure;
-            container->exit.message = "scripted failure";
-            fake_due(fake, 0, timer->key, DUE_REPORT);
-            return false;
-        }
-        container->phase = PHASE_RUNNING;
-        log_add(container, "started\n");
-        posted->event.kind = ENGINE_STARTED;
-        if (!rule->runs_for_ever)
-            fake_due(fake, rule->run_ms, timer->key, DUE_END);
-        return true;
+        return container->phase == PHASE_PREPARING && container_start(fake, container, posted);
     case DUE_END:
         if (container->phase != PHASE_RUNNING)
             return false;
@@ -270,6 +264,24 @@ static bool due_apply(struct fake *fake, const struct timer *timer, struct poste
         break;
     }
     return false;
+}
+
+/* One thing that is due. True when something is to be posted. */
+static bool due_apply(struct fake *fake, const struct timer *timer, struct posted *posted)
+{
+    *posted = (struct posted){0};
+    if (timer->value == DUE_NODES) {
+        post_fill_node(fake, (uint32_t)timer->key, posted);
+        return true;
+    }
+    if (timer->value == DUE_LOSE) {
+        node_turn(fake, (uint32_t)timer->key, !fake->nodes[timer->key].is_lost);
+        fake_due(fake, fake->config.lose_every_ms / 2 + 1, timer->key, DUE_LOSE);
+        return false;
+    }
+    struct fake_container *container = container_find(fake, (struct attempt_id){timer->key});
+    /* NULL: forgotten, or lost with its node */
+    return container && container_due(fake, container, timer, posted);
 }
 
 static size_t fake_run(struct fake *fake, int64_t now_ms)

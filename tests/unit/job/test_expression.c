@@ -1,4 +1,5 @@
-/* The automaton must find exactly what PCRE2 finds: random expressions on random texts. */
+/* The automaton must find exactly what PCRE2 finds: random expressions on random texts. What an
+ * operator may write, and the literals that are looked for first. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,11 +7,14 @@
 
 #include <cmocka.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/buf.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "job/exit_rules.h"
 #include "job/expression.h"
+#include "job/literals.h"
 
 enum { ROUNDS = 20000, TEXTS = 6, TEXT_MAX = 24 };
 
@@ -218,13 +222,154 @@ static void nested_repetitions(void **state)
     }
 }
 
+static void expressions_of_re2(void **state)
+{
+    (void)state;
+    static const char *const good[] = {
+        "",
+        "a|b",
+        "(?i)^Evicted$",
+        "(?ms).*",
+        "(?P<name>x)",
+        "(?<name>x)",
+        "(?:a)b",
+        "[]a]",
+        "[^]a]",
+        "[[:alpha:]_]+",
+        "a{2,3}?",
+        "a{,5}",
+        "a{",
+        "a{x}",
+        "\\d+\\.\\d*",
+        "\\x41",
+        "\\x{41}+",
+        "\\x{1F600}",
+        "\\pL",
+        "\\p{Greek}",
+        "\\Qa(b\\E",
+        "\\Qa(b",
+        "\\123",
+        "\\0",
+        "\\012",
+        "(?i-s:a)",
+        "[\\d\\-a-z\\x41]",
+        "\xe4\xb8\xad+",
+        "(?U)a+",
+        "a$|^b",
+        "a{1000}",
+        "\\bx\\B",
+        "\\Ax\\z",
+        "[[:^digit:]]",
+        "(a)(b)",
+        "[a[b]",
+        "a{3,}",
+    };
+    static const char *const bad[] = {
+        "(?=a)",     "(?!a)",     "(?<=a)",
+        "(?<!a)",    "(?>a)",     "(?|a)",
+        "(?R)",      "(?1)",      "(?P=n)",
+        "(?P>n)",    "(?(1)a)",   "(?#c)",
+        "(*FAIL)",   "\\1",       "\\8",
+        "\\g1",      "\\k<n>",    "\\K",
+        "\\G",       "\\Z",       "\\X",
+        "\\R",       "\\h",       "\\v",
+        "\\C",       "\\N",       "a*+",
+        "a++",       "a**",       "a{2}{3}",
+        "*a",        "a|*",       "(*",
+        "(",         ")",         "a)",
+        "[a",        "[[:alpha",  "[[.a.]]",
+        "[[=a=]]",   "\\",        "[\\b]",
+        "[\\",       "a{1001}",   "a{5,99999}",
+        "(?x)a",     "(?)",       "(?",
+        "(?P<n",     "(?<n",      "\\p",
+        "\\p{L",     "\\12",      "\\129",
+        "\\x{41",    "((a)",      "\\p{Nonsense}",
+        "[z-a]",     "\\xe4\xb8", "(?i",
+        "[[:alpha:", "\\\xe4",    "a{3,2}",
+    };
+    char reason[160];
+    for (size_t i = 0; i < COUNT_OF(good); i++)
+        if (!exit_expression_check(text_of(good[i]), reason))
+            fail_msg("%s: %s", good[i], reason);
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        reason[0] = '\0';
+        if (exit_expression_check(text_of(bad[i]), reason))
+            fail_msg("%s is taken", bad[i]);
+    }
+    char *long_one = mem_zero(EXIT_EXPRESSION_MAX + 2, 1);
+    memset(long_one, 'a', EXIT_EXPRESSION_MAX);
+    assert_true(exit_expression_check(text_of(long_one), reason));
+    long_one[EXIT_EXPRESSION_MAX] = 'a';
+    assert_false(exit_expression_check(text_of(long_one), reason));
+    mem_free(long_one);
+}
+
+static void literals_find_what_is_there(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"out of memory", "memory", "oom",    "he",
+                                        "she",           "hers",   "memory", "zzz"};
+    struct literals literals;
+    literals_init(&literals);
+    uint32_t index[COUNT_OF(words)];
+    for (size_t i = 0; i < COUNT_OF(words); i++)
+        literals_alphabet(&literals, text_of(words[i]));
+    for (size_t i = 0; i < COUNT_OF(words); i++)
+        index[i] = literals_add(&literals, text_of(words[i]));
+    literals_build(&literals);
+    assert_int_equal(index[1], index[6]);
+    assert_int_equal(literals.count, COUNT_OF(words) - 1);
+    bool present[COUNT_OF(words)] = {false};
+    literals_scan(&literals, TEXT("CUDA Out Of MEMORY, usHERS"), present);
+    assert_true(present[index[0]] && present[index[1]] && present[index[3]] && present[index[4]]);
+    assert_true(present[index[5]]);
+    assert_false(present[index[2]] || present[index[7]]);
+    literals_release(&literals);
+    literals_init(&literals);
+    literals_build(&literals);
+    literals_scan(&literals, TEXT("nothing to find"), present);
+    literals_release(&literals);
+}
+
+/* The automaton must agree with a plain search, whatever the words and the text. */
+static void literals_agree_with_search(void **state)
+{
+    (void)state;
+    struct random random = {.state = 7};
+    for (int round = 0; round < 300; round++) {
+        char words[12][6];
+        struct literals literals;
+        literals_init(&literals);
+        uint32_t index[12];
+        for (int w = 0; w < 12; w++) {
+            const size_t length = 1 + random_below(&random, 5);
+            for (size_t i = 0; i < length; i++)
+                words[w][i] = (char)('a' + random_below(&random, 3));
+            words[w][length] = '\0';
+            literals_alphabet(&literals, text_of(words[w]));
+        }
+        for (int w = 0; w < 12; w++)
+            index[w] = literals_add(&literals, text_of(words[w]));
+        literals_build(&literals);
+        char text[30] = {0};
+        for (size_t i = 0; i < sizeof text - 1; i++)
+            text[i] = (char)('a' + random_below(&random, 4));
+        bool present[12] = {false};
+        literals_scan(&literals, text_of(text), present);
+        for (int w = 0; w < 12; w++)
+            assert_int_equal(present[index[w]],
+                             text_find(text_of(text), text_of(words[w])) != SIZE_MAX);
+        literals_release(&literals);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(agrees_with_pcre2),
-        cmocka_unit_test(nested_repetitions),
-        cmocka_unit_test(the_line_is_found),
-        cmocka_unit_test(the_rest_is_left_to_pcre2),
+        cmocka_unit_test(agrees_with_pcre2),          cmocka_unit_test(nested_repetitions),
+        cmocka_unit_test(the_line_is_found),          cmocka_unit_test(the_rest_is_left_to_pcre2),
+        cmocka_unit_test(expressions_of_re2),         cmocka_unit_test(literals_find_what_is_there),
+        cmocka_unit_test(literals_agree_with_search),
     };
     return cmocka_run_group_tests_name("expression", tests, NULL, NULL);
 }
