@@ -302,10 +302,26 @@ static int reset_password(const struct options *options, struct server_config *c
     return code < 0 ? exit_status_of(code) : 0;
 }
 
+/* Before the first start: nothing is made for a mere look. */
+static bool has_database(const struct server_config *config)
+{
+    struct buf path = BUF_INIT;
+    buf_format(&path, "%s/skep.db", config->data_directory);
+    bool is_there = access(buf_cstr(&path), F_OK) == 0 || errno != ENOENT;
+    buf_release(&path);
+    return is_there;
+}
+
 static int check(struct server_config *config)
 {
     struct store *store;
     struct err err;
+
+    if (!has_database(config)) {
+        log_info("config", "the configuration is sound; there is no database yet");
+        server_config_free(config);
+        return 0;
+    }
     int code = store_open(config->data_directory, &store, &err);
 
     if (code == 0) {

@@ -173,6 +173,9 @@ def damaged_databases_are_told(program):
         assert server.stop() == 0
         check = [program, "--config", server.config_path, "--check"]
         assert subprocess.run(check, capture_output=True).returncode == 0
+        nowhere = server.data / "nowhere"  # before the first start
+        done = subprocess.run([*check, "--data", nowhere], capture_output=True, text=True)
+        assert done.returncode == 0 and "no database yet" in done.stderr and not nowhere.exists(), done
         path = server.data / "skep.db"
         whole = path.read_bytes()
 
