@@ -216,11 +216,7 @@ static uint32_t virtual_tree(struct hived *h, uint32_t vc, uint32_t chain, uint8
         struct cell_rest *rest = &h->rests[i];
         cell->is_virtual = true;
         cell->root = root;
-        *rest = (struct cell_rest){.vc = vc,
-                                   .number = i == root ? 0 : rest->number,
-                                   .order = NONE,
-                                   .vertex = NONE,
-                                   .picked = NONE};
+        *rest = (struct cell_rest){.vc = vc, .number = i == root ? 0 : rest->number, .order = NONE};
         for (uint32_t k = 0; k < child_number(h, cell); k++)
             h->rests[cell->child + k].number = rest->number * child_number(h, cell) + k;
     }
@@ -426,6 +422,7 @@ void hived_build(struct hived *h)
     h->addresses = mem_zero(cells, sizeof *h->addresses);
     h->priority = mem_zero(cells, sizeof *h->priority);
     h->taken = mem_zero(cells, sizeof *h->taken);
+    h->scratch = mem_zero(cells, sizeof *h->scratch);
     h->nodes = mem_zero(leaves + 1u, sizeof *h->nodes);
     arena_init(&h->names);
     chains_build(h);
@@ -460,8 +457,10 @@ static void cells_reserve(struct hived *h, size_t more)
     mem_free(rests);
     h->priority = mem_realloc(h->priority, mem_size(room, sizeof *h->priority));
     h->taken = mem_realloc(h->taken, mem_size(room, sizeof *h->taken));
+    h->scratch = mem_realloc(h->scratch, mem_size(room, sizeof *h->scratch));
     h->addresses = mem_realloc(h->addresses, mem_size(room, sizeof *h->addresses));
     memset(h->taken + old, 0, (room - old) * sizeof *h->taken);
+    memset(h->scratch + old, 0, (room - old) * sizeof *h->scratch);
     memset(h->addresses + old, 0, (room - old) * sizeof *h->addresses);
 }
 
@@ -586,5 +585,6 @@ void hived_unbuild(struct hived *h)
     arena_release(&h->names);
     mem_free(h->priority);
     mem_free(h->taken);
+    mem_free(h->scratch);
     mem_free(h->leaf_types);
 }

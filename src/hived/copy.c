@@ -142,6 +142,7 @@ struct hived *hived_copy(const struct hived *hived)
     COPY(h->addresses, h->cell_count + 1u);
     COPY(h->priority, h->cell_count + 1u);
     h->taken = mem_zero(h->cell_count + 1u, sizeof *h->taken);
+    h->scratch = mem_zero(h->cell_count + 1u, sizeof *h->scratch);
     h->epoch = 0;
     chains_copy(h);
     vcs_copy(h);

@@ -37,7 +37,7 @@ static uint32_t vertex_new(struct mapper *mapper, uint32_t cell)
         mapper->room = room;
     }
     mapper->vertices[mapper->count] = (struct vertex){cell, NONE, NONE, NONE, 0};
-    mapper->h->rests[cell].vertex = mapper->count;
+    mapper->h->scratch[cell] = mapper->count;
     return mapper->count++;
 }
 
@@ -54,7 +54,7 @@ static void vertex_append(struct mapper *mapper, uint32_t parent, uint32_t child
 
 static uint32_t vertex_of(const struct mapper *mapper, uint32_t cell)
 {
-    uint32_t vertex = mapper->h->rests[cell].vertex;
+    uint32_t vertex = mapper->h->scratch[cell];
     bool is_ours = vertex < mapper->count && mapper->vertices[vertex].cell == cell;
     return is_ours ? vertex : NONE;
 }
@@ -174,7 +174,7 @@ static bool vertex_map(struct mapper *mapper, uint32_t vertex, uint32_t physical
 {
     const struct vertex *v = &mapper->vertices[vertex];
     if (mapper->h->cells[physical].level == 1) {
-        mapper->h->rests[v->cell].picked = physical;
+        mapper->h->scratch[v->cell] = physical;
         return true;
     }
     return family_map(mapper, v->first, v->count, physical);
@@ -522,7 +522,7 @@ bool mapping_run(struct mapping *m)
     }
     for (uint32_t i = 0; i < m->leaf_count; i++) {
         const struct cell *v = &h->cells[m->virtual[i]];
-        m->physical[i] = v->bound != NONE ? v->bound : rest_of(h, v)->picked;
+        m->physical[i] = v->bound != NONE ? v->bound : h->scratch[m->virtual[i]];
     }
     return true;
 }

@@ -22,6 +22,7 @@ void span_add(struct hived *h, uint32_t root)
         return;
     struct span *span = &h->spans[h->span_count++];
     *span = (struct span){.first = root, .end = h->cell_count, .size = size, .top = cell->level};
+    span->view_level = cell->level < chain->node_level ? cell->level : chain->node_level;
     uint32_t at = 0, width = 1;
     for (uint8_t level = cell->level; level >= 1; level--) {
         span->at[level] = at;
@@ -104,10 +105,12 @@ void leaves_fetch(const struct hived *h, const uint32_t *leaves, uint32_t count)
         if ((i > 0 && leaves[i] == leaves[i - 1] + 1) || !seat_find(h, leaves[i], &seat))
             continue; /* a neighbour's way up is nearly the same */
         __builtin_prefetch(&h->priority[leaves[i]], 1);
+        __builtin_prefetch(&h->scratch[leaves[i]], 1);
         for (uint8_t level = 2; level <= FETCH_LEVELS && level <= seat.span->top; level++) {
             uint32_t cell = seat_cell(&seat, level);
             __builtin_prefetch(&h->cells[cell], 1);
-            __builtin_prefetch(&h->rests[cell], 1);
+            if (level == seat.span->view_level)
+                __builtin_prefetch(&h->rests[cell], 1);
         }
     }
 }

@@ -54,8 +54,6 @@ struct cell_rest {
             uint32_t vc;
             uint32_t number;        /* running index inside its root; of a root: in its vc */
             uint32_t order;         /* of a root: position in the list of its level; NONE: pinned */
-            uint32_t vertex;        /* scratch of the mapping */
-            uint32_t picked;        /* scratch of the mapping: physical leaf */
             uint32_t over_released; /* imitating: leaves below taken off its use once too often */
         };
     };
@@ -222,7 +220,7 @@ struct downgrade { /* that can be taken back */
 /* Trees of one shape that lie one behind the other. */
 struct span {
     uint32_t first, end, size;             /* of a tree */
-    uint8_t top;                           /* level */
+    uint8_t top, view_level;               /* levels: of a root, of the cells that a packer sees */
     uint32_t at[HIVED_LEVELS_MAX + 1];     /* [level]: of its first cell, in a tree */
     uint32_t leaves[HIVED_LEVELS_MAX + 1]; /* [level]: below a cell */
 };
@@ -241,6 +239,8 @@ struct hived {
     const char **addresses;  /* own parts given, by physical cell, or NULL */
     int16_t *priority;       /* of leaves again, close together: the packer scans them */
     uint32_t *taken;         /* by cell: scratch of the packer, equal to epoch when set */
+    uint32_t *scratch;       /* by virtual cell, of the mapping: its vertex; then, of a leaf, the
+                                physical one picked for it */
     uint32_t epoch;
     uint32_t cell_count, cell_room;
     struct span spans[SPANS_MAX]; /* ascending */
