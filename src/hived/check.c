@@ -152,7 +152,7 @@ static int check_quota(struct hived *h, uint32_t vc, uint32_t chain, uint32_t *s
         CHECK(own->free == unbound, "free cells of quota level", at);
         sums[at] += unbound;
         uint32_t healthy = level->total_left - (uint32_t)level->bad_free.count;
-        bool is_exempt = h->dooms_held || h->is_imitating;
+        bool is_exempt = h->dooms_held || h->habits.dooms_early;
         CHECK(is_exempt || h->is_safety_broken || own->free <= healthy || !level->bad_free.count,
               "doom of level", at);
         CHECK(is_exempt || !own->doomed.count || own->free >= healthy, "undone doom of level", at);

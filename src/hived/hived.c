@@ -8,23 +8,31 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct hived *new_of(struct hived_config *config, bool is_imitating)
+static struct hived *new_of(struct hived_config *config, struct habits habits)
 {
     struct hived *h = mem_zero(1, sizeof *h);
     h->config = config;
-    h->is_imitating = is_imitating;
+    h->habits = habits;
     hived_build(h);
     return h;
 }
 
 struct hived *hived_new(struct hived_config *config)
 {
-    return new_of(config, false);
+    return new_of(config, (struct habits){0});
 }
 
 struct hived *hived_new_imitating(struct hived_config *config)
 {
-    return new_of(config, true);
+    return new_of(config, (struct habits){.packs_greedily = true,
+                                          .displaces_by_chain = true,
+                                          .downgrades_at_once = true,
+                                          .minds_suggestions = true,
+                                          .dooms_early = true,
+                                          .trusts_own_level = true,
+                                          .splits_all = true,
+                                          .misses_ends = true,
+                                          .keeps_virtual_state = true});
 }
 
 static void scratch_free(struct hived *h)
@@ -151,10 +159,8 @@ void hived_reconfigure(struct hived *h, struct hived_config *config)
 {
     group_pending_settle(h, false);
     struct hived old = *h;
-    *h = (struct hived){.config = config,
-                        .sequence = old.sequence,
-                        .now_ms = old.now_ms,
-                        .is_imitating = old.is_imitating};
+    *h = (struct hived){
+        .config = config, .sequence = old.sequence, .now_ms = old.now_ms, .habits = old.habits};
     hived_build(h);
     for (uint32_t i = 0; i < h->node_count; i++) /* what runs there finds its cells */
         node_mark(h, i, false);
@@ -377,7 +383,7 @@ bool hived_vc_walk(struct hived *h, const char *name, hived_vc_visit *visit, voi
     uint32_t vc = text_map_get(&h->vc_index, text_of(name));
     if (vc == MAP_NONE)
         return false;
-    if (h->is_imitating) {
+    if (h->habits.keeps_virtual_state) {
         imitate_vc_walk(h, vc, visit, context);
         return true;
     }

@@ -232,6 +232,19 @@ struct journal_entry {
     uint32_t cell, at;      /* at NONE: appended; else removed from there */
 };
 
+/* What the original does otherwise. All are true after hived_new_imitating, else none is. */
+struct habits {
+    bool packs_greedily;      /* in one pass over a list of nodes that is sorted anew (imitate.c) */
+    bool displaces_by_chain;  /* in one chain before it looks at the next */
+    bool downgrades_at_once;  /* lazy groups, though it be a mere look */
+    bool minds_suggestions;   /* for a group under preemption, though it ignores them */
+    bool dooms_early;         /* at each level as it is counted, and inside compound changes */
+    bool trusts_own_level;    /* of a cell that is given away: its quota is not looked at */
+    bool splits_all;          /* that one level could spare, whatever others need in between */
+    bool misses_ends;         /* of opportunistic pods on bad leaves that stand for virtual ones */
+    bool keeps_virtual_state; /* told only when the bound physical cell is set */
+};
+
 struct hived {
     struct hived_config *config;
     struct cell *cells;
@@ -276,7 +289,7 @@ struct hived {
     struct text_map group_index;
     uint64_t sequence;
     int64_t now_ms;
-    bool is_imitating;     /* the original's habits, see hived_new_imitating */
+    struct habits habits;
     bool is_safety_broken; /* a reconfiguration or recovery left less than the quotas need */
     /* a decision to bind that displaced lazy groups, to be committed or taken back */
     struct downgrade *pending;

@@ -96,7 +96,7 @@ static void state_set(struct hived *h, uint32_t cell, enum hived_cell_state stat
 void cell_state_set(struct hived *h, uint32_t cell, enum hived_cell_state state)
 {
     state_set(h, cell, state);
-    if (h->is_imitating)
+    if (h->habits.keeps_virtual_state)
         imitate_state_set(h, cell, state);
 }
 
