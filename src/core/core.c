@@ -443,9 +443,9 @@ static void queued_tell(struct core *core)
         assert(live->id.v);
         if (live->reason_hash || !queue_has(core->queue, slot))
             continue;
-        const char *reason = class_reason(core, slot, &core->scratch);
+        const char *reason = queue_reason(core->queue, queue_class_of(core->queue, slot));
         if (*reason)
-            wait_reason_tell(core, live, reason);
+            wait_reason_tell(core, live, arena_copy(&core->scratch, text_of(reason)));
     }
     core->queued_jobs.count = 0;
 }

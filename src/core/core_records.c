@@ -36,7 +36,7 @@ static const char *reason_of(struct core *core, const struct live *live, const s
 {
     uint32_t slot = live_slot(core, live);
     if (queue_has(core->queue, slot))
-        return class_reason(core, slot, &core->output->arena);
+        return keep(core, queue_reason(core->queue, queue_class_of(core->queue, slot)));
     if (job->retry_at_ms && job->completion) {
         char at[UTC_SIZE];
         return arena_format(&core->output->arena,

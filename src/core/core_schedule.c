@@ -57,21 +57,6 @@ void wait_reason_tell(struct core *core, struct live *live, const char *reason)
     record_job_changed(core, live);
 }
 
-/* A class has the reason of its first job: the name at its head becomes that of this one. */
-const char *class_reason(const struct core *core, uint32_t slot, struct arena *arena)
-{
-    const struct live *live = &core->jobs.items[slot];
-    const char *reason = queue_reason(core->queue, queue_class_of(core->queue, slot));
-    size_t length = strcspn(reason, " ");
-    const char *rest = memchr(reason, '/', length);
-    if (!rest || !memchr(reason, '~', length) || strncmp(reason + length, " needs ", 7) != 0)
-        return arena_copy(arena, text_of(reason));
-    do
-        rest++;
-    while (isdigit((unsigned char)*rest));
-    return arena_format(arena, "%s/%u%s", live->full_name, live->job.attempt, rest);
-}
-
 /* The reason that is known still holds; now and then the placer is asked all the same, so that it
  * does not grow old. */
 static bool job_is_hopeless(struct core *core, const struct live *live, uint32_t class)

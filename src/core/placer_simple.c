@@ -271,7 +271,7 @@ static void reason_write(const struct simple *simple, const struct placement_req
                          bool is_never, struct buf *out)
 {
     struct room room = room_of(simple, request);
-    buf_format(out, "%s needs ", request->group);
+    buf_string(out, "it needs ");
     demand_write(request, out);
     if (room.suitable) {
         buf_format(out,

@@ -277,8 +277,6 @@ void core_schedule(struct core *core);
 /* 0, or why the placer will never serve this job. */
 int core_check_request(struct core *core, struct live *live, struct err *err);
 void wait_reason_tell(struct core *core, struct live *live, const char *reason);
-/* Why a job of the queue waits, in its own name; in `arena`. */
-const char *class_reason(const struct core *core, uint32_t slot, struct arena *arena);
 uint64_t wait_reason_hash(const char *reason);
 /* All that follows an event: start what can start, write the rows. */
 void core_step_end(struct core *core);

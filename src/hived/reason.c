@@ -252,7 +252,7 @@ const char *reason_write(struct hived *h, struct wait *wait, struct arena *arena
     struct buf out = BUF_INIT;
     bool never = is_never(h, wait);
     const struct view *view = view_of(h, wait);
-    buf_format(&out, "%s needs ", request->group);
+    buf_string(&out, "it needs "); /* no name: many of one shape wait for the same */
     demand_write(&out, h, wait);
     if (!view)
         buf_format(&out, ", but the virtual cluster %s owns none outside its pinned cells",

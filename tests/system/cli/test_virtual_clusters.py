@@ -232,7 +232,7 @@ class VirtualClusters(unittest.TestCase):
         self.start("first", "alpha")
         self.start("second", "alpha", "test")
         reason = self.wait_for_cells("third", "alpha", priority="test")
-        self.assertRegex(reason, r"^admin~third/0 needs 1 x 2 SIM for alpha at priority 10 in its cells of SIM-NODE: "
+        self.assertRegex(reason, r"^it needs 1 x 2 SIM for alpha at priority 10 in its cells of SIM-NODE: "
                                  r"0 of 4 leaves are free; held by admin~first/0 \(2\), admin~second/0 \(2\)$")
         reason = self.wait_for_cells("large", "alpha", priority="test", tasks=3)
         self.assertRegex(reason, "needs 3 x 2 SIM for alpha .*; this is more than there is, it can never start$")

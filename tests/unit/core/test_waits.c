@@ -229,7 +229,7 @@ static void nodes_beside_the_cells_are_named(void **state)
     submit_to(&world, "first", "red", 100, 4);
     uint32_t second = submit_to(&world, "second", "blue", 100, 4);
     assert_string_equal(world_job(&world, second)->reason,
-                        "alice~second/0 needs 1 x 4 G for blue at priority 100 in its cells of "
+                        "it needs 1 x 4 G for blue at priority 100 in its cells of "
                         "NODE: 0 of 4 leaves are free, 4 more on bad nodes; it would have to use "
                         "node n2, which is bad; not used: n2 (it has 2 GPUs, fewer than its "
                         "cells), n3 (the configuration of the cells does not name it)");
@@ -238,18 +238,21 @@ static void nodes_beside_the_cells_are_named(void **state)
     world_release(&world);
 }
 
-/* Jobs of one shape share a search, not a name. */
-static void each_waits_in_its_own_name(void **state)
+/* Jobs of one shape share a search, and so its reason, which therefore names none of them. */
+static void all_of_a_shape_wait_for_the_same(void **state)
 {
     (void)state;
     struct world world;
     two_clusters_init(&world);
     submit_to(&world, "first", "red", 100, 4);
     uint32_t second = submit_to(&world, "second", "red", 100, 4);
-    assert_non_null(strstr(world_job(&world, second)->reason, "alice~second/0 needs 1 x 4 G"));
+    static const char reason[] =
+        "it needs 1 x 4 G for red at priority 100 in its cells of NODE: 0 of "
+        "4 leaves are free; held by alice~first/0 (4)";
+    assert_string_equal(world_job(&world, second)->reason, reason);
     uint32_t third = submit_to(&world, "third", "red", 100, 4);
-    assert_non_null(strstr(world_job(&world, third)->reason, "alice~third/0 needs 1 x 4 G"));
-    assert_true(world_has_story(&world, "Waiting", "waiting: alice~third/0 needs 1 x 4 G"));
+    assert_string_equal(world_job(&world, third)->reason, reason);
+    assert_true(world_has_story(&world, "Waiting", "waiting: it needs 1 x 4 G"));
     world_release(&world);
 }
 
@@ -453,7 +456,7 @@ int main(void)
         cmocka_unit_test(only_so_many_jobs_are_held_back_for),
         cmocka_unit_test(the_smaller_number_is_ahead),
         cmocka_unit_test(nodes_beside_the_cells_are_named),
-        cmocka_unit_test(each_waits_in_its_own_name),
+        cmocka_unit_test(all_of_a_shape_wait_for_the_same),
         cmocka_unit_test(a_reservation_takes_nothing_from_other_clusters),
         cmocka_unit_test(who_preempts_must_leave_room),
         cmocka_unit_test(it_starves_on_time),

@@ -68,7 +68,7 @@ static void waits_say_why(void **state)
         world_ask(&world, (struct ask){.group = "late", .vc = "red", .pods = 2, .leaves = 8});
     assert_int_equal(result.kind, HIVED_WAIT);
     assert_false(result.is_never);
-    assert_non_null(strstr(result.reason, "late needs 2 x 8 G"));
+    assert_non_null(strstr(result.reason, "it needs 2 x 8 G"));
     assert_non_null(strstr(result.reason, "8 of 24 leaves are free"));
     assert_non_null(strstr(result.reason, "held by big (16)"));
     result = world_ask(&world, (struct ask){.group = "huge", .vc = "red", .pods = 1, .leaves = 16});
