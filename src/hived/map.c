@@ -12,7 +12,7 @@
 struct vertex { /* a virtual cell to be bound */
     uint32_t cell;
     uint32_t first, last, next; /* children to bind, siblings */
-    uint32_t count;
+    uint32_t count;             /* of the children; 0: with all leaves below it, or a leaf */
 };
 
 struct mapper {
@@ -169,6 +169,35 @@ static uint32_t child_first(const struct mapper *mapper, const struct cell *pare
 
 static bool family_map(struct mapper *mapper, uint32_t first, uint32_t count, uint32_t parent);
 
+/* All leaves of an unbound virtual cell, from `leaf` on, on a physical cell: as siblings would be
+ * mapped one by one, but they are alike. */
+static bool whole_map(struct mapper *mapper, uint32_t leaf, uint32_t physical)
+{
+    struct hived *h = mapper->h;
+    const struct cell *p = &h->cells[physical];
+    uint32_t leaves = level_of(h, p)->leaf_count;
+    bool is_plain = !mapper->m->is_excluded || cell_is_single_node(h, p);
+    if (is_plain && !p->is_bad && !p->used_oppo) {
+        uint32_t first = first_leaf(h, physical);
+        for (uint32_t i = 0; i < leaves; i++)
+            h->scratch[leaf + i] = first + i;
+        return true;
+    }
+    if (p->level == 1) {
+        h->scratch[leaf] = physical;
+        return true;
+    }
+    struct candidates candidates;
+    children_sort(mapper, p, &candidates);
+    if (candidates.count < child_number(h, p))
+        return false;
+    leaves /= candidates.count;
+    for (uint32_t i = 0; i < candidates.count; i++)
+        if (!whole_map(mapper, leaf + i * leaves, candidates.items[i].cell))
+            return false;
+    return true;
+}
+
 /* The virtual cell on this physical one, with all that is to be bound below. */
 static bool vertex_map(struct mapper *mapper, uint32_t vertex, uint32_t physical)
 {
@@ -177,6 +206,8 @@ static bool vertex_map(struct mapper *mapper, uint32_t vertex, uint32_t physical
         mapper->h->scratch[v->cell] = physical;
         return true;
     }
+    if (!v->count)
+        return whole_map(mapper, first_leaf(mapper->h, v->cell), physical);
     return family_map(mapper, v->first, v->count, physical);
 }
 
@@ -456,12 +487,35 @@ static void family_add(struct mapper *mapper, struct roots *roots, uint32_t pare
     family->count++;
 }
 
-/* The unbound cells from a virtual leaf up, as far as they are not there yet. */
-static void path_add(struct mapper *mapper, struct roots *roots, uint32_t leaf)
+/* The highest unbound cell of which the mapping wants all leaves, in order, the first one at `at`.
+ * *count: of them. */
+static uint32_t whole_find(const struct mapping *m, uint32_t at, uint32_t *count)
+{
+    const struct hived *h = m->h;
+    const uint32_t *leaves = &m->virtual[at];
+    uint32_t cell = leaves[0];
+    *count = 1;
+    for (;;) {
+        uint32_t above = h->cells[cell].parent, end = *count;
+        if (above == NONE || h->cells[above].bound != NONE || h->cells[above].child != cell)
+            return cell;
+        uint32_t need = h->chains[m->chain].levels[h->cells[above].level].leaf_count;
+        while (end < need && at + end < m->leaf_count && leaves[end] == leaves[0] + end)
+            end++;
+        if (end < need)
+            return cell;
+        cell = above;
+        *count = need;
+    }
+}
+
+/* The unbound cells from a virtual leaf (or a cell wanted whole) up, as far as they are not there
+ * yet. */
+static void path_add(struct mapper *mapper, struct roots *roots, uint32_t from)
 {
     const struct hived *h = mapper->h;
     uint32_t below = NONE;
-    for (uint32_t cell = leaf;; cell = h->cells[cell].parent) {
+    for (uint32_t cell = from;; cell = h->cells[cell].parent) {
         if (cell == NONE) {
             roots->preassigned[roots->preassigned_count++] = below;
             return;
@@ -510,9 +564,11 @@ bool mapping_run(struct mapping *m)
         roots.preassigned = ARENA_ARRAY(m->arena, uint32_t, m->leaf_count);
         roots.families = ARENA_ARRAY(m->arena, struct family, m->leaf_count);
     }
-    for (uint32_t i = 0; i < m->leaf_count; i++)
+    for (uint32_t i = 0, count; i < m->leaf_count; i += count) {
+        count = 1;
         if (h->cells[m->virtual[i]].bound == NONE)
-            path_add(&mapper, &roots, m->virtual[i]);
+            path_add(&mapper, &roots, whole_find(m, i, &count));
+    }
     if (mapper.count) {
         free_trial_begin(h);
         bool is_mapped = roots_map(&mapper, &roots);
