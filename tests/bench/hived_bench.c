@@ -105,6 +105,15 @@ static double quantile(struct samples *samples, double q)
     return samples->items[(size_t)((double)(samples->count - 1) * q)] / 1e3;
 }
 
+/* Seconds that all of them took, of which one in TIMED was timed. */
+static double total_s(const struct samples *samples)
+{
+    double sum = 0;
+    for (size_t i = 0; i < samples->count; i++)
+        sum += samples->items[i];
+    return sum * TIMED / 1e9;
+}
+
 /* --- the cluster --- */
 
 static const struct {
@@ -362,12 +371,14 @@ static void results_print(struct bench *bench, struct figures *figures, const st
         line_print("original", before);
     printf(
         "%7u %-4s %-8s p99 of release %.1f us, worst of schedule %.1f, commit %.1f, release "
-        "%.1f; decisions per CPU s: fill %.0f, churn %.0f (%llu and %llu of them bound nothing)\n",
+        "%.1f; decisions per CPU s: fill %.0f, churn %.0f (%llu and %llu of them bound nothing); "
+        "pods per CPU s in churn without the releases: %.0f\n",
         figures->gpus, figures->is_all ? "all" : "none", "also", quantile(&bench->release, 0.99),
         quantile(&bench->schedule, 1), quantile(&bench->commit, 1), quantile(&bench->release, 1),
         (double)(filled->pods + filled->waits) / filled->cpu_s,
         (double)(churned->pods + churned->waits) / churned->cpu_s,
-        (unsigned long long)filled->waits, (unsigned long long)churned->waits);
+        (unsigned long long)filled->waits, (unsigned long long)churned->waits,
+        (double)churned->pods / (churned->cpu_s - total_s(&bench->release)));
 }
 
 static void run(uint32_t gpus, bool is_all, uint64_t gangs, unsigned opp, bool does_check)
