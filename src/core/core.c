@@ -23,7 +23,7 @@ struct core *core_new(const struct core_config *config, struct err *err)
         mem_free(core);
         return NULL;
     }
-    core->queue = queue_new();
+    core->queue = queue_new(queue_order_named(core->config.order));
     core->wake_ms = INT64_MAX;
     arena_init(&core->scratch);
     core->actions.arena = &core->scratch;

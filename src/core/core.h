@@ -43,6 +43,7 @@ struct core_config {
     double blame_avoid, blame_cordon;      /* thresholds: 3, 10 */
     struct text placement_document;        /* HiveD's configuration (YAML), or empty: automatic */
     const char *policy;                    /* "hived", "best-fit", "spread", "first-fit" */
+    const char *order;                     /* of waiting jobs: "priority", "smallest", "fifo" */
 };
 void core_config_default(struct core_config *config); /* the values above */
 

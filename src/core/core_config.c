@@ -28,6 +28,7 @@ void core_config_default(struct core_config *config)
         .blame_cordon = 10,
         .placement_document = TEXT(""),
         .policy = "hived",
+        .order = "priority",
     };
 }
 
@@ -46,6 +47,9 @@ static int config_check(const struct core_config *config, struct err *err)
         return err_fail(err, ERR_INVALID, "blame", "avoid must be positive and at most cordon");
     if (!config->policy)
         return err_fail(err, ERR_INVALID, "policy", "is missing");
+    if (!config->order || !queue_order_named(config->order))
+        return err_fail(err, ERR_INVALID, "order", "there is no order %s",
+                        config->order ? config->order : "");
     return 0;
 }
 
@@ -56,6 +60,7 @@ int config_copy(struct core_config *to, const struct core_config *from, struct e
         return code;
     *to = *from;
     to->policy = mem_copy(from->policy);
+    to->order = queue_order_named(from->order)->name;
     char *document = mem_alloc(from->placement_document.length + 1);
     if (from->placement_document.length)
         memcpy(document, from->placement_document.at, from->placement_document.length);
@@ -227,11 +232,12 @@ void config_event(struct core *core, const struct event *event)
     }
     config_release(&core->config);
     core->config = config;
+    queue_order_set(core->queue, queue_order_named(config.order));
     if (placer)
         placer_change(core, placer);
     core->is_unblocked = true;
     core->nodes_ms = core->now_ms; /* reasons told before may name what is no more */
-    core_trace(core, "configuration: policy %s%s", core->config.policy,
-               placer ? ", what runs was told to a new placer" : "");
+    core_trace(core, "configuration: policy %s, order %s%s", core->config.policy,
+               core->config.order, placer ? ", what runs was told to a new placer" : "");
     core_answer(core, event, (struct job_id){0}, NULL);
 }

@@ -155,7 +155,7 @@ void live_step(struct core *core, struct live *live, const struct job_event *eve
     live_apply(core, live);
 }
 
-void live_queue(struct core *core, struct live *live)
+struct queue_item live_item(struct core *core, const struct live *live)
 {
     struct queue_item item = {
         .slot = live_slot(core, live),
@@ -163,6 +163,18 @@ void live_queue(struct core *core, struct live *live)
         .priority = live->plan->priority,
         .submitted_ms = live->job.submitted_ms,
     };
+    const struct job_policy *policy = policy_of(core, live);
+    for (uint16_t i = 0; i < policy->role_count; i++) {
+        uint32_t instances = job_role_instances(&live->job, policy, i);
+        item.tasks += instances;
+        item.gpus += (uint64_t)instances * live->plan->roles[i].gpu;
+    }
+    return item;
+}
+
+void live_queue(struct core *core, struct live *live)
+{
+    struct queue_item item = live_item(core, live);
     queue_push(core->queue, &item, shape_of(core, live, &core->scratch));
     *ARRAY_ADD(&core->queued_jobs) = item.slot;
     record_job_changed(core, live);

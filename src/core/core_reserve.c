@@ -14,13 +14,10 @@
 
 enum { RESERVATIONS_MAX = 16 };
 
-static bool is_behind(const struct live *a, const struct live *b)
+static bool is_behind(struct core *core, const struct live *a, const struct live *b)
 {
-    if (a->plan->priority != b->plan->priority)
-        return a->plan->priority < b->plan->priority;
-    if (a->job.submitted_ms != b->job.submitted_ms)
-        return a->job.submitted_ms > b->job.submitted_ms;
-    return a->id.v > b->id.v;
+    const struct queue_item own = live_item(core, a), other = live_item(core, b);
+    return queue_is_before(core->queue, &other, &own);
 }
 
 static void reservation_release(struct reservation *reservation)
@@ -192,7 +189,7 @@ void reserve_update(struct core *core, struct live *live)
         if (core->reservations.items[i].job == slot)
             return;
     struct reservation *old = reservation_of_cluster(core, live);
-    if (old && (!is_behind(&core->jobs.items[old->job], live)))
+    if (old && (!is_behind(core, &core->jobs.items[old->job], live)))
         return;
     if (!old && core->reservations.count >= RESERVATIONS_MAX)
         return;
@@ -266,7 +263,7 @@ const char *reserve_check(struct core *core, const struct live *live,
     for (size_t i = 0; i < core->reservations.count; i++) {
         struct reservation *reservation = &core->reservations.items[i];
         struct live *starving = &core->jobs.items[reservation->job];
-        if (starving == live || !is_behind(live, starving))
+        if (starving == live || !is_behind(core, live, starving))
             continue;
         if (reservation->is_stale && !reservation_fill(core, reservation)) {
             reservation_remove(core, reservation); /* no longer possible at all */
@@ -328,7 +325,7 @@ const struct live *reserve_holder(struct core *core, const struct live *live,
     for (size_t i = 0; i < core->reservations.count; i++) {
         struct reservation *reservation = &core->reservations.items[i];
         const struct live *starving = &core->jobs.items[reservation->job];
-        if (starving == live || !is_behind(live, starving))
+        if (starving == live || !is_behind(core, live, starving))
             continue;
         if (reservation->is_stale && !reservation_fill(core, reservation)) {
             reservation_remove(core, reservation); /* no longer possible at all */
@@ -351,7 +348,7 @@ void reserve_commit(struct core *core, const struct live *live,
         const struct live *starving = &core->jobs.items[reservation->job];
         if (starving == live)
             continue;
-        if (!is_behind(live, starving)) {
+        if (!is_behind(core, live, starving)) {
             reservation->is_stale = true;
             continue;
         }

@@ -8,8 +8,9 @@
 #include "core/core.h"
 #include "core/plan.h"
 
-/* The configuration of version 2 had no pauses of retries, that of 3 no time for gangs to wait. */
-enum { EVENT_VERSION = 4, EVENT_VERSION_MIN = 2 };
+/* The configuration of version 2 had no pauses of retries, that of 3 no time for gangs to wait,
+ * that of 4 no order of the queue. */
+enum { EVENT_VERSION = 5, EVENT_VERSION_MIN = 2 };
 
 /* --- out --- */
 
@@ -93,6 +94,7 @@ static void put_config(struct buf *out, const struct core_config *config)
     put_double(out, config->blame_cordon);
     buf_put_text(out, config->placement_document);
     put_string(out, config->policy);
+    put_string(out, config->order);
 }
 
 static void put_recall(struct buf *out, const struct recall *recall)
@@ -290,6 +292,7 @@ static const struct core_config *take_config(struct reader *reader)
     config->placement_document.at = arena_copy(reader->arena, document);
     config->placement_document.length = document.length;
     config->policy = take_string(reader);
+    config->order = reader->version >= 5 ? take_string(reader) : "priority";
     return config;
 }
 

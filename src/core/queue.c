@@ -40,22 +40,55 @@ struct queue {
         size_t count, room;
     } ready;
     size_t total;
+    const struct queue_order *order;
 };
 
-static bool item_is_before(const struct queue_item *a, const struct queue_item *b)
+/* --- orders --- */
+
+static bool fifo_is_before(const struct queue_item *a, const struct queue_item *b)
 {
-    if (a->priority != b->priority)
-        return a->priority > b->priority;
     if (a->submitted_ms != b->submitted_ms)
         return a->submitted_ms < b->submitted_ms;
     return a->id < b->id;
+}
+
+static bool priority_is_before(const struct queue_item *a, const struct queue_item *b)
+{
+    return a->priority != b->priority ? a->priority > b->priority : fifo_is_before(a, b);
+}
+
+static bool smallest_is_before(const struct queue_item *a, const struct queue_item *b)
+{
+    if (a->priority != b->priority)
+        return a->priority > b->priority;
+    if (a->gpus != b->gpus)
+        return a->gpus < b->gpus;
+    return a->tasks != b->tasks ? a->tasks < b->tasks : fifo_is_before(a, b);
+}
+
+const struct queue_order *queue_order_named(const char *name)
+{
+    static const struct queue_order orders[] = {{"priority", priority_is_before},
+                                                {"smallest", smallest_is_before},
+                                                {"fifo", fifo_is_before}};
+    for (size_t i = 0; i < COUNT_OF(orders); i++)
+        if (!strcmp(orders[i].name, name))
+            return &orders[i];
+    return NULL;
+}
+
+bool queue_is_before(const struct queue *queue, const struct queue_item *a,
+                     const struct queue_item *b)
+{
+    return queue->order->is_before(a, b);
 }
 
 /* --- the heap of ready classes --- */
 
 static bool class_is_before(const struct queue *queue, uint32_t a, uint32_t b)
 {
-    return item_is_before(&queue->classes.items[a].items[0], &queue->classes.items[b].items[0]);
+    return queue_is_before(queue, &queue->classes.items[a].items[0],
+                           &queue->classes.items[b].items[0]);
 }
 
 static void ready_put(struct queue *queue, size_t at, uint32_t class)
@@ -135,7 +168,7 @@ static void item_put(struct queue *queue, struct class *class, size_t at,
 static void item_up(struct queue *queue, struct class *class, size_t at)
 {
     struct queue_item item = class->items[at];
-    while (at > 0 && item_is_before(&item, &class->items[(at - 1) / 2])) {
+    while (at > 0 && queue_is_before(queue, &item, &class->items[(at - 1) / 2])) {
         item_put(queue, class, at, &class->items[(at - 1) / 2]);
         at = (at - 1) / 2;
     }
@@ -150,9 +183,9 @@ static void item_down(struct queue *queue, struct class *class, size_t at)
         if (child >= class->count)
             break;
         if (child + 1 < class->count &&
-            item_is_before(&class->items[child + 1], &class->items[child]))
+            queue_is_before(queue, &class->items[child + 1], &class->items[child]))
             child++;
-        if (!item_is_before(&class->items[child], &item))
+        if (!queue_is_before(queue, &class->items[child], &item))
             break;
         item_put(queue, class, at, &class->items[child]);
         at = child;
@@ -194,9 +227,23 @@ static void class_drop(struct queue *queue, uint32_t at)
         queue->free_class = at;
 }
 
-struct queue *queue_new(void)
+struct queue *queue_new(const struct queue_order *order)
 {
-    return mem_zero(1, sizeof(struct queue));
+    struct queue *queue = mem_zero(1, sizeof *queue);
+    queue->order = order;
+    return queue;
+}
+
+void queue_order_set(struct queue *queue, const struct queue_order *order)
+{
+    if (queue->order == order)
+        return;
+    queue->order = order;
+    for (size_t i = 0; i < queue->classes.count; i++)
+        for (size_t at = 1; at < queue->classes.items[i].count; at++)
+            item_up(queue, &queue->classes.items[i], at);
+    for (size_t at = 1; at < queue->ready.count; at++)
+        ready_up(queue, at);
 }
 
 void queue_free(struct queue *queue)
@@ -226,7 +273,7 @@ static void *bytes_copy(const void *bytes, size_t size)
 
 struct queue *queue_copy(const struct queue *from)
 {
-    struct queue *to = queue_new();
+    struct queue *to = queue_new(from->order);
     to->free_class = from->free_class;
     to->total = from->total;
     to->positions.items =

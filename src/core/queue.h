@@ -1,7 +1,7 @@
 /* queue.h — waiting jobs of all virtual clusters, in scheduling order.
  *
- * Pure. Knows jobs by a slot number of the caller; the jobs belong to the caller.
- * Order: higher priority first, then earlier submission, then smaller id.
+ * Pure. Knows jobs by a slot number of the caller; the jobs belong to the caller. The order is a
+ * struct of functions; there are three.
  *
  * Jobs that ask for the same (virtual cluster, priority, demand, time limit: the caller's `shape`,
  * opaque bytes) form a class: when its first cannot be placed none of it can, until something is
@@ -22,9 +22,27 @@ struct queue_item {
     uint32_t id;
     int32_t priority;
     int64_t submitted_ms;
+    uint64_t gpus; /* that it asks for in all, when it is queued */
+    uint32_t tasks;
 };
 
-struct queue *queue_new(void);                       /* empty; the caller's */
+/* Which job goes first. */
+struct queue_order {
+    const char *name;
+    /* A strict total order that depends on the items alone. */
+    bool (*is_before)(const struct queue_item *a, const struct queue_item *b);
+};
+
+/* "priority": higher priority first, then earlier submission, then smaller id. "smallest": as that,
+ * but within a priority fewer GPUs first, then fewer tasks. "fifo": earlier submission, whatever
+ * the priority. NULL: none of these. */
+const struct queue_order *queue_order_named(const char *name);
+
+struct queue *queue_new(const struct queue_order *order); /* empty; the caller's */
+/* From now on in this order. */
+void queue_order_set(struct queue *queue, const struct queue_order *order);
+bool queue_is_before(const struct queue *queue, const struct queue_item *a,
+                     const struct queue_item *b);
 struct queue *queue_copy(const struct queue *queue); /* deep, the reasons included */
 void queue_free(struct queue *queue);
 

@@ -199,6 +199,8 @@ struct live *live_recall(struct core *core, const struct job_record *record, str
 const struct job_policy *policy_of(struct core *core, const struct live *live);
 void live_step(struct core *core, struct live *live, const struct job_event *event);
 void live_apply(struct core *core, struct live *live); /* core->actions */
+/* What the queue knows of a job. */
+struct queue_item live_item(struct core *core, const struct live *live);
 void live_queue(struct core *core, struct live *live);
 void names_expire(struct core *core);
 

@@ -17,6 +17,7 @@ enum { FILE_BYTES_MAX = 4 << 20, SECONDS_MAX = 20 * 365 * 86400 };
 static const char *const level_choices[] = {"error", "warning", "info", "debug", NULL};
 static const char *const format_choices[] = {"auto", "text", "json", NULL};
 static const char *const kind_choices[] = {"local", "fake", NULL};
+static const char *const order_choices[] = {"priority", "smallest", "fifo", NULL};
 static const char *const policy_choices[] = {"hived", "best-fit", "spread", "first-fit", NULL};
 
 #define INT(key, low, high, text)                                                                  \
@@ -65,6 +66,7 @@ static const struct shape api_shape = SHAPE(api_fields);
 
 static const struct field scheduling_fields[] = {
     CHOICE("policy", policy_choices, "How places are chosen."),
+    CHOICE("order", order_choices, "Which of the waiting jobs goes first."),
     STRING("cellsFile", "File with HiveD's configuration: physical and virtual cells."),
     INT("portFirst", 1, 65535, "First port given to tasks."),
     INT("portLast", 1, 65535, "Last port given to tasks."),
@@ -253,6 +255,9 @@ static void read_scheduling(struct server_config *config, const struct doc *doc)
 
     if (policy >= 0)
         core->policy = policy_choices[policy];
+    int order = get_choice(doc, "order", order_choices, -1);
+    if (order >= 0)
+        core->order = order_choices[order];
     core->port_first = (uint16_t)get_int(doc, "portFirst", core->port_first);
     core->port_last = (uint16_t)get_int(doc, "portLast", core->port_last);
     get_u32(doc, "backoffMinSeconds", &core->backoff_min_s);

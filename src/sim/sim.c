@@ -439,8 +439,10 @@ static void start_again(struct sim *sim, uint32_t id)
 static void config_random(struct sim *sim)
 {
     static const char *const policies[] = {"first-fit", "best-fit", "spread"};
+    static const char *const orders[] = {"priority", "smallest", "fifo"};
     if (strcmp(sim->config->policy, "hived") != 0 && chance(sim, 2))
         sim->core_config.policy = policies[chance(sim, 3)];
+    sim->core_config.order = orders[chance(sim, 3)];
     sim->core_config.kill_grace_ms = 1000 + (uint32_t)chance(sim, 10) * 1000;
     sim->core_config.starvation_after_s = sim->config->starvation_s + (uint32_t)chance(sim, 30);
     struct event event = {.kind = EVENT_CONFIG, .config = &sim->core_config};

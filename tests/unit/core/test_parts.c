@@ -30,18 +30,32 @@ struct naive {
     int shape;
 };
 
-static int naive_first(const struct naive *items)
+static int64_t sign(int64_t number)
+{
+    return (number > 0) - (number < 0);
+}
+
+/* By the words of queue.h: negative when a goes first. */
+static int64_t naive_compare(const char *order, const struct queue_item *a,
+                             const struct queue_item *b)
+{
+    int64_t by_time = 2 * sign(a->submitted_ms - b->submitted_ms) + sign((int64_t)a->id - b->id);
+    int64_t by_size = 2 * sign((int64_t)(a->gpus - b->gpus)) + sign((int64_t)a->tasks - b->tasks);
+    int64_t by_priority = sign((int64_t)b->priority - a->priority);
+    if (!strcmp(order, "fifo"))
+        return by_time;
+    if (!strcmp(order, "smallest"))
+        return 100 * by_priority + 10 * by_size + by_time;
+    return 10 * by_priority + by_time;
+}
+
+static int naive_first(const struct naive *items, const char *order)
 {
     int best = -1;
-    for (int i = 0; i < SLOTS; i++) {
-        if (!items[i].is_in || items[i].is_blocked)
-            continue;
-        const struct queue_item *a = &items[i].item, *b = best < 0 ? NULL : &items[best].item;
-        if (!b || a->priority > b->priority ||
-            (a->priority == b->priority && (a->submitted_ms < b->submitted_ms ||
-                                            (a->submitted_ms == b->submitted_ms && a->id < b->id))))
+    for (int i = 0; i < SLOTS; i++)
+        if (items[i].is_in && !items[i].is_blocked &&
+            (best < 0 || naive_compare(order, &items[i].item, &items[best].item) < 0))
             best = i;
-    }
     return best;
 }
 
@@ -64,13 +78,20 @@ static bool naive_class_is_blocked(const struct naive *items, int shape)
 static void test_queue_random(void **state)
 {
     (void)state;
-    struct queue *queue = queue_new();
+    static const char *const orders[] = {"priority", "smallest", "fifo"};
+    const char *order = orders[0];
+    struct queue *queue = queue_new(queue_order_named(order));
     struct naive items[SLOTS] = {0};
     struct random random = {7};
     for (int i = 0; i < 20000; i++) {
         uint32_t slot = (uint32_t)random_below(&random, SLOTS), class;
         int shape = (int)random_below(&random, 6);
-        struct queue_item item = {slot, slot + 1, shape % 3, (int64_t)random_below(&random, 50)};
+        struct queue_item item = {slot,
+                                  slot + 1,
+                                  shape % 3,
+                                  (int64_t)random_below(&random, 50),
+                                  (uint64_t)(shape / 3),
+                                  (uint32_t)(shape % 2)};
         switch (random_below(&random, 5)) {
         case 0:
         case 1:
@@ -100,8 +121,12 @@ static void test_queue_random(void **state)
                 queue_free(queue);
                 queue = copy;
             }
+            if (random_below(&random, 20) == 0) {
+                order = orders[random_below(&random, 3)];
+                queue_order_set(queue, queue_order_named(order));
+            }
         }
-        int best = naive_first(items);
+        int best = naive_first(items, order);
         assert_int_equal(queue_first(queue, &item, &class), best >= 0);
         if (best >= 0)
             assert_int_equal(item.slot, best);
@@ -115,6 +140,7 @@ static void test_queue_random(void **state)
     uint32_t slots[SLOTS];
     assert_int_equal(queue_list(queue, slots), queue_count(queue));
     assert_true(queue_memory(queue) > 0);
+    assert_null(queue_order_named("random"));
     queue_free(queue);
     queue_free(NULL);
 }
@@ -420,9 +446,34 @@ static void test_event_codec(void **state)
     struct core_config config;
     core_config_default(&config);
     config.placement_document = TEXT("a: b\n");
+    config.order = "fifo";
     event = (struct event){.kind = EVENT_CONFIG, .config = &config};
     assert_event_survives(&event);
     plan_free(plan);
+}
+
+/* The order of the queue came last, with version 5. */
+static void test_event_of_version_4(void **state)
+{
+    (void)state;
+    struct core_config config;
+    core_config_default(&config);
+    config.kill_grace_ms = 4321;
+    config.order = "fifo";
+    struct event event = {.kind = EVENT_CONFIG, .config = &config, .user = ""}, back;
+    struct buf bytes = BUF_INIT;
+    event_encode(&event, &bytes);
+    assert_int_equal(bytes.at[0], 5);
+    bytes.at[0] = 4;
+    struct arena arena;
+    arena_init(&arena);
+    assert_int_equal(event_decode(buf_as_text(&bytes), &arena, &back, NULL), ERR_CORRUPT);
+    struct text old = {bytes.at, bytes.length - sizeof(uint32_t) - strlen(config.order)};
+    assert_int_equal(event_decode(old, &arena, &back, NULL), 0);
+    assert_int_equal(back.config->kill_grace_ms, 4321);
+    assert_string_equal(back.config->order, "priority");
+    arena_release(&arena);
+    buf_release(&bytes);
 }
 
 int main(void)
@@ -431,7 +482,7 @@ int main(void)
         cmocka_unit_test(test_queue_random), cmocka_unit_test(test_ports),
         cmocka_unit_test(test_timers),       cmocka_unit_test(test_plan_codec),
         cmocka_unit_test(test_plan_limits),  cmocka_unit_test(test_plan_of_spec),
-        cmocka_unit_test(test_event_codec),
+        cmocka_unit_test(test_event_codec),  cmocka_unit_test(test_event_of_version_4),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

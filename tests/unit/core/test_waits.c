@@ -59,6 +59,37 @@ static void reasons_do_not_grow_old(void **state)
     world_release(&world);
 }
 
+/* Who gets the node that all wait for, in the order chosen while they wait. */
+static void the_order_of_the_queue_can_be_chosen(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *order;
+        int32_t priority; /* of the last one, which asks for least */
+        const char *next;
+    } cases[] = {{"priority", 10, "large"}, {"smallest", 10, "small"}, {"fifo", 10, "large"},
+                 {"priority", 50, "small"}, {"smallest", 5, "large"},  {"fifo", 50, "large"}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct world world;
+        world_init(&world, "hived");
+        world_node(&world, "n1", 16, 4);
+        submit(&world, "first", 100, world_role("worker", 1, 1, 4)); /* attempt 1 */
+        world_run(&world, 1);
+        uint32_t large = submit(&world, "large", 10, world_role("worker", 1, 1, 4));
+        uint32_t small = submit(&world, "small", cases[i].priority, world_role("worker", 1, 1, 3));
+        world.config.order = cases[i].order;
+        world_configure(&world);
+        world_exit(&world, 1, 0, 0);
+        assert_int_equal(world_command(&world, COMMAND_CREATE, 0)->job.v,
+                         strcmp(cases[i].next, "large") ? small : large);
+        assert_null(world_command(&world, COMMAND_CREATE, 1));
+        world.config.order = "random";
+        world_configure(&world);
+        assert_int_equal(world_answer(&world)->code, ERR_INVALID);
+        world_release(&world);
+    }
+}
+
 /* A pass stops after 1,000 failures and goes on at once: whoever stands behind them is not lost. */
 static void a_long_pass_goes_on(void **state)
 {
@@ -450,6 +481,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reasons_do_not_grow_old),
+        cmocka_unit_test(the_order_of_the_queue_can_be_chosen),
         cmocka_unit_test(a_long_pass_goes_on),
         cmocka_unit_test(a_role_without_instances_needs_no_place),
         cmocka_unit_test(a_held_node_that_fails_undoes_the_gang),

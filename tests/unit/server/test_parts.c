@@ -43,7 +43,7 @@ static void every_key_is_read(void **state)
             "api: {listen: 'h:1', threads: 3, requestsMax: 50, shareConfigurations: true, "
             "shareLogs: true}\n"
             "log: {level: debug, format: json}\n"
-            "scheduling: {policy: spread, portFirst: 20000, portLast: 20010, "
+            "scheduling: {policy: spread, order: smallest, portFirst: 20000, portLast: 20010, "
             "killGraceSeconds: 3, preemptionGraceSeconds: 4, backoffMinSeconds: 5, "
             "backoffMaxSeconds: 6, starvationAfterSeconds: 7, finishedKeepSeconds: 8, "
             "debugHoldSeconds: 9, blameHalfLifeSeconds: 10, blameAvoid: 2, blameCordon: 4}\n"
@@ -67,6 +67,7 @@ static void every_key_is_read(void **state)
     assert_int_equal(config->log_level, LOG_DEBUG);
     assert_int_equal(config->log_format, LOG_JSON);
     assert_string_equal(config->core.policy, "spread");
+    assert_string_equal(config->core.order, "smallest");
     assert_int_equal(config->core.port_first, 20000);
     assert_int_equal(config->core.kill_grace_ms, 3000);
     assert_int_equal(config->core.preemption_grace_ms, 4000);
