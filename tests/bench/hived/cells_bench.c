@@ -3,7 +3,7 @@
  *
  * usage: cells-bench MACHINES CPUS GPUS TASK_CPUS [TASK_GPUS]
  */
-#include "arguments.h"
+#include "../arguments.h"
 #include "base/arena.h"
 #include "base/memory.h"
 #include "base/random.h"

@@ -9,7 +9,7 @@
  * the size (at 102,400 GPUs four times as many as pods), so decisions are counted, too; releases
  * count in churn's time. The request goes in as a structure here, as annotation text there.
  */
-#include "arguments.h"
+#include "../arguments.h"
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/memory.h"
