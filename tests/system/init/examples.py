@@ -66,6 +66,14 @@ class Server:
                               env=self.environment, timeout=PATIENCE_S)
         return done.returncode, done.stdout, done.stderr
 
+    def end_jobs(self):
+        """Nothing shall go on running, nor keep its ports, when the server has ended; what stood there."""
+        _, names, _ = self.run("list", "-q")
+        for name in names.split():
+            if self.run("stop", name)[0] == 0:
+                yield self.run("describe", "--attempts", name)[1] + self.run("logs", name)[1]
+                self.run("wait", name)
+
     def text(self):
         return (self.directory / "skepd.log").read_text(errors="replace")
 
@@ -172,7 +180,10 @@ def main():
             server.wait_ready()
             for example in examples:
                 begun = time.monotonic()
-                wrong = check(server, example)
+                try:
+                    wrong = check(server, example)
+                except subprocess.TimeoutExpired as late:
+                    wrong = [str(late), *server.end_jobs()]
                 print(f"{'FAIL' if wrong else 'ok'} {example.name} ({time.monotonic() - begun:.1f} s)")
                 for line in wrong:
                     print("    " + line.replace("\n", "\n    "))
