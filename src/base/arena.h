@@ -5,10 +5,10 @@
  */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
+#include "base/memory.h"
 #include "base/text.h"
 #include <stdarg.h>
 #include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 struct arena_block;
@@ -44,10 +44,7 @@ static inline void *arena_alloc(struct arena *arena, size_t size)
 /* `count` zeroed items; aborts when count * size overflows. */
 static inline void *arena_array(struct arena *arena, size_t count, size_t size)
 {
-    size_t total;
-    if (__builtin_mul_overflow(count, size, &total))
-        abort();
-    return arena_alloc(arena, total);
+    return arena_alloc(arena, mem_size(count, size));
 }
 
 #define ARENA_NEW(arena, type)          ((type *)arena_alloc((arena), sizeof(type)))

@@ -58,14 +58,6 @@ void *mem_copy_array(const void *items, size_t count, size_t size)
     return memcpy(mem_alloc(bytes), items, bytes);
 }
 
-size_t mem_size(size_t count, size_t size)
-{
-    size_t total;
-    if (__builtin_mul_overflow(count, size, &total))
-        abort();
-    return total;
-}
-
 void *array_reserve(void *items, size_t *room, size_t need, size_t item_size)
 {
     if (need <= *room)

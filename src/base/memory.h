@@ -27,7 +27,13 @@ static inline void mem_free(void *memory)
 }
 
 /* count * size; aborts on overflow. */
-size_t mem_size(size_t count, size_t size);
+static inline size_t mem_size(size_t count, size_t size)
+{
+    size_t total;
+    if (__builtin_mul_overflow(count, size, &total))
+        abort();
+    return total;
+}
 
 /* A growing array is three fields: `type *items; size_t count, room;`. ARRAY_ADD returns a pointer
  * to a new zeroed item at the end; it is valid until the next ARRAY_ADD. */
