@@ -155,21 +155,29 @@ void live_step(struct core *core, struct live *live, const struct job_event *eve
     live_apply(core, live);
 }
 
+struct live_size live_size(struct core *core, const struct live *live)
+{
+    struct live_size size = {0};
+    const struct job_policy *policy = policy_of(core, live);
+    for (uint16_t i = 0; i < policy->role_count; i++) {
+        const uint32_t instances = job_role_instances(&live->job, policy, i);
+        size.tasks += instances;
+        size.gpus += (uint64_t)instances * live->plan->roles[i].gpu;
+    }
+    return size;
+}
+
 struct queue_item live_item(struct core *core, const struct live *live)
 {
-    struct queue_item item = {
+    const struct live_size size = live_size(core, live);
+    return (struct queue_item){
         .slot = live_slot(core, live),
         .id = live->id.v,
         .priority = live->plan->priority,
         .submitted_ms = live->job.submitted_ms,
+        .gpus = size.gpus,
+        .tasks = size.tasks,
     };
-    const struct job_policy *policy = policy_of(core, live);
-    for (uint16_t i = 0; i < policy->role_count; i++) {
-        uint32_t instances = job_role_instances(&live->job, policy, i);
-        item.tasks += instances;
-        item.gpus += (uint64_t)instances * live->plan->roles[i].gpu;
-    }
-    return item;
 }
 
 void live_queue(struct core *core, struct live *live)

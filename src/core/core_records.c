@@ -47,17 +47,11 @@ static const char *reason_of(struct core *core, const struct live *live, const s
     return "";
 }
 
-/* Tasks and GPUs, as it was scaled. */
 static void sizes_fill(struct core *core, const struct live *live, struct job_record *record)
 {
-    const struct job_policy *policy = policy_of(core, live);
-    record->task_count = 0;
-    record->gpu_count = 0;
-    for (uint16_t i = 0; i < policy->role_count; i++) {
-        const uint32_t instances = job_role_instances(&live->job, policy, i);
-        record->task_count += instances;
-        record->gpu_count += (uint64_t)instances * live->plan->roles[i].gpu;
-    }
+    const struct live_size size = live_size(core, live);
+    record->task_count = size.tasks;
+    record->gpu_count = size.gpus;
 }
 
 static void job_fill(struct core *core, const struct live *live, const struct job *job,

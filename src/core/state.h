@@ -199,6 +199,12 @@ struct live *live_recall(struct core *core, const struct job_record *record, str
 const struct job_policy *policy_of(struct core *core, const struct live *live);
 void live_step(struct core *core, struct live *live, const struct job_event *event);
 void live_apply(struct core *core, struct live *live); /* core->actions */
+/* In all, as it was scaled. */
+struct live_size {
+    uint32_t tasks;
+    uint64_t gpus;
+};
+struct live_size live_size(struct core *core, const struct live *live);
 /* What the queue knows of a job. */
 struct queue_item live_item(struct core *core, const struct live *live);
 void live_queue(struct core *core, struct live *live);
