@@ -16,9 +16,9 @@
           "  red: {virtualCells: [{cellType: BOX, cellNumber: 2}]}\n"                              \
           "  blue: {virtualCells: [{cellType: BOX, cellNumber: 1}]}\n"
 
-static void init(struct world *world, bool is_imitating)
+static void init(struct world *world, bool is_imitating, const char *configuration)
 {
-    (is_imitating ? world_init_imitating : world_init)(world, BOXES);
+    (is_imitating ? world_init_imitating : world_init)(world, configuration);
 }
 
 static const char *node_of(struct world *world, const char *group)
@@ -34,7 +34,7 @@ static void mixed_gang_waits(void **state)
     (void)state;
     for (int is_imitating = 0; is_imitating <= 1; is_imitating++) {
         struct world world;
-        init(&world, is_imitating);
+        init(&world, is_imitating, BOXES);
         world_ask(&world, (struct ask){.group = "one", .vc = "red", .pods = 1, .leaves = 1});
         struct ask ask = {
             .group = "mix", .vc = "red", .pods = 1, .leaves = 1, .more_pods = 2, .more_leaves = 3};
@@ -50,7 +50,7 @@ static void suggestion_is_remembered(void **state)
     (void)state;
     for (int is_imitating = 0; is_imitating <= 1; is_imitating++) {
         struct world world;
-        init(&world, is_imitating);
+        init(&world, is_imitating, BOXES);
         const char *avoided[] = {"a"};
         struct hived_scope scope = {.nodes = avoided, .count = 1, .is_avoid = true};
         struct ask ask = {
@@ -79,7 +79,7 @@ static void preemption_follows_suggestions(void **state)
     (void)state;
     for (int is_imitating = 0; is_imitating <= 1; is_imitating++) {
         struct world world;
-        init(&world, is_imitating);
+        init(&world, is_imitating, BOXES);
         for (int i = 0; i < 3; i++)
             world_ask(&world, (struct ask){.group = (const char *[]){"x", "y", "z"}[i],
                                            .vc = "red",
@@ -114,12 +114,11 @@ static void doom_comes_in_between(void **state)
     (void)state;
     for (int is_imitating = 0; is_imitating <= 1; is_imitating++) {
         struct world world;
-        (is_imitating ? world_init_imitating : world_init)(
-            &world,
-            TYPES "  physicalCells:\n"
-                  "  - {cellType: DUO, cellChildren: [{cellAddress: a}, {cellAddress: b}]}\n"
-                  "virtualClusters:\n"
-                  "  red: {virtualCells: [{cellType: DUO, cellNumber: 1}]}\n");
+        init(&world, is_imitating,
+             TYPES "  physicalCells:\n"
+                   "  - {cellType: DUO, cellChildren: [{cellAddress: a}, {cellAddress: b}]}\n"
+                   "virtualClusters:\n"
+                   "  red: {virtualCells: [{cellType: DUO, cellNumber: 1}]}\n");
         world_ask(
             &world,
             (struct ask){.group = "lazy", .vc = "red", .pods = 1, .leaves = 3, .is_lazy = true});
@@ -141,10 +140,10 @@ static void first_chain_displaces(void **state)
     (void)state;
     for (int is_imitating = 0; is_imitating <= 1; is_imitating++) {
         struct world world;
-        (is_imitating ? world_init_imitating : world_init)(
-            &world, TYPES CELLS "virtualClusters:\n"
-                                "  red: {virtualCells: [{cellType: DUO.BOX, cellNumber: 1}, "
-                                "{cellType: BOX, cellNumber: 1}]}\n");
+        init(&world, is_imitating,
+             TYPES CELLS "virtualClusters:\n"
+                         "  red: {virtualCells: [{cellType: DUO.BOX, cellNumber: 1}, "
+                         "{cellType: BOX, cellNumber: 1}]}\n");
         world_ask(&world, (struct ask){.group = "low", .vc = "red", .pods = 1, .leaves = 4});
         struct ask ask = {.group = "high", .vc = "red", .priority = 1, .pods = 1, .leaves = 4};
         struct hived_result result = world_ask(&world, ask);
@@ -159,14 +158,13 @@ static void pieces_stay(void **state)
     (void)state;
     for (int is_imitating = 0; is_imitating <= 1; is_imitating++) {
         struct world world;
-        (is_imitating ? world_init_imitating : world_init)(
-            &world,
-            TYPES "  physicalCells:\n"
-                  "  - {cellType: DUO, cellChildren: [{cellAddress: a}, {cellAddress: b}]}\n"
-                  "  - {cellType: DUO, cellChildren: [{cellAddress: c}, {cellAddress: d}]}\n"
-                  "virtualClusters:\n"
-                  "  red: {virtualCells: [{cellType: DUO.BOX, cellNumber: 1}, "
-                  "{cellType: DUO.BOX.PAIR, cellNumber: 3}]}\n");
+        init(&world, is_imitating,
+             TYPES "  physicalCells:\n"
+                   "  - {cellType: DUO, cellChildren: [{cellAddress: a}, {cellAddress: b}]}\n"
+                   "  - {cellType: DUO, cellChildren: [{cellAddress: c}, {cellAddress: d}]}\n"
+                   "virtualClusters:\n"
+                   "  red: {virtualCells: [{cellType: DUO.BOX, cellNumber: 1}, "
+                   "{cellType: DUO.BOX.PAIR, cellNumber: 3}]}\n");
         world_ask(&world, (struct ask){.group = "node", .vc = "red", .pods = 1, .leaves = 4});
         const char *used = node_of(&world, "node");
         const char *buddy = (const char *[]){"b", "a", "d", "c"}[*used - 'a'];
@@ -198,12 +196,12 @@ static void end_on_doomed_node_is_missed(void **state)
     (void)state;
     for (int is_imitating = 0; is_imitating <= 1; is_imitating++) {
         struct world world;
-        (is_imitating ? world_init_imitating : world_init)(
-            &world, TYPES "  physicalCells:\n"
-                          "  - {cellType: BOX, cellAddress: a}\n"
-                          "  - {cellType: BOX, cellAddress: b}\n"
-                          "virtualClusters:\n"
-                          "  red: {virtualCells: [{cellType: BOX, cellNumber: 2}]}\n");
+        init(&world, is_imitating,
+             TYPES "  physicalCells:\n"
+                   "  - {cellType: BOX, cellAddress: a}\n"
+                   "  - {cellType: BOX, cellAddress: b}\n"
+                   "virtualClusters:\n"
+                   "  red: {virtualCells: [{cellType: BOX, cellNumber: 2}]}\n");
         world_ask(
             &world,
             (struct ask){.group = "oppo", .vc = "red", .priority = -1, .pods = 1, .leaves = 2});
