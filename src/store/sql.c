@@ -34,6 +34,11 @@ int sql_fail(sqlite3 *db, struct err *err, const char *what)
         if (number != 0)
             return err_errno(err, number, "%s: %s", path, what);
         break;
+    case SQLITE_CONSTRAINT:
+    case SQLITE_MISMATCH:
+    case SQLITE_TOOBIG:
+        return err_fail(err, ERR_INTERNAL, "", "%s takes no such row: %s", path,
+                        sqlite3_errmsg(db));
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
         return err_fail(err, ERR_BUSY, "", "%s is in use by another program", path);

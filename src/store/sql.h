@@ -11,7 +11,8 @@
 struct arena;
 struct err;
 
-/* Fill `err` from the connection's last failure. A full or read-only disk: ERR_UNAVAILABLE. */
+/* Fill `err` from the connection's last failure. A full or read-only disk: ERR_UNAVAILABLE; a row
+ * that no table takes (its key exists, a value is missing or too large): ERR_INTERNAL. */
 int sql_fail(sqlite3 *db, struct err *err, const char *what);
 
 /* Statements without parameters; and one to be used again and again, freed by sqlite3_finalize.

@@ -133,8 +133,11 @@ struct store_batch {
     size_t change_count;
 };
 
-/* One transaction. ERR_UNAVAILABLE: the disk is full or read-only (nothing is stored, a later
- * commit may succeed); ERR_IO, ERR_CORRUPT. */
+/* One transaction; on failure nothing of it is stored. The codes tell whose fault it is.
+ * The disk's: ERR_UNAVAILABLE (full or read-only), ERR_BUSY (locked by another program), ERR_IO;
+ * the same batch may succeed later. ERR_CORRUPT: the database is damaged.
+ * A record's: ERR_INTERNAL. A row that should change does not exist, or one that should be new
+ * exists already: the same batch fails again, however good the disk is. */
 int store_commit(struct store *store, const struct store_batch *batch, struct err *err);
 
 /* What retention looks at; the committing thread only. Bytes of the database without free pages;

@@ -103,6 +103,11 @@ static void a_failing_commit_stores_nothing(void **state)
     assert_int_equal(store_job_find(world->store, TEXT("alice"), TEXT("train"), &job, &world->err),
                      ERR_NOT_FOUND);
     submit(world, 1, "alice", "train");
+    /* a new job of a number that is taken: the record's fault as well, not the disk's */
+    add_submitted(world, 1, "alice", "again");
+    assert_int_equal(commit(world, NULL, 0), ERR_INTERNAL);
+    assert_non_null(strstr(world->err.text, "jobs.id"));
+    submit(world, 2, "alice", "other");
 }
 
 static void a_second_process_is_refused(void **state)
