@@ -9,6 +9,23 @@ import unittest
 import world
 from world import SKEP, job
 
+# zsh completes only for a person: it gets a terminal of its own. Keys are sent when its line editor reads them (before that the terminal
+# itself would take the tabs), and what is printed ends with the line as the editor has it. Both marks are computed, so that the echo of the
+# words that make them is not taken for them.
+ZSH_DRIVER = r"""
+zmodload zsh/zpty
+zpty shell zsh -f -i
+zpty -w shell "
+    PROMPT=; setopt noautomenu; fpath=(${(q)1} \$fpath); autoload -Uz compinit; compinit -u -D
+    mark() { print -rn -- \"<\$1:\$2>\" }
+    editor-reads() { mark EDITOR reads }; zle -N zle-line-init editor-reads
+    line-show() { mark LINE \"\$BUFFER\" }; zle -N line-show; bindkey '^Xl' line-show"
+zpty -r shell text '*<EDITOR:reads>*'
+zpty -w -n shell $'skep li\t--st\t\x18l'
+zpty -r shell text '*<LINE:*>*'
+print -r -- $text
+"""
+
 
 class Cli(unittest.TestCase):
     @classmethod
@@ -165,13 +182,9 @@ class Cli(unittest.TestCase):
         folder = self.world.folder / "zsh"
         folder.mkdir()
         (folder / "_skep").write_text(self.ok("completion", "zsh"))
-        # zsh completes only for a person: it gets a terminal of its own
-        driver = ("zmodload zsh/zpty; zpty shell zsh -f -i; "
-                  f"zpty -w shell 'PROMPT=; setopt noautomenu; fpath=({folder} $fpath); autoload -Uz compinit; compinit -u -D; echo READY'; "
-                  "zpty -r shell text '*READY*READY*'; zpty -w -n shell $'skep li\t--st\t=x\n'; zpty -r shell text '*=x*'; print -r -- $text")
-        done = subprocess.run(["zsh", "-f", "-c", driver], env=self.world.environment() | {
+        done = subprocess.run(["zsh", "-f", "-c", ZSH_DRIVER, "driver", folder], env=self.world.environment() | {
             "PATH": os.environ["PATH"] + ":" + os.path.dirname(world.SKEP), "TERM": "dumb"}, capture_output=True, text=True, timeout=60)
-        self.assertIn("skep list", done.stdout, done.stderr)  # the command was made whole, …
+        self.assertIn("<LINE:skep list --st>", done.stdout, done.stderr)  # the command was made whole, …
         self.assertIn("--state  -- in these states", done.stdout, done.stderr)  # and the option explained
 
     def test_completion(self):
