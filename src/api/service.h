@@ -104,8 +104,8 @@ struct service {
     int (*node_pardon)(void *context, const char *user, const char *node,
                        struct service_reply reply, struct err *err);
 
-    /* How the cluster is used, in *look before `done` is called; the caller frees it with
-     * service_look_release (also when the answer is an error). */
+    /* How the cluster is used, in *look before `done` is called; the caller frees its `hived` and
+     * `nodes` (also when the answer is an error). *look must live until then. */
     int (*look)(void *context, struct service_look *look, struct service_reply reply,
                 struct err *err);
 

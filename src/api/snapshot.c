@@ -3,24 +3,34 @@
 #include "api/http_watch.h"
 #include "base/memory.h"
 #include "hived/hived.h"
+#include <assert.h>
 #include <pthread.h>
 
-struct snapshot {
-    pthread_mutex_t lock;
-    struct service_look look;
-    bool is_there;
-    int64_t fresh_until_us;
+/* A call that waits for the copy under way; in the call's arena. */
+struct looking {
+    struct looking *next;
+    int (*look)(struct call *call, const struct service_look *look);
+    struct service_reply reply; /* of the call: ends its suspension */
 };
 
-/* Of one call that waits for a copy. */
-struct looking {
-    int (*look)(struct call *call, const struct service_look *look);
-    struct service_look copy;
+struct snapshot {
+    pthread_mutex_t use; /* of who reads `look`; the core thread never takes it */
+    struct service_look look;
+    bool is_there;
+
+    pthread_mutex_t lock; /* held for moments; taken after `use` */
+    bool is_asked;
+    struct service_look asked; /* the server's while is_asked */
+    bool has_arrived;
+    struct service_look arrived; /* to become `look` when the next request comes */
+    int64_t fresh_until_us;      /* of the newest copy */
+    struct looking *waiting;
 };
 
 struct snapshot *snapshot_new(void)
 {
     struct snapshot *snapshot = mem_zero(1, sizeof *snapshot);
+    pthread_mutex_init(&snapshot->use, NULL);
     pthread_mutex_init(&snapshot->lock, NULL);
     return snapshot;
 }
@@ -29,15 +39,64 @@ static void look_release(struct service_look *look)
 {
     hived_free(look->hived);
     mem_free(look->nodes);
+    *look = (struct service_look){0};
 }
 
 void snapshot_free(struct snapshot *snapshot)
 {
     if (!snapshot)
         return;
+    assert(!snapshot->is_asked && !snapshot->waiting);
     look_release(&snapshot->look);
+    look_release(&snapshot->arrived);
     pthread_mutex_destroy(&snapshot->lock);
+    pthread_mutex_destroy(&snapshot->use);
     mem_free(snapshot);
+}
+
+/* Under both locks: the newest copy takes the place of `look`; the caller releases what is
+ * returned, without `lock`. */
+static struct service_look snapshot_renew(struct snapshot *snapshot)
+{
+    struct service_look old = {0};
+    if (snapshot->has_arrived) {
+        old = snapshot->look;
+        snapshot->look = snapshot->arrived;
+        snapshot->arrived = (struct service_look){0};
+        snapshot->has_arrived = false;
+        snapshot->is_there = true;
+    }
+    return old;
+}
+
+/* The copy is there or will not come: everybody who waits for it goes on. */
+static void snapshot_answer(struct snapshot *snapshot, const struct service_answer *answer)
+{
+    pthread_mutex_lock(&snapshot->lock);
+    assert(snapshot->is_asked && !snapshot->has_arrived);
+    snapshot->is_asked = false;
+    if (answer->code) {
+        look_release(&snapshot->asked);
+    } else {
+        snapshot->arrived = snapshot->asked;
+        snapshot->asked = (struct service_look){0};
+        snapshot->has_arrived = true;
+        snapshot->fresh_until_us = http_clock_us() + SNAPSHOT_REST * snapshot->arrived.cost_us;
+    }
+    struct looking *waiting = snapshot->waiting;
+    snapshot->waiting = NULL;
+    pthread_mutex_unlock(&snapshot->lock);
+    while (waiting) {
+        struct looking *next = waiting->next; /* the call ends as soon as it goes on */
+        waiting->reply.done(waiting->reply.context, answer);
+        waiting = next;
+    }
+}
+
+/* On the core thread. */
+static void snapshot_arrived(void *context, const struct service_answer *answer)
+{
+    snapshot_answer(context, answer);
 }
 
 static int look_arrived(struct call *call)
@@ -45,38 +104,55 @@ static int look_arrived(struct call *call)
     struct looking *looking = call->resume_state;
     struct snapshot *snapshot = call->api->snapshot;
     if (call->answer_code) {
-        look_release(&looking->copy);
         call->err = call->answer_err;
         return call->answer_code;
     }
+    pthread_mutex_lock(&snapshot->use);
     pthread_mutex_lock(&snapshot->lock);
-    look_release(&snapshot->look);
-    snapshot->look = looking->copy;
-    snapshot->is_there = true;
-    snapshot->fresh_until_us = http_clock_us() + SNAPSHOT_REST * looking->copy.cost_us;
-    int result = looking->look(call, &snapshot->look);
+    struct service_look old = snapshot_renew(snapshot);
     pthread_mutex_unlock(&snapshot->lock);
+    look_release(&old);
+    assert(snapshot->is_there);
+    int result = looking->look(call, &snapshot->look);
+    pthread_mutex_unlock(&snapshot->use);
     return result;
+}
+
+static void snapshot_ask(struct snapshot *snapshot, struct service *service)
+{
+    struct service_reply reply = {.done = snapshot_arrived, .context = snapshot};
+    struct err err = {0};
+    int failed = service->look(service->context, &snapshot->asked, reply, &err);
+    if (failed)
+        snapshot_answer(
+            snapshot, &(struct service_answer){.code = failed, .path = err.path, .text = err.text});
 }
 
 int snapshot_look(struct call *call,
                   int (*look)(struct call *call, const struct service_look *look))
 {
-    struct service *service = call->api->service;
     struct snapshot *snapshot = call->api->snapshot;
+    bool must_ask = false;
+    int result = 0;
+    pthread_mutex_lock(&snapshot->use);
     pthread_mutex_lock(&snapshot->lock);
+    struct service_look old = snapshot_renew(snapshot);
     bool is_fresh = snapshot->is_there && http_clock_us() < snapshot->fresh_until_us;
-    int result = is_fresh ? look(call, &snapshot->look) : 0;
+    if (!is_fresh) {
+        struct looking *looking = ARENA_NEW(call->arena, struct looking);
+        *looking = (struct looking){.next = snapshot->waiting, .look = look};
+        call->resume_state = looking;
+        looking->reply = call_suspend(call, look_arrived);
+        snapshot->waiting = looking;
+        must_ask = !snapshot->is_asked;
+        snapshot->is_asked = true;
+    }
     pthread_mutex_unlock(&snapshot->lock);
+    look_release(&old);
     if (is_fresh)
-        return result;
-    struct looking *looking = ARENA_NEW(call->arena, struct looking);
-    looking->look = look;
-    call->resume_state = looking;
-    struct service_reply reply = call_suspend(call, look_arrived);
-    struct err err = {0};
-    int failed = service->look(service->context, &looking->copy, reply, &err);
-    if (failed)
-        call_refused(call, failed, &err);
-    return 0;
+        result = look(call, &snapshot->look);
+    pthread_mutex_unlock(&snapshot->use);
+    if (must_ask)
+        snapshot_ask(snapshot, call->api->service);
+    return result;
 }

@@ -2,7 +2,10 @@
  * now and then.
  *
  * Copying takes the core's time in proportion to the cluster, so a copy is used again for
- * SNAPSHOT_REST times as long as that took. Any thread.
+ * SNAPSHOT_REST times as long as that took, and one copy at a time is asked for: requests that come
+ * meanwhile wait for the same one. The snapshot owns every copy, never a request, whose client may
+ * break off before the answer is there. At most two copies exist at once, however many ask. Any
+ * thread.
  */
 #ifndef API_SNAPSHOT_H
 #define API_SNAPSHOT_H
@@ -14,6 +17,7 @@ struct snapshot;
 enum { SNAPSHOT_REST = 10 };
 
 struct snapshot *snapshot_new(void);
+/* No copy may be under way. */
 void snapshot_free(struct snapshot *snapshot);
 
 /* Run `look` with a recent copy; now, or after a suspension of the

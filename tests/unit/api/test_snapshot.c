@@ -1,0 +1,266 @@
+/* Readers of the cluster's state share copies, also when their clients break off: the API over real
+ * sockets, with a server behind it that answers when the test says so. */
+#include "api/snapshot.h"
+#include "base/memory.h"
+#include "world.h"
+#include <arpa/inet.h>
+#include <assert.h>
+#include <dirent.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { COPY_BYTES = 1 << 20, CLIENTS = 100, ROUNDS = 4, GROWTH_MAX = 16 * COPY_BYTES };
+
+/* The core thread: it answers, with `code`, while it is open. */
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t moved;
+    pthread_t thread;
+    struct service_look *asked;
+    struct service_reply reply;
+    unsigned asked_count, begun; /* copies; requests that have said who they are */
+    int code, refuse;
+    bool is_open, is_ending;
+    struct store_reader *(*reader_get)(void *context, struct err *err);
+} core = {.lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER};
+
+static int on_look(void *context, struct service_look *look, struct service_reply reply,
+                   struct err *err)
+{
+    (void)context;
+    if (core.refuse)
+        return err_fail(err, core.refuse, "", "refused by the test");
+    pthread_mutex_lock(&core.lock);
+    assert(!core.asked); /* one copy at a time */
+    core.asked = look;
+    core.reply = reply;
+    core.asked_count++;
+    pthread_cond_broadcast(&core.moved);
+    pthread_mutex_unlock(&core.lock);
+    return 0;
+}
+
+/* Every request asks for a reader, to see whose it is. */
+static struct store_reader *on_reader_get(void *context, struct err *err)
+{
+    pthread_mutex_lock(&core.lock);
+    core.begun++;
+    pthread_cond_broadcast(&core.moved);
+    pthread_mutex_unlock(&core.lock);
+    return core.reader_get(context, err);
+}
+
+/* The copies are stale at once: they have cost nothing. */
+static void *core_run(void *context)
+{
+    (void)context;
+    pthread_mutex_lock(&core.lock);
+    while (!core.is_ending) {
+        if (!core.is_open || !core.asked) {
+            pthread_cond_wait(&core.moved, &core.lock);
+            continue;
+        }
+        struct service_look *look = core.asked;
+        struct service_reply reply = core.reply;
+        struct service_answer answer = {.code = core.code, .path = "", .text = "said the test"};
+        core.asked = NULL;
+        pthread_mutex_unlock(&core.lock);
+        *look = (struct service_look){.nodes = mem_alloc(COPY_BYTES)};
+        memset(look->nodes, 0, COPY_BYTES);
+        reply.done(reply.context, &answer);
+        pthread_mutex_lock(&core.lock);
+    }
+    pthread_mutex_unlock(&core.lock);
+    return NULL;
+}
+
+static void core_set(bool is_open, int code)
+{
+    pthread_mutex_lock(&core.lock);
+    core.is_open = is_open;
+    core.code = code;
+    pthread_cond_broadcast(&core.moved);
+    pthread_mutex_unlock(&core.lock);
+}
+
+struct served {
+    struct world *world;
+    struct api *api;
+    const char *token;
+};
+
+static int setup(void **state)
+{
+    static struct served served;
+    struct err err;
+    served.world = world_new();
+    served.token = world_login(served.world, "alice");
+    served.world->service.look = on_look;
+    core.reader_get = served.world->service.reader_get;
+    served.world->service.reader_get = on_reader_get;
+    struct api_config config = {
+        .listen = "127.0.0.1:0", .threads = 1, .service = &served.world->service};
+    int failed = api_start(&config, &served.api, &err);
+    assert_int_equal(failed, 0);
+    core.is_ending = false;
+    failed = pthread_create(&core.thread, NULL, core_run, NULL);
+    assert_int_equal(failed, 0);
+    *state = &served;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct served *served = *state;
+    pthread_mutex_lock(&core.lock);
+    core.is_ending = true;
+    pthread_cond_broadcast(&core.moved);
+    pthread_mutex_unlock(&core.lock);
+    pthread_join(core.thread, NULL);
+    api_stop(served->api);
+    world_free(served->world);
+    return 0;
+}
+
+static int client_ask(const struct served *served, const char *path)
+{
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons(api_port(served->api)),
+                                  .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+    struct buf request = BUF_INIT;
+    buf_format(&request,
+               "GET %s HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+               "Authorization: Bearer %s\r\n\r\n",
+               path, served->token);
+    assert_int_equal(send(fd, request.at, request.length, MSG_NOSIGNAL), request.length);
+    buf_release(&request);
+    return fd;
+}
+
+static void client_reset(int fd)
+{
+    struct linger at_once = {.l_onoff = 1};
+    setsockopt(fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+    close(fd);
+}
+
+static int client_status(int fd)
+{
+    char reply[4096] = "";
+    size_t length = 0;
+    ssize_t got;
+    int status = 0;
+    while (length < sizeof reply - 1 &&
+           (got = recv(fd, reply + length, sizeof reply - 1 - length, 0)) > 0)
+        length += (size_t)got;
+    close(fd);
+    return sscanf(reply, "HTTP/1.1 %d", &status) == 1 ? status : 0;
+}
+
+#define PHYSICAL "/v1/inspect/clusterstatus/physicalcluster"
+
+/* Clients whose requests wait for one copy. The only thread of the server that begins a request
+ * handles it before it answers another. */
+static void clients_ask(const struct served *served, int *clients, unsigned count)
+{
+    unsigned begun = core.begun;
+    for (unsigned i = 0; i < count; i++)
+        clients[i] = client_ask(served, PHYSICAL);
+    pthread_mutex_lock(&core.lock);
+    while (core.begun < begun + count)
+        pthread_cond_wait(&core.moved, &core.lock);
+    pthread_mutex_unlock(&core.lock);
+    assert_int_equal(client_status(client_ask(served, "/livez")), 200);
+}
+
+static void connections_end(const struct served *served)
+{
+    struct http_server_counts counts;
+    do {
+        http_server_count(served->api->http, &counts);
+    } while (counts.connections);
+}
+
+static size_t bytes_used(void)
+{
+    struct mallinfo2 info = mallinfo2();
+    return info.uordblks + info.hblkhd;
+}
+
+static unsigned descriptors_used(void)
+{
+    unsigned count = 0;
+    DIR *folder = opendir("/proc/self/fd");
+    assert_non_null(folder);
+    while (readdir(folder))
+        count++;
+    closedir(folder);
+    return count;
+}
+
+/* Every client breaks off while the copy is under way. */
+static void test_clients_break_off(void **state)
+{
+    const struct served *served = *state;
+    core_set(true, 0);
+    assert_int_equal(client_status(client_ask(served, PHYSICAL)), 400); /* no cells to show */
+    connections_end(served);
+    size_t bytes = bytes_used();
+    unsigned descriptors = descriptors_used();
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        unsigned asked = core.asked_count;
+        int clients[CLIENTS];
+        core_set(false, 0);
+        clients_ask(served, clients, CLIENTS);
+        for (unsigned i = 0; i < CLIENTS; i++)
+            client_reset(clients[i]);
+        core_set(true, 0);
+        connections_end(served);
+        assert_int_equal(core.asked_count - asked, 1);
+    }
+    assert_true(bytes_used() < bytes + GROWTH_MAX);
+    assert_int_equal(descriptors_used(), descriptors);
+}
+
+/* All that wait get what the one copy shows, or why there is none. */
+static void test_shared(void **state)
+{
+    static const struct {
+        int code, status;
+    } CASES[] = {{0, 400}, {ERR_UNAVAILABLE, 503}, {0, 400}};
+    const struct served *served = *state;
+    for (size_t k = 0; k < COUNT_OF(CASES); k++) {
+        int clients[8];
+        unsigned asked = core.asked_count;
+        core_set(false, 0);
+        clients_ask(served, clients, COUNT_OF(clients));
+        core_set(true, CASES[k].code);
+        for (size_t i = 0; i < COUNT_OF(clients); i++)
+            assert_int_equal(client_status(clients[i]), CASES[k].status);
+        assert_int_equal(core.asked_count - asked, 1);
+    }
+    core.refuse = ERR_BUSY;
+    assert_int_equal(client_status(client_ask(served, PHYSICAL)), 429);
+    core.refuse = 0;
+    assert_int_equal(client_status(client_ask(served, PHYSICAL)), 400);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_clients_break_off, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_shared, setup, teardown),
+    };
+    return cmocka_run_group_tests_name("snapshot", tests, NULL, NULL);
+}
