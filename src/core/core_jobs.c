@@ -194,6 +194,7 @@ static void live_unqueue(struct core *core, struct live *live)
     reserve_drop(core, live_slot(core, live));
     holds_release(core, live);
     live->preempt_rounds = 0;
+    live->is_alone = false;
     live->reason_hash = 0;
     record_job_changed(core, live);
 }

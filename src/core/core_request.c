@@ -130,9 +130,9 @@ static void role_shape(const struct plan_role *role, uint32_t count, struct buf 
     buf_put_text(out, text_of(role->pinned_cell_id));
     buf_put_text(out, text_of(role->affinity_group));
     buf_put_text(out, text_of(role->within_one_cell));
+    buf_put_u32(out, role->port_count);
     for (size_t i = 0; i < role->port_count; i++)
-        if (role->ports[i].begin_at)
-            buf_put_u32(out, role->ports[i].begin_at << 16 | role->ports[i].count);
+        buf_put_u32(out, role->ports[i].begin_at << 16 | role->ports[i].count);
 }
 
 static bool role_is_waiting(const struct live *live, const struct job_policy *policy, uint16_t role)
@@ -154,7 +154,7 @@ struct text shape_of(struct core *core, const struct live *live, struct arena *a
     buf_put_u8(&out, (uint8_t)(plan->is_gang | plan->is_lazy_preemptible << 1));
     buf_put_text(&out, text_of(plan->within_one_cell));
     buf_put_u64(&out, plan->time_limit_s);
-    buf_put_u32(&out, live->hold_count ? live->id.v : 0);
+    buf_put_u32(&out, live->is_alone || live->hold_count ? live->id.v : 0);
     for (uint16_t i = 0; i < plan->role_count; i++) {
         if (plan->is_gang)
             role_shape(&plan->roles[i], job_role_instances(&live->job, policy, i), &out);

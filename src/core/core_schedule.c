@@ -83,8 +83,12 @@ static bool job_start(struct core *core, uint32_t slot, uint32_t class)
         assert(!queue_has(core->queue, slot));
         return true;
     }
-    /* some of its tasks may have been placed, or it has begun to preempt: another class then */
-    if (!live->plan->is_gang || (live->hold_count > 0) != was_holding) {
+    /* some of its tasks may have been placed, or it has begun to preempt, or what hinders it does
+     * not hinder others of its shape: another class then */
+    bool was_alone = live->is_alone;
+    live->is_alone = was_alone || outcome.is_of_job;
+    if (!live->plan->is_gang || (live->hold_count > 0) != was_holding ||
+        live->is_alone != was_alone) {
         live_queue(core, live);
         class = queue_class_of(core->queue, slot);
     }

@@ -25,9 +25,20 @@ struct parts {
     size_t avoid_count;
 };
 
+static const struct outcome outcome_bind = {.kind = PLACEMENT_BIND, .reason = ""};
+
 static struct outcome wait_for(struct core *core, const char *reason)
 {
-    return (struct outcome){PLACEMENT_WAIT, arena_copy(&core->scratch, text_of(reason)), false};
+    return (struct outcome){.kind = PLACEMENT_WAIT,
+                            .reason = arena_copy(&core->scratch, text_of(reason))};
+}
+
+/* Whatever this comes from, others of its shape may start. */
+static struct outcome wait_alone(struct core *core, const char *reason)
+{
+    struct outcome outcome = wait_for(core, reason);
+    outcome.is_of_job = true;
+    return outcome;
 }
 
 static bool slots_are_usable(const struct core *core, const struct placement_slot *slots,
@@ -115,8 +126,8 @@ static struct outcome part_place(struct core *core, struct live *live, const str
         result->slots = hold->slots;
         result->slot_count = hold->slot_count;
         return slots_are_usable(core, hold->slots, hold->slot_count)
-                   ? (struct outcome){PLACEMENT_BIND, "", false}
-                   : wait_for(core, "a node that was held back for it has failed");
+                   ? outcome_bind
+                   : wait_alone(core, "a node that was held back for it has failed");
     }
     part_avoid(core, parts, part);
     const char *why_not = "";
@@ -125,13 +136,18 @@ static struct outcome part_place(struct core *core, struct live *live, const str
     if (result->kind == PLACEMENT_WAIT)
         return wait_for(core, result->reason);
     if (result->kind == PLACEMENT_PREEMPT) {
-        if (request->may_preempt && victims_are_own(core, live, result)) {
+        bool is_own = request->may_preempt && victims_are_own(core, live, result);
+        if (is_own) {
             core->placer->ops->cancel(core->placer, request->group);
             why_not = "they are of the same job";
         } else {
             part->is_preempting = request->may_preempt;
         }
-        return (struct outcome){PLACEMENT_PREEMPT, preempt_reason(core, result, why_not), false};
+        return (struct outcome){
+            .kind = PLACEMENT_PREEMPT,
+            .reason = preempt_reason(core, result, why_not),
+            .is_of_job = is_own || core->now_ms < live->preempt_after_ms,
+        };
     }
     const char *held = hold ? ""
                             : reserve_check(core, live, request, result->slots, result->slot_count,
@@ -144,7 +160,7 @@ static struct outcome part_place(struct core *core, struct live *live, const str
     assert(result->slot_count == part->request.task_count);
     reserve_commit(core, live, request, result->slots, result->slot_count);
     part->is_bound = true;
-    return (struct outcome){PLACEMENT_BIND, "", false};
+    return outcome_bind;
 }
 
 /* All or nothing: what was taken in this attempt and what was held before is given back. */
@@ -191,7 +207,7 @@ static struct outcome parts_hold(struct core *core, struct live *live, struct pa
             if (parts->items[i].is_preempting)
                 hold_add(core, live, parts->items[i].request.placement.group, NULL, 0);
         parts_undo(core, live, parts);
-        return wait_for(core, "others were ended for it several times, but it could not start");
+        return wait_alone(core, "others were ended for it several times, but it could not start");
     }
     for (size_t i = 0; i < parts->count; i++)
         room += parts->items[i].is_preempting ? parts->items[i].result.victim_count : 0;
@@ -207,7 +223,8 @@ static struct outcome parts_hold(struct core *core, struct live *live, struct pa
         for (size_t j = 0; j < part->result.victim_count; j++)
             victims[count++] = part->result.victims[j];
     }
-    return (struct outcome){PLACEMENT_PREEMPT, victims_end(core, live, victims, count), false};
+    return (struct outcome){.kind = PLACEMENT_PREEMPT,
+                            .reason = victims_end(core, live, victims, count)};
 }
 
 /* Everything is bound: give each task its seat. */
@@ -274,7 +291,7 @@ static struct outcome parts_try(struct core *core, struct live *live, struct par
         return outcome;
     }
     parts_seat(core, live, parts, ports);
-    return (struct outcome){PLACEMENT_BIND, "", false};
+    return outcome_bind;
 }
 
 static struct outcome parts_start(struct core *core, struct live *live, struct parts *parts)
@@ -316,7 +333,7 @@ static struct outcome gang_start(struct core *core, struct live *live)
 static struct outcome tasks_start(struct core *core, struct live *live)
 {
     const struct plan *plan = live->plan;
-    struct outcome failure = {PLACEMENT_WAIT, "", false};
+    struct outcome failure = {.kind = PLACEMENT_WAIT, .reason = ""};
     uint32_t waiting = job_waiting_count(&live->job, policy_of(core, live)), placed = 0;
     struct task_ref *tasks = ARENA_ARRAY(&core->scratch, struct task_ref, waiting + 1);
     for (uint16_t i = 0; i < plan->role_count; i++) {
@@ -344,7 +361,7 @@ static struct outcome tasks_start(struct core *core, struct live *live)
             core, live,
             &(struct job_event){.kind = JOB_EVENT_PLACED, .tasks = tasks, .task_count = placed});
     }
-    return placed == waiting ? (struct outcome){PLACEMENT_BIND, "", false} : failure;
+    return placed == waiting ? outcome_bind : failure;
 }
 
 struct outcome live_start(struct core *core, struct live *live)

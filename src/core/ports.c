@@ -65,14 +65,19 @@ void ports_give(struct ports *ports, uint32_t first, uint32_t count)
     ports->taken -= count;
 }
 
-/* Within low…high; 0 when there is none. */
+/* Within low…high; 0 when there is none. Words that are all free or all taken cost one step. */
 static uint32_t find_between(const struct ports *ports, uint32_t low, uint32_t high, uint32_t count)
 {
-    uint32_t run = 0;
-    for (uint32_t port = low; port <= high; port++) {
-        run = is_taken(ports, port) ? 0 : run + 1;
-        if (run == count)
-            return port - count + 1;
+    uint32_t run = 0, port = low;
+    while (port <= high) {
+        const uint64_t *page = ports->pages[port / PORTS_PAGE_BITS];
+        uint64_t word = page ? page[port % PORTS_PAGE_BITS / 64] : 0;
+        bool is_whole = port % 64 == 0 && high - port >= 63 && (!word || !~word);
+        uint32_t step = is_whole ? 64 : 1;
+        run = word >> (port % 64) & 1 ? 0 : run + step;
+        if (run >= count) /* the run began at port + step - run */
+            return port + step - run;
+        port += step;
     }
     return 0;
 }

@@ -74,6 +74,7 @@ struct live {
     uint32_t preempt_rounds;   /* others were told to end so often since it waits */
     uint32_t preempt_failures; /* others were ended for nothing so often */
     int64_t preempt_after_ms;  /* not before this again */
+    bool is_alone;             /* a class of its own: what hinders it does not hinder its like */
     bool is_changed;
     bool is_finished; /* in finished_jobs: forgotten at the end of the step */
     bool is_deleted;  /* and its row with it */
@@ -310,6 +311,7 @@ struct outcome {
     enum placement_kind kind;
     const char *reason;    /* not BIND */
     bool is_port_conflict; /* there is room, but not the ports */
+    bool is_of_job;        /* jobs of the same shape may start all the same */
 };
 struct outcome live_start(struct core *core, struct live *live);
 
