@@ -5,10 +5,17 @@
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <paths.h>
 #include <poll.h>
+#include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -23,9 +30,113 @@ static void stream_redirect(posix_spawn_file_actions_t *actions, int fd, int tar
         posix_spawn_file_actions_addopen(actions, target, "/dev/null", flags, 0);
 }
 
+/* --- bound to the thread that starts it: posix_spawn knows no parent-death signal --- */
+
+/* glibc's own name of clone(): that of the thread sanitizer assumes that memory is copied */
+int __clone(int (*run)(void *), void *stack, int flags, void *context, ...);
+
+enum { STACK_BYTES = 64 << 10, PROGRAM_PATH_MAX = 4096 };
+
+/* Shared with the child: until it executes the program it runs in our memory, and we wait. */
+struct birth {
+    const char *path;
+    char *const *argv, *const *env;
+    int streams[3];
+    pid_t parent;
+    volatile int failure;
+};
+
+struct kernel_sigaction { /* rt_sigaction(2); all zero: the default action, nothing masked */
+    void *handler;
+    unsigned long flags;
+    void *restorer;
+    unsigned long mask;
+};
+
+/* Only system calls: the heap and locks are the parent's, and so would be whatever a sanitizer's
+ * own version of a libc function notes down. */
+__attribute__((no_sanitize("address", "thread", "undefined"))) static int birth_run(void *context)
+{
+    struct birth *birth = context;
+    struct kernel_sigaction action = {0};
+    unsigned long none = 0;
+    bool is_ready = syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0;
+    if (is_ready && syscall(SYS_getppid) != birth->parent)
+        syscall(SYS_exit_group, 127); /* it died before it could be said that we die with it */
+    for (int i = 0; i < 3 && is_ready; i++) { /* out of the way of 0 … 2 first */
+        birth->streams[i] = (int)syscall(SYS_fcntl, birth->streams[i], F_DUPFD_CLOEXEC, 3);
+        is_ready = birth->streams[i] >= 0;
+    }
+    for (int i = 0; i < 3 && is_ready; i++)
+        is_ready = syscall(SYS_dup3, birth->streams[i], i, 0) == i;
+    for (int signal = 1; signal <= 64; signal++)
+        syscall(SYS_rt_sigaction, signal, &action, NULL, sizeof action.mask);
+    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, sizeof none);
+    if (is_ready)
+        syscall(SYS_execve, birth->path, birth->argv, birth->env);
+    birth->failure = errno;
+    syscall(SYS_exit_group, 127);
+    return 127;
+}
+
+/* As execvp finds it; false: there is no such program. */
+static bool program_find(const char *name, char path[PROGRAM_PATH_MAX])
+{
+    if (strchr(name, '/'))
+        return snprintf(path, PROGRAM_PATH_MAX, "%s", name) < PROGRAM_PATH_MAX;
+    const char *folders = getenv("PATH");
+    struct text rest = text_of(folders ? folders : _PATH_DEFPATH);
+    while (rest.at) {
+        struct text folder = text_cut(&rest, ':');
+        int length = snprintf(path, PROGRAM_PATH_MAX, "%.*s/%s", TEXT_ARG(folder), name);
+        if (folder.length && length < PROGRAM_PATH_MAX && access(path, X_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+static int bound_spawn(const struct process *process, pid_t *pid, struct err *err)
+{
+    char path[PROGRAM_PATH_MAX];
+    if (!program_find(process->argv[0], path))
+        return err_fail(err, ERR_NOT_FOUND, "", "there is no program %s", process->argv[0]);
+    cleanup_close int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (nothing < 0)
+        return err_errno(err, errno, "open /dev/null");
+    struct birth birth = {.path = path,
+                          .argv = (char *const *)(uintptr_t)process->argv,
+                          .env = process->env ? (char *const *)(uintptr_t)process->env : environ,
+                          .streams = {process->in < 0 ? nothing : process->in,
+                                      process->out < 0 ? nothing : process->out,
+                                      process->err < 0 ? nothing : process->err},
+                          .parent = getpid()};
+    char *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
+                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    if (stack == MAP_FAILED)
+        return err_errno(err, errno, "reserve a stack");
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* no handler of ours may run in the child */
+    *pid = __clone(birth_run, stack + STACK_BYTES, CLONE_VM | CLONE_VFORK | SIGCHLD, &birth);
+    int failure = errno;
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    munmap(stack, STACK_BYTES);
+    if (*pid < 0)
+        return err_errno(err, failure, "start %s", process->argv[0]);
+    if (!birth.failure)
+        return 0;
+    int status;
+    process_wait(*pid, &status, NULL);
+    if (birth.failure == ENOENT)
+        return err_fail(err, ERR_NOT_FOUND, "", "there is no program %s", process->argv[0]);
+    return err_errno(err, birth.failure, "start %s", process->argv[0]);
+}
+
 int process_spawn(const struct process *process, pid_t *pid, struct err *err)
 {
     assert(process->argv && process->argv[0]);
+    if (process->is_bound)
+        return bound_spawn(process, pid, err);
     posix_spawn_file_actions_t actions;
     posix_spawnattr_t attributes;
     posix_spawn_file_actions_init(&actions);

@@ -1,4 +1,4 @@
-/* process.h — child processes: started by posix_spawn, waited for without polling.
+/* process.h — child processes: started without copying our memory, waited for without polling.
  *
  * Edge. The child gets default signal actions, an empty mask, and only the descriptors named here:
  * all others of ours are close-on-exec.
@@ -16,6 +16,9 @@ struct process {
     const char *const *argv; /* NULL-terminated; argv[0] is found in PATH unless it has a slash */
     const char *const *env;  /* NULL-terminated; NULL: ours */
     int in, out, err;        /* -1: /dev/null */
+    /* The kernel kills it when the thread that started it ends, however that comes about. Only for
+     * a thread that waits for the process itself. What the process starts is not killed. */
+    bool is_bound;
 };
 
 /* Start it: 0 and its pid, or ERR_NOT_FOUND when there is no such program, ERR_IO. */

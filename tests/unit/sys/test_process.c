@@ -112,12 +112,69 @@ static void test_oom_score(void **state)
     assert_false(process_oom_score_put(pid, 1));
 }
 
+/* A server that is killed: its child says when it runs, then tells us by the end of a pipe, which
+ * both hold, that neither lives any more. */
+static void test_bound(void **state)
+{
+    (void)state;
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    pid_t server = fork();
+    assert_true(server >= 0);
+    if (server == 0) {
+        const char *argv[] = {"sh", "-c", "echo runs; exec sleep 1000", NULL};
+        struct process process = {
+            .argv = argv, .in = -1, .out = ends[1], .err = -1, .is_bound = true};
+        pid_t pid;
+        process_spawn(&process, &pid, NULL);
+        pause();
+        _exit(0);
+    }
+    close(ends[1]);
+    char words[16] = "";
+    assert_int_equal(read(ends[0], words, 5), 5);
+    assert_string_equal(words, "runs\n");
+    kill(server, SIGKILL);
+    int status;
+    assert_int_equal(process_wait(server, &status, NULL), 0);
+    struct pollfd end = {.fd = ends[0], .events = POLLIN};
+    assert_int_equal(poll(&end, 1, 20000), 1);
+    close(ends[0]);
+}
+
+/* Streams, code and failures are as those of other children. */
+static void test_bound_is_a_child(void **state)
+{
+    (void)state;
+    struct buf out = BUF_INIT, complaint = BUF_INIT;
+    struct err err = {0};
+    int code = -1;
+    const char *argv[] = {"sh", "-c", "cat; echo no >&2; exit 7", NULL};
+    struct process process = {.argv = argv, .in = -1, .out = -1, .err = -1, .is_bound = true};
+    assert_int_equal(process_run(&process, 0, &out, &complaint, &code, &err), 0);
+    assert_int_equal(code, 7);
+    assert_int_equal(out.length, 0);
+    assert_string_equal(buf_cstr(&complaint), "no\n");
+    const char *missing[] = {"no-such-program", NULL}, *absent[] = {"/no/such/program", NULL};
+    const char *folder[] = {"/", NULL};
+    pid_t pid;
+    process.argv = missing;
+    assert_int_equal(process_spawn(&process, &pid, &err), ERR_NOT_FOUND);
+    process.argv = absent;
+    assert_int_equal(process_spawn(&process, &pid, &err), ERR_NOT_FOUND);
+    process.argv = folder;
+    assert_int_equal(process_spawn(&process, &pid, &err), ERR_IO);
+    buf_release(&out);
+    buf_release(&complaint);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_output_and_code), cmocka_unit_test(test_killed),
         cmocka_unit_test(test_limits),          cmocka_unit_test(test_missing_program),
         cmocka_unit_test(test_watch),           cmocka_unit_test(test_oom_score),
+        cmocka_unit_test(test_bound),           cmocka_unit_test(test_bound_is_a_child),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
