@@ -7,6 +7,7 @@
 #include "engine/local/pull.h"
 #include "engine/local/reference.h"
 #include "engine/local/task.h"
+#include "engine/local/trash.h"
 #include "sys/cleanup.h"
 #include "sys/file.h"
 #include "sys/log.h"
@@ -42,6 +43,7 @@ struct entry {
 
 struct images {
     struct local_engine *local;
+    struct trash *trash;
     pthread_mutex_t lock;
     pthread_cond_t has_pull;
     struct {
@@ -533,6 +535,7 @@ static void pull_do(struct images *images, struct entry *entry, uint64_t number)
                         .user = entry->user,
                         .password = entry->password,
                         .number = number,
+                        .trash = images->trash,
                         .watch = {&pulling, puller_is_stopping, pull_progress}};
     int64_t begun_ms = mailbox_now_ms();
     int result = pull_tries(images, entry, &pull, &err);
@@ -716,18 +719,29 @@ size_t images_collect(struct images *images, uint64_t keep_s, uint64_t least_s,
 
 /* --- birth and death --- */
 
+/* Credentials and complaints of pulls that were under way when the server was killed. */
+static void run_files_remove(const struct images *images)
+{
+    cleanup_dir DIR *dir = opendir(images->local->run_directory);
+    for (struct dirent *entry; dir && (entry = readdir(dir));)
+        if (strncmp(entry->d_name, "auth-", 5) == 0 ||
+            strncmp(entry->d_name, "complaint-", 10) == 0)
+            unlinkat(dirfd(dir), entry->d_name, 0);
+}
+
 /* What an earlier server left half done goes; what is whole is known from now on. */
 static void images_scan(struct images *images)
 {
     char path[RUNTIME_PATH_MAX], below[RUNTIME_PATH_MAX + 300];
+    run_files_remove(images);
     snprintf(path, sizeof path, "%s/pulls", images->local->directory);
-    tree_remove(path, NULL);
+    trash_put(images->trash, path);
     snprintf(path, sizeof path, "%s/images", images->local->directory);
     cleanup_dir DIR *dir = opendir(path);
     for (struct dirent *entry; dir && (entry = readdir(dir));) {
         snprintf(below, sizeof below, "%s/%s", path, entry->d_name);
         if (strncmp(entry->d_name, ".trash-", 7) == 0)
-            tree_remove(below, NULL);
+            trash_put(images->trash, below);
         else if (entry->d_name[0] != '.')
             image_get(images, entry->d_name);
     }
@@ -739,8 +753,12 @@ struct images *images_new(struct local_engine *local, struct err *err)
         err_fail(err, ERR_IO, "", "libsodium does not start");
         return NULL;
     }
+    struct trash *trash = trash_new(local->directory, err);
+    if (!trash)
+        return NULL;
     struct images *images = mem_zero(1, sizeof *images);
     images->local = local;
+    images->trash = trash;
     images->queue_end = &images->queue;
     pthread_mutex_init(&images->lock, NULL);
     pthread_condattr_t monotonic;
@@ -768,6 +786,7 @@ void images_free(struct images *images)
     if (!images)
         return;
     assert(images->thread_count == 0);
+    trash_free(images->trash);
     for (size_t i = 0; i < images->entries.count; i++) {
         struct entry *entry = images->entries.items[i];
         sodium_memzero(entry->password, strlen(entry->password));

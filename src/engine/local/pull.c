@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "engine/local/document.h"
 #include "engine/local/runtime.h"
+#include "engine/local/trash.h"
 #include "sys/cleanup.h"
 #include "sys/file.h"
 #include "sys/mailbox.h"
@@ -219,7 +220,7 @@ static int manifest_fetch(struct work *work, const char *digest, struct buf *out
     argv[count++] = name;
     argv[count] = NULL;
     struct buf complaint = BUF_INIT;
-    struct process process = {.argv = argv, .in = -1, .out = -1, .err = -1};
+    struct process process = {.argv = argv, .in = -1, .out = -1, .err = -1, .is_bound = true};
     int code = 0;
     int result = process_run(&process, INSPECT_TIMEOUT_MS, out, &complaint, &code, err);
     if (result < 0)
@@ -386,7 +387,8 @@ static int program_run(struct work *work, const char *const *argv, bool has_prog
         return err_errno(err, errno, "open %s", path);
     pid_t pid;
     int status = 0;
-    struct process process = {.argv = argv, .in = -1, .out = -1, .err = complaint};
+    struct process process = {
+        .argv = argv, .in = -1, .out = -1, .err = complaint, .is_bound = true};
     int result = process_spawn(&process, &pid, err);
     if (result == 0 && process_oom_score(0) < 0)
         process_oom_score_put(pid, 0); /* a pull can be repeated */
@@ -551,7 +553,7 @@ static int folder_make(struct work *work, struct err *err)
                         (unsigned long long)pull->number);
     assert(made < (int)sizeof work->folder);
     (void)made;
-    tree_remove(work->folder, NULL);
+    trash_put(pull->trash, work->folder);
     int result = dir_make(work->folder, 0711, err);
     if (result < 0)
         return fail_here(work, err);
@@ -626,7 +628,7 @@ int pull_run(struct pull *pull, struct err *err)
     }
     auth_remove(work);
     if (work->folder[0])
-        tree_remove(work->folder, NULL);
+        trash_put(pull->trash, work->folder);
     arena_release(&work->arena);
     mem_free(work);
     return result;

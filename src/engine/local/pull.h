@@ -12,6 +12,7 @@
 
 struct arena;
 struct err;
+struct trash;
 
 /* What a pull may be asked: is it to stop? Waits at most wait_ms for that answer. */
 struct pull_watch {
@@ -27,6 +28,7 @@ struct pull {
     const struct reference *reference;
     const char *user, *password; /* "" = none */
     uint64_t number;             /* names pulls/N */
+    struct trash *trash;         /* where pulls/N goes */
     struct pull_watch watch;
     /* result */
     char image_id[80];

@@ -7,17 +7,20 @@
 /* cmocka wants these first */
 #include "engine/local/image.h"
 #include "engine/local/task.h"
+#include "sys/process.h"
 #include "waits.h"
 #include "world.h"
 #include <arpa/inet.h>
 #include <cmocka.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/fanotify.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -333,6 +336,70 @@ static void test_progress(void **state)
         assert_non_null(strstr(note->message, " % of "));
 }
 
+/* The server is killed in the middle of a pull: skopeo dies with it. */
+static void test_server_killed(void **state)
+{
+    (void)state;
+    image_make("orphan", 60);
+    image_push(&open_registry, "orphan", "orphan/app:1");
+    world_stop(&world); /* no thread of ours is left: we may fork */
+    pid_t server = fork();
+    assert_true(server >= 0);
+    if (server == 0) {
+        world_start(&world);
+        create(120, image_name(&open_registry, "orphan/app:1"), NULL, NULL, "true");
+        pause();
+        _exit(0);
+    }
+    await_partial();
+    kill(open_registry.pid, SIGSTOP); /* skopeo waits for the rest, and would for ever */
+    pid_t skopeo = atoi(shell_output("pgrep -P %d skopeo", (int)server));
+    kill(server, SIGKILL);
+    waitpid(server, NULL, 0);
+    if (skopeo) { /* else it was just done */
+        struct pollfd ended = {.fd = process_watch(skopeo, NULL), .events = POLLIN};
+        if (ended.fd >= 0) {
+            assert_int_equal(poll(&ended, 1, 20000), 1);
+            close(ended.fd);
+        }
+    }
+    kill(open_registry.pid, SIGCONT);
+    world_start(&world);
+    assert_string_equal(shell_output("ls %s/data/pulls 2>/dev/null", world.folder), "");
+    assert_string_equal(shell_output("ls %s/run | grep -E 'auth|complaint'", world.folder), "");
+    create(121, image_name(&open_registry, "orphan/app:1"), NULL, NULL, "cat /etc/tag");
+    assert_ends(121, 0, "orphan\n");
+}
+
+static void await_no_trash(void)
+{
+    int64_t due = now_us() + 60000000;
+    while (strcmp(shell_output("ls %s/data/trash 2>/dev/null", world.folder), "") != 0)
+        assert_true(now_us() < due);
+}
+
+/* What an earlier server left half done is removed while this one works already: whoever opens the
+ * folder in order to remove it is held up until a container has run. */
+static void test_clean_up_beside(void **state)
+{
+    (void)state;
+    char left[300];
+    int gate = fanotify_init(FAN_CLASS_CONTENT | FAN_CLOEXEC, O_RDONLY);
+    if (gate < 0)
+        skip(); /* a kernel without permission events */
+    world_stop(&world);
+    snprintf(left, sizeof left, "%s/data/pulls/9", world.folder);
+    assert_int_equal(shell("mkdir -p %s/rootfs/a/b; touch %s/rootfs/a/c", left, left), 0);
+    assert_int_equal(fanotify_mark(gate, FAN_MARK_ADD, FAN_OPEN_PERM | FAN_ONDIR, AT_FDCWD, left),
+                     0);
+    world_start(&world);
+    create(125, world.image, NULL, NULL, "echo works");
+    assert_ends(125, 0, "works\n");
+    assert_string_not_equal(shell_output("ls %s/data/trash", world.folder), "");
+    close(gate); /* lets everybody pass */
+    await_no_trash();
+}
+
 static void test_kill_while_pulling(void **state)
 {
     (void)state;
@@ -451,6 +518,8 @@ int main(void)
         cmocka_unit_test(test_registry_stalls),
         cmocka_unit_test(test_registry_dies),
         cmocka_unit_test(test_progress),
+        cmocka_unit_test(test_server_killed),
+        cmocka_unit_test(test_clean_up_beside),
         cmocka_unit_test(test_kill_while_pulling),
         cmocka_unit_test(test_local_files),
         cmocka_unit_test(test_removed_images),
