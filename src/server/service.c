@@ -11,6 +11,7 @@
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 enum { ALIVE_MS = 10000 };
 
@@ -410,6 +411,26 @@ static void check_fill(struct service_check *check, const char *name, bool is_ok
     snprintf(check->text, sizeof check->text, "%s", text);
 }
 
+/* What a person should know of a store that is written. */
+static void store_text(struct server *server, char *text, size_t size)
+{
+    struct store_counts counts;
+    time_t since;
+    struct tm tm;
+    char when[32];
+
+    store_count(server->store, &counts);
+    snprintf(text, size, "written");
+    if (counts.wal_large_since_ms == 0)
+        return;
+    since = counts.wal_large_since_ms / 1000;
+    strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&since, &tm));
+    snprintf(text, size,
+             "written; since %s its log has grown to %llu MiB: a program keeps a snapshot of the "
+             "database (a backup, an open sqlite3)",
+             when, (unsigned long long)counts.wal_bytes >> 20);
+}
+
 static size_t service_ready(void *context, struct service_check checks[SERVICE_CHECKS_MAX])
 {
     struct server *server = context;
@@ -417,9 +438,10 @@ static size_t service_ready(void *context, struct service_check checks[SERVICE_C
     struct core_counts counts;
     char text[200];
 
+    store_text(server, text, sizeof text);
     pthread_mutex_lock(&server->state_lock);
     check_fill(&checks[0], "store", atomic_load(&server->is_writable),
-               server->store_trouble[0] ? server->store_trouble : "written");
+               server->store_trouble[0] ? server->store_trouble : text);
     counts = server->counts;
     pthread_mutex_unlock(&server->state_lock);
     snprintf(text, sizeof text, "%zu of %u requests wait", waiting,
@@ -466,6 +488,10 @@ static void write_store_metrics(struct server *server, struct buf *out)
                  counts.database_bytes);
     metric_write(out, "skep_store_wal_bytes", "gauge", "Size of its write-ahead log.",
                  counts.wal_bytes);
+    metric_write(out, "skep_store_wal_large_since_seconds", "gauge",
+                 "Unix time from which on the log is larger than 200 MiB, because a program keeps "
+                 "a snapshot; 0 when it is not.",
+                 (uint64_t)counts.wal_large_since_ms / 1000);
     metric_write(out, "skep_store_writable", "gauge", "1 when the store can be written.",
                  atomic_load(&server->is_writable));
 }

@@ -17,11 +17,12 @@
 
 enum {
     APPLICATION_ID = 0x536b6570, /* "Skep" */
-    CHECKPOINT_PAGES = 1000,     /* the log is moved into the database from 4 MiB on, … */
-    CHECKPOINT_FORCED = 50000,   /* … and by the committing thread itself from 200 MiB on */
     WRITER_CACHE_KIB = 16384,
     READER_CACHE_KIB = 2048,
 };
+
+/* From 4 MiB on, 64 MiB (the size that is kept of the file), 200 MiB. */
+static const struct checkpoint_limits checkpoint_limits = {1000, 16000, 50000};
 
 #define INSERT_JOB_MARKS "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?"
 
@@ -137,7 +138,9 @@ int store_connect(const char *path, bool is_writer, sqlite3 **db, struct err *er
 
     flags |= is_writer ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
     if (sqlite3_open_v2(path, db, flags, NULL) != SQLITE_OK) {
-        int code = *db ? sql_fail(*db, err, "open") : err_errno(err, ENOMEM, "open %s", path);
+        int code = *db && sqlite3_errcode(*db) != SQLITE_CANTOPEN
+                       ? sql_fail(*db, err, "open")
+                       : err_errno(err, *db ? sqlite3_system_errno(*db) : ENOMEM, "open %s", path);
         sqlite3_close(*db);
         *db = NULL;
         return code;
@@ -209,11 +212,9 @@ static int store_migrate(struct store *store, struct err *err)
 
 static int on_wal(void *context, sqlite3 *db, const char *name, int pages)
 {
-    struct store *store = context;
-
     (void)db;
     (void)name;
-    atomic_store(&store->wal_pages, pages);
+    checkpoint_note(&((struct store *)context)->checkpoint, pages);
     return SQLITE_OK;
 }
 
@@ -232,47 +233,7 @@ static int store_open_writer(struct store *store, struct err *err)
         code = store_migrate(store, err);
     for (size_t i = 0; code == 0 && i < WRITE_COUNT; i++)
         code = sql_prepare(store->db, write_texts[i], &store->writes[i], err);
-    if (code == 0)
-        sqlite3_wal_hook(store->db, on_wal, store);
     return code;
-}
-
-static void *checkpointer_run(void *argument)
-{
-    struct store *store = argument;
-    sqlite3 *db = NULL;
-    struct err err;
-
-    /* without a connection of its own the committing thread does all of it */
-    if (store_connect(store->path, true, &db, &err) < 0)
-        return NULL;
-    for (;;) {
-        pthread_mutex_lock(&store->checkpoint_lock);
-        while (!store->is_checkpoint_due && !store->is_closing)
-            pthread_cond_wait(&store->checkpoint_due, &store->checkpoint_lock);
-        store->is_checkpoint_due = false;
-        bool is_closing = store->is_closing;
-        pthread_mutex_unlock(&store->checkpoint_lock);
-        if (is_closing)
-            break;
-        sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL);
-    }
-    sqlite3_close(db);
-    return NULL;
-}
-
-static void store_checkpoint_if_due(struct store *store)
-{
-    int pages = atomic_load(&store->wal_pages);
-
-    if (pages >= CHECKPOINT_FORCED) {
-        sqlite3_wal_checkpoint_v2(store->db, NULL, SQLITE_CHECKPOINT_RESTART, NULL, NULL);
-    } else if (pages >= CHECKPOINT_PAGES) {
-        pthread_mutex_lock(&store->checkpoint_lock);
-        store->is_checkpoint_due = true;
-        pthread_cond_signal(&store->checkpoint_due);
-        pthread_mutex_unlock(&store->checkpoint_lock);
-    }
 }
 
 static int store_load_tags(struct store *store, struct err *err)
@@ -358,16 +319,15 @@ int store_open(const char *directory, struct store **out, struct err *err)
     store->directory = mem_copy(directory);
     store->path = mem_alloc(strlen(directory) + sizeof "/skep.db");
     sprintf(store->path, "%s/skep.db", directory);
-    pthread_mutex_init(&store->checkpoint_lock, NULL);
-    pthread_cond_init(&store->checkpoint_due, NULL);
     code = store_lock(store, err);
     if (code == 0)
         code = store_open_writer(store, err);
     if (code == 0)
         code = store_load(store, err);
-    if (code == 0 && pthread_create(&store->checkpointer, NULL, checkpointer_run, store) != 0)
-        code = err_fail(err, ERR_UNAVAILABLE, "", "no thread can be made");
-    store->has_checkpointer = code == 0;
+    if (code == 0)
+        code = checkpoint_start(&store->checkpoint, store->path, &checkpoint_limits, err);
+    if (code == 0)
+        sqlite3_wal_hook(store->db, on_wal, store);
     if (code < 0) {
         store_close(store);
         return code;
@@ -380,20 +340,12 @@ void store_close(struct store *store)
 {
     if (!store)
         return;
-    if (store->has_checkpointer) {
-        pthread_mutex_lock(&store->checkpoint_lock);
-        store->is_closing = true;
-        pthread_cond_signal(&store->checkpoint_due);
-        pthread_mutex_unlock(&store->checkpoint_lock);
-        pthread_join(store->checkpointer, NULL);
-    }
+    checkpoint_stop(&store->checkpoint);
     for (size_t i = 0; i < WRITE_COUNT; i++)
         sqlite3_finalize(store->writes[i]);
     sqlite3_close(store->db);
     picture_free(store->picture);
     buf_release(&store->scratch);
-    pthread_mutex_destroy(&store->checkpoint_lock);
-    pthread_cond_destroy(&store->checkpoint_due);
     if (store->lock_fd >= 0)
         close(store->lock_fd);
     mem_free(store->directory);
@@ -463,7 +415,6 @@ int store_commit(struct store *store, const struct store_batch *batch, struct er
     atomic_fetch_add(&store->events, batch->event_count);
     if (batch->output)
         atomic_fetch_add(&store->records, batch->output->records.count);
-    store_checkpoint_if_due(store);
     return 0;
 }
 
@@ -510,6 +461,7 @@ void store_count(const struct store *store, struct store_counts *counts)
         .commit_us = atomic_load(&store->commit_us),
         .database_bytes = file_size(store->path),
         .wal_bytes = file_size(wal),
+        .wal_large_since_ms = atomic_load(&store->checkpoint.large_since_ms),
     };
 }
 

@@ -149,6 +149,8 @@ int store_measure(struct store *store, uint64_t *used_bytes, int64_t *oldest_eve
 struct store_counts {
     uint64_t commits, commit_failures, records, events;
     uint64_t database_bytes, wal_bytes; /* of the files */
+    int64_t wal_large_since_ms;         /* Unix time from which on the log is larger than it should
+                                         * be (200 MiB); 0: it is not */
     uint64_t commit_us;                 /* total time in store_commit */
 };
 void store_count(const struct store *store, struct store_counts *counts);

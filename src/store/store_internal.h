@@ -6,10 +6,10 @@
 #define STORE_STORE_INTERNAL_H
 #include "base/buf.h"
 #include "base/map.h"
+#include "store/checkpoint.h"
 #include "store/picture.h"
 #include "store/rows.h"
 #include "store/store.h"
-#include <pthread.h>
 #include <stdatomic.h>
 
 enum write_statement {
@@ -64,13 +64,7 @@ struct store {
     uint32_t last_job;
     uint64_t last_attempt;
 
-    /* the thread that moves the log's pages into the database */
-    pthread_t checkpointer;
-    pthread_mutex_t checkpoint_lock;
-    pthread_cond_t checkpoint_due;
-    bool is_checkpoint_due, is_closing, has_checkpointer;
-    _Atomic int wal_pages;
-
+    struct checkpoint checkpoint;
     _Atomic uint64_t commits, commit_failures, records, events, commit_us;
 };
 

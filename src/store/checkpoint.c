@@ -1,0 +1,127 @@
+/* checkpoint.c — see checkpoint.h. */
+#include "store/checkpoint.h"
+#include "base/err.h"
+#include "store/store_internal.h"
+#include "sys/log.h"
+#include <assert.h>
+#include <time.h>
+
+enum { CHECKPOINT_REST = 1000, PAGES_PER_MIB = 256 };
+
+static int64_t unix_ms(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void large_tell(struct checkpoint *checkpoint, int pages, int code)
+{
+    if (pages < checkpoint->limits.large) {
+        atomic_store(&checkpoint->large_since_ms, 0);
+        if (checkpoint->told > 0)
+            log_info("store", "the write-ahead log of %s has been emptied", checkpoint->path);
+        checkpoint->told = 0;
+        return;
+    }
+    if (atomic_load(&checkpoint->large_since_ms) == 0)
+        atomic_store(&checkpoint->large_since_ms, unix_ms());
+    if (checkpoint->told > 0 && pages / 2 < checkpoint->told)
+        return;
+    checkpoint->told = pages;
+    if (code != SQLITE_OK && (code & 0xff) != SQLITE_BUSY)
+        log_warning("store",
+                    "the write-ahead log of %s has grown to %d MiB: it cannot be copied "
+                    "into the database: %s",
+                    checkpoint->path, pages / PAGES_PER_MIB, sqlite3_errstr(code));
+    else
+        log_warning("store",
+                    "the write-ahead log of %s has grown to %d MiB: a program keeps a "
+                    "snapshot of the database (a backup, an open sqlite3)",
+                    checkpoint->path, pages / PAGES_PER_MIB);
+}
+
+/* `noted` pages are in the log, by the last commit. */
+static void checkpoint_run(struct checkpoint *checkpoint, int noted)
+{
+    int pages = 0, copied = 0;
+    int code =
+        sqlite3_wal_checkpoint_v2(checkpoint->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &pages, &copied);
+
+    assert(copied <= pages);
+    if (code != SQLITE_OK) /* then it has not counted them */
+        pages = noted;
+    else if (pages >= checkpoint->limits.restart && pages - copied <= CHECKPOINT_REST &&
+             sqlite3_wal_checkpoint_v2(checkpoint->db, NULL, SQLITE_CHECKPOINT_RESTART, NULL,
+                                       NULL) == SQLITE_OK)
+        pages = 0;
+    large_tell(checkpoint, pages, code);
+    atomic_fetch_add(&checkpoint->rounds, 1);
+}
+
+static void *checkpoint_main(void *argument)
+{
+    struct checkpoint *checkpoint = argument;
+
+    pthread_mutex_lock(&checkpoint->lock);
+    while (!checkpoint->is_closing) {
+        if (!checkpoint->is_due) {
+            pthread_cond_wait(&checkpoint->wake, &checkpoint->lock);
+            continue;
+        }
+        checkpoint->is_due = false;
+        int noted = checkpoint->noted;
+        pthread_mutex_unlock(&checkpoint->lock);
+        checkpoint_run(checkpoint, noted);
+        pthread_mutex_lock(&checkpoint->lock);
+    }
+    pthread_mutex_unlock(&checkpoint->lock);
+    return NULL;
+}
+
+int checkpoint_start(struct checkpoint *checkpoint, const char *path,
+                     const struct checkpoint_limits *limits, struct err *err)
+{
+    int code;
+
+    *checkpoint = (struct checkpoint){.limits = *limits, .path = path};
+    pthread_mutex_init(&checkpoint->lock, NULL);
+    pthread_cond_init(&checkpoint->wake, NULL);
+    code = store_connect(path, true, &checkpoint->db, err);
+    if (code < 0)
+        return code;
+    sqlite3_busy_timeout(checkpoint->db, 0);
+    if (pthread_create(&checkpoint->thread, NULL, checkpoint_main, checkpoint) != 0)
+        return err_fail(err, ERR_UNAVAILABLE, "", "no thread can be made");
+    checkpoint->has_thread = true;
+    return 0;
+}
+
+void checkpoint_stop(struct checkpoint *checkpoint)
+{
+    if (!checkpoint->path)
+        return;
+    if (checkpoint->has_thread) {
+        pthread_mutex_lock(&checkpoint->lock);
+        checkpoint->is_closing = true;
+        pthread_cond_signal(&checkpoint->wake);
+        pthread_mutex_unlock(&checkpoint->lock);
+        pthread_join(checkpoint->thread, NULL);
+    }
+    sqlite3_close(checkpoint->db);
+    pthread_mutex_destroy(&checkpoint->lock);
+    pthread_cond_destroy(&checkpoint->wake);
+    *checkpoint = (struct checkpoint){0};
+}
+
+void checkpoint_note(struct checkpoint *checkpoint, int pages)
+{
+    if (pages < checkpoint->limits.due)
+        return;
+    pthread_mutex_lock(&checkpoint->lock);
+    checkpoint->is_due = true;
+    checkpoint->noted = pages;
+    pthread_cond_signal(&checkpoint->wake);
+    pthread_mutex_unlock(&checkpoint->lock);
+}

@@ -1,0 +1,49 @@
+/* checkpoint.h — the thread that moves the write-ahead log's pages into the database.
+ *
+ * Private to store. It has a connection of its own and never waits for anybody: a reader that keeps
+ * its snapshot costs room on the disk, and no commit a moment. What it can do: copy what no
+ * snapshot needs (PASSIVE), and, once the log is large and nearly all of it is copied, make the
+ * next commit begin the log anew (RESTART), for which a commit may wait as long as the copying of
+ * CHECKPOINT_REST pages takes. While a snapshot is kept the log grows by what is committed; from
+ * `large` pages on that is logged (once a doubling) and shown by large_since_ms.
+ */
+#ifndef STORE_CHECKPOINT_H
+#define STORE_CHECKPOINT_H
+#include <pthread.h>
+#include <sqlite3.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct err;
+
+struct checkpoint_limits {
+    int due;     /* pages in the log from which a checkpoint is worth its while */
+    int restart; /* from which the log is made to begin anew */
+    int large;   /* from which it is told */
+};
+
+struct checkpoint {
+    struct checkpoint_limits limits;
+    const char *path; /* borrowed */
+    sqlite3 *db;
+    pthread_t thread;
+    pthread_mutex_t lock;
+    pthread_cond_t wake;
+    bool is_due, is_closing, has_thread; /* under the lock */
+    int noted;                           /* likewise: pages in the log */
+    _Atomic uint64_t rounds;
+    _Atomic int64_t large_since_ms; /* Unix time; 0: it is not large */
+    int told;                       /* pages when it was last told, the thread's own */
+};
+
+/* Start the thread. ERR_*: as store_connect; ERR_UNAVAILABLE: no thread can be made. */
+int checkpoint_start(struct checkpoint *checkpoint, const char *path,
+                     const struct checkpoint_limits *limits, struct err *err);
+/* May be called after a failed start, or for one that is all zeros. */
+void checkpoint_stop(struct checkpoint *checkpoint);
+
+/* A commit left this many pages in the log. Returns at once. */
+void checkpoint_note(struct checkpoint *checkpoint, int pages);
+
+#endif

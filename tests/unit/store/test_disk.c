@@ -1,0 +1,255 @@
+/* test_disk.c — what has been acknowledged is on the disk; what a disk refuses changes nothing. */
+#include "base/err.h"
+#include "base/memory.h"
+#include "store/read.h"
+#include "store/store.h"
+#include <setjmp.h>
+#include <sqlite3.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "disk.h"
+#include "world.h"
+
+static int setup_disk(void **state)
+{
+    disk_begin();
+    return setup(state);
+}
+
+static void every_commit_is_synced_before_it_is_acknowledged(void **state)
+{
+    struct world *world = *state;
+    uint64_t syncs = disk_count(DISK_LOG).syncs;
+
+    for (uint32_t i = 1; i <= 20; i++) {
+        char *name = arena_format(&world->output.arena, "j%u", i);
+        submit(world, i, "alice", name);
+        assert_true(disk_count(DISK_LOG).syncs > syncs);
+        assert_int_equal(disk_count(DISK_LOG).unsynced, 0);
+        syncs = disk_count(DISK_LOG).syncs;
+    }
+}
+
+/* One that is larger than the log is allowed to grow before it is copied into the database. */
+static void commit_much(struct world *world, unsigned mebibytes)
+{
+    struct text value = {mem_zero(1, STORE_SETTING_MAX), STORE_SETTING_MAX};
+
+    for (unsigned i = 0; i < mebibytes; i++) {
+        char key[] = {(char)('a' + i % 4), '\0'};
+        change(world, (struct store_change){.kind = CHANGE_SETTING, .setting = {key, value}}, 0);
+    }
+    mem_free((char *)(uintptr_t)value.at);
+}
+
+static void the_log_is_copied_by_another_thread(void **state)
+{
+    struct world *world = *state;
+    uint64_t syncs = disk_count(DISK_DATABASE).syncs;
+
+    disk_watch(DISK_DATABASE, pthread_self());
+    commit_much(world, 6);
+    assert_true(disk_await_syncs(DISK_DATABASE, syncs + 1));
+    commit_much(world, 6);
+    assert_int_equal(disk_watched(), 0); /* a commit never waits for a copy */
+}
+
+static void a_log_does_not_grow_for_ever(void **state)
+{
+    struct world *world = *state;
+    struct store_counts counts;
+
+    /* 128 MiB are committed; after each 8 of them the log has been copied */
+    for (int i = 0; i < 16; i++) {
+        uint64_t syncs = disk_count(DISK_DATABASE).syncs;
+        commit_much(world, 8);
+        assert_true(disk_await_syncs(DISK_DATABASE, syncs + 1));
+    }
+    store_count(world->store, &counts);
+    assert_true(counts.wal_bytes < 100u << 20);
+}
+
+static void a_reader_that_keeps_its_snapshot_holds_no_commit(void **state)
+{
+    struct world *world = *state;
+    char path[100];
+    sqlite3 *db;
+
+    snprintf(path, sizeof path, "%s/skep.db", world->directory);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "BEGIN; SELECT * FROM jobs", NULL, NULL, NULL), SQLITE_OK);
+    disk_watch(DISK_DATABASE, pthread_self());
+    commit_much(world, 80);
+    assert_int_equal(disk_watched(), 0);
+    assert_int_equal(sqlite3_exec(db, "COMMIT", NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(db);
+    commit_much(world, 1);
+}
+
+static void counters_read(struct world *world, uint32_t job, uint64_t attempt)
+{
+    struct job_id last_job;
+    struct attempt_id last_attempt;
+
+    assert_int_equal(store_restore_counters(world->reader, &last_job, &last_attempt, &world->err),
+                     0);
+    assert_int_equal(last_job.v, job);
+    assert_int_equal(last_attempt.v, attempt);
+}
+
+static void a_failed_commit_uses_no_number(void **state)
+{
+    static const struct {
+        enum disk_op op;
+        int code, expected;
+    } faults[] = {
+        {DISK_WRITE, SQLITE_FULL, ERR_UNAVAILABLE}, {DISK_WRITE, SQLITE_IOERR_WRITE, ERR_IO},
+        {DISK_SYNC, SQLITE_IOERR_FSYNC, ERR_IO},    {DISK_WRITE, SQLITE_READONLY, ERR_UNAVAILABLE},
+        {DISK_WRITE, SQLITE_CORRUPT, ERR_CORRUPT},
+    };
+    struct world *world = *state;
+
+    for (uint32_t i = 0; i < sizeof faults / sizeof *faults; i++) {
+        char *name = arena_format(&world->output.arena, "j%u", i);
+        struct store_counts before, after;
+        store_count(world->store, &before);
+        disk_fail(faults[i].op, DISK_LOG, 0, faults[i].code);
+        add_submitted(world, 1000 + i, "alice", "never");
+        add_task(world, task_of(1000 + i, 1, 1, 5000 + i));
+        assert_int_equal(commit(world, NULL, 0), faults[i].expected);
+        disk_heal();
+        store_count(world->store, &after);
+        assert_int_equal(after.commit_failures, before.commit_failures + 1);
+        assert_int_equal(after.commits, before.commits);
+        assert_int_equal(after.events, before.events);
+        assert_int_equal(after.records, before.records);
+        add_submitted(world, i + 1, "alice", name);
+        add_task(world, task_of(i + 1, 1, 1, 100 + i));
+        assert_int_equal(commit(world, NULL, 0), 0);
+        counters_read(world, i + 1, 100 + i);
+        store_count(world->store, &before);
+        assert_int_equal(before.commits, after.commits + 1);
+        assert_int_equal(before.events, after.events + 1);
+        assert_int_equal(before.records, after.records + 2);
+        world_close(world);
+        world_open(world);
+        counters_read(world, i + 1, 100 + i);
+    }
+}
+
+static void a_disk_that_fails_in_the_middle_of_a_commit_stores_nothing(void **state)
+{
+    struct world *world = *state;
+    struct job_id job;
+
+    /* after so many writes of the commit; in the end it is whole */
+    for (uint64_t after = 0;; after++) {
+        int code;
+        disk_fail(DISK_WRITE, DISK_LOG, after, SQLITE_FULL);
+        add_submitted(world, 1, "alice", "train");
+        add_task(world, task_of(1, 1, 1, 77));
+        code = commit(world, NULL, 0);
+        disk_heal();
+        if (code == 0)
+            break;
+        assert_int_equal(code, ERR_UNAVAILABLE);
+        assert_non_null(strstr(world->err.text, "full"));
+        assert_int_equal(
+            store_job_find(world->store, TEXT("alice"), TEXT("train"), &job, &world->err),
+            ERR_NOT_FOUND);
+        counters_read(world, 0, 0);
+    }
+    counters_read(world, 1, 77);
+}
+
+/* --- the power fails --- */
+
+struct power {
+    uint32_t acknowledged, at_failure;
+};
+
+static void power_failed(void *context)
+{
+    struct power *power = context;
+    power->at_failure = power->acknowledged;
+}
+
+/* Whether the database that the failure left has every job up to `last`, and no other wholly or in
+ * part beyond the one that was under way. */
+static void check_survivors(struct world *world, uint32_t last)
+{
+    struct job_id last_job;
+    struct attempt_id last_attempt;
+    struct store_job row;
+
+    assert_int_equal(store_check(world->store, &world->err), 0);
+    assert_int_equal(store_restore_counters(world->reader, &last_job, &last_attempt, &world->err),
+                     0);
+    assert_in_range(last_job.v, last, last + 1);
+    for (uint32_t i = 1; i <= last_job.v; i++)
+        assert_int_equal(
+            store_job_read(world->reader, (struct job_id){i}, &world->arena, &row, &world->err), 0);
+    arena_clear(&world->arena);
+}
+
+static void power_try(struct world *world, uint64_t after, unsigned seed)
+{
+    struct world left = {.directory = "/tmp/test-store-left-XXXXXX"};
+    struct power power = {0};
+    char remove[100];
+
+    disk_lose_power(after, seed, power_failed, &power);
+    for (uint32_t i = 1; i <= 40 && !disk_has_lost_power(); i++) {
+        char *name = arena_format(&world->output.arena, "j%u", i);
+        if (i % 8 == 0)
+            commit_much(world, 2);
+        submit(world, i, "alice", name);
+        power.acknowledged = i;
+    }
+    if (!disk_has_lost_power())
+        return;
+    assert_non_null(mkdtemp(left.directory));
+    disk_restore(left.directory);
+    arena_init(&left.arena);
+    world_open(&left);
+    check_survivors(&left, power.at_failure);
+    world_close(&left);
+    arena_release(&left.arena);
+    snprintf(remove, sizeof remove, "rm -rf %s", left.directory);
+    assert_int_equal(system(remove), 0);
+}
+
+static void a_power_failure_loses_nothing_that_was_acknowledged(void **state)
+{
+    unsigned seed = 20261121;
+
+    (void)state;
+    for (unsigned round = 0; round < 25; round++) {
+        void *world;
+        setup_disk(&world);
+        print_message("round %u: seed %u\n", round, seed);
+        power_try(world, (uint64_t)rand_r(&seed) % (round % 2 ? 400 : 4000), seed);
+        assert_int_equal(teardown(&world), 0);
+    }
+}
+
+int main(void)
+{
+#define WORLD(test) cmocka_unit_test_setup_teardown(test, setup_disk, teardown)
+    const struct CMUnitTest tests[] = {
+        WORLD(every_commit_is_synced_before_it_is_acknowledged),
+        WORLD(the_log_is_copied_by_another_thread),
+        WORLD(a_log_does_not_grow_for_ever),
+        WORLD(a_reader_that_keeps_its_snapshot_holds_no_commit),
+        WORLD(a_failed_commit_uses_no_number),
+        WORLD(a_disk_that_fails_in_the_middle_of_a_commit_stores_nothing),
+        cmocka_unit_test(a_power_failure_loses_nothing_that_was_acknowledged),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
