@@ -5,19 +5,14 @@
 #include "engine/engine.h"
 #include "sys/cleanup.h"
 #include "sys/file.h"
-#include "sys/mailbox.h"
-#include "sys/process.h"
 #include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 
 enum { CHARGED_AT_ONCE = 1 << 20 };
 
@@ -115,7 +110,7 @@ int cgroup_layout_read(struct text mountinfo, struct cgroup_layout *layout, stru
     return 0;
 }
 
-static void tree_path(const struct cgroup_tree *tree, const char *group, char path[CGROUP_PATH_MAX])
+void cgroup_tree_path(const struct cgroup_tree *tree, const char *group, char path[CGROUP_PATH_MAX])
 {
     assert(group[0] == '/');
     snprintf(path, CGROUP_PATH_MAX, "%s%s", tree->mount, group);
@@ -126,7 +121,7 @@ bool cgroup_path(const struct cgroup_layout *layout, const char *controller, con
 {
     for (size_t i = 0; i < layout->tree_count; i++)
         if (layout->kind == CGROUP_V2 || tree_has(&layout->trees[i], controller)) {
-            tree_path(&layout->trees[i], group, path);
+            cgroup_tree_path(&layout->trees[i], group, path);
             return true;
         }
     return false;
@@ -244,104 +239,11 @@ int cgroup_stats(const struct cgroup_layout *layout, const char *group, struct e
     return 0;
 }
 
-/* SIGKILL to every process in one directory; returns how many there were, at most `room` of them
- * with a descriptor in `watches`. */
-static size_t group_kill(const char *directory, struct pollfd *watches, size_t room)
-{
-    char path[CGROUP_PATH_MAX + 32];
-    snprintf(path, sizeof path, "%s/cgroup.procs", directory);
-    cleanup_file FILE *file = fopen(path, "re");
-    size_t count = 0;
-    int pid;
-    while (file && fscanf(file, "%d", &pid) == 1) {
-        if (pid <= 0) /* of a pid namespace that we do not see: not ours */
-            continue;
-        int watch = count < room ? process_watch(pid, NULL) : -1;
-        if (watch >= 0) {
-            syscall(SYS_pidfd_send_signal, watch, SIGKILL, NULL, 0u);
-            watches[count++] = (struct pollfd){.fd = watch, .events = POLLIN};
-        }
-    }
-    return count;
-}
-
-enum { KILL_BATCH = 64 };
-
-/* Until no process is left in this one directory, or it is gone. */
-static int group_empty(const char *directory, int64_t due_ms, struct err *err)
-{
-    for (;;) {
-        struct pollfd watches[KILL_BATCH];
-        size_t count = group_kill(directory, watches, KILL_BATCH);
-        bool is_late = false;
-        for (size_t i = 0; i < count; i++) {
-            int64_t left = due_ms - mailbox_now_ms();
-            if (left <= 0 || poll(&watches[i], 1, (int)left) == 0)
-                is_late = true;
-            close(watches[i].fd);
-        }
-        if (count == 0)
-            return 0;
-        if (is_late)
-            return err_fail(err, ERR_BUSY, "", "processes in %s cannot be killed", directory);
-    }
-}
-
-/* Depth first: a container may have made groups of its own. */
-static int directory_remove(const char *directory, int64_t due_ms, struct err *err)
-{
-    if (rmdir(directory) == 0) /* nothing runs in it: the usual end */
-        return 0;
-    cleanup_dir DIR *dir = opendir(directory);
-    if (!dir)
-        return errno == ENOENT ? 0 : err_errno(err, errno, "open %s", directory);
-    for (struct dirent *entry; (entry = readdir(dir));) {
-        if (entry->d_type != DT_DIR || entry->d_name[0] == '.')
-            continue;
-        char below[CGROUP_PATH_MAX];
-        if (snprintf(below, sizeof below, "%s/%s", directory, entry->d_name) >= CGROUP_PATH_MAX)
-            return err_fail(err, ERR_TOO_BIG, "", "a path below %s is too long", directory);
-        int result = directory_remove(below, due_ms, err);
-        if (result < 0)
-            return result;
-    }
-    int result = group_empty(directory, due_ms, err);
-    if (result < 0)
-        return result;
-    /* a killed process leaves its group a moment after its descriptor says so */
-    while (rmdir(directory) < 0) {
-        if (errno == ENOENT)
-            return 0;
-        if (errno != EBUSY || mailbox_now_ms() > due_ms)
-            return err_errno(err, errno, "remove %s", directory);
-        result = group_empty(directory, due_ms, err);
-        if (result < 0)
-            return result;
-        sched_yield();
-    }
-    return 0;
-}
-
-int cgroup_remove(const struct cgroup_layout *layout, const char *group, uint32_t timeout_ms,
-                  struct err *err)
-{
-    int64_t due_ms = mailbox_now_ms() + timeout_ms;
-    int result = 0;
-    for (size_t i = 0; i < layout->tree_count; i++) {
-        char path[CGROUP_PATH_MAX];
-        tree_path(&layout->trees[i], group, path);
-        int removed = directory_remove(path, due_ms, result == 0 ? err : NULL);
-        if (removed < 0 && result == 0)
-            result = removed;
-    }
-    return result;
-}
-
 void cgroup_drop(const struct cgroup_layout *layout, const char *group)
 {
     char path[CGROUP_PATH_MAX];
     for (size_t i = 0; i < layout->tree_count; i++) {
-        tree_path(&layout->trees[i], group, path);
+        cgroup_tree_path(&layout->trees[i], group, path);
         rmdir(path); /* in use, or not there: both are fine */
     }
 }
@@ -390,7 +292,7 @@ void cgroup_children(const struct cgroup_layout *layout, const char *group,
 {
     for (size_t i = 0; i < layout->tree_count; i++) {
         char path[CGROUP_PATH_MAX];
-        tree_path(&layout->trees[i], group, path);
+        cgroup_tree_path(&layout->trees[i], group, path);
         cleanup_dir DIR *dir = opendir(path);
         if (!dir)
             continue;

@@ -38,6 +38,10 @@ int cgroup_layout_read(struct text mountinfo, struct cgroup_layout *layout, stru
 bool cgroup_path(const struct cgroup_layout *layout, const char *controller, const char *group,
                  char path[CGROUP_PATH_MAX]);
 
+/* Where a group is in one tree. */
+void cgroup_tree_path(const struct cgroup_tree *tree, const char *group,
+                      char path[CGROUP_PATH_MAX]);
+
 /* Memory ran out and processes of the group were killed for it. */
 struct cgroup_oom {
     uint64_t kills;
@@ -52,6 +56,17 @@ bool cgroup_oom_read(const struct cgroup_layout *layout, const char *group, stru
 /* ERR_NOT_FOUND: there is no such group. */
 int cgroup_stats(const struct cgroup_layout *layout, const char *group, struct engine_stats *stats,
                  struct err *err);
+
+/* --- ending what is in a group (cgroup_kill.c) --- */
+
+/* Lift the limit of CPU time of the group and of all below it. A killed process needs CPU time to
+ * end: thousands of them that share one processor's time would take minutes. */
+void cgroup_unlimit(const struct cgroup_layout *layout, const char *group);
+
+/* SIGKILL to all that is in the group and below, once, without waiting for their end. The limit of
+ * CPU time is lifted and, where the kernel cannot kill a group by itself (cgroup.kill, Linux 5.14),
+ * the group is frozen meanwhile, so that nothing forks away from the list of its processes. */
+void cgroup_kill(const struct cgroup_layout *layout, const char *group);
 
 /* Kill all that is in the group and below, wait until it is empty, remove it from all trees. 0 also
  * when there was none. ERR_BUSY: something could not be killed within timeout_ms. */

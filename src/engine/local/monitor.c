@@ -13,10 +13,16 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
-enum { EVENTS_MAX = 64 };
+enum {
+    EVENTS_MAX = 64,
+    KILLS_AT_ONCE = 32,
+    KILL_PAUSE_MS = 500,
+    KILL_PAUSE_DOUBLINGS = 7, /* about a minute */
+};
 
 int monitor_watch(struct local_engine *local, struct task *task, struct err *err)
 {
@@ -69,8 +75,34 @@ void monitor_kill(struct local_engine *local, struct task *task)
     monitor_wake(local);
 }
 
-/* Carry out what is due; the time of the next one, or -1. */
-static int64_t kills_due(struct local_engine *local)
+/* Tasks whose time to end has come: their groups are seen to without the lock. */
+struct due_kills {
+    struct {
+        char id[24];
+        bool is_repeated; /* SIGKILL to the first process was not enough */
+    } items[KILLS_AT_ONCE];
+    size_t count;
+};
+
+/* With the last of its processes the kernel ends a container, and each of them needs processor time
+ * to end: the pauses grow, for one that cannot end because of a driver. */
+static int64_t kill_pause_ms(uint32_t kills_sent)
+{
+    return KILL_PAUSE_MS << (kills_sent < KILL_PAUSE_DOUBLINGS ? kills_sent : KILL_PAUSE_DOUBLINGS);
+}
+
+static void kill_send(struct task *task, struct due_kills *due, int64_t now)
+{
+    if (task->init_fd >= 0)
+        syscall_kill(task->init_fd, SIGKILL);
+    memcpy(due->items[due->count].id, task->id, sizeof task->id);
+    due->items[due->count++].is_repeated = task->kills_sent > 0;
+    task->kill_due_ms = now + kill_pause_ms(task->kills_sent);
+    task->kills_sent++;
+}
+
+/* Send what is due, at most KILLS_AT_ONCE; the time of the next one, or -1. */
+static int64_t kills_send(struct local_engine *local, struct due_kills *due)
 {
     int64_t now = mailbox_now_ms(), next = -1;
     pthread_mutex_lock(&local->lock);
@@ -78,15 +110,28 @@ static int64_t kills_due(struct local_engine *local)
         struct task *task = local->tasks[i];
         if (!task || task->phase != TASK_RUNNING || !task->kill_due_ms)
             continue;
-        if (task->kill_due_ms <= now) {
-            if (task->init_fd >= 0)
-                syscall_kill(task->init_fd, SIGKILL);
-            task->kill_due_ms = 0;
-        } else if (next < 0 || task->kill_due_ms < next) {
+        if (task->kill_due_ms <= now && due->count < KILLS_AT_ONCE)
+            kill_send(task, due, now);
+        if (next < 0 || task->kill_due_ms < next)
             next = task->kill_due_ms;
-        }
     }
     pthread_mutex_unlock(&local->lock);
+    return next;
+}
+
+/* Carry out what is due; the time of the next one, or -1. */
+static int64_t kills_due(struct local_engine *local)
+{
+    struct due_kills due = {.count = 0};
+    int64_t next = kills_send(local, &due);
+    for (size_t i = 0; i < due.count; i++) {
+        char group[CGROUP_PATH_MAX];
+        task_group(local, due.items[i].id, group);
+        if (due.items[i].is_repeated)
+            cgroup_kill(&local->cgroups, group);
+        else
+            cgroup_unlimit(&local->cgroups, group);
+    }
     return next;
 }
 

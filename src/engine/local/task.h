@@ -61,6 +61,7 @@ struct task {
     bool is_kill_wanted, is_term_sent, is_forget_wanted;
     bool is_log_final;   /* nothing runs that could write to the log */
     int64_t kill_due_ms; /* mailbox_now_ms; 0: none */
+    uint32_t kills_sent; /* how often SIGKILL was sent */
     char kill_reason[64];
     const char *fail_reason; /* why it never ran: static; NULL: nothing failed */
     char *fail_message;      /* heap */
@@ -153,7 +154,8 @@ void task_image_settled(struct local_engine *local, struct task *task);
 int monitor_watch(struct local_engine *local, struct task *task, struct err *err);
 void monitor_wake(struct local_engine *local);
 void *monitor_run(void *local);
-/* Send SIGTERM now and SIGKILL when the grace is over. With the lock; the task runs. */
+/* Send SIGTERM now and SIGKILL when the grace is over, then, as long as it has not ended, again and
+ * to its whole control group. With the lock; the task runs. */
 void monitor_kill(struct local_engine *local, struct task *task);
 
 /* Find the tasks of an earlier engine on this directory. Before the threads start. */

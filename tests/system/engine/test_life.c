@@ -12,6 +12,7 @@
 #include <linux/fs.h>
 #include <linux/magic.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -223,6 +224,67 @@ static void test_kill_hard(void **state)
 }
 
 /* Double fork, setsid, and a process that ignores every signal. */
+static off_t size_of(const char *name)
+{
+    char path[300];
+    struct stat stat = {0};
+    snprintf(path, sizeof path, "%s/%s", world.folder, name);
+    lstat(path, &stat);
+    return stat.st_size;
+}
+
+/* Until as many processes are in a task's group. */
+static void await_pids(uint64_t attempt, uint64_t count)
+{
+    struct engine_stats stats = {0};
+    struct err err = {0};
+    const int64_t due_us = now_us() + PATIENCE_MS * 1000ll;
+    while (stats.pids < count) {
+        assert_true(now_us() < due_us);
+        assert_int_equal(
+            world.engine->ops->stats(world.engine, (struct attempt_id){attempt}, &stats, &err), 0);
+        sched_yield();
+    }
+}
+
+/* Processes that fork as fast as they can and share one processor's time: the task ends soon after
+ * its grace, and the task beside it goes on meanwhile. The limit of processes is the engine's. */
+static void test_fork_bomb(void **state)
+{
+    (void)state;
+    const uint64_t limit = world.config.pids_max;
+    char source[300];
+    snprintf(source, sizeof source, "%s/ticks", world.folder);
+    assert_int_equal(mkdir(source, 0777), 0);
+    struct engine_mount mount = {source, "/mnt", false};
+    struct task_options beside = {.mounts = &mount, .mount_count = 1};
+    struct task_options bomb = {.memory_mib = limit};
+    struct err err = {0};
+    assert_int_equal(
+        world_create_with(&world, 56, "echo on; while :; do echo >> /mnt/n; done", &beside, &err),
+        0);
+    await_log(56, "on");
+    assert_int_equal(world_create_with(&world, 57,
+                                       "bomb() { while :; do bomb & done; }; bomb 2>/dev/null",
+                                       &bomb, &err),
+                     0);
+    assert_non_null(world_wait(&world, ENGINE_STARTED, 57, 0, PATIENCE_MS));
+    await_pids(57, limit * 9 / 10);
+    const off_t before = size_of("ticks/n");
+    const int64_t begin_us = now_us();
+    kill_task(57, 500, "stopped");
+    assert_int_equal(end_of(57)->exit.exit_code, 137);
+    const double took_s = (double)(end_of(57)->at_us - begin_us) / 1e6;
+    const off_t ticks = size_of("ticks/n") - before;
+    print_message("%llu processes ended %.1f s after the request, 0.5 s of them grace; beside them "
+                  "%.0f lines a second\n",
+                  (unsigned long long)limit, took_s, (double)ticks / took_s);
+    assert_true(ticks > 0);
+    assert_nothing_left(57);
+    kill_task(56, 0, "stopped");
+    end_of(56);
+}
+
 static void test_escaped_processes(void **state)
 {
     (void)state;
@@ -662,8 +724,10 @@ static void test_many(void **state)
 static int setup(void **state)
 {
     (void)state;
+    const char *pids = getenv("SKEP_TEST_PIDS");
     if (!world_open(&world))
         exit(77);
+    world.config.pids_max = pids ? (uint32_t)atoi(pids) : 1500; /* of a machine that others use */
     world_start(&world);
     return 0;
 }
@@ -675,7 +739,8 @@ static int teardown(void **state)
     return 0;
 }
 
-/* test-engine-life [PATTERN]: only the tests whose names match */
+/* test-engine-life [PATTERN]: only the tests whose names match.
+ * SKEP_TEST_PIDS: how many processes a task may have, and how many the fork bomb makes. */
 int main(int argc, char **argv)
 {
     if (argc > 1)
@@ -691,6 +756,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_create_twice),
         cmocka_unit_test(test_kill_gracefully),
         cmocka_unit_test(test_kill_hard),
+        cmocka_unit_test(test_fork_bomb),
         cmocka_unit_test(test_escaped_processes),
         cmocka_unit_test(test_shared_memory),
         cmocka_unit_test(test_out_of_memory),
