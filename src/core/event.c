@@ -1,5 +1,6 @@
 #include "core/event.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -383,4 +384,29 @@ int event_decode(struct text bytes, struct arena *arena, struct event *event, st
     if (is_known)
         event_plan_free(event);
     return err_fail(err, ERR_CORRUPT, "event", "not a stored event");
+}
+
+const char *event_name(enum event_kind kind)
+{
+    static const char *const names[] = {
+        [EVENT_SUBMIT] = "submit",
+        [EVENT_STOP] = "stop",
+        [EVENT_START] = "start",
+        [EVENT_DELETE] = "delete",
+        [EVENT_SCALE] = "scale",
+        [EVENT_RELEASE] = "release",
+        [EVENT_NODE] = "node",
+        [EVENT_NODE_LOST] = "node lost",
+        [EVENT_NODE_PARDON] = "node pardon",
+        [EVENT_TASK_PREPARING] = "task preparing",
+        [EVENT_TASK_STARTED] = "task started",
+        [EVENT_TASK_EXITED] = "task exited",
+        [EVENT_TASK_NOTE] = "task note",
+        [EVENT_TASK_IDLE] = "task idle",
+        [EVENT_TIMER] = "timer",
+        [EVENT_CONFIG] = "config",
+        [EVENT_RESTORE] = "restore",
+    };
+    assert((unsigned)kind <= EVENT_RESTORE);
+    return names[kind];
 }

@@ -95,6 +95,8 @@ struct event {
 void event_encode(const struct event *event, struct buf *out);
 /* Everything that the event points to is allocated in `arena` (a plan on the heap). */
 int event_decode(struct text bytes, struct arena *arena, struct event *event, struct err *err);
+/* "submit", "task exited", … for logs. */
+const char *event_name(enum event_kind kind);
 /* The plan of an event that no core was given. */
 void event_plan_free(const struct event *event);
 

@@ -48,11 +48,23 @@ void core_log(struct core_thread *core, const struct event *event)
 static void core_event(struct server *server, struct event *event)
 {
     struct core_thread *core = &server->core;
+    size_t record;
 
     event->now_ms = core_now(core);
     event->random = core_random();
     core_log(core, event);
+    record = core->output.records.count;
     core_step(core->core, event, &core->output);
+    for (; record < core->output.records.count; record++)
+        if (core->output.records.items[record].kind == RECORD_JOB_DELETED)
+            id_map_set(&core->deleted, core->output.records.items[record].deleted.v, 1);
+}
+
+static void mail_reject(struct server_mail *mail, const struct err *err)
+{
+    mail->is_done = true;
+    mail_answer(mail,
+                &(struct service_answer){.code = err->code, .path = err->path, .text = err->text});
 }
 
 /* What the core does not know any more, the store does. Returns false after an answer. */
@@ -65,9 +77,16 @@ static bool prepare_submit(struct server *server, struct server_mail *mail)
     if (store_job_find(server->store, text_of(plan->user), text_of(plan->name), &job, NULL) < 0)
         return true;
     err_fail(&err, ERR_CONFLICT, "name", "job %.64s~%.120s exists already", plan->user, plan->name);
-    mail_answer(mail,
-                &(struct service_answer){.code = err.code, .path = err.path, .text = err.text});
+    mail_reject(mail, &err);
     return false;
+}
+
+/* The rows are as they were before this batch. */
+static int job_still_there(const struct core_thread *core, struct job_id job, struct err *err)
+{
+    if (id_map_get(&core->deleted, job.v) == MAP_NONE)
+        return 0;
+    return err_fail(err, ERR_NOT_FOUND, "", "job %u has been deleted", job.v);
 }
 
 static bool prepare_start(struct server *server, struct server_mail *mail)
@@ -75,15 +94,19 @@ static bool prepare_start(struct server *server, struct server_mail *mail)
     struct store_job *row = ARENA_NEW(&mail->arena, struct store_job);
     struct recall *start = &mail->event.start;
     struct err err;
-    int code = store_job_read(server->core.reader, start->job, &mail->arena, row, &err);
+    int code = job_still_there(&server->core, start->job, &err);
 
+    start->plan = NULL;
+    start->record = NULL;
+    if (code == 0)
+        code = store_job_read(server->core.reader, start->job, &mail->arena, row, &err);
     if (code == 0 && row->record.state == LIFE_COMPLETED)
         code = store_job_plan(server->core.reader, start->job, &start->plan, &err);
     if (code == 0 && start->plan)
         start->record = &row->record;
     if (code == 0)
         return true;
-    mail_answer(mail, &(struct service_answer){.code = code, .path = "", .text = err.text});
+    mail_reject(mail, &err);
     return false;
 }
 
@@ -91,11 +114,13 @@ static bool prepare_delete(struct server *server, struct server_mail *mail)
 {
     struct store_job row;
     struct err err;
-    int code = store_job_summary(server->store, mail->event.job, &mail->arena, &row, &err);
+    int code = job_still_there(&server->core, mail->event.job, &err);
 
     if (code == 0)
+        code = store_job_summary(server->store, mail->event.job, &mail->arena, &row, &err);
+    if (code == 0)
         return true;
-    mail_answer(mail, &(struct service_answer){.code = code, .path = "", .text = err.text});
+    mail_reject(mail, &err);
     return false;
 }
 
@@ -117,16 +142,37 @@ static void core_mail_event(struct server *server, struct server_mail *mail, siz
         event->start.plan = NULL;
 }
 
-static void core_mail_config(struct server *server, struct server_mail *mail)
+/* Why the core refused the event that it stepped through last, as `request`; NULL: it did not. */
+static const struct answer *core_refusal(const struct core_thread *core, uint64_t request)
+{
+    for (size_t i = core->output.answers.count; i > 0; i--) {
+        const struct answer *answer = &core->output.answers.items[i - 1];
+        if (answer->request == request && answer->code < 0)
+            return answer;
+    }
+    return NULL;
+}
+
+static void core_mail_config(struct server *server, struct server_mail *mail, size_t index)
 {
     struct server_config *config = mail->config;
-    struct event event = {.kind = EVENT_CONFIG, .user = "", .config = &config->core};
+    struct event event = {
+        .kind = EVENT_CONFIG, .user = "", .config = &config->core, .request = index + 1};
+    const struct answer *refusal;
     struct err err;
 
     core_event(server, &event);
+    refusal = core_refusal(&server->core, event.request);
+    if (refusal) {
+        mail->is_done = true;
+        log_error("config", "the configuration stays as it was: %s: %s",
+                  refusal->path ? refusal->path : "", refusal->text ? refusal->text : "");
+        return;
+    }
     if (server_rules_load(server, config->exit_rules_path, &err) < 0)
         log_error("server", "the exit rules stay as they were: %s", err.text);
     hang_watch_configure(server->hang_watch, config->hang_after_s);
+    mail->is_done = true;
     mail->config = server->config; /* freed with the mail */
     server->config = config;
     server->core.upkeep_at_ms = mailbox_now_ms(); /* retention may have changed */
@@ -149,18 +195,18 @@ static void core_take(struct server *server, struct server_mail *mail)
     size_t index = server->core.batch_count;
 
     server->core.batch[server->core.batch_count++] = mail;
+    if (mail->is_done)
+        return;
     switch (mail->kind) {
     case MAIL_EVENT:
         core_mail_event(server, mail, index);
         break;
     case MAIL_CONFIG:
-        core_mail_config(server, mail);
+        core_mail_config(server, mail, index);
         break;
-    case MAIL_LOOK:
-        core_look(server->core.core, mail->look);
-        break;
-    case MAIL_CHANGE:  /* within the transaction */
-    case MAIL_BARRIER: /* after it */
+    case MAIL_CHANGE: /* within the transaction */
+    case MAIL_LOOK:   /* after it */
+    case MAIL_BARRIER:
         break;
     }
 }
@@ -219,6 +265,12 @@ static void batch_barrier(struct server *server, struct server_mail *mail)
     barrier_report(server->barriers, &mail->barrier, reply);
 }
 
+static void batch_look(struct server *server, struct server_mail *mail)
+{
+    core_look(server->core.core, mail->look);
+    mail_answer(mail, &(struct service_answer){.path = "", .text = ""});
+}
+
 static void batch_answer(struct server *server)
 {
     struct core_thread *core = &server->core;
@@ -243,7 +295,7 @@ static void batch_answer(struct server *server)
         else if (mail->kind == MAIL_BARRIER)
             batch_barrier(server, mail);
         else if (mail->kind == MAIL_LOOK)
-            mail_answer(mail, &(struct service_answer){.path = "", .text = ""});
+            batch_look(server, mail);
         else if (mail->reply.done)
             mail_refuse(mail, ERR_INTERNAL, "the core gave no answer");
     }
@@ -264,12 +316,10 @@ static void batch_forget(struct server *server)
     for (size_t i = 0; i < core->batch_count; i++) {
         const struct server_mail *mail = core->batch[i];
         struct attempt_id attempt = mail->event.task.attempt;
-        struct task_record row;
         if (mail->kind != MAIL_EVENT || mail->event.kind != EVENT_TASK_EXITED ||
             id_map_get(&known, attempt.v) != MAP_NONE)
             continue;
-        if (store_attempt(core->reader, attempt, &core->scratch, &row, NULL) < 0 || !row.is_held)
-            launcher_forget(server->launcher, attempt);
+        leftover_take(server, attempt, false);
     }
     id_map_release(&known);
 }
@@ -300,6 +350,7 @@ void core_batch_begin(struct core_thread *core)
     arena_clear(&core->scratch);
     buf_clear(&core->log);
     core->batch_count = core->event_count = 0;
+    id_map_release(&core->deleted);
 }
 
 static void batch_end(struct server *server)
@@ -319,7 +370,7 @@ static void fact_keep(struct server *server, struct server_mail *mail)
 {
     struct core_thread *core = &server->core;
 
-    /* progress is only for people; everything else would be missed */
+    /* progress is only for people; everything else would be missed, a reload as well */
     if (mail->kind == MAIL_EVENT && mail->event.kind == EVENT_TASK_NOTE) {
         atomic_fetch_add(&server->metrics.facts_dropped, 1);
         mail_free(mail);
@@ -338,7 +389,8 @@ static void refuse_or_keep(struct server *server, struct server_mail *mail)
 {
     char text[240];
 
-    if (!mail->reply.done && mail->kind == MAIL_EVENT) {
+    if (!mail->reply.done &&
+        (mail->kind == MAIL_EVENT || (mail->kind == MAIL_CONFIG && !mail->is_done))) {
         fact_keep(server, mail);
         return;
     }
@@ -368,15 +420,11 @@ static void batch_fail(struct server *server, const struct err *err)
     core->probe_at_ms = mailbox_now_ms() + PROBE_MS;
 }
 
-static void batch_finish(struct server *server)
+/* What follows a commit. */
+static void batch_carry_out(struct server *server)
 {
     struct core_thread *core = &server->core;
-    struct err err;
 
-    if (core_commit(server, &err) < 0) {
-        batch_fail(server, &err);
-        return;
-    }
     core_commands(server);
     barrier_take(server->barriers, core->output.records.items, core->output.records.count);
     hang_watch_take(server->hang_watch, core->output.records.items, core->output.records.count);
@@ -388,6 +436,157 @@ static void batch_finish(struct server *server)
     core_count(core->core, &server->counts);
     pthread_mutex_unlock(&server->state_lock);
     batch_end(server);
+}
+
+/* A core of the rows takes the place of one that has run ahead of them. */
+static int core_renew(struct server *server, struct err *err)
+{
+    int code;
+
+    core_free(server->core.core);
+    server->core.core = NULL;
+    code = server_restore(server, err);
+    if (code < 0)
+        return code;
+    core_commands(server);
+    core_batch_begin(&server->core);
+    return 0;
+}
+
+static bool is_of_task(enum event_kind kind)
+{
+    return kind >= EVENT_TASK_PREPARING && kind <= EVENT_TASK_IDLE;
+}
+
+static void submission_log(const struct submission *submit, char *what, size_t size)
+{
+    struct plan *plan = plan_decode(submit->plan_bytes, NULL);
+
+    snprintf(what, size, "the submission of %.64s~%.90s", plan ? plan->user : "",
+             plan ? plan->name : "");
+    plan_free(plan);
+}
+
+static void set_aside_log(const struct server_mail *mail, const struct err *err)
+{
+    const struct event *event = &mail->event;
+    char what[200];
+
+    if (mail->kind != MAIL_EVENT)
+        snprintf(what, sizeof what, "change %d", (int)mail->change.kind);
+    else if (event->kind == EVENT_SUBMIT)
+        submission_log(&event->submit, what, sizeof what);
+    else if (is_of_task(event->kind))
+        snprintf(what, sizeof what, "event %s of attempt %llu, code %d", event_name(event->kind),
+                 (unsigned long long)event->task.attempt.v, event->task.completion.code);
+    else if (event->kind >= EVENT_NODE && event->kind <= EVENT_NODE_PARDON)
+        snprintf(what, sizeof what, "event %s of node %.100s", event_name(event->kind),
+                 event->node.node.name);
+    else
+        snprintf(what, sizeof what, "event %s of job %u by %.60s", event_name(event->kind),
+                 event->job.v, event->user[0] ? event->user : "the platform");
+    log_error("store", "%s is set aside, what follows from it cannot be stored: %s", what,
+              err->text);
+}
+
+/* This one alone cannot be stored, now or later. Whoever asked is told; a fact is forgotten, and
+ * with it what it was about: a container of which nothing can be noted down must not stay. */
+static void mail_set_aside(struct server *server, struct server_mail *mail, const struct err *err)
+{
+    const struct event *event = &mail->event;
+    struct err told;
+
+    atomic_fetch_add(&server->metrics.set_aside, 1);
+    set_aside_log(mail, err);
+    err_fail(&told, ERR_INTERNAL, "", "it cannot be stored: %.200s", err->text);
+    mail_refuse(mail, told.code, told.text);
+    if (mail->kind == MAIL_EVENT && event->kind == EVENT_TASK_EXITED)
+        launcher_forget(server->launcher, event->task.attempt);
+    else if (mail->kind == MAIL_EVENT && is_of_task(event->kind))
+        launcher_kill(server->launcher, event->task.attempt);
+    mail_free(mail);
+}
+
+/* Its first step has taken the plan. */
+static bool mail_revive(struct server_mail *mail, struct err *err)
+{
+    struct submission *submit = &mail->event.submit;
+
+    if (mail->kind == MAIL_EVENT && mail->event.kind == EVENT_SUBMIT && !mail->is_done &&
+        !submit->plan)
+        submit->plan = plan_decode(submit->plan_bytes, err);
+    else
+        return true;
+    return submit->plan != NULL;
+}
+
+/* One mail in a transaction of its own. A fact may have to do without what is kept beside it. */
+static int mail_step_alone(struct server *server, struct server_mail *mail, struct err *err)
+{
+    int code = server->core.core ? 0 : core_renew(server, err);
+
+    if (code < 0)
+        return code == ERR_INTERNAL ? err_fail(err, ERR_CORRUPT, "", "no core can be made") : code;
+    if (!mail_revive(mail, err))
+        return ERR_INTERNAL;
+    core_take(server, mail);
+    code = core_commit(server, err);
+    if (code == 0) {
+        batch_carry_out(server);
+        return 0;
+    }
+    core_batch_begin(&server->core);
+    core_free(server->core.core);
+    server->core.core = NULL;
+    return code;
+}
+
+/* A batch that the store refuses because of one row: which mail it comes from shows when each has
+ * a transaction of its own, on a core made of the rows. That one is set aside, nobody else pays. */
+static void batch_part(struct server *server, const struct err *why)
+{
+    struct core_thread *core = &server->core;
+    size_t count = core->batch_count;
+    struct server_mail **mails = mem_alloc(mem_size(count, sizeof *mails));
+    struct err err = *why;
+    int code = 0;
+
+    log_warning("store", "a round of %zu is stored one by one: %s", count, err.text);
+    memcpy(mails, core->batch, count * sizeof *mails);
+    core_batch_begin(core);
+    core_free(core->core);
+    core->core = NULL;
+    for (size_t i = 0; i < count; i++) {
+        struct server_mail *mail = mails[i];
+        if (code == 0 || code == ERR_INTERNAL)
+            code = mail_step_alone(server, mail, &err);
+        if (code == ERR_INTERNAL && mail->has_change && mail->kind == MAIL_EVENT) {
+            mail->has_change = false;
+            code = mail_step_alone(server, mail, &err);
+        }
+        if (code == ERR_INTERNAL)
+            mail_set_aside(server, mail, &err);
+        else if (code < 0)
+            core->batch[core->batch_count++] = mail;
+    }
+    mem_free(mails);
+    if (code == ERR_INTERNAL)
+        code = core_renew(server, &err);
+    if (code < 0)
+        batch_fail(server, &err);
+}
+
+static void batch_finish(struct server *server)
+{
+    struct err err;
+    int code = core_commit(server, &err);
+
+    if (code == 0)
+        batch_carry_out(server);
+    else if (code == ERR_INTERNAL && server->core.batch_count > 0)
+        batch_part(server, &err);
+    else
+        batch_fail(server, &err);
 }
 
 static void core_timer(struct server *server)
@@ -440,7 +639,7 @@ static void core_recover(struct server *server)
     core->probe_at_ms = mailbox_now_ms() + PROBE_MS;
     code = store_probe(server, &err);
     if (code == 0)
-        code = server_restore(server, &err);
+        code = core_renew(server, &err);
     if (code < 0) {
         server_trouble(server, server->store_trouble, err.text);
         return;
@@ -448,8 +647,6 @@ static void core_recover(struct server *server)
     log_info("store", "can be written again");
     atomic_store(&server->is_writable, true);
     server_trouble(server, server->store_trouble, "");
-    core_commands(server);
-    core_batch_begin(core);
     facts = core->first_fact;
     core->first_fact = NULL;
     core->last_fact = &core->first_fact;
@@ -492,6 +689,7 @@ static void *core_run(void *argument)
             batch_finish(server);
         if (core->core && mailbox_now_ms() >= core->upkeep_at_ms) {
             core->upkeep_at_ms = mailbox_now_ms() + UPKEEP_MS;
+            leftover_retry(server);
             batch_of(server, server_upkeep(server));
         }
     }

@@ -112,7 +112,7 @@ static int32_t creation_code(int code)
  * over the loopback. */
 static void api_url(struct server *server, char url[LAUNCH_URL_SIZE])
 {
-    struct text listen = text_of(server->config->listen), host = listen;
+    struct text listen = text_of(server->listen), host = listen;
     unsigned port = atomic_load(&server->api_port);
     int64_t number = 0;
 

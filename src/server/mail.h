@@ -35,6 +35,7 @@ struct server_mail {
     struct server_config *config;
     struct service_look *look;  /* where what is seen goes */
     bool is_request;            /* of the API, not a fact or upkeep: its time is measured */
+    bool is_done;               /* its effect is not to be repeated: refused, or in force */
     struct service_reply reply; /* done == NULL: a fact */
     int64_t posted_us;
 };

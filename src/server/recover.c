@@ -101,43 +101,28 @@ static void post_lost(struct server *server, struct attempt_id attempt)
     server_post_fact(server, mail);
 }
 
-/* Ours and held for debugging: neither live nor an orphan. */
-static bool is_held(struct server *server, struct attempt_id attempt, struct arena *arena)
-{
-    struct task_record row;
-
-    return store_attempt(server->core.reader, attempt, arena, &row, NULL) == 0 && row.is_held;
-}
-
 int server_reconcile(struct server *server, struct err *err)
 {
     struct core_thread *core = &server->core;
     struct attempt_id *attempts = NULL;
     struct id_map there = {0};
-    struct arena arena;
     size_t count = 0;
     int code = server->engine->ops->list(server->engine, &attempts, &count, err);
 
     if (code < 0)
         return code;
-    arena_init(&arena);
     for (size_t i = 0; i < count; i++) {
         id_map_set(&there, attempts[i].v, 1);
-        if (core_attempt_is_live(core->core, attempts[i])) {
+        if (core_attempt_is_live(core->core, attempts[i]))
             atomic_fetch_add(&server->metrics.adopted, 1);
-        } else if (!is_held(server, attempts[i], &arena)) {
-            log_info("server", "container of attempt %llu belongs to no live task: removed",
-                     (unsigned long long)attempts[i].v);
-            atomic_fetch_add(&server->metrics.orphans, 1);
-            launcher_kill(server->launcher, attempts[i]);
-        }
+        else
+            leftover_take(server, attempts[i], true);
     }
     for (size_t i = 0; i < core->running.count; i++)
         if (id_map_get(&there, core->running.items[i].v) == MAP_NONE)
             post_lost(server, core->running.items[i]);
     ARRAY_FREE(&core->running);
     id_map_release(&there);
-    arena_release(&arena);
     free(attempts);
     return 0;
 }

@@ -76,6 +76,7 @@ int server_new(struct server_config *config, const struct server_teller *teller,
     int code;
 
     server->config = config;
+    server->listen = mem_copy(config->listen);
     server->space.fd = -1;
     atomic_store(&server->is_writable, true);
     pthread_rwlock_init(&server->rules_lock, NULL);
@@ -153,6 +154,8 @@ static void server_free_core(struct core_thread *core)
     buf_release(&core->log);
     mem_free(core->batch);
     mem_free(core->events);
+    id_map_release(&core->deleted);
+    ARRAY_FREE(&core->leftovers);
     ARRAY_FREE(&core->running);
     store_reader_close(core->reader);
 }
@@ -180,6 +183,7 @@ void server_free(struct server *server)
     file_space_release(&server->space);
     exit_rules_free(server->rules);
     mem_free(server->rules_path);
+    mem_free(server->listen);
     for (size_t i = 0; i < server->nodes.count; i++)
         mem_free(server->nodes.items[i].name);
     ARRAY_FREE(&server->nodes);

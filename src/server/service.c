@@ -527,6 +527,9 @@ static void service_metrics(void *context, struct buf *out)
     metric_write(out, "skep_facts_kept", "gauge",
                  "Of those, what is kept in memory until the disk has room again.",
                  atomic_load(&metrics->facts_kept));
+    metric_write(out, "skep_events_set_aside_total", "counter",
+                 "Requests and facts refused because the store cannot take what follows from them.",
+                 atomic_load(&metrics->set_aside));
     metric_write(out, "skep_batches_total", "counter", "Rounds of the core thread.",
                  atomic_load(&metrics->batches));
     metric_write(out, "skep_batch_mails_total", "counter", "Requests and facts in those rounds.",

@@ -54,11 +54,16 @@ struct core_thread {
     size_t batch_count;
     struct store_event *events; /* of the batch, in order */
     size_t event_count;
+    struct id_map deleted; /* jobs that this batch deletes: their rows are still there */
     struct server_mail *first_fact, **last_fact; /* kept while the store cannot be written */
     int64_t now_ms;                              /* never goes back */
     int64_t wake_ms;                             /* Unix time of the core's timer; 0 none */
     int64_t probe_at_ms, upkeep_at_ms, begin_ms; /* monotonic */
     struct store_reader *reader;
+    struct leftover_list {
+        struct leftover *items;
+        size_t count, room;
+    } leftovers;
     struct { /* of the rows at the start: attempts that ran */
         struct attempt_id *items;
         size_t count, room;
@@ -78,6 +83,7 @@ struct server {
     struct file_space space;
     struct reader_pool readers;
     uint64_t log_segment_bytes; /* as at the start */
+    char *listen;               /* as at the start: read by other threads */
     struct service service;
     struct metrics metrics;
 
@@ -115,6 +121,12 @@ void core_commands(struct server *server);
 int server_restore(struct server *server, struct err *err);
 /* Compare what the engine has with what the core wants; before the threads run. */
 int server_reconcile(struct server *server, struct err *err);
+
+/* leftover.c: the core thread's. Remove what is left of an attempt of which the core knows nothing,
+ * its container included when it runs, unless it is held for debugging. Retry: those whose rows
+ * could not be read. */
+void leftover_take(struct server *server, struct attempt_id attempt, bool is_running);
+void leftover_retry(struct server *server);
 
 /* engine_in.c */
 struct node_known *server_node(struct server *server, const char *name); /* under state_lock */

@@ -326,6 +326,7 @@ int sql(struct world *world, const char *text)
 
     snprintf(path, sizeof path, "%s/skep.db", world->directory);
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_busy_timeout(db, 5000), SQLITE_OK);
     code = sqlite3_exec(db, text, NULL, NULL, NULL);
     sqlite3_close(db);
     return code;

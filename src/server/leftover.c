@@ -1,0 +1,64 @@
+/* leftover.c — containers of which the core knows nothing: an exit told again, an orphan.
+ *
+ * What is left of one goes, unless its row says that somebody holds it for debugging. A row that
+ * cannot be read says nothing: the container stays, and the row is read again later.
+ */
+#include "base/err.h"
+#include "base/memory.h"
+#include "server/state.h"
+
+struct leftover {
+    struct attempt_id attempt;
+    bool is_running;
+};
+
+static void leftover_remove(struct server *server, const struct leftover *left)
+{
+    if (!left->is_running) {
+        launcher_forget(server->launcher, left->attempt);
+        return;
+    }
+    log_info("server", "container of attempt %llu belongs to no live task: removed",
+             (unsigned long long)left->attempt.v);
+    atomic_fetch_add(&server->metrics.orphans, 1);
+    launcher_kill(server->launcher, left->attempt);
+}
+
+/* False: not known yet. */
+static bool leftover_settle(struct server *server, const struct leftover *left)
+{
+    struct arena arena;
+    struct task_record row;
+    struct err err;
+    int code;
+
+    arena_init(&arena);
+    code = store_attempt(server->core.reader, left->attempt, &arena, &row, &err);
+    if (code == ERR_NOT_FOUND || (code == 0 && !row.is_held))
+        leftover_remove(server, left);
+    else if (code < 0)
+        log_error("store",
+                  "attempt %llu: whether its container is held cannot be read, it stays: %s",
+                  (unsigned long long)left->attempt.v, err.text);
+    arena_release(&arena);
+    return code == 0 || code == ERR_NOT_FOUND;
+}
+
+void leftover_take(struct server *server, struct attempt_id attempt, bool is_running)
+{
+    const struct leftover left = {attempt, is_running};
+
+    if (!leftover_settle(server, &left))
+        *ARRAY_ADD(&server->core.leftovers) = left;
+}
+
+void leftover_retry(struct server *server)
+{
+    struct leftover_list *list = &server->core.leftovers;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < list->count; i++)
+        if (!leftover_settle(server, &list->items[i]))
+            list->items[kept++] = list->items[i];
+    list->count = kept;
+}

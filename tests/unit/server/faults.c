@@ -1,0 +1,101 @@
+/* faults.c — see faults.h. */
+#include "faults.h"
+#include "base/err.h"
+#include "store/read.h"
+#include <assert.h>
+#include <pthread.h>
+#include <stdbool.h>
+
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t moved;
+    bool is_holding, is_held;
+    unsigned commits, commit_at;
+    int commit_codes[COMMIT_CODES_MAX], attempt_code;
+} faults = {.lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER};
+
+int __real_store_commit(struct store *store, const struct store_batch *batch, struct err *err);
+int __wrap_store_commit(struct store *store, const struct store_batch *batch, struct err *err);
+int __real_store_attempt(struct store_reader *reader, struct attempt_id attempt,
+                         struct arena *arena, struct task_record *row, struct err *err);
+int __wrap_store_attempt(struct store_reader *reader, struct attempt_id attempt,
+                         struct arena *arena, struct task_record *row, struct err *err);
+
+int __wrap_store_commit(struct store *store, const struct store_batch *batch, struct err *err)
+{
+    int code = 0;
+
+    pthread_mutex_lock(&faults.lock);
+    if (faults.is_holding) {
+        faults.is_held = true;
+        pthread_cond_broadcast(&faults.moved);
+        while (faults.is_holding)
+            pthread_cond_wait(&faults.moved, &faults.lock);
+        faults.is_held = false;
+    }
+    if (faults.commit_at < faults.commits)
+        code = faults.commit_codes[faults.commit_at++];
+    pthread_mutex_unlock(&faults.lock);
+    if (code < 0)
+        return err_fail(err, code, "", "refused by the test");
+    return __real_store_commit(store, batch, err);
+}
+
+int __wrap_store_attempt(struct store_reader *reader, struct attempt_id attempt,
+                         struct arena *arena, struct task_record *row, struct err *err)
+{
+    pthread_mutex_lock(&faults.lock);
+    int code = faults.attempt_code;
+    pthread_mutex_unlock(&faults.lock);
+    if (code < 0)
+        return err_fail(err, code, "", "unreadable by the test");
+    return __real_store_attempt(reader, attempt, arena, row, err);
+}
+
+void commits_hold(void)
+{
+    pthread_mutex_lock(&faults.lock);
+    faults.is_holding = true;
+    pthread_mutex_unlock(&faults.lock);
+}
+
+void commits_await_held(void)
+{
+    pthread_mutex_lock(&faults.lock);
+    while (!faults.is_held)
+        pthread_cond_wait(&faults.moved, &faults.lock);
+    pthread_mutex_unlock(&faults.lock);
+}
+
+void commits_release(void)
+{
+    pthread_mutex_lock(&faults.lock);
+    faults.is_holding = false;
+    pthread_cond_broadcast(&faults.moved);
+    pthread_mutex_unlock(&faults.lock);
+}
+
+void commits_script(const int *codes, unsigned count)
+{
+    pthread_mutex_lock(&faults.lock);
+    assert(count <= COMMIT_CODES_MAX);
+    for (unsigned i = 0; i < count; i++)
+        faults.commit_codes[i] = codes[i];
+    faults.commits = count;
+    faults.commit_at = 0;
+    pthread_mutex_unlock(&faults.lock);
+}
+
+void attempts_unreadable(int code)
+{
+    pthread_mutex_lock(&faults.lock);
+    faults.attempt_code = code;
+    pthread_mutex_unlock(&faults.lock);
+}
+
+void faults_clear(void)
+{
+    commits_release();
+    commits_script(NULL, 0);
+    attempts_unreadable(0);
+}

@@ -1,0 +1,27 @@
+/* faults.h — faults at the server's edges, by script.
+ *
+ * The linker puts these between the server and the real store (`--wrap`, see meson.build): what is
+ * not told to fail goes through. Any thread. faults_clear at the end of each test.
+ */
+#ifndef TEST_FAULTS_H
+#define TEST_FAULTS_H
+#include <stdint.h>
+
+void faults_clear(void);
+
+/* The next commit waits; what is posted meanwhile is one round. Await: it has come. */
+void commits_hold(void);
+void commits_await_held(void);
+void commits_release(void);
+
+/* What becomes of the next commits, one by one: 0 is stored, ERR_* is refused and stores nothing.
+ */
+enum { COMMIT_CODES_MAX = 16 };
+void commits_script(const int *codes, unsigned count);
+#define COMMITS(...)                                                                               \
+    commits_script((const int[]){__VA_ARGS__}, sizeof((const int[]){__VA_ARGS__}) / sizeof(int))
+
+/* Rows of attempts cannot be read, with this code; 0: they can. */
+void attempts_unreadable(int code);
+
+#endif

@@ -1,0 +1,370 @@
+/* test_edges.c — the server when its edges fail: a store that refuses, rows that cannot be read, an
+ * engine that lies, a reload and a restart at a bad moment. */
+#include "base/err.h"
+#include "engine/fake/fake.h"
+#include "server/state.h"
+#include "store/read.h"
+#include "sys/log.h"
+#include "sys/secret.h"
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "faults.h"
+#include "world.h"
+
+static int setup_quiet(void **state)
+{
+    log_to(-1);
+    int code =
+        setup_with(state, "runMilliseconds: 600000", "scheduling: {finishedKeepSeconds: 0}\n");
+    metric_await(*state, "skep_nodes", 1);
+    return code;
+}
+
+static int teardown_clear(void **state)
+{
+    faults_clear();
+    int code = teardown(state);
+    log_to(2);
+    return code;
+}
+
+/* Requests whose answers are waited for later. */
+static void ask_act(struct world *world, struct wait *wait, enum service_action action,
+                    struct job_id job)
+{
+    struct service_reply reply = wait_init(wait);
+
+    assert_int_equal(
+        world->service->act(world->service->context, action, "admin", job, reply, &world->err), 0);
+}
+
+static void ask_submit(struct world *world, struct wait *wait, const char *name)
+{
+    struct service_reply reply = wait_init(wait);
+
+    assert_int_equal(world->service->submit(world->service->context, world->user,
+                                            text_of(job_text(world, name, "")), &world->problems,
+                                            reply, &world->err),
+                     0);
+}
+
+static void ask_change(struct world *world, struct wait *wait)
+{
+    struct store_change change = {.kind = CHANGE_SETTING, .setting = {"test", TEXT("x")}};
+    struct service_reply reply = wait_init(wait);
+
+    assert_int_equal(world->service->change(world->service->context, &change, reply, &world->err),
+                     0);
+}
+
+/* From here on until round_end all that is asked is one round of the core thread. */
+static void round_begin(struct world *world, struct wait *first)
+{
+    commits_hold();
+    ask_change(world, first);
+    commits_await_held();
+}
+
+static void round_end(struct wait *first)
+{
+    commits_release();
+    assert_int_equal(wait_for(first), 0);
+}
+
+static bool is_writable(struct world *world)
+{
+    struct service_check checks[SERVICE_CHECKS_MAX];
+
+    world->service->ready(world->service->context, checks);
+    return checks[0].is_ok;
+}
+
+static struct job_id stopped_job(struct world *world, const char *name)
+{
+    struct job_id job;
+
+    assert_int_equal(submit(world, job_text(world, name, ""), &job), 0);
+    assert_int_equal(act(world, SERVICE_STOP, job), 0);
+    wait_until(world, job, JOB_STOPPED);
+    return job;
+}
+
+static struct job_id running_job(struct world *world, const char *name)
+{
+    struct job_id job;
+
+    assert_int_equal(submit(world, job_text(world, name, ""), &job), 0);
+    wait_until_tasks_run(world, job);
+    return job;
+}
+
+/* The containers of a job of which all tasks run end now. */
+static void containers_finish(struct world *world, struct job_id job)
+{
+    const struct store_tasks tasks = tasks_of(world, job);
+
+    for (size_t i = 0; i < tasks.count; i++)
+        assert_int_equal(
+            engine_fake_finish(world->server->engine, tasks.items[i].attempt, &world->err), 0);
+}
+
+static void a_job_deleted_in_a_round_is_not_started_in_it(void **state)
+{
+    struct world *world = *state;
+    struct job_id job = stopped_job(world, "a");
+    struct wait first, deletion, start, again, other;
+
+    round_begin(world, &first);
+    ask_act(world, &deletion, SERVICE_DELETE, job);
+    ask_act(world, &start, SERVICE_START, job);
+    ask_act(world, &again, SERVICE_DELETE, job);
+    ask_submit(world, &other, "b");
+    round_end(&first);
+    assert_int_equal(wait_for(&deletion), 0);
+    assert_int_equal(wait_for(&start), ERR_NOT_FOUND);
+    assert_int_equal(wait_for(&again), ERR_NOT_FOUND);
+    assert_int_equal(wait_for(&other), 0);
+    assert_int_equal(metric(world, "skep_store_commit_failures_total"), 0);
+    /* what a round has deleted says nothing about the next */
+    job = stopped_job(world, "c");
+    assert_int_equal(act(world, SERVICE_START, job), 0);
+}
+
+static void what_one_request_cannot_have_stored_costs_nobody_else(void **state)
+{
+    struct world *world = *state;
+    struct job_id running = running_job(world, "runs");
+    struct wait first, before, bad, after, stop;
+
+    assert_int_equal(sql(world, "CREATE TRIGGER bad BEFORE INSERT ON jobs WHEN NEW.name = 'bad' "
+                                "BEGIN SELECT RAISE(ABORT, 'no such name'); END"),
+                     0);
+    round_begin(world, &first);
+    ask_submit(world, &before, "before");
+    ask_submit(world, &bad, "bad");
+    containers_finish(world, running);
+    ask_submit(world, &after, "after");
+    ask_act(world, &stop, SERVICE_STOP, (struct job_id){99});
+    round_end(&first);
+    assert_int_equal(wait_for(&before), 0);
+    assert_int_equal(wait_for(&bad), ERR_INTERNAL);
+    assert_non_null(strstr(bad.text, "no such name"));
+    assert_int_equal(wait_for(&after), 0);
+    assert_int_equal(wait_for(&stop), ERR_NOT_FOUND);
+    assert_true(is_writable(world));
+    assert_int_equal(metric(world, "skep_events_set_aside_total"), 1);
+    wait_until(world, running, JOB_SUCCEEDED);
+    wait_until_tasks_run(world, before.answer.job);
+    wait_until_tasks_run(world, after.answer.job);
+    assert_int_equal(after.answer.job.v, before.answer.job.v + 1); /* `bad` had no number */
+    /* also when it comes alone */
+    ask_submit(world, &bad, "bad");
+    assert_int_equal(wait_for(&bad), ERR_INTERNAL);
+    assert_int_equal(sql(world, "DROP TRIGGER bad"), 0);
+    ask_submit(world, &bad, "bad");
+    assert_int_equal(wait_for(&bad), 0);
+}
+
+static void a_fact_that_cannot_be_stored_is_set_aside(void **state)
+{
+    struct world *world = *state;
+    struct job_id job = running_job(world, "runs");
+    const struct attempt_id bad = tasks_of(world, job).items[0].attempt;
+
+    assert_int_equal(sql(world, arena_format(&world->arena,
+                                             "CREATE TRIGGER bad BEFORE INSERT ON task_attempts "
+                                             "WHEN NEW.attempt = %llu "
+                                             "BEGIN SELECT RAISE(ABORT, 'no'); END",
+                                             (unsigned long long)bad.v)),
+                     0);
+    containers_finish(world, job);
+    metric_await(world, "skep_events_set_aside_total", 1);
+    assert_true(is_writable(world));
+    assert_int_equal(shown(world, job), JOB_RUNNING);
+    assert_int_equal(metric(world, "skep_facts_kept"), 0);
+    assert_int_equal(sql(world, "DROP TRIGGER bad"), 0);
+    /* nothing of it is left behind: a stop finds no container and says so */
+    assert_int_equal(act(world, SERVICE_STOP, job), 0);
+    wait_until(world, job, JOB_STOPPED);
+}
+
+static void an_exit_is_stored_without_what_is_kept_beside_it(void **state)
+{
+    struct world *world = *state;
+    struct job_id job;
+
+    world_stop(world);
+    world->engine = "runMilliseconds: 1, log: \"last words\\n\"";
+    world_start(world);
+    assert_int_equal(sql(world, "CREATE TRIGGER bad BEFORE INSERT ON attempt_ends "
+                                "BEGIN SELECT RAISE(ABORT, 'no'); END"),
+                     0);
+    assert_int_equal(submit(world, job_text(world, "a", ""), &job), 0);
+    wait_until(world, job, JOB_SUCCEEDED);
+    assert_int_equal(metric(world, "skep_events_set_aside_total"), 0);
+}
+
+/* The disk fails while a round is stored one by one: facts are kept, requests are refused. */
+static void a_disk_that_fails_in_between_keeps_facts(void **state)
+{
+    struct world *world = *state;
+    struct job_id job = running_job(world, "runs");
+    struct wait first, stored, refused;
+
+    round_begin(world, &first);
+    ask_submit(world, &stored, "stored");
+    containers_finish(world, job);
+    ask_submit(world, &refused, "refused");
+    /* the held one, the round, a new core, its first mail; then nothing until the second probe */
+    COMMITS(0, ERR_INTERNAL, 0, 0, ERR_UNAVAILABLE, ERR_UNAVAILABLE);
+    round_end(&first);
+    assert_int_equal(wait_for(&stored), 0);
+    assert_int_equal(wait_for(&refused), ERR_UNAVAILABLE);
+    wait_until(world, job, JOB_SUCCEEDED);
+    assert_int_equal(metric(world, "skep_events_set_aside_total"), 0);
+    wait_until_tasks_run(world, stored.answer.job);
+}
+
+static void a_reload_waits_for_the_disk(void **state)
+{
+    struct world *world = *state;
+    struct job_id job;
+    struct wait request;
+
+    COMMITS(ERR_UNAVAILABLE, ERR_UNAVAILABLE, ERR_UNAVAILABLE); /* the request's, and two probes */
+    ask_submit(world, &request, "refused");
+    assert_int_equal(wait_for(&request), ERR_UNAVAILABLE);
+    server_reload(world->server, config_of(world, "scheduling: {policy: first-fit}\n"));
+    metric_await(world, "skep_facts_kept", 1);
+    metric_await(world, "skep_facts_kept", 0);
+    metric_await(world, "skep_store_writable", 1);
+    /* by HiveD there would be no such virtual cluster */
+    assert_int_equal(submit(world, job_text(world, "a", "defaults: {virtualCluster: any}\n"), &job),
+                     0);
+}
+
+static void a_reload_that_the_core_refuses_changes_nothing(void **state)
+{
+    struct world *world = *state;
+    struct server_config *config = config_of(world, "scheduling: {finishedKeepSeconds: 9}\n");
+    struct job_id job;
+
+    config->core.policy = "no such policy";
+    server_reload(world->server, config);
+    assert_int_equal(submit(world, job_text(world, "a", ""), &job), 0);
+    /* a core made anew is one of the configuration in force */
+    COMMITS(ERR_UNAVAILABLE);
+    assert_int_equal(change(world, (struct store_change){.kind = CHANGE_SETTING,
+                                                         .setting = {"test", TEXT("x")}}),
+                     ERR_UNAVAILABLE);
+    metric_await(world, "skep_store_writable", 1);
+    assert_int_equal(submit(world, job_text(world, "b", ""), &job), 0);
+}
+
+/* The container of a failed task, held for debugging. */
+static struct attempt_id held_attempt(struct world *world)
+{
+    struct job_id job;
+
+    world_stop(world);
+    world->engine = "runMilliseconds: 1, exitCode: 3";
+    world_start(world);
+    assert_int_equal(submit(world, job_text(world, "held", "extras: {debug: true}\n"), &job), 0);
+    wait_until(world, job, JOB_FAILED);
+    const struct store_tasks tasks = tasks_of(world, job);
+    for (size_t i = 0; i < tasks.count; i++)
+        if (tasks.items[i].is_held)
+            return tasks.items[i].attempt;
+    fail_msg("no container is held");
+    return (struct attempt_id){0};
+}
+
+/* Everything that was asked of the core thread and of the launcher before is done. */
+static void settle(struct world *world)
+{
+    assert_int_equal(change(world, (struct store_change){.kind = CHANGE_SETTING,
+                                                         .setting = {"test", TEXT("x")}}),
+                     0);
+    metric_await(world, "skep_commands_waiting", 0);
+}
+
+static void tell_exit(struct world *world, struct attempt_id attempt)
+{
+    const struct exit_report exit = {
+        .exit_code = 3, .is_user_command = true, .reason = "", .message = ""};
+    struct engine_sink sink = server_sink(world->server);
+
+    sink.post(
+        sink.context,
+        &(struct engine_event){
+            .kind = ENGINE_EXITED, .attempt = attempt, .exit = &exit, .reason = "", .message = ""});
+}
+
+static void a_container_stays_while_nobody_knows_whether_it_is_held(void **state)
+{
+    struct world *world = *state;
+    struct attempt_id held = held_attempt(world);
+    size_t before;
+
+    settle(world);
+    before = engine_fake_container_count(world->server->engine);
+    assert_true(before >= 1);
+    /* told again; first its row cannot be read, then it says that it is held */
+    attempts_unreadable(ERR_IO);
+    tell_exit(world, held);
+    settle(world);
+    assert_int_equal(world->server->core.leftovers.count, 1);
+    assert_int_equal(engine_fake_container_count(world->server->engine), before);
+    attempts_unreadable(0);
+    server_reload(world->server, config_of(world, "")); /* a round of upkeep */
+    settle(world);
+    settle(world);
+    assert_int_equal(world->server->core.leftovers.count, 0);
+    assert_int_equal(engine_fake_container_count(world->server->engine), before);
+}
+
+static void what_nobody_holds_goes_once_that_is_known(void **state)
+{
+    struct world *world = *state;
+    struct job_id job = stopped_job(world, "a");
+    const struct attempt_id attempt = tasks_of(world, job).items[0].attempt;
+
+    attempts_unreadable(ERR_CORRUPT);
+    tell_exit(world, attempt);
+    settle(world);
+    assert_int_equal(world->server->core.leftovers.count, 1);
+    attempts_unreadable(0);
+    server_reload(world->server, config_of(world, ""));
+    settle(world);
+    settle(world);
+    assert_int_equal(world->server->core.leftovers.count, 0);
+    assert_int_equal(engine_fake_container_count(world->server->engine), 0);
+}
+
+int main(void)
+{
+#define WORLD(test) cmocka_unit_test_setup_teardown(test, setup_quiet, teardown_clear)
+    const struct CMUnitTest tests[] = {
+        WORLD(a_job_deleted_in_a_round_is_not_started_in_it),
+        WORLD(what_one_request_cannot_have_stored_costs_nobody_else),
+        WORLD(a_fact_that_cannot_be_stored_is_set_aside),
+        WORLD(an_exit_is_stored_without_what_is_kept_beside_it),
+        WORLD(a_disk_that_fails_in_between_keeps_facts),
+        WORLD(a_reload_waits_for_the_disk),
+        WORLD(a_reload_that_the_core_refuses_changes_nothing),
+        WORLD(a_container_stays_while_nobody_knows_whether_it_is_held),
+        WORLD(what_nobody_holds_goes_once_that_is_known),
+    };
+
+    log_setup(LOG_ERROR, LOG_TEXT);
+    if (secret_init(NULL) < 0)
+        return 1;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
