@@ -330,22 +330,33 @@ static void idle_event(struct core *core, const struct event *event)
 
 /* --- the step --- */
 
+static void job_wake(struct core *core, struct live *live, int64_t at_ms)
+{
+    assert(live && live->wake_ms == at_ms);
+    live->wake_ms = 0;
+    live_step(core, live, &(struct job_event){.kind = JOB_EVENT_TIMER});
+}
+
 static void timers_fire(struct core *core)
 {
     struct timer timer;
     while (timers_take(&core->timers, core->now_ms, &timer)) {
-        if (timer.key == 0) { /* a node's; or the queue goes on */
-            if (timer.value == TIMER_UNBLOCK)
-                core->is_unblocked = true;
-            else if (timer.value != TIMER_QUEUE)
-                node_blame_look(core, timer.value);
-            continue;
+        const uint32_t of = (uint32_t)timer.key;
+        switch ((enum timer_kind)(timer.key >> 32)) {
+        case TIMER_NODE:
+            node_blame_look(core, of);
+            break;
+        case TIMER_AGAIN:
+        case TIMER_STARVES:
+        case TIMER_PREEMPT:
+            core->is_unblocked = true;
+            break;
+        case TIMER_QUEUE:
+            break;
+        case TIMER_JOB:
+            job_wake(core, live_find(core, (struct job_id){of}), timer.at_ms);
+            break;
         }
-        struct live *live = live_find(core, (struct job_id){(uint32_t)timer.key});
-        if (!live || live->wake_ms != timer.at_ms)
-            continue; /* asked for anew since */
-        live->wake_ms = 0;
-        live_step(core, live, &(struct job_event){.kind = JOB_EVENT_TIMER});
     }
     names_expire(core);
 }
@@ -424,9 +435,9 @@ static void finished_forget(struct core *core)
 static void wake_ask(struct core *core)
 {
     int64_t next_ms = timers_next_ms(&core->timers);
-    if (next_ms == core->wake_ms)
+    /* a wake-up of a timer that is gone, when there is no other, finds nothing to do */
+    if (next_ms == core->wake_ms || next_ms == INT64_MAX)
         return;
-    assert(next_ms != INT64_MAX); /* a timer that was asked for is there until its time */
     core->wake_ms = next_ms;
     struct command *command = ARRAY_ADD(&core->output->commands);
     command->kind = COMMAND_WAKE;
@@ -496,6 +507,7 @@ void core_count(const struct core *core, struct core_counts *counts)
         .nodes = core->nodes.count,
         .gpus_total = core->gpus_total,
         .gpus_used = core->gpus_used,
+        .timers = core->timers.count + core->name_timers.count,
     };
 }
 

@@ -96,6 +96,7 @@ void core_check(const struct core *core);
 /* Counts for /metrics. */
 struct core_counts {
     uint64_t events, jobs_live, jobs_queued, tasks_live, nodes, gpus_total, gpus_used;
+    uint64_t timers; /* each for a live job, a node, a name that is still taken, or the queue */
 };
 void core_count(const struct core *core, struct core_counts *counts);
 

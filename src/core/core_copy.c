@@ -177,8 +177,8 @@ struct core *core_copy(const struct core *from)
     to->capacity = from->capacity;
     to->placer = from->placer->ops->copy(from->placer);
     to->queue = queue_copy(from->queue);
-    LIST_COPY(to, from, timers);
-    LIST_COPY(to, from, name_timers);
+    timers_copy(&to->timers, &from->timers);
+    timers_copy(&to->name_timers, &from->name_timers);
     jobs_copy(to, from);
     nodes_copy(to, from);
     seats_copy(to, from);

@@ -43,6 +43,7 @@ static uint32_t name_take(struct core *core, struct job_id id, const struct plan
         core->names.items[at].text = buf_steal(&text);
         text_map_set(&core->job_names, text_of(core->names.items[at].text), at);
     }
+    timers_remove(&core->name_timers, at);
     core->names.items[at].job = id.v;
     core->names.items[at].expires_ms = INT64_MAX;
     return at;
@@ -61,9 +62,9 @@ void names_expire(struct core *core)
 {
     struct timer timer;
     while (timers_take(&core->name_timers, core->now_ms, &timer)) {
-        const struct name *name = &core->names.items[timer.value];
-        if (name->text && name->job == timer.key && name->expires_ms <= core->now_ms)
-            name_free(core, timer.value);
+        const uint32_t at = (uint32_t)timer.key;
+        assert(core->names.items[at].text && core->names.items[at].expires_ms == timer.at_ms);
+        name_free(core, at);
     }
 }
 
@@ -98,7 +99,9 @@ void live_forget(struct core *core, struct live *live, int64_t name_until_ms)
     seats_drop(core, live);
     struct name *name = &core->names.items[live->name];
     name->expires_ms = name_until_ms;
-    timers_add(&core->name_timers, (struct timer){name->expires_ms, live->id.v, live->name});
+    timers_set(&core->name_timers, live->name, name_until_ms);
+    timers_remove(&core->timers, timer_key(TIMER_JOB, live->id.v));
+    timers_remove(&core->timers, timer_key(TIMER_PREEMPT, live->id.v));
     id_map_remove(&core->job_ids, live->id.v);
     job_release(&live->job);
     plan_free(live->plan);
@@ -202,9 +205,13 @@ static void live_unqueue(struct core *core, struct live *live)
 static void live_wake(struct core *core, struct live *live)
 {
     int64_t wake_ms = job_wake_ms(&live->job, policy_of(core, live));
-    if (wake_ms && wake_ms != live->wake_ms)
-        timers_add(&core->timers, (struct timer){wake_ms, live->id.v, live_slot(core, live)});
+    if (wake_ms == live->wake_ms)
+        return;
     live->wake_ms = wake_ms;
+    if (wake_ms)
+        timers_set(&core->timers, timer_key(TIMER_JOB, live->id.v), wake_ms);
+    else
+        timers_remove(&core->timers, timer_key(TIMER_JOB, live->id.v));
 }
 
 /* --- actions --- */

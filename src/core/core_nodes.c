@@ -263,7 +263,9 @@ static void blame_timer(struct core *core, uint32_t at)
     struct blame_policy policy = blame_policy_of(core);
     int64_t next_ms = blame_next_ms(&core->nodes.items[at].blame, &policy);
     if (next_ms)
-        timers_add(&core->timers, (struct timer){next_ms, 0, at});
+        timers_set(&core->timers, timer_key(TIMER_NODE, at), next_ms);
+    else
+        timers_remove(&core->timers, timer_key(TIMER_NODE, at));
 }
 
 bool node_blame(struct core *core, uint32_t at, double weight, const char *what)
@@ -302,6 +304,7 @@ void node_pardon_event(struct core *core, const struct event *event)
     if (at == NONE)
         return;
     blame_pardon(&core->nodes.items[at].blame, core->now_ms);
+    blame_timer(core, at);
     level_told(core, at, NULL);
     core_answer(core, event, (struct job_id){0}, NULL);
 }

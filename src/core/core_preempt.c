@@ -88,7 +88,7 @@ void preemption_failed(struct core *core, struct live *live)
         live->preempt_failures < DOUBLINGS_MAX ? live->preempt_failures : DOUBLINGS_MAX;
     live->preempt_failures++;
     live->preempt_after_ms = core->now_ms + ((int64_t)AGAIN_MS << doublings);
-    timers_add(&core->timers, (struct timer){live->preempt_after_ms, 0, TIMER_UNBLOCK});
+    timers_set(&core->timers, timer_key(TIMER_PREEMPT, live->id.v), live->preempt_after_ms);
     holds_release(core, live);
 }
 

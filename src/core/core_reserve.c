@@ -173,7 +173,7 @@ static void starving_watch(struct core *core, int64_t starves_ms)
     if (core->starves_ms > core->now_ms && core->starves_ms <= starves_ms)
         return;
     core->starves_ms = starves_ms;
-    timers_add(&core->timers, (struct timer){starves_ms, 0, TIMER_UNBLOCK});
+    timers_set(&core->timers, timer_key(TIMER_STARVES, 0), starves_ms);
 }
 
 void reserve_update(struct core *core, struct live *live)

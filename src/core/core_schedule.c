@@ -40,7 +40,7 @@ static void reason_put_off(struct core *core)
     if (core->again_ms > core->now_ms)
         return;
     core->again_ms = core->now_ms + REASON_AGAIN_MS;
-    timers_add(&core->timers, (struct timer){core->again_ms, 0, TIMER_UNBLOCK});
+    timers_set(&core->timers, timer_key(TIMER_AGAIN, 0), core->again_ms);
 }
 
 void wait_reason_tell(struct core *core, struct live *live, const char *reason)
@@ -52,9 +52,12 @@ void wait_reason_tell(struct core *core, struct live *live, const char *reason)
     }
     if (hash != live->reason_hash)
         record_story(core, live, NULL, false, "Waiting", "waiting: %s", reason);
+    const uint64_t text = text_hash(text_of(reason), 0);
+    if (hash != live->reason_hash || text != live->reason_text_hash)
+        record_job_changed(core, live);
     live->reason_hash = hash;
+    live->reason_text_hash = text;
     live->reason_ms = core->now_ms;
-    record_job_changed(core, live);
 }
 
 /* The reason that is known still holds; now and then the placer is asked all the same, so that it
@@ -76,7 +79,8 @@ static bool job_start(struct core *core, uint32_t slot, uint32_t class)
         queue_block(core->queue, class, queue_reason(core->queue, class));
         return false;
     }
-    bool was_holding = live->hold_count;
+    const bool was_holding = live->hold_count;
+    const uint32_t was_waiting = job_waiting_count(&live->job, policy_of(core, live));
     struct outcome outcome = live_start(core, live);
     assert(&core->jobs.items[slot] == live);
     if (outcome.kind == PLACEMENT_BIND) {
@@ -87,8 +91,8 @@ static bool job_start(struct core *core, uint32_t slot, uint32_t class)
      * not hinder others of its shape: another class then */
     bool was_alone = live->is_alone;
     live->is_alone = was_alone || outcome.is_of_job;
-    if (!live->plan->is_gang || (live->hold_count > 0) != was_holding ||
-        live->is_alone != was_alone) {
+    if (job_waiting_count(&live->job, policy_of(core, live)) != was_waiting ||
+        (live->hold_count > 0) != was_holding || live->is_alone != was_alone) {
         live_queue(core, live);
         class = queue_class_of(core->queue, slot);
     }
@@ -116,7 +120,7 @@ void core_schedule(struct core *core)
     while (failures < FAILURES_MAX && queue_first(core->queue, &item, &class))
         failures += !job_start(core, item.slot, class);
     if (core->is_unblocked || queue_first(core->queue, &item, &class))
-        timers_add(&core->timers, (struct timer){core->now_ms, 0, TIMER_QUEUE});
+        timers_set(&core->timers, timer_key(TIMER_QUEUE, 0), core->now_ms);
 }
 
 int core_check_request(struct core *core, struct live *live, struct err *err)

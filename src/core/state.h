@@ -19,9 +19,20 @@
 
 #define NONE UINT32_MAX
 
-/* values of timers without a job (key 0); else a node's number */
-#define TIMER_QUEUE   UINT32_MAX       /* the pass goes on */
-#define TIMER_UNBLOCK (UINT32_MAX - 1) /* everything may be tried again */
+/* What a timer is for, and of which node or job: its key. Equal times come in this order. */
+enum timer_kind {
+    TIMER_NODE,    /* the blame of a node has decayed */
+    TIMER_AGAIN,   /* everything may be tried again: for reasons that were not told, … */
+    TIMER_STARVES, /* … because a job begins to starve, … */
+    TIMER_PREEMPT, /* … because a job may preempt again */
+    TIMER_QUEUE,   /* the pass goes on */
+    TIMER_JOB,     /* job_wake_ms */
+};
+
+static inline uint64_t timer_key(enum timer_kind kind, uint32_t of)
+{
+    return (uint64_t)kind << 32 | of;
+}
 
 /* The core's side of one task of a job that has a table of tasks. Kept after the task has ended, so
  * that its row still says where it ran; dropped with the job's attempt. */
@@ -66,7 +77,8 @@ struct live {
     int64_t wake_ms;
     int64_t reserve_ms;                  /* not before this is a reservation tried again */
     int64_t reason_ms;                   /* when the reason for waiting was last told */
-    uint64_t reason_hash;                /* and what it was, without its numbers */
+    uint64_t reason_hash;                /* and what it was, without its numbers … */
+    uint64_t reason_text_hash;           /* … and with them */
     const struct submission *submission; /* of the step that creates it */
     size_t record_at;                    /* while is_changed */
     struct hold *holds;                  /* while others are being ended for it */
@@ -170,7 +182,7 @@ struct core {
         struct name *items;
         size_t count, room;
     } names;
-    struct timers name_timers; /* value: the name */
+    struct timers name_timers; /* key: the name */
     struct id_map job_ids, seat_keys, attempts;
     struct text_map job_names, node_names, group_names, hold_names;
     struct id_map known_shapes; /* hashes of requests that the placer did not refuse */

@@ -17,7 +17,7 @@
 
 enum phase { PHASE_CREATED, PHASE_PREPARING, PHASE_RUNNING, PHASE_ENDED };
 
-/* What is due; as the value of a timer. */
+/* What is due. */
 enum due { DUE_PREPARE, DUE_START, DUE_END, DUE_KILL, DUE_NODES, DUE_REPORT, DUE_AGAIN, DUE_LOSE };
 
 enum { SIGNAL_KILL = 9, SIGNAL_TERM = 15, SIGNAL_BASE = 128 };
@@ -81,9 +81,17 @@ static int64_t fake_now_ms(const struct fake *fake)
     return fake->config.is_time_virtual ? fake->now_ms : clock_ms() - fake->origin_ms;
 }
 
+/* What is due for an attempt, or a node, is one timer for each kind. */
+enum { DUE_BITS = 8 };
+
+static uint64_t due_key(uint64_t key, enum due due)
+{
+    return key << DUE_BITS | due;
+}
+
 static void fake_due(struct fake *fake, int64_t after_ms, uint64_t key, enum due due)
 {
-    timers_add(&fake->timers, (struct timer){fake_now_ms(fake) + after_ms, key, due});
+    timers_set_earlier(&fake->timers, due_key(key, due), fake_now_ms(fake) + after_ms);
     pthread_cond_signal(&fake->changed);
 }
 
@@ -224,18 +232,18 @@ static bool container_start(struct fake *fake, struct fake_container *container,
 }
 
 /* One thing that is due for a container. True when something is to be posted. */
-static bool container_due(struct fake *fake, struct fake_container *container,
-                          const struct timer *timer, struct posted *posted)
+static bool container_due(struct fake *fake, struct fake_container *container, enum due due,
+                          struct posted *posted)
 {
     const struct engine_fake_rule *rule = container->rule;
     posted->event.attempt = container->attempt;
-    switch ((enum due)timer->value) {
+    switch (due) {
     case DUE_PREPARE:
         if (container->phase != PHASE_CREATED)
             return false;
         container->phase = PHASE_PREPARING;
         posted->event.kind = ENGINE_PREPARING;
-        fake_due(fake, rule->start_ms, timer->key, DUE_START);
+        fake_due(fake, rule->start_ms, container->attempt.v, DUE_START);
         return true;
     case DUE_START:
         return container->phase == PHASE_PREPARING && container_start(fake, container, posted);
@@ -244,13 +252,13 @@ static bool container_due(struct fake *fake, struct fake_container *container,
             return false;
         container_finish(container);
         if (!rule->is_exit_lost)
-            fake_due(fake, 0, timer->key, DUE_REPORT);
+            fake_due(fake, 0, container->attempt.v, DUE_REPORT);
         return false;
     case DUE_KILL:
         if (container->phase == PHASE_ENDED)
             return false;
         container_end(container, SIGNAL_BASE + SIGNAL_KILL, SIGNAL_KILL);
-        fake_due(fake, 0, timer->key, DUE_REPORT);
+        fake_due(fake, 0, container->attempt.v, DUE_REPORT);
         return false;
     case DUE_REPORT:
         post_fill_exit(container, posted);
@@ -267,21 +275,21 @@ static bool container_due(struct fake *fake, struct fake_container *container,
 }
 
 /* One thing that is due. True when something is to be posted. */
-static bool due_apply(struct fake *fake, const struct timer *timer, struct posted *posted)
+static bool due_apply(struct fake *fake, uint64_t key, enum due due, struct posted *posted)
 {
     *posted = (struct posted){0};
-    if (timer->value == DUE_NODES) {
-        post_fill_node(fake, (uint32_t)timer->key, posted);
+    if (due == DUE_NODES) {
+        post_fill_node(fake, (uint32_t)key, posted);
         return true;
     }
-    if (timer->value == DUE_LOSE) {
-        node_turn(fake, (uint32_t)timer->key, !fake->nodes[timer->key].is_lost);
-        fake_due(fake, fake->config.lose_every_ms / 2 + 1, timer->key, DUE_LOSE);
+    if (due == DUE_LOSE) {
+        node_turn(fake, (uint32_t)key, !fake->nodes[key].is_lost);
+        fake_due(fake, fake->config.lose_every_ms / 2 + 1, key, DUE_LOSE);
         return false;
     }
-    struct fake_container *container = container_find(fake, (struct attempt_id){timer->key});
+    struct fake_container *container = container_find(fake, (struct attempt_id){key});
     /* NULL: forgotten, or lost with its node */
-    return container && container_due(fake, container, timer, posted);
+    return container && container_due(fake, container, due, posted);
 }
 
 static size_t fake_run(struct fake *fake, int64_t now_ms)
@@ -292,7 +300,7 @@ static size_t fake_run(struct fake *fake, int64_t now_ms)
         struct posted posted;
         if (fake->config.is_time_virtual && timer.at_ms > fake->now_ms)
             fake->now_ms = timer.at_ms;
-        if (!due_apply(fake, &timer, &posted))
+        if (!due_apply(fake, timer.key >> DUE_BITS, timer.key & ((1 << DUE_BITS) - 1), &posted))
             continue;
         /* the receiver may wait for room, or call us */
         pthread_mutex_unlock(&fake->lock);
@@ -677,10 +685,10 @@ static void nodes_make(struct fake *fake)
         buf_format(&name, "%.40s%u", fake->config.node_prefix, i);
         memcpy(fake->nodes[i].name, buf_cstr(&name), name.length + 1);
         buf_release(&name);
-        timers_add(&fake->timers, (struct timer){0, i, DUE_NODES});
+        timers_set(&fake->timers, due_key(i, DUE_NODES), 0);
     }
     if (fake->config.lose_every_ms)
-        timers_add(&fake->timers, (struct timer){fake->config.lose_every_ms, 0, DUE_LOSE});
+        timers_set(&fake->timers, due_key(0, DUE_LOSE), fake->config.lose_every_ms);
 }
 
 static const struct engine_ops fake_ops = {
