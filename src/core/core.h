@@ -93,6 +93,10 @@ uint64_t core_hash(const struct core *core);
 /* Abort with a message when an invariant does not hold. For tests and simulations: O(state). */
 void core_check(const struct core *core);
 
+/* ERR_INTERNAL: what the placer holds is not what live tasks have and preempting jobs keep. For
+ * tests and simulations: costs the whole state of the placer. */
+int core_check_places(const struct core *core, struct err *err);
+
 /* Counts for /metrics. */
 struct core_counts {
     uint64_t events, jobs_live, jobs_queued, tasks_live, nodes, gpus_total, gpus_used;

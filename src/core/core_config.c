@@ -140,7 +140,9 @@ static void group_tell(struct core *core, struct placer *placer, struct group *g
             memcpy(slots[i].gpus, seat->gpus, seat->gpu_count * sizeof *seat->gpus);
     }
     struct err err = {0};
-    if (placer->ops->commit(placer, &request.placement, slots, group->slot_count, true, &err))
+    group->is_refused =
+        placer->ops->commit(placer, &request.placement, slots, group->slot_count, true, &err) != 0;
+    if (group->is_refused)
         core_trace(core, "group %s: not known to the placer: %s", group->name, err.text);
 }
 

@@ -352,10 +352,12 @@ void reserve_commit(struct core *core, const struct live *live,
             reservation->is_stale = true;
             continue;
         }
-        if (reservation->is_stale || ends_before(core, live, reservation))
+        if (reservation->is_stale)
             continue;
         struct placer *shadow = reservation->shadow;
-        if (!shadow_commit(shadow, request, slots, slot_count)) {
+        if (ends_before(core, live, reservation))
+            shadow->ops->cancel(shadow, request->group); /* it may have waited for victims there */
+        else if (!shadow_commit(shadow, request, slots, slot_count)) {
             shadow->ops->release_group(shadow, request->group);
             reservation->is_stale = true;
         }

@@ -91,6 +91,16 @@ struct placement_result {
     bool is_never; /* WAIT that no end of jobs can cure: larger than the virtual cluster or nodes */
 };
 
+/* What a placer holds, told to a check. */
+struct placement_visit {
+    /* `slot` PLACEMENT_WAITING: the group waits for the places of what it preempts. `node`:
+     * NODE_NONE when the placer has lost sight of the place. */
+    void (*see)(void *context, const char *group, size_t slot, struct node_id node);
+    void *context;
+};
+
+#define PLACEMENT_WAITING SIZE_MAX
+
 struct placer_ops;
 
 struct placer { /* first member of every implementation */
@@ -132,6 +142,10 @@ struct placer_ops {
     /* An independent deep copy, for look-ahead: reservations of starving gangs and forecasts run
      * copies forward. Cost: memory in use, no search. */
     struct placer *(*copy)(const struct placer *placer);
+
+    /* For core_check: visits every task that holds a place and every group that waits for some.
+     * ERR_INTERNAL: the placer's tables contradict each other. Costs the whole state. */
+    int (*check)(struct placer *placer, const struct placement_visit *visit, struct err *err);
 };
 
 #endif

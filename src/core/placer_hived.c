@@ -258,6 +258,7 @@ static const struct placer_ops hived_ops = {
     .release_group = placer_hived_group_over,
     .cancel = placer_hived_cancel,
     .copy = hived_placer_copy,
+    .check = placer_hived_check,
 };
 
 struct placer *placer_hived_new(const struct doc *doc, struct err *err)

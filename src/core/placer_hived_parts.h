@@ -150,5 +150,6 @@ int placer_hived_take(struct placer *placer, const struct placement_request *req
 void placer_hived_slot_over(struct placer *placer, const char *group, size_t slot);
 void placer_hived_group_over(struct placer *placer, const char *group);
 void placer_hived_cancel(struct placer *placer, const char *group);
+int placer_hived_check(struct placer *placer, const struct placement_visit *visit, struct err *err);
 
 #endif

@@ -523,6 +523,7 @@ static struct placer *simple_copy(const struct placer *placer)
         .name = (policy), .free = simple_free, .node_set = simple_node_set, .place = simple_place, \
         .commit = simple_commit, .release_slot = simple_release_slot,                              \
         .release_group = simple_release_group, .cancel = simple_cancel, .copy = simple_copy,       \
+        .check = simple_check,                                                                     \
     }
 
 static const struct {

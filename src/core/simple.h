@@ -106,6 +106,9 @@ static inline uint32_t priority_index(int32_t priority)
     return (uint32_t)(priority + 1);
 }
 
+/* simple_check.c */
+int simple_check(struct placer *placer, const struct placement_visit *visit, struct err *err);
+
 /* simple_search.c */
 view_compare_fn simple_compare_least, simple_compare_most;
 void simple_views_fill(struct simple *simple, bool is_empty);

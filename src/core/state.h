@@ -61,6 +61,7 @@ struct group {
     uint16_t first_role; /* of the part; or the task's */
     bool is_task;
     bool is_preempted; /* its end has been asked for */
+    bool is_refused;   /* the placer could not take it: the group is known here alone */
     uint32_t live;     /* slots taken */
     uint32_t *seats;   /* by slot */
     uint32_t slot_count;

@@ -201,6 +201,16 @@ static int check_chain(struct hived *h, uint32_t chain, struct err *err)
     return code;
 }
 
+const char *hived_group_next(const struct hived *h, uint32_t *at)
+{
+    while (*at < h->group_count) {
+        const struct group *group = h->groups[(*at)++];
+        if (group)
+            return group->name;
+    }
+    return NULL;
+}
+
 int hived_check(struct hived *h, struct err *err)
 {
     int code = 0;

@@ -262,6 +262,9 @@ typedef void hived_vc_visit(void *context, const char *type, bool is_healthy,
                             enum hived_cell_state state, bool is_oppo);
 bool hived_vc_walk(struct hived *hived, const char *vc, hived_vc_visit *visit, void *context);
 
+/* The names of all groups, those that preempt among them; *at begins with 0. NULL: no more. */
+const char *hived_group_next(const struct hived *hived, uint32_t *at);
+
 /* ERR_INTERNAL, with a text, when an invariant does not hold. For tests: O(cells). */
 int hived_check(struct hived *hived, struct err *err);
 

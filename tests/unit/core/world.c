@@ -1,8 +1,10 @@
 #include "world.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "base/memory.h"
 
 void world_init(struct world *world, const char *policy)
@@ -32,6 +34,10 @@ void world_step(struct world *world, struct event *event)
     output_clear(&world->output);
     core_step(world->core, event, &world->output);
     core_check(world->core);
+    struct err err = {0};
+    if (core_check_places(world->core, &err))
+        printf("%s: %s\n", err.path, err.text);
+    assert(!err.code);
 }
 
 void world_node(struct world *world, const char *name, uint32_t cpu, uint32_t gpu)

@@ -1,0 +1,79 @@
+/* core_check_places.c — do the placer, and each reservation's shadow of it, hold what the core says
+ * and nothing else? What they hold beyond that is lost for everybody. For tests. */
+#include "core/placer_check.h"
+#include "core/state.h"
+
+struct places {
+    struct core *core;
+    size_t held;
+    const char *wrong; /* the first that should not be there */
+    bool is_waiting;   /* it waits there */
+};
+
+/* Of a task that runs, or of a part of a gang that is kept while others end for the rest. */
+static uint32_t place_node(struct core *core, const char *group, size_t slot)
+{
+    const struct group *known = core_group_find(core, group);
+    if (known) {
+        uint32_t seat = slot < known->slot_count ? known->seats[slot] : NONE;
+        return seat != NONE && core->seats.items[seat].is_taken ? core->seats.items[seat].node
+                                                                : NONE;
+    }
+    uint32_t holder = text_map_get(&core->hold_names, text_of(group));
+    const struct hold *hold =
+        holder == MAP_NONE ? NULL : hold_find(&core->jobs.items[holder], group);
+    return hold && hold->slots && slot < hold->slot_count ? hold->slots[slot].node.v : NONE;
+}
+
+static void place_see(void *context, const char *group, size_t slot, struct node_id node)
+{
+    struct places *places = context;
+    bool is_right;
+    if (slot == PLACEMENT_WAITING) {
+        is_right = text_map_get(&places->core->hold_names, text_of(group)) != MAP_NONE;
+    } else {
+        uint32_t known = place_node(places->core, group, slot);
+        is_right = known != NONE && (known == node.v || node.v == NODE_NONE.v);
+        places->held++;
+    }
+    if (is_right || places->wrong)
+        return;
+    places->wrong = arena_copy(&places->core->scratch, text_of(group));
+    places->is_waiting = slot == PLACEMENT_WAITING;
+}
+
+static size_t places_count(const struct core *core)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < core->groups.count; i++)
+        count += core->groups.items[i].is_refused ? 0 : core->groups.items[i].live;
+    for (size_t i = 0; i < core->jobs.count; i++)
+        for (uint32_t j = 0; j < core->jobs.items[i].hold_count; j++)
+            if (core->jobs.items[i].holds[j].slots)
+                count += core->jobs.items[i].holds[j].slot_count;
+    return count;
+}
+
+static int places_compare(struct core *core, struct placer *placer, const char *what,
+                          size_t at_least, struct err *err)
+{
+    struct places places = {.core = core};
+    struct placement_visit visit = {place_see, &places};
+    int code = placer->ops->check(placer, &visit, err);
+    if (code)
+        return code;
+    CHECK(!places.wrong, what, "%s for %s, the core does not",
+          places.is_waiting ? "waits for places" : "holds a place", places.wrong);
+    CHECK(places.held >= at_least, what, "holds %zu places of %zu", places.held, at_least);
+    return 0;
+}
+
+int core_check_places(const struct core *core, struct err *err)
+{
+    struct core *mutable = (struct core *)(uintptr_t)core;
+    int code = places_compare(mutable, core->placer, "placer", places_count(core), err);
+    for (size_t i = 0; i < core->reservations.count && !code; i++)
+        if (!core->reservations.items[i].is_stale) /* else it is filled anew before it is asked */
+            code = places_compare(mutable, core->reservations.items[i].shadow, "shadow", 0, err);
+    return code;
+}

@@ -1,0 +1,13 @@
+/* placer_check.h — for checks of a placer: an assertion that stays in every build and says what. */
+#ifndef CORE_PLACER_CHECK_H
+#define CORE_PLACER_CHECK_H
+#include "base/err.h"
+
+/* Needs `struct err *err`. */
+#define CHECK(condition, where, ...)                                                               \
+    do {                                                                                           \
+        if (!(condition))                                                                          \
+            return err_fail(err, ERR_INTERNAL, where, __VA_ARGS__);                                \
+    } while (0)
+
+#endif

@@ -1,0 +1,90 @@
+/* simple_check.c — what the plain placers hold, counted anew. For tests. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "core/placer_check.h"
+#include "core/simple.h"
+
+static int slot_count(struct simple_node *nodes, size_t node_count, const struct simple_slot *slot,
+                      const char *group, struct err *err)
+{
+    CHECK(slot->node < node_count, group, "is on the unknown node %u", slot->node);
+    struct simple_node *node = &nodes[slot->node];
+    CHECK(!(node->gpus_taken & slot->gpus), group, "has a GPU of another task on node %u",
+          slot->node);
+    node->cpu_used += slot->cpu;
+    node->memory_used += slot->memory_mib;
+    node->gpus_taken |= slot->gpus;
+    return 0;
+}
+
+static int group_count(const struct simple_group *group, const struct placement_visit *visit,
+                       struct simple_node *nodes, size_t node_count, struct err *err)
+{
+    size_t live = 0;
+    if (group->is_waiting) {
+        visit->see(visit->context, group->name, PLACEMENT_WAITING, NODE_NONE);
+        return 0;
+    }
+    for (size_t i = 0; i < group->slot_count; i++) {
+        if (group->slots[i].node == UINT32_MAX)
+            continue;
+        live++;
+        int code = slot_count(nodes, node_count, &group->slots[i], group->name, err);
+        if (code)
+            return code;
+        visit->see(visit->context, group->name, i, (struct node_id){group->slots[i].node});
+    }
+    CHECK(live > 0 && live == group->live, group->name, "has %zu live tasks, not %zu", live,
+          group->live);
+    return 0;
+}
+
+/* What the groups hold, on `counted`, and how many there are of each kind. */
+static int groups_count(const struct simple *simple, const struct placement_visit *visit,
+                        struct simple *counted, struct err *err)
+{
+    for (size_t i = 0; i < simple->groups.count; i++) {
+        const struct simple_group *group = &simple->groups.items[i];
+        if (!group->name)
+            continue;
+        counted->live_groups += !group->is_waiting;
+        counted->waiting_groups += group->is_waiting;
+        counted->by_priority[priority_index(group->priority)] += !group->is_waiting;
+        int code = group_count(group, visit, counted->nodes.items, simple->nodes.count, err);
+        if (code)
+            return code;
+        CHECK(text_map_get(&simple->names, text_of(group->name)) == i, group->name,
+              "is not found by its name");
+    }
+    return 0;
+}
+
+static int counts_compare(const struct simple *simple, const struct simple *counted,
+                          struct err *err)
+{
+    for (size_t i = 0; i < simple->nodes.count; i++) {
+        const struct simple_node *node = &simple->nodes.items[i], *same = &counted->nodes.items[i];
+        CHECK(node->cpu_used == same->cpu_used && node->memory_used == same->memory_used &&
+                  node->gpus_taken == same->gpus_taken,
+              node->name, "is not used as its tasks tell");
+    }
+    CHECK(counted->live_groups == simple->live_groups &&
+              counted->waiting_groups == simple->waiting_groups &&
+              memcmp(counted->by_priority, simple->by_priority, sizeof simple->by_priority) == 0,
+          "groups", "are counted wrong");
+    return 0;
+}
+
+int simple_check(struct placer *placer, const struct placement_visit *visit, struct err *err)
+{
+    const struct simple *simple = (const struct simple *)placer;
+    struct simple *counted = mem_zero(1, sizeof *counted);
+    counted->nodes.items = mem_zero(simple->nodes.count + 1, sizeof *counted->nodes.items);
+    int code = groups_count(simple, visit, counted, err);
+    if (!code)
+        code = counts_compare(simple, counted, err);
+    mem_free(counted->nodes.items);
+    mem_free(counted);
+    return code;
+}
