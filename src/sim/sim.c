@@ -15,6 +15,7 @@
 #include "core/plan.h"
 #include "core/replay.h"
 #include "engine/fake/fake.h"
+#include "sim/ledger.h"
 
 enum {
     ORIGIN_MS = 1000000000,
@@ -37,6 +38,7 @@ struct sim {
     struct core_config core_config;
     struct engine *engine;
     struct rows *rows;
+    struct ledger *ledger;
     struct output output;
     struct sim_result result;
     struct {
@@ -54,6 +56,7 @@ struct sim {
     int64_t wake_ms, action_ms;
     uint64_t request;
     bool is_ending, loses_commands;
+    int wrong; /* a code: the ledger, or the core's check of its placer, in `err` */
     struct err *err;
 };
 
@@ -211,6 +214,18 @@ static void event_log(struct sim *sim, const struct event *event)
     sim->log.items[sim->log.count - 1].length = sim->log_bytes.length - at;
 }
 
+/* What the step has given, entered and compared; the first mistake ends the world. */
+static void books_check(struct sim *sim, bool is_restart)
+{
+    if (!sim->wrong)
+        sim->wrong =
+            ledger_enter(sim->ledger, &sim->output, ORIGIN_MS + sim->now_ms, is_restart, sim->err);
+    if (!sim->wrong)
+        sim->wrong = ledger_compare(sim->ledger, sim->core, sim->err);
+    if (!sim->wrong)
+        sim->wrong = core_check_places(sim->core, sim->err);
+}
+
 /* Returns the answer's code. */
 static int sim_step(struct sim *sim, struct event *event, uint32_t *job)
 {
@@ -232,10 +247,13 @@ static int sim_step(struct sim *sim, struct event *event, uint32_t *job)
         code = sim->output.answers.items[0].code;
         if (job)
             *job = sim->output.answers.items[0].job.v;
-        if (plan && !code)
+        if (plan && !code) {
             rows_plan(sim->rows, sim->output.answers.items[0].job.v, plan);
+            ledger_plan(sim->ledger, sim->output.answers.items[0].job.v, plan);
+        }
     }
     plan_free(plan);
+    books_check(sim, false);
     rows_apply(sim->rows, &sim->output);
     output_tell(sim);
     for (size_t i = 0; i < sim->output.commands.count; i++)
@@ -316,6 +334,7 @@ static int restart(struct sim *sim)
     if (is_quiet && after != before)
         return err_fail(sim->err, ERR_INTERNAL, "restart", "the restored core differs at %lld ms",
                         (long long)sim->now_ms);
+    books_check(sim, true);
     rows_apply(sim->rows, &sim->output);
     output_tell(sim);
     sim->wake_ms = INT64_MAX;
@@ -438,9 +457,11 @@ static void start_again(struct sim *sim, uint32_t id)
 
 static void config_random(struct sim *sim)
 {
-    static const char *const policies[] = {"first-fit", "best-fit", "spread"};
+    static const char *const policies[] = {"first-fit", "best-fit", "spread", "hived"};
     static const char *const orders[] = {"priority", "smallest", "fifo"};
-    if (strcmp(sim->config->policy, "hived") != 0 && chance(sim, 2))
+    if (sim->config->has_policies)
+        sim->core_config.policy = policies[chance(sim, COUNT_OF(policies))];
+    else if (strcmp(sim->config->policy, "hived") != 0 && chance(sim, 2))
         sim->core_config.policy = policies[chance(sim, 3)];
     sim->core_config.order = orders[chance(sim, 3)];
     sim->core_config.kill_grace_ms = 1000 + (uint32_t)chance(sim, 10) * 1000;
@@ -658,8 +679,8 @@ static int run(struct sim *sim)
         if (sim->action_ms == INT64_MAX && last_ms == INT64_MAX)
             last_ms = sim->now_ms + DRAIN_MS;
         int code = run_once(sim, last_ms);
-        if (code)
-            return code;
+        if (code || sim->wrong)
+            return code ? code : sim->wrong;
         if (sim->result.events > EVENTS_MAX)
             return err_fail(sim->err, ERR_INTERNAL, "sim", "no end after %d events", EVENTS_MAX);
     }
@@ -740,6 +761,7 @@ static void sim_release(struct sim *sim)
         sim->engine->ops->free(sim->engine);
     core_free(sim->core);
     rows_free(sim->rows);
+    ledger_free(sim->ledger);
     output_release(&sim->output);
     ARRAY_FREE(&sim->mails);
     ARRAY_FREE(&sim->log);
@@ -755,6 +777,7 @@ int sim_run(const struct sim_config *config, struct sim_result *result, struct e
         .random = {config->seed},
         .accident = {~config->seed},
         .rows = rows_new(),
+        .ledger = ledger_new(),
         .wake_ms = INT64_MAX,
         .action_ms = 1,
         .err = err ? err : &unused,
@@ -787,6 +810,8 @@ int sim_run(const struct sim_config *config, struct sim_result *result, struct e
         code = run(&sim);
     if (!code)
         code = outcome_count(&sim);
+    if (!code)
+        code = ledger_close(sim.ledger, sim.err);
     if (!code && config->is_replayed)
         code = replay(&sim);
     if (result)

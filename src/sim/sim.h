@@ -27,6 +27,7 @@ struct sim_config {
     bool has_faults;     /* nodes fail, containers vanish, messages are lost */
     bool has_requests;   /* stops, starts again, deletes, scales, configuration changes */
     bool is_calm;        /* jobs end by their kind alone, whichever starts first; no time limits */
+    bool has_policies;   /* with requests: the policy changes, too, to any other */
     bool has_priorities; /* so jobs are preempted */
     bool is_replayed;    /* afterwards, from the event log: same hashes, same output */
     void (*print)(void *context, const char *text); /* every step; NULL: silent */

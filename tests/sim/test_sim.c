@@ -99,6 +99,7 @@ static struct sim_config config_of(uint64_t seed, const struct options *options)
         .starvation_s = 5 + (uint32_t)random_below(&random, 120),
         .has_faults = random_below(&random, 2),
         .has_requests = random_below(&random, 2),
+        .has_policies = seed % 3 == 0,
         .has_priorities = random_below(&random, 2),
         .is_replayed = seed % 4 == 0,
         .print = options->is_traced ? print : NULL,
