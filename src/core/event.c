@@ -10,8 +10,8 @@
 #include "core/plan.h"
 
 /* The configuration of version 2 had no pauses of retries, that of 3 no time for gangs to wait,
- * that of 4 no order of the queue. */
-enum { EVENT_VERSION = 5, EVENT_VERSION_MIN = 2 };
+ * that of 4 no order of the queue. RESTORE had no numbers up to version 5. */
+enum { EVENT_VERSION = 6, EVENT_VERSION_MIN = 2 };
 
 /* --- out --- */
 
@@ -149,8 +149,12 @@ void event_encode(const struct event *event, struct buf *out)
     case EVENT_TIMER:
         break;
     case EVENT_CONFIG:
+        put_config(out, event->config);
+        break;
     case EVENT_RESTORE:
         put_config(out, event->config);
+        buf_put_u32(out, event->last_job.v);
+        buf_put_u64(out, event->last_attempt.v);
         break;
     }
 }
@@ -349,8 +353,14 @@ static void take_body(struct reader *reader, struct event *event)
     case EVENT_TIMER:
         break;
     case EVENT_CONFIG:
+        event->config = take_config(reader);
+        break;
     case EVENT_RESTORE:
         event->config = take_config(reader);
+        if (reader->version < 6)
+            break;
+        event->last_job.v = cursor_u32(&reader->cursor);
+        event->last_attempt.v = cursor_u64(&reader->cursor);
         break;
     }
 }

@@ -88,7 +88,11 @@ struct event {
             double blame;                 /* EXITED: its weight against the node (blame_weight) */
             const char *reason, *message; /* NOTE, IDLE */
         } task;
-        const struct core_config *config; /* CONFIG, RESTORE */
+        struct {
+            const struct core_config *config; /* CONFIG, RESTORE */
+            struct job_id last_job;           /* RESTORE: numbers that are used */
+            struct attempt_id last_attempt;
+        };
     };
 };
 

@@ -22,6 +22,7 @@ static int restore(struct replay *replay, const struct event *event, struct outp
     replay->core = core_new(event->config, err);
     if (!replay->core)
         return err->code;
+    rows_skip(replay->rows, event->last_job, event->last_attempt);
     int code = rows_restore(replay->rows, replay->core, event->now_ms, output, err);
     replay->restores++;
     return code;

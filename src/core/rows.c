@@ -1,5 +1,6 @@
 #include "core/rows.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,9 +23,23 @@ struct node_row {
     uint16_t *gpu_numa, *gpu_switch;
 };
 
+/* Numbers are given one after the other but for a jump where an epoch begins: what belongs to the
+ * numbers from `first` on stands in its array from `index` on. */
+struct run {
+    uint64_t first;
+    size_t index;
+};
+struct runs {
+    struct run *items;
+    size_t count, room;
+};
+
 struct rows {
+    struct runs job_runs, attempt_runs;
+    uint32_t last_job;
+    uint64_t last_attempt;
     struct {
-        struct rows_job *items; /* by id - 1 */
+        struct rows_job *items; /* by job_runs */
         size_t count, room;
     } jobs;
     struct {
@@ -40,14 +55,46 @@ struct rows {
         struct {
             uint32_t job;
             enum life_state state;
-        } * items; /* by attempt */
+        } * items; /* by attempt_runs */
         size_t count, room;
     } attempts;
 };
 
+static void run_begin(struct runs *runs, uint64_t first, size_t index)
+{
+    *ARRAY_ADD(runs) = (struct run){first, index};
+}
+
+static size_t run_index(const struct runs *runs, uint64_t number)
+{
+    size_t at = runs->count - 1;
+
+    while (runs->items[at].first > number) {
+        assert(at > 0);
+        at--;
+    }
+    return runs->items[at].index + (size_t)(number - runs->items[at].first);
+}
+
 struct rows *rows_new(void)
 {
-    return mem_zero(1, sizeof(struct rows));
+    struct rows *rows = mem_zero(1, sizeof *rows);
+
+    run_begin(&rows->job_runs, 1, 0);
+    run_begin(&rows->attempt_runs, 0, 0);
+    return rows;
+}
+
+void rows_skip(struct rows *rows, struct job_id last_job, struct attempt_id last_attempt)
+{
+    if (last_job.v > rows->last_job) {
+        rows->last_job = last_job.v;
+        run_begin(&rows->job_runs, (uint64_t)last_job.v + 1, rows->jobs.count);
+    }
+    if (last_attempt.v > rows->last_attempt) {
+        rows->last_attempt = last_attempt.v;
+        run_begin(&rows->attempt_runs, last_attempt.v + 1, rows->attempts.count);
+    }
 }
 
 static void task_release(struct task_row *row)
@@ -94,16 +141,22 @@ void rows_free(struct rows *rows)
     ARRAY_FREE(&rows->tasks);
     ARRAY_FREE(&rows->nodes);
     ARRAY_FREE(&rows->attempts);
+    ARRAY_FREE(&rows->job_runs);
+    ARRAY_FREE(&rows->attempt_runs);
     id_map_release(&rows->task_keys);
     mem_free(rows);
 }
 
 static struct rows_job *job_row(struct rows *rows, uint32_t id)
 {
-    while (rows->jobs.count < id)
+    size_t index = run_index(&rows->job_runs, id);
+
+    while (rows->jobs.count <= index)
         ARRAY_ADD(&rows->jobs);
-    rows->jobs.items[id - 1].id = id;
-    return &rows->jobs.items[id - 1];
+    if (id > rows->last_job)
+        rows->last_job = id;
+    rows->jobs.items[index].id = id;
+    return &rows->jobs.items[index];
 }
 
 void rows_plan(struct rows *rows, uint32_t id, const struct plan *plan)
@@ -165,10 +218,13 @@ static void task_apply(struct rows *rows, const struct task_record *record)
     row->record.ports = row->ports;
     if (!record->attempt.v)
         return;
-    while (rows->attempts.count <= record->attempt.v)
+    size_t index = run_index(&rows->attempt_runs, record->attempt.v);
+    while (rows->attempts.count <= index)
         ARRAY_ADD(&rows->attempts);
-    rows->attempts.items[record->attempt.v].job = record->job.v;
-    rows->attempts.items[record->attempt.v].state = record->state;
+    if (record->attempt.v > rows->last_attempt)
+        rows->last_attempt = record->attempt.v;
+    rows->attempts.items[index].job = record->job.v;
+    rows->attempts.items[index].state = record->state;
 }
 
 static void node_apply(struct rows *rows, const struct node_record *record)
@@ -255,8 +311,8 @@ int rows_restore(const struct rows *rows, struct core *core, int64_t now_ms, str
                  struct err *err)
 {
     struct id_map live = {0}, held = {0};
-    core_restore_counters(core, (struct job_id){(uint32_t)rows->jobs.count},
-                          (struct attempt_id){rows->attempts.count ? rows->attempts.count - 1 : 0});
+    core_restore_counters(core, (struct job_id){rows->last_job},
+                          (struct attempt_id){rows->last_attempt});
     int code = 0;
     for (size_t i = 0; i < rows->nodes.count && !code; i++)
         code = core_restore_node(core, &rows->nodes.items[i].record, err);
@@ -298,7 +354,7 @@ size_t rows_open_attempts(const struct rows *rows)
     size_t count = 0;
     for (size_t i = 0; i < rows->attempts.count; i++) {
         uint32_t job = rows->attempts.items[i].job;
-        count += job && rows->jobs.items[job - 1].state == LIFE_COMPLETED &&
+        count += job && rows->jobs.items[run_index(&rows->job_runs, job)].state == LIFE_COMPLETED &&
                  rows->attempts.items[i].state < LIFE_ATTEMPT_COMPLETED;
     }
     return count;

@@ -20,6 +20,10 @@ void rows_apply(struct rows *rows, const struct output *output);
 /* The plan of a submission, before the step takes it: for the job that it will create. */
 void rows_plan(struct rows *rows, uint32_t job, const struct plan *plan);
 
+/* Numbers up to these are used, whether or not they appear: an epoch has begun. Numbers lower than
+ * those that are used already change nothing. */
+void rows_skip(struct rows *rows, struct job_id last_job, struct attempt_id last_attempt);
+
 /* Restore everything into a fresh core; codes of core_restore_*. */
 int rows_restore(const struct rows *rows, struct core *core, int64_t now_ms, struct output *output,
                  struct err *err);

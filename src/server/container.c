@@ -294,7 +294,7 @@ static void task_file_make(const struct launch_job *launch, const struct task_re
     if (role->is_ssh_enabled) {
         const char *comment =
             arena_format(arena, "%s~%s", launch->row.record.user, launch->row.record.name);
-        ssh_key_make(keys->master_key, launch->job, comment, arena, &file->ssh_private_key,
+        ssh_key_make(keys->epoch_key, launch->job, comment, arena, &file->ssh_private_key,
                      &file->ssh_public_key);
         file->ssh_authorized_keys =
             arena_format(arena, "%s%s", launch->user_keys, file->ssh_authorized_keys);

@@ -10,6 +10,7 @@
 #include "server/v1_files.h"
 #include "spec/spec.h"
 #include "store/read.h"
+#include "sys/secret.h"
 
 /* One job attempt, as all its tasks share it. */
 struct launch_job {
@@ -38,7 +39,8 @@ const struct task_record *launch_job_task(const struct launch_job *launch, struc
 
 struct container_keys {
     const uint8_t *seal_key;   /* of the secrets */
-    const uint8_t *master_key; /* the job's ssh key and the barrier's token are derived from it */
+    const uint8_t *master_key; /* the barrier's token is derived from it */
+    const uint8_t *epoch_key;  /* the job's ssh key is (epoch_key_make) */
     const char *api_url;       /* as a task can reach it; "" unknown */
     uint64_t log_segment_bytes;
 };
@@ -47,6 +49,11 @@ struct container_keys {
 int container_make(const struct launch_job *launch, const struct task_record *task,
                    const struct container_keys *keys, bool is_gpu_simulated, struct arena *arena,
                    struct container *container, struct err *err);
+
+/* What a job's keys are derived from: the master key itself in the first epoch, afterwards another
+ * in each, so that a job of a restored server has no key of one that the copy did not know. */
+void epoch_key_make(const uint8_t *master_key, const struct store_epoch *epoch,
+                    uint8_t key[SECRET_KEY_SIZE]);
 
 /* The secrets of a job file, as the store keeps them. */
 void secrets_seal(const struct spec_pair *secrets, size_t count, const uint8_t *key,
@@ -64,7 +71,7 @@ int plugin_write(const struct spec *spec, const struct spec_role *role,
 void plugin_text_release(struct plugin_text *text); /* wiped */
 
 /* ssh_key.c: the job's key pair, the same whenever it is made. Ed25519, OpenSSH's format. */
-void ssh_key_make(const uint8_t *master_key, struct job_id job, const char *comment,
+void ssh_key_make(const uint8_t *epoch_key, struct job_id job, const char *comment,
                   struct arena *arena, const char **private_key, const char **public_key);
 
 #endif

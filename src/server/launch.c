@@ -137,14 +137,15 @@ static int create(struct launcher *launcher, const struct launch_mail *mail, str
 {
     struct server *server = launcher->server;
     char url[LAUNCH_URL_SIZE];
-    struct container_keys keys = {server->seal_key, server->master_key, url,
+    uint8_t epoch_key[SECRET_KEY_SIZE];
+    struct container_keys keys = {server->seal_key, server->master_key, epoch_key, url,
                                   server->log_segment_bytes};
+    struct store_epoch epoch = store_epoch_of(server->store, mail->job);
     const struct task_record *task;
     struct container container;
     int code = 0;
 
     api_url(server, url);
-
     if (launcher->job.job.v != mail->job.v) {
         launch_job_release(&launcher->job);
         code = launch_job_load(launcher->reader, mail->job, &server->space, &launcher->job, err);
@@ -154,8 +155,10 @@ static int create(struct launcher *launcher, const struct launch_mail *mail, str
     task = launch_job_task(&launcher->job, mail->task, mail->attempt);
     if (!task)
         return 0; /* overtaken: a kill of it follows, or its exit is known already */
+    epoch_key_make(server->master_key, &epoch, epoch_key);
     code = container_make(&launcher->job, task, &keys, server_node_is_simulated(server, task->node),
                           &launcher->arena, &container, err);
+    secret_wipe(epoch_key, sizeof epoch_key);
     if (code == 0)
         code = server->engine->ops->create(server->engine, &container, err);
     return code;

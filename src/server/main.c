@@ -27,14 +27,14 @@ enum { MEMORY_KEEP = 16 << 20 }; /* bytes, of each heap */
 
 struct options {
     const char *config_path, *data_directory, *listen, *password_path, *reset_user;
-    bool is_check, is_audit;
+    bool is_check, is_audit, accepts_loss;
 };
 
 static void usage(FILE *out)
 {
     fputs("usage: skepd [--config FILE] [--data DIRECTORY] [--listen ADDRESS:PORT]\n"
           "             [--password-file FILE] [--reset-password USER] [--check] [--audit]\n"
-          "             [--version] [--help]\n"
+          "             [--accept-loss] [--version] [--help]\n"
           "\n"
           "  --config FILE         configuration, YAML (docs/operator/configuration.md);\n"
           "                        default: /etc/skep/skepd.yaml when it exists\n"
@@ -45,10 +45,13 @@ static void usage(FILE *out)
           "  --reset-password USER give the user a new random password, show it, and end\n"
           "  --audit               step through the event log again and compare with the rows,\n"
           "                        while no server runs, and end\n"
+          "  --accept-loss         start though the database lacks what had been stored, or is\n"
+          "                        another one than was there (docs/operator/backup.md)\n"
           "  --check               read the configuration, check the database, and end\n"
           "\n"
           "exit status: 0 ended as asked; 1 failed; 2 usage; 3 the configuration is wrong;\n"
-          "4 the data directory is in use; 5 the database is damaged or of a newer program\n",
+          "4 the data directory is in use; 5 the database is damaged, lacks what had been stored,\n"
+          "or is of a newer program\n",
           out);
 }
 
@@ -62,6 +65,7 @@ static int options_read(int argc, char **argv, struct options *options)
         {"reset-password", required_argument, NULL, 'r'},
         {"check", no_argument, NULL, 'k'},
         {"audit", no_argument, NULL, 'a'},
+        {"accept-loss", no_argument, NULL, 'L'},
         {"version", no_argument, NULL, 'v'},
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
@@ -90,6 +94,9 @@ static int options_read(int argc, char **argv, struct options *options)
             break;
         case 'a':
             options->is_audit = true;
+            break;
+        case 'L':
+            options->accepts_loss = true;
             break;
         case 'v':
             puts("skepd " SKEP_VERSION);
@@ -134,6 +141,7 @@ static int config_load(const struct options *options, struct server_config **con
         (*config)->data_directory = options->data_directory;
     if (options->listen)
         (*config)->listen = options->listen;
+    (*config)->accepts_loss = options->accepts_loss;
     return 0;
 }
 

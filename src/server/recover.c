@@ -58,16 +58,17 @@ int server_restore(struct server *server, struct err *err)
 {
     struct core_thread *core = &server->core;
     int64_t begin_us = clock_us(), now = clock_unix_ms();
+    struct event event;
     int code;
 
     core_batch_begin(core);
     core->wake_ms = 0;
     if (now > core->now_ms)
         core->now_ms = now;
-    core_log(core, &(struct event){.kind = EVENT_RESTORE,
-                                   .now_ms = core->now_ms,
-                                   .user = "",
-                                   .config = &server->config->core});
+    event = (struct event){
+        .kind = EVENT_RESTORE, .now_ms = core->now_ms, .user = "", .config = &server->config->core};
+    store_numbers(server->store, &event.last_job, &event.last_attempt);
+    core_log(core, &event);
     core->core = core_new(&server->config->core, err);
     if (!core->core)
         return err->code;
@@ -99,6 +100,26 @@ static void post_lost(struct server *server, struct attempt_id attempt)
         completion_of(CODE_CONTAINER_DELETED, "the container was gone when the server started");
     atomic_fetch_add(&server->metrics.lost, 1);
     server_post_fact(server, mail);
+}
+
+int server_engine_epoch(struct server *server, struct err *err)
+{
+    struct attempt_id *attempts = NULL, last = {0}, given;
+    struct job_id job;
+    size_t count = 0;
+    int code = server->engine->ops->list(server->engine, &attempts, &count, err);
+
+    if (code < 0)
+        return code;
+    for (size_t i = 0; i < count; i++)
+        if (attempts[i].v > last.v)
+            last = attempts[i];
+    free(attempts);
+    store_numbers(server->store, &job, &given);
+    if (last.v <= given.v)
+        return 0;
+    return store_epoch_begin(server->store, last, "the engine holds tries that were never given",
+                             err);
 }
 
 int server_reconcile(struct server *server, struct err *err)

@@ -41,7 +41,9 @@ static int server_open(struct server *server, const struct server_teller *teller
     int code = dir_make(config->data_directory, 0700, err);
 
     if (code == 0)
-        code = store_open(config->data_directory, &server->store, err);
+        code = store_open_with(config->data_directory,
+                               &(struct store_opening){.accepts_loss = config->accepts_loss},
+                               &server->store, err);
     if (code == 0)
         code = store_reader_open(server->store, &server->core.reader, err);
     if (code == 0)
@@ -55,6 +57,11 @@ static int server_open(struct server *server, const struct server_teller *teller
         code = server_rules_load(server, config->exit_rules_path, err);
     if (code == 0)
         code = server_first_user(server, teller, err);
+    /* what it tells waits in the mailbox for the core thread */
+    if (code == 0)
+        code = engine_of_config(config, server_sink(server), &server->engine, err);
+    if (code == 0)
+        code = server_engine_epoch(server, err);
     if (code == 0)
         code = server_restore(server, err);
     if (code < 0)
@@ -62,10 +69,7 @@ static int server_open(struct server *server, const struct server_teller *teller
     /* into the launcher's queue, for when it starts */
     core_commands(server);
     core_batch_begin(&server->core);
-    code = engine_of_config(config, server_sink(server), &server->engine, err);
-    if (code == 0)
-        code = server_reconcile(server, err);
-    return code;
+    return server_reconcile(server, err);
 }
 
 int server_new(struct server_config *config, const struct server_teller *teller,

@@ -1,7 +1,7 @@
 /* ssh_key.c — the key pair with which the tasks of a job reach each other.
  *
- * Derived from the server's master key and the job's number, so that it need not be stored and is
- * the same after a restart. The file format is OpenSSH's own: PROTOCOL.key.
+ * Derived from the key of the job's epoch and the job's number, so that it need not be stored and
+ * is the same after a restart. The file format is OpenSSH's own: PROTOCOL.key.
  */
 #include "base/arena.h"
 #include "base/memory.h"
@@ -75,7 +75,16 @@ static const char *armour(const char *text, struct arena *arena)
     return copy;
 }
 
-void ssh_key_make(const uint8_t *master_key, struct job_id job, const char *comment,
+void epoch_key_make(const uint8_t *master_key, const struct store_epoch *epoch,
+                    uint8_t key[SECRET_KEY_SIZE])
+{
+    if (epoch->number == 0)
+        memcpy(key, master_key, SECRET_KEY_SIZE);
+    else
+        secret_key_derive(master_key, epoch->id, "skepepoc", key);
+}
+
+void ssh_key_make(const uint8_t *epoch_key, struct job_id job, const char *comment,
                   struct arena *arena, const char **private_key, const char **public_key)
 {
     uint8_t seed[SECRET_KEY_SIZE], open[crypto_sign_PUBLICKEYBYTES];
@@ -84,7 +93,7 @@ void ssh_key_make(const uint8_t *master_key, struct job_id job, const char *comm
     uint32_t check;
 
     _Static_assert(crypto_sign_SEEDBYTES == SECRET_KEY_SIZE, "size of seeds");
-    secret_key_derive(master_key, job.v, "skep-ssh", seed);
+    secret_key_derive(epoch_key, job.v, "skep-ssh", seed);
     crypto_sign_seed_keypair(open, secret, seed);
     put_public(&blob, open);
     memcpy(&check, open, sizeof check);

@@ -119,6 +119,9 @@ void core_commands(struct server *server);
 
 /* recover.c: a core from the rows, its first output in server->core.output, committed. */
 int server_restore(struct server *server, struct err *err);
+/* Before it: the engine may hold attempts of numbers that the store has never given, because the
+ * store is a copy: then an epoch begins. */
+int server_engine_epoch(struct server *server, struct err *err);
 /* Compare what the engine has with what the core wants; before the threads run. */
 int server_reconcile(struct server *server, struct err *err);
 

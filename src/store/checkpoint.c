@@ -4,6 +4,7 @@
 #include "store/store_internal.h"
 #include "sys/log.h"
 #include <assert.h>
+#include <errno.h>
 #include <time.h>
 
 enum { CHECKPOINT_REST = 1000, PAGES_PER_MIB = 256 };
@@ -60,20 +61,47 @@ static void checkpoint_run(struct checkpoint *checkpoint, int noted)
     atomic_fetch_add(&checkpoint->rounds, 1);
 }
 
+/* Under the lock: until a checkpoint is due, or the mark has been written but not synced for
+ * MARK_SYNC_MS. Returns whether the latter has come. */
+static bool checkpoint_wait(struct checkpoint *checkpoint)
+{
+    struct timespec limit;
+
+    checkpoint->is_idle = true;
+    while (!checkpoint->is_closing && !checkpoint->is_due && !marker_is_dirty(checkpoint->marker))
+        pthread_cond_wait(&checkpoint->wake, &checkpoint->lock);
+    checkpoint->is_idle = false;
+    clock_gettime(CLOCK_MONOTONIC, &limit);
+    limit.tv_sec += MARK_SYNC_MS / 1000;
+    while (!checkpoint->is_closing && !checkpoint->is_due)
+        if (pthread_cond_timedwait(&checkpoint->wake, &checkpoint->lock, &limit) == ETIMEDOUT)
+            return true;
+    return false;
+}
+
+static void checkpoint_sync_mark(struct checkpoint *checkpoint)
+{
+    struct err err;
+
+    if (marker_sync(checkpoint->marker, &err) < 0)
+        log_warning("store", "%s: a loss would not be noticed", err.text);
+}
+
 static void *checkpoint_main(void *argument)
 {
     struct checkpoint *checkpoint = argument;
 
     pthread_mutex_lock(&checkpoint->lock);
     while (!checkpoint->is_closing) {
-        if (!checkpoint->is_due) {
-            pthread_cond_wait(&checkpoint->wake, &checkpoint->lock);
-            continue;
-        }
-        checkpoint->is_due = false;
+        bool is_mark_due = checkpoint_wait(checkpoint);
+        bool is_due = checkpoint->is_due;
         int noted = checkpoint->noted;
+        checkpoint->is_due = false;
         pthread_mutex_unlock(&checkpoint->lock);
-        checkpoint_run(checkpoint, noted);
+        if (is_due)
+            checkpoint_run(checkpoint, noted);
+        if (is_due || is_mark_due)
+            checkpoint_sync_mark(checkpoint);
         pthread_mutex_lock(&checkpoint->lock);
     }
     pthread_mutex_unlock(&checkpoint->lock);
@@ -81,13 +109,17 @@ static void *checkpoint_main(void *argument)
 }
 
 int checkpoint_start(struct checkpoint *checkpoint, const char *path,
-                     const struct checkpoint_limits *limits, struct err *err)
+                     const struct checkpoint_limits *limits, struct marker *marker, struct err *err)
 {
+    pthread_condattr_t attributes;
     int code;
 
-    *checkpoint = (struct checkpoint){.limits = *limits, .path = path};
+    *checkpoint = (struct checkpoint){.limits = *limits, .path = path, .marker = marker};
     pthread_mutex_init(&checkpoint->lock, NULL);
-    pthread_cond_init(&checkpoint->wake, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&checkpoint->wake, &attributes);
+    pthread_condattr_destroy(&attributes);
     code = store_connect(path, true, &checkpoint->db, err);
     if (code < 0)
         return code;
@@ -117,11 +149,11 @@ void checkpoint_stop(struct checkpoint *checkpoint)
 
 void checkpoint_note(struct checkpoint *checkpoint, int pages)
 {
-    if (pages < checkpoint->limits.due)
-        return;
     pthread_mutex_lock(&checkpoint->lock);
-    checkpoint->is_due = true;
     checkpoint->noted = pages;
-    pthread_cond_signal(&checkpoint->wake);
+    if (pages >= checkpoint->limits.due)
+        checkpoint->is_due = true;
+    if (checkpoint->is_due || checkpoint->is_idle)
+        pthread_cond_signal(&checkpoint->wake);
     pthread_mutex_unlock(&checkpoint->lock);
 }

@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 struct err;
+struct marker;
 
 struct checkpoint_limits {
     int due;     /* pages in the log from which a checkpoint is worth its while */
@@ -25,12 +26,14 @@ struct checkpoint_limits {
 
 struct checkpoint {
     struct checkpoint_limits limits;
-    const char *path; /* borrowed */
+    const char *path;      /* borrowed */
+    struct marker *marker; /* likewise, synced by the thread soon after it was written */
     sqlite3 *db;
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
     bool is_due, is_closing, has_thread; /* under the lock */
+    bool is_idle;                        /* likewise: it waits for the next commit */
     int noted;                           /* likewise: pages in the log */
     _Atomic uint64_t rounds;
     _Atomic int64_t large_since_ms; /* Unix time; 0: it is not large */
@@ -39,7 +42,8 @@ struct checkpoint {
 
 /* Start the thread. ERR_*: as store_connect; ERR_UNAVAILABLE: no thread can be made. */
 int checkpoint_start(struct checkpoint *checkpoint, const char *path,
-                     const struct checkpoint_limits *limits, struct err *err);
+                     const struct checkpoint_limits *limits, struct marker *marker,
+                     struct err *err);
 /* May be called after a failed start, or for one that is all zeros. */
 void checkpoint_stop(struct checkpoint *checkpoint);
 

@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/memory.h"
+#include "store/epoch.h"
 #include "store/migrations.h"
 #include "store/store_internal.h"
 #include "sys/cleanup.h"
@@ -151,7 +152,7 @@ int store_connect(const char *path, bool is_writer, sqlite3 **db, struct err *er
     return sql_exec(*db, cache, err);
 }
 
-static int store_pragma(sqlite3 *db, const char *text, int64_t *value, struct err *err)
+int store_pragma(sqlite3 *db, const char *text, int64_t *value, struct err *err)
 {
     sqlite3_stmt *stmt;
     struct sql sql;
@@ -184,10 +185,19 @@ static int migration_run(sqlite3 *db, unsigned number, struct err *err)
     return code;
 }
 
-static int store_migrate(struct store *store, struct err *err)
+/* At the end the last connection empties the log and removes it, unless told to keep it. */
+static int store_keep_log(struct store *store, bool is_kept, struct err *err)
+{
+    if (sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, (int)is_kept, NULL) ==
+        SQLITE_OK)
+        return 0;
+    return sql_fail(store->db, err, "keep the log");
+}
+
+/* Is it ours, and not of a newer program? */
+static int store_check_program(struct store *store, struct err *err)
 {
     int64_t version = 0, application = 0, tables = 0;
-    char text[80];
     int code = store_pragma(store->db, "PRAGMA user_version", &version, err);
 
     if (code == 0)
@@ -202,8 +212,19 @@ static int store_migrate(struct store *store, struct err *err)
         return err_fail(err, ERR_UNSUPPORTED, "",
                         "%s was written by a newer skepd (version %lld, this one knows %u)",
                         store->path, (long long)version, migration_count);
+    return 0;
+}
+
+static int store_migrate(struct store *store, struct err *err)
+{
+    int64_t version = 0;
+    char text[80];
+    int code = store_pragma(store->db, "PRAGMA user_version", &version, err);
+
+    if (code < 0)
+        return code;
     snprintf(text, sizeof text, "PRAGMA application_id = %d", APPLICATION_ID);
-    if (tables == 0)
+    if (version == 0)
         code = sql_exec(store->db, text, err);
     for (unsigned i = (unsigned)version; code == 0 && i < migration_count; i++)
         code = migration_run(store->db, i, err);
@@ -214,14 +235,22 @@ static int on_wal(void *context, sqlite3 *db, const char *name, int pages)
 {
     (void)db;
     (void)name;
-    checkpoint_note(&((struct store *)context)->checkpoint, pages);
+    ((struct store *)context)->wal_pages = pages;
     return SQLITE_OK;
 }
 
-static int store_open_writer(struct store *store, struct err *err)
+/* Nothing is written to the database, nor is its log emptied, before it has been judged. */
+static int store_open_writer(struct store *store, bool accepts_loss, struct judgement *judgement,
+                             struct err *err)
 {
     int code = store_connect(store->path, true, &store->db, err);
 
+    if (code == 0)
+        code = store_keep_log(store, true, err);
+    if (code == 0)
+        code = store_check_program(store, err);
+    if (code == 0)
+        code = epoch_judge(store, accepts_loss, judgement, err);
     if (code == 0)
         code = sql_exec(store->db, "PRAGMA journal_mode = WAL", err);
     if (code == 0)
@@ -283,7 +312,7 @@ static int store_load_jobs(struct store *store, struct err *err)
 
 static int store_load(struct store *store, struct err *err)
 {
-    int64_t last_job = 0, last_attempt = 0;
+    int64_t last_job = 0, last_attempt = 0, commits = 0, events = 0;
     uint64_t seed = 0;
     int code;
 
@@ -299,6 +328,12 @@ static int store_load(struct store *store, struct err *err)
     if (code == 0)
         code = store_pragma(store->db, "SELECT value FROM counters WHERE name = 'attempt'",
                             &last_attempt, err);
+    if (code == 0)
+        code = store_pragma(store->db, "SELECT value FROM counters WHERE name = 'commit'", &commits,
+                            err);
+    if (code == 0)
+        code = store_pragma(store->db, "SELECT value FROM counters WHERE name = 'event'", &events,
+                            err);
     if (code < 0)
         return code;
     if (last_job < (int64_t)store->last_job)
@@ -306,28 +341,51 @@ static int store_load(struct store *store, struct err *err)
                         store->path, store->last_job, (long long)last_job);
     store->last_job = (uint32_t)last_job;
     store->last_attempt = (uint64_t)last_attempt;
+    store->stored_commits = (uint64_t)commits;
+    store->stored_events = (uint64_t)events;
     return 0;
 }
 
+static int store_begin(struct store *store, const struct store_opening *opening, struct err *err)
+{
+    struct judgement judgement;
+    int code = store_lock(store, err);
+
+    if (code == 0)
+        code = marker_open(&store->marker, store->directory, err);
+    if (code == 0)
+        code = store_open_writer(store, opening->accepts_loss, &judgement, err);
+    if (code == 0)
+        code = store_load(store, err);
+    if (code == 0)
+        code = epoch_open(store, &judgement, err);
+    if (code == 0)
+        code = store_keep_log(store, false, err);
+    if (code == 0)
+        code = checkpoint_start(&store->checkpoint, store->path, &checkpoint_limits, &store->marker,
+                                err);
+    if (code == 0)
+        sqlite3_wal_hook(store->db, on_wal, store);
+    return code;
+}
+
 int store_open(const char *directory, struct store **out, struct err *err)
+{
+    return store_open_with(directory, &(struct store_opening){0}, out, err);
+}
+
+int store_open_with(const char *directory, const struct store_opening *opening, struct store **out,
+                    struct err *err)
 {
     struct store *store = mem_zero(1, sizeof *store);
     int code;
 
     assert(sqlite3_threadsafe());
-    store->lock_fd = -1;
+    store->lock_fd = store->marker.fd = -1;
     store->directory = mem_copy(directory);
     store->path = mem_alloc(strlen(directory) + sizeof "/skep.db");
     sprintf(store->path, "%s/skep.db", directory);
-    code = store_lock(store, err);
-    if (code == 0)
-        code = store_open_writer(store, err);
-    if (code == 0)
-        code = store_load(store, err);
-    if (code == 0)
-        code = checkpoint_start(&store->checkpoint, store->path, &checkpoint_limits, err);
-    if (code == 0)
-        sqlite3_wal_hook(store->db, on_wal, store);
+    code = store_begin(store, opening, err);
     if (code < 0) {
         store_close(store);
         return code;
@@ -344,6 +402,8 @@ void store_close(struct store *store)
     for (size_t i = 0; i < WRITE_COUNT; i++)
         sqlite3_finalize(store->writes[i]);
     sqlite3_close(store->db);
+    marker_close(&store->marker);
+    ARRAY_FREE(&store->epochs);
     picture_free(store->picture);
     buf_release(&store->scratch);
     if (store->lock_fd >= 0)
@@ -367,7 +427,7 @@ static int store_write_events(struct store *store, const struct store_batch *bat
     return code;
 }
 
-static int store_run(struct store *store, enum write_statement which, struct err *err)
+int store_run(struct store *store, enum write_statement which, struct err *err)
 {
     struct sql sql = store_sql(store, which);
     return sql_run(&sql, NULL, err);
@@ -384,6 +444,8 @@ static int store_transact(struct store *store, const struct store_batch *batch, 
         code = store_write_records(store, batch->output, err);
     if (code == 0)
         code = store_write_changes(store, batch->changes, batch->change_count, err);
+    if (code == 0)
+        code = store_write_progress(store, batch->event_count, err);
     if (code == 0)
         code = store_run(store, WRITE_COMMIT, err);
     /* some failures have rolled back already */
@@ -406,16 +468,26 @@ int store_commit(struct store *store, const struct store_batch *batch, struct er
         atomic_fetch_add(&store->commit_failures, 1);
         return code;
     }
+    store->stored_commits++;
+    store->stored_events += batch->event_count;
+    epoch_mark(store);
     picture_write_begin(store->picture);
     if (batch->output)
         store_show_records(store, batch->output);
     store_show_changes(store, batch->changes, batch->change_count);
     picture_write_end(store->picture);
+    checkpoint_note(&store->checkpoint, store->wal_pages);
     atomic_fetch_add(&store->commits, 1);
     atomic_fetch_add(&store->events, batch->event_count);
     if (batch->output)
         atomic_fetch_add(&store->records, batch->output->records.count);
     return 0;
+}
+
+void store_numbers(const struct store *store, struct job_id *job, struct attempt_id *attempt)
+{
+    job->v = store->last_job;
+    attempt->v = store->last_attempt;
 }
 
 static int store_number(struct store *store, enum write_statement which, int64_t *value,

@@ -33,9 +33,15 @@ enum {
 };
 
 /* Open (and migrate) the database under `directory`, which exists. ERR_CONFLICT: another process
- * has it. ERR_CORRUPT: damaged, or no database of ours. ERR_UNSUPPORTED: written by a newer
- * program. ERR_IO otherwise. */
+ * has it. ERR_CORRUPT: damaged, or no database of ours, or commits that were acknowledged are
+ * missing, or it is another one than was there; the latter two begin a new epoch when the loss is
+ * accepted. ERR_UNSUPPORTED: written by a newer program. ERR_IO otherwise. */
+struct store_opening {
+    bool accepts_loss;
+};
 int store_open(const char *directory, struct store **store, struct err *err);
+int store_open_with(const char *directory, const struct store_opening *opening,
+                    struct store **store, struct err *err);
 void store_close(struct store *store); /* all readers must have been closed */
 
 /* A line of the event log: what event_encode gave, made before the step (which may free things). */
@@ -154,6 +160,24 @@ struct store_counts {
     uint64_t commit_us;                 /* total time in store_commit */
 };
 void store_count(const struct store *store, struct store_counts *counts);
+
+/* A copy of a database that goes on does not know what numbers were given since it was made. So
+ * each restore of a copy begins an epoch: numbers go on beyond all that were given, and what is
+ * derived of a job's number is derived with the epoch's id, too. */
+struct store_epoch {
+    uint32_t number; /* 0: the first, of which nothing is derived */
+    uint64_t id;     /* random */
+    struct job_id first_job;
+    struct attempt_id first_attempt;
+};
+/* Any thread. */
+struct store_epoch store_epoch_of(const struct store *store, struct job_id job);
+/* The committing thread, before there are others: begin one, with attempts numbered beyond
+ * `beyond`, because somebody knows that number. ERR_TOO_BIG: after some 4,000 of them. */
+int store_epoch_begin(struct store *store, struct attempt_id beyond, const char *reason,
+                      struct err *err);
+/* The last numbers that were given; the committing thread. */
+void store_numbers(const struct store *store, struct job_id *job, struct attempt_id *attempt);
 
 /* Look through the whole database for damage. ERR_CORRUPT says what was found first. */
 int store_check(struct store *store, struct err *err);

@@ -7,6 +7,7 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "store/checkpoint.h"
+#include "store/marker.h"
 #include "store/picture.h"
 #include "store/rows.h"
 #include "store/store.h"
@@ -64,7 +65,15 @@ struct store {
     uint32_t last_job;
     uint64_t last_attempt;
 
+    struct {
+        struct store_epoch *items; /* in order, at least one once the store is open */
+        size_t count, room;
+    } epochs;
+    uint64_t stored_commits, stored_events; /* in all, as the counters say */
+    struct marker marker;
+    bool is_mark_failing;
     struct checkpoint checkpoint;
+    int wal_pages; /* after the last commit */
     _Atomic uint64_t commits, commit_failures, records, events, commit_us;
 };
 
@@ -75,6 +84,17 @@ static inline struct sql store_sql(struct store *store, enum write_statement whi
 
 /* A second connection on the same file. */
 int store_connect(const char *path, bool is_writer, sqlite3 **db, struct err *err);
+
+/* The number that a statement gives; unchanged when it gives no row. */
+int store_pragma(sqlite3 *db, const char *text, int64_t *value, struct err *err);
+/* One of the statements without parameters. */
+int store_run(struct store *store, enum write_statement which, struct err *err);
+
+/* Within the transaction: the numbers that are used. */
+int store_write_counters(struct store *store, uint32_t last_job, uint64_t last_attempt,
+                         struct err *err);
+/* Likewise: one more commit, and so many events. */
+int store_write_progress(struct store *store, size_t event_count, struct err *err);
 
 /* Within the transaction: the records of an output. The picture is changed by
  * store_show_records, once the transaction has become durable. */

@@ -162,6 +162,23 @@ static int write_counter(struct store *store, const char *name, uint64_t value, 
     return sql_run(&sql, NULL, err);
 }
 
+int store_write_counters(struct store *store, uint32_t last_job, uint64_t last_attempt,
+                         struct err *err)
+{
+    int code = write_counter(store, "job", last_job, err);
+
+    return code < 0 ? code : write_counter(store, "attempt", last_attempt, err);
+}
+
+int store_write_progress(struct store *store, size_t event_count, struct err *err)
+{
+    int code = write_counter(store, "commit", store->stored_commits + 1, err);
+
+    if (code < 0 || event_count == 0)
+        return code;
+    return write_counter(store, "event", store->stored_events + event_count, err);
+}
+
 int store_write_records(struct store *store, const struct output *output, struct err *err)
 {
     uint32_t last_job = store->last_job;
@@ -172,10 +189,8 @@ int store_write_records(struct store *store, const struct output *output, struct
     latest_find(&latest, output);
     for (size_t i = 0; code == 0 && i < output->records.count; i++)
         code = write_record(store, output, i, &latest, err);
-    if (code == 0 && store->last_job != last_job)
-        code = write_counter(store, "job", store->last_job, err);
-    if (code == 0 && store->last_attempt != last_attempt)
-        code = write_counter(store, "attempt", store->last_attempt, err);
+    if (code == 0 && (store->last_job != last_job || store->last_attempt != last_attempt))
+        code = store_write_counters(store, store->last_job, store->last_attempt, err);
     id_map_release(&latest.jobs);
     id_map_release(&latest.tasks);
     return code;

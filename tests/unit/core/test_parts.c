@@ -511,7 +511,7 @@ static void test_event_of_version_4(void **state)
     struct event event = {.kind = EVENT_CONFIG, .config = &config, .user = ""}, back;
     struct buf bytes = BUF_INIT;
     event_encode(&event, &bytes);
-    assert_int_equal(bytes.at[0], 5);
+    assert_int_equal(bytes.at[0], 6);
     bytes.at[0] = 4;
     struct arena arena;
     arena_init(&arena);
@@ -524,13 +524,45 @@ static void test_event_of_version_4(void **state)
     buf_release(&bytes);
 }
 
+/* The numbers of a restart came with version 6. */
+static void test_event_of_version_5(void **state)
+{
+    (void)state;
+    struct core_config config;
+    core_config_default(&config);
+    struct event event = {.kind = EVENT_RESTORE, .user = ""}, back;
+    event.config = &config;
+    event.last_job.v = 1000007;
+    event.last_attempt.v = 1ull << 40;
+    struct buf bytes = BUF_INIT;
+    event_encode(&event, &bytes);
+    struct arena arena;
+    arena_init(&arena);
+    assert_int_equal(event_decode(buf_as_text(&bytes), &arena, &back, NULL), 0);
+    assert_int_equal(back.last_job.v, 1000007);
+    assert_true(back.last_attempt.v == 1ull << 40);
+    bytes.at[0] = 5;
+    assert_int_equal(event_decode(buf_as_text(&bytes), &arena, &back, NULL), ERR_CORRUPT);
+    struct text old = {bytes.at, bytes.length - sizeof(uint32_t) - sizeof(uint64_t)};
+    assert_int_equal(event_decode(old, &arena, &back, NULL), 0);
+    assert_int_equal(back.last_job.v, 0);
+    assert_string_equal(back.config->order, config.order);
+    arena_release(&arena);
+    buf_release(&bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_queue_random), cmocka_unit_test(test_ports),
-        cmocka_unit_test(test_timers),       cmocka_unit_test(test_plan_codec),
-        cmocka_unit_test(test_plan_limits),  cmocka_unit_test(test_plan_of_spec),
-        cmocka_unit_test(test_event_codec),  cmocka_unit_test(test_event_of_version_4),
+        cmocka_unit_test(test_event_of_version_5),
+        cmocka_unit_test(test_queue_random),
+        cmocka_unit_test(test_ports),
+        cmocka_unit_test(test_timers),
+        cmocka_unit_test(test_plan_codec),
+        cmocka_unit_test(test_plan_limits),
+        cmocka_unit_test(test_plan_of_spec),
+        cmocka_unit_test(test_event_codec),
+        cmocka_unit_test(test_event_of_version_4),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -249,7 +249,7 @@ static void plugins_become_shell_text(void **state)
 
 static void a_jobs_ssh_key_is_the_same_each_time(void **state)
 {
-    uint8_t master[SECRET_KEY_SIZE];
+    uint8_t master[SECRET_KEY_SIZE], epoch_key[SECRET_KEY_SIZE];
     struct arena arena;
     const char *private_key, *public_key, *again, *other;
     char path[100], command[200], line[400] = "";
@@ -263,6 +263,12 @@ static void a_jobs_ssh_key_is_the_same_each_time(void **state)
     ssh_key_make(master, (struct job_id){7}, "alice~train", &arena, &again, &other);
     assert_string_equal(private_key, again);
     ssh_key_make(master, (struct job_id){8}, "alice~train", &arena, &again, &other);
+    assert_string_not_equal(public_key, other);
+    /* nor has the job of another epoch the same, should it have the number */
+    epoch_key_make(master, &(struct store_epoch){.number = 0, .id = 5}, epoch_key);
+    assert_memory_equal(epoch_key, master, sizeof master);
+    epoch_key_make(master, &(struct store_epoch){.number = 1, .id = 5}, epoch_key);
+    ssh_key_make(epoch_key, (struct job_id){7}, "alice~train", &arena, &again, &other);
     assert_string_not_equal(public_key, other);
     if (access("/usr/bin/ssh-keygen", X_OK) == 0) { /* OpenSSH takes it for its own */
         snprintf(path, sizeof path, "%s/key", work);

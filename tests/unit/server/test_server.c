@@ -487,6 +487,35 @@ static void an_audit_finds_what_differs(void **state)
     world_start(world);
 }
 
+/* A copy without its mark: numbers go on where none was given, and the log still gives the rows. */
+static void a_copy_is_audited_like_any_other(void **state)
+{
+    struct world *world = *state;
+    struct job_id job;
+    char path[100];
+
+    assert_int_equal(submit(world, job_text(world, "a", ""), &job), 0);
+    wait_until(world, job, JOB_SUCCEEDED);
+    assert_int_equal(job.v, 1);
+    world_stop(world);
+    snprintf(path, sizeof path, "%s/mark", world->directory);
+    assert_int_equal(unlink(path), 0);
+    world_start(world);
+    assert_int_equal(submit(world, job_text(world, "b", ""), &job), 0);
+    wait_until(world, job, JOB_SUCCEEDED);
+    assert_int_equal(job.v, 1000001);
+    assert_int_equal(tasks_of(world, job).items[0].attempt.v, 1000000001);
+    world_stop(world);
+    expect_audit(world, 2, 2);
+    world_start(world);
+    assert_int_equal(submit(world, job_text(world, "c", ""), &job), 0);
+    assert_int_equal(job.v, 1000002);
+    wait_until(world, job, JOB_SUCCEEDED);
+    world_stop(world);
+    expect_audit(world, 3, 3);
+    world_start(world);
+}
+
 static void a_lost_password_is_replaced(void **state)
 {
     struct world *world = *state;
@@ -526,6 +555,7 @@ int main(void)
         WORLD(a_reload_takes_effect),
         WORLD(the_event_log_gives_the_same_again),
         WORLD(an_audit_finds_what_differs),
+        WORLD(a_copy_is_audited_like_any_other),
         WORLD(a_full_disk_refuses_requests_and_loses_no_fact),
         WORLD(the_end_of_an_attempt_outlives_a_full_disk),
         WORLD(a_crash_does_not_part_an_exit_and_its_end),

@@ -1,6 +1,7 @@
 /* test_checkpoint.c — the log is emptied when it can be, and told of when it cannot. */
 #include "base/err.h"
 #include "store/checkpoint.h"
+#include "store/marker.h"
 #include "sys/log.h"
 #include "waits.h"
 #include <fcntl.h>
@@ -19,6 +20,7 @@ enum { LIMIT_MS = 60000 };
 struct fixture {
     char directory[64], path[100], log[100];
     struct checkpoint checkpoint;
+    struct marker marker;
     sqlite3 *writer;
     int pages; /* in the log after the last commit */
 };
@@ -45,6 +47,7 @@ static int begin(void **state)
     assert_non_null(mkdtemp(fixture.directory));
     snprintf(fixture.path, sizeof fixture.path, "%s/db", fixture.directory);
     snprintf(fixture.log, sizeof fixture.log, "%s/log", fixture.directory);
+    assert_int_equal(marker_open(&fixture.marker, fixture.directory, NULL), 0);
     fd = open(fixture.log, O_WRONLY | O_CREAT | O_APPEND, 0600);
     assert_true(fd >= 0);
     log_to(fd);
@@ -63,6 +66,7 @@ static int end(void **state)
 
     checkpoint_stop(&fixture->checkpoint);
     sqlite3_close(fixture->writer);
+    marker_close(&fixture->marker);
     log_to(2);
     snprintf(remove, sizeof remove, "rm -rf %s", fixture->directory);
     return system(remove);
@@ -71,7 +75,8 @@ static int end(void **state)
 static void start(struct fixture *fixture, struct checkpoint_limits limits)
 {
     struct err err;
-    assert_int_equal(checkpoint_start(&fixture->checkpoint, fixture->path, &limits, &err), 0);
+    assert_int_equal(
+        checkpoint_start(&fixture->checkpoint, fixture->path, &limits, &fixture->marker, &err), 0);
 }
 
 /* A page, or as many as the kibibytes need. */
@@ -124,7 +129,7 @@ static void a_missing_database_is_an_error(void **state)
     struct err err;
 
     assert_int_equal(checkpoint_start(&fixture->checkpoint, "/nonexistent/skep.db",
-                                      &(struct checkpoint_limits){1, 2, 3}, &err),
+                                      &(struct checkpoint_limits){1, 2, 3}, &fixture->marker, &err),
                      ERR_IO);
     assert_string_equal(err.text, "open /nonexistent/skep.db: No such file or directory");
 }
