@@ -35,6 +35,14 @@ int file_write(const char *path, struct text bytes, mode_t mode, struct err *err
     return 0;
 }
 
+const char *private_path(struct init *init, const char *name)
+{
+    const char *folder = arena_format(&init->arena, "%s/private", init->root);
+    if (access(folder, W_OK) < 0)
+        folder = arena_format(&init->arena, "%s/run", init->root);
+    return arena_format(&init->arena, "%s/%s", folder, name);
+}
+
 /* In the child: nothing of ours remains but the pipes and the environment. */
 static void child_become(struct init *init, const char *const *argv, enum pipe_kind out,
                          enum pipe_kind err_to)
@@ -124,7 +132,7 @@ static int stage_start(struct init *init, enum exit_stage stage, const char *nam
                        struct err *err)
 {
     const char *argv[8] = {NULL};
-    const char *path = arena_format(&init->arena, "%s/run/%s", init->root, name);
+    const char *path = private_path(init, name);
     int code = file_write(path, text_of(text), 0600, err);
     if (code < 0)
         return code;

@@ -75,6 +75,8 @@ pid_t command_start(struct init *init, const char *const *argv, enum pipe_kind o
 /* Run shell text as one stage; fills init->end. Returns true when it succeeded. */
 bool command_run(struct init *init, enum exit_stage stage, const char *name, const char *text);
 int file_write(const char *path, struct text bytes, mode_t mode, struct err *err);
+/* The path of a file that holds a secret: in memory where the engine gives us such a folder. */
+const char *private_path(struct init *init, const char *name);
 
 /* --- setup.c, ssh.c, barrier.c, code.c: each returns 0, or ERR_* with end.code set --- */
 int setup_identity(struct init *init, struct err *err);

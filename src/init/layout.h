@@ -7,7 +7,9 @@
  *   /skep/job        job_file.h, one content for all tasks of a job attempt
  *   /skep/task       task_file.h, this task's own; holds secrets: mode 0400
  *   /skep/log        writable by the image's user: log segments
- *   /skep/run        writable by the image's user: exit report, stop reason, scripts
+ *   /skep/run        writable by the image's user: exit report, stop reason
+ *   /skep/private    in memory, of the image's user alone, gone with the container: what holds
+ *                    secrets (scripts of the commands, the job's ssh key); without it /skep/run
  *
  * The engine starts /skep/init as the image's user, with the image's environment and working
  * directory. Log segments are STREAM.OFFSET, the offset of their first byte since the start of the
@@ -17,11 +19,12 @@
 #ifndef INIT_LAYOUT_H
 #define INIT_LAYOUT_H
 
-#define LAYOUT_INIT "/skep/init"
-#define LAYOUT_JOB  "/skep/job"
-#define LAYOUT_TASK "/skep/task"
-#define LAYOUT_LOG  "/skep/log"
-#define LAYOUT_RUN  "/skep/run"
+#define LAYOUT_INIT    "/skep/init"
+#define LAYOUT_JOB     "/skep/job"
+#define LAYOUT_TASK    "/skep/task"
+#define LAYOUT_LOG     "/skep/log"
+#define LAYOUT_RUN     "/skep/run"
+#define LAYOUT_PRIVATE "/skep/private"
 
 /* names in /skep, for `struct engine_file` */
 #define LAYOUT_JOB_NAME  "job"
@@ -40,6 +43,7 @@
 #define LAYOUT_SEGMENT_FORMAT "%s.%015llu"
 
 enum {
+    LAYOUT_PRIVATE_MIB = 16,          /* the task file has 8 at most */
     LAYOUT_SEGMENT_BYTES = 256 << 20, /* default; the task file may say less */
     LAYOUT_SEGMENTS_KEPT = 2,         /* the older ones are removed */
 };

@@ -52,6 +52,14 @@ static int logs_open(struct init *init, struct err *err)
     return code;
 }
 
+/* What is written to /proc/1/fd/1 and 2 belongs into the task's logs, which are bounded, and not
+ * into the engine's own file: from here on nobody can open that any more. */
+static void output_redirect(struct init *init)
+{
+    dup2(init->write_ends[PIPE_STDOUT], STDOUT_FILENO);
+    dup2(init->write_ends[PIPE_STDERR], STDERR_FILENO);
+}
+
 /* Everything without which not even a report can be written. */
 static int begin(struct init *init, struct err *err)
 {
@@ -64,6 +72,8 @@ static int begin(struct init *init, struct err *err)
         code = logs_open(init, err);
     if (code == 0)
         code = loop_init(init, err);
+    if (code == 0)
+        output_redirect(init);
     return code;
 }
 
@@ -101,6 +111,15 @@ static int setup(struct init *init, struct err *err)
     return 0;
 }
 
+static void setup_fail(struct init *init, const struct err *err)
+{
+    note(init, "%s", err->text);
+    init->end.stage = EXIT_STAGE_SETUP;
+    if (init->end.code == 0)
+        init->end.code = EXIT_FILE_SETUP;
+    snprintf(init->end.message, sizeof init->end.message, "%s", err->text);
+}
+
 static void stages_run(struct init *init)
 {
     const char *path = arena_format(&init->arena, "%s/run/%s", init->root, LAYOUT_STARTED_NAME);
@@ -113,8 +132,10 @@ static void stages_run(struct init *init)
         return;
     init->end.started_ms = clock_unix_ms();
     struct err err = {0};
-    if (file_write(path, TEXT(""), 0644, &err) < 0)
-        note(init, "%s", err.text);
+    if (file_write(path, TEXT(""), 0644, &err) < 0) { /* without it the platform is to blame */
+        setup_fail(init, &err);
+        return;
+    }
     if (!command_run(init, EXIT_STAGE_USER, "command", init->task.command))
         return;
     if (init->task.post_command[0] && !init->is_stopping &&
@@ -156,10 +177,7 @@ static void run(struct init *init)
         init->end.code = TERMINATED;
         snprintf(init->end.message, sizeof init->end.message, "ended before the command began");
     } else if (code < 0) {
-        if (init->end.code == 0)
-            init->end.code = EXIT_FILE_SETUP;
-        note(init, "%s", err.text);
-        snprintf(init->end.message, sizeof init->end.message, "%s", err.text);
+        setup_fail(init, &err);
     } else {
         stages_run(init);
     }
@@ -183,6 +201,6 @@ int main(int argc, char **argv)
     }
     run(&init);
     if (report(&init, &err) < 0)
-        fprintf(stderr, "skep-init: %s\n", err.text);
+        note(&init, "%s", err.text);
     return init.end.code;
 }

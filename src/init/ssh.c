@@ -129,7 +129,7 @@ int ssh_setup(struct init *init, struct err *err)
     if (!init->role->is_ssh_enabled || !init->task.ssh_private_key[0])
         return 0;
     const char *folder = arena_format(&init->arena, "%s/.ssh", init->home);
-    const char *key = arena_format(&init->arena, "%s/skep_job", folder);
+    const char *key = private_path(init, "skep_job");
     int code = directory_make(folder, 0700, err);
     if (code < 0 && init->job.format == JOB_FILE_V1) { /* it did not ask for ssh */
         note(init, "%s: no ssh to and from this task", err->text);

@@ -699,9 +699,58 @@ static void not_usable(void **state)
     folder_remove(w.root);
 }
 
+/* What holds secrets stands in the folder that is in memory, where the engine makes one. */
+static void test_private(void **state)
+{
+    (void)state;
+    struct world w;
+    char wanted[600];
+    struct stat what;
+    world_init(&w, "echo $0");
+    assert_int_equal(mkdir(path_in(&w, "private"), 0700), 0);
+    world_run(&w);
+    end_is(&w, EXIT_STAGE_USER, 0, 0);
+    snprintf(wanted, sizeof wanted, "%s/private/command\n", w.root);
+    log_is(&w, "stdout", wanted);
+    assert_int_equal(stat(path_in(&w, "private/command"), &what), 0);
+    assert_int_equal(what.st_mode & 0777, 0600);
+    assert_int_equal(stat(path_in(&w, "run/command"), &what), -1);
+    folder_remove(w.root);
+}
+
+/* As in Docker, what a program writes to the first process's output is in the log. */
+static void test_output_of_init(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, "echo out > /proc/$PPID/fd/1; echo err > /proc/$PPID/fd/2");
+    world_run(&w);
+    end_is(&w, EXIT_STAGE_USER, 0, 0);
+    log_is(&w, "stdout", "out\n");
+    log_is(&w, "stderr", "err\n");
+    folder_remove(w.root);
+}
+
+/* Nobody could tell then whether the command had begun. */
+static void test_no_place_for_the_mark(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, "echo never");
+    assert_int_equal(mkdir(path_in(&w, "run/started"), 0755), 0);
+    world_run(&w);
+    end_is(&w, EXIT_STAGE_SETUP, EXIT_FILE_SETUP, 0);
+    assert_non_null(strstr(w.end.message, "run/started"));
+    log_is(&w, "stdout", "");
+    folder_remove(w.root);
+}
+
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest TESTS[] = {
+        cmocka_unit_test(test_private),
+        cmocka_unit_test(test_output_of_init),
+        cmocka_unit_test(test_no_place_for_the_mark),
         cmocka_unit_test(success),
         cmocka_unit_test(failures),
         cmocka_unit_test(pre_fails),
