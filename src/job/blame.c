@@ -12,6 +12,7 @@ static const int32_t not_the_nodes[] = {
     CODE_OBJECT_CREATION_TIMEOUT,
     CODE_GANG_TIMEOUT,
     -1210 /* image not fetched */,
+    -1211 /* no space: the node is unhealthy for as long as that is so */,
     -1212 /* memory given to tasks that others use: a node put aside would not help a cluster of one
            */
     ,

@@ -204,7 +204,7 @@ def node_disk_full(the, name):
         except OSError:
             pass
     the.submit(name, "exit 0", extra="jobRetryCount: 0\n")
-    the.until(name, "BackingOff")
+    the.until(name, "Retrying")
     the.stop_job(name)
 
 

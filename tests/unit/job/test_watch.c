@@ -77,6 +77,8 @@ static void only_the_platform_is_blamed(void **state)
     assert_true(blame_weight(&preempted, "PLATFORM_FAILURE") == 0);
     const struct completion memory = {.code = -1212}; /* not the node's: its tasks' or others' */
     assert_true(blame_weight(&memory, "PLATFORM_FAILURE") == 0);
+    const struct completion full = {.code = -1211}; /* its health says so, and for how long */
+    assert_true(blame_weight(&full, "PLATFORM_FAILURE") == 0);
     assert_true(blame_weight(&object, "PLATFORM_FAILURE") == 0);
     assert_true(blame_weight(&timeout, "PLATFORM_FAILURE") == 0);
     assert_true(blame_weight(&good, "PLATFORM_FAILURE") == 0);
