@@ -149,7 +149,7 @@ static const struct field engine_fields[] = {
     INT("logSegmentMB", 1, 65536,
         "Each stream of a task's log keeps its newest two pieces of this."),
     INT("logKeepDays", 1, 36500, "How long logs of ended containers stay."),
-    INT("logKeepMB", 1, 1 << 30, "Above this the oldest logs are removed."),
+    INT("logKeepMB", 1, 1 << 30, "Above this the oldest logs of those who have most are removed."),
     MAP("devices", &devices_shape, "GPUs."),
     MAP("images", &images_shape, "Images and registries."),
     MAP("fake", &fake_shape, "What the fake engine plays."),

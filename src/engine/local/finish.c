@@ -7,6 +7,7 @@
 #include "engine/local/inventory.h"
 #include "engine/local/logs.h"
 #include "engine/local/spawn.h"
+#include "engine/local/storage.h"
 #include "engine/local/task.h"
 #include "init/exit_file.h"
 #include "init/layout.h"
@@ -15,6 +16,7 @@
 #include "sys/log.h"
 #include "sys/mailbox.h"
 #include "sys/process.h"
+#include "sys/untrusted.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,6 +24,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 enum { KILL_TIMEOUT_MS = 30000, OUTPUT_TAIL = 64 << 10 };
@@ -64,8 +67,9 @@ static bool exit_file_use(struct finish *finish, bool has_code, int32_t code)
     struct exit_file file;
     struct stat stat;
     struct exit_report *report = &finish->report;
-    bool is_read = untrusted_read(run, LAYOUT_EXIT_NAME, 65536, &text, NULL) == 0 &&
-                   exit_file_read(buf_as_text(&text), &file, NULL) == 0;
+    bool is_read =
+        untrusted_read(run, LAYOUT_EXIT_NAME, UNTRUSTED_NO_LINKS, 65536, &text, NULL) == 0 &&
+        exit_file_read(buf_as_text(&text), &file, NULL) == 0;
     buf_release(&text);
     char marker[RUNTIME_PATH_MAX + 16];
     snprintf(marker, sizeof marker, "%s/%s", run, LAYOUT_STARTED_NAME);
@@ -98,6 +102,33 @@ static void report_memory(struct finish *finish)
         report->message = "the machine ran out of memory while the task was within its own limit";
 }
 
+static bool is_exhausted(const char *directory)
+{
+    struct statvfs disk;
+    return statvfs(directory, &disk) == 0 && storage_is_exhausted(&disk);
+}
+
+/* What failed before the user's command ran, where nothing can be written any more, failed for
+ * that. The node is unhealthy before the task's end is told: its next try begins elsewhere. */
+static void report_storage(struct finish *finish)
+{
+    struct exit_report *report = &finish->report;
+    static const char *const suspects[] = {"", "CreationError", "ContainerCannotRun"};
+    const struct local_engine *local = finish->local;
+    bool is_full = strcmp(report->reason, "DiskFull") == 0;
+    if (report->is_user_command || report->exit_code == 0 || finish->task->is_kill_wanted)
+        return;
+    for (size_t i = 0; i < COUNT_OF(suspects) && !is_full; i++)
+        is_full = strcmp(report->reason, suspects[i]) == 0 &&
+                  (is_exhausted(local->directory) || is_exhausted(local->run_directory));
+    if (!is_full)
+        return;
+    report->reason = "DiskFull";
+    if (!report->message[0])
+        report->message = "no space left on the node for the files of a task";
+    storage_look(finish->local);
+}
+
 static void report_fill(struct finish *finish)
 {
     struct task *task = finish->task;
@@ -119,6 +150,7 @@ static void report_fill(struct finish *finish)
         report->message = "the container and its monitor were removed from outside";
     }
     report_memory(finish);
+    report_storage(finish);
 }
 
 /* --- nothing remains --- */
@@ -221,14 +253,14 @@ int ended_read(const struct local_engine *local, const char *id, struct arena *a
 void ended_post(struct local_engine *local, struct attempt_id attempt, const char *id,
                 struct exit_report *report)
 {
-    char log[RUNTIME_PATH_MAX], output[RUNTIME_PATH_MAX];
+    char log[RUNTIME_PATH_MAX], folder[RUNTIME_PATH_MAX];
     task_log_path(local, id, log);
-    task_run_path(local, id, "", output);
+    task_path(local, id, "", folder);
     struct buf user = BUF_INIT, platform = BUF_INIT;
     logs_tail(log, LOG_ALL, ENGINE_LOCAL_LOG_TAIL_MAX, &user);
     logs_tail(log, LOG_RUNTIME, OUTPUT_TAIL, &platform);
     struct buf direct = BUF_INIT; /* what came past skep-init's logs: its own last words */
-    if (untrusted_read(output, "output", OUTPUT_TAIL, &direct, NULL) == 0)
+    if (untrusted_read(folder, "output", UNTRUSTED_NO_LINKS, OUTPUT_TAIL, &direct, NULL) == 0)
         buf_text(&platform, buf_as_text(&direct));
     report->log_tail = buf_as_text(&user);
     report->platform_tail = buf_as_text(&platform);

@@ -263,6 +263,14 @@ void inventory_health(struct inventory *inventory, struct local_engine *local, e
         inventory_post(inventory, local);
 }
 
+bool inventory_is_ill(struct inventory *inventory, enum health kind)
+{
+    pthread_mutex_lock(&inventory->lock);
+    bool is_ill = inventory->ills[kind][0] != 0;
+    pthread_mutex_unlock(&inventory->lock);
+    return is_ill;
+}
+
 /* --- the watch on the GPUs --- */
 
 enum { SILENCE_MS = 60000 }; /* a call of NVML that takes longer will not come back */

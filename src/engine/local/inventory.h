@@ -38,13 +38,15 @@ const struct engine_node *inventory_node(const struct inventory *inventory);
 /* Post ENGINE_NODE. */
 void inventory_post(struct inventory *inventory, struct local_engine *local);
 
-enum health { HEALTH_DISK, HEALTH_GPUS, HEALTH_REMAINS, HEALTH_KINDS };
+enum health { HEALTH_DISK, HEALTH_RUN, HEALTH_GPUS, HEALTH_REMAINS, HEALTH_KINDS };
 
 /* Say how one thing is that health depends on: "" = well, else why not. The node is healthy when
  * all are well; posts ENGINE_NODE when that, the reason's kind or the GPUs' reason changed.
  * Thread-safe. */
 void inventory_health(struct inventory *inventory, struct local_engine *local, enum health kind,
                       const char *reason);
+
+bool inventory_is_ill(struct inventory *inventory, enum health kind);
 
 /* From now on the watch on the GPUs tells of changes; what it knows already is in the next
  * ENGINE_NODE. Does nothing without NVML. */

@@ -3,11 +3,13 @@
 #include "base/memory.h"
 #include "engine/local/image.h"
 #include "engine/local/inventory.h"
+#include "engine/local/log_keep.h"
+#include "engine/local/storage.h"
 #include "engine/local/task.h"
 #include "sys/cleanup.h"
 #include "sys/log.h"
 #include <dirent.h>
-#include <fcntl.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,18 +19,9 @@
 #include <unistd.h>
 
 /* A disk that is rather full of other things must not cost every job its image. */
-enum { PRESSURE_AGE_S = 3600 };
-
-struct log_folder {
-    char id[24];
-    int64_t used_s; /* Unix time of the last write */
-    uint64_t bytes;
-};
-
-struct log_folders {
-    struct log_folder *items;
-    size_t count, room;
-    uint64_t bytes;
+enum {
+    PRESSURE_AGE_S = 3600,
+    STORAGE_LOOK_S = 2, /* between two looks at a place that is short */
 };
 
 static bool task_is_known(struct local_engine *local, const char *id)
@@ -42,56 +35,47 @@ static bool task_is_known(struct local_engine *local, const char *id)
     return is_known;
 }
 
-static void folder_measure(const char *path, struct log_folder *folder)
-{
-    struct stat stat;
-    cleanup_dir DIR *dir = opendir(path);
-    for (struct dirent *entry; dir && (entry = readdir(dir));)
-        if (strcmp(entry->d_name, "..") != 0 &&
-            fstatat(dirfd(dir), entry->d_name, &stat, AT_SYMLINK_NOFOLLOW) == 0) {
-            folder->bytes += (uint64_t)stat.st_blocks * 512;
-            if (stat.st_mtim.tv_sec > folder->used_s)
-                folder->used_s = stat.st_mtim.tv_sec;
-        }
-}
+struct log_list {
+    struct log_kept *items;
+    size_t count, room;
+};
 
-static int folder_order(const void *a, const void *b)
-{
-    const struct log_folder *left = a, *right = b;
-    return (left->used_s > right->used_s) - (left->used_s < right->used_s);
-}
-
-/* Logs of tasks that are no more: the old ones, then the oldest until all fit. */
-static void logs_collect(struct local_engine *local)
+static void logs_list(struct local_engine *local, const struct log_limits *limits,
+                      struct log_list *list)
 {
     char path[RUNTIME_PATH_MAX], below[RUNTIME_PATH_MAX];
-    struct log_folders folders = {0};
     snprintf(path, sizeof path, "%s/logs", local->directory);
     cleanup_dir DIR *dir = opendir(path);
     for (struct dirent *entry; dir && (entry = readdir(dir));) {
-        if (entry->d_name[0] == '.' || strlen(entry->d_name) >= sizeof folders.items->id)
+        struct log_kept log = {.cost = 0};
+        if (entry->d_name[0] == '.' || strlen(entry->d_name) >= sizeof log.id)
             continue;
-        struct log_folder folder = {0};
-        snprintf(folder.id, sizeof folder.id, "%.23s", entry->d_name);
-        task_log_path(local, folder.id, below);
-        folder_measure(below, &folder);
-        folders.bytes += folder.bytes;
-        if (!task_is_known(local, folder.id))
-            *ARRAY_ADD(&folders) = folder;
+        snprintf(log.id, sizeof log.id, "%.23s", entry->d_name);
+        task_log_path(local, log.id, below);
+        log_measure(below, limits, &log);
+        log_owner_read(below, log.owner);
+        log.is_live = task_is_known(local, log.id);
+        *ARRAY_ADD(list) = log;
     }
-    if (folders.count)
-        qsort(folders.items, folders.count, sizeof *folders.items, folder_order);
-    int64_t now = time(NULL);
-    uint64_t limit = local->config.log_keep_mib << 20;
-    for (size_t i = 0; i < folders.count; i++) {
-        const struct log_folder *folder = &folders.items[i];
-        if (now - folder->used_s <= (int64_t)local->config.log_keep_s && folders.bytes <= limit)
-            break;
-        task_log_path(local, folder->id, below);
-        tree_remove(below, NULL);
-        folders.bytes -= folder->bytes;
+}
+
+static void logs_collect(struct local_engine *local)
+{
+    char path[RUNTIME_PATH_MAX];
+    struct log_list list = {0};
+    struct statvfs disk = {0};
+    if (statvfs(local->directory, &disk) < 0)
+        log_warning("engine", "%s: errno %d", local->directory, errno);
+    const struct log_limits limits = log_limits_of(local->config.log_keep_mib << 20, disk.f_files,
+                                                   (int64_t)local->config.log_keep_s);
+    logs_list(local, &limits, &list);
+    log_keep_choose(list.items, list.count, &limits, time(NULL));
+    for (size_t i = 0; i < list.count; i++) {
+        task_log_path(local, list.items[i].id, path);
+        if (list.items[i].is_chosen)
+            tree_remove(path, NULL);
     }
-    ARRAY_FREE(&folders);
+    ARRAY_FREE(&list);
 }
 
 /* Overlays of ended tasks that nobody forgot in time, and folders that no task explains. */
@@ -123,24 +107,52 @@ static void containers_collect(struct local_engine *local)
     }
 }
 
-static void disk_watch(struct local_engine *local)
+/* Images give way when the disk is full, and at once when space is short. */
+static void images_give_way(struct local_engine *local)
 {
     struct statvfs disk;
+    char reason[STORAGE_REASON_MAX];
     if (statvfs(local->directory, &disk) < 0)
         return;
-    uint64_t block = disk.f_frsize, total = disk.f_blocks * block, free = disk.f_bavail * block;
-    uint64_t high = total / 100 * local->config.image_high_percent;
-    uint64_t used = total - disk.f_bfree * block;
-    bool is_short = free >> 20 < local->config.disk_reserve_mib;
+    const uint64_t total = disk.f_blocks * disk.f_frsize;
+    const uint64_t high = total / 100 * local->config.image_high_percent;
+    const uint64_t used = total - disk.f_bfree * disk.f_frsize;
+    const struct storage_reserve reserve =
+        storage_reserve_data(&disk, local->config.disk_reserve_mib);
+    const bool is_short = storage_is_short(&disk, &reserve, false, "data", reason);
+    uint64_t wanted = is_short ? reserve.bytes : 0;
+    if (used > high)
+        wanted = used - high;
     images_collect(local->images, local->config.image_keep_s, is_short ? 0 : PRESSURE_AGE_S,
-                   used > high ? used - high : 0);
-    if (statvfs(local->directory, &disk) == 0)
-        free = disk.f_bavail * block;
-    char reason[160] = "";
-    if (free >> 20 < local->config.disk_reserve_mib)
-        snprintf(reason, sizeof reason, "disk pressure: %llu MiB free, %u are kept in reserve",
-                 (unsigned long long)(free >> 20), local->config.disk_reserve_mib);
-    inventory_health(local->inventory, local, HEALTH_DISK, reason);
+                   wanted);
+}
+
+bool storage_look(struct local_engine *local)
+{
+    const struct {
+        const char *path, *name;
+        enum health health;
+    } places[] = {{local->directory, "data", HEALTH_DISK},
+                  {local->run_directory, "run", HEALTH_RUN}};
+    bool is_well = true;
+    for (size_t i = 0; i < COUNT_OF(places); i++) {
+        struct statvfs disk;
+        char reason[STORAGE_REASON_MAX] = "";
+        if (statvfs(places[i].path, &disk) < 0) {
+            snprintf(reason, sizeof reason, "the %s directory cannot be read: errno %d",
+                     places[i].name, errno);
+        } else {
+            const struct storage_reserve reserve =
+                places[i].health == HEALTH_DISK
+                    ? storage_reserve_data(&disk, local->config.disk_reserve_mib)
+                    : storage_reserve_run(&disk);
+            storage_is_short(&disk, &reserve, inventory_is_ill(local->inventory, places[i].health),
+                             places[i].name, reason);
+        }
+        is_well &= !reason[0];
+        inventory_health(local->inventory, local, places[i].health, reason);
+    }
+    return is_well;
 }
 
 /* --- what could not be removed when its task ended --- */
@@ -219,9 +231,32 @@ void keeper_round(struct local_engine *local)
     remains_retry(local);
     containers_collect(local);
     logs_collect(local);
-    disk_watch(local);
+    images_give_way(local);
+    storage_look(local);
     inventory_gpus_look(local->inventory, local);
     pthread_mutex_unlock(&local->keeper_lock);
+}
+
+/* Until the next round; meanwhile a node without space is looked at more often, so that it serves
+ * again soon after space was made. With the lock. */
+static void keeper_wait(struct local_engine *local)
+{
+    struct timespec now, until;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    const time_t end_s = now.tv_sec + (time_t)local->config.housekeeping_s;
+    while (!local->is_stopping && now.tv_sec < end_s) {
+        pthread_mutex_unlock(&local->lock);
+        const bool is_ill = inventory_is_ill(local->inventory, HEALTH_DISK) ||
+                            inventory_is_ill(local->inventory, HEALTH_RUN);
+        const bool is_well = is_ill && storage_look(local);
+        pthread_mutex_lock(&local->lock);
+        until = (struct timespec){.tv_sec = end_s, .tv_nsec = now.tv_nsec};
+        if (is_ill && !is_well && now.tv_sec + STORAGE_LOOK_S < end_s)
+            until.tv_sec = now.tv_sec + STORAGE_LOOK_S;
+        if (!local->is_stopping)
+            pthread_cond_timedwait(&local->keeper_wake, &local->lock, &until);
+        clock_gettime(CLOCK_MONOTONIC, &now);
+    }
 }
 
 void *keeper_run(void *context)
@@ -233,12 +268,7 @@ void *keeper_run(void *context)
         pthread_mutex_unlock(&local->lock);
         keeper_round(local);
         pthread_mutex_lock(&local->lock);
-        struct timespec until;
-        clock_gettime(CLOCK_MONOTONIC, &until);
-        until.tv_sec += local->config.housekeeping_s;
-        while (!local->is_stopping &&
-               pthread_cond_timedwait(&local->keeper_wake, &local->lock, &until) == 0)
-            continue;
+        keeper_wait(local);
     }
     pthread_mutex_unlock(&local->lock);
     return NULL;

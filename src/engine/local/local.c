@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "engine/local/image.h"
 #include "engine/local/inventory.h"
+#include "engine/local/log_watch.h"
 #include "engine/local/logs.h"
 #include "engine/local/reference.h"
 #include "engine/local/task.h"
@@ -406,7 +407,9 @@ static int local_log_watch(struct engine *engine, struct attempt_id attempt, enu
     char path[RUNTIME_PATH_MAX], id[24];
     snprintf(id, sizeof id, "%" PRIu64, attempt.v);
     task_log_path(local, id, path);
-    return logs_watch(path, err);
+    if (!local->log_watch)
+        return err_fail(err, ERR_UNAVAILABLE, "", "logs cannot be watched here");
+    return log_watch_add(local->log_watch, path, err);
 }
 
 static void local_free(struct engine *engine);
@@ -650,6 +653,15 @@ static int runtime_prepare(struct local_engine *local, struct err *err)
     return result;
 }
 
+/* Without it logs are followed all the same, only later by a moment. */
+static void log_watch_start(struct local_engine *local)
+{
+    struct err err = {0};
+    local->log_watch = log_watch_new(&err);
+    if (!local->log_watch)
+        log_warning("engine", "logs are looked at from time to time: %s", err.text);
+}
+
 static int threads_start(struct local_engine *local, struct err *err)
 {
     local->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -662,6 +674,7 @@ static int threads_start(struct local_engine *local, struct err *err)
     int result = adopt_all(local, err);
     if (result < 0)
         return result;
+    log_watch_start(local);
     local->has_monitor = pthread_create(&local->monitor, NULL, monitor_run, local) == 0;
     local->has_keeper = pthread_create(&local->keeper, NULL, keeper_run, local) == 0;
     while (local->worker_count < local->config.workers &&
@@ -749,6 +762,7 @@ static void local_free(struct engine *engine)
     if (local->has_keeper)
         pthread_join(local->keeper, NULL);
     inventory_unwatch(local->inventory);
+    log_watch_free(local->log_watch);
     for (size_t i = 0; i < local->task_room; i++)
         if (local->tasks[i])
             task_drop(local, local->tasks[i]);

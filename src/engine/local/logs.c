@@ -3,12 +3,12 @@
 #include "base/memory.h"
 #include "init/layout.h"
 #include "sys/cleanup.h"
+#include "sys/untrusted.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/inotify.h>
 #include <sys/stat.h>
 
 enum { SEGMENTS_MAX = 64 }; /* skep-init keeps two; a user's own files of such names are skipped */
@@ -48,16 +48,6 @@ static int folder_open(const char *directory)
     return open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
 }
 
-static int segment_open(int folder, const char *name, struct stat *stat)
-{
-    int fd = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-    if (fd >= 0 && (fstat(fd, stat) < 0 || !S_ISREG(stat->st_mode))) {
-        close(fd);
-        return -1;
-    }
-    return fd;
-}
-
 static void segments_list(int folder, const char *stream, struct segments *segments)
 {
     segments->count = 0;
@@ -84,7 +74,7 @@ static ssize_t segment_read(int folder, const char *stream, const struct segment
     char name[64];
     struct stat stat;
     snprintf(name, sizeof name, LAYOUT_SEGMENT_FORMAT, stream, (unsigned long long)segment->begin);
-    cleanup_close int fd = segment_open(folder, name, &stat);
+    cleanup_close int fd = untrusted_open(folder, name, UNTRUSTED_NO_LINKS, &stat, NULL);
     if (fd < 0)
         return 0; /* rotated away this moment: the next read begins later */
     uint64_t left = segment->begin + segment->size - offset;
@@ -128,21 +118,6 @@ ssize_t logs_read(const char *directory, enum log_stream stream, uint64_t *offse
     return 0;
 }
 
-int logs_watch(const char *directory, struct err *err)
-{
-    cleanup_close int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
-    if (fd < 0)
-        return err_errno(err, errno, "watch the log");
-    if (inotify_add_watch(fd, directory,
-                          IN_MODIFY | IN_CREATE | IN_DELETE | IN_MOVED_TO | IN_ATTRIB |
-                              IN_DELETE_SELF | IN_ONLYDIR | IN_DONT_FOLLOW) < 0) {
-        if (errno == ENOENT)
-            return err_fail(err, ERR_NOT_FOUND, "", "there is no log of this attempt");
-        return err_errno(err, errno, "watch %s", directory);
-    }
-    return fd_steal(&fd);
-}
-
 void logs_tail(const char *directory, enum log_stream stream, size_t limit, struct buf *out)
 {
     struct log_part part;
@@ -166,25 +141,4 @@ void logs_tail(const char *directory, enum log_stream stream, size_t limit, stru
         buf_add(out, from, (size_t)(bytes + got - from));
         offset += (uint64_t)got;
     }
-}
-
-int untrusted_read(const char *directory, const char *name, size_t limit, struct buf *out,
-                   struct err *err)
-{
-    cleanup_close int folder = folder_open(directory);
-    if (folder < 0)
-        return err_fail(err, ERR_NOT_FOUND, "", "there is no %s", directory);
-    struct stat stat;
-    cleanup_close int fd = segment_open(folder, name, &stat);
-    if (fd < 0)
-        return err_fail(err, ERR_NOT_FOUND, "", "there is no plain file %s/%s", directory, name);
-    char bytes[8192];
-    ssize_t got;
-    while ((got = read(fd, bytes, sizeof bytes)) > 0) {
-        if (out->length + (size_t)got > limit)
-            return err_fail(err, ERR_TOO_BIG, "", "%s/%s is longer than %zu bytes", directory, name,
-                            limit);
-        buf_add(out, bytes, (size_t)got);
-    }
-    return got < 0 ? err_errno(err, errno, "read %s/%s", directory, name) : 0;
 }

@@ -15,15 +15,7 @@ struct err;
 ssize_t logs_read(const char *directory, enum log_stream stream, uint64_t *offset, char *bytes,
                   size_t size, struct log_part *part, struct err *err);
 
-/* An inotify descriptor: readable when anything in the folder is written, made, or removed. */
-int logs_watch(const char *directory, struct err *err);
-
 /* The last `limit` bytes of a stream, from the begin of a line where it was cut. */
 void logs_tail(const char *directory, enum log_stream stream, size_t limit, struct buf *out);
-
-/* A small file that a container may have written: plain, at most `limit` bytes, not a link.
- * ERR_NOT_FOUND, ERR_TOO_BIG, ERR_INVALID when it is something else. */
-int untrusted_read(const char *directory, const char *name, size_t limit, struct buf *out,
-                   struct err *err);
 
 #endif

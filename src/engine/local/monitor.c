@@ -5,12 +5,11 @@
 #include "engine/local/task.h"
 #include "init/exit_file.h"
 #include "init/layout.h"
-#include "sys/cleanup.h"
 #include "sys/log.h"
 #include "sys/mailbox.h"
+#include "sys/untrusted.h"
 #include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,24 +39,18 @@ void monitor_wake(struct local_engine *local)
         log_error("engine", "cannot wake the monitor: errno %d", errno);
 }
 
-/* In a folder that the container can write to: nothing there is followed or trusted. */
+/* In a folder that the container can write to: a task that prevents it ends without a reason. */
 static void reason_put(struct local_engine *local, struct task *task, uint32_t grace_ms)
 {
     char path[RUNTIME_PATH_MAX];
-    task_path(local, task->id, "run", path);
-    cleanup_close int folder = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (folder < 0)
-        return;
+    struct err err = {0};
     struct reason_file reason = {.grace_ms = grace_ms};
     snprintf(reason.reason, sizeof reason.reason, "%s", task->kill_reason);
     struct buf text = BUF_INIT;
     reason_file_write(&reason, &text);
-    static const char beside[] = ".reason~";
-    unlinkat(folder, beside, 0);
-    cleanup_close int fd =
-        openat(folder, beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644);
-    if (fd >= 0 && write(fd, text.at, text.length) == (ssize_t)text.length)
-        renameat(folder, beside, folder, LAYOUT_REASON_NAME);
+    task_path(local, task->id, "run", path);
+    if (untrusted_put(path, LAYOUT_REASON_NAME, buf_as_text(&text), 0644, &err) < 0)
+        log_info("engine", "attempt %s: it is not told why it ends: %s", task->id, err.text);
     buf_release(&text);
 }
 

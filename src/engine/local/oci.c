@@ -125,8 +125,8 @@ static void mounts_write(struct json_writer *json, const struct oci_config *conf
     for (size_t i = 0; i < config->mount_count; i++) {
         const struct oci_mount *mount = &config->mounts[i];
         if (mount->options)
-            mount_write(json, mount->target, "bind", mount->source, mount->options,
-                        mount->option_count);
+            mount_write(json, mount->target, mount->type ? mount->type : "bind", mount->source,
+                        mount->options, mount->option_count);
         else if (mount->is_read_only)
             mount_write(json, mount->target, "bind", mount->source,
                         OPTIONS("rbind", "rprivate", "ro"));

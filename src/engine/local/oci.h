@@ -16,6 +16,7 @@ struct json_writer;
 struct sock_filter;
 
 struct oci_mount {
+    const char *type; /* NULL: a bind mount */
     const char *source, *target;
     bool is_read_only;
     const char *const *options; /* instead of rbind and the like; NULL: a private bind mount */

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "engine/local/image.h"
 #include "engine/local/inventory.h"
+#include "engine/local/log_keep.h"
 #include "engine/local/oci.h"
 #include "engine/local/spawn.h"
 #include "engine/local/task.h"
@@ -21,7 +22,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-enum { MOUNTS_OF_OURS = 8, ENV_OF_OURS = 4, RLIMITS_MAX = 4 };
+enum { MOUNTS_OF_OURS = 8, PRIVATE_OPTIONS = 8, ENV_OF_OURS = 4, RLIMITS_MAX = 4 };
 
 /* Everything that the steps of one start share. */
 struct start {
@@ -43,6 +44,11 @@ static int fail_by_errno(struct start *start, int number, const char *what)
     task_fail(start->task, number == ENOSPC || number == EDQUOT ? "DiskFull" : "CreationError",
               "%s: %s", what, strerrordesc_np(number) ? strerrordesc_np(number) : "unknown error");
     return ERR_IO;
+}
+
+static bool words_say_full(const char *words)
+{
+    return strstr(words, "No space left") || strstr(words, "Disk quota");
 }
 
 static int directory_put(struct start *start, const char *path, mode_t mode, bool is_users)
@@ -85,7 +91,7 @@ static void paths_fill(struct start *start)
     snprintf(start->merged, sizeof start->merged, "%s/merged", local->directory);
     task_run_path(local, id, "skep", start->skep);
     task_path(local, id, "run", start->run);
-    task_run_path(local, id, "output", start->output);
+    task_path(local, id, "output", start->output);
     task_log_path(local, id, start->log);
     task_group(local, id, start->group);
 }
@@ -130,13 +136,14 @@ static int directories_put(struct start *start)
     int result = 0;
     for (size_t i = 0; i < COUNT_OF(wanted) && result == 0; i++)
         result = directory_put(start, wanted[i].path, wanted[i].mode, wanted[i].is_users);
+    log_owner_put(start->log, start->wanted->job);
     return result;
 }
 
 /* What is mounted at /skep: the task's files, and the places for the mounts in it. */
 static int files_put(struct start *start)
 {
-    static const char *const places[] = {"/log", "/run"};
+    static const char *const places[] = {"/log", "/run", "/private"};
     char path[2 * RUNTIME_PATH_MAX];
     int result = file_place(start, "init", (struct text){"", 0}, 0755);
     for (size_t i = 0; i < COUNT_OF(places) && result == 0; i++) {
@@ -198,6 +205,34 @@ static void mount_add(struct oci_mount *mounts, size_t *count, const char *sourc
         (struct oci_mount){.source = source, .target = target, .is_read_only = is_read_only};
 }
 
+/* A folder of ours that the task can write to. */
+static struct oci_mount mount_writable(const char *source, const char *target)
+{
+    static const char *const options[] = {"rbind", "rprivate", "nosuid", "nodev"};
+    return (struct oci_mount){
+        .source = source, .target = target, .options = options, .option_count = COUNT_OF(options)};
+}
+
+/* In the container's memory, gone with its last process: what must not reach a disk. */
+static struct oci_mount mount_private(struct start *start)
+{
+    const char **options = ARENA_ARRAY(start->arena, const char *, PRIVATE_OPTIONS);
+    size_t count = 0;
+    options[count++] = "nosuid";
+    options[count++] = "nodev";
+    options[count++] = "noexec";
+    options[count++] = "mode=0700";
+    options[count++] = arena_format(start->arena, "size=%dm", LAYOUT_PRIVATE_MIB);
+    options[count++] = arena_format(start->arena, "uid=%u", start->user.uid);
+    options[count++] = arena_format(start->arena, "gid=%u", start->user.gid);
+    assert(count <= PRIVATE_OPTIONS);
+    return (struct oci_mount){.type = "tmpfs",
+                              .source = "skep",
+                              .target = LAYOUT_PRIVATE,
+                              .options = options,
+                              .option_count = count};
+}
+
 /* The user's mounts first: nothing of theirs can cover /skep. */
 static const struct oci_mount *mounts_of(struct start *start, size_t *count)
 {
@@ -216,8 +251,9 @@ static const struct oci_mount *mounts_of(struct start *start, size_t *count)
         mount_add(mounts, count, wanted->mounts[i].source, wanted->mounts[i].target,
                   wanted->mounts[i].is_read_only);
     mount_add(mounts, count, start->skep, "/skep", true);
-    mount_add(mounts, count, start->log, LAYOUT_LOG, false);
-    mount_add(mounts, count, start->run, LAYOUT_RUN, false);
+    mounts[(*count)++] = mount_writable(start->log, LAYOUT_LOG);
+    mounts[(*count)++] = mount_writable(start->run, LAYOUT_RUN);
+    mounts[(*count)++] = mount_private(start);
     if (start->local->config.init_path[0])
         mount_add(mounts, count, start->local->config.init_path, LAYOUT_INIT, true);
     return mounts;
@@ -352,7 +388,7 @@ static int start_run(struct start *start)
                                     .output = start->output};
     int result = runtime_create(&start->local->runtime, &launch, &task->process, message, &err);
     if (result < 0) {
-        bool is_full = strstr(message, "No space left") || strstr(message, "Disk quota");
+        bool is_full = words_say_full(message) || words_say_full(err.text);
         task_fail(task, is_full ? "DiskFull" : "ContainerCannotRun", "%s",
                   message[0] ? message : err.text);
         return result;

@@ -19,6 +19,7 @@ struct image;
 struct images;
 struct inventory;
 struct json_writer;
+struct log_watch;
 
 enum task_phase {
     TASK_WAITING,  /* for its image */
@@ -90,6 +91,7 @@ struct local_engine {
     struct runtime runtime;
     struct images *images;
     struct inventory *inventory;
+    struct log_watch *log_watch; /* NULL: whoever follows a log looks from time to time */
 
     pthread_mutex_t lock;
     pthread_cond_t has_work;      /* queue, or is_stopping */
@@ -191,7 +193,9 @@ int ended_read(const struct local_engine *local, const char *id, struct arena *a
 void ended_post(struct local_engine *local, struct attempt_id attempt, const char *id,
                 struct exit_report *report);
 
-/* One round of housekeeping (gc.c). */
+/* Have the data and the run directory space? Sets the node's health; thread-safe. */
+bool storage_look(struct local_engine *local);
+/* One round of housekeeping (keeper.c). */
 void keeper_round(struct local_engine *local);
 void *keeper_run(void *local);
 

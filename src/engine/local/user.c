@@ -2,28 +2,20 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/text.h"
-#include "sys/cleanup.h"
-#include <errno.h>
-#include <fcntl.h>
-#include <linux/openat2.h>
+#include "sys/untrusted.h"
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 
 enum { TABLE_BYTES_MAX = 1 << 20, ID_MAX = INT32_MAX };
 
-static void table_read(const char *rootfs, const char *path, struct buf *out)
+/* A table that is not there is empty. */
+static int table_read(const char *rootfs, const char *path, struct buf *out, struct err *err)
 {
-    cleanup_close int root = open(rootfs, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    if (root < 0)
-        return;
-    struct open_how how = {.flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK,
-                           .resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS};
-    cleanup_close int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof how);
-    char bytes[8192];
-    ssize_t got;
-    while (fd >= 0 && out->length < TABLE_BYTES_MAX && (got = read(fd, bytes, sizeof bytes)) > 0)
-        buf_add(out, bytes, (size_t)got);
+    struct err failure = {0};
+    int result = untrusted_read(rootfs, path, UNTRUSTED_IN_ROOT, TABLE_BYTES_MAX, out, &failure);
+    if (result == 0 || result == ERR_NOT_FOUND)
+        return 0;
+    return err_fail(err, result, "", "the image's users: %s", failure.text);
 }
 
 static bool id_of(struct text text, uint32_t *id)
@@ -116,9 +108,11 @@ int user_find(const char *rootfs, const char *wanted, struct user *user, struct 
     struct buf passwd = BUF_INIT, groups = BUF_INIT;
     memset(user, 0, sizeof *user);
     snprintf(user->home, sizeof user->home, "/");
-    table_read(rootfs, "/etc/passwd", &passwd);
-    table_read(rootfs, "/etc/group", &groups);
-    int result = tables_use(buf_as_text(&passwd), buf_as_text(&groups), wanted, user, err);
+    int result = table_read(rootfs, "/etc/passwd", &passwd, err);
+    if (result == 0)
+        result = table_read(rootfs, "/etc/group", &groups, err);
+    if (result == 0)
+        result = tables_use(buf_as_text(&passwd), buf_as_text(&groups), wanted, user, err);
     buf_release(&passwd);
     buf_release(&groups);
     return result;

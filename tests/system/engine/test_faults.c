@@ -74,6 +74,42 @@ static void test_disk_full(void **state)
     assert_int_equal(end_after(4, from)->exit.exit_code, 3);
 }
 
+static void test_no_inodes(void **state)
+{
+    (void)state;
+    size_t from = world_seen_count(&world);
+    shell("cd %s/data; mkdir inodes; i=0; while : > inodes/$i; do i=$((i+1)); done 2>/dev/null",
+          world.folder);
+    world_create(&world, 5, "true");
+    assert_string_equal(end_after(5, from)->reason, "DiskFull");
+    /* known before the end was told, without a round of housekeeping */
+    assert_false(world.node.is_healthy);
+    assert_non_null(strstr(world.node_reason, "inodes free in the data directory"));
+    shell("rm -rf %s/data/inodes", world.folder);
+    /* seen by itself */
+    const struct seen *node = world_wait(&world, ENGINE_NODE, 0, world_seen_count(&world), 30000);
+    assert_true(node || world.node.is_healthy);
+    assert_true(world.node.is_healthy);
+    world_create(&world, 6, "exit 3");
+    assert_int_equal(end_after(6, from)->exit.exit_code, 3);
+}
+
+static void test_run_directory_full(void **state)
+{
+    (void)state;
+    size_t from = world_seen_count(&world);
+    shell("dd if=/dev/zero of=%s/run/ballast bs=4k 2>/dev/null", world.folder);
+    world_create(&world, 7, "true");
+    assert_string_equal(end_after(7, from)->reason, "DiskFull");
+    assert_false(world.node.is_healthy);
+    assert_non_null(strstr(world.node_reason, "in the run directory"));
+    shell("rm -f %s/run/ballast", world.folder);
+    engine_local_housekeep(world.engine);
+    assert_true(world.node.is_healthy);
+    world_create(&world, 8, "exit 3");
+    assert_int_equal(end_after(8, from)->exit.exit_code, 3);
+}
+
 /* --- death at any instant --- */
 
 enum { ROUNDS = 25, TASKS = 4 };
@@ -158,7 +194,9 @@ static int setup(void **state)
     if (!world_open(&world))
         exit(77);
     if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
-        shell("set -e; cd %s; mkdir data; mount -t tmpfs -o size=12m small data", world.folder)) {
+        shell("set -e; cd %s; mkdir data run; mount -t tmpfs -o size=12m,nr_inodes=3000 "
+              "small data; mount -t tmpfs -o size=8m small run",
+              world.folder)) {
         fprintf(stderr, "skipped: a small file system cannot be mounted here\n");
         world_close(&world);
         exit(77);
@@ -176,7 +214,7 @@ static int teardown(void **state)
 {
     (void)state;
     world_stop(&world);
-    shell("umount %s/data", world.folder);
+    shell("umount %s/data %s/run", world.folder, world.folder);
     world_close(&world);
     return 0;
 }
@@ -185,6 +223,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_disk_full),
+        cmocka_unit_test(test_no_inodes),
+        cmocka_unit_test(test_run_directory_full),
         cmocka_unit_test(test_killed_anywhere),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -88,7 +88,7 @@ static void test_environment_of_container(void **state)
     if (end->exit.exit_code != 0)
         fprintf(stderr, "%s\n", end->log);
     assert_int_equal(end->exit.exit_code, 0);
-    assert_non_null(strstr(end->log, "0\ninit\n16384\ninit\njob\nlog\nrun\ntask\nro\n"));
+    assert_non_null(strstr(end->log, "0\ninit\n16384\ninit\njob\nlog\nprivate\nrun\ntask\nro\n"));
     assert_non_null(strstr(end->log, "CapEff:\t00000000a80425fb")); /* Docker's fourteen */
     assert_non_null(strstr(end->log, "Seccomp:\t2"));
     assert_non_null(strstr(end->log, " full mqueue null "));
@@ -373,6 +373,56 @@ static void test_log_offsets(void **state)
                      ERR_NOT_FOUND);
 }
 
+/* What a task writes past its own output is in its log all the same, and nowhere else: not in the
+ * engine's files, which all tasks share. */
+static void test_output_of_first_process(void **state)
+{
+    (void)state;
+    world_create(&world, 58,
+                 "echo one > /proc/1/fd/1; echo two > /proc/1/fd/2; "
+                 "dd if=/dev/zero bs=1024 count=4096 2>/dev/null | tr '\\0' x > /proc/1/fd/1; "
+                 "echo; echo done; sleep 1000");
+    await_log(58, "one");
+    char path[300];
+    snprintf(path, sizeof path, "%s/data/logs/58/stdout.000000000000000", world.folder);
+    const int64_t due_us = now_us() + PATIENCE_MS * 1000ll;
+    while (shell("tail -n 1 %s | grep -q done", path) != 0)
+        assert_true(now_us() < due_us);
+    assert_string_equal(shell_output("head -n 1 %s", path), "one");
+    assert_string_equal(shell_output("cat %s/data/logs/58/stderr.*", world.folder), "two");
+    assert_string_equal(shell_output("find %s/run %s/data/containers/58 -type f -size +64k",
+                                     world.folder, world.folder),
+                        "");
+    kill_task(58, 0, "stopped");
+    end_of(58);
+}
+
+/* A secret in a command is in memory only while its task runs, and nowhere afterwards. */
+static void test_secret(void **state)
+{
+    (void)state;
+    static const char secret[] = "correct-horse-battery-staple";
+    char command[300];
+    snprintf(command, sizeof command, "test -n %s || exit 3; echo ready; sleep 1000", secret);
+    world_create(&world, 59, command);
+    await_log(59, "ready");
+    for (int round = 0; round < 2; round++) {
+        assert_string_equal(shell_output("grep -rl %s %s/data", secret, world.folder), "");
+        assert_string_equal(shell_output("cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\\0' '\\n' | "
+                                         "grep -v 'grep\\|cmdline' | grep -c %s",
+                                         secret),
+                            "0");
+        assert_string_equal(
+            shell_output("grep -rl %s %s/run | grep -v /skep/task", secret, world.folder), "");
+        world_stop(&world); /* … and so it stays over a restart of the engine */
+        world_start(&world);
+    }
+    kill_task(59, 0, "stopped");
+    assert_int_equal(end_of(59)->exit.exit_code, 137);
+    assert_string_equal(
+        shell_output("grep -rl %s %s/data %s/run", secret, world.folder, world.folder), "");
+}
+
 /* A task cannot make us read or write a file of the machine for it. */
 static void test_links_in_logs(void **state)
 {
@@ -388,6 +438,22 @@ static void test_links_in_logs(void **state)
     kill_task(54, 0, "stopped");
     assert_string_equal(end_of(54)->log, "");
     assert_int_equal(end_of(54)->exit.exit_code, 137);
+}
+
+/* Nor open a device: a node without a driver, which would fail to open, or a FIFO. */
+static void test_devices_in_folders(void **state)
+{
+    (void)state;
+    char path[300];
+    world_create(&world, 152,
+                 "mknod /skep/log/stdout.000000000000009 c 240 77 || exit 4; "
+                 "mkfifo /skep/run/.reason~; mknod /skep/run/exit c 240 77; sleep 1000");
+    assert_non_null(world_wait(&world, ENGINE_STARTED, 152, 0, PATIENCE_MS));
+    snprintf(path, sizeof path, "%s/data/containers/152/run/exit", world.folder);
+    assert_true(file_await(path, PATIENCE_MS));
+    kill_task(152, 100, "stopped");
+    assert_int_equal(end_of(152)->exit.exit_code, 143);
+    assert_string_equal(end_of(152)->log, "");
 }
 
 static void test_forget(void **state)
@@ -762,7 +828,10 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_out_of_memory),
         cmocka_unit_test(test_stats),
         cmocka_unit_test(test_log_offsets),
+        cmocka_unit_test(test_output_of_first_process),
+        cmocka_unit_test(test_secret),
         cmocka_unit_test(test_links_in_logs),
+        cmocka_unit_test(test_devices_in_folders),
         cmocka_unit_test(test_forget),
         cmocka_unit_test(test_container_killed),
         cmocka_unit_test(test_conmon_killed),

@@ -11,6 +11,7 @@
 #include "engine/local/cgroup.h"
 #include "engine/local/inventory.h"
 #include "engine/local/local.h"
+#include "engine/local/log_watch.h"
 #include "engine/local/logs.h"
 #include "engine/local/nvml.h"
 #include "engine/local/runtime.h"
@@ -26,6 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysinfo.h>
 #include <sys/wait.h>
@@ -345,6 +347,9 @@ static void test_user_link(void **state)
     unlink(place("link/inside/etc/passwd"));
     assert_int_equal(symlink("/real/passwd", place("link/inside/etc/passwd")), 0);
     assert_int_equal(user_find(place("link/inside"), "eve", &user, NULL), 0);
+    unlink(place("link/inside/real/passwd"));
+    assert_int_equal(mkfifo(place("link/inside/real/passwd"), 0644), 0);
+    assert_int_equal(user_find(place("link/inside"), "eve", &user, NULL), ERR_INVALID);
 }
 
 /* --- removal --- */
@@ -472,37 +477,117 @@ static void test_log_tail(void **state)
     buf_release(&out);
 }
 
-static void test_untrusted(void **state)
+static void test_log_links(void **state)
 {
     (void)state;
-    struct buf out = BUF_INIT;
-    put("untrusted/plain", "text");
-    assert_int_equal(symlink("/etc/passwd", place("untrusted/link")), 0);
-    assert_int_equal(mkfifo(place("untrusted/pipe"), 0600), 0);
-    const char *directory = place("untrusted");
-    assert_int_equal(untrusted_read(directory, "plain", 100, &out, NULL), 0);
-    assert_string_equal(buf_cstr(&out), "text");
-    assert_int_equal(untrusted_read(directory, "link", 100, &out, NULL), ERR_NOT_FOUND);
-    assert_int_equal(untrusted_read(directory, "pipe", 100, &out, NULL), ERR_NOT_FOUND);
-    buf_clear(&out);
-    assert_int_equal(untrusted_read(directory, "plain", 3, &out, NULL), ERR_TOO_BIG);
-    buf_release(&out);
+    struct log_part part;
+    char text[32];
+    uint64_t offset = 0;
+    put("links/stderr.000000000000000", "x");
+    assert_int_equal(symlink("/etc/passwd", place("links/all.000000000000000")), 0);
+    assert_int_equal(mkfifo(place("links/stdout.000000000000000"), 0600), 0);
+    assert_int_equal(logs_read(place("links"), LOG_ALL, &offset, text, 9, &part, NULL), 0);
+    assert_int_equal(logs_read(place("links"), LOG_STDOUT, &offset, text, 9, &part, NULL), 0);
+    assert_int_equal(part.end, 0);
+}
+
+/* How many inotify instances we hold, and how many watches are in them. */
+static void inotify_count(size_t *instances, size_t *watches)
+{
+    *instances = *watches = 0;
+    for (int fd = 0; fd < 4096; fd++) {
+        char path[64];
+        struct buf text = BUF_INIT;
+        snprintf(path, sizeof path, "/proc/self/fdinfo/%d", fd);
+        struct text rest;
+        if (file_read(path, 1 << 20, &text, NULL) == 0) {
+            snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+            char target[64] = "";
+            if (readlink(path, target, sizeof target - 1) > 0 && strstr(target, "inotify"))
+                ++*instances;
+            for (rest = buf_as_text(&text); rest.length;)
+                *watches += text_starts(text_cut(&rest, '\n'), TEXT("inotify wd:"));
+        }
+        buf_release(&text);
+    }
+}
+
+static void assert_awake(int fd, bool is_awake)
+{
+    struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+    assert_int_equal(poll(&poll_fd, 1, is_awake ? 10000 : 0), is_awake);
+}
+
+static void append(const char *name)
+{
+    int fd = open(place(name), O_WRONLY | O_APPEND);
+    assert_int_equal(write(fd, "x", 1), 1);
+    close(fd);
 }
 
 static void test_log_watch(void **state)
 {
     (void)state;
+    struct err err = {0};
+    char byte[8];
     put("watch/all.000000000000000", "");
-    int watch = logs_watch(place("watch"), NULL);
-    struct pollfd poll_fd = {.fd = watch, .events = POLLIN};
-    assert_true(watch >= 0);
-    assert_int_equal(poll(&poll_fd, 1, 0), 0);
-    int fd = open(place("watch/all.000000000000000"), O_WRONLY | O_APPEND);
-    assert_int_equal(write(fd, "x", 1), 1);
-    assert_int_equal(poll(&poll_fd, 1, 2000), 1);
-    close(fd);
-    close(watch);
-    assert_int_equal(logs_watch(place("nowhere"), NULL), ERR_NOT_FOUND);
+    put("watch2/all.000000000000000", "");
+    struct log_watch *watch = log_watch_new(&err);
+    assert_non_null(watch);
+    const int first = log_watch_add(watch, place("watch"), &err);
+    const int second = log_watch_add(watch, place("watch"), &err);
+    const int other = log_watch_add(watch, place("watch2"), &err);
+    assert_true(first >= 0 && second >= 0 && other >= 0);
+    assert_awake(first, false);
+    append("watch/all.000000000000000");
+    assert_awake(first, true);
+    assert_awake(second, true);
+    assert_awake(other, false);
+    close(first);
+    assert_int_equal(read(second, byte, sizeof byte) > 0, true);
+    append("watch/all.000000000000000");
+    assert_awake(second, true);
+    assert_int_equal(log_watch_add(watch, place("nowhere"), &err), ERR_NOT_FOUND);
+    close(second);
+    close(other);
+    log_watch_free(watch);
+}
+
+/* Root has 128 inotify instances for all of its programs. */
+static void test_log_watch_of_many(void **state)
+{
+    (void)state;
+    enum { FOLLOWERS = 500, FOLDERS = 50 };
+    int fds[FOLLOWERS];
+    char name[64];
+    struct err err = {0};
+    size_t instances, watches, instances_before, watches_before;
+    struct rlimit files;
+    getrlimit(RLIMIT_NOFILE, &files);
+    files.rlim_cur = files.rlim_max < 4096 ? files.rlim_max : 4096;
+    setrlimit(RLIMIT_NOFILE, &files);
+    inotify_count(&instances_before, &watches_before);
+    struct log_watch *watch = log_watch_new(&err);
+    assert_non_null(watch);
+    for (int i = 0; i < FOLLOWERS; i++) {
+        snprintf(name, sizeof name, "many/%d/all.000000000000000", i % FOLDERS);
+        if (i < FOLDERS)
+            put(name, "");
+        snprintf(name, sizeof name, "many/%d", i % FOLDERS);
+        fds[i] = log_watch_add(watch, place(name), &err);
+        assert_true(fds[i] >= 0);
+    }
+    inotify_count(&instances, &watches);
+    assert_int_equal(instances - instances_before, 1);
+    assert_int_equal(watches - watches_before, FOLDERS);
+    append("many/7/all.000000000000000");
+    for (int i = 7; i < FOLLOWERS; i += FOLDERS)
+        assert_awake(fds[i], true);
+    for (int i = 0; i < FOLLOWERS; i++)
+        close(fds[i]);
+    while (watches > watches_before) /* with the last reader goes the watch of a folder */
+        inotify_count(&instances, &watches);
+    log_watch_free(watch);
 }
 
 /* --- GPUs --- */
@@ -697,8 +782,9 @@ int main(void)
         cmocka_unit_test(test_sealed_refused),
         cmocka_unit_test(test_log_segments),
         cmocka_unit_test(test_log_tail),
-        cmocka_unit_test(test_untrusted),
+        cmocka_unit_test(test_log_links),
         cmocka_unit_test(test_log_watch),
+        cmocka_unit_test(test_log_watch_of_many),
         cmocka_unit_test(test_topology),
         cmocka_unit_test(test_cdi),
         cmocka_unit_test(test_inventory_without_gpus),
