@@ -42,7 +42,8 @@ static void usage(FILE *out)
           "  --listen ADDR:PORT    where the API listens (default 127.0.0.1:9186)\n"
           "  --password-file FILE  a first start writes the admin's password there, mode 600,\n"
           "                        instead of showing it\n"
-          "  --reset-password USER give the user a new random password, show it, and end\n"
+          "  --reset-password USER give the user a new random password, show it, revoke all\n"
+          "                        tokens of the user, and end\n"
           "  --audit               step through the event log again and compare with the rows,\n"
           "                        while no server runs, and end\n"
           "  --accept-loss         start though the database lacks what had been stored, or is\n"
@@ -306,6 +307,9 @@ static int reset_password(const struct options *options, struct server_config *c
     }
     if (code < 0)
         log_error("server", "%s", err.text);
+    else
+        log_info("server", "user %s has a new password; all tokens of the user are revoked",
+                 options->reset_user);
     server_config_free(config);
     return code < 0 ? exit_status_of(code) : 0;
 }

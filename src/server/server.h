@@ -42,7 +42,8 @@ void server_drain(struct server *server);
 void server_stop(struct server *server);
 void server_free(struct server *server);
 
-/* Give a user a new random password and tell it; no server may use the store. ERR_NOT_FOUND. */
+/* Give a user a new random password, tell it, and revoke all tokens of the user, also those of
+ * applications; no server may use the store. ERR_NOT_FOUND. */
 int server_password_reset(struct store *store, const char *user, const struct server_teller *teller,
                           struct err *err);
 

@@ -6,14 +6,19 @@
 
 enum { PURGE_MAX = 500, PASSWORD_LENGTH = 20, DAY_MS = 86400 * 1000, AGAIN_MS = 500 };
 
-/* A random password for `user`: told, then stored. */
+/* A random password for `user`: told, then stored. Whoever has a token by an older one loses it. */
 static int password_make(struct store *store, enum store_change_kind kind,
                          const struct store_user *user, const struct server_teller *teller,
                          struct err *err)
 {
     char password[PASSWORD_LENGTH + 1], hash[PASSWORD_HASH_SIZE];
-    struct store_change change = {.kind = kind, .err = err};
-    struct store_batch batch = {.changes = &change, .change_count = 1};
+    struct store_change changes[] = {
+        {.kind = kind, .user = *user, .err = err},
+        {.kind = CHANGE_TOKENS_REMOVE,
+         .token = {.id = "", .user = user->name, .is_application = true},
+         .err = err},
+    };
+    struct store_batch batch = {.changes = changes, .change_count = COUNT_OF(changes)};
     int code;
 
     secret_random_word(password, PASSWORD_LENGTH);
@@ -23,10 +28,9 @@ static int password_make(struct store *store, enum store_change_kind kind,
     secret_wipe(password, sizeof password);
     if (code < 0)
         return code;
-    change.user = *user;
-    change.user.password_hash = hash;
+    changes[0].user.password_hash = hash;
     code = store_commit(store, &batch, err);
-    return code < 0 ? code : change.code;
+    return code < 0 ? code : changes[0].code;
 }
 
 int server_first_user(struct server *server, const struct server_teller *teller, struct err *err)

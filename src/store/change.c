@@ -226,6 +226,7 @@ static int change_write(struct store *store, struct store_change *change, struct
     case CHANGE_TOKENS_REMOVE:
         sql = store_sql(store, WRITE_TOKENS_REMOVE);
         sql_put_string(&sql, change->token.user);
+        sql_put_int(&sql, change->token.is_application);
         sql_put_string(&sql, change->token.id);
         return sql_run(&sql, NULL, err);
     case CHANGE_SETTING:

@@ -78,7 +78,7 @@ static const char *const write_texts[WRITE_COUNT] = {
     [COUNT_TAGS] = "SELECT count(*) FROM tags WHERE job = ? AND name <> ?",
     [WRITE_TOKEN] = "INSERT OR IGNORE INTO tokens (" TOKEN_COLUMNS ") VALUES (?,?,?,?,?)",
     [WRITE_TOKEN_REMOVE] = "DELETE FROM tokens WHERE id = ? AND user = ?",
-    [WRITE_TOKENS_REMOVE] = "DELETE FROM tokens WHERE user = ? AND is_application = 0 AND id <> ?",
+    [WRITE_TOKENS_REMOVE] = "DELETE FROM tokens WHERE user = ? AND is_application <= ? AND id <> ?",
     [WRITE_END] = "INSERT INTO attempt_ends (" END_COLUMNS ") SELECT ?1, ?2, "
                   "iif(code = ?3, ?3, 0), iif(code = ?3, ?4, ''), iif(code = ?3, ?5, 0), "
                   "iif(code = ?3, ?6, 0), iif(code = ?3, ?7, 0), iif(code = ?3, ?8, ''), "

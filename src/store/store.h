@@ -93,7 +93,8 @@ enum store_change_kind {
     CHANGE_USER_REMOVE,   /* and its tokens; ERR_NOT_FOUND */
     CHANGE_TOKEN_ADD,     /* ERR_NOT_FOUND user; ERR_CONFLICT; ERR_TOO_BIG */
     CHANGE_TOKEN_REMOVE,  /* ERR_NOT_FOUND: no such token of this user */
-    CHANGE_TOKENS_REMOVE, /* all browser tokens of the user, except `token.id` if not "" */
+    CHANGE_TOKENS_REMOVE, /* all browser tokens of the user, and those of applications, too, when
+                           * token.is_application; except `token.id` if not "" */
     CHANGE_SETTING,       /* replaces; an empty value removes */
     CHANGE_END,           /* of an attempt whose row says that it has ended, else nothing is done;
                            * what was told first stays, and the rule only when the row has its code:

@@ -523,11 +523,18 @@ static void a_lost_password_is_replaced(void **state)
     struct store *store;
     struct store_reader *reader;
     struct store_user user;
+    struct store_tokens tokens;
+    struct store_change changes[] = {
+        {.kind = CHANGE_TOKEN_ADD, .token = {"browser", "admin", false, 1, 0}},
+        {.kind = CHANGE_TOKEN_ADD, .token = {"application", "admin", true, 1, 0}},
+    };
+    struct store_batch batch = {.changes = changes, .change_count = COUNT_OF(changes)};
     char before[64];
 
     snprintf(before, sizeof before, "%s", world->password);
     world_stop(world);
     assert_int_equal(store_open(world->directory, &store, &world->err), 0);
+    assert_int_equal(store_commit(store, &batch, &world->err), 0);
     assert_int_equal(server_password_reset(store, "nobody", &teller, &world->err), ERR_NOT_FOUND);
     assert_int_equal(server_password_reset(store, "admin", &teller, &world->err), 0);
     assert_string_not_equal(world->password, before);
@@ -536,6 +543,8 @@ static void a_lost_password_is_replaced(void **state)
     assert_true(password_matches(text_of(world->password), user.password_hash));
     assert_false(password_matches(text_of(before), user.password_hash));
     assert_true(user.is_admin);
+    assert_int_equal(store_tokens(reader, TEXT("admin"), &world->arena, &tokens, &world->err), 0);
+    assert_int_equal(tokens.count, 0);
     store_reader_close(reader);
     store_close(store);
     world_start(world);

@@ -476,6 +476,16 @@ static void users_and_tokens(void **state)
                      ERR_NOT_FOUND);
     assert_int_equal(store_token(world->reader, TEXT("t2"), &world->arena, &got, &world->err), 0);
     assert_true(got.is_application);
+    token.is_application = true;
+    token.id = "t2";
+    change(world, (struct store_change){.kind = CHANGE_TOKENS_REMOVE, .token = token}, 0);
+    assert_int_equal(store_token(world->reader, TEXT("t2"), &world->arena, &got, &world->err), 0);
+    token.id = "";
+    change(world, (struct store_change){.kind = CHANGE_TOKENS_REMOVE, .token = token}, 0);
+    assert_int_equal(store_token(world->reader, TEXT("t2"), &world->arena, &got, &world->err),
+                     ERR_NOT_FOUND);
+    token = (struct store_token){"t2", "alice", true, 11, 0};
+    change(world, (struct store_change){.kind = CHANGE_TOKEN_ADD, .token = token}, 0);
     change(world, (struct store_change){.kind = CHANGE_USER_REMOVE, .user = {.name = "alice"}}, 0);
     assert_int_equal(store_token(world->reader, TEXT("t2"), &world->arena, &got, &world->err),
                      ERR_NOT_FOUND);
