@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every key of the configuration is documented, and every documented key is one: check_docs.py ROOT"""
+"""Every key of the configuration is documented, every documented key is one, and the policy that is called the default is it: check_docs.py ROOT"""
 import pathlib
 import re
 import sys
@@ -15,4 +15,8 @@ for key in sorted(keys - documented):
     print(f"docs/operator/configuration.md: {key} is missing")
 for key in sorted(documented - keys):
     print(f"docs/operator/configuration.md: {key} is no key")
-sys.exit(1 if keys ^ documented else 0)
+policy = re.search(r'\.policy = "([\w-]+)"', (root / "src/core/core_config.c").read_text())[1]
+told = re.search(r"^\| `policy` \| `([\w-]+)` \|", page, re.M)[1]
+if told != policy:
+    print(f"docs/operator/configuration.md: the default policy is {policy}, not {told}")
+sys.exit(1 if keys ^ documented or told != policy else 0)
