@@ -1,5 +1,6 @@
 #include "api/handlers.h"
 #include "base/memory.h"
+#include "base/printable.h"
 #include "spec/spec.h"
 
 /* ---- submission ---- */
@@ -261,6 +262,12 @@ static int tag_change(struct call *call, enum store_change_kind kind, const char
     if (!value.length || value.length > STORE_TAG_MAX || memchr(value.at, ',', value.length))
         return call_fail(call, ERR_INVALID, NULL, "value", "a tag has 1..%d bytes and no comma",
                          STORE_TAG_MAX);
+    /* what is stored already can be removed, whatever it is */
+    if (kind == CHANGE_TAG_ADD && !printable_is_line(value))
+        return call_fail(call, ERR_INVALID, NULL, "value",
+                         "a tag has no control characters and is UTF-8");
+    if (memchr(value.at, '\0', value.length))
+        return call_fail(call, ERR_NOT_FOUND, "NoTagError", "value", "the job has no such tag");
     struct service *service = call->api->service;
     struct store_change change = {
         .kind = kind, .tag = {.job = job.record.id, .name = arena_copy(call->arena, value)}};

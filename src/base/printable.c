@@ -89,6 +89,19 @@ void printable_put(struct buf *out, struct text text)
     }
 }
 
+bool printable_is_line(struct text text)
+{
+    for (size_t i = 0; i < text.length;) {
+        size_t length = text_utf8_length(text, i);
+        const char *c = text.at + i;
+
+        if (!length || is_control(c, length) || *c == '\n' || *c == '\t')
+            return false;
+        i += length;
+    }
+    return true;
+}
+
 void printable_strip(struct buf *out, struct text text)
 {
     size_t i = 0;

@@ -15,6 +15,9 @@ struct buf;
  * carriage return the line begins anew, as progress bars want it. At most three times as long. */
 void printable_put(struct buf *out, struct text text);
 
+/* Valid UTF-8 in one line, without control characters: safe to show as it is. */
+bool printable_is_line(struct text text);
+
 /* Only without escape sequences: for searches, which a colour in the middle must not hinder. */
 void printable_strip(struct buf *out, struct text text);
 

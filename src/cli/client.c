@@ -156,15 +156,12 @@ static void explain_problems(const json_t *problems, const char *file)
     size_t i;
     json_t *problem;
     json_array_foreach (problems, i, problem) {
-        const char *path = json_string_value(json_object_get(problem, "path"));
-        const char *hint = json_string_value(json_object_get(problem, "hint"));
-        fprintf(stderr, "%s:%lld:%lld: %s%s%s%s%s%s%s\n", file,
-                json_integer_value(json_object_get(problem, "line")),
-                json_integer_value(json_object_get(problem, "column")), path ? path : "",
-                path && path[0] ? ": " : "",
-                json_is_true(json_object_get(problem, "warning")) ? "warning: " : "",
-                json_string_value(json_object_get(problem, "message")), hint ? " (" : "",
-                hint ? hint : "", hint ? ")" : "");
+        const char *path = field_text(problem, "path"), *hint = field_text(problem, "hint");
+        print_error(
+            "%s:%lld:%lld: %s%s%s%s%s%s%s\n", file, (long long)field_int(problem, "line"),
+            (long long)field_int(problem, "column"), path ? path : "", path && path[0] ? ": " : "",
+            json_is_true(json_object_get(problem, "warning")) ? "warning: " : "",
+            field_text(problem, "message"), hint ? " (" : "", hint ? hint : "", hint ? ")" : "");
     }
 }
 
@@ -180,7 +177,7 @@ int client_explain(struct client *client, const struct client_reply *reply, cons
     if (!reply->status)
         return client_unreachable(client, reply->problem);
     json_t *json = json_loadb(buf_cstr(&reply->body), reply->body.length, JSON_DECODE_ANY, NULL);
-    const char *message = json_string_value(json_object_get(json, "message"));
+    const char *message = field_text(json, "message");
     if (json_is_string(json))
         message = hived_message(json_string_value(json));
     const json_t *problems = json_object_get(json, "problems");

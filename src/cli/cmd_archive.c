@@ -159,13 +159,12 @@ static void log_list(const struct archive *archive, const struct log_name *name,
                                     "bytes", (json_int_t)bytes, "removedBytes", (json_int_t)removed,
                                     "missing", why));
     if (why)
-        fprintf(stderr, "skep: no log of %s-%" PRId64 ", attempt %" PRId64 ".%" PRId64 ": %s\n",
-                name->role, name->index, name->job_attempt, name->task_attempt, why);
+        print_error("skep: no log of %s-%" PRId64 ", attempt %" PRId64 ".%" PRId64 ": %s\n",
+                    name->role, name->index, name->job_attempt, name->task_attempt, why);
     else if (removed)
-        fprintf(stderr,
-                "skep: the first %" PRId64 " bytes of the log of %s-%" PRId64 ", attempt %" PRId64
-                ".%" PRId64 " have been removed: it was too long\n",
-                removed, name->role, name->index, name->job_attempt, name->task_attempt);
+        print_error("skep: the first %" PRId64 " bytes of the log of %s-%" PRId64
+                    ", attempt %" PRId64 ".%" PRId64 " have been removed: it was too long\n",
+                    removed, name->role, name->index, name->job_attempt, name->task_attempt);
 }
 
 static int log_save(const struct archive *archive, const struct log_name *name)

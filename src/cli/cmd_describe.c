@@ -28,7 +28,7 @@ static void tags_line(struct buf *out, const json_t *tags)
 {
     struct buf text = BUF_INIT;
     for (size_t i = 0; i < json_array_size(tags); i++)
-        buf_format(&text, "%s%s", i ? ", " : "", json_string_value(json_array_get(tags, i)));
+        buf_format(&text, "%s%s", i ? ", " : "", item_text(tags, i));
     line(out, "Tags:", buf_cstr(&text));
     buf_release(&text);
 }
@@ -39,7 +39,7 @@ static void exit_spec(struct buf *out, const json_t *spec)
     const json_t *solutions = json_object_get(spec, "solution");
     line(out, "Meaning:", field_text(spec, "reason"));
     for (size_t i = 0; i < json_array_size(solutions); i++)
-        line(out, i ? "" : "What to do:", json_string_value(json_array_get(solutions, i)));
+        line(out, i ? "" : "What to do:", item_text(solutions, i));
 }
 
 static void exit_lines(struct buf *out, const json_t *status)

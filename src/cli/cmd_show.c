@@ -1,11 +1,13 @@
 /* list, config, logs, events */
 #include "base/memory.h"
+#include "base/printable.h"
 #include "cli/client.h"
 #include "cli/command.h"
 #include "cli/job.h"
 #include "cli/print.h"
 #include "cli/settings.h"
 #include <string.h>
+#include <unistd.h>
 
 /* ---- list ---- */
 
@@ -86,7 +88,7 @@ static void list_row(const json_t *job, struct table *table, bool is_wide)
         buf_clear(&text);
         const json_t *tags = json_object_get(job, "tags");
         for (size_t i = 0; i < json_array_size(tags); i++)
-            buf_format(&text, "%s%s", i ? "," : "", json_string_value(json_array_get(tags, i)));
+            buf_format(&text, "%s%s", i ? "," : "", item_text(tags, i));
         table_cell(table, buf_cstr(&text));
     }
     buf_release(&text);
@@ -145,6 +147,19 @@ int run_list(struct cli *cli)
 
 /* ---- config, logs ---- */
 
+/* As it is, to be submitted again; to a terminal without what that would obey. */
+static void config_print(struct buf *config)
+{
+    struct buf shown = BUF_INIT;
+    if (isatty(STDOUT_FILENO)) {
+        printable_put(&shown, buf_as_text(config));
+        print_flush(&shown);
+    } else {
+        print_flush(config);
+    }
+    buf_release(&shown);
+}
+
 int run_config(struct cli *cli)
 {
     struct client *client = cli_client(cli);
@@ -156,7 +171,7 @@ int run_config(struct cli *cli)
     client_ask(client, &(struct client_request){.method = "GET", .path = buf_cstr(&path)}, &reply);
     int code = 0;
     if (reply.status == 200)
-        print_flush(&reply.body);
+        config_print(&reply.body);
     else
         code = client_explain(client, &reply, NULL);
     client_reply_release(&reply);
@@ -285,9 +300,7 @@ static const char *event_message(const json_t *event, const char *reason)
 static void event_line(struct cli *cli, const json_t *event, struct buf *out)
 {
     if (cli->output == OUTPUT_JSON) {
-        char *text = json_dumps(event, JSON_COMPACT);
-        buf_format(out, "%s\n", text);
-        free(text);
+        print_json_line(out, event);
         return;
     }
     if (cli->output == OUTPUT_YAML) {

@@ -4,6 +4,7 @@
 #include "cli/client.h"
 #include "cli/command.h"
 #include "cli/job.h"
+#include "cli/print.h"
 #include "spec/spec.h"
 
 static int validate(const char *path)
@@ -23,7 +24,7 @@ static int validate(const char *path)
         code = EXIT_REFUSED;
     const char *name = path[0] == '-' && !path[1] ? "standard input" : path;
     problems_print(&problems, name, &report);
-    fputs(buf_cstr(&report), stderr);
+    print_error("%s", buf_cstr(&report));
     if (!code)
         printf("%s: valid\n", name);
     spec_free(parsed.spec);

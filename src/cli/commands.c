@@ -149,7 +149,10 @@ const struct cli_command COMMANDS[] = {
      "A job of one task needs no --role and --index; of others the first task is taken, and with "
      "--attempt one must be named. A log that has become too long has lost its beginning; a note "
      "on "
-     "standard error says how much.",
+     "standard error says how much.\n\n"
+     "The log comes as the program wrote it, so that colours and progress bars work: a terminal "
+     "obeys what the program has put into it. Send the log of a stranger through `cat -v`; "
+     "everything else that skep shows is free of control characters.",
      "skep logs -f --role worker --index 1 train", LOGS_OPTIONS, run_logs},
     {"events", "JOB", KIND_JOB, NULL, 1, 1, "show the story of a job",
      "Prints what happened to the job, the oldest first.", NULL, EVENTS_OPTIONS, run_events},

@@ -87,7 +87,7 @@ int job_submit(struct client *client, const char *file, struct text content, str
             code = cli_fail(EXIT_REFUSED, "%s did not tell the job's name: is it a Skep server?",
                             client_server(client));
         if (warnings)
-            fprintf(stderr, "%s\n", warnings);
+            print_error("%s\n", warnings);
         json_decref(json);
     }
     client_reply_release(&reply);
@@ -128,7 +128,7 @@ static void tell(const struct waiting *waiting, const char *line)
     struct waiting *changed = (struct waiting *)(uintptr_t)waiting;
     changed->sequence = field_int(event, "sequence");
     if (!waiting->is_quiet)
-        fprintf(stderr, "%s: %s\n", waiting->job, field_text(event, "message"));
+        print_error("%s: %s\n", waiting->job, field_text(event, "message"));
     json_decref(event);
 }
 

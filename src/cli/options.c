@@ -1,6 +1,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "cli/command.h"
+#include "cli/print.h"
 #include <stdarg.h>
 #include <string.h>
 
@@ -9,12 +10,9 @@ int cli_fail(int code, const char *format, ...)
     struct buf text = BUF_INIT;
     va_list args;
     va_start(args, format);
-    buf_string(&text, "skep: ");
     buf_vformat(&text, format, args);
-    buf_char(&text, '\n');
     va_end(args);
-    fflush(stdout);
-    fputs(buf_cstr(&text), stderr);
+    print_error("skep: %s\n", buf_cstr(&text));
     buf_release(&text);
     return code;
 }

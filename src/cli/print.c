@@ -1,5 +1,6 @@
 #include "cli/print.h"
 #include "base/memory.h"
+#include "base/printable.h"
 #include <string.h>
 #include <time.h>
 
@@ -24,7 +25,13 @@ void table_init(struct table *table, bool has_colours, const char *const *heads)
 
 void table_cell(struct table *table, const char *text)
 {
-    *ARRAY_ADD(&table->cells) = mem_copy(text && text[0] ? text : "-");
+    struct buf shown = BUF_INIT;
+    printable_put(&shown, text_of(text && text[0] ? text : "-"));
+    for (size_t i = 0; i < shown.length; i++)
+        if (shown.at[i] == '\n' || shown.at[i] == '\t')
+            shown.at[i] = ' '; /* a cell is one line of its row */
+    *ARRAY_ADD(&table->cells) = mem_copy(buf_cstr(&shown));
+    buf_release(&shown);
 }
 
 void table_format(struct table *table, const char *format, ...)
@@ -144,12 +151,33 @@ void print_time(struct buf *out, int64_t at_ms)
 
 /* ---- JSON and YAML ---- */
 
+/* JSON that a terminal shows and does not obey: jansson leaves DEL and U+0080 … U+009F as they are,
+ * of which U+009B means what ESC [ does. They can stand in strings only. */
+static void json_dump(struct buf *out, const json_t *json, size_t flags)
+{
+    char *text = json_dumps(json, flags | JSON_ENCODE_ANY);
+    for (const char *at = text ? text : "null"; *at; at++) {
+        unsigned char next = (unsigned char)at[1];
+        if (*at == 0x7f)
+            buf_string(out, "\\u007f");
+        else if ((unsigned char)*at == 0xc2 && next >= 0x80 && next < 0xa0)
+            buf_format(out, "\\u%04x", (unsigned)(unsigned char)*++at);
+        else
+            buf_char(out, *at);
+    }
+    free(text);
+}
+
 void print_json(struct buf *out, const json_t *json)
 {
-    char *text = json_dumps(json, JSON_INDENT(2) | JSON_ENCODE_ANY);
-    buf_string(out, text ? text : "null");
+    json_dump(out, json, JSON_INDENT(2));
     buf_char(out, '\n');
-    free(text);
+}
+
+void print_json_line(struct buf *out, const json_t *json)
+{
+    json_dump(out, json, JSON_COMPACT);
+    buf_char(out, '\n');
 }
 
 /* Words that YAML would take for something else than a string, and all that is not plainly one. */
@@ -181,9 +209,7 @@ static void yaml_scalar(struct buf *out, const json_t *json)
         buf_string(out, text);
         return;
     }
-    char *dumped = json_dumps(json, JSON_ENCODE_ANY);
-    buf_string(out, dumped ? dumped : "null");
-    free(dumped);
+    json_dump(out, json, 0);
 }
 
 static void yaml_value(struct buf *out, const json_t *json, int depth, bool is_after_dash);
@@ -265,9 +291,42 @@ void print_flush(struct buf *out)
     buf_clear(out);
 }
 
+void print_error(const char *format, ...)
+{
+    struct buf text = BUF_INIT, shown = BUF_INIT;
+    va_list args;
+    va_start(args, format);
+    buf_vformat(&text, format, args);
+    va_end(args);
+    printable_put(&shown, buf_as_text(&text));
+    fflush(stdout);
+    fputs(buf_cstr(&shown), stderr);
+    buf_release(&text);
+    buf_release(&shown);
+}
+
+/* The text of a value, which is changed to what people can read when it is anything else. */
+static const char *value_text(json_t *value)
+{
+    const char *text = json_string_value(value);
+    if (!text || printable_is_line(text_of(text)))
+        return text;
+    struct buf shown = BUF_INIT;
+    printable_put(&shown, text_of(text));
+    if (strcmp(buf_cstr(&shown), text) != 0)
+        json_string_set(value, buf_cstr(&shown));
+    buf_release(&shown);
+    return json_string_value(value);
+}
+
 const char *field_text(const json_t *object, const char *key)
 {
-    return json_string_value(json_object_get(object, key));
+    return value_text(json_object_get(object, key));
+}
+
+const char *item_text(const json_t *array, size_t index)
+{
+    return value_text(json_array_get(array, index));
 }
 
 int64_t field_int(const json_t *object, const char *key)

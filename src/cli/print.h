@@ -1,6 +1,8 @@
 /* print.h — what people see: aligned tables, times, colours; JSON and YAML of a server's reply.
  *
- * Everything goes into a buffer, so that it can be tested; print_flush writes it out.
+ * Everything goes into a buffer, so that it can be tested; print_flush writes it out. Text of other
+ * people (tags, messages, names) never reaches a terminal with control characters in it; only the
+ * log of a task does (skep logs), as its program wrote it.
  */
 #ifndef CLI_PRINT_H
 #define CLI_PRINT_H
@@ -22,7 +24,8 @@ struct table {
 };
 
 void table_init(struct table *table, bool has_colours, const char *const *heads); /* ends NULL */
-void table_cell(struct table *table, const char *text); /* NULL and "" show "-" */
+/* NULL and "" show "-"; control characters are left out, newlines and tabs are spaces. */
+void table_cell(struct table *table, const char *text);
 /* The next cell, formatted; cells come row by row, `columns` of them each. */
 void table_format(struct table *table, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -41,13 +44,20 @@ void print_time(struct buf *out, int64_t at_ms);
 /* The reply as it is, in the form of --output json or yaml. */
 void print_json(struct buf *out, const json_t *json);
 void print_yaml(struct buf *out, const json_t *json);
+void print_json_line(struct buf *out, const json_t *json); /* in one line */
 /* True when --output asks for one of these two; then it is printed. */
 bool print_raw(const struct cli *cli, const json_t *json);
 
 void print_flush(struct buf *out); /* to standard output; clears it */
 
-/* Fields of JSON objects; absent, null or of another kind: NULL, 0, false. */
+/* To standard error, as people can read it: others' text may be in it. */
+void print_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Fields of JSON objects, items of arrays; absent, null or of another kind: NULL, 0, false. A text
+ * comes as people can read it (base/printable.h): the tree has that in its place from then on, so
+ * print what the server said (print_raw) first. */
 const char *field_text(const json_t *object, const char *key);
+const char *item_text(const json_t *array, size_t index);
 int64_t field_int(const json_t *object, const char *key);
 bool field_has(const json_t *object, const char *key); /* there and not null */
 

@@ -64,8 +64,12 @@ static void log_as_text(struct buf *line, const char *time, enum log_level level
                         const char *text)
 {
     buf_format(line, "%.23s %-7s %s: ", time, level_names[level], part);
-    for (; *text; text++)
-        buf_char(line, (char)((unsigned char)*text < 0x20 || *text == 0x7f ? ' ' : *text));
+    for (; *text; text++) {
+        unsigned char c = (unsigned char)text[0], next = (unsigned char)text[1];
+        bool is_pair = c == 0xc2 && next >= 0x80 && next < 0xa0; /* U+009B is what ESC [ is */
+        buf_char(line, c < 0x20 || c == 0x7f || is_pair ? ' ' : *text);
+        text += is_pair;
+    }
 }
 
 void log_vline(enum log_level level, const char *part, const char *format, va_list args)

@@ -311,6 +311,15 @@ static void test_tags(void **state)
     assert_int_equal(world_send(world, HTTP_PUT, path, alice, "{\"value\":\"blue\"}"), 200);
     assert_int_equal(world_send(world, HTTP_PUT, path, alice, "{\"value\":\"blue\"}"), 200);
     assert_int_equal(world_send(world, HTTP_PUT, path, alice, "{\"value\":\"a,b\"}"), 400);
+    /* nothing that a terminal would obey: ESC, CSI in one character, newline, NUL */
+    static const char *const OBEYED[] = {"\\u001b[2J", "\\u009b2J", "a\\nb", "blue\\u0000",
+                                         "\\u007f"};
+    for (size_t i = 0; i < COUNT_OF(OBEYED); i++) {
+        char body[64];
+        snprintf(body, sizeof body, "{\"value\":\"%s\"}", OBEYED[i]);
+        assert_int_equal(world_send(world, HTTP_PUT, path, alice, body), 400);
+        assert_int_equal(world_send(world, HTTP_DELETE, path, alice, body), 404);
+    }
     assert_int_equal(world_send(world, HTTP_PUT, path, bob, "{\"value\":\"red\"}"), 403);
     assert_int_equal(world_get(world, "/api/v2/jobs?tagsContain=blue", alice), 200);
     assert_body(world, "\"tags\":[\"blue\"]");

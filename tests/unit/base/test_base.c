@@ -479,6 +479,17 @@ static void test_printable(void **state)
     }
 }
 
+static void test_printable_line(void **state)
+{
+    (void)state;
+    assert_true(printable_is_line(TEXT("")));
+    assert_true(printable_is_line(TEXT("gr\xc3\xb6\xc3\x9f\x65 2 \xe2\x82\xac")));
+    static const struct text BAD[] = {{"a\nb", 3}, {"\t", 1},       {"\x1b[0m", 4}, {"\x7f", 1},
+                                      {"\0", 1},   {"\xc2\x9b", 2}, {"\xff", 1}};
+    for (size_t i = 0; i < COUNT_OF(BAD); i++)
+        assert_false(printable_is_line(BAD[i]));
+}
+
 static void test_printable_strip(void **state)
 {
     (void)state;
@@ -587,6 +598,7 @@ int main(void)
         cmocka_unit_test(test_arrays),
         cmocka_unit_test(test_copies),
         cmocka_unit_test(test_printable),
+        cmocka_unit_test(test_printable_line),
         cmocka_unit_test(test_printable_strip),
         cmocka_unit_test(test_printable_is_always_valid),
         cmocka_unit_test(test_printable_cut),

@@ -222,6 +222,47 @@ static void test_yaml(void **state)
     buf_release(&out);
 }
 
+/* What others wrote is shown, not obeyed: by tables, by texts, by JSON and YAML. */
+static void test_control_characters(void **state)
+{
+    (void)state;
+    static const char *const HEADS[] = {"TAGS", NULL};
+    static const char TEXT_JSON[] =
+        "{\"a\":\"x\\u001b[2Jy\\u009b2Jz\\u007f\\nb\",\"b\":[\"\\u001b]0;t\\u0007c\"],"
+        "\"k\\u009b\":1}";
+    json_t *json = json_loads(TEXT_JSON, 0, NULL), *again;
+    struct buf out = BUF_INIT;
+    assert_non_null(json);
+    print_json_line(&out, json);
+    print_yaml(&out, json);
+    print_json(&out, json);
+    for (size_t i = 0; i < out.length; i++) {
+        unsigned char c = (unsigned char)out.at[i];
+        assert_true((c >= 0x20 || c == '\n') && c < 0x7f);
+    }
+    /* and nothing is lost */
+    *strchr(out.at, '\n') = '\0';
+    again = json_loads(out.at, 0, NULL);
+    assert_true(json_equal(json, again));
+    json_decref(again);
+
+    assert_string_equal(field_text(json, "a"), "xy2Jz\nb");
+    assert_string_equal(item_text(json_object_get(json, "b"), 0), "c");
+    assert_null(item_text(json_object_get(json, "b"), 1));
+    assert_null(field_text(json, "c"));
+    json_decref(json);
+
+    struct table table;
+    buf_clear(&out);
+    table_init(&table, false, HEADS);
+    table_cell(&table, "a\033[31mb\nc\td\xc2\x9b"
+                       "e");
+    table_print(&table, &out);
+    assert_string_equal(buf_cstr(&out), "TAGS\nab c de\n");
+    table_release(&table);
+    buf_release(&out);
+}
+
 static int exit_code_of(const char *status)
 {
     struct buf text = BUF_INIT;
@@ -316,11 +357,17 @@ static void test_settings(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_options),       cmocka_unit_test(test_options_before),
-        cmocka_unit_test(test_wrong_options), cmocka_unit_test(test_table),
-        cmocka_unit_test(test_print),         cmocka_unit_test(test_yaml),
-        cmocka_unit_test(test_exit_codes),    cmocka_unit_test(test_paths),
-        cmocka_unit_test(test_run_file),      cmocka_unit_test(test_settings),
+        cmocka_unit_test(test_options),
+        cmocka_unit_test(test_options_before),
+        cmocka_unit_test(test_wrong_options),
+        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_print),
+        cmocka_unit_test(test_yaml),
+        cmocka_unit_test(test_control_characters),
+        cmocka_unit_test(test_exit_codes),
+        cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_run_file),
+        cmocka_unit_test(test_settings),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
