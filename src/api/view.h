@@ -5,7 +5,7 @@
 #ifndef API_VIEW_H
 #define API_VIEW_H
 #include "base/json_writer.h"
-#include "job/exit_rules.h"
+#include "exits/rules.h"
 #include "store/read.h"
 
 enum { DEBUG_ID_SIZE = 33 };

@@ -4,8 +4,8 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "base/printable.h"
+#include "exits/judge.h"
 #include "job/blame.h"
-#include "job/exit_judge.h"
 #include "server/state.h"
 #include "sys/file.h"
 #include <assert.h>
@@ -180,9 +180,6 @@ static struct server_mail *mail_of_exit(struct server *server, const struct engi
     mail->event.task.blame = weight;
     mail->has_change = end.tail.length > 0 || end.rule.number > 0;
     mail->change = (struct store_change){.kind = CHANGE_END, .end = end};
-    if (verdict.is_limited)
-        log_warning("server", "attempt %llu: a failure rule took too long and was left out",
-                    (unsigned long long)event->attempt.v);
     buf_release(&log);
     return mail;
 }

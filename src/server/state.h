@@ -8,7 +8,7 @@
 #include "base/map.h"
 #include "core/core.h"
 #include "doc/problem.h"
-#include "job/exit_rules.h"
+#include "exits/rules.h"
 #include "server/barrier.h"
 #include "server/file_space.h"
 #include "server/hang_watch.h"

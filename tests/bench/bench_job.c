@@ -9,10 +9,11 @@
 
 #include "arguments.h"
 #include "base/arena.h"
+#include "base/buf.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "doc/problem.h"
-#include "job/exit_judge.h"
+#include "exits/judge.h"
 #include "job/job.h"
 
 static double now_s(void)
@@ -131,9 +132,46 @@ static void judge(const struct exit_rules *rules, const char *what, size_t size,
         const double spent_s = now_s() - begin_s;
         best_s = spent_s < best_s ? spent_s : best_s;
     }
-    printf("judge, %4.1f MiB, %-28s %8.2f ms -> %d%s\n", (double)size / (1 << 20), what,
-           best_s * 1e3, verdict.completion.code, verdict.is_limited ? " (limited)" : "");
+    printf("judge, %4.1f MiB, %-28s %8.2f ms -> %d\n", (double)size / (1 << 20), what, best_s * 1e3,
+           verdict.completion.code);
     mem_free((char *)log.at);
+}
+
+/* A log of the words that the built-in rules look for, in random order, none of which ends a match:
+ * all rules must be searched, and RE2 meets many states. */
+static void judge_hostile(const struct exit_rules *rules)
+{
+    static const char *const words[] = {"NCCL ",
+                                        "gloo ",
+                                        "IndexError:",
+                                        "Unable to allocate ",
+                                        "syntax error: ",
+                                        "AttributeError:",
+                                        "TypeError: ",
+                                        "OSError:",
+                                        ": line 1: ",
+                                        ": 1: ",
+                                        "utils.lua:",
+                                        "a",
+                                        "b",
+                                        "pthread_create",
+                                        "torch/install/share/lua"};
+    char *log = mem_alloc(EXIT_TAIL_MAX);
+    struct random random = {.state = 3};
+    size_t at = 0;
+    while (at + 64 < EXIT_TAIL_MAX) {
+        const char *word = words[random_below(&random, COUNT_OF(words))];
+        memcpy(log + at, word, strlen(word));
+        at += strlen(word);
+    }
+    const struct exit_input input = {
+        .exit_code = 1, .is_user_command = true, .log_tail = {log, at}};
+    struct exit_verdict verdict;
+    const double begin_s = now_s();
+    exit_judge(rules, &input, &verdict);
+    printf("judge, %4.1f MiB, %-28s %8.2f ms -> %d\n", (double)at / (1 << 20), "a hostile log",
+           (now_s() - begin_s) * 1e3, verdict.completion.code);
+    mem_free(log);
 }
 
 static void judges(double seconds)
@@ -154,6 +192,7 @@ static void judges(double seconds)
     judge(rules, "SyntaxError at the end", EXIT_TAIL_MAX, "\nSyntaxError: invalid syntax\n");
     judge(rules, "Traceback at the end", EXIT_TAIL_MAX,
           "\nTraceback (most recent call last):\nValueError: no\n");
+    judge_hostile(rules);
     exit_rules_free(rules);
     const char *bad =
         "- containerExitCode: 248\n  patterns: [{userLogRegex: "
@@ -161,6 +200,18 @@ static void judges(double seconds)
     rules = exit_rules_new(text_of(bad), &problems);
     judge(rules, "expressions made to blow up", EXIT_TAIL_MAX, "\nnever\n");
     exit_rules_free(rules);
+    struct buf file = BUF_INIT;
+    buf_string(&file, "- containerExitCode: 248\n  patterns:\n");
+    for (int i = 0; i < 100; i++)
+        buf_format(&file,
+                   "  - {userLogRegex: '(?i)site error %d: [^\\n]*(lost|gone) on rack-%d\\b'}\n", i,
+                   i);
+    rules = exit_rules_new(buf_as_text(&file), &problems);
+    judge(rules, "100 operator's rules more", EXIT_TAIL_MAX, "\n");
+    judge(rules, "the last of them matches", EXIT_TAIL_MAX,
+          "\nsite error 99: all lost on rack-99\n");
+    exit_rules_free(rules);
+    buf_release(&file);
     problems_release(&problems);
     arena_release(&arena);
 }

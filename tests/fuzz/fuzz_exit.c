@@ -6,7 +6,7 @@
 
 #include "base/arena.h"
 #include "doc/problem.h"
-#include "job/exit_judge.h"
+#include "exits/judge.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -45,8 +45,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     assert((rules == NULL) == (problems.error_count > 0));
     if (rules)
         judge(rules, rest.at ? rest : (struct text){0});
-    char reason[160];
-    exit_expression_check(file, reason);
     exit_rules_free(rules);
     problems_release(&problems);
     arena_release(&arena);

@@ -5,10 +5,10 @@
 
 #include "base/buf.h"
 #include "base/memory.h"
-#include "job/early.h"
-#include "job/gpu_mask.h"
-#include "job/ranges.h"
-#include "job/vc_share.h"
+#include "originals/early.h"
+#include "originals/gpu_mask.h"
+#include "originals/ranges.h"
+#include "originals/vc_share.h"
 #include "vector_job.h"
 
 /* ---- v0-kill-all.json ---- */

@@ -6,8 +6,8 @@
 #include "base/buf.h"
 #include "base/memory.h"
 #include "doc/doc.h"
-#include "job/exit_judge.h"
-#include "job/framework.h"
+#include "exits/judge.h"
+#include "originals/framework.h"
 #include "vector_job.h"
 
 static struct exit_rules *rules_make(json_t *failure_spec)

@@ -6,7 +6,7 @@
 #define TEST_API_WORLD_H
 #include "api/call.h"
 #include "core/core.h"
-#include "job/exit_rules.h"
+#include "exits/rules.h"
 
 struct world_attempt_log {
     struct attempt_id attempt;

@@ -1,4 +1,4 @@
-#include "job/vc_share.h"
+#include "originals/vc_share.h"
 #include <assert.h>
 #include <string.h>
 

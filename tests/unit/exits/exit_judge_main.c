@@ -5,7 +5,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "doc/problem.h"
-#include "job/exit_judge.h"
+#include "exits/judge.h"
 
 int main(int argc, char **argv)
 {

@@ -1,12 +1,11 @@
 /* framework.h — documents and names of FrameworkController, for clusters and operators that come
  * from it: its configuration, Framework objects, names of what it makes, its barrier.
  *
- * Pure. Source: FrameworkController 1.0 and its manual. Called by no other module yet, so that the
- * programs do not contain it: an engine that runs pods needs it. Until then the vectors of recorded
- * behaviour hold it to the original (tests/vectors).
+ * Source: FrameworkController 1.0 and its manual. No program contains it: the driver of the
+ * recorded behaviour compares it with the original.
  */
-#ifndef JOB_FRAMEWORK_H
-#define JOB_FRAMEWORK_H
+#ifndef ORIGINALS_FRAMEWORK_H
+#define ORIGINALS_FRAMEWORK_H
 #include "base/text.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,7 +26,7 @@ struct framework_config {
 };
 void framework_config_default(struct framework_config *config);
 /* YAML or JSON. False: errors are among the problems, by line and column. `podFailureSpec` is
- * checked as exit_rules.h reads it. */
+ * checked as exits/rules.h reads it. */
 bool framework_config_read(struct text source, struct framework_config *config,
                            struct problems *problems);
 

@@ -1,4 +1,4 @@
-#include "job/ranges.h"
+#include "originals/ranges.h"
 #include "base/buf.h"
 #include "base/memory.h"
 #include <assert.h>

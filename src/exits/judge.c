@@ -1,18 +1,18 @@
-#include "job/exit_judge.h"
+#include "exits/judge.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/memory.h"
 #include "base/printable.h"
-#include "job/exit_table.h"
+#include "exits/table.h"
 #include <assert.h>
 #include <stdio.h>
 #include <strings.h>
 
 enum { EXIT_SHOWN_MAX = 120 }; /* bytes of the line that matched, in the diagnostics */
 
-struct log { /* one of the two tails, scanned for literals when first asked about */
+struct log { /* one of the two tails; filtered when it is first asked about */
     struct text text;
-    bool *present;
+    bool *candidates; /* by expression: may it match? */
 };
 
 struct judge {
@@ -33,33 +33,21 @@ static struct text tail_of(struct text text, size_t most)
     return text;
 }
 
-static bool search(struct judge *judge, uint32_t index, struct text text, struct text *found)
+static bool search_log(const struct judge *judge, uint32_t index, struct log *log,
+                       struct text *found)
 {
-    const struct expression *expression = &judge->rules->expressions.items[index];
-    const enum expression_result result = expression_search(expression, text, found);
-    if (result == EXPRESSION_GIVEN_UP)
-        judge->verdict->is_limited = true;
-    return result == EXPRESSION_FOUND;
-}
-
-static bool search_log(struct judge *judge, uint32_t index, struct log *log, struct text *found)
-{
-    const struct literals *literals = &judge->rules->literals;
-    const uint32_t literal = judge->rules->expressions.items[index].literal_index;
-    if (literal != LITERAL_NONE) {
-        if (!log->present) {
-            log->present = mem_zero(literals->count, sizeof *log->present);
-            literals_scan(literals, log->text, log->present);
-        }
-        if (!log->present[literal])
-            return false;
+    const struct matcher *matcher = judge->rules->matcher;
+    if (!log->candidates) {
+        log->candidates = mem_zero(matcher_count(matcher), sizeof *log->candidates);
+        matcher_filter(matcher, log->text, log->candidates);
     }
-    return search(judge, index, log->text, found);
+    return log->candidates[index] && matcher_search(matcher, index, log->text, found);
 }
 
-static bool search_string(struct judge *judge, uint32_t index, const char *string)
+static bool search_string(const struct judge *judge, uint32_t index, const char *string)
 {
-    return index == EXPRESSION_NO || search(judge, index, text_of(string ? string : ""), NULL);
+    return index == EXPRESSION_NO ||
+           matcher_search(judge->rules->matcher, index, text_of(string ? string : ""), NULL);
 }
 
 static bool is_in(struct exit_range range, int64_t value)
@@ -292,8 +280,8 @@ void exit_judge(const struct exit_rules *rules, const struct exit_input *input,
     verdict->spec = exit_rules_find(rules, verdict->completion.code);
     verdict->user_lines = last_lines(judge.user.text, EXIT_USER_LINES);
     verdict->platform_lines = last_lines(judge.platform.text, EXIT_PLATFORM_LINES);
-    mem_free(judge.user.present);
-    mem_free(judge.platform.present);
+    mem_free(judge.user.candidates);
+    mem_free(judge.platform.candidates);
 }
 
 /* A connection that broke in the middle: what the answer seems to say may be half of it. */

@@ -1,4 +1,4 @@
-#include "job/early.h"
+#include "originals/early.h"
 #include "base/memory.h"
 #include <assert.h>
 #include <string.h>

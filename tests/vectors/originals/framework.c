@@ -1,10 +1,10 @@
-#include "job/framework.h"
+#include "originals/framework.h"
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/memory.h"
 #include "doc/doc.h"
 #include "doc/shape.h"
-#include "job/exit_rules.h"
+#include "exits/rules.h"
 
 /* ---- configuration ---- */
 

@@ -1,12 +1,11 @@
 /* early.h — what the early platform (YARN era, release 0.1 … 0.14, QIZHI 1.0) called things: states
  * and exit codes of its launcher, for clients and clusters of that time.
  *
- * Pure. Source: tables of the launcher and its REST server; docs/rfc/0004 lists where we differ.
- * Called by no other module yet: an engine for YARN needs it. Until then the vectors of recorded
- * behaviour hold it to the original (tests/vectors).
+ * Source: tables of the launcher and its REST server; docs/rfc/0004 lists where we differ. No
+ * program contains it: the driver of the recorded behaviour compares it with the original.
  */
-#ifndef JOB_EARLY_H
-#define JOB_EARLY_H
+#ifndef ORIGINALS_EARLY_H
+#define ORIGINALS_EARLY_H
 #include "job/completion.h"
 #include "job/states.h"
 #include <stddef.h>

@@ -6,12 +6,12 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "doc/problem.h"
-#include "job/exit_rules.h"
+#include "exits/rules.h"
 
 static const char head[] =
     "# Exit codes\n"
     "\n"
-    "<!-- made from src/job/exit_specs.yaml by `build/tests/unit/job/exit-doc`; do not edit -->\n"
+    "<!-- made from src/exits/specs.yaml by `build/tests/unit/job/exit-doc`; do not edit -->\n"
     "\n"
     "Every end of a task and of a job has a code. Codes 1 to 255 belong to your program or to a "
     "rule "

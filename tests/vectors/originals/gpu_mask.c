@@ -1,4 +1,4 @@
-#include "job/gpu_mask.h"
+#include "originals/gpu_mask.h"
 #include "base/err.h"
 #include "base/text.h"
 #include <assert.h>

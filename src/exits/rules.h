@@ -1,7 +1,7 @@
-/* exit_rules.h — the exit-spec table and the failure rules: what an exit is called, who caused it,
+/* rules.h — the exit-spec table and the failure rules: what an exit is called, who caused it,
  * what follows, what to do about it; and how it is recognised.
  *
- * Pure. Built from the table that is part of the program (src/job/exit_specs.yaml) and an
+ * Pure. Built from the table that is part of the program (src/exits/specs.yaml) and an
  * operator's file in the same format, OpenPAI's own. Immutable: a reload makes new rules and the
  * server swaps them, so that tasks already running are judged by the new ones. Any number of
  * threads may judge with the same rules at once.
@@ -10,11 +10,11 @@
  * list of `containerExitCode`, `patterns`) and FrameworkController's `podFailureSpec`. See
  * docs/operator/exit-specs.md.
  *
- * Expressions are RE2's: no look-around, no references back, no possessive or atomic groups. They
- * are searched, not anchored.
+ * Expressions are RE2's (matcher.h): no look-around, no references back, no possessive or atomic
+ * groups. They are searched, not anchored.
  */
-#ifndef JOB_EXIT_RULES_H
-#define JOB_EXIT_RULES_H
+#ifndef EXITS_RULES_H
+#define EXITS_RULES_H
 #include "base/text.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,8 +25,7 @@ struct problems;
 
 enum {
     EXIT_SPECS_MAX = 1000,
-    EXIT_PATTERNS_MAX = 4000,   /* in all */
-    EXIT_EXPRESSION_MAX = 4096, /* bytes of one */
+    EXIT_PATTERNS_MAX = 4000, /* in all */
     EXIT_CODE_MIN = -8000,
     EXIT_CODE_MAX = 256,
     EXIT_CODE_UNKNOWN = 255,     /* row of codes 1…255 that are not listed */
@@ -71,8 +70,5 @@ struct exit_source {
     bool is_operators; /* of the operator's file, not of the built-in table */
 };
 struct exit_source exit_rules_source(const struct exit_rules *rules, size_t rule, size_t pattern);
-
-/* Is this an expression that RE2 would take? Else `reason` gets a sentence. */
-bool exit_expression_check(struct text expression, char reason[160]);
 
 #endif

@@ -1,10 +1,9 @@
-/* exit_table.h — the rules as they lie in memory. Inside src/job only. */
-#ifndef JOB_EXIT_TABLE_H
-#define JOB_EXIT_TABLE_H
+/* table.h — the rules as they lie in memory. Inside src/exits only. */
+#ifndef EXITS_TABLE_H
+#define EXITS_TABLE_H
 #include "base/arena.h"
-#include "job/exit_rules.h"
-#include "job/expression.h"
-#include "job/literals.h"
+#include "exits/matcher.h"
+#include "exits/rules.h"
 
 #define EXPRESSION_NO UINT32_MAX /* no such condition */
 
@@ -50,14 +49,10 @@ struct exit_rules {
         struct exit_container_pattern *items;
         size_t count, room;
     } containers;
-    struct {
-        struct expression *items;
-        size_t count, room;
-    } expressions;
-    struct literals literals;
+    struct matcher *matcher; /* all expressions, by the numbers above */
 };
 
-extern const char exit_specs_yaml[]; /* made at build time from exit_specs.yaml */
+extern const char exit_specs_yaml[]; /* made at build time from specs.yaml */
 extern const size_t exit_specs_yaml_length;
 
 #endif

@@ -1,12 +1,11 @@
 /* vc_share.h — shares of virtual clusters as percentages, as API version 1 set them: what is given
  * to one comes from `default`, which holds what is left of 100.
  *
- * Pure. Dedicated virtual clusters are outside the 100 %. Source: the early REST server. Called by
- * no other module yet: clusters of YARN have such shares, ours are HiveD's cells. Until an engine
- * for them comes the vectors of recorded behaviour hold it to the original (tests/vectors).
+ * Dedicated virtual clusters are outside the 100 %. Source: the early REST server. No program
+ * contains it: the driver of the recorded behaviour compares it with the original.
  */
-#ifndef JOB_VC_SHARE_H
-#define JOB_VC_SHARE_H
+#ifndef ORIGINALS_VC_SHARE_H
+#define ORIGINALS_VC_SHARE_H
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

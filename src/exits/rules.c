@@ -1,9 +1,9 @@
-#include "job/exit_rules.h"
+#include "exits/rules.h"
 #include "base/buf.h"
 #include "base/memory.h"
 #include "doc/doc.h"
+#include "exits/table.h"
 #include "job/completion.h"
-#include "job/exit_table.h"
 #include <assert.h>
 
 struct reader {
@@ -137,15 +137,14 @@ static uint32_t read_expression(struct reader *reader, const struct doc *map, co
     if (!doc || doc->as.string.length == 0)
         return EXPRESSION_NO;
     char reason[160];
-    struct expression expression;
-    if (!expression_init(&expression, doc->as.string, reason)) {
+    struct matcher *matcher = reader->rules->matcher;
+    const size_t number = matcher_count(matcher);
+    if (!matcher_add(matcher, doc->as.string, reason)) {
         problem_add(reader->problems, doc->place, path_of(reader, parent, key), "expression: %s",
                     reason);
         return EXPRESSION_NO;
     }
-    struct exit_rules *rules = reader->rules;
-    *ARRAY_ADD(&rules->expressions) = expression;
-    return (uint32_t)(rules->expressions.count - 1);
+    return (uint32_t)number;
 }
 
 static bool has_value(const struct doc *map, const char *key)
@@ -554,28 +553,11 @@ static void read_text(struct reader *reader, struct text source)
     arena_release(&arena);
 }
 
-static void literals_collect(struct exit_rules *rules)
-{
-    struct literals *literals = &rules->literals;
-    literals_init(literals);
-    for (int pass = 0; pass < 2; pass++)
-        for (size_t i = 0; i < rules->expressions.count; i++) {
-            struct expression *expression = &rules->expressions.items[i];
-            const struct text literal = {expression->literal, expression->literal_length};
-            if (literal.length == 0)
-                continue;
-            if (pass == 0)
-                literals_alphabet(literals, literal);
-            else
-                expression->literal_index = literals_add(literals, literal);
-        }
-    literals_build(literals);
-}
-
 struct exit_rules *exit_rules_new(struct text operators_file, struct problems *problems)
 {
     struct exit_rules *rules = mem_zero(1, sizeof *rules);
     arena_init(&rules->arena);
+    rules->matcher = matcher_new();
     struct reader reader = {.rules = rules, .problems = problems, .is_operators = true};
     const size_t errors_before = problems->error_count;
     if (operators_file.length > 0)
@@ -591,7 +573,7 @@ struct exit_rules *exit_rules_new(struct text operators_file, struct problems *p
     assert(problems->error_count == errors_before); /* the built-in table is ours and tested */
     for (size_t i = reader.own; drops_builtin && i < rules->rules.count; i++)
         rules->rules.items[i].pattern_count = 0;
-    literals_collect(rules);
+    matcher_build(rules->matcher);
     return rules;
 }
 
@@ -599,13 +581,10 @@ void exit_rules_free(struct exit_rules *rules)
 {
     if (!rules)
         return;
-    for (size_t i = 0; i < rules->expressions.count; i++)
-        expression_release(&rules->expressions.items[i]);
     ARRAY_FREE(&rules->rules);
     ARRAY_FREE(&rules->patterns);
     ARRAY_FREE(&rules->containers);
-    ARRAY_FREE(&rules->expressions);
-    literals_release(&rules->literals);
+    matcher_free(rules->matcher);
     arena_release(&rules->arena);
     mem_free(rules);
 }

@@ -1,12 +1,12 @@
 /* ranges.h — sets of whole numbers as ranges, for ports as the early platform wrote them.
  *
- * Pure. A set is a list of ranges that rise and neither touch nor overlap; ranges_coalesce makes
- * one of any list. Both ends belong to a range. Owned by the caller; release with ARRAY_FREE.
- * Source: the early launcher. Called by no other module yet: an engine for YARN needs it. Until
- * then the vectors of recorded behaviour hold it to the original (tests/vectors).
+ * A set is a list of ranges that rise and neither touch nor overlap; ranges_coalesce makes one of
+ * any list. Both ends belong to a range. Owned by the caller; release with ARRAY_FREE. Source: the
+ * early launcher. No program contains it: the driver of the recorded behaviour compares it with the
+ * original.
  */
-#ifndef JOB_RANGES_H
-#define JOB_RANGES_H
+#ifndef ORIGINALS_RANGES_H
+#define ORIGINALS_RANGES_H
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

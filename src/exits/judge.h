@@ -1,16 +1,15 @@
-/* exit_judge.h — how a container ended → what it means.
+/* judge.h — how a container ended → what it means.
  *
  * Pure, at the edge: the server calls it on the engine's thread, the core gets the verdict with its
  * event. The first matching rule in the table's order wins; inside a rule any pattern, inside a
  * pattern all of its conditions. Time is bounded: texts longer than EXIT_TAIL_MAX are cut at the
- * front, searches take linear time, and one that needs too many states is given up (it counts as
- * no match and `is_limited` says so).
+ * front, and searches take linear time.
  */
-#ifndef JOB_EXIT_JUDGE_H
-#define JOB_EXIT_JUDGE_H
+#ifndef EXITS_JUDGE_H
+#define EXITS_JUDGE_H
 #include "base/text.h"
+#include "exits/rules.h"
 #include "job/completion.h"
-#include "job/exit_rules.h"
 
 struct arena;
 
@@ -51,7 +50,6 @@ struct exit_verdict {
     const struct exit_spec *spec; /* row that describes the code; the rules' */
     bool is_matched;              /* by a rule; `rule` is its number in the table's order, from 0 */
     size_t rule, pattern;
-    bool is_limited;       /* a search was given up: see the header */
     struct text user_text; /* the line that matched, at most EXIT_EXCERPT_MAX; in the tails */
     struct text platform_text;
     struct text user_lines, platform_lines; /* the last lines, in the tails */

@@ -12,12 +12,12 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "doc/doc.h"
-#include "job/early.h"
-#include "job/framework.h"
-#include "job/gpu_mask.h"
-#include "job/ranges.h"
 #include "job/retry.h"
-#include "job/vc_share.h"
+#include "originals/early.h"
+#include "originals/framework.h"
+#include "originals/gpu_mask.h"
+#include "originals/ranges.h"
+#include "originals/vc_share.h"
 
 /* ---- states and exits of the launcher ---- */
 

@@ -1,13 +1,11 @@
 /* gpu_mask.h — GPUs of a node as a 64-bit mask, as the early platform's cluster manager knew them:
  * which nodes could take a request, tightest first, and with which GPUs.
  *
- * Pure. Bit i is GPU i. Source: the early platform's scheduler. Called by no other module yet: an
- * engine for YARN, which places containers itself, needs it (the core's own placement is
- * placement.h). Until then the vectors of recorded behaviour hold it to the original
- * (tests/vectors).
+ * Bit i is GPU i. Source: the early platform's scheduler. No program contains it (Skep's own
+ * placement is placement.h): the driver of the recorded behaviour compares it with the original.
  */
-#ifndef JOB_GPU_MASK_H
-#define JOB_GPU_MASK_H
+#ifndef ORIGINALS_GPU_MASK_H
+#define ORIGINALS_GPU_MASK_H
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
