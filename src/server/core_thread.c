@@ -428,8 +428,8 @@ static void batch_carry_out(struct server *server)
     core_commands(server);
     barrier_take(server->barriers, core->output.records.items, core->output.records.count);
     hang_watch_take(server->hang_watch, core->output.records.items, core->output.records.count);
+    batch_forget(server); /* first: who has an answer may count on what came before it */
     batch_answer(server);
-    batch_forget(server);
     if (has_job_records(&core->output))
         server_notify(server);
     pthread_mutex_lock(&server->state_lock);

@@ -95,13 +95,19 @@ static void jobs_are_stopped_and_deleted(void **state)
     struct world *world = *state;
     struct job_id job;
 
+    const char *quick = world->engine;
+
     world_stop(world);
     world->extra = "scheduling: {finishedKeepSeconds: 0}\n";
+    world->engine = "runMilliseconds: 600000";
     world_start(world);
     assert_int_equal(submit(world, job_text(world, "a", ""), &job), 0);
     assert_int_equal(act(world, SERVICE_DELETE, job), ERR_CONFLICT); /* it lives */
     assert_int_equal(act(world, SERVICE_STOP, job), 0);
     wait_until(world, job, JOB_STOPPED);
+    world_stop(world);
+    world->engine = quick;
+    world_start(world);
     assert_int_equal(act(world, SERVICE_START, job), 0);
     wait_until(world, job, JOB_SUCCEEDED);
     assert_int_equal(act(world, SERVICE_DELETE, job), 0);
