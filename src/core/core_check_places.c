@@ -72,6 +72,10 @@ int core_check_places(const struct core *core, struct err *err)
 {
     struct core *mutable = (struct core *)(uintptr_t)core;
     int code = places_compare(mutable, core->placer, "placer", places_count(core), err);
+    for (size_t i = 0; i < core->reservations.count && !code; i++) {
+        const struct placer *shadow = core->reservations.items[i].shadow;
+        CHECK(shadow->ops == core->placer->ops, "shadow", "is of the policy %s", shadow->ops->name);
+    }
     for (size_t i = 0; i < core->reservations.count && !code; i++)
         if (!core->reservations.items[i].is_stale) /* else it is filled anew before it is asked */
             code = places_compare(mutable, core->reservations.items[i].shadow, "shadow", 0, err);

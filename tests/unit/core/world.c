@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/memory.h"
+#include "core/rows.h"
 
 void world_init(struct world *world, const char *policy)
 {
@@ -21,6 +22,36 @@ void world_release(struct world *world)
 {
     core_free(world->core);
     output_release(&world->output);
+    rows_free(world->rows);
+}
+
+static void world_check(const struct world *world)
+{
+    struct err err = {0};
+    core_check(world->core);
+    if (core_check_places(world->core, &err))
+        printf("%s: %s\n", err.path, err.text);
+    assert(!err.code);
+}
+
+void world_keep(struct world *world)
+{
+    world->rows = rows_new();
+}
+
+void world_restart(struct world *world)
+{
+    struct err err = {0};
+    core_free(world->core);
+    world->core = core_new(&world->config, &err);
+    assert(world->core);
+    output_clear(&world->output);
+    int code = rows_restore(world->rows, world->core, world->now_ms, &world->output, &err);
+    if (code)
+        printf("%s: %s\n", err.path, err.text);
+    assert(!code);
+    rows_apply(world->rows, &world->output);
+    world_check(world);
 }
 
 void world_step(struct world *world, struct event *event)
@@ -31,13 +62,16 @@ void world_step(struct world *world, struct event *event)
     event->request = ++world->request;
     if (!event->user)
         event->user = "";
+    struct plan *plan =
+        world->rows && event->kind == EVENT_SUBMIT ? plan_copy(event->submit.plan) : NULL;
     output_clear(&world->output);
     core_step(world->core, event, &world->output);
-    core_check(world->core);
-    struct err err = {0};
-    if (core_check_places(world->core, &err))
-        printf("%s: %s\n", err.path, err.text);
-    assert(!err.code);
+    world_check(world);
+    if (plan && !world_answer(world)->code)
+        rows_plan(world->rows, world_answer(world)->job.v, plan);
+    plan_free(plan);
+    if (world->rows)
+        rows_apply(world->rows, &world->output);
 }
 
 void world_node(struct world *world, const char *name, uint32_t cpu, uint32_t gpu)

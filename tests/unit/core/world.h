@@ -6,6 +6,8 @@
 #include "core/output.h"
 #include "core/plan.h"
 
+struct rows;
+
 enum { WORLD_START_MS = 1000000000 };
 
 struct world {
@@ -14,10 +16,16 @@ struct world {
     struct output output;
     int64_t now_ms;
     uint64_t request;
+    struct rows *rows; /* NULL unless world_keep was called first: what a store would hold */
 };
 
 void world_init(struct world *world, const char *policy);
 void world_release(struct world *world);
+
+/* Keep rows from now on, so that world_restart can begin another core from them, with world->config
+ * as it is then; what that says is the last output. */
+void world_keep(struct world *world);
+void world_restart(struct world *world);
 
 /* Clears the output first, checks the invariants afterwards. */
 void world_step(struct world *world, struct event *event);
