@@ -12,10 +12,8 @@
 #include "sys/log.h"
 #include "sys/process.h"
 #include <assert.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -216,51 +214,6 @@ int runtime_status(const struct runtime *runtime, const char *id, char *status, 
     }
     buf_release(&out);
     return result;
-}
-
-/* What a task leaves is mostly a few levels of few entries: a call or two for each, where nftw
- * takes five. False: something stayed. */
-static bool shallow_remove(int folder, const char *name, dev_t device, unsigned levels)
-{
-    if (unlinkat(folder, name, AT_REMOVEDIR) == 0 || errno == ENOENT)
-        return true;
-    if (errno == ENOTDIR)
-        return unlinkat(folder, name, 0) == 0 || errno == ENOENT;
-    if (errno != ENOTEMPTY || levels == 0)
-        return false;
-    int fd = openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    cleanup_dir DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    struct stat stat;
-    if (!dir && fd >= 0)
-        close(fd);
-    if (!dir || fstat(fd, &stat) < 0 || (device && stat.st_dev != device))
-        return false;
-    bool is_empty = true;
-    for (struct dirent *entry; is_empty && (entry = readdir(dir));) {
-        const char *below = entry->d_name;
-        if (strcmp(below, ".") == 0 || strcmp(below, "..") == 0)
-            continue;
-        is_empty = entry->d_type == DT_REG ? unlinkat(fd, below, 0) == 0
-                                           : shallow_remove(fd, below, stat.st_dev, levels - 1);
-    }
-    return is_empty && unlinkat(folder, name, AT_REMOVEDIR) == 0;
-}
-
-static int entry_remove(const char *path, const struct stat *stat, int kind, struct FTW *place)
-{
-    (void)stat;
-    (void)place;
-    return (kind == FTW_DP ? rmdir(path) : unlink(path)) < 0 && errno != ENOENT ? -1 : 0;
-}
-
-int tree_remove(const char *path, struct err *err)
-{
-    enum { SHALLOW_LEVELS = 8 };
-    if (shallow_remove(AT_FDCWD, path, 0, SHALLOW_LEVELS))
-        return 0;
-    if (nftw(path, entry_remove, 32, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) < 0 && errno != ENOENT)
-        return err_errno(err, errno, "remove %s", path);
-    return 0;
 }
 
 void runtime_remove(const struct runtime *runtime, const char *id, bool has_poststop)

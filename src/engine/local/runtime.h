@@ -72,7 +72,8 @@ int runtime_status(const struct runtime *runtime, const char *id, char *status, 
 /* Forget the container: its state directory; runs `delete` when the bundle has hooks for it. */
 void runtime_remove(const struct runtime *runtime, const char *id, bool has_poststop);
 
-/* rm -r, within one file system; never follows links. 0 also when it was not there. */
+/* rm -r, within one file system, however deep; never follows links, also when somebody changes the
+ * tree meanwhile. 0 also when it was not there. */
 int tree_remove(const char *path, struct err *err);
 
 #endif

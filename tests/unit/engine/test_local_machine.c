@@ -385,6 +385,28 @@ static void test_tree_removal(void **state)
 
 /* --- a program in memory --- */
 
+/* Deeper than any path is long. */
+static void test_deep_tree_removal(void **state)
+{
+    (void)state;
+    enum { LEVELS = 3000 };
+    struct err err = {0};
+    assert_int_equal(mkdir(place("deep"), 0755), 0);
+    int fd = open(place("deep"), O_RDONLY | O_DIRECTORY);
+    for (int i = 0; i < LEVELS; i++) {
+        assert_int_equal(mkdirat(fd, "d", 0755), 0);
+        assert_int_equal(symlinkat("/etc", fd, "link"), 0);
+        int below = openat(fd, "d", O_RDONLY | O_DIRECTORY);
+        close(fd);
+        fd = below;
+    }
+    close(fd);
+    if (tree_remove(place("deep"), &err) < 0)
+        fail_msg("%s", err.text);
+    assert_int_equal(access(place("deep"), F_OK), -1);
+    assert_int_equal(tree_remove(place("deep"), &err), 0);
+}
+
 static void test_sealed(void **state)
 {
     (void)state;
@@ -778,6 +800,7 @@ int main(void)
         cmocka_unit_test(test_users),
         cmocka_unit_test(test_user_link),
         cmocka_unit_test(test_tree_removal),
+        cmocka_unit_test(test_deep_tree_removal),
         cmocka_unit_test(test_sealed),
         cmocka_unit_test(test_sealed_refused),
         cmocka_unit_test(test_log_segments),
