@@ -25,6 +25,7 @@ enum {
     API_LOGINS_MAX = 2,      /* passwords checked at one time; each takes 64 MiB */
     API_LOGIN_FAILURES = 10, /* of one user name within API_LOGIN_WINDOW_S */
     API_LOGIN_WINDOW_S = 60,
+    API_FOLLOWERS_MAX = 768, /* the others of HTTP_STREAMS_MAX are for stories and barriers */
 };
 
 struct api_config {
@@ -32,6 +33,7 @@ struct api_config {
     unsigned threads;        /* 0: one for each processor */
     struct service *service; /* must outlive the API */
     bool is_config_shared, is_log_shared;
+    uint32_t followers_max; /* of logs, at one time; 0: API_FOLLOWERS_MAX */
 };
 
 /* Listen and answer; `config` is copied, its strings are borrowed. Errors of http_server_start. */

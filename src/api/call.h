@@ -26,6 +26,7 @@ struct api {
     struct snapshot *snapshot;
     struct service_watch watch;
     atomic_uint_fast64_t generation;  /* grows with every commit that changed jobs */
+    atomic_uint_fast32_t followers;   /* of logs */
     atomic_uint_fast64_t requests[6]; /* by class of status: 1xx … 5xx */
     atomic_uint_fast64_t request_us;
     int64_t started_ms;

@@ -1,3 +1,4 @@
+#include "api/api.h"
 #include "api/handlers.h"
 #include "api/http_watch.h"
 #include "base/memory.h"
@@ -47,6 +48,8 @@ static void log_free(void *state)
 {
     struct log_reader *log = state;
     watch_close(log);
+    if (log->is_follow)
+        atomic_fetch_sub(&log->api->followers, 1);
     mem_free(log);
 }
 
@@ -296,11 +299,28 @@ static int stream_parse(struct call *call, struct text name, enum log_stream *st
                      "a log is one of stdout, stderr, all, runtime");
 }
 
-static void log_reply(struct call *call, const struct log_reader *from)
+/* Who follows has a connection, a descriptor and a place among the streams: they are counted, so
+ * that none is cut for want of these. */
+static int follower_add(struct call *call)
+{
+    struct api *api = call->api;
+    const uint32_t most = api->config.followers_max ? api->config.followers_max : API_FOLLOWERS_MAX;
+    if (atomic_fetch_add(&api->followers, 1) < most)
+        return 0;
+    atomic_fetch_sub(&api->followers, 1);
+    return call_fail(call, ERR_BUSY, NULL, "follow",
+                     "%u readers follow logs already: ask again later, or read without follow",
+                     most);
+}
+
+static int log_reply(struct call *call, const struct log_reader *from)
 {
     struct http_reply *reply = &call->exchange->reply;
     if (reply->status) /* the last lines alone */
-        return;
+        return 0;
+    int failed = from->is_follow ? follower_add(call) : 0;
+    if (failed)
+        return failed;
     struct log_reader *log = mem_zero(1, sizeof *log);
     *log = *from;
     log->api = call->api;
@@ -314,6 +334,7 @@ static void log_reply(struct call *call, const struct log_reader *from)
         .fd = -1,
         .poll_ms = LOG_POLL_MS,
     };
+    return 0;
 }
 
 /* ---- paths ---- */
@@ -403,9 +424,7 @@ int handle_log_read(struct call *call)
         log.attempt = attempt.attempt;
         failed = log_begin(call, &log);
     }
-    if (!failed)
-        log_reply(call, &log);
-    return failed;
+    return failed ? failed : log_reply(call, &log);
 }
 
 /* A task that waits for its next try: its latest one that had a container, of this attempt of the
@@ -517,7 +536,5 @@ int handle_log_follow(struct call *call)
         if (!failed)
             failed = log_begin(call, &log);
     }
-    if (!failed)
-        log_reply(call, &log);
-    return failed;
+    return failed ? failed : log_reply(call, &log);
 }

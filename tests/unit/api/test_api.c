@@ -519,6 +519,28 @@ static void test_log_follow(void **state)
     assert_int_equal(world_stream(world), HTTP_STREAM_END);
 }
 
+/* One reader too many is told so, and there is room again when another has gone. */
+static void test_log_followers(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice");
+    struct job_id job = world_submit(world, alice, "crowd", 1);
+    world_run(world, job);
+    buf_string(&world_log(world, world_attempt(world, job, 0))->text, "one\n");
+    world->api.config.followers_max = 1;
+    assert_int_equal(world_get(world, "/api/v2/jobs/crowd/logs?follow=true", alice), 200);
+    atomic_fetch_add(&world->api.followers, 1); /* another one */
+    world_stream_close(world);
+    assert_int_equal(world_get(world, "/api/v2/jobs/crowd/logs?follow=true", alice), 429);
+    assert_body(world, "BusyError");
+    assert_int_equal(world_get(world, "/api/v2/jobs/crowd/logs", alice), 200);
+    atomic_fetch_sub(&world->api.followers, 1);
+    assert_int_equal(world_get(world, "/api/v2/jobs/crowd/logs?follow=true", alice), 200);
+    world_stream_close(world);
+    assert_int_equal(atomic_load(&world->api.followers), 0);
+    world->api.config.followers_max = 0;
+}
+
 /* Attempts that began and ended between two looks are all told, in order, none twice. */
 static void test_log_follow_fast_retries(void **state)
 {
@@ -784,6 +806,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_logs, setup, teardown),
         cmocka_unit_test_setup_teardown(test_log_tail, setup, teardown),
         cmocka_unit_test_setup_teardown(test_log_follow, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_log_followers, setup, teardown),
         cmocka_unit_test_setup_teardown(test_log_follow_fast_retries, setup, teardown),
         cmocka_unit_test_setup_teardown(test_events, setup, teardown),
         cmocka_unit_test_setup_teardown(test_v1, setup, teardown),
