@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "sys/cleanup.h"
 #include "sys/file.h"
+#include "sys/untrusted.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -225,17 +226,24 @@ int file_space_folder_make(const struct file_space *space, const char *field, co
 int file_space_read(const struct file_space *space, const char *field, const char *below,
                     size_t limit, struct buf *out, struct err *err)
 {
-    /* a pipe must not hold us up */
-    cleanup_close int fd = open_below(space, below, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+    /* a job's tasks may have put a pipe or a device there: it is looked at before it is opened */
+    cleanup_close int found = open_below(space, below, O_PATH);
     size_t begin = out->length;
     char bytes[4096];
     struct stat what;
     ssize_t got;
 
-    if (fd < 0 || fstat(fd, &what) < 0)
+    if (found < 0 || fstat(found, &what) < 0)
         return open_failed(field, below, err);
+    if (S_ISLNK(what.st_mode)) {
+        errno = ELOOP;
+        return open_failed(field, below, err);
+    }
     if (!S_ISREG(what.st_mode))
         return err_fail(err, ERR_INVALID, field, "%s: /%s is not a plain file", field, below);
+    cleanup_close int fd = untrusted_reopen(found);
+    if (fd < 0)
+        return open_failed(field, below, err);
     while ((got = read(fd, bytes, sizeof bytes)) != 0) {
         if (got < 0 && errno == EINTR)
             continue;

@@ -41,6 +41,13 @@ static int file_find(int folder, const char *path, enum untrusted_links links, s
     }
 }
 
+int untrusted_reopen(int found)
+{
+    char again[40];
+    snprintf(again, sizeof again, "/proc/self/fd/%d", found);
+    return open(again, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+}
+
 int untrusted_open(int folder, const char *path, enum untrusted_links links, struct stat *stat,
                    struct err *err)
 {
@@ -52,9 +59,7 @@ int untrusted_open(int folder, const char *path, enum untrusted_links links, str
         return err_errno(err, errno, "look at %s", path);
     if (!S_ISREG(stat->st_mode))
         return err_fail(err, ERR_INVALID, "", "%s is not a plain file", path);
-    char again[40];
-    snprintf(again, sizeof again, "/proc/self/fd/%d", found);
-    int fd = open(again, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    int fd = untrusted_reopen(found);
     return fd < 0 ? err_errno(err, errno, "open %s", path) : fd;
 }
 

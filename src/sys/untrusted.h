@@ -26,6 +26,10 @@ enum untrusted_links {
 int untrusted_open(int folder, const char *path, enum untrusted_links links, struct stat *stat,
                    struct err *err);
 
+/* Open for reading what an O_PATH descriptor stands for, once it is known to be a plain file; -1
+ * and errno. */
+int untrusted_reopen(int found);
+
 /* Append the file to `out`. As untrusted_open; ERR_TOO_BIG beyond `limit` bytes. After an error
  * `out` is as it was. */
 int untrusted_read(const char *directory, const char *path, enum untrusted_links links,

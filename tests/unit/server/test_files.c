@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -160,6 +161,7 @@ static void files_are_read_whole_or_not_at_all(void **state)
     (void)state;
 
     assert_int_equal(mkfifo(in_work("files/fifo"), 0644), 0);
+    const bool has_device = mknod(in_work("files/device"), S_IFCHR | 0666, makedev(240, 77)) == 0;
     for (int round = 0; round < 2; round++) {
         buf_clear(&bytes);
         assert_int_equal(file_space_read(&space, "authFile", "alice/auth", 15, &bytes, &err), 0);
@@ -171,6 +173,11 @@ static void files_are_read_whole_or_not_at_all(void **state)
         assert_int_equal(file_space_read(&space, "authFile", "alice/none", 14, &bytes, &err),
                          ERR_NOT_FOUND);
         assert_non_null(strstr(err.text, "authFile: there is no /alice/none in the file space"));
+        if (has_device) { /* of no driver: had it been opened, that would be ERR_IO */
+            assert_int_equal(file_space_read(&space, "authFile", "device", 14, &bytes, &err),
+                             ERR_INVALID);
+            assert_non_null(strstr(err.text, "is not a plain file"));
+        }
         assert_int_equal(file_space_read(&space, "authFile", "alice", 14, &bytes, &err),
                          ERR_INVALID);
         assert_int_equal(file_space_read(&space, "authFile", "fifo", 14, &bytes, &err),
