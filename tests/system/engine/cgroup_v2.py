@@ -19,6 +19,7 @@ TIMEOUT_S = 420
 PROGRAMS = ["/usr/bin/crun", "/usr/bin/conmon"]
 TOOLS = ["/usr/bin/pgrep", "/usr/bin/ipcs"]  # busybox has none
 MODULES = ["overlay"]
+PIDS = 200  # of a task, and of the fork bomb: an emulated machine forks slowly
 
 INIT = """#!/bin/busybox sh
 export PATH=/bin:/usr/bin:/sbin:/usr/sbin
@@ -68,7 +69,7 @@ def root_make(root, test, skep_init, modules, patterns):
         vm.module_add(root, modules, name)
     pathlib.Path(root, "etc/passwd").write_text("root:x:0:0:root:/root:/bin/sh\n")
     pathlib.Path(root, "etc/group").write_text("root:x:0:\n")
-    runs = "\n".join(f"/tests/test '{pattern}' || code=1" for pattern in patterns)
+    runs = "\n".join(f"SKEP_TEST_PIDS={PIDS} /tests/test '{pattern}' || code=1" for pattern in patterns)
     init = pathlib.Path(root, "init")
     # the path of skep-init may begin outside the copied folders
     top = pathlib.Path(skep_init).parts[1]

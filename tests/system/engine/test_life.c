@@ -285,6 +285,28 @@ static void test_fork_bomb(void **state)
     end_of(56);
 }
 
+/* The same, left behind by a command that has ended by itself. */
+static void test_fork_bomb_left_behind(void **state)
+{
+    (void)state;
+    struct task_options bomb = {.memory_mib = world.config.pids_max};
+    struct err err = {0};
+    assert_int_equal(
+        world_create_with(&world, 153,
+                          "mkfifo /skep/run/wait; bomb() { while :; do bomb & done; }; "
+                          "bomb 2>/dev/null & read line < /skep/run/wait; exit 3",
+                          &bomb, &err),
+        0);
+    assert_non_null(world_wait(&world, ENGINE_STARTED, 153, 0, PATIENCE_MS));
+    await_pids(153, world.config.pids_max * 9 / 10);
+    const int64_t begin_us = now_us();
+    shell("echo go > %s/data/containers/153/run/wait", world.folder);
+    assert_int_equal(end_of(153)->exit.exit_code, 3);
+    print_message("%u processes ended %.1f s after the command\n", world.config.pids_max,
+                  (double)(end_of(153)->at_us - begin_us) / 1e6);
+    assert_nothing_left(153);
+}
+
 static void test_escaped_processes(void **state)
 {
     (void)state;
@@ -451,7 +473,7 @@ static void test_devices_in_folders(void **state)
     assert_non_null(world_wait(&world, ENGINE_STARTED, 152, 0, PATIENCE_MS));
     snprintf(path, sizeof path, "%s/data/containers/152/run/exit", world.folder);
     assert_true(file_await(path, PATIENCE_MS));
-    kill_task(152, 100, "stopped");
+    kill_task(152, 10000, "stopped");
     assert_int_equal(end_of(152)->exit.exit_code, 143);
     assert_string_equal(end_of(152)->log, "");
 }
@@ -823,6 +845,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_kill_gracefully),
         cmocka_unit_test(test_kill_hard),
         cmocka_unit_test(test_fork_bomb),
+        cmocka_unit_test(test_fork_bomb_left_behind),
         cmocka_unit_test(test_escaped_processes),
         cmocka_unit_test(test_shared_memory),
         cmocka_unit_test(test_out_of_memory),
