@@ -127,7 +127,7 @@ static void images_give_way(struct local_engine *local)
                    wanted);
 }
 
-bool storage_look(struct local_engine *local)
+void storage_look(struct local_engine *local)
 {
     const struct {
         const char *path, *name;
@@ -152,7 +152,10 @@ bool storage_look(struct local_engine *local)
         is_well &= !reason[0];
         inventory_health(local->inventory, local, places[i].health, reason);
     }
-    return is_well;
+    pthread_mutex_lock(&local->lock);
+    local->is_storage_short = !is_well;
+    pthread_cond_signal(&local->keeper_wake); /* it looks more often while that is so */
+    pthread_mutex_unlock(&local->lock);
 }
 
 /* --- what could not be removed when its task ended --- */
@@ -245,16 +248,16 @@ static void keeper_wait(struct local_engine *local)
     clock_gettime(CLOCK_MONOTONIC, &now);
     const time_t end_s = now.tv_sec + (time_t)local->config.housekeeping_s;
     while (!local->is_stopping && now.tv_sec < end_s) {
-        pthread_mutex_unlock(&local->lock);
-        const bool is_ill = inventory_is_ill(local->inventory, HEALTH_DISK) ||
-                            inventory_is_ill(local->inventory, HEALTH_RUN);
-        const bool is_well = is_ill && storage_look(local);
-        pthread_mutex_lock(&local->lock);
+        const bool is_short = local->is_storage_short;
         until = (struct timespec){.tv_sec = end_s, .tv_nsec = now.tv_nsec};
-        if (is_ill && !is_well && now.tv_sec + STORAGE_LOOK_S < end_s)
+        if (is_short && now.tv_sec + STORAGE_LOOK_S < end_s)
             until.tv_sec = now.tv_sec + STORAGE_LOOK_S;
-        if (!local->is_stopping)
-            pthread_cond_timedwait(&local->keeper_wake, &local->lock, &until);
+        int result = pthread_cond_timedwait(&local->keeper_wake, &local->lock, &until);
+        if (is_short && result == ETIMEDOUT && !local->is_stopping) {
+            pthread_mutex_unlock(&local->lock);
+            storage_look(local);
+            pthread_mutex_lock(&local->lock);
+        }
         clock_gettime(CLOCK_MONOTONIC, &now);
     }
 }

@@ -1,9 +1,9 @@
 /* log_keep.h — which logs of ended tasks go, and when.
  *
- * Pure but for log_measure. Logs older than a time go. Of the room for logs every user may fill the
- * same part; what one leaves unused the others may use. When a user's logs take more than that, the
- * oldest of that user's go, never another's. Inodes are room as well: a file costs its bytes and
- * its part of the inodes that logs may take.
+ * Edge; choosing and limits are pure. Logs older than a time go. Of the room for logs every user
+ * may fill the same part; what one leaves unused the others may use. When a user's logs take more
+ * than that, the oldest of that user's go, never another's. Inodes are room as well: a file costs
+ * its bytes and its part of the inodes that logs may take.
  */
 #ifndef ENGINE_LOCAL_LOG_KEEP_H
 #define ENGINE_LOCAL_LOG_KEEP_H

@@ -198,14 +198,12 @@ static size_t rlimits_fill(const struct container *wanted, struct oci_rlimit *li
     return count;
 }
 
-static void mount_add(struct oci_mount *mounts, size_t *count, const char *source,
-                      const char *target, bool is_read_only)
+static struct oci_mount mount_read_only(const char *source, const char *target)
 {
-    mounts[(*count)++] =
-        (struct oci_mount){.source = source, .target = target, .is_read_only = is_read_only};
+    return (struct oci_mount){.source = source, .target = target, .is_read_only = true};
 }
 
-/* A folder of ours that the task can write to. */
+/* What the task can write to: device nodes and set-user-id bits are of no use there. */
 static struct oci_mount mount_writable(const char *source, const char *target)
 {
     static const char *const options[] = {"rbind", "rprivate", "nosuid", "nodev"};
@@ -244,18 +242,21 @@ static const struct oci_mount *mounts_of(struct start *start, size_t *count)
     *count = 0;
     for (size_t i = 0; i < COUNT_OF(host_files); i++)
         if (access(host_files[i], R_OK) == 0)
-            mount_add(mounts, count, host_files[i], host_files[i], true);
+            mounts[(*count)++] = mount_read_only(host_files[i], host_files[i]);
     for (size_t i = 0; i < start->edits.mount_count; i++)
         mounts[(*count)++] = start->edits.mounts[i];
     for (size_t i = 0; i < wanted->mount_count; i++)
-        mount_add(mounts, count, wanted->mounts[i].source, wanted->mounts[i].target,
-                  wanted->mounts[i].is_read_only);
-    mount_add(mounts, count, start->skep, "/skep", true);
+        if (wanted->mounts[i].is_read_only)
+            mounts[(*count)++] =
+                mount_read_only(wanted->mounts[i].source, wanted->mounts[i].target);
+        else
+            mounts[(*count)++] = mount_writable(wanted->mounts[i].source, wanted->mounts[i].target);
+    mounts[(*count)++] = mount_read_only(start->skep, "/skep");
     mounts[(*count)++] = mount_writable(start->log, LAYOUT_LOG);
     mounts[(*count)++] = mount_writable(start->run, LAYOUT_RUN);
     mounts[(*count)++] = mount_private(start);
     if (start->local->config.init_path[0])
-        mount_add(mounts, count, start->local->config.init_path, LAYOUT_INIT, true);
+        mounts[(*count)++] = mount_read_only(start->local->config.init_path, LAYOUT_INIT);
     return mounts;
 }
 
