@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "server/audit.h"
 #include "server/server.h"
+#include "store/backup.h"
 #include "store/store.h"
 #include "sys/file.h"
 #include "sys/log.h"
@@ -27,33 +28,40 @@ enum { MEMORY_KEEP = 16 << 20 }; /* bytes, of each heap */
 
 struct options {
     const char *config_path, *data_directory, *listen, *password_path, *reset_user;
-    bool is_check, is_audit, accepts_loss;
+    const char *backup_path, *restore_path;
+    bool is_check, is_audit, accepts_loss, replaces;
 };
 
 static void usage(FILE *out)
 {
-    fputs("usage: skepd [--config FILE] [--data DIRECTORY] [--listen ADDRESS:PORT]\n"
-          "             [--password-file FILE] [--reset-password USER] [--check] [--audit]\n"
-          "             [--accept-loss] [--version] [--help]\n"
-          "\n"
-          "  --config FILE         configuration, YAML (docs/operator/configuration.md);\n"
-          "                        default: /etc/skep/skepd.yaml when it exists\n"
-          "  --data DIRECTORY      where everything is kept (default /var/lib/skep)\n"
-          "  --listen ADDR:PORT    where the API listens (default 127.0.0.1:9186)\n"
-          "  --password-file FILE  a first start writes the admin's password there, mode 600,\n"
-          "                        instead of showing it\n"
-          "  --reset-password USER give the user a new random password, show it, revoke all\n"
-          "                        tokens of the user, and end\n"
-          "  --audit               step through the event log again and compare with the rows,\n"
-          "                        while no server runs, and end\n"
-          "  --accept-loss         start though the database lacks what had been stored, or is\n"
-          "                        another one than was there (docs/operator/backup.md)\n"
-          "  --check               read the configuration, check the database, and end\n"
-          "\n"
-          "exit status: 0 ended as asked; 1 failed; 2 usage; 3 the configuration is wrong;\n"
-          "4 the data directory is in use; 5 the database is damaged, lacks what had been stored,\n"
-          "or is of a newer program\n",
-          out);
+    fputs(
+        "usage: skepd [--config FILE] [--data DIRECTORY] [--listen ADDRESS:PORT]\n"
+        "             [--password-file FILE] [--reset-password USER] [--check] [--audit]\n"
+        "             [--accept-loss] [--backup FILE] [--restore FILE [--replace]]\n"
+        "             [--version] [--help]\n"
+        "\n"
+        "  --config FILE         configuration, YAML (docs/operator/configuration.md);\n"
+        "                        default: /etc/skep/skepd.yaml when it exists\n"
+        "  --data DIRECTORY      where everything is kept (default /var/lib/skep)\n"
+        "  --listen ADDR:PORT    where the API listens (default 127.0.0.1:9186)\n"
+        "  --password-file FILE  a first start writes the admin's password there, mode 600,\n"
+        "                        instead of showing it\n"
+        "  --reset-password USER give the user a new random password, show it, revoke all\n"
+        "                        tokens of the user, and end\n"
+        "  --audit               step through the event log again and compare with the rows,\n"
+        "                        while no server runs, and end\n"
+        "  --accept-loss         start though the database lacks what had been stored, or is\n"
+        "                        another one than was there (docs/operator/backup.md)\n"
+        "  --backup FILE         copy the database, and the key, into FILE, and end; a server may\n"
+        "                        be at work (docs/operator/backup.md)\n"
+        "  --restore FILE        put a backup into the data directory, and end\n"
+        "  --replace             with --restore: put the database away that is there\n"
+        "  --check               read the configuration, check the database, and end\n"
+        "\n"
+        "exit status: 0 ended as asked; 1 failed; 2 usage; 3 the configuration is wrong;\n"
+        "4 the data directory is in use; 5 the database is damaged, lacks what had been stored,\n"
+        "or is of a newer program\n",
+        out);
 }
 
 static int options_read(int argc, char **argv, struct options *options)
@@ -67,6 +75,9 @@ static int options_read(int argc, char **argv, struct options *options)
         {"check", no_argument, NULL, 'k'},
         {"audit", no_argument, NULL, 'a'},
         {"accept-loss", no_argument, NULL, 'L'},
+        {"backup", required_argument, NULL, 'b'},
+        {"restore", required_argument, NULL, 'R'},
+        {"replace", no_argument, NULL, 'P'},
         {"version", no_argument, NULL, 'v'},
         {"help", no_argument, NULL, 'h'},
         {NULL, 0, NULL, 0},
@@ -95,6 +106,15 @@ static int options_read(int argc, char **argv, struct options *options)
             break;
         case 'a':
             options->is_audit = true;
+            break;
+        case 'b':
+            options->backup_path = optarg;
+            break;
+        case 'R':
+            options->restore_path = optarg;
+            break;
+        case 'P':
+            options->replaces = true;
             break;
         case 'L':
             options->accepts_loss = true;
@@ -348,6 +368,36 @@ static int check(struct server_config *config)
     return code < 0 ? exit_status_of(code) : 0;
 }
 
+static int backup(const struct options *options, struct server_config *config)
+{
+    uint64_t bytes;
+    struct err err;
+    int code = store_backup(config->data_directory, options->backup_path, &bytes, &err);
+
+    if (code < 0)
+        log_error("store", "no backup was made: %s", err.text);
+    else
+        log_info("store", "%s holds %s, %.1f MiB: whoever reads it reads all secrets",
+                 options->backup_path, config->data_directory, (double)bytes / (1 << 20));
+    server_config_free(config);
+    return code < 0 ? exit_status_of(code) : 0;
+}
+
+static int restore(const struct options *options, struct server_config *config)
+{
+    struct err err;
+    int code = store_restore_backup(options->restore_path, config->data_directory,
+                                    options->replaces, &err);
+
+    if (code < 0)
+        log_error("store", "nothing was restored: %s", err.text);
+    else
+        log_info("store", "%s has been restored from %s", config->data_directory,
+                 options->restore_path);
+    server_config_free(config);
+    return code < 0 ? exit_status_of(code) : 0;
+}
+
 static int audit(struct server_config *config)
 {
     struct store *store;
@@ -403,6 +453,10 @@ int main(int argc, char **argv)
     if (config_load(&options, &config) < 0)
         return EXIT_CONFIG;
     log_setup(config->log_level, config->log_format);
+    if (options.backup_path)
+        return backup(&options, config);
+    if (options.restore_path)
+        return restore(&options, config);
     if (options.is_check)
         return check(config);
     if (options.is_audit)

@@ -115,6 +115,19 @@ static int past_check(struct store *store, const struct past *past, const struct
     return 0;
 }
 
+/* One that --restore has put here holds no key any more. */
+static int backup_check_place(struct store *store, struct err *err)
+{
+    int64_t rows;
+    int code = number_read(store, "SELECT count(*) FROM backup", &rows, err);
+
+    if (code == 0 && rows > 0)
+        return err_fail(err, ERR_CORRUPT, "",
+                        "%s is a backup that was copied here; skepd --restore puts one in place",
+                        store->path);
+    return code;
+}
+
 int epoch_judge(struct store *store, bool accepts_loss, struct judgement *judgement,
                 struct err *err)
 {
@@ -132,6 +145,8 @@ int epoch_judge(struct store *store, bool accepts_loss, struct judgement *judgem
         code = past_check(store, &past, &judgement->mark, &wrong);
     else
         code = has_mark;
+    if (past.is_backup && (code = backup_check_place(store, err)) < 0)
+        return code;
     if (past.is_backup) { /* somebody wants exactly this one */
         judgement->new_epoch = "a backup was restored";
         return 0;

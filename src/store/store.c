@@ -103,32 +103,33 @@ static int64_t now_us(void)
 
 /* The lock is the process's own: it goes when the process goes, however it ends. (A lock of the
  * open file would live on in a child that a killed server had just forked.) */
-static int store_lock(struct store *store, struct err *err)
+int store_lock(const char *directory, int *out_fd, struct err *err)
 {
-    cleanup_free char *path = mem_alloc(strlen(store->directory) + sizeof "/lock");
+    cleanup_free char *path = mem_alloc(strlen(directory) + sizeof "/lock");
+    cleanup_close int fd = -1;
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     char text[32] = "";
     ssize_t length;
 
-    sprintf(path, "%s/lock", store->directory);
-    store->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (store->lock_fd < 0)
+    sprintf(path, "%s/lock", directory);
+    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0)
         return err_errno(err, errno, "open %s", path);
-    if (fcntl(store->lock_fd, F_SETLK, &whole) < 0) {
+    if (fcntl(fd, F_SETLK, &whole) < 0) {
         if (errno != EAGAIN && errno != EACCES)
             return err_errno(err, errno, "lock %s", path);
-        length = pread(store->lock_fd, text, sizeof text - 1, 0);
+        length = pread(fd, text, sizeof text - 1, 0);
         if (length > 0 && strchr(text, '\n'))
             *strchr(text, '\n') = '\0';
         return err_fail(err, ERR_CONFLICT, "", "%s is in use by another skepd (process %s)",
-                        store->directory, length > 0 ? text : "unknown");
+                        directory, length > 0 ? text : "unknown");
     }
     length = snprintf(text, sizeof text, "%ld\n", (long)getpid());
-    /* the number is only for the message above */
-    if (ftruncate(store->lock_fd, 0) < 0 ||
-        pwrite(store->lock_fd, text, (size_t)length, 0) != length)
-        return err_fail(err, ERR_UNAVAILABLE, "", "%s cannot be written: %s", path,
-                        strerror(errno));
+    /* the number is only for the message above, and no reason not to start on a full disk; what is
+     * written first takes the room of the number before */
+    if (pwrite(fd, text, (size_t)length, 0) == length && ftruncate(fd, length) < 0)
+        return err_errno(err, errno, "truncate %s", path);
+    *out_fd = fd_steal(&fd);
     return 0;
 }
 
@@ -186,32 +187,32 @@ static int migration_run(sqlite3 *db, unsigned number, struct err *err)
 }
 
 /* At the end the last connection empties the log and removes it, unless told to keep it. */
-static int store_keep_log(struct store *store, bool is_kept, struct err *err)
+int store_keep_log(sqlite3 *db, bool is_kept, struct err *err)
 {
-    if (sqlite3_db_config(store->db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, (int)is_kept, NULL) ==
-        SQLITE_OK)
+    if (sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, (int)is_kept, NULL) == SQLITE_OK)
         return 0;
-    return sql_fail(store->db, err, "keep the log");
+    return sql_fail(db, err, "keep the log");
 }
 
 /* Is it ours, and not of a newer program? */
-static int store_check_program(struct store *store, struct err *err)
+int store_check_program(sqlite3 *db, struct err *err)
 {
     int64_t version = 0, application = 0, tables = 0;
-    int code = store_pragma(store->db, "PRAGMA user_version", &version, err);
+    int code = store_pragma(db, "PRAGMA user_version", &version, err);
 
     if (code == 0)
-        code = store_pragma(store->db, "PRAGMA application_id", &application, err);
+        code = store_pragma(db, "PRAGMA application_id", &application, err);
     if (code == 0)
-        code = store_pragma(store->db, "SELECT count(*) FROM sqlite_schema", &tables, err);
+        code = store_pragma(db, "SELECT count(*) FROM sqlite_schema", &tables, err);
     if (code < 0)
         return code;
     if (tables > 0 && application != APPLICATION_ID)
-        return err_fail(err, ERR_CORRUPT, "", "%s is a database of another program", store->path);
+        return err_fail(err, ERR_CORRUPT, "", "%s is a database of another program",
+                        sqlite3_db_filename(db, "main"));
     if (version > migration_count)
         return err_fail(err, ERR_UNSUPPORTED, "",
                         "%s was written by a newer skepd (version %lld, this one knows %u)",
-                        store->path, (long long)version, migration_count);
+                        sqlite3_db_filename(db, "main"), (long long)version, migration_count);
     return 0;
 }
 
@@ -246,9 +247,9 @@ static int store_open_writer(struct store *store, bool accepts_loss, struct judg
     int code = store_connect(store->path, true, &store->db, err);
 
     if (code == 0)
-        code = store_keep_log(store, true, err);
+        code = store_keep_log(store->db, true, err);
     if (code == 0)
-        code = store_check_program(store, err);
+        code = store_check_program(store->db, err);
     if (code == 0)
         code = epoch_judge(store, accepts_loss, judgement, err);
     if (code == 0)
@@ -349,7 +350,7 @@ static int store_load(struct store *store, struct err *err)
 static int store_begin(struct store *store, const struct store_opening *opening, struct err *err)
 {
     struct judgement judgement;
-    int code = store_lock(store, err);
+    int code = store_lock(store->directory, &store->lock_fd, err);
 
     if (code == 0)
         code = marker_open(&store->marker, store->directory, err);
@@ -360,7 +361,7 @@ static int store_begin(struct store *store, const struct store_opening *opening,
     if (code == 0)
         code = epoch_open(store, &judgement, err);
     if (code == 0)
-        code = store_keep_log(store, false, err);
+        code = store_keep_log(store->db, false, err);
     if (code == 0)
         code = checkpoint_start(&store->checkpoint, store->path, &checkpoint_limits, &store->marker,
                                 err);
@@ -537,13 +538,13 @@ void store_count(const struct store *store, struct store_counts *counts)
     };
 }
 
-int store_check(struct store *store, struct err *err)
+int store_look_through(sqlite3 *db, struct err *err)
 {
     sqlite3_stmt *stmt;
     struct sql sql;
     struct arena arena;
     const char *found;
-    int code = sql_prepare(store->db, "PRAGMA integrity_check(1)", &stmt, err);
+    int code = sql_prepare(db, "PRAGMA integrity_check(1)", &stmt, err);
 
     if (code < 0)
         return code;
@@ -552,8 +553,14 @@ int store_check(struct store *store, struct err *err)
     code = sql_next(&sql, err);
     found = code > 0 ? sql_string(&sql, &arena) : "nothing was read";
     if (code >= 0 && strcmp(found, "ok") != 0)
-        code = err_fail(err, ERR_CORRUPT, "", "%s is damaged: %s", store->path, found);
+        code = err_fail(err, ERR_CORRUPT, "", "%s is damaged: %s", sqlite3_db_filename(db, "main"),
+                        found);
     arena_release(&arena);
     sqlite3_finalize(stmt);
     return code < 0 ? code : 0;
+}
+
+int store_check(struct store *store, struct err *err)
+{
+    return store_look_through(store->db, err);
 }

@@ -85,6 +85,16 @@ static inline struct sql store_sql(struct store *store, enum write_statement whi
 /* A second connection on the same file. */
 int store_connect(const char *path, bool is_writer, sqlite3 **db, struct err *err);
 
+/* Who has the directory: a lock of the process on the file `lock`, which goes with it.
+ * ERR_CONFLICT: another has. */
+int store_lock(const char *directory, int *fd, struct err *err);
+/* At the end the last connection empties the log and removes it, unless it is kept. */
+int store_keep_log(sqlite3 *db, bool is_kept, struct err *err);
+/* ERR_CORRUPT: a database of another program. ERR_UNSUPPORTED: of a newer one of ours. */
+int store_check_program(sqlite3 *db, struct err *err);
+/* ERR_CORRUPT says what was found first. */
+int store_look_through(sqlite3 *db, struct err *err);
+
 /* The number that a statement gives; unchanged when it gives no row. */
 int store_pragma(sqlite3 *db, const char *text, int64_t *value, struct err *err);
 /* One of the statements without parameters. */

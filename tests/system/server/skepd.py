@@ -55,12 +55,13 @@ class Skepd:
         config["api"] = {"listen": f"127.0.0.1:{self.port}"} | config.get("api", {})
         self.config_path.write_text(json.dumps(config))  # JSON is YAML
 
-    def start(self, wait=True):
+    def start(self, wait=True, arguments=()):
         if self.readiness:
             self.readiness.close()
         self.readiness = Readiness()
         self.process = subprocess.Popen(
-            [self.program, "--config", self.config_path, "--password-file", self.directory / "password"],
+            [self.program, "--config", self.config_path, "--password-file", self.directory / "password",
+             *arguments],
             stdout=self.log, stderr=self.log, stdin=subprocess.DEVNULL, env=self.readiness.environment)
         if wait:
             self.wait_started()

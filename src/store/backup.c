@@ -1,0 +1,336 @@
+/* backup.c — see backup.h. */
+#include "store/backup.h"
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/memory.h"
+#include "store/store_internal.h"
+#include "sys/cleanup.h"
+#include "sys/file.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+enum { STEP_PAGES = 1000, KEY_BYTES_MAX = 1000, COPY_BYTES = 1 << 20 };
+
+static int path_make(char path[PATH_MAX], const char *directory, const char *name, struct err *err)
+{
+    if ((size_t)snprintf(path, PATH_MAX, "%s/%s", directory, name) >= PATH_MAX)
+        return err_fail(err, ERR_TOO_BIG, "", "%.80s…: the path is too long", directory);
+    return 0;
+}
+
+static int file_sync(const char *path, struct err *err)
+{
+    cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+    if (fd < 0 || fsync(fd) < 0)
+        return err_errno(err, errno, "fsync %s", path);
+    return 0;
+}
+
+/* A file of ours beside `path`, empty; `beside` gets its name. */
+static int file_begin(const char *path, char beside[PATH_MAX], struct err *err)
+{
+    cleanup_close int fd = -1;
+
+    if ((size_t)snprintf(beside, PATH_MAX, "%s.XXXXXX", path) >= PATH_MAX)
+        return err_fail(err, ERR_TOO_BIG, "", "%.80s…: the path is too long", path);
+    fd = mkostemp(beside, O_CLOEXEC); /* mode 0600 */
+    return fd < 0 ? err_errno(err, errno, "create %s", beside) : 0;
+}
+
+static int parent_sync(const char *path, struct err *err)
+{
+    cleanup_free char *parent = mem_copy(path);
+    char *slash = strrchr(parent, '/');
+
+    if (!slash)
+        return dir_sync(".", err);
+    slash[slash == parent] = '\0';
+    return dir_sync(parent, err);
+}
+
+/* --- making one --- */
+
+/* The whole database as of now, however long it takes: others go on beside it. */
+static int pages_copy(sqlite3 *from, sqlite3 *to, struct err *err)
+{
+    sqlite3_backup *backup;
+    int64_t tables;
+    int code = sql_exec(from, "BEGIN", err), step;
+
+    if (code == 0) /* takes the snapshot */
+        code = store_pragma(from, "SELECT count(*) FROM sqlite_schema", &tables, err);
+    if (code < 0)
+        return code;
+    backup = sqlite3_backup_init(to, "main", from, "main");
+    if (!backup)
+        return sql_fail(to, err, "backup");
+    do
+        step = sqlite3_backup_step(backup, STEP_PAGES);
+    while (step == SQLITE_OK);
+    sqlite3_backup_finish(backup);
+    if (step != SQLITE_DONE)
+        code = sql_fail(sqlite3_errcode(to) != SQLITE_OK ? to : from, err, "backup");
+    sqlite3_exec(from, "ROLLBACK", NULL, NULL, NULL);
+    return code;
+}
+
+static int key_add(sqlite3 *db, const char *directory, struct err *err)
+{
+    char path[PATH_MAX];
+    struct buf key = BUF_INIT;
+    sqlite3_stmt *stmt = NULL;
+    struct sql sql;
+    int code = path_make(path, directory, "key", err);
+
+    if (code == 0)
+        code = file_read(path, KEY_BYTES_MAX, &key, err);
+    if (code == 0)
+        code =
+            sql_exec(db, "CREATE TABLE backup (name TEXT PRIMARY KEY, content BLOB NOT NULL)", err);
+    if (code == 0)
+        code = sql_prepare(db, "INSERT INTO backup VALUES ('key', ?)", &stmt, err);
+    if (code == 0) {
+        sql = sql_of(stmt);
+        sql_put_blob(&sql, buf_as_text(&key));
+        code = sql_run(&sql, NULL, err);
+    }
+    sqlite3_finalize(stmt);
+    if (key.at)
+        explicit_bzero(key.at, key.room);
+    buf_release(&key);
+    return code;
+}
+
+static int copy_make(sqlite3 *from, const char *directory, const char *beside, struct err *err)
+{
+    sqlite3 *to = NULL;
+    int code = store_connect(beside, true, &to, err);
+
+    if (code == 0)
+        code = pages_copy(from, to, err);
+    if (code == 0) /* one file, without a log beside it */
+        code = sql_exec(to, "PRAGMA journal_mode = DELETE", err);
+    if (code == 0)
+        code = key_add(to, directory, err);
+    if (code == 0)
+        code = store_look_through(to, err);
+    sqlite3_close(to);
+    return code == 0 ? file_sync(beside, err) : code;
+}
+
+/* Nothing is written to it, nor is its log emptied: there may be something wrong with it. */
+static int source_open(const char *path, sqlite3 **db, struct err *err)
+{
+    int code;
+
+    if (access(path, F_OK) < 0 && errno == ENOENT)
+        return err_fail(err, ERR_NOT_FOUND, "", "%s does not exist", path);
+    code = store_connect(path, true, db, err);
+    if (code == 0)
+        code = store_keep_log(*db, true, err);
+    if (code == 0)
+        code = store_check_program(*db, err);
+    return code;
+}
+
+int store_backup(const char *directory, const char *path, uint64_t *bytes, struct err *err)
+{
+    char from_path[PATH_MAX], beside[PATH_MAX];
+    struct stat status;
+    sqlite3 *from = NULL;
+    int code = path_make(from_path, directory, "skep.db", err);
+
+    if (code == 0 && lstat(path, &status) == 0)
+        return err_fail(err, ERR_CONFLICT, "", "%s exists", path);
+    if (code == 0)
+        code = source_open(from_path, &from, err);
+    if (code == 0)
+        code = file_begin(path, beside, err);
+    if (code < 0) {
+        sqlite3_close(from);
+        return code;
+    }
+    code = copy_make(from, directory, beside, err);
+    sqlite3_close(from);
+    if (code == 0 && stat(beside, &status) < 0)
+        code = err_errno(err, errno, "stat %s", beside);
+    if (code == 0 && link(beside, path) < 0)
+        code = errno == EEXIST ? err_fail(err, ERR_CONFLICT, "", "%s exists", path)
+                               : err_errno(err, errno, "link %s to %s", beside, path);
+    unlink(beside);
+    if (code < 0)
+        return code;
+    *bytes = (uint64_t)status.st_size;
+    return parent_sync(path, err);
+}
+
+/* --- putting one in place --- */
+
+/* The file is whole and a backup; appends its key. */
+static int backup_check(const char *path, struct buf *key, struct err *err)
+{
+    struct arena arena;
+    sqlite3_stmt *stmt = NULL;
+    sqlite3 *db = NULL;
+    struct sql sql;
+    int64_t tables = 0;
+    int code = source_open(path, &db, err);
+
+    arena_init(&arena);
+    if (code == 0)
+        code = store_look_through(db, err);
+    if (code == 0)
+        code = store_pragma(db, "SELECT count(*) FROM sqlite_schema WHERE name = 'backup'", &tables,
+                            err);
+    if (code == 0 && tables == 0)
+        code =
+            err_fail(err, ERR_CORRUPT, "", "%s is not a backup (skepd --backup makes one)", path);
+    if (code == 0)
+        code = sql_prepare(db, "SELECT content FROM backup WHERE name = 'key'", &stmt, err);
+    if (code == 0) {
+        sql = sql_of(stmt);
+        code = sql_next(&sql, err);
+        if (code == 0)
+            code = err_fail(err, ERR_CORRUPT, "", "%s holds no key", path);
+    }
+    if (code > 0) {
+        buf_text(key, sql_text(&sql, &arena));
+        code = 0;
+    }
+    sqlite3_finalize(stmt);
+    sqlite3_close(db);
+    arena_wipe(&arena);
+    arena_release(&arena);
+    return code;
+}
+
+static int bytes_copy(const char *from_path, const char *to_path, struct err *err)
+{
+    cleanup_close int from = open(from_path, O_RDONLY | O_CLOEXEC);
+    cleanup_close int to = open(to_path, O_WRONLY | O_CLOEXEC);
+    cleanup_free char *bytes = mem_alloc(COPY_BYTES);
+    ssize_t count;
+
+    if (from < 0 || to < 0)
+        return err_errno(err, errno, "open %s", from < 0 ? from_path : to_path);
+    while ((count = read(from, bytes, COPY_BYTES)) > 0)
+        for (ssize_t at = 0, written; at < count; at += written)
+            if ((written = write(to, bytes + at, (size_t)(count - at))) < 0)
+                return err_errno(err, errno, "write %s", to_path);
+    return count < 0 ? err_errno(err, errno, "read %s", from_path) : 0;
+}
+
+/* The key goes into its file, and stays nowhere in the database. */
+static int key_remove(const char *path, struct err *err)
+{
+    sqlite3 *db;
+    int code = store_connect(path, true, &db, err);
+
+    if (code < 0)
+        return code;
+    code = sql_exec(db, "PRAGMA secure_delete = ON; DELETE FROM backup", err);
+    sqlite3_close(db);
+    return code;
+}
+
+static int file_move(const char *directory, const char *folder, const char *name, struct err *err)
+{
+    char from[PATH_MAX], to[PATH_MAX];
+    int code = path_make(from, directory, name, err);
+
+    if (code == 0)
+        code = path_make(to, folder, name, err);
+    if (code == 0 && rename(from, to) < 0 && errno != ENOENT)
+        code = err_errno(err, errno, "rename %s to %s", from, to);
+    return code;
+}
+
+/* What is there goes into a folder named by the time. The mark stays: it knows what numbers were
+ * given. */
+static int database_put_away(const char *directory, struct err *err)
+{
+    static const char *const names[] = {"skep.db-wal", "skep.db-shm", "skep.db", "key"};
+    char folder[PATH_MAX], name[40];
+    time_t now = time(NULL);
+    struct tm tm;
+    int code;
+
+    strftime(name, sizeof name, "replaced-%Y%m%dT%H%M%SZ", gmtime_r(&now, &tm));
+    code = path_make(folder, directory, name, err);
+    if (code == 0 && mkdir(folder, 0700) < 0)
+        code = err_errno(err, errno, "mkdir %s", folder);
+    for (size_t i = 0; code == 0 && i < sizeof names / sizeof *names; i++)
+        code = file_move(directory, folder, names[i], err);
+    return code == 0 ? dir_sync(folder, err) : code;
+}
+
+static int database_put(const char *path, const char *directory, const struct buf *key,
+                        struct err *err)
+{
+    char beside[PATH_MAX], to[PATH_MAX], key_path[PATH_MAX];
+    int code = path_make(to, directory, "skep.db", err);
+
+    if (code == 0)
+        code = path_make(key_path, directory, "key", err);
+    if (code == 0)
+        code = file_begin(to, beside, err);
+    if (code < 0)
+        return code;
+    code = bytes_copy(path, beside, err);
+    if (code == 0)
+        code = key_remove(beside, err);
+    if (code == 0)
+        code = file_sync(beside, err);
+    if (code == 0)
+        code = file_write(key_path, buf_as_text(key), 0600, err);
+    if (code == 0 && rename(beside, to) < 0)
+        code = err_errno(err, errno, "rename %s to %s", beside, to);
+    if (code < 0)
+        unlink(beside);
+    return code < 0 ? code : dir_sync(directory, err);
+}
+
+static int directory_free(const char *directory, bool replaces, struct err *err)
+{
+    static const char *const names[] = {"skep.db", "skep.db-wal", "key"};
+    char path[PATH_MAX];
+    bool is_there = false;
+    int code = 0;
+
+    for (size_t i = 0; code == 0 && i < sizeof names / sizeof *names; i++) {
+        code = path_make(path, directory, names[i], err);
+        is_there = is_there || access(path, F_OK) == 0 || errno != ENOENT;
+    }
+    if (code < 0 || !is_there)
+        return code;
+    if (!replaces)
+        return err_fail(err, ERR_CONFLICT, "",
+                        "there is a database in %.120s already; --replace puts it away", directory);
+    return database_put_away(directory, err);
+}
+
+int store_restore_backup(const char *path, const char *directory, bool replaces, struct err *err)
+{
+    struct buf key = BUF_INIT;
+    cleanup_close int lock_fd = -1;
+    int code = backup_check(path, &key, err);
+
+    if (code == 0)
+        code = dir_make(directory, 0700, err);
+    if (code == 0)
+        code = store_lock(directory, &lock_fd, err);
+    if (code == 0)
+        code = directory_free(directory, replaces, err);
+    if (code == 0)
+        code = database_put(path, directory, &key, err);
+    if (key.at)
+        explicit_bzero(key.at, key.room);
+    buf_release(&key);
+    return code;
+}
