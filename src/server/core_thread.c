@@ -124,10 +124,23 @@ static bool prepare_delete(struct server *server, struct server_mail *mail)
     return false;
 }
 
+/* Of a disk that is nearly full, what would only fill it. */
+static bool prepare_room(struct server *server, struct server_mail *mail)
+{
+    struct err err;
+
+    if (!mail->reply.done || !event_grows(mail->event.kind) || server_room(server, &err) == 0)
+        return true;
+    mail_reject(mail, &err);
+    return false;
+}
+
 static void core_mail_event(struct server *server, struct server_mail *mail, size_t index)
 {
     struct event *event = &mail->event;
 
+    if (!prepare_room(server, mail))
+        return;
     if (event->kind == EVENT_SUBMIT && !prepare_submit(server, mail))
         return;
     if (event->kind == EVENT_START && !prepare_start(server, mail))
@@ -645,6 +658,7 @@ static void core_recover(struct server *server)
         return;
     }
     log_info("store", "can be written again");
+    store_make_room(server->store);
     atomic_store(&server->is_writable, true);
     server_trouble(server, server->store_trouble, "");
     facts = core->first_fact;
@@ -654,10 +668,24 @@ static void core_recover(struct server *server)
     batch_of(server, facts);
 }
 
-static int64_t core_deadline(const struct core_thread *core)
+/* Is there room for the store's reserve again? */
+static void core_make_room(struct server *server)
 {
+    struct core_thread *core = &server->core;
+
+    if (!store_is_short(server->store) || mailbox_now_ms() < core->probe_at_ms)
+        return;
+    core->probe_at_ms = mailbox_now_ms() + PROBE_MS;
+    store_make_room(server->store);
+}
+
+static int64_t core_deadline(const struct server *server)
+{
+    const struct core_thread *core = &server->core;
     int64_t now = mailbox_now_ms(), deadline = core->upkeep_at_ms;
 
+    if (store_is_short(server->store) && core->probe_at_ms < deadline)
+        deadline = core->probe_at_ms;
     if (!core->core)
         return core->probe_at_ms < deadline ? core->probe_at_ms : deadline;
     if (core->wake_ms) {
@@ -675,7 +703,7 @@ static void *core_run(void *argument)
     struct core_thread *core = &server->core;
 
     for (;;) {
-        struct mail *mails = mailbox_take(&server->mailbox, BATCH_MAX, core_deadline(core));
+        struct mail *mails = mailbox_take(&server->mailbox, BATCH_MAX, core_deadline(server));
         atomic_store(&server->core_seen_ms, mailbox_now_ms());
         if (!mails && !atomic_load(&core->is_running))
             break;
@@ -684,6 +712,7 @@ static void *core_run(void *argument)
             core_recover(server);
             continue;
         }
+        core_make_room(server);
         core_timer(server);
         if (core->event_count > 0)
             batch_finish(server);

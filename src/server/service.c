@@ -109,6 +109,25 @@ static int refuse_unwritable(struct server *server, struct err *err)
     return ERR_UNAVAILABLE;
 }
 
+int server_room(struct server *server, struct err *err)
+{
+    if (!store_is_short(server->store))
+        return 0;
+    return err_fail(err, ERR_UNAVAILABLE, "",
+                    "the disk of the data directory is full: only what ends or removes jobs is "
+                    "taken");
+}
+
+bool event_grows(enum event_kind kind)
+{
+    return kind == EVENT_SUBMIT || kind == EVENT_START || kind == EVENT_SCALE;
+}
+
+static bool change_grows(enum store_change_kind kind)
+{
+    return kind == CHANGE_TAG_ADD || kind == CHANGE_USER_ADD || kind == CHANGE_SETTING;
+}
+
 static int service_submit(void *context, const char *user, struct text source,
                           struct problems *problems, struct service_reply reply, struct err *err)
 {
@@ -121,6 +140,8 @@ static int service_submit(void *context, const char *user, struct text source,
 
     if (!atomic_load(&server->is_writable))
         return refuse_unwritable(server, err);
+    if (server_room(server, err) < 0)
+        return err->code;
     arena_init(&scratch);
     if (spec_parse(source, &scratch, &parsed, problems) < 0)
         code = err_fail(err, ERR_INVALID, "", "the job file has %zu error%s", problems->error_count,
@@ -227,8 +248,11 @@ static void change_copy(struct server_mail *mail, const struct store_change *fro
 static int service_change(void *context, const struct store_change *change,
                           struct service_reply reply, struct err *err)
 {
-    struct server_mail *mail = mail_new(MAIL_CHANGE);
+    struct server_mail *mail;
 
+    if (change_grows(change->kind) && server_room(context, err) < 0)
+        return ERR_UNAVAILABLE;
+    mail = mail_new(MAIL_CHANGE);
     change_copy(mail, change);
     mail->reply = reply;
     return service_post(context, mail, err);
@@ -415,13 +439,14 @@ static void check_fill(struct service_check *check, const char *name, bool is_ok
 static void store_text(struct server *server, char *text, size_t size)
 {
     struct store_counts counts;
+    struct err err = {0};
     time_t since;
     struct tm tm;
     char when[32];
 
     store_count(server->store, &counts);
-    snprintf(text, size, "written");
-    if (counts.wal_large_since_ms == 0)
+    snprintf(text, size, "%.190s", server_room(server, &err) < 0 ? err.text : "written");
+    if (err.code < 0 || counts.wal_large_since_ms == 0)
         return;
     since = counts.wal_large_since_ms / 1000;
     strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&since, &tm));
@@ -440,7 +465,8 @@ static size_t service_ready(void *context, struct service_check checks[SERVICE_C
 
     store_text(server, text, sizeof text);
     pthread_mutex_lock(&server->state_lock);
-    check_fill(&checks[0], "store", atomic_load(&server->is_writable),
+    check_fill(&checks[0], "store",
+               atomic_load(&server->is_writable) && !store_is_short(server->store),
                server->store_trouble[0] ? server->store_trouble : text);
     counts = server->counts;
     pthread_mutex_unlock(&server->state_lock);
@@ -492,6 +518,9 @@ static void write_store_metrics(struct server *server, struct buf *out)
                  "Unix time from which on the log is larger than 200 MiB, because a program keeps "
                  "a snapshot; 0 when it is not.",
                  (uint64_t)counts.wal_large_since_ms / 1000);
+    metric_write(out, "skep_store_reserve_held", "gauge",
+                 "1 when the reserve for a full disk is there; 0: ordinary requests are refused.",
+                 !store_is_short(server->store));
     metric_write(out, "skep_store_writable", "gauge", "1 when the store can be written.",
                  atomic_load(&server->is_writable));
 }

@@ -142,6 +142,11 @@ void server_service_init(struct server *server);
 void reader_pool_release(struct reader_pool *pool);
 void server_notify(struct server *server);
 
+/* ERR_UNAVAILABLE: the disk is nearly full, and only what frees room is taken. */
+int server_room(struct server *server, struct err *err);
+/* What is refused then. */
+bool event_grows(enum event_kind kind);
+
 /* upkeep.c */
 int server_first_user(struct server *server, const struct server_teller *teller, struct err *err);
 struct server_mail *server_upkeep(struct server *server); /* mails for the core, linked */

@@ -7,6 +7,7 @@
 #include "store/migrations.h"
 #include "store/store_internal.h"
 #include "sys/cleanup.h"
+#include "sys/log.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -353,6 +354,8 @@ static int store_begin(struct store *store, const struct store_opening *opening,
     int code = store_lock(store->directory, &store->lock_fd, err);
 
     if (code == 0)
+        code = reserve_open(&store->reserve, store->directory, err);
+    if (code == 0)
         code = marker_open(&store->marker, store->directory, err);
     if (code == 0)
         code = store_open_writer(store, opening->accepts_loss, &judgement, err);
@@ -367,7 +370,22 @@ static int store_begin(struct store *store, const struct store_opening *opening,
                                 err);
     if (code == 0)
         sqlite3_wal_hook(store->db, on_wal, store);
+    atomic_store(&store->is_short, !store->reserve.is_held);
     return code;
+}
+
+bool store_is_short(const struct store *store)
+{
+    return atomic_load(&store->is_short);
+}
+
+bool store_make_room(struct store *store)
+{
+    if (store_is_short(store) && reserve_make(&store->reserve)) {
+        log_info("store", "the disk of %s has room again", store->path);
+        atomic_store(&store->is_short, false);
+    }
+    return store_is_short(store);
 }
 
 int store_open(const char *directory, struct store **out, struct err *err)
@@ -404,6 +422,7 @@ void store_close(struct store *store)
         sqlite3_finalize(store->writes[i]);
     sqlite3_close(store->db);
     marker_close(&store->marker);
+    reserve_close(&store->reserve);
     ARRAY_FREE(&store->epochs);
     picture_free(store->picture);
     buf_release(&store->scratch);
@@ -462,6 +481,12 @@ int store_commit(struct store *store, const struct store_batch *batch, struct er
     uint64_t last_attempt = store->last_attempt;
     int code = store_transact(store, batch, err);
 
+    if (code == ERR_UNAVAILABLE && reserve_give_up(&store->reserve)) {
+        atomic_store(&store->is_short, true);
+        store->last_job = last_job;
+        store->last_attempt = last_attempt;
+        code = store_transact(store, batch, err);
+    }
     atomic_fetch_add(&store->commit_us, (uint64_t)(now_us() - begin_us));
     if (code < 0) {
         store->last_job = last_job;

@@ -147,6 +147,14 @@ struct store_batch {
  * exists already: the same batch fails again, however good the disk is. */
 int store_commit(struct store *store, const struct store_batch *batch, struct err *err);
 
+/* A reserve of room on the disk is given up to a commit that finds it full. Then, and as long as
+ * there is no room for a new one, the store is short: commits may fail soon, and only what frees
+ * room, or has happened, should be committed. Any thread. */
+bool store_is_short(const struct store *store);
+/* The committing thread: make the reserve again when there is room. Returns whether the store is
+ * still short. */
+bool store_make_room(struct store *store);
+
 /* What retention looks at; the committing thread only. Bytes of the database without free pages;
  * time of the oldest event in the log, 0 when there is none. */
 int store_measure(struct store *store, uint64_t *used_bytes, int64_t *oldest_event_ms,

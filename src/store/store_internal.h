@@ -9,6 +9,7 @@
 #include "store/checkpoint.h"
 #include "store/marker.h"
 #include "store/picture.h"
+#include "store/reserve.h"
 #include "store/rows.h"
 #include "store/store.h"
 #include <stdatomic.h>
@@ -72,6 +73,8 @@ struct store {
     uint64_t stored_commits, stored_events; /* in all, as the counters say */
     struct marker marker;
     bool is_mark_failing;
+    struct reserve reserve;
+    _Atomic bool is_short; /* the reserve has been given up */
     struct checkpoint checkpoint;
     int wal_pages; /* after the last commit */
     _Atomic uint64_t commits, commit_failures, records, events, commit_us;

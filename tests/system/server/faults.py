@@ -86,7 +86,7 @@ def full_disk_refuses_writes_and_hurts_no_job(program):
             config = {"log": {"level": "debug"},
                       "engine": {"kind": "fake", "fake": {"nodes": 1, "cpu": 64, "runMilliseconds": 4000}}}
             with running(program, config, directory) as server:
-                full_disk(server, data, lambda: wait_for_line(server, "has ended, which cannot be stored yet"))
+                full_disk(server, data, lambda: None)
                 assert server.stop() == 0
         finally:
             subprocess.run(["umount", "-l", data], check=True)
@@ -156,13 +156,65 @@ def full_disk(server, data, await_end, make=lambda name: job_file(name, ONE), fi
         assert "full" in error.body, error
     assert server.call("GET", "/livez", token=None)
     assert server.job("admin~runs")["jobStatus"]["state"] == "RUNNING"
-    await_end()  # its containers end on the full disk; reading goes on
-    assert server.job("admin~runs")["jobStatus"]["state"] == "RUNNING"
-    os.unlink(data / "filler")
+    await_end()  # its containers end on the full disk, for whose ends there is a reserve
     assert server.wait_final(["admin~runs"], limit=20)["admin~runs"] == "SUCCEEDED"
+    os.unlink(data / "filler")
     server.wait_ready(10)
     server.submit(make(f"during{number}"))
     server.wait_final([f"admin~{name}" for name in taken] + [f"admin~during{number}"])
+
+
+def full_disk_lets_jobs_be_stopped(program):
+    """On a full disk jobs are stopped and removed, and the server starts again, however it ended."""
+    if os.geteuid() != 0:
+        print("  skipped: needs root to mount a small file system")
+        return
+    with tempfile.TemporaryDirectory(prefix="skepd-full-") as directory:
+        data = pathlib.Path(directory) / "data"
+        data.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "skepd-test", data], check=True)
+        config = {"engine": {"kind": "fake", "fake": {"nodes": 1, "cpu": 64, "runMilliseconds": 600000}}}
+        try:
+            with running(program, config, directory) as server:
+                jobs_are_stopped_on_a_full_disk(server, data)
+                assert server.stop() == 0
+        finally:
+            subprocess.run(["umount", "-l", data], check=True)
+
+
+def submit_until_refused(server, name):
+    for number in range(50):
+        try:
+            server.submit(job_file(f"{name}{number}", ONE))
+        except Refused as error:
+            assert error.status == 503 and "full" in error.body, error
+            return
+    raise AssertionError("a full disk took everything")
+
+
+def jobs_are_stopped_on_a_full_disk(server, data):
+    for number in range(4):
+        server.submit(job_file(f"runs{number}", ONE))
+    assert (data / "reserve").exists()
+    fill(data / "filler")
+    submit_until_refused(server, "fills")
+    assert not (data / "reserve").exists()
+    server.act("admin~runs0", "STOP")
+    server.wait_final(["admin~runs0"])
+    server.call("DELETE", "/api/v2/jobs/admin~runs0")
+    assert server.stop() == 0
+    server.start()
+    submit_until_refused(server, "again")
+    server.act("admin~runs1", "STOP")
+    server.kill()
+    server.start()
+    server.wait_final(["admin~runs1"])
+    server.act("admin~runs2", "STOP")
+    server.wait_final(["admin~runs2"])
+    os.unlink(data / "filler")
+    server.wait_ready(10)
+    assert (data / "reserve").exists()
+    server.submit(job_file("after", ONE))
 
 
 def damaged_databases_are_told(program):
@@ -248,7 +300,7 @@ def end_answers_what_was_taken(program):
 def main():
     program = sys.argv[1]
     tests = (second_process_is_refused, full_disk_refuses_writes_and_hurts_no_job,
-             full_disk_hurts_no_container,
+             full_disk_hurts_no_container, full_disk_lets_jobs_be_stopped,
              damaged_databases_are_told, configurations_are_checked_and_reloaded,
              end_answers_what_was_taken)
     for test in tests:

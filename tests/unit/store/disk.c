@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 enum { IMAGES_MAX = 16 };
 
@@ -43,6 +44,7 @@ static struct {
         enum disk_file file;
         uint64_t after;
         int code;
+        char while_there[120]; /* "": always */
     } fault;
     struct {
         bool is_due, has_failed;
@@ -149,6 +151,9 @@ static int disk_take(struct image *image, enum disk_op op)
 {
     if (disk.power.is_due && disk.power.after-- == 0)
         power_fail();
+    if (disk.fault.while_there[0])
+        return op == DISK_WRITE && access(disk.fault.while_there, F_OK) == 0 ? SQLITE_FULL
+                                                                             : SQLITE_OK;
     if (disk.fault.is_on && disk.fault.op == op && image && disk.fault.file == image->file) {
         if (disk.fault.after == 0)
             return disk.fault.code;
@@ -430,9 +435,17 @@ void disk_fail(enum disk_op op, enum disk_file file, uint64_t after, int code)
     pthread_mutex_unlock(&disk.lock);
 }
 
+void disk_fill_while(const char *path)
+{
+    pthread_mutex_lock(&disk.lock);
+    snprintf(disk.fault.while_there, sizeof disk.fault.while_there, "%s", path);
+    pthread_mutex_unlock(&disk.lock);
+}
+
 void disk_heal(void)
 {
     pthread_mutex_lock(&disk.lock);
+    disk.fault.while_there[0] = '\0';
     disk.fault.is_on = false;
     pthread_mutex_unlock(&disk.lock);
 }

@@ -31,6 +31,8 @@ uint64_t disk_watched(void);
 
 /* The operations on the file fail with an SQLITE_* code, after `after` more that succeed. */
 void disk_fail(enum disk_op op, enum disk_file file, uint64_t after, int code);
+/* Likewise SQLITE_FULL for writes to all files, for as long as the file `path` is there. */
+void disk_fill_while(const char *path);
 void disk_heal(void);
 
 /* After `after` more operations of any kind the disk's content is kept as a failure of the power

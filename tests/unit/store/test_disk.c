@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -169,6 +170,41 @@ static void a_disk_that_fails_in_the_middle_of_a_commit_stores_nothing(void **st
     counters_read(world, 1, 77);
 }
 
+static void a_full_disk_takes_the_reserve(void **state)
+{
+    struct world *world = *state;
+    struct store_counts counts;
+    struct stat status;
+    char path[100];
+
+    snprintf(path, sizeof path, "%s/reserve", world->directory);
+    assert_int_equal(stat(path, &status), 0);
+    assert_in_range(status.st_size, 256 << 10, 8 << 20);
+    assert_true(status.st_blocks * 512 >= status.st_size); /* it really takes the room */
+    assert_false(store_is_short(world->store));
+    disk_fill_while(path);
+    submit(world, 1, "alice", "train");
+    assert_int_not_equal(stat(path, &status), 0);
+    assert_true(store_is_short(world->store));
+    submit(world, 2, "alice", "other");
+    counters_read(world, 2, 0);
+    store_count(world->store, &counts);
+    assert_int_equal(counts.commit_failures, 0);
+    /* what was given up helps no more */
+    disk_heal();
+    disk_fail(DISK_WRITE, DISK_LOG, 0, SQLITE_FULL);
+    add_submitted(world, 3, "alice", "third");
+    assert_int_equal(commit(world, NULL, 0), ERR_UNAVAILABLE);
+    counters_read(world, 2, 0);
+    disk_heal();
+    assert_false(store_make_room(world->store));
+    assert_false(store_is_short(world->store));
+    assert_int_equal(stat(path, &status), 0);
+    world_close(world);
+    world_open(world); /* it is found again */
+    assert_false(store_is_short(world->store));
+}
+
 /* --- the power fails --- */
 
 struct power {
@@ -260,6 +296,7 @@ int main(void)
         WORLD(a_reader_that_keeps_its_snapshot_holds_no_commit),
         WORLD(a_failed_commit_uses_no_number),
         WORLD(a_disk_that_fails_in_the_middle_of_a_commit_stores_nothing),
+        WORLD(a_full_disk_takes_the_reserve),
         cmocka_unit_test(a_power_failure_loses_nothing_that_was_acknowledged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
