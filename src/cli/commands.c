@@ -163,8 +163,10 @@ const struct cli_command COMMANDS[] = {
      "skep wait --timeout 600 train && echo done", WAIT_OPTIONS, run_wait},
     {"stop", "JOB…", KIND_JOB, NULL, 1, -1, "stop jobs",
      "Stops jobs; their tasks get SIGTERM first.", NULL, NO_OPTIONS, run_stop},
-    {"start", "JOB…", KIND_JOB, NULL, 1, -1, "start stopped jobs again",
-     "Starts jobs again that have been stopped.", NULL, NO_OPTIONS, run_start},
+    {"start", "JOB…", KIND_JOB, NULL, 1, -1, "start stopped jobs again, or end a pause",
+     "Starts jobs again that have been stopped. A job that waits for the time of its next try is "
+     "retried now.",
+     NULL, NO_OPTIONS, run_start},
     {"delete", "JOB…", KIND_JOB, NULL, 1, -1, "delete ended jobs and their history",
      "Deletes jobs that have ended, with their logs and their history. There is no way back.", NULL,
      NO_OPTIONS, run_delete},

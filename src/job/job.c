@@ -55,9 +55,17 @@ int job_can_stop(const struct job *job, struct err *err)
     return 0;
 }
 
+/* It, or a task of it, waits for the time of its next try. */
+static bool is_pausing(const struct job *job)
+{
+    return (job->state == LIFE_ATTEMPT_COMPLETED && job->retry_at_ms > 0) ||
+           (job_is_active(job) && job->paused > 0);
+}
+
 int job_can_start(const struct job *job, struct err *err)
 {
-    if (job->execution == EXECUTION_CREATE)
+    if (job->execution == EXECUTION_CREATE ||
+        (job->execution == EXECUTION_START && is_pausing(job)))
         return 0;
     if (job->execution == EXECUTION_START)
         return err_fail(err, ERR_CONFLICT, "",
@@ -142,7 +150,7 @@ static void step_timer(struct step *step)
     } else if (job_deadline_ms(job, step->policy) <= step->now_ms) {
         step_deadline(step);
     } else if (job_is_active(job)) {
-        step_tasks_resume(step);
+        step_tasks_resume(step, step->now_ms);
     } else {
         step_gang_timeout(step);
     }
@@ -196,11 +204,25 @@ static void step_restart(struct step *step)
     action->to = LIFE_CREATION_PENDING;
 }
 
+/* The pause before the next try ends here. */
+static void step_retry_now(struct step *step)
+{
+    step_story(step, NULL, false, "Started", "retried now, as was asked for");
+    if (step->job->state == LIFE_ATTEMPT_COMPLETED)
+        step_retry_begin(step);
+    else
+        step_tasks_resume(step, INT64_MAX);
+}
+
 static void step_start(struct step *step)
 {
     struct job *job = step->job;
     if (job_can_start(job, NULL) != 0)
         return;
+    if (job->execution == EXECUTION_START) {
+        step_retry_now(step);
+        return;
+    }
     const bool is_again = job->execution == EXECUTION_STOP;
     job->execution = EXECUTION_START;
     if (is_again)

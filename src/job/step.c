@@ -45,12 +45,15 @@ const char *step_task_name(struct step *step, struct task_ref ref)
                         ref.index);
 }
 
+enum { HINT_FROM_MS = 5000 }; /* nobody is faster */
+
 const char *retry_words(struct step *step, uint64_t pause_ms)
 {
     if (pause_ms == 0)
         return "retried";
-    return arena_format(step->output->arena, "retried in %llu s",
-                        (unsigned long long)(pause_ms + 999) / 1000);
+    return arena_format(step->output->arena, "retried in %llu s%s",
+                        (unsigned long long)(pause_ms + 999) / 1000,
+                        pause_ms < HINT_FROM_MS ? "" : " (`skep start` retries it now)");
 }
 
 struct job_task *step_task(struct step *step, struct task_ref ref)

@@ -52,7 +52,8 @@ static inline bool job_is_active(const struct job *job)
 }
 
 /* task.c: one task */
-void step_tasks_resume(struct step *step);        /* those whose pause is over want a place again */
+/* Those whose pause ends by then want a place again. */
+void step_tasks_resume(struct step *step, int64_t until_ms);
 int64_t job_tasks_wake_ms(const struct job *job); /* when the first is; INT64_MAX: none is paused */
 void step_task_placed(struct step *step, struct task_ref ref);
 void step_task_preparing(struct step *step, struct task_ref ref);

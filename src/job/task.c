@@ -56,13 +56,13 @@ int64_t job_tasks_wake_ms(const struct job *job)
     return at;
 }
 
-void step_tasks_resume(struct step *step)
+void step_tasks_resume(struct step *step, int64_t until_ms)
 {
     struct job *job = step->job;
     for (uint16_t r = 0; job->paused > 0 && r < job->role_count; r++)
         for (uint16_t i = 0; i < job->roles[r].count; i++) {
             struct job_task *task = &job->roles[r].items[i];
-            if (task->retry_at_ms == 0 || task->retry_at_ms > step->now_ms)
+            if (task->retry_at_ms == 0 || task->retry_at_ms > until_ms)
                 continue;
             task->retry_at_ms = 0;
             job->paused--;
@@ -105,7 +105,7 @@ static void story_of_exit(struct step *step, struct task_ref ref, struct retry_d
     const struct completion *completion = task->completion;
     if (is_final_code(completion->code) || job_is_completing(step->job))
         return; /* the story of what ended it has been told */
-    char what[64] = "";
+    char what[96] = "";
     if (decision.is_retried)
         snprintf(what, sizeof what, ", %s%s", retry_words(step, pause_ms),
                  decision.is_counted ? "" : ", not counted");

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "base/err.h"
 #include "base/memory.h"
 #include "job_world.h"
 
@@ -98,6 +99,38 @@ static void a_job_is_spaced(void **state)
     /* and a new life begins without a row */
     world_simple(&world, JOB_EVENT_START);
     assert_int_equal(world.job.quick_ends, 0);
+    world_release(&world);
+}
+
+/* Nobody has to wait for a pause: START ends it, of a job and of tasks. */
+static void a_start_ends_a_pause(void **state)
+{
+    (void)state;
+    struct job_world world;
+    world_init(&world, ONE);
+    world.policy.pause = PAUSE;
+    world_begin(&world);
+    assert_int_equal(job_can_start(&world.job, NULL), ERR_CONFLICT);
+    lose(&world);
+    world.random = 0;
+    for (int i = 0; i < 4; i++) {
+        lose(&world);
+        if (i < 3)
+            world_timer(&world);
+    }
+    assert_int_equal(world.job.state, LIFE_ATTEMPT_COMPLETED);
+    assert_non_null(strstr(world_story(&world, "BackingOff"),
+                           "retried in 8 s (`skep start` retries it now), not counted"));
+    assert_int_equal(job_can_start(&world.job, NULL), 0);
+    const uint32_t attempt = world.job.attempt;
+    world_simple(&world, JOB_EVENT_START);
+    assert_string_equal(world_story(&world, "Started"), "retried now, as was asked for");
+    assert_int_equal(world.job.state, LIFE_CREATION_PENDING);
+    assert_int_equal(world.job.attempt, attempt + 1);
+    assert_int_equal(world_count(&world, JOB_ACTION_QUEUE), 1);
+    assert_int_equal(job_can_start(&world.job, NULL), ERR_CONFLICT); /* it does not wait any more */
+    world_simple(&world, JOB_EVENT_START);
+    assert_int_equal(world.job.attempt, attempt + 1);
     world_release(&world);
 }
 
@@ -210,6 +243,22 @@ static void a_task_is_spaced(void **state)
     world_release(&world);
 }
 
+static void a_start_ends_the_pause_of_a_task(void **state)
+{
+    (void)state;
+    const struct task_ref ref = {0, 0};
+    struct job_world world;
+    tasks_begin(&world);
+    assert_false(job_task_is_waiting(&world.job, &world.policy, ref));
+    assert_int_equal(job_can_start(&world.job, NULL), 0);
+    world_simple(&world, JOB_EVENT_START);
+    assert_int_equal(world_count(&world, JOB_ACTION_QUEUE), 1);
+    assert_true(job_task_is_waiting(&world.job, &world.policy, ref));
+    assert_int_equal(job_wake_ms(&world.job, &world.policy), 0);
+    assert_int_equal(job_can_start(&world.job, NULL), ERR_CONFLICT);
+    world_release(&world);
+}
+
 static void a_paused_task_can_be_ended(void **state)
 {
     (void)state;
@@ -261,6 +310,8 @@ int main(void)
         cmocka_unit_test(the_length),
         cmocka_unit_test(which_retries),
         cmocka_unit_test(a_job_is_spaced),
+        cmocka_unit_test(a_start_ends_a_pause),
+        cmocka_unit_test(a_start_ends_the_pause_of_a_task),
         cmocka_unit_test(who_runs_long_begins_anew),
         cmocka_unit_test(a_budget_is_never_spaced),
         cmocka_unit_test(the_row_is_stored),
