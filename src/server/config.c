@@ -129,6 +129,10 @@ static const struct field images_fields[] = {
     INT("pulls", 0, 16, "Images fetched at the same time."),
     INT("pullTries", 1, 100, "Tries of one image."),
     INT("pullStallSeconds", 1, 86400, "A pull without progress for so long is tried again."),
+    INT("unpackedMaxMB", 1, 1 << 30, "What an image may unpack to."),
+    INT("unpackedMaxFiles", 1, 1 << 30, "Files and folders that an image may have."),
+    INT("unpackedMaxRatio", 1, 1000000,
+        "An image may unpack to so many times the bytes of its layers, but to 1 GiB at least."),
     INT("keepDays", 1, 36500, "An image unused for so long is removed."),
     INT("highPercent", 1, 100, "Disk use from which unused images are removed at once."),
 };
@@ -293,6 +297,9 @@ static void read_images(struct server_config *config, const struct doc *doc)
     get_u32(doc, "pulls", &local->pulls);
     get_u32(doc, "pullTries", &local->pull_tries);
     get_u32(doc, "pullStallSeconds", &local->pull_stall_s);
+    local->image_max_mib = get_int(doc, "unpackedMaxMB", 0);
+    local->image_max_entries = get_int(doc, "unpackedMaxFiles", 0);
+    get_u32(doc, "unpackedMaxRatio", &local->image_max_ratio);
     local->image_keep_s = get_int(doc, "keepDays", 0) * 86400;
     get_u32(doc, "highPercent", &local->image_high_percent);
 }

@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/json_writer.h"
 #include "base/memory.h"
+#include "engine/local/blobs.h"
 #include "engine/local/document.h"
 #include "engine/local/pull.h"
 #include "engine/local/reference.h"
@@ -24,9 +25,10 @@
 #include <time.h>
 
 enum {
-    RETRY_MS = 2000,  /* first pause; doubled each time */
-    TOUCH_MS = 60000, /* how exactly the last use is kept on disk */
-    NAME_BYTES = 16,  /* of a reference's file: BLAKE2b-128 */
+    RETRY_MS = 2000,   /* first pause; doubled each time */
+    TOUCH_MS = 60000,  /* how exactly the last use is kept on disk */
+    NAME_BYTES = 16,   /* of a reference's file: BLAKE2b-128 */
+    ENTRY_VERSION = 2, /* what was found before the right to it had to be shown is forgotten */
 };
 
 /* One reference under one set of credentials. */
@@ -192,6 +194,7 @@ static void entry_name(const struct reference *reference, const char *user, cons
 {
     struct buf key = BUF_INIT;
     unsigned char hash[NAME_BYTES];
+    buf_put_u32(&key, ENTRY_VERSION);
     buf_put_u32(&key, reference->kind);
     buf_put_text(&key, text_of(reference->host));
     buf_put_text(&key, text_of(reference->path));
@@ -536,6 +539,7 @@ static void pull_do(struct images *images, struct entry *entry, uint64_t number)
                         .password = entry->password,
                         .number = number,
                         .trash = images->trash,
+                        .known_id = entry->image_id,
                         .watch = {&pulling, puller_is_stopping, pull_progress}};
     int64_t begun_ms = mailbox_now_ms();
     int result = pull_tries(images, entry, &pull, &err);
@@ -602,86 +606,6 @@ static struct image *oldest_unused(struct images *images)
     return oldest;
 }
 
-struct names {
-    char (*items)[65];
-    size_t count, room;
-};
-
-static int name_order(const void *a, const void *b)
-{
-    return memcmp(a, b, 64);
-}
-
-static void name_keep(struct names *names, const char *digest)
-{
-    if (strncmp(digest, "sha256:", 7) != 0 || strlen(digest) != 71)
-        return;
-    ARRAY_RESERVE(names, names->count + 1);
-    memcpy(names->items[names->count++], digest + 7, 65);
-}
-
-/* A layout's index → manifest → configuration and layers. */
-static void blobs_of(const char *blobs, const char *digest, int depth, struct names *names)
-{
-    char path[RUNTIME_PATH_MAX + 96];
-    struct buf text = BUF_INIT;
-    struct arena arena;
-    size_t before = names->count;
-    name_keep(names, digest);
-    if (names->count == before || depth > 2)
-        return;
-    arena_init(&arena);
-    snprintf(path, sizeof path, "%s/%s", blobs, digest + 7);
-    if (file_read(path, 4 << 20, &text, NULL) == 0) {
-        const struct doc *doc = document_read(buf_as_text(&text), false, &arena);
-        const struct doc *layers = doc_get(doc, "layers");
-        name_keep(names, document_string(doc_get(doc, "config"), "digest"));
-        for (size_t i = 0; i < document_count(layers); i++)
-            name_keep(names, document_string(layers->as.list.items[i], "digest"));
-    }
-    buf_release(&text);
-    arena_release(&arena);
-}
-
-static void index_keep(const char *path, const char *blobs, struct names *names)
-{
-    struct buf text = BUF_INIT;
-    struct arena arena;
-    arena_init(&arena);
-    if (file_read(path, 4 << 20, &text, NULL) == 0) {
-        const struct doc *doc = document_read(buf_as_text(&text), false, &arena);
-        const struct doc *items = doc_get(doc, "manifests");
-        for (size_t i = 0; i < document_count(items); i++)
-            blobs_of(blobs, document_string(items->as.list.items[i], "digest"), 0, names);
-    }
-    buf_release(&text);
-    arena_release(&arena);
-}
-
-/* Blobs that no unpacked image needs. No pull runs meanwhile. */
-static void blobs_sweep(struct images *images)
-{
-    char path[RUNTIME_PATH_MAX], blobs[RUNTIME_PATH_MAX], index[RUNTIME_PATH_MAX + 300];
-    struct names names = {0};
-    snprintf(path, sizeof path, "%s/images", images->local->directory);
-    snprintf(blobs, sizeof blobs, "%s/blobs/sha256", images->local->directory);
-    cleanup_dir DIR *dir = opendir(path);
-    for (struct dirent *entry; dir && (entry = readdir(dir));) {
-        snprintf(index, sizeof index, "%s/%s/index.json", path, entry->d_name);
-        if (entry->d_name[0] != '.')
-            index_keep(index, blobs, &names);
-    }
-    if (names.count)
-        qsort(names.items, names.count, sizeof *names.items, name_order);
-    cleanup_dir DIR *store = opendir(blobs);
-    for (struct dirent *entry; store && (entry = readdir(store));)
-        if (strlen(entry->d_name) == 64 &&
-            !(names.count &&
-              bsearch(entry->d_name, names.items, names.count, sizeof *names.items, name_order)))
-            unlinkat(dirfd(store), entry->d_name, 0);
-    ARRAY_FREE(&names);
-}
-
 size_t images_collect(struct images *images, uint64_t keep_s, uint64_t least_s,
                       uint64_t bytes_wanted)
 {
@@ -709,7 +633,7 @@ size_t images_collect(struct images *images, uint64_t keep_s, uint64_t least_s,
     pthread_mutex_unlock(&images->lock);
     if (!is_sweeping)
         return removed;
-    blobs_sweep(images);
+    blobs_sweep(images->local->directory);
     pthread_mutex_lock(&images->lock);
     images->is_sweeping = false;
     pthread_cond_broadcast(&images->has_pull);

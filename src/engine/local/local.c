@@ -471,6 +471,9 @@ static void config_copy(struct local_engine *local, const struct engine_local_co
     DEFAULT(to->image_fresh_s, 10);
     DEFAULT(to->pull_tries, 3);
     DEFAULT(to->pull_stall_s, 120);
+    DEFAULT(to->image_max_mib, 128 << 10);
+    DEFAULT(to->image_max_entries, 2000000);
+    DEFAULT(to->image_max_ratio, 100);
     DEFAULT(to->disk_reserve_mib, 1024);
     DEFAULT(to->image_keep_s, 7 * 86400);
     DEFAULT(to->image_high_percent, 85);

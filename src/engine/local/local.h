@@ -62,6 +62,9 @@ struct engine_local_config {
     const char *registry_auth_file; /* for pulls without credentials of their own [none] */
     uint32_t image_fresh_s;         /* how long `latest` is taken for unchanged [10] */
     uint32_t pull_tries;            /* of one image, with growing pauses [3] */
+    uint64_t image_max_mib;         /* what an image may unpack to [131072] */
+    uint64_t image_max_entries;     /* … its files and folders [2000000] */
+    uint32_t image_max_ratio;       /* … times its layers' bytes, but 1 GiB at least [100] */
     uint32_t pull_stall_s;          /* a pull that gets no byte for so long is tried again [120] */
 
     /* housekeeping */

@@ -29,6 +29,7 @@ struct pull {
     const char *user, *password; /* "" = none */
     uint64_t number;             /* names pulls/N */
     struct trash *trash;         /* where pulls/N goes */
+    const char *known_id;        /* what this reference was for these credentials; "": unknown */
     struct pull_watch watch;
     /* result */
     char image_id[80];
@@ -42,12 +43,11 @@ int pull_run(struct pull *pull, struct err *err);
 /* What an operator's program said, without its time stamps and level. */
 void pull_complaint(const char *text, char *out, unsigned long size);
 
-/* Which reason a complaint of skopeo means. */
-const char *pull_reason(const char *complaint, bool *is_final);
+/* Which reason a complaint of skopeo means; `name`, of the image, does not count as a part of it.
+ */
+const char *pull_reason(const char *complaint, const char *name, bool *is_final);
 
-/* The manifest of a list or index for this machine: its digest ("sha256:…"), or ""; for a plain
- * manifest "" too, and *is_list false. */
-struct doc;
-const char *pull_choose(const struct doc *manifest, bool *is_list);
+/* Which reason the status means by which a registry refuses a manifest; NULL: it does not say. */
+const char *pull_reason_of_status(long status, bool *is_final);
 
 #endif

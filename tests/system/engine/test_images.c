@@ -6,6 +6,7 @@
 #include <stdint.h>
 /* cmocka wants these first */
 #include "engine/local/image.h"
+#include "engine/local/manifest.h"
 #include "engine/local/task.h"
 #include "sys/process.h"
 #include "waits.h"
@@ -119,7 +120,7 @@ static void image_push(const struct registry *registry, const char *tag, const c
 
 static const char *image_name(const struct registry *registry, const char *name)
 {
-    static char names[8][300];
+    static char names[8][400];
     static unsigned next;
     char *out = names[next++ % 8];
     snprintf(out, sizeof names[0], "127.0.0.1:%u/%s", registry->port, name);
@@ -207,6 +208,146 @@ static void test_private(void **state)
     assert_string_equal(shell_output("ls %s/run | grep auth", world.folder), "");
 }
 
+/* In the registry's own storage, as whoever runs one may: under this digest, true or not, and this
+ * name and tag ("": none). */
+static void manifest_plant(const struct registry *registry, const char *name, const char *tag,
+                           const char *hex, const char *file)
+{
+    assert_int_equal(
+        shell("set -e; v2=%s/data/docker/registry/v2; blob=$v2/blobs/sha256/%.2s/%s; "
+              "own=$v2/repositories/%s/_manifests; mkdir -p $blob $own/revisions/sha256/%s; "
+              "cp %s $blob/data; printf sha256:%s > $own/revisions/sha256/%s/link; "
+              "if [ -n '%s' ]; then mkdir -p $own/tags/%s/current; "
+              "printf sha256:%s > $own/tags/%s/current/link; fi",
+              registry->folder, hex, hex, name, hex, file, hex, hex, tag, tag, hex, tag),
+        0);
+}
+
+/* NAME:1 of the registry is a list, whose only manifest has this digest. */
+static void list_plant(const struct registry *registry, const char *name, const char *hex)
+{
+    char file[300], list_hex[65];
+    snprintf(file, sizeof file, "%s/list.json", world.folder);
+    assert_int_equal(
+        shell("printf "
+              "'{\"schemaVersion\":2,\"mediaType\":\"application/vnd.oci.image.index.v1+json\","
+              "\"manifests\":[{\"mediaType\":\"application/vnd.oci.image.manifest.v1+json\","
+              "\"digest\":\"sha256:%s\",\"size\":1,\"platform\":{\"os\":\"linux\","
+              "\"architecture\":\"%s\"}}]}' > %s",
+              hex, manifest_machine, file),
+        0);
+    snprintf(list_hex, sizeof list_hex, "%s", shell_output("sha256sum %s | cut -c1-64", file));
+    manifest_plant(registry, name, "1", list_hex, file);
+}
+
+/* The manifest's bytes into a file of this name; its digest. */
+static void manifest_save(const struct registry *registry, const char *name, const char *file,
+                          char hex[65])
+{
+    assert_int_equal(shell("skopeo inspect --raw --tls-verify=false %s docker://127.0.0.1:%u/%s > "
+                           "%s/%s",
+                           registry->has_password ? "--creds bob:secret" : "", registry->port, name,
+                           world.folder, file),
+                     0);
+    snprintf(hex, 65, "%s", shell_output("sha256sum %s/%s | cut -c1-64", world.folder, file));
+}
+
+/* A private image lies on this disk. Somebody who knows its digest, or even its manifest, names it
+ * in a registry of his own, which says what he likes. */
+static void test_stolen_digest(void **state)
+{
+    (void)state;
+    char hex[65], file[300];
+    image_make("private", 1);
+    image_push(&closed_registry, "private", "secret/private:1");
+    create(130, image_name(&closed_registry, "secret/private:1"), "bob", "secret", "cat /etc/tag");
+    assert_ends(130, 0, "private\n");
+    manifest_save(&closed_registry, "secret/private:1", "private.json", hex);
+    snprintf(file, sizeof file, "%s/private.json", world.folder);
+
+    list_plant(&open_registry, "thief/manifest", hex); /* all but the layers */
+    manifest_plant(&open_registry, "thief/manifest", "", hex, file);
+    create(132, image_name(&open_registry, "thief/manifest:1"), NULL, NULL, "cat /etc/tag");
+    assert_true(end_of(132)->exit.exit_code != 0);
+    assert_string_equal(end_of(132)->log, "");
+    manifest_plant(&open_registry, "thief/plain", "1", hex, file); /* without a list */
+    create(133, image_name(&open_registry, "thief/plain:1"), NULL, NULL, "cat /etc/tag");
+    assert_true(end_of(133)->exit.exit_code != 0);
+    assert_string_equal(end_of(133)->log, "");
+}
+
+/* He knows the digest only, and his registry answers with something else. */
+static void test_lying_registry(void **state)
+{
+    (void)state;
+    char hex[65], folder[300], port[320], image[100];
+    manifest_save(&closed_registry, "secret/private:1", "private.json", hex);
+    list_plant(&open_registry, "thief/list", hex);
+    snprintf(folder, sizeof folder, "%s/lies", world.folder);
+    snprintf(port, sizeof port, "%s/port", folder);
+    assert_int_equal(shell("mkdir %s; cd %s; cp ../list.json v2_x_manifests_1; "
+                           "tr 2 3 < ../private.json > v2_x_manifests_sha256:%s",
+                           folder, folder, hex),
+                     0);
+    char *argv[] = {(char *)(uintptr_t) "python3", (char *)(uintptr_t)LYING_REGISTRY, folder, NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, 1, port, O_WRONLY | O_CREAT, 0600);
+    pid_t liar;
+    assert_int_equal(posix_spawnp(&liar, "python3", &actions, NULL, argv, environ), 0);
+    posix_spawn_file_actions_destroy(&actions);
+    assert_true(file_says_await(port, "\n", 20000));
+    snprintf(image, sizeof image, "127.0.0.1:%d/x:1", atoi(shell_output("cat %s", port)));
+    create(134, image, NULL, NULL, "cat /etc/tag");
+    const struct seen *end = end_of(134);
+    kill(liar, SIGKILL);
+    waitpid(liar, NULL, 0);
+    assert_string_equal(end->reason, "ImageBroken");
+    assert_non_null(strstr(end->message, hex));
+}
+
+/* The same in one registry, which has delivered the layers, but from a repository that others read.
+ */
+static void test_stolen_from_neighbour(void **state)
+{
+    (void)state;
+    char hex[65], file[300];
+    image_make("inner", 1);
+    image_push(&open_registry, "inner", "team/inner:1");
+    create(135, image_name(&open_registry, "team/inner:1"), NULL, NULL, "cat /etc/tag");
+    assert_ends(135, 0, "inner\n");
+    manifest_save(&open_registry, "team/inner:1", "inner.json", hex);
+    snprintf(file, sizeof file, "%s/inner.json", world.folder);
+    manifest_plant(&open_registry, "thief/inner", "1", hex, file);
+    create(136, image_name(&open_registry, "thief/inner:1"), NULL, NULL, "cat /etc/tag");
+    assert_true(end_of(136)->exit.exit_code != 0);
+    assert_string_equal(end_of(136)->log, "");
+}
+
+/* Layers lie on this disk once; a registry that has delivered them is asked whether another of its
+ * repositories has them, too, and does not send them again. */
+static void test_shared_layers(void **state)
+{
+    (void)state;
+    image_make("shared", 1);
+    image_push(&open_registry, "shared", "team/shared:1");
+    image_push(&open_registry, "shared", "other/shared:1");
+    image_push(&closed_registry, "shared", "secret/shared:1");
+    create(140, image_name(&open_registry, "team/shared:1"), NULL, NULL, "cat /etc/tag");
+    assert_ends(140, 0, "shared\n");
+    int before = atoi(shell_output("ls %s/data/blobs/sha256 | wc -l", world.folder));
+    create(141, image_name(&open_registry, "other/shared:1"), NULL, NULL, "cat /etc/tag");
+    assert_ends(141, 0, "shared\n");
+    assert_int_equal(notes_of(141, "Unpacking"), 0);
+    assert_string_equal(shell_output("grep -c 'method=GET .*uri=./v2/other/shared/blobs' %s/log",
+                                     open_registry.folder),
+                        "0");
+    create(142, image_name(&closed_registry, "secret/shared:1"), "bob", "secret", "cat /etc/tag");
+    assert_ends(142, 0, "shared\n"); /* sent, but unpacked and kept once */
+    assert_int_equal(notes_of(142, "Unpacking"), 0);
+    assert_int_equal(atoi(shell_output("ls %s/data/blobs/sha256 | wc -l", world.folder)), before);
+}
+
 static void test_not_found(void **state)
 {
     (void)state;
@@ -219,6 +360,79 @@ static void test_not_found(void **state)
     create(22, nowhere, NULL, NULL, "true");
     assert_fails(22, "RegistryUnavailable");
     assert_int_equal(notes_of(22, "PullFailed"), 1); /* two tries */
+}
+
+/* The reason is what the registry answers, not what a message of skopeo's happens to hold. */
+static void test_reasons(void **state)
+{
+    (void)state;
+    char name[300], nowhere[400];
+    memset(name, 'a', 230); /* longer than what is kept of a message */
+    snprintf(name + 230, sizeof name - 230, "/app:v1");
+    create(25, image_name(&closed_registry, name), NULL, NULL, "true");
+    assert_fails(25, "ImagePullUnauthorized");
+    assert_int_equal(notes_of(25, "PullFailed"), 0); /* it is final */
+    create(26, image_name(&open_registry, name), NULL, NULL, "true");
+    assert_fails(26, "ImageNotFound");
+    snprintf(nowhere, sizeof nowhere, "127.0.0.1:%u/access/denied-not-found:1", free_port());
+    create(27, nowhere, NULL, NULL, "true");
+    assert_fails(27, "RegistryUnavailable");
+    assert_int_equal(notes_of(27, "PullFailed"), 1);
+}
+
+static void await_no_trash(void)
+{
+    int64_t due = now_us() + 60000000;
+    while (strcmp(shell_output("ls %s/data/trash 2>/dev/null", world.folder), "") != 0)
+        assert_true(now_us() < due);
+}
+
+/* A small layer that is large without its compression: the image's own fault, and the disk has its
+ * space back. */
+static void test_too_big(void **state)
+{
+    (void)state;
+    static const char *const fill[] = {
+        "head -c 300M /dev/zero > zeros",
+        "mkdir many; cd many; i=0; while [ $i -lt 4000 ]; do : > $i; i=$((i+1)); done"};
+    static const char *const words[] = {"more than 128 MiB", "more than 3000 files"};
+    for (uint64_t i = 0; i < 2; i++) {
+        char tag[16], name[32];
+        snprintf(tag, sizeof tag, "bomb%d", (int)i);
+        snprintf(name, sizeof name, "bomb/app%d:1", (int)i);
+        assert_int_equal(shell("set -e; cd %s; exec 2>make.log >&2; umoci new --image layout:%s; "
+                               "umoci unpack --image layout:%s bundle; "
+                               "(cd bundle/rootfs; %s); umoci repack --image layout:%s bundle; "
+                               "rm -rf bundle",
+                               world.folder, tag, tag, fill[i], tag),
+                         0);
+        image_push(&open_registry, tag, name);
+        create(150 + i, image_name(&open_registry, name), NULL, NULL, "true");
+        assert_fails(150 + i, "ImageTooBig");
+        assert_non_null(strstr(end_of(150 + i)->message, words[i]));
+        assert_int_equal(notes_of(150 + i, "PullFailed"), 0);
+        assert_string_equal(shell_output("ls %s/data/pulls", world.folder), "");
+        await_no_trash();
+    }
+}
+
+static void test_zstd(void **state)
+{
+    (void)state;
+    image_make("zstd", 1);
+    assert_int_equal(
+        shell(
+            "exec 2>%s/push.log >&2; skopeo --insecure-policy copy "
+            "--dest-compress --dest-compress-format zstd oci:%s/layout:zstd dir:%s/zstd && skopeo "
+            "--insecure-policy copy --dest-tls-verify=false dir:%s/zstd "
+            "docker://127.0.0.1:%u/zstd/app:1 && grep -q zstd %s/zstd/manifest.json",
+            world.folder, world.folder, world.folder, world.folder, open_registry.port,
+            world.folder),
+        0);
+    create(155, image_name(&open_registry, "zstd/app:1"), NULL, NULL, "cat /etc/tag");
+    assert_ends(155, 0, "zstd\n");
+    assert_string_equal(shell_output("ls -d %s/data/images/*/as-gzip 2>/dev/null", world.folder),
+                        "");
 }
 
 enum { FRESH_US = 1100000 }; /* image_fresh_s, and some */
@@ -371,13 +585,6 @@ static void test_server_killed(void **state)
     assert_ends(121, 0, "orphan\n");
 }
 
-static void await_no_trash(void)
-{
-    int64_t due = now_us() + 60000000;
-    while (strcmp(shell_output("ls %s/data/trash 2>/dev/null", world.folder), "") != 0)
-        assert_true(now_us() < due);
-}
-
 /* What an earlier server left half done is removed while this one works already: whoever opens the
  * folder in order to remove it is held up until a container has run. */
 static void test_clean_up_beside(void **state)
@@ -489,10 +696,19 @@ static int setup(void **state)
     world.config.pull_tries = 2;
     world.config.pull_stall_s = 2;
     world.config.image_fresh_s = 1;
+    world.config.image_max_mib = 128;
+    world.config.image_max_entries = 3000;
     world.config.image_high_percent = 100;
-    world_start(&world);
     registry_make(&open_registry, "open", false);
     registry_make(&closed_registry, "closed", true);
+    /* named by the operator: what they say of themselves is believed, as with TLS */
+    static char hosts[2][32];
+    static const char *const named[2] = {hosts[0], hosts[1]};
+    snprintf(hosts[0], sizeof hosts[0], "127.0.0.1:%u", open_registry.port);
+    snprintf(hosts[1], sizeof hosts[1], "127.0.0.1:%u", closed_registry.port);
+    world.config.insecure_registries = named;
+    world.config.insecure_registry_count = 2;
+    world_start(&world);
     image_make("v1", 1);
     image_make("v2", 1);
     return 0;
@@ -512,7 +728,14 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_pull),
         cmocka_unit_test(test_private),
+        cmocka_unit_test(test_stolen_digest),
+        cmocka_unit_test(test_lying_registry),
+        cmocka_unit_test(test_stolen_from_neighbour),
+        cmocka_unit_test(test_shared_layers),
         cmocka_unit_test(test_not_found),
+        cmocka_unit_test(test_reasons),
+        cmocka_unit_test(test_too_big),
+        cmocka_unit_test(test_zstd),
         cmocka_unit_test(test_moving),
         cmocka_unit_test(test_parallel),
         cmocka_unit_test(test_registry_stalls),

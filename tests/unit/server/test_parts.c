@@ -54,7 +54,8 @@ static void every_key_is_read(void **state)
             "  devices: {simulatedGpus: 8, simulatedGpuType: V100, nvmlPath: /n, "
             "cdiDirectories: [/x, /y]},\n"
             "  images: {localRoots: [/l], insecureRegistries: [r:1], registryAuthFile: /f, "
-            "pulls: 2, pullTries: 3, pullStallSeconds: 4, keepDays: 5, highPercent: 6},\n"
+            "pulls: 2, pullTries: 3, pullStallSeconds: 4, unpackedMaxMB: 5, unpackedMaxFiles: 6, "
+            "unpackedMaxRatio: 7, keepDays: 5, highPercent: 6},\n"
             "  fake: {nodes: 2, cpu: 3, memoryMB: 4, gpus: 5, runMilliseconds: 6}}\n",
             &config, &report, &err),
         0);
@@ -80,6 +81,9 @@ static void every_key_is_read(void **state)
     assert_string_equal(config->local.insecure_registries[0], "r:1");
     assert_int_equal(config->local.container_keep_s, 7200);
     assert_int_equal(config->local.image_keep_s, 5 * 86400);
+    assert_int_equal(config->local.image_max_mib, 5);
+    assert_int_equal(config->local.image_max_entries, 6);
+    assert_int_equal(config->local.image_max_ratio, 7);
     assert_int_equal(config->fake.gpu_count, 5);
     server_config_free(config);
     buf_release(&report);

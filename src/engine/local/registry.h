@@ -1,0 +1,38 @@
+/* registry.h — what a registry itself answers, as a number.
+ *
+ * Edge. Fetching is skopeo's; this asks only whether something is there and may be read with these
+ * credentials. It knows the Docker Registry HTTP API V2 and its tokens ("Bearer"), not the mirrors
+ * of registries.conf: where it gets no answer, nothing is concluded.
+ */
+#ifndef ENGINE_LOCAL_REGISTRY_H
+#define ENGINE_LOCAL_REGISTRY_H
+#include "base/text.h"
+#include <stdbool.h>
+
+struct arena;
+struct err;
+
+struct registry {
+    const char *host;            /* HOST[:PORT] */
+    const char *path;            /* of the repository */
+    const char *user, *password; /* "": anonymous */
+    bool is_insecure;            /* TLS without a check of the certificate, or none */
+};
+
+/* The status that the registry answers to a HEAD of its manifest NAME (a tag or digest), in
+ * *status. ERR_UNAVAILABLE: no answer. */
+int registry_manifest_status(const struct registry *registry, const char *name, long *status,
+                             struct err *err);
+
+/* Does the repository serve this blob to these credentials? False when it does not say so. */
+bool registry_has_blob(const struct registry *registry, const char *digest);
+
+/* The realm, service and scope of a challenge (RFC 6750, 3) as the address of a token; "" when it
+ * is no Bearer challenge. In the arena. */
+const char *registry_token_url(struct text challenge, struct arena *arena);
+
+/* HOST's user and password in a file as `docker login` writes it; false: it has none. */
+bool registry_auth_find(struct text file, const char *host, struct arena *arena, const char **user,
+                        const char **password);
+
+#endif
