@@ -7,13 +7,14 @@
 #include "sys/cleanup.h"
 #include "sys/file.h"
 #include "sys/mailbox.h"
-#include "sys/process.h"
 #include <assert.h>
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -36,15 +37,45 @@ static bool host_is_named(const struct pull *pull)
 }
 
 /* The operator's file is skopeo's business; we read one host's entry for questions of our own. */
-static void registry_auth_read(struct work *work)
+static void auth_read(struct work *work, struct registry_config *registry)
 {
     struct buf file = BUF_INIT;
     if (file_read(work->auth_file, AUTH_FILE_MAX, &file, NULL) == 0)
-        registry_auth_find(buf_as_text(&file), work->registry.host, &work->arena,
-                           &work->registry.user, &work->registry.password);
+        registry_auth_find(buf_as_text(&file), registry->host, &work->arena, &registry->user,
+                           &registry->password);
     if (file.at)
         sodium_memzero(file.at, file.length);
     buf_release(&file);
+}
+
+static bool registry_is_stopping(void *context)
+{
+    const struct pull_watch *watch = context;
+    return watch->is_stopping(watch->context, 0);
+}
+
+/* Who is to be asked, and with which credentials. */
+static void registry_open(struct work *work)
+{
+    struct pull *pull = work->pull;
+    const struct reference *reference = pull->reference;
+    bool is_named = host_is_named(pull);
+    work->is_insecure = is_named || reference_is_loopback(reference->host);
+    work->is_believed = is_named || !work->is_insecure;
+    work->source = blob_source_of(reference->host, reference->path);
+    work->host_source = blob_source_of(reference->host, NULL);
+    struct registry_config registry = {.host = reference->host,
+                                       .path = reference->path,
+                                       .user = pull->user,
+                                       .password = pull->password,
+                                       .is_insecure = work->is_insecure,
+                                       .context = &pull->watch,
+                                       .is_stopping = registry_is_stopping};
+    if (!pull->user[0] && pull->config->registry_auth_file[0]) {
+        snprintf(work->auth_file, sizeof work->auth_file, "%s", pull->config->registry_auth_file);
+        auth_read(work, &registry);
+    }
+    work->registry = registry_new(&registry);
 }
 
 static void auth_encode(struct work *work, struct json_writer *json)
@@ -68,24 +99,11 @@ static void auth_encode(struct work *work, struct json_writer *json)
 int auth_put(struct work *work, struct err *err)
 {
     struct pull *pull = work->pull;
-    const struct reference *reference = pull->reference;
-    if (reference->kind != REFERENCE_REGISTRY)
+    if (pull->reference->kind != REFERENCE_REGISTRY)
         return 0;
-    bool is_named = host_is_named(pull);
-    work->registry =
-        (struct registry){.host = reference->host,
-                          .path = reference->path,
-                          .user = pull->user,
-                          .password = pull->password,
-                          .is_insecure = is_named || reference_is_loopback(reference->host)};
-    work->is_believed = is_named || !work->registry.is_insecure;
-    work->source = blob_source_of(reference->host, reference->path);
-    work->host_source = blob_source_of(reference->host, NULL);
-    if (!pull->user[0] && pull->config->registry_auth_file[0]) {
-        snprintf(work->auth_file, sizeof work->auth_file, "%s", pull->config->registry_auth_file);
-        registry_auth_read(work);
+    registry_open(work);
+    if (work->auth_file[0])
         return 0;
-    }
     struct buf text = BUF_INIT;
     struct json_writer json;
     json_init(&json, &text);
@@ -124,7 +142,7 @@ static size_t skopeo_args(const struct work *work, const char *verb, bool is_cop
         argv[count++] = "--authfile";
         argv[count++] = work->auth_file;
     }
-    if (work->registry.is_insecure)
+    if (work->is_insecure)
         argv[count++] = is_copy ? "--src-tls-verify=false" : "--tls-verify=false";
     return count;
 }
@@ -132,21 +150,41 @@ static size_t skopeo_args(const struct work *work, const char *verb, bool is_cop
 /* --- manifests --- */
 
 /* What the registry itself says by its number counts; skopeo's words where it says none. */
-static int fetch_fail(struct work *work, const char *digest, const char *complaint, struct err *err)
+static void reason_ask(struct work *work, const char *digest)
 {
     const struct reference *reference = work->pull->reference;
     const char *name = digest ? digest : reference->digest[0] ? reference->digest : reference->tag;
-    int result = work_fail(work, complaint, err);
-    long status;
+    long status = 0;
     bool is_final;
-    if (registry_manifest_status(&work->registry, name, &status, NULL) < 0)
-        return result;
+    if (registry_manifest_status(work->registry, name, &status, NULL) < 0)
+        return;
     const char *reason = pull_reason_of_status(status, &is_final);
-    if (reason) {
-        work->pull->reason = reason;
-        work->pull->is_final = is_final;
-    }
-    return result;
+    if (!reason)
+        return;
+    work->pull->reason = reason;
+    work->pull->is_final = is_final;
+}
+
+static int inspect_look(struct work *work, pid_t pid, struct err *err)
+{
+    (void)pid;
+    if (mailbox_now_ms() < work->due_ms)
+        return 0;
+    work->pull->reason = "RegistryUnavailable";
+    return err_fail(err, ERR_UNAVAILABLE, "", "no manifest within %d s", INSPECT_TIMEOUT_MS / 1000);
+}
+
+static int manifest_load(int fd, struct buf *out, struct err *err)
+{
+    enum { STEP = 1 << 16 };
+    ssize_t got;
+    do {
+        got = pread(fd, buf_room(out, STEP), STEP, (off_t)out->length);
+        if (got < 0)
+            return err_errno(err, errno, "read a manifest");
+        buf_wrote(out, (size_t)got);
+    } while (got > 0 && out->length <= MANIFEST_BYTES_MAX);
+    return 0;
 }
 
 /* `skopeo inspect --raw`: a manifest's bytes, which have this digest if one is asked for. */
@@ -155,22 +193,24 @@ static int manifest_fetch(struct work *work, const char *digest, struct buf *out
     const char *argv[PULL_ARGS_MAX];
     char name[REFERENCE_MAX + 400];
     const char *wanted = digest ? digest : work->pull->reference->digest;
+    cleanup_close int fd = memfd_create("manifest", MFD_CLOEXEC);
+    if (fd < 0)
+        return err_errno(err, errno, "make room for a manifest");
     reference_skopeo(work->pull->reference, digest, name, sizeof name);
     size_t count = skopeo_args(work, "inspect", false, argv);
     argv[count++] = "--raw";
     argv[count++] = name;
     argv[count] = NULL;
-    struct buf complaint = BUF_INIT;
-    struct process process = {.argv = argv, .in = -1, .out = -1, .err = -1, .is_bound = true};
-    int code = 0;
-    int result = process_run(&process, INSPECT_TIMEOUT_MS, out, &complaint, &code, err);
-    if (result < 0)
-        work->pull->reason = "RegistryUnavailable";
-    else if (code != 0)
-        result = fetch_fail(work, digest, buf_cstr(&complaint), err);
-    else if (wanted[0] && digest_check(buf_as_text(out), wanted, err) < 0)
+    struct program program = {
+        .argv = argv, .out = fd, .look_ms = PROGRESS_MS, .look = inspect_look};
+    work->due_ms = mailbox_now_ms() + INSPECT_TIMEOUT_MS;
+    int result = program_run(work, &program, err);
+    if (result < 0 && work->exit_code > 0)
+        reason_ask(work, digest);
+    if (result == 0)
+        result = manifest_load(fd, out, err);
+    if (result == 0 && wanted[0] && digest_check(buf_as_text(out), wanted, err) < 0)
         result = work_fail_final(work, "ImageBroken", err);
-    buf_release(&complaint);
     return result;
 }
 
@@ -220,7 +260,7 @@ static bool blob_is_shown(struct work *work, const struct manifest_blob *blob)
     if (blob_is_from(directory, &work->source, hex))
         return true;
     if (!blob_is_from(directory, &work->host_source, hex) ||
-        !registry_has_blob(&work->registry, blob->digest))
+        !registry_has_blob(work->registry, blob->digest))
         return false;
     blob_note(directory, &work->source, hex);
     return true;

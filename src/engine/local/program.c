@@ -168,8 +168,11 @@ int program_run(struct work *work, const struct program *program, struct err *er
         return err_errno(err, errno, "open %s", path);
     pid_t pid;
     int status = 0;
-    struct process process = {
-        .argv = program->argv, .in = -1, .out = -1, .err = complaint, .is_bound = true};
+    struct process process = {.argv = program->argv,
+                              .in = -1,
+                              .out = program->out ? program->out : -1,
+                              .err = complaint,
+                              .is_bound = true};
     int result = process_spawn(&process, &pid, err);
     if (result == 0 && process_oom_score(0) < 0)
         process_oom_score_put(pid, 0); /* a pull can be repeated */

@@ -233,8 +233,10 @@ int pull_run(struct pull *pull, struct err *err)
         pull->is_final = true;
     }
     auth_remove(work);
+    registry_free(work->registry);
     if (work->folder[0])
         trash_put(pull->trash, work->folder);
+    arena_wipe(&work->arena); /* credentials were in it */
     arena_release(&work->arena);
     mem_free(work);
     return result;

@@ -18,8 +18,9 @@ struct work {
     struct arena arena;
     char folder[PULL_PATH_MAX];    /* pulls/N */
     char auth_file[PULL_PATH_MAX]; /* "" = none */
-    struct registry registry;
-    bool is_believed; /* who answers at the registry's address is the registry */
+    struct registry *registry;     /* NULL for a local image */
+    bool is_insecure;              /* no TLS is expected of it */
+    bool is_believed;              /* who answers at the registry's address is the registry */
     struct blob_source source, host_source;
     struct manifest manifest; /* as the registry says; of a local image none */
     int exit_code;            /* of the last program; above 127: it was killed */
@@ -29,6 +30,7 @@ struct work {
     int64_t moved_ms;
     uint64_t unpack_bytes; /* of the layers that are being unpacked */
     int64_t counted_ms;    /* when to count entries again */
+    int64_t due_ms;        /* of an inspection */
 };
 
 /* --- failures (program.c) --- */
@@ -45,6 +47,7 @@ int work_fail_final(struct work *work, const char *reason, const struct err *err
 
 struct program {
     const char *const *argv;
+    int out;          /* a descriptor; 0: /dev/null */
     uint32_t look_ms; /* how often to look after it */
     /* Is all well with it? Below 0 it is killed, and that is the result. NULL: always. */
     int (*look)(struct work *work, pid_t pid, struct err *err);

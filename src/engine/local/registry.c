@@ -2,6 +2,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/memory.h"
 #include "engine/local/document.h"
 #include <curl/curl.h>
 #include <pthread.h>
@@ -17,14 +18,14 @@ static const char accepted[] =
     "application/vnd.docker.distribution.manifest.list.v2+json, "
     "application/vnd.docker.distribution.manifest.v2+json";
 
-/* One exchange: what to ask for, then what came. */
-struct exchange {
-    const char *url;
-    const char *user, *password; /* "": none */
-    const char *token;           /* NULL: none */
-    bool is_head, is_insecure;
-    long status;
-    struct buf challenge; /* WWW-Authenticate */
+struct registry {
+    struct registry_config config;
+    CURL *curl;
+    const char *scheme; /* NULL: not known yet */
+    char *token;        /* heap; NULL: none yet */
+    bool is_basic;      /* it wants user and password with each question */
+    bool is_silent;
+    struct buf challenge; /* of the last answer: WWW-Authenticate */
     struct buf body;
 };
 
@@ -37,76 +38,114 @@ static void curl_prepare(void)
 
 static size_t body_take(char *bytes, size_t one, size_t count, void *context)
 {
-    struct exchange *exchange = context;
-    if (exchange->body.length + one * count > ANSWER_BYTES_MAX)
+    struct registry *registry = context;
+    if (registry->body.length + one * count > ANSWER_BYTES_MAX)
         return 0; /* ends the exchange as an error */
-    buf_add(&exchange->body, bytes, one * count);
+    buf_add(&registry->body, bytes, one * count);
     return one * count;
 }
 
 static size_t header_take(char *bytes, size_t one, size_t count, void *context)
 {
     static const char name[] = "www-authenticate:";
-    struct exchange *exchange = context;
+    struct registry *registry = context;
     size_t length = one * count;
     if (length > sizeof name && length < TOKEN_CHALLENGE_MAX &&
         strncasecmp(bytes, name, sizeof name - 1) == 0) {
         struct text value = {bytes + sizeof name - 1, length - sizeof name + 1};
-        buf_clear(&exchange->challenge);
-        buf_text(&exchange->challenge, text_trim(value));
+        buf_clear(&registry->challenge);
+        buf_text(&registry->challenge, text_trim(value));
     }
     return length;
 }
 
-static int exchange_run(struct exchange *exchange, struct err *err)
+/* Called once a second at least. */
+static int progress_look(void *context, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
 {
-    pthread_once(&curl_once, curl_prepare);
-    buf_clear(&exchange->challenge);
-    buf_clear(&exchange->body);
-    CURL *curl = curl_easy_init();
-    if (!curl)
-        return err_fail(err, ERR_UNAVAILABLE, "", "libcurl does not start");
+    const struct registry_config *config = &((struct registry *)context)->config;
+    (void)a, (void)b, (void)c, (void)d;
+    return config->is_stopping && config->is_stopping(config->context);
+}
+
+static void credentials_put(struct registry *registry, bool is_for_token)
+{
+    const struct registry_config *config = &registry->config;
+    CURL *curl = registry->curl;
+    if (registry->token && !is_for_token) {
+        curl_easy_setopt(curl, CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
+        curl_easy_setopt(curl, CURLOPT_XOAUTH2_BEARER, registry->token);
+    } else if (config->user[0] && (registry->is_basic || is_for_token)) {
+        curl_easy_setopt(curl, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
+        curl_easy_setopt(curl, CURLOPT_USERNAME, config->user);
+        curl_easy_setopt(curl, CURLOPT_PASSWORD, config->password);
+    }
+}
+
+/* One request: its status, with `challenge` and `body` filled. */
+static int exchange_run(struct registry *registry, const char *url, bool is_for_token, long *status,
+                        struct err *err)
+{
+    CURL *curl = registry->curl;
     char failure[CURL_ERROR_SIZE] = "";
+    bool is_insecure = registry->config.is_insecure;
     struct curl_slist *headers = curl_slist_append(NULL, accepted);
-    curl_easy_setopt(curl, CURLOPT_URL, exchange->url);
-    curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, exchange->is_insecure ? "http,https" : "https");
+    buf_clear(&registry->challenge);
+    buf_clear(&registry->body);
+    curl_easy_reset(curl); /* the connection stays */
+    curl_easy_setopt(curl, CURLOPT_URL, url);
+    curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, is_insecure ? "http,https" : "https");
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)TIMEOUT_MS);
     curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, failure);
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
-    curl_easy_setopt(curl, CURLOPT_NOBODY, exchange->is_head ? 1L : 0L);
+    curl_easy_setopt(curl, CURLOPT_NOBODY, is_for_token ? 0L : 1L);
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, body_take);
-    curl_easy_setopt(curl, CURLOPT_WRITEDATA, exchange);
+    curl_easy_setopt(curl, CURLOPT_WRITEDATA, registry);
     curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, header_take);
-    curl_easy_setopt(curl, CURLOPT_HEADERDATA, exchange);
-    if (exchange->is_insecure) {
-        curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, 0L);
-        curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 0L);
-    }
-    if (exchange->token) {
-        curl_easy_setopt(curl, CURLOPT_HTTPAUTH, (long)CURLAUTH_BEARER);
-        curl_easy_setopt(curl, CURLOPT_XOAUTH2_BEARER, exchange->token);
-    } else if (exchange->user[0]) {
-        curl_easy_setopt(curl, CURLOPT_HTTPAUTH, (long)CURLAUTH_BASIC);
-        curl_easy_setopt(curl, CURLOPT_USERNAME, exchange->user);
-        curl_easy_setopt(curl, CURLOPT_PASSWORD, exchange->password);
-    }
+    curl_easy_setopt(curl, CURLOPT_HEADERDATA, registry);
+    curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+    curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, progress_look);
+    curl_easy_setopt(curl, CURLOPT_XFERINFODATA, registry);
+    curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, is_insecure ? 0L : 1L);
+    curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, is_insecure ? 0L : 2L);
+    credentials_put(registry, is_for_token);
     CURLcode code = curl_easy_perform(curl);
-    curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &exchange->status);
+    curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, status);
     curl_slist_free_all(headers);
-    curl_easy_cleanup(curl);
     if (code == CURLE_OK)
         return 0;
     return err_fail(err, ERR_UNAVAILABLE, "", "%s",
                     failure[0] ? failure : curl_easy_strerror(code));
 }
 
-static void exchange_release(struct exchange *exchange)
+static void secret_free(char *secret)
 {
-    if (exchange->body.at) /* it may have been a token */
-        sodium_memzero(exchange->body.at, exchange->body.length);
-    buf_release(&exchange->body);
-    buf_release(&exchange->challenge);
+    if (secret)
+        sodium_memzero(secret, strlen(secret));
+    mem_free(secret);
+}
+
+struct registry *registry_new(const struct registry_config *config)
+{
+    pthread_once(&curl_once, curl_prepare);
+    struct registry *registry = mem_zero(1, sizeof *registry);
+    registry->config = *config;
+    registry->curl = curl_easy_init();
+    registry->is_silent = !registry->curl;
+    return registry;
+}
+
+void registry_free(struct registry *registry)
+{
+    if (!registry)
+        return;
+    curl_easy_cleanup(registry->curl);
+    secret_free(registry->token);
+    if (registry->body.at) /* it may have been a token */
+        sodium_memzero(registry->body.at, registry->body.length);
+    buf_release(&registry->body);
+    buf_release(&registry->challenge);
+    mem_free(registry);
 }
 
 /* --- tokens --- */
@@ -155,81 +194,80 @@ const char *registry_token_url(struct text challenge, struct arena *arena)
     return copy;
 }
 
-/* Asks again with what the challenge wants. The status of who refused stays in the exchange. */
-static int challenge_answer(struct exchange *exchange, struct err *err)
+/* Gets what the challenge wants. *status is that of who refuses it, else untouched; true: ask
+ * again. */
+static bool challenge_meet(struct registry *registry, long *status)
 {
     struct arena arena;
+    long issued = 0;
+    bool is_met = false;
+    if (strncasecmp(buf_cstr(&registry->challenge), "basic", 5) == 0) {
+        is_met = registry->config.user[0] && !registry->is_basic;
+        registry->is_basic = true;
+        return is_met;
+    }
     arena_init(&arena);
-    const char *url = registry_token_url(buf_as_text(&exchange->challenge), &arena);
-    int result = 0;
-    if (url[0]) {
-        struct exchange issuer = *exchange;
-        issuer.url = url;
-        issuer.is_head = false;
-        issuer.challenge = issuer.body = (struct buf)BUF_INIT;
-        result = exchange_run(&issuer, err);
-        const struct doc *doc = result == 0 && issuer.status == 200
-                                    ? document_read(buf_as_text(&issuer.body), false, &arena)
-                                    : NULL;
+    const char *url = registry_token_url(buf_as_text(&registry->challenge), &arena);
+    if (url[0] && exchange_run(registry, url, true, &issued, NULL) == 0 && issued == 200) {
+        const struct doc *doc = document_read(buf_as_text(&registry->body), false, &arena);
         const char *token = document_string(doc, "token");
-        exchange->token = token[0] ? token : document_string(doc, "access_token");
-        if (result == 0 && exchange->token[0])
-            result = exchange_run(exchange, err);
-        else if (result == 0 && issuer.status != 200)
-            exchange->status = issuer.status;
-        exchange->token = NULL;
-        exchange_release(&issuer);
+        token = token[0] ? token : document_string(doc, "access_token");
+        secret_free(registry->token);
+        registry->token = token[0] ? mem_copy(token) : NULL;
+        is_met = token[0];
+    } else if (issued) {
+        *status = issued;
     }
     arena_wipe(&arena);
     arena_release(&arena);
-    return result;
+    return is_met;
 }
 
 /* --- questions --- */
 
-static int status_ask(const struct registry *registry, const char *kind, const char *name,
-                      long *status, struct err *err)
+static int url_ask(struct registry *registry, const char *url, long *status, struct err *err)
 {
-    static const char *const schemes[] = {"https", "http"};
-    bool is_hub = strcmp(registry->host, "docker.io") == 0;
-    int result = 0;
-    for (size_t i = 0; i < (registry->is_insecure ? 2u : 1u); i++) {
-        struct buf url = BUF_INIT;
-        buf_format(&url, "%s://%s/v2/%s/%s/%s", schemes[i],
-                   is_hub ? "registry-1.docker.io" : registry->host, registry->path, kind, name);
-        struct exchange exchange = {.url = buf_cstr(&url),
-                                    .user = "",
-                                    .password = "",
-                                    .is_head = true,
-                                    .is_insecure = registry->is_insecure};
-        result = exchange_run(&exchange, err);
-        if (result == 0 && exchange.status == 401) { /* who asks is told only now */
-            exchange.user = registry->user;
-            exchange.password = registry->password;
-            bool is_basic = strncasecmp(buf_cstr(&exchange.challenge), "basic", 5) == 0;
-            if (!is_basic)
-                result = challenge_answer(&exchange, err);
-            else if (registry->user[0])
-                result = exchange_run(&exchange, err);
-        }
-        *status = exchange.status;
-        exchange_release(&exchange);
-        buf_release(&url);
-        if (result == 0)
-            return 0;
-    }
+    int result = exchange_run(registry, url, false, status, err);
+    if (result == 0 && *status == 401 && challenge_meet(registry, status))
+        result = exchange_run(registry, url, false, status, err);
     return result;
 }
 
-int registry_manifest_status(const struct registry *registry, const char *name, long *status,
+/* With TLS first, as skopeo does; which of the two answered is known from then on. */
+static int status_ask(struct registry *registry, const char *kind, const char *name, long *status,
+                      struct err *err)
+{
+    static const char *const schemes[] = {"https", "http"};
+    const struct registry_config *config = &registry->config;
+    bool is_hub = strcmp(config->host, "docker.io") == 0;
+    int result = ERR_UNAVAILABLE;
+    if (registry->is_silent)
+        return err_fail(err, result, "", "the registry did not answer before");
+    for (size_t i = 0; i < (config->is_insecure ? 2u : 1u) && result < 0; i++) {
+        const char *scheme = registry->scheme ? registry->scheme : schemes[i];
+        struct buf url = BUF_INIT;
+        buf_format(&url, "%s://%s/v2/%s/%s/%s", scheme,
+                   is_hub ? "registry-1.docker.io" : config->host, config->path, kind, name);
+        result = url_ask(registry, buf_cstr(&url), status, err);
+        buf_release(&url);
+        if (result == 0 || registry->scheme) {
+            registry->scheme = scheme;
+            break;
+        }
+    }
+    registry->is_silent = result < 0;
+    return result;
+}
+
+int registry_manifest_status(struct registry *registry, const char *name, long *status,
                              struct err *err)
 {
     return status_ask(registry, "manifests", name, status, err);
 }
 
-bool registry_has_blob(const struct registry *registry, const char *digest)
+bool registry_has_blob(struct registry *registry, const char *digest)
 {
-    long status;
+    long status = 0;
     /* 307: the registry sends who may read it to where it is kept */
     return status_ask(registry, "blobs", digest, &status, NULL) == 0 &&
            (status == 200 || status == 307);

@@ -12,20 +12,27 @@
 struct arena;
 struct err;
 
-struct registry {
+struct registry_config {
     const char *host;            /* HOST[:PORT] */
     const char *path;            /* of the repository */
     const char *user, *password; /* "": anonymous */
     bool is_insecure;            /* TLS without a check of the certificate, or none */
+    void *context;
+    bool (*is_stopping)(void *context); /* a question under way is given up then */
 };
 
+/* One connection and one token serve all questions. Strings are borrowed. */
+struct registry;
+struct registry *registry_new(const struct registry_config *config);
+void registry_free(struct registry *registry); /* NULL is fine */
+
 /* The status that the registry answers to a HEAD of its manifest NAME (a tag or digest), in
- * *status. ERR_UNAVAILABLE: no answer. */
-int registry_manifest_status(const struct registry *registry, const char *name, long *status,
+ * *status. ERR_UNAVAILABLE: no answer, now or to an earlier question: it is not asked again. */
+int registry_manifest_status(struct registry *registry, const char *name, long *status,
                              struct err *err);
 
 /* Does the repository serve this blob to these credentials? False when it does not say so. */
-bool registry_has_blob(const struct registry *registry, const char *digest);
+bool registry_has_blob(struct registry *registry, const char *digest);
 
 /* The realm, service and scope of a challenge (RFC 6750, 3) as the address of a token; "" when it
  * is no Bearer challenge. In the arena. */

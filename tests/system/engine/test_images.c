@@ -35,6 +35,8 @@ struct registry {
 
 static struct world world;
 static struct registry open_registry, closed_registry;
+static pid_t token_pid; /* in front of the open registry */
+static unsigned token_port;
 
 static unsigned free_port(void)
 {
@@ -62,6 +64,23 @@ static void registry_start(struct registry *registry)
                      0);
     posix_spawn_file_actions_destroy(&actions);
     assert_true(file_says_await(log, "listening on", 20000));
+}
+
+/* A server that tells its port on its first line; what it tells goes to a file of this name. */
+static unsigned script_start(const char *script, const char *argument, const char *output,
+                             pid_t *pid)
+{
+    char path[300], file[300];
+    snprintf(path, sizeof path, "%s/%s", SOURCE_FOLDER, script);
+    snprintf(file, sizeof file, "%s/%s", world.folder, output);
+    char *argv[] = {(char *)(uintptr_t) "python3", path, (char *)(uintptr_t)argument, NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, 1, file, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    assert_int_equal(posix_spawnp(pid, "python3", &actions, NULL, argv, environ), 0);
+    posix_spawn_file_actions_destroy(&actions);
+    assert_true(file_says_await(file, "\n", 20000));
+    return (unsigned)atoi(shell_output("head -n 1 %s", file));
 }
 
 static void registry_stop(struct registry *registry)
@@ -280,24 +299,17 @@ static void test_stolen_digest(void **state)
 static void test_lying_registry(void **state)
 {
     (void)state;
-    char hex[65], folder[300], port[320], image[100];
+    char hex[65], folder[300], image[100];
     manifest_save(&closed_registry, "secret/private:1", "private.json", hex);
     list_plant(&open_registry, "thief/list", hex);
     snprintf(folder, sizeof folder, "%s/lies", world.folder);
-    snprintf(port, sizeof port, "%s/port", folder);
     assert_int_equal(shell("mkdir %s; cd %s; cp ../list.json v2_x_manifests_1; "
                            "tr 2 3 < ../private.json > v2_x_manifests_sha256:%s",
                            folder, folder, hex),
                      0);
-    char *argv[] = {(char *)(uintptr_t) "python3", (char *)(uintptr_t)LYING_REGISTRY, folder, NULL};
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 1, port, O_WRONLY | O_CREAT, 0600);
     pid_t liar;
-    assert_int_equal(posix_spawnp(&liar, "python3", &actions, NULL, argv, environ), 0);
-    posix_spawn_file_actions_destroy(&actions);
-    assert_true(file_says_await(port, "\n", 20000));
-    snprintf(image, sizeof image, "127.0.0.1:%d/x:1", atoi(shell_output("cat %s", port)));
+    unsigned port = script_start("lying_registry.py", folder, "liar.out", &liar);
+    snprintf(image, sizeof image, "127.0.0.1:%u/x:1", port);
     create(134, image, NULL, NULL, "cat /etc/tag");
     const struct seen *end = end_of(134);
     kill(liar, SIGKILL);
@@ -342,10 +354,45 @@ static void test_shared_layers(void **state)
     assert_string_equal(shell_output("grep -c 'method=GET .*uri=./v2/other/shared/blobs' %s/log",
                                      open_registry.folder),
                         "0");
+    assert_string_not_equal(
+        shell_output("grep -c 'method=HEAD .*uri=./v2/other/shared/blobs' %s/log",
+                     open_registry.folder),
+        "0");
     create(142, image_name(&closed_registry, "secret/shared:1"), "bob", "secret", "cat /etc/tag");
     assert_ends(142, 0, "shared\n"); /* sent, but unpacked and kept once */
+    image_push(&closed_registry, "shared", "secret/again:1");
+    create(143, image_name(&closed_registry, "secret/again:1"), "bob", "secret", "cat /etc/tag");
+    assert_ends(143, 0, "shared\n");
+    assert_string_equal(shell_output("grep -c 'method=GET .*uri=./v2/secret/again/blobs' %s/log",
+                                     closed_registry.folder),
+                        "0");
     assert_int_equal(notes_of(142, "Unpacking"), 0);
     assert_int_equal(atoi(shell_output("ls %s/data/blobs/sha256 | wc -l", world.folder)), before);
+}
+
+/* A registry that wants tokens, as the large ones do. */
+static void test_tokens(void **state)
+{
+    (void)state;
+    char app[64], other[64];
+    snprintf(app, sizeof app, "127.0.0.1:%u/token/app:1", token_port);
+    snprintf(other, sizeof other, "127.0.0.1:%u/token/other:1", token_port);
+    image_make("token", 1);
+    image_push(&open_registry, "token", "token/app:1");
+    image_push(&open_registry, "token", "token/other:1");
+    create(145, app, NULL, NULL, "true");
+    assert_fails(145, "ImagePullUnauthorized");
+    assert_int_equal(notes_of(145, "PullFailed"), 0);
+    create(146, app, "bob", "secret", "cat /etc/tag");
+    assert_ends(146, 0, "token\n");
+    create(147, other, "bob", "secret", "cat /etc/tag");
+    assert_ends(147, 0, "token\n");
+    assert_string_equal(
+        shell_output("grep -c 'GET /v2/token/other/blobs' %s/token.out", world.folder), "0");
+    assert_string_not_equal(
+        shell_output("grep -c 'HEAD /v2/token/other/blobs' %s/token.out", world.folder), "0");
+    create(148, other, "bob", "wrong", "cat /etc/tag");
+    assert_fails(148, "ImagePullUnauthorized");
 }
 
 static void test_not_found(void **state)
@@ -702,12 +749,16 @@ static int setup(void **state)
     registry_make(&open_registry, "open", false);
     registry_make(&closed_registry, "closed", true);
     /* named by the operator: what they say of themselves is believed, as with TLS */
-    static char hosts[2][32];
-    static const char *const named[2] = {hosts[0], hosts[1]};
+    static char hosts[3][32];
+    static const char *const named[3] = {hosts[0], hosts[1], hosts[2]};
+    char port[16];
+    snprintf(port, sizeof port, "%u", open_registry.port);
+    token_port = script_start("token_registry.py", port, "token.out", &token_pid);
     snprintf(hosts[0], sizeof hosts[0], "127.0.0.1:%u", open_registry.port);
     snprintf(hosts[1], sizeof hosts[1], "127.0.0.1:%u", closed_registry.port);
+    snprintf(hosts[2], sizeof hosts[2], "127.0.0.1:%u", token_port);
     world.config.insecure_registries = named;
-    world.config.insecure_registry_count = 2;
+    world.config.insecure_registry_count = COUNT_OF(named);
     world_start(&world);
     image_make("v1", 1);
     image_make("v2", 1);
@@ -719,6 +770,8 @@ static int teardown(void **state)
     (void)state;
     registry_stop(&open_registry);
     registry_stop(&closed_registry);
+    kill(token_pid, SIGKILL);
+    waitpid(token_pid, NULL, 0);
     world_close(&world);
     return 0;
 }
@@ -732,6 +785,7 @@ int main(void)
         cmocka_unit_test(test_lying_registry),
         cmocka_unit_test(test_stolen_from_neighbour),
         cmocka_unit_test(test_shared_layers),
+        cmocka_unit_test(test_tokens),
         cmocka_unit_test(test_not_found),
         cmocka_unit_test(test_reasons),
         cmocka_unit_test(test_too_big),

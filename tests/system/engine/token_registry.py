@@ -1,0 +1,55 @@
+"""A registry behind tokens: the real one answers, to those who have a token for its pull, as the specification of
+Docker's registry has it. The token is given to bob with the password secret.
+
+    token_registry.py PORT      asks the registry on PORT; prints its own port; then a line for each request that it let pass
+"""
+import base64
+import http.client
+import http.server
+import json
+import sys
+import urllib.parse
+
+TOKEN = "a-token"
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    def answer(self, status, headers, body):
+        self.send_response(status)
+        for name, value in headers:
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(body)
+
+    def give_token(self, query):
+        basic = "Basic " + base64.b64encode(b"bob:secret").decode()
+        if self.headers.get("Authorization") != basic or query.get("service") != ["a service"]:
+            return self.answer(401, [], b"{}")
+        return self.answer(200, [("Content-Type", "application/json")], json.dumps({"token": TOKEN}).encode())
+
+    def do_GET(self):
+        url = urllib.parse.urlsplit(self.path)
+        if url.path == "/token":
+            return self.give_token(urllib.parse.parse_qs(url.query))
+        if self.headers.get("Authorization") != f"Bearer {TOKEN}":
+            name = "/".join(url.path.split("/")[2:-2])
+            challenge = f'Bearer realm="http://127.0.0.1:{server.server_port}/token",service="a service",scope="repository:{name}:pull"'
+            return self.answer(401, [("WWW-Authenticate", challenge)], b"{}")
+        print(self.command, self.path, flush=True)
+        connection = http.client.HTTPConnection("127.0.0.1", int(sys.argv[1]))
+        connection.request(self.command, self.path, headers={"Accept": ", ".join(self.headers.get_all("Accept", []))})
+        response = connection.getresponse()
+        kept = [(name, value) for name, value in response.getheaders() if name.lower() not in ("content-length", "connection", "date")]
+        return self.answer(response.status, kept, response.read())
+
+    do_HEAD = do_GET
+
+    def log_message(self, *_):
+        pass
+
+
+server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+print(server.server_port, flush=True)
+server.serve_forever()
