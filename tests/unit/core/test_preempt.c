@@ -35,13 +35,49 @@ static void tasks_preempt_one_after_another(void **state)
         world_run(&world, 1);
         submit(&world, "low2", -1, true, 1, 2);
         world_run(&world, 2);
-        uint32_t job = submit(&world, "high", 100, false, 2, 1);
+        struct plan_role roles[] = {world_role("one", 1, 1, 1), world_role("two", 1, 1, 1)};
+        struct plan plan = world_plan_of("high", roles);
+        plan.role_count = 2;
+        plan.priority = 100;
+        plan.is_gang = false;
+        uint32_t job = world_submit(&world, &plan);
         assert_int_equal(world_command_count(&world, COMMAND_KILL), 1);
         uint64_t victim = world_command(&world, COMMAND_KILL, 0)->attempt.v;
         world_exit(&world, victim, 143, 0);
         assert_int_equal(world_command_count(&world, COMMAND_CREATE), 2);
         assert_int_equal(world_command(&world, COMMAND_CREATE, 0)->job.v, job);
         assert_int_equal(world_command_count(&world, COMMAND_KILL), 0);
+        world_release(&world);
+    }
+}
+
+/* A gang of which one part could end others, but another part has no place at all, ends nobody and
+ * keeps no place: another job ends them for itself. */
+static void a_gang_without_a_place_keeps_none(void **state)
+{
+    (void)state;
+    static const char *const policies[] = {"first-fit", "best-fit", "spread", "hived"};
+    for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
+        struct world world;
+        world_init(&world, policies[i]);
+        world_node(&world, "n1", 16, 4);
+        world_node(&world, "n2", 16, 4);
+        submit(&world, "low", -1, true, 1, 4);
+        submit(&world, "top", 500, true, 1, 4);
+        world_run(&world, 1);
+        world_run(&world, 2);
+        struct plan_role roles[] = {world_role("one", 1, 1, 4), world_role("two", 1, 1, 4)};
+        struct plan plan = world_plan_of("gang", roles);
+        plan.role_count = 2;
+        plan.priority = 100;
+        roles[0].affinity_group = "one";
+        roles[1].affinity_group = "two";
+        world_submit(&world, &plan);
+        assert_int_equal(world_command_count(&world, COMMAND_KILL), 0);
+        uint32_t other = submit(&world, "other", 50, true, 1, 4);
+        assert_int_equal(world_command_count(&world, COMMAND_KILL), 1);
+        world_exit(&world, 1, 143, 0);
+        assert_int_equal(world_command(&world, COMMAND_CREATE, 0)->job.v, other);
         world_release(&world);
     }
 }
@@ -119,6 +155,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tasks_preempt_one_after_another),
+        cmocka_unit_test(a_gang_without_a_place_keeps_none),
         cmocka_unit_test(nobody_preempts_its_own),
         cmocka_unit_test(holds_end_with_the_policy),
     };

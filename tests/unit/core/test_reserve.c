@@ -67,6 +67,30 @@ static void what_starts_behind_counts(void **state)
     world_release(&world);
 }
 
+/* A task of a gang that started behind has ended: its place is free in the shadow, too, before the
+ * rest of the gang has ended. */
+static void what_ends_behind_counts_no_more(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world, "first-fit");
+    world_node(&world, "n1", 16, 4);
+    world_node(&world, "n2", 16, 4);
+    submit(&world, "old1", (struct demand){10, 2, 0});
+    submit(&world, "old2", (struct demand){10, 3, 0});
+    submit(&world, "big", (struct demand){10, 4, 0});
+    world_timer(&world, STARVES_MS);
+    assert_int_equal(world_story_count(&world, "Reserved"), 1);
+    struct plan_role role = world_role("worker", 2, 1, 1);
+    struct plan plan = world_plan_of("gang", &role);
+    uint32_t gang = world_submit(&world, &plan);
+    assert_string_equal(node_of(&world, gang), "n1");
+    world_exit(&world, 3, 0, 0);
+    uint32_t next = submit(&world, "next", (struct demand){10, 1, 0});
+    assert_string_equal(node_of(&world, next), "n1");
+    world_release(&world);
+}
+
 /* A job ahead of the starving one has changed what can be free when: the shadow is made anew, and
  * what it held before against the jobs behind no longer counts. */
 static void what_starts_ahead_renews_the_shadow(void **state)
@@ -167,6 +191,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_starts_behind_counts),
+        cmocka_unit_test(what_ends_behind_counts_no_more),
         cmocka_unit_test(what_starts_ahead_renews_the_shadow),
         cmocka_unit_test(a_failed_node_is_no_room),
         cmocka_unit_test(who_ends_in_time_may_preempt),
