@@ -214,6 +214,9 @@ const char *hived_group_next(const struct hived *h, uint32_t *at)
 int hived_check(struct hived *h, struct err *err)
 {
     int code = 0;
+    CHECK(h->habits.dooms_early ||
+              h->dooms_held == (uint32_t)(h->pending_count > 0) + h->holds_for_commit,
+          "holders of the dooms", h->dooms_held);
     for (uint32_t i = 0; i < h->cell_count && !code; i++)
         code = check_cell(h, i, err);
     for (uint32_t i = 0; i < h->cell_count && !code; i++) {

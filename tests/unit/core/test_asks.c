@@ -351,6 +351,41 @@ static void hived_is_seen_under_its_policy_alone(void **state)
     world_release(&world);
 }
 
+/* Scaled down to the tasks that have ended, a job has nothing more to wait for: it ends at once. */
+static void a_scale_to_what_has_ended_ends_the_job(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world, "first-fit");
+    world_node(&world, "n1", 4, 1);
+    struct plan_role role = world_role("worker", 2, 1, 1);
+    struct plan plan = world_plan_of("a", &role);
+    plan.is_gang = false;
+    uint32_t job = world_submit(&world, &plan);
+    world_run(&world, 1);
+    struct event sick = {
+        .kind = EVENT_NODE,
+        .node = {.node = {.name = "n1",
+                          .cpu = 4,
+                          .memory_mib = 4096,
+                          .gpu_count = 1,
+                          .gpu_type = "V100"},
+                 .address = "10.0.0.1",
+                 .reason = "disk"},
+    };
+    world_step(&world, &sick);
+    world_exit(&world, 1, 0, 0);
+    assert_int_equal(world_command_count(&world, COMMAND_CREATE), 0);
+    struct event event = {.kind = EVENT_SCALE, .user = "alice"};
+    event.scale.job.v = job;
+    event.scale.instances = 1;
+    world_step(&world, &event);
+    assert_int_equal(world_answer(&world)->code, 0);
+    assert_int_equal(world_job(&world, job)->state, LIFE_COMPLETED);
+    assert_true(world_job(&world, job)->completion.is_success);
+    world_release(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -368,6 +403,7 @@ int main(void)
         cmocka_unit_test(a_lost_node_keeps_its_reason),
         cmocka_unit_test(configurations_are_checked),
         cmocka_unit_test(hived_is_seen_under_its_policy_alone),
+        cmocka_unit_test(a_scale_to_what_has_ended_ends_the_job),
     };
     return cmocka_run_group_tests_name("core asks", tests, NULL, NULL);
 }

@@ -31,21 +31,24 @@ static void tasks_preempt_one_after_another(void **state)
         struct world world;
         world_init(&world, policies[i]);
         world_node(&world, "n1", 16, 4);
-        submit(&world, "low", -1, true, 1, 2); /* two of them fill the node */
-        world_run(&world, 1);
-        submit(&world, "low2", -1, true, 1, 2);
-        world_run(&world, 2);
+        for (uint64_t k = 1; k <= 4; k++) {
+            char name[16];
+            snprintf(name, sizeof name, "low%u", (unsigned)k);
+            submit(&world, name, -1, true, 1, 1);
+            world_run(&world, k);
+        }
         struct plan_role roles[] = {world_role("one", 1, 1, 1), world_role("two", 1, 1, 1)};
         struct plan plan = world_plan_of("high", roles);
         plan.role_count = 2;
         plan.priority = 100;
         plan.is_gang = false;
         uint32_t job = world_submit(&world, &plan);
-        assert_int_equal(world_command_count(&world, COMMAND_KILL), 1);
-        uint64_t victim = world_command(&world, COMMAND_KILL, 0)->attempt.v;
-        world_exit(&world, victim, 143, 0);
-        assert_int_equal(world_command_count(&world, COMMAND_CREATE), 2);
-        assert_int_equal(world_command(&world, COMMAND_CREATE, 0)->job.v, job);
+        for (int task = 0; task < 2; task++) {
+            assert_int_equal(world_command_count(&world, COMMAND_KILL), 1);
+            world_exit(&world, world_command(&world, COMMAND_KILL, 0)->attempt.v, 143, 0);
+            assert_int_equal(world_command_count(&world, COMMAND_CREATE), 1);
+            assert_int_equal(world_command(&world, COMMAND_CREATE, 0)->job.v, job);
+        }
         assert_int_equal(world_command_count(&world, COMMAND_KILL), 0);
         world_release(&world);
     }
@@ -80,6 +83,32 @@ static void a_gang_without_a_place_keeps_none(void **state)
         assert_int_equal(world_command(&world, COMMAND_CREATE, 0)->job.v, other);
         world_release(&world);
     }
+}
+
+/* A gang on cells of two kinds that waits for its victims is stopped: no cell of either kind waits
+ * any longer, and its victim starts again on both at once. */
+static void a_stopped_gang_gives_up_cells_of_all_kinds(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world, "hived");
+    world_node(&world, "n1", 16, 4);
+    struct plan_role roles[] = {world_role("worker", 4, 1, 1), world_role("ps", 4, 1, 0)};
+    struct plan plan = world_plan_of("low", roles);
+    plan.role_count = 2;
+    plan.priority = -1;
+    world_submit(&world, &plan);
+    for (uint64_t attempt = 1; attempt <= 8; attempt++)
+        world_run(&world, attempt);
+    plan.name = "high";
+    plan.priority = 100;
+    uint32_t high = world_submit(&world, &plan);
+    assert_int_equal(world_command_count(&world, COMMAND_KILL), 8);
+    assert_int_equal(world_ask(&world, EVENT_STOP, high), 0);
+    for (uint64_t attempt = 1; attempt <= 8; attempt++)
+        world_exit(&world, attempt, 143, 0);
+    assert_int_equal(world_command_count(&world, COMMAND_CREATE), 8);
+    world_release(&world);
 }
 
 /* A task that HiveD has downgraded to opportunistic use is in the way of a retry of another task of
@@ -156,6 +185,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tasks_preempt_one_after_another),
         cmocka_unit_test(a_gang_without_a_place_keeps_none),
+        cmocka_unit_test(a_stopped_gang_gives_up_cells_of_all_kinds),
         cmocka_unit_test(nobody_preempts_its_own),
         cmocka_unit_test(holds_end_with_the_policy),
     };

@@ -354,6 +354,16 @@ static void test_commands(void **state)
         buf_string(&text, "      - <% $secrets.p %>\n");
     buf_format(&text, "secrets: {p: %s}\n", line);
     refused(&text, "the role's command is longer than 262144 bytes");
+    /* a secret counts with its own length, to the byte, though it is put in later */
+    for (size_t more = 0; more < 2; more++) {
+        buf_string(&text, HELLO "      - <% $secrets.p %>");
+        fill(&text, 'x', SPEC_COMMAND_MAX - strlen("echo hello\n<% $secrets.p %>abc") + more);
+        buf_string(&text, "\nsecrets: {p: abc}\n");
+        if (more)
+            refused(&text, "the role's command is longer than 262144 bytes");
+        else
+            fits(&text);
+    }
     /* before and behind the role's own commands */
     for (int i = 0; i < 2; i++) {
         buf_format(&text, HELLO "deployments:\n  - {name: d, taskRoles: {worker: {%s: [\"",
