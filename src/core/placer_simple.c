@@ -383,7 +383,7 @@ static int simple_place(struct placer *placer, const struct placement_request *r
     bool *is_victim = ARENA_ARRAY(arena, bool, simple->groups.count + 1);
     if (free_place(&search)) {
         result_bind(search.slots, count, arena, result);
-    } else if (simple_victims_find(&search, is_victim)) {
+    } else if (simple_victims_find(&search, is_victim, arena)) {
         result_preempt(simple, is_victim, arena, result);
         if (request->may_preempt)
             waiting_add(simple, &search, count, result);
@@ -462,6 +462,7 @@ static void simple_free(struct placer *placer)
     ARRAY_FREE(&simple->free_groups);
     text_map_release(&simple->names);
     mem_free(simple->views);
+    mem_free(simple->choice);
     mem_free(simple);
 }
 

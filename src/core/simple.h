@@ -67,6 +67,7 @@ struct simple {
     uint32_t by_priority[PRIORITIES]; /* groups that hold something, from -1 */
     struct text_map names;
     struct view *views; /* scratch, one a node */
+    uint32_t *choice;   /* likewise */
     size_t view_room;
 };
 
@@ -117,7 +118,20 @@ bool simple_view_take(const struct simple *simple, const struct simple_slot *slo
 void simple_views_keep(const struct simple *simple, const char *except);
 /* A gang whole, on the views, into search->slots; false: it does not fit. */
 bool simple_gang_place(const struct search *search);
-/* Whose end would make room; as few as a greedy search finds. False: nobody's. */
-bool simple_victims_find(const struct search *search, bool *is_victim);
+/* May a task of the member be on the node, if there is room? */
+bool simple_node_may(const struct search *search, size_t at, const struct placement_member *member);
+/* For so many tasks there is room, up to the limit. */
+uint32_t simple_view_room(const struct view *view, const struct demand *demand, uint32_t limit);
+/* What all tasks of the gang need together; false: more than any node has. */
+bool simple_gang_demand(const struct placement_request *request, struct demand *demand);
+/* Who is placed first: negative when `a`. */
+int simple_member_compare(const struct placement_member *a, const struct placement_member *b);
+
+/* simple_victims.c */
+/* Whose end would make room: the lowest priority first until it fits, then each is spared that can
+ * be; the gang is placed as if they had ended. False: nobody's. `is_victim`: by group, all false.
+ * Cost: linear in what runs and n log n in the gang's tasks; a gang of unequal tasks is placed once
+ * more for each victim by which it may or may not fit. */
+bool simple_victims_find(const struct search *search, bool *is_victim, struct arena *arena);
 
 #endif

@@ -29,6 +29,8 @@ void simple_views_fill(struct simple *simple, bool is_empty)
         simple->view_room = simple->nodes.count;
         simple->views =
             mem_realloc(simple->views, mem_size(simple->view_room, sizeof *simple->views));
+        simple->choice =
+            mem_realloc(simple->choice, mem_size(simple->view_room, sizeof *simple->choice));
     }
     for (size_t i = 0; i < simple->nodes.count; i++) {
         const struct simple_node *node = &simple->nodes.items[i];
@@ -38,15 +40,6 @@ void simple_views_fill(struct simple *simple, bool is_empty)
                 : (struct view){(uint32_t)saturated(node->cpu, node->cpu_used),
                                 saturated(node->memory_mib, node->memory_used), gpus_free(node)};
     }
-}
-
-static void view_give(const struct simple *simple, const struct simple_slot *slot)
-{
-    const struct simple_node *node = &simple->nodes.items[slot->node];
-    struct view *view = &simple->views[slot->node];
-    view->cpu += slot->cpu;
-    view->memory_mib += slot->memory_mib;
-    view->gpus |= slot->gpus & gpu_mask(node->gpu_count);
 }
 
 bool simple_view_take(const struct simple *simple, const struct simple_slot *slot)
@@ -91,7 +84,7 @@ static bool is_avoided(const struct placement_request *request, size_t node)
     return false;
 }
 
-static bool node_may(const struct search *search, size_t at, const struct placement_member *member)
+bool simple_node_may(const struct search *search, size_t at, const struct placement_member *member)
 {
     const struct simple_node *node = &search->simple->nodes.items[at];
     return node->is_known && (node->is_healthy || search->ignores_health) &&
@@ -99,7 +92,7 @@ static bool node_may(const struct search *search, size_t at, const struct placem
            !(search->avoids && is_avoided(search->request, at));
 }
 
-static uint32_t view_room_for(const struct view *view, const struct demand *demand, uint32_t limit)
+uint32_t simple_view_room(const struct view *view, const struct demand *demand, uint32_t limit)
 {
     uint64_t room = limit;
     if (demand->cpu && view->cpu / demand->cpu < room)
@@ -167,7 +160,8 @@ static size_t node_choose(const struct search *search, const struct placement_me
     const struct simple *simple = search->simple;
     size_t best = SIZE_MAX;
     for (size_t i = 0; i < simple->nodes.count; i++) {
-        if (view_room_for(&simple->views[i], demand, need) < need || !node_may(search, i, member))
+        if (simple_view_room(&simple->views[i], demand, need) < need ||
+            !simple_node_may(search, i, member))
             continue;
         if (!simple->compare)
             return i;
@@ -177,26 +171,90 @@ static size_t node_choose(const struct search *search, const struct placement_me
     return best;
 }
 
+/* --- many equal tasks, each on its own best node --- */
+
+/* Nodes that have room for a task: a heap, the best first; without an order by id. */
+struct choice {
+    const struct search *search;
+    uint32_t *nodes;
+    size_t count;
+};
+
+static bool is_better(const struct choice *choice, uint32_t a, uint32_t b)
+{
+    const struct simple *simple = choice->search->simple;
+    const int order = simple->compare ? simple->compare(&simple->views[a], &simple->views[b]) : 0;
+    return order ? order < 0 : a < b;
+}
+
+static void choice_down(struct choice *choice, size_t at)
+{
+    const uint32_t node = choice->nodes[at];
+    for (;;) {
+        size_t child = 2 * at + 1;
+        if (child >= choice->count)
+            break;
+        if (child + 1 < choice->count &&
+            is_better(choice, choice->nodes[child + 1], choice->nodes[child]))
+            child++;
+        if (!is_better(choice, choice->nodes[child], node))
+            break;
+        choice->nodes[at] = choice->nodes[child];
+        at = child;
+    }
+    choice->nodes[at] = node;
+}
+
+static struct choice choice_of(const struct search *search, const struct placement_member *member,
+                               const struct demand *demand)
+{
+    struct simple *simple = search->simple;
+    struct choice choice = {search, simple->choice, 0};
+    for (size_t i = 0; i < simple->nodes.count; i++)
+        if (simple_view_room(&simple->views[i], demand, 1) && simple_node_may(search, i, member))
+            choice.nodes[choice.count++] = (uint32_t)i;
+    for (size_t at = choice.count / 2; at-- > 0;)
+        choice_down(&choice, at);
+    return choice;
+}
+
+static bool member_spread(const struct search *search, const struct placement_member *member,
+                          const struct demand *demand, struct simple_slot *slots)
+{
+    const struct simple *simple = search->simple;
+    struct choice choice = choice_of(search, member, demand);
+    for (uint32_t i = 0; i < member->count; i++) {
+        if (!choice.count)
+            return false;
+        const uint32_t node = choice.nodes[0];
+        slot_take(search, node, demand, &slots[i]);
+        if (!simple_view_room(&simple->views[node], demand, 1))
+            choice.nodes[0] = choice.nodes[--choice.count];
+        if (choice.count)
+            choice_down(&choice, 0);
+    }
+    return true;
+}
+
 /* On that node, or (SIZE_MAX) on any. */
 static bool member_place(const struct search *search, const struct placement_member *member,
                          size_t node, struct simple_slot *slots)
 {
-    struct demand demand = {member->cpu, member->gpu, member->memory_mib};
-    bool is_together = *member->within_one_cell || node != SIZE_MAX;
+    const struct demand demand = {member->cpu, member->gpu, member->memory_mib};
+    const bool is_together = *member->within_one_cell || node != SIZE_MAX;
+    if (!is_together && member->count > 1)
+        return member_spread(search, member, &demand, slots);
+    if (member->count && node == SIZE_MAX)
+        node = node_choose(search, member, &demand, member->count);
     for (uint32_t i = 0; i < member->count; i++) {
-        /* first fit: a node that was full for this demand stays full */
-        bool stays = node != SIZE_MAX && (is_together || !search->simple->compare) &&
-                     view_room_for(&search->simple->views[node], &demand, 1);
-        if (!stays)
-            node = node_choose(search, member, &demand, is_together ? member->count - i : 1);
-        if (node == SIZE_MAX)
+        if (node == SIZE_MAX || !simple_view_room(&search->simple->views[node], &demand, 1))
             return false;
         slot_take(search, node, &demand, &slots[i]);
     }
     return true;
 }
 
-static int compare_members(const struct placement_member *a, const struct placement_member *b)
+int simple_member_compare(const struct placement_member *a, const struct placement_member *b)
 {
     int order = compare_number(b->gpu, a->gpu);
     if (!order)
@@ -204,8 +262,7 @@ static int compare_members(const struct placement_member *a, const struct placem
     return order ? order : compare_number(b->memory_mib, a->memory_mib);
 }
 
-/* What all tasks of the gang need together; false: more than any node has. */
-static bool gang_demand(const struct placement_request *request, struct demand *demand)
+bool simple_gang_demand(const struct placement_request *request, struct demand *demand)
 {
     uint64_t cpu = 0, gpu = 0;
     *demand = (struct demand){0};
@@ -226,12 +283,12 @@ static bool gang_confine(const struct search *search, size_t *node)
     const struct simple *simple = search->simple;
     struct demand demand;
     *node = SIZE_MAX;
-    if (!gang_demand(search->request, &demand))
+    if (!simple_gang_demand(search->request, &demand))
         return false;
     for (size_t i = 0; i < simple->nodes.count; i++) {
-        bool may = view_room_for(&simple->views[i], &demand, 1);
+        bool may = simple_view_room(&simple->views[i], &demand, 1);
         for (size_t k = 0; k < search->request->member_count && may; k++)
-            may = node_may(search, i, &search->request->members[k]);
+            may = simple_node_may(search, i, &search->request->members[k]);
         if (may &&
             (*node == SIZE_MAX ||
              (simple->compare && simple->compare(&simple->views[i], &simple->views[*node]) < 0)))
@@ -252,7 +309,7 @@ bool simple_gang_place(const struct search *search)
         next += request->members[i].count;
         size_t at = i;
         while (at > 0 &&
-               compare_members(&request->members[i], &request->members[order[at - 1]]) < 0) {
+               simple_member_compare(&request->members[i], &request->members[order[at - 1]]) < 0) {
             order[at] = order[at - 1];
             at--;
         }
@@ -265,75 +322,5 @@ bool simple_gang_place(const struct search *search)
         if (!member_place(search, &request->members[order[i]], node,
                           search->slots + first[order[i]]))
             return false;
-    return true;
-}
-
-static bool is_preemptible(const struct simple_group *group,
-                           const struct placement_request *request)
-{
-    return group->name && !group->is_waiting && group->priority < request->priority &&
-           (group->priority < 0 || strcmp(group->virtual_cluster, request->virtual_cluster) == 0);
-}
-
-static void group_give_view(const struct simple *simple, const struct simple_group *group)
-{
-    for (size_t i = 0; i < group->slot_count; i++)
-        if (group->slots[i].node != UINT32_MAX)
-            view_give(simple, &group->slots[i]);
-}
-
-/* Views with everything free except what `keeps` of the groups says. */
-static bool try_without(const struct search *search, const bool *is_victim)
-{
-    struct simple *simple = search->simple;
-    simple_views_fill(simple, false);
-    for (size_t i = 0; i < simple->groups.count; i++)
-        if (is_victim[i])
-            group_give_view(simple, &simple->groups.items[i]);
-    simple_views_keep(simple, search->request->group);
-    return simple_gang_place(search);
-}
-
-static size_t victim_choose(const struct simple *simple, const struct placement_request *request,
-                            const bool *is_victim)
-{
-    size_t best = SIZE_MAX;
-    for (size_t i = 0; i < simple->groups.count; i++)
-        if (!is_victim[i] && is_preemptible(&simple->groups.items[i], request) &&
-            (best == SIZE_MAX ||
-             simple->groups.items[i].priority < simple->groups.items[best].priority))
-            best = i;
-    return best;
-}
-
-/* As few as a greedy search finds: lowest priority first until it fits, then each is spared that
- * can be. */
-bool simple_victims_find(const struct search *search, bool *is_victim)
-{
-    struct simple *simple = search->simple;
-    bool fits = false, has_lower = false;
-    for (uint32_t i = 0; i < priority_index(search->request->priority) && !has_lower; i++)
-        has_lower = simple->by_priority[i];
-    if (!has_lower)
-        return false;
-    for (size_t i = 0; i < simple->groups.count; i++)
-        is_victim[i] = is_preemptible(&simple->groups.items[i], search->request);
-    if (!try_without(search, is_victim))
-        return false;
-    memset(is_victim, 0, simple->groups.count * sizeof *is_victim);
-    while (!fits) {
-        size_t next = victim_choose(simple, search->request, is_victim);
-        assert(next != SIZE_MAX);
-        is_victim[next] = true;
-        fits = try_without(search, is_victim);
-    }
-    for (size_t i = 0; i < simple->groups.count; i++) {
-        if (!is_victim[i])
-            continue;
-        is_victim[i] = false;
-        is_victim[i] = !try_without(search, is_victim);
-    }
-    fits = try_without(search, is_victim);
-    assert(fits);
     return true;
 }

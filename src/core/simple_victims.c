@@ -1,0 +1,340 @@
+/* Whose end would make room for a gang. Each try is "does it fit without these?", asked once for
+ * each group that may be ended; so what fits is counted, node by node, instead of placed. For a
+ * gang of equal tasks, or one that lies on one node, the count is the answer. For others it is a
+ * bound from both sides, and only between the two the gang is really placed. */
+#include <assert.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "core/simple.h"
+
+/* What is free of a node beside what is free anyway. */
+struct extra {
+    uint64_t cpu, memory_mib, gpus;                /* of the groups that are tried as victims */
+    uint64_t kept_cpu, kept_memory_mib, kept_gpus; /* what others wait for */
+};
+
+/* Equal tasks of the gang. */
+struct need {
+    const struct placement_member *member; /* NULL: all members on one node */
+    struct demand demand;
+    uint64_t count;
+    bool is_together; /* on one node: room is a number of nodes, count is 1 */
+    uint32_t tasks;   /* a node has room when it has it for so many at once */
+    uint64_t lost;    /* the most that tasks placed before may take of the room */
+    uint64_t room;    /* with the victims of this try; more than count and lost do not matter */
+    const bool *may;  /* by node */
+};
+
+struct trial {
+    const struct search *search;
+    struct simple *simple;
+    struct arena *arena;
+    struct extra *extras;
+    struct need *needs;
+    size_t need_count;
+    struct view *saved;
+};
+
+/* --- what a node offers --- */
+
+static void view_update(const struct trial *trial, uint32_t at)
+{
+    const struct simple_node *node = &trial->simple->nodes.items[at];
+    const struct extra *extra = &trial->extras[at];
+    assert(node->cpu_used >= extra->cpu && node->memory_used >= extra->memory_mib);
+    const uint64_t cpu = saturated(node->cpu, node->cpu_used - extra->cpu);
+    const uint64_t memory_mib = saturated(node->memory_mib, node->memory_used - extra->memory_mib);
+    const uint64_t back = extra->gpus & gpu_mask(node->gpu_count) & ~node->gpus_lost;
+    trial->simple->views[at] = (struct view){
+        .cpu = (uint32_t)saturated(cpu, extra->kept_cpu),
+        .memory_mib = saturated(memory_mib, extra->kept_memory_mib),
+        .gpus = (gpus_free(node) | back) & ~extra->kept_gpus,
+    };
+}
+
+static uint64_t room_of_node(const struct trial *trial, const struct need *need, uint32_t at)
+{
+    if (!need->may[at])
+        return 0;
+    const struct view *view = &trial->simple->views[at];
+    if (need->is_together)
+        return simple_view_room(view, &need->demand, need->tasks) >= need->tasks;
+    return simple_view_room(view, &need->demand, need->tasks);
+}
+
+static void node_count(const struct trial *trial, uint32_t at, bool is_added)
+{
+    for (size_t i = 0; i < trial->need_count; i++) {
+        struct need *need = &trial->needs[i];
+        const uint64_t room = room_of_node(trial, need, at);
+        assert(is_added || need->room >= room);
+        need->room = is_added ? need->room + room : need->room - room;
+    }
+}
+
+static void nodes_count(const struct trial *trial)
+{
+    for (size_t i = 0; i < trial->need_count; i++)
+        trial->needs[i].room = 0;
+    for (uint32_t at = 0; at < trial->simple->nodes.count; at++) {
+        view_update(trial, at);
+        node_count(trial, at, true);
+    }
+}
+
+/* --- groups --- */
+
+static void slot_give(const struct trial *trial, const struct simple_slot *slot, bool is_given)
+{
+    struct extra *extra = &trial->extras[slot->node];
+    const uint64_t cpu = slot->cpu;
+    extra->cpu = is_given ? extra->cpu + cpu : extra->cpu - cpu;
+    extra->memory_mib =
+        is_given ? extra->memory_mib + slot->memory_mib : extra->memory_mib - slot->memory_mib;
+    extra->gpus = is_given ? extra->gpus | slot->gpus : extra->gpus & ~slot->gpus;
+}
+
+/* The group becomes a victim of the try, or is spared again. */
+static void group_give(const struct trial *trial, const struct simple_group *group, bool is_given)
+{
+    for (size_t i = 0; i < group->slot_count; i++) {
+        const struct simple_slot *slot = &group->slots[i];
+        if (slot->node == UINT32_MAX)
+            continue;
+        node_count(trial, slot->node, false);
+        slot_give(trial, slot, is_given);
+        view_update(trial, slot->node);
+        node_count(trial, slot->node, true);
+    }
+}
+
+static void groups_keep(const struct trial *trial)
+{
+    const struct simple *simple = trial->simple;
+    for (size_t i = 0; simple->waiting_groups && i < simple->groups.count; i++) {
+        const struct simple_group *group = &simple->groups.items[i];
+        if (!group->name || !group->is_waiting ||
+            strcmp(group->name, trial->search->request->group) == 0)
+            continue;
+        for (size_t j = 0; j < group->slot_count; j++) {
+            const struct simple_slot *slot = &group->slots[j];
+            struct extra *extra = &trial->extras[slot->node];
+            extra->kept_cpu += slot->cpu;
+            extra->kept_memory_mib += slot->memory_mib;
+            extra->kept_gpus |= slot->gpus;
+        }
+    }
+}
+
+/* --- what the gang needs --- */
+
+static uint64_t sum_saturated(uint64_t a, uint64_t b)
+{
+    uint64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+static uint64_t product_saturated(uint64_t a, uint64_t b)
+{
+    uint64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
+static uint64_t units(uint64_t taken, uint64_t unit)
+{
+    return unit ? taken / unit + (taken % unit != 0) : 0;
+}
+
+/* Of how many tasks of one demand a task of another may take the room. */
+static uint64_t tasks_hindered(const struct demand *by, const struct demand *of)
+{
+    const uint64_t cpu = units(by->cpu, of->cpu), gpu = units(by->gpu, of->gpu),
+                   memory = units(by->memory_mib, of->memory_mib);
+    const uint64_t most = cpu > gpu ? cpu : gpu;
+    return most > memory ? most : memory;
+}
+
+static void lost_fill(struct need *needs, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct need *need = &needs[i];
+        for (size_t j = 0; j < count; j++) {
+            const struct need *other = &needs[j];
+            if (i == j || !other->member || simple_member_compare(other->member, need->member) > 0)
+                continue;
+            const uint64_t tasks = other->is_together ? other->tasks : other->count;
+            const uint64_t each =
+                need->is_together ? 1 : tasks_hindered(&other->demand, &need->demand);
+            need->lost = sum_saturated(need->lost, product_saturated(tasks, each));
+        }
+        /* more than that on one node says no more */
+        const uint64_t enough = sum_saturated(need->count, need->lost);
+        if (!need->is_together)
+            need->tasks = enough < UINT32_MAX ? (uint32_t)enough : UINT32_MAX;
+    }
+}
+
+static struct need *need_of(struct need *needs, size_t count, const struct placement_member *member)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!needs[i].is_together && !*member->within_one_cell &&
+            simple_member_compare(needs[i].member, member) == 0 &&
+            strcmp(needs[i].member->sku_type, member->sku_type) == 0)
+            return &needs[i];
+    return NULL;
+}
+
+static void need_add(struct trial *trial, const struct placement_member *member)
+{
+    struct need *need = need_of(trial->needs, trial->need_count, member);
+    if (!member->count)
+        return;
+    if (!need) {
+        need = &trial->needs[trial->need_count++];
+        *need = (struct need){
+            .member = member,
+            .demand = {member->cpu, member->gpu, member->memory_mib},
+            .is_together = *member->within_one_cell,
+        };
+    }
+    need->count = need->is_together ? 1 : need->count + member->count;
+    need->tasks = need->is_together ? member->count : 0; /* else: lost_fill */
+}
+
+static void may_fill(const struct trial *trial, struct need *need)
+{
+    const struct placement_request *request = trial->search->request;
+    const size_t count = trial->simple->nodes.count;
+    bool *may = ARENA_ARRAY(trial->arena, bool, count + 1);
+    for (size_t at = 0; at < count; at++) {
+        may[at] = true;
+        for (size_t i = 0; i < request->member_count && may[at]; i++)
+            if (!need->member || need->member == &request->members[i])
+                may[at] = simple_node_may(trial->search, at, &request->members[i]);
+    }
+    need->may = may;
+}
+
+/* False: more than any node has. */
+static bool needs_fill(struct trial *trial)
+{
+    const struct placement_request *request = trial->search->request;
+    trial->needs = ARENA_ARRAY(trial->arena, struct need, request->member_count + 1);
+    if (request->within_one_cell && *request->within_one_cell) {
+        struct need *whole = &trial->needs[trial->need_count++];
+        *whole = (struct need){.count = 1, .is_together = true, .tasks = 1};
+        if (!simple_gang_demand(request, &whole->demand))
+            return false;
+    } else {
+        for (size_t i = 0; i < request->member_count; i++)
+            need_add(trial, &request->members[i]);
+        lost_fill(trial->needs, trial->need_count);
+    }
+    for (size_t i = 0; i < trial->need_count; i++)
+        may_fill(trial, &trial->needs[i]);
+    return true;
+}
+
+/* --- the search --- */
+
+static bool trial_places(const struct trial *trial)
+{
+    const size_t size = trial->simple->nodes.count * sizeof *trial->saved;
+    memcpy(trial->saved, trial->simple->views, size);
+    const bool fits = simple_gang_place(trial->search);
+    memcpy(trial->simple->views, trial->saved, size);
+    return fits;
+}
+
+static bool trial_fits(const struct trial *trial)
+{
+    bool is_certain = true;
+    for (size_t i = 0; i < trial->need_count; i++) {
+        const struct need *need = &trial->needs[i];
+        if (need->room < need->count)
+            return false;
+        is_certain = is_certain && need->room >= sum_saturated(need->count, need->lost);
+    }
+    return is_certain || trial_places(trial);
+}
+
+static bool is_preemptible(const struct simple_group *group,
+                           const struct placement_request *request)
+{
+    return group->name && !group->is_waiting && group->priority < request->priority &&
+           (group->priority < 0 || strcmp(group->virtual_cluster, request->virtual_cluster) == 0);
+}
+
+/* Groups that may be ended, lowest priority first, then in the order of the table. */
+static uint32_t *candidates_list(const struct trial *trial, size_t *count)
+{
+    const struct simple *simple = trial->simple;
+    const struct placement_request *request = trial->search->request;
+    uint32_t next[PRIORITIES], sum = 0;
+    const uint32_t end = priority_index(request->priority);
+    for (uint32_t i = 0; i < end; i++) {
+        next[i] = sum;
+        sum += simple->by_priority[i];
+    }
+    uint32_t *sorted = ARENA_ARRAY(trial->arena, uint32_t, sum + 1u);
+    memset(sorted, 0xff, sum * sizeof *sorted);
+    for (size_t i = 0; i < simple->groups.count; i++)
+        if (is_preemptible(&simple->groups.items[i], request))
+            sorted[next[priority_index(simple->groups.items[i].priority)]++] = (uint32_t)i;
+    *count = 0;
+    for (uint32_t i = 0; i < sum; i++)
+        if (sorted[i] != UINT32_MAX) /* of another virtual cluster */
+            sorted[(*count)++] = sorted[i];
+    return sorted;
+}
+
+/* Would the end of all of them do? Leaves none of them a victim. */
+static bool all_fit(const struct trial *trial, const uint32_t *candidates, size_t count)
+{
+    const struct simple *simple = trial->simple;
+    for (size_t i = 0; i < count; i++) {
+        const struct simple_group *group = &simple->groups.items[candidates[i]];
+        for (size_t j = 0; j < group->slot_count; j++)
+            if (group->slots[j].node != UINT32_MAX)
+                slot_give(trial, &group->slots[j], true);
+    }
+    nodes_count(trial);
+    const bool fits = trial_fits(trial);
+    for (size_t at = 0; at < simple->nodes.count; at++)
+        trial->extras[at].cpu = trial->extras[at].memory_mib = trial->extras[at].gpus = 0;
+    if (fits)
+        nodes_count(trial);
+    return fits;
+}
+
+bool simple_victims_find(const struct search *search, bool *is_victim, struct arena *arena)
+{
+    struct simple *simple = search->simple;
+    struct trial trial = {.search = search, .simple = simple, .arena = arena};
+    size_t count, next = 0;
+    const uint32_t *candidates = candidates_list(&trial, &count);
+    if (!count || !needs_fill(&trial))
+        return false;
+    trial.extras = ARENA_ARRAY(arena, struct extra, simple->nodes.count + 1);
+    trial.saved = ARENA_ARRAY(arena, struct view, simple->nodes.count + 1);
+    groups_keep(&trial);
+    if (!all_fit(&trial, candidates, count))
+        return false;
+    for (bool fits = false; !fits; fits = trial_fits(&trial)) {
+        assert(next < count);
+        is_victim[candidates[next]] = true;
+        group_give(&trial, &simple->groups.items[candidates[next++]], true);
+    }
+    for (size_t i = 0; i < simple->groups.count; i++) {
+        if (!is_victim[i])
+            continue;
+        group_give(&trial, &simple->groups.items[i], false);
+        is_victim[i] = !trial_fits(&trial);
+        if (is_victim[i])
+            group_give(&trial, &simple->groups.items[i], true);
+    }
+    const bool fits = simple_gang_place(search);
+    assert(fits);
+    return fits;
+}
