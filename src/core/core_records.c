@@ -187,6 +187,8 @@ static void task_fill(struct core *core, const struct seat *seat, const struct j
         .attempt_created_ms = task->attempt_created_ms,
         .attempt_launched_ms = task->attempt_launched_ms,
         .attempt_completed_ms = task->attempt_completed_ms,
+        .killed = task->killed,
+        .kill_by_ms = task->kill_by_ms,
     };
     if (task->completion && task->state >= LIFE_DELETION_PENDING)
         record->completion = *task->completion;

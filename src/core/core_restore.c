@@ -113,6 +113,8 @@ int core_restore_task(struct core *core, const struct task_record *record, struc
         .attempt_launched_ms = record->attempt_launched_ms,
         .attempt_completed_ms = record->attempt_completed_ms,
         .completion = record->state >= LIFE_DELETION_PENDING ? &completion : NULL,
+        .killed = record->killed,
+        .kill_by_ms = record->kill_by_ms,
     };
     int code = job_restore_task(&live->job, record->task, &task, err);
     if (code)
@@ -231,7 +233,7 @@ int core_restore_finish(struct core *core, int64_t now_ms, struct output *output
     for (size_t i = 0; i < core->jobs.count; i++) {
         struct live *live = &core->jobs.items[i];
         struct err why = {0};
-        if (job_restore_finish(&live->job, policy_of(core, live), &core->actions, &why))
+        if (job_restore_finish(&live->job, policy_of(core, live), now_ms, &core->actions, &why))
             return err_fail(err, ERR_CORRUPT, "jobs", "%s: %s", live->full_name, why.text);
         live_apply(core, live);
     }

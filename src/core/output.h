@@ -70,6 +70,8 @@ struct task_record {
     int64_t created_ms, launched_ms, completed_ms; /* of the task */
     int64_t attempt_created_ms, attempt_launched_ms, attempt_completed_ms;
     struct completion completion;
+    enum kill_reason killed; /* while it is being ended; its grace ends at kill_by_ms */
+    int64_t kill_by_ms;
 };
 
 /* One line of a job's story. */

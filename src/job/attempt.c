@@ -119,7 +119,7 @@ void step_judge(struct step *step)
     assert(job_is_active(job) && job->has_tasks);
     struct attempt_end end = {
         .task_code = CODE_ATTEMPT_COMPLETION,
-        .reason = "attempt completed",
+        .reason = KILL_ATTEMPT_COMPLETED,
         .grace_ms = step->policy->kill_grace_ms,
     };
     const struct trigger trigger = trigger_find(step);
@@ -315,7 +315,7 @@ void step_deadline(struct step *step)
         .completion =
             completion_of(CODE_DEADLINE_EXCEEDED, "the time limit of %llu s has passed", limit_s),
         .task_code = CODE_DEADLINE_EXCEEDED,
-        .reason = "time limit",
+        .reason = KILL_TIME_LIMIT,
         .grace_ms = step->policy->kill_grace_ms,
     };
     step_attempt_end(step, &end);

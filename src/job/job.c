@@ -176,7 +176,7 @@ static void step_stop(struct step *step)
     const struct attempt_end end = {
         .completion = completion_of(CODE_STOP_REQUESTED, "stopped on request"),
         .task_code = CODE_ATTEMPT_COMPLETION,
-        .reason = "stopped",
+        .reason = KILL_STOPPED,
         .grace_ms = step->policy->kill_grace_ms,
     };
     step_attempt_end(step, &end);
@@ -276,7 +276,7 @@ static void step_refused(struct step *step)
     const struct attempt_end end = {
         .completion = *step->event->completion,
         .task_code = CODE_ATTEMPT_COMPLETION,
-        .reason = "attempt completed",
+        .reason = KILL_ATTEMPT_COMPLETED,
         .grace_ms = step->policy->kill_grace_ms,
     };
     step_story(step, NULL, true, "Refused", "%s", end.completion.diagnostics);
@@ -290,7 +290,7 @@ static void step_preempt(struct step *step)
     const struct attempt_end end = {
         .completion = *step->event->completion,
         .task_code = step->event->completion->code,
-        .reason = "preempted",
+        .reason = KILL_PREEMPTED,
         .grace_ms = step->policy->preemption_grace_ms,
     };
     step_story(step, NULL, true, "Preempted", "%s", end.completion.diagnostics);
@@ -304,7 +304,7 @@ static void step_lost(struct step *step)
     const struct attempt_end end = {
         .completion = completion_of(CODE_OBJECT_DELETED, "the attempt was removed from outside"),
         .task_code = CODE_ATTEMPT_COMPLETION,
-        .reason = "attempt completed",
+        .reason = KILL_ATTEMPT_COMPLETED,
         .grace_ms = step->policy->kill_grace_ms,
         .is_external = true,
     };
@@ -316,9 +316,9 @@ static void step_kill(struct step *step)
 {
     const struct completion *completion = step->event->completion;
     const bool is_preemption = completion->code == CODE_PREEMPTED;
-    const char *reason = is_preemption                   ? "preempted"
-                         : completion->code == CODE_HUNG ? "hung"
-                                                         : "ended by the platform";
+    const enum kill_reason reason = is_preemption                   ? KILL_PREEMPTED
+                                    : completion->code == CODE_HUNG ? KILL_HUNG
+                                                                    : KILL_OTHER;
     step_task_kill(step, step->event->task, completion, reason,
                    is_preemption ? step->policy->preemption_grace_ms : step->policy->kill_grace_ms,
                    false);

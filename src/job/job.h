@@ -59,7 +59,9 @@ struct job_task {
     enum life_state state;
     bool is_deletion_pending;  /* scaled down; never counts, never used again */
     bool is_held;              /* its ended container is kept for debugging */
-    bool is_killed;            /* a KILL was given for this attempt */
+    bool is_killed;            /* a KILL was given for this attempt … */
+    enum kill_reason killed;   /* … for this reason … */
+    int64_t kill_by_ms;        /* … and its grace ends then */
     struct attempt_id attempt; /* of the latest try; 0: none yet. Changes with every new try */
     uint32_t task_attempt;     /* index of the try within this task, from 0 */
     uint32_t retries;          /* all */
@@ -224,9 +226,10 @@ int job_restore(struct job *job, const struct job_policy *policy, struct text sa
 bool job_saved_counts(struct text saved, uint16_t role_count, uint32_t *counts);
 int job_restore_task(struct job *job, struct task_ref ref, const struct job_task *task,
                      struct err *err); /* copies; *task->completion too */
-/* Actions: CREATE for attempts asked for and not seen, KILL for those being ended, QUEUE. */
-int job_restore_finish(struct job *job, const struct job_policy *policy, struct job_output *output,
-                       struct err *err);
+/* Actions: CREATE for attempts asked for and not seen, KILL for those being ended, with what is
+ * left of their grace, QUEUE. */
+int job_restore_finish(struct job *job, const struct job_policy *policy, int64_t now_ms,
+                       struct job_output *output, struct err *err);
 
 void job_clone(struct job *to, const struct job *from); /* for forecasts */
 uint64_t job_hash(const struct job *job);

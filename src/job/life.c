@@ -120,3 +120,19 @@ bool execution_can_change(enum execution from, enum execution to)
     }
     return false;
 }
+
+const char *kill_reason_name(enum kill_reason reason)
+{
+    static const char *const kill_names[] = {
+        [KILL_NONE] = "",
+        [KILL_STOPPED] = "stopped",
+        [KILL_ATTEMPT_COMPLETED] = "attempt completed",
+        [KILL_PREEMPTED] = "preempted",
+        [KILL_TIME_LIMIT] = "time limit",
+        [KILL_SCALED_DOWN] = "scaled down",
+        [KILL_HUNG] = "hung",
+        [KILL_OTHER] = "ended by the platform",
+    };
+    assert((unsigned)reason <= KILL_OTHER);
+    return kill_names[reason];
+}

@@ -199,7 +199,8 @@ int job_restore_task(struct job *job, struct task_ref ref, const struct job_task
     struct job_task *slot = &job->roles[ref.role].items[ref.index];
     if (slot->created_ms != 0 || task->created_ms == 0 || (has_end && !task->completion) ||
         (task->state >= LIFE_CREATION_REQUESTED && task->state <= LIFE_DELETING &&
-         task->attempt.v == 0))
+         task->attempt.v == 0) ||
+        (unsigned)task->killed > KILL_OTHER)
         return err_fail(err, ERR_CORRUPT, "", "the stored task %u of role %u cannot be right",
                         ref.index, ref.role);
     const bool is_held = slot->is_held;
@@ -212,6 +213,27 @@ int job_restore_task(struct job *job, struct task_ref ref, const struct job_task
         completion_set(&slot->completion, task->completion);
     slot->is_killed = life_is_completing(task->state);
     return 0;
+}
+
+/* With what is left of its grace; should the clock have been set back, with no more than it had.
+ * Rows of before these two were stored have neither. */
+static void task_kill_again(struct step *step, struct task_ref ref)
+{
+    const struct job_task *task = step_task(step, ref);
+    const struct job_policy *policy = step->policy;
+    struct job_action *action = step_task_action(step, JOB_ACTION_KILL, ref);
+    action->is_held = task->is_held;
+    if (task->killed == KILL_NONE) {
+        action->grace_ms = policy->kill_grace_ms;
+        action->reason = kill_reason_name(
+            step->job->execution == EXECUTION_STOP ? KILL_STOPPED : KILL_ATTEMPT_COMPLETED);
+        return;
+    }
+    const int64_t left_ms = task->kill_by_ms > step->now_ms ? task->kill_by_ms - step->now_ms : 0;
+    const uint32_t most_ms =
+        task->killed == KILL_PREEMPTED ? policy->preemption_grace_ms : policy->kill_grace_ms;
+    action->grace_ms = left_ms < most_ms ? (uint32_t)left_ms : most_ms;
+    action->reason = kill_reason_name(task->killed);
 }
 
 /* Count a restored task and say again what may not have been done. */
@@ -230,18 +252,14 @@ static void task_resume(struct step *step, struct task_ref ref)
      */
     if (task->state == LIFE_CREATION_REQUESTED || task->state == LIFE_PREPARING)
         step_task_action(step, JOB_ACTION_CREATE, ref);
-    if (task_is_live(task) && life_is_completing(task->state)) {
-        struct job_action *action = step_task_action(step, JOB_ACTION_KILL, ref);
-        action->grace_ms = step->policy->kill_grace_ms;
-        action->is_held = task->is_held;
-        action->reason = job->execution == EXECUTION_STOP ? "stopped" : "attempt completed";
-    }
+    if (task_is_live(task) && life_is_completing(task->state))
+        task_kill_again(step, ref);
 }
 
-int job_restore_finish(struct job *job, const struct job_policy *policy, struct job_output *output,
-                       struct err *err)
+int job_restore_finish(struct job *job, const struct job_policy *policy, int64_t now_ms,
+                       struct job_output *output, struct err *err)
 {
-    struct step step = {.job = job, .policy = policy, .output = output};
+    struct step step = {.job = job, .policy = policy, .output = output, .now_ms = now_ms};
     for (uint16_t r = 0; job->has_tasks && r < job->role_count; r++) {
         for (uint16_t i = 0; i < job->roles[r].count; i++)
             if (job->roles[r].items[i].created_ms == 0)
@@ -288,6 +306,8 @@ static void task_put(struct buf *out, const struct job_task *task)
 {
     buf_put_u8(out, (uint8_t)task->state);
     buf_put_u8(out, (uint8_t)(task->is_deletion_pending | task->is_held << 1));
+    buf_put_u8(out, (uint8_t)task->killed);
+    buf_put_u64(out, (uint64_t)task->kill_by_ms);
     buf_put_u64(out, task->attempt.v);
     buf_put_u32(out, task->task_attempt);
     buf_put_u32(out, task->retries);

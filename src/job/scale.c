@@ -93,7 +93,7 @@ void step_scale(struct step *step, uint16_t role_index, uint32_t instances)
     for (size_t i = role->count; i-- > instances;)
         if (i < role->count) /* ended ones go from the tail as we come by */
             step_task_kill(step, (struct task_ref){role_index, (uint16_t)i}, &completion,
-                           "scaled down", step->policy->kill_grace_ms, false);
+                           KILL_SCALED_DOWN, step->policy->kill_grace_ms, false);
     step_role_settle(step, role_index);
     if (role->count < instances) {
         while (role->count < instances)

@@ -50,4 +50,17 @@ enum execution { EXECUTION_CREATE, EXECUTION_START, EXECUTION_STOP };
  * new life: see job.h.) */
 bool execution_can_change(enum execution from, enum execution to);
 
+/* Why the platform ends a task: told to it with the KILL. Stored by number. */
+enum kill_reason {
+    KILL_NONE,
+    KILL_STOPPED,
+    KILL_ATTEMPT_COMPLETED,
+    KILL_PREEMPTED,
+    KILL_TIME_LIMIT,
+    KILL_SCALED_DOWN,
+    KILL_HUNG,
+    KILL_OTHER,
+};
+const char *kill_reason_name(enum kill_reason reason); /* "stopped", "preempted", … */
+
 #endif

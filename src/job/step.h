@@ -62,7 +62,7 @@ void step_task_exited(struct step *step, struct task_ref ref, const struct compl
 void step_task_refused(struct step *step, struct task_ref ref, const struct completion *completion);
 /* End it for `completion`; a task that waits ends at once. */
 void step_task_kill(struct step *step, struct task_ref ref, const struct completion *completion,
-                    const char *reason, uint32_t grace_ms, bool is_held);
+                    enum kill_reason reason, uint32_t grace_ms, bool is_held);
 
 /* attempt.c: the job's attempt */
 void step_queue(struct step *step); /* a new attempt begins to wait, or to exist without tasks */
@@ -71,7 +71,7 @@ struct attempt_end {
     struct completion completion;
     const struct task_ref *trigger; /* NULL: none */
     int32_t task_code;              /* what the unfinished tasks get */
-    const char *reason;             /* told to them */
+    enum kill_reason reason;        /* told to them */
     uint32_t grace_ms;
     bool is_external;  /* its object is gone already */
     bool is_inherited; /* the completion is the trigger's */

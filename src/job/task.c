@@ -143,6 +143,8 @@ static void settle(struct step *step, struct task_ref ref)
         task->retries_counted += decision.is_counted;
         task->task_attempt++;
         task->is_killed = false;
+        task->killed = KILL_NONE;
+        task->kill_by_ms = 0;
         mem_free(task->completion);
         task->completion = NULL;
         task->attempt_created_ms = step->now_ms;
@@ -229,7 +231,7 @@ void step_task_refused(struct step *step, struct task_ref ref, const struct comp
 }
 
 void step_task_kill(struct step *step, struct task_ref ref, const struct completion *completion,
-                    const char *reason, uint32_t grace_ms, bool is_held)
+                    enum kill_reason reason, uint32_t grace_ms, bool is_held)
 {
     struct job_task *task = step_task(step, ref);
     if (task->state == LIFE_CREATION_PENDING) {
@@ -243,10 +245,12 @@ void step_task_kill(struct step *step, struct task_ref ref, const struct complet
     completion_set(&task->completion, completion);
     walk_to_deletion(step, ref);
     task->is_killed = true;
+    task->killed = reason;
+    task->kill_by_ms = step->now_ms + grace_ms;
     if (is_held)
         hold(step, ref);
     struct job_action *action = step_task_action(step, JOB_ACTION_KILL, ref);
-    action->reason = reason;
+    action->reason = kill_reason_name(reason);
     action->grace_ms = grace_ms;
     action->is_held = is_held;
 }

@@ -188,6 +188,8 @@ void row_put_task(struct sql *sql, const struct task_record *task, struct buf *s
     sql_put_int(sql, task->attempt_completed_ms);
     row_put_completion(sql, &task->completion);
     sql_put_int(sql, task->cell_level);
+    sql_put_int(sql, (int64_t)task->killed);
+    sql_put_int(sql, task->kill_by_ms);
 }
 
 static int row_ports_read(struct text bytes, struct task_record *task, struct arena *arena,
@@ -246,6 +248,8 @@ int row_get_task(struct sql *sql, struct task_record *task, struct arena *arena,
     task->attempt_completed_ms = sql_int(sql);
     row_get_completion(sql, &task->completion);
     task->cell_level = (uint8_t)sql_int(sql);
+    task->killed = (enum kill_reason)sql_int(sql);
+    task->kill_by_ms = sql_int(sql);
     if (gpus.length % 2 != 0)
         return err_fail(err, ERR_CORRUPT, "", "the GPUs of task %u/%u of job %u are damaged",
                         task->task.role, task->task.index, task->job.v);

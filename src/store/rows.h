@@ -30,7 +30,7 @@
     "job_attempt, task_attempt, retries, accountable_retries, node, address, gpus, ports, "        \
     "created_ms, "                                                                                 \
     "launched_ms, completed_ms, attempt_created_ms, attempt_launched_ms, "                         \
-    "attempt_completed_ms, " COMPLETION_COLUMNS ", cell_level"
+    "attempt_completed_ms, " COMPLETION_COLUMNS ", cell_level, killed, kill_by_ms"
 
 #define STORY_COLUMNS "job, role, task_index, attempt, is_warning, at_ms, reason, message"
 

@@ -230,7 +230,7 @@ static void restore_ended(struct job_bench *bench, const json_t *given)
                 abort();
         }
     bench->out.count = 0;
-    if (job_restore_finish(&restored, &bench->policy, &bench->out, NULL) != 0)
+    if (job_restore_finish(&restored, &bench->policy, bench->now_ms, &bench->out, NULL) != 0)
         abort();
     buf_release(&saved);
     job_release(&bench->job);

@@ -137,6 +137,93 @@ static void what_ran_runs_on(void **state)
     }
 }
 
+/* --- what is being ended --- */
+
+enum { PREEMPTION_GRACE_MS = 30000, KILL_GRACE_MS = 10000 };
+
+static void preempted(struct rows *rows)
+{
+    rows->jobs[0].state = LIFE_DELETION_REQUESTED;
+    for (size_t i = 0; i < 2; i++) {
+        rows->tasks[i].state = LIFE_DELETION_REQUESTED;
+        rows->tasks[i].completion = completion_of(CODE_PREEMPTED, "%s", "by the test");
+        rows->tasks[i].killed = KILL_PREEMPTED;
+        rows->tasks[i].kill_by_ms = WORLD_START_MS + 1000 + 25000; /* restored after 1000 */
+    }
+}
+
+static void preempted_long_ago(struct rows *rows)
+{
+    preempted(rows);
+    rows->tasks[0].kill_by_ms = rows->tasks[1].kill_by_ms = WORLD_START_MS - 1;
+}
+
+static void preempted_in_the_future(struct rows *rows) /* the clock was set back */
+{
+    preempted(rows);
+    rows->tasks[0].kill_by_ms = rows->tasks[1].kill_by_ms = INT64_MAX;
+}
+
+static void preempted_by_an_old_server(struct rows *rows)
+{
+    preempted(rows);
+    rows->tasks[0].killed = rows->tasks[1].killed = KILL_NONE;
+    rows->tasks[0].kill_by_ms = rows->tasks[1].kill_by_ms = 0;
+}
+
+/* A task keeps the reason for which it is ended, and what is left of its time. */
+static void a_kill_under_way_goes_on(void **state)
+{
+    (void)state;
+    static const struct {
+        change_fn *change;
+        uint32_t grace_ms;
+        const char *reason;
+    } cases[] = {
+        {preempted, 25000, "preempted"},
+        {preempted_long_ago, 0, "preempted"},
+        {preempted_in_the_future, PREEMPTION_GRACE_MS, "preempted"},
+        {preempted_by_an_old_server, KILL_GRACE_MS, "attempt completed"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct world world;
+        assert_int_equal(restored(cases[i].change, false, &world), 0);
+        assert_int_equal(world_command_count(&world, COMMAND_KILL), 2);
+        for (size_t j = 0; j < 2; j++) {
+            const struct command *command = world_command(&world, COMMAND_KILL, j);
+            assert_int_equal(command->grace_ms, cases[i].grace_ms);
+            assert_string_equal(command->reason, cases[i].reason);
+        }
+        world_release(&world);
+    }
+}
+
+/* The row of a task that is being preempted says so, and until when; that of its next try does not.
+ */
+static void the_row_says_why_it_is_killed(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world, "first-fit");
+    world_node(&world, "n1", 8, 4);
+    const uint32_t low = world_submit_simple(&world, "low", 1, 1, 4);
+    world_run(&world, 1);
+    struct plan_role role = world_role("worker", 1, 1, 4);
+    struct plan plan = world_plan_of("high", &role);
+    plan.priority = 100;
+    const uint32_t high = world_submit(&world, &plan);
+    assert_int_equal(world_task(&world, low, 0, 0)->killed, KILL_PREEMPTED);
+    assert_int_equal(world_task(&world, low, 0, 0)->kill_by_ms, world.now_ms + PREEMPTION_GRACE_MS);
+    world_exit(&world, 1, 143, 0);
+    world_run(&world, 2);
+    world_exit(&world, 2, 0, 0);
+    assert_int_equal(world_job(&world, high)->state, LIFE_COMPLETED);
+    assert_int_equal(world_task(&world, low, 0, 0)->attempt.v, 3);
+    assert_int_equal(world_task(&world, low, 0, 0)->killed, KILL_NONE);
+    assert_int_equal(world_task(&world, low, 0, 0)->kill_by_ms, 0);
+    world_release(&world);
+}
+
 /* --- what contradicts itself --- */
 
 static void node_twice(struct rows *rows)
@@ -257,15 +344,20 @@ static void gpu_of_two(struct rows *rows)
     rows->tasks[1].gpus = rows->tasks[0].gpus;
 }
 
+static void kill_reason_unknown(struct rows *rows)
+{
+    rows->tasks[0].killed = (enum kill_reason)(KILL_OTHER + 1);
+}
+
 static void contradictions_are_refused(void **state)
 {
     (void)state;
     static change_fn *const changes[] = {
-        node_twice,    node_number,  job_zero,       job_after_last,     job_twice,
-        name_twice,    job_bytes,    task_of_nobody, role_unknown,       index_unknown,
-        task_missing,  attempt_none, attempt_twice,  attempt_after_last, node_unknown,
-        gpus_too_many, port_label,   ports_too_many, port_zero,          port_beyond,
-        port_none,     port_of_two,  gpu_of_two,
+        node_twice,    node_number,  job_zero,       job_after_last,      job_twice,
+        name_twice,    job_bytes,    task_of_nobody, role_unknown,        index_unknown,
+        task_missing,  attempt_none, attempt_twice,  attempt_after_last,  node_unknown,
+        gpus_too_many, port_label,   ports_too_many, port_zero,           port_beyond,
+        port_none,     port_of_two,  gpu_of_two,     kill_reason_unknown,
     };
     for (size_t i = 0; i < 2 * COUNT_OF(changes); i++) {
         struct world world;
@@ -279,6 +371,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_ran_runs_on),
+        cmocka_unit_test(a_kill_under_way_goes_on),
+        cmocka_unit_test(the_row_says_why_it_is_killed),
         cmocka_unit_test(contradictions_are_refused),
     };
     return cmocka_run_group_tests_name("core restore", tests, NULL, NULL);

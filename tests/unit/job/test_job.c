@@ -168,7 +168,7 @@ static void saved_and_restored(void **state)
                 job_restore_task(&copy, (struct task_ref){r, i}, world_task(&world, r, i), &err),
                 0);
     world.out.count = 0;
-    assert_int_equal(job_restore_finish(&copy, &world.policy, &world.out, &err), 0);
+    assert_int_equal(job_restore_finish(&copy, &world.policy, world.now_ms, &world.out, &err), 0);
     assert_int_equal(job_hash(&copy), job_hash(&world.job));
     struct job clone;
     job_clone(&clone, &copy);
@@ -200,7 +200,7 @@ static void restored_in_preparation(void **state)
         assert_int_equal(
             job_restore_task(&copy, (struct task_ref){0, i}, world_task(&world, 0, i), &err), 0);
     world.out.count = 0;
-    assert_int_equal(job_restore_finish(&copy, &world.policy, &world.out, &err), 0);
+    assert_int_equal(job_restore_finish(&copy, &world.policy, world.now_ms, &world.out, &err), 0);
     assert_int_equal(world.out.count, 2);
     for (uint16_t i = 0; i < 2; i++) {
         assert_int_equal(world.out.items[i].kind, JOB_ACTION_CREATE);
@@ -559,7 +559,8 @@ static void damaged_rows_are_refused(void **state)
     assert_int_equal(job_restore(&copy, &world.policy, buf_as_text(&saved), &err), 0);
     /* a task is missing, is there twice, is not one of the job's, cannot be */
     world.out.count = 0;
-    assert_int_equal(job_restore_finish(&copy, &world.policy, &world.out, &err), ERR_CORRUPT);
+    assert_int_equal(job_restore_finish(&copy, &world.policy, world.now_ms, &world.out, &err),
+                     ERR_CORRUPT);
     struct job_task task = *world_task(&world, 0, 0);
     const struct task_ref first = {0, 0};
     assert_int_equal(job_restore_task(&copy, (struct task_ref){0, 2}, &task, &err), ERR_CORRUPT);
@@ -581,7 +582,8 @@ static void damaged_rows_are_refused(void **state)
     for (uint16_t r = 0; r < 2; r++)
         for (uint16_t i = 0; i < (r == 0 ? 2 : 1); i++)
             assert_int_equal(job_restore_task(&other, (struct task_ref){r, i}, &task, &err), 0);
-    assert_int_equal(job_restore_finish(&other, &world.policy, &world.out, &err), ERR_CORRUPT);
+    assert_int_equal(job_restore_finish(&other, &world.policy, world.now_ms, &world.out, &err),
+                     ERR_CORRUPT);
     job_release(&other);
     job_release(&copy);
     buf_release(&saved);

@@ -296,7 +296,7 @@ static void a_restart_forgets_the_pause_of_a_task(void **state)
     }
     assert_int_equal(job_hash(&again), job_hash(&world.job));
     world.out.count = 0;
-    assert_int_equal(job_restore_finish(&again, &world.policy, &world.out, NULL), 0);
+    assert_int_equal(job_restore_finish(&again, &world.policy, world.now_ms, &world.out, NULL), 0);
     assert_int_equal(job_waiting_count(&again, &world.policy), 1);
     assert_int_equal(job_wake_ms(&again, &world.policy), 0);
     job_release(&again);

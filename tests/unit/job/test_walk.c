@@ -195,7 +195,7 @@ static void restart(void)
             CHECK(job_restore_task(&restored, (struct task_ref){r, i},
                                    &world->job.roles[r].items[i], NULL) == 0);
     world->out.count = 0;
-    CHECK(job_restore_finish(&restored, &world->policy, &world->out, NULL) == 0);
+    CHECK(job_restore_finish(&restored, &world->policy, world->now_ms, &world->out, NULL) == 0);
     CHECK(job_hash(&restored) == job_hash(&world->job));
     for (size_t i = 0; i < world->out.count; i++) { /* repeated commands name live containers */
         const struct job_action *action = &world->out.items[i];

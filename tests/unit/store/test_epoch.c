@@ -236,6 +236,10 @@ static void a_database_of_an_older_program_is_no_copy(void **state)
     jobs_store(world, 1, 3);
     world_close(world);
     assert_int_equal(world_sql(world, "DROP TABLE epochs; PRAGMA user_version = 6;"
+                                      "ALTER TABLE tasks DROP COLUMN killed;"
+                                      "ALTER TABLE tasks DROP COLUMN kill_by_ms;"
+                                      "ALTER TABLE task_attempts DROP COLUMN killed;"
+                                      "ALTER TABLE task_attempts DROP COLUMN kill_by_ms;"
                                       "DELETE FROM counters WHERE name IN ('commit', 'event')"),
                      0);
     shell(world, "rm mark");

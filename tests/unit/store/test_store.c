@@ -89,6 +89,8 @@ static void tasks_without_a_row_come_from_the_plan(void **state)
     assert_int_equal(task.attempt.v, 77);
     assert_int_equal(task.gpus[2], 259);
     assert_int_equal(task.cell_level, 4);
+    assert_int_equal(task.killed, KILL_PREEMPTED);
+    assert_int_equal(task.kill_by_ms, 30007);
     assert_int_equal(task.port_count, 2);
     assert_string_equal(task.ports[1].label, "http");
     assert_int_equal(task.ports[1].first, 15001);

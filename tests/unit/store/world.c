@@ -167,6 +167,8 @@ struct task_record task_of(uint32_t job, uint16_t role, uint16_t index, uint64_t
                                 .gpus = gpus,
                                 .gpu_count = 3,
                                 .cell_level = 4,
+                                .killed = KILL_PREEMPTED,
+                                .kill_by_ms = 30007,
                                 .ports = ports,
                                 .port_count = 2,
                                 .created_ms = 7,
