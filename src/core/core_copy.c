@@ -169,6 +169,7 @@ struct core *core_copy(const struct core *from)
     to->is_unblocked = from->is_unblocked;
     to->again_ms = from->again_ms;
     to->starves_ms = from->starves_ms;
+    to->prepare_ms = from->prepare_ms;
     to->events = from->events;
     to->gpus_total = from->gpus_total;
     to->gpus_used = from->gpus_used;

@@ -224,13 +224,27 @@ static void gpus_write(const struct seat *seat, struct buf *out)
         buf_format(out, "%s%u", i ? "," : "", seat->gpus[i]);
 }
 
+/* A task has started. A preparation that took longer than others counts at once, shorter ones by
+ * and by. */
+static void preparation_note(struct core *core, const struct live *live, const struct seat *seat)
+{
+    enum { FADES = 16 };
+    const int64_t took_ms = core->now_ms - core->groups.items[seat->group].placed_ms;
+    core->prepare_ms = took_ms > core->prepare_ms
+                           ? took_ms
+                           : core->prepare_ms - (core->prepare_ms - took_ms) / FADES;
+    if (live->plan->time_limit_s)
+        reserve_started(core);
+}
+
 static void task_changed(struct core *core, struct live *live, const struct job_action *action)
 {
     struct seat *seat = seat_get(core, live_slot(core, live), action->task);
     if (action->to == LIFE_CREATION_PENDING)
         seat_attempt(core, seat, (struct attempt_id){0});
     if (action->to == LIFE_RUNNING && action->from != action->to) {
-        assert(seat->node != NONE);
+        assert(seat->node != NONE && seat->group != NONE);
+        preparation_note(core, live, seat);
         struct buf gpus = BUF_INIT;
         gpus_write(seat, &gpus);
         record_story(core, live, seat, false, "Started", "%s started on node %s%s",

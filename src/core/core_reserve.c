@@ -85,6 +85,23 @@ static bool shadow_fits(struct core *core, struct placer *shadow, struct live *l
     return fits;
 }
 
+/* A limit may be as large as its file says: longer than time itself is none. */
+static int64_t time_limit_ends_ms(const struct plan *plan, int64_t launched_ms)
+{
+    uint64_t limit_s = plan->time_limit_s;
+    if (!limit_s || limit_s > (uint64_t)(INT64_MAX - launched_ms) / 1000)
+        return INT64_MAX;
+    return launched_ms + (int64_t)limit_s * 1000;
+}
+
+/* When its time limit ends it. The limit counts from the job's first start: before that the end is
+ * not known, but it cannot come before the limit from now on, plus `prepare_ms`. */
+static int64_t live_ends_ms(const struct core *core, const struct live *live, int64_t prepare_ms)
+{
+    const int64_t launched_ms = live->job.launched_ms;
+    return time_limit_ends_ms(live->plan, launched_ms ? launched_ms : core->now_ms + prepare_ms);
+}
+
 struct ending {
     int64_t ends_ms;
     uint32_t group;
@@ -99,8 +116,9 @@ static int ending_compare(const void *a, const void *b)
 }
 
 /* End what runs in the shadow, by time limits, until the job fits: the time of that is the latest
- * at which it can start. Doubling steps keep the searches few; the bound errs on the safe side
- * only by naming a later time, which other jobs then use. */
+ * at which it can start; while a job that it waits for has not started, the earliest. Doubling
+ * steps keep the searches few; the bound errs on the safe side only by naming a later time, which
+ * other jobs then use. */
 static bool shadow_run_forward(struct core *core, struct placer *shadow, struct live *live,
                                int64_t *starts_ms)
 {
@@ -108,7 +126,8 @@ static bool shadow_run_forward(struct core *core, struct placer *shadow, struct 
     size_t count = 0;
     for (size_t i = 0; i < core->groups.count; i++)
         if (core->groups.items[i].name)
-            endings[count++] = (struct ending){core->groups.items[i].ends_ms, (uint32_t)i};
+            endings[count++] = (struct ending){
+                live_ends_ms(core, &core->jobs.items[core->groups.items[i].job], 0), (uint32_t)i};
     qsort(endings, count, sizeof *endings, ending_compare);
     *starts_ms = 0;
     size_t next = 0, step = 1;
@@ -240,7 +259,8 @@ static void starts_update(struct core *core, struct reservation *reservation)
 
 static bool ends_before(struct core *core, const struct live *live, struct reservation *reservation)
 {
-    int64_t ends_ms = time_limit_ends_ms(live->plan, core->now_ms);
+    /* it must end in time although it has to be prepared first */
+    int64_t ends_ms = live_ends_ms(core, live, core->prepare_ms);
     if (ends_ms == INT64_MAX)
         return false;
     starts_update(core, reservation);
@@ -362,6 +382,12 @@ void reserve_commit(struct core *core, const struct live *live,
             reservation->is_stale = true;
         }
     }
+}
+
+void reserve_started(struct core *core)
+{
+    for (size_t i = 0; i < core->reservations.count; i++)
+        core->reservations.items[i].is_aged = true;
 }
 
 void reserve_release_slot(struct core *core, const char *group, size_t slot)

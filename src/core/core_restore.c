@@ -174,8 +174,6 @@ static int group_restore(struct core *core, struct live *live, const struct requ
     struct group *group = &core->groups.items[at];
     group->live = running;
     group->sequence = first_attempt;
-    if (live->job.launched_ms)
-        group->ends_ms = time_limit_ends_ms(live->plan, live->job.launched_ms);
     for (uint32_t i = 0; i < request->task_count; i++) {
         const struct job_task *task = job_task_find(&live->job, request->tasks[i]);
         struct seat *seat = seat_find(core, job, request->tasks[i]);

@@ -193,15 +193,6 @@ struct group *core_group_find(struct core *core, const char *name)
     return at == MAP_NONE ? NULL : &core->groups.items[at];
 }
 
-/* A limit may be as large as its file says: longer than time itself is none. */
-int64_t time_limit_ends_ms(const struct plan *plan, int64_t launched_ms)
-{
-    uint64_t limit_s = plan->time_limit_s;
-    if (!limit_s || limit_s > (uint64_t)(INT64_MAX - launched_ms) / 1000)
-        return INT64_MAX;
-    return launched_ms + (int64_t)limit_s * 1000;
-}
-
 uint32_t core_group_add(struct core *core, struct live *live, const char *name, uint16_t first_role,
                         bool is_task, uint32_t slot_count)
 {
@@ -222,7 +213,7 @@ uint32_t core_group_add(struct core *core, struct live *live, const char *name, 
         .seats = mem_alloc(mem_size(slot_count, sizeof *group->seats)),
         .slot_count = slot_count,
         .sequence = core->last_attempt + 1,
-        .ends_ms = time_limit_ends_ms(live->plan, core->now_ms),
+        .placed_ms = core->now_ms,
     };
     for (uint32_t i = 0; i < slot_count; i++)
         group->seats[i] = NONE;

@@ -66,7 +66,7 @@ struct group {
     uint32_t *seats;   /* by slot */
     uint32_t slot_count;
     uint64_t sequence; /* order in which groups were placed */
-    int64_t ends_ms;   /* by its time limit; INT64_MAX unknown */
+    int64_t placed_ms; /* a restart counts anew */
 };
 
 struct live {
@@ -150,6 +150,7 @@ struct core {
     bool is_unblocked;  /* something was freed: the queue may move */
     int64_t again_ms;   /* the queue is looked at again then, for reasons that were not told … */
     int64_t starves_ms; /* … and then, because a job begins to starve */
+    int64_t prepare_ms; /* about the longest time lately from a place to the start there */
     uint64_t events, gpus_total, gpus_used;
     size_t jobs_live, tasks_live;
 
@@ -236,8 +237,7 @@ bool seat_has_gpu(const struct seat *seat, uint16_t gpu);
 void seat_take(struct core *core, struct seat *seat);
 void seat_release(struct core *core, struct seat *seat);
 void seat_drop(struct core *core, struct seat *seat);
-void seats_drop(struct core *core, struct live *live);                    /* all of the job */
-int64_t time_limit_ends_ms(const struct plan *plan, int64_t launched_ms); /* INT64_MAX: none */
+void seats_drop(struct core *core, struct live *live); /* all of the job */
 uint32_t core_group_add(struct core *core, struct live *live, const char *name, uint16_t first_role,
                         bool is_task, uint32_t slot_count);
 struct group *core_group_find(struct core *core, const char *name);
@@ -349,10 +349,10 @@ const char *victims_end(struct core *core, const struct live *live, const char *
 struct reservation {
     uint32_t job;            /* slot of the job that it is for */
     struct placer *shadow;   /* the placer as if all groups placed before had ended */
-    int64_t starts_ms;       /* latest start if time limits hold; INT64_MAX unknown; … */
+    int64_t starts_ms;       /* by time limits; INT64_MAX unknown; … */
     int64_t starts_asked_ms; /* … as of then */
     bool is_stale;           /* somebody ahead of it has started since */
-    bool is_aged;            /* something has ended since starts_ms was found */
+    bool is_aged;            /* something has ended or started since starts_ms was found */
 };
 void reserve_update(struct core *core, struct live *live); /* it waits; does it starve? */
 void reserve_drop(struct core *core, uint32_t job);
@@ -374,6 +374,7 @@ void reserve_release_slot(struct core *core, const char *group, size_t slot);
 void reserve_release_group(struct core *core, const char *group);
 void reserve_cancel(struct core *core, const char *group);
 void reserve_node(struct core *core, uint32_t node);
+void reserve_started(struct core *core); /* a time limit has begun to count */
 
 /* core_config.c */
 int config_copy(struct core_config *to, const struct core_config *from, struct err *err);

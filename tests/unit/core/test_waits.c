@@ -418,6 +418,72 @@ static void an_endless_limit_is_no_limit(void **state)
     }
 }
 
+/* Two jobs hold all GPUs, one of them with a limit of an hour; a third needs all of them. */
+static struct plan starving_begin(struct world *world, const struct plan_role *half)
+{
+    struct plan plan = world_plan_of("long", half);
+    plan.time_limit_s = 3600;
+    world_submit(world, &plan);
+    submit(world, "brief", 10, *half);
+    submit(world, "big", 10, world_role("worker", 1, 1, 4));
+    plan.name = "slips in";
+    assert_int_equal(world_command_count(world, COMMAND_CREATE), 0);
+    return plan;
+}
+
+/* A time limit counts from the start: while a job is being prepared, its end moves on. */
+static void a_job_that_has_not_started_ends_later(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world, "first-fit");
+    world_node(&world, "n1", 8, 4);
+    const struct plan_role half = world_role("worker", 1, 1, 2);
+    struct plan plan = starving_begin(&world, &half);
+    world_timer(&world, 601000);
+    assert_int_equal(world_story_count(&world, "Reserved"), 1);
+    world_timer(&world, 3600000);
+    world_exit(&world, 2, 0, 0);
+    plan.time_limit_s = 3700;
+    world_submit(&world, &plan);
+    assert_int_equal(world_command_count(&world, COMMAND_CREATE), 0);
+    plan.name = "slips in too";
+    plan.time_limit_s = 3500;
+    world_submit(&world, &plan);
+    assert_int_equal(world_command_count(&world, COMMAND_CREATE), 1);
+    world_release(&world);
+}
+
+/* Preparations take two minutes here: who slips in must end in time all the same. */
+static void who_slips_in_is_prepared_first(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t limit_s;
+        size_t starts;
+    } cases[] = {{2800, 1}, {2950, 0}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct world world;
+        world_init(&world, "first-fit");
+        world_node(&world, "n1", 8, 4);
+        const struct plan_role half = world_role("worker", 1, 1, 2);
+        submit(&world, "slow", 10, half);
+        world_timer(&world, 120000);
+        world_run(&world, 1);
+        world_exit(&world, 1, 0, 0);
+        struct plan plan = starving_begin(&world, &half);
+        world_run(&world, 2);
+        world_timer(&world, 601000);
+        assert_int_equal(world_story_count(&world, "Reserved"), 1);
+        world_exit(&world, 3, 0, 0);
+        world_timer(&world, 2000); /* the time is found again at most once a second */
+        plan.time_limit_s = cases[i].limit_s;
+        world_submit(&world, &plan);
+        assert_int_equal(world_command_count(&world, COMMAND_CREATE), cases[i].starts);
+        world_release(&world);
+    }
+}
+
 /* --- large nodes --- */
 
 /* The short cut that knows by numbers alone that nothing fits does not count nodes of more than 255
@@ -493,6 +559,8 @@ int main(void)
         cmocka_unit_test(who_preempts_must_leave_room),
         cmocka_unit_test(it_starves_on_time),
         cmocka_unit_test(an_endless_limit_is_no_limit),
+        cmocka_unit_test(a_job_that_has_not_started_ends_later),
+        cmocka_unit_test(who_slips_in_is_prepared_first),
         cmocka_unit_test(nodes_of_many_gpus),
         cmocka_unit_test(what_the_configuration_lacks_runs_on),
     };
