@@ -1,9 +1,18 @@
 #include "api/api.h"
 #include "api/call.h"
 #include "api/login.h"
+#include "api/passwords.h"
 #include "api/snapshot.h"
 #include "base/memory.h"
 #include <time.h>
+
+static void api_free(struct api *api)
+{
+    passwords_free(api->passwords);
+    login_table_free(api->logins);
+    snapshot_free(api->snapshot);
+    mem_free(api);
+}
 
 static void changed(void *context)
 {
@@ -28,12 +37,12 @@ int api_start(const struct api_config *config, struct api **out, struct err *err
     api->watch = (struct service_watch){.notify = changed, .context = api};
     api->service->watch(api->service->context, &api->watch);
     struct http_server *server = NULL;
-    int failed = http_server_start(&http, &server, err);
+    int failed = passwords_start(&api->passwords, err);
+    if (!failed)
+        failed = http_server_start(&http, &server, err);
     if (failed) {
         api->service->unwatch(api->service->context, &api->watch);
-        login_table_free(api->logins);
-        snapshot_free(api->snapshot);
-        mem_free(api);
+        api_free(api);
         return failed;
     }
     atomic_store(&api->http, server);
@@ -55,9 +64,8 @@ void api_stop(struct api *api)
 {
     if (!api)
         return;
+    passwords_stop(api->passwords); /* nothing stays suspended */
     http_server_stop(api->http);
     api->service->unwatch(api->service->context, &api->watch);
-    login_table_free(api->logins);
-    snapshot_free(api->snapshot);
-    mem_free(api);
+    api_free(api);
 }

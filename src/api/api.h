@@ -22,9 +22,6 @@ enum {
     API_TOKEN_S_MIN = 60,
     API_TOKEN_S_MAX = 604800,
     API_TOKEN_S = 604800,    /* life of a token that login gives unless told otherwise */
-    API_LOGINS_MAX = 2,      /* passwords checked at one time; each takes 64 MiB */
-    API_LOGIN_FAILURES = 10, /* of one user name within API_LOGIN_WINDOW_S */
-    API_LOGIN_WINDOW_S = 60,
     API_FOLLOWERS_MAX = 768, /* the others of HTTP_STREAMS_MAX are for stories and barriers */
 };
 

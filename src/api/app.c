@@ -67,7 +67,9 @@ static void reply_error(struct call *call, int code)
         log_error("api", "%s %s: %s", http_method_name(call->exchange->method),
                   call->route ? call->route->path : "?", call->err.text);
     if (status.http == 429 || status.http == 503)
-        exchange_header(call->exchange, "Retry-After", "1");
+        exchange_header(
+            call->exchange, "Retry-After",
+            arena_format(call->arena, "%lld", (long long)(call->retry_s ? call->retry_s : 1)));
     buf_clear(&reply->body);
     reply->status = 0;
     struct json_writer json;

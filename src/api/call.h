@@ -16,6 +16,7 @@
 #include <stdatomic.h>
 
 struct login_table;
+struct passwords;
 struct snapshot;
 
 struct api {
@@ -23,6 +24,7 @@ struct api {
     struct service *service;
     _Atomic(struct http_server *) http; /* NULL while it starts: its threads run already */
     struct login_table *logins;
+    struct passwords *passwords;
     struct snapshot *snapshot;
     struct service_watch watch;
     atomic_uint_fast64_t generation;  /* grows with every commit that changed jobs */
@@ -52,6 +54,7 @@ struct call {
     struct err err;            /* of the handler */
     const char *error_code;    /* stable name for clients; NULL: the usual one of err.code */
     struct problems *problems; /* of a job file; told with the error */
+    int64_t retry_s;           /* of ERR_BUSY: when it is worth another try; 0: at once */
 
     /* a suspended change: what the server answered */
     int (*resume)(struct call *call);

@@ -1,6 +1,9 @@
 #include "api/login.h"
 #include "api/handlers.h"
+#include "api/http_watch.h"
+#include "api/passwords.h"
 #include "api/token.h"
+#include "base/memory.h"
 #include "sys/secret.h"
 #include <time.h>
 
@@ -75,20 +78,80 @@ static int grant_token(struct call *call, struct grant *grant, int64_t life_s)
 
 /* ---- login by password ---- */
 
-static int password_check(struct call *call, struct text name, struct text password,
-                          const struct store_user *user)
+/* A password that is being checked; in the call's arena. */
+struct login {
+    struct password_check check; /* first */
+    struct call *call;
+    struct login_try attempt;
+    struct grant grant;
+    int64_t life_s;
+    bool is_tried, is_right;
+};
+
+/* On the passwords' thread. The brakes are told here, as a call whose client has gone is not
+ * resumed. */
+static void password_checked(struct password_check *check, bool is_tried, bool is_right)
 {
-    struct login_table *logins = call->api->logins;
-    struct text address = call->exchange->address;
-    int failed = login_begin(logins, name, address, now_s(), &call->err);
+    struct login *login = (struct login *)check;
+    login->is_tried = is_tried;
+    login->is_right = is_right;
+    login_end(login->call->api->logins, &login->attempt, http_clock_ms(), is_tried, is_right);
+    exchange_resume(login->call->exchange);
+}
+
+/* Nobody shall learn which users there are: one answer for both. */
+static int login_checked(struct call *call)
+{
+    struct login *login = call->resume_state;
+    if (!login->is_tried)
+        return call_fail(call, ERR_UNAVAILABLE, NULL, "", "the server is ending");
+    if (!login->is_right)
+        return call_fail(call, ERR_INVALID, "IncorrectPasswordError", "password",
+                         "the user name or the password is not right");
+    return grant_token(call, &login->grant, login->life_s);
+}
+
+/* The number of the token of this user that the request shows; it need not be valid any more. */
+static const char *device_of(struct call *call, struct text name)
+{
+    struct text token = call->exchange->authorization;
+    struct token_claims claims;
+    struct err err;
+    if (!text_starts(token, TEXT("Bearer ")))
+        return NULL;
+    token = text_trim((struct text){token.at + 7, token.length - 7});
+    if (token_verify(call->api->service->token_key, token, 0, call->arena, &claims, &err))
+        return NULL;
+    return text_is(name, claims.user) ? claims.id : NULL;
+}
+
+static int login_refused(struct call *call)
+{
+    call->err = call->answer_err;
+    return call->answer_code;
+}
+
+static int password_ask(struct call *call, struct login *login, struct text name)
+{
+    struct api *api = call->api;
+    struct login_who who = {
+        .user = name, .address = call->exchange->address, .device = device_of(call, name)};
+    int64_t now_ms = http_clock_ms();
+    int failed =
+        login_begin(api->logins, &who, now_ms, &login->attempt, &call->retry_s, &call->err);
     if (failed)
         return failed;
-    bool is_right = user->password_hash && user->password_hash[0] &&
-                    password_matches(password, user->password_hash);
-    login_end(logins, name, address, now_s(), is_right);
-    if (!is_right)
-        return call_fail(call, ERR_INVALID, "IncorrectPasswordError", "password",
-                         "the password is not right");
+    login->call = call;
+    login->check.done = password_checked;
+    call_suspend(call, login_checked);
+    call->resume_state = login;
+    failed = passwords_check(api->passwords, &login->check, &call->err);
+    if (failed) {
+        struct err err = call->err;
+        login_end(api->logins, &login->attempt, now_ms, false, false);
+        call->resume = login_refused;
+        call_refused(call, failed, &err);
+    }
     return 0;
 }
 
@@ -129,19 +192,18 @@ int handle_login(struct call *call)
     struct store_reader *reader = call_reader(call);
     if (!reader)
         return call->err.code;
+    struct login *login = ARENA_NEW(call->arena, struct login);
     struct store_user user;
     failed = store_user(reader, name, call->arena, &user, &call->err);
-    if (failed == ERR_NOT_FOUND)
-        return call_fail(call, ERR_INVALID, "NoUserError", "username", "there is no user %.*s",
-                         TEXT_ARG(name));
-    if (!failed)
-        failed = password_check(call, name, password, &user);
-    if (failed)
+    if (failed && failed != ERR_NOT_FOUND)
         return failed;
-    struct grant *grant = ARENA_NEW(call->arena, struct grant);
-    grant->user = user.name;
-    grant->is_admin = user.is_admin;
-    return grant_token(call, grant, life_s);
+    login->check.password = password;
+    login->life_s = life_s;
+    if (!failed) {
+        login->check.hash = user.password_hash;
+        login->grant = (struct grant){.user = user.name, .is_admin = user.is_admin};
+    }
+    return password_ask(call, login, name);
 }
 
 int handle_authn_info(struct call *call)

@@ -1,21 +1,51 @@
-/* login.h — brakes on guessing passwords. Any thread. */
+/* login.h — brakes on guessing passwords (docs/rfc/0010, "Passwords"). Any thread.
+ *
+ * A brake counts the wrong tries of one kind: LOGIN_FREE are free, then each must wait twice as
+ * long as the one before, up to LOGIN_DELAY_MAX_MS; LOGIN_FORGET_MS without a try forgive one. A
+ * try that is refused counts nothing, so that nobody can make others wait longer than that. Who has
+ * logged in before, by the token kept or from the same address, has a brake of their own, which
+ * strangers cannot touch.
+ */
 #ifndef API_LOGIN_H
 #define API_LOGIN_H
 #include "base/text.h"
+#include <stdbool.h>
 #include <stdint.h>
 
 struct err;
 struct login_table;
 
-struct login_table *login_table_new(void); /* nobody has failed yet */
+enum {
+    LOGIN_FREE = 5,
+    LOGIN_FREE_ADDRESS = 20, /* of all users from one address */
+    LOGIN_DELAY_MS = 1000,
+    LOGIN_DELAY_MAX_MS = 32000,
+    LOGIN_FORGET_MS = 60000,
+    LOGIN_BRAKES_MAX = 4096, /* of each kind; then the one that brakes least is forgotten */
+    LOGIN_KNOWN_MAX = 4096,  /* addresses from which a user has logged in; then the oldest */
+};
+
+struct login_who {
+    struct text user;    /* as given: there may be no such user */
+    struct text address; /* numeric */
+    const char *device;  /* number of a token that the user once had and showed now, or NULL */
+};
+
+/* A try under way; to be handed to login_end. */
+struct login_try {
+    uint64_t own, user, address; /* keys of the brakes that it has moved; 0: none */
+    uint64_t pair;               /* user and address */
+};
+
+struct login_table *login_table_new(void); /* nobody has tried yet */
 void login_table_free(struct login_table *table);
 
-/* May this be tried now? ERR_BUSY: too many passwords are being checked at this moment
- * (API_LOGINS_MAX), or too many were wrong (API_LOGIN_FAILURES of one user from one address within
- * API_LOGIN_WINDOW_S). After 0, login_end must follow. */
-int login_begin(struct login_table *table, struct text user, struct text address, int64_t now_s,
-                struct err *err);
-void login_end(struct login_table *table, struct text user, struct text address, int64_t now_s,
-               bool is_right);
+/* May this be tried now (`now_ms` monotonic)? It counts as wrong until login_end says otherwise.
+ * ERR_BUSY: not before *wait_s seconds have passed; nothing is counted and no login_end follows. */
+int login_begin(struct login_table *table, const struct login_who *who, int64_t now_ms,
+                struct login_try *attempt, int64_t *wait_s, struct err *err);
+/* How it ended; `is_tried` false: the password was not looked at. */
+void login_end(struct login_table *table, const struct login_try *attempt, int64_t now_ms,
+               bool is_tried, bool is_right);
 
 #endif

@@ -1,4 +1,3 @@
-#include "api/api.h"
 #include "api/login.h"
 #include "base/err.h"
 #include "base/memory.h"
@@ -6,17 +5,24 @@
 #include <assert.h>
 #include <pthread.h>
 
-enum { SLOTS = 1024 };
+enum { WAYS = 8 };
+
+struct brake {
+    uint64_t key;    /* 0: free */
+    int64_t last_ms; /* the newest try */
+    uint32_t wrong;  /* tries, as of last_ms */
+};
+
+struct known {
+    uint64_t key; /* of user and address; 0: free */
+    int64_t last_ms;
+};
 
 struct login_table {
     pthread_mutex_t lock;
-    unsigned running;
-    uint64_t seed;
-    struct slot {
-        uint64_t key; /* hash of user and address; 0 = free */
-        int64_t since_s;
-        unsigned failures;
-    } slots[SLOTS];
+    uint64_t seed; /* so that nobody can choose names that share a place */
+    struct brake own[LOGIN_BRAKES_MAX], users[LOGIN_BRAKES_MAX], addresses[LOGIN_BRAKES_MAX];
+    struct known known[LOGIN_KNOWN_MAX];
 };
 
 struct login_table *login_table_new(void)
@@ -35,46 +41,155 @@ void login_table_free(struct login_table *table)
     mem_free(table);
 }
 
-/* The slot of this pair; a slot that another pair holds is taken over when its window is past.
- * NULL: held by another pair now (then the brake on numbers at one time is all there is). */
-static struct slot *slot_of(struct login_table *table, struct text user, struct text address,
-                            int64_t now_s)
+/* ---- brakes ---- */
+
+/* Wrong tries that still count. */
+static uint32_t brake_wrong(const struct brake *brake, int64_t now_ms)
 {
-    uint64_t key = text_hash(address, text_hash(user, table->seed)) | 1;
-    struct slot *slot = &table->slots[(key >> 1) % SLOTS];
-    bool is_past = now_s - slot->since_s >= API_LOGIN_WINDOW_S;
-    if (slot->key != key && slot->key && !is_past)
-        return NULL;
-    if (slot->key != key || is_past)
-        *slot = (struct slot){.key = key, .since_s = now_s};
-    return slot;
+    int64_t forgiven = (now_ms - brake->last_ms) / LOGIN_FORGET_MS;
+    return forgiven >= brake->wrong ? 0 : brake->wrong - (uint32_t)forgiven;
 }
 
-int login_begin(struct login_table *table, struct text user, struct text address, int64_t now_s,
-                struct err *err)
+static int64_t brake_wait_ms(const struct brake *brake, uint32_t free_tries, int64_t now_ms)
 {
-    int failed = 0;
+    uint32_t wrong = brake_wrong(brake, now_ms);
+    int64_t delay_ms = LOGIN_DELAY_MS;
+    if (wrong < free_tries)
+        return 0;
+    for (uint32_t i = free_tries; i < wrong && delay_ms < LOGIN_DELAY_MAX_MS; i++)
+        delay_ms *= 2;
+    int64_t left_ms = brake->last_ms + delay_ms - now_ms;
+    return left_ms > 0 ? left_ms : 0;
+}
+
+/* The brake of this key; a new one takes the place of the one that brakes least. */
+static struct brake *brake_of(struct brake *brakes, uint64_t key, int64_t now_ms)
+{
+    struct brake *ways = &brakes[(key >> 1) % (LOGIN_BRAKES_MAX / WAYS) * WAYS];
+    struct brake *least = NULL;
+    for (size_t i = 0; i < WAYS; i++) {
+        if (ways[i].key == key)
+            return &ways[i];
+        if (!least || brake_wrong(&ways[i], now_ms) < brake_wrong(least, now_ms))
+            least = &ways[i];
+    }
+    *least = (struct brake){.key = key, .last_ms = now_ms};
+    return least;
+}
+
+static void brake_count(struct brake *brakes, uint64_t key, int64_t now_ms)
+{
+    struct brake *brake = brake_of(brakes, key, now_ms);
+    brake->wrong = brake_wrong(brake, now_ms) + 1;
+    brake->last_ms = now_ms;
+}
+
+/* The try was no guess: as if it had not been. */
+static void brake_uncount(struct brake *brakes, uint64_t key, int64_t now_ms)
+{
+    struct brake *brake = brake_of(brakes, key, now_ms);
+    if (brake->wrong)
+        brake->wrong--;
+}
+
+/* ---- who has logged in before ---- */
+
+static struct known *known_of(struct login_table *table, uint64_t key)
+{
+    struct known *ways = &table->known[(key >> 1) % (LOGIN_KNOWN_MAX / WAYS) * WAYS];
+    struct known *oldest = ways;
+    for (size_t i = 0; i < WAYS; i++) {
+        if (ways[i].key == key)
+            return &ways[i];
+        if (!ways[i].key || (oldest->key && ways[i].last_ms < oldest->last_ms))
+            oldest = &ways[i];
+    }
+    return oldest;
+}
+
+/* One who has a /64 of IPv6 has all its addresses. */
+static struct text address_prefix(struct text address)
+{
+    size_t groups = 0;
+    if (text_starts(address, TEXT("::"))) /* this machine, or one of IPv4 */
+        return address;
+    for (size_t i = 0; i < address.length; i++)
+        if (address.at[i] == ':' &&
+            (++groups == 4 || (i + 1 < address.length && address.at[i + 1] == ':')))
+            return (struct text){address.at, i};
+    return address;
+}
+
+static uint64_t key_of(const struct login_table *table, struct text first, struct text second)
+{
+    return text_hash(second, text_hash(first, table->seed)) | 1;
+}
+
+/* ---- tries ---- */
+
+static int64_t longer(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Which brakes this try moves. */
+static void try_init(struct login_table *table, const struct login_who *who,
+                     struct login_try *attempt)
+{
+    struct text prefix = address_prefix(who->address);
+    *attempt = (struct login_try){.pair = key_of(table, who->user, prefix)};
+    if (who->device) {
+        attempt->own = key_of(table, who->user, text_of(who->device));
+    } else if (known_of(table, attempt->pair)->key == attempt->pair) {
+        attempt->own = attempt->pair;
+    } else {
+        attempt->user = key_of(table, who->user, TEXT(""));
+        attempt->address = key_of(table, TEXT(""), prefix);
+    }
+}
+
+int login_begin(struct login_table *table, const struct login_who *who, int64_t now_ms,
+                struct login_try *attempt, int64_t *wait_s, struct err *err)
+{
+    int64_t wait_ms = 0;
     pthread_mutex_lock(&table->lock);
-    const struct slot *slot = slot_of(table, user, address, now_s);
-    if (slot && slot->failures >= API_LOGIN_FAILURES)
-        failed = err_fail(err, ERR_BUSY, "", "too many wrong passwords: try again in %lld s",
-                          (long long)(slot->since_s + API_LOGIN_WINDOW_S - now_s));
-    else if (table->running >= API_LOGINS_MAX)
-        failed = err_fail(err, ERR_BUSY, "", "too many logins at this moment: try again");
-    else
-        table->running++;
+    try_init(table, who, attempt);
+    if (attempt->own)
+        wait_ms = brake_wait_ms(brake_of(table->own, attempt->own, now_ms), LOGIN_FREE, now_ms);
+    if (attempt->user)
+        wait_ms =
+            longer(brake_wait_ms(brake_of(table->users, attempt->user, now_ms), LOGIN_FREE, now_ms),
+                   brake_wait_ms(brake_of(table->addresses, attempt->address, now_ms),
+                                 LOGIN_FREE_ADDRESS, now_ms));
+    if (!wait_ms && attempt->own)
+        brake_count(table->own, attempt->own, now_ms);
+    if (!wait_ms && attempt->user) {
+        brake_count(table->users, attempt->user, now_ms);
+        brake_count(table->addresses, attempt->address, now_ms);
+    }
     pthread_mutex_unlock(&table->lock);
-    return failed;
+    *wait_s = (wait_ms + 999) / 1000;
+    if (wait_ms)
+        return err_fail(err, ERR_BUSY, "", "too many wrong passwords: try again in %lld s",
+                        (long long)*wait_s);
+    return 0;
 }
 
-void login_end(struct login_table *table, struct text user, struct text address, int64_t now_s,
-               bool is_right)
+void login_end(struct login_table *table, const struct login_try *attempt, int64_t now_ms,
+               bool is_tried, bool is_right)
 {
+    assert(is_tried || !is_right);
     pthread_mutex_lock(&table->lock);
-    assert(table->running > 0);
-    table->running--;
-    struct slot *slot = slot_of(table, user, address, now_s);
-    if (slot)
-        slot->failures = is_right ? 0 : slot->failures + 1;
+    if (is_right) {
+        *known_of(table, attempt->pair) = (struct known){attempt->pair, now_ms};
+        if (attempt->own)
+            brake_of(table->own, attempt->own, now_ms)->wrong = 0;
+    } else if (!is_tried && attempt->own) {
+        brake_uncount(table->own, attempt->own, now_ms);
+    }
+    if ((is_right || !is_tried) && attempt->user) {
+        brake_uncount(table->users, attempt->user, now_ms);
+        brake_uncount(table->addresses, attempt->address, now_ms);
+    }
     pthread_mutex_unlock(&table->lock);
 }

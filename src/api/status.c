@@ -37,7 +37,6 @@ const char *status_old_name(const char *name)
         {"UnauthorizedUserError", "NotAuthorized"},
         {"ForbiddenUserError", "NotAuthorized"},
         {"IncorrectPasswordError", "AuthenticationFailed"},
-        {"NoUserError", "AuthenticationFailed"},
         {"NoJobError", "JobNotFound"},
         {"ConflictJobError", "DuplicateJobSubmission"},
         {"NoJobConfigError", "ConfigFileNotFound"},

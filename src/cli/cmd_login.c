@@ -100,6 +100,18 @@ static int token_check(const char *server, const char *token, char **name)
     return code;
 }
 
+/* The token of the login before: it tells the server that this is no stranger who guesses. */
+static struct client *login_client(const char *server, const char *name)
+{
+    struct settings settings;
+    struct err err;
+    bool is_same = settings_load(&settings, &err) == 0 && settings.server && settings.user &&
+                   strcmp(settings.server, server) == 0 && strcmp(settings.user, name) == 0;
+    struct client *client = client_new(server, is_same ? settings.token : NULL);
+    settings_release(&settings);
+    return client;
+}
+
 /* The server that was logged in to before, unless another is named. */
 static char *login_server(const struct cli *cli)
 {
@@ -132,10 +144,10 @@ int run_login(struct cli *cli)
             code = token_check(server, token, &name);
     } else if (!code) {
         const char *given = cli_value(cli, "username");
-        struct client *client = client_new(server, NULL);
         code = given ? (name = mem_copy(given), 0) : name_ask(&name);
         if (!code)
             code = password_ask(cli, &password);
+        struct client *client = code ? NULL : login_client(server, name);
         if (!code)
             code = token_get(client, name, password, &token);
         client_free(client);

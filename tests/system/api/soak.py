@@ -271,7 +271,7 @@ class Soak:
         """The token of all was revoked by a request: log in anew, as a user would."""
         with self.lock:
             status, reply = self.world.json("POST", "/api/v2/authn/basic/login", {"username": "admin", "password": self.world.admin_password},
-                                            token=False)
+                                            token=self.tokens[0])
             if status == 200:
                 self.tokens[:] = [reply["token"]]
 

@@ -66,6 +66,19 @@ class Http(unittest.TestCase):
         self.assertEqual(code, 400)
         self.assertTrue(json.loads(body)["message"])
 
+    def test_guesses_lock_nobody_out(self):
+        login = "/api/v2/authn/basic/login"
+        code = 400
+        for _ in range(30):
+            code, headers, body = self.world.ask("POST", login, json.dumps({"username": "admin", "password": "guessed"}), token=False)
+            if code != 400:
+                break
+        self.assertEqual(code, 429)
+        self.assertGreaterEqual(int(headers["Retry-After"]), 1)
+        self.assertEqual(json.loads(body)["code"], "BusyError")
+        # from the same address: the command line shows the token that it has
+        self.world.login("admin", self.world.admin_password)
+
     def test_a_body_without_end(self):
         with socket.create_connection(("127.0.0.1", self.world.port)) as connection:
             connection.sendall(b"POST /api/v2/authn/basic/login HTTP/1.1\r\n" + HEAD + b"Transfer-Encoding: chunked\r\n\r\n")

@@ -1,5 +1,4 @@
 /* Every path of the API over a real store and core, as two users and an admin see it. */
-#include "api/login.h"
 #include "api/token.h"
 #include "base/memory.h"
 #include "world.h"
@@ -104,7 +103,7 @@ static void test_login(void **state)
         {"{\"username\":\"alice\"}", "InvalidParametersError"},
         {"{\"username\":\"alice\",\"password\":\"alice-password\",\"expiration\":59}",
          "InvalidParametersError"},
-        {"{\"username\":\"nobody\",\"password\":\"secret\"}", "NoUserError"},
+        {"{\"username\":\"nobody\",\"password\":\"secret\"}", "IncorrectPasswordError"},
         {"{\"username\":\"alice\",\"password\":\"wrong\"}", "IncorrectPasswordError"},
     };
     for (size_t i = 0; i < COUNT_OF(BAD); i++) {
@@ -120,26 +119,6 @@ static void test_login(void **state)
                                 "{\"username\":\"alice\",\"password\":\"wrong\"}"),
                      400);
     assert_body(world, "\"error\":\"AuthenticationFailed\"");
-}
-
-static void test_login_brake(void **state)
-{
-    (void)state;
-    struct login_table *table = login_table_new();
-    struct err err;
-    struct text user = TEXT("u"), address = TEXT("a");
-    for (int i = 0; i < API_LOGIN_FAILURES; i++) {
-        assert_int_equal(login_begin(table, user, address, 100, &err), 0);
-        login_end(table, user, address, 100, false);
-    }
-    assert_int_equal(login_begin(table, user, address, 101, &err), ERR_BUSY);
-    assert_int_equal(login_begin(table, user, address, 100 + API_LOGIN_WINDOW_S, &err), 0);
-    for (int i = 1; i < API_LOGINS_MAX; i++)
-        assert_int_equal(login_begin(table, TEXT("v"), address, 200, &err), 0);
-    assert_int_equal(login_begin(table, TEXT("w"), address, 200, &err), ERR_BUSY);
-    for (int i = 0; i < API_LOGINS_MAX; i++)
-        login_end(table, TEXT("v"), address, 200, true);
-    login_table_free(table);
 }
 
 static void test_token_forms(void **state)
@@ -814,7 +793,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_barrier, setup, teardown),
         cmocka_unit_test_setup_teardown(test_health, setup, teardown),
         cmocka_unit_test_setup_teardown(test_virtual_clusters, setup, teardown),
-        cmocka_unit_test(test_login_brake),
         cmocka_unit_test(test_token_forms),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -32,10 +32,12 @@ struct world {
     } logs;
     struct service_barrier barrier; /* the latest report */
     int barrier_code;               /* what it is answered */
+    const char *address;            /* of who asks */
     /* of the latest reply */
     int status;
     struct buf body;
     char content_type[80];
+    char retry_after[24];       /* "" without the header */
     struct exchange *streaming; /* while a stream is open */
 };
 

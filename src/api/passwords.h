@@ -1,0 +1,34 @@
+/* passwords.h — the thread that checks passwords, one after the other.
+ *
+ * A check takes long and 64 MiB, by intention: on the threads that serve requests it would make
+ * everybody wait for who guesses. At most PASSWORDS_WAITING_MAX wait.
+ */
+#ifndef API_PASSWORDS_H
+#define API_PASSWORDS_H
+#include "base/text.h"
+#include <stdbool.h>
+
+struct err;
+struct passwords;
+
+enum { PASSWORDS_WAITING_MAX = 8 };
+
+/* One check; the caller's until `done` is called, once, by the thread. */
+struct password_check {
+    struct text password;
+    const char *hash; /* NULL or "": there is no such user; it takes as long, and is wrong */
+    /* `is_tried` false: the server ends. */
+    void (*done)(struct password_check *check, bool is_tried, bool is_right);
+    void *context;
+    struct password_check *next; /* the thread's */
+};
+
+int passwords_start(struct passwords **passwords, struct err *err);
+/* What waits is answered untried; later checks are refused. */
+void passwords_stop(struct passwords *passwords);
+void passwords_free(struct passwords *passwords);
+
+/* ERR_BUSY: too many wait; ERR_UNAVAILABLE: stopped. Then `done` is not called. */
+int passwords_check(struct passwords *passwords, struct password_check *check, struct err *err);
+
+#endif
