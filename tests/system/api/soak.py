@@ -35,6 +35,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[3]
 ANSWER_S = 60
 RESET = struct.pack("ii", 1, 0)  # SO_LINGER: close() sends a reset
 KEPT_JOBS = 200
+PURGE_EACH = 200                 # requests of one thread
 GROWTH_MIB = 192                 # beyond twice what it had when it was warm
 DESCRIPTORS_SPARE = 16           # readers of the store and the like, that are kept for use again
 WARM = 0.25                      # of the run
@@ -275,11 +276,24 @@ class Soak:
             if status == 200:
                 self.tokens[:] = [reply["token"]]
 
+    def tokens_purge(self):
+        """A user may have so many tokens; those that requests have made are removed."""
+        with self.lock:
+            kept = self.tokens[0]
+        status, reply = self.world.json("GET", "/api/v2/tokens", token=kept)
+        for token in reply["tokens"] if status == 200 else []:
+            if token != kept:
+                self.world.ask("DELETE", "/api/v2/tokens/" + token, token=kept)
+
     def drive(self, number):
         chance = random.Random(f"{self.options.seed}-{number}")
+        done = 0
         while time.monotonic() < self.ends and not self.wrong:
             try:
                 self.one(chance)
+                done += 1
+                if number == 0 and done % PURGE_EACH == 0:
+                    self.tokens_purge()
             except Exception:  # a defect of this program must not end a thread in silence
                 self.wrong.append(traceback.format_exc())
 
@@ -342,6 +356,7 @@ class Soak:
             by_status[status] += count
             fine[method, path] += count if status < 300 else 0
         print("answers:", dict(sorted(by_status.items())), "\nstyles:", dict(self.styles))
+        assert by_status[401] < sum(by_status.values()) / 2, "most requests were refused: nothing was tried"
         never = [f"{method.upper()} {path}" for method, path, _ in self.operations if not fine[method, path]]
         print(f"{len(self.operations)} operations; without a success: {', '.join(never) or 'none'}")
 
