@@ -28,8 +28,8 @@ static struct {
     struct service_look *asked;
     struct service_reply reply;
     unsigned asked_count, begun; /* copies; requests that have said who they are */
-    int code, refuse;
-    bool is_open, is_ending;
+    int code;
+    bool refuse, is_open, is_ending;
     struct store_reader *(*reader_get)(void *context, struct err *err);
 } core = {.lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER};
 
@@ -37,9 +37,11 @@ static int on_look(void *context, struct service_look *look, struct service_repl
                    struct err *err)
 {
     (void)context;
-    if (core.refuse)
-        return err_fail(err, core.refuse, "", "refused by the test");
     pthread_mutex_lock(&core.lock);
+    if (core.refuse) {
+        pthread_mutex_unlock(&core.lock);
+        return err_fail(err, ERR_BUSY, "", "refused by the test");
+    }
     assert(!core.asked); /* one copy at a time */
     core.asked = look;
     core.reply = reply;
@@ -81,6 +83,21 @@ static void *core_run(void *context)
     }
     pthread_mutex_unlock(&core.lock);
     return NULL;
+}
+
+static unsigned counter_read(const unsigned *counter)
+{
+    pthread_mutex_lock(&core.lock);
+    unsigned count = *counter;
+    pthread_mutex_unlock(&core.lock);
+    return count;
+}
+
+static void core_refuse(bool is_refusing)
+{
+    pthread_mutex_lock(&core.lock);
+    core.refuse = is_refusing;
+    pthread_mutex_unlock(&core.lock);
 }
 
 static void core_set(bool is_open, int code)
@@ -174,7 +191,7 @@ static int client_status(int fd)
  * handles it before it answers another. */
 static void clients_ask(const struct served *served, int *clients, unsigned count)
 {
-    unsigned begun = core.begun;
+    unsigned begun = counter_read(&core.begun);
     for (unsigned i = 0; i < count; i++)
         clients[i] = client_ask(served, PHYSICAL);
     pthread_mutex_lock(&core.lock);
@@ -219,7 +236,7 @@ static void test_clients_break_off(void **state)
     size_t bytes = bytes_used();
     unsigned descriptors = descriptors_used();
     for (unsigned round = 0; round < ROUNDS; round++) {
-        unsigned asked = core.asked_count;
+        unsigned asked = counter_read(&core.asked_count);
         int clients[CLIENTS];
         core_set(false, 0);
         clients_ask(served, clients, CLIENTS);
@@ -227,7 +244,7 @@ static void test_clients_break_off(void **state)
             client_reset(clients[i]);
         core_set(true, 0);
         connections_end(served);
-        assert_int_equal(core.asked_count - asked, 1);
+        assert_int_equal(counter_read(&core.asked_count) - asked, 1);
     }
     assert_true(bytes_used() < bytes + GROWTH_MAX);
     assert_int_equal(descriptors_used(), descriptors);
@@ -242,17 +259,17 @@ static void test_shared(void **state)
     const struct served *served = *state;
     for (size_t k = 0; k < COUNT_OF(CASES); k++) {
         int clients[8];
-        unsigned asked = core.asked_count;
+        unsigned asked = counter_read(&core.asked_count);
         core_set(false, 0);
         clients_ask(served, clients, COUNT_OF(clients));
         core_set(true, CASES[k].code);
         for (size_t i = 0; i < COUNT_OF(clients); i++)
             assert_int_equal(client_status(clients[i]), CASES[k].status);
-        assert_int_equal(core.asked_count - asked, 1);
+        assert_int_equal(counter_read(&core.asked_count) - asked, 1);
     }
-    core.refuse = ERR_BUSY;
+    core_refuse(true);
     assert_int_equal(client_status(client_ask(served, PHYSICAL)), 429);
-    core.refuse = 0;
+    core_refuse(false);
     assert_int_equal(client_status(client_ask(served, PHYSICAL)), 400);
 }
 
