@@ -77,11 +77,11 @@ static void metric(struct buf *out, const char *name, const char *type, const ch
 
 static void job_metrics(struct call *call, struct buf *out)
 {
-    uint64_t counts[JOB_SHOWN_COUNT] = {0};
+    uint64_t counts[PUBLIC_STATE_COUNT] = {0};
     store_job_counts(call->api->service->store, counts);
     metric(out, "skep_jobs", "gauge", "Jobs by the state that people see.");
-    for (unsigned i = 0; i < JOB_SHOWN_COUNT; i++)
-        buf_format(out, "skep_jobs{state=\"%s\"} %llu\n", job_shown_name((enum job_shown)i),
+    for (unsigned i = 0; i < PUBLIC_STATE_COUNT; i++)
+        buf_format(out, "skep_jobs{state=\"%s\"} %llu\n", public_state_name((enum public_state)i),
                    (unsigned long long)counts[i]);
 }
 

@@ -36,10 +36,10 @@ static int states_parse(struct call *call, struct job_filter *filter)
     int failed = comma_list(call, "state", &list);
     for (size_t i = 0; i < list.count; i++) {
         unsigned shown = 0;
-        while (shown < JOB_SHOWN_COUNT &&
-               !text_is(list.items[i], job_shown_name((enum job_shown)shown)))
+        while (shown < PUBLIC_STATE_COUNT &&
+               !text_is(list.items[i], public_state_name((enum public_state)shown)))
             shown++;
-        if (shown == JOB_SHOWN_COUNT)
+        if (shown == PUBLIC_STATE_COUNT)
             return call_fail(call, ERR_INVALID, NULL, "state",
                              "state '%.*s' is none of WAITING, RUNNING, STOPPING, SUCCEEDED, "
                              "STOPPED, FAILED",

@@ -14,7 +14,7 @@
 #define API_SERVICE_H
 #include "base/text.h"
 #include "engine/engine.h"
-#include "job/ids.h"
+#include "model/ids.h"
 #include "store/store.h"
 #include <stdbool.h>
 #include <stddef.h>

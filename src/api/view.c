@@ -104,7 +104,7 @@ static void view_job_head(struct json_writer *json, const struct store_job *job)
     const struct job_record *record = &job->record;
     json_key_string(json, "name", record->name);
     json_key_string(json, "username", record->user);
-    json_key_string(json, "state", job_shown_name(job->shown));
+    json_key_string(json, "state", public_state_name(job->shown));
     json_key_string(json, "subState", life_state_name(record->state));
     json_key_string(json, "executionType", execution_type(record));
     view_retries(json, record);
@@ -135,15 +135,10 @@ void view_job_summary(struct json_writer *json, const struct store_job *job, boo
     json_object_end(json);
 }
 
-static const char *shown_of(enum life_state state, int32_t code, bool is_backing_off)
-{
-    return job_shown_name(job_shown_of(state, code, is_backing_off));
-}
-
 /* The state of one attempt: an attempt that ended is final, whatever its job does next. */
 static const char *attempt_state(enum life_state state, int32_t code)
 {
-    return shown_of(state == LIFE_ATTEMPT_COMPLETED ? LIFE_COMPLETED : state, code, false);
+    return public_state_name(life_public_attempt(state, code));
 }
 
 static const char *exit_type(enum life_state state, const struct completion *completion)

@@ -10,12 +10,12 @@ static bool has_exit(enum life_state state)
 
 static const char *task_state(enum life_state state, int32_t code)
 {
-    return job_shown_name(job_shown_of(state, code, false));
+    return public_state_name(life_public(state, code, false));
 }
 
 static const char *attempt_state(enum life_state state, int32_t code)
 {
-    return task_state(state == LIFE_ATTEMPT_COMPLETED ? LIFE_COMPLETED : state, code);
+    return public_state_name(life_public_attempt(state, code));
 }
 
 /* {"http": "15001,15002"} */

@@ -8,8 +8,8 @@
 #define CORE_EVENT_H
 #include "base/text.h"
 #include "core/placement.h"
-#include "job/completion.h"
-#include "job/ids.h"
+#include "model/completion.h"
+#include "model/ids.h"
 #include <stdbool.h>
 #include <stdint.h>
 

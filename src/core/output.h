@@ -10,9 +10,9 @@
 #ifndef CORE_OUTPUT_H
 #define CORE_OUTPUT_H
 #include "base/arena.h"
-#include "job/completion.h"
-#include "job/ids.h"
-#include "job/states.h"
+#include "model/completion.h"
+#include "model/ids.h"
+#include "model/states.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -9,7 +9,7 @@
  */
 #ifndef CORE_PLACEMENT_H
 #define CORE_PLACEMENT_H
-#include "job/ids.h"
+#include "model/ids.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

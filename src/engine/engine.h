@@ -8,7 +8,7 @@
 #ifndef ENGINE_ENGINE_H
 #define ENGINE_ENGINE_H
 #include "base/text.h"
-#include "job/ids.h"
+#include "model/ids.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

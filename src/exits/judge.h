@@ -9,7 +9,7 @@
 #define EXITS_JUDGE_H
 #include "base/text.h"
 #include "exits/rules.h"
-#include "job/completion.h"
+#include "model/completion.h"
 
 struct arena;
 

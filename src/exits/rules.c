@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "doc/doc.h"
 #include "exits/table.h"
-#include "job/completion.h"
+#include "model/completion.h"
 #include <assert.h>
 
 struct reader {

@@ -6,7 +6,7 @@
  */
 #ifndef JOB_BLAME_H
 #define JOB_BLAME_H
-#include "job/completion.h"
+#include "model/completion.h"
 #include <stdbool.h>
 #include <stdint.h>
 

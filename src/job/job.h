@@ -14,10 +14,10 @@
 #ifndef JOB_JOB_H
 #define JOB_JOB_H
 #include "base/text.h"
-#include "job/completion.h"
-#include "job/ids.h"
 #include "job/retry.h"
-#include "job/states.h"
+#include "model/completion.h"
+#include "model/ids.h"
+#include "model/states.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -5,7 +5,7 @@
  */
 #ifndef JOB_RETRY_H
 #define JOB_RETRY_H
-#include "job/completion.h"
+#include "model/completion.h"
 #include <stdbool.h>
 #include <stdint.h>
 

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/buf.h"
+#include "base/printable.h"
 #include "spec/fields.h"
 #include "spec/read.h"
 
@@ -160,6 +161,18 @@ static const char *env_value(struct reader *reader, const struct doc *doc, struc
     return value;
 }
 
+/* At the key, named as far as it can be shown. */
+static void env_name_wrong(struct reader *reader, const struct doc_entry *entry)
+{
+    enum { SHOWN_MAX = 64 };
+    struct buf shown = BUF_INIT;
+    printable_put(&shown, entry->key);
+    const struct text head = printable_head(buf_as_text(&shown), SHOWN_MAX);
+    const char *path = arena_format(reader->arena, "jobEnvs.%.*s", TEXT_ARG(head));
+    problem_add(reader->problems, entry->place, path, "not a name that a variable can have");
+    buf_release(&shown);
+}
+
 static void envs_read(struct reader *reader)
 {
     const struct doc *envs = doc_get_map(reader->root, "jobEnvs");
@@ -175,7 +188,7 @@ static void envs_read(struct reader *reader)
         struct text name = entry->key;
         if (!has_one_of(name, "_") || name.length > SPEC_NAME_MAX ||
             memchr(name.at, '=', name.length) || memchr(name.at, '\0', name.length)) {
-            reader_problem(reader, entry->value, "not a name that a variable can have", "jobEnvs");
+            env_name_wrong(reader, entry);
             continue;
         }
         spec->envs[spec->env_count++] = (struct spec_pair){

@@ -181,7 +181,7 @@ void picture_job(struct picture *picture, const struct job_record *job, bool has
         picture->counts[row->shown]--;
     }
     row->state = (uint8_t)job->state;
-    row->shown = (uint8_t)job_shown_of(job->state, job->completion.code, job->retry_at_ms != 0);
+    row->shown = (uint8_t)life_public(job->state, job->completion.code, job->retry_at_ms != 0);
     picture->counts[row->shown]++;
     row->is_stop_requested = job->is_stop_requested;
     row->is_success = job->completion.is_success;

@@ -32,7 +32,7 @@ void picture_list(struct picture *picture, const struct job_filter *filter, stru
 bool picture_find(struct picture *picture, struct text user, struct text name, struct job_id *job);
 bool picture_summary(struct picture *picture, struct job_id job, struct arena *arena,
                      struct store_job *row);
-void picture_counts(struct picture *picture, uint64_t counts[JOB_SHOWN_COUNT]);
+void picture_counts(struct picture *picture, uint64_t counts[PUBLIC_STATE_COUNT]);
 /* Final jobs completed before the time, oldest id first. Returns how many were written. */
 size_t picture_final(struct picture *picture, int64_t completed_before_ms, struct job_id *jobs,
                      size_t room);

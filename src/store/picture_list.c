@@ -135,9 +135,9 @@ static uint64_t row_key(const struct picture *picture, const struct picture_row 
                         enum job_order order)
 {
     /* by name: FAILED, RUNNING, STOPPED, STOPPING, SUCCEEDED, WAITING */
-    static const uint8_t state_ranks[JOB_SHOWN_COUNT] = {
-        [JOB_FAILED] = 0,   [JOB_RUNNING] = 1,   [JOB_STOPPED] = 2,
-        [JOB_STOPPING] = 3, [JOB_SUCCEEDED] = 4, [JOB_WAITING] = 5,
+    static const uint8_t state_ranks[PUBLIC_STATE_COUNT] = {
+        [PUBLIC_FAILED] = 0,   [PUBLIC_RUNNING] = 1,   [PUBLIC_STOPPED] = 2,
+        [PUBLIC_STOPPING] = 3, [PUBLIC_SUCCEEDED] = 4, [PUBLIC_WAITING] = 5,
     };
 
     switch (order) {
@@ -290,7 +290,7 @@ static void row_show(const struct picture *picture, const struct picture_row *ro
     };
     strncpy(record->completion.phrase, picture->phrases.items[row->phrase],
             sizeof record->completion.phrase - 1);
-    job->shown = (enum job_shown)row->shown;
+    job->shown = (enum public_state)row->shown;
     job->has_priority = row->has_priority;
     for (size_t i = 0; i < row->tag_count; i++)
         tags[i] = arena_copy(arena, text_of(picture->tags.items[row->tags[i]]));
@@ -492,7 +492,7 @@ bool picture_summary(struct picture *picture, struct job_id job, struct arena *a
     return index != SIZE_MAX;
 }
 
-void picture_counts(struct picture *picture, uint64_t counts[JOB_SHOWN_COUNT])
+void picture_counts(struct picture *picture, uint64_t counts[PUBLIC_STATE_COUNT])
 {
     pthread_rwlock_rdlock(&picture->lock);
     memcpy(counts, picture->counts, sizeof picture->counts);

@@ -53,7 +53,7 @@ struct picture {
     struct text_map names; /* "user~name" → id */
     struct arena pool;
     struct words users, virtual_clusters, phrases, tags;
-    uint64_t counts[JOB_SHOWN_COUNT];
+    uint64_t counts[PUBLIC_STATE_COUNT];
 };
 
 static inline struct picture_row *picture_row(const struct picture *picture, size_t index)

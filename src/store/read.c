@@ -106,44 +106,6 @@ void reader_end(struct store_reader *reader)
     sqlite3_exec(reader->db, "COMMIT", NULL, NULL, NULL);
 }
 
-const char *job_shown_name(enum job_shown shown)
-{
-    static const char *const names[JOB_SHOWN_COUNT] = {"WAITING",   "RUNNING", "STOPPING",
-                                                       "SUCCEEDED", "STOPPED", "FAILED"};
-    assert((unsigned)shown < JOB_SHOWN_COUNT);
-    return names[shown];
-}
-
-static bool is_stop_code(int32_t code)
-{
-    return code == CODE_STOP_REQUESTED || code == CODE_ATTEMPT_COMPLETION ||
-           code == CODE_SCALED_DOWN;
-}
-
-enum job_shown job_shown_of(enum life_state state, int32_t code, bool is_backing_off)
-{
-    switch (state) {
-    case LIFE_CREATION_PENDING:
-    case LIFE_CREATION_REQUESTED:
-    case LIFE_PREPARING:
-        return JOB_WAITING;
-    case LIFE_RUNNING:
-        return JOB_RUNNING;
-    case LIFE_DELETION_PENDING:
-    case LIFE_DELETION_REQUESTED:
-    case LIFE_DELETING:
-        return is_stop_code(code) ? JOB_STOPPING : JOB_RUNNING;
-    case LIFE_ATTEMPT_COMPLETED:
-        return is_backing_off ? JOB_WAITING : JOB_RUNNING;
-    case LIFE_COMPLETED:
-        if (code == CODE_SUCCEEDED)
-            return JOB_SUCCEEDED;
-        return is_stop_code(code) ? JOB_STOPPED : JOB_FAILED;
-    }
-    assert(false && "a state");
-    return JOB_FAILED;
-}
-
 void store_job_list(struct store *store, const struct job_filter *filter, struct arena *arena,
                     struct job_page *page)
 {
@@ -184,7 +146,7 @@ int store_job_summary(struct store *store, struct job_id job, struct arena *aren
     return picture_summary(store->picture, job, arena, row) ? 0 : no_job(job, err);
 }
 
-void store_job_counts(struct store *store, uint64_t counts[JOB_SHOWN_COUNT])
+void store_job_counts(struct store *store, uint64_t counts[PUBLIC_STATE_COUNT])
 {
     picture_counts(store->picture, counts);
 }
@@ -224,7 +186,7 @@ int read_job(struct store_reader *reader, struct job_id job, struct arena *arena
     row_get_job(&sql, &row->record, &row->has_priority, arena);
     sql_done(&sql);
     row->shown =
-        job_shown_of(row->record.state, row->record.completion.code, row->record.retry_at_ms != 0);
+        life_public(row->record.state, row->record.completion.code, row->record.retry_at_ms != 0);
     return 0;
 }
 

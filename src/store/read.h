@@ -13,28 +13,12 @@
 
 struct plan;
 
-/* The state that people see (OpenPAI's six), made of life state, exit code and back-off. */
-enum job_shown {
-    JOB_WAITING = 0,
-    JOB_RUNNING = 1,
-    JOB_STOPPING = 2,
-    JOB_SUCCEEDED = 3,
-    JOB_STOPPED = 4,
-    JOB_FAILED = 5,
-};
-enum { JOB_SHOWN_COUNT = 6 };
-
-/* "WAITING", … */
-const char *job_shown_name(enum job_shown shown);
-/* As OpenPAI converts them; `is_backing_off`: a retry waits for its time. Serves jobs and tasks. */
-enum job_shown job_shown_of(enum life_state state, int32_t code, bool is_backing_off);
-
 /* A job as lists show it. */
 struct store_job {
     /* `submission` is NULL. From lists, `reason`, `trigger`, `extra` and the completion's
      * diagnostics are empty. `extra` is given only by restore. */
     struct job_record record;
-    enum job_shown shown;
+    enum public_state shown;
     bool has_priority;       /* the job file named a class */
     const char *const *tags; /* in alphabetical order */
     size_t tag_count;
@@ -59,7 +43,7 @@ struct job_filter {
     size_t user_count;
     const struct text *virtual_clusters;
     size_t virtual_cluster_count;
-    uint32_t states;         /* bits 1 << enum job_shown; 0: all */
+    uint32_t states;         /* bits 1 << enum public_state; 0: all */
     struct text keyword;     /* substring of user, name or virtual cluster, case counts; "": all */
     const struct text *tags; /* has any of them */
     size_t tag_count;
@@ -91,7 +75,7 @@ int store_job_summary(struct store *store, struct job_id job, struct arena *aren
                       struct store_job *row, struct err *err);
 
 /* How many jobs are in each shown state. */
-void store_job_counts(struct store *store, uint64_t counts[JOB_SHOWN_COUNT]);
+void store_job_counts(struct store *store, uint64_t counts[PUBLIC_STATE_COUNT]);
 
 /* Ids of final jobs that completed before the time, oldest first, for retention. Returns how many
  * were written. */

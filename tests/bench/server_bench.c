@@ -190,12 +190,12 @@ static void percentiles(const char *what, int64_t *us, size_t count)
 
 static void wait_ended(uint64_t count)
 {
-    uint64_t counts[JOB_SHOWN_COUNT];
+    uint64_t counts[PUBLIC_STATE_COUNT];
 
     do {
         usleep(1000);
         store_job_counts(service->store, counts);
-    } while (counts[JOB_SUCCEEDED] + counts[JOB_FAILED] + counts[JOB_STOPPED] < count);
+    } while (counts[PUBLIC_SUCCEEDED] + counts[PUBLIC_FAILED] + counts[PUBLIC_STOPPED] < count);
 }
 
 /* 1,000 a second, each at its own time, whatever the ones before do. */
@@ -282,7 +282,7 @@ static void bench_lists(size_t count)
     bench_list("list, user without jobs", (struct job_filter){.users = &none, .user_count = 1});
     bench_list("list, virtual cluster",
                (struct job_filter){.virtual_clusters = &vc, .virtual_cluster_count = 1});
-    bench_list("list, state", (struct job_filter){.states = 1 << JOB_WAITING});
+    bench_list("list, state", (struct job_filter){.states = 1 << PUBLIC_WAITING});
     bench_list("list, keyword in many", (struct job_filter){.keyword = TEXT("q9")});
     bench_list("list, keyword in none", (struct job_filter){.keyword = TEXT("zzz")});
     bench_list("list, tag", (struct job_filter){.tags = &tag, .tag_count = 1});

@@ -69,7 +69,8 @@ static void kill_all_vector(const json_t *vector, size_t index)
     bench_end_kills(&bench);
     const int32_t code = bench.job.completion ? bench.job.completion->code : 0;
     json_object_set_new(got, "jobState",
-                        json_string(public_state_name(life_public(bench.job.state, code))));
+                        json_string(public_state_name(
+                            life_public(bench.job.state, code, bench.job.retry_at_ms != 0))));
     if (job_is_final(&bench.job))
         json_object_set_new(got, "appExitCode",
                             json_integer(early_exit_code(EARLY_A, bench.job.completion)));
@@ -578,11 +579,11 @@ void job_state(const json_t *file)
         const int32_t *code = code_at(vector, "code", &room);
         const enum life_state known = state < 0 ? (enum life_state)99 : (enum life_state)state;
         json_t *got =
-            json_pack("{s:o, s:o}", "job", state_json(life_public(known, code ? *code : 0)),
+            json_pack("{s:o, s:o}", "job", state_json(life_public(known, code ? *code : 0, false)),
                       "jobAttempt", state_json(life_public_attempt(known, code ? *code : 0)));
         json_t *wanted = json_pack("{s:O, s:O}", "job", json_object_get(vector, "job"),
                                    "jobAttempt", json_object_get(vector, "jobAttempt"));
-        report(id, wanted, got);
+        report(id, wanted_of(id, vector, wanted), got);
     }
 }
 

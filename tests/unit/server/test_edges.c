@@ -92,7 +92,7 @@ static struct job_id stopped_job(struct world *world, const char *name)
 
     assert_int_equal(submit(world, job_text(world, name, ""), &job), 0);
     assert_int_equal(act(world, SERVICE_STOP, job), 0);
-    wait_until(world, job, JOB_STOPPED);
+    wait_until(world, job, PUBLIC_STOPPED);
     return job;
 }
 
@@ -160,7 +160,7 @@ static void what_one_request_cannot_have_stored_costs_nobody_else(void **state)
     assert_int_equal(wait_for(&stop), ERR_NOT_FOUND);
     assert_true(is_writable(world));
     assert_int_equal(metric(world, "skep_events_set_aside_total"), 1);
-    wait_until(world, running, JOB_SUCCEEDED);
+    wait_until(world, running, PUBLIC_SUCCEEDED);
     wait_until_tasks_run(world, before.answer.job);
     wait_until_tasks_run(world, after.answer.job);
     assert_int_equal(after.answer.job.v, before.answer.job.v + 1); /* `bad` had no number */
@@ -187,12 +187,12 @@ static void a_fact_that_cannot_be_stored_is_set_aside(void **state)
     containers_finish(world, job);
     metric_await(world, "skep_events_set_aside_total", 1);
     assert_true(is_writable(world));
-    assert_int_equal(shown(world, job), JOB_RUNNING);
+    assert_int_equal(shown(world, job), PUBLIC_RUNNING);
     assert_int_equal(metric(world, "skep_facts_kept"), 0);
     assert_int_equal(sql(world, "DROP TRIGGER bad"), 0);
     /* nothing of it is left behind: a stop finds no container and says so */
     assert_int_equal(act(world, SERVICE_STOP, job), 0);
-    wait_until(world, job, JOB_STOPPED);
+    wait_until(world, job, PUBLIC_STOPPED);
 }
 
 static void an_exit_is_stored_without_what_is_kept_beside_it(void **state)
@@ -207,7 +207,7 @@ static void an_exit_is_stored_without_what_is_kept_beside_it(void **state)
                                 "BEGIN SELECT RAISE(ABORT, 'no'); END"),
                      0);
     assert_int_equal(submit(world, job_text(world, "a", ""), &job), 0);
-    wait_until(world, job, JOB_SUCCEEDED);
+    wait_until(world, job, PUBLIC_SUCCEEDED);
     assert_int_equal(metric(world, "skep_events_set_aside_total"), 0);
 }
 
@@ -227,7 +227,7 @@ static void a_disk_that_fails_in_between_keeps_facts(void **state)
     round_end(&first);
     assert_int_equal(wait_for(&stored), 0);
     assert_int_equal(wait_for(&refused), ERR_UNAVAILABLE);
-    wait_until(world, job, JOB_SUCCEEDED);
+    wait_until(world, job, PUBLIC_SUCCEEDED);
     assert_int_equal(metric(world, "skep_events_set_aside_total"), 0);
     wait_until_tasks_run(world, stored.answer.job);
 }
@@ -277,7 +277,7 @@ static struct attempt_id held_attempt(struct world *world)
     world->engine = "runMilliseconds: 1, exitCode: 3";
     world_start(world);
     assert_int_equal(submit(world, job_text(world, "held", "extras: {debug: true}\n"), &job), 0);
-    wait_until(world, job, JOB_FAILED);
+    wait_until(world, job, PUBLIC_FAILED);
     const struct store_tasks tasks = tasks_of(world, job);
     for (size_t i = 0; i < tasks.count; i++)
         if (tasks.items[i].is_held)

@@ -81,7 +81,7 @@ static void what_has_become_old_goes(void **state)
     for (unsigned i = 0; i < 2; i++) {
         assert_int_equal(submit(world, job_text(world, names[i], "jobRetryCount: 1\n"), &job), 0);
         assert_int_equal(job.v, i + 1);
-        wait_until(world, job, JOB_FAILED);
+        wait_until(world, job, PUBLIC_FAILED);
         assert_int_equal(
             change(world, (struct store_change){.kind = CHANGE_TAG_ADD, .tag = {job, "red"}}), 0);
     }
@@ -113,8 +113,8 @@ static void what_has_become_old_goes(void **state)
                            "SELECT count(*) FROM jobs WHERE id = 1");
     expect_rows(world, 1, false);
     expect_rows(world, 2, true);
-    assert_int_equal(shown(world, (struct job_id){2}), JOB_FAILED);
-    assert_int_equal(shown(world, (struct job_id){3}), JOB_WAITING);
+    assert_int_equal(shown(world, (struct job_id){2}), PUBLIC_FAILED);
+    assert_int_equal(shown(world, (struct job_id){3}), PUBLIC_WAITING);
     assert_true(number(world, "SELECT count(*) FROM attempt_ends") < ends);
     assert_int_equal(number(world, "SELECT count(*) FROM attempt_ends WHERE attempt NOT IN (SELECT "
                                    "attempt FROM tasks UNION SELECT attempt FROM task_attempts)"),
@@ -129,7 +129,7 @@ static void what_has_become_old_goes(void **state)
     /* so it is after a restart, and the name is free */
     world_stop(world);
     world_start(world);
-    assert_int_equal(shown(world, (struct job_id){3}), JOB_WAITING);
+    assert_int_equal(shown(world, (struct job_id){3}), PUBLIC_WAITING);
     assert_int_equal(submit(world, job_text(world, "young", ""), &job), ERR_CONFLICT);
     assert_int_equal(submit(world, job_text(world, "old", ""), &job), 0);
     assert_int_equal(job.v, 4);
@@ -158,7 +158,7 @@ static void old_jobs_go_when_the_database_is_too_large(void **state)
         assert_int_equal(
             submit(world, job_text(world, arena_format(&world->arena, "j%d", i), filler), &last),
             0);
-    wait_until(world, last, JOB_SUCCEEDED);
+    wait_until(world, last, PUBLIC_SUCCEEDED);
     server_reload(world->server, config_of(world, "retention: {databaseMB: 1}\n"
                                                   "scheduling: {finishedKeepSeconds: 0}\n"));
     commit_await(world, is_gone, "j0");

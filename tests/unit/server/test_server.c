@@ -42,11 +42,11 @@ static void a_job_runs_and_is_there_after_a_restart(void **state)
     assert_int_equal(submit(world, job_text(world, "train", ""), &job), 0);
     assert_int_equal(job.v, 1);
     assert_int_equal(submit(world, job_text(world, "train", ""), &again), ERR_CONFLICT);
-    wait_until(world, job, JOB_SUCCEEDED);
+    wait_until(world, job, PUBLIC_SUCCEEDED);
     world_stop(world);
     world_start(world);
     assert_string_equal(world->password, "");
-    assert_int_equal(shown(world, job), JOB_SUCCEEDED);
+    assert_int_equal(shown(world, job), PUBLIC_SUCCEEDED);
     /* the name stays taken, though the core has forgotten the job */
     assert_int_equal(submit(world, job_text(world, "train", ""), &again), ERR_CONFLICT);
     assert_non_null(strstr(world->err.text, "exists"));
@@ -63,7 +63,7 @@ static void a_job_runs_and_is_there_after_a_restart(void **state)
                      0);
     assert_true(stories.count >= 3);
     world->service->reader_put(world->service->context, reader);
-    wait_until(world, again, JOB_SUCCEEDED);
+    wait_until(world, again, PUBLIC_SUCCEEDED);
 }
 
 static void wrong_files_and_forbidden_clusters_are_refused(void **state)
@@ -104,12 +104,12 @@ static void jobs_are_stopped_and_deleted(void **state)
     assert_int_equal(submit(world, job_text(world, "a", ""), &job), 0);
     assert_int_equal(act(world, SERVICE_DELETE, job), ERR_CONFLICT); /* it lives */
     assert_int_equal(act(world, SERVICE_STOP, job), 0);
-    wait_until(world, job, JOB_STOPPED);
+    wait_until(world, job, PUBLIC_STOPPED);
     world_stop(world);
     world->engine = quick;
     world_start(world);
     assert_int_equal(act(world, SERVICE_START, job), 0);
-    wait_until(world, job, JOB_SUCCEEDED);
+    wait_until(world, job, PUBLIC_SUCCEEDED);
     assert_int_equal(act(world, SERVICE_DELETE, job), 0);
     assert_int_equal(act(world, SERVICE_DELETE, job), ERR_NOT_FOUND);
     assert_int_equal(act(world, SERVICE_START, job), ERR_NOT_FOUND);
@@ -130,11 +130,11 @@ static void a_stopped_job_starts_again_after_a_restart(void **state)
                             &job),
                      0);
     assert_int_equal(act(world, SERVICE_STOP, job), 0);
-    wait_until(world, job, JOB_STOPPED);
+    wait_until(world, job, PUBLIC_STOPPED);
     world_stop(world);
     world_start(world);
     assert_int_equal(act(world, SERVICE_START, job), 0);
-    wait_until(world, job, JOB_SUCCEEDED);
+    wait_until(world, job, PUBLIC_SUCCEEDED);
 }
 
 static void tags_users_and_settings_change_durably(void **state)
@@ -168,7 +168,7 @@ static void readiness_and_metrics_speak(void **state)
     size_t count;
 
     assert_int_equal(submit(world, job_text(world, "a", ""), &job), 0);
-    wait_until(world, job, JOB_SUCCEEDED);
+    wait_until(world, job, PUBLIC_SUCCEEDED);
     count = world->service->ready(world->service->context, checks);
     for (size_t i = 0; i < count; i++)
         assert_true(checks[i].is_ok);
@@ -276,15 +276,15 @@ static void a_full_disk_refuses_requests_and_loses_no_fact(void **state)
     world->service->ready(world->service->context, checks);
     assert_false(checks[0].is_ok);
     containers_finish_unwritten(world, job);
-    assert_int_equal(shown(world, job), JOB_RUNNING);
+    assert_int_equal(shown(world, job), PUBLIC_RUNNING);
     disk_empty(before);
-    wait_until(world, job, JOB_SUCCEEDED);
+    wait_until(world, job, PUBLIC_SUCCEEDED);
     log_to(2);
     assert_int_equal(submit(world, job_text(world, "more", ""), &refused), 0);
     assert_int_equal(refused.v, 2); /* what was refused has left no trace */
     wait_until_tasks_run(world, refused);
     containers_finish(world, refused);
-    wait_until(world, refused, JOB_SUCCEEDED);
+    wait_until(world, refused, PUBLIC_SUCCEEDED);
     world->service->ready(world->service->context, checks);
     assert_true(checks[0].is_ok);
 }
@@ -356,9 +356,9 @@ static void the_end_of_an_attempt_outlives_a_full_disk(void **state)
     wait_until_tasks_run(world, job);
     before = disk_fill();
     containers_finish_unwritten(world, job);
-    assert_int_equal(shown(world, job), JOB_RUNNING);
+    assert_int_equal(shown(world, job), PUBLIC_RUNNING);
     disk_empty(before);
-    wait_until(world, job, JOB_FAILED);
+    wait_until(world, job, PUBLIC_FAILED);
     log_to(2);
     expect_ends(world, world->service->store, job, &ended);
     assert_true(ended >= 1); /* one fails, the other ends with the attempt or by itself */
@@ -376,7 +376,7 @@ static void submit_until_killed(struct world *world, int round, int tell)
          write(tell, "a", 1) == 1;
          i++)
         if (i < 2)
-            wait_until(world, job, JOB_FAILED);
+            wait_until(world, job, PUBLIC_FAILED);
     _exit(1);
 }
 
@@ -438,9 +438,9 @@ static void the_event_log_gives_the_same_again(void **state)
         }
     }
     for (uint32_t i = 1; i <= JOBS; i++)
-        wait_until(world, (struct job_id){i}, i % 5 == 1 ? JOB_STOPPED : JOB_SUCCEEDED);
+        wait_until(world, (struct job_id){i}, i % 5 == 1 ? PUBLIC_STOPPED : PUBLIC_SUCCEEDED);
     assert_int_equal(act(world, SERVICE_START, first), 0); /* the core has forgotten it */
-    wait_until(world, first, JOB_SUCCEEDED);
+    wait_until(world, first, PUBLIC_SUCCEEDED);
     assert_int_equal(act(world, SERVICE_DELETE, (struct job_id){7}), 0);
     world_stop(world);
     expect_audit(world, 1 + JOBS / 10, JOBS - 1);
@@ -467,7 +467,7 @@ static void an_audit_finds_what_differs(void **state)
     struct job_id job, waits;
 
     assert_int_equal(submit(world, job_text(world, "a", ""), &job), 0);
-    wait_until(world, job, JOB_SUCCEEDED);
+    wait_until(world, job, PUBLIC_SUCCEEDED);
     assert_int_equal(submit(world,
                             "protocolVersion: 2\nname: big\ntype: job\n"
                             "prerequisites:\n- {name: i, type: dockerimage, uri: x}\n"
@@ -501,14 +501,14 @@ static void a_copy_is_audited_like_any_other(void **state)
     char path[100];
 
     assert_int_equal(submit(world, job_text(world, "a", ""), &job), 0);
-    wait_until(world, job, JOB_SUCCEEDED);
+    wait_until(world, job, PUBLIC_SUCCEEDED);
     assert_int_equal(job.v, 1);
     world_stop(world);
     snprintf(path, sizeof path, "%s/mark", world->directory);
     assert_int_equal(unlink(path), 0);
     world_start(world);
     assert_int_equal(submit(world, job_text(world, "b", ""), &job), 0);
-    wait_until(world, job, JOB_SUCCEEDED);
+    wait_until(world, job, PUBLIC_SUCCEEDED);
     assert_int_equal(job.v, 1000001);
     assert_int_equal(tasks_of(world, job).items[0].attempt.v, 1000000001);
     world_stop(world);
@@ -516,7 +516,7 @@ static void a_copy_is_audited_like_any_other(void **state)
     world_start(world);
     assert_int_equal(submit(world, job_text(world, "c", ""), &job), 0);
     assert_int_equal(job.v, 1000002);
-    wait_until(world, job, JOB_SUCCEEDED);
+    wait_until(world, job, PUBLIC_SUCCEEDED);
     world_stop(world);
     expect_audit(world, 3, 3);
     world_start(world);

@@ -224,7 +224,7 @@ void commit_await(struct world *world, bool (*is_reached)(struct world *world, c
     world->service->unwatch(world->service->context, &watch);
 }
 
-enum job_shown shown(struct world *world, struct job_id job)
+enum public_state shown(struct world *world, struct job_id job)
 {
     struct store_job row;
 
@@ -235,7 +235,7 @@ enum job_shown shown(struct world *world, struct job_id job)
 
 struct job_wanted {
     struct job_id job;
-    enum job_shown shown;
+    enum public_state shown;
 };
 
 static bool is_shown(struct world *world, const void *what)
@@ -245,7 +245,7 @@ static bool is_shown(struct world *world, const void *what)
     return shown(world, wanted->job) == wanted->shown;
 }
 
-void wait_until(struct world *world, struct job_id job, enum job_shown wanted)
+void wait_until(struct world *world, struct job_id job, enum public_state wanted)
 {
     commit_await(world, is_shown, &(struct job_wanted){job, wanted});
 }

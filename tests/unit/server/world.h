@@ -58,9 +58,9 @@ int change(struct world *world, struct store_change change);
 void commit_await(struct world *world, bool (*is_reached)(struct world *world, const void *what),
                   const void *what);
 
-enum job_shown shown(struct world *world, struct job_id job);
+enum public_state shown(struct world *world, struct job_id job);
 struct store_tasks tasks_of(struct world *world, struct job_id job); /* in the world's arena */
-void wait_until(struct world *world, struct job_id job, enum job_shown wanted);
+void wait_until(struct world *world, struct job_id job, enum public_state wanted);
 void wait_until_tasks_run(struct world *world, struct job_id job); /* all of them */
 
 /* The value of one line of the metrics, and its becoming `wanted`: at most WAIT_S. */

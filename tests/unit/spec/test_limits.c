@@ -458,14 +458,16 @@ static void test_texts(void **state)
         fill(&text, 'E', SPEC_NAME_MAX + more);
         buf_string(&text, "\": 1}, \"taskRoles\": [{\"name\": \"r\", \"command\": \"c\"}]}");
         if (more)
-            refused(&text, "jobEnvs: not a name that a variable can have");
+            refused(&text,
+                    "jobEnvs.EEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEEE: "
+                    "not a name that a variable can have");
         else
             fits(&text);
     }
     is_wrong(
         "{\"jobName\": \"a\", \"image\": \"i\", \"jobEnvs\": {\"a\\u0000b\": 1}, \"taskRoles\": "
         "[{\"name\": \"r\", \"command\": \"c\"}]}",
-        "jobEnvs: not a name that a variable can have");
+        "jobEnvs.ab: not a name that a variable can have");
     buf_release(&text);
 }
 

@@ -80,7 +80,7 @@ static void pages_agree(void **state)
         if (variant / 4 / (ORDER_PRIORITY + 1) == 2) {
             filter.users = &user;
             filter.user_count = 1;
-            filter.states = 1 << JOB_RUNNING | 1 << JOB_WAITING;
+            filter.states = 1 << PUBLIC_RUNNING | 1 << PUBLIC_WAITING;
         }
         picture_list(picture, &filter, &arena, &all);
         assert_int_equal(all.count, all.total);

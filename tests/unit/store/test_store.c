@@ -50,7 +50,7 @@ static void a_job_is_read_back_whole(void **state)
         assert_int_equal(row.record.completion.code, -210);
         assert_string_equal(row.record.completion.diagnostics, "stopped");
         assert_true(text_equal(row.record.extra, TEXT("extra\0bytes")));
-        assert_int_equal(row.shown, JOB_RUNNING);
+        assert_int_equal(row.shown, PUBLIC_RUNNING);
         assert_true(row.has_priority);
         assert_int_equal(store_job_source(world->reader, (struct job_id){1}, &world->arena, &source,
                                           &world->err),
@@ -266,7 +266,7 @@ static void lists_filter(void **state)
     struct text bob = TEXT("bob"), both[] = {TEXT("bob"), TEXT("alice")}, none = TEXT("carol");
     struct text red = TEXT("red"), vc = TEXT("vc1");
     int32_t prod = 100;
-    uint64_t counts[JOB_SHOWN_COUNT];
+    uint64_t counts[PUBLIC_STATE_COUNT];
 
     make_jobs(world);
     assert_int_equal(list(world, (struct job_filter){0}, NULL), 30);
@@ -276,9 +276,10 @@ static void lists_filter(void **state)
     assert_int_equal(
         list(world, (struct job_filter){.virtual_clusters = &vc, .virtual_cluster_count = 1}, NULL),
         10);
-    assert_int_equal(list(world, (struct job_filter){.states = 1 << JOB_RUNNING}, NULL), 10);
+    assert_int_equal(list(world, (struct job_filter){.states = 1 << PUBLIC_RUNNING}, NULL), 10);
     assert_int_equal(
-        list(world, (struct job_filter){.states = 1 << JOB_RUNNING | 1 << JOB_WAITING}, NULL), 20);
+        list(world, (struct job_filter){.states = 1 << PUBLIC_RUNNING | 1 << PUBLIC_WAITING}, NULL),
+        20);
     assert_int_equal(list(world, (struct job_filter){.keyword = TEXT("b-0")}, NULL), 9);
     assert_int_equal(list(world, (struct job_filter){.keyword = TEXT("ob")}, NULL), 30);
     assert_int_equal(list(world, (struct job_filter){.keyword = TEXT("lic")}, NULL), 15);
@@ -300,8 +301,8 @@ static void lists_filter(void **state)
     assert_int_equal(list(world, (struct job_filter){.tags_not = &red, .tag_not_count = 1}, NULL),
                      28);
     store_job_counts(world->store, counts);
-    assert_int_equal(counts[JOB_SUCCEEDED], 10);
-    assert_int_equal(counts[JOB_WAITING], 10);
+    assert_int_equal(counts[PUBLIC_SUCCEEDED], 10);
+    assert_int_equal(counts[PUBLIC_WAITING], 10);
 }
 
 static void lists_order_and_page(void **state)
@@ -533,23 +534,6 @@ static void many_jobs_come_and_go(void **state)
     assert_int_equal(list(world, (struct job_filter){.users = &bob, .user_count = 1}, NULL), 501);
 }
 
-static void states_are_shown_as_openpai_does(void **state)
-{
-    (void)state;
-    assert_int_equal(job_shown_of(LIFE_PREPARING, 0, false), JOB_WAITING);
-    assert_int_equal(job_shown_of(LIFE_RUNNING, 0, false), JOB_RUNNING);
-    assert_int_equal(job_shown_of(LIFE_DELETING, -210, false), JOB_STOPPING);
-    assert_int_equal(job_shown_of(LIFE_DELETING, 1, false), JOB_RUNNING);
-    assert_int_equal(job_shown_of(LIFE_ATTEMPT_COMPLETED, 1, true), JOB_WAITING);
-    assert_int_equal(job_shown_of(LIFE_ATTEMPT_COMPLETED, 1, false), JOB_RUNNING);
-    assert_int_equal(job_shown_of(LIFE_COMPLETED, 0, false), JOB_SUCCEEDED);
-    assert_int_equal(job_shown_of(LIFE_COMPLETED, -220, false), JOB_STOPPED);
-    assert_int_equal(job_shown_of(LIFE_COMPLETED, -230, false),
-                     JOB_STOPPED); /* ours: scaled down */
-    assert_int_equal(job_shown_of(LIFE_COMPLETED, 177, false), JOB_FAILED);
-    assert_string_equal(job_shown_name(JOB_STOPPING), "STOPPING");
-}
-
 int main(void)
 {
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -564,7 +548,6 @@ int main(void)
         WORLD(names_tags_and_purges),
         WORLD(users_and_tokens),
         WORLD(many_jobs_come_and_go),
-        cmocka_unit_test(states_are_shown_as_openpai_does),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,8 +6,8 @@
  */
 #ifndef ORIGINALS_EARLY_H
 #define ORIGINALS_EARLY_H
-#include "job/completion.h"
-#include "job/states.h"
+#include "model/completion.h"
+#include "model/states.h"
 #include <stddef.h>
 
 enum early_era {

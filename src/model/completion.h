@@ -3,8 +3,8 @@
  * Pure. Codes are OpenPAI's: 0 success, 1…255 the container's (after the failure rules), negative
  * the platform's. Source of the rules: FrameworkController 6.3, OpenPAI exit-spec.
  */
-#ifndef JOB_COMPLETION_H
-#define JOB_COMPLETION_H
+#ifndef MODEL_COMPLETION_H
+#define MODEL_COMPLETION_H
 #include <stdbool.h>
 #include <stdint.h>
 

@@ -1,9 +1,10 @@
-/* states.h — the nine states of a job's and of a task's life (FrameworkController 6.2).
+/* states.h — the nine states of a job's and of a task's life (FrameworkController 6.2), and the
+ * state that people see.
  *
  * Pure. The numbers are stored: never change one.
  */
-#ifndef JOB_STATES_H
-#define JOB_STATES_H
+#ifndef MODEL_STATES_H
+#define MODEL_STATES_H
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -28,20 +29,25 @@ int life_state_of(const char *name);
 bool life_can_follow(enum life_state from, enum life_state to);
 bool life_is_completing(enum life_state state); /* between the decision to end and the end */
 
-/* What people see: OpenPAI's job, attempt and task states. */
+/* What people see: OpenPAI's job, attempt and task states. The numbers are stored: never change
+ * one. */
 enum public_state {
-    PUBLIC_WAITING,
-    PUBLIC_RUNNING,
-    PUBLIC_STOPPING,
-    PUBLIC_SUCCEEDED,
-    PUBLIC_STOPPED,
-    PUBLIC_FAILED,
-    PUBLIC_UNKNOWN,
+    PUBLIC_WAITING = 0,
+    PUBLIC_RUNNING = 1,
+    PUBLIC_STOPPING = 2,
+    PUBLIC_SUCCEEDED = 3,
+    PUBLIC_STOPPED = 4,
+    PUBLIC_FAILED = 5,
+    PUBLIC_UNKNOWN = 6, /* of a life state that does not exist, from outside */
 };
+enum { PUBLIC_STATE_COUNT = PUBLIC_UNKNOWN }; /* of those that a job can have */
 const char *public_state_name(enum public_state state);
 
-/* `code` is looked at only in states that have one. Of an attempt ATTEMPT_COMPLETED is final. */
-enum public_state life_public(enum life_state state, int32_t code);
+/* The only way from inner to public state; for jobs and tasks. `code` is the completion's and is
+ * looked at only in states that have one; `is_backing_off`: a retry waits for its time. Source:
+ * OpenPAI's REST server, except that a task that was scaled down (-230) is stopped, not failed. */
+enum public_state life_public(enum life_state state, int32_t code, bool is_backing_off);
+/* The same for one attempt, of which ATTEMPT_COMPLETED is the end. */
 enum public_state life_public_attempt(enum life_state state, int32_t code);
 
 /* executionType: Start and Stop as in OpenPAI; Create is a job that is not to begin yet. */

@@ -1,4 +1,4 @@
-#include "job/completion.h"
+#include "model/completion.h"
 #include "base/memory.h"
 #include <assert.h>
 #include <stdarg.h>

@@ -1,4 +1,5 @@
-#include "job/states.h"
+#include "model/states.h"
+#include "model/completion.h"
 #include <assert.h>
 #include <stddef.h>
 #include <string.h>
@@ -73,17 +74,18 @@ const char *public_state_name(enum public_state state)
 /* ended by the user, or together with the attempt */
 static bool is_stop_code(int32_t code)
 {
-    return code == -210 || code == -220;
+    return code == CODE_STOP_REQUESTED || code == CODE_ATTEMPT_COMPLETION ||
+           code == CODE_SCALED_DOWN;
 }
 
 static enum public_state final_public(int32_t code)
 {
-    if (code == 0)
+    if (code == CODE_SUCCEEDED)
         return PUBLIC_SUCCEEDED;
     return is_stop_code(code) ? PUBLIC_STOPPED : PUBLIC_FAILED;
 }
 
-enum public_state life_public(enum life_state state, int32_t code)
+enum public_state life_public(enum life_state state, int32_t code, bool is_backing_off)
 {
     switch (state) {
     case LIFE_CREATION_PENDING:
@@ -95,8 +97,11 @@ enum public_state life_public(enum life_state state, int32_t code)
     case LIFE_DELETION_PENDING:
     case LIFE_DELETION_REQUESTED:
     case LIFE_DELETING:
-    case LIFE_ATTEMPT_COMPLETED:
         return is_stop_code(code) ? PUBLIC_STOPPING : PUBLIC_RUNNING;
+    case LIFE_ATTEMPT_COMPLETED:
+        if (is_stop_code(code))
+            return PUBLIC_STOPPING;
+        return is_backing_off ? PUBLIC_WAITING : PUBLIC_RUNNING;
     case LIFE_COMPLETED:
         return final_public(code);
     }
@@ -105,7 +110,7 @@ enum public_state life_public(enum life_state state, int32_t code)
 
 enum public_state life_public_attempt(enum life_state state, int32_t code)
 {
-    return state == LIFE_ATTEMPT_COMPLETED ? final_public(code) : life_public(state, code);
+    return state == LIFE_ATTEMPT_COMPLETED ? final_public(code) : life_public(state, code, false);
 }
 
 bool execution_can_change(enum execution from, enum execution to)

@@ -1,7 +1,7 @@
 /* ids.h — names of things in the core's tables. One-field structs, so that the compiler tells a
  * job from a node. Pure. */
-#ifndef JOB_IDS_H
-#define JOB_IDS_H
+#ifndef MODEL_IDS_H
+#define MODEL_IDS_H
 #include <stdint.h>
 
 /* Number of a job, from 1, never reused; the key of its row. 0 is no job. */
