@@ -234,6 +234,7 @@ void config_event(struct core *core, const struct event *event)
     }
     config_release(&core->config);
     core->config = config;
+    core->policy_job = 0;
     queue_order_set(core->queue, queue_order_named(config.order));
     if (placer)
         placer_change(core, placer);

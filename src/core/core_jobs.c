@@ -96,6 +96,7 @@ void live_forget(struct core *core, struct live *live, int64_t name_until_ms)
 {
     uint32_t slot = live_slot(core, live);
     assert(!queue_has(core->queue, slot));
+    core->policy_job = 0; /* a number that was refused is given again, to another plan */
     seats_drop(core, live);
     struct name *name = &core->names.items[live->name];
     name->expires_ms = name_until_ms;
@@ -116,6 +117,9 @@ const struct job_policy *policy_of(struct core *core, const struct live *live)
 {
     const struct plan *plan = live->plan;
     const struct core_config *config = &core->config;
+    if (core->policy_job == live->id.v)
+        return &core->policy;
+    core->policy_job = live->id.v;
     for (uint16_t i = 0; i < plan->role_count; i++) {
         const struct plan_role *role = &plan->roles[i];
         core->role_policies[i] = (struct job_role_policy){

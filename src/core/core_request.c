@@ -4,15 +4,6 @@
 #include "base/buf.h"
 #include "core/state.h"
 
-uint16_t part_of(const struct plan *plan, uint16_t role)
-{
-    for (uint16_t i = 0; i < role; i++)
-        if (strcmp(plan->roles[i].affinity_group, plan->roles[role].affinity_group) == 0 &&
-            strcmp(plan->roles[i].pinned_cell_id, plan->roles[role].pinned_cell_id) == 0)
-            return i;
-    return role;
-}
-
 /* Nodes blamed for failures of the platform, while the blame still counts. */
 static size_t avoid_list(struct core *core, struct arena *arena, const struct node_id **nodes)
 {
@@ -64,39 +55,53 @@ static struct placement_member member_of(const struct plan_role *role, uint32_t 
     };
 }
 
+/* Does the part go on behind `role`? */
+static bool part_next(const struct plan *plan, uint16_t *role)
+{
+    *role = plan->roles[*role].part_next;
+    return *role != 0;
+}
+
+uint32_t part_task_count(struct core *core, const struct live *live, uint16_t first_role)
+{
+    const struct job_policy *policy = policy_of(core, live);
+    uint32_t count = 0;
+    uint16_t role = first_role;
+    assert(live->plan->roles[first_role].part == first_role);
+    do
+        count += job_role_instances(&live->job, policy, role);
+    while (part_next(live->plan, &role));
+    return count;
+}
+
 void request_of_part(struct core *core, const struct live *live, uint16_t first_role,
                      struct arena *arena, struct request *request)
 {
     const struct plan *plan = live->plan;
     const struct job_policy *policy = policy_of(core, live);
     request_head(core, live, arena, request);
+    uint32_t tasks = part_task_count(core, live, first_role);
     struct placement_member *members =
         ARENA_ARRAY(arena, struct placement_member, plan->role_count);
-    bool is_alone = true;
-    size_t count = 0, tasks = 0;
-    for (uint16_t i = 0; i < plan->role_count; i++) {
-        if (part_of(plan, i) != first_role) {
-            is_alone = false;
-            continue;
-        }
-        uint32_t instances = job_role_instances(&live->job, policy, i);
-        if (instances)
-            members[count++] = member_of(&plan->roles[i], instances);
-        tasks += instances;
-    }
+    size_t count = 0;
     request->tasks = ARENA_ARRAY(arena, struct task_ref, tasks + 1);
-    for (uint16_t i = 0; i < plan->role_count; i++)
-        for (uint32_t j = 0;
-             part_of(plan, i) == first_role && j < job_role_instances(&live->job, policy, i); j++)
-            request->tasks[request->task_count++] = (struct task_ref){i, (uint16_t)j};
+    uint16_t role = first_role;
+    do {
+        uint32_t instances = job_role_instances(&live->job, policy, role);
+        if (instances)
+            members[count++] = member_of(&plan->roles[role], instances);
+        for (uint32_t j = 0; j < instances; j++)
+            request->tasks[request->task_count++] = (struct task_ref){role, (uint16_t)j};
+    } while (part_next(plan, &role));
     request->placement.members = members;
     request->placement.member_count = count;
     request->placement.within_one_cell = plan->within_one_cell;
     request->placement.pinned_cell_id = plan->roles[first_role].pinned_cell_id;
     request->placement.group =
-        is_alone ? arena_format(arena, "%s/%u", live->full_name, live->job.attempt)
-                 : arena_format(arena, "%s/%u/%s", live->full_name, live->job.attempt,
-                                plan->roles[first_role].name);
+        plan->part_count == 1
+            ? arena_format(arena, "%s/%u", live->full_name, live->job.attempt)
+            : arena_format(arena, "%s/%u/%s", live->full_name, live->job.attempt,
+                           plan->roles[first_role].name);
 }
 
 void request_of_task(struct core *core, const struct live *live, struct task_ref task,

@@ -58,7 +58,7 @@ static bool shadow_fits(struct core *core, struct placer *shadow, struct live *l
         struct request request;
         bool is_committed;
         if (plan->is_gang) {
-            if (part_of(plan, i) != i)
+            if (plan->roles[i].part != i)
                 continue;
             request_of_part(core, live, i, &arena, &request);
             if (!request.task_count)

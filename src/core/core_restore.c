@@ -198,7 +198,7 @@ static int job_groups_restore(struct core *core, struct live *live, struct err *
     for (uint16_t i = 0; i < plan->role_count && !code; i++) {
         struct request request;
         if (plan->is_gang) {
-            if (part_of(plan, i) != i)
+            if (plan->roles[i].part != i)
                 continue;
             request_of_part(core, live, i, &core->scratch, &request);
             code = group_restore(core, live, &request, i, err);

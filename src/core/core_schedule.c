@@ -132,7 +132,7 @@ int core_check_request(struct core *core, struct live *live, struct err *err)
     for (uint16_t i = 0; i < live->plan->role_count; i++) {
         struct request request;
         struct placement_result result;
-        if (live->plan->is_gang && part_of(live->plan, i) != i)
+        if (live->plan->is_gang && live->plan->roles[i].part != i)
             continue;
         if (live->plan->is_gang)
             request_of_part(core, live, i, &core->scratch, &request);

@@ -12,9 +12,10 @@ enum {
 
 /* Groups that start together: the parts of a gang, or one task. */
 struct part {
-    struct request request;
+    struct request request; /* made when it is the part's turn: most searches fail before */
     struct placement_result result;
-    bool is_held, is_bound, is_preempting;
+    uint16_t first_role;
+    bool is_made, is_held, is_bound, is_preempting;
 };
 
 struct parts {
@@ -117,6 +118,9 @@ static int part_ask(struct core *core, struct live *live, const struct parts *pa
 static struct outcome part_place(struct core *core, struct live *live, const struct parts *parts,
                                  struct part *part)
 {
+    if (!part->is_made)
+        request_of_part(core, live, part->first_role, &core->scratch, &part->request);
+    part->is_made = true;
     struct placement_request *request = &part->request.placement;
     struct placement_result *result = &part->result;
     struct hold *hold = hold_find(live, request->group);
@@ -234,6 +238,7 @@ static void parts_seat(struct core *core, struct live *live, const struct parts 
     size_t next = 0;
     for (size_t i = 0; i < parts->count; i++) {
         const struct part *part = &parts->items[i];
+        assert(part->is_made && (part->is_bound || part->is_held));
         const struct request *request = &part->request;
         uint32_t at = core_group_add(core, live, request->placement.group, request->tasks[0].role,
                                      parts->is_task, (uint32_t)request->task_count);
@@ -312,14 +317,14 @@ static struct outcome parts_start(struct core *core, struct live *live, struct p
 static struct outcome gang_start(struct core *core, struct live *live)
 {
     const struct plan *plan = live->plan;
-    struct parts parts = {.items = ARENA_ARRAY(&core->scratch, struct part, plan->role_count)};
+    struct parts parts = {.items = ARENA_ARRAY(&core->scratch, struct part, plan->role_count + 1u)};
     for (uint16_t i = 0; i < plan->role_count; i++) {
-        if (part_of(plan, i) != i)
+        if (plan->roles[i].part != i)
             continue;
-        struct part *part = &parts.items[parts.count];
-        request_of_part(core, live, i, &core->scratch, &part->request);
-        parts.count += part->request.task_count > 0;
-        parts.task_count += part->request.task_count;
+        parts.items[parts.count] = (struct part){.first_role = i};
+        uint32_t tasks = part_task_count(core, live, i);
+        parts.count += tasks > 0;
+        parts.task_count += tasks;
     }
     struct outcome outcome = parts_start(core, live, &parts);
     if (outcome.kind != PLACEMENT_BIND)
@@ -343,7 +348,7 @@ static struct outcome tasks_start(struct core *core, struct live *live)
             if (!job_task_is_waiting(&live->job, policy_of(core, live), task))
                 continue;
             const struct job_task *known = job_task_find(&live->job, task);
-            struct part part = {0};
+            struct part part = {.is_made = true};
             struct parts parts = {.items = &part, .count = 1, .task_count = 1, .is_task = true};
             request_of_task(core, live, task, known ? known->task_attempt : 0, &core->scratch,
                             &part.request);

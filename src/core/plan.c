@@ -83,6 +83,43 @@ static void role_place(struct layout *layout, struct plan_role *role, struct pla
     role->ports = ports;
 }
 
+/* --- parts --- */
+
+struct part_key {
+    const char *affinity_group, *pinned_cell_id;
+    uint16_t role;
+};
+
+static int part_key_compare(const void *a, const void *b)
+{
+    const struct part_key *x = a, *y = b;
+    int order = strcmp(x->affinity_group, y->affinity_group);
+    if (!order)
+        order = strcmp(x->pinned_cell_id, y->pinned_cell_id);
+    return order ? order : (x->role > y->role) - (x->role < y->role);
+}
+
+static void parts_find(struct plan *plan, struct plan_role *roles)
+{
+    struct part_key *keys = mem_alloc(mem_size(plan->role_count + 1u, sizeof *keys));
+    for (uint16_t i = 0; i < plan->role_count; i++)
+        keys[i] = (struct part_key){roles[i].affinity_group, roles[i].pinned_cell_id, i};
+    qsort(keys, plan->role_count, sizeof *keys, part_key_compare);
+    plan->part_count = 0;
+    for (uint16_t i = 0; i < plan->role_count; i++) {
+        struct plan_role *role = &roles[keys[i].role];
+        struct plan_role *before = i ? &roles[keys[i - 1].role] : NULL;
+        bool is_same = before && strcmp(before->affinity_group, role->affinity_group) == 0 &&
+                       strcmp(before->pinned_cell_id, role->pinned_cell_id) == 0;
+        plan->part_count += !is_same;
+        role->part = is_same ? before->part : keys[i].role;
+        role->part_next = 0;
+        if (is_same)
+            before->part_next = keys[i].role;
+    }
+    mem_free(keys);
+}
+
 struct plan *plan_copy(const struct plan *from)
 {
     size_t size = sizeof *from + from->role_count * sizeof *from->roles +
@@ -108,6 +145,7 @@ struct plan *plan_copy(const struct plan *from)
         ports += roles[i].port_count;
     }
     assert(layout.next == (char *)plan + size + text);
+    parts_find(plan, roles);
     return plan;
 }
 

@@ -29,6 +29,9 @@ struct plan_role {
     int32_t task_retry_max;            /* 0 for gang jobs */
     const struct plan_port *ports;
     uint16_t port_count;
+    /* Set by whatever makes a plan: roles of one affinity group and pinned cell are a part of the
+     * gang, placed together. The first role of its part, and the next one (0: none). */
+    uint16_t part, part_next;
 };
 
 struct plan {
@@ -40,7 +43,7 @@ struct plan {
     uint32_t kill_all_on_completed;
     uint64_t time_limit_s, hang_after_s; /* 0 = none, the server's default */
     const struct plan_role *roles;
-    uint16_t role_count;
+    uint16_t role_count, part_count;
 };
 
 /* A role that may stand anywhere: one task of one CPU and 1 MiB, without ports; the

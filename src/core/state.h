@@ -197,7 +197,8 @@ struct core {
     struct output *output; /* of the step */
     struct arena scratch;  /* for the step */
     struct job_output actions;
-    struct job_policy policy; /* scratch of policy_of */
+    struct job_policy policy; /* scratch of policy_of, … */
+    uint32_t policy_job;      /* … of this job; 0: none */
     struct job_role_policy role_policies[JOB_ROLES_MAX];
 };
 
@@ -284,9 +285,8 @@ struct request {
     struct task_ref *tasks; /* by slot */
     size_t task_count;
 };
-/* The first role of the part of a gang that `role` belongs to: roles of one affinity group and
- * pinned cell are placed together. */
-uint16_t part_of(const struct plan *plan, uint16_t role);
+/* Tasks of the part of a gang that begins with `first_role`. */
+uint32_t part_task_count(struct core *core, const struct live *live, uint16_t first_role);
 /* The part of a gang that begins with `first_role`; everything in `arena`. */
 void request_of_part(struct core *core, const struct live *live, uint16_t first_role,
                      struct arena *arena, struct request *request);
