@@ -1,0 +1,326 @@
+/* queue-bench: what one event costs the core while many jobs wait, by what makes them different.
+ *
+ * usage: queue-bench [NODES [JOBS [POLICY]]]
+ * NODES: of 8 GPUs, all in use (10000). JOBS: waiting (100000). POLICY: hived (default), first-fit,
+ * best-fit, spread. For each kind of queue the program prints the mean and the worst time of a
+ * submission, of an end that frees a node's place, and of a timer with which a pass goes on, and
+ * how many such timers an end causes. It asserts nothing. CPU time of the one thread.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "arguments.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/memory.h"
+#include "core/core.h"
+#include "core/plan.h"
+
+enum {
+    NODE_GPUS = 8,
+    NODE_CPU = 64,
+    NODE_MIB = 65536,
+    ENDS = 300,
+    TIMERS_MAX = 2000, /* of one end; the rest is cut */
+    CLUSTERS = 100,
+    GROUPS = 256,
+    GROUP_TASKS = 78, /* 19,968 tasks in all */
+};
+
+struct cost {
+    uint64_t count;
+    double sum_us, worst_us;
+};
+
+struct bench {
+    struct core *core;
+    struct output output;
+    const char *policy;
+    uint32_t nodes, jobs, clusters;
+    int64_t now_ms;
+    uint64_t submitted;
+    struct cost submit, end, timer;
+    uint64_t starts;
+};
+
+/* --- one event --- */
+
+static double now_us(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return (double)time.tv_sec * 1e6 + (double)time.tv_nsec / 1e3;
+}
+
+static void step(struct bench *bench, struct event *event, struct cost *cost)
+{
+    event->now_ms = bench->now_ms;
+    event->user = "";
+    output_clear(&bench->output);
+    double begin = now_us();
+    core_step(bench->core, event, &bench->output);
+    double us = now_us() - begin;
+    for (size_t i = 0; i < bench->output.commands.count; i++)
+        bench->starts += bench->output.commands.items[i].kind == COMMAND_CREATE;
+    if (!cost)
+        return;
+    cost->count++;
+    cost->sum_us += us;
+    if (us > cost->worst_us)
+        cost->worst_us = us;
+}
+
+static bool goes_on(const struct bench *bench)
+{
+    for (size_t i = 0; i < bench->output.commands.count; i++)
+        if (bench->output.commands.items[i].kind == COMMAND_WAKE &&
+            bench->output.commands.items[i].at_ms <= bench->now_ms)
+            return true;
+    return false;
+}
+
+static void settle(struct bench *bench, struct cost *cost)
+{
+    for (uint32_t i = 0; i < TIMERS_MAX && goes_on(bench); i++)
+        step(bench, &(struct event){.kind = EVENT_TIMER}, cost);
+}
+
+static void submit(struct bench *bench, const struct plan *like, struct cost *cost)
+{
+    char name[32];
+    struct plan plan = *like;
+    snprintf(name, sizeof name, "job-%" PRIu64, ++bench->submitted);
+    plan.name = name;
+    step(bench, &(struct event){.kind = EVENT_SUBMIT, .submit = {.plan = plan_copy(&plan)}}, cost);
+}
+
+static void end(struct bench *bench, uint64_t attempt)
+{
+    struct event event = {.kind = EVENT_TASK_EXITED, .task = {.attempt = {attempt}}};
+    event.task.completion = completion_of(0, "%s", "");
+    step(bench, &event, &bench->end);
+}
+
+/* --- worlds --- */
+
+static struct plan_role role_of(uint32_t gpu)
+{
+    struct plan_role role = plan_role_of("worker");
+    role.gpu = gpu;
+    return role;
+}
+
+static struct plan plan_of(const struct plan_role *roles, uint16_t count)
+{
+    return (struct plan){.user = "alice",
+                         .virtual_cluster = "default",
+                         .priority = 10,
+                         .is_retry_fancy = true,
+                         .is_gang = true,
+                         .roles = roles,
+                         .role_count = count};
+}
+
+/* Virtual clusters of equal size, for HiveD; other policies take any name. */
+static void document_write(const struct bench *bench, struct buf *out)
+{
+    buf_string(out, "physicalCluster:\n"
+                    "  skuTypes: {V100: {gpu: 1, cpu: 8, memory: 8192Mi}}\n"
+                    "  cellTypes: {NODE: {childCellType: V100, childCellNumber: 8, isNodeLevel: "
+                    "true}}\n  physicalCells:\n");
+    for (uint32_t i = 0; i < bench->nodes; i++)
+        buf_format(out, "  - {cellType: NODE, cellAddress: n%u}\n", i);
+    buf_string(out, "virtualClusters:\n");
+    for (uint32_t i = 0; i < CLUSTERS; i++)
+        buf_format(out, "  vc%u: {virtualCells: [{cellType: NODE, cellNumber: %u}]}\n", i,
+                   bench->nodes / CLUSTERS);
+}
+
+static void bench_begin(struct bench *bench, bool has_clusters)
+{
+    struct core_config config;
+    struct err err = {0};
+    struct buf document = BUF_INIT;
+    core_config_default(&config);
+    config.policy = bench->policy;
+    config.port_last = 15999; /* a thousand */
+    if (has_clusters && !strcmp(bench->policy, "hived")) {
+        document_write(bench, &document);
+        config.placement_document = buf_as_text(&document);
+    }
+    bench->now_ms = 1000000;
+    bench->submitted = bench->starts = 0;
+    bench->submit = bench->end = bench->timer = (struct cost){0};
+    bench->core = core_new(&config, &err);
+    buf_release(&document);
+    if (!bench->core) {
+        fprintf(stderr, "%s: %s\n", err.path, err.text);
+        exit(1);
+    }
+    for (uint32_t i = 0; i < bench->nodes; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "n%u", i);
+        struct placement_node node = {.name = name,
+                                      .cpu = NODE_CPU,
+                                      .memory_mib = NODE_MIB,
+                                      .gpu_count = NODE_GPUS,
+                                      .gpu_type = "V100",
+                                      .is_healthy = true};
+        step(bench, &(struct event){.kind = EVENT_NODE, .node = {node, "10.0.0.1", NULL}}, NULL);
+    }
+}
+
+static void ends_run(struct bench *bench, const char *what)
+{
+    settle(bench, &bench->timer);
+    bench->timer = (struct cost){0};
+    bench->starts = 0;
+    for (uint64_t i = 1; i <= ENDS; i++) {
+        bench->now_ms += 100;
+        end(bench, i);
+        settle(bench, &bench->timer);
+    }
+    const struct cost *costs[] = {&bench->submit, &bench->end, &bench->timer};
+    printf("%-34s", what);
+    for (size_t i = 0; i < COUNT_OF(costs); i++)
+        printf(" %8.1f %8.1f", costs[i]->count ? costs[i]->sum_us / (double)costs[i]->count : 0,
+               costs[i]->worst_us);
+    printf(" %8.1f %7.0f\n", (double)bench->timer.count / ENDS, (double)bench->starts);
+    fflush(stdout);
+    core_free(bench->core);
+}
+
+/* All GPUs of all nodes are in use, by jobs of one node each. */
+static void fill(struct bench *bench, bool has_clusters)
+{
+    struct plan_role role = role_of(NODE_GPUS);
+    role.memory_mib = NODE_MIB / 2;
+    struct plan plan = plan_of(&role, 1);
+    char cluster[16];
+    for (uint32_t i = 0; i < bench->nodes; i++) {
+        snprintf(cluster, sizeof cluster, "vc%u", i % CLUSTERS);
+        if (has_clusters)
+            plan.virtual_cluster = cluster;
+        submit(bench, &plan, NULL);
+    }
+}
+
+enum kind { EQUAL, LIMITS, MEMORY, DEMANDS, CLUSTERED, KINDS };
+
+static const char *const kinds[KINDS] = {"equal", "time limits differ", "memory differs, CPUs free",
+                                         "demands differ", "100 virtual clusters"};
+
+static void bench_kind(struct bench *bench, enum kind kind)
+{
+    bool has_clusters = kind == CLUSTERED;
+    char cluster[16];
+    bench_begin(bench, has_clusters);
+    fill(bench, has_clusters);
+    for (uint32_t i = 0; i < bench->jobs; i++) {
+        struct plan_role role = role_of(NODE_GPUS);
+        struct plan plan = plan_of(&role, 1);
+        if (kind == LIMITS)
+            plan.time_limit_s = 1000 + i;
+        if (kind == MEMORY) {
+            role.gpu = 0;
+            role.memory_mib = NODE_MIB / 2 + 1 + i % (NODE_MIB / 2);
+        }
+        if (kind == DEMANDS || kind == CLUSTERED) {
+            role.cpu = 1 + i % NODE_CPU;
+            role.gpu = 1 + i / NODE_CPU % NODE_GPUS;
+            role.memory_mib = 1 + i;
+        }
+        snprintf(cluster, sizeof cluster, "vc%u", i % CLUSTERS);
+        if (has_clusters)
+            plan.virtual_cluster = cluster;
+        submit(bench, &plan, &bench->submit);
+        settle(bench, NULL);
+    }
+    ends_run(bench, kinds[kind]);
+}
+
+/* There is room, but ports are scarce: each shape asks for another number. */
+static void bench_ports(struct bench *bench)
+{
+    bench_begin(bench, false);
+    const struct plan_port most = {"data", 950, 0};
+    struct plan_role role = role_of(1);
+    role.ports = &most;
+    role.port_count = 1;
+    struct plan plan = plan_of(&role, 1);
+    for (uint32_t i = 0; i < bench->nodes; i++) /* best fit might put two on one node */
+        submit(bench, &plan, NULL);
+    for (uint32_t i = 0; i < bench->jobs; i++) {
+        struct plan_port ports[] = {{"a", 51 + i % 900, 0}, {"b", 1 + i / 900, 0}};
+        role.ports = ports;
+        role.port_count = 2;
+        submit(bench, &plan, &bench->submit);
+        settle(bench, NULL);
+    }
+    ends_run(bench, "ports differ, none are free");
+}
+
+/* One gang of 19,968 tasks in 256 affinity groups waits before the others. */
+static void bench_gang(struct bench *bench, uint32_t gpu, const char *what)
+{
+    static struct plan_role roles[GROUPS];
+    static char names[GROUPS][16];
+    bench_begin(bench, false);
+    fill(bench, false);
+    for (uint16_t i = 0; i < GROUPS; i++) {
+        snprintf(names[i], sizeof names[i], "group%u", i);
+        roles[i] = role_of(gpu);
+        roles[i].name = roles[i].affinity_group = names[i];
+        roles[i].instances = GROUP_TASKS;
+        roles[i].memory_mib = gpu ? 1 : NODE_MIB;
+    }
+    struct plan plan = plan_of(roles, GROUPS);
+    plan.priority = 100;
+    submit(bench, &plan, &bench->submit);
+    settle(bench, NULL);
+    struct plan_role role = role_of(NODE_GPUS);
+    plan = plan_of(&role, 1);
+    for (uint32_t i = 0; i < bench->jobs; i++)
+        submit(bench, &plan, NULL);
+    ends_run(bench, what);
+}
+
+int main(int count, char **words)
+{
+    static const char usage[] =
+        "usage: queue-bench [NODES [JOBS [POLICY]]]     (10000, 100000, hived)\n"
+        "POLICY: hived, first-fit, best-fit or spread.\n";
+    static const char *const policies[] = {"hived", "first-fit", "best-fit", "spread"};
+    arguments_check(count, words, 0, 3, 0, usage);
+    struct bench bench = {
+        .policy = "hived",
+        .nodes = count > 1 ? (uint32_t)argument_number(words[1], CLUSTERS, CORE_NODES_MAX, usage)
+                           : 10000,
+        .jobs =
+            count > 2 ? (uint32_t)argument_number(words[2], 1, CORE_JOBS_MAX / 2, usage) : 100000,
+    };
+    bool is_known = count < 4;
+    for (size_t i = 0; i < COUNT_OF(policies) && !is_known; i++)
+        is_known = !strcmp(words[3], policies[i]);
+    if (!is_known) {
+        fprintf(stderr, "%s: no such policy\n%s", words[3], usage);
+        return 2;
+    }
+    if (count > 3)
+        bench.policy = words[3];
+    output_init(&bench.output);
+    printf("policy %s, %u nodes, %u jobs wait; microseconds\n", bench.policy, bench.nodes,
+           bench.jobs);
+    printf("%-34s %17s %17s %17s %8s %7s\n", "the waiting jobs", "submission: worst", "end: worst",
+           "timer: worst", "timers", "starts");
+    for (int kind = 0; kind < KINDS; kind++)
+        bench_kind(&bench, (enum kind)kind);
+    bench_ports(&bench);
+    bench_gang(&bench, 1, "a gang of 256 groups, GPUs");
+    bench_gang(&bench, 0, "a gang of 256 groups, memory");
+    output_release(&bench.output);
+    return 0;
+}
