@@ -349,7 +349,7 @@ static void timers_fire(struct core *core)
         case TIMER_AGAIN:
         case TIMER_STARVES:
         case TIMER_PREEMPT:
-            core->is_unblocked = true;
+            core->is_unblocked = core->pass.is_due = true;
             break;
         case TIMER_QUEUE:
             break;

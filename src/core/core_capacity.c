@@ -44,13 +44,57 @@ void capacity_group(struct core *core, const struct group *group, bool is_added)
         core->capacity.lowest = index;
 }
 
-static bool has_lower_groups(struct core *core, int32_t priority)
+/* The lowest priority of what runs; above all when nothing does. */
+static int32_t lowest_priority(struct core *core)
 {
     struct capacity *capacity = &core->capacity;
     while (capacity->lowest < CAPACITY_PRIORITIES &&
            !capacity->groups_by_priority[capacity->lowest])
         capacity->lowest++;
-    return (int64_t)capacity->lowest - 1 < priority;
+    return (int32_t)capacity->lowest - 1;
+}
+
+struct queue_room capacity_room(struct core *core)
+{
+    const struct capacity *capacity = &core->capacity;
+    struct queue_room room = {.lowest = lowest_priority(core)};
+    room.free.cpus = capacity->cpus;
+    for (uint32_t i = 1; i <= CAPACITY_GPUS_MAX; i++) {
+        room.free.gpus += (uint64_t)capacity->nodes_by_gpus[i] * i;
+        if (capacity->nodes_by_gpus[i])
+            room.free.task_gpus = i;
+    }
+    if (capacity->large_nodes)
+        room.free = (struct queue_need){UINT32_MAX, UINT64_MAX, UINT64_MAX};
+    return room;
+}
+
+/* All tasks of a gang, or one of the others. */
+struct queue_need capacity_need(struct core *core, const struct live *live)
+{
+    const struct plan *plan = live->plan;
+    const struct job_policy *policy = policy_of(core, live);
+    struct queue_need need = {0};
+    bool is_first = true;
+    if (live->hold_count)
+        return need;
+    for (uint16_t i = 0; i < plan->role_count; i++) {
+        const struct plan_role *role = &plan->roles[i];
+        if (plan->is_gang) {
+            uint32_t count = job_role_instances(&live->job, policy, i);
+            need.gpus += (uint64_t)role->gpu * count;
+            need.cpus += (uint64_t)role->cpu * count;
+            if (count && role->gpu > need.task_gpus)
+                need.task_gpus = role->gpu;
+        } else if (role_is_waiting(live, policy, i)) {
+            if (is_first || role->gpu < need.task_gpus)
+                need.gpus = need.task_gpus = role->gpu;
+            if (is_first || role->cpu < need.cpus)
+                need.cpus = role->cpu;
+            is_first = false;
+        }
+    }
+    return need;
 }
 
 /* Tasks of `gpus` each that fit at most. */
@@ -67,7 +111,7 @@ bool capacity_is_short(struct core *core, const struct live *live)
     const struct plan *plan = live->plan;
     const struct capacity *capacity = &core->capacity;
     if (!plan->is_gang || live->hold_count || capacity->large_nodes ||
-        has_lower_groups(core, plan->priority))
+        lowest_priority(core) < plan->priority)
         return false;
     uint64_t cpus = 0;
     for (uint16_t i = 0; i < plan->role_count; i++) {

@@ -167,6 +167,7 @@ struct core *core_copy(const struct core *from)
     to->step = from->step;
     to->wake_ms = from->wake_ms;
     to->is_unblocked = from->is_unblocked;
+    to->pass = from->pass;
     to->again_ms = from->again_ms;
     to->starves_ms = from->starves_ms;
     to->prepare_ms = from->prepare_ms;

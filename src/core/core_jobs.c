@@ -184,13 +184,15 @@ struct queue_item live_item(struct core *core, const struct live *live)
         .submitted_ms = live->job.submitted_ms,
         .gpus = size.gpus,
         .tasks = size.tasks,
+        .limit_s = live->plan->time_limit_s,
     };
 }
 
 void live_queue(struct core *core, struct live *live)
 {
     struct queue_item item = live_item(core, live);
-    queue_push(core->queue, &item, shape_of(core, live, &core->scratch));
+    struct queue_need need = capacity_need(core, live);
+    queue_push(core->queue, &item, &need, shape_of(core, live, &core->scratch));
     *ARRAY_ADD(&core->queued_jobs) = item.slot;
     record_job_changed(core, live);
 }

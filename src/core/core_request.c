@@ -98,10 +98,9 @@ void request_of_part(struct core *core, const struct live *live, uint16_t first_
     request->placement.within_one_cell = plan->within_one_cell;
     request->placement.pinned_cell_id = plan->roles[first_role].pinned_cell_id;
     request->placement.group =
-        plan->part_count == 1
-            ? arena_format(arena, "%s/%u", live->full_name, live->job.attempt)
-            : arena_format(arena, "%s/%u/%s", live->full_name, live->job.attempt,
-                           plan->roles[first_role].name);
+        plan->part_count == 1 ? arena_format(arena, "%s/%u", live->full_name, live->job.attempt)
+                              : arena_format(arena, "%s/%u/%s", live->full_name, live->job.attempt,
+                                             plan->roles[first_role].name);
 }
 
 void request_of_task(struct core *core, const struct live *live, struct task_ref task,
@@ -140,7 +139,7 @@ static void role_shape(const struct plan_role *role, uint32_t count, struct buf 
         buf_put_u32(out, role->ports[i].begin_at << 16 | role->ports[i].count);
 }
 
-static bool role_is_waiting(const struct live *live, const struct job_policy *policy, uint16_t role)
+bool role_is_waiting(const struct live *live, const struct job_policy *policy, uint16_t role)
 {
     uint32_t count = job_role_count(&live->job, policy, role);
     for (uint32_t i = 0; i < count; i++)
@@ -158,7 +157,6 @@ struct text shape_of(struct core *core, const struct live *live, struct arena *a
     buf_put_u32(&out, (uint32_t)plan->priority);
     buf_put_u8(&out, (uint8_t)(plan->is_gang | plan->is_lazy_preemptible << 1));
     buf_put_text(&out, text_of(plan->within_one_cell));
-    buf_put_u64(&out, plan->time_limit_s);
     buf_put_u32(&out, live->is_alone || live->hold_count ? live->id.v : 0);
     for (uint16_t i = 0; i < plan->role_count; i++) {
         if (plan->is_gang)

@@ -7,8 +7,17 @@
 #include "core/state.h"
 
 enum {
-    FAILURES_MAX = 1000,     /* searches without a result in one step; the rest follows at once */
     REASON_AGAIN_MS = 10000, /* a reason that differs in numbers alone is told so often */
+    LOOKS_MAX = 1000,        /* classes looked at when a timer asks for it, or all, … */
+    LOOK_ALL_MS = 60000,     /* … so often at most */
+    AT_ONCE_MAX = 32,        /* steps of one pass without a pause, … */
+    PAUSE_MS = 10, /* … then one before each: the thread and the log have other things to do */
+    /* units of work in one step (struct pass); the rest follows */
+    WORK_LOOKS = 800,
+    WORK_IN_ORDER = 1000,
+    WORK_TURNS = 1000,
+    WORK_OF_TRY = 2, /* without a search */
+    VISITS_PER_WORK = 4,
 };
 
 /* --- the pass --- */
@@ -60,67 +69,188 @@ void wait_reason_tell(struct core *core, struct live *live, const char *reason)
     live->reason_ms = core->now_ms;
 }
 
-/* The reason that is known still holds; now and then the placer is asked all the same, so that it
- * does not grow old. */
-static bool job_is_hopeless(struct core *core, const struct live *live, uint32_t class)
+/* The reason that is known still holds. With a look the placer is asked all the same now and then,
+ * so that the reason does not grow old. */
+static bool job_is_hopeless(struct core *core, const struct live *live, uint32_t class,
+                            bool is_look)
 {
-    return live->reason_hash && core->now_ms - live->reason_ms < REASON_AGAIN_MS &&
+    return live->reason_hash && (!is_look || core->now_ms - live->reason_ms < REASON_AGAIN_MS) &&
            core->nodes_ms < live->reason_ms && *queue_reason(core->queue, class) &&
            capacity_is_short(core, live);
 }
 
-static bool job_start(struct core *core, uint32_t slot, uint32_t class)
+/* One job that does not start: to its class, and to whoever asks why it waits. */
+static struct outcome job_try(struct core *core, uint32_t slot, uint32_t *class)
 {
     struct live *live = &core->jobs.items[slot];
-    if (job_is_hopeless(core, live, class)) {
-        reason_put_off(core);
-        if (!live->hold_count)
-            reserve_update(core, live);
-        queue_block(core->queue, class, queue_reason(core->queue, class));
-        return false;
-    }
-    const bool was_holding = live->hold_count;
+    const bool was_holding = live->hold_count, was_alone = live->is_alone;
     const uint32_t was_waiting = job_waiting_count(&live->job, policy_of(core, live));
     struct outcome outcome = live_start(core, live);
     assert(&core->jobs.items[slot] == live);
-    if (outcome.kind == PLACEMENT_BIND) {
-        assert(!queue_has(core->queue, slot));
-        return true;
-    }
+    assert(queue_has(core->queue, slot) == (outcome.kind != PLACEMENT_BIND));
+    if (outcome.kind == PLACEMENT_BIND)
+        return outcome;
     /* some of its tasks may have been placed, or it has begun to preempt, or what hinders it does
      * not hinder others of its shape: another class then */
-    bool was_alone = live->is_alone;
     live->is_alone = was_alone || outcome.is_of_job;
     if (job_waiting_count(&live->job, policy_of(core, live)) != was_waiting ||
-        (live->hold_count > 0) != was_holding || live->is_alone != was_alone) {
+        (live->hold_count > 0) != was_holding || live->is_alone != was_alone)
         live_queue(core, live);
-        class = queue_class_of(core->queue, slot);
-    }
+    *class = queue_class_of(core->queue, slot);
     outcome.reason =
         arena_format(&core->scratch, "%s%s", outcome.reason, nodes_not_used(core, &core->scratch));
-    queue_block(core->queue, class, outcome.reason);
     core_trace(core, "job %s: %s -> %s", live->full_name, outcome.reason,
                outcome.kind == PLACEMENT_PREEMPT ? "preempt" : "wait");
+    return outcome;
+}
+
+/* Whoever would end before the starving job starts may slip in: who ends first, if anybody does. */
+static bool shortest_starts(struct core *core, uint32_t class, const struct queue_item *first)
+{
+    struct queue_item shortest = queue_shortest(core->queue, class);
+    uint32_t own = class;
+    if (shortest.slot == first->slot || shortest.limit_s == first->limit_s)
+        return false;
+    return job_try(core, shortest.slot, &own).kind == PLACEMENT_BIND;
+}
+
+/* The first job of its class: it starts, or another of the class does, or the class is blocked. */
+static void class_try(struct core *core, const struct queue_item *item, uint32_t class,
+                      bool is_look)
+{
+    struct live *live = &core->jobs.items[item->slot];
+    core->pass.work += WORK_OF_TRY;
+    if (job_is_hopeless(core, live, class, is_look)) {
+        reason_put_off(core);
+        if (!live->hold_count)
+            reserve_update(core, live);
+        queue_block(core->queue, class, queue_reason(core->queue, class), false);
+        return;
+    }
+    struct outcome outcome = job_try(core, item->slot, &class);
+    if (outcome.kind == PLACEMENT_BIND ||
+        (outcome.is_held_back && shortest_starts(core, class, item)))
+        return;
+    class = queue_class_of(core->queue, item->slot);
+    queue_block(core->queue, class, outcome.reason, outcome.is_held_back);
     wait_reason_tell(core, live, outcome.reason);
     /* room that is held back cannot help whom a port hinders: others may use it meanwhile */
     if (outcome.is_port_conflict)
-        reserve_drop(core, slot);
+        reserve_drop(core, item->slot);
     else if (!live->hold_count)
         reserve_update(core, live);
+}
+
+static bool next_behind(struct core *core, const struct queue_item *after, bool is_look,
+                        struct queue_item *item, uint32_t *class)
+{
+    struct queue_room room = capacity_room(core);
+    uint32_t visits = 0;
+    bool is_there = queue_next(core->queue, after->id ? after : NULL, is_look ? NULL : &room, item,
+                               class, &visits);
+    core->pass.work += visits / VISITS_PER_WORK;
+    return is_there;
+}
+
+/* How many classes are to be tried though too little seems to be free: all when a node has changed
+ * or, now and then, when a timer is due. Another round begins when the last one has ended. */
+static void looks_begin(struct core *core)
+{
+    struct pass *pass = &core->pass;
+    bool is_all = core->nodes_ms > pass->looked_ms || core->nodes_ms == core->now_ms ||
+                  (pass->is_due && core->now_ms - pass->looked_ms >= LOOK_ALL_MS);
+    uint32_t count = queue_class_count(core->queue);
+    if (!pass->looks)
+        pass->look.id = 0;
+    if (is_all) {
+        pass->looked_ms = core->now_ms;
+        pass->looks = count;
+    } else if (pass->is_due && pass->looks < LOOKS_MAX) {
+        pass->looks = count < LOOKS_MAX ? count : LOOKS_MAX;
+    }
+    pass->is_due = false;
+}
+
+static void looks_take(struct core *core)
+{
+    struct pass *pass = &core->pass;
+    struct queue_item item;
+    uint32_t class;
+    while (pass->looks && pass->work < WORK_LOOKS) {
+        if (!next_behind(core, &pass->look, true, &item, &class)) {
+            pass->looks = pass->look.id ? pass->looks : 0;
+            pass->look.id = 0;
+            continue;
+        }
+        pass->looks--;
+        pass->look = item;
+        class_try(core, &item, class, true);
+    }
+}
+
+/* In order from the first on; false: none is left. */
+static bool order_take(struct core *core)
+{
+    const struct queue_item first = {0};
+    const uint32_t end = core->pass.work + WORK_IN_ORDER;
+    struct queue_item item;
+    uint32_t class;
+    while (next_behind(core, &first, false, &item, &class)) {
+        if (core->pass.work >= end)
+            return true;
+        class_try(core, &item, class, false);
+    }
     return false;
+}
+
+/* From where the last turn was, so that nobody waits for ever behind those that fail. */
+static void turns_take(struct core *core)
+{
+    const struct queue_item first = {0};
+    const uint32_t end = core->pass.work + WORK_TURNS;
+    struct queue_item item;
+    uint32_t class;
+    while (core->pass.work < end && (next_behind(core, &core->pass.turn, false, &item, &class) ||
+                                     next_behind(core, &first, false, &item, &class))) {
+        core->pass.turn = item;
+        class_try(core, &item, class, false);
+    }
+}
+
+/* What is left is done by a timer: at once, or after a pause when there is much of it. */
+static void pass_go_on(struct core *core)
+{
+    struct pass *pass = &core->pass;
+    pass->cuts++;
+    pass->next_ms = core->now_ms + (pass->cuts < AT_ONCE_MAX ? 0 : PAUSE_MS);
+    timers_set(&core->timers, timer_key(TIMER_QUEUE, 0), pass->next_ms);
 }
 
 void core_schedule(struct core *core)
 {
-    if (core->is_unblocked)
-        queue_unblock(core->queue);
-    core->is_unblocked = false;
+    const struct queue_item first = {0};
     struct queue_item item;
-    uint32_t class, failures = 0;
-    while (failures < FAILURES_MAX && queue_first(core->queue, &item, &class))
-        failures += !job_start(core, item.slot, class);
-    if (core->is_unblocked || queue_first(core->queue, &item, &class))
-        timers_set(&core->timers, timer_key(TIMER_QUEUE, 0), core->now_ms);
+    uint32_t class;
+    core->pass.work = 0;
+    if (!core->is_unblocked && !core->queued_jobs.count && core->now_ms < core->pass.next_ms)
+        return;
+    if (core->is_unblocked) {
+        queue_unblock(core->queue);
+        looks_begin(core);
+    }
+    core->is_unblocked = false;
+    looks_take(core);
+    if (order_take(core))
+        turns_take(core);
+    if (core->is_unblocked || core->pass.looks || next_behind(core, &first, false, &item, &class)) {
+        if (core->now_ms >= core->pass.next_ms)
+            pass_go_on(core);
+        return;
+    }
+    core->pass.cuts = 0;
+    core->pass.next_ms = 0;
+    if (queue_first(core->queue, &item, &class))
+        reason_put_off(core);
 }
 
 int core_check_request(struct core *core, struct live *live, struct err *err)

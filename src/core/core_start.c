@@ -8,6 +8,10 @@
 enum {
     TRIES_MAX = 4,  /* other nodes, when ports are in conflict */
     ROUNDS_MAX = 4, /* others are ended for one job, before it has to pause */
+    /* in units of core->pass.work */
+    WORK_OF_SEARCH = 16,
+    WORK_OF_COMMIT = 16, /* and of its undoing */
+    WORK_OF_START = 32,  /* of a task: its rows, its command */
 };
 
 /* Groups that start together: the parts of a gang, or one task. */
@@ -15,7 +19,7 @@ struct part {
     struct request request; /* made when it is the part's turn: most searches fail before */
     struct placement_result result;
     uint16_t first_role;
-    bool is_made, is_held, is_bound, is_preempting;
+    bool is_made, is_held, is_bound, is_preempting, is_held_back;
 };
 
 struct parts {
@@ -102,6 +106,7 @@ static int part_ask(struct core *core, struct live *live, const struct parts *pa
         request->may_preempt = true;
         return placer->ops->place(placer, request, &core->scratch, result, err);
     }
+    part->is_held_back = starving != NULL;
     if (starving)
         *why_not = arena_format(&core->scratch, "room is held back for %s", starving->full_name);
     else if (is_paused)
@@ -112,6 +117,17 @@ static int part_ask(struct core *core, struct live *live, const struct parts *pa
     else
         *why_not = "another task of the job does so first";
     return 0;
+}
+
+/* Nodes to avoid are marked one by one. */
+static void search_count(struct core *core, const struct part *part)
+{
+    enum { NODES_MARKED_PER_WORK = 64 };
+    const uint32_t nodes = (uint32_t)core->nodes.count;
+    core->pass.work += WORK_OF_SEARCH + (uint32_t)part->request.task_count +
+                       nodes / core->placer->ops->nodes_per_work;
+    if (part->request.placement.avoid_count)
+        core->pass.work += nodes / NODES_MARKED_PER_WORK;
 }
 
 /* Ask the placer, and commit what can be bound: the next part must see it taken. */
@@ -134,6 +150,7 @@ static struct outcome part_place(struct core *core, struct live *live, const str
                    : wait_alone(core, "a node that was held back for it has failed");
     }
     part_avoid(core, parts, part);
+    search_count(core, part);
     const char *why_not = "";
     if (part_ask(core, live, parts, part, hold != NULL, &why_not, &err))
         return wait_for(core, err.text);
@@ -151,13 +168,18 @@ static struct outcome part_place(struct core *core, struct live *live, const str
             .kind = PLACEMENT_PREEMPT,
             .reason = preempt_reason(core, result, why_not),
             .is_of_job = is_own || core->now_ms < live->preempt_after_ms,
+            .is_held_back = part->is_held_back,
         };
     }
     const char *held = hold ? ""
                             : reserve_check(core, live, request, result->slots, result->slot_count,
                                             &core->scratch);
-    if (*held)
-        return wait_for(core, held);
+    if (*held) {
+        struct outcome outcome = wait_for(core, held);
+        outcome.is_held_back = true;
+        return outcome;
+    }
+    core->pass.work += WORK_OF_COMMIT + (uint32_t)result->slot_count;
     if (core->placer->ops->commit(core->placer, request, result->slots, result->slot_count, false,
                                   &err))
         return wait_for(core, err.text);
@@ -295,6 +317,7 @@ static struct outcome parts_try(struct core *core, struct live *live, struct par
         outcome.is_port_conflict = true;
         return outcome;
     }
+    core->pass.work += WORK_OF_START * (uint32_t)parts->task_count;
     parts_seat(core, live, parts, ports);
     return outcome_bind;
 }

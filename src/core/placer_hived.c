@@ -249,6 +249,7 @@ static struct placer *hived_placer_copy(const struct placer *placer)
 
 static const struct placer_ops hived_ops = {
     .name = "hived",
+    .nodes_per_work = 256,
     .free = hived_placer_free,
     .node_set = hived_node_changed,
     .is_outdated = hived_is_outdated,

@@ -8,19 +8,31 @@
 
 #define NOWHERE UINT32_MAX
 
+/* Of a class, or the least of a subtree: the smallest of each, and the highest priority. */
+struct reach {
+    uint64_t tried;
+    struct queue_need need;
+    int32_t priority;
+};
+
 struct class
 {
     char *shape; /* NULL: free entry */
     size_t shape_length;
     char *reason;
     struct queue_item *items; /* binary heap */
+    uint32_t *by_limit;       /* their slots, a binary heap by time limits */
     size_t count, room;
-    uint32_t ready_at; /* place in the heap of ready classes, or NOWHERE: blocked */
+    bool is_for_limit; /* blocked, but not for jobs with shorter time limits */
+    struct queue_need need;
+    uint64_t tried; /* the change before which it was found to be hopeless; 0: never */
+    uint32_t left, right;
+    struct reach least; /* of the subtree */
 };
 
 /* Where a slot stands. */
 struct position {
-    uint32_t class, at;
+    uint32_t class, at, limit_at;
 };
 
 struct queue {
@@ -34,12 +46,10 @@ struct queue {
         struct position *items;
         size_t count, room;
     } positions;
-    /* classes that may have something to start, a heap by their first jobs */
-    struct {
-        uint32_t *items;
-        size_t count, room;
-    } ready;
+    uint32_t root;
+    uint64_t change; /* classes tried before it may have something to start */
     size_t total;
+    uint32_t class_count;
     const struct queue_order *order;
 };
 
@@ -83,77 +93,157 @@ bool queue_is_before(const struct queue *queue, const struct queue_item *a,
     return queue->order->is_before(a, b);
 }
 
-/* --- the heap of ready classes --- */
+/* --- the tree of classes: a treap, its second keys made of the classes' numbers --- */
+
+static uint64_t tree_rank(uint32_t class)
+{
+    uint64_t rank = (class + UINT64_C(1)) * UINT64_C(0x9e3779b97f4a7c15);
+    rank = (rank ^ rank >> 31) * UINT64_C(0xbf58476d1ce4e5b9);
+    return rank ^ rank >> 29;
+}
+
+static const struct queue_item *head(const struct queue *queue, uint32_t class)
+{
+    return &queue->classes.items[class].items[0];
+}
 
 static bool class_is_before(const struct queue *queue, uint32_t a, uint32_t b)
 {
-    return queue_is_before(queue, &queue->classes.items[a].items[0],
-                           &queue->classes.items[b].items[0]);
+    return queue_is_before(queue, head(queue, a), head(queue, b));
 }
 
-static void ready_put(struct queue *queue, size_t at, uint32_t class)
+static void reach_add(struct reach *sum, const struct reach *other)
 {
-    queue->ready.items[at] = class;
-    queue->classes.items[class].ready_at = (uint32_t)at;
+    if (other->tried < sum->tried)
+        sum->tried = other->tried;
+    if (other->need.task_gpus < sum->need.task_gpus)
+        sum->need.task_gpus = other->need.task_gpus;
+    if (other->need.gpus < sum->need.gpus)
+        sum->need.gpus = other->need.gpus;
+    if (other->need.cpus < sum->need.cpus)
+        sum->need.cpus = other->need.cpus;
+    if (other->priority > sum->priority)
+        sum->priority = other->priority;
 }
 
-static void ready_up(struct queue *queue, size_t at)
+/* A class that has never been tried needs nothing: it is tried once, for its reason. */
+static struct reach class_reach(const struct class *class)
 {
-    uint32_t class = queue->ready.items[at];
-    while (at > 0 && class_is_before(queue, class, queue->ready.items[(at - 1) / 2])) {
-        ready_put(queue, at, queue->ready.items[(at - 1) / 2]);
-        at = (at - 1) / 2;
+    struct reach reach = {class->tried, {0}, class->items[0].priority};
+    if (class->tried)
+        reach.need = class->need;
+    return reach;
+}
+
+/* The children of the class have changed, or it has. */
+static void tree_sum(struct queue *queue, uint32_t at)
+{
+    struct class *class = &queue->classes.items[at];
+    class->least = class_reach(class);
+    if (class->left != NOWHERE)
+        reach_add(&class->least, &queue->classes.items[class->left].least);
+    if (class->right != NOWHERE)
+        reach_add(&class->least, &queue->classes.items[class->right].least);
+}
+
+/* All of `a` stands before all of `b`. */
+static uint32_t tree_join(struct queue *queue, uint32_t a, uint32_t b)
+{
+    if (a == NOWHERE || b == NOWHERE)
+        return a == NOWHERE ? b : a;
+    struct class *classes = queue->classes.items;
+    uint32_t top = tree_rank(a) > tree_rank(b) ? a : b;
+    if (top == a)
+        classes[a].right = tree_join(queue, classes[a].right, b);
+    else
+        classes[b].left = tree_join(queue, a, classes[b].left);
+    tree_sum(queue, top);
+    return top;
+}
+
+/* What stands before `class`, and what behind it. */
+static void tree_split(struct queue *queue, uint32_t at, uint32_t class, uint32_t *before,
+                       uint32_t *behind)
+{
+    if (at == NOWHERE) {
+        *before = *behind = NOWHERE;
+        return;
     }
-    ready_put(queue, at, class);
-}
-
-static void ready_down(struct queue *queue, size_t at)
-{
-    uint32_t class = queue->ready.items[at];
-    for (;;) {
-        size_t child = 2 * at + 1;
-        if (child >= queue->ready.count)
-            break;
-        if (child + 1 < queue->ready.count &&
-            class_is_before(queue, queue->ready.items[child + 1], queue->ready.items[child]))
-            child++;
-        if (!class_is_before(queue, queue->ready.items[child], class))
-            break;
-        ready_put(queue, at, queue->ready.items[child]);
-        at = child;
+    struct class *top = &queue->classes.items[at];
+    if (class_is_before(queue, at, class)) {
+        tree_split(queue, top->right, class, &top->right, behind);
+        *before = at;
+    } else {
+        tree_split(queue, top->left, class, before, &top->left);
+        *behind = at;
     }
-    ready_put(queue, at, class);
+    tree_sum(queue, at);
 }
 
-static void ready_add(struct queue *queue, uint32_t class)
+static void tree_add(struct queue *queue, uint32_t class)
 {
-    assert(queue->classes.items[class].ready_at == NOWHERE);
-    ARRAY_ADD(&queue->ready);
-    ready_put(queue, queue->ready.count - 1, class);
-    ready_up(queue, queue->ready.count - 1);
+    uint32_t before, behind;
+    queue->classes.items[class].left = queue->classes.items[class].right = NOWHERE;
+    tree_sum(queue, class);
+    tree_split(queue, queue->root, class, &before, &behind);
+    queue->root = tree_join(queue, tree_join(queue, before, class), behind);
 }
 
-static void ready_remove(struct queue *queue, uint32_t class)
+/* The subtree without `class`, or, when it is not to be removed, with sums that know its changes.
+ */
+static uint32_t tree_update(struct queue *queue, uint32_t at, uint32_t class, bool is_removed)
 {
-    uint32_t at = queue->classes.items[class].ready_at;
-    if (at == NOWHERE)
-        return;
-    queue->classes.items[class].ready_at = NOWHERE;
-    uint32_t last = queue->ready.items[--queue->ready.count];
-    if (last == class)
-        return;
-    ready_put(queue, at, last);
-    ready_up(queue, at);
-    ready_down(queue, queue->classes.items[last].ready_at);
+    assert(at != NOWHERE);
+    struct class *top = &queue->classes.items[at];
+    if (at == class && is_removed)
+        return tree_join(queue, top->left, top->right);
+    if (at != class && class_is_before(queue, class, at))
+        top->left = tree_update(queue, top->left, class, is_removed);
+    else if (at != class)
+        top->right = tree_update(queue, top->right, class, is_removed);
+    tree_sum(queue, at);
+    return at;
 }
 
-/* The first job of the class has changed. */
-static void ready_fix(struct queue *queue, uint32_t class)
+static void tree_remove(struct queue *queue, uint32_t class)
 {
-    if (queue->classes.items[class].ready_at == NOWHERE)
-        return;
-    ready_up(queue, queue->classes.items[class].ready_at);
-    ready_down(queue, queue->classes.items[class].ready_at);
+    queue->root = tree_update(queue, queue->root, class, true);
+}
+
+struct search {
+    const struct queue *queue;
+    const struct queue_room *room; /* NULL: whatever it needs */
+    uint32_t visits;
+};
+
+enum { VISITS_MAX = 256 }; /* then anything that is not blocked will do */
+
+static bool reach_is_in(const struct search *search, const struct reach *reach)
+{
+    const struct queue_room *room = search->visits < VISITS_MAX ? search->room : NULL;
+    if (reach->tried >= search->queue->change)
+        return false;
+    return !room || reach->priority > room->lowest ||
+           (reach->need.task_gpus <= room->free.task_gpus && reach->need.gpus <= room->free.gpus &&
+            reach->need.cpus <= room->free.cpus);
+}
+
+/* The first behind `after` in this subtree that is not blocked and fits. */
+static uint32_t tree_find(struct search *search, uint32_t at, const struct queue_item *after)
+{
+    const struct queue *queue = search->queue;
+    if (at == NOWHERE || !reach_is_in(search, &queue->classes.items[at].least))
+        return NOWHERE;
+    const struct class *class = &queue->classes.items[at];
+    bool is_behind = !after || queue_is_before(queue, after, &class->items[0]);
+    search->visits++;
+    if (is_behind) {
+        uint32_t found = tree_find(search, class->left, after);
+        struct reach own = class_reach(class);
+        if (found != NOWHERE || reach_is_in(search, &own))
+            return found != NOWHERE ? found : at;
+    }
+    return tree_find(search, class->right, is_behind ? NULL : after);
 }
 
 /* --- the heap of one class --- */
@@ -193,6 +283,60 @@ static void item_down(struct queue *queue, struct class *class, size_t at)
     item_put(queue, class, at, &item);
 }
 
+/* --- the heap of one class by time limits --- */
+
+static bool limit_is_before(const struct queue *queue, const struct class *class, uint32_t a,
+                            uint32_t b)
+{
+    const struct queue_item *x = &class->items[queue->positions.items[a].at];
+    const struct queue_item *y = &class->items[queue->positions.items[b].at];
+    if (x->limit_s != y->limit_s)
+        return x->limit_s - 1 < y->limit_s - 1; /* none, 0, is the longest */
+    return queue_is_before(queue, x, y);
+}
+
+static void limit_put(struct queue *queue, struct class *class, size_t at, uint32_t slot)
+{
+    class->by_limit[at] = slot;
+    queue->positions.items[slot].limit_at = (uint32_t)at;
+}
+
+static void limit_up(struct queue *queue, struct class *class, size_t at)
+{
+    uint32_t slot = class->by_limit[at];
+    while (at > 0 && limit_is_before(queue, class, slot, class->by_limit[(at - 1) / 2])) {
+        limit_put(queue, class, at, class->by_limit[(at - 1) / 2]);
+        at = (at - 1) / 2;
+    }
+    limit_put(queue, class, at, slot);
+}
+
+static void limit_down(struct queue *queue, struct class *class, size_t at, size_t count)
+{
+    uint32_t slot = class->by_limit[at];
+    for (size_t child; (child = 2 * at + 1) < count; at = child) {
+        if (child + 1 < count &&
+            limit_is_before(queue, class, class->by_limit[child + 1], class->by_limit[child]))
+            child++;
+        if (!limit_is_before(queue, class, class->by_limit[child], slot))
+            break;
+        limit_put(queue, class, at, class->by_limit[child]);
+    }
+    limit_put(queue, class, at, slot);
+}
+
+/* While the slot's item still has its place. */
+static void limit_remove(struct queue *queue, struct class *class, uint32_t slot)
+{
+    size_t at = queue->positions.items[slot].limit_at, count = class->count - 1;
+    uint32_t last = class->by_limit[count];
+    if (at == count)
+        return;
+    limit_put(queue, class, at, last);
+    limit_up(queue, class, at);
+    limit_down(queue, class, queue->positions.items[last].limit_at, count);
+}
+
 /* --- classes --- */
 
 static uint32_t class_find(struct queue *queue, struct text shape)
@@ -207,22 +351,25 @@ static uint32_t class_find(struct queue *queue, struct text shape)
         ARRAY_ADD(&queue->classes);
     queue->free_class = at + 1;
     struct class *class = &queue->classes.items[at];
-    *class = (struct class){.shape_length = shape.length, .ready_at = NOWHERE};
+    *class = (struct class){.shape_length = shape.length, .left = NOWHERE, .right = NOWHERE};
     class->shape = mem_alloc(shape.length + 1);
     memcpy(class->shape, shape.at, shape.length);
     text_map_set(&queue->shapes, (struct text){class->shape, shape.length}, at);
+    queue->class_count++;
     return at;
 }
 
 static void class_drop(struct queue *queue, uint32_t at)
 {
     struct class *class = &queue->classes.items[at];
-    assert(class->count == 0 && class->ready_at == NOWHERE);
+    assert(class->count == 0);
     text_map_remove(&queue->shapes, (struct text){class->shape, class->shape_length});
     mem_free(class->shape);
     mem_free(class->reason);
     mem_free(class->items);
-    *class = (struct class){.ready_at = NOWHERE};
+    mem_free(class->by_limit);
+    *class = (struct class){0};
+    queue->class_count--;
     if (at < queue->free_class)
         queue->free_class = at;
 }
@@ -231,6 +378,8 @@ struct queue *queue_new(const struct queue_order *order)
 {
     struct queue *queue = mem_zero(1, sizeof *queue);
     queue->order = order;
+    queue->root = NOWHERE;
+    queue->change = 1;
     return queue;
 }
 
@@ -239,11 +388,16 @@ void queue_order_set(struct queue *queue, const struct queue_order *order)
     if (queue->order == order)
         return;
     queue->order = order;
-    for (size_t i = 0; i < queue->classes.count; i++)
-        for (size_t at = 1; at < queue->classes.items[i].count; at++)
-            item_up(queue, &queue->classes.items[i], at);
-    for (size_t at = 1; at < queue->ready.count; at++)
-        ready_up(queue, at);
+    queue->root = NOWHERE;
+    for (size_t i = 0; i < queue->classes.count; i++) {
+        struct class *class = &queue->classes.items[i];
+        for (size_t at = 1; at < class->count; at++)
+            item_up(queue, class, at);
+        for (size_t at = 1; at < class->count; at++)
+            limit_up(queue, class, at);
+        if (class->shape)
+            tree_add(queue, (uint32_t)i);
+    }
 }
 
 void queue_free(struct queue *queue)
@@ -254,10 +408,10 @@ void queue_free(struct queue *queue)
         mem_free(queue->classes.items[i].shape);
         mem_free(queue->classes.items[i].reason);
         mem_free(queue->classes.items[i].items);
+        mem_free(queue->classes.items[i].by_limit);
     }
     ARRAY_FREE(&queue->classes);
     ARRAY_FREE(&queue->positions);
-    ARRAY_FREE(&queue->ready);
     text_map_release(&queue->shapes);
     mem_free(queue);
 }
@@ -279,8 +433,9 @@ struct queue *queue_copy(const struct queue *from)
     to->positions.items =
         bytes_copy(from->positions.items, from->positions.count * sizeof *from->positions.items);
     to->positions.count = to->positions.room = from->positions.count;
-    to->ready.items = bytes_copy(from->ready.items, from->ready.count * sizeof *from->ready.items);
-    to->ready.count = to->ready.room = from->ready.count;
+    to->root = from->root;
+    to->change = from->change;
+    to->class_count = from->class_count;
     ARRAY_RESERVE(&to->classes, from->classes.count);
     to->classes.count = from->classes.count;
     for (size_t i = 0; i < from->classes.count; i++) {
@@ -292,6 +447,7 @@ struct queue *queue_copy(const struct queue *from)
         new->shape = bytes_copy(old->shape, old->shape_length);
         new->reason = old->reason ? mem_copy(old->reason) : NULL;
         new->items = bytes_copy(old->items, old->count * sizeof *old->items);
+        new->by_limit = bytes_copy(old->by_limit, old->count * sizeof *old->by_limit);
         new->room = old->count;
         text_map_set(&to->shapes, (struct text){new->shape, new->shape_length}, (uint32_t)i);
     }
@@ -308,22 +464,44 @@ bool queue_has(const struct queue *queue, uint32_t slot)
     return slot < queue->positions.count && queue->positions.items[slot].class != NOWHERE;
 }
 
-uint32_t queue_push(struct queue *queue, const struct queue_item *item, struct text shape)
+/* The last item and the last place by limits, for `item`. */
+static void class_grow(struct queue *queue, struct class *class, const struct queue_item *item)
+{
+    if (class->count == class->room) {
+        class->room = class->room ? 2 * class->room : 1;
+        class->items = mem_realloc(class->items, mem_size(class->room, sizeof *class->items));
+        class->by_limit =
+            mem_realloc(class->by_limit, mem_size(class->room, sizeof *class->by_limit));
+    }
+    size_t at = class->count++;
+    item_put(queue, class, at, item);
+    limit_put(queue, class, at, item->slot);
+    item_up(queue, class, at);
+    limit_up(queue, class, at);
+}
+
+uint32_t queue_push(struct queue *queue, const struct queue_item *item,
+                    const struct queue_need *need, struct text shape)
 {
     queue_remove(queue, item->slot);
     while (queue->positions.count <= item->slot)
-        *ARRAY_ADD(&queue->positions) = (struct position){NOWHERE, NOWHERE};
+        *ARRAY_ADD(&queue->positions) = (struct position){NOWHERE, NOWHERE, NOWHERE};
     uint32_t at = class_find(queue, shape);
     struct class *class = &queue->classes.items[at];
+    bool is_head = !class->count || queue_is_before(queue, item, &class->items[0]);
+    if (class->count && is_head)
+        tree_remove(queue, at);
+    if (!class->count)
+        class->need = *need;
     queue->positions.items[item->slot].class = at;
-    ARRAY_ADD(class);
-    class->items[class->count - 1] = *item;
-    item_up(queue, class, class->count - 1);
     queue->total++;
-    if (class->count == 1)
-        ready_add(queue, at);
-    else
-        ready_fix(queue, at);
+    class_grow(queue, class, item);
+    if (class->is_for_limit && class->by_limit[0] == item->slot)
+        class->tried = 0;
+    if (is_head)
+        tree_add(queue, at);
+    else if (!class->tried)
+        tree_update(queue, queue->root, at, false);
     return at;
 }
 
@@ -332,38 +510,58 @@ void queue_remove(struct queue *queue, uint32_t slot)
     if (!queue_has(queue, slot))
         return;
     struct position position = queue->positions.items[slot];
-    queue->positions.items[slot] = (struct position){NOWHERE, NOWHERE};
-    queue->total--;
     struct class *class = &queue->classes.items[position.class];
-    if (class->count == 1) {
-        ready_remove(queue, position.class);
-        class->count = 0;
-        class_drop(queue, position.class);
-        return;
-    }
+    queue->total--;
+    if (position.at == 0)
+        tree_remove(queue, position.class);
+    limit_remove(queue, class, slot);
+    queue->positions.items[slot] = (struct position){NOWHERE, NOWHERE, NOWHERE};
     struct queue_item last = class->items[--class->count];
     if (position.at < class->count) {
         item_put(queue, class, position.at, &last);
         item_up(queue, class, position.at);
         item_down(queue, class, queue->positions.items[last.slot].at);
     }
-    ready_fix(queue, position.class);
+    if (!class->count)
+        class_drop(queue, position.class);
+    else if (position.at == 0)
+        tree_add(queue, position.class);
 }
 
-bool queue_first(struct queue *queue, struct queue_item *item, uint32_t *class)
+bool queue_next(const struct queue *queue, const struct queue_item *after,
+                const struct queue_room *room, struct queue_item *item, uint32_t *class,
+                uint32_t *work)
 {
-    if (!queue->ready.count)
+    struct search search = {queue, room, 0};
+    uint32_t found = tree_find(&search, queue->root, after);
+    *work += search.visits;
+    if (found == NOWHERE)
         return false;
-    *class = queue->ready.items[0];
-    *item = queue->classes.items[*class].items[0];
+    *class = found;
+    *item = *head(queue, found);
     return true;
 }
 
-void queue_block(struct queue *queue, uint32_t at, const char *reason)
+bool queue_first(const struct queue *queue, struct queue_item *item, uint32_t *class)
+{
+    uint32_t work = 0;
+    return queue_next(queue, NULL, NULL, item, class, &work);
+}
+
+struct queue_item queue_shortest(const struct queue *queue, uint32_t at)
+{
+    const struct class *class = &queue->classes.items[at];
+    assert(class->count > 0);
+    return class->items[queue->positions.items[class->by_limit[0]].at];
+}
+
+void queue_block(struct queue *queue, uint32_t at, const char *reason, bool is_for_limit)
 {
     struct class *class = &queue->classes.items[at];
     assert(class->shape);
-    ready_remove(queue, at);
+    class->tried = queue->change;
+    class->is_for_limit = is_for_limit;
+    tree_update(queue, queue->root, at, false);
     if (class->reason && (class->reason == reason || strcmp(class->reason, reason) == 0))
         return;
     mem_free(class->reason);
@@ -372,14 +570,17 @@ void queue_block(struct queue *queue, uint32_t at, const char *reason)
 
 void queue_unblock(struct queue *queue)
 {
-    for (size_t i = 0; i < queue->classes.count; i++)
-        if (queue->classes.items[i].shape && queue->classes.items[i].ready_at == NOWHERE)
-            ready_add(queue, (uint32_t)i);
+    queue->change++;
 }
 
 bool queue_is_blocked(const struct queue *queue, uint32_t class)
 {
-    return queue->classes.items[class].ready_at == NOWHERE;
+    return queue->classes.items[class].tried >= queue->change;
+}
+
+uint32_t queue_class_count(const struct queue *queue)
+{
+    return queue->class_count;
 }
 
 uint32_t queue_class_of(const struct queue *queue, uint32_t slot)
@@ -406,10 +607,9 @@ size_t queue_list(const struct queue *queue, uint32_t *slots)
 size_t queue_memory(const struct queue *queue)
 {
     size_t size = sizeof *queue + queue->classes.room * sizeof *queue->classes.items +
-                  queue->positions.room * sizeof *queue->positions.items +
-                  queue->ready.room * sizeof *queue->ready.items;
+                  queue->positions.room * sizeof *queue->positions.items;
     for (size_t i = 0; i < queue->classes.count; i++)
-        size += queue->classes.items[i].room * sizeof(struct queue_item) +
+        size += queue->classes.items[i].room * (sizeof(struct queue_item) + sizeof(uint32_t)) +
                 queue->classes.items[i].shape_length;
     return size;
 }

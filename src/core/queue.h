@@ -3,10 +3,14 @@
  * Pure. Knows jobs by a slot number of the caller; the jobs belong to the caller. The order is a
  * struct of functions; there are three.
  *
- * Jobs that ask for the same (virtual cluster, priority, demand, time limit: the caller's `shape`,
- * opaque bytes) form a class: when its first cannot be placed none of it can, until something is
- * freed. So a pass costs one search a class, not one a job: 100,000 waiting jobs of ten shapes cost
- * ten searches. queue_block says "nothing fits"; queue_unblock forgets all of that.
+ * Jobs that ask for the same (virtual cluster, priority, demand: the caller's `shape`, opaque
+ * bytes) form a class: when its first cannot be placed none of it can, until something is freed. So
+ * a pass costs one search a class, not one a job: 100,000 waiting jobs of ten shapes cost ten
+ * searches. queue_block says "nothing fits"; queue_unblock forgets all of that, at no cost.
+ *
+ * The classes stand in a balanced tree in the order of their first jobs. Each subtree knows the
+ * least that any of its classes needs, so that classes for which there is certainly no room cost
+ * nothing, however many they are.
  */
 #ifndef CORE_QUEUE_H
 #define CORE_QUEUE_H
@@ -24,6 +28,19 @@ struct queue_item {
     int64_t submitted_ms;
     uint64_t gpus; /* that it asks for in all, when it is queued */
     uint32_t tasks;
+    uint64_t limit_s; /* its time limit; 0: none */
+};
+
+/* What a class needs at least, in the caller's units. */
+struct queue_need {
+    uint32_t task_gpus; /* on one node */
+    uint64_t gpus, cpus;
+};
+
+/* What there is at most. Jobs of a priority above `lowest` may take more than that from others. */
+struct queue_room {
+    struct queue_need free;
+    int32_t lowest;
 };
 
 /* Which job goes first. */
@@ -49,19 +66,32 @@ void queue_free(struct queue *queue);
 size_t queue_count(const struct queue *queue); /* jobs */
 bool queue_has(const struct queue *queue, uint32_t slot);
 
-/* Into the class of `shape`; a slot already queued is moved. Returns the class. */
-uint32_t queue_push(struct queue *queue, const struct queue_item *item, struct text shape);
+/* Into the class of `shape`, which determines `need`; a slot already queued is moved. Returns the
+ * class. */
+uint32_t queue_push(struct queue *queue, const struct queue_item *item,
+                    const struct queue_need *need, struct text shape);
 /* Out of the queue; nothing when it is not there. */
 void queue_remove(struct queue *queue, uint32_t slot);
 
-/* A pass: the first job, in order, of all classes that are not blocked; false: none is left.
- * The job stays queued: remove it when it is placed, else block or skip its class. */
-bool queue_first(struct queue *queue, struct queue_item *item, uint32_t *class);
-/* Not again before queue_unblock. `reason` is copied: why nothing of this class can start. */
-void queue_block(struct queue *queue, uint32_t class, const char *reason);
+/* The first jobs of classes that are not blocked, in order: the first one behind `after` (NULL: of
+ * all) whose need is in `room` (NULL: any); false: there is none. A search that has looked at many
+ * classes in vain may give one that is not blocked but does not fit. Adds to *work how many classes
+ * were looked at. The job stays queued: remove it when it is placed, else block its class. */
+bool queue_next(const struct queue *queue, const struct queue_item *after,
+                const struct queue_room *room, struct queue_item *item, uint32_t *class,
+                uint32_t *work);
+/* The first of all, whatever it needs. */
+bool queue_first(const struct queue *queue, struct queue_item *item, uint32_t *class);
+/* The job of the class with the shortest time limit, the first of these. */
+struct queue_item queue_shortest(const struct queue *queue, uint32_t class);
+/* Not again before queue_unblock. `reason` is copied: why nothing of this class can start.
+ * `is_for_limit`: a job with a shorter time limit than any of them might; when one joins the class,
+ * it is blocked no more. */
+void queue_block(struct queue *queue, uint32_t class, const char *reason, bool is_for_limit);
 void queue_unblock(struct queue *queue);
 bool queue_is_blocked(const struct queue *queue, uint32_t class);
 
+uint32_t queue_class_count(const struct queue *queue);
 uint32_t queue_class_of(const struct queue *queue, uint32_t slot);   /* it must be queued */
 const char *queue_reason(const struct queue *queue, uint32_t class); /* "" unknown */
 

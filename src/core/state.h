@@ -128,6 +128,19 @@ struct name {
 
 enum { CAPACITY_GPUS_MAX = 255, CAPACITY_PRIORITIES = PLACEMENT_PRIORITY_MAX + 2 };
 
+/* How far the passes over the queue have come; see core_schedule.c. Items by value: the job may be
+ * gone. */
+struct pass {
+    uint32_t work;          /* of this step, in units of about a quarter of a microsecond */
+    struct queue_item turn; /* the last whose turn came; id 0: none */
+    struct queue_item look; /* the last looked at, … */
+    uint32_t looks;         /* … and how many still are */
+    int64_t looked_ms;      /* all were looked at, last time */
+    bool is_due;            /* a timer asks for a look */
+    uint32_t cuts;          /* steps that this pass has taken so far, without its end */
+    int64_t next_ms;        /* when it goes on; 0: it has come to its end */
+};
+
 /* What is free on nodes that can be used; see core_capacity.c. */
 struct capacity {
     uint32_t nodes_by_gpus[CAPACITY_GPUS_MAX + 1]; /* by the number of free GPUs */
@@ -155,6 +168,7 @@ struct core {
     size_t jobs_live, tasks_live;
 
     struct capacity capacity;
+    struct pass pass;
     struct placer *placer;
     struct queue *queue;
     struct timers timers;
@@ -292,6 +306,7 @@ void request_of_part(struct core *core, const struct live *live, uint16_t first_
                      struct arena *arena, struct request *request);
 void request_of_task(struct core *core, const struct live *live, struct task_ref task,
                      uint32_t task_attempt, struct arena *arena, struct request *request);
+bool role_is_waiting(const struct live *live, const struct job_policy *policy, uint16_t role);
 struct text shape_of(struct core *core, const struct live *live, struct arena *arena);
 
 /* core_schedule.c */
@@ -306,6 +321,8 @@ void core_step_end(struct core *core);
 /* core_capacity.c */
 void capacity_update(struct core *core, uint32_t node); /* something of it has changed */
 void capacity_group(struct core *core, const struct group *group, bool is_added);
+struct queue_room capacity_room(struct core *core);
+struct queue_need capacity_need(struct core *core, const struct live *live);
 /* Too little is free for this job, whatever the placer may think. */
 bool capacity_is_short(struct core *core, const struct live *live);
 
@@ -325,6 +342,7 @@ struct outcome {
     const char *reason;    /* not BIND */
     bool is_port_conflict; /* there is room, but not the ports */
     bool is_of_job;        /* jobs of the same shape may start all the same */
+    bool is_held_back;     /* jobs of the same shape with shorter time limits may start */
 };
 struct outcome live_start(struct core *core, struct live *live);
 

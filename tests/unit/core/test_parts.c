@@ -91,13 +91,15 @@ static void test_queue_random(void **state)
                                   shape % 3,
                                   (int64_t)random_below(&random, 50),
                                   (uint64_t)(shape / 3),
-                                  (uint32_t)(shape % 2)};
+                                  (uint32_t)(shape % 2),
+                                  0};
         switch (random_below(&random, 5)) {
         case 0:
         case 1:
             items[slot].is_in = false;
             items[slot] = (struct naive){true, naive_class_is_blocked(items, shape), item, shape};
-            queue_push(queue, &item, (struct text){(char *)&shape, sizeof shape});
+            queue_push(queue, &item, &(struct queue_need){0},
+                       (struct text){(char *)&shape, sizeof shape});
             break;
         case 2:
             items[slot].is_in = false;
@@ -106,7 +108,7 @@ static void test_queue_random(void **state)
         case 3:
             if (!queue_first(queue, &item, &class))
                 break;
-            queue_block(queue, class, "full");
+            queue_block(queue, class, "full", false);
             assert_string_equal(queue_reason(queue, class), "full");
             assert_true(queue_is_blocked(queue, class));
             naive_block(items, items[item.slot].shape, true);

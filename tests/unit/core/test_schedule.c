@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "core/state.h"
 #include "world.h"
 
 static const char *const policies[] = {"first-fit", "best-fit", "spread", "hived"};
@@ -92,11 +93,220 @@ static void a_pause_hinders_nobody_else(void **state)
     world_release(&world);
 }
 
+/* --- many shapes --- */
+
+enum { FAILING = 3000 };
+
+/* Without the invariants, which cost more than the events. */
+static void step_unchecked(struct world *world, struct event *event)
+{
+    event->now_ms = ++world->now_ms;
+    event->request = ++world->request;
+    event->user = "";
+    output_clear(&world->output);
+    core_step(world->core, event, &world->output);
+}
+
+static void exit_unchecked(struct world *world, uint64_t attempt)
+{
+    struct event event = {.kind = EVENT_TASK_EXITED, .task = {.attempt = {attempt}}};
+    event.task.completion = completion_of(0, "%s", "");
+    step_unchecked(world, &event);
+}
+
+static void timer_unchecked(struct world *world)
+{
+    step_unchecked(world, &(struct event){.kind = EVENT_TIMER});
+}
+
+/* So many shapes that no short cut knows to be hopeless: they lack memory alone. */
+static void submit_failing(struct world *world, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "large%u", i);
+        struct plan_role role = world_role("worker", 1, 1, 0);
+        role.memory_mib = 1000000 + i;
+        struct plan plan = world_plan_of(name, &role);
+        struct event event = {.kind = EVENT_SUBMIT, .submit = {.plan = plan_copy(&plan)}};
+        step_unchecked(world, &event);
+    }
+}
+
+static const struct command *creation_of(const struct world *world, uint32_t job)
+{
+    for (size_t i = 0; i < world_command_count(world, COMMAND_CREATE); i++)
+        if (world_command(world, COMMAND_CREATE, i)->job.v == job)
+            return world_command(world, COMMAND_CREATE, i);
+    return NULL;
+}
+
+/* A node of 128 CPUs, all in use: attempt 1 has 28 of them, 100 more have one each. */
+static void many_shapes_init(struct world *world)
+{
+    world_init(world, "first-fit");
+    world_node(world, "n1", 128, 0);
+    submit_role(world, "main", world_role("worker", 1, 28, 0));
+    submit_role(world, "rest", world_role("worker", 100, 1, 0));
+    submit_failing(world, FAILING);
+}
+
+/* Ends alone, each of which unblocks everything: whoever stands behind all that fails still gets
+ * its turn, though no pass ever comes to its end. */
+static void nobody_starves_behind_failures(void **state)
+{
+    (void)state;
+    struct world world;
+    many_shapes_init(&world);
+    struct plan_role role = world_role("worker", 1, 2, 0);
+    struct plan plan = world_plan_of("behind", &role);
+    plan.priority = 1;
+    uint32_t behind = world_submit(&world, &plan);
+    world_pass_end(&world);
+    assert_true(queue_has(world.core->queue,
+                          live_slot(world.core, live_find(world.core, (struct job_id){behind}))));
+    uint32_t ends = 0;
+    bool is_started = false;
+    for (uint64_t attempt = 1; attempt <= 101 && !is_started; attempt++, ends++) {
+        exit_unchecked(&world, attempt);
+        is_started = creation_of(&world, behind) != NULL;
+    }
+    assert_true(is_started);
+    core_check(world.core);
+    world_release(&world);
+}
+
+/* The reasons of all are told anew, too, a few at a time. */
+static void the_last_hears_why_it_waits(void **state)
+{
+    (void)state;
+    struct world world;
+    many_shapes_init(&world);
+    struct plan_role role = world_role("worker", 1, 2, 0);
+    struct plan plan = world_plan_of("behind", &role);
+    plan.priority = 1;
+    uint32_t behind = world_submit(&world, &plan);
+    world_pass_end(&world);
+    bool is_told = false;
+    exit_unchecked(&world, 2); /* one CPU is free now */
+    const int64_t end_ms = world.now_ms + 80000;
+    while (world.now_ms < end_ms && !is_told) {
+        world.now_ms += 20;
+        timer_unchecked(&world);
+        const struct job_record *record = world_job(&world, behind);
+        is_told = record && strstr(record->reason, "1 of 128 CPU");
+    }
+    assert_true(is_told);
+    world_release(&world);
+}
+
+/* Though the pass is cut in each of these steps: what is freed goes to the first in order. */
+static void the_first_in_order_is_served_first(void **state)
+{
+    (void)state;
+    struct world world;
+    many_shapes_init(&world);
+    uint32_t jobs[2];
+    for (int i = 0; i < 2; i++) {
+        struct plan_role role = world_role("worker", 1, 20 + (uint32_t)i, 0);
+        struct plan plan = world_plan_of(i ? "low" : "high", &role);
+        plan.priority = i ? 1 : 100;
+        jobs[i] = world_submit(&world, &plan);
+    }
+    world_pass_end(&world);
+    exit_unchecked(&world, 1); /* 28 CPUs */
+    assert_non_null(creation_of(&world, jobs[0]));
+    assert_null(creation_of(&world, jobs[1]));
+    assert_true(world.core->pass.next_ms > 0);
+    world_release(&world);
+}
+
+/* No step does more than a bounded piece of the pass, and a copy goes on where the original does.
+ */
+static void a_cut_pass_is_bounded_and_copied(void **state)
+{
+    (void)state;
+    enum { WORK_MAX = 3000 };
+    struct world world, twin;
+    many_shapes_init(&world);
+    world_pass_end(&world);
+    twin = world;
+    output_init(&twin.output);
+    exit_unchecked(&world, 1);
+    assert_in_range(world.core->pass.work, 1, WORK_MAX);
+    twin.core = core_copy(world.core);
+    twin.now_ms = world.now_ms;
+    uint32_t steps = 0;
+    for (; world.core->pass.next_ms && steps < FAILING; steps++) {
+        timer_unchecked(&world);
+        timer_unchecked(&twin);
+        assert_in_range(world.core->pass.work, 0, WORK_MAX);
+        assert_int_equal(twin.core->pass.work, world.core->pass.work);
+        assert_int_equal(twin.output.trace.count, world.output.trace.count);
+        for (size_t i = 0; i < world.output.trace.count; i++)
+            assert_string_equal(twin.output.trace.items[i], world.output.trace.items[i]);
+    }
+    assert_in_range(steps, 2, FAILING);
+    assert_true(core_hash(twin.core) == core_hash(world.core));
+    world_release(&twin);
+    world_release(&world);
+}
+
+/* --- time limits --- */
+
+/* Jobs of one shape: room is held back from the endless one, but not from those that end before
+ * the starving one can start. */
+static void the_shortest_of_a_shape_slips_in(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(policies); i++) {
+        struct world world;
+        world_init(&world, policies[i]);
+        world_node(&world, "n1", 8, 4);
+        struct plan_role half = world_role("worker", 1, 1, 2),
+                         whole = world_role("worker", 1, 1, 4);
+        struct plan plan = world_plan_of("long", &half);
+        plan.time_limit_s = 3600;
+        world_submit(&world, &plan); /* attempt 1 */
+        plan.name = "rest";
+        world_submit(&world, &plan);
+        uint32_t starving = submit_role(&world, "starving", whole);
+        world_timer(&world, 601000);
+        assert_true(world_has_story(&world, "Reserved", "has waited"));
+        static const uint64_t limits_s[] = {0, 7200, 600, 60, 1200};
+        uint32_t jobs[COUNT_OF(limits_s)];
+        for (size_t j = 0; j < COUNT_OF(limits_s); j++) {
+            char name[16];
+            snprintf(name, sizeof name, "job%zu", j);
+            plan.name = name;
+            plan.time_limit_s = limits_s[j];
+            jobs[j] = world_submit(&world, &plan);
+            assert_int_equal(world_command_count(&world, COMMAND_CREATE), 0);
+        }
+        static const size_t order[] = {3, 2, 4};
+        for (uint64_t j = 0; j < COUNT_OF(order); j++) {
+            world_exit(&world, 2 + j, 0, 0);
+            assert_int_equal(world_command_count(&world, COMMAND_CREATE), 1);
+            assert_int_equal(world_command(&world, COMMAND_CREATE, 0)->job.v, jobs[order[j]]);
+        }
+        world_exit(&world, 5, 0, 0);
+        assert_int_equal(world_command_count(&world, COMMAND_CREATE), 0);
+        world_exit(&world, 1, 0, 0);
+        assert_int_equal(world_command(&world, COMMAND_CREATE, 0)->job.v, starving);
+        world_release(&world);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_wait_for_ports_hinders_no_other_shape),
         cmocka_unit_test(a_pause_hinders_nobody_else),
+        cmocka_unit_test(nobody_starves_behind_failures),
+        cmocka_unit_test(the_last_hears_why_it_waits),
+        cmocka_unit_test(the_first_in_order_is_served_first),
+        cmocka_unit_test(a_cut_pass_is_bounded_and_copied),
+        cmocka_unit_test(the_shortest_of_a_shape_slips_in),
     };
     return cmocka_run_group_tests_name("schedule", tests, NULL, NULL);
 }

@@ -7,6 +7,7 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "core/rows.h"
+#include "core/state.h"
 
 void world_init(struct world *world, const char *policy)
 {
@@ -190,6 +191,23 @@ void world_timer(struct world *world, int64_t after_ms)
     world->now_ms += after_ms;
     struct event event = {.kind = EVENT_TIMER};
     world_step(world, &event);
+}
+
+bool world_pass_step(struct world *world)
+{
+    int64_t next_ms = world->core->pass.next_ms;
+    if (!next_ms)
+        return false;
+    world_timer(world, next_ms > world->now_ms ? next_ms - world->now_ms : 0);
+    return true;
+}
+
+uint32_t world_pass_end(struct world *world)
+{
+    uint32_t count = 0;
+    while (world_pass_step(world))
+        count++;
+    return count;
 }
 
 const struct command *world_command(const struct world *world, enum command_kind kind, size_t nth)

@@ -1,0 +1,246 @@
+/* The queue beside a plain list: what is blocked, what fits, who comes next, whose limit is
+ * shortest. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/random.h"
+#include "core/queue.h"
+
+enum { SLOTS = 80, SHAPES = 24, STEPS = 30000 };
+
+struct entry {
+    bool is_in;
+    struct queue_item item;
+    uint32_t shape;
+};
+
+struct shape {
+    struct queue_need need;
+    bool is_blocked, was_tried;
+};
+
+struct plain {
+    struct entry entries[SLOTS];
+    struct shape shapes[SHAPES];
+};
+
+static uint32_t below(struct random *random, uint32_t limit)
+{
+    return (uint32_t)random_below(random, limit);
+}
+
+/* The first of the shape, or SLOTS: nobody is in it. */
+static uint32_t plain_first(const struct plain *plain, const struct queue *queue, uint32_t shape)
+{
+    uint32_t best = SLOTS;
+    for (uint32_t i = 0; i < SLOTS; i++)
+        if (plain->entries[i].is_in && plain->entries[i].shape == shape &&
+            (best == SLOTS ||
+             queue_is_before(queue, &plain->entries[i].item, &plain->entries[best].item)))
+            best = i;
+    return best;
+}
+
+static bool plain_fits(const struct shape *shape, int32_t priority, const struct queue_room *room)
+{
+    return !room || !shape->was_tried || priority > room->lowest ||
+           (shape->need.task_gpus <= room->free.task_gpus && shape->need.gpus <= room->free.gpus &&
+            shape->need.cpus <= room->free.cpus);
+}
+
+static uint32_t plain_next(const struct plain *plain, const struct queue *queue,
+                           const struct queue_item *after, const struct queue_room *room)
+{
+    uint32_t best = SLOTS;
+    for (uint32_t shape = 0; shape < SHAPES; shape++) {
+        uint32_t first = plain_first(plain, queue, shape);
+        if (first == SLOTS || plain->shapes[shape].is_blocked)
+            continue;
+        const struct queue_item *item = &plain->entries[first].item;
+        if ((!after || queue_is_before(queue, after, item)) &&
+            plain_fits(&plain->shapes[shape], item->priority, room) &&
+            (best == SLOTS || queue_is_before(queue, item, &plain->entries[best].item)))
+            best = first;
+    }
+    return best;
+}
+
+static uint32_t plain_shortest(const struct plain *plain, const struct queue *queue, uint32_t shape)
+{
+    uint32_t best = SLOTS;
+    for (uint32_t i = 0; i < SLOTS; i++) {
+        const struct entry *entry = &plain->entries[i];
+        if (!entry->is_in || entry->shape != shape)
+            continue;
+        uint64_t limit = entry->item.limit_s - 1;
+        uint64_t other = best == SLOTS ? 0 : plain->entries[best].item.limit_s - 1;
+        if (best == SLOTS || limit < other ||
+            (limit == other && queue_is_before(queue, &entry->item, &plain->entries[best].item)))
+            best = i;
+    }
+    return best;
+}
+
+static struct queue_need need_any(struct random *random)
+{
+    return (struct queue_need){below(random, 4), below(random, 6), below(random, 6)};
+}
+
+static void compare(struct random *random, const struct plain *plain, const struct queue *queue)
+{
+    struct queue_room room = {need_any(random), (int32_t)below(random, 5)};
+    uint32_t some = below(random, SLOTS), class, work = 0;
+    const struct queue_item *after = &plain->entries[some].item;
+    bool has_after = after->id && below(random, 2), has_room = below(random, 2);
+    struct queue_item item;
+    uint32_t expected = plain_next(plain, queue, has_after ? after : NULL, has_room ? &room : NULL);
+    bool is_found =
+        queue_next(queue, has_after ? after : NULL, has_room ? &room : NULL, &item, &class, &work);
+    assert_int_equal(is_found, expected != SLOTS);
+    if (!is_found)
+        return;
+    assert_int_equal(item.slot, expected);
+    assert_true(work > 0);
+    assert_int_equal(queue_class_of(queue, expected), class);
+    assert_int_equal(queue_shortest(queue, class).slot,
+                     plain_shortest(plain, queue, plain->entries[expected].shape));
+}
+
+static void put(struct random *random, struct plain *plain, struct queue *queue)
+{
+    uint32_t slot = below(random, SLOTS), at = below(random, SHAPES);
+    struct entry *entry = &plain->entries[slot];
+    struct shape *shape = &plain->shapes[at];
+    uint32_t old = entry->shape;
+    bool was_in = entry->is_in;
+    entry->is_in = false;
+    if (was_in && plain_first(plain, queue, old) == SLOTS)
+        plain->shapes[old].is_blocked = plain->shapes[old].was_tried = false;
+    entry->shape = at;
+    entry->item = (struct queue_item){.slot = slot,
+                                      .id = slot + 1,
+                                      .priority = (int32_t)(at % 4),
+                                      .submitted_ms = below(random, 50),
+                                      .gpus = below(random, 3),
+                                      .tasks = below(random, 3),
+                                      .limit_s = below(random, 4)};
+    entry->is_in = true;
+    queue_push(queue, &entry->item, &shape->need, (struct text){(const char *)&at, sizeof at});
+}
+
+static void take(struct random *random, struct plain *plain, struct queue *queue)
+{
+    struct entry *entry = &plain->entries[below(random, SLOTS)];
+    queue_remove(queue, entry->item.slot);
+    bool was_in = entry->is_in;
+    entry->is_in = false;
+    if (was_in && plain_first(plain, queue, entry->shape) == SLOTS)
+        plain->shapes[entry->shape].is_blocked = plain->shapes[entry->shape].was_tried = false;
+}
+
+static void the_next_is_the_first_that_fits(void **state)
+{
+    (void)state;
+    static const char *const orders[] = {"priority", "smallest", "fifo"};
+    struct random random = {11};
+    struct queue *queue = queue_new(queue_order_named("priority"));
+    struct plain plain = {0};
+    for (uint32_t i = 0; i < SHAPES; i++)
+        plain.shapes[i].need = need_any(&random);
+    for (uint32_t i = 0; i < SLOTS; i++)
+        plain.entries[i].item.slot = i;
+    for (uint32_t i = 0; i < STEPS; i++) {
+        uint32_t action = below(&random, 100), slot = below(&random, SLOTS);
+        if (action < 40) {
+            put(&random, &plain, queue);
+        } else if (action < 60) {
+            take(&random, &plain, queue);
+        } else if (action < 80 && plain.entries[slot].is_in) {
+            struct shape *shape = &plain.shapes[plain.entries[slot].shape];
+            queue_block(queue, queue_class_of(queue, slot), "full", false);
+            shape->is_blocked = shape->was_tried = true;
+        } else if (action == 80) {
+            queue_unblock(queue);
+            for (uint32_t j = 0; j < SHAPES; j++)
+                plain.shapes[j].is_blocked = false;
+        } else if (action == 81) {
+            queue_order_set(queue, queue_order_named(orders[below(&random, 3)]));
+        } else if (action == 82) {
+            struct queue *copy = queue_copy(queue);
+            queue_free(queue);
+            queue = copy;
+        }
+        compare(&random, &plain, queue);
+    }
+    queue_free(queue);
+}
+
+static uint32_t push(struct queue *queue, uint32_t slot, uint64_t limit_s)
+{
+    struct queue_item item = {.slot = slot, .id = slot + 1, .limit_s = limit_s};
+    return queue_push(queue, &item, &(struct queue_need){0}, TEXT("shape"));
+}
+
+/* A class that room is held back from is open to whoever ends sooner than all that wait in it. */
+static void a_shorter_limit_opens_its_class(void **state)
+{
+    (void)state;
+    struct queue *queue = queue_new(queue_order_named("fifo"));
+    uint32_t class = push(queue, 0, 0);
+    queue_block(queue, class, "held back", true);
+    push(queue, 1, 0);
+    assert_true(queue_is_blocked(queue, class));
+    push(queue, 2, 60);
+    assert_false(queue_is_blocked(queue, class));
+    assert_int_equal(queue_shortest(queue, class).slot, 2);
+    queue_block(queue, class, "held back", true);
+    push(queue, 3, 70);
+    assert_true(queue_is_blocked(queue, class));
+    queue_block(queue, class, "too little", false);
+    push(queue, 4, 50);
+    assert_true(queue_is_blocked(queue, class));
+    assert_int_equal(queue_class_count(queue), 1);
+    queue_free(queue);
+}
+
+/* The least of a subtree may come from several classes of which none fits: the search gives up. */
+static void a_search_in_vain_is_cut(void **state)
+{
+    (void)state;
+    enum { CLASSES = 4000, WORK_MAX = 320 };
+    struct queue *queue = queue_new(queue_order_named("fifo"));
+    for (uint32_t i = 0; i < CLASSES; i++) {
+        struct queue_need need = {i % 2 ? 8 : 0, 0, i % 2 ? 0 : 8};
+        struct queue_item item = {.slot = i, .id = i + 1};
+        uint32_t class = queue_push(queue, &item, &need, (struct text){(const char *)&i, sizeof i});
+        queue_block(queue, class, "", false);
+    }
+    queue_unblock(queue);
+    struct queue_room room = {.free = {4, 4, 4}, .lowest = 1000};
+    struct queue_item item;
+    uint32_t class, work = 0, rounds = 0;
+    while (queue_next(queue, NULL, &room, &item, &class, &work)) {
+        assert_in_range(work, 1, WORK_MAX);
+        work = 0;
+        queue_block(queue, class, "", false);
+        rounds++;
+    }
+    assert_in_range(rounds, 1, CLASSES);
+    queue_free(queue);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_next_is_the_first_that_fits),
+        cmocka_unit_test(a_shorter_limit_opens_its_class),
+        cmocka_unit_test(a_search_in_vain_is_cut),
+    };
+    return cmocka_run_group_tests_name("queue", tests, NULL, NULL);
+}
