@@ -521,7 +521,7 @@ static struct placer *simple_copy(const struct placer *placer)
 
 #define SIMPLE_OPS(policy)                                                                         \
     {                                                                                              \
-        .name = (policy), .nodes_per_work = 32, .free = simple_free, .node_set = simple_node_set,  \
+        .name = (policy), .nodes_per_work = 6, .free = simple_free, .node_set = simple_node_set,   \
         .place = simple_place, .commit = simple_commit, .release_slot = simple_release_slot,       \
         .release_group = simple_release_group, .cancel = simple_cancel, .copy = simple_copy,       \
         .check = simple_check,                                                                     \
