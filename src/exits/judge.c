@@ -104,6 +104,38 @@ static bool match(struct judge *judge, const struct exit_pattern *pattern)
     return true;
 }
 
+/* ---- whose word it is ---- */
+
+static bool has_container_condition(const struct judge *judge, const struct exit_pattern *pattern,
+                                    bool is_message)
+{
+    for (uint32_t i = 0; i < pattern->container_count; i++) {
+        const struct exit_container_pattern *container =
+            &judge->rules->containers.items[pattern->container + i];
+        if ((is_message ? container->message : container->reason) != EXPRESSION_NO)
+            return true;
+    }
+    return false;
+}
+
+/* One condition that only the platform can make true is enough, when no text of the task's was
+ * needed to tell this failure from others. The engine's message is such a text: it repeats names
+ * from the job and the image. */
+static enum exit_evidence evidence_of(const struct judge *judge, const struct exit_pattern *pattern)
+{
+    if (pattern->needs_ecc || pattern->needs_gpu_lost)
+        return EVIDENCE_PLATFORM;
+    if (pattern->is_runtime || pattern->message != EXPRESSION_NO ||
+        has_container_condition(judge, pattern, true))
+        return EVIDENCE_TASK;
+    const bool is_asked =
+        pattern->reason != EXPRESSION_NO || has_container_condition(judge, pattern, false);
+    const struct exit_input *input = judge->input;
+    const bool is_told =
+        input->containers || (input->reason && input->reason[0]) || input->is_oom_killed;
+    return is_asked && is_told ? EVIDENCE_PLATFORM : EVIDENCE_TASK;
+}
+
 /* ---- words ---- */
 
 static struct text last_lines(struct text text, size_t lines)
@@ -150,6 +182,7 @@ static void conclude(struct judge *judge, const struct exit_rule *rule,
         completion->attributes = EXIT_PERMANENT | EXIT_NEVER_RETRIED;
     snprintf(completion->phrase, sizeof completion->phrase, "%s", rule->spec.phrase);
     describe(judge, completion, rule->spec.reason);
+    verdict->evidence = evidence_of(judge, pattern);
     verdict->is_matched = true;
     verdict->rule = (size_t)(rule - judge->rules->rules.items);
     verdict->pattern = (size_t)(pattern - judge->rules->patterns.items) - rule->pattern;
@@ -166,6 +199,12 @@ static void conclude(struct judge *judge, const struct exit_rule *rule,
 static void take_code(struct judge *judge, int32_t code, const char *words)
 {
     judge->verdict->completion = completion_of(code, "%s", words);
+}
+
+static void take_vouched(struct judge *judge, int32_t code, const char *words)
+{
+    take_code(judge, code, words);
+    judge->verdict->evidence = EVIDENCE_PLATFORM;
 }
 
 /* Codes by which a container says itself how it wants to be treated. */
@@ -243,9 +282,9 @@ static void judge_all(struct judge *judge)
 {
     const struct exit_input *input = judge->input;
     if (input->is_lost)
-        take_code(judge, CODE_NODE_LOST, "its node went away");
+        take_vouched(judge, CODE_NODE_LOST, "its node went away");
     else if (input->is_missing)
-        take_code(judge, CODE_CONTAINER_DELETED, "its container was removed from outside");
+        take_vouched(judge, CODE_CONTAINER_DELETED, "its container was removed from outside");
     else if (is_success(input))
         take_code(judge, CODE_SUCCEEDED, "");
     else if (!judge_predefined(judge) && !judge_rules(judge))

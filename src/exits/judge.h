@@ -50,6 +50,7 @@ struct exit_verdict {
     const struct exit_spec *spec; /* row that describes the code; the rules' */
     bool is_matched;              /* by a rule; `rule` is its number in the table's order, from 0 */
     size_t rule, pattern;
+    enum exit_evidence evidence;
     struct text user_text; /* the line that matched, at most EXIT_EXCERPT_MAX; in the tails */
     struct text platform_text;
     struct text user_lines, platform_lines; /* the last lines, in the tails */

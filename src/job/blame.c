@@ -29,9 +29,11 @@ static const int32_t not_the_nodes[] = {
     253, /* a port in use */
 };
 
-double blame_weight(const struct completion *completion, const char *type)
+double blame_weight(const struct completion *completion, const char *type,
+                    enum exit_evidence evidence)
 {
-    if (completion->is_success || strcmp(type, "PLATFORM_FAILURE") != 0)
+    if (completion->is_success || evidence != EVIDENCE_PLATFORM ||
+        strcmp(type, "PLATFORM_FAILURE") != 0)
         return 0;
     for (size_t i = 0; i < COUNT_OF(not_the_nodes); i++)
         if (not_the_nodes[i] == completion->code)

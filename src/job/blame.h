@@ -23,10 +23,12 @@ struct blame {
     enum blame_level level; /* after the last change or look */
 };
 
-/* Weight of an ended try: 1 for failures of the platform (a lost container, a failed creation, a
- * GPU error), 0 for the user's own, for stops, and for what another node would not have avoided.
- * `type` is the exit spec's. */
-double blame_weight(const struct completion *completion, const char *type);
+/* Weight of an ended try: 1 for failures of the platform (a lost container, a GPU error), 0 for the
+ * user's own, for stops, and for what another node would not have avoided; and 0 when only the task
+ * vouches for it: whoever can print a line must not be able to put nodes aside. `type` is the exit
+ * spec's. */
+double blame_weight(const struct completion *completion, const char *type,
+                    enum exit_evidence evidence);
 
 /* What is left of the value at `now_ms`; changes nothing. */
 double blame_value(const struct blame *blame, const struct blame_policy *policy, int64_t now_ms);

@@ -42,6 +42,13 @@ enum {
     CODE_PERMANENT = 210,
 };
 
+/* Who vouches for what is known of an end. */
+enum exit_evidence {
+    EVIDENCE_TASK,     /* the task's program could have made it: its exit code, its log, what is in
+                        * its container (skep-init's report and log too), words that name its files */
+    EVIDENCE_PLATFORM, /* the kernel, NVML, the engine: nothing that a user can write */
+};
+
 struct completion {
     int32_t code;
     int32_t exit_code; /* as the container ended, before the rules; 0 when it never ran */

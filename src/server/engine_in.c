@@ -172,7 +172,7 @@ static struct server_mail *mail_of_exit(struct server *server, const struct engi
     end.tail = tail_of(&mail->arena, exit->log_tail);
     pthread_rwlock_rdlock(&server->rules_lock);
     exit_judge(server->rules, &input, &verdict);
-    const double weight = blame_weight(&verdict.completion, verdict.spec->type);
+    const double weight = blame_weight(&verdict.completion, verdict.spec->type, verdict.evidence);
     if (verdict.is_matched)
         end_rule(server, &verdict, &mail->arena, &end);
     pthread_rwlock_unlock(&server->rules_lock);

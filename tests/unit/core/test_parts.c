@@ -503,6 +503,15 @@ static void test_event_codec(void **state)
 }
 
 /* The order of the queue came last, with version 5. */
+static void test_event_names(void **state)
+{
+    (void)state;
+    for (int kind = EVENT_SUBMIT; kind <= EVENT_RESTORE; kind++)
+        assert_non_null(event_name((enum event_kind)kind));
+    assert_string_equal(event_name(EVENT_SUBMIT), "submit");
+    assert_string_equal(event_name(EVENT_TASK_EXITED), "task exited");
+}
+
 static void test_event_of_version_4(void **state)
 {
     (void)state;
@@ -564,6 +573,7 @@ int main(void)
         cmocka_unit_test(test_plan_limits),
         cmocka_unit_test(test_plan_of_spec),
         cmocka_unit_test(test_event_codec),
+        cmocka_unit_test(test_event_names),
         cmocka_unit_test(test_event_of_version_4),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

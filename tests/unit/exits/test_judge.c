@@ -303,6 +303,85 @@ static void creation_errors(void **state)
     assert_int_equal(exit_judge_creation(0, "x", NULL), -120);
 }
 
+static enum exit_evidence evidence(const struct exit_rules *with, struct exit_input input)
+{
+    return judge(with, input).evidence;
+}
+
+/* Nothing that a task can write, print or do counts as the platform's word. */
+static void only_the_platform_vouches(void **state)
+{
+    static const char *const lines[] = {"GPU is lost", "GPU has fallen off the bus",
+                                        "CUDA_ERROR_ECC_UNCORRECTABLE", "ssh barrier gave up"};
+    (void)state;
+
+    for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
+        for (int32_t code = 1; code < 256; code++)
+            for (int is_user = 0; is_user < 2; is_user++)
+                assert_int_equal(
+                    evidence(rules, (struct exit_input){.exit_code = code,
+                                                        .is_user_command = is_user,
+                                                        .reason = "",
+                                                        .message = lines[i],
+                                                        .log_tail = text_of(lines[i]),
+                                                        .platform_tail = text_of(lines[i])}),
+                    EVIDENCE_TASK);
+    assert_int_equal(judge_log(1, "GPU is lost").completion.code, 240); /* the retry knows it */
+    /* the engine's message repeats names of the user's */
+    assert_int_equal(
+        evidence(rules, (struct exit_input){.exit_code = 128,
+                                            .reason = "ContainerCannotRun",
+                                            .message = "chdir to `unknown device`: none"}),
+        EVIDENCE_TASK);
+
+    assert_int_equal(evidence(rules, (struct exit_input){.exit_code = 1,
+                                                         .is_user_command = true,
+                                                         .has_gpu_lost = true}),
+                     EVIDENCE_PLATFORM);
+    assert_int_equal(evidence(rules, (struct exit_input){.exit_code = 1,
+                                                         .is_user_command = true,
+                                                         .has_gpu_ecc_error = true}),
+                     EVIDENCE_PLATFORM);
+    assert_int_equal(evidence(rules, (struct exit_input){.exit_code = 128, .reason = "DiskFull"}),
+                     EVIDENCE_PLATFORM);
+    assert_int_equal(evidence(rules, (struct exit_input){.exit_code = 137,
+                                                         .signal = 9,
+                                                         .is_user_command = true,
+                                                         .is_oom_killed = true}),
+                     EVIDENCE_PLATFORM);
+    assert_int_equal(evidence(rules, (struct exit_input){.is_lost = true}), EVIDENCE_PLATFORM);
+    assert_int_equal(evidence(rules, (struct exit_input){.is_missing = true}), EVIDENCE_PLATFORM);
+}
+
+/* An expression for the reason that fits the empty one is not the engine's word. */
+static void no_reason_vouches_for_nothing(void **state)
+{
+    struct problems problems;
+    (void)state;
+
+    problems_init(&problems, &arena);
+    struct exit_rules *own = exit_rules_new(TEXT("spec:\n"
+                                                 "- code: 100\n"
+                                                 "  phrase: Own\n"
+                                                 "  type: PLATFORM_FAILURE\n"
+                                                 "  pattern:\n"
+                                                 "    controllerPodPatterns:\n"
+                                                 "    - reasonRegex: '.*'\n"),
+                                            &problems);
+    assert_non_null(own);
+    assert_int_equal(
+        evidence(own, (struct exit_input){.exit_code = 1, .is_user_command = true, .reason = ""}),
+        EVIDENCE_TASK);
+    assert_int_equal(evidence(own, (struct exit_input){.exit_code = 1, .is_user_command = true}),
+                     EVIDENCE_TASK);
+    assert_int_equal(
+        evidence(own,
+                 (struct exit_input){.exit_code = 1, .is_user_command = true, .reason = "Broken"}),
+        EVIDENCE_PLATFORM);
+    exit_rules_free(own);
+    problems_release(&problems);
+}
+
 static void verdict_says_what_matched(void **state)
 {
     (void)state;
@@ -656,6 +735,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(told_by_code_and_log),
         cmocka_unit_test(told_by_the_engine),
+        cmocka_unit_test(only_the_platform_vouches),
+        cmocka_unit_test(no_reason_vouches_for_nothing),
         cmocka_unit_test(pods_with_containers),
         cmocka_unit_test(creation_errors),
         cmocka_unit_test(verdict_says_what_matched),

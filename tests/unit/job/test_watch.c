@@ -72,16 +72,17 @@ static void only_the_platform_is_blamed(void **state)
     const struct completion object = completion_of(CODE_OBJECT_DELETED, "%s", "");
     const struct completion timeout = completion_of(CODE_OBJECT_CREATION_TIMEOUT, "%s", "");
     const struct completion good = completion_of(0, "%s", "");
-    assert_true(blame_weight(&lost, "PLATFORM_FAILURE") == 1);
-    assert_true(blame_weight(&lost, "USER_FAILURE") == 0);
-    assert_true(blame_weight(&preempted, "PLATFORM_FAILURE") == 0);
+    assert_true(blame_weight(&lost, "PLATFORM_FAILURE", EVIDENCE_PLATFORM) == 1);
+    assert_true(blame_weight(&lost, "USER_FAILURE", EVIDENCE_PLATFORM) == 0);
+    assert_true(blame_weight(&lost, "PLATFORM_FAILURE", EVIDENCE_TASK) == 0);
+    assert_true(blame_weight(&preempted, "PLATFORM_FAILURE", EVIDENCE_PLATFORM) == 0);
     const struct completion memory = {.code = -1212}; /* not the node's: its tasks' or others' */
-    assert_true(blame_weight(&memory, "PLATFORM_FAILURE") == 0);
+    assert_true(blame_weight(&memory, "PLATFORM_FAILURE", EVIDENCE_PLATFORM) == 0);
     const struct completion full = {.code = -1211}; /* its health says so, and for how long */
-    assert_true(blame_weight(&full, "PLATFORM_FAILURE") == 0);
-    assert_true(blame_weight(&object, "PLATFORM_FAILURE") == 0);
-    assert_true(blame_weight(&timeout, "PLATFORM_FAILURE") == 0);
-    assert_true(blame_weight(&good, "PLATFORM_FAILURE") == 0);
+    assert_true(blame_weight(&full, "PLATFORM_FAILURE", EVIDENCE_PLATFORM) == 0);
+    assert_true(blame_weight(&object, "PLATFORM_FAILURE", EVIDENCE_PLATFORM) == 0);
+    assert_true(blame_weight(&timeout, "PLATFORM_FAILURE", EVIDENCE_PLATFORM) == 0);
+    assert_true(blame_weight(&good, "PLATFORM_FAILURE", EVIDENCE_PLATFORM) == 0);
 }
 
 static void sample(struct hang_track *track, int64_t at_s, uint64_t cpu_ms, uint64_t output,

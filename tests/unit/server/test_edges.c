@@ -7,6 +7,7 @@
 #include "sys/log.h"
 #include "sys/secret.h"
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -286,25 +287,34 @@ static struct attempt_id held_attempt(struct world *world)
     return (struct attempt_id){0};
 }
 
-/* Everything that was asked of the core thread and of the launcher before is done. */
+/* Everything that was asked of the core thread and of the launcher before is done: the first answer
+ * may come in the midst of the round that does it, the second only in a later one. */
 static void settle(struct world *world)
 {
-    assert_int_equal(change(world, (struct store_change){.kind = CHANGE_SETTING,
-                                                         .setting = {"test", TEXT("x")}}),
-                     0);
+    struct wait wait;
+
+    for (int i = 0; i < 2; i++) {
+        ask_change(world, &wait);
+        assert_int_equal(wait_for(&wait), 0);
+    }
     metric_await(world, "skep_commands_waiting", 0);
 }
 
-static void tell_exit(struct world *world, struct attempt_id attempt)
+static void tell_end(struct world *world, struct attempt_id attempt, const struct exit_report *exit)
 {
-    const struct exit_report exit = {
-        .exit_code = 3, .is_user_command = true, .reason = "", .message = ""};
     struct engine_sink sink = server_sink(world->server);
 
     sink.post(
         sink.context,
         &(struct engine_event){
-            .kind = ENGINE_EXITED, .attempt = attempt, .exit = &exit, .reason = "", .message = ""});
+            .kind = ENGINE_EXITED, .attempt = attempt, .exit = exit, .reason = "", .message = ""});
+}
+
+static void tell_exit(struct world *world, struct attempt_id attempt)
+{
+    tell_end(world, attempt,
+             &(struct exit_report){
+                 .exit_code = 3, .is_user_command = true, .reason = "", .message = ""});
 }
 
 static void a_container_stays_while_nobody_knows_whether_it_is_held(void **state)
@@ -325,9 +335,14 @@ static void a_container_stays_while_nobody_knows_whether_it_is_held(void **state
     attempts_unreadable(0);
     server_reload(world->server, config_of(world, "")); /* a round of upkeep */
     settle(world);
-    settle(world);
     assert_int_equal(world->server->core.leftovers.count, 0);
     assert_int_equal(engine_fake_container_count(world->server->engine), before);
+}
+
+static void containers_await_none(struct world *world)
+{
+    while (engine_fake_container_count(world->server->engine) > 0)
+        sched_yield();
 }
 
 static void what_nobody_holds_goes_once_that_is_known(void **state)
@@ -343,9 +358,43 @@ static void what_nobody_holds_goes_once_that_is_known(void **state)
     attempts_unreadable(0);
     server_reload(world->server, config_of(world, ""));
     settle(world);
-    settle(world);
     assert_int_equal(world->server->core.leftovers.count, 0);
-    assert_int_equal(engine_fake_container_count(world->server->engine), 0);
+    containers_await_none(world);
+}
+
+static double blame(struct world *world)
+{
+    struct store_reader *reader = world->service->reader_get(world->service->context, &world->err);
+    struct store_nodes nodes;
+
+    assert_int_equal(store_nodes(reader, &world->arena, &nodes, &world->err), 0);
+    world->service->reader_put(world->service->context, reader);
+    assert_int_equal(nodes.count, 1);
+    return nodes.items[0].blame;
+}
+
+static void a_printed_line_blames_no_node(void **state)
+{
+    struct world *world = *state;
+    const struct exit_report printed = {.exit_code = 1,
+                                        .is_user_command = true,
+                                        .reason = "",
+                                        .message = "",
+                                        .log_tail = TEXT("GPU is lost\n")};
+    struct exit_report measured = printed;
+    struct job_id job;
+
+    for (int i = 0; i < 12; i++) {
+        job = running_job(world, arena_format(&world->arena, "p%d", i));
+        tell_end(world, tasks_of(world, job).items[0].attempt, &printed);
+        assert_int_equal(act(world, SERVICE_STOP, job), 0);
+    }
+    assert_true(blame(world) == 0);
+    measured.has_gpu_lost = true;
+    job = running_job(world, "measured");
+    tell_end(world, tasks_of(world, job).items[0].attempt, &measured);
+    settle(world);
+    assert_true(blame(world) > 0.9);
 }
 
 int main(void)
@@ -361,6 +410,7 @@ int main(void)
         WORLD(a_reload_that_the_core_refuses_changes_nothing),
         WORLD(a_container_stays_while_nobody_knows_whether_it_is_held),
         WORLD(what_nobody_holds_goes_once_that_is_known),
+        WORLD(a_printed_line_blames_no_node),
     };
 
     log_setup(LOG_ERROR, LOG_TEXT);
