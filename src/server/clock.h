@@ -1,4 +1,10 @@
-/* clock.h — the two clocks. */
+/* clock.h — the clocks of the system, and the core's own time made of them.
+ *
+ * The core's time is Unix time that never goes back and never jumps: it follows the clock that
+ * counts from boot (suspends included), and nears the wall clock by at most a tenth of the time
+ * that passes. So a wrong wall clock, or a mended one, fires no time limit early and holds up no
+ * retry; see docs/rfc/0007. The functions of `struct server_clock` are pure.
+ */
 #ifndef SERVER_CLOCK_H
 #define SERVER_CLOCK_H
 #include <stdint.h>
@@ -11,11 +17,28 @@ static inline int64_t clock_us(void) /* monotonic */
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-static inline int64_t clock_unix_ms(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
+int64_t clock_wall_ms(void); /* Unix time, as the machine believes */
+int64_t clock_boot_ms(void); /* since boot: never set */
+
+struct server_clock {
+    int64_t now_ms;           /* the core's time at the last step */
+    int64_t boot_ms, wall_ms; /* what the two clocks said then */
+    int64_t credit;           /* tenths of ms by which it may be corrected */
+    int64_t steady_boot_ms;   /* since then the wall clock has not been set */
+    int64_t trusted_ms;       /* how far retention has believed the time */
+    int64_t stepped_ms;       /* by which the wall clock was set last; cleared by who tells it */
+};
+
+/* `last_ms`: the core's time when the server last did something, 0: never. It goes on from there
+ * when the wall clock is behind it. `trusted_ms`: what server_clock_trusted gave then, 0: never. */
+void server_clock_start(struct server_clock *clock, int64_t boot_ms, int64_t wall_ms,
+                        int64_t last_ms, int64_t trusted_ms);
+/* The core's time now. */
+int64_t server_clock_step(struct server_clock *clock, int64_t boot_ms, int64_t wall_ms);
+
+/* The time by which retention removes what is old: the earlier of both clocks as of the last step.
+ * More than a day beyond what it believed before is believed only after an hour in which nobody has
+ * set the wall clock. */
+int64_t server_clock_trusted(struct server_clock *clock);
 
 #endif

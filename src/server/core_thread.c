@@ -15,13 +15,20 @@
 #include <stdio.h>
 #include <string.h>
 
-static int64_t core_now(struct core_thread *core)
+int64_t core_now(struct server *server)
 {
-    int64_t now = clock_unix_ms();
+    struct server_clock *clock = &server->core.clock;
+    int64_t now = server_clock_step(clock, clock_boot_ms(), clock_wall_ms());
+    int64_t apart_s = (clock->wall_ms - now) / 1000;
 
-    if (now > core->now_ms)
-        core->now_ms = now;
-    return core->now_ms;
+    if (clock->stepped_ms)
+        log_warning("server",
+                    "the machine's clock was set by %lld s: what waits goes by the time that has "
+                    "passed, and times that are shown near the clock by a tenth of it",
+                    (long long)clock->stepped_ms / 1000);
+    clock->stepped_ms = 0;
+    atomic_store(&server->metrics.clock_apart_s, (uint64_t)(apart_s < 0 ? -apart_s : apart_s));
+    return now;
 }
 
 static uint64_t core_random(void)
@@ -50,7 +57,7 @@ static void core_event(struct server *server, struct event *event)
     struct core_thread *core = &server->core;
     size_t record;
 
-    event->now_ms = core_now(core);
+    event->now_ms = core_now(server);
     event->random = core_random();
     core_log(core, event);
     record = core->output.records.count;
@@ -606,7 +613,7 @@ static void core_timer(struct server *server)
 {
     struct event event = {.kind = EVENT_TIMER, .user = ""};
 
-    if (server->core.wake_ms == 0 || clock_unix_ms() < server->core.wake_ms)
+    if (server->core.wake_ms == 0 || core_now(server) < server->core.wake_ms)
         return;
     server->core.wake_ms = 0;
     core_event(server, &event);
@@ -679,7 +686,7 @@ static void core_make_room(struct server *server)
     store_make_room(server->store);
 }
 
-static int64_t core_deadline(const struct server *server)
+static int64_t core_deadline(struct server *server)
 {
     const struct core_thread *core = &server->core;
     int64_t now = mailbox_now_ms(), deadline = core->upkeep_at_ms;
@@ -689,7 +696,7 @@ static int64_t core_deadline(const struct server *server)
     if (!core->core)
         return core->probe_at_ms < deadline ? core->probe_at_ms : deadline;
     if (core->wake_ms) {
-        int64_t wait = core->wake_ms - clock_unix_ms();
+        int64_t wait = core->wake_ms - core_now(server);
         int64_t wake = now + (wait > 0 ? wait : 0);
         if (wake < deadline)
             deadline = wake;

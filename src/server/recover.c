@@ -54,19 +54,40 @@ static int restore_rows(struct server *server, struct err *err)
     return code;
 }
 
+int server_clock_restore(struct server *server, struct err *err)
+{
+    struct store_reader *reader = server->core.reader;
+    int64_t last_ms = 0, trusted_ms = 0;
+    struct text trusted;
+    struct arena arena;
+    int code = store_restore_time(reader, &last_ms, err);
+
+    if (code < 0)
+        return code;
+    arena_init(&arena);
+    code = store_setting(reader, RETENTION_TIME, &arena, &trusted, err);
+    if (code == ERR_NOT_FOUND) {
+        trusted_ms = last_ms; /* of a server that did not note it */
+        code = 0;
+    } else if (code == 0 && !text_to_int64(trusted, &trusted_ms)) {
+        code = err_fail(err, ERR_CORRUPT, "", "the setting %s is not a time", RETENTION_TIME);
+    }
+    arena_release(&arena);
+    server_clock_start(&server->core.clock, clock_boot_ms(), clock_wall_ms(), last_ms, trusted_ms);
+    return code;
+}
+
 int server_restore(struct server *server, struct err *err)
 {
     struct core_thread *core = &server->core;
-    int64_t begin_us = clock_us(), now = clock_unix_ms();
+    int64_t begin_us = clock_us(), now = core_now(server);
     struct event event;
     int code;
 
     core_batch_begin(core);
     core->wake_ms = 0;
-    if (now > core->now_ms)
-        core->now_ms = now;
     event = (struct event){
-        .kind = EVENT_RESTORE, .now_ms = core->now_ms, .user = "", .config = &server->config->core};
+        .kind = EVENT_RESTORE, .now_ms = now, .user = "", .config = &server->config->core};
     store_numbers(server->store, &event.last_job, &event.last_attempt);
     core_log(core, &event);
     core->core = core_new(&server->config->core, err);
@@ -74,7 +95,7 @@ int server_restore(struct server *server, struct err *err)
         return err->code;
     code = restore_rows(server, err);
     if (code == 0)
-        code = core_restore_finish(core->core, core->now_ms, &core->output, err);
+        code = core_restore_finish(core->core, now, &core->output, err);
     if (code == 0)
         code = core_commit(server, err);
     if (code < 0) {

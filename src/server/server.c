@@ -63,6 +63,8 @@ static int server_open(struct server *server, const struct server_teller *teller
     if (code == 0)
         code = server_engine_epoch(server, err);
     if (code == 0)
+        code = server_clock_restore(server, err);
+    if (code == 0)
         code = server_restore(server, err);
     if (code < 0)
         return code;

@@ -559,6 +559,9 @@ static void service_metrics(void *context, struct buf *out)
     metric_write(out, "skep_events_set_aside_total", "counter",
                  "Requests and facts refused because the store cannot take what follows from them.",
                  atomic_load(&metrics->set_aside));
+    metric_write(out, "skep_clock_apart_seconds", "gauge",
+                 "Between the server's own time and the machine's clock, which was set.",
+                 atomic_load(&metrics->clock_apart_s));
     metric_write(out, "skep_batches_total", "counter", "Rounds of the core thread.",
                  atomic_load(&metrics->batches));
     metric_write(out, "skep_batch_mails_total", "counter", "Requests and facts in those rounds.",

@@ -10,6 +10,7 @@
 #include "doc/problem.h"
 #include "exits/rules.h"
 #include "server/barrier.h"
+#include "server/clock.h"
 #include "server/file_space.h"
 #include "server/hang_watch.h"
 #include "server/launch.h"
@@ -56,9 +57,10 @@ struct core_thread {
     size_t event_count;
     struct id_map deleted; /* jobs that this batch deletes: their rows are still there */
     struct server_mail *first_fact, **last_fact; /* kept while the store cannot be written */
-    int64_t now_ms;                              /* never goes back */
-    int64_t wake_ms;                             /* Unix time of the core's timer; 0 none */
+    struct server_clock clock;
+    int64_t wake_ms;                             /* the core's time of its timer; 0 none */
     int64_t probe_at_ms, upkeep_at_ms, begin_ms; /* monotonic */
+    int64_t noted_ms;                            /* of retention's time; 0: not yet */
     struct store_reader *reader;
     struct leftover_list {
         struct leftover *items;
@@ -111,13 +113,18 @@ struct server {
 /* core_thread.c */
 void core_thread_start(struct server *server);
 void core_thread_join(struct server *server);
-/* Parts of a round, for recover.c: an empty batch; its output made durable; its commands. */
+/* Parts of a round, for recover.c: its time; an empty batch; its output made durable; its
+ * commands. */
+int64_t core_now(struct server *server);
 void core_batch_begin(struct core_thread *core);
 void core_log(struct core_thread *core, const struct event *event);
 int core_commit(struct server *server, struct err *err);
 void core_commands(struct server *server);
 
-/* recover.c: a core from the rows, its first output in server->core.output, committed. */
+/* recover.c: the core's time goes on from what is stored. */
+#define RETENTION_TIME "retention.time" /* setting: how far retention has believed the time */
+int server_clock_restore(struct server *server, struct err *err);
+/* A core from the rows, its first output in server->core.output, committed. */
 int server_restore(struct server *server, struct err *err);
 /* Before it: the engine may hold attempts of numbers that the store has never given, because the
  * store is a copy: then an epoch begins. */

@@ -4,7 +4,13 @@
 #include "server/state.h"
 #include <string.h>
 
-enum { PURGE_MAX = 500, PASSWORD_LENGTH = 20, DAY_MS = 86400 * 1000, AGAIN_MS = 500 };
+enum {
+    PURGE_MAX = 500,
+    PASSWORD_LENGTH = 20,
+    DAY_MS = 86400 * 1000,
+    AGAIN_MS = 500,
+    NOTE_MS = 3600 * 1000
+};
 
 /* A random password for `user`: told, then stored. Whoever has a token by an older one loses it. */
 static int password_make(struct store *store, enum store_change_kind kind,
@@ -42,7 +48,7 @@ int server_first_user(struct server *server, const struct server_teller *teller,
                                .groups_json = "[]",
                                .virtual_clusters_json = "[]",
                                .extension_json = "{}",
-                               .created_ms = clock_unix_ms()};
+                               .created_ms = clock_wall_ms()};
     struct arena arena;
     int code;
 
@@ -133,11 +139,38 @@ static void lose_unseen_nodes(struct server *server, struct mail_list *list)
     pthread_mutex_unlock(&server->state_lock);
 }
 
+/* A time that no step of the clock has made, noted down now and then: a restart must not make the
+ * server believe what it did not believe before. */
+static int64_t retention_time(struct server *server, struct mail_list *list)
+{
+    struct server_clock *clock = &server->core.clock;
+    int64_t before = clock->trusted_ms, now;
+
+    core_now(server);
+    now = server_clock_trusted(clock);
+    if (server->core.noted_ms == 0 || now - server->core.noted_ms >= NOTE_MS ||
+        now < server->core.noted_ms) {
+        struct server_mail *mail = mail_new(MAIL_CHANGE);
+        mail->change = (struct store_change){
+            .kind = CHANGE_SETTING,
+            .setting = {RETENTION_TIME,
+                        text_of(arena_format(&mail->arena, "%lld", (long long)now))}};
+        list_add(list, mail);
+        server->core.noted_ms = now;
+    }
+    if (now == before && clock->now_ms - now > DAY_MS)
+        log_warning("server",
+                    "the clock is %lld days ahead of what was last seen: nothing is "
+                    "removed by age until it has stood so for an hour",
+                    (long long)(clock->now_ms - now) / DAY_MS);
+    return now;
+}
+
 struct server_mail *server_upkeep(struct server *server)
 {
     const struct retention_config *retention = &server->config->retention;
-    int64_t now = clock_unix_ms();
     struct mail_list list = {NULL, &list.first};
+    int64_t now = retention_time(server, &list);
     int64_t jobs_before = 0, events_before = 0, oldest_event;
     uint64_t used;
     struct err err;

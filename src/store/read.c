@@ -51,6 +51,7 @@ static const char *const read_texts[READ_COUNT] = {
     [READ_STORIES_ALL_COUNT] = "SELECT count(*) FROM stories WHERE ?1 = 0 AND " STORY_WHERE,
     [READ_EVENTS] = "SELECT sequence, at_ms, kind, body FROM event_log WHERE sequence > ? "
                     "ORDER BY sequence LIMIT ?",
+    [READ_LAST_EVENT] = "SELECT at_ms FROM event_log ORDER BY sequence DESC LIMIT 1",
     [READ_COUNTER] = "SELECT value FROM counters WHERE name = ?",
     [READ_LIVE_JOBS] = "SELECT " JOB_COLUMNS ", plan FROM jobs JOIN job_plans ON job = id "
                        "WHERE id IN (" LIVE_IDS ") ORDER BY id",

@@ -206,6 +206,8 @@ struct store_restore {
 };
 int store_restore_counters(struct store_reader *reader, struct job_id *last_job,
                            struct attempt_id *last_attempt, struct err *err);
+/* The time of the last event that was stored; 0: none. */
+int store_restore_time(struct store_reader *reader, int64_t *last_ms, struct err *err);
 /* Nodes, then live jobs by id (and ended ones with held containers), then the tasks of their
  * current attempts. Ends with the first error of a visit. */
 int store_restore(struct store_reader *reader, const struct store_restore *restore,

@@ -31,6 +31,20 @@ int store_restore_counters(struct store_reader *reader, struct job_id *last_job,
     return code;
 }
 
+int store_restore_time(struct store_reader *reader, int64_t *last_ms, struct err *err)
+{
+    struct sql sql;
+    int code = reader_sql(reader, READ_LAST_EVENT, &sql, err);
+
+    if (code < 0)
+        return code;
+    code = sql_next(&sql, err);
+    *last_ms = code > 0 ? sql_int(&sql) : 0;
+    if (code > 0)
+        sql_done(&sql);
+    return code < 0 ? code : 0;
+}
+
 static int restore_nodes(struct store_reader *reader, const struct store_restore *restore,
                          struct arena *arena, struct err *err)
 {

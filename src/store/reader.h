@@ -37,6 +37,7 @@ enum read_statement {
     READ_STORIES_ALL_COUNT,
     READ_COUNTER,
     READ_EVENTS,
+    READ_LAST_EVENT,
     READ_LIVE_JOBS,
     READ_LIVE_TASKS,
     READ_COUNT,

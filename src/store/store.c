@@ -91,7 +91,8 @@ static const char *const write_texts[WRITE_COUNT] = {
     [WRITE_LOG_TRIM] = "DELETE FROM event_log WHERE sequence IN "
                        "(SELECT sequence FROM event_log ORDER BY sequence LIMIT 20000) "
                        "AND at_ms < ?",
-    [WRITE_TOKENS_EXPIRE] = "DELETE FROM tokens WHERE expires_ms <> 0 AND expires_ms < ?",
+    [WRITE_TOKENS_EXPIRE] = "DELETE FROM tokens WHERE id IN (SELECT id FROM tokens "
+                            "WHERE expires_ms <> 0 AND expires_ms < ? LIMIT 1000)",
 };
 
 static int64_t now_us(void)

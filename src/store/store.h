@@ -102,7 +102,7 @@ enum store_change_kind {
                            * ERR_TOO_BIG */
     CHANGE_BARRIER,       /* a job attempt has passed it; replaces */
     CHANGE_LOG_TRIM,      /* events logged before `before_ms`: retention */
-    CHANGE_TOKENS_EXPIRE, /* tokens that expired before `before_ms` */
+    CHANGE_TOKENS_EXPIRE, /* tokens that expired before `before_ms`, 1,000 at most */
 };
 
 /* What is changed besides the core's records. One that cannot be done gets its code and does not

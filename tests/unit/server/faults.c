@@ -12,10 +12,15 @@ static struct {
     bool is_holding, is_held;
     unsigned commits, commit_at;
     int commit_codes[COMMIT_CODES_MAX], attempt_code;
+    int64_t wall_ms, boot_ms;
 } faults = {.lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER};
 
 int __real_store_commit(struct store *store, const struct store_batch *batch, struct err *err);
 int __wrap_store_commit(struct store *store, const struct store_batch *batch, struct err *err);
+int64_t __real_clock_wall_ms(void);
+int64_t __wrap_clock_wall_ms(void);
+int64_t __real_clock_boot_ms(void);
+int64_t __wrap_clock_boot_ms(void);
 int __real_store_attempt(struct store_reader *reader, struct attempt_id attempt,
                          struct arena *arena, struct task_record *row, struct err *err);
 int __wrap_store_attempt(struct store_reader *reader, struct attempt_id attempt,
@@ -50,6 +55,39 @@ int __wrap_store_attempt(struct store_reader *reader, struct attempt_id attempt,
     if (code < 0)
         return err_fail(err, code, "", "unreadable by the test");
     return __real_store_attempt(reader, attempt, arena, row, err);
+}
+
+static int64_t shifted(int64_t real_ms, const int64_t *by_ms)
+{
+    pthread_mutex_lock(&faults.lock);
+    real_ms += *by_ms;
+    pthread_mutex_unlock(&faults.lock);
+    return real_ms;
+}
+
+int64_t __wrap_clock_wall_ms(void)
+{
+    return shifted(__real_clock_wall_ms(), &faults.wall_ms);
+}
+
+int64_t __wrap_clock_boot_ms(void)
+{
+    return shifted(__real_clock_boot_ms(), &faults.boot_ms);
+}
+
+void clock_set_by(int64_t wall_ms)
+{
+    pthread_mutex_lock(&faults.lock);
+    faults.wall_ms += wall_ms;
+    pthread_mutex_unlock(&faults.lock);
+}
+
+void clock_pass(int64_t boot_ms)
+{
+    pthread_mutex_lock(&faults.lock);
+    faults.wall_ms += boot_ms;
+    faults.boot_ms += boot_ms;
+    pthread_mutex_unlock(&faults.lock);
 }
 
 void commits_hold(void)
@@ -98,4 +136,7 @@ void faults_clear(void)
     commits_release();
     commits_script(NULL, 0);
     attempts_unreadable(0);
+    pthread_mutex_lock(&faults.lock);
+    faults.wall_ms = faults.boot_ms = 0;
+    pthread_mutex_unlock(&faults.lock);
 }

@@ -24,4 +24,8 @@ void commits_script(const int *codes, unsigned count);
 /* Rows of attempts cannot be read, with this code; 0: they can. */
 void attempts_unreadable(int code);
 
+/* The wall clock is set by so much against the real one; since boot so much more has passed. */
+void clock_set_by(int64_t wall_ms);
+void clock_pass(int64_t boot_ms); /* of the wall clock as well */
+
 #endif

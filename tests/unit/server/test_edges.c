@@ -397,6 +397,110 @@ static void a_printed_line_blames_no_node(void **state)
     assert_true(blame(world) > 0.9);
 }
 
+enum { HOUR_MS = 3600 * 1000 };
+#define DAYS_MS(days) ((days)*INT64_C(86400000))
+
+/* Its first attempt ends at once, and the next one comes after a second. */
+static void submit_that_retries(struct world *world, struct job_id *job)
+{
+    world_stop(world);
+    world->engine = "runMilliseconds: 20, exitCode: 200";
+    world->extra = "scheduling: {retryPauseFirstSeconds: 1, retryPauseMaxSeconds: 1}\n";
+    world_start(world);
+    assert_int_equal(submit(world, job_text(world, "retries", ""), job), 0);
+}
+
+static bool has_tried_again(struct world *world, const void *what)
+{
+    const struct store_tasks tasks = tasks_of(world, *(const struct job_id *)what);
+
+    return tasks.count > 0 && tasks.items[0].attempt.v > 6; /* the third try of two tasks */
+}
+
+static void a_clock_that_is_set_back_holds_up_no_retry(void **state)
+{
+    struct world *world = *state;
+    struct job_id job;
+
+    submit_that_retries(world, &job);
+    clock_set_by(-HOUR_MS);
+    commit_await(world, has_tried_again, &job);
+}
+
+static void nor_when_the_server_starts_with_it(void **state)
+{
+    struct world *world = *state;
+    struct job_id job;
+
+    submit_that_retries(world, &job);
+    world_stop(world);
+    clock_set_by(-HOUR_MS);
+    world_start(world);
+    commit_await(world, has_tried_again, &job);
+}
+
+static struct job_id limited_job(struct world *world)
+{
+    struct job_id job;
+
+    assert_int_equal(
+        submit(world, job_text(world, "limited", "extras: {timeLimitSeconds: 3600}\n"), &job), 0);
+    wait_until_tasks_run(world, job);
+    return job;
+}
+
+static void a_clock_that_is_set_forward_ends_nothing(void **state)
+{
+    struct world *world = *state;
+    struct job_id job = limited_job(world);
+
+    clock_set_by(2 * HOUR_MS);
+    settle(world);
+    assert_int_equal(shown(world, job), JOB_RUNNING);
+    assert_true(metric(world, "skep_clock_apart_seconds") > 7000);
+    /* and the time after it goes on */
+    clock_pass(2 * HOUR_MS);
+    settle(world);
+    wait_until(world, job, JOB_FAILED);
+}
+
+static void a_clock_far_ahead_purges_nothing(void **state)
+{
+    struct world *world = *state;
+    const char *retention = "retention: {jobDays: 30, eventLogDays: 30}\n";
+    struct store_token token = {"t", "admin", true, 1, 0};
+    struct store_tokens tokens;
+    struct store_reader *reader;
+    struct job_id job = stopped_job(world, "old");
+
+    settle(world);
+    token.expires_ms = clock_wall_ms() + DAYS_MS(100);
+    assert_int_equal(change(world, (struct store_change){.kind = CHANGE_TOKEN_ADD, .token = token}),
+                     0);
+    clock_set_by(DAYS_MS(400));
+    for (int restart = 0; restart < 3; restart++) {
+        server_reload(world->server, config_of(world, retention));
+        settle(world);
+        assert_int_equal(shown(world, job), JOB_STOPPED);
+        reader = world->service->reader_get(world->service->context, &world->err);
+        assert_int_equal(store_tokens(reader, TEXT("admin"), &world->arena, &tokens, &world->err),
+                         0);
+        world->service->reader_put(world->service->context, reader);
+        assert_int_equal(tokens.count, 1);
+        world_stop(world);
+        world_start(world);
+        metric_await(world, "skep_nodes", 1);
+    }
+    /* an hour later it is believed */
+    clock_pass(HOUR_MS);
+    server_reload(world->server, config_of(world, retention));
+    settle(world);
+    struct store_job row;
+    assert_int_equal(
+        store_job_summary(world->service->store, job, &world->arena, &row, &world->err),
+        ERR_NOT_FOUND);
+}
+
 int main(void)
 {
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, setup_quiet, teardown_clear)
@@ -411,6 +515,10 @@ int main(void)
         WORLD(a_container_stays_while_nobody_knows_whether_it_is_held),
         WORLD(what_nobody_holds_goes_once_that_is_known),
         WORLD(a_printed_line_blames_no_node),
+        WORLD(a_clock_that_is_set_back_holds_up_no_retry),
+        WORLD(nor_when_the_server_starts_with_it),
+        WORLD(a_clock_that_is_set_forward_ends_nothing),
+        WORLD(a_clock_far_ahead_purges_nothing),
     };
 
     log_setup(LOG_ERROR, LOG_TEXT);

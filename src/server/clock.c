@@ -1,0 +1,83 @@
+/* clock.c — see clock.h. */
+#include "server/clock.h"
+#include <assert.h>
+#include <time.h>
+
+enum {
+    CREDIT_MS = 1000,         /* time of which a correction may be made at once */
+    LEAP_MS = 86400 * 1000,   /* retention believes such a step … */
+    CONFIRM_MS = 3600 * 1000, /* … after this time, … */
+    UNSTEADY_MS = 60 * 1000,  /* … in which the wall clock has not moved by more than this */
+};
+
+static int64_t clock_ms(clockid_t which)
+{
+    struct timespec now;
+
+    clock_gettime(which, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+int64_t clock_wall_ms(void)
+{
+    return clock_ms(CLOCK_REALTIME);
+}
+
+int64_t clock_boot_ms(void)
+{
+    return clock_ms(CLOCK_BOOTTIME);
+}
+
+static int64_t clamp(int64_t value, int64_t low, int64_t high)
+{
+    return value < low ? low : value > high ? high : value;
+}
+
+void server_clock_start(struct server_clock *clock, int64_t boot_ms, int64_t wall_ms,
+                        int64_t last_ms, int64_t trusted_ms)
+{
+    *clock = (struct server_clock){.now_ms = wall_ms > last_ms ? wall_ms : last_ms,
+                                   .boot_ms = boot_ms,
+                                   .wall_ms = wall_ms,
+                                   .steady_boot_ms = boot_ms,
+                                   .trusted_ms = trusted_ms > 0 ? trusted_ms : wall_ms};
+}
+
+/* A step of the wall clock against the other one begins the time of confirmation anew. */
+static void wall_watch(struct server_clock *clock, int64_t boot_ms, int64_t wall_ms,
+                       int64_t elapsed_ms)
+{
+    int64_t step = wall_ms - clock->wall_ms - elapsed_ms;
+
+    if (step > UNSTEADY_MS || step < -UNSTEADY_MS) {
+        clock->steady_boot_ms = boot_ms;
+        clock->stepped_ms = step;
+    }
+    clock->wall_ms = wall_ms;
+}
+
+int64_t server_clock_step(struct server_clock *clock, int64_t boot_ms, int64_t wall_ms)
+{
+    int64_t elapsed = boot_ms > clock->boot_ms ? boot_ms - clock->boot_ms : 0, drift, change;
+
+    wall_watch(clock, boot_ms, wall_ms, elapsed);
+    clock->credit = clamp(clock->credit + elapsed, 0, elapsed > CREDIT_MS ? elapsed : CREDIT_MS);
+    drift = wall_ms - (clock->now_ms + elapsed);
+    change = clamp(drift, -clock->credit / 10, clock->credit / 10);
+    if (change < -elapsed)
+        change = -elapsed;
+    clock->credit -= (change < 0 ? -change : change) * 10;
+    clock->now_ms += elapsed + change;
+    clock->boot_ms = boot_ms;
+    assert(elapsed + change >= 0 && clock->credit >= 0);
+    return clock->now_ms;
+}
+
+int64_t server_clock_trusted(struct server_clock *clock)
+{
+    int64_t now = clock->wall_ms < clock->now_ms ? clock->wall_ms : clock->now_ms;
+
+    if (now <= clock->trusted_ms + LEAP_MS || clock->boot_ms - clock->steady_boot_ms >= CONFIRM_MS)
+        clock->trusted_ms = now;
+    return clock->trusted_ms;
+}

@@ -1,0 +1,162 @@
+/* test_clock.c — the core's time, by what the two clocks of the machine say. */
+#include "server/clock.h"
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+enum { SECOND = 1000, MINUTE = 60 * SECOND, HOUR = 60 * MINUTE };
+#define DAY INT64_C(86400000)
+static const int64_t begin = INT64_C(1700000000000);
+
+struct machine {
+    int64_t boot, wall;
+    struct server_clock clock;
+};
+
+static struct machine started(void)
+{
+    struct machine machine = {.boot = 5000, .wall = begin};
+
+    server_clock_start(&machine.clock, machine.boot, machine.wall, 0, 0);
+    return machine;
+}
+
+/* So much time passes, in steps of the given length; what holds of any passing is checked. */
+static int64_t pass(struct machine *machine, int64_t length, int64_t step)
+{
+    for (int64_t done = 0; done < length; done += step) {
+        int64_t before = machine->clock.now_ms, now;
+        machine->boot += step;
+        machine->wall += step;
+        now = server_clock_step(&machine->clock, machine->boot, machine->wall);
+        assert_true(now >= before);
+        assert_true(llabs(now - before - step) <= step / 10 + 100);
+    }
+    return machine->clock.now_ms;
+}
+
+static void it_goes_with_the_clocks_when_they_agree(void **state)
+{
+    struct machine machine = started();
+    (void)state;
+
+    assert_int_equal(machine.clock.now_ms, begin);
+    pass(&machine, HOUR, 7);
+    assert_int_equal(machine.clock.now_ms, machine.wall);
+    pass(&machine, 30 * DAY, HOUR);
+    assert_int_equal(machine.clock.now_ms, machine.wall);
+    assert_int_equal(machine.clock.stepped_ms, 0);
+    /* asked twice at one instant */
+    assert_int_equal(server_clock_step(&machine.clock, machine.boot, machine.wall), machine.wall);
+}
+
+/* However often it is asked: a jump of the wall clock changes its speed by a tenth, no more. */
+static void a_jump_is_followed_by_a_tenth(void **state)
+{
+    static const int64_t steps[] = {1, 10, 333, SECOND, MINUTE};
+    (void)state;
+
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++)
+        for (int sign = -1; sign <= 1; sign += 2) {
+            struct machine machine = started();
+            int64_t jump = sign * (int64_t)HOUR, from, passed;
+            pass(&machine, MINUTE, steps[i]);
+            machine.wall += jump;
+            from = machine.clock.now_ms;
+            passed = pass(&machine, 10 * MINUTE, steps[i]) - from;
+            assert_true(llabs(passed - 10 * MINUTE - sign * MINUTE) <= SECOND);
+            assert_true(llabs(machine.clock.stepped_ms - jump) <= 1);
+            /* it arrives after ten times the jump, and stays there */
+            pass(&machine, 9 * HOUR + 49 * MINUTE, MINUTE);
+            assert_true(machine.clock.now_ms != machine.wall);
+            pass(&machine, 2 * MINUTE, MINUTE);
+            assert_int_equal(machine.clock.now_ms, machine.wall);
+        }
+}
+
+static void it_stands_still_with_the_clock_from_boot(void **state)
+{
+    struct machine machine = started();
+    (void)state;
+
+    machine.wall += HOUR;
+    assert_true(server_clock_step(&machine.clock, machine.boot, machine.wall) - begin <= 100);
+    machine.wall -= 3 * HOUR;
+    assert_true(server_clock_step(&machine.clock, machine.boot, machine.wall) - begin <= 100);
+    assert_true(server_clock_step(&machine.clock, machine.boot - 50, machine.wall) >= begin);
+}
+
+static void a_start_goes_on_from_what_is_stored(void **state)
+{
+    struct server_clock clock;
+    (void)state;
+
+    /* the clock was set back while the server was down: what waits two seconds waits two */
+    server_clock_start(&clock, 5, begin - HOUR, begin, begin);
+    assert_int_equal(clock.now_ms, begin);
+    assert_int_equal(server_clock_step(&clock, 5 + 2000, begin - HOUR + 2000), begin + 1800);
+    /* down for an hour */
+    server_clock_start(&clock, 5, begin + HOUR, begin, begin);
+    assert_int_equal(clock.now_ms, begin + HOUR);
+}
+
+static int64_t trusted(struct machine *machine)
+{
+    server_clock_step(&machine->clock, machine->boot, machine->wall);
+    return server_clock_trusted(&machine->clock);
+}
+
+static void retention_believes_no_jump(void **state)
+{
+    struct machine machine = started();
+    (void)state;
+
+    assert_int_equal(trusted(&machine), begin);
+    pass(&machine, 2 * HOUR, MINUTE);
+    assert_int_equal(trusted(&machine), machine.wall);
+    machine.wall += 400 * DAY;
+    for (int i = 0; i < 3 * 60; i++) {
+        pass(&machine, MINUTE, SECOND);
+        assert_true(trusted(&machine) <= begin + 6 * HOUR);
+    }
+    /* back again: never later than either clock */
+    machine.wall -= 400 * DAY + HOUR;
+    assert_int_equal(trusted(&machine), machine.wall);
+}
+
+/* A server that starts with a clock far ahead of what it last saw. */
+static void retention_believes_a_late_start_after_an_hour(void **state)
+{
+    struct machine machine = {.boot = 5000, .wall = begin + 400 * DAY};
+    (void)state;
+
+    server_clock_start(&machine.clock, machine.boot, machine.wall, begin, begin);
+    assert_int_equal(trusted(&machine), begin);
+    pass(&machine, 59 * MINUTE, SECOND);
+    assert_int_equal(trusted(&machine), begin);
+    machine.wall += 2 * MINUTE; /* set: the hour begins anew */
+    pass(&machine, 59 * MINUTE, SECOND);
+    assert_int_equal(trusted(&machine), begin);
+    pass(&machine, 2 * MINUTE, SECOND);
+    assert_true(trusted(&machine) > begin + 400 * DAY);
+    /* less than a day is no leap */
+    server_clock_start(&machine.clock, machine.boot, begin + DAY, begin, begin);
+    assert_int_equal(server_clock_trusted(&machine.clock), begin + DAY);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_goes_with_the_clocks_when_they_agree),
+        cmocka_unit_test(a_jump_is_followed_by_a_tenth),
+        cmocka_unit_test(it_stands_still_with_the_clock_from_boot),
+        cmocka_unit_test(a_start_goes_on_from_what_is_stored),
+        cmocka_unit_test(retention_believes_no_jump),
+        cmocka_unit_test(retention_believes_a_late_start_after_an_hour),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
