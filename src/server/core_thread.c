@@ -461,6 +461,7 @@ static void batch_carry_out(struct server *server)
 /* A core of the rows takes the place of one that has run ahead of them. */
 static int core_renew(struct server *server, struct err *err)
 {
+    const struct output *output = &server->core.output;
     int code;
 
     core_free(server->core.core);
@@ -469,6 +470,9 @@ static int core_renew(struct server *server, struct err *err)
     if (code < 0)
         return code;
     core_commands(server);
+    barrier_take(server->barriers, output->records.items, output->records.count);
+    if (has_job_records(output))
+        server_notify(server);
     core_batch_begin(&server->core);
     return 0;
 }

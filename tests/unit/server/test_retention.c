@@ -162,6 +162,7 @@ static void old_jobs_go_when_the_database_is_too_large(void **state)
     server_reload(world->server, config_of(world, "retention: {databaseMB: 1}\n"
                                                   "scheduling: {finishedKeepSeconds: 0}\n"));
     commit_await(world, is_gone, "j0");
+    assert_true(number(world, "SELECT min(sequence) FROM event_log") > 1);
     assert_int_equal(submit(world, job_text(world, "j0", ""), &last), 0); /* its name is free */
     assert_int_equal(last.v, 61);
 }

@@ -1,0 +1,146 @@
+/* liar.c — see liar.h. */
+#include "liar.h"
+#include "base/err.h"
+#include "server/engines.h"
+#include <assert.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TOLD_MAX = 1000 };
+
+static struct {
+    pthread_mutex_t lock;
+    const struct engine_ops *real;
+    struct engine_ops ops;
+    unsigned refusals, creates;
+    int code;
+    struct attempt_id listed[LIAR_LIST_MAX], killed[TOLD_MAX], forgotten[TOLD_MAX];
+    size_t list_count, kill_count, forget_count;
+} liar = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static int lying_create(struct engine *engine, const struct container *container, struct err *err)
+{
+    int code = 0;
+
+    pthread_mutex_lock(&liar.lock);
+    liar.creates++;
+    if (liar.refusals > 0) {
+        liar.refusals--;
+        code = liar.code;
+    }
+    pthread_mutex_unlock(&liar.lock);
+    return code < 0 ? err_fail(err, code, "", "refused by the test")
+                    : liar.real->create(engine, container, err);
+}
+
+static int lying_kill(struct engine *engine, struct attempt_id attempt, uint32_t grace_ms,
+                      const char *reason, bool is_held, struct err *err)
+{
+    pthread_mutex_lock(&liar.lock);
+    assert(liar.kill_count < TOLD_MAX);
+    liar.killed[liar.kill_count++] = attempt;
+    pthread_mutex_unlock(&liar.lock);
+    return liar.real->kill(engine, attempt, grace_ms, reason, is_held, err);
+}
+
+static int lying_forget(struct engine *engine, struct attempt_id attempt, struct err *err)
+{
+    pthread_mutex_lock(&liar.lock);
+    assert(liar.forget_count < TOLD_MAX);
+    liar.forgotten[liar.forget_count++] = attempt;
+    pthread_mutex_unlock(&liar.lock);
+    return liar.real->forget(engine, attempt, err);
+}
+
+static int lying_list(struct engine *engine, struct attempt_id **attempts, size_t *count,
+                      struct err *err)
+{
+    int code = liar.real->list(engine, attempts, count, err);
+
+    if (code < 0)
+        return code;
+    pthread_mutex_lock(&liar.lock);
+    *attempts = realloc(*attempts, (*count + LIAR_LIST_MAX) * sizeof **attempts);
+    memcpy(*attempts + *count, liar.listed, liar.list_count * sizeof **attempts);
+    *count += liar.list_count;
+    pthread_mutex_unlock(&liar.lock);
+    return 0;
+}
+
+int __real_engine_of_config(const struct server_config *config, struct engine_sink sink,
+                            struct engine **engine, struct err *err);
+int __wrap_engine_of_config(const struct server_config *config, struct engine_sink sink,
+                            struct engine **engine, struct err *err);
+
+int __wrap_engine_of_config(const struct server_config *config, struct engine_sink sink,
+                            struct engine **engine, struct err *err)
+{
+    int code = __real_engine_of_config(config, sink, engine, err);
+
+    if (code < 0)
+        return code;
+    liar.real = (*engine)->ops;
+    liar.ops = *liar.real;
+    liar.ops.create = lying_create;
+    liar.ops.kill = lying_kill;
+    liar.ops.forget = lying_forget;
+    liar.ops.list = lying_list;
+    (*engine)->ops = &liar.ops;
+    return 0;
+}
+
+void liar_refuse(unsigned count, int code)
+{
+    pthread_mutex_lock(&liar.lock);
+    liar.refusals = count;
+    liar.code = code;
+    pthread_mutex_unlock(&liar.lock);
+}
+
+void liar_list(const struct attempt_id *attempts, size_t count)
+{
+    pthread_mutex_lock(&liar.lock);
+    assert(count <= LIAR_LIST_MAX);
+    memcpy(liar.listed, attempts, count * sizeof *attempts);
+    liar.list_count = count;
+    pthread_mutex_unlock(&liar.lock);
+}
+
+void liar_clear(void)
+{
+    pthread_mutex_lock(&liar.lock);
+    liar.refusals = liar.creates = 0;
+    liar.list_count = liar.kill_count = liar.forget_count = 0;
+    pthread_mutex_unlock(&liar.lock);
+}
+
+static unsigned told(const struct attempt_id *attempts, const size_t *count,
+                     struct attempt_id attempt)
+{
+    unsigned found = 0;
+
+    pthread_mutex_lock(&liar.lock);
+    for (size_t i = 0; i < *count; i++)
+        found += attempts[i].v == attempt.v;
+    pthread_mutex_unlock(&liar.lock);
+    return found;
+}
+
+unsigned liar_kills(struct attempt_id attempt)
+{
+    return told(liar.killed, &liar.kill_count, attempt);
+}
+
+unsigned liar_forgets(struct attempt_id attempt)
+{
+    return told(liar.forgotten, &liar.forget_count, attempt);
+}
+
+unsigned liar_creates(void)
+{
+    pthread_mutex_lock(&liar.lock);
+    unsigned count = liar.creates;
+    pthread_mutex_unlock(&liar.lock);
+    return count;
+}

@@ -1,0 +1,22 @@
+/* liar.h — an engine that does not do what it is asked, by script: the fake one behind it does what
+ * is not told to fail. The linker puts it in (`--wrap`, see meson.build). Any thread. */
+#ifndef TEST_LIAR_H
+#define TEST_LIAR_H
+#include "job/ids.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+void liar_clear(void);
+
+/* The next `count` creations are refused with this code. */
+void liar_refuse(unsigned count, int code);
+/* What the list says beside what there is; at most LIAR_LIST_MAX. */
+enum { LIAR_LIST_MAX = 8 };
+void liar_list(const struct attempt_id *attempts, size_t count);
+
+/* Of what it was told since liar_clear. */
+unsigned liar_kills(struct attempt_id attempt);
+unsigned liar_forgets(struct attempt_id attempt);
+unsigned liar_creates(void);
+
+#endif

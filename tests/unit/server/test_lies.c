@@ -1,0 +1,320 @@
+/* test_lies.c — an engine that refuses, tells twice, tells of strangers, or forgets to tell. */
+#include "base/err.h"
+#include "engine/fake/fake.h"
+#include "server/state.h"
+#include "store/read.h"
+#include "sys/log.h"
+#include "sys/secret.h"
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "faults.h"
+#include "liar.h"
+#include "world.h"
+
+static const struct attempt_id stranger = {4711};
+
+static int setup_lies(void **state)
+{
+    log_to(-1);
+    int code = setup_with(state, "runMilliseconds: 600000",
+                          "scheduling: {backoffMinSeconds: 1, backoffMaxSeconds: 1, "
+                          "killGraceSeconds: 0}\n");
+    metric_await(*state, "skep_nodes", 1);
+    return code;
+}
+
+static int teardown_lies(void **state)
+{
+    faults_clear();
+    int code = teardown(state);
+    liar_clear();
+    log_to(2);
+    return code;
+}
+
+static void settle(struct world *world)
+{
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(change(world, (struct store_change){.kind = CHANGE_SETTING,
+                                                             .setting = {"test", TEXT("x")}}),
+                         0);
+}
+
+static void tell(struct world *world, enum engine_event_kind kind, struct attempt_id attempt,
+                 int32_t exit_code)
+{
+    const struct exit_report exit = {
+        .exit_code = exit_code, .is_user_command = true, .reason = "", .message = ""};
+    struct engine_sink sink = server_sink(world->server);
+
+    sink.post(sink.context,
+              &(struct engine_event){
+                  .kind = kind, .attempt = attempt, .exit = &exit, .reason = "", .message = ""});
+}
+
+static void await(unsigned (*count)(struct attempt_id attempt), struct attempt_id attempt,
+                  unsigned wanted)
+{
+    while (count(attempt) < wanted)
+        sched_yield();
+    assert_int_equal(count(attempt), wanted);
+}
+
+static struct job_id running_job(struct world *world, const char *name)
+{
+    struct job_id job;
+
+    assert_int_equal(submit(world, job_text(world, name, ""), &job), 0);
+    wait_until_tasks_run(world, job);
+    return job;
+}
+
+static struct attempt_id attempt_of(struct world *world, struct job_id job, size_t task)
+{
+    const struct store_tasks tasks = tasks_of(world, job);
+
+    assert_true(task < tasks.count);
+    return tasks.items[task].attempt;
+}
+
+/* A busy engine is asked again; one that never takes it ends the job. */
+static void what_the_engine_refuses_for_now_is_tried_again(void **state)
+{
+    static const int codes[] = {ERR_BUSY, ERR_UNAVAILABLE, ERR_IO};
+    struct world *world = *state;
+
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+        liar_refuse(2, codes[i]);
+        struct job_id job = running_job(world, arena_format(&world->arena, "j%zu", i));
+        assert_int_equal(act(world, SERVICE_STOP, job), 0);
+        wait_until(world, job, JOB_STOPPED);
+    }
+    assert_int_equal(metric(world, "skep_create_failures_total"), 6);
+}
+
+static void what_it_refuses_for_good_ends_the_job(void **state)
+{
+    static const int codes[] = {ERR_INVALID, ERR_TOO_BIG, ERR_UNSUPPORTED};
+    struct world *world = *state;
+
+    for (size_t i = 0; i < sizeof codes / sizeof codes[0]; i++) {
+        struct job_id job;
+        liar_refuse(1000, codes[i]);
+        assert_int_equal(
+            submit(world, job_text(world, arena_format(&world->arena, "j%zu", i), ""), &job), 0);
+        wait_until(world, job, JOB_FAILED);
+        assert_int_equal(tasks_of(world, job).items[0].completion.code, CODE_CREATION_PERMANENT);
+        liar_refuse(0, 0);
+    }
+}
+
+static void every_exit_is_forgotten_once_it_is_stored(void **state)
+{
+    struct world *world = *state;
+    struct job_id job = running_job(world, "a");
+    const struct attempt_id first = attempt_of(world, job, 0), second = attempt_of(world, job, 1);
+
+    tell(world, ENGINE_EXITED, first, 0);
+    await(liar_forgets, first, 1);
+    assert_int_equal(liar_forgets(second), 0);
+    /* told again, and by one that the server never heard of */
+    tell(world, ENGINE_EXITED, first, 0);
+    await(liar_forgets, first, 2);
+    tell(world, ENGINE_EXITED, stranger, 0);
+    await(liar_forgets, stranger, 1);
+    settle(world);
+    assert_int_equal(shown(world, job), JOB_RUNNING);
+    tell(world, ENGINE_EXITED, second, 0);
+    wait_until(world, job, JOB_SUCCEEDED);
+    await(liar_forgets, second, 1);
+}
+
+static void what_is_told_after_the_end_changes_nothing(void **state)
+{
+    struct world *world = *state;
+    struct job_id job = running_job(world, "a");
+    const struct attempt_id first = attempt_of(world, job, 0);
+
+    tell(world, ENGINE_EXITED, first, 0);
+    tell(world, ENGINE_STARTED, first, 0);
+    tell(world, ENGINE_PREPARING, first, 0);
+    tell(world, ENGINE_EXITED, first, 3);
+    tell(world, ENGINE_STARTED, stranger, 0);
+    settle(world);
+    assert_int_equal(tasks_of(world, job).items[0].completion.code, 0);
+    assert_int_equal(tasks_of(world, job).items[0].state, LIFE_COMPLETED);
+    tell(world, ENGINE_EXITED, attempt_of(world, job, 1), 0);
+    wait_until(world, job, JOB_SUCCEEDED);
+}
+
+static void a_start_ends_strangers_and_adopts_its_own(void **state)
+{
+    struct world *world = *state;
+    struct job_id job = running_job(world, "a");
+    const struct attempt_id live = attempt_of(world, job, 0), lost = attempt_of(world, job, 1);
+
+    world_stop(world);
+    liar_clear();
+    liar_list((struct attempt_id[]){stranger, live}, 2);
+    world_start(world);
+    await(liar_kills, stranger, 1);
+    assert_int_equal(metric(world, "skep_orphans_total"), 1);
+    assert_int_equal(metric(world, "skep_adopted_total"), 1);
+    assert_int_equal(metric(world, "skep_lost_total"), 1);
+    assert_int_equal(liar_kills(live), 0);
+    await(liar_forgets, lost, 1); /* its end is stored */
+}
+
+/* The container of a failed task, held for debugging. */
+static struct attempt_id held_attempt(struct world *world)
+{
+    struct job_id job;
+
+    assert_int_equal(submit(world, job_text(world, "held", "extras: {debug: true}\n"), &job), 0);
+    wait_until_tasks_run(world, job);
+    tell(world, ENGINE_EXITED, attempt_of(world, job, 0), 3);
+    wait_until(world, job, JOB_FAILED);
+    assert_true(tasks_of(world, job).items[0].is_held);
+    return attempt_of(world, job, 0);
+}
+
+static void a_start_leaves_what_is_held(void **state)
+{
+    struct world *world = *state;
+    const struct attempt_id held = held_attempt(world);
+
+    settle(world);
+    assert_int_equal(liar_forgets(held), 0);
+    world_stop(world);
+    liar_clear();
+    liar_list((struct attempt_id[]){held, stranger}, 2);
+    world_start(world);
+    tell(world, ENGINE_EXITED, held, 3); /* as an engine does after a start */
+    await(liar_kills, stranger, 1);
+    settle(world);
+    assert_int_equal(liar_kills(held), 0);
+    assert_int_equal(liar_forgets(held), 0);
+}
+
+static void a_start_leaves_what_it_cannot_read(void **state)
+{
+    struct world *world = *state;
+
+    world_stop(world);
+    liar_clear();
+    liar_list(&stranger, 1);
+    attempts_unreadable(ERR_IO);
+    world_start(world);
+    settle(world);
+    assert_int_equal(liar_kills(stranger), 0);
+    attempts_unreadable(0);
+    server_reload(world->server, config_of(world, "")); /* a round of upkeep */
+    await(liar_kills, stranger, 1);
+}
+
+static struct attempt_id report_at_barrier(struct world *world, struct job_id job,
+                                           struct wait *wait)
+{
+    const struct attempt_id attempt = attempt_of(world, job, 0);
+    char token[BARRIER_TOKEN_SIZE];
+    struct service_barrier what = {
+        .attempt = attempt, .kind = BARRIER_START, .is_up = true, .is_waiting = true};
+
+    barrier_token(world->server->master_key, attempt, token);
+    what.token = text_of(token);
+    assert_int_equal(
+        world->service->barrier(world->service->context, &what, wait_init(wait), &world->err), 0);
+    return attempt;
+}
+
+/* What the table knew may no longer be so: whoever waits comes again, and finds what is stored. */
+static void a_full_disk_sends_those_at_a_barrier_away(void **state)
+{
+    struct world *world = *state;
+    struct job_id job;
+    struct wait wait, again;
+
+    assert_int_equal(submit(world, job_text(world, "a", "extras: {startBarrier: true}\n"), &job),
+                     0);
+    wait_until_tasks_run(world, job);
+    report_at_barrier(world, job, &wait);
+    metric_await(world, "skep_barrier_requests_held", 1);
+    COMMITS(ERR_UNAVAILABLE, ERR_UNAVAILABLE);
+    tell(world, ENGINE_EXITED, attempt_of(world, job, 1), 3);
+    assert_int_equal(wait_for(&wait), ERR_UNAVAILABLE);
+    wait_until(world, job, JOB_FAILED);
+    report_at_barrier(world, job, &again);
+    assert_int_equal(wait_for(&again), ERR_CONFLICT);
+}
+
+static void tell_node(struct world *world, const char *name, uint32_t cpu, bool is_lost)
+{
+    const struct engine_node node = {.name = name,
+                                     .address = "127.0.0.1",
+                                     .gpu_type = "",
+                                     .cpu = cpu,
+                                     .memory_mib = 1000,
+                                     .is_healthy = true};
+    struct engine_sink sink = server_sink(world->server);
+
+    sink.post(sink.context, &(struct engine_event){.kind = is_lost ? ENGINE_NODE_LOST : ENGINE_NODE,
+                                                   .node = &node,
+                                                   .reason = "",
+                                                   .message = ""});
+}
+
+static void a_full_disk_loses_no_word_of_nodes(void **state)
+{
+    struct world *world = *state;
+    struct store_nodes nodes;
+    struct store_reader *reader;
+    struct wait wait;
+    struct store_change setting = {.kind = CHANGE_SETTING, .setting = {"test", TEXT("x")}};
+
+    COMMITS(ERR_UNAVAILABLE, ERR_UNAVAILABLE);
+    tell_node(world, "n1", 5, false);
+    tell_node(world, "n2", 6, false);
+    tell_node(world, "n1", 7, false);
+    tell_node(world, "n2", 6, true);
+    metric_await(world, "skep_nodes", 3);
+    assert_int_equal(
+        world->service->change(world->service->context, &setting, wait_init(&wait), &world->err),
+        0);
+    assert_int_equal(wait_for(&wait), 0);
+    reader = world->service->reader_get(world->service->context, &world->err);
+    assert_int_equal(store_nodes(reader, &world->arena, &nodes, &world->err), 0);
+    world->service->reader_put(world->service->context, reader);
+    assert_int_equal(nodes.count, 3);
+    assert_string_equal(nodes.items[1].name, "n1");
+    assert_int_equal(nodes.items[1].cpu, 7);
+    assert_true(nodes.items[2].is_lost);
+}
+
+int main(void)
+{
+#define WORLD(test) cmocka_unit_test_setup_teardown(test, setup_lies, teardown_lies)
+    const struct CMUnitTest tests[] = {
+        WORLD(what_the_engine_refuses_for_now_is_tried_again),
+        WORLD(what_it_refuses_for_good_ends_the_job),
+        WORLD(every_exit_is_forgotten_once_it_is_stored),
+        WORLD(what_is_told_after_the_end_changes_nothing),
+        WORLD(a_start_ends_strangers_and_adopts_its_own),
+        WORLD(a_start_leaves_what_is_held),
+        WORLD(a_start_leaves_what_it_cannot_read),
+        WORLD(a_full_disk_sends_those_at_a_barrier_away),
+        WORLD(a_full_disk_loses_no_word_of_nodes),
+    };
+
+    log_setup(LOG_ERROR, LOG_TEXT);
+    if (secret_init(NULL) < 0)
+        return 1;
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
