@@ -178,6 +178,33 @@ class Http(unittest.TestCase):
         _, reply = self.world.json("GET", "/api/v2/jobs?withTotalCount=true&keyword=many-")
         self.assertEqual(reply["totalCount"], 100)
 
+    def test_deletions_and_starts_of_one_job_cost_nobody_else(self):
+        for number in range(10):
+            name = f"torn-{number}"
+            self.assertEqual(self.world.ask("POST", "/api/v2/jobs", job(name, ["true"]))[0], 202)
+            path = f"/api/v2/jobs/admin~{name}"
+            stop = b'{"value": "STOP"}'
+            self.assertEqual(self.world.ask("PUT", f"{path}/executionType", stop)[0], 202)
+            self.world.skep("wait", "--quiet", name)
+            codes = {"delete": [], "start": [], "submit": []}
+
+            def ask(kind, *request):
+                codes[kind].append(self.world.ask(*request)[0])
+
+            threads = [threading.Thread(target=ask, args=("delete", "DELETE", path))]
+            threads += [threading.Thread(target=ask, args=("start", "PUT", f"{path}/executionType", b'{"value": "START"}'))
+                        for _ in range(4)]
+            threads += [threading.Thread(target=ask, args=("submit", "POST", "/api/v2/jobs", job(f"by-{number}-{i}", ["true"])))
+                        for i in range(8)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            self.assertEqual(codes["submit"], [202] * 8)
+            self.assertLessEqual(set(codes["delete"] + codes["start"]), {200, 202, 404, 409})
+        metrics = self.world.ask("GET", "/metrics")[2].decode()
+        self.assertIn("\nskep_store_commit_failures_total 0\n", metrics)
+
     def test_streams_end_with_the_server(self):
         """A client that follows a job sees a cut connection, not an end, when the server goes."""
         with world.World(run_ms=3600000) as other:

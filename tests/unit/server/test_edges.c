@@ -116,6 +116,12 @@ static void containers_finish(struct world *world, struct job_id job)
             engine_fake_finish(world->server->engine, tasks.items[i].attempt, &world->err), 0);
 }
 
+static void containers_await_none(struct world *world)
+{
+    while (engine_fake_container_count(world->server->engine) > 0)
+        sched_yield();
+}
+
 static void a_job_deleted_in_a_round_is_not_started_in_it(void **state)
 {
     struct world *world = *state;
@@ -192,6 +198,7 @@ static void a_fact_that_cannot_be_stored_is_set_aside(void **state)
     assert_int_equal(metric(world, "skep_facts_kept"), 0);
     assert_int_equal(sql(world, "DROP TRIGGER bad"), 0);
     /* nothing of it is left behind: a stop finds no container and says so */
+    containers_await_none(world);
     assert_int_equal(act(world, SERVICE_STOP, job), 0);
     wait_until(world, job, PUBLIC_STOPPED);
 }
@@ -337,12 +344,6 @@ static void a_container_stays_while_nobody_knows_whether_it_is_held(void **state
     settle(world);
     assert_int_equal(world->server->core.leftovers.count, 0);
     assert_int_equal(engine_fake_container_count(world->server->engine), before);
-}
-
-static void containers_await_none(struct world *world)
-{
-    while (engine_fake_container_count(world->server->engine) > 0)
-        sched_yield();
 }
 
 static void what_nobody_holds_goes_once_that_is_known(void **state)
@@ -499,6 +500,67 @@ static void a_clock_far_ahead_purges_nothing(void **state)
     assert_int_equal(
         store_job_summary(world->service->store, job, &world->arena, &row, &world->err),
         ERR_NOT_FOUND);
+    reader = world->service->reader_get(world->service->context, &world->err);
+    assert_int_equal(store_tokens(reader, TEXT("admin"), &world->arena, &tokens, &world->err), 0);
+    world->service->reader_put(world->service->context, reader);
+    assert_int_equal(tokens.count, 0);
+}
+
+static void tell_node(struct world *world, const char *name, bool is_healthy)
+{
+    const struct engine_node node = {.name = name,
+                                     .address = "127.0.0.1",
+                                     .gpu_type = "",
+                                     .cpu = 1,
+                                     .memory_mib = 1000,
+                                     .reason = is_healthy ? NULL : "its disk is full",
+                                     .is_healthy = is_healthy};
+    struct engine_sink sink = server_sink(world->server);
+
+    sink.post(sink.context, &(struct engine_event){
+                                .kind = ENGINE_NODE, .node = &node, .reason = "", .message = ""});
+}
+
+static struct node_record node_named(struct world *world, const char *name)
+{
+    struct store_reader *reader = world->service->reader_get(world->service->context, &world->err);
+    struct store_nodes nodes;
+
+    assert_int_equal(store_nodes(reader, &world->arena, &nodes, &world->err), 0);
+    world->service->reader_put(world->service->context, reader);
+    for (size_t i = 0; i < nodes.count; i++)
+        if (strcmp(nodes.items[i].name, name) == 0)
+            return nodes.items[i];
+    fail_msg("no node %s", name);
+    return (struct node_record){0};
+}
+
+/* Of the machines in the rows, those that the engine has not spoken of for a minute are gone, and
+ * no others. */
+static void machines_that_nobody_speaks_of_are_lost(void **state)
+{
+    struct world *world = *state;
+
+    tell_node(world, "gone", true);
+    tell_node(world, "sick", false);
+    settle(world);
+    assert_true(node_named(world, "gone").is_healthy);
+    assert_false(node_named(world, "sick").is_healthy);
+    assert_string_equal(node_named(world, "sick").reason, "its disk is full");
+    world_stop(world);
+    world_start(world);
+    tell_node(world, "sick", true);
+    settle(world);
+    server_reload(world->server, config_of(world, "")); /* a round of upkeep */
+    settle(world);
+    assert_false(node_named(world, "gone").is_lost);
+    world->server->core.begin_ms -= UPKEEP_MS;
+    server_reload(world->server, config_of(world, ""));
+    settle(world);
+    assert_true(node_named(world, "gone").is_lost);
+    assert_false(node_named(world, "sick").is_lost);
+    assert_true(node_named(world, "sick").is_healthy);
+    assert_false(node_named(world, "fake0").is_lost);
 }
 
 int main(void)
@@ -519,6 +581,7 @@ int main(void)
         WORLD(nor_when_the_server_starts_with_it),
         WORLD(a_clock_that_is_set_forward_ends_nothing),
         WORLD(a_clock_far_ahead_purges_nothing),
+        WORLD(machines_that_nobody_speaks_of_are_lost),
     };
 
     log_setup(LOG_ERROR, LOG_TEXT);
