@@ -2,7 +2,7 @@
  * is not told to fail. The linker puts it in (`--wrap`, see meson.build). Any thread. */
 #ifndef TEST_LIAR_H
 #define TEST_LIAR_H
-#include "job/ids.h"
+#include "model/ids.h"
 #include <stdbool.h>
 #include <stddef.h>
 

@@ -466,12 +466,12 @@ static void a_clock_that_is_set_forward_ends_nothing(void **state)
 
     clock_set_by(2 * HOUR_MS);
     settle(world);
-    assert_int_equal(shown(world, job), JOB_RUNNING);
+    assert_int_equal(shown(world, job), PUBLIC_RUNNING);
     assert_true(metric(world, "skep_clock_apart_seconds") > 7000);
     /* and the time after it goes on */
     clock_pass(2 * HOUR_MS);
     settle(world);
-    wait_until(world, job, JOB_FAILED);
+    wait_until(world, job, PUBLIC_FAILED);
 }
 
 static void a_clock_far_ahead_purges_nothing(void **state)
@@ -491,7 +491,7 @@ static void a_clock_far_ahead_purges_nothing(void **state)
     for (int restart = 0; restart < 3; restart++) {
         server_reload(world->server, config_of(world, retention));
         settle(world);
-        assert_int_equal(shown(world, job), JOB_STOPPED);
+        assert_int_equal(shown(world, job), PUBLIC_STOPPED);
         reader = world->service->reader_get(world->service->context, &world->err);
         assert_int_equal(store_tokens(reader, TEXT("admin"), &world->arena, &tokens, &world->err),
                          0);

@@ -95,7 +95,7 @@ static void what_the_engine_refuses_for_now_is_tried_again(void **state)
         liar_refuse(2, codes[i]);
         struct job_id job = running_job(world, arena_format(&world->arena, "j%zu", i));
         assert_int_equal(act(world, SERVICE_STOP, job), 0);
-        wait_until(world, job, JOB_STOPPED);
+        wait_until(world, job, PUBLIC_STOPPED);
     }
     assert_int_equal(metric(world, "skep_create_failures_total"), 6);
 }
@@ -110,7 +110,7 @@ static void what_it_refuses_for_good_ends_the_job(void **state)
         liar_refuse(1000, codes[i]);
         assert_int_equal(
             submit(world, job_text(world, arena_format(&world->arena, "j%zu", i), ""), &job), 0);
-        wait_until(world, job, JOB_FAILED);
+        wait_until(world, job, PUBLIC_FAILED);
         assert_int_equal(tasks_of(world, job).items[0].completion.code, CODE_CREATION_PERMANENT);
         liar_refuse(0, 0);
     }
@@ -131,9 +131,9 @@ static void every_exit_is_forgotten_once_it_is_stored(void **state)
     tell(world, ENGINE_EXITED, stranger, 0);
     await(liar_forgets, stranger, 1);
     settle(world);
-    assert_int_equal(shown(world, job), JOB_RUNNING);
+    assert_int_equal(shown(world, job), PUBLIC_RUNNING);
     tell(world, ENGINE_EXITED, second, 0);
-    wait_until(world, job, JOB_SUCCEEDED);
+    wait_until(world, job, PUBLIC_SUCCEEDED);
     await(liar_forgets, second, 1);
 }
 
@@ -152,7 +152,7 @@ static void what_is_told_after_the_end_changes_nothing(void **state)
     assert_int_equal(tasks_of(world, job).items[0].completion.code, 0);
     assert_int_equal(tasks_of(world, job).items[0].state, LIFE_COMPLETED);
     tell(world, ENGINE_EXITED, attempt_of(world, job, 1), 0);
-    wait_until(world, job, JOB_SUCCEEDED);
+    wait_until(world, job, PUBLIC_SUCCEEDED);
 }
 
 static void a_start_ends_strangers_and_adopts_its_own(void **state)
@@ -181,7 +181,7 @@ static struct attempt_id held_attempt(struct world *world)
     assert_int_equal(submit(world, job_text(world, "held", "extras: {debug: true}\n"), &job), 0);
     wait_until_tasks_run(world, job);
     tell(world, ENGINE_EXITED, attempt_of(world, job, 0), 3);
-    wait_until(world, job, JOB_FAILED);
+    wait_until(world, job, PUBLIC_FAILED);
     assert_true(tasks_of(world, job).items[0].is_held);
     return attempt_of(world, job, 0);
 }
@@ -250,7 +250,7 @@ static void a_full_disk_sends_those_at_a_barrier_away(void **state)
     COMMITS(ERR_UNAVAILABLE, ERR_UNAVAILABLE);
     tell(world, ENGINE_EXITED, attempt_of(world, job, 1), 3);
     assert_int_equal(wait_for(&wait), ERR_UNAVAILABLE);
-    wait_until(world, job, JOB_FAILED);
+    wait_until(world, job, PUBLIC_FAILED);
     report_at_barrier(world, job, &again);
     assert_int_equal(wait_for(&again), ERR_CONFLICT);
 }
