@@ -110,6 +110,13 @@ static void reply_options(struct call *call)
     exchange->reply.status = 204;
 }
 
+/* What a route's column of the table asks for. */
+static const enum auth_right access_rights[] = {
+    [ACCESS_USER] = AUTH_CALL,
+    [ACCESS_BROWSER] = AUTH_SESSION,
+    [ACCESS_ADMIN] = AUTH_ADMINISTER,
+};
+
 static int call_check(struct call *call, const struct route_match *match)
 {
     if (!match->route) {
@@ -131,11 +138,7 @@ static int call_check(struct call *call, const struct route_match *match)
     int failed = token_caller(call);
     if (failed)
         return failed;
-    if (call->route->access == ACCESS_BROWSER && call->caller.is_application)
-        return call_fail(call, ERR_FORBIDDEN, NULL, "", "an application token may not do this");
-    if (call->route->access == ACCESS_ADMIN && !call->caller.is_admin)
-        return call_fail(call, ERR_FORBIDDEN, NULL, "", "only an admin may do this");
-    return 0;
+    return call_may(call, access_rights[call->route->access], NULL);
 }
 
 static bool app_begin(void *context, struct exchange *exchange)
@@ -144,7 +147,7 @@ static bool app_begin(void *context, struct exchange *exchange)
     call->api = context;
     call->exchange = exchange;
     call->arena = &exchange->arena;
-    call->caller.user = "";
+    call->caller.auth.user = "";
     exchange->app_state = call;
     int failed = exchange_target(exchange, exchange->target, &call->err);
     if (!failed && exchange->method == HTTP_OPTIONS) {
@@ -200,8 +203,8 @@ static void app_end(void *context, struct exchange *exchange)
     if (call->route)
         log_debug("api", "%s %s %d, %s from %.*s, %lld us", http_method_name(exchange->method),
                   call->route->path, exchange->reply.status,
-                  call->caller.user[0] ? call->caller.user : "nobody", TEXT_ARG(exchange->address),
-                  (long long)spent_us);
+                  call->caller.auth.user[0] ? call->caller.auth.user : "nobody",
+                  TEXT_ARG(exchange->address), (long long)spent_us);
 }
 
 struct http_app api_app(struct api *api)

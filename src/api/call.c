@@ -154,22 +154,31 @@ int call_job(struct call *call, struct text name, struct store_job *job)
     struct text user = text_cut(&rest, '~');
     if (!rest.at) {
         rest = name;
-        user = text_of(call->caller.user);
+        user = text_of(call->caller.auth.user);
     }
     return call_job_of(call, user, rest, job);
 }
 
-bool call_is_owner(const struct call *call, const struct store_job *job)
+static struct auth_subject subject_of(const struct call *call, const struct store_job *job)
 {
-    return call->caller.is_admin || strcmp(call->caller.user, job->record.user) == 0;
+    return (struct auth_subject){
+        .owner = job ? job->record.user : NULL,
+        .name = job ? job->record.name : NULL,
+        .is_output_open = call->api->config.is_log_shared,
+        .is_config_open = call->api->config.is_config_shared,
+    };
 }
 
-int call_own(struct call *call, const struct store_job *job)
+int call_may(struct call *call, enum auth_right right, const struct store_job *job)
 {
-    if (call_is_owner(call, job))
-        return 0;
-    return call_fail(call, ERR_FORBIDDEN, NULL, "", "%s is not the owner of job %s~%s",
-                     call->caller.user, job->record.user, job->record.name);
+    const struct auth_subject subject = subject_of(call, job);
+    return auth_check(&call->caller.auth, right, &subject, &call->err);
+}
+
+bool call_can(const struct call *call, enum auth_right right, const struct store_job *job)
+{
+    const struct auth_subject subject = subject_of(call, job);
+    return auth_check(&call->caller.auth, right, &subject, NULL) == 0;
 }
 
 /* ---- bodies and queries ---- */

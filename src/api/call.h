@@ -9,6 +9,7 @@
 #include "api/http.h"
 #include "api/route.h"
 #include "api/service.h"
+#include "auth/auth.h"
 #include "base/err.h"
 #include "base/json_writer.h"
 #include "doc/doc.h"
@@ -35,10 +36,9 @@ struct api {
 };
 
 struct caller {
-    const char *user; /* "" = nobody */
+    struct auth_caller auth; /* without virtual clusters: the server looks them up */
     const char *token_id;
-    bool is_admin, is_application;
-    int64_t expires_ms;
+    int64_t expires_ms; /* of the token */
 };
 
 struct call {
@@ -92,9 +92,11 @@ void call_refused(struct call *call, int code, const struct err *err);
 /* A job by "user~name" (also "name": the caller's own), or v1's user and name. NoJobError. */
 int call_job(struct call *call, struct text name, struct store_job *job);
 int call_job_of(struct call *call, struct text user, struct text name, struct store_job *job);
-/* ERR_FORBIDDEN unless the caller owns the job or is an admin. */
-int call_own(struct call *call, const struct store_job *job);
-bool call_is_owner(const struct call *call, const struct store_job *job);
+/* May the caller do this, to this job (NULL: a right that is about no job)? Else call->err says
+ * which right was missing. */
+int call_may(struct call *call, enum auth_right right, const struct store_job *job);
+/* The same as a question: call->err stays. */
+bool call_can(const struct call *call, enum auth_right right, const struct store_job *job);
 
 /* The body as JSON (or a form, when its type says so) as a tree; problems become call->err with
  * LINE:COLUMN. An empty body is an empty map. */

@@ -46,7 +46,7 @@ int handle_node_pardon(struct call *call)
     call->resume_state = node;
     struct service_reply reply = call_suspend(call, pardon_answered);
     struct err err = {0};
-    int failed = service->node_pardon(service->context, call->caller.user, node, reply, &err);
+    int failed = service->node_pardon(service->context, call->caller.auth.user, node, reply, &err);
     if (failed)
         call_refused(call, failed, &err);
     return 0;

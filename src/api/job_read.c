@@ -101,14 +101,11 @@ int handle_job_detail_v1(struct call *call)
 
 static int config_reply(struct call *call, const struct store_job *job)
 {
-    if (!call->api->config.is_config_shared) {
-        int failed = call_own(call, job);
-        if (failed)
-            return failed;
-    }
     struct store_reader *reader;
     struct store_source source;
-    int failed = need_reader(call, &reader);
+    int failed = call_may(call, AUTH_READ_CONFIG, job);
+    if (!failed)
+        failed = need_reader(call, &reader);
     if (!failed)
         failed = store_job_source(reader, job->record.id, call->arena, &source, &call->err);
     if (failed == ERR_NOT_FOUND)
@@ -200,7 +197,7 @@ int handle_job_attempt(struct call *call)
 
 static int ends_read(struct call *call, const struct store_job *job, struct view_attempts *attempts)
 {
-    attempts->may_read = call->api->config.is_log_shared || call_is_owner(call, job);
+    attempts->may_read = call_can(call, AUTH_READ_OUTPUT, job);
     attempts->ends =
         ARENA_ARRAY(call->arena, const struct store_end *, attempts->attempts.count + 1);
     for (size_t i = 0; i < attempts->attempts.count; i++) {

@@ -56,7 +56,7 @@ static int submit(struct call *call)
     problems_init(call->problems, call->arena);
     struct service_reply reply = call_suspend(call, submit_answered);
     struct err err = {0};
-    int failed = service->submit(service->context, call->caller.user,
+    int failed = service->submit(service->context, call->caller.auth.user,
                                  buf_as_text(&call->exchange->body), call->problems, reply, &err);
     if (failed)
         call_refused(call, failed, &err);
@@ -68,22 +68,26 @@ int handle_job_submit(struct call *call)
     return submit(call);
 }
 
+static int submit_as(struct call *call, struct text user)
+{
+    const struct auth_subject subject = {.owner = arena_copy(call->arena, user)};
+    return auth_check(&call->caller.auth, AUTH_SUBMIT_AS, &subject, &call->err);
+}
+
 /* /user/:user/jobs: only the user themself, as jobs belong to who submits them. */
 int handle_job_submit_v1(struct call *call)
 {
-    if (call->parameters[0].at && !text_is(call->parameters[0], call->caller.user))
-        return call_fail(call, ERR_FORBIDDEN, NULL, "",
-                         "jobs can only be submitted as yourself, %s", call->caller.user);
-    return submit(call);
+    const int failed = call->parameters[0].at ? submit_as(call, call->parameters[0]) : 0;
+    return failed ? failed : submit(call);
 }
 
 /* The file's own name counts; the path must not contradict it. */
 int handle_job_put_v1(struct call *call)
 {
     struct text name = call->parameters[1].at ? call->parameters[1] : call->parameters[0];
-    if (call->parameters[1].at && !text_is(call->parameters[0], call->caller.user))
-        return call_fail(call, ERR_FORBIDDEN, NULL, "",
-                         "jobs can only be submitted as yourself, %s", call->caller.user);
+    const int failed = call->parameters[1].at ? submit_as(call, call->parameters[0]) : 0;
+    if (failed)
+        return failed;
     struct problems problems;
     problems_init(&problems, call->arena);
     const struct doc *doc =
@@ -116,7 +120,7 @@ static int act_answered(struct call *call)
 static int act(struct call *call, const struct store_job *job, enum service_action action,
                const char *verb)
 {
-    int failed = call_own(call, job);
+    int failed = call_may(call, AUTH_CHANGE_JOB, job);
     if (failed)
         return failed;
     struct service *service = call->api->service;
@@ -124,7 +128,8 @@ static int act(struct call *call, const struct store_job *job, enum service_acti
         arena_format(call->arena, "%s job %s successfully", verb, job->record.name);
     struct service_reply reply = call_suspend(call, act_answered);
     struct err err = {0};
-    failed = service->act(service->context, action, call->caller.user, job->record.id, reply, &err);
+    failed =
+        service->act(service->context, action, call->caller.auth.user, job->record.id, reply, &err);
     if (failed)
         call_refused(call, failed, &err);
     return 0;
@@ -208,7 +213,7 @@ int handle_job_scale(struct call *call)
     uint16_t role = 0;
     int failed = call_job(call, call->parameters[0], &job);
     if (!failed)
-        failed = call_own(call, &job);
+        failed = call_may(call, AUTH_CHANGE_JOB, &job);
     if (!failed)
         failed = call_body(call, &doc);
     if (!failed)
@@ -224,7 +229,7 @@ int handle_job_scale(struct call *call)
     call->resume_state = arena_format(call->arena, "scaled job %s successfully", job.record.name);
     struct service_reply reply = call_suspend(call, act_answered);
     struct err err = {0};
-    failed = service->scale(service->context, call->caller.user, job.record.id, role,
+    failed = service->scale(service->context, call->caller.auth.user, job.record.id, role,
                             (uint32_t)value->as.integer, reply, &err);
     if (failed)
         call_refused(call, failed, &err);
@@ -252,7 +257,7 @@ static int tag_change(struct call *call, enum store_change_kind kind, const char
     struct text value;
     int failed = call_job(call, call->parameters[0], &job);
     if (!failed)
-        failed = call_own(call, &job);
+        failed = call_may(call, AUTH_CHANGE_JOB, &job);
     if (!failed)
         failed = call_body(call, &doc);
     if (!failed)

@@ -339,11 +339,6 @@ static int log_reply(struct call *call, const struct log_reader *from)
 
 /* ---- paths ---- */
 
-static bool may_read_log(struct call *call, const struct store_job *job)
-{
-    return call->api->config.is_log_shared || call_own(call, job) == 0;
-}
-
 /* The attempt that a path names: job, attempt, role, index, attempt of the task. */
 static int path_attempt(struct call *call, struct task_record *attempt)
 {
@@ -351,8 +346,8 @@ static int path_attempt(struct call *call, struct task_record *attempt)
     struct store_tasks attempts = {0}, tasks = {0};
     int64_t job_attempt, index, task_attempt;
     int failed = call_job(call, call->parameters[0], &job);
-    if (!failed && !may_read_log(call, &job))
-        failed = ERR_FORBIDDEN;
+    if (!failed)
+        failed = call_may(call, AUTH_READ_OUTPUT, &job);
     if (!failed)
         failed = call_index(call, call->parameters[1], "attempt", UINT32_MAX, &job_attempt);
     if (!failed)
@@ -516,8 +511,8 @@ int handle_log_follow(struct call *call)
     struct text name = exchange_query(call->exchange, "stream");
     log.seen_generation = UINT64_MAX;
     int failed = call_job(call, call->parameters[0], &job);
-    if (!failed && !may_read_log(call, &job))
-        failed = ERR_FORBIDDEN;
+    if (!failed)
+        failed = call_may(call, AUTH_READ_OUTPUT, &job);
     if (!failed)
         failed = stream_parse(call, name.at ? name : TEXT("all"), &log.which);
     if (!failed)

@@ -237,7 +237,7 @@ static int revoke(struct call *call, const char *id)
 {
     struct service *service = call->api->service;
     struct store_change change = {.kind = CHANGE_TOKEN_REMOVE,
-                                  .token = {.id = id, .user = call->caller.user}};
+                                  .token = {.id = id, .user = call->caller.auth.user}};
     struct service_reply reply = call_suspend(call, revoked);
     struct err err = {0};
     int failed = service->change(service->context, &change, reply, &err);
@@ -262,15 +262,17 @@ int handle_token_remove(struct call *call)
     int failed = token_verify(call->api->service->token_key, token, 0, call->arena, &claims, &err);
     if (failed)
         return call_fail(call, ERR_INVALID, NULL, "token", "%s", err.text);
-    if (strcmp(claims.user, call->caller.user) != 0)
-        return call_fail(call, ERR_FORBIDDEN, NULL, "", "the token is not yours");
+    const struct auth_subject subject = {.owner = claims.user};
+    failed = auth_check(&call->caller.auth, AUTH_REVOKE, &subject, &call->err);
+    if (failed)
+        return failed;
     return revoke(call, claims.id);
 }
 
 int handle_token_application(struct call *call)
 {
     struct grant *grant = ARENA_NEW(call->arena, struct grant);
-    grant->user = call->caller.user;
+    grant->user = call->caller.auth.user;
     grant->is_application = true;
     return grant_token(call, grant, 0);
 }
@@ -282,7 +284,8 @@ int handle_token_list(struct call *call)
     if (!reader)
         return call->err.code;
     struct store_tokens tokens;
-    int failed = store_tokens(reader, text_of(call->caller.user), call->arena, &tokens, &call->err);
+    int failed =
+        store_tokens(reader, text_of(call->caller.auth.user), call->arena, &tokens, &call->err);
     if (failed)
         return failed;
     struct json_writer json;
@@ -319,9 +322,9 @@ int handle_token_check(struct call *call)
     struct json_writer json;
     call_json(call, 200, &json);
     json_object(&json);
-    json_key_string(&json, "username", caller->user);
-    json_key_bool(&json, "application", caller->is_application);
-    json_key_bool(&json, "admin", caller->is_admin);
+    json_key_string(&json, "username", caller->auth.user);
+    json_key_bool(&json, "application", caller->auth.is_application);
+    json_key_bool(&json, "admin", caller->auth.is_admin);
     if (caller->expires_ms)
         json_key_int(&json, "exp", caller->expires_ms / 1000);
     json_object_end(&json);

@@ -122,10 +122,10 @@ static int caller_load(struct call *call, const struct token_claims *claims)
         return failed;
     }
     call->caller = (struct caller){
-        .user = claims->user,
+        .auth = {.user = claims->user,
+                 .is_admin = user.is_admin,
+                 .is_application = row.is_application},
         .token_id = claims->id,
-        .is_admin = user.is_admin,
-        .is_application = row.is_application,
         .expires_ms = row.expires_ms,
     };
     return 0;
@@ -154,7 +154,7 @@ int token_caller(struct call *call)
     failed = caller_load(call, &claims);
     if (failed || !is_basic)
         return failed;
-    if (!call->caller.is_application || !text_is(user, claims.user))
+    if (!call->caller.auth.is_application || !text_is(user, claims.user))
         return unauthorized(call, "Basic needs the user's name and an application token of theirs");
     return 0;
 }

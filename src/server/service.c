@@ -1,5 +1,6 @@
 /* service.c — the port that the API sees: what it asks for becomes mails for the core thread. */
 #include "api/service.h"
+#include "auth/auth.h"
 #include "base/err.h"
 #include "base/memory.h"
 #include "core/plan.h"
@@ -33,22 +34,32 @@ static int service_post(struct server *server, struct server_mail *mail, struct 
     return 0;
 }
 
-static bool list_has(const struct doc *list, const char *name)
+/* The names in a JSON list of them. */
+static const char *const *clusters_of(const char *json, struct arena *arena, size_t *count)
 {
-    for (size_t i = 0; list && list->kind == DOC_LIST && i < list->as.list.count; i++)
-        if (list->as.list.items[i]->kind == DOC_STRING &&
-            text_is(list->as.list.items[i]->as.string, name))
-            return true;
-    return false;
+    struct problems problems;
+    const char **names = NULL;
+
+    *count = 0;
+    problems_init(&problems, arena);
+    const struct doc *list = doc_parse(text_of(json), DOC_JSON, arena, &problems);
+    problems_release(&problems);
+    if (!list || list->kind != DOC_LIST)
+        return names;
+    names = ARENA_ARRAY(arena, const char *, list->as.list.count + 1);
+    for (size_t i = 0; i < list->as.list.count; i++)
+        if (list->as.list.items[i]->kind == DOC_STRING)
+            names[(*count)++] = arena_copy(arena, list->as.list.items[i]->as.string);
+    return names;
 }
 
-/* Admins use all virtual clusters; everybody the default one; others are granted by name. */
 static int check_cluster(struct server *server, const char *name, const char *cluster,
                          struct arena *arena, struct err *err)
 {
     struct store_reader *reader;
     struct store_user user;
-    struct problems problems;
+    const struct auth_subject subject = {.cluster = cluster};
+    size_t count;
     int code;
 
     if (strcmp(cluster, "default") == 0)
@@ -60,15 +71,13 @@ static int check_cluster(struct server *server, const char *name, const char *cl
     server->service.reader_put(server, reader);
     if (code < 0)
         return code;
-    if (user.is_admin)
-        return 0;
-    problems_init(&problems, arena);
-    if (!list_has(doc_parse(text_of(user.virtual_clusters_json), DOC_JSON, arena, &problems),
-                  cluster))
-        code = err_fail(err, ERR_FORBIDDEN, "defaults.virtualCluster",
-                        "%s may not use virtual cluster %.100s", name, cluster);
-    problems_release(&problems);
-    return code;
+    const struct auth_caller caller = {
+        .user = name,
+        .is_admin = user.is_admin,
+        .clusters = clusters_of(user.virtual_clusters_json, arena, &count),
+        .cluster_count = count,
+    };
+    return auth_check(&caller, AUTH_USE_CLUSTER, &subject, err);
 }
 
 static struct text mail_bytes(struct server_mail *mail, struct buf *buf)

@@ -1,0 +1,53 @@
+/* auth.h — who may do what: (caller, right, subject) → yes, or why not.
+ *
+ * Pure. Every decision about a right is made here, by one function over one table; the edges find
+ * out who the caller is (tokens, the store) and what the subject is, and carry the answer out.
+ * Nothing is owned: all strings are borrowed for the call. A decision costs a few comparisons, and
+ * for virtual clusters one walk over what the caller was granted.
+ */
+#ifndef AUTH_AUTH_H
+#define AUTH_AUTH_H
+#include <stdbool.h>
+#include <stddef.h>
+
+struct err;
+
+enum auth_right {
+    AUTH_CALL,        /* to call what needs no more than an account */
+    AUTH_SESSION,     /* to log out, and to list, make and revoke tokens */
+    AUTH_ADMINISTER,  /* to change nodes and virtual clusters */
+    AUTH_SUBMIT_AS,   /* to submit jobs of the subject's owner */
+    AUTH_CHANGE_JOB,  /* to stop, start, scale, tag, release or delete a job, to see its secrets */
+    AUTH_READ_OUTPUT, /* to read what its tasks wrote: logs, last lines, lines that rules matched */
+    AUTH_READ_CONFIG, /* to read its job file, secrets masked */
+    AUTH_USE_CLUSTER, /* to submit jobs to the subject's virtual cluster */
+    AUTH_REVOKE,      /* to revoke a token of the subject's owner */
+};
+enum { AUTH_RIGHT_COUNT = AUTH_REVOKE + 1 };
+
+struct auth_caller {
+    const char *user;    /* "": nobody */
+    bool is_admin;       /* of the platform */
+    bool is_application; /* came with an application token */
+    /* names of virtual clusters granted to the user, beside `default`, which is everybody's */
+    const char *const *clusters;
+    size_t cluster_count;
+};
+
+struct auth_subject {
+    const char *owner;   /* of the job or token; NULL where there is none */
+    const char *name;    /* of the job, for the message; NULL likewise */
+    const char *cluster; /* of AUTH_USE_CLUSTER */
+    /* the operator lets everybody read what tasks write, and job files */
+    bool is_output_open, is_config_open;
+};
+
+/* 0, or ERR_UNAUTHORIZED (nobody has said who calls) or ERR_FORBIDDEN with the sentence that says
+ * which right was missing. `err` may be NULL. */
+int auth_check(const struct auth_caller *caller, enum auth_right right,
+               const struct auth_subject *subject, struct err *err);
+
+/* "auth.session", …: the stable name of a right, for logs and answers. */
+const char *auth_right_name(enum auth_right right);
+
+#endif

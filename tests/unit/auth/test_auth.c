@@ -1,0 +1,99 @@
+/* Every caller beside every right: the whole table of who may do what. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "auth/auth.h"
+#include "base/err.h"
+#include "base/memory.h"
+
+static const char *const granted[] = {"vision", "speech"};
+
+enum { NOBODY, OWNER, OWNER_APPLICATION, OTHER, MEMBER, ADMIN, ADMIN_APPLICATION, CALLERS };
+
+static const struct auth_caller callers[CALLERS] = {
+    [NOBODY] = {.user = ""},
+    [OWNER] = {.user = "ann"},
+    [OWNER_APPLICATION] = {.user = "ann", .is_application = true},
+    [OTHER] = {.user = "bob"},
+    [MEMBER] = {.user = "carl", .clusters = granted, .cluster_count = COUNT_OF(granted)},
+    [ADMIN] = {.user = "root", .is_admin = true},
+    [ADMIN_APPLICATION] = {.user = "root", .is_admin = true, .is_application = true},
+};
+
+static const struct auth_subject of_ann = {.owner = "ann", .name = "train", .cluster = "speech"};
+
+static void who_may_do_what(void **state)
+{
+    (void)state;
+    /* y: yes, n: no, -: log in first; in the order of the callers above */
+    static const char *const wanted[AUTH_RIGHT_COUNT] = {
+        [AUTH_CALL] = "-yyyyyy",        [AUTH_SESSION] = "-ynyyyn",
+        [AUTH_ADMINISTER] = "-nnnnyy",  [AUTH_SUBMIT_AS] = "-yynnnn",
+        [AUTH_CHANGE_JOB] = "-yynnyy",  [AUTH_READ_OUTPUT] = "-yynnyy",
+        [AUTH_READ_CONFIG] = "-yynnyy", [AUTH_USE_CLUSTER] = "-nnnyyy",
+        [AUTH_REVOKE] = "-ynnnnn",
+    };
+    for (int right = 0; right < AUTH_RIGHT_COUNT; right++)
+        for (int c = 0; c < CALLERS; c++) {
+            struct err err = {0};
+            const int code = auth_check(&callers[c], (enum auth_right)right, &of_ann, &err);
+            const char got = code == 0 ? 'y' : code == ERR_UNAUTHORIZED ? '-' : 'n';
+            if (got != wanted[right][c])
+                fail_msg("%s, caller %d: %c", auth_right_name((enum auth_right)right), c, got);
+            assert_int_equal(code, err.code);
+            assert_true(code == 0 || err.text[0] != '\0');
+            assert_int_equal(auth_check(&callers[c], (enum auth_right)right, &of_ann, NULL), code);
+        }
+}
+
+static void the_default_cluster_is_everybodys(void **state)
+{
+    (void)state;
+    const struct auth_subject subject = {.cluster = "default"};
+    assert_int_equal(auth_check(&callers[OTHER], AUTH_USE_CLUSTER, &subject, NULL), 0);
+    assert_int_equal(auth_check(&callers[NOBODY], AUTH_USE_CLUSTER, &subject, NULL),
+                     ERR_UNAUTHORIZED);
+}
+
+static void an_operator_can_open_the_output(void **state)
+{
+    (void)state;
+    const struct auth_subject subject = {.owner = "ann", .name = "train", .is_output_open = true};
+    assert_int_equal(auth_check(&callers[OTHER], AUTH_READ_OUTPUT, &subject, NULL), 0);
+    assert_int_equal(auth_check(&callers[OTHER], AUTH_CHANGE_JOB, &subject, NULL), ERR_FORBIDDEN);
+    assert_int_equal(auth_check(&callers[OTHER], AUTH_READ_CONFIG, &subject, NULL), ERR_FORBIDDEN);
+    const struct auth_subject other = {.owner = "ann", .name = "train", .is_config_open = true};
+    assert_int_equal(auth_check(&callers[OTHER], AUTH_READ_CONFIG, &other, NULL), 0);
+    assert_int_equal(auth_check(&callers[OTHER], AUTH_READ_OUTPUT, &other, NULL), ERR_FORBIDDEN);
+    assert_int_equal(auth_check(&callers[OTHER], AUTH_CALL, NULL, NULL), 0);
+}
+
+static void refusals_say_what_was_missing(void **state)
+{
+    (void)state;
+    struct err err;
+    auth_check(&callers[OTHER], AUTH_USE_CLUSTER, &of_ann, &err);
+    assert_string_equal(err.text, "bob may not use virtual cluster speech");
+    assert_string_equal(err.path, "defaults.virtualCluster");
+    auth_check(&callers[OTHER], AUTH_CHANGE_JOB, &of_ann, &err);
+    assert_string_equal(err.text, "bob is not the owner of job ann~train");
+    for (int right = 0; right < AUTH_RIGHT_COUNT; right++)
+        assert_ptr_equal(strstr(auth_right_name((enum auth_right)right), "auth."),
+                         auth_right_name((enum auth_right)right));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_may_do_what),
+        cmocka_unit_test(the_default_cluster_is_everybodys),
+        cmocka_unit_test(an_operator_can_open_the_output),
+        cmocka_unit_test(refusals_say_what_was_missing),
+    };
+    return cmocka_run_group_tests_name("auth", tests, NULL, NULL);
+}
