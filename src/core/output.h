@@ -34,8 +34,7 @@ struct job_record {
     int64_t retry_at_ms; /* while a back-off runs */
     int64_t submitted_ms, attempt_created_ms, attempt_launched_ms, attempt_completed_ms;
     int64_t launched_ms, completed_ms;
-    struct completion
-        completion; /* of the latest attempt, valid from ATTEMPT_DELETION_PENDING on */
+    struct completion completion;        /* of the latest attempt, from LIFE_DELETION_PENDING on */
     int32_t trigger_role, trigger_index; /* -1 = none */
     const char *trigger;                 /* why the attempt ended, for people */
     const char *reason;                  /* why it waits, "" when it does not */

@@ -44,7 +44,7 @@ struct seat {
     uint32_t node, group, group_slot;  /* NONE: nowhere yet */
     uint32_t node_next, node_previous; /* the places taken on one node */
     bool is_taken;                     /* GPUs and ports are its own */
-    bool is_changed;                   /* in core->changed_places */
+    bool is_changed;                   /* in core->changed_seats */
     uint16_t gpu_count, port_count;
     uint8_t cell_level; /* as in a placement_slot */
     uint16_t *gpus;

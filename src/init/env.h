@@ -53,7 +53,7 @@ void env_set(struct env *env, const char *name, const char *value); /* the last 
 struct env_entry *env_put(struct env *env, const char *name, const char *value);
 const char *env_get(const struct env *env, const char *name); /* NULL: not set */
 
-/* Everything. The task must be one of the job's (job_has_task). */
+/* Everything. The task must be one of the job's (env_job_has_task). */
 void env_build(struct env *env, const struct job_file *job, const struct task_file *task,
                const struct env_host *host);
 

@@ -2,7 +2,7 @@
  *
  * Pure. OpenPAI protocol v2 (YAML) and early PAI / QIZHI v1 (JSON with comments) are read into the
  * same structure. A spec is immutable and owns all its memory. Secrets are never in it: text that
- * names `<% $secrets.x %>` stays unrendered, `secret_values` is handed out apart, once, at parse.
+ * names `<% $secrets.x %>` stays unrendered, their values are handed out apart, once, at parse.
  *
  * Source of the rules: OpenPAI job protocol 2; PAI v0.4–0.14 job configuration 1 (docs/rfc/).
  */

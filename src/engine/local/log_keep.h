@@ -21,7 +21,7 @@ struct log_kept {
     char id[24];
     char owner[LOG_OWNER_MAX]; /* "" where nobody noted it: these count as one user's */
     int64_t used_s;            /* Unix time of the last write */
-    uint64_t cost;             /* bytes, and inodes at the price of log_keep_limits */
+    uint64_t cost;             /* bytes, and inodes at the price of `inode_cost` */
     bool is_live;              /* its task is there: it counts, and stays */
     bool is_chosen;            /* to be removed */
 };
