@@ -353,6 +353,7 @@ void core_commands(struct server *server)
             core->wake_ms = core->output.commands.items[i].at_ms;
     for (size_t i = 0; i < core->output.trace.count; i++)
         log_debug("core", "%s", core->output.trace.items[i]);
+    server_past_creates_drop(server);
     launcher_take(server->launcher, &core->output);
 }
 

@@ -28,11 +28,42 @@ static int restore_job(void *context, const struct job_record *job, struct text 
     return core_restore_job(server->core.core, job, plan, err);
 }
 
+/* Given before the epoch began. Whether it has ever run, in the time that the store does not know
+ * of, only the engine can tell. */
+static bool is_of_past_epoch(const struct server *server, struct attempt_id attempt)
+{
+    return attempt.v < store_epoch_last(server->store).first_attempt.v;
+}
+
+/* An attempt must be among the engine's: it has run, or may have. */
+static bool must_be_there(const struct server *server, const struct task_record *task)
+{
+    if (!task->attempt.v)
+        return false;
+    if (task->state == LIFE_RUNNING)
+        return true;
+    return (task->state == LIFE_CREATION_REQUESTED || task->state == LIFE_PREPARING) &&
+           is_of_past_epoch(server, task->attempt);
+}
+
+void server_past_creates_drop(struct server *server)
+{
+    struct output *output = &server->core.output;
+    size_t kept = 0;
+
+    for (size_t i = 0; i < output->commands.count; i++) {
+        const struct command *command = &output->commands.items[i];
+        if (command->kind != COMMAND_CREATE || !is_of_past_epoch(server, command->attempt))
+            output->commands.items[kept++] = *command;
+    }
+    output->commands.count = kept;
+}
+
 static int restore_task(void *context, const struct task_record *task, struct err *err)
 {
     struct server *server = context;
 
-    if (task->attempt.v && task->state == LIFE_RUNNING)
+    if (must_be_there(server, task))
         *ARRAY_ADD(&server->core.running) = task->attempt;
     hang_watch_take(server->hang_watch, &(struct record){.kind = RECORD_TASK, .task = *task}, 1);
     return core_restore_task(server->core.core, task, err);

@@ -294,6 +294,12 @@ struct store_epoch store_epoch_of(const struct store *store, struct job_id job)
     return store->epochs.items[at];
 }
 
+struct store_epoch store_epoch_last(const struct store *store)
+{
+    assert(store->epochs.count > 0);
+    return store->epochs.items[store->epochs.count - 1];
+}
+
 void epoch_mark(struct store *store)
 {
     struct mark mark = {.epoch = store->epochs.items[store->epochs.count - 1].id,

@@ -534,6 +534,39 @@ static void a_copy_is_audited_like_any_other(void **state)
     world_start(world);
 }
 
+/* What a copy knows only as given may have run already: it gets another number. */
+static void an_attempt_of_a_past_epoch_is_not_created(void **state)
+{
+    struct world *world = *state;
+    struct job_id job;
+    char path[100];
+
+    world_stop(world);
+    world->engine = "runMilliseconds: 600000";
+    world_start(world);
+    assert_int_equal(submit(world, job_text(world, "a", ""), &job), 0);
+    wait_until_tasks_run(world, job);
+    assert_true(tasks_of(world, job).items[0].attempt.v <= 2);
+    world_stop(world);
+    assert_int_equal(sql(world, "UPDATE tasks SET state = 1, launched_ms = 0, "
+                                "attempt_launched_ms = 0"),
+                     0);
+    world_start(world); /* the same epoch: nobody else can have created it */
+    wait_until_tasks_run(world, job);
+    assert_true(tasks_of(world, job).items[0].attempt.v <= 2);
+    assert_int_equal(metric(world, "skep_lost_total"), 0);
+    world_stop(world);
+    assert_int_equal(sql(world, "UPDATE tasks SET state = 1, launched_ms = 0, "
+                                "attempt_launched_ms = 0"),
+                     0);
+    snprintf(path, sizeof path, "%s/mark", world->directory);
+    assert_int_equal(unlink(path), 0);
+    world_start(world);
+    metric_await(world, "skep_lost_total", 2);
+    wait_until_tasks_run(world, job);
+    assert_true(tasks_of(world, job).items[0].attempt.v > 1000000000);
+}
+
 static void a_lost_password_is_replaced(void **state)
 {
     struct world *world = *state;
@@ -583,6 +616,7 @@ int main(void)
         WORLD(the_event_log_gives_the_same_again),
         WORLD(an_audit_finds_what_differs),
         WORLD(a_copy_is_audited_like_any_other),
+        WORLD(an_attempt_of_a_past_epoch_is_not_created),
         WORLD(a_full_disk_refuses_requests_and_loses_no_fact),
         WORLD(the_end_of_an_attempt_outlives_a_full_disk),
         WORLD(a_crash_does_not_part_an_exit_and_its_end),
