@@ -59,6 +59,11 @@ static struct {
         bool is_on;
         uint64_t count;
     } watch;
+    struct {
+        enum disk_file file;
+        void (*at)(void *context); /* NULL: nothing is to be called */
+        void *context;
+    } hook;
     sqlite3_vfs *real;
 } disk = {.lock = PTHREAD_MUTEX_INITIALIZER, .synced = PTHREAD_COND_INITIALIZER};
 
@@ -151,6 +156,11 @@ static int disk_take(struct image *image, enum disk_op op)
 {
     if (disk.power.is_due && disk.power.after-- == 0)
         power_fail();
+    if (op == DISK_WRITE && image && disk.hook.at && disk.hook.file == image->file) {
+        void (*at)(void *context) = disk.hook.at;
+        disk.hook.at = NULL;
+        at(disk.hook.context);
+    }
     if (disk.fault.while_there[0])
         return op == DISK_WRITE && access(disk.fault.while_there, F_OK) == 0 ? SQLITE_FULL
                                                                              : SQLITE_OK;
@@ -377,6 +387,7 @@ void disk_begin(void)
     memset(disk.counts, 0, sizeof disk.counts);
     memset(&disk.power, 0, sizeof disk.power);
     memset(&disk.watch, 0, sizeof disk.watch);
+    memset(&disk.hook, 0, sizeof disk.hook);
     disk_heal();
 }
 
@@ -422,6 +433,15 @@ uint64_t disk_watched(void)
     count = disk.watch.count;
     pthread_mutex_unlock(&disk.lock);
     return count;
+}
+
+void disk_on_write(enum disk_file file, void (*at)(void *context), void *context)
+{
+    pthread_mutex_lock(&disk.lock);
+    disk.hook.file = file;
+    disk.hook.at = at;
+    disk.hook.context = context;
+    pthread_mutex_unlock(&disk.lock);
 }
 
 void disk_fail(enum disk_op op, enum disk_file file, uint64_t after, int code)

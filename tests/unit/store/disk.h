@@ -29,6 +29,10 @@ bool disk_await_syncs(enum disk_file file, uint64_t syncs);
 void disk_watch(enum disk_file file, pthread_t thread);
 uint64_t disk_watched(void);
 
+/* Before the next write (or truncation) of the file, `at` is called, once, on the thread that
+ * writes; it uses no database of this disk, but may use the same files by the VFS "unix". */
+void disk_on_write(enum disk_file file, void (*at)(void *context), void *context);
+
 /* The operations on the file fail with an SQLITE_* code, after `after` more that succeed. */
 void disk_fail(enum disk_op op, enum disk_file file, uint64_t after, int code);
 /* Likewise SQLITE_FULL for writes to all files, for as long as the file `path` is there. */
