@@ -141,6 +141,120 @@ static void a_backup_is_restored_elsewhere(void **state)
     close_at(&other);
 }
 
+/* What was restored is a database like any other: also for the next backup. */
+static void a_restored_database_is_backed_up(void **state)
+{
+    struct world *world = *state, other = {0};
+    uint64_t bytes;
+
+    job_store(world, 1);
+    assert_int_equal(backup(world, "copy"), 0);
+    assert_int_equal(restore(world, "copy", "new", false), 0);
+    open_at(&other, world, "new");
+    job_store(&other, 1000001);
+    assert_int_equal(store_backup(in(world, "new"), in(world, "second"), &bytes, &world->err), 0);
+    close_at(&other);
+    assert_int_equal(restore(world, "second", "newer", false), 0);
+    open_at(&other, world, "newer");
+    assert_int_equal(store_check(other.store, &other.err), 0);
+    job_store(&other, 2000001);
+    close_at(&other);
+}
+
+/* As after a kill: the folder holds a log that no server has open any more. */
+static void killed_make(struct world *world, const char *name)
+{
+    assert_int_equal(system(arena_format(&world->arena,
+                                         "cd %s && mkdir %s && cp skep.db skep.db-wal key mark %s",
+                                         world->directory, name, name)),
+                     0);
+}
+
+static int64_t file_size(struct world *world, const char *name)
+{
+    struct stat status;
+    return stat(in(world, name), &status) == 0 ? status.st_size : -1;
+}
+
+/* A backup looks, and changes nothing: what is wrong with a database can still be examined. What
+ * stands in its log only is in the backup. */
+static void a_backup_leaves_the_log_of_a_killed_server(void **state)
+{
+    struct world *world = *state, other = {0};
+    uint64_t bytes;
+    int64_t before;
+
+    job_store(world, 1);
+    killed_make(world, "killed");
+    before = file_size(world, "killed/skep.db-wal");
+    assert_true(before > 0);
+    assert_int_equal(store_backup(in(world, "killed"), in(world, "copy"), &bytes, &world->err), 0);
+    assert_int_equal(file_size(world, "killed/skep.db-wal"), before);
+    assert_int_equal(restore(world, "copy", "new", false), 0);
+    open_at(&other, world, "new");
+    check_jobs(&other, 1);
+    close_at(&other);
+}
+
+/* The log of what was there belongs to what was there, and so does a log or a key alone. */
+static void a_restore_puts_a_log_away(void **state)
+{
+    struct world *world = *state, other = {0};
+
+    job_store(world, 1);
+    assert_int_equal(backup(world, "copy"), 0);
+    job_store(world, 2);
+    killed_make(world, "killed");
+    assert_int_equal(restore(world, "copy", "killed", true), 0);
+    assert_int_equal(file_size(world, "killed/skep.db-wal"), -1);
+    assert_int_equal(file_count(world, "killed/replaced-*/skep.db-wal"), 1);
+    open_at(&other, world, "killed");
+    check_jobs(&other, 1);
+    close_at(&other);
+    for (int i = 0; i < 2; i++) {
+        const char *name = i ? "with-key" : "with-log";
+        assert_int_equal(
+            system(arena_format(&world->arena, "cd %s && mkdir %s && cp %s %s", world->directory,
+                                name, i ? "key" : "skep.db-wal", name)),
+            0);
+        assert_int_equal(restore(world, "copy", name, false), ERR_CONFLICT);
+        assert_int_equal(restore(world, "copy", name, true), 0);
+    }
+}
+
+/* A damaged database, or one of another program, gives no backup. */
+static void what_is_damaged_is_not_backed_up(void **state)
+{
+    struct world *world = *state;
+    struct buf bytes = BUF_INIT;
+    uint64_t size;
+
+    for (uint32_t i = 1; i <= 50; i++)
+        job_store(world, i);
+    world_close(world);
+    assert_int_equal(system(arena_format(&world->arena,
+                                         "cd %s && mkdir torn other && cp key torn "
+                                         "&& cp key other",
+                                         world->directory)),
+                     0);
+    assert_int_equal(file_read(in(world, "skep.db"), 64 << 20, &bytes, &world->err), 0);
+    memset(bytes.at + bytes.length / 2, 0x5a, 12288);
+    assert_int_equal(file_write(in(world, "torn/skep.db"), buf_as_text(&bytes), 0600, NULL), 0);
+    buf_release(&bytes);
+    assert_int_equal(store_backup(in(world, "torn"), in(world, "copy"), &size, &world->err),
+                     ERR_CORRUPT);
+    assert_int_equal(file_count(world, "copy"), 0);
+    {
+        sqlite3 *db;
+        assert_int_equal(sqlite3_open(in(world, "other/skep.db"), &db), SQLITE_OK);
+        assert_int_equal(sqlite3_exec(db, "CREATE TABLE t (a)", NULL, NULL, NULL), SQLITE_OK);
+        sqlite3_close(db);
+    }
+    assert_true(store_backup(in(world, "other"), in(world, "copy"), &size, &world->err) < 0);
+    assert_int_equal(file_count(world, "copy"), 0);
+    world_open(world);
+}
+
 static uint32_t job_count(struct world *world)
 {
     uint32_t count = 0;
@@ -291,6 +405,10 @@ int main(void)
         WORLD(backups_are_whole_while_others_write),
         WORLD(what_is_there_is_not_overwritten),
         WORLD(what_is_no_backup_is_refused),
+        WORLD(a_restored_database_is_backed_up),
+        WORLD(a_backup_leaves_the_log_of_a_killed_server),
+        WORLD(a_restore_puts_a_log_away),
+        WORLD(what_is_damaged_is_not_backed_up),
         WORLD(a_backup_that_cannot_be_made_leaves_nothing),
     };
     log_setup(LOG_ERROR, LOG_TEXT);

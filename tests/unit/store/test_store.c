@@ -530,6 +530,12 @@ static void many_jobs_come_and_go(void **state)
     struct text kept = TEXT("kept"), bob = TEXT("bob");
     assert_int_equal(list(world, (struct job_filter){.tags = &kept, .tag_count = 1}, NULL), 1);
     assert_int_equal(list(world, (struct job_filter){.users = &bob, .user_count = 1}, NULL), 500);
+    /* a deleted job's tags do not stay: no job has that number again, and nothing would end them */
+    change(world, (struct store_change){.kind = CHANGE_TAG_ADD, .tag = {{8001}, "gone"}}, 0);
+    add_deleted(world, 8001);
+    assert_int_equal(commit(world, NULL, 0), 0);
+    assert_int_equal(world_sql(world, "INSERT INTO tags (job, name) VALUES (8001, 'gone')"), 0);
+    world_sql(world, "DELETE FROM tags WHERE job = 8001");
     submit(world, 9001, "bob", "new");
     assert_int_equal(list(world, (struct job_filter){.users = &bob, .user_count = 1}, NULL), 501);
 }
