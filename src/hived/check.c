@@ -167,14 +167,16 @@ static int check_views(const struct hived *h, struct err *err)
         uint32_t count = 0;
         for (uint32_t b = 0; b < view->bucket_count; b++) {
             CHECK(b == 0 || view->buckets[b - 1].key < view->buckets[b].key, "order of view", v);
-            uint32_t last = NONE;
+            uint32_t last = NONE, in_bucket = 0;
             for (uint32_t n = view->buckets[b].first; n != NONE; n = h->view_nodes[n].next) {
                 CHECK(h->view_nodes[n].key == view->buckets[b].key &&
                           h->view_nodes[n].previous == last,
                       "links of view", v);
                 last = n;
-                count++;
+                in_bucket++;
             }
+            CHECK(in_bucket > 0 && in_bucket == view->buckets[b].count, "bucket of view", v);
+            count += in_bucket;
         }
         CHECK(count == view->count, "nodes of view", v);
     }

@@ -143,6 +143,35 @@ static void recalls_are_checked(void **state)
     world_release(&world);
 }
 
+/* The name of a job that was stopped is kept for a minute. When it is started again meanwhile, the
+ * name is its own for as long as it lives. */
+static void a_job_started_again_keeps_its_name(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world, "first-fit");
+    world_node(&world, "n1", 8, 4);
+    struct plan_role role = world_role("worker", 1, 1, 0);
+    struct plan plan = world_plan_of("again", &role);
+    uint32_t job = world_submit(&world, &plan);
+    world_ask(&world, EVENT_STOP, job);
+    world_exit(&world, 1, 143, 0);
+    struct buf extra = BUF_INIT;
+    buf_text(&extra, world_job(&world, job)->extra);
+    world_timer(&world, 30000);
+    assert_int_equal(recall(&world, job, buf_as_text(&extra), &plan), 0);
+    world_timer(&world, 120000);
+    assert_int_equal(world_submit(&world, &plan), 0);
+    assert_int_equal(world_answer(&world)->code, ERR_CONFLICT);
+    assert_int_equal(world_ask(&world, EVENT_STOP, job), 0);
+    world_exit(&world, 2, 143, 0);
+    assert_int_equal(world_submit(&world, &plan), 0); /* for a minute again */
+    world_timer(&world, 61000);
+    assert_int_not_equal(world_submit(&world, &plan), 0);
+    buf_release(&extra);
+    world_release(&world);
+}
+
 static void tell(struct world *world, enum event_kind kind, uint64_t attempt, const char *reason,
                  const char *message)
 {
@@ -394,6 +423,7 @@ int main(void)
         cmocka_unit_test(nobody_waits_nobody_is_answered),
         cmocka_unit_test(jobs_that_never_were),
         cmocka_unit_test(recalls_are_checked),
+        cmocka_unit_test(a_job_started_again_keeps_its_name),
         cmocka_unit_test(notes_without_words),
         cmocka_unit_test(an_ended_attempt_is_not_live),
         cmocka_unit_test(a_silent_end_has_its_phrase),

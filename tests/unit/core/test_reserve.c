@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "core/state.h"
 #include "world.h"
 
 enum { STARVES_MS = 601000, DAY_S = 86400 };
@@ -187,6 +188,41 @@ static void a_stopped_job_gives_up_its_room(void **state)
     world_release(&world);
 }
 
+/* What the shadow cannot follow makes it worthless, and it is made
+ * anew before anything else is asked of it. Nothing that the core does leads there; a group that
+ * only the shadow knows stands for a defect. */
+static void a_shadow_that_cannot_follow_is_made_anew(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world, "first-fit");
+    world_node(&world, "n1", 16, 4);
+    submit(&world, "old", (struct demand){100, 3, 0});
+    world_run(&world, 1);
+    submit(&world, "low", (struct demand){-1, 1, 0});
+    world_run(&world, 2);
+    submit(&world, "big", (struct demand){100, 3, 0});
+    world_timer(&world, STARVES_MS);
+    assert_int_equal(world.core->reservations.count, 1);
+    uint32_t job = submit(&world, "p", (struct demand){100, 1, 0});
+    assert_int_equal(world_command_count(&world, COMMAND_KILL), 1);
+    struct placer *shadow = world.core->reservations.items[0].shadow;
+    const struct placement_member member = {1, 1, 1, 1, "", ""};
+    const struct placement_request ghost = {.group = "ghost",
+                                            .virtual_cluster = "default",
+                                            .priority = 100,
+                                            .pinned_cell_id = "",
+                                            .members = &member,
+                                            .member_count = 1};
+    const struct placement_slot slot = {.node = {0}, .gpu_count = 1, .gpus = {3}};
+    assert_int_equal(shadow->ops->commit(shadow, &ghost, &slot, 1, false, NULL), 0);
+    world_exit(&world, 2, 143, 0);
+    assert_string_equal(node_of(&world, job), "n1");
+    assert_true(world.core->reservations.items[0].is_stale);
+    submit(&world, "next", (struct demand){10, 1, 0}); /* now it is asked */
+    world_release(&world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -197,6 +233,7 @@ int main(void)
         cmocka_unit_test(who_ends_in_time_may_preempt),
         cmocka_unit_test(a_change_of_policy_makes_reservations_anew),
         cmocka_unit_test(a_stopped_job_gives_up_its_room),
+        cmocka_unit_test(a_shadow_that_cannot_follow_is_made_anew),
     };
     return cmocka_run_group_tests_name("core reserve", tests, NULL, NULL);
 }

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "core/rows.h"
 #include "hived/hived.h"
 #include "world.h"
 
@@ -133,15 +134,18 @@ static void held_containers_are_released_after_it(void **state)
     struct plan_role role = world_role("worker", 1, 1, 1);
     struct plan plan = world_plan_of("a", &role);
     plan.is_debug = true;
+    world_submit_simple(&world, "before", 2, 1, 0); /* rows of others stand before its own */
     uint32_t job = world_submit(&world, &plan);
-    world_run(&world, 1);
-    world_exit(&world, 1, 1, 0);
+    world_run(&world, 3);
+    world_exit(&world, 3, 1, 0);
     assert_int_equal(world_command_count(&world, COMMAND_FORGET), 0);
     world_restart(&world);
     assert_int_equal(world_command_count(&world, COMMAND_FORGET), 0);
     assert_int_equal(world_ask(&world, EVENT_RELEASE, job), 0);
     assert_int_equal(world_command_count(&world, COMMAND_FORGET), 1);
-    assert_int_equal(world_command(&world, COMMAND_FORGET, 0)->attempt.v, 1);
+    assert_int_equal(world_command(&world, COMMAND_FORGET, 0)->attempt.v, 3);
+    /* the rows of all attempts, the last among them, and one for none */
+    assert_int_equal(rows_attempt_count(world.rows), 1 + 3);
     world_release(&world);
 }
 

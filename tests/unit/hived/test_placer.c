@@ -321,12 +321,129 @@ static void a_gang_is_kept_in_one_cell(void **state)
     bench_release(&bench);
 }
 
+/* The commit with this number fails, as if HiveD had a defect: --wrap. 0: none does. */
+static int commit_fails_at;
+
+struct hived_request;
+struct hived_placement;
+int __real_hived_commit_gang(struct hived *hived, const struct hived_request *request,
+                             const struct hived_placement *placement, int64_t now_ms,
+                             struct err *err);
+int __wrap_hived_commit_gang(struct hived *hived, const struct hived_request *request,
+                             const struct hived_placement *placement, int64_t now_ms,
+                             struct err *err);
+int __wrap_hived_commit_gang(struct hived *hived, const struct hived_request *request,
+                             const struct hived_placement *placement, int64_t now_ms,
+                             struct err *err)
+{
+    if (commit_fails_at > 0 && --commit_fails_at == 0)
+        return err_fail(err, ERR_INTERNAL, "", "on purpose");
+    return __real_hived_commit_gang(hived, request, placement, now_ms, err);
+}
+
+#define TWO_TYPES                                                                                  \
+    "physicalCluster:\n"                                                                           \
+    "  skuTypes: {V100: {gpu: 1, cpu: 1, memory: 1Gi}, CPU: {cpu: 1, memory: 1Gi}}\n"              \
+    "  cellTypes:\n"                                                                               \
+    "    NODE: {childCellType: V100, childCellNumber: 2, isNodeLevel: true}\n"                     \
+    "    SPARE: {childCellType: CPU, childCellNumber: 2, isNodeLevel: true}\n"                     \
+    "  physicalCells:\n"                                                                           \
+    "  - {cellType: NODE, cellAddress: n0}\n"                                                      \
+    "  - {cellType: NODE, cellAddress: n1}\n"                                                      \
+    "  - {cellType: SPARE, cellAddress: n2}\n"                                                     \
+    "virtualClusters:\n"                                                                           \
+    "  default: {virtualCells: [{cellType: NODE, cellNumber: 1}, {cellType: SPARE, "               \
+    "cellNumber: 1}]}\n"                                                                           \
+    "  other: {virtualCells: [{cellType: NODE, cellNumber: 1}]}\n"
+
+static const struct placement_member both_types[] = {
+    {.count = 1, .gpu = 2, .cpu = 1, .sku_type = "V100", .within_one_cell = ""},
+    {.count = 1, .gpu = 0, .cpu = 2, .sku_type = "CPU", .within_one_cell = ""},
+};
+
+static void two_types_init(struct bench *bench, struct placement_request *both)
+{
+    bench_init(bench, TWO_TYPES);
+    bench_node(bench, 0, 2, 2, true);
+    bench_node(bench, 1, 2, 2, true);
+    bench_node(bench, 2, 2, 0, true);
+    *both = bench_ask(bench, "both", 0, 0, 0);
+    both->members = both_types;
+    both->member_count = 2;
+}
+
+/* Parts of a gang that have their virtual cluster's guarantee. */
+static int guaranteed_count(struct bench *bench, const char *group)
+{
+    struct hived *hived = placer_hived_state(bench->placer);
+    uint32_t at = 0;
+    int count = 0;
+    for (const char *name; (name = hived_group_next(hived, &at));) {
+        struct hived_group_view view;
+        assert_true(hived_group_find(hived, name, &view));
+        count += strncmp(name, group, strlen(group)) == 0 && view.has_virtual;
+    }
+    return count;
+}
+
+/* A gang of two parts is placed whole or not at all: when HiveD refuses the second part, the first
+ * one holds nothing either. */
+static void a_part_that_fails_takes_the_others_along(void **state)
+{
+    (void)state;
+    for (int at = 1; at <= 2; at++) {
+        for (int is_given = 0; is_given < 2; is_given++) {
+            struct bench bench;
+            struct placement_request both;
+            struct err err;
+            two_types_init(&bench, &both);
+            struct placement_result result = bench_place(&bench, &both, false);
+            assert_int_equal(result.kind, PLACEMENT_BIND);
+            if (is_given) /* something else was asked, the decision is forgotten */
+                bench.placer->ops->cancel(bench.placer, "nobody");
+            commit_fails_at = at;
+            assert_int_equal(bench.placer->ops->commit(bench.placer, &both, result.slots,
+                                                       result.slot_count, false, &err),
+                             ERR_INTERNAL);
+            assert_int_equal(commit_fails_at, 0);
+            bench_check(&bench);
+            struct placement_request again = bench_ask(&bench, "again", 0, 0, 0);
+            again.members = both_types;
+            again.member_count = 2;
+            assert_int_equal(bench_place(&bench, &again, true).kind, PLACEMENT_BIND);
+            bench_release(&bench);
+        }
+    }
+}
+
+/* One part of a gang takes the guarantee from a group that lets itself be preempted without ending.
+ * HiveD forgets that while the other part is looked at, and is asked again at the commit: the gang
+ * has its guarantee, and the group goes on without. */
+static void parts_keep_the_guarantees_that_they_take(void **state)
+{
+    (void)state;
+    struct bench bench;
+    struct placement_request both;
+    two_types_init(&bench, &both);
+    struct placement_request lazy = bench_ask(&bench, "lazy", 1, 2, 1);
+    lazy.priority = 1;
+    lazy.is_lazy_preemptible = true;
+    assert_int_equal(bench_place(&bench, &lazy, true).kind, PLACEMENT_BIND);
+    assert_int_equal(guaranteed_count(&bench, "lazy"), 1);
+    assert_int_equal(bench_place(&bench, &both, true).kind, PLACEMENT_BIND);
+    assert_int_equal(guaranteed_count(&bench, "both"), 2);
+    assert_int_equal(guaranteed_count(&bench, "lazy"), 0);
+    bench_release(&bench);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nodes_make_their_own_cells),
         cmocka_unit_test(gangs_span_leaf_types),
         cmocka_unit_test(a_gang_is_kept_in_one_cell),
+        cmocka_unit_test(a_part_that_fails_takes_the_others_along),
+        cmocka_unit_test(parts_keep_the_guarantees_that_they_take),
         cmocka_unit_test(what_runs_is_recovered),
         cmocka_unit_test(copies_are_independent),
         cmocka_unit_test(victims_are_named),

@@ -103,6 +103,9 @@ static void long_requests_are_refused(void **state)
         buf_char(&yaml, 'v');
     assert_int_equal(read_request(&arena, buf_cstr(&yaml), &request, &err), ERR_INVALID);
     assert_string_equal(err.path, "virtualCluster");
+    yaml.at[--yaml.length] = '\0'; /* the longest that is allowed */
+    assert_int_equal(read_request(&arena, yaml.at, &request, &err), 0);
+    assert_int_equal(strlen(request.virtual_cluster), HIVED_NAME_MAX);
     buf_clear(&yaml);
     buf_string(&yaml,
                "leafCellNumber: 1\nvirtualCluster: v\naffinityGroup:\n  name: g\n  members:\n");

@@ -116,6 +116,11 @@ static void log_writes_json_or_text(void **state)
     size = read(pipes[0], line, sizeof line - 1);
     line[size] = '\0';
     assert_non_null(strstr(line, " debug   core: an [31m escape\n"));
+    /* one character of two bytes that terminals take for ESC [, and one that they do not */
+    log_debug("core", "an\xc2\x9b escape, a \xc2\xa9");
+    size = read(pipes[0], line, sizeof line - 1);
+    line[size] = '\0';
+    assert_non_null(strstr(line, " debug   core: an  escape, a \xc2\xa9\n"));
     assert_int_equal(log_level_of("error"), LOG_ERROR);
     assert_int_equal(log_level_of("loud"), -1);
     log_to(2);
