@@ -103,6 +103,4 @@ void step_scale(struct step *step, uint16_t role_index, uint32_t instances)
     if (step->job->waiting == 0)
         step_action(step, JOB_ACTION_UNQUEUE);
     step_judge(step);
-    if (job_is_completing(step->job))
-        step_attempt_settle(step);
 }
