@@ -46,6 +46,7 @@ class Skepd:
         self.process = None
         self.token = None
         self.readiness = None
+        self.environment = {}  # beside the test's own
 
     def write_config(self, config):
         config = {"dataDirectory": str(self.data)} | config
@@ -62,7 +63,8 @@ class Skepd:
         self.process = subprocess.Popen(
             [self.program, "--config", self.config_path, "--password-file", self.directory / "password",
              *arguments],
-            stdout=self.log, stderr=self.log, stdin=subprocess.DEVNULL, env=self.readiness.environment)
+            stdout=self.log, stderr=self.log, stdin=subprocess.DEVNULL,
+            env=self.readiness.environment | self.environment)
         if wait:
             self.wait_started()
 
