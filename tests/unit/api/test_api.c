@@ -290,6 +290,8 @@ static void test_tags(void **state)
     assert_int_equal(world_send(world, HTTP_PUT, path, alice, "{\"value\":\"blue\"}"), 200);
     assert_int_equal(world_send(world, HTTP_PUT, path, alice, "{\"value\":\"blue\"}"), 200);
     assert_int_equal(world_send(world, HTTP_PUT, path, alice, "{\"value\":\"a,b\"}"), 400);
+    assert_int_equal(world_send(world, HTTP_PUT, path, alice, "{}"), 400);
+    assert_body(world, "value is missing");
     /* nothing that a terminal would obey: ESC, CSI in one character, newline, NUL */
     static const char *const OBEYED[] = {"\\u001b[2J", "\\u009b2J", "a\\nb", "blue\\u0000",
                                          "\\u007f"};

@@ -95,6 +95,8 @@ static void app_handle(void *context, struct exchange *exchange)
         pthread_t thread;
         assert_int_equal(pthread_create(&thread, NULL, resume_thread, exchange), 0);
         pthread_detach(thread);
+    } else if (text_is(exchange->segments[0], "address")) {
+        reply(exchange, 200, exchange->address);
     } else if (text_is(exchange->segments[0], "stream")) {
         struct ticker *ticker = mem_zero(1, sizeof *ticker);
         ticker->fd = eventfd(0, EFD_NONBLOCK);
@@ -449,6 +451,16 @@ static void test_slow_request(void **state)
     buf_release(&out);
 }
 
+/* A handler knows who asks: logins are slowed down by address. */
+static void test_client_address(void **state)
+{
+    (void)state;
+    struct buf out = BUF_INIT;
+    ask_text("GET /address HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", &out);
+    assert_non_null(strstr(buf_cstr(&out), "\r\n\r\n127.0.0.1"));
+    buf_release(&out);
+}
+
 static void test_addresses(void **state)
 {
     (void)state;
@@ -543,6 +555,7 @@ int main(void)
         cmocka_unit_test(test_bad_requests),
         cmocka_unit_test(test_no_http),
         cmocka_unit_test(test_slow_request),
+        cmocka_unit_test(test_client_address),
         cmocka_unit_test(test_addresses),
         cmocka_unit_test(test_target),
         cmocka_unit_test(test_routes),

@@ -226,6 +226,24 @@ static unsigned descriptors_used(void)
     return count;
 }
 
+/* Whoever waits for a copy that cannot be made is told why. */
+static void test_failure_is_told(void **state)
+{
+    const struct served *served = *state;
+    char reply[4096] = "";
+    size_t length = 0;
+    ssize_t got;
+    core_set(true, ERR_UNAVAILABLE);
+    int fd = client_ask(served, PHYSICAL);
+    while ((got = recv(fd, reply + length, sizeof reply - 1 - length, 0)) > 0)
+        length += (size_t)got;
+    close(fd);
+    assert_non_null(strstr(reply, "HTTP/1.1 503"));
+    assert_non_null(strstr(reply, "said the test"));
+    connections_end(served);
+    core_set(true, 0);
+}
+
 /* Every client breaks off while the copy is under way. */
 static void test_clients_break_off(void **state)
 {
@@ -276,6 +294,7 @@ static void test_shared(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(test_failure_is_told, setup, teardown),
         cmocka_unit_test_setup_teardown(test_clients_break_off, setup, teardown),
         cmocka_unit_test_setup_teardown(test_shared, setup, teardown),
     };

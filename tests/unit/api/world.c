@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "core/event.h"
 #include "core/plan.h"
+#include "doc/doc.h"
 #include "hived/hived.h"
 #include "spec/spec.h"
 #include "sys/secret.h"
@@ -447,6 +448,22 @@ static void carried_free(struct world *world, struct carried *carried)
     mem_free(carried);
 }
 
+/* A reply that says that it is JSON is; a job's file is given back as it was sent. */
+static void json_check(struct world *world)
+{
+    struct arena arena;
+    struct problems problems;
+    arena_init(&arena);
+    problems_init(&problems, &arena);
+    const struct doc *doc = doc_parse(buf_as_text(&world->body), DOC_JSON, &arena, &problems);
+    if (!doc) {
+        fprintf(stderr, "no JSON: %s\n", buf_cstr(&world->body));
+        abort();
+    }
+    problems_release(&problems);
+    arena_release(&arena);
+}
+
 int world_ask(struct world *world, enum http_method method, const char *target, const char *token,
               const char *content_type, struct text body)
 {
@@ -487,6 +504,9 @@ int world_ask(struct world *world, enum http_method method, const char *target, 
                      exchange->reply.headers[i].value);
     buf_clear(&world->body);
     buf_text(&world->body, buf_as_text(&exchange->reply.body));
+    if (strncmp(world->content_type, "application/json", 16) == 0 && world->body.length &&
+        !strstr(target, "/config"))
+        json_check(world);
     if (exchange->reply.stream.read)
         world->streaming = exchange;
     else

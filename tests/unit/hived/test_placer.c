@@ -1,6 +1,7 @@
 /* test_placer.c — HiveD behind the core's seam. */
 #include "base/err.h"
 #include "base/memory.h"
+#include "base/random.h"
 #include "bench.h"
 #include "core/placer_hived.h"
 #include "hived/hived.h"
@@ -350,9 +351,10 @@ int __wrap_hived_commit_gang(struct hived *hived, const struct hived_request *re
     "  physicalCells:\n"                                                                           \
     "  - {cellType: NODE, cellAddress: n0}\n"                                                      \
     "  - {cellType: NODE, cellAddress: n1}\n"                                                      \
+    "  - {cellType: NODE, cellAddress: n3}\n"                                                      \
     "  - {cellType: SPARE, cellAddress: n2}\n"                                                     \
     "virtualClusters:\n"                                                                           \
-    "  default: {virtualCells: [{cellType: NODE, cellNumber: 1}, {cellType: SPARE, "               \
+    "  default: {virtualCells: [{cellType: NODE, cellNumber: 2}, {cellType: SPARE, "               \
     "cellNumber: 1}]}\n"                                                                           \
     "  other: {virtualCells: [{cellType: NODE, cellNumber: 1}]}\n"
 
@@ -367,6 +369,7 @@ static void two_types_init(struct bench *bench, struct placement_request *both)
     bench_node(bench, 0, 2, 2, true);
     bench_node(bench, 1, 2, 2, true);
     bench_node(bench, 2, 2, 0, true);
+    bench_node(bench, 3, 2, 2, true);
     *both = bench_ask(bench, "both", 0, 0, 0);
     both->members = both_types;
     both->member_count = 2;
@@ -425,7 +428,7 @@ static void parts_keep_the_guarantees_that_they_take(void **state)
     struct bench bench;
     struct placement_request both;
     two_types_init(&bench, &both);
-    struct placement_request lazy = bench_ask(&bench, "lazy", 1, 2, 1);
+    struct placement_request lazy = bench_ask(&bench, "lazy", 2, 2, 1);
     lazy.priority = 1;
     lazy.is_lazy_preemptible = true;
     assert_int_equal(bench_place(&bench, &lazy, true).kind, PLACEMENT_BIND);
@@ -436,6 +439,45 @@ static void parts_keep_the_guarantees_that_they_take(void **state)
     bench_release(&bench);
 }
 
+/* Whatever runs, a gang of two parts takes no guarantee from a group that does not let itself be
+ * preempted so: what is committed is what was decided. */
+static void parts_take_guarantees_from_the_lazy_only(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"g0", "g1", "g2", "g3", "g4"};
+    struct random random = {20261122};
+    unsigned taken = 0;
+    for (int round = 0; round < 3000; round++) {
+        struct bench bench;
+        struct placement_request both;
+        bool is_lazy[COUNT_OF(names)], was_guaranteed[COUNT_OF(names)];
+        two_types_init(&bench, &both);
+        for (size_t i = 0; i < COUNT_OF(names); i++) {
+            uint32_t gpus = 1 + (uint32_t)random_below(&random, 2);
+            struct placement_request one = bench_ask(&bench, names[i], 1, gpus, 1);
+            one.priority = (int32_t)random_below(&random, 5);
+            one.virtual_cluster = random_below(&random, 4) ? "default" : "other";
+            one.is_lazy_preemptible = is_lazy[i] = random_below(&random, 2);
+            one.may_preempt = false;
+            bench_place(&bench, &one, true);
+            if (random_below(&random, 4) == 0)
+                bench.placer->ops->release_group(bench.placer, names[random_below(&random, i + 1)]);
+        }
+        for (size_t i = 0; i < COUNT_OF(names); i++)
+            was_guaranteed[i] = guaranteed_count(&bench, names[i]);
+        if (bench_place(&bench, &both, true).kind == PLACEMENT_BIND) {
+            assert_int_equal(guaranteed_count(&bench, "both"), 2);
+            for (size_t i = 0; i < COUNT_OF(names); i++) {
+                bool is_guaranteed = guaranteed_count(&bench, names[i]);
+                assert_true(is_guaranteed == was_guaranteed[i] || is_lazy[i]);
+                taken += is_guaranteed != was_guaranteed[i];
+            }
+        }
+        bench_release(&bench);
+    }
+    assert_true(taken > 100); /* it is not about nothing */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -444,6 +486,7 @@ int main(void)
         cmocka_unit_test(a_gang_is_kept_in_one_cell),
         cmocka_unit_test(a_part_that_fails_takes_the_others_along),
         cmocka_unit_test(parts_keep_the_guarantees_that_they_take),
+        cmocka_unit_test(parts_take_guarantees_from_the_lazy_only),
         cmocka_unit_test(what_runs_is_recovered),
         cmocka_unit_test(copies_are_independent),
         cmocka_unit_test(victims_are_named),

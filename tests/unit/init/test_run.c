@@ -497,6 +497,44 @@ static void ssh_without_home(void **state)
     }
 }
 
+/* What ssh needs lies in the user's home: whom to reach, who may come, and what a command that
+ * comes that way finds in its environment. Without a port for it no server is started. */
+static void ssh_files(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *says;
+    } FILES[] = {
+        {"home/.ssh/config", "Host "},
+        {"home/.ssh/authorized_keys", "ssh-ed25519 OWN\nssh-rsa ANOTHER\n"},
+        {"home/.ssh/environment", "SKEP_INIT_TEST=here\n"},
+    };
+    struct world w;
+    struct buf text = BUF_INIT;
+    char *home = strdup(getenv("HOME") ? getenv("HOME") : "/");
+    world_init(&w, "echo ran");
+    mkdir(path_in(&w, "home"), 0755);
+    w.role.is_ssh_enabled = true;
+    w.role.port_count = 1;
+    w.task.ssh_private_key = "KEY";
+    w.task.ssh_public_key = "ssh-ed25519 OWN";
+    w.task.ssh_authorized_keys = "ssh-rsa ANOTHER";
+    setenv("HOME", path_in(&w, "home"), 1);
+    setenv("SKEP_INIT_TEST", "here", 1);
+    world_run(&w);
+    setenv("HOME", home, 1);
+    unsetenv("SKEP_INIT_TEST");
+    free(home);
+    end_is(&w, EXIT_STAGE_USER, 0, 0);
+    for (size_t i = 0; i < COUNT_OF(FILES); i++) {
+        read_whole(path_in(&w, FILES[i].name), &text);
+        if (!strstr(buf_cstr(&text), FILES[i].says))
+            fail_msg("%s says not %s but %s", FILES[i].name, FILES[i].says, buf_cstr(&text));
+    }
+    buf_release(&text);
+    folder_remove(w.root);
+}
+
 /* A held request: the server answers when the last task has come. */
 static void start_barrier(void **state)
 {
@@ -767,6 +805,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(code_directory_too_large),
         cmocka_unit_test(start_barrier),
         cmocka_unit_test(ssh_without_home),
+        cmocka_unit_test(ssh_files),
         cmocka_unit_test(asked_again),
         cmocka_unit_test(ssh_barrier),
         cmocka_unit_test(ssh_barrier_without_sshd),

@@ -81,6 +81,14 @@ static void test_names(void **state)
             fits(&text);
         else
             refused(&text, "the name of a role has at most 255 bytes");
+        if (is_fit) { /* the place of a problem names the role whole */
+            buf_string(&text, HEAD "taskRoles:\n  ");
+            fill(&text, 'r', length);
+            buf_string(&text, ":\n    dockerImage: debian\n" RESOURCES "    commands: [a, ");
+            fill(&text, 'c', SPEC_COMMAND_MAX);
+            buf_string(&text, "]\n");
+            refused(&text, "r.commands[1]");
+        }
         buf_string(&text,
                    "{\"jobName\": \"a\", \"image\": \"i\", \"taskRoles\": [{\"command\": \"c\", "
                    "\"name\": \"");
