@@ -46,17 +46,20 @@ static void every_key_is_read(void **state)
             "scheduling: {policy: spread, order: smallest, portFirst: 20000, portLast: 20010, "
             "killGraceSeconds: 3, preemptionGraceSeconds: 4, backoffMinSeconds: 5, "
             "backoffMaxSeconds: 6, starvationAfterSeconds: 7, finishedKeepSeconds: 8, "
-            "debugHoldSeconds: 9, blameHalfLifeSeconds: 10, blameAvoid: 2, blameCordon: 4}\n"
+            "debugHoldSeconds: 9, blameHalfLifeSeconds: 10, blameAvoid: 2, blameCordon: 4,\n"
+            "  retryPauseFirstSeconds: 11, retryPauseMaxSeconds: 12, retryCalmSeconds: 13, "
+            "backoffGrows: true, gangTimeoutSeconds: 14, hangAfterSeconds: 600}\n"
             "retention: {jobDays: 1, eventLogDays: 2, databaseMB: 3}\n"
             "engine: {kind: fake, runtime: /r, initPath: /i, nodeName: n, address: a, "
             "cpu: 2, memoryMB: 3, workers: 4, pidsMax: 5, diskReserveMB: 6, "
-            "containerKeepHours: 2, logKeepDays: 3, logKeepMB: 7,\n"
+            "containerKeepHours: 2, logKeepDays: 3, logKeepMB: 7, logSegmentMB: 8,\n"
             "  devices: {simulatedGpus: 8, simulatedGpuType: V100, nvmlPath: /n, "
-            "cdiDirectories: [/x, /y]},\n"
+            "sampleSeconds: 9, cdiDirectories: [/x, /y]},\n"
             "  images: {localRoots: [/l], insecureRegistries: [r:1], registryAuthFile: /f, "
             "pulls: 2, pullTries: 3, pullStallSeconds: 4, unpackedMaxMB: 5, unpackedMaxFiles: 6, "
             "unpackedMaxRatio: 7, keepDays: 5, highPercent: 6},\n"
-            "  fake: {nodes: 2, cpu: 3, memoryMB: 4, gpus: 5, runMilliseconds: 6}}\n",
+            "  fake: {nodes: 2, cpu: 3, memoryMB: 4, gpus: 5, runMilliseconds: 6, "
+            "loseEveryMilliseconds: 7, exitCode: 8, log: said}}\n",
             &config, &report, &err),
         0);
     assert_string_equal(buf_cstr(&report), "");
@@ -72,11 +75,50 @@ static void every_key_is_read(void **state)
     assert_int_equal(config->core.port_first, 20000);
     assert_int_equal(config->core.kill_grace_ms, 3000);
     assert_int_equal(config->core.preemption_grace_ms, 4000);
-    assert_int_equal(config->core.debug_hold_s, 9);
-    assert_true(config->core.blame_cordon == 4);
+    const struct core_config *core = &config->core;
+    assert_int_equal(core->port_last, 20010);
+    assert_int_equal(core->backoff_min_s, 5);
+    assert_int_equal(core->backoff_max_s, 6);
+    assert_int_equal(core->starvation_after_s, 7);
+    assert_int_equal(core->finished_keep_s, 8);
+    assert_int_equal(core->debug_hold_s, 9);
+    assert_int_equal(core->blame_half_life_s, 10);
+    assert_int_equal(core->retry_pause_first_s, 11);
+    assert_int_equal(core->retry_pause_max_s, 12);
+    assert_int_equal(core->retry_calm_s, 13);
+    assert_int_equal(core->gang_timeout_s, 14);
+    assert_true(core->is_backoff_growing);
+    assert_true(core->blame_avoid == 2 && core->blame_cordon == 4);
+    assert_int_equal(config->hang_after_s, 600);
+    assert_string_equal(config->admin_name, "root");
+    assert_string_equal(config->exit_rules_path, "/e");
+    assert_int_equal(config->retention.job_days, 1);
+    assert_int_equal(config->retention.event_log_days, 2);
     assert_int_equal(config->retention.database_mib, 3);
     assert_int_equal(config->engine_kind, ENGINE_KIND_FAKE);
-    assert_int_equal(config->local.simulated_gpus, 8);
+    const struct engine_local_config *local = &config->local;
+    assert_string_equal(local->runtime, "/r");
+    assert_string_equal(local->init_path, "/i");
+    assert_string_equal(local->node_name, "n");
+    assert_string_equal(local->address, "a");
+    assert_int_equal(local->cpu, 2);
+    assert_int_equal(local->memory_mib, 3);
+    assert_int_equal(local->workers, 4);
+    assert_int_equal(local->pids_max, 5);
+    assert_int_equal(local->disk_reserve_mib, 6);
+    assert_int_equal(local->log_keep_s, 3 * 86400);
+    assert_int_equal(local->log_keep_mib, 7);
+    assert_int_equal(config->log_segment_mib, 8);
+    assert_int_equal(local->simulated_gpus, 8);
+    assert_string_equal(local->simulated_gpu_type, "V100");
+    assert_string_equal(local->nvml_path, "/n");
+    assert_int_equal(local->gpu_sample_ms, 9000);
+    assert_string_equal(local->image_roots[0], "/l");
+    assert_string_equal(local->registry_auth_file, "/f");
+    assert_int_equal(local->pulls, 2);
+    assert_int_equal(local->pull_tries, 3);
+    assert_int_equal(local->pull_stall_s, 4);
+    assert_int_equal(local->image_high_percent, 6);
     assert_string_equal(config->local.cdi_directories[1], "/y");
     assert_string_equal(config->local.insecure_registries[0], "r:1");
     assert_int_equal(config->local.container_keep_s, 7200);
@@ -84,7 +126,14 @@ static void every_key_is_read(void **state)
     assert_int_equal(config->local.image_max_mib, 5);
     assert_int_equal(config->local.image_max_entries, 6);
     assert_int_equal(config->local.image_max_ratio, 7);
+    assert_int_equal(config->fake.nodes, 2);
+    assert_int_equal(config->fake.cpu, 3);
+    assert_int_equal(config->fake.memory_mib, 4);
     assert_int_equal(config->fake.gpu_count, 5);
+    assert_int_equal(config->fake.run_ms, 6);
+    assert_int_equal(config->fake.lose_every_ms, 7);
+    assert_int_equal(config->fake.exit_code, 8);
+    assert_string_equal(config->fake.log, "said");
     server_config_free(config);
     buf_release(&report);
 }
