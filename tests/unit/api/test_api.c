@@ -179,6 +179,9 @@ static void test_job_life(void **state)
     assert_int_equal(world_get(world, "/api/v2/jobs/train/job-attempts", alice), 200);
     assert_body(world, "\"isLatest\":true");
     assert_int_equal(world_get(world, "/api/v2/jobs/train/job-attempts/0", alice), 200);
+    assert_body(world, "\"totalGpuNumber\":");
+    assert_body(world, "\"totalTaskNumber\":");
+    assert_body(world, "\"totalTaskRoleNumber\":");
     assert_body(world, "\"uid\":\"1.0\"");
     assert_int_equal(world_get(world, "/api/v2/jobs/train/job-attempts/healthz", alice), 200);
     assert_int_equal(
