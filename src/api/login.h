@@ -1,4 +1,4 @@
-/* login.h — brakes on guessing passwords (docs/rfc/0010, "Passwords"). Any thread.
+/* login.h — slows down whoever guesses passwords (docs/rfc/0010, "Passwords"). Any thread.
  *
  * A brake counts the wrong tries of one kind: LOGIN_FREE are free, then each must wait twice as
  * long as the one before, up to LOGIN_DELAY_MAX_MS; LOGIN_FORGET_MS without a try forgive one. A

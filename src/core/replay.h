@@ -1,4 +1,4 @@
-/* replay.h — an event log stepped through again, over restarts: does it give the same?
+/* replay.h — replays an event log, over restarts, and compares what it gives.
  *
  * Pure. Each life of a server begins its events with EVENT_RESTORE; there the replay makes a new
  * core of the rows that the events before have given, as the server did of those in its store.

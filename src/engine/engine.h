@@ -1,9 +1,10 @@
-/* engine.h — the port through which containers are run: local (OCI), fake, later docker,
- * kubernetes and yarn.
+/* engine.h — the port through which containers are run. Engines: local (OCI) and fake (in memory).
  *
- * Edge. Calls are made by the server's engine thread and return soon: long work (pulling an image)
- * goes on inside the engine and comes back as events through the sink. Repeating a create or kill
- * of the same attempt is harmless: its id names the container.
+ * Edge. create, kill and forget are called by one thread (the server's launcher); list by one
+ * thread, before events are taken; what reads (log_read, log_watch, stats, gpus) by any thread, at
+ * the same time as the others. All return soon: long work (pulling an image) goes on inside the
+ * engine and comes back as events through the sink. Repeating a create or kill of the same attempt
+ * is harmless: its id names the container.
  */
 #ifndef ENGINE_ENGINE_H
 #define ENGINE_ENGINE_H

@@ -1,4 +1,4 @@
-/* judge.h — how a container ended → what it means.
+/* judge.h — finds what the end of a container means: its exit code and the rule that matched.
  *
  * Pure, at the edge: the server calls it on the engine's thread, the core gets the verdict with its
  * event. The first matching rule in the table's order wins; inside a rule any pattern, inside a

@@ -1,4 +1,4 @@
-/* hang.h — does this task stand still while its peers move?
+/* hang.h — decides whether a task has stopped making progress while its peers go on.
  *
  * Pure. The server samples the running tasks of a job; a task has progress when it used CPU beyond
  * a trickle, wrote to its log or (with GPUs) used them. It is idle when it had none for `after_s`

@@ -5,6 +5,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
+_Static_assert(sizeof(struct job) <= JOB_BYTES_MAX, "a queued job costs no more");
+
 void job_output_release(struct job_output *output)
 {
     ARRAY_FREE(output);

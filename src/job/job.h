@@ -6,7 +6,8 @@
  * docs/rfc/0004-job-life-cycle.md. Source of the rules: FrameworkController 6.2 – 6.6; early PAI.
  *
  * A waiting job holds no table of tasks: that is made when the first place is found and dropped
- * when a retry begins, so that a queued job costs sizeof(struct job) (< 256 bytes).
+ * when a retry begins, so that a queued job costs no more than a
+ * `struct job` (JOB_BYTES_MAX).
  *
  * The policy is borrowed for each call and must say the same each time; only rescaling changes the
  * number of instances, and that is kept here.
@@ -29,6 +30,7 @@ struct err;
 enum {
     JOB_ROLES_MAX = 256,
     JOB_INSTANCES_MAX = 10000, /* of one role */
+    JOB_BYTES_MAX = 136,       /* of a struct job: what a job in the queue costs */
 };
 
 struct job_role_policy {

@@ -1,4 +1,4 @@
-/* retry.h — is an attempt that has ended to be tried again, on whose account, and when?
+/* retry.h — decides whether an attempt that has ended is retried, which budget pays, and when.
  *
  * Pure. Source of the rule: FrameworkController's retry decision, in its exact order; the growing
  * back-off window is the early launcher's.

@@ -1,4 +1,4 @@
-/* audit.h — does the event log give what the rows say?
+/* audit.h — checks that a replay of the event log gives the rows that the store has.
  *
  * Everything that the log holds is stepped through again, over all restarts (core/replay.h); then a
  * core is made of the rows that this gives and one of those in the store, and they are compared,

@@ -1,6 +1,8 @@
-/* container.h — from what the store has of a job to what the engine needs for one attempt.
+/* container.h — makes what the engine needs to start one attempt from what the store has of its
+ * job.
  *
- * Launcher's thread only. Plaintext secrets live in the arena given; it must be one that is wiped.
+ * The launcher's thread, which keeps a `struct launch_job`; secrets_seal, which keeps nothing, is
+ * for any thread. Plaintext secrets live in the arena given; it must be one that is wiped.
  */
 #ifndef SERVER_CONTAINER_H
 #define SERVER_CONTAINER_H

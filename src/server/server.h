@@ -1,7 +1,9 @@
-/* server.h — the composition: store, core, engine, and the service that the API sees.
+/* server.h — the server: store, core and engine put together, and the service that the API sees.
  *
- * Threads: the core thread (the only writer of the store), the launcher (speaks to the engine), the
- * engine's own, the API's. They share the mailboxes, the store's readers and atomic counters.
+ * Threads: the core thread (the only writer of the store), the launcher (gives the engine its
+ * commands), the hang watch (samples running tasks), and those that the store, the engine and the
+ * API have of their own. They share the mailboxes, the store's readers, the configured exit rules
+ * (under a lock) and atomic counters.
  */
 #ifndef SERVER_SERVER_H
 #define SERVER_SERVER_H

@@ -1,4 +1,5 @@
-/* v1_files.h — what codeDir, dataDir, outputDir and authFile of a v1 job come to at its start.
+/* v1_files.h — turns codeDir, dataDir, outputDir and authFile of a v1 job into mounts and a login
+ * when its tasks start.
  *
  * Launcher's thread only. Source: early PAI's REST server and container scripts.
  */

@@ -1,4 +1,5 @@
-/* epoch.h — is this the database that was here, whole? And if not: a new epoch.
+/* epoch.h — notices at the start that the database is a copy or has lost commits, and begins a new
+ * epoch.
  *
  * Private to store. A copy that is put in the place of a database knows neither the numbers that
  * were given since it was made, nor that it is a copy. The mark beside the database (marker.h)

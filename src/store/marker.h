@@ -1,4 +1,4 @@
-/* marker.h — how far the database had been written, kept beside it: the file `mark`.
+/* marker.h — notes beside the database, in the file `mark`, how far it has been written.
  *
  * Private to store. SQLite takes a write-ahead log that ends early, or is missing, for one that was
  * never longer, and a database that was copied from elsewhere for its own. The mark says what had

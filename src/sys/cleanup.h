@@ -1,4 +1,5 @@
-/* cleanup.h — resources of the edges clean themselves up; ownership is handed over by steal. */
+/* cleanup.h — variables that release their resource when they go out of scope; fd_steal and its
+ * like hand it over instead. */
 #ifndef SYS_CLEANUP_H
 #define SYS_CLEANUP_H
 #include <dirent.h>

@@ -1,4 +1,4 @@
-/* filter.h — a seccomp program made shorter.
+/* filter.h — shortens a compiled seccomp program.
  *
  * Pure. libseccomp compares with every system call that is named; neighbours that end alike need
  * one comparison. The program is read by the runtime, checked and compiled by the kernel at every

@@ -1,4 +1,4 @@
-/* log_keep.h — which logs of ended tasks go, and when.
+/* log_keep.h — decides which logs of ended tasks are removed, and when.
  *
  * Edge; choosing and limits are pure. Logs older than a time go. Of the room for logs every user
  * may fill the same part; what one leaves unused the others may use. When a user's logs take more

@@ -1,4 +1,4 @@
-/* registry.h — what a registry itself answers, as a number.
+/* registry.h — asks a registry over HTTP whether something is there and may be read.
  *
  * Edge. Fetching is skopeo's; this asks only whether something is there and may be read with these
  * credentials. It knows the Docker Registry HTTP API V2 and its tokens ("Bearer"), not the mirrors

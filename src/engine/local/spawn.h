@@ -1,5 +1,5 @@
-/* spawn.h — conmon's birth: a process in a mount namespace and control group of its own, without
- * copying our memory. */
+/* spawn.h — starts conmon in a mount namespace and control group of its own, without copying the
+ * server's memory. */
 #ifndef ENGINE_LOCAL_SPAWN_H
 #define ENGINE_LOCAL_SPAWN_H
 #include <sys/types.h>

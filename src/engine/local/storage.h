@@ -1,4 +1,4 @@
-/* storage.h — whether the places that the engine writes to have bytes and inodes left.
+/* storage.h — tells whether the places that the engine writes to have bytes and inodes left.
  *
  * Edge. Two places: the data directory (layers, logs) and the run directory (a tmpfs). A place that
  * was short is well again when a quarter more than its reserve is free, so that a node does not

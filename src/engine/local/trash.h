@@ -1,4 +1,4 @@
-/* trash.h — folders that are to go, removed in the background.
+/* trash.h — removes folders in the background.
  *
  * Edge. A folder is renamed into DIRECTORY/trash, which takes no time, and removed from there by a
  * thread of its own: a half-unpacked image of millions of files must hold up neither a start, nor a
