@@ -337,6 +337,14 @@ static void job_wake(struct core *core, struct live *live, int64_t at_ms)
     live_step(core, live, &(struct job_event){.kind = JOB_EVENT_TIMER});
 }
 
+/* A job may preempt again; gone or started, it has no pause that could end. */
+static void pause_end(struct core *core, struct live *live)
+{
+    core->is_unblocked = core->pass.is_due = true;
+    if (live)
+        waiting_changed(core, live, WAITING_BY_TIME);
+}
+
 static void timers_fire(struct core *core)
 {
     struct timer timer;
@@ -348,8 +356,10 @@ static void timers_fire(struct core *core)
             break;
         case TIMER_AGAIN:
         case TIMER_STARVES:
-        case TIMER_PREEMPT:
             core->is_unblocked = core->pass.is_due = true;
+            break;
+        case TIMER_PREEMPT:
+            pause_end(core, live_find(core, (struct job_id){of}));
             break;
         case TIMER_QUEUE:
             break;

@@ -107,6 +107,7 @@ static void check_job(const struct core *core, uint32_t slot, size_t *queued, si
     CHECK(job_is_final(&live->job) || is_queued || live->wake_ms || taken || is_idle ||
           live->job.execution == EXECUTION_CREATE);
     CHECK(!live->hold_count || is_queued);
+    CHECK(live->waiting == waiting_state(core, live));
     CHECK(!live->is_changed && !live->is_finished && !live->submission);
     *queued += is_queued;
     *tasks += taken;

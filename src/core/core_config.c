@@ -182,22 +182,24 @@ void placer_fill(struct core *core, struct placer *placer)
     mem_free(order);
 }
 
-/* Waiting jobs whose preemption was the old placer's business start again. */
-static void preemptions_forget(struct core *core)
+/* Waiting jobs whose preemption or reservation was the old placer's business start again. */
+static void waiting_forget(struct core *core)
 {
+    reserve_drop_all(core);
     for (size_t i = 0; i < core->jobs.count; i++) {
         struct live *live = &core->jobs.items[i];
-        if (!live->hold_count)
-            continue;
-        holds_forget(core, live);
-        live_queue(core, live);
+        if (live->hold_count) {
+            holds_forget(core, live);
+            live_queue(core, live);
+        }
+        if (live->id.v)
+            waiting_changed(core, live, WAITING_BY_PLACER);
     }
 }
 
 static void placer_change(struct core *core, struct placer *placer)
 {
-    reserve_drop_all(core);
-    preemptions_forget(core);
+    waiting_forget(core);
     placer_fill(core, placer);
     core->placer->ops->free(core->placer);
     core->placer = placer;

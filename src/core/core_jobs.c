@@ -205,6 +205,7 @@ static void live_unqueue(struct core *core, struct live *live)
     live->preempt_rounds = 0;
     live->is_alone = false;
     live->reason_hash = 0;
+    waiting_changed(core, live, WAITING_BY_UNQUEUE);
     record_job_changed(core, live);
 }
 
@@ -334,6 +335,7 @@ static void action_apply(struct core *core, struct live *live, const struct job_
         break;
     case JOB_ACTION_QUEUE:
         live_queue(core, live);
+        waiting_changed(core, live, WAITING_BY_QUEUE);
         break;
     case JOB_ACTION_UNQUEUE:
         live_unqueue(core, live);

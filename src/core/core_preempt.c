@@ -1,3 +1,5 @@
+/* core_preempt.c — what a preempting job holds, and how others are ended for it:
+ * docs/rfc/0011-waiting-jobs.md. */
 #include <assert.h>
 #include <string.h>
 
@@ -123,6 +125,7 @@ static void victim_end(struct core *core, const char *name, const struct live *b
         core_trace(core, "job %s: takes what %s holds", by->full_name, name);
         holds_release(core, &core->jobs.items[holder]);
         live_queue(core, &core->jobs.items[holder]);
+        waiting_changed(core, &core->jobs.items[holder], WAITING_BY_TAKEN);
     }
 }
 

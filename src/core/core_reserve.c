@@ -1,3 +1,4 @@
+/* core_reserve.c — room that is held back for starving jobs: docs/rfc/0011-waiting-jobs.md. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -178,11 +179,26 @@ static struct reservation *reservation_of_cluster(struct core *core, const struc
     return NULL;
 }
 
+bool reserve_has(const struct core *core, uint32_t job)
+{
+    for (size_t i = 0; i < core->reservations.count; i++)
+        if (core->reservations.items[i].job == job)
+            return true;
+    return false;
+}
+
 static void reservation_remove(struct core *core, struct reservation *reservation)
 {
     reservation_release(reservation);
     *reservation = core->reservations.items[--core->reservations.count];
     core->is_unblocked = true;
+}
+
+static void reservation_lose(struct core *core, struct reservation *reservation)
+{
+    struct live *live = &core->jobs.items[reservation->job];
+    reservation_remove(core, reservation);
+    waiting_changed(core, live, WAITING_BY_RESERVATION_LOST);
 }
 
 /* The queue is looked at again when the next job begins to starve, though nothing may end till
@@ -204,9 +220,8 @@ void reserve_update(struct core *core, struct live *live)
         starving_watch(core, starves_ms);
     if (core->now_ms < starves_ms || core->now_ms < live->reserve_ms)
         return;
-    for (size_t i = 0; i < core->reservations.count; i++)
-        if (core->reservations.items[i].job == slot)
-            return;
+    if (reserve_has(core, slot))
+        return;
     struct reservation *old = reservation_of_cluster(core, live);
     if (old && (!is_behind(core, &core->jobs.items[old->job], live)))
         return;
@@ -220,8 +235,9 @@ void reserve_update(struct core *core, struct live *live)
         return;
     }
     if (old)
-        reservation_remove(core, old);
+        reservation_lose(core, old);
     *ARRAY_ADD(&core->reservations) = reservation;
+    waiting_changed(core, live, WAITING_BY_STARVATION);
     record_story(core, live, NULL, false, "Reserved",
                  "has waited %lld s: room is held back for it; smaller jobs start only where they "
                  "do not delay it",
@@ -286,7 +302,7 @@ const char *reserve_check(struct core *core, const struct live *live,
         if (starving == live || !is_behind(core, live, starving))
             continue;
         if (reservation->is_stale && !reservation_fill(core, reservation)) {
-            reservation_remove(core, reservation); /* no longer possible at all */
+            reservation_lose(core, reservation); /* no longer possible at all */
             i--;
             continue;
         }
@@ -348,7 +364,7 @@ const struct live *reserve_holder(struct core *core, const struct live *live,
         if (starving == live || !is_behind(core, live, starving))
             continue;
         if (reservation->is_stale && !reservation_fill(core, reservation)) {
-            reservation_remove(core, reservation); /* no longer possible at all */
+            reservation_lose(core, reservation); /* no longer possible at all */
             i--;
             continue;
         }

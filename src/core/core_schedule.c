@@ -88,6 +88,7 @@ static struct outcome job_try(struct core *core, uint32_t slot, uint32_t *class)
     struct outcome outcome = live_start(core, live);
     assert(&core->jobs.items[slot] == live);
     assert(queue_has(core->queue, slot) == (outcome.kind != PLACEMENT_BIND));
+    waiting_changed(core, live, WAITING_BY_TRY);
     if (outcome.kind == PLACEMENT_BIND)
         return outcome;
     /* some of its tasks may have been placed, or it has begun to preempt, or what hinders it does
@@ -135,10 +136,12 @@ static void class_try(struct core *core, const struct queue_item *item, uint32_t
     queue_block(core->queue, class, outcome.reason, outcome.is_held_back);
     wait_reason_tell(core, live, outcome.reason);
     /* room that is held back cannot help whom a port hinders: others may use it meanwhile */
-    if (outcome.is_port_conflict)
+    if (outcome.is_port_conflict) {
         reserve_drop(core, item->slot);
-    else if (!live->hold_count)
+        waiting_changed(core, live, WAITING_BY_RESERVATION_LOST);
+    } else if (!live->hold_count) {
         reserve_update(core, live);
+    }
 }
 
 static bool next_behind(struct core *core, const struct queue_item *after, bool is_look,

@@ -1,3 +1,4 @@
+/* core_start.c — one try to start what a job waits for: docs/rfc/0011-waiting-jobs.md, "try". */
 #include <assert.h>
 #include <string.h>
 

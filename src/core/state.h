@@ -69,6 +69,29 @@ struct group {
     int64_t placed_ms; /* a restart counts anew */
 };
 
+/* What the scheduler has for a job that waits; see docs/rfc/0011-waiting-jobs.md. */
+enum waiting_state {
+    WAITING_NOT,                 /* nothing of it is in the queue */
+    WAITING_QUEUED,              /* it holds nothing */
+    WAITING_STARVING,            /* … but room is held back for it */
+    WAITING_PREEMPTING,          /* others have been told to end for it; it has holds */
+    WAITING_PREEMPTING_STARVING, /* … and room is held back for it */
+    WAITING_PAUSED,              /* others ended for it in vain: it may not end any for a while */
+    WAITING_PAUSED_STARVING,     /* … but room is held back for it */
+    WAITING_STATES,
+};
+enum waiting_cause {
+    WAITING_BY_QUEUE,            /* the job's life asks for a place */
+    WAITING_BY_UNQUEUE,          /* nothing of it waits any more: placed, stopped, ended */
+    WAITING_BY_TRY,              /* the pass over the queue has tried to start it */
+    WAITING_BY_TAKEN,            /* a job of higher priority takes what it holds */
+    WAITING_BY_TIME,             /* its pause is over */
+    WAITING_BY_STARVATION,       /* it has waited so long that it gets a reservation */
+    WAITING_BY_RESERVATION_LOST, /* to a job ahead of it, for lack of a port, or of any hope */
+    WAITING_BY_PLACER,           /* another placer has begun: it knows neither holds nor shadows */
+    WAITING_CAUSES,
+};
+
 struct live {
     struct job_id id; /* 0: free entry */
     struct plan *plan;
@@ -84,10 +107,11 @@ struct live {
     size_t record_at;                    /* while is_changed */
     struct hold *holds;                  /* while others are being ended for it */
     uint32_t hold_count;
-    uint32_t preempt_rounds;   /* others were told to end so often since it waits */
-    uint32_t preempt_failures; /* others were ended for nothing so often */
-    int64_t preempt_after_ms;  /* not before this again */
-    bool is_alone;             /* a class of its own: what hinders it does not hinder its like */
+    uint32_t preempt_rounds;    /* others were told to end so often since it waits */
+    uint32_t preempt_failures;  /* others were ended for nothing so often */
+    int64_t preempt_after_ms;   /* not before this again */
+    enum waiting_state waiting; /* as of the last waiting_changed */
+    bool is_alone;              /* a class of its own: what hinders it does not hinder its like */
     bool is_changed;
     bool is_finished; /* in finished_jobs: forgotten at the end of the step */
     bool is_deleted;  /* and its row with it */
@@ -363,6 +387,16 @@ const char *preempt_reason(struct core *core, const struct placement_result *res
 const char *victims_end(struct core *core, const struct live *live, const char *const *victims,
                         size_t count);
 
+/* core_waiting.c */
+const char *waiting_state_name(enum waiting_state state);
+const char *waiting_cause_name(enum waiting_cause cause);
+/* As the table says; staying where it is is always allowed. */
+bool waiting_can_change(enum waiting_cause cause, enum waiting_state from, enum waiting_state to);
+/* Found from what the core has for the job. */
+enum waiting_state waiting_state(const struct core *core, const struct live *live);
+/* Said by whoever changed what the state is found from: asserts that the table allows it. */
+void waiting_changed(struct core *core, struct live *live, enum waiting_cause cause);
+
 /* core_reserve.c: capacity held back for gangs that have waited too long */
 struct reservation {
     uint32_t job;            /* slot of the job that it is for */
@@ -375,6 +409,7 @@ struct reservation {
 void reserve_update(struct core *core, struct live *live); /* it waits; does it starve? */
 void reserve_drop(struct core *core, uint32_t job);
 void reserve_drop_all(struct core *core);
+bool reserve_has(const struct core *core, uint32_t job);
 /* May `live`, behind a starving job, take these slots? "" or why not, in `arena`. */
 const char *reserve_check(struct core *core, const struct live *live,
                           const struct placement_request *request,

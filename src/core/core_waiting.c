@@ -1,0 +1,139 @@
+/* core_waiting.c — the states of a waiting job and the changes between them that are allowed.
+ *
+ * The state is never set: it follows from what the scheduler has for the job (its place in the
+ * queue, its holds, its reservation, its pause). Whoever has changed one of these says so here,
+ * with the cause; a change that docs/rfc/0011-waiting-jobs.md does not know is an error of the
+ * program.
+ */
+#include <assert.h>
+
+#include "core/state.h"
+
+enum { NOWHERE = 0 };
+
+#define TO(state) (1u << (state))
+
+/* Where each cause may lead from each state, beside leaving the job where it is. Kept equal to the
+ * table in docs/rfc/0011-waiting-jobs.md by tests/unit/core/test_waiting.c. */
+static const uint8_t changes[WAITING_CAUSES][WAITING_STATES] = {
+    [WAITING_BY_QUEUE] =
+        {
+            [WAITING_NOT] = TO(WAITING_QUEUED) | TO(WAITING_PAUSED),
+        },
+    [WAITING_BY_UNQUEUE] =
+        {
+            [WAITING_QUEUED] = TO(WAITING_NOT),
+            [WAITING_STARVING] = TO(WAITING_NOT),
+            [WAITING_PREEMPTING] = TO(WAITING_NOT),
+            [WAITING_PREEMPTING_STARVING] = TO(WAITING_NOT),
+            [WAITING_PAUSED] = TO(WAITING_NOT),
+            [WAITING_PAUSED_STARVING] = TO(WAITING_NOT),
+        },
+    [WAITING_BY_TRY] =
+        {
+            [WAITING_QUEUED] = TO(WAITING_PREEMPTING) | TO(WAITING_PAUSED),
+            [WAITING_STARVING] = TO(WAITING_PREEMPTING_STARVING) | TO(WAITING_PAUSED_STARVING),
+            [WAITING_PREEMPTING] = TO(WAITING_QUEUED) | TO(WAITING_PAUSED),
+            [WAITING_PREEMPTING_STARVING] = TO(WAITING_STARVING) | TO(WAITING_PAUSED_STARVING),
+        },
+    [WAITING_BY_TAKEN] =
+        {
+            [WAITING_PREEMPTING] = TO(WAITING_QUEUED),
+            [WAITING_PREEMPTING_STARVING] = TO(WAITING_STARVING),
+        },
+    [WAITING_BY_TIME] =
+        {
+            [WAITING_PAUSED] = TO(WAITING_QUEUED),
+            [WAITING_PAUSED_STARVING] = TO(WAITING_STARVING),
+        },
+    [WAITING_BY_STARVATION] =
+        {
+            [WAITING_QUEUED] = TO(WAITING_STARVING),
+            [WAITING_PAUSED] = TO(WAITING_PAUSED_STARVING),
+        },
+    [WAITING_BY_RESERVATION_LOST] =
+        {
+            [WAITING_STARVING] = TO(WAITING_QUEUED),
+            [WAITING_PREEMPTING_STARVING] = TO(WAITING_PREEMPTING),
+            [WAITING_PAUSED_STARVING] = TO(WAITING_PAUSED),
+        },
+    [WAITING_BY_PLACER] =
+        {
+            [WAITING_STARVING] = TO(WAITING_QUEUED),
+            [WAITING_PREEMPTING] = TO(WAITING_QUEUED),
+            [WAITING_PREEMPTING_STARVING] = TO(WAITING_QUEUED),
+            [WAITING_PAUSED_STARVING] = TO(WAITING_PAUSED),
+        },
+};
+
+const char *waiting_state_name(enum waiting_state state)
+{
+    static const char *const names[] = {
+        [WAITING_NOT] = "not waiting",
+        [WAITING_QUEUED] = "queued",
+        [WAITING_STARVING] = "starving",
+        [WAITING_PREEMPTING] = "preempting",
+        [WAITING_PREEMPTING_STARVING] = "preempting and starving",
+        [WAITING_PAUSED] = "paused",
+        [WAITING_PAUSED_STARVING] = "paused and starving",
+    };
+    assert((unsigned)state < WAITING_STATES);
+    return names[state];
+}
+
+const char *waiting_cause_name(enum waiting_cause cause)
+{
+    static const char *const names[] = {
+        [WAITING_BY_QUEUE] = "queue",
+        [WAITING_BY_UNQUEUE] = "unqueue",
+        [WAITING_BY_TRY] = "try",
+        [WAITING_BY_TAKEN] = "taken",
+        [WAITING_BY_TIME] = "time",
+        [WAITING_BY_STARVATION] = "starvation",
+        [WAITING_BY_RESERVATION_LOST] = "reservation lost",
+        [WAITING_BY_PLACER] = "placer",
+    };
+    assert((unsigned)cause < WAITING_CAUSES);
+    return names[cause];
+}
+
+bool waiting_can_change(enum waiting_cause cause, enum waiting_state from, enum waiting_state to)
+{
+    assert((unsigned)cause < WAITING_CAUSES && (unsigned)from < WAITING_STATES);
+    return from == to || (changes[cause][from] & TO(to)) != NOWHERE;
+}
+
+enum waiting_state waiting_state(const struct core *core, const struct live *live)
+{
+    const uint32_t slot = live_slot(core, live);
+    const bool is_starving = reserve_has(core, slot);
+    if (!queue_has(core->queue, slot)) {
+        assert(!is_starving && !live->hold_count);
+        return WAITING_NOT;
+    }
+    if (live->hold_count) {
+        assert(core->now_ms >= live->preempt_after_ms);
+        return is_starving ? WAITING_PREEMPTING_STARVING : WAITING_PREEMPTING;
+    }
+    if (core->now_ms < live->preempt_after_ms)
+        return is_starving ? WAITING_PAUSED_STARVING : WAITING_PAUSED;
+    return is_starving ? WAITING_STARVING : WAITING_QUEUED;
+}
+
+/* Its state before the change: a pause may be over whose timer comes later in this step. */
+static enum waiting_state waiting_now(const struct core *core, const struct live *live)
+{
+    if (core->now_ms < live->preempt_after_ms)
+        return live->waiting;
+    return live->waiting == WAITING_PAUSED            ? WAITING_QUEUED
+           : live->waiting == WAITING_PAUSED_STARVING ? WAITING_STARVING
+                                                      : live->waiting;
+}
+
+void waiting_changed(struct core *core, struct live *live, enum waiting_cause cause)
+{
+    const enum waiting_state to = waiting_state(core, live);
+    assert(waiting_can_change(cause, waiting_now(core, live), to));
+    (void)cause;
+    live->waiting = to;
+}
