@@ -28,9 +28,9 @@ static int no_hived(struct call *call)
     return refuse(call, "there are no cells: the server's scheduling.policy is not", "hived");
 }
 
-static int look_groups(struct call *call, const struct service_look *look)
+static int groups_read(struct call *call, const struct service_snapshot *snapshot)
 {
-    struct hived *hived = look->hived;
+    struct hived *hived = snapshot->hived;
     if (!hived)
         return no_hived(call);
     hived_inspect_groups(hived, body(call));
@@ -52,9 +52,9 @@ static char *group_name(struct call *call)
     return name;
 }
 
-static int look_group(struct call *call, const struct service_look *look)
+static int group_read(struct call *call, const struct service_snapshot *snapshot)
 {
-    struct hived *hived = look->hived;
+    struct hived *hived = snapshot->hived;
     char *name = group_name(call);
     struct buf text = BUF_INIT;
     if (!hived)
@@ -66,36 +66,36 @@ static int look_group(struct call *call, const struct service_look *look)
     return is_there ? 0 : refuse(call, "there is no affinity group", name);
 }
 
-static int look_cluster(struct call *call, const struct service_look *look)
+static int cluster_read(struct call *call, const struct service_snapshot *snapshot)
 {
-    struct hived *hived = look->hived;
+    struct hived *hived = snapshot->hived;
     if (!hived)
         return no_hived(call);
     hived_inspect_cluster(hived, body(call));
     return 0;
 }
 
-static int look_physical(struct call *call, const struct service_look *look)
+static int physical_read(struct call *call, const struct service_snapshot *snapshot)
 {
-    struct hived *hived = look->hived;
+    struct hived *hived = snapshot->hived;
     if (!hived)
         return no_hived(call);
     hived_inspect_physical(hived, body(call));
     return 0;
 }
 
-static int look_virtual(struct call *call, const struct service_look *look)
+static int virtual_read(struct call *call, const struct service_snapshot *snapshot)
 {
-    struct hived *hived = look->hived;
+    struct hived *hived = snapshot->hived;
     if (!hived)
         return no_hived(call);
     hived_inspect_vcs(hived, body(call));
     return 0;
 }
 
-static int look_virtual_one(struct call *call, const struct service_look *look)
+static int virtual_one_read(struct call *call, const struct service_snapshot *snapshot)
 {
-    struct hived *hived = look->hived;
+    struct hived *hived = snapshot->hived;
     char *name = arena_copy(call->arena, call->parameters[0]);
     struct buf text = BUF_INIT;
     if (!hived)
@@ -129,30 +129,30 @@ int handle_inspect_paths(struct call *call)
 
 int handle_inspect_groups(struct call *call)
 {
-    return snapshot_look(call, look_groups);
+    return snapshot_read(call, groups_read);
 }
 
 int handle_inspect_group(struct call *call)
 {
-    return snapshot_look(call, look_group);
+    return snapshot_read(call, group_read);
 }
 
 int handle_inspect_cluster(struct call *call)
 {
-    return snapshot_look(call, look_cluster);
+    return snapshot_read(call, cluster_read);
 }
 
 int handle_inspect_physical(struct call *call)
 {
-    return snapshot_look(call, look_physical);
+    return snapshot_read(call, physical_read);
 }
 
 int handle_inspect_virtual(struct call *call)
 {
-    return snapshot_look(call, look_virtual);
+    return snapshot_read(call, virtual_read);
 }
 
 int handle_inspect_virtual_one(struct call *call)
 {
-    return snapshot_look(call, look_virtual_one);
+    return snapshot_read(call, virtual_one_read);
 }

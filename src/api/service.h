@@ -71,8 +71,8 @@ struct service_watch {
     struct service_watch *next; /* the server's */
 };
 
-/* Of one instant. */
-struct service_look {
+/* The cluster at one instant. */
+struct service_snapshot {
     struct hived *hived;         /* a copy of its state; NULL under another policy */
     struct core_node_use *nodes; /* by the node's id */
     uint32_t node_count;
@@ -104,10 +104,10 @@ struct service {
     int (*node_pardon)(void *context, const char *user, const char *node,
                        struct service_reply reply, struct err *err);
 
-    /* How the cluster is used, in *look before `done` is called; the caller frees its `hived` and
-     * `nodes` (also when the answer is an error). *look must live until then. */
-    int (*look)(void *context, struct service_look *look, struct service_reply reply,
-                struct err *err);
+    /* How the cluster is used, in *snapshot before `done` is called; the caller frees its `hived`
+     * and `nodes` (also when the answer is an error). *snapshot must live until then. */
+    int (*snapshot)(void *context, struct service_snapshot *snapshot, struct service_reply reply,
+                    struct err *err);
 
     /* A reader for this thread until it is put back. NULL: too many are out (answer 503). */
     struct store_reader *(*reader_get)(void *context, struct err *err);

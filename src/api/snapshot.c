@@ -7,24 +7,24 @@
 #include <pthread.h>
 
 /* A call that waits for the copy under way; in the call's arena. */
-struct looking {
-    struct looking *next;
-    int (*look)(struct call *call, const struct service_look *look);
+struct snapshot_call {
+    struct snapshot_call *next;
+    int (*read)(struct call *call, const struct service_snapshot *copy);
     struct service_reply reply; /* of the call: ends its suspension */
 };
 
 struct snapshot {
-    pthread_mutex_t use; /* of who reads `look`; the core thread never takes it */
-    struct service_look look;
+    pthread_mutex_t use; /* of who reads `current`; the core thread never takes it */
+    struct service_snapshot current;
     bool is_there;
 
     pthread_mutex_t lock; /* held for moments; taken after `use` */
     bool is_asked;
-    struct service_look asked; /* the server's while is_asked */
+    struct service_snapshot asked; /* the server's while is_asked */
     bool has_arrived;
-    struct service_look arrived; /* to become `look` when the next request comes */
-    int64_t fresh_until_us;      /* of the newest copy */
-    struct looking *waiting;
+    struct service_snapshot arrived; /* to become `current` when the next request comes */
+    int64_t fresh_until_us;          /* of the newest copy */
+    struct snapshot_call *waiting;
 };
 
 struct snapshot *snapshot_new(void)
@@ -35,11 +35,11 @@ struct snapshot *snapshot_new(void)
     return snapshot;
 }
 
-static void look_release(struct service_look *look)
+static void copy_release(struct service_snapshot *copy)
 {
-    hived_free(look->hived);
-    mem_free(look->nodes);
-    *look = (struct service_look){0};
+    hived_free(copy->hived);
+    mem_free(copy->nodes);
+    *copy = (struct service_snapshot){0};
 }
 
 void snapshot_free(struct snapshot *snapshot)
@@ -47,22 +47,22 @@ void snapshot_free(struct snapshot *snapshot)
     if (!snapshot)
         return;
     assert(!snapshot->is_asked && !snapshot->waiting);
-    look_release(&snapshot->look);
-    look_release(&snapshot->arrived);
+    copy_release(&snapshot->current);
+    copy_release(&snapshot->arrived);
     pthread_mutex_destroy(&snapshot->lock);
     pthread_mutex_destroy(&snapshot->use);
     mem_free(snapshot);
 }
 
-/* Under both locks: the newest copy takes the place of `look`; the caller releases what is
+/* Under both locks: the newest copy takes the place of `current`; the caller releases what is
  * returned, without `lock`. */
-static struct service_look snapshot_renew(struct snapshot *snapshot)
+static struct service_snapshot snapshot_renew(struct snapshot *snapshot)
 {
-    struct service_look old = {0};
+    struct service_snapshot old = {0};
     if (snapshot->has_arrived) {
-        old = snapshot->look;
-        snapshot->look = snapshot->arrived;
-        snapshot->arrived = (struct service_look){0};
+        old = snapshot->current;
+        snapshot->current = snapshot->arrived;
+        snapshot->arrived = (struct service_snapshot){0};
         snapshot->has_arrived = false;
         snapshot->is_there = true;
     }
@@ -76,18 +76,18 @@ static void snapshot_answer(struct snapshot *snapshot, const struct service_answ
     assert(snapshot->is_asked && !snapshot->has_arrived);
     snapshot->is_asked = false;
     if (answer->code) {
-        look_release(&snapshot->asked);
+        copy_release(&snapshot->asked);
     } else {
         snapshot->arrived = snapshot->asked;
-        snapshot->asked = (struct service_look){0};
+        snapshot->asked = (struct service_snapshot){0};
         snapshot->has_arrived = true;
         snapshot->fresh_until_us = http_clock_us() + SNAPSHOT_REST * snapshot->arrived.cost_us;
     }
-    struct looking *waiting = snapshot->waiting;
+    struct snapshot_call *waiting = snapshot->waiting;
     snapshot->waiting = NULL;
     pthread_mutex_unlock(&snapshot->lock);
     while (waiting) {
-        struct looking *next = waiting->next; /* the call ends as soon as it goes on */
+        struct snapshot_call *next = waiting->next; /* the call ends as soon as it goes on */
         waiting->reply.done(waiting->reply.context, answer);
         waiting = next;
     }
@@ -99,9 +99,9 @@ static void snapshot_arrived(void *context, const struct service_answer *answer)
     snapshot_answer(context, answer);
 }
 
-static int look_arrived(struct call *call)
+static int waiter_go_on(struct call *call)
 {
-    struct looking *looking = call->resume_state;
+    struct snapshot_call *waiter = call->resume_state;
     struct snapshot *snapshot = call->api->snapshot;
     if (call->answer_code) {
         call->err = call->answer_err;
@@ -109,11 +109,11 @@ static int look_arrived(struct call *call)
     }
     pthread_mutex_lock(&snapshot->use);
     pthread_mutex_lock(&snapshot->lock);
-    struct service_look old = snapshot_renew(snapshot);
+    struct service_snapshot old = snapshot_renew(snapshot);
     pthread_mutex_unlock(&snapshot->lock);
-    look_release(&old);
+    copy_release(&old);
     assert(snapshot->is_there);
-    int result = looking->look(call, &snapshot->look);
+    int result = waiter->read(call, &snapshot->current);
     pthread_mutex_unlock(&snapshot->use);
     return result;
 }
@@ -122,35 +122,35 @@ static void snapshot_ask(struct snapshot *snapshot, struct service *service)
 {
     struct service_reply reply = {.done = snapshot_arrived, .context = snapshot};
     struct err err = {0};
-    int failed = service->look(service->context, &snapshot->asked, reply, &err);
+    int failed = service->snapshot(service->context, &snapshot->asked, reply, &err);
     if (failed)
         snapshot_answer(
             snapshot, &(struct service_answer){.code = failed, .path = err.path, .text = err.text});
 }
 
-int snapshot_look(struct call *call,
-                  int (*look)(struct call *call, const struct service_look *look))
+int snapshot_read(struct call *call,
+                  int (*read)(struct call *call, const struct service_snapshot *copy))
 {
     struct snapshot *snapshot = call->api->snapshot;
     bool must_ask = false;
     int result = 0;
     pthread_mutex_lock(&snapshot->use);
     pthread_mutex_lock(&snapshot->lock);
-    struct service_look old = snapshot_renew(snapshot);
+    struct service_snapshot old = snapshot_renew(snapshot);
     bool is_fresh = snapshot->is_there && http_clock_us() < snapshot->fresh_until_us;
     if (!is_fresh) {
-        struct looking *looking = ARENA_NEW(call->arena, struct looking);
-        *looking = (struct looking){.next = snapshot->waiting, .look = look};
-        call->resume_state = looking;
-        looking->reply = call_suspend(call, look_arrived);
-        snapshot->waiting = looking;
+        struct snapshot_call *waiter = ARENA_NEW(call->arena, struct snapshot_call);
+        *waiter = (struct snapshot_call){.next = snapshot->waiting, .read = read};
+        call->resume_state = waiter;
+        waiter->reply = call_suspend(call, waiter_go_on);
+        snapshot->waiting = waiter;
         must_ask = !snapshot->is_asked;
         snapshot->is_asked = true;
     }
     pthread_mutex_unlock(&snapshot->lock);
-    look_release(&old);
+    copy_release(&old);
     if (is_fresh)
-        result = look(call, &snapshot->look);
+        result = read(call, &snapshot->current);
     pthread_mutex_unlock(&snapshot->use);
     if (must_ask)
         snapshot_ask(snapshot, call->api->service);

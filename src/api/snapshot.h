@@ -11,7 +11,7 @@
 #define API_SNAPSHOT_H
 
 struct call;
-struct service_look;
+struct service_snapshot;
 struct snapshot;
 
 enum { SNAPSHOT_REST = 10 };
@@ -20,9 +20,9 @@ struct snapshot *snapshot_new(void);
 /* No copy may be under way. */
 void snapshot_free(struct snapshot *snapshot);
 
-/* Run `look` with a recent copy; now, or after a suspension of the
- * call. Only one look at a time. Returns what a handler returns. */
-int snapshot_look(struct call *call,
-                  int (*look)(struct call *call, const struct service_look *look));
+/* Run `read` with a recent copy; now, or after a suspension of the call. Only one runs at a time.
+ * Returns what a handler returns. */
+int snapshot_read(struct call *call,
+                  int (*read)(struct call *call, const struct service_snapshot *copy));
 
 #endif

@@ -11,7 +11,7 @@ struct resources {
 /* Of all virtual clusters and nodes that a reply needs. */
 struct clusters {
     struct hived *hived; /* NULL: another policy, all is one virtual cluster */
-    const struct service_look *look;
+    const struct service_snapshot *snapshot;
     struct store_nodes nodes;
     uint64_t gpu_total; /* of all nodes */
 };
@@ -100,9 +100,9 @@ static void hived_cluster_json(struct call *call, struct json_writer *json,
 /* What live tasks hold of a node. */
 static struct resources used_of(const struct clusters *clusters, const struct node_record *node)
 {
-    if (node->id.v >= clusters->look->node_count)
-        return (struct resources){0}; /* came after the look */
-    const struct core_node_use *use = &clusters->look->nodes[node->id.v];
+    if (node->id.v >= clusters->snapshot->node_count)
+        return (struct resources){0}; /* came after the copy */
+    const struct core_node_use *use = &clusters->snapshot->nodes[node->id.v];
     return (struct resources){use->cpus, use->memory_mib, use->gpus};
 }
 
@@ -122,11 +122,11 @@ static void plain_cluster_json(struct json_writer *json, const struct clusters *
     json_object_end(json);
 }
 
-static int clusters_read(struct call *call, const struct service_look *look,
+static int clusters_read(struct call *call, const struct service_snapshot *snapshot,
                          struct clusters *clusters)
 {
     struct store_reader *reader = call_reader(call);
-    *clusters = (struct clusters){.hived = look->hived, .look = look};
+    *clusters = (struct clusters){.hived = snapshot->hived, .snapshot = snapshot};
     if (!reader)
         return call->err.code;
     int failed = store_nodes(reader, call->arena, &clusters->nodes, &call->err);
@@ -183,11 +183,11 @@ static void nodes_json(struct json_writer *json, const struct clusters *clusters
     json_object_end(json);
 }
 
-static int look_list(struct call *call, const struct service_look *look)
+static int list_read(struct call *call, const struct service_snapshot *snapshot)
 {
-    struct hived *hived = look->hived;
+    struct hived *hived = snapshot->hived;
     struct clusters clusters;
-    int failed = clusters_read(call, look, &clusters);
+    int failed = clusters_read(call, snapshot, &clusters);
     if (failed)
         return failed;
     struct json_writer json;
@@ -211,18 +211,18 @@ static int look_list(struct call *call, const struct service_look *look)
 
 int handle_vc_list(struct call *call)
 {
-    return snapshot_look(call, look_list);
+    return snapshot_read(call, list_read);
 }
 
-static int look_one(struct call *call, const struct service_look *look)
+static int one_read(struct call *call, const struct service_snapshot *snapshot)
 {
-    struct hived *hived = look->hived;
+    struct hived *hived = snapshot->hived;
     struct text name = call->parameters[0];
     struct clusters clusters;
     uint32_t vc = hived ? vc_find(hived, name) : HIVED_NONE;
     if (vc == HIVED_NONE && (hived || !text_is(name, "default")))
         return no_cluster(call, name);
-    int failed = clusters_read(call, look, &clusters);
+    int failed = clusters_read(call, snapshot, &clusters);
     if (failed)
         return failed;
     struct json_writer json;
@@ -250,7 +250,7 @@ int handle_vc(struct call *call)
 {
     if (!is_vc_name(call->parameters[0]))
         return call_fail(call, ERR_INVALID, NULL, "", "not a name of a virtual cluster");
-    return snapshot_look(call, look_one);
+    return snapshot_read(call, one_read);
 }
 
 /* They stand in the configuration of the cells. */
@@ -261,9 +261,9 @@ int handle_vc_change(struct call *call)
                      "again at SIGHUP");
 }
 
-static int look_skus(struct call *call, const struct service_look *look)
+static int skus_read(struct call *call, const struct service_snapshot *snapshot)
 {
-    struct hived *hived = look->hived;
+    struct hived *hived = snapshot->hived;
     struct text name = exchange_query(call->exchange, "vc");
     uint32_t vc = hived && name.length ? vc_find(hived, name) : HIVED_NONE;
     if (name.length && (hived ? vc == HIVED_NONE : !text_is(name, "default")))
@@ -292,5 +292,5 @@ static int look_skus(struct call *call, const struct service_look *look)
 
 int handle_sku_types(struct call *call)
 {
-    return snapshot_look(call, look_skus);
+    return snapshot_read(call, skus_read);
 }

@@ -15,7 +15,7 @@
 #include <stdio.h>
 #include <string.h>
 
-int64_t core_now(struct server *server)
+int64_t core_thread_now(struct server *server)
 {
     struct server_clock *clock = &server->core.clock;
     int64_t now = server_clock_step(clock, clock_boot_ms(), clock_wall_ms());
@@ -31,7 +31,7 @@ int64_t core_now(struct server *server)
     return now;
 }
 
-static uint64_t core_random(void)
+static uint64_t core_thread_random(void)
 {
     uint64_t value;
 
@@ -40,7 +40,7 @@ static uint64_t core_random(void)
 }
 
 /* The log's row is made before the step: the plan is the core's afterwards. */
-void core_log(struct core_thread *core, const struct event *event)
+void core_thread_log(struct core_thread *core, const struct event *event)
 {
     size_t begin = core->log.length;
 
@@ -52,14 +52,14 @@ void core_log(struct core_thread *core, const struct event *event)
     };
 }
 
-static void core_event(struct server *server, struct event *event)
+static void core_thread_event(struct server *server, struct event *event)
 {
     struct core_thread *core = &server->core;
     size_t record;
 
-    event->now_ms = core_now(server);
-    event->random = core_random();
-    core_log(core, event);
+    event->now_ms = core_thread_now(server);
+    event->random = core_thread_random();
+    core_thread_log(core, event);
     record = core->output.records.count;
     core_step(core->core, event, &core->output);
     for (; record < core->output.records.count; record++)
@@ -142,7 +142,7 @@ static bool prepare_room(struct server *server, struct server_mail *mail)
     return false;
 }
 
-static void core_mail_event(struct server *server, struct server_mail *mail, size_t index)
+static void core_thread_mail_event(struct server *server, struct server_mail *mail, size_t index)
 {
     struct event *event = &mail->event;
 
@@ -155,7 +155,7 @@ static void core_mail_event(struct server *server, struct server_mail *mail, siz
     if (event->kind == EVENT_DELETE && !prepare_delete(server, mail))
         return;
     event->request = mail->reply.done ? index + 1 : 0;
-    core_event(server, event);
+    core_thread_event(server, event);
     if (event->kind == EVENT_SUBMIT)
         event->submit.plan = NULL; /* taken */
     if (event->kind == EVENT_START)
@@ -173,7 +173,7 @@ static const struct answer *core_refusal(const struct core_thread *core, uint64_
     return NULL;
 }
 
-static void core_mail_config(struct server *server, struct server_mail *mail, size_t index)
+static void core_thread_mail_config(struct server *server, struct server_mail *mail, size_t index)
 {
     struct server_config *config = mail->config;
     struct event event = {
@@ -181,7 +181,7 @@ static void core_mail_config(struct server *server, struct server_mail *mail, si
     const struct answer *refusal;
     struct err err;
 
-    core_event(server, &event);
+    core_thread_event(server, &event);
     refusal = core_refusal(&server->core, event.request);
     if (refusal) {
         mail->is_done = true;
@@ -198,19 +198,19 @@ static void core_mail_config(struct server *server, struct server_mail *mail, si
     server->core.upkeep_at_ms = mailbox_now_ms(); /* retention may have changed */
 }
 
-static void core_look(const struct core *core, struct service_look *look)
+static void snapshot_make(const struct core *core, struct service_snapshot *snapshot)
 {
     int64_t begin_us = clock_us();
     if (core_hived(core))
-        look->hived = hived_copy(core_hived(core));
-    look->node_count = core_node_count(core);
-    look->nodes = mem_alloc(mem_size(look->node_count + 1u, sizeof *look->nodes));
-    for (uint32_t i = 0; i < look->node_count; i++)
-        look->nodes[i] = core_node_use(core, (struct node_id){i});
-    look->cost_us = clock_us() - begin_us;
+        snapshot->hived = hived_copy(core_hived(core));
+    snapshot->node_count = core_node_count(core);
+    snapshot->nodes = mem_alloc(mem_size(snapshot->node_count + 1u, sizeof *snapshot->nodes));
+    for (uint32_t i = 0; i < snapshot->node_count; i++)
+        snapshot->nodes[i] = core_node_use(core, (struct node_id){i});
+    snapshot->cost_us = clock_us() - begin_us;
 }
 
-static void core_take(struct server *server, struct server_mail *mail)
+static void core_thread_take(struct server *server, struct server_mail *mail)
 {
     size_t index = server->core.batch_count;
 
@@ -219,13 +219,13 @@ static void core_take(struct server *server, struct server_mail *mail)
         return;
     switch (mail->kind) {
     case MAIL_EVENT:
-        core_mail_event(server, mail, index);
+        core_thread_mail_event(server, mail, index);
         break;
     case MAIL_CONFIG:
-        core_mail_config(server, mail, index);
+        core_thread_mail_config(server, mail, index);
         break;
-    case MAIL_CHANGE: /* within the transaction */
-    case MAIL_LOOK:   /* after it */
+    case MAIL_CHANGE:   /* within the transaction */
+    case MAIL_SNAPSHOT: /* after it */
     case MAIL_BARRIER:
         break;
     }
@@ -248,7 +248,7 @@ static struct store_change *batch_changes(struct core_thread *core, size_t *coun
     return changes;
 }
 
-int core_commit(struct server *server, struct err *err)
+int core_thread_commit(struct server *server, struct err *err)
 {
     struct core_thread *core = &server->core;
     struct store_batch batch = {
@@ -285,9 +285,9 @@ static void batch_barrier(struct server *server, struct server_mail *mail)
     barrier_report(server->barriers, &mail->barrier, reply);
 }
 
-static void batch_look(struct server *server, struct server_mail *mail)
+static void batch_snapshot(struct server *server, struct server_mail *mail)
 {
-    core_look(server->core.core, mail->look);
+    snapshot_make(server->core.core, mail->snapshot);
     mail_answer(mail, &(struct service_answer){.path = "", .text = ""});
 }
 
@@ -314,8 +314,8 @@ static void batch_answer(struct server *server)
                                   .text = mail->change.code < 0 ? mail->change_err.text : ""});
         else if (mail->kind == MAIL_BARRIER)
             batch_barrier(server, mail);
-        else if (mail->kind == MAIL_LOOK)
-            batch_look(server, mail);
+        else if (mail->kind == MAIL_SNAPSHOT)
+            batch_snapshot(server, mail);
         else if (mail->reply.done)
             mail_refuse(mail, ERR_INTERNAL, "the core gave no answer");
     }
@@ -344,7 +344,7 @@ static void batch_forget(struct server *server)
     id_map_release(&known);
 }
 
-void core_commands(struct server *server)
+void core_thread_commands(struct server *server)
 {
     struct core_thread *core = &server->core;
 
@@ -365,7 +365,7 @@ static bool has_job_records(const struct output *output)
     return false;
 }
 
-void core_batch_begin(struct core_thread *core)
+void core_thread_batch_begin(struct core_thread *core)
 {
     output_clear(&core->output);
     arena_clear(&core->scratch);
@@ -384,7 +384,7 @@ static void batch_end(struct server *server)
             histogram_add(&server->metrics.request, now_us - core->batch[i]->posted_us);
         mail_free(core->batch[i]);
     }
-    core_batch_begin(core);
+    core_thread_batch_begin(core);
 }
 
 static void fact_keep(struct server *server, struct server_mail *mail)
@@ -436,7 +436,7 @@ static void batch_fail(struct server *server, const struct err *err)
     core->batch_count = 0;
     for (size_t i = 0; i < count; i++)
         refuse_or_keep(server, core->batch[i]);
-    core_batch_begin(core);
+    core_thread_batch_begin(core);
     barrier_clear(server->barriers, "nothing can be stored now");
     core->probe_at_ms = mailbox_now_ms() + PROBE_MS;
 }
@@ -446,7 +446,7 @@ static void batch_carry_out(struct server *server)
 {
     struct core_thread *core = &server->core;
 
-    core_commands(server);
+    core_thread_commands(server);
     barrier_take(server->barriers, core->output.records.items, core->output.records.count);
     hang_watch_take(server->hang_watch, core->output.records.items, core->output.records.count);
     batch_forget(server); /* first: who has an answer may count on what came before it */
@@ -460,7 +460,7 @@ static void batch_carry_out(struct server *server)
 }
 
 /* A core of the rows takes the place of one that has run ahead of them. */
-static int core_renew(struct server *server, struct err *err)
+static int core_thread_renew(struct server *server, struct err *err)
 {
     const struct output *output = &server->core.output;
     int code;
@@ -470,11 +470,11 @@ static int core_renew(struct server *server, struct err *err)
     code = server_restore(server, err);
     if (code < 0)
         return code;
-    core_commands(server);
+    core_thread_commands(server);
     barrier_take(server->barriers, output->records.items, output->records.count);
     if (has_job_records(output))
         server_notify(server);
-    core_batch_begin(&server->core);
+    core_thread_batch_begin(&server->core);
     return 0;
 }
 
@@ -548,19 +548,19 @@ static bool mail_revive(struct server_mail *mail, struct err *err)
 /* One mail in a transaction of its own. A fact may have to do without what is kept beside it. */
 static int mail_step_alone(struct server *server, struct server_mail *mail, struct err *err)
 {
-    int code = server->core.core ? 0 : core_renew(server, err);
+    int code = server->core.core ? 0 : core_thread_renew(server, err);
 
     if (code < 0)
         return code == ERR_INTERNAL ? err_fail(err, ERR_CORRUPT, "", "no core can be made") : code;
     if (!mail_revive(mail, err))
         return ERR_INTERNAL;
-    core_take(server, mail);
-    code = core_commit(server, err);
+    core_thread_take(server, mail);
+    code = core_thread_commit(server, err);
     if (code == 0) {
         batch_carry_out(server);
         return 0;
     }
-    core_batch_begin(&server->core);
+    core_thread_batch_begin(&server->core);
     core_free(server->core.core);
     server->core.core = NULL;
     return code;
@@ -578,7 +578,7 @@ static void batch_part(struct server *server, const struct err *why)
 
     log_warning("store", "a round of %zu is stored one by one: %s", count, err.text);
     memcpy(mails, core->batch, count * sizeof *mails);
-    core_batch_begin(core);
+    core_thread_batch_begin(core);
     core_free(core->core);
     core->core = NULL;
     for (size_t i = 0; i < count; i++) {
@@ -596,7 +596,7 @@ static void batch_part(struct server *server, const struct err *why)
     }
     mem_free(mails);
     if (code == ERR_INTERNAL)
-        code = core_renew(server, &err);
+        code = core_thread_renew(server, &err);
     if (code < 0)
         batch_fail(server, &err);
 }
@@ -604,7 +604,7 @@ static void batch_part(struct server *server, const struct err *why)
 static void batch_finish(struct server *server)
 {
     struct err err;
-    int code = core_commit(server, &err);
+    int code = core_thread_commit(server, &err);
 
     if (code == 0)
         batch_carry_out(server);
@@ -614,14 +614,14 @@ static void batch_finish(struct server *server)
         batch_fail(server, &err);
 }
 
-static void core_timer(struct server *server)
+static void core_thread_timer(struct server *server)
 {
     struct event event = {.kind = EVENT_TIMER, .user = ""};
 
-    if (server->core.wake_ms == 0 || core_now(server) < server->core.wake_ms)
+    if (server->core.wake_ms == 0 || core_thread_now(server) < server->core.wake_ms)
         return;
     server->core.wake_ms = 0;
-    core_event(server, &event);
+    core_thread_event(server, &event);
 }
 
 /* Room for BATCH_MAX mails, the timer, and what a restore has kept. */
@@ -630,7 +630,7 @@ static void batch_of(struct server *server, struct server_mail *mails)
     while (mails && server->core.core) {
         for (size_t i = 0; mails && i < BATCH_MAX; i++) {
             struct server_mail *next = (struct server_mail *)(void *)mails->mail.next;
-            core_take(server, mails);
+            core_thread_take(server, mails);
             mails = next;
         }
         batch_finish(server);
@@ -652,7 +652,7 @@ static int store_probe(struct server *server, struct err *err)
 }
 
 /* Can the store be written again? Then a new core steps through what has been kept. */
-static void core_recover(struct server *server)
+static void core_thread_recover(struct server *server)
 {
     struct core_thread *core = &server->core;
     struct server_mail *facts;
@@ -664,7 +664,7 @@ static void core_recover(struct server *server)
     core->probe_at_ms = mailbox_now_ms() + PROBE_MS;
     code = store_probe(server, &err);
     if (code == 0)
-        code = core_renew(server, &err);
+        code = core_thread_renew(server, &err);
     if (code < 0) {
         server_trouble(server, server->store_trouble, err.text);
         return;
@@ -681,7 +681,7 @@ static void core_recover(struct server *server)
 }
 
 /* Is there room for the store's reserve again? */
-static void core_make_room(struct server *server)
+static void core_thread_make_room(struct server *server)
 {
     struct core_thread *core = &server->core;
 
@@ -691,7 +691,7 @@ static void core_make_room(struct server *server)
     store_make_room(server->store);
 }
 
-static int64_t core_deadline(struct server *server)
+static int64_t core_thread_deadline(struct server *server)
 {
     const struct core_thread *core = &server->core;
     int64_t now = mailbox_now_ms(), deadline = core->upkeep_at_ms;
@@ -701,7 +701,7 @@ static int64_t core_deadline(struct server *server)
     if (!core->core)
         return core->probe_at_ms < deadline ? core->probe_at_ms : deadline;
     if (core->wake_ms) {
-        int64_t wait = core->wake_ms - core_now(server);
+        int64_t wait = core->wake_ms - core_thread_now(server);
         int64_t wake = now + (wait > 0 ? wait : 0);
         if (wake < deadline)
             deadline = wake;
@@ -709,23 +709,24 @@ static int64_t core_deadline(struct server *server)
     return deadline;
 }
 
-static void *core_run(void *argument)
+static void *core_thread_run(void *argument)
 {
     struct server *server = argument;
     struct core_thread *core = &server->core;
 
     for (;;) {
-        struct mail *mails = mailbox_take(&server->mailbox, BATCH_MAX, core_deadline(server));
+        struct mail *mails =
+            mailbox_take(&server->mailbox, BATCH_MAX, core_thread_deadline(server));
         atomic_store(&server->core_seen_ms, mailbox_now_ms());
         if (!mails && !atomic_load(&core->is_running))
             break;
         batch_of(server, (struct server_mail *)(void *)mails);
         if (!core->core) {
-            core_recover(server);
+            core_thread_recover(server);
             continue;
         }
-        core_make_room(server);
-        core_timer(server);
+        core_thread_make_room(server);
+        core_thread_timer(server);
         if (core->event_count > 0)
             batch_finish(server);
         if (core->core && mailbox_now_ms() >= core->upkeep_at_ms) {
@@ -746,7 +747,7 @@ void core_thread_start(struct server *server)
     core->begin_ms = mailbox_now_ms();
     core->upkeep_at_ms = core->begin_ms + UPKEEP_MS;
     atomic_store(&core->is_running, true);
-    if (pthread_create(&core->thread, NULL, core_run, server) != 0)
+    if (pthread_create(&core->thread, NULL, core_thread_run, server) != 0)
         abort(); /* at start, before anything was accepted */
 }
 

@@ -16,11 +16,11 @@
 struct server_config;
 
 enum mail_kind {
-    MAIL_EVENT,   /* step the core */
-    MAIL_CHANGE,  /* a change beside the core */
-    MAIL_CONFIG,  /* the configuration was read again */
-    MAIL_LOOK,    /* copy HiveD's state and the use of nodes */
-    MAIL_BARRIER, /* a task has come */
+    MAIL_EVENT,    /* step the core */
+    MAIL_CHANGE,   /* a change beside the core */
+    MAIL_CONFIG,   /* the configuration was read again */
+    MAIL_SNAPSHOT, /* copy HiveD's state and the use of nodes */
+    MAIL_BARRIER,  /* a task has come */
 };
 
 struct server_mail {
@@ -33,10 +33,10 @@ struct server_mail {
     struct err change_err;
     struct service_barrier barrier; /* without its token */
     struct server_config *config;
-    struct service_look *look;  /* where what is seen goes */
-    bool is_request;            /* of the API, not a fact or upkeep: its time is measured */
-    bool is_done;               /* its effect is not to be repeated: refused, or in force */
-    struct service_reply reply; /* done == NULL: a fact */
+    struct service_snapshot *snapshot; /* where what is seen goes */
+    bool is_request;                   /* of the API, not a fact or upkeep: its time is measured */
+    bool is_done;                      /* its effect is not to be repeated: refused, or in force */
+    struct service_reply reply;        /* done == NULL: a fact */
     int64_t posted_us;
 };
 

@@ -111,16 +111,16 @@ int server_clock_restore(struct server *server, struct err *err)
 int server_restore(struct server *server, struct err *err)
 {
     struct core_thread *core = &server->core;
-    int64_t begin_us = clock_us(), now = core_now(server);
+    int64_t begin_us = clock_us(), now = core_thread_now(server);
     struct event event;
     int code;
 
-    core_batch_begin(core);
+    core_thread_batch_begin(core);
     core->wake_ms = 0;
     event = (struct event){
         .kind = EVENT_RESTORE, .now_ms = now, .user = "", .config = &server->config->core};
     store_numbers(server->store, &event.last_job, &event.last_attempt);
-    core_log(core, &event);
+    core_thread_log(core, &event);
     core->core = core_new(&server->config->core, err);
     if (!core->core)
         return err->code;
@@ -128,7 +128,7 @@ int server_restore(struct server *server, struct err *err)
     if (code == 0)
         code = core_restore_finish(core->core, now, &core->output, err);
     if (code == 0)
-        code = core_commit(server, err);
+        code = core_thread_commit(server, err);
     if (code < 0) {
         core_free(core->core);
         core->core = NULL;

@@ -69,8 +69,8 @@ static int server_open(struct server *server, const struct server_teller *teller
     if (code < 0)
         return code;
     /* into the launcher's queue, for when it starts */
-    core_commands(server);
-    core_batch_begin(&server->core);
+    core_thread_commands(server);
+    core_thread_batch_begin(&server->core);
     return server_reconcile(server, err);
 }
 

@@ -267,13 +267,13 @@ static int service_change(void *context, const struct store_change *change,
     return service_post(context, mail, err);
 }
 
-static int service_look(void *context, struct service_look *look, struct service_reply reply,
-                        struct err *err)
+static int service_snapshot(void *context, struct service_snapshot *snapshot,
+                            struct service_reply reply, struct err *err)
 {
-    struct server_mail *mail = mail_new(MAIL_LOOK);
+    struct server_mail *mail = mail_new(MAIL_SNAPSHOT);
 
-    *look = (struct service_look){0};
-    mail->look = look;
+    *snapshot = (struct service_snapshot){0};
+    mail->snapshot = snapshot;
     mail->reply = reply;
     return service_post(context, mail, err);
 }
@@ -626,7 +626,7 @@ void server_service_init(struct server *server)
         .gpus = service_gpus,
         .watch = service_watch,
         .unwatch = service_unwatch,
-        .look = service_look,
+        .snapshot = service_snapshot,
         .rules_get = service_rules_get,
         .rules_put = service_rules_put,
         .ready = service_ready,

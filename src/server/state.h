@@ -115,11 +115,11 @@ void core_thread_start(struct server *server);
 void core_thread_join(struct server *server);
 /* Parts of a round, for recover.c: its time; an empty batch; its output made durable; its
  * commands. */
-int64_t core_now(struct server *server);
-void core_batch_begin(struct core_thread *core);
-void core_log(struct core_thread *core, const struct event *event);
-int core_commit(struct server *server, struct err *err);
-void core_commands(struct server *server);
+int64_t core_thread_now(struct server *server);
+void core_thread_batch_begin(struct core_thread *core);
+void core_thread_log(struct core_thread *core, const struct event *event);
+int core_thread_commit(struct server *server, struct err *err);
+void core_thread_commands(struct server *server);
 
 /* recover.c: the core's time goes on from what is stored. */
 #define RETENTION_TIME "retention.time" /* setting: how far retention has believed the time */

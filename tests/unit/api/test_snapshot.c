@@ -25,7 +25,7 @@ static struct {
     pthread_mutex_t lock;
     pthread_cond_t moved;
     pthread_t thread;
-    struct service_look *asked;
+    struct service_snapshot *asked;
     struct service_reply reply;
     unsigned asked_count, begun; /* copies; requests that have said who they are */
     int code;
@@ -33,8 +33,8 @@ static struct {
     struct store_reader *(*reader_get)(void *context, struct err *err);
 } core = {.lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER};
 
-static int on_look(void *context, struct service_look *look, struct service_reply reply,
-                   struct err *err)
+static int on_snapshot(void *context, struct service_snapshot *snapshot, struct service_reply reply,
+                       struct err *err)
 {
     (void)context;
     pthread_mutex_lock(&core.lock);
@@ -43,7 +43,7 @@ static int on_look(void *context, struct service_look *look, struct service_repl
         return err_fail(err, ERR_BUSY, "", "refused by the test");
     }
     assert(!core.asked); /* one copy at a time */
-    core.asked = look;
+    core.asked = snapshot;
     core.reply = reply;
     core.asked_count++;
     pthread_cond_broadcast(&core.moved);
@@ -71,13 +71,13 @@ static void *core_run(void *context)
             pthread_cond_wait(&core.moved, &core.lock);
             continue;
         }
-        struct service_look *look = core.asked;
+        struct service_snapshot *snapshot = core.asked;
         struct service_reply reply = core.reply;
         struct service_answer answer = {.code = core.code, .path = "", .text = "said the test"};
         core.asked = NULL;
         pthread_mutex_unlock(&core.lock);
-        *look = (struct service_look){.nodes = mem_alloc(COPY_BYTES)};
-        memset(look->nodes, 0, COPY_BYTES);
+        *snapshot = (struct service_snapshot){.nodes = mem_alloc(COPY_BYTES)};
+        memset(snapshot->nodes, 0, COPY_BYTES);
         reply.done(reply.context, &answer);
         pthread_mutex_lock(&core.lock);
     }
@@ -121,7 +121,7 @@ static int setup(void **state)
     struct err err;
     served.world = world_new();
     served.token = world_login(served.world, "alice");
-    served.world->service.look = on_look;
+    served.world->service.snapshot = on_snapshot;
     core.reader_get = served.world->service.reader_get;
     served.world->service.reader_get = on_reader_get;
     struct api_config config = {

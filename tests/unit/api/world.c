@@ -150,17 +150,18 @@ static int on_barrier(void *context, const struct service_barrier *report,
     return 0;
 }
 
-static int on_look(void *context, struct service_look *look, struct service_reply reply,
-                   struct err *err)
+static int on_snapshot(void *context, struct service_snapshot *snapshot, struct service_reply reply,
+                       struct err *err)
 {
     struct world *world = context;
     (void)err;
     const struct core *core = world->core;
-    *look = (struct service_look){.hived = core_hived(core) ? hived_copy(core_hived(core)) : NULL,
+    *snapshot =
+        (struct service_snapshot){.hived = core_hived(core) ? hived_copy(core_hived(core)) : NULL,
                                   .node_count = core_node_count(core)};
-    look->nodes = mem_alloc(mem_size(look->node_count + 1u, sizeof *look->nodes));
-    for (uint32_t i = 0; i < look->node_count; i++)
-        look->nodes[i] = core_node_use(core, (struct node_id){i});
+    snapshot->nodes = mem_alloc(mem_size(snapshot->node_count + 1u, sizeof *snapshot->nodes));
+    for (uint32_t i = 0; i < snapshot->node_count; i++)
+        snapshot->nodes[i] = core_node_use(core, (struct node_id){i});
     struct service_answer answer = {.path = "", .text = ""};
     reply.done(reply.context, &answer);
     return 0;
@@ -323,7 +324,7 @@ static void service_init(struct world *world)
         .log_read = on_log_read,
         .log_watch = on_log_watch,
         .gpus = on_gpus,
-        .look = on_look,
+        .snapshot = on_snapshot,
         .rules_get = on_rules_get,
         .rules_put = on_rules_put,
         .watch = on_watch,
