@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct shape { /* of a node's GPUs: so many NUMA nodes of so many switches of so many GPUs */
+struct node_shape { /* of a node's GPUs: so many NUMA nodes of so many switches of so many GPUs */
     uint32_t numas, switches, gpus;
 };
 
@@ -73,14 +73,14 @@ static struct device *devices_sort(const struct hived_auto_node *node, struct ar
     return devices;
 }
 
-static struct shape shape_of(const struct device *devices, uint32_t count)
+static struct node_shape shape_of(const struct device *devices, uint32_t count)
 {
     uint32_t numa = run_length(devices, count, false), bridge = run_length(devices, count, true);
     if (!numa)
-        return (struct shape){1, 1, count};
+        return (struct node_shape){1, 1, count};
     if (!bridge || bridge == 1)
         bridge = numa;
-    return (struct shape){count / numa, numa / bridge, bridge};
+    return (struct node_shape){count / numa, numa / bridge, bridge};
 }
 
 static struct hived_type *type_get(struct maker *maker, const char *name, bool *is_new)
@@ -122,7 +122,7 @@ static const char *name_clean(struct maker *maker, const char *name)
     return clean;
 }
 
-static const char *gpu_node_type(struct maker *maker, const char *leaf, struct shape shape)
+static const char *gpu_node_type(struct maker *maker, const char *leaf, struct node_shape shape)
 {
     const char *name = name_clean(maker, leaf);
     uint32_t per_numa = shape.switches * shape.gpus, all = per_numa * shape.numas;

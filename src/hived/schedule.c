@@ -6,7 +6,7 @@
 #include <assert.h>
 #include <string.h>
 
-struct plan { /* one call */
+struct scheduling { /* one call of hived_schedule */
     struct hived *h;
     const struct hived_request *request;
     struct arena *arena;
@@ -28,7 +28,7 @@ static bool is_given(const char *text)
     return text && *text;
 }
 
-static const bool *scope_nodes(struct plan *plan, const struct hived_scope *scope)
+static const bool *scope_nodes(struct scheduling *plan, const struct hived_scope *scope)
 {
     struct hived *h = plan->h;
     if (!scope)
@@ -60,8 +60,8 @@ static void preassigned_write(const struct hived *h, const uint32_t *virtual, ui
     }
 }
 
-static void slot_write(const struct plan *plan, struct hived_slot *slot, const uint32_t *physical,
-                       uint16_t *indices)
+static void slot_write(const struct scheduling *plan, struct hived_slot *slot,
+                       const uint32_t *physical, uint16_t *indices)
 {
     const struct hived *h = plan->h;
     slot->node = "";
@@ -75,7 +75,7 @@ static void slot_write(const struct plan *plan, struct hived_slot *slot, const u
     }
 }
 
-static void placement_write(struct plan *plan, uint32_t slots, const uint32_t *slot_leaf,
+static void placement_write(struct scheduling *plan, uint32_t slots, const uint32_t *slot_leaf,
                             const uint32_t *physical, const uint32_t *virtual)
 {
     struct hived_placement *placement = &plan->result->placement;
@@ -95,7 +95,7 @@ static void placement_write(struct plan *plan, uint32_t slots, const uint32_t *s
 }
 
 /* The cells live as long as the result does. */
-static void hints_write(const struct plan *plan)
+static void hints_write(const struct scheduling *plan)
 {
     struct hived_placement *placement = &plan->result->placement;
     const uint32_t *physical = plan->physical;
@@ -105,7 +105,7 @@ static void hints_write(const struct plan *plan)
     }
 }
 
-static void group_placement_write(struct plan *plan, const struct group *group)
+static void group_placement_write(struct scheduling *plan, const struct group *group)
 {
     placement_write(plan, group->slot_count, group->slot_leaf, group->physical,
                     group->has_virtual ? group->virtual : NULL);
@@ -125,8 +125,8 @@ static void group_list(struct hived *h, uint32_t group, uint32_t *list, uint32_t
     list[(*count)++] = group;
 }
 
-static struct conflict conflict_find(struct plan *plan, const uint32_t *physical, uint32_t count,
-                                     uint32_t own)
+static struct conflict conflict_find(struct scheduling *plan, const uint32_t *physical,
+                                     uint32_t count, uint32_t own)
 {
     struct hived *h = plan->h;
     uint32_t free = 0;
@@ -152,7 +152,7 @@ static struct conflict conflict_find(struct plan *plan, const uint32_t *physical
     return conflict;
 }
 
-static void victims_write(struct plan *plan, const struct conflict *conflict)
+static void victims_write(struct scheduling *plan, const struct conflict *conflict)
 {
     const struct hived *h = plan->h;
     uint32_t pods = 0;
@@ -202,7 +202,7 @@ static bool slot_has_leaves(const struct group *group, uint32_t slot, uint32_t l
     return leaves == 0 || group->slot_leaf[slot + 1] - group->slot_leaf[slot] == leaves;
 }
 
-static int allocated_schedule(struct plan *plan, struct group *group, struct err *err)
+static int allocated_schedule(struct scheduling *plan, struct group *group, struct err *err)
 {
     while (group->spare_hint < group->slot_count && group->pods[group->spare_hint].is_bound)
         group->spare_hint++;
@@ -219,7 +219,7 @@ static int allocated_schedule(struct plan *plan, struct group *group, struct err
                     plan->request->leaves);
 }
 
-static bool placement_is_usable(struct plan *plan, const struct group *group)
+static bool placement_is_usable(struct scheduling *plan, const struct group *group)
 {
     const struct hived *h = plan->h;
     const bool *is_excluded = plan->is_excluded;
@@ -234,7 +234,7 @@ static bool placement_is_usable(struct plan *plan, const struct group *group)
 }
 
 /* True: answered. False: its preemption was cancelled, it must be placed anew. */
-static bool preempting_schedule(struct plan *plan, uint32_t index)
+static bool preempting_schedule(struct scheduling *plan, uint32_t index)
 {
     struct group *group = plan->h->groups[index];
     if (plan->phase == HIVED_PREEMPTING && !placement_is_usable(plan, group)) {
@@ -254,7 +254,7 @@ static bool preempting_schedule(struct plan *plan, uint32_t index)
     return true;
 }
 
-static void being_preempted_schedule(struct plan *plan, const struct group *group)
+static void being_preempted_schedule(struct scheduling *plan, const struct group *group)
 {
     const struct hived *h = plan->h;
     const char *by = "another";
@@ -268,7 +268,7 @@ static void being_preempted_schedule(struct plan *plan, const struct group *grou
 
 /* --- a new group --- */
 
-static bool guaranteed_try(struct plan *plan, uint32_t chain, uint32_t view, int32_t priority)
+static bool guaranteed_try(struct scheduling *plan, uint32_t chain, uint32_t view, int32_t priority)
 {
     struct hived *h = plan->h;
     struct pack pack = {.h = h,
@@ -317,14 +317,15 @@ static bool guaranteed_try(struct plan *plan, uint32_t chain, uint32_t view, int
 
 /* The original displaces in a chain before it tries the next one, but not where there was room on
  * bad or excluded nodes only. */
-static bool guaranteed_place(struct plan *plan, uint32_t chain, uint32_t view, int32_t priority)
+static bool guaranteed_place(struct scheduling *plan, uint32_t chain, uint32_t view,
+                             int32_t priority)
 {
     return guaranteed_try(plan, chain, view, priority) ||
            (plan->h->habits.displaces_by_chain && !plan->wait.is_mapping &&
             guaranteed_try(plan, chain, view, plan->request->priority));
 }
 
-static bool oppo_try(struct plan *plan, uint32_t chain)
+static bool oppo_try(struct scheduling *plan, uint32_t chain)
 {
     struct hived *h = plan->h;
     struct pack pack = {.h = h,
@@ -350,7 +351,8 @@ static bool oppo_try(struct plan *plan, uint32_t chain)
 
 /* Each chain with this leaf type (NONE: any) in turn, displacing nobody of the virtual cluster when
  * `priority` is HIVED_PRIORITY_OPPO. *is_offered: there was one to try. */
-static bool chains_try(struct plan *plan, uint32_t leaf_type, int32_t priority, bool *is_offered)
+static bool chains_try(struct scheduling *plan, uint32_t leaf_type, int32_t priority,
+                       bool *is_offered)
 {
     struct hived *h = plan->h;
     for (uint32_t i = 0; i < h->chain_count; i++) {
@@ -382,7 +384,7 @@ static int type_check(const struct hived *h, struct text name, uint32_t *type, s
 }
 
 /* 0 with *is_found, or a user error. */
-static int types_try(struct plan *plan, int32_t priority, bool *is_found, struct err *err)
+static int types_try(struct scheduling *plan, int32_t priority, bool *is_found, struct err *err)
 {
     struct hived *h = plan->h;
     bool is_offered = false;
@@ -407,7 +409,7 @@ static int types_try(struct plan *plan, int32_t priority, bool *is_found, struct
     return 0;
 }
 
-static int place_try(struct plan *plan, int32_t priority, bool *is_found, struct err *err)
+static int place_try(struct scheduling *plan, int32_t priority, bool *is_found, struct err *err)
 {
     if (plan->pin == NONE)
         return types_try(plan, priority, is_found, err);
@@ -431,7 +433,7 @@ static int within_check(const struct hived *h, const char *type, struct err *err
     return err_fail(err, ERR_INVALID, "withinOneCell", "the cluster has no cell type %.100s", type);
 }
 
-static int new_check(struct plan *plan, struct err *err)
+static int new_check(struct scheduling *plan, struct err *err)
 {
     struct hived *h = plan->h;
     const struct hived_request *request = plan->request;
@@ -455,7 +457,7 @@ static int new_check(struct plan *plan, struct err *err)
     return 0;
 }
 
-static uint32_t *slot_starts(const struct plan *plan)
+static uint32_t *slot_starts(const struct scheduling *plan)
 {
     uint32_t *starts = ARENA_ARRAY(plan->arena, uint32_t, plan->item_count + 1);
     for (uint32_t i = 0; i < plan->item_count; i++)
@@ -463,7 +465,7 @@ static uint32_t *slot_starts(const struct plan *plan)
     return starts;
 }
 
-static void preempting_create(struct plan *plan)
+static void preempting_create(struct scheduling *plan)
 {
     struct hived *h = plan->h;
     const struct hived_request *request = plan->request;
@@ -493,7 +495,7 @@ static void preempting_create(struct plan *plan)
     preemption_start(h, index);
 }
 
-static void found_conclude(struct plan *plan)
+static void found_conclude(struct scheduling *plan)
 {
     struct hived *h = plan->h;
     struct hived_result *result = plan->result;
@@ -528,7 +530,7 @@ static void found_conclude(struct plan *plan)
         h->pending_group = mem_copy(plan->request->group);
 }
 
-static int new_schedule(struct plan *plan, struct err *err)
+static int new_schedule(struct scheduling *plan, struct err *err)
 {
     struct hived *h = plan->h;
     int code = new_check(plan, err);
@@ -577,13 +579,13 @@ int hived_schedule(struct hived *h, const struct hived_ask *ask, struct arena *a
         return code;
     h->now_ms = ask->now_ms;
     *result = (struct hived_result){0};
-    struct plan plan = {.h = h,
-                        .request = request,
-                        .arena = arena,
-                        .result = result,
-                        .pod = ask->pod,
-                        .phase = ask->phase,
-                        .scope = ask->scope};
+    struct scheduling plan = {.h = h,
+                              .request = request,
+                              .arena = arena,
+                              .result = result,
+                              .pod = ask->pod,
+                              .phase = ask->phase,
+                              .scope = ask->scope};
     if (request->uses_suggested)
         plan.is_excluded = scope_nodes(&plan, ask->scope);
     uint32_t index;

@@ -32,14 +32,14 @@ void span_add(struct hived *h, uint32_t root)
     }
 }
 
-struct seat { /* of a cell in its tree */
+struct span_seat { /* of a cell in its tree */
     const struct span *span;
     uint32_t tree; /* its root */
     uint32_t leaf; /* the first one below the cell, counted from the tree's first leaf */
     uint8_t level;
 };
 
-static bool seat_find(const struct hived *h, uint32_t cell, struct seat *seat)
+static bool seat_find(const struct hived *h, uint32_t cell, struct span_seat *seat)
 {
     uint32_t low = 0, high = h->span_count;
     while (low < high) {
@@ -56,15 +56,15 @@ static bool seat_find(const struct hived *h, uint32_t cell, struct seat *seat)
     uint8_t level = 1;
     while (in_tree < span->at[level])
         level++;
-    *seat = (struct seat){.span = span,
-                          .tree = cell - in_tree,
-                          .leaf = (in_tree - span->at[level]) * span->leaves[level],
-                          .level = level};
+    *seat = (struct span_seat){.span = span,
+                               .tree = cell - in_tree,
+                               .leaf = (in_tree - span->at[level]) * span->leaves[level],
+                               .level = level};
     return true;
 }
 
 /* The cell at a level, of the tree's leaf number `leaf`. */
-static uint32_t seat_cell(const struct seat *seat, uint8_t level)
+static uint32_t seat_cell(const struct span_seat *seat, uint8_t level)
 {
     const struct span *span = seat->span;
     return seat->tree + span->at[level] + seat->leaf / span->leaves[level];
@@ -79,7 +79,7 @@ enum {
 /* A cell, all cells below it, and the rest of its leaves. */
 void subtree_fetch(const struct hived *h, uint32_t cell)
 {
-    struct seat seat;
+    struct span_seat seat;
     if (!seat_find(h, cell, &seat) || seat.span->leaves[seat.level] > FETCH_LEAVES_MAX)
         return;
     for (uint8_t level = seat.level; level >= 1; level--) {
@@ -97,7 +97,7 @@ void subtree_fetch(const struct hived *h, uint32_t cell)
 void leaves_fetch(const struct hived *h, const uint32_t *leaves, uint32_t count)
 {
     for (uint32_t i = 0; i < count && i < FETCH_LEAVES_MAX; i++) {
-        struct seat seat;
+        struct span_seat seat;
         if (leaves[i] == NONE)
             continue;
         __builtin_prefetch(&h->cells[leaves[i]], 1);

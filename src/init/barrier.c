@@ -26,24 +26,24 @@ enum {
     STOPPED = 1, /* an outcome beside 0 and ERR_*: asked to end */
 };
 
-struct wait {
+struct barrier_wait {
     struct init *init;
     int64_t deadline_ms;
     int64_t pause_ms;
 };
 
-static struct wait wait_begin(struct init *init, uint32_t timeout_s)
+static struct barrier_wait wait_begin(struct init *init, uint32_t timeout_s)
 {
     int64_t timeout = timeout_s ? timeout_s : DEFAULT_S;
-    return (struct wait){init, clock_monotonic_ms() + timeout * 1000, PAUSE_FIRST_MS};
+    return (struct barrier_wait){init, clock_monotonic_ms() + timeout * 1000, PAUSE_FIRST_MS};
 }
 
-static bool is_over(const struct wait *wait)
+static bool is_over(const struct barrier_wait *wait)
 {
     return clock_monotonic_ms() >= wait->deadline_ms;
 }
 
-static void wait_pause(struct wait *wait)
+static void wait_pause(struct barrier_wait *wait)
 {
     int64_t until = clock_monotonic_ms() + wait->pause_ms;
     if (until > wait->deadline_ms)
@@ -54,7 +54,7 @@ static void wait_pause(struct wait *wait)
 }
 
 /* Until fd is ready. False: time is up, or the task is to end. */
-static bool ready(struct wait *wait, int fd, short events, int64_t until)
+static bool ready(struct barrier_wait *wait, int fd, short events, int64_t until)
 {
     if (until > wait->deadline_ms)
         until = wait->deadline_ms;
@@ -85,7 +85,8 @@ static socklen_t address_of(const char *host, unsigned port, struct sockaddr_sto
 }
 
 /* A connected socket or -1. */
-static int connect_once(struct wait *wait, const struct sockaddr_storage *address, socklen_t length)
+static int connect_once(struct barrier_wait *wait, const struct sockaddr_storage *address,
+                        socklen_t length)
 {
     int fd = socket(address->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)
@@ -131,14 +132,14 @@ static bool url_read(const char *text, struct url *url)
     return url->port > 0 && url->port <= UINT16_MAX;
 }
 
-struct server {
+struct barrier_server {
     struct url url;
     struct sockaddr_storage address;
     socklen_t length;
 };
 
 /* An address that we cannot read is our own server's mistake. */
-static int server_read(struct init *init, struct server *server, struct err *err)
+static int server_read(struct init *init, struct barrier_server *server, struct err *err)
 {
     const char *text = init->task.barrier_url;
     if (!url_read(text, &server->url))
@@ -150,7 +151,8 @@ static int server_read(struct init *init, struct server *server, struct err *err
 }
 
 /* An answer is whole when the server has closed the connection. */
-static size_t answer_read(struct wait *wait, int fd, int64_t until, char answer[ANSWER_BYTES])
+static size_t answer_read(struct barrier_wait *wait, int fd, int64_t until,
+                          char answer[ANSWER_BYTES])
 {
     size_t got = 0;
     bool is_open = true;
@@ -176,8 +178,8 @@ static void message_of(const char *answer, char *message, size_t size)
 }
 
 /* One request: the status, or 0 when there was no answer in time. */
-static int request_once(struct wait *wait, const struct server *server, const char *what,
-                        char *message, size_t size)
+static int request_once(struct barrier_wait *wait, const struct barrier_server *server,
+                        const char *what, char *message, size_t size)
 {
     struct buf text = BUF_INIT;
     char answer[ANSWER_BYTES] = "";
@@ -204,8 +206,8 @@ static int request_once(struct wait *wait, const struct server *server, const ch
 enum outcome { PASSED, BROKEN, REFUSED, LATE, ASKED_TO_END };
 
 /* Ask until there is an answer that stays. */
-static enum outcome server_ask(struct wait *wait, const struct server *server, const char *what,
-                               char *message, size_t size)
+static enum outcome server_ask(struct barrier_wait *wait, const struct barrier_server *server,
+                               const char *what, char *message, size_t size)
 {
     for (;;) {
         int64_t begin_ms = clock_monotonic_ms();
@@ -233,7 +235,7 @@ static enum outcome server_ask(struct wait *wait, const struct server *server, c
 
 int barrier_start(struct init *init, struct err *err)
 {
-    struct server server;
+    struct barrier_server server;
     char message[160];
     if (!init->task.has_start_barrier || !init->task.barrier_url[0])
         return 0;
@@ -241,7 +243,7 @@ int barrier_start(struct init *init, struct err *err)
     int code = server_read(init, &server, err);
     if (code < 0)
         return code;
-    struct wait wait = wait_begin(init, init->task.barrier_timeout_s);
+    struct barrier_wait wait = wait_begin(init, init->task.barrier_timeout_s);
     switch (server_ask(&wait, &server, "start", message, sizeof message)) {
     case PASSED:
         break;
@@ -263,7 +265,7 @@ int barrier_start(struct init *init, struct err *err)
 
 /* --- ssh --- */
 
-static int ssh_wait_for(struct wait *wait, size_t role, uint32_t index, struct err *err)
+static int ssh_wait_for(struct barrier_wait *wait, size_t role, uint32_t index, struct err *err)
 {
     struct init *init = wait->init;
     const char *host = init->job.tasks[job_file_first_task(&init->job, role) + index].address;
@@ -295,7 +297,7 @@ static int ssh_wait_for(struct wait *wait, size_t role, uint32_t index, struct e
 }
 
 /* Each by itself: for engines whose containers cannot reach the server. */
-static int ssh_by_connecting(struct wait *wait, struct err *err)
+static int ssh_by_connecting(struct barrier_wait *wait, struct err *err)
 {
     struct init *init = wait->init;
     for (size_t r = 0; r < init->job.role_count; r++) {
@@ -312,7 +314,7 @@ static int ssh_by_connecting(struct wait *wait, struct err *err)
 }
 
 /* Until our own server takes connections, or has ended. 0, or STOPPED. */
-static int ssh_wait_for_own(struct wait *wait, bool *is_up)
+static int ssh_wait_for_own(struct barrier_wait *wait, bool *is_up)
 {
     struct init *init = wait->init;
     struct sockaddr_storage address;
@@ -341,10 +343,10 @@ static const char *ssh_question(const struct init *init, bool is_up, bool waits)
     return is_missing ? "ssh?missing=1&report=1" : "ssh?report=1";
 }
 
-static int ssh_by_server(struct wait *wait, bool waits, struct err *err)
+static int ssh_by_server(struct barrier_wait *wait, bool waits, struct err *err)
 {
     struct init *init = wait->init;
-    struct server server;
+    struct barrier_server server;
     char message[160];
     bool is_up;
     int code = server_read(init, &server, err);
@@ -372,7 +374,7 @@ static int ssh_by_server(struct wait *wait, bool waits, struct err *err)
 /* Others wait for us, we wait for nobody. */
 static int ssh_report(struct init *init, struct err *err)
 {
-    struct wait wait = wait_begin(init, 0);
+    struct barrier_wait wait = wait_begin(init, 0);
     struct err why = {0};
     wait.deadline_ms = clock_monotonic_ms() + SAY_DEADLINE_MS;
     int code = ssh_by_server(&wait, false, &why);
@@ -396,7 +398,7 @@ int barrier_ssh(struct init *init, struct err *err)
     }
     if (!waits)
         return has_server ? ssh_report(init, err) : 0;
-    struct wait wait = wait_begin(init, task->ssh_barrier_timeout_s);
+    struct barrier_wait wait = wait_begin(init, task->ssh_barrier_timeout_s);
     int code = has_server ? ssh_by_server(&wait, true, err) : ssh_by_connecting(&wait, err);
     if (code == 0)
         note(init, "ssh barrier passed");

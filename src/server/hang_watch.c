@@ -14,7 +14,7 @@
 struct watched_task {
     struct task_ref ref;
     struct attempt_id attempt;
-    uint64_t gpu_busy_ms; /* at the last look */
+    uint64_t gpu_busy_ms; /* at the last sample */
 };
 
 struct watched_job {
@@ -230,9 +230,9 @@ static void changes_apply(struct hang_watch *watch)
         watch->jobs.items[i].after_s = job_after_s(watch, watch->jobs.items[i].id, fallback);
 }
 
-/* --- one look --- */
+/* --- samples --- */
 
-/* The engine sums the use up, so that no moment of it is missed between two looks. */
+/* The engine sums the use up, so that no moment of it is missed between two samples. */
 static void gpus_sample(struct watched_task *task, const struct engine_stats *stats,
                         struct hang_sample *sample)
 {
@@ -284,7 +284,7 @@ static void tell(struct hang_watch *watch, const struct watched_job *job, size_t
     server_post_fact(watch->server, mail);
 }
 
-static void job_look(struct hang_watch *watch, struct watched_job *job)
+static void job_sample(struct hang_watch *watch, struct watched_job *job)
 {
     int64_t now_ms = mailbox_now_ms();
 
@@ -311,18 +311,18 @@ static void idle_count(struct hang_watch *watch)
     atomic_store(&watch->idle_count, idle);
 }
 
-static void look(struct hang_watch *watch)
+static void jobs_sample(struct hang_watch *watch)
 {
     for (size_t i = 0; i < watch->jobs.count; i++) {
         struct watched_job *job = &watch->jobs.items[i];
         if (job->after_s > 0)
-            job_look(watch, job);
+            job_sample(watch, job);
     }
 }
 
 enum { NEWS_MS = 1000 }; /* what has begun or ended is known after this, with others */
 
-static int64_t look_pause_ms(const struct hang_watch *watch)
+static int64_t sample_pause_ms(const struct hang_watch *watch)
 {
     uint64_t least = UINT64_MAX;
 
@@ -331,14 +331,14 @@ static int64_t look_pause_ms(const struct hang_watch *watch)
         if (after_s > 0 && after_s < least)
             least = after_s;
     }
-    if (least >= HANG_LOOK_MAX_MS / 250)
-        return HANG_LOOK_MAX_MS;
-    return (int64_t)least * 250 > HANG_LOOK_MIN_MS ? (int64_t)least * 250 : HANG_LOOK_MIN_MS;
+    if (least >= HANG_SAMPLE_MAX_MS / 250)
+        return HANG_SAMPLE_MAX_MS;
+    return (int64_t)least * 250 > HANG_SAMPLE_MIN_MS ? (int64_t)least * 250 : HANG_SAMPLE_MIN_MS;
 }
 
-/* Until the next look, or until a task that has begun is to be known: its job may want to be looked
- * at sooner than those before. */
-static bool watch_wait(struct hang_watch *watch, int64_t look_ms)
+/* Until the next sample, or until a task that has begun is to be known: its job may need a sample
+ * sooner than those before. */
+static bool watch_wait(struct hang_watch *watch, int64_t sample_ms)
 {
     uint32_t generation;
     bool goes_on;
@@ -346,9 +346,9 @@ static bool watch_wait(struct hang_watch *watch, int64_t look_ms)
     pthread_mutex_lock(&watch->lock);
     generation = watch->generation;
     while (!watch->is_ending && generation == watch->generation) {
-        int64_t due_ms = watch->news_ms && watch->news_ms + NEWS_MS < look_ms
+        int64_t due_ms = watch->news_ms && watch->news_ms + NEWS_MS < sample_ms
                              ? watch->news_ms + NEWS_MS
-                             : look_ms;
+                             : sample_ms;
         struct timespec due = {.tv_sec = (time_t)(due_ms / 1000),
                                .tv_nsec = (long)(due_ms % 1000) * 1000000};
         if (pthread_cond_timedwait(&watch->wake, &watch->lock, &due) != 0)
@@ -366,12 +366,12 @@ static void *watch_run(void *argument)
 
     do {
         changes_apply(watch);
-        if (mailbox_now_ms() >= looked_ms + look_pause_ms(watch)) {
+        if (mailbox_now_ms() >= looked_ms + sample_pause_ms(watch)) {
             looked_ms = mailbox_now_ms();
-            look(watch);
+            jobs_sample(watch);
         }
         idle_count(watch);
-    } while (watch_wait(watch, looked_ms + look_pause_ms(watch)));
+    } while (watch_wait(watch, looked_ms + sample_pause_ms(watch)));
     return NULL;
 }
 

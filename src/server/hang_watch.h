@@ -4,7 +4,7 @@
  * length of their logs, and lets job/hang.h judge. A task that stands still while its peers move is
  * EVENT_TASK_IDLE (the core tells it in the job's story, and ends the task when the job asks for
  * that); a job of which nothing moves is only told of. Time between two looks: a quarter of the
- * shortest time asked for, within HANG_LOOK_MIN_MS … HANG_LOOK_MAX_MS.
+ * shortest time asked for, within HANG_SAMPLE_MIN_MS … HANG_SAMPLE_MAX_MS.
  */
 #ifndef SERVER_HANG_WATCH_H
 #define SERVER_HANG_WATCH_H
@@ -15,7 +15,7 @@ struct err;
 struct hang_watch;
 struct server;
 
-enum { HANG_LOOK_MIN_MS = 250, HANG_LOOK_MAX_MS = 30000 };
+enum { HANG_SAMPLE_MIN_MS = 250, HANG_SAMPLE_MAX_MS = 30000 };
 
 /* Borrows the server's engine and mailbox. start: ERR_UNAVAILABLE when no thread can be made. */
 struct hang_watch *hang_watch_new(struct server *server);

@@ -12,7 +12,7 @@
 
 enum { PORTS_MAX = 4, PORT_WORDS = 65536 / 64 };
 
-struct attempt { /* by its number; job 0: never seen */
+struct ledger_attempt { /* by its number; job 0: never seen */
     uint32_t job, job_attempt, node;
     struct task_ref task;
     uint64_t gpus; /* a bit for each device */
@@ -43,7 +43,7 @@ struct ledger {
         size_t count, room;
     } jobs;
     struct {
-        struct attempt *items;
+        struct ledger_attempt *items;
         size_t count, room;
     } attempts;
     uint64_t step;
@@ -91,7 +91,7 @@ static uint32_t node_named(const struct ledger *ledger, const char *name)
     return UINT32_MAX;
 }
 
-static struct attempt *attempt_at(struct ledger *ledger, struct attempt_id id)
+static struct ledger_attempt *attempt_at(struct ledger *ledger, struct attempt_id id)
 {
     while (ledger->attempts.count <= id.v)
         ARRAY_ADD(&ledger->attempts);
@@ -115,7 +115,7 @@ static void node_enter(struct ledger *ledger, const struct node_record *record)
         record->is_healthy && !record->is_lost && !record->is_cordoned;
 }
 
-static bool is_equal(const struct attempt *a, const struct attempt *b)
+static bool is_equal(const struct ledger_attempt *a, const struct ledger_attempt *b)
 {
     return a->job == b->job && a->job_attempt == b->job_attempt && a->node == b->node &&
            a->task.role == b->task.role && a->task.index == b->task.index && a->gpus == b->gpus &&
@@ -126,8 +126,8 @@ static int task_enter(struct ledger *ledger, const struct task_record *record, s
 {
     if (!record->attempt.v || record->is_removed)
         return 0;
-    struct attempt *attempt = attempt_at(ledger, record->attempt);
-    struct attempt now = {
+    struct ledger_attempt *attempt = attempt_at(ledger, record->attempt);
+    struct ledger_attempt now = {
         .job = record->job.v,
         .job_attempt = record->job_attempt,
         .node = node_named(ledger, record->node),
@@ -201,7 +201,7 @@ static int records_enter(struct ledger *ledger, const struct output *output, str
 
 /* --- commands --- */
 
-static const char *create_enter(const struct ledger *ledger, struct attempt *attempt,
+static const char *create_enter(const struct ledger *ledger, struct ledger_attempt *attempt,
                                 const struct command *command, bool is_restart)
 {
     bool is_again = attempt->is_created;
@@ -223,7 +223,7 @@ static const char *command_enter(struct ledger *ledger, const struct command *co
 {
     if (command->kind == COMMAND_WAKE)
         return command->at_ms >= now_ms ? NULL : "wake-up is in the past";
-    struct attempt *attempt = attempt_at(ledger, command->attempt);
+    struct ledger_attempt *attempt = attempt_at(ledger, command->attempt);
     if (!attempt->job || attempt->job != command->job.v)
         return "has no row of that job";
     if (command->kind == COMMAND_CREATE)
@@ -306,7 +306,7 @@ struct use {
     struct core_node_use sum;
 };
 
-static int ports_add(struct use *use, const struct attempt *attempt, struct err *err)
+static int ports_add(struct use *use, const struct ledger_attempt *attempt, struct err *err)
 {
     for (uint16_t i = 0; i < attempt->port_count; i++)
         for (uint32_t k = 0; k < attempt->ports[i].count; k++) {
@@ -320,8 +320,8 @@ static int ports_add(struct use *use, const struct attempt *attempt, struct err 
     return 0;
 }
 
-static int attempt_add(const struct ledger *ledger, struct use *uses, const struct attempt *attempt,
-                       struct err *err)
+static int attempt_add(const struct ledger *ledger, struct use *uses,
+                       const struct ledger_attempt *attempt, struct err *err)
 {
     if (attempt->node >= ledger->nodes.count)
         return err_fail(err, ERR_INTERNAL, "task", "of job %u is live on no node", attempt->job);
@@ -392,7 +392,7 @@ int ledger_compare(const struct ledger *ledger, const struct core *core, struct 
 int ledger_close(const struct ledger *ledger, struct err *err)
 {
     for (size_t i = 0; i < ledger->attempts.count; i++) {
-        const struct attempt *attempt = &ledger->attempts.items[i];
+        const struct ledger_attempt *attempt = &ledger->attempts.items[i];
         if (!attempt->job)
             continue;
         const char *wrong = attempt->is_live       ? "lives for ever"

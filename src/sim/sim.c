@@ -25,7 +25,7 @@ enum {
 };
 
 /* An event of the engine on its way to the core; what it points to is in the mail's arena. */
-struct mail {
+struct sim_mail {
     struct event event;
     struct arena arena;
 };
@@ -42,7 +42,7 @@ struct sim {
     struct output output;
     struct sim_result result;
     struct {
-        struct mail **items;
+        struct sim_mail **items;
         size_t count, room;
     } mails;
     struct {
@@ -86,12 +86,12 @@ static struct completion judge(const struct exit_report *exit)
     return completion;
 }
 
-static const char *mail_string(struct mail *mail, const char *string)
+static const char *mail_string(struct sim_mail *mail, const char *string)
 {
     return string ? arena_copy(&mail->arena, text_of(string)) : "";
 }
 
-static void mail_node(struct mail *mail, const struct engine_node *node)
+static void mail_node(struct sim_mail *mail, const struct engine_node *node)
 {
     mail->event.node = (struct event_node){
         .node = {.name = mail_string(mail, node->name),
@@ -108,7 +108,7 @@ static void mail_node(struct mail *mail, const struct engine_node *node)
 static void sim_hear(void *context, const struct engine_event *event)
 {
     struct sim *sim = context;
-    struct mail *mail = mem_zero(1, sizeof *mail);
+    struct sim_mail *mail = mem_zero(1, sizeof *mail);
     arena_init(&mail->arena);
     mail->event.user = "";
     switch (event->kind) {
@@ -267,7 +267,7 @@ static void mails_deliver(struct sim *sim)
     for (size_t i = 0; i < sim->mails.count; i++) { /* a step may add some */
         if (sim->result.events > EVENTS_MAX)
             return; /* run() says so */
-        struct mail *mail = sim->mails.items[i];
+        struct sim_mail *mail = sim->mails.items[i];
         sim_step(sim, &mail->event, NULL);
         arena_release(&mail->arena);
         mem_free(mail);

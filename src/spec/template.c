@@ -6,7 +6,7 @@
 #include "doc/shape.h"
 #include "spec/read.h"
 
-struct reference {
+struct template_reference {
     size_t begin, end;  /* of the whole `<% … %>` */
     struct text root;   /* "parameters", "secrets", … without `$` */
     struct text inside; /* what follows the root: ".a.b[0]", may be empty */
@@ -17,7 +17,7 @@ static bool is_name_end(char c)
     return c == '.' || c == '[';
 }
 
-static void reference_fill(struct reference *found, struct text inner)
+static void reference_fill(struct template_reference *found, struct text inner)
 {
     size_t length = 1;
     while (length < inner.length && !is_name_end(inner.at[length]))
@@ -27,7 +27,7 @@ static void reference_fill(struct reference *found, struct text inner)
 }
 
 /* The next `<% $… %>` at or behind `from`. Of several `<%` before a `%>` the last one opens. */
-static bool reference_next(struct text source, size_t from, struct reference *found)
+static bool reference_next(struct text source, size_t from, struct template_reference *found)
 {
     while (from < source.length) {
         struct text rest = {source.at + from, source.length - from};
@@ -172,8 +172,9 @@ static const char *secret_find(const struct spec_pair *secrets, size_t count, st
     return NULL;
 }
 
-static void unresolved(const struct template_scope *scope, const struct reference *reference,
-                       const struct near *near, const char *why)
+static void unresolved(const struct template_scope *scope,
+                       const struct template_reference *reference, const struct near *near,
+                       const char *why)
 {
     struct problem *problem = problem_warn(
         scope->problems, scope->place, scope->path, "<%% $%.*s%.*s %%> %s",
@@ -183,7 +184,7 @@ static void unresolved(const struct template_scope *scope, const struct referenc
     near_hint(near, scope->problems, problem);
 }
 
-static void secret_check(struct template_scope *scope, const struct reference *reference)
+static void secret_check(struct template_scope *scope, const struct template_reference *reference)
 {
     struct near near = {0};
     const char *secret = secret_find(scope->secrets, scope->secret_count, reference->inside);
@@ -199,8 +200,9 @@ static void secret_check(struct template_scope *scope, const struct reference *r
 }
 
 /* False when the reference stays as it is. */
-static bool reference_render(struct template_scope *scope, const struct reference *reference,
-                             size_t length_max, struct buf *out)
+static bool reference_render(struct template_scope *scope,
+                             const struct template_reference *reference, size_t length_max,
+                             struct buf *out)
 {
     static const char *const roots[] = {"parameters", "secrets", "script", "output", "data", NULL};
     struct near near = {0};
@@ -235,7 +237,7 @@ static bool reference_render(struct template_scope *scope, const struct referenc
 int template_render(struct template_scope *scope, struct text source, size_t length_max,
                     struct buf *out)
 {
-    struct reference reference;
+    struct template_reference reference;
     size_t from = 0;
     while (out->length + scope->secret_bytes <= length_max &&
            reference_next(source, from, &reference)) {
@@ -253,7 +255,7 @@ static void secrets_render(struct text value, const struct spec_pair *secrets, s
                            bool is_json, struct buf *out)
 {
     const struct template_scope scope = {.is_json = is_json};
-    struct reference reference;
+    struct template_reference reference;
     size_t from = 0;
     while (reference_next(value, from, &reference)) {
         const char *secret = text_is(reference.root, "secrets")

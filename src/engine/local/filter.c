@@ -15,14 +15,14 @@ enum {
 };
 
 /* How a call ends as far as its number and architecture tell. */
-struct outcome {
+struct filter_end {
     bool is_answer;
     uint32_t value; /* the answer, or the instruction at which an argument is looked at */
 };
 
 struct range { /* of numbers, up to the next one's */
     uint32_t from;
-    struct outcome outcome;
+    struct filter_end outcome;
 };
 
 struct numbers {
@@ -88,7 +88,7 @@ bool filter_run(const struct sock_filter *program, size_t count, const struct se
 
 /* False: not understood. `number` NULL: it must not matter. */
 static bool outcome_of(const struct sock_filter *program, size_t count, uint32_t architecture,
-                       const uint32_t *number, struct outcome *outcome)
+                       const uint32_t *number, struct filter_end *outcome)
 {
     uint32_t value = 0;
     bool is_known = false;
@@ -101,7 +101,7 @@ static bool outcome_of(const struct sock_filter *program, size_t count, uint32_t
         } else if (one->code == (BPF_JMP | BPF_JA)) {
             at += one->k;
         } else if (one->code == (BPF_RET | BPF_K)) {
-            *outcome = (struct outcome){.is_answer = true, .value = one->k};
+            *outcome = (struct filter_end){.is_answer = true, .value = one->k};
             return true;
         } else if (one->code != (BPF_LD | BPF_W | BPF_ABS)) {
             return false;
@@ -111,14 +111,14 @@ static bool outcome_of(const struct sock_filter *program, size_t count, uint32_t
             value = one->k == AT_NUMBER ? *number : architecture;
             is_known = true;
         } else {
-            *outcome = (struct outcome){.is_answer = false, .value = (uint32_t)at};
+            *outcome = (struct filter_end){.is_answer = false, .value = (uint32_t)at};
             return number != NULL;
         }
     }
     return false;
 }
 
-static bool outcome_is(struct outcome a, struct outcome b)
+static bool outcome_is(struct filter_end a, struct filter_end b)
 {
     return a.is_answer == b.is_answer && a.value == b.value;
 }
@@ -146,7 +146,7 @@ static bool ranges_list(const struct sock_filter *program, size_t count, uint32_
 {
     ranges->count = 0;
     for (size_t i = 0; i < turns->count; i++) {
-        struct outcome outcome;
+        struct filter_end outcome;
         if (!outcome_of(program, count, architecture, &turns->items[i], &outcome))
             return false;
         if (ranges->count == 0 || !outcome_is(ranges->items[ranges->count - 1].outcome, outcome))
@@ -182,7 +182,7 @@ struct maker {
     size_t count;            /* a place is how many there were when it had been written */
     bool is_full;
     struct copy {
-        struct outcome outcome;
+        struct filter_end outcome;
         size_t place;
     } copies[COPIES_MAX];
     size_t copy_count;
@@ -223,7 +223,7 @@ static void place_continue(struct maker *maker, size_t place)
         jump_write(maker, place);
 }
 
-static size_t outcome_write(struct maker *maker, struct outcome outcome);
+static size_t outcome_write(struct maker *maker, struct filter_end outcome);
 
 static size_t rest_write(struct maker *maker, size_t at)
 {
@@ -235,7 +235,7 @@ static size_t rest_write(struct maker *maker, size_t at)
     }
     const struct sock_filter *one = &maker->program[at];
     bool is_answer = one->code == (BPF_RET | BPF_K);
-    return outcome_write(maker, (struct outcome){is_answer, is_answer ? one->k : (uint32_t)at});
+    return outcome_write(maker, (struct filter_end){is_answer, is_answer ? one->k : (uint32_t)at});
 }
 
 /* The part that looks at arguments, as it stands. */
@@ -251,7 +251,7 @@ static size_t part_write(struct maker *maker, size_t at)
     return one_write(maker, *one);
 }
 
-static size_t outcome_write(struct maker *maker, struct outcome outcome)
+static size_t outcome_write(struct maker *maker, struct filter_end outcome)
 {
     for (size_t i = maker->copy_count; i-- > 0;) /* the nearest is the last */
         if (outcome_is(maker->copies[i].outcome, outcome)) {
@@ -297,7 +297,7 @@ static bool program_write(struct maker *maker, const uint32_t *architectures, si
             other++;
             i = SIZE_MAX;
         }
-    struct outcome outcome;
+    struct filter_end outcome;
     if (!outcome_of(maker->program, maker->program_count, other, NULL, &outcome))
         return false;
     size_t place = outcome_write(maker, outcome);
