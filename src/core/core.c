@@ -17,7 +17,7 @@ struct core *core_new(const struct core_config *config, struct err *err)
         mem_free(core);
         return NULL;
     }
-    core->placer = placer_new(&core->config, err);
+    core->placer = placer_new(core->config.policy, core->config.placement_document, err);
     if (!core->placer) {
         config_release(&core->config);
         mem_free(core);

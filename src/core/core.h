@@ -12,12 +12,11 @@
 #define CORE_CORE_H
 #include "core/event.h"
 #include "core/output.h"
-#include "core/placement.h"
+#include "placement/placement.h"
 #include <stdbool.h>
 #include <stdint.h>
 
 struct core;
-struct hived;
 struct err;
 
 enum {
@@ -41,7 +40,7 @@ struct core_config {
     uint32_t debug_hold_s;                 /* containers held after failure: 604,800 */
     uint32_t blame_half_life_s;            /* decay of failures counted against a node: 3,600 */
     double blame_avoid, blame_cordon;      /* thresholds: 3, 10 */
-    struct text placement_document;        /* HiveD's configuration (YAML), or empty: automatic */
+    struct text placement_document;        /* the policy's own section: bytes for placer_new */
     const char *policy;                    /* "hived", "best-fit", "spread", "first-fit" */
     const char *order;                     /* of waiting jobs: "priority", "smallest", "fifo" */
 };
@@ -76,8 +75,9 @@ int core_restore_finish(struct core *core, int64_t now_ms, struct output *output
 /* For reconciliation: is this attempt one that should have a container? */
 bool core_attempt_is_live(const struct core *core, struct attempt_id attempt);
 
-/* HiveD's state, to look at or copy; NULL under another policy. Valid until the next step. */
-struct hived *core_hived(const struct core *core);
+/* What chooses the places, to be looked at: placer_hived_state (placement/hived.h) knows whether it
+ * is HiveD. The core's; valid until the next step. */
+struct placer *core_placer(const struct core *core);
 
 /* What live tasks hold of a node; nodes are numbered from 0, without gaps. */
 struct core_node_use {

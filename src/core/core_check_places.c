@@ -1,7 +1,7 @@
 /* core_check_places.c — do the placer, and each reservation's shadow of it, hold what the core says
  * and nothing else? What they hold beyond that is lost for everybody. For tests. */
-#include "core/placer_check.h"
 #include "core/state.h"
+#include "placement/check.h"
 
 struct places {
     struct core *core;

@@ -3,10 +3,7 @@
 
 #include "base/err.h"
 #include "base/memory.h"
-#include "core/placer_hived.h"
-#include "core/placer_simple.h"
 #include "core/state.h"
-#include "doc/doc.h"
 
 void core_config_default(struct core_config *config)
 {
@@ -74,39 +71,6 @@ void config_release(struct core_config *config)
     mem_free((char *)(uintptr_t)config->policy);
     mem_free((char *)(uintptr_t)config->placement_document.at);
     *config = (struct core_config){0};
-}
-
-/* HiveD's section is a document of its own; the first problem is enough here: the server has shown
- * all of them before it sent the event. */
-static struct placer *hived_of_document(struct text document, struct err *err)
-{
-    struct arena arena;
-    struct problems problems;
-    struct placer *placer = NULL;
-    arena_init(&arena);
-    problems_init(&problems, &arena);
-    const struct doc *doc = doc_parse(document, DOC_YAML, &arena, &problems);
-    if (problems.error_count) {
-        const struct problem *first = problems_sorted(&problems)[0];
-        err_fail(err, ERR_INVALID, first->path, "line %u: %s", first->place.line, first->text);
-    } else {
-        placer = placer_hived_new(doc->kind == DOC_NULL ? NULL : doc, err);
-    }
-    problems_release(&problems);
-    arena_release(&arena);
-    return placer;
-}
-
-struct placer *placer_new(const struct core_config *config, struct err *err)
-{
-    if (strcmp(config->policy, "hived") == 0)
-        return config->placement_document.length
-                   ? hived_of_document(config->placement_document, err)
-                   : placer_hived_new(NULL, err);
-    struct placer *placer = placer_simple_new(config->policy);
-    if (!placer)
-        err_fail(err, ERR_INVALID, "policy", "there is no policy %s", config->policy);
-    return placer;
 }
 
 /* --- a new placer is told what runs --- */
@@ -211,7 +175,7 @@ void placer_renew(struct core *core)
     const struct placer_ops *ops = core->placer->ops;
     if (!ops->is_outdated || !ops->is_outdated(core->placer))
         return;
-    struct placer *placer = placer_new(&core->config, NULL);
+    struct placer *placer = placer_new(core->config.policy, core->config.placement_document, NULL);
     assert(placer); /* the configuration is the one in force */
     placer_change(core, placer);
     core_trace(core, "cells: their units have changed, what runs was told to a new placer");
@@ -228,7 +192,8 @@ void config_event(struct core *core, const struct event *event)
     }
     bool is_same = strcmp(config.policy, core->config.policy) == 0 &&
                    text_equal(config.placement_document, core->config.placement_document);
-    struct placer *placer = is_same ? NULL : placer_new(&config, &err);
+    struct placer *placer =
+        is_same ? NULL : placer_new(config.policy, config.placement_document, &err);
     if (!is_same && !placer) {
         config_release(&config);
         core_answer(core, event, (struct job_id){0}, &err);

@@ -4,7 +4,6 @@
 
 #include "base/err.h"
 #include "base/memory.h"
-#include "core/placer_hived.h"
 #include "core/state.h"
 
 /* In the order in which they were placed; parts of one gang by their roles. */
@@ -36,9 +35,9 @@ void groups_sort(const struct core *core, uint32_t *groups, size_t count)
     mem_free(keys);
 }
 
-struct hived *core_hived(const struct core *core)
+struct placer *core_placer(const struct core *core)
 {
-    return placer_hived_state(core->placer);
+    return core->placer;
 }
 
 /* --- copies --- */

@@ -7,9 +7,9 @@
 #ifndef CORE_EVENT_H
 #define CORE_EVENT_H
 #include "base/text.h"
-#include "core/placement.h"
 #include "model/completion.h"
 #include "model/ids.h"
+#include "placement/placement.h"
 #include <stdbool.h>
 #include <stdint.h>
 

@@ -8,8 +8,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/memory.h"
-#include "core/placement.h"
 #include "job/retry.h"
+#include "placement/placement.h"
 #include "spec/spec.h"
 
 enum { PLAN_VERSION = 2, PLAN_VERSION_WITHIN = 2, ALIGNMENT = 8 };

@@ -432,7 +432,6 @@ void reserve_started(struct core *core); /* a time limit has begun to count */
 /* core_config.c */
 int config_copy(struct core_config *to, const struct core_config *from, struct err *err);
 void config_release(struct core_config *config);
-struct placer *placer_new(const struct core_config *config, struct err *err);
 void config_event(struct core *core, const struct event *event);
 /* By the order in which they were placed. */
 void groups_sort(const struct core *core, uint32_t *groups, size_t count);

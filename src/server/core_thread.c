@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "core/plan.h"
 #include "hived/hived.h"
+#include "placement/hived.h"
 #include "server/clock.h"
 #include "server/state.h"
 #include <assert.h>
@@ -201,8 +202,9 @@ static void core_thread_mail_config(struct server *server, struct server_mail *m
 static void snapshot_make(const struct core *core, struct service_snapshot *snapshot)
 {
     int64_t begin_us = clock_us();
-    if (core_hived(core))
-        snapshot->hived = hived_copy(core_hived(core));
+    const struct hived *hived = placer_hived_state(core_placer(core));
+    if (hived)
+        snapshot->hived = hived_copy(hived);
     snapshot->node_count = core_node_count(core);
     snapshot->nodes = mem_alloc(mem_size(snapshot->node_count + 1u, sizeof *snapshot->nodes));
     for (uint32_t i = 0; i < snapshot->node_count; i++)

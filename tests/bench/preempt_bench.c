@@ -13,8 +13,8 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/memory.h"
-#include "core/placer_hived.h"
-#include "core/placer_simple.h"
+#include "placement/hived.h"
+#include "placement/simple.h"
 
 enum { GPUS = 8, CPUS = 64, TASK_CPUS = 4, TASK_MIB = 1024, MEMBERS = 8, MEMBER_TASKS = 10000 };
 

@@ -7,8 +7,8 @@
 #include "base/arena.h"
 #include "base/memory.h"
 #include "base/random.h"
-#include "core/placer_hived.h"
 #include "hived/hived.h"
+#include "placement/hived.h"
 #include <sys/resource.h>
 #include <time.h>
 

@@ -8,6 +8,7 @@
 #include "core/plan.h"
 #include "doc/doc.h"
 #include "hived/hived.h"
+#include "placement/hived.h"
 #include "spec/spec.h"
 #include "sys/secret.h"
 #include <assert.h>
@@ -156,9 +157,9 @@ static int on_snapshot(void *context, struct service_snapshot *snapshot, struct 
     struct world *world = context;
     (void)err;
     const struct core *core = world->core;
-    *snapshot =
-        (struct service_snapshot){.hived = core_hived(core) ? hived_copy(core_hived(core)) : NULL,
-                                  .node_count = core_node_count(core)};
+    const struct hived *hived = placer_hived_state(core_placer(core));
+    *snapshot = (struct service_snapshot){.hived = hived ? hived_copy(hived) : NULL,
+                                          .node_count = core_node_count(core)};
     snapshot->nodes = mem_alloc(mem_size(snapshot->node_count + 1u, sizeof *snapshot->nodes));
     for (uint32_t i = 0; i < snapshot->node_count; i++)
         snapshot->nodes[i] = core_node_use(core, (struct node_id){i});

@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "core/state.h"
 #include "job/job.h"
+#include "placement/hived.h"
 #include "spec/spec.h"
 #include "world.h"
 
@@ -372,11 +373,11 @@ static void hived_is_seen_under_its_policy_alone(void **state)
     struct world world;
     world_init(&world, "first-fit");
     world_node(&world, "n1", 8, 4);
-    assert_null(core_hived(world.core));
+    assert_null(placer_hived_state(core_placer(world.core)));
     world_release(&world);
     world_init(&world, "hived");
     world_node(&world, "n1", 8, 4);
-    assert_non_null(core_hived(world.core));
+    assert_non_null(placer_hived_state(core_placer(world.core)));
     world_release(&world);
 }
 

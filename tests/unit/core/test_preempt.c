@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "hived/hived.h"
+#include "placement/hived.h"
 #include "world.h"
 
 static uint32_t submit(struct world *world, const char *name, int32_t priority, bool is_gang,
@@ -133,7 +134,8 @@ static void nobody_preempts_its_own(void **state)
     world.config.placement_document = text_of(one_node);
     world_configure(&world);
     struct hived_group_view view;
-    assert_true(hived_group_find(core_hived(world.core), "alice~a/0/worker-1.0", &view));
+    assert_true(hived_group_find(placer_hived_state(core_placer(world.core)),
+                                 "alice~a/0/worker-1.0", &view));
     assert_false(view.has_virtual);
     world_node_event(&world, EVENT_NODE_LOST, "n1");
     assert_true(world_has_trace(&world, "they are of the same job"));

@@ -10,6 +10,7 @@
 
 #include "core/rows.h"
 #include "hived/hived.h"
+#include "placement/hived.h"
 #include "world.h"
 
 static void begin(struct world *world, const char *policy)
@@ -81,9 +82,11 @@ static void who_was_placed_first_keeps_its_cells(void **state)
     world_node(&world, "n2", 16, 4);
     world_restart(&world);
     struct hived_group_view view;
-    assert_true(hived_group_find(core_hived(world.core), "alice~early/0", &view));
+    assert_true(
+        hived_group_find(placer_hived_state(core_placer(world.core)), "alice~early/0", &view));
     assert_true(view.has_virtual);
-    assert_true(hived_group_find(core_hived(world.core), "alice~late/0", &view));
+    assert_true(
+        hived_group_find(placer_hived_state(core_placer(world.core)), "alice~late/0", &view));
     assert_false(view.has_virtual);
     world_release(&world);
 }

@@ -3,7 +3,7 @@
 
 #include "base/memory.h"
 #include "base/text.h"
-#include "core/simple.h"
+#include "placement/simple_parts.h"
 
 static int compare_number(uint64_t a, uint64_t b)
 {

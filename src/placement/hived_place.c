@@ -1,7 +1,7 @@
-/* Placing a request: see placer_hived_parts.h. */
+/* Placing a request: see hived_parts.h. */
 #include "base/err.h"
 #include "base/memory.h"
-#include "core/placer_hived_parts.h"
+#include "placement/hived_parts.h"
 #include <assert.h>
 #include <string.h>
 

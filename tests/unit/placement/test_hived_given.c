@@ -1,12 +1,12 @@
-/* test_placer_given.c — HiveD behind the core's seam: slots that it did not choose itself, demands
+/* test_hived_given.c — HiveD behind the core's seam: slots that it did not choose itself, demands
  * that it cannot serve, nodes that change. */
 #include "base/err.h"
 #include "base/memory.h"
 #include "bench.h"
-#include "core/placer_hived.h"
-#include "core/placer_simple.h"
 #include "doc/doc.h"
 #include "hived/hived.h"
+#include "placement/hived.h"
+#include "placement/simple.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,10 +1,10 @@
-/* test_placer_bare.c — HiveD behind the core's seam: tasks without GPUs, and CPU cells that change
+/* test_hived_bare.c — HiveD behind the core's seam: tasks without GPUs, and CPU cells that change
  * their meaning. */
 #include "base/err.h"
 #include "base/memory.h"
 #include "bench.h"
-#include "core/placer_hived.h"
 #include "hived/hived.h"
+#include "placement/hived.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,9 +1,9 @@
-/* placer_hived.c — see placer_hived.h. */
-#include "core/placer_hived.h"
+/* hived.c — see hived.h. */
+#include "placement/hived.h"
 #include "base/err.h"
 #include "base/memory.h"
-#include "core/placer_hived_parts.h"
 #include "doc/problem.h"
+#include "placement/hived_parts.h"
 #include <assert.h>
 #include <string.h>
 

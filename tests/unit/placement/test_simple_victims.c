@@ -12,7 +12,7 @@
 #include "base/arena.h"
 #include "base/memory.h"
 #include "base/random.h"
-#include "core/placer_simple.h"
+#include "placement/simple.h"
 
 enum {
     NODES_MAX = 6,

@@ -1,17 +1,17 @@
-/* placer_hived_parts.h — what the files of placer_hived share.
+/* hived_parts.h — what the files of HiveD's placer share. Inside src/placement only.
  *
- * placer_hived.c keeps the nodes and the whole; placer_hived_split.c turns a request into parts,
+ * hived.c keeps the nodes and the whole; hived_split.c turns a request into parts,
  * one for each leaf type, in every combination of leaf types that may serve it;
- * placer_hived_place.c asks HiveD for each combination; placer_hived_hold.c takes a decision, and
+ * hived_place.c asks HiveD for each combination; hived_hold.c takes a decision, and
  * ends it.
  */
-#ifndef CORE_PLACER_HIVED_PARTS_H
-#define CORE_PLACER_HIVED_PARTS_H
+#ifndef PLACEMENT_HIVED_PARTS_H
+#define PLACEMENT_HIVED_PARTS_H
 #include "base/arena.h"
 #include "base/map.h"
-#include "core/placement.h"
 #include "hived/auto.h"
 #include "hived/hived.h"
+#include "placement/placement.h"
 
 struct err;
 

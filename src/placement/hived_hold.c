@@ -1,8 +1,8 @@
-/* placer_hived_hold.c — commits places to HiveD and gives them back: see placer_hived_parts.h, and
- * "A group at the placer" in docs/rfc/0011-waiting-jobs.md. */
+/* hived_hold.c — commits places to HiveD and gives them back: see hived_parts.h, and "A group at
+ * the placer" in docs/rfc/0011-waiting-jobs.md. */
 #include "base/err.h"
 #include "base/memory.h"
-#include "core/placer_hived_parts.h"
+#include "placement/hived_parts.h"
 #include <assert.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-#include "core/placer_simple.h"
+#include "placement/simple.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/memory.h"
-#include "core/simple.h"
+#include "placement/simple_parts.h"
 
 static struct simple *simple_of(struct placer *placer)
 {

@@ -1,4 +1,4 @@
-/* placer_simple.h — placement without cells: first fit, best fit and spread over plain nodes.
+/* simple.h — placement without cells: first fit, best fit and spread over plain nodes.
  *
  * Pure. A node is a number of CPUs, MiB and GPUs; virtual clusters are queues without quotas. The
  * policies differ in one thing, the order in which nodes are tried: lowest id first, least left
@@ -9,9 +9,9 @@
  * Limits: 64 GPUs of a node are used. `within_one_cell`, whatever its type, means one node; pinned
  * cells are refused.
  */
-#ifndef CORE_PLACER_SIMPLE_H
-#define CORE_PLACER_SIMPLE_H
-#include "core/placement.h"
+#ifndef PLACEMENT_SIMPLE_H
+#define PLACEMENT_SIMPLE_H
+#include "placement/placement.h"
 
 /* NULL when there is no such policy: "first-fit", "best-fit", "spread". */
 struct placer *placer_simple_new(const char *policy);

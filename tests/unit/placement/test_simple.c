@@ -12,8 +12,8 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "base/random.h"
-#include "core/placer_hived.h"
-#include "core/placer_simple.h"
+#include "placement/hived.h"
+#include "placement/simple.h"
 
 static struct arena arena;
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "core/simple.h"
+#include "placement/simple_parts.h"
 
 /* What is free of a node beside what is free anyway. */
 struct extra {

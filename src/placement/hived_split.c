@@ -1,8 +1,8 @@
-/* Demands become leaves, and a request parts: see placer_hived_parts.h. */
+/* Demands become leaves, and a request parts: see hived_parts.h. */
 #include "base/err.h"
 #include "base/memory.h"
-#include "core/placer_hived.h"
-#include "core/placer_hived_parts.h"
+#include "placement/hived.h"
+#include "placement/hived_parts.h"
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* placer_hived.h — HiveD behind the core's seam: virtual clusters, cells, guarantees.
+/* hived.h — HiveD behind the core's seam: virtual clusters, cells, guarantees.
  *
  * Pure. A task's CPUs, MiB and GPUs become leaves of a SKU: max(⌈gpu/g⌉, ⌈cpu/c⌉, ⌈memory/m⌉), as
  * in OpenPAI. Members that may use the same leaf types share a gang of HiveD; a gang that needs
@@ -12,9 +12,9 @@
  *
  * Limits: 64 GPUs a task (PLACEMENT_GPUS_MAX), HIVED_GANG_PODS_MAX tasks a gang.
  */
-#ifndef CORE_PLACER_HIVED_H
-#define CORE_PLACER_HIVED_H
-#include "core/placement.h"
+#ifndef PLACEMENT_HIVED_H
+#define PLACEMENT_HIVED_H
+#include "placement/placement.h"
 
 struct doc;
 struct hived;

@@ -1,8 +1,8 @@
-/* simple.h — what the two halves of the plain placers share. Inside src/core only. */
-#ifndef CORE_SIMPLE_H
-#define CORE_SIMPLE_H
+/* simple_parts.h — what the files of the plain placers share. Inside src/placement only. */
+#ifndef PLACEMENT_SIMPLE_PARTS_H
+#define PLACEMENT_SIMPLE_PARTS_H
 #include "base/map.h"
-#include "core/placement.h"
+#include "placement/placement.h"
 #include <assert.h>
 
 enum { PRIORITIES = PLACEMENT_PRIORITY_MAX + 2 /* from -1 */ };

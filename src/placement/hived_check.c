@@ -1,9 +1,9 @@
-/* placer_hived_check.c — what HiveD holds, compared with what it was given. For tests. */
+/* hived_check.c — what HiveD holds, compared with what it was given. For tests. */
 #include <string.h>
 
 #include "base/buf.h"
-#include "core/placer_check.h"
-#include "core/placer_hived_parts.h"
+#include "placement/check.h"
+#include "placement/hived_parts.h"
 
 /* A gang of HiveD is a part of a group that is held, or preempts for the group of its name. */
 static int gang_check(const struct placer_hived *p, const char *gang,

@@ -1,8 +1,8 @@
 #include "bench.h"
 #include "base/err.h"
-#include "core/placer_hived.h"
 #include "doc/doc.h"
 #include "hived/hived.h"
+#include "placement/hived.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -7,8 +7,9 @@
  *
  * A call with the same history gives the same answer: no clock, no chance.
  */
-#ifndef CORE_PLACEMENT_H
-#define CORE_PLACEMENT_H
+#ifndef PLACEMENT_PLACEMENT_H
+#define PLACEMENT_PLACEMENT_H
+#include "base/text.h"
 #include "model/ids.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -150,5 +151,10 @@ struct placer_ops {
      * ERR_INTERNAL: the placer's tables contradict each other. Costs the whole state. */
     int (*check)(struct placer *placer, const struct placement_visit *visit, struct err *err);
 };
+
+/* A placer of the policy that knows no node yet. `document`: the policy's own section of the
+ * configuration (HiveD's is YAML), which nobody else needs to understand; empty: none. The plain
+ * policies have none and pass over it. NULL, with the place in the document: ERR_INVALID. */
+struct placer *placer_new(const char *policy, struct text document, struct err *err);
 
 #endif

@@ -1,6 +1,6 @@
-/* placer_check.h — for checks of a placer: an assertion that stays in every build and says what. */
-#ifndef CORE_PLACER_CHECK_H
-#define CORE_PLACER_CHECK_H
+/* check.h — for checks of a placer: an assertion that stays in every build and says what. */
+#ifndef PLACEMENT_CHECK_H
+#define PLACEMENT_CHECK_H
 #include "base/err.h"
 
 /* Needs `struct err *err`. */

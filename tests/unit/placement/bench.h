@@ -1,8 +1,8 @@
 /* bench.h — HiveD behind the core's seam, for tests: every step checks its invariants. */
-#ifndef TESTS_HIVED_BENCH_H
-#define TESTS_HIVED_BENCH_H
+#ifndef TESTS_PLACEMENT_BENCH_H
+#define TESTS_PLACEMENT_BENCH_H
 #include "base/arena.h"
-#include "core/placement.h"
+#include "placement/placement.h"
 
 struct bench {
     struct placer *placer;

@@ -2,8 +2,8 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "core/placer_check.h"
-#include "core/simple.h"
+#include "placement/check.h"
+#include "placement/simple_parts.h"
 
 static int slot_count(struct simple_node *nodes, size_t node_count, const struct simple_slot *slot,
                       const char *group, struct err *err)

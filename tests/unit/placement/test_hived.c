@@ -1,10 +1,10 @@
-/* test_placer.c — HiveD behind the core's seam. */
+/* test_hived.c — HiveD behind the core's seam. */
 #include "base/err.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "bench.h"
-#include "core/placer_hived.h"
 #include "hived/hived.h"
+#include "placement/hived.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

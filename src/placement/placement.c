@@ -1,0 +1,40 @@
+/* placement.c — see placement.h. The one place that knows all implementations. */
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "doc/doc.h"
+#include "placement/hived.h"
+#include "placement/placement.h"
+#include "placement/simple.h"
+
+/* The first problem is enough here: the server has shown all of them before it gave the document.
+ */
+static struct placer *hived_of_document(struct text document, struct err *err)
+{
+    struct arena arena;
+    struct problems problems;
+    struct placer *placer = NULL;
+    arena_init(&arena);
+    problems_init(&problems, &arena);
+    const struct doc *doc = doc_parse(document, DOC_YAML, &arena, &problems);
+    if (problems.error_count) {
+        const struct problem *first = problems_sorted(&problems)[0];
+        err_fail(err, ERR_INVALID, first->path, "line %u: %s", first->place.line, first->text);
+    } else {
+        placer = placer_hived_new(doc->kind == DOC_NULL ? NULL : doc, err);
+    }
+    problems_release(&problems);
+    arena_release(&arena);
+    return placer;
+}
+
+struct placer *placer_new(const char *policy, struct text document, struct err *err)
+{
+    if (strcmp(policy, "hived") == 0)
+        return document.length ? hived_of_document(document, err) : placer_hived_new(NULL, err);
+    struct placer *placer = placer_simple_new(policy);
+    if (!placer)
+        err_fail(err, ERR_INVALID, "policy", "there is no policy %s", policy);
+    return placer;
+}
