@@ -102,6 +102,15 @@ uint64_t text_hash(struct text text, uint64_t seed)
     return hash ^ (hash >> 29);
 }
 
+uint64_t text_words_hash(struct text text, uint64_t seed)
+{
+    uint64_t hash = 0xcbf29ce484222325u ^ seed;
+    for (size_t i = 0; i < text.length; i++)
+        if (text.at[i] < '0' || text.at[i] > '9')
+            hash = (hash ^ (unsigned char)text.at[i]) * 0x100000001b3u;
+    return hash;
+}
+
 size_t text_utf8_length(struct text text, size_t at)
 {
     const unsigned char *c = (const unsigned char *)text.at + at;

@@ -63,4 +63,7 @@ unsigned text_distance(struct text a, struct text b, unsigned limit);
  * that hold keys from outside mix in a seed. */
 uint64_t text_hash(struct text text, uint64_t seed);
 
+/* The same of the text without its digits: equal when two texts differ in numbers alone. */
+uint64_t text_words_hash(struct text text, uint64_t seed);
+
 #endif

@@ -462,11 +462,13 @@ static void queued_tell(struct core *core)
         uint32_t slot = core->queued_jobs.items[i];
         struct live *live = &core->jobs.items[slot];
         assert(live->id.v);
-        if (live->reason_hash || !queue_has(core->queue, slot))
+        if (live->reason_topic || !queue_has(core->queue, slot))
             continue;
-        const char *reason = queue_reason(core->queue, queue_class_of(core->queue, slot));
+        const uint32_t class = queue_class_of(core->queue, slot);
+        const char *reason = queue_reason(core->queue, class);
         if (*reason)
-            wait_reason_tell(core, live, arena_copy(&core->scratch, text_of(reason)));
+            wait_reason_tell(core, live, arena_copy(&core->scratch, text_of(reason)),
+                             queue_topic(core->queue, class));
     }
     core->queued_jobs.count = 0;
 }

@@ -204,7 +204,7 @@ static void live_unqueue(struct core *core, struct live *live)
     holds_release(core, live);
     live->preempt_rounds = 0;
     live->is_alone = false;
-    live->reason_hash = 0;
+    live->reason_topic = 0;
     waiting_changed(core, live, WAITING_BY_UNQUEUE);
     record_job_changed(core, live);
 }

@@ -326,10 +326,8 @@ int node_restore(struct core *core, const struct node_record *record, struct err
         .is_healthy = record->is_healthy,
     };
     node->is_lost = true;
-    const bool is_reason_blame =
-        record->is_cordoned || text_starts(text_of(record->reason), TEXT("taken last "));
-    node_fill(core, node, &from, record->address, is_reason_blame ? "" : record->reason);
-    string_set(&node->cordon, is_reason_blame ? record->reason : "");
+    node_fill(core, node, &from, record->address, record->is_reason_blame ? "" : record->reason);
+    string_set(&node->cordon, record->is_reason_blame ? record->reason : "");
     if (record->is_lost) {
         node->is_lost = true;
         core->gpus_total -= node->gpu_count;

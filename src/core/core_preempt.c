@@ -129,38 +129,40 @@ static void victim_end(struct core *core, const char *name, const struct live *b
     }
 }
 
-static void names_write(struct buf *text, const char *const *names, size_t count)
+/* `text` up to here is what the reason is about; who holds what comes behind it. Takes the text. */
+static struct outcome outcome_of(struct core *core, struct buf *text, const char *before,
+                                 const char *const *holders, size_t count)
 {
     enum { NAMES_MAX = 3 };
+    struct outcome outcome = {.kind = PLACEMENT_PREEMPT,
+                              .topic = text_words_hash(buf_as_text(text), 0)};
+    buf_format(text, "; %s ", before);
     for (size_t i = 0; i < count && i < NAMES_MAX; i++)
-        buf_format(text, "%s%s", i ? ", " : "", names[i]);
+        buf_format(text, "%s%s", i ? ", " : "", holders[i]);
     if (count > NAMES_MAX)
         buf_format(text, " and %zu more", count - NAMES_MAX);
+    outcome.reason = arena_copy(&core->scratch, buf_as_text(text));
+    buf_release(text);
+    return outcome;
 }
 
-const char *preempt_reason(struct core *core, const struct placement_result *result,
-                           const char *why_not)
+struct outcome preempt_outcome(struct core *core, const struct placement_result *result,
+                               const char *why_not)
 {
     struct buf text = BUF_INIT;
     buf_string(&text, "others of lower priority would have to be preempted");
     if (*why_not)
         buf_format(&text, ", but %s", why_not);
-    buf_string(&text, "; held by ");
-    names_write(&text, result->victims, result->victim_count);
-    const char *reason = arena_copy(&core->scratch, buf_as_text(&text));
-    buf_release(&text);
-    return reason;
+    return outcome_of(core, &text, "held by", result->victims, result->victim_count);
 }
 
-const char *victims_end(struct core *core, const struct live *live, const char *const *victims,
-                        size_t count)
+struct outcome victims_end(struct core *core, const struct live *live, const char *const *victims,
+                           size_t count)
 {
     struct buf text = BUF_INIT;
-    buf_string(&text, "preempts others of lower priority; not ended yet: ");
-    names_write(&text, victims, count);
-    const char *reason = arena_copy(&core->scratch, buf_as_text(&text));
-    buf_release(&text);
+    buf_string(&text, "preempts others of lower priority");
+    struct outcome outcome = outcome_of(core, &text, "not ended yet:", victims, count);
     for (size_t i = 0; i < count; i++)
         victim_end(core, victims[i], live);
-    return reason;
+    return outcome;
 }

@@ -32,19 +32,22 @@ static const char *trigger_of(struct core *core, const struct live *live, const 
                         completion->code, what);
 }
 
-static const char *reason_of(struct core *core, const struct live *live, const struct job *job)
+static void reason_fill(struct core *core, const struct live *live, const struct job *job,
+                        struct job_record *record)
 {
     uint32_t slot = live_slot(core, live);
-    if (queue_has(core->queue, slot))
-        return keep(core, queue_reason(core->queue, queue_class_of(core->queue, slot)));
-    if (job->retry_at_ms && job->completion) {
+    record->reason = "";
+    if (queue_has(core->queue, slot)) {
+        const uint32_t class = queue_class_of(core->queue, slot);
+        record->reason = keep(core, queue_reason(core->queue, class));
+        record->reason_topic = queue_topic(core->queue, class);
+    } else if (job->retry_at_ms && job->completion) {
         char at[UTC_SIZE];
-        return arena_format(&core->output->arena,
-                            "it is retried at %s: attempt %u ended with %d (%s)",
-                            utc_text(job->retry_at_ms, at), job->attempt, job->completion->code,
-                            job->completion->phrase);
+        record->reason =
+            arena_format(&core->output->arena, "it is retried at %s: attempt %u ended with %d (%s)",
+                         utc_text(job->retry_at_ms, at), job->attempt, job->completion->code,
+                         job->completion->phrase);
     }
-    return "";
 }
 
 static void sizes_fill(struct core *core, const struct live *live, struct job_record *record)
@@ -85,11 +88,11 @@ static void job_fill(struct core *core, const struct live *live, const struct jo
         .trigger_role = job->trigger_role,
         .trigger_index = job->trigger_index,
         .trigger = trigger_of(core, live, job),
-        .reason = reason_of(core, live, job),
         .role_count = plan->role_count,
         .extra = {saved, extra.length},
     };
     sizes_fill(core, live, record);
+    reason_fill(core, live, job, record);
     if (job->completion)
         record->completion = *job->completion;
     buf_release(&extra);
@@ -272,6 +275,7 @@ static const uint16_t *numbers_keep(struct core *core, const uint16_t *numbers, 
 void record_node(struct core *core, uint32_t at)
 {
     const struct node *node = &core->nodes.items[at];
+    const bool is_reason_blame = node_is_cordoned(node) || !*node->reason;
     struct node_record *record = &record_add(core, RECORD_NODE)->node;
     *record = (struct node_record){
         .id = {at},
@@ -286,8 +290,8 @@ void record_node(struct core *core, uint32_t at)
         .is_lost = node->is_lost,
         .blame = node->blame.value,
         .blame_ms = node->blame.at_ms,
-        .reason =
-            keep(core, node_is_cordoned(node) || !*node->reason ? node->cordon : node->reason),
+        .reason = keep(core, is_reason_blame ? node->cordon : node->reason),
+        .is_reason_blame = is_reason_blame,
         .gpu_numa = numbers_keep(core, node->gpu_numa, node->gpu_count),
         .gpu_switch = numbers_keep(core, node->gpu_switch, node->gpu_count),
     };

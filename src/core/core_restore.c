@@ -37,8 +37,7 @@ struct live *live_recall(struct core *core, const struct job_record *record, str
         live_forget(core, live, core->now_ms);
         return NULL;
     }
-    if (record->reason && *record->reason)
-        live->reason_hash = wait_reason_hash(record->reason);
+    live->reason_topic = record->reason_topic;
     return live;
 }
 

@@ -1,5 +1,4 @@
 #include <assert.h>
-#include <ctype.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -22,25 +21,13 @@ enum {
 
 /* --- the pass --- */
 
-static uint64_t words_hash(uint64_t hash, const char *at, size_t length)
+/* Which nodes are not used, and why, and that there is no hope, make a reason new as well. */
+static uint64_t topic_of(const struct outcome *outcome, const char *nodes)
 {
-    for (size_t i = 0; i < length; i++)
-        if (!isdigit((unsigned char)at[i]))
-            hash = (hash ^ (unsigned char)at[i]) * 1099511628211u;
-    return hash;
-}
-
-/* Numbers and holders (after the first semicolon) come and go with every task that ends: they do
- * not make a reason new. Which nodes are not used, and why, does, and that there is no hope. */
-uint64_t wait_reason_hash(const char *reason)
-{
-    const char *nodes = strstr(reason, "; not used: ");
-    uint64_t hash = words_hash(14695981039346656037u, reason, strcspn(reason, ";"));
-    if (nodes)
-        hash = words_hash(hash, nodes, strlen(nodes));
-    if (strstr(reason, "it can never start"))
-        hash = ~hash;
-    return hash | 1;
+    uint64_t topic = *nodes ? text_words_hash(text_of(nodes), outcome->topic) : outcome->topic;
+    if (outcome->is_never)
+        topic = ~topic;
+    return topic | 1;
 }
 
 /* What is told then must not name holders of long ago for as long as nothing else happens. */
@@ -52,19 +39,18 @@ static void reason_put_off(struct core *core)
     timers_set(&core->timers, timer_key(TIMER_AGAIN, 0), core->again_ms);
 }
 
-void wait_reason_tell(struct core *core, struct live *live, const char *reason)
+void wait_reason_tell(struct core *core, struct live *live, const char *reason, uint64_t topic)
 {
-    uint64_t hash = wait_reason_hash(reason);
-    if (hash == live->reason_hash && core->now_ms - live->reason_ms < REASON_AGAIN_MS) {
+    if (topic == live->reason_topic && core->now_ms - live->reason_ms < REASON_AGAIN_MS) {
         reason_put_off(core);
         return;
     }
-    if (hash != live->reason_hash)
+    if (topic != live->reason_topic)
         record_story(core, live, NULL, false, "Waiting", "waiting: %s", reason);
     const uint64_t text = text_hash(text_of(reason), 0);
-    if (hash != live->reason_hash || text != live->reason_text_hash)
+    if (topic != live->reason_topic || text != live->reason_text_hash)
         record_job_changed(core, live);
-    live->reason_hash = hash;
+    live->reason_topic = topic;
     live->reason_text_hash = text;
     live->reason_ms = core->now_ms;
 }
@@ -74,7 +60,7 @@ void wait_reason_tell(struct core *core, struct live *live, const char *reason)
 static bool job_is_hopeless(struct core *core, const struct live *live, uint32_t class,
                             bool is_look)
 {
-    return live->reason_hash && (!is_look || core->now_ms - live->reason_ms < REASON_AGAIN_MS) &&
+    return live->reason_topic && (!is_look || core->now_ms - live->reason_ms < REASON_AGAIN_MS) &&
            core->nodes_ms < live->reason_ms && *queue_reason(core->queue, class) &&
            capacity_is_short(core, live);
 }
@@ -98,8 +84,9 @@ static struct outcome job_try(struct core *core, uint32_t slot, uint32_t *class)
         (live->hold_count > 0) != was_holding || live->is_alone != was_alone)
         live_queue(core, live);
     *class = queue_class_of(core->queue, slot);
-    outcome.reason =
-        arena_format(&core->scratch, "%s%s", outcome.reason, nodes_not_used(core, &core->scratch));
+    const char *nodes = nodes_not_used(core, &core->scratch);
+    outcome.topic = topic_of(&outcome, nodes);
+    outcome.reason = arena_format(&core->scratch, "%s%s", outcome.reason, nodes);
     core_trace(core, "job %s: %s -> %s", live->full_name, outcome.reason,
                outcome.kind == PLACEMENT_PREEMPT ? "preempt" : "wait");
     return outcome;
@@ -125,7 +112,8 @@ static void class_try(struct core *core, const struct queue_item *item, uint32_t
         reason_put_off(core);
         if (!live->hold_count)
             reserve_update(core, live);
-        queue_block(core->queue, class, queue_reason(core->queue, class), false);
+        queue_block(core->queue, class, queue_reason(core->queue, class),
+                    queue_topic(core->queue, class), false);
         return;
     }
     struct outcome outcome = job_try(core, item->slot, &class);
@@ -133,8 +121,8 @@ static void class_try(struct core *core, const struct queue_item *item, uint32_t
         (outcome.is_held_back && shortest_starts(core, class, item)))
         return;
     class = queue_class_of(core->queue, item->slot);
-    queue_block(core->queue, class, outcome.reason, outcome.is_held_back);
-    wait_reason_tell(core, live, outcome.reason);
+    queue_block(core->queue, class, outcome.reason, outcome.topic, outcome.is_held_back);
+    wait_reason_tell(core, live, outcome.reason, outcome.topic);
     /* room that is held back cannot help whom a port hinders: others may use it meanwhile */
     if (outcome.is_port_conflict) {
         reserve_drop(core, item->slot);

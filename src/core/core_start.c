@@ -36,7 +36,8 @@ static const struct outcome outcome_bind = {.kind = PLACEMENT_BIND, .reason = ""
 static struct outcome wait_for(struct core *core, const char *reason)
 {
     return (struct outcome){.kind = PLACEMENT_WAIT,
-                            .reason = arena_copy(&core->scratch, text_of(reason))};
+                            .reason = arena_copy(&core->scratch, text_of(reason)),
+                            .topic = text_words_hash(text_of(reason), 0)};
 }
 
 /* Whatever this comes from, others of its shape may start. */
@@ -156,7 +157,10 @@ static struct outcome part_place(struct core *core, struct live *live, const str
     if (part_ask(core, live, parts, part, hold != NULL, &why_not, &err))
         return wait_for(core, err.text);
     if (result->kind == PLACEMENT_WAIT)
-        return wait_for(core, result->reason);
+        return (struct outcome){.kind = PLACEMENT_WAIT,
+                                .reason = result->reason,
+                                .topic = result->topic,
+                                .is_never = result->is_never};
     if (result->kind == PLACEMENT_PREEMPT) {
         bool is_own = request->may_preempt && victims_are_own(core, live, result);
         if (is_own) {
@@ -165,12 +169,10 @@ static struct outcome part_place(struct core *core, struct live *live, const str
         } else {
             part->is_preempting = request->may_preempt;
         }
-        return (struct outcome){
-            .kind = PLACEMENT_PREEMPT,
-            .reason = preempt_reason(core, result, why_not),
-            .is_of_job = is_own || core->now_ms < live->preempt_after_ms,
-            .is_held_back = part->is_held_back,
-        };
+        struct outcome outcome = preempt_outcome(core, result, why_not);
+        outcome.is_of_job = is_own || core->now_ms < live->preempt_after_ms;
+        outcome.is_held_back = part->is_held_back;
+        return outcome;
     }
     const char *held = hold ? ""
                             : reserve_check(core, live, request, result->slots, result->slot_count,
@@ -250,8 +252,7 @@ static struct outcome parts_hold(struct core *core, struct live *live, struct pa
         for (size_t j = 0; j < part->result.victim_count; j++)
             victims[count++] = part->result.victims[j];
     }
-    return (struct outcome){.kind = PLACEMENT_PREEMPT,
-                            .reason = victims_end(core, live, victims, count)};
+    return victims_end(core, live, victims, count);
 }
 
 /* Everything is bound: give each task its seat. */

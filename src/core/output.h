@@ -38,6 +38,7 @@ struct job_record {
     int32_t trigger_role, trigger_index; /* -1 = none */
     const char *trigger;                 /* why the attempt ended, for people */
     const char *reason;                  /* why it waits, "" when it does not */
+    uint64_t reason_topic; /* a hash of what the reason is about; 0: none, or not known */
     uint32_t task_count, role_count;
     uint64_t gpu_count;
     struct text extra; /* opaque counters of src/job (job_save), read back by core_restore_job */
@@ -92,7 +93,8 @@ struct node_record {
     bool is_healthy, is_cordoned, is_lost;
     double blame;                          /* decayed count of platform failures … */
     int64_t blame_ms;                      /* … as of this time */
-    const char *reason;                    /* why not healthy or cordoned */
+    const char *reason;                    /* why not healthy, … */
+    bool is_reason_blame;                  /* … or rather why avoided or cordoned */
     const uint16_t *gpu_numa, *gpu_switch; /* NULL: unknown */
 };
 

@@ -20,6 +20,7 @@ struct class
     char *shape; /* NULL: free entry */
     size_t shape_length;
     char *reason;
+    uint64_t topic;
     struct queue_item *items; /* binary heap */
     uint32_t *by_limit;       /* their slots, a binary heap by time limits */
     size_t count, room;
@@ -555,12 +556,14 @@ struct queue_item queue_shortest(const struct queue *queue, uint32_t at)
     return class->items[queue->positions.items[class->by_limit[0]].at];
 }
 
-void queue_block(struct queue *queue, uint32_t at, const char *reason, bool is_for_limit)
+void queue_block(struct queue *queue, uint32_t at, const char *reason, uint64_t topic,
+                 bool is_for_limit)
 {
     struct class *class = &queue->classes.items[at];
     assert(class->shape);
     class->tried = queue->change;
     class->is_for_limit = is_for_limit;
+    class->topic = topic;
     tree_update(queue, queue->root, at, false);
     if (class->reason && (class->reason == reason || strcmp(class->reason, reason) == 0))
         return;
@@ -593,6 +596,11 @@ const char *queue_reason(const struct queue *queue, uint32_t class)
 {
     const char *reason = queue->classes.items[class].reason;
     return reason ? reason : "";
+}
+
+uint64_t queue_topic(const struct queue *queue, uint32_t class)
+{
+    return queue->classes.items[class].topic;
 }
 
 size_t queue_list(const struct queue *queue, uint32_t *slots)

@@ -84,16 +84,19 @@ bool queue_next(const struct queue *queue, const struct queue_item *after,
 bool queue_first(const struct queue *queue, struct queue_item *item, uint32_t *class);
 /* The job of the class with the shortest time limit, the first of these. */
 struct queue_item queue_shortest(const struct queue *queue, uint32_t class);
-/* Not again before queue_unblock. `reason` is copied: why nothing of this class can start.
+/* Not again before queue_unblock. `reason` is copied: why nothing of this class can start; `topic`
+ * is the caller's number for what it is about.
  * `is_for_limit`: a job with a shorter time limit than any of them might; when one joins the class,
  * it is blocked no more. */
-void queue_block(struct queue *queue, uint32_t class, const char *reason, bool is_for_limit);
+void queue_block(struct queue *queue, uint32_t class, const char *reason, uint64_t topic,
+                 bool is_for_limit);
 void queue_unblock(struct queue *queue);
 bool queue_is_blocked(const struct queue *queue, uint32_t class);
 
 uint32_t queue_class_count(const struct queue *queue);
 uint32_t queue_class_of(const struct queue *queue, uint32_t slot);   /* it must be queued */
 const char *queue_reason(const struct queue *queue, uint32_t class); /* "" unknown */
+uint64_t queue_topic(const struct queue *queue, uint32_t class);     /* of the reason; 0 unknown */
 
 /* All queued, in no order; the order depends on history alone. Null `items`: counts. */
 size_t queue_list(const struct queue *queue, uint32_t *slots);

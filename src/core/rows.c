@@ -180,6 +180,7 @@ static void job_apply(struct rows *rows, const struct job_record *record)
     job->retries_platform = record->retries_platform;
     mem_free(job->reason);
     job->reason = mem_copy(record->reason);
+    job->reason_topic = record->reason_topic;
     mem_free(job->extra);
     job->extra = mem_alloc(record->extra.length + 1);
     memcpy(job->extra, record->extra.at, record->extra.length);
@@ -276,6 +277,7 @@ static int job_restore_row(struct core *core, const struct rows_job *job, struct
         .id = {job->id},
         .extra = {job->extra, job->extra_length},
         .reason = job->reason,
+        .reason_topic = job->reason_topic,
     };
     return core_restore_job(core, &record, plan, err);
 }

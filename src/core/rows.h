@@ -35,6 +35,7 @@ struct rows_job {
     int32_t code;
     uint32_t attempt, retries_user, retries_platform;
     char *reason, *extra;
+    uint64_t reason_topic;
     size_t extra_length;
     char *plan; /* encoded */
     size_t plan_length;

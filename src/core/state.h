@@ -101,8 +101,8 @@ struct live {
     int64_t wake_ms;
     int64_t reserve_ms;                  /* not before this is a reservation tried again */
     int64_t reason_ms;                   /* when the reason for waiting was last told */
-    uint64_t reason_hash;                /* and what it was, without its numbers … */
-    uint64_t reason_text_hash;           /* … and with them */
+    uint64_t reason_topic;               /* and what it was about (0: nothing told yet) … */
+    uint64_t reason_text_hash;           /* … and word for word */
     const struct submission *submission; /* of the step that creates it */
     size_t record_at;                    /* while is_changed */
     struct hold *holds;                  /* while others are being ended for it */
@@ -333,12 +333,24 @@ void request_of_task(struct core *core, const struct live *live, struct task_ref
 bool role_is_waiting(const struct live *live, const struct job_policy *policy, uint16_t role);
 struct text shape_of(struct core *core, const struct live *live, struct arena *arena);
 
+/* What became of a try to start a job. */
+struct outcome {
+    enum placement_kind kind;
+    const char *reason;    /* not BIND */
+    uint64_t topic;        /* of the reason, as in a placement_result */
+    bool is_never;         /* WAIT that no end of jobs can cure */
+    bool is_port_conflict; /* there is room, but not the ports */
+    bool is_of_job;        /* jobs of the same shape may start all the same */
+    bool is_held_back;     /* jobs of the same shape with shorter time limits may start */
+};
+
 /* core_schedule.c */
 void core_schedule(struct core *core);
 /* 0, or why the placer will never serve this job. */
 int core_check_request(struct core *core, struct live *live, struct err *err);
-void wait_reason_tell(struct core *core, struct live *live, const char *reason);
-uint64_t wait_reason_hash(const char *reason);
+/* Numbers and holders come and go with every task that ends: a reason of the topic that the job was
+ * told last is told again only now and then, and makes no line of the job's story. */
+void wait_reason_tell(struct core *core, struct live *live, const char *reason, uint64_t topic);
 /* All that follows an event: start what can start, write the rows. */
 void core_step_end(struct core *core);
 
@@ -361,13 +373,6 @@ const char *gang_ports_find(struct core *core, const struct live *live,
                             size_t count, struct gang_ports *ports);
 
 /* core_start.c: places for what a job waits for */
-struct outcome {
-    enum placement_kind kind;
-    const char *reason;    /* not BIND */
-    bool is_port_conflict; /* there is room, but not the ports */
-    bool is_of_job;        /* jobs of the same shape may start all the same */
-    bool is_held_back;     /* jobs of the same shape with shorter time limits may start */
-};
 struct outcome live_start(struct core *core, struct live *live);
 
 /* core_preempt.c */
@@ -380,12 +385,12 @@ void holds_forget(struct core *core, struct live *live); /* the placer knows not
 void holds_release(struct core *core, struct live *live);
 /* It could not start although others have ended for it: not again soon, and ever more rarely. */
 void preemption_failed(struct core *core, struct live *live);
-/* Why a job waits that would have to end others; `why_not`: what keeps it from that, or "". */
-const char *preempt_reason(struct core *core, const struct placement_result *result,
-                           const char *why_not);
-/* End them, announced; returns why the job waits. */
-const char *victims_end(struct core *core, const struct live *live, const char *const *victims,
-                        size_t count);
+/* A job waits that would have to end others; `why_not`: what keeps it from that, or "". */
+struct outcome preempt_outcome(struct core *core, const struct placement_result *result,
+                               const char *why_not);
+/* End them, announced, and wait for that. */
+struct outcome victims_end(struct core *core, const struct live *live, const char *const *victims,
+                           size_t count);
 
 /* core_waiting.c */
 const char *waiting_state_name(enum waiting_state state);

@@ -155,6 +155,7 @@ struct hived_result {
     struct hived_victim *victims;     /* PREEMPT: pods of whole gangs, by node */
     uint32_t victim_count;
     const char *reason; /* WAIT: one line that names cells, quotas and holders */
+    uint64_t topic;     /* of the reason: a hash of it without its numbers and holders */
     bool is_never;      /* WAIT that no end of jobs can cure */
 };
 

@@ -218,8 +218,9 @@ static bool is_never(struct hived *h, const struct wait *wait)
     return true;
 }
 
-static void cause_write(struct buf *out, struct hived *h, const struct wait *wait,
-                        const struct view *view)
+/* Of what view there is room, and how much. */
+static void room_write(struct buf *out, struct hived *h, const struct wait *wait,
+                       const struct view *view)
 {
     struct room room = room_of(h, view);
     bool is_oppo = wait->request->priority < HIVED_PRIORITY_MIN;
@@ -235,6 +236,12 @@ static void cause_write(struct buf *out, struct hived *h, const struct wait *wai
         buf_format(out, ", at most %u on one node of %u", room.largest, room.node_max);
     if (room.bad)
         buf_format(out, ", %llu more on bad nodes", (unsigned long long)room.bad);
+}
+
+/* What else stands in the way, and who holds the rest. */
+static void cause_write(struct buf *out, struct hived *h, const struct wait *wait,
+                        const struct view *view)
+{
     if (wait->is_mapping)
         buf_string(out, "; its virtual cells are free, but to map them would need a bad node or "
                         "one that may not be used");
@@ -246,7 +253,8 @@ static void cause_write(struct buf *out, struct hived *h, const struct wait *wai
     holders_write(out, h, view);
 }
 
-const char *reason_write(struct hived *h, struct wait *wait, struct arena *arena)
+void reason_write(struct hived *h, const struct wait *wait, struct arena *arena,
+                  struct hived_result *result)
 {
     const struct hived_request *request = wait->request;
     struct buf out = BUF_INIT;
@@ -262,6 +270,9 @@ const char *reason_write(struct hived *h, struct wait *wait, struct arena *arena
                    request->priority < HIVED_PRIORITY_MIN ? "opportunistic use by " : "",
                    h->vcs[wait->vc].name, request->priority);
     if (view)
+        room_write(&out, h, wait, view);
+    result->topic = text_words_hash(buf_as_text(&out), 0); /* what follows comes and goes */
+    if (view)
         cause_write(&out, h, wait, view);
     const char *lacking = never && view ? within_lacking(h, wait, wait->chain) : NULL;
     if (lacking)
@@ -270,8 +281,8 @@ const char *reason_write(struct hived *h, struct wait *wait, struct arena *arena
                    lacking);
     else if (never && view)
         buf_string(&out, "; this is more than there is, it can never start");
-    const char *text = arena_copy(arena, buf_as_text(&out));
+    result->kind = HIVED_WAIT;
+    result->reason = arena_copy(arena, buf_as_text(&out));
+    result->is_never = never;
     buf_release(&out);
-    wait->is_never = never;
-    return text;
 }

@@ -262,8 +262,9 @@ static void being_preempted_schedule(struct scheduling *plan, const struct group
         if (group->physical[i] != NONE && h->rests[group->physical[i]].reserving != NONE)
             by = h->groups[h->rests[group->physical[i]].reserving]->name;
     plan->result->kind = HIVED_WAIT;
-    plan->result->reason = arena_format(
-        plan->arena, "%s is being preempted by %s; its cells are reserved", group->name, by);
+    const char *what = arena_format(plan->arena, "%s is being preempted by %s", group->name, by);
+    plan->result->topic = text_words_hash(text_of(what), 0);
+    plan->result->reason = arena_format(plan->arena, "%s; its cells are reserved", what);
 }
 
 /* --- a new group --- */
@@ -563,9 +564,7 @@ static int new_schedule(struct scheduling *plan, struct err *err)
         found_conclude(plan);
         return 0;
     }
-    plan->result->kind = HIVED_WAIT;
-    plan->result->reason = reason_write(h, &plan->wait, plan->arena);
-    plan->result->is_never = plan->wait.is_never;
+    reason_write(h, &plan->wait, plan->arena, plan->result);
     return 0;
 }
 

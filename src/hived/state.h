@@ -514,9 +514,11 @@ struct wait { /* who asked for what, and what the last failure was */
     uint32_t item_count, leaf_count;
     uint32_t chain, vc, pin;
     bool is_mapping; /* the virtual placement was found, but needs bad nodes */
-    bool is_search_cut, is_bad_excluded, is_never;
+    bool is_search_cut, is_bad_excluded;
     uint32_t bad_node;
 };
-const char *reason_write(struct hived *h, struct wait *wait, struct arena *arena);
+/* Into the result: the reason, its topic, and whether there is any hope. */
+void reason_write(struct hived *h, const struct wait *wait, struct arena *arena,
+                  struct hived_result *result);
 
 #endif

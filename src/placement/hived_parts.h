@@ -47,6 +47,7 @@ struct part { /* the members of a request on one leaf type */
     const struct hived_victim *victims;
     uint32_t victim_count;
     const char *reason;
+    uint64_t topic; /* of the reason, as in a placement_result */
     bool is_never;
 };
 

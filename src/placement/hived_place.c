@@ -25,6 +25,7 @@ int placer_part_schedule(struct attempt *attempt, struct part *part, enum hived_
     part->victims = result.victims;
     part->victim_count = result.victim_count;
     part->reason = result.reason;
+    part->topic = result.topic;
     part->is_never = result.is_never;
     return 0;
 }
@@ -119,11 +120,12 @@ static void result_preempt(struct attempt *attempt, const struct decision *decis
     }
 }
 
-static void result_wait(struct attempt *attempt, const char *reason, bool is_never,
+static void result_wait(struct attempt *attempt, const char *reason, uint64_t topic, bool is_never,
                         struct placement_result *result)
 {
     result->kind = PLACEMENT_WAIT;
     result->reason = arena_copy(attempt->arena, text_of(reason));
+    result->topic = topic;
     result->is_never = is_never;
 }
 
@@ -158,11 +160,14 @@ static bool decision_is_whole(const struct decision *decision)
     return true;
 }
 
+enum { TOPIC_NO_NODE = 1 }; /* of the reasons that HiveD has no part in */
+
 struct outcome { /* over all combinations */
     struct decision bind, preempt;
     bool has_bind, has_preempt, has_wait, is_never;
     bool lacks_cpus; /* CPU cells are what it waits for, and GPU cells might do */
     const char *reason;
+    uint64_t topic;
 };
 
 static int combos_try(struct attempt *attempt, struct split *split, const struct hived_scope *scope,
@@ -200,6 +205,7 @@ static int combos_try(struct attempt *attempt, struct split *split, const struct
             const struct part *part = waiting_part(&decision);
             if (!outcome->has_wait || (outcome->is_never && !part->is_never)) {
                 outcome->reason = part->reason;
+                outcome->topic = part->topic;
                 outcome->lacks_cpus =
                     !part->gpu_per_leaf && split->has_others && !split->takes_others;
             }
@@ -242,7 +248,7 @@ static int outcome_conclude(struct attempt *attempt, struct outcome *outcome,
                                   "%s; it would take the CPUs of GPU cells only if its skuType "
                                   "named them",
                                   reason);
-        result_wait(attempt, reason, outcome->is_never, result);
+        result_wait(attempt, reason, outcome->topic, outcome->is_never, result);
         return 0;
     }
     if (attempt->request->may_preempt) {
@@ -256,7 +262,7 @@ static int outcome_conclude(struct attempt *attempt, struct outcome *outcome,
         }
         if (kind == HIVED_WAIT) {
             const struct part *part = waiting_part(&outcome->preempt);
-            result_wait(attempt, part->reason, part->is_never, result);
+            result_wait(attempt, part->reason, part->topic, part->is_never, result);
             return 0;
         }
     }
@@ -290,7 +296,7 @@ int placer_hived_place(struct placer *placer, const struct placement_request *re
     placer_hived_refresh(p);
     assert(p->hived);
     if (!hived_leaf_type_count(p->hived)) {
-        result_wait(&attempt, "no node has appeared yet", false, result);
+        result_wait(&attempt, "no node has appeared yet", TOPIC_NO_NODE, false, result);
         return 0;
     }
     struct split split;

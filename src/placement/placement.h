@@ -89,6 +89,8 @@ struct placement_result {
     size_t victim_count;
     /* WAIT: why, naming cells, quotas and holders; one line without newline */
     const char *reason;
+    uint64_t topic; /* of the reason: a hash of it without its numbers and holders, which come and
+                       go with every task that ends */
     bool is_never; /* WAIT that no end of jobs can cure: larger than the virtual cluster or nodes */
 };
 

@@ -267,9 +267,11 @@ static struct room room_of(const struct simple *simple, const struct placement_r
     return room;
 }
 
-static void reason_write(const struct simple *simple, const struct placement_request *request,
-                         bool is_never, struct buf *out)
+/* Returns its topic. */
+static uint64_t reason_write(const struct simple *simple, const struct placement_request *request,
+                             bool is_never, struct buf *out)
 {
+    uint64_t topic;
     struct room room = room_of(simple, request);
     buf_string(out, "it needs ");
     demand_write(request, out);
@@ -281,13 +283,16 @@ static void reason_write(const struct simple *simple, const struct placement_req
                    (unsigned long long)room.all_gpu, room.largest, (unsigned long long)room.cpu,
                    (unsigned long long)room.all_cpu, (unsigned long long)room.mib,
                    (unsigned long long)room.all_mib);
+        topic = text_words_hash(buf_as_text(out), 0);
         holders_write(simple, out);
     } else {
         buf_string(out, ": no node has that type");
+        topic = text_words_hash(buf_as_text(out), 0);
     }
     if (is_never)
         buf_format(out, "; %sit can never start",
                    room.suitable ? "this is more than there is, " : "");
+    return topic;
 }
 
 static void result_wait(const struct search *search, struct arena *arena,
@@ -300,7 +305,7 @@ static void result_wait(const struct search *search, struct arena *arena,
     struct buf reason = BUF_INIT;
     result->kind = PLACEMENT_WAIT;
     result->is_never = !simple_gang_place(&empty);
-    reason_write(search->simple, search->request, result->is_never, &reason);
+    result->topic = reason_write(search->simple, search->request, result->is_never, &reason);
     result->reason = arena_copy(arena, buf_as_text(&reason));
     buf_release(&reason);
 }

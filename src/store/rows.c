@@ -58,6 +58,7 @@ void row_put_job_state(struct sql *sql, const struct job_record *job)
     sql_put_int(sql, job->role_count);
     sql_put_int(sql, (int64_t)job->gpu_count);
     sql_put_blob(sql, job->extra);
+    sql_put_int(sql, (int64_t)job->reason_topic);
 }
 
 void row_get_job(struct sql *sql, struct job_record *job, bool *has_priority, struct arena *arena)
@@ -90,6 +91,7 @@ void row_get_job(struct sql *sql, struct job_record *job, bool *has_priority, st
     job->role_count = (uint32_t)sql_int(sql);
     job->gpu_count = (uint64_t)sql_int(sql);
     job->extra = sql_text(sql, arena);
+    job->reason_topic = (uint64_t)sql_int(sql);
 }
 
 void row_put_job_attempt(struct sql *sql, const struct job_record *job)
@@ -311,6 +313,7 @@ void row_put_node(struct sql *sql, const struct node_record *node, struct buf *s
     sql_put_real(sql, node->blame);
     sql_put_int(sql, node->blame_ms);
     sql_put_string(sql, node->reason);
+    sql_put_int(sql, node->is_reason_blame);
     row_put_places(sql, node->gpu_numa, node->gpu_count, scratch);
     row_put_places(sql, node->gpu_switch, node->gpu_count, scratch);
 }
@@ -346,6 +349,7 @@ int row_get_node(struct sql *sql, struct node_record *node, struct arena *arena,
     node->blame = sql_real(sql);
     node->blame_ms = sql_int(sql);
     node->reason = sql_string(sql, arena);
+    node->is_reason_blame = sql_bool(sql);
     code = row_get_places(sql, node, &node->gpu_numa, arena, err);
     return code < 0 ? code : row_get_places(sql, node, &node->gpu_switch, arena, err);
 }

@@ -17,7 +17,8 @@
     "priority, state, is_stop_requested, attempt, retries_user, retries_platform, "                \
     "retries_resource, retry_at_ms, attempt_created_ms, attempt_launched_ms, "                     \
     "attempt_completed_ms, launched_ms, completed_ms, " COMPLETION_COLUMNS ", trigger_role, "      \
-    "trigger_index, trigger_text, reason, task_count, role_count, gpu_count, extra"
+    "trigger_index, trigger_text, reason, task_count, role_count, gpu_count, extra, "              \
+    "reason_topic"
 #define JOB_COLUMNS JOB_FIXED_COLUMNS ", " JOB_STATE_COLUMNS
 
 #define JOB_ATTEMPT_COLUMNS                                                                        \
@@ -36,7 +37,7 @@
 
 #define NODE_COLUMNS                                                                               \
     "id, name, address, gpu_type, cpu, gpu_count, memory_mib, is_healthy, is_cordoned, is_lost, "  \
-    "blame, blame_ms, reason, gpu_numa, gpu_switch"
+    "blame, blame_ms, reason, is_reason_blame, gpu_numa, gpu_switch"
 
 #define END_COLUMNS                                                                                \
     "attempt, tail, rule_code, rule_phrase, rule_number, rule_pattern, rule_line, rule_file, "     \

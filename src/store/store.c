@@ -26,7 +26,7 @@ enum {
 /* From 4 MiB on, 64 MiB (the size that is kept of the file), 200 MiB. */
 static const struct checkpoint_limits checkpoint_limits = {1000, 16000, 50000};
 
-#define INSERT_JOB_MARKS "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?"
+#define INSERT_JOB_MARKS "?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?"
 
 static const char *const write_texts[WRITE_COUNT] = {
     [WRITE_BEGIN] = "BEGIN IMMEDIATE",
@@ -37,7 +37,7 @@ static const char *const write_texts[WRITE_COUNT] = {
                       "ON CONFLICT (name) DO UPDATE SET value = excluded.value",
     [WRITE_JOB_NEW] = "INSERT INTO jobs (" JOB_COLUMNS ") VALUES (" INSERT_JOB_MARKS ")",
     [WRITE_JOB] = "UPDATE jobs SET (" JOB_STATE_COLUMNS ") = "
-                  "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) WHERE id = ?",
+                  "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?) WHERE id = ?",
     [WRITE_JOB_PLAN] = "INSERT INTO job_plans (job, plan) VALUES (?,?)",
     [WRITE_JOB_SOURCE] =
         "INSERT INTO job_sources (job, format, spec, source, sealed) VALUES (?,?,?,?,?)",
@@ -50,7 +50,7 @@ static const char *const write_texts[WRITE_COUNT] = {
     [WRITE_TASK_REMOVE] = "DELETE FROM tasks WHERE job = ? AND role = ? AND task_index = ?",
     [WRITE_STORY] = "INSERT INTO stories (" STORY_COLUMNS ") VALUES (?,?,?,?,?,?,?,?)",
     [WRITE_NODE] = "INSERT OR REPLACE INTO nodes (" NODE_COLUMNS ") VALUES "
-                   "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
+                   "(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)",
     /* first, while the rows that name the attempts are there */
     [PURGE_FIRST] = "DELETE FROM attempt_ends WHERE attempt IN (SELECT attempt FROM tasks WHERE "
                     "job = ?1 UNION SELECT attempt FROM task_attempts WHERE job = ?1)",

@@ -439,6 +439,9 @@ static void test_text_edges(void **state)
     assert_int_equal(text_distance(TEXT("ab"), TEXT("ba"), 2), 1);
     assert_int_equal(text_distance(TEXT("abcd"), TEXT("acxd"), 3), 2);
     assert_true(text_hash(TEXT("a"), 0) != text_hash(TEXT("a"), 1));
+    assert_true(text_words_hash(TEXT("1 of 20"), 0) == text_words_hash(TEXT("12 of 3"), 0));
+    assert_true(text_words_hash(TEXT("1 of 20"), 0) != text_words_hash(TEXT("1 or 20"), 0));
+    assert_true(text_words_hash(TEXT("a"), 0) != text_words_hash(TEXT("a"), 1));
 }
 
 /* Of what a program writes stays what a terminal would show. */

@@ -108,8 +108,9 @@ static void test_queue_random(void **state)
         case 3:
             if (!queue_first(queue, &item, &class))
                 break;
-            queue_block(queue, class, "full", false);
+            queue_block(queue, class, "full", 7, false);
             assert_string_equal(queue_reason(queue, class), "full");
+            assert_int_equal(queue_topic(queue, class), 7);
             assert_true(queue_is_blocked(queue, class));
             naive_block(items, items[item.slot].shape, true);
             break;

@@ -163,7 +163,7 @@ static void the_next_is_the_first_that_fits(void **state)
             take(&random, &plain, queue);
         } else if (action < 80 && plain.entries[slot].is_in) {
             struct shape *shape = &plain.shapes[plain.entries[slot].shape];
-            queue_block(queue, queue_class_of(queue, slot), "full", false);
+            queue_block(queue, queue_class_of(queue, slot), "full", 7, false);
             shape->is_blocked = shape->was_tried = true;
         } else if (action == 80) {
             queue_unblock(queue);
@@ -193,16 +193,16 @@ static void a_shorter_limit_opens_its_class(void **state)
     (void)state;
     struct queue *queue = queue_new(queue_order_named("fifo"));
     uint32_t class = push(queue, 0, 0);
-    queue_block(queue, class, "held back", true);
+    queue_block(queue, class, "held back", 7, true);
     push(queue, 1, 0);
     assert_true(queue_is_blocked(queue, class));
     push(queue, 2, 60);
     assert_false(queue_is_blocked(queue, class));
     assert_int_equal(queue_shortest(queue, class).slot, 2);
-    queue_block(queue, class, "held back", true);
+    queue_block(queue, class, "held back", 7, true);
     push(queue, 3, 70);
     assert_true(queue_is_blocked(queue, class));
-    queue_block(queue, class, "too little", false);
+    queue_block(queue, class, "too little", 7, false);
     push(queue, 4, 50);
     assert_true(queue_is_blocked(queue, class));
     assert_int_equal(queue_class_count(queue), 1);
@@ -219,7 +219,7 @@ static void a_search_in_vain_is_cut(void **state)
         struct queue_need need = {i % 2 ? 8 : 0, 0, i % 2 ? 0 : 8};
         struct queue_item item = {.slot = i, .id = i + 1};
         uint32_t class = queue_push(queue, &item, &need, (struct text){(const char *)&i, sizeof i});
-        queue_block(queue, class, "", false);
+        queue_block(queue, class, "", 0, false);
     }
     queue_unblock(queue);
     struct queue_room room = {.free = {4, 4, 4}, .lowest = 1000};
@@ -228,7 +228,7 @@ static void a_search_in_vain_is_cut(void **state)
     while (queue_next(queue, NULL, &room, &item, &class, &work)) {
         assert_in_range(work, 1, WORK_MAX);
         work = 0;
-        queue_block(queue, class, "", false);
+        queue_block(queue, class, "", 0, false);
         rounds++;
     }
     assert_in_range(rounds, 1, CLASSES);

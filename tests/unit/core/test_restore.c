@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "base/memory.h"
+#include "core/state.h"
 #include "job/job.h"
 #include "world.h"
 
@@ -135,6 +136,36 @@ static void what_ran_runs_on(void **state)
         assert_true(world_job(&world, 1)->completion.is_success);
         world_release(&world);
     }
+}
+
+/* --- reasons --- */
+
+/* What an engine says may look like the words of the platform. */
+static void engine_reason(struct rows *rows)
+{
+    rows->nodes[0].is_healthy = false;
+    rows->nodes[0].reason = "taken last week for a repair";
+}
+
+static void blame_reason(struct rows *rows)
+{
+    blamed(rows);
+    rows->nodes[0].reason = "whatever was said of it";
+    rows->nodes[0].is_reason_blame = true;
+}
+
+static void a_value_says_whose_the_reason_is(void **state)
+{
+    (void)state;
+    struct world world;
+    assert_int_equal(restored(engine_reason, true, &world), 0);
+    assert_string_equal(world.core->nodes.items[0].reason, "taken last week for a repair");
+    assert_string_equal(world.core->nodes.items[0].cordon, "");
+    world_release(&world);
+    assert_int_equal(restored(blame_reason, true, &world), 0);
+    assert_string_equal(world.core->nodes.items[0].reason, "");
+    assert_string_equal(world.core->nodes.items[0].cordon, "whatever was said of it");
+    world_release(&world);
 }
 
 /* --- what is being ended --- */
@@ -371,6 +402,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_ran_runs_on),
+        cmocka_unit_test(a_value_says_whose_the_reason_is),
         cmocka_unit_test(a_kill_under_way_goes_on),
         cmocka_unit_test(the_row_says_why_it_is_killed),
         cmocka_unit_test(contradictions_are_refused),

@@ -196,6 +196,37 @@ static void test_demands(void **state)
     placer->ops->free(placer);
 }
 
+/* Numbers and holders are no part of what a reason is about; what is asked for is. */
+static void test_topics(void **state)
+{
+    (void)state;
+    static const char *const policies[] = {"first-fit", "hived"};
+    for (size_t i = 0; i < COUNT_OF(policies); i++) {
+        struct placer *placer = placer_new(policies[i], TEXT(""), NULL);
+        node_add(placer, 0, 8, 4, "K80", true);
+        node_add(placer, 1, 8, 4, "V100", true);
+        struct placement_member two = member_of(1, 1, 2), four = member_of(1, 1, 4);
+        two.sku_type = four.sku_type = "V100";
+        assert_int_equal(start(placer, "a", two, 10).kind, PLACEMENT_BIND);
+        struct placement_result half_free = start(placer, "c", four, 10);
+        assert_int_equal(start(placer, "b", member_of(1, 1, 1), 10).kind, PLACEMENT_BIND);
+        assert_int_equal(start(placer, "d", two, 10).kind, PLACEMENT_BIND);
+        struct placement_result full = start(placer, "c", four, 10);
+        two.count = 8;
+        two.sku_type = "K80";
+        struct placement_result other = start(placer, "e", two, 10);
+        assert_int_equal(full.kind, PLACEMENT_WAIT);
+        assert_string_not_equal(half_free.reason, full.reason);
+        if (i == 0) /* HiveD says what is free on one node only when there is any */
+            assert_true(half_free.topic == full.topic);
+        assert_true(full.topic != 0 && other.topic != full.topic);
+        placer->ops->free(placer);
+    }
+    struct err err = {0};
+    assert_null(placer_new("none", TEXT(""), &err));
+    assert_string_equal(err.text, "there is no policy none");
+}
+
 static void test_avoid(void **state)
 {
     (void)state;
@@ -462,6 +493,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_lost_gpu, setup, teardown),
         cmocka_unit_test_setup_teardown(test_neighbours, setup, teardown),
         cmocka_unit_test_setup_teardown(test_demands, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_topics, setup, teardown),
         cmocka_unit_test_setup_teardown(test_avoid, setup, teardown),
         cmocka_unit_test_setup_teardown(test_victims, setup, teardown),
         cmocka_unit_test_setup_teardown(test_slots_given, setup, teardown),

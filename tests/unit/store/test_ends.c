@@ -209,6 +209,7 @@ static void a_database_of_version_3_is_taken_over(void **state)
     assert_int_equal(store_nodes(world->reader, &world->arena, &nodes, &world->err), 0);
     assert_int_equal(nodes.count, 1);
     assert_true(nodes.items[0].blame == 12.5);
+    assert_true(nodes.items[0].is_reason_blame); /* it is cordoned */
     assert_in_range(nodes.items[0].blame_ms, now_ms - 1000, now_ms + 60000);
 }
 

@@ -240,6 +240,8 @@ static void a_database_of_an_older_program_is_no_copy(void **state)
                                       "ALTER TABLE tasks DROP COLUMN kill_by_ms;"
                                       "ALTER TABLE task_attempts DROP COLUMN killed;"
                                       "ALTER TABLE task_attempts DROP COLUMN kill_by_ms;"
+                                      "ALTER TABLE jobs DROP COLUMN reason_topic;"
+                                      "ALTER TABLE nodes DROP COLUMN is_reason_blame;"
                                       "DELETE FROM counters WHERE name IN ('commit', 'event')"),
                      0);
     shell(world, "rm mark");

@@ -28,6 +28,7 @@ static void a_job_is_read_back_whole(void **state)
     job.state = LIFE_RUNNING;
     job.attempt = 2;
     job.reason = "because";
+    job.reason_topic = UINT64_MAX - 1;
     job.trigger = "why";
     job.retries_user = 1;
     job.retries_platform = 2;
@@ -44,6 +45,7 @@ static void a_job_is_read_back_whole(void **state)
         assert_int_equal(row.record.state, LIFE_RUNNING);
         assert_int_equal(row.record.attempt, 2);
         assert_string_equal(row.record.reason, "because");
+        assert_true(row.record.reason_topic == UINT64_MAX - 1);
         assert_string_equal(row.record.trigger, "why");
         assert_int_equal(row.record.retries_resource, 3);
         assert_true(row.record.gpu_count == 1ull << 40);
