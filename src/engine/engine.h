@@ -9,6 +9,7 @@
 #ifndef ENGINE_ENGINE_H
 #define ENGINE_ENGINE_H
 #include "base/text.h"
+#include "model/exit.h"
 #include "model/ids.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -57,24 +58,6 @@ enum engine_event_kind {
     ENGINE_NOTE,      /* progress for the story: reason, message */
     ENGINE_STARTED,   /* the container runs */
     ENGINE_EXITED,    /* final: it ended, or could not be created */
-};
-
-/* How a container ended, as far as the engine and skep-init know. Judged by src/job. */
-struct exit_report {
-    int32_t exit_code;      /* as waitpid gives it; 128 + signal when killed */
-    int32_t signal;         /* 0 = none */
-    bool is_oom_killed;     /* its memory ran out (the machine's: NodeOutOfMemory) */
-    bool is_user_command;   /* false: setup failed before the user's command ran */
-    bool is_missing;        /* removed behind our back */
-    bool is_lost;           /* the node went away */
-    bool has_gpu_ecc_error; /* a GPU of the task counted new uncorrectable memory errors */
-    bool has_gpu_lost;      /* a GPU of the task was lost while it ran */
-    /* engine's word, in Kubernetes' vocabulary where it has one: "", "ImagePullError",
-     * "ImageNotFound", "ContainerCannotRun", "DiskFull", "CreationError", … */
-    const char *reason;
-    const char *message;
-    struct text log_tail;      /* of the merged user log, at most 10 MiB */
-    struct text platform_tail; /* of skep-init's own log */
 };
 
 enum { ENGINE_GPU_LOST = 0xfffe }; /* in gpu_switch: the device does not work */

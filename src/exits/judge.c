@@ -17,7 +17,7 @@ struct log { /* one of the two tails; filtered when it is first asked about */
 
 struct judge {
     const struct exit_rules *rules;
-    const struct exit_input *input;
+    const struct exit_report *report;
     struct exit_verdict *verdict;
     struct exit_container single;
     const struct exit_container *containers;
@@ -75,11 +75,11 @@ static bool match_containers(struct judge *judge, const struct exit_container_pa
 
 static bool match_runtime(struct judge *judge, const struct exit_pattern *pattern)
 {
-    const struct exit_input *input = judge->input;
-    if (pattern->has_exit_code && pattern->exit_code != input->exit_code)
+    const struct exit_report *report = judge->report;
+    if (pattern->has_exit_code && pattern->exit_code != report->exit_code)
         return false;
-    if ((pattern->needs_ecc && !input->has_gpu_ecc_error) ||
-        (pattern->needs_gpu_lost && !input->has_gpu_lost))
+    if ((pattern->needs_ecc && !report->has_gpu_ecc_error) ||
+        (pattern->needs_gpu_lost && !report->has_gpu_lost))
         return false;
     if (pattern->user_log != EXPRESSION_NO &&
         !search_log(judge, pattern->user_log, &judge->user, &judge->user_found))
@@ -93,10 +93,10 @@ static bool match(struct judge *judge, const struct exit_pattern *pattern)
     judge->user_found = judge->platform_found = (struct text){0};
     if (pattern->is_runtime)
         return match_runtime(judge, pattern);
-    const struct exit_input *input = judge->input;
-    if (!search_string(judge, pattern->name, input->name) ||
-        !search_string(judge, pattern->reason, input->reason) ||
-        !search_string(judge, pattern->message, input->message))
+    const struct exit_report *report = judge->report;
+    if (!search_string(judge, pattern->name, report->name) ||
+        !search_string(judge, pattern->reason, report->reason) ||
+        !search_string(judge, pattern->message, report->message))
         return false;
     for (uint32_t i = 0; i < pattern->container_count; i++)
         if (!match_containers(judge, &judge->rules->containers.items[pattern->container + i]))
@@ -130,9 +130,9 @@ static enum exit_evidence evidence_of(const struct judge *judge, const struct ex
         return EVIDENCE_TASK;
     const bool is_asked =
         pattern->reason != EXPRESSION_NO || has_container_condition(judge, pattern, false);
-    const struct exit_input *input = judge->input;
+    const struct exit_report *report = judge->report;
     const bool is_told =
-        input->containers || (input->reason && input->reason[0]) || input->is_oom_killed;
+        report->containers || (report->reason && report->reason[0]) || report->is_oom_killed;
     return is_asked && is_told ? EVIDENCE_PLATFORM : EVIDENCE_TASK;
 }
 
@@ -156,8 +156,8 @@ static struct text last_lines(struct text text, size_t lines)
 static void describe(struct judge *judge, struct completion *completion, const char *reason)
 {
     struct text found = judge->user_found.length > 0 ? judge->user_found : judge->platform_found;
-    if (found.length == 0 && judge->input->message)
-        found = text_of(judge->input->message);
+    if (found.length == 0 && judge->report->message)
+        found = text_of(judge->report->message);
     struct buf line = BUF_INIT, words = BUF_INIT;
     printable_put(&line, text_cut(&found, '\n'));
     const struct text shown = text_trim(printable_head(buf_as_text(&line), EXIT_SHOWN_MAX));
@@ -256,8 +256,8 @@ static void judge_unmatched(struct judge *judge)
             (!last || container->finished_at > last->finished_at))
             last = container;
     }
-    const bool is_pod = judge->input->containers != NULL;
-    if (!is_pod && !judge->input->is_user_command) {
+    const bool is_pod = judge->report->containers != NULL;
+    if (!is_pod && !judge->report->is_user_command) {
         const struct exit_spec *spec = exit_rules_find(judge->rules, EXIT_CODE_ABNORMAL);
         take_unmatched(judge, spec->code, spec->phrase, &judge->single);
     } else if (!last) {
@@ -272,50 +272,50 @@ static void judge_unmatched(struct judge *judge)
     }
 }
 
-static bool is_success(const struct exit_input *input)
+static bool is_success(const struct exit_report *report)
 {
-    return !input->containers && input->is_user_command && input->exit_code == 0 &&
-           input->signal == 0;
+    return !report->containers && report->is_user_command && report->exit_code == 0 &&
+           report->signal == 0;
 }
 
 static void judge_all(struct judge *judge)
 {
-    const struct exit_input *input = judge->input;
-    if (input->is_lost)
+    const struct exit_report *report = judge->report;
+    if (report->is_lost)
         take_vouched(judge, CODE_NODE_LOST, "its node went away");
-    else if (input->is_missing)
+    else if (report->is_missing)
         take_vouched(judge, CODE_CONTAINER_DELETED, "its container was removed from outside");
-    else if (is_success(input))
+    else if (is_success(report))
         take_code(judge, CODE_SUCCEEDED, "");
     else if (!judge_predefined(judge) && !judge_rules(judge))
         judge_unmatched(judge);
 }
 
-void exit_judge(const struct exit_rules *rules, const struct exit_input *input,
+void exit_judge(const struct exit_rules *rules, const struct exit_report *report,
                 struct exit_verdict *verdict)
 {
     *verdict = (struct exit_verdict){0};
     struct judge judge = {
         .rules = rules,
-        .input = input,
+        .report = report,
         .verdict = verdict,
-        .single = {.name = input->is_user_command ? "app" : "init",
-                   .reason = input->is_oom_killed ? "OOMKilled" : input->reason,
-                   .message = input->message,
-                   .exit_code = input->exit_code,
-                   .signal = input->signal,
+        .single = {.name = report->is_user_command ? "app" : "init",
+                   .reason = report->is_oom_killed ? "OOMKilled" : report->reason,
+                   .message = report->message,
+                   .exit_code = report->exit_code,
+                   .signal = report->signal,
                    .is_terminated = true},
-        .containers = input->containers,
-        .container_count = input->container_count,
-        .user = {.text = tail_of(input->log_tail, EXIT_TAIL_MAX)},
-        .platform = {.text = tail_of(input->platform_tail, EXIT_TAIL_MAX)},
+        .containers = report->containers,
+        .container_count = report->container_count,
+        .user = {.text = tail_of(report->log_tail, EXIT_TAIL_MAX)},
+        .platform = {.text = tail_of(report->platform_tail, EXIT_TAIL_MAX)},
     };
-    if (!input->containers) {
+    if (!report->containers) {
         judge.containers = &judge.single;
         judge.container_count = 1;
     }
     judge_all(&judge);
-    verdict->completion.exit_code = input->exit_code;
+    verdict->completion.exit_code = report->exit_code;
     verdict->spec = exit_rules_find(rules, verdict->completion.code);
     verdict->user_lines = last_lines(judge.user.text, EXIT_USER_LINES);
     verdict->platform_lines = last_lines(judge.platform.text, EXIT_PLATFORM_LINES);

@@ -10,39 +10,13 @@
 #include "base/text.h"
 #include "exits/rules.h"
 #include "model/completion.h"
-
-struct arena;
+#include "model/exit.h"
 
 enum {
     EXIT_TAIL_MAX = 10 << 20,
     EXIT_EXCERPT_MAX = 2048,
     EXIT_USER_LINES = 15, /* last lines kept for the history */
     EXIT_PLATFORM_LINES = 10,
-};
-
-/* Kubernetes' view of a pod, for the engine that runs pods: init containers first. */
-struct exit_container {
-    const char *name, *reason, *message;
-    int32_t exit_code, signal;
-    int64_t finished_at;
-    bool is_terminated;
-};
-
-struct exit_input {
-    int32_t exit_code;            /* 128 + signal when killed */
-    int32_t signal;               /* 0 = none */
-    bool is_oom_killed;           /* memory of the container ran out */
-    bool is_user_command;         /* false: setup failed before the user's command ran */
-    bool is_missing;              /* removed behind our back */
-    bool is_lost;                 /* the node went away */
-    bool has_gpu_ecc_error;       /* double-bit errors on a GPU of the task, while it ran */
-    bool has_gpu_lost;            /* a GPU of the task went away while it ran */
-    const char *name;             /* of the pod; NULL where tasks are no pods */
-    const char *reason, *message; /* the engine's word, Kubernetes' where it has one; may be NULL */
-    struct text log_tail;         /* merged user log */
-    struct text platform_tail;    /* skep-init's own log */
-    const struct exit_container *containers; /* NULL: one, made of the above */
-    size_t container_count;
 };
 
 struct exit_verdict {
@@ -56,9 +30,9 @@ struct exit_verdict {
     struct text user_lines, platform_lines; /* the last lines, in the tails */
 };
 
-/* Fills all of `verdict`; its texts lie in the input's tails, its rows in `rules`: both must
+/* Fills all of `verdict`; its texts lie in the report's tails, its rows in `rules`: both must
  * outlive it. Any thread. */
-void exit_judge(const struct exit_rules *rules, const struct exit_input *input,
+void exit_judge(const struct exit_rules *rules, const struct exit_report *report,
                 struct exit_verdict *verdict);
 
 /* How a failure of Kubernetes' pod creation call is to be taken. `http_status` 0: no answer;

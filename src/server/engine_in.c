@@ -148,30 +148,17 @@ static void end_rule(struct server *server, const struct exit_verdict *verdict, 
 /* What is kept of the end travels with the exit: one transaction has both, or neither. */
 static struct server_mail *mail_of_exit(struct server *server, const struct engine_event *event)
 {
-    const struct exit_report *exit = event->exit;
     struct server_mail *mail = mail_of_task(EVENT_TASK_EXITED, event);
     struct store_end end = {.attempt = event->attempt, .rule = {.phrase = "", .file = ""}};
     struct exit_verdict verdict;
     struct buf log = BUF_INIT;
-    struct exit_input input = {
-        .exit_code = exit->exit_code,
-        .signal = exit->signal,
-        .is_oom_killed = exit->is_oom_killed,
-        .is_user_command = exit->is_user_command,
-        .is_missing = exit->is_missing,
-        .is_lost = exit->is_lost,
-        .has_gpu_ecc_error = exit->has_gpu_ecc_error,
-        .has_gpu_lost = exit->has_gpu_lost,
-        .reason = exit->reason,
-        .message = exit->message,
-        .platform_tail = exit->platform_tail,
-    };
+    struct exit_report report = *event->exit;
 
-    printable_strip(&log, exit->log_tail);
-    input.log_tail = buf_as_text(&log);
-    end.tail = tail_of(&mail->arena, exit->log_tail);
+    printable_strip(&log, report.log_tail);
+    end.tail = tail_of(&mail->arena, report.log_tail);
+    report.log_tail = buf_as_text(&log);
     pthread_rwlock_rdlock(&server->rules_lock);
-    exit_judge(server->rules, &input, &verdict);
+    exit_judge(server->rules, &report, &verdict);
     const double weight = blame_weight(&verdict.completion, verdict.spec->type, verdict.evidence);
     if (verdict.is_matched)
         end_rule(server, &verdict, &mail->arena, &end);

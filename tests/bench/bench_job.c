@@ -123,7 +123,7 @@ static struct text log_make(size_t size, const char *tail)
 static void judge(const struct exit_rules *rules, const char *what, size_t size, const char *tail)
 {
     const struct text log = log_make(size, tail);
-    const struct exit_input input = {.exit_code = 1, .is_user_command = true, .log_tail = log};
+    const struct exit_report input = {.exit_code = 1, .is_user_command = true, .log_tail = log};
     struct exit_verdict verdict;
     double best_s = 1e9;
     for (int i = 0; i < 5; i++) {
@@ -164,7 +164,7 @@ static void judge_hostile(const struct exit_rules *rules)
         memcpy(log + at, word, strlen(word));
         at += strlen(word);
     }
-    const struct exit_input input = {
+    const struct exit_report input = {
         .exit_code = 1, .is_user_command = true, .log_tail = {log, at}};
     struct exit_verdict verdict;
     const double begin_s = now_s();

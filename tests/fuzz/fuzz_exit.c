@@ -12,7 +12,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void judge(const struct exit_rules *rules, struct text rest)
 {
-    const struct exit_input input = {
+    const struct exit_report input = {
         .exit_code = rest.length > 0 ? (unsigned char)rest.at[0] : 0,
         .signal = rest.length > 1 ? (unsigned char)rest.at[1] : 0,
         .is_oom_killed = rest.length > 2 && (rest.at[2] & 1),

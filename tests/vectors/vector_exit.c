@@ -76,7 +76,7 @@ static json_t *pod_judge(const struct exit_rules *rules, const json_t *pod)
     size_t count = 0;
     containers_read(init, containers, &count);
     containers_read(list, containers, &count);
-    const struct exit_input input = {
+    const struct exit_report input = {
         .name = string_at(pod, "name"),
         .reason = string_at(pod, "reason"),
         .message = string_at(pod, "message"),

@@ -21,10 +21,10 @@ int main(int argc, char **argv)
     problems_init(&problems, &arena);
     struct exit_rules *rules = exit_rules_new((struct text){0}, &problems);
     const int code = atoi(argv[1]);
-    const struct exit_input input = {.exit_code = code,
-                                     .signal = code > 128 && code < 193 ? code - 128 : 0,
-                                     .is_user_command = true,
-                                     .log_tail = buf_as_text(&log)};
+    const struct exit_report input = {.exit_code = code,
+                                      .signal = code > 128 && code < 193 ? code - 128 : 0,
+                                      .is_user_command = true,
+                                      .log_tail = buf_as_text(&log)};
     struct exit_verdict verdict;
     exit_judge(rules, &input, &verdict);
     printf("%d %s %s\n", verdict.completion.code, verdict.completion.phrase,

@@ -38,7 +38,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-static struct exit_verdict judge(const struct exit_rules *with, struct exit_input input)
+static struct exit_verdict judge(const struct exit_rules *with, struct exit_report input)
 {
     struct exit_verdict verdict;
     exit_judge(with, &input, &verdict);
@@ -48,10 +48,10 @@ static struct exit_verdict judge(const struct exit_rules *with, struct exit_inpu
 
 static struct exit_verdict judge_log(int32_t code, const char *log)
 {
-    return judge(rules, (struct exit_input){.exit_code = code,
-                                            .signal = code > 128 && code < 160 ? code - 128 : 0,
-                                            .is_user_command = true,
-                                            .log_tail = text_of(log)});
+    return judge(rules, (struct exit_report){.exit_code = code,
+                                             .signal = code > 128 && code < 160 ? code - 128 : 0,
+                                             .is_user_command = true,
+                                             .log_tail = text_of(log)});
 }
 
 /* ---- what an exit is ---- */
@@ -202,7 +202,7 @@ static void told_by_the_engine(void **state)
 {
     (void)state;
     static const struct {
-        struct exit_input input;
+        struct exit_report input;
         int32_t want;
         const char *type;
     } cases[] = {
@@ -282,11 +282,11 @@ static void pods_with_containers(void **state)
         {.name = "running", .exit_code = 200},
     };
     struct exit_verdict verdict =
-        judge(rules, (struct exit_input){.containers = containers, .container_count = 4});
+        judge(rules, (struct exit_report){.containers = containers, .container_count = 4});
     assert_int_equal(verdict.completion.code, 3);
     assert_string_equal(verdict.completion.phrase, "ContainerUnrecognizedFailed");
     assert_string_equal(verdict.spec->phrase, "PAIRuntimeUnknownFailed");
-    verdict = judge(rules, (struct exit_input){.containers = containers, .container_count = 1});
+    verdict = judge(rules, (struct exit_report){.containers = containers, .container_count = 1});
     assert_int_equal(verdict.completion.code, -300);
 }
 
@@ -303,7 +303,7 @@ static void creation_errors(void **state)
     assert_int_equal(exit_judge_creation(0, "x", NULL), -120);
 }
 
-static enum exit_evidence evidence(const struct exit_rules *with, struct exit_input input)
+static enum exit_evidence evidence(const struct exit_rules *with, struct exit_report input)
 {
     return judge(with, input).evidence;
 }
@@ -319,38 +319,38 @@ static void only_the_platform_vouches(void **state)
         for (int32_t code = 1; code < 256; code++)
             for (int is_user = 0; is_user < 2; is_user++)
                 assert_int_equal(
-                    evidence(rules, (struct exit_input){.exit_code = code,
-                                                        .is_user_command = is_user,
-                                                        .reason = "",
-                                                        .message = lines[i],
-                                                        .log_tail = text_of(lines[i]),
-                                                        .platform_tail = text_of(lines[i])}),
+                    evidence(rules, (struct exit_report){.exit_code = code,
+                                                         .is_user_command = is_user,
+                                                         .reason = "",
+                                                         .message = lines[i],
+                                                         .log_tail = text_of(lines[i]),
+                                                         .platform_tail = text_of(lines[i])}),
                     EVIDENCE_TASK);
     assert_int_equal(judge_log(1, "GPU is lost").completion.code, 240); /* the retry knows it */
     /* the engine's message repeats names of the user's */
     assert_int_equal(
-        evidence(rules, (struct exit_input){.exit_code = 128,
-                                            .reason = "ContainerCannotRun",
-                                            .message = "chdir to `unknown device`: none"}),
+        evidence(rules, (struct exit_report){.exit_code = 128,
+                                             .reason = "ContainerCannotRun",
+                                             .message = "chdir to `unknown device`: none"}),
         EVIDENCE_TASK);
 
-    assert_int_equal(evidence(rules, (struct exit_input){.exit_code = 1,
-                                                         .is_user_command = true,
-                                                         .has_gpu_lost = true}),
+    assert_int_equal(evidence(rules, (struct exit_report){.exit_code = 1,
+                                                          .is_user_command = true,
+                                                          .has_gpu_lost = true}),
                      EVIDENCE_PLATFORM);
-    assert_int_equal(evidence(rules, (struct exit_input){.exit_code = 1,
-                                                         .is_user_command = true,
-                                                         .has_gpu_ecc_error = true}),
+    assert_int_equal(evidence(rules, (struct exit_report){.exit_code = 1,
+                                                          .is_user_command = true,
+                                                          .has_gpu_ecc_error = true}),
                      EVIDENCE_PLATFORM);
-    assert_int_equal(evidence(rules, (struct exit_input){.exit_code = 128, .reason = "DiskFull"}),
+    assert_int_equal(evidence(rules, (struct exit_report){.exit_code = 128, .reason = "DiskFull"}),
                      EVIDENCE_PLATFORM);
-    assert_int_equal(evidence(rules, (struct exit_input){.exit_code = 137,
-                                                         .signal = 9,
-                                                         .is_user_command = true,
-                                                         .is_oom_killed = true}),
+    assert_int_equal(evidence(rules, (struct exit_report){.exit_code = 137,
+                                                          .signal = 9,
+                                                          .is_user_command = true,
+                                                          .is_oom_killed = true}),
                      EVIDENCE_PLATFORM);
-    assert_int_equal(evidence(rules, (struct exit_input){.is_lost = true}), EVIDENCE_PLATFORM);
-    assert_int_equal(evidence(rules, (struct exit_input){.is_missing = true}), EVIDENCE_PLATFORM);
+    assert_int_equal(evidence(rules, (struct exit_report){.is_lost = true}), EVIDENCE_PLATFORM);
+    assert_int_equal(evidence(rules, (struct exit_report){.is_missing = true}), EVIDENCE_PLATFORM);
 }
 
 /* An expression for the reason that fits the empty one is not the engine's word. */
@@ -370,13 +370,13 @@ static void no_reason_vouches_for_nothing(void **state)
                                             &problems);
     assert_non_null(own);
     assert_int_equal(
-        evidence(own, (struct exit_input){.exit_code = 1, .is_user_command = true, .reason = ""}),
+        evidence(own, (struct exit_report){.exit_code = 1, .is_user_command = true, .reason = ""}),
         EVIDENCE_TASK);
-    assert_int_equal(evidence(own, (struct exit_input){.exit_code = 1, .is_user_command = true}),
+    assert_int_equal(evidence(own, (struct exit_report){.exit_code = 1, .is_user_command = true}),
                      EVIDENCE_TASK);
     assert_int_equal(
         evidence(own,
-                 (struct exit_input){.exit_code = 1, .is_user_command = true, .reason = "Broken"}),
+                 (struct exit_report){.exit_code = 1, .is_user_command = true, .reason = "Broken"}),
         EVIDENCE_PLATFORM);
     exit_rules_free(own);
     problems_release(&problems);
@@ -398,7 +398,7 @@ static void verdict_says_what_matched(void **state)
     memcpy(many, "\x01Traceback (most recent call last):", 35);
     memcpy(many + sizeof many - 20, "ImportError: \x80\n12345", 20);
     const struct exit_verdict other =
-        judge(rules, (struct exit_input){
+        judge(rules, (struct exit_report){
                          .exit_code = 1, .is_user_command = true, .log_tail = {many, sizeof many}});
     assert_int_equal(other.completion.code, 232);
 }
@@ -447,7 +447,7 @@ static void odd_expressions(void **state)
         if (!own)
             fail_msg("%s: %s", cases[i].expression, buf_cstr(&said));
         const struct exit_verdict verdict = judge(
-            own, (struct exit_input){
+            own, (struct exit_report){
                      .exit_code = 1, .is_user_command = true, .log_tail = text_of(cases[i].log)});
         if ((verdict.completion.code == 248) != cases[i].is_found)
             fail_msg("%s in \"%s\": code %d", cases[i].expression, cases[i].log,
@@ -466,10 +466,10 @@ static void odd_expressions(void **state)
     log[EXIT_EXCERPT_MAX + 1] = 'y';
     const struct exit_verdict verdict = judge(
         own,
-        (struct exit_input){.exit_code = 1,
-                            .is_user_command = true,
-                            .log_tail = {log, EXIT_EXCERPT_MAX + 1},
-                            .platform_tail = {log + EXIT_EXCERPT_MAX + 1, EXIT_EXCERPT_MAX + 1}});
+        (struct exit_report){.exit_code = 1,
+                             .is_user_command = true,
+                             .log_tail = {log, EXIT_EXCERPT_MAX + 1},
+                             .platform_tail = {log + EXIT_EXCERPT_MAX + 1, EXIT_EXCERPT_MAX + 1}});
     assert_int_equal(verdict.user_text.length, EXIT_EXCERPT_MAX);
     assert_int_equal(verdict.platform_text.length, EXIT_EXCERPT_MAX);
     mem_free(log);
@@ -498,7 +498,7 @@ static void operator_extends(void **state)
                                        &said);
     assert_non_null(own);
     assert_string_equal(buf_cstr(&said), "");
-    struct exit_input input = {
+    struct exit_report input = {
         .exit_code = 1, .is_user_command = true, .log_tail = TEXT("no licence left\nMemoryError")};
     struct exit_verdict verdict = judge(own, input);
     assert_int_equal(verdict.completion.code, 248);
@@ -506,13 +506,13 @@ static void operator_extends(void **state)
     assert_string_equal(verdict.spec->reaction, "ALWAYS_BACKOFF_RETRY");
     assert_true(verdict.spec->is_operators);
     assert_string_equal(verdict.completion.diagnostics, "no licence (no licence left)");
-    input = (struct exit_input){.exit_code = 137, .is_user_command = true};
+    input = (struct exit_report){.exit_code = 137, .is_user_command = true};
     verdict = judge(own, input);
     assert_string_equal(verdict.completion.phrase, "KilledHere");
     assert_int_equal(exit_rules_count(own), exit_rules_count(rules) + 1);
     exit_rules_free(own);
     own = read_file("builtin: false\n", &said);
-    verdict = judge(own, (struct exit_input){.exit_code = 139, .is_user_command = true});
+    verdict = judge(own, (struct exit_report){.exit_code = 139, .is_user_command = true});
     assert_false(verdict.is_matched);
     assert_int_equal(verdict.completion.code, 255);
     assert_int_equal(verdict.completion.exit_code, 139);
@@ -532,7 +532,7 @@ static void other_shapes_are_read(void **state)
                                        "  - gpuInfo: {nvidiaDoubleEccError: true}\n",
                                        &said);
     assert_non_null(own);
-    struct exit_input input = {
+    struct exit_report input = {
         .exit_code = 5, .is_user_command = true, .platform_tail = TEXT("all lost")};
     assert_int_equal(judge(own, input).completion.code, 248);
     input.platform_tail = TEXT("all won");
@@ -565,7 +565,7 @@ static void other_shapes_are_read(void **state)
                     "  podPatterns: [{messageRegex: deadbeef}]\n",
                     &said);
     assert_non_null(own);
-    input = (struct exit_input){.exit_code = 8, .is_user_command = true};
+    input = (struct exit_report){.exit_code = 8, .is_user_command = true};
     assert_int_equal(judge(own, input).completion.attributes, EXIT_TRANSIENT | EXIT_CONFLICT);
     input.signal = 1;
     assert_int_equal(judge(own, input).completion.code, 8);
@@ -679,7 +679,7 @@ static void searches_are_linear(void **state)
     char *log = mem_alloc(size);
     memset(log, 'a', size);
     memcpy(log + size - 6, "neverz", 6);
-    const struct exit_input input = {
+    const struct exit_report input = {
         .exit_code = 3, .is_user_command = true, .log_tail = {log, size}};
     const struct exit_verdict verdict = judge(own, input);
     assert_int_equal(verdict.completion.code, 3);
@@ -707,7 +707,7 @@ static void only_the_tail_counts(void **state)
     char *log = mem_alloc(size);
     memset(log, '.', size);
     memcpy(log, "MemoryError", 11);
-    struct exit_input input = {.exit_code = 3, .is_user_command = true, .log_tail = {log, size}};
+    struct exit_report input = {.exit_code = 3, .is_user_command = true, .log_tail = {log, size}};
     assert_int_equal(judge(rules, input).completion.code, 3);
     memcpy(log + size - 12, "\nMemoryError", 12);
     assert_int_equal(judge(rules, input).completion.code, 237);
