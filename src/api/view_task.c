@@ -232,26 +232,28 @@ void view_node(struct json_writer *json, const struct node_record *node,
                const struct engine_gpu *gpus, size_t gpu_count)
 {
     json_object(json);
-    json_key_string(json, "name", node->name);
-    json_key_string(json, "address", node->address);
-    json_key_int(json, "cpu", node->cpu);
-    json_key_int(json, "memoryMB", (int64_t)node->memory_mib);
-    json_key_int(json, "gpu", node->gpu_count);
-    json_key_string(json, "gpuType", node->gpu_type && node->gpu_type[0] ? node->gpu_type : NULL);
+    json_key_string(json, "name", node->facts.name);
+    json_key_string(json, "address", node->facts.address);
+    json_key_int(json, "cpu", node->facts.cpu);
+    json_key_int(json, "memoryMB", (int64_t)node->facts.memory_mib);
+    json_key_int(json, "gpu", node->facts.gpu_count);
+    json_key_string(json, "gpuType",
+                    node->facts.gpu_type && node->facts.gpu_type[0] ? node->facts.gpu_type : NULL);
     json_key_string(json, "state",
-                    node->is_lost       ? "LOST"
-                    : !node->is_healthy ? "UNHEALTHY"
-                    : node->is_cordoned ? "CORDONED"
-                                        : "READY");
-    json_key_bool(json, "isHealthy", node->is_healthy);
+                    node->is_lost             ? "LOST"
+                    : !node->facts.is_healthy ? "UNHEALTHY"
+                    : node->is_cordoned       ? "CORDONED"
+                                              : "READY");
+    json_key_bool(json, "isHealthy", node->facts.is_healthy);
     json_key_bool(json, "isCordoned", node->is_cordoned);
     json_key(json, "blame");
     json_real(json, node->blame);
-    json_key_string(json, "reason", node->reason && node->reason[0] ? node->reason : NULL);
+    json_key_string(json, "reason",
+                    node->facts.reason && node->facts.reason[0] ? node->facts.reason : NULL);
     json_key(json, "gpus");
     json_array(json);
     for (size_t i = 0; i < gpu_count; i++)
-        if (strcmp(gpus[i].node, node->name) == 0)
+        if (strcmp(gpus[i].node, node->facts.name) == 0)
             view_gpu(json, &gpus[i]);
     json_array_end(json);
     json_object_end(json);

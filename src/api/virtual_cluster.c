@@ -112,9 +112,9 @@ static void plain_cluster_json(struct json_writer *json, const struct clusters *
     struct resources total = {0}, good = {0}, used = {0};
     for (size_t i = 0; i < clusters->nodes.count; i++) {
         const struct node_record *node = &clusters->nodes.items[i];
-        struct resources all = {node->cpu, node->memory_mib, node->gpu_count};
+        struct resources all = {node->facts.cpu, node->facts.memory_mib, node->facts.gpu_count};
         resources_add(&total, all, node->is_lost ? 0 : 1);
-        resources_add(&good, all, node->is_lost || !node->is_healthy ? 0 : 1);
+        resources_add(&good, all, node->is_lost || !node->facts.is_healthy ? 0 : 1);
         resources_add(&used, used_of(clusters, node), 1);
     }
     json_object(json);
@@ -132,7 +132,7 @@ static int clusters_read(struct call *call, const struct service_snapshot *snaps
     int failed = store_nodes(reader, call->arena, &clusters->nodes, &call->err);
     for (size_t i = 0; !failed && i < clusters->nodes.count; i++)
         if (!clusters->nodes.items[i].is_lost)
-            clusters->gpu_total += clusters->nodes.items[i].gpu_count;
+            clusters->gpu_total += clusters->nodes.items[i].facts.gpu_count;
     return failed;
 }
 
@@ -155,14 +155,14 @@ static int no_cluster(struct call *call, struct text name)
 static uint64_t node_available(const struct clusters *clusters, const struct node_record *node)
 {
     uint64_t used = used_of(clusters, node).gpu, free = 0;
-    if (!node->is_healthy || node->is_lost || node->is_cordoned)
+    if (!node->facts.is_healthy || node->is_lost || node->is_cordoned)
         return 0;
     if (!clusters->hived)
-        return node->gpu_count > used ? node->gpu_count - used : 0;
+        return node->facts.gpu_count > used ? node->facts.gpu_count - used : 0;
     for (uint32_t t = 0; t < hived_leaf_type_count(clusters->hived); t++) {
         const char *type = hived_leaf_type_name(clusters->hived, t);
         free += sku_of(clusters->hived, type).gpu *
-                hived_node_free(clusters->hived, node->name, type, NULL, 0);
+                hived_node_free(clusters->hived, node->facts.name, type, NULL, 0);
     }
     return free;
 }
@@ -173,11 +173,11 @@ static void nodes_json(struct json_writer *json, const struct clusters *clusters
     json_object(json);
     for (size_t i = 0; i < clusters->nodes.count; i++) {
         const struct node_record *node = &clusters->nodes.items[i];
-        json_key(json, node->name);
+        json_key(json, node->facts.name);
         json_object(json);
         json_key_int(json, "gpuUsed", (int64_t)used_of(clusters, node).gpu);
         json_key_int(json, "gpuAvailable", (int64_t)node_available(clusters, node));
-        json_key_int(json, "gpuTotal", node->gpu_count);
+        json_key_int(json, "gpuTotal", node->facts.gpu_count);
         json_object_end(json);
     }
     json_object_end(json);

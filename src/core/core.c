@@ -268,7 +268,7 @@ static void blame_told(struct core *core, struct live *live, const struct seat *
     const struct node *node = &core->nodes.items[seat->node];
     const bool is_cordoned = node->blame.level == BLAME_CORDON;
     record_story(core, live, seat, true, is_cordoned ? "NodeCordoned" : "NodeAvoided",
-                 "node %s is taken %s; %s", node->name,
+                 "node %s is taken %s; %s", node->facts.name,
                  is_cordoned ? "no more until it is pardoned or they are forgotten" : "last now",
                  node->cordon);
 }

@@ -24,9 +24,10 @@ void capacity_update(struct core *core, uint32_t at)
 {
     struct node *node = &core->nodes.items[at];
     count_node(core, node, false);
-    node->is_counted = node->is_healthy && !node->is_lost && !node_is_cordoned(node);
-    node->counted_gpus = node->gpu_count > node->gpus_used ? node->gpu_count - node->gpus_used : 0;
-    node->counted_cpus = node->cpu > node->cpus_used ? node->cpu - node->cpus_used : 0;
+    node->is_counted = node->facts.is_healthy && !node->is_lost && !node_is_cordoned(node);
+    node->counted_gpus =
+        node->facts.gpu_count > node->gpus_used ? node->facts.gpu_count - node->gpus_used : 0;
+    node->counted_cpus = node->facts.cpu > node->cpus_used ? node->facts.cpu - node->cpus_used : 0;
     count_node(core, node, true);
 }
 

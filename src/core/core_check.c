@@ -48,9 +48,10 @@ static void check_node(const struct core *core, uint32_t at)
     }
     CHECK(seats == node->seat_count && gpus == node->gpus_used);
     CHECK(ports.taken == node->ports.taken);
-    CHECK(node->is_counted == (node->is_healthy && !node->is_lost && !node_is_cordoned(node)));
-    CHECK(node->gpus_used > node->gpu_count ||
-          node->counted_gpus == node->gpu_count - node->gpus_used);
+    CHECK(node->is_counted ==
+          (node->facts.is_healthy && !node->is_lost && !node_is_cordoned(node)));
+    CHECK(node->gpus_used > node->facts.gpu_count ||
+          node->counted_gpus == node->facts.gpu_count - node->gpus_used);
     ports_release(&ports);
 }
 
@@ -146,10 +147,10 @@ static void mix_node(uint64_t *hash, const struct node *node)
 {
     uint64_t blame;
     memcpy(&blame, &node->blame.value, sizeof blame);
-    mix_text(hash, node->name);
-    mix(hash, (uint64_t)node->cpu << 32 | node->gpu_count);
-    mix(hash, node->memory_mib);
-    mix(hash, (uint64_t)node->is_healthy << 1 | node->is_lost);
+    mix_text(hash, node->facts.name);
+    mix(hash, (uint64_t)node->facts.cpu << 32 | node->facts.gpu_count);
+    mix(hash, node->facts.memory_mib);
+    mix(hash, (uint64_t)node->facts.is_healthy << 1 | node->is_lost);
     mix(hash, blame);
     mix(hash, (uint64_t)node->blame.at_ms);
     mix(hash, node->blame.level);

@@ -131,16 +131,12 @@ static void nodes_copy(struct core *to, const struct core *from)
     for (size_t i = 0; i < to->nodes.count; i++) {
         const struct node *old = &from->nodes.items[i];
         struct node *new = &to->nodes.items[i];
-        new->name = mem_copy(old->name);
-        new->address = mem_copy(old->address);
-        new->gpu_type = mem_copy(old->gpu_type);
-        new->reason = mem_copy(old->reason);
+        new->facts = (struct node_facts){0};
+        node_facts_copy(&new->facts, &old->facts);
         new->cordon = mem_copy(old->cordon);
         new->refusal = mem_copy(old->refusal);
-        new->gpu_numa = block_copy(old->gpu_numa, old->gpu_count * sizeof *old->gpu_numa);
-        new->gpu_switch = block_copy(old->gpu_switch, old->gpu_count * sizeof *old->gpu_switch);
         ports_copy(&new->ports, &old->ports);
-        text_map_set(&to->node_names, text_of(new->name), (uint32_t)i);
+        text_map_set(&to->node_names, text_of(new->facts.name), (uint32_t)i);
     }
 }
 

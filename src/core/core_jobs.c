@@ -255,7 +255,7 @@ static void task_changed(struct core *core, struct live *live, const struct job_
         struct buf gpus = BUF_INIT;
         gpus_write(seat, &gpus);
         record_story(core, live, seat, false, "Started", "%s started on node %s%s",
-                     task_name(core, live, action->task), core->nodes.items[seat->node].name,
+                     task_name(core, live, action->task), core->nodes.items[seat->node].facts.name,
                      buf_cstr(&gpus));
         buf_release(&gpus);
     }

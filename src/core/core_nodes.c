@@ -31,14 +31,9 @@ double node_blame_now(const struct core *core, const struct node *node)
 
 void node_release(struct node *node)
 {
-    mem_free(node->name);
-    mem_free(node->address);
-    mem_free(node->gpu_type);
-    mem_free(node->reason);
+    node_facts_release(&node->facts);
     mem_free(node->cordon);
     mem_free(node->refusal);
-    mem_free(node->gpu_numa);
-    mem_free(node->gpu_switch);
     ports_release(&node->ports);
 }
 
@@ -52,22 +47,13 @@ static void string_set(char **to, const char *from)
 void node_tell_placer(struct core *core, struct placer *placer, uint32_t at)
 {
     struct node *node = &core->nodes.items[at];
-    struct placement_node told = {
-        .id = {at},
-        .name = node->name,
-        .cpu = node->cpu,
-        .memory_mib = node->memory_mib,
-        .gpu_count = node->gpu_count,
-        .gpu_type = node->gpu_type,
-        .gpu_numa = node->gpu_numa,
-        .gpu_switch = node->gpu_switch,
-        .is_healthy = node->is_healthy && !node->is_lost && !node_is_cordoned(node),
-    };
+    struct node_facts told = node->facts;
+    told.is_healthy = told.is_healthy && !node->is_lost && !node_is_cordoned(node);
     struct err err = {0};
-    int code = placer->ops->node_set(placer, &told, &err);
+    int code = placer->ops->node_set(placer, (struct node_id){at}, &told, &err);
     string_set(&node->refusal, code ? err.text : "");
     if (code)
-        core_trace(core, "node %s: not used by the placer: %s", node->name, err.text);
+        core_trace(core, "node %s: not used by the placer: %s", node->facts.name, err.text);
 }
 
 static void node_changed(struct core *core, uint32_t at)
@@ -81,54 +67,38 @@ static void node_changed(struct core *core, uint32_t at)
     core->is_unblocked = true;
 }
 
-static void numbers_set(uint16_t **to, const uint16_t *from, uint32_t count)
-{
-    mem_free(*to);
-    *to = NULL;
-    if (!from || !count)
-        return;
-    *to = mem_alloc(mem_size(count, sizeof **to));
-    memcpy(*to, from, count * sizeof **to);
-}
-
 static uint32_t node_add(struct core *core, const char *name)
 {
     uint32_t at = (uint32_t)core->nodes.count;
     struct node *node = ARRAY_ADD(&core->nodes);
-    *node = (struct node){.name = mem_copy(name),
-                          .reason = mem_copy(""),
-                          .cordon = mem_copy(""),
-                          .refusal = mem_copy(""),
-                          .first_seat = NONE};
-    text_map_set(&core->node_names, text_of(node->name), at);
+    *node = (struct node){.cordon = mem_copy(""), .refusal = mem_copy(""), .first_seat = NONE};
+    node_facts_copy(&node->facts, &(struct node_facts){.name = name});
+    text_map_set(&core->node_names, text_of(node->facts.name), at);
     return at;
 }
 
-static void node_fill(struct core *core, struct node *node, const struct placement_node *from,
-                      const char *address, const char *reason)
+static void node_reason_set(struct node *node, const char *reason)
 {
-    core->gpus_total -= node->is_lost ? 0 : node->gpu_count;
-    string_set(&node->address, address);
-    string_set(&node->gpu_type, from->gpu_type);
-    string_set(&node->reason, reason);
-    numbers_set(&node->gpu_numa, from->gpu_numa, from->gpu_count);
-    numbers_set(&node->gpu_switch, from->gpu_switch, from->gpu_count);
-    node->cpu = from->cpu;
-    node->gpu_count = from->gpu_count;
-    node->memory_mib = from->memory_mib;
-    node->is_healthy = from->is_healthy;
+    struct node_facts facts = node->facts;
+    facts.reason = reason;
+    node_facts_copy(&node->facts, &facts);
+}
+
+static void node_fill(struct core *core, struct node *node, const struct node_facts *facts)
+{
+    core->gpus_total -= node->is_lost ? 0 : node->facts.gpu_count;
+    node_facts_copy(&node->facts, facts);
     node->is_lost = false;
-    core->gpus_total += node->gpu_count;
+    core->gpus_total += node->facts.gpu_count;
 }
 
 void node_event(struct core *core, const struct event *event)
 {
-    const struct placement_node *from = &event->node.node;
+    const struct node_facts *from = &event->node;
     struct err err = {0};
-    if (!from->name || !*from->name || strlen(from->name) > PLACEMENT_NODE_NAME_MAX ||
+    if (!from->name || !*from->name || strlen(from->name) > NODE_NAME_MAX ||
         from->gpu_count > UINT16_MAX) {
-        err_fail(&err, ERR_INVALID, "name", "a node needs a name of 1…%d bytes",
-                 PLACEMENT_NODE_NAME_MAX);
+        err_fail(&err, ERR_INVALID, "name", "a node needs a name of 1…%d bytes", NODE_NAME_MAX);
         core_answer(core, event, (struct job_id){0}, &err);
         return;
     }
@@ -144,11 +114,12 @@ void node_event(struct core *core, const struct event *event)
     struct node *node = &core->nodes.items[at];
     if (is_new)
         node->is_lost = true; /* its GPUs are not counted yet */
-    node_fill(core, node, from, event->node.address, event->node.reason);
-    core_trace(core, "node %s: %s: %u CPUs, %llu MiB, %u GPUs%s%s, %s", node->name,
-               is_new ? "appeared" : "changed", node->cpu, (unsigned long long)node->memory_mib,
-               node->gpu_count, *node->gpu_type ? " " : "", node->gpu_type,
-               node->is_healthy ? "healthy" : "not healthy");
+    node_fill(core, node, from);
+    core_trace(core, "node %s: %s: %u CPUs, %llu MiB, %u GPUs%s%s, %s", node->facts.name,
+               is_new ? "appeared" : "changed", node->facts.cpu,
+               (unsigned long long)node->facts.memory_mib, node->facts.gpu_count,
+               *node->facts.gpu_type ? " " : "", node->facts.gpu_type,
+               node->facts.is_healthy ? "healthy" : "not healthy");
     node_changed(core, at);
     core_answer(core, event, (struct job_id){0}, NULL);
 }
@@ -158,7 +129,7 @@ static void node_tasks_lose(struct core *core, uint32_t at)
 {
     struct arena *arena = &core->scratch;
     size_t count = 0;
-    const char *name = core->nodes.items[at].name;
+    const char *name = core->nodes.items[at].facts.name;
     struct attempt_id *attempts =
         ARENA_ARRAY(arena, struct attempt_id, core->nodes.items[at].seat_count + 1u);
     for (uint32_t i = core->nodes.items[at].first_seat; i != NONE;
@@ -181,11 +152,11 @@ static void node_tasks_lose(struct core *core, uint32_t at)
 /* The node that the event names; NONE after an answer. */
 static uint32_t node_asked(struct core *core, const struct event *event)
 {
-    uint32_t at = node_find(core, event->node.node.name);
+    uint32_t at = node_find(core, event->node.name);
     struct err err = {0};
     if (at != NONE)
         return at;
-    err_fail(&err, ERR_NOT_FOUND, "name", "there is no node %s", event->node.node.name);
+    err_fail(&err, ERR_NOT_FOUND, "name", "there is no node %s", event->node.name);
     core_answer(core, event, (struct job_id){0}, &err);
     return NONE;
 }
@@ -197,11 +168,11 @@ void node_lost_event(struct core *core, const struct event *event)
         return;
     struct node *node = &core->nodes.items[at];
     if (!node->is_lost) {
-        core_trace(core, "node %s: lost, with %u tasks", node->name, node->seat_count);
+        core_trace(core, "node %s: lost, with %u tasks", node->facts.name, node->seat_count);
         node->is_lost = true;
-        core->gpus_total -= node->gpu_count;
-        string_set(&node->reason,
-                   event->node.reason && *event->node.reason ? event->node.reason : "lost");
+        core->gpus_total -= node->facts.gpu_count;
+        node_reason_set(node,
+                        event->node.reason && *event->node.reason ? event->node.reason : "lost");
         node_blame(core, at, 1, "the node was lost");
         node_changed(core, at);
         node_tasks_lose(core, at);
@@ -214,7 +185,7 @@ static void level_told(struct core *core, uint32_t at, const char *what)
 {
     struct node *node = &core->nodes.items[at];
     const bool is_cordoned = node->blame.level == BLAME_CORDON;
-    core_trace(core, "node %s: blame %.2f for failures of the platform -> %s", node->name,
+    core_trace(core, "node %s: blame %.2f for failures of the platform -> %s", node->facts.name,
                node->blame.value, blame_level_name(node->blame.level));
     if (node->blame.level == BLAME_NONE) {
         string_set(&node->cordon, "");
@@ -240,16 +211,16 @@ const char *nodes_not_used(const struct core *core, struct arena *arena)
     for (size_t i = 0; i < core->nodes.count && i < LOOKED_AT_MAX; i++) {
         const struct node *node = &core->nodes.items[i];
         const bool is_cordoned = node_is_cordoned(node);
-        const bool is_good = node->is_healthy && !node->is_lost && !is_cordoned;
+        const bool is_good = node->facts.is_healthy && !node->is_lost && !is_cordoned;
         if (is_good && !*node->refusal)
             continue;
         if (count++ >= NAMED_MAX)
             continue;
-        const char *what = node->is_lost ? "lost" : node->is_healthy ? "" : "not healthy";
-        const char *why = is_good ? node->refusal : *what ? node->reason : node->cordon;
+        const char *what = node->is_lost ? "lost" : node->facts.is_healthy ? "" : "not healthy";
+        const char *why = is_good ? node->refusal : *what ? node->facts.reason : node->cordon;
         const bool is_told = *why && strcmp(why, what) != 0;
-        buf_format(&out, "%s%s (%s%s%s)", count == 1 ? "; not used: " : ", ", node->name, what,
-                   *what && is_told ? ": " : "", is_told ? why : "");
+        buf_format(&out, "%s%s (%s%s%s)", count == 1 ? "; not used: " : ", ", node->facts.name,
+                   what, *what && is_told ? ": " : "", is_told ? why : "");
     }
     if (count > NAMED_MAX)
         buf_format(&out, " and %u more", count - NAMED_MAX);
@@ -311,26 +282,19 @@ void node_pardon_event(struct core *core, const struct event *event)
 
 int node_restore(struct core *core, const struct node_record *record, struct err *err)
 {
-    if (record->id.v != core->nodes.count || node_find(core, record->name) != NONE)
+    if (record->id.v != core->nodes.count || node_find(core, record->facts.name) != NONE)
         return err_fail(err, ERR_CORRUPT, "nodes", "node %s is stored as number %u, after %zu",
-                        record->name, record->id.v, core->nodes.count);
-    uint32_t at = node_add(core, record->name);
+                        record->facts.name, record->id.v, core->nodes.count);
+    uint32_t at = node_add(core, record->facts.name);
     struct node *node = &core->nodes.items[at];
-    struct placement_node from = {
-        .cpu = record->cpu,
-        .memory_mib = record->memory_mib,
-        .gpu_count = record->gpu_count,
-        .gpu_type = record->gpu_type,
-        .gpu_numa = record->gpu_numa,
-        .gpu_switch = record->gpu_switch,
-        .is_healthy = record->is_healthy,
-    };
+    struct node_facts facts = record->facts;
     node->is_lost = true;
-    node_fill(core, node, &from, record->address, record->is_reason_blame ? "" : record->reason);
-    string_set(&node->cordon, record->is_reason_blame ? record->reason : "");
+    facts.reason = record->is_reason_blame ? "" : facts.reason;
+    node_fill(core, node, &facts);
+    string_set(&node->cordon, record->is_reason_blame ? record->facts.reason : "");
     if (record->is_lost) {
         node->is_lost = true;
-        core->gpus_total -= node->gpu_count;
+        core->gpus_total -= node->facts.gpu_count;
     }
     node->blame = (struct blame){
         .value = record->blame,

@@ -45,10 +45,10 @@ static const char *task_ports_take(struct core *core, const struct plan_role *ro
         ranges[i] = (struct port_range){role->ports[i].label, 0, 0};
     if (!ports_fixed_take(node, role, ranges))
         return arena_format(&core->scratch, "a fixed port of role %s is taken on node %s",
-                            role->name, node->name);
+                            role->name, node->facts.name);
     if (!ports_any_take(core, node, role, ranges))
         return arena_format(&core->scratch, "too few free ports for role %s on node %s", role->name,
-                            node->name);
+                            node->facts.name);
     return NULL;
 }
 

@@ -177,8 +177,8 @@ static void task_fill(struct core *core, const struct seat *seat, const struct j
         .task_attempt = task->task_attempt,
         .retries = task->retries,
         .accountable_retries = task->retries_counted,
-        .node = has_place ? keep(core, node->name) : "",
-        .address = has_place ? keep(core, node->address) : "",
+        .node = has_place ? keep(core, node->facts.name) : "",
+        .address = has_place ? keep(core, node->facts.address) : "",
         .gpus = gpus,
         .gpu_count = has_place ? seat->gpu_count : 0,
         .cell_level = has_place ? seat->cell_level : 0,
@@ -263,38 +263,22 @@ void record_job_deleted(struct core *core, struct job_id id)
 
 /* --- nodes, stories, commands, answers --- */
 
-static const uint16_t *numbers_keep(struct core *core, const uint16_t *numbers, size_t count)
-{
-    if (!numbers || !count)
-        return NULL;
-    uint16_t *copy = ARENA_ARRAY(&core->output->arena, uint16_t, count);
-    memcpy(copy, numbers, count * sizeof *copy);
-    return copy;
-}
-
 void record_node(struct core *core, uint32_t at)
 {
     const struct node *node = &core->nodes.items[at];
-    const bool is_reason_blame = node_is_cordoned(node) || !*node->reason;
+    const bool is_reason_blame = node_is_cordoned(node) || !*node->facts.reason;
     struct node_record *record = &record_add(core, RECORD_NODE)->node;
     *record = (struct node_record){
         .id = {at},
-        .name = keep(core, node->name),
-        .address = keep(core, node->address),
-        .gpu_type = keep(core, node->gpu_type),
-        .cpu = node->cpu,
-        .gpu_count = node->gpu_count,
-        .memory_mib = node->memory_mib,
-        .is_healthy = node->is_healthy,
+        .facts = node_facts_keep(&core->output->arena, &node->facts),
         .is_cordoned = node_is_cordoned(node),
         .is_lost = node->is_lost,
         .blame = node->blame.value,
         .blame_ms = node->blame.at_ms,
-        .reason = keep(core, is_reason_blame ? node->cordon : node->reason),
         .is_reason_blame = is_reason_blame,
-        .gpu_numa = numbers_keep(core, node->gpu_numa, node->gpu_count),
-        .gpu_switch = numbers_keep(core, node->gpu_switch, node->gpu_count),
     };
+    if (is_reason_blame)
+        record->facts.reason = keep(core, node->cordon);
 }
 
 void record_story(struct core *core, const struct live *live, const struct seat *seat,
@@ -331,7 +315,7 @@ struct command *command_add(struct core *core, enum command_kind kind, const str
     command->attempt = attempt;
     const struct seat *seat = seat_find(core, live_slot(core, live), task);
     command->node =
-        seat && seat->node != NONE ? keep(core, core->nodes.items[seat->node].name) : "";
+        seat && seat->node != NONE ? keep(core, core->nodes.items[seat->node].facts.name) : "";
     command->reason = "";
     return command;
 }

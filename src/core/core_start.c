@@ -53,7 +53,7 @@ static bool slots_are_usable(const struct core *core, const struct placement_slo
 {
     for (size_t i = 0; i < count; i++) {
         const struct node *node = &core->nodes.items[slots[i].node.v];
-        if (!node->is_healthy || node->is_lost || node_is_cordoned(node))
+        if (!node->facts.is_healthy || node->is_lost || node_is_cordoned(node))
             return false;
     }
     return true;

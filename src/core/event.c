@@ -43,18 +43,18 @@ static void put_numbers(struct buf *out, const uint16_t *numbers, uint32_t count
         buf_put_u32(out, numbers[i]);
 }
 
-static void put_node(struct buf *out, const struct event_node *node)
+static void put_node(struct buf *out, const struct node_facts *node)
 {
-    put_string(out, node->node.name);
+    put_string(out, node->name);
     put_string(out, node->address);
     put_string(out, node->reason);
-    put_string(out, node->node.gpu_type);
-    buf_put_u32(out, node->node.cpu);
-    buf_put_u64(out, node->node.memory_mib);
-    buf_put_u32(out, node->node.gpu_count);
-    buf_put_u8(out, node->node.is_healthy);
-    put_numbers(out, node->node.gpu_numa, node->node.gpu_count);
-    put_numbers(out, node->node.gpu_switch, node->node.gpu_count);
+    put_string(out, node->gpu_type);
+    buf_put_u32(out, node->cpu);
+    buf_put_u64(out, node->memory_mib);
+    buf_put_u32(out, node->gpu_count);
+    buf_put_u8(out, node->is_healthy);
+    put_numbers(out, node->gpu_numa, node->gpu_count);
+    put_numbers(out, node->gpu_switch, node->gpu_count);
 }
 
 static void put_task(struct buf *out, const struct event *event)
@@ -237,18 +237,18 @@ static const uint16_t *take_numbers(struct reader *reader, uint32_t count)
     return numbers;
 }
 
-static void take_node(struct reader *reader, struct event_node *node)
+static void take_node(struct reader *reader, struct node_facts *node)
 {
-    node->node.name = take_string(reader);
+    node->name = take_string(reader);
     node->address = take_string(reader);
     node->reason = take_string(reader);
-    node->node.gpu_type = take_string(reader);
-    node->node.cpu = cursor_u32(&reader->cursor);
-    node->node.memory_mib = cursor_u64(&reader->cursor);
-    node->node.gpu_count = cursor_u32(&reader->cursor);
-    node->node.is_healthy = take_bool(reader);
-    node->node.gpu_numa = take_numbers(reader, node->node.gpu_count);
-    node->node.gpu_switch = take_numbers(reader, node->node.gpu_count);
+    node->gpu_type = take_string(reader);
+    node->cpu = cursor_u32(&reader->cursor);
+    node->memory_mib = cursor_u64(&reader->cursor);
+    node->gpu_count = cursor_u32(&reader->cursor);
+    node->is_healthy = take_bool(reader);
+    node->gpu_numa = take_numbers(reader, node->gpu_count);
+    node->gpu_switch = take_numbers(reader, node->gpu_count);
 }
 
 static void take_task(struct reader *reader, struct event *event)

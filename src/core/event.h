@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "model/completion.h"
 #include "model/ids.h"
-#include "placement/placement.h"
+#include "model/node.h"
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -60,12 +60,6 @@ struct recall {
     struct plan *plan;               /* becomes the core's */
 };
 
-struct event_node {
-    struct placement_node node; /* .id is ignored: the core finds it by name */
-    const char *address;        /* what peers connect to */
-    const char *reason;         /* why not healthy, or lost; may be NULL */
-};
-
 struct event {
     enum event_kind kind;
     int64_t now_ms;   /* Unix time; never goes back from one event to the next */
@@ -81,7 +75,7 @@ struct event {
             uint16_t role;
             uint32_t instances;
         } scale;
-        struct event_node node; /* NODE; LOST and PARDON use .node.name */
+        struct node_facts node; /* NODE; LOST uses name and reason, PARDON the name */
         struct {
             struct attempt_id attempt;
             struct completion completion; /* EXITED */

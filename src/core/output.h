@@ -12,6 +12,7 @@
 #include "base/arena.h"
 #include "model/completion.h"
 #include "model/ids.h"
+#include "model/node.h"
 #include "model/states.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -87,15 +88,11 @@ struct story_record {
 
 struct node_record {
     struct node_id id;
-    const char *name, *address, *gpu_type;
-    uint32_t cpu, gpu_count;
-    uint64_t memory_mib;
-    bool is_healthy, is_cordoned, is_lost;
-    double blame;                          /* decayed count of platform failures … */
-    int64_t blame_ms;                      /* … as of this time */
-    const char *reason;                    /* why not healthy, … */
-    bool is_reason_blame;                  /* … or rather why avoided or cordoned */
-    const uint16_t *gpu_numa, *gpu_switch; /* NULL: unknown */
+    struct node_facts facts; /* its reason: why not healthy, or lost; … */
+    bool is_reason_blame;    /* … or rather why avoided or cordoned */
+    bool is_cordoned, is_lost;
+    double blame;     /* decayed count of platform failures … */
+    int64_t blame_ms; /* … as of this time */
 };
 
 struct record {

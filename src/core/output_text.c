@@ -82,14 +82,16 @@ static void write_story(struct buf *out, const struct story_record *story)
 
 static void write_node(struct buf *out, const struct node_record *node)
 {
-    buf_format(out, "node %u %s(%s) cpu=%u memory=%llu gpus=%u%s%s%s%s%s", node->id.v, node->name,
-               node->address, node->cpu, (unsigned long long)node->memory_mib, node->gpu_count,
-               *node->gpu_type ? "x" : "", node->gpu_type, node->is_healthy ? " healthy" : " bad",
-               node->is_cordoned ? " cordoned" : "", node->is_lost ? " lost" : "");
+    buf_format(out, "node %u %s(%s) cpu=%u memory=%llu gpus=%u%s%s%s%s%s", node->id.v,
+               node->facts.name, node->facts.address, node->facts.cpu,
+               (unsigned long long)node->facts.memory_mib, node->facts.gpu_count,
+               *node->facts.gpu_type ? "x" : "", node->facts.gpu_type,
+               node->facts.is_healthy ? " healthy" : " bad", node->is_cordoned ? " cordoned" : "",
+               node->is_lost ? " lost" : "");
     if (node->blame > 0)
         buf_format(out, " blame=%.3f", node->blame);
-    if (*node->reason)
-        buf_format(out, " \"%s\"", node->reason);
+    if (*node->facts.reason)
+        buf_format(out, " \"%s\"", node->facts.reason);
 }
 
 static void write_record(struct buf *out, const struct record *record, int64_t origin_ms)

@@ -18,9 +18,7 @@ struct task_row {
 };
 
 struct node_row {
-    struct node_record record;
-    char *name, *address, *gpu_type, *reason;
-    uint16_t *gpu_numa, *gpu_switch;
+    struct node_record record; /* its facts are owned */
 };
 
 /* Numbers are given one after the other but for a jump where an epoch begins: what belongs to the
@@ -110,12 +108,7 @@ static void task_release(struct task_row *row)
 
 static void node_release(struct node_row *row)
 {
-    mem_free(row->name);
-    mem_free(row->address);
-    mem_free(row->gpu_type);
-    mem_free(row->reason);
-    mem_free(row->gpu_numa);
-    mem_free(row->gpu_switch);
+    node_facts_release(&row->record.facts);
     *row = (struct node_row){0};
 }
 
@@ -235,14 +228,8 @@ static void node_apply(struct rows *rows, const struct node_record *record)
     struct node_row *row = &rows->nodes.items[record->id.v];
     node_release(row);
     row->record = *record;
-    row->record.name = row->name = mem_copy(record->name);
-    row->record.address = row->address = mem_copy(record->address);
-    row->record.gpu_type = row->gpu_type = mem_copy(record->gpu_type);
-    row->record.reason = row->reason = mem_copy(record->reason);
-    row->record.gpu_numa = row->gpu_numa =
-        mem_copy_array(record->gpu_numa, record->gpu_count, sizeof(uint16_t));
-    row->record.gpu_switch = row->gpu_switch =
-        mem_copy_array(record->gpu_switch, record->gpu_count, sizeof(uint16_t));
+    row->record.facts = (struct node_facts){0};
+    node_facts_copy(&row->record.facts, &record->facts);
 }
 
 void rows_apply(struct rows *rows, const struct output *output)

@@ -118,14 +118,10 @@ struct live {
 };
 
 struct node {
-    char *name, *address, *gpu_type;
-    char *reason;  /* why not healthy, or lost; "" */
-    char *cordon;  /* why avoided or cordoned, by whom and since when; "" */
-    char *refusal; /* why the placer does not take it, though it is healthy; "" */
-    uint32_t cpu, gpu_count;
-    uint64_t memory_mib;
-    uint16_t *gpu_numa, *gpu_switch;
-    bool is_healthy, is_lost; /* healthy: as its engine says */
+    struct node_facts facts; /* owned; why it is lost stands in its reason */
+    char *cordon;            /* why avoided or cordoned, by whom and since when; "" */
+    char *refusal;           /* why the placer does not take it, though it is healthy; "" */
+    bool is_lost;
     struct blame blame;
     struct ports ports;
     uint32_t first_seat, seat_count, gpus_used, cpus_used;

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "model/exit.h"
 #include "model/ids.h"
+#include "model/node.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -60,21 +61,10 @@ enum engine_event_kind {
     ENGINE_EXITED,    /* final: it ended, or could not be created */
 };
 
-enum { ENGINE_GPU_LOST = 0xfffe }; /* in gpu_switch: the device does not work */
-
-struct engine_node {
-    const char *name, *address, *gpu_type;
-    uint32_t cpu, gpu_count;
-    uint64_t memory_mib;
-    const uint16_t *gpu_numa, *gpu_switch;
-    bool is_healthy, is_gpu_simulated;
-    const char *reason;
-};
-
 struct engine_event {
     enum engine_event_kind kind;
     struct attempt_id attempt;
-    const struct engine_node *node;
+    const struct node_facts *node;
     const struct exit_report *exit;
     const char *reason, *message;
 };

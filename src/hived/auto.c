@@ -48,23 +48,18 @@ static uint32_t run_length(const struct device *devices, uint32_t count, bool by
     return length;
 }
 
-static bool device_is_lost(const struct hived_auto_node *node, uint32_t index)
-{
-    return node->gpu_switch && node->gpu_switch[index] == HIVED_AUTO_GPU_LOST;
-}
-
 /* Those that work; all when none does: then the node as a whole is not healthy, and requests for
  * such GPUs wait instead of being refused. */
-static struct device *devices_sort(const struct hived_auto_node *node, struct arena *arena,
+static struct device *devices_sort(const struct node_facts *node, struct arena *arena,
                                    uint32_t *count)
 {
     struct device *devices = ARENA_ARRAY(arena, struct device, node->gpu_count);
     uint32_t lost = 0;
     for (uint32_t i = 0; i < node->gpu_count; i++)
-        lost += device_is_lost(node, i);
+        lost += node_gpu_is_lost(node, i);
     *count = 0;
     for (uint32_t i = 0; i < node->gpu_count; i++)
-        if (lost == node->gpu_count || !device_is_lost(node, i))
+        if (lost == node->gpu_count || !node_gpu_is_lost(node, i))
             devices[(*count)++] =
                 (struct device){.numa = node->gpu_numa ? node->gpu_numa[i] : 0,
                                 .bridge = node->gpu_switch ? node->gpu_switch[i] : 0,
@@ -193,7 +188,7 @@ static void children_name(struct maker *maker, struct hived_cell_spec *cell, con
         children_name(maker, &cell->children[i], own->child_name, next);
 }
 
-static void gpu_cells_add(struct maker *maker, const struct hived_auto_node *node, uint32_t cpu,
+static void gpu_cells_add(struct maker *maker, const struct node_facts *node, uint32_t cpu,
                           uint64_t memory_mib)
 {
     uint32_t count;
@@ -220,7 +215,7 @@ struct share { /* of a node */
     uint64_t gpu_memory_mib, spare_memory_mib; /* of each GPU; left over */
 };
 
-static struct share share_of(const struct hived_auto_node *node)
+static struct share share_of(const struct node_facts *node)
 {
     struct share share = {.spare_cpu = node->cpu, .spare_memory_mib = node->memory_mib};
     if (!node->gpu_count)
@@ -245,7 +240,7 @@ static uint64_t memory_round(uint64_t memory_mib)
     return memory_mib - memory_mib % step;
 }
 
-struct hived_auto_cpus hived_auto_cpus(const struct hived_auto_node *node, uint32_t grain)
+struct hived_auto_cpus hived_auto_cpus(const struct node_facts *node, uint32_t grain)
 {
     struct share share = share_of(node);
     if (!share.spare_cpu)
@@ -258,7 +253,7 @@ struct hived_auto_cpus hived_auto_cpus(const struct hived_auto_node *node, uint3
     return (struct hived_auto_cpus){leaves, per_leaf, memory ? memory : 1};
 }
 
-void hived_auto_count(struct hived_auto_sum *sum, const struct hived_auto_node *node, bool is_added)
+void hived_auto_count(struct hived_auto_sum *sum, const struct node_facts *node, bool is_added)
 {
     for (uint32_t i = 0; i < HIVED_AUTO_GRAINS; i++) {
         uint64_t leaves = (uint64_t)node->gpu_count + hived_auto_cpus(node, 1u << i).leaves;
@@ -300,7 +295,7 @@ static const char *cpu_node_type(struct maker *maker, const char *leaf, uint32_t
                       true);
 }
 
-static void cpu_cells_add(struct maker *maker, const struct hived_auto_node *node, uint32_t grain)
+static void cpu_cells_add(struct maker *maker, const struct node_facts *node, uint32_t grain)
 {
     struct hived_auto_cpus cpus = hived_auto_cpus(node, grain);
     if (!cpus.leaves)
@@ -314,7 +309,7 @@ static void cpu_cells_add(struct maker *maker, const struct hived_auto_node *nod
 
 /* --- the whole --- */
 
-static void node_add(struct maker *maker, const struct hived_auto_node *node, uint32_t grain)
+static void node_add(struct maker *maker, const struct node_facts *node, uint32_t grain)
 {
     struct share share = share_of(node);
     if (node->gpu_count)
@@ -324,7 +319,7 @@ static void node_add(struct maker *maker, const struct hived_auto_node *node, ui
 
 enum { TYPES_A_NODE = 6, SKUS_A_NODE = 2 }; /* three types above its GPU leaf, three for CPUs */
 
-struct hived_config *hived_config_auto(const struct hived_auto_node *nodes, uint32_t count,
+struct hived_config *hived_config_auto(const struct node_facts *nodes, uint32_t count,
                                        uint32_t grain, struct err *err)
 {
     struct hived_config *config = hived_config_new();

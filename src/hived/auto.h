@@ -14,22 +14,14 @@
 #ifndef HIVED_AUTO_H
 #define HIVED_AUTO_H
 #include "hived/config.h"
+#include "model/node.h"
 
 struct err;
 
 enum {
     HIVED_AUTO_KINDS_MAX = 500,
-    HIVED_AUTO_GPU_LOST = 0xfffe, /* in gpu_switch: no cell for it, while the node has others */
-    HIVED_AUTO_GRAINS = 13,       /* 1, 2, 4 … 4,096 CPUs */
-    HIVED_AUTO_FLAT_MAX = 64,     /* CPU leaves below one cell; more where no group divides them */
-};
-
-struct hived_auto_node {
-    const char *name;
-    uint32_t cpu, gpu_count;
-    uint64_t memory_mib;
-    const char *gpu_type;
-    const uint16_t *gpu_numa, *gpu_switch; /* of each GPU, or NULL */
+    HIVED_AUTO_GRAINS = 13,   /* 1, 2, 4 … 4,096 CPUs */
+    HIVED_AUTO_FLAT_MAX = 64, /* CPU leaves below one cell; more where no group divides them */
 };
 
 struct hived_auto_cpus { /* CPU cells of a node */
@@ -37,19 +29,18 @@ struct hived_auto_cpus { /* CPU cells of a node */
     uint32_t cpu;        /* of each leaf */
     uint64_t memory_mib; /* of each leaf */
 };
-struct hived_auto_cpus hived_auto_cpus(const struct hived_auto_node *node, uint32_t grain);
+struct hived_auto_cpus hived_auto_cpus(const struct node_facts *node, uint32_t grain);
 
 /* Leaves of a cluster with each grain. All zero: none. */
 struct hived_auto_sum {
     uint64_t leaves[HIVED_AUTO_GRAINS];
 };
-void hived_auto_count(struct hived_auto_sum *sum, const struct hived_auto_node *node,
-                      bool is_added);
+void hived_auto_count(struct hived_auto_sum *sum, const struct node_facts *node, bool is_added);
 /* The largest one where none is large enough: too many GPUs. */
 uint32_t hived_auto_grain(const struct hived_auto_sum *sum);
 
 /* NULL with the first problem in `err`: more kinds of nodes or leaves than the limits. */
-struct hived_config *hived_config_auto(const struct hived_auto_node *nodes, uint32_t count,
+struct hived_config *hived_config_auto(const struct node_facts *nodes, uint32_t count,
                                        uint32_t grain, struct err *err);
 
 #endif

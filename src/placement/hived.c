@@ -9,30 +9,17 @@
 
 static const struct placer_ops hived_ops;
 
-_Static_assert((int)PLACEMENT_GPU_LOST == (int)HIVED_AUTO_GPU_LOST, "one mark of a lost device");
-
 /* --- nodes --- */
-
-static struct hived_auto_node auto_node_of(const struct known_node *node)
-{
-    return (struct hived_auto_node){.name = node->name,
-                                    .cpu = node->cpu,
-                                    .gpu_count = node->gpu_count,
-                                    .memory_mib = node->memory_mib,
-                                    .gpu_type = node->gpu_type,
-                                    .gpu_numa = node->gpu_numa,
-                                    .gpu_switch = node->gpu_switch};
-}
 
 void placer_hived_refresh(struct placer_hived *p)
 {
     if (!p->is_stale)
         return;
     p->is_stale = false;
-    struct hived_auto_node *nodes = mem_alloc(mem_size(p->nodes.count + 1, sizeof *nodes));
+    struct node_facts *nodes = mem_alloc(mem_size(p->nodes.count + 1, sizeof *nodes));
     uint32_t count = 0;
     for (size_t i = 0; i < p->nodes.count; i++)
-        nodes[count++] = auto_node_of(&p->nodes.items[i]);
+        nodes[count++] = p->nodes.items[i].facts;
     p->grain = hived_auto_grain(&p->sum);
     p->has_other_cpus = false;
     struct hived_config *config = hived_config_auto(nodes, count, p->grain, NULL);
@@ -45,16 +32,15 @@ void placer_hived_refresh(struct placer_hived *p)
     else
         p->hived = hived_new(config);
     for (size_t i = 0; i < p->nodes.count; i++)
-        hived_node_set(p->hived, p->nodes.items[i].name, p->nodes.items[i].is_healthy);
+        hived_node_set(p->hived, p->nodes.items[i].facts.name, p->nodes.items[i].facts.is_healthy);
 }
 
 /* A node of a kind that is there already joins at the price of itself. */
-static bool node_join(struct placer_hived *p, const struct known_node *node)
+static bool node_join(struct placer_hived *p, const struct node_facts *node)
 {
     if (hived_auto_grain(&p->sum) != p->grain)
         return false;
-    struct hived_auto_node one = auto_node_of(node);
-    struct hived_config *config = hived_config_auto(&one, 1, p->grain, NULL);
+    struct hived_config *config = hived_config_auto(node, 1, p->grain, NULL);
     bool is_joined = config && config->cell_count > 0;
     for (uint32_t i = 0; is_joined && i < config->sku_count; i++) {
         const struct hived_sku *own = &config->skus[i];
@@ -68,54 +54,17 @@ static bool node_join(struct placer_hived *p, const struct known_node *node)
     return is_joined;
 }
 
-static bool numbers_differ(const uint16_t *a, const uint16_t *b, uint32_t count)
-{
-    if (!a || !b)
-        return a != b;
-    return memcmp(a, b, count * sizeof *a);
-}
-
-static bool shape_differs(const struct known_node *known, const struct placement_node *node)
-{
-    return known->cpu != node->cpu || known->memory_mib != node->memory_mib ||
-           known->gpu_count != node->gpu_count || strcmp(known->gpu_type, node->gpu_type) ||
-           numbers_differ(known->gpu_numa, node->gpu_numa, node->gpu_count) ||
-           numbers_differ(known->gpu_switch, node->gpu_switch, node->gpu_count);
-}
-
-static void known_clear(struct known_node *known)
-{
-    mem_free(known->gpu_type);
-    mem_free(known->gpu_numa);
-    mem_free(known->gpu_switch);
-    known->gpu_type = NULL;
-    known->gpu_numa = known->gpu_switch = NULL;
-}
-
-static void known_fill(struct known_node *known, const struct placement_node *node)
-{
-    known_clear(known);
-    known->id = node->id.v;
-    known->cpu = node->cpu;
-    known->memory_mib = node->memory_mib;
-    known->gpu_count = node->gpu_count;
-    known->gpu_type = mem_copy(node->gpu_type);
-    known->gpu_numa = mem_copy_array(node->gpu_numa, node->gpu_count, sizeof(uint16_t));
-    known->gpu_switch = mem_copy_array(node->gpu_switch, node->gpu_count, sizeof(uint16_t));
-    known->is_healthy = node->is_healthy;
-}
-
 /* A node whose GPU is lost does not have what the configuration says; HiveD knows nodes only. */
-static bool node_has_lost(const struct placement_node *node)
+static bool node_has_lost(const struct node_facts *node)
 {
-    for (uint32_t i = 0; node->gpu_switch && i < node->gpu_count; i++)
-        if (node->gpu_switch[i] == PLACEMENT_GPU_LOST)
+    for (uint32_t i = 0; i < node->gpu_count; i++)
+        if (node_gpu_is_lost(node, i))
             return true;
     return false;
 }
 
 /* Devices that the configuration names must be there. */
-static bool node_lacks_devices(const struct placer_hived *p, const struct placement_node *node)
+static bool node_lacks_devices(const struct placer_hived *p, const struct node_facts *node)
 {
     const struct hived_config *config = hived_config_of(p->hived);
     for (uint32_t type = 0; type < config->type_count; type++) {
@@ -132,21 +81,18 @@ static bool node_lacks_devices(const struct placer_hived *p, const struct placem
 }
 
 /* Count what a node offers now instead of what it offered. */
-static void auto_count(struct placer_hived *p, const struct known_node *old,
-                       const struct placement_node *node)
+static void auto_count(struct placer_hived *p, const struct node_facts *before,
+                       const struct node_facts *now)
 {
-    struct hived_auto_node now = {
-        .cpu = node->cpu, .gpu_count = node->gpu_count, .memory_mib = node->memory_mib};
-    if (old) {
-        struct hived_auto_node before = auto_node_of(old);
+    if (before) {
         uint32_t grain = p->grain ? p->grain : 1;
-        struct hived_auto_cpus had = hived_auto_cpus(&before, grain),
-                               has = hived_auto_cpus(&now, grain);
+        struct hived_auto_cpus had = hived_auto_cpus(before, grain),
+                               has = hived_auto_cpus(now, grain);
         p->has_other_cpus |=
             had.leaves != has.leaves || had.cpu != has.cpu || had.memory_mib != has.memory_mib;
-        hived_auto_count(&p->sum, &before, false);
+        hived_auto_count(&p->sum, before, false);
     }
-    hived_auto_count(&p->sum, &now, true);
+    hived_auto_count(&p->sum, now, true);
 }
 
 static bool hived_is_outdated(const struct placer *placer)
@@ -156,8 +102,8 @@ static bool hived_is_outdated(const struct placer *placer)
            (p->has_other_cpus || hived_auto_grain(&p->sum) != p->grain);
 }
 
-static int hived_node_changed(struct placer *placer, const struct placement_node *node,
-                              struct err *err)
+static int hived_node_changed(struct placer *placer, struct node_id id,
+                              const struct node_facts *node, struct err *err)
 {
     struct placer_hived *p = (struct placer_hived *)placer;
     p->decided = NULL;
@@ -165,18 +111,18 @@ static int hived_node_changed(struct placer *placer, const struct placement_node
     bool is_new = at == MAP_NONE;
     if (is_new) {
         at = (uint32_t)p->nodes.count;
-        struct known_node *added = ARRAY_ADD(&p->nodes);
-        added->name = mem_copy(node->name);
-        added->gpu_type = mem_copy("");
-        text_map_set(&p->node_index, text_of(added->name), at);
+        ARRAY_ADD(&p->nodes);
     }
     struct known_node *known = &p->nodes.items[at];
-    bool is_changed = is_new || shape_differs(known, node);
+    bool is_changed = is_new || !node_facts_are_alike(&known->facts, node);
     if (p->is_automatic && is_changed)
-        auto_count(p, is_new ? NULL : known, node);
-    known_fill(known, node);
+        auto_count(p, is_new ? NULL : &known->facts, node);
+    known->id = id.v;
+    node_facts_copy(&known->facts, node);
+    if (is_new)
+        text_map_set(&p->node_index, text_of(known->facts.name), at);
     if (p->is_automatic) {
-        bool is_joined = is_new && !p->is_stale && p->hived && node_join(p, known);
+        bool is_joined = is_new && !p->is_stale && p->hived && node_join(p, &known->facts);
         p->is_stale |= is_changed && !is_joined;
         if (!p->is_stale)
             hived_node_set(p->hived, node->name, node->is_healthy);
@@ -198,10 +144,8 @@ static int hived_node_changed(struct placer *placer, const struct placement_node
 static void hived_placer_free(struct placer *placer)
 {
     struct placer_hived *p = (struct placer_hived *)placer;
-    for (size_t i = 0; i < p->nodes.count; i++) {
-        known_clear(&p->nodes.items[i]);
-        mem_free(p->nodes.items[i].name);
-    }
+    for (size_t i = 0; i < p->nodes.count; i++)
+        node_facts_release(&p->nodes.items[i].facts);
     for (size_t i = 0; i < p->helds.count; i++)
         if (p->helds.items[i].name)
             placer_held_drop(p, (uint32_t)i);
@@ -236,12 +180,9 @@ static struct placer *hived_placer_copy(const struct placer *placer)
     for (size_t i = 0; i < from->nodes.count; i++) {
         const struct known_node *old = &from->nodes.items[i];
         struct known_node *node = ARRAY_ADD(&p->nodes);
-        *node = *old;
-        node->name = mem_copy(old->name);
-        node->gpu_type = mem_copy(old->gpu_type);
-        node->gpu_numa = mem_copy_array(old->gpu_numa, old->gpu_count, sizeof(uint16_t));
-        node->gpu_switch = mem_copy_array(old->gpu_switch, old->gpu_count, sizeof(uint16_t));
-        text_map_set(&p->node_index, text_of(node->name), (uint32_t)i);
+        node->id = old->id;
+        node_facts_copy(&node->facts, &old->facts);
+        text_map_set(&p->node_index, text_of(node->facts.name), (uint32_t)i);
     }
     placer_helds_copy(p, from);
     return &p->base;

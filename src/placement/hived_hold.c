@@ -184,7 +184,7 @@ static void kind_settle(struct given *given, uint32_t kind)
                 continue;
             uint32_t type =
                 type_settle(given, &(struct settle){&given->split.candidates[m],
-                                                    &request->members[m], slot, node->name});
+                                                    &request->members[m], slot, node->facts.name});
             if (type != HIVED_NONE) {
                 given->split.choice[kind] = type;
                 return;
@@ -254,7 +254,7 @@ static int slot_leaves(struct given *given, struct part *part, uint32_t leaves,
     struct arena *arena = &given->p->arena;
     uint32_t room = from->gpu_count > leaves ? from->gpu_count : leaves;
     uint16_t *indices = ARENA_ARRAY(arena, uint16_t, room + 1u);
-    *slot = (struct hived_slot){.node = node ? arena_copy(arena, text_of(node->name)) : "",
+    *slot = (struct hived_slot){.node = node ? arena_copy(arena, text_of(node->facts.name)) : "",
                                 .indices = indices,
                                 .leaf_count = leaves};
     if (!node)
@@ -272,21 +272,21 @@ static int slot_leaves(struct given *given, struct part *part, uint32_t leaves,
     if (!count) {
         count = leaves_free(given, part, slot, from->node.v, leaves, indices);
         if (count < leaves && !given->is_recovery)
-            return err_fail(err, ERR_CONFLICT, "", "%s has only %u free leaves of %s", node->name,
-                            count, part->leaf_type);
+            return err_fail(err, ERR_CONFLICT, "", "%s has only %u free leaves of %s",
+                            node->facts.name, count, part->leaf_type);
     }
     slot->leaf_count = count ? count : 1;
     if (!count)
         indices[0] = UINT16_MAX; /* nothing is left: a device that does not exist is ignored */
     for (uint32_t i = 0; i < count; i++) {
         bool is_free;
-        const char *chain =
-            hived_node_chain(given->p->hived, node->name, part->leaf_type, indices[i], &is_free);
+        const char *chain = hived_node_chain(given->p->hived, node->facts.name, part->leaf_type,
+                                             indices[i], &is_free);
         if (chain && !part->placement.chain)
             part->placement.chain = arena_copy(arena, text_of(chain));
         if (!given->is_recovery && (!chain || !is_free))
             return err_fail(err, ERR_CONFLICT, "", "device %u of %s is not free", indices[i],
-                            node->name);
+                            node->facts.name);
         if (chain && from->cell_level)
             slot->preassigned =
                 cell_types(given->p, part, chain, from->cell_level, slot->leaf_count);

@@ -18,11 +18,8 @@ struct err;
 enum { TYPES_TRIED_MAX = 32 };
 
 struct known_node {
-    char *name, *gpu_type;
-    uint16_t *gpu_numa, *gpu_switch;
-    uint32_t id, cpu, gpu_count;
-    uint64_t memory_mib;
-    bool is_healthy;
+    struct node_facts facts; /* owned */
+    uint32_t id;
 };
 
 struct held_slot { /* of a task: gang of HiveD, slot there */

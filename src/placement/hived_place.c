@@ -230,7 +230,7 @@ static struct hived_scope avoid_scope(struct attempt *attempt)
         for (size_t k = 0; k < request->avoid_count; k++)
             if (attempt->p->nodes.items[i].id == request->avoid[k].v &&
                 scope.count < request->avoid_count)
-                names[scope.count++] = attempt->p->nodes.items[i].name;
+                names[scope.count++] = attempt->p->nodes.items[i].facts.name;
     return scope;
 }
 

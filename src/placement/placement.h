@@ -11,6 +11,7 @@
 #define PLACEMENT_PLACEMENT_H
 #include "base/text.h"
 #include "model/ids.h"
+#include "model/node.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,24 +21,8 @@ struct arena;
 
 enum {
     PLACEMENT_GPUS_MAX = 64,
-    PLACEMENT_NODE_NAME_MAX = 253,
     PLACEMENT_PRIORITY_OPPO = -1,
     PLACEMENT_PRIORITY_MAX = 1000,
-    PLACEMENT_GPU_LOST = 0xfffe, /* in gpu_switch: the device does not work, nobody gets it */
-};
-
-/* What a node offers. Strings are borrowed for the call. */
-struct placement_node {
-    struct node_id id;
-    const char *name;
-    uint32_t cpu;
-    uint64_t memory_mib;
-    uint32_t gpu_count;
-    const char *gpu_type; /* "" without GPUs */
-    /* device indices in topology order and the NUMA node and PCIe switch of each, for the automatic
-     * cells; NULL: 0…gpu_count-1, one switch */
-    const uint16_t *gpu_numa, *gpu_switch;
-    bool is_healthy; /* schedulable and ready */
 };
 
 /* Members of equal demand. */
@@ -118,7 +103,8 @@ struct placer_ops {
     void (*free)(struct placer *placer);
 
     /* A node appeared or changed. One that is lost is not healthy; it may come back. */
-    int (*node_set)(struct placer *placer, const struct placement_node *node, struct err *err);
+    int (*node_set)(struct placer *placer, struct node_id id, const struct node_facts *node,
+                    struct err *err);
 
     /* After node_set: the nodes ask for units that mean something else than those of what runs (the
      * automatic cells). A new placer should be told the nodes and what runs, before anything else

@@ -17,15 +17,6 @@ static struct simple *simple_of(struct placer *placer)
 
 /* --- nodes --- */
 
-static void node_release(struct simple_node *node)
-{
-    mem_free(node->name);
-    mem_free(node->gpu_type);
-    mem_free(node->gpu_numa);
-    mem_free(node->gpu_switch);
-    *node = (struct simple_node){0};
-}
-
 static void node_take(struct simple_node *node, const struct simple_slot *slot)
 {
     node->cpu_used += slot->cpu;
@@ -40,43 +31,28 @@ static void node_give(struct simple_node *node, const struct simple_slot *slot)
     node->gpus_taken &= ~slot->gpus;
 }
 
-static uint64_t gpus_lost(const struct placement_node *node, uint32_t count)
+static uint64_t gpus_lost(const struct node_facts *facts)
 {
     uint64_t lost = 0;
-    for (uint32_t i = 0; node->gpu_switch && i < count; i++)
-        if (node->gpu_switch[i] == PLACEMENT_GPU_LOST)
+    for (uint32_t i = 0; i < facts->gpu_count; i++)
+        if (node_gpu_is_lost(facts, i))
             lost |= UINT64_C(1) << i;
     return lost;
 }
 
-static int simple_node_set(struct placer *placer, const struct placement_node *from,
+static int simple_node_set(struct placer *placer, struct node_id id, const struct node_facts *facts,
                            struct err *err)
 {
     (void)err;
     struct simple *simple = simple_of(placer);
-    while (simple->nodes.count <= from->id.v)
+    while (simple->nodes.count <= id.v)
         ARRAY_ADD(&simple->nodes);
-    struct simple_node *node = &simple->nodes.items[from->id.v];
-    uint32_t cpu_used = node->cpu_used;
-    uint64_t memory_used = node->memory_used, gpus_taken = node->gpus_taken;
-    node_release(node);
-    uint32_t gpu_count =
-        from->gpu_count < PLACEMENT_GPUS_MAX ? from->gpu_count : PLACEMENT_GPUS_MAX;
-    *node = (struct simple_node){
-        .is_known = true,
-        .is_healthy = from->is_healthy,
-        .name = mem_copy(from->name),
-        .gpu_type = mem_copy(from->gpu_type),
-        .cpu = from->cpu,
-        .cpu_used = cpu_used,
-        .memory_mib = from->memory_mib,
-        .memory_used = memory_used,
-        .gpu_count = gpu_count,
-        .gpus_taken = gpus_taken,
-        .gpus_lost = gpus_lost(from, gpu_count),
-        .gpu_numa = mem_copy_array(from->gpu_numa, gpu_count, sizeof(uint16_t)),
-        .gpu_switch = mem_copy_array(from->gpu_switch, gpu_count, sizeof(uint16_t)),
-    };
+    struct simple_node *node = &simple->nodes.items[id.v];
+    node->is_known = true;
+    node_facts_copy(&node->facts, facts);
+    if (node->facts.gpu_count > PLACEMENT_GPUS_MAX)
+        node->facts.gpu_count = PLACEMENT_GPUS_MAX;
+    node->gpus_lost = gpus_lost(&node->facts);
     return 0;
 }
 
@@ -233,7 +209,7 @@ static bool node_suits(const struct simple_node *node, const struct placement_re
 {
     bool suits = false;
     for (size_t i = 0; i < request->member_count && !suits; i++)
-        suits = simple_type_fits(request->members[i].sku_type, node->gpu_type);
+        suits = simple_type_fits(request->members[i].sku_type, node->facts.gpu_type);
     return suits && node->is_known;
 }
 
@@ -252,17 +228,17 @@ static struct room room_of(const struct simple *simple, const struct placement_r
         if (!node_suits(node, request))
             continue;
         room.suitable++;
-        if (!node->is_healthy)
+        if (!node->facts.is_healthy)
             continue;
         uint32_t free = bit_count(gpus_free(node));
         room.healthy++;
-        room.cpu += saturated(node->cpu, node->cpu_used);
-        room.mib += saturated(node->memory_mib, node->memory_used);
+        room.cpu += saturated(node->facts.cpu, node->cpu_used);
+        room.mib += saturated(node->facts.memory_mib, node->memory_used);
         room.gpu += free;
         room.largest = free > room.largest ? free : room.largest;
-        room.all_cpu += node->cpu;
-        room.all_mib += node->memory_mib;
-        room.all_gpu += node->gpu_count;
+        room.all_cpu += node->facts.cpu;
+        room.all_mib += node->facts.memory_mib;
+        room.all_gpu += node->facts.gpu_count;
     }
     return room;
 }
@@ -329,7 +305,7 @@ static bool waiting_place(struct simple *simple, const struct simple_group *grou
     bool fits = true;
     simple_views_fill(simple, false);
     for (size_t i = 0; i < group->slot_count; i++) {
-        if (!simple->nodes.items[group->slots[i].node].is_healthy)
+        if (!simple->nodes.items[group->slots[i].node].facts.is_healthy)
             return false;
         fits = simple_view_take(simple, &group->slots[i]) && fits;
     }
@@ -412,8 +388,8 @@ static const struct placement_member *member_of(const struct placement_request *
 static bool slot_fits(const struct simple *simple, const struct simple_slot *slot)
 {
     const struct simple_node *node = &simple->nodes.items[slot->node];
-    return node->is_known && saturated(node->cpu, node->cpu_used) >= slot->cpu &&
-           saturated(node->memory_mib, node->memory_used) >= slot->memory_mib &&
+    return node->is_known && saturated(node->facts.cpu, node->cpu_used) >= slot->cpu &&
+           saturated(node->facts.memory_mib, node->memory_used) >= slot->memory_mib &&
            (gpus_free(node) & slot->gpus) == slot->gpus;
 }
 
@@ -458,7 +434,7 @@ static void simple_free(struct placer *placer)
 {
     struct simple *simple = simple_of(placer);
     for (size_t i = 0; i < simple->nodes.count; i++)
-        node_release(&simple->nodes.items[i]);
+        node_facts_release(&simple->nodes.items[i].facts);
     for (size_t i = 0; i < simple->groups.count; i++)
         if (simple->groups.items[i].name)
             group_drop(simple, &simple->groups.items[i]);
@@ -474,12 +450,9 @@ static void simple_free(struct placer *placer)
 static void node_copy(struct simple_node *to, const struct simple_node *from)
 {
     *to = *from;
-    if (!from->is_known)
-        return;
-    to->name = mem_copy(from->name);
-    to->gpu_type = mem_copy(from->gpu_type);
-    to->gpu_numa = mem_copy_array(from->gpu_numa, from->gpu_count, sizeof(uint16_t));
-    to->gpu_switch = mem_copy_array(from->gpu_switch, from->gpu_count, sizeof(uint16_t));
+    to->facts = (struct node_facts){0};
+    if (from->is_known)
+        node_facts_copy(&to->facts, &from->facts);
 }
 
 static void group_copy(struct simple_group *to, const struct simple_group *from)

@@ -67,7 +67,7 @@ static int counts_compare(const struct simple *simple, const struct simple *coun
         const struct simple_node *node = &simple->nodes.items[i], *same = &counted->nodes.items[i];
         CHECK(node->cpu_used == same->cpu_used && node->memory_used == same->memory_used &&
                   node->gpus_taken == same->gpus_taken,
-              node->name, "is not used as its tasks tell");
+              node->facts.name, "is not used as its tasks tell");
     }
     CHECK(counted->live_groups == simple->live_groups &&
               counted->waiting_groups == simple->waiting_groups &&

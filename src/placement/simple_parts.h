@@ -13,14 +13,12 @@ struct demand {
 };
 
 struct simple_node {
-    bool is_known, is_healthy;
-    char *name, *gpu_type;
-    uint32_t cpu, cpu_used;
-    uint64_t memory_mib, memory_used;
-    uint32_t gpu_count;
+    bool is_known;
+    struct node_facts facts; /* owned; at most PLACEMENT_GPUS_MAX GPUs */
+    uint32_t cpu_used;
+    uint64_t memory_used;
     uint64_t gpus_taken; /* a bit for each device */
     uint64_t gpus_lost;
-    uint16_t *gpu_numa, *gpu_switch;
 };
 
 struct simple_slot {
@@ -93,7 +91,7 @@ static inline uint64_t gpu_mask(uint32_t count)
 
 static inline uint64_t gpus_free(const struct simple_node *node)
 {
-    return gpu_mask(node->gpu_count) & ~node->gpus_lost & ~node->gpus_taken;
+    return gpu_mask(node->facts.gpu_count) & ~node->gpus_lost & ~node->gpus_taken;
 }
 
 static inline uint64_t saturated(uint64_t total, uint64_t used)

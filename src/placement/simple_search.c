@@ -34,11 +34,12 @@ void simple_views_fill(struct simple *simple, bool is_empty)
     }
     for (size_t i = 0; i < simple->nodes.count; i++) {
         const struct simple_node *node = &simple->nodes.items[i];
-        simple->views[i] =
-            is_empty
-                ? (struct view){node->cpu, node->memory_mib, gpu_mask(node->gpu_count)}
-                : (struct view){(uint32_t)saturated(node->cpu, node->cpu_used),
-                                saturated(node->memory_mib, node->memory_used), gpus_free(node)};
+        simple->views[i] = is_empty
+                               ? (struct view){node->facts.cpu, node->facts.memory_mib,
+                                               gpu_mask(node->facts.gpu_count)}
+                               : (struct view){(uint32_t)saturated(node->facts.cpu, node->cpu_used),
+                                               saturated(node->facts.memory_mib, node->memory_used),
+                                               gpus_free(node)};
     }
 }
 
@@ -87,8 +88,8 @@ static bool is_avoided(const struct placement_request *request, size_t node)
 bool simple_node_may(const struct search *search, size_t at, const struct placement_member *member)
 {
     const struct simple_node *node = &search->simple->nodes.items[at];
-    return node->is_known && (node->is_healthy || search->ignores_health) &&
-           simple_type_fits(member->sku_type, node->gpu_type) &&
+    return node->is_known && (node->facts.is_healthy || search->ignores_health) &&
+           simple_type_fits(member->sku_type, node->facts.gpu_type) &&
            !(search->avoids && is_avoided(search->request, at));
 }
 
@@ -122,9 +123,10 @@ static uint64_t gpus_of_neighbourhood(const uint16_t *places, uint32_t count, ui
 
 static uint64_t gpus_choose(const struct simple_node *node, uint64_t free_gpus, uint32_t need)
 {
-    uint64_t from = gpus_of_neighbourhood(node->gpu_switch, node->gpu_count, free_gpus, need);
+    uint64_t from =
+        gpus_of_neighbourhood(node->facts.gpu_switch, node->facts.gpu_count, free_gpus, need);
     if (!from)
-        from = gpus_of_neighbourhood(node->gpu_numa, node->gpu_count, free_gpus, need);
+        from = gpus_of_neighbourhood(node->facts.gpu_numa, node->facts.gpu_count, free_gpus, need);
     if (!from)
         from = free_gpus;
     uint64_t chosen = 0;

@@ -43,9 +43,10 @@ static void view_update(const struct trial *trial, uint32_t at)
     const struct simple_node *node = &trial->simple->nodes.items[at];
     const struct extra *extra = &trial->extras[at];
     assert(node->cpu_used >= extra->cpu && node->memory_used >= extra->memory_mib);
-    const uint64_t cpu = saturated(node->cpu, node->cpu_used - extra->cpu);
-    const uint64_t memory_mib = saturated(node->memory_mib, node->memory_used - extra->memory_mib);
-    const uint64_t back = extra->gpus & gpu_mask(node->gpu_count) & ~node->gpus_lost;
+    const uint64_t cpu = saturated(node->facts.cpu, node->cpu_used - extra->cpu);
+    const uint64_t memory_mib =
+        saturated(node->facts.memory_mib, node->memory_used - extra->memory_mib);
+    const uint64_t back = extra->gpus & gpu_mask(node->facts.gpu_count) & ~node->gpus_lost;
     trial->simple->views[at] = (struct view){
         .cpu = (uint32_t)saturated(cpu, extra->kept_cpu),
         .memory_mib = saturated(memory_mib, extra->kept_memory_mib),

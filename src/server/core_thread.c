@@ -508,7 +508,7 @@ static void set_aside_log(const struct server_mail *mail, const struct err *err)
                  (unsigned long long)event->task.attempt.v, event->task.completion.code);
     else if (event->kind >= EVENT_NODE && event->kind <= EVENT_NODE_PARDON)
         snprintf(what, sizeof what, "event %s of node %.100s", event_name(event->kind),
-                 event->node.node.name);
+                 event->node.name);
     else
         snprintf(what, sizeof what, "event %s of job %u by %.60s", event_name(event->kind),
                  event->job.v, event->user[0] ? event->user : "the platform");

@@ -13,8 +13,6 @@
 
 enum { RULES_BYTES_MAX = 4 << 20, TAIL_RAW_MAX = 16 * STORE_TAIL_MAX };
 
-_Static_assert((int)ENGINE_GPU_LOST == (int)PLACEMENT_GPU_LOST, "one mark of a lost device");
-
 void server_post_fact(struct server *server, struct server_mail *mail)
 {
     atomic_fetch_add(&server->metrics.facts, 1);
@@ -45,21 +43,9 @@ bool server_node_is_simulated(struct server *server, const char *name)
     return is_simulated;
 }
 
-static const uint16_t *numbers_copy(struct arena *arena, const uint16_t *numbers, size_t count)
-{
-    uint16_t *copy;
-
-    if (!numbers || count == 0)
-        return NULL;
-    copy = arena_array(arena, count, sizeof *copy);
-    memcpy(copy, numbers, count * sizeof *copy);
-    return copy;
-}
-
-static struct server_mail *mail_of_node(struct server *server, const struct engine_node *node)
+static struct server_mail *mail_of_node(struct server *server, const struct node_facts *node)
 {
     struct server_mail *mail = mail_event(EVENT_NODE, "");
-    struct placement_node *place = &mail->event.node.node;
     struct node_known *known;
 
     pthread_mutex_lock(&server->state_lock);
@@ -67,32 +53,19 @@ static struct server_mail *mail_of_node(struct server *server, const struct engi
     known->is_gpu_simulated = node->is_gpu_simulated;
     known->is_seen = true;
     pthread_mutex_unlock(&server->state_lock);
-    *place = (struct placement_node){
-        .name = arena_copy(&mail->arena, text_of(node->name)),
-        .cpu = node->cpu,
-        .memory_mib = node->memory_mib,
-        .gpu_count = node->gpu_count,
-        .gpu_type = arena_copy(&mail->arena, text_of(node->gpu_type)),
-        .gpu_numa = numbers_copy(&mail->arena, node->gpu_numa, node->gpu_count),
-        .gpu_switch = numbers_copy(&mail->arena, node->gpu_switch, node->gpu_count),
-        .is_healthy = node->is_healthy,
-    };
-    mail->event.node.address = arena_copy(&mail->arena, text_of(node->address));
-    if (node->reason)
-        mail->event.node.reason = arena_copy(&mail->arena, text_of(node->reason));
+    mail->event.node = node_facts_keep(&mail->arena, node);
     if (!node->is_healthy)
         log_warning("engine", "node %s is not healthy: %s", node->name,
                     node->reason ? node->reason : "no reason given");
     return mail;
 }
 
-static struct server_mail *mail_of_lost_node(const struct engine_node *node)
+static struct server_mail *mail_of_lost_node(const struct node_facts *node)
 {
     struct server_mail *mail = mail_event(EVENT_NODE_LOST, "");
 
-    mail->event.node.node.name = arena_copy(&mail->arena, text_of(node->name));
-    mail->event.node.node.gpu_type = "";
-    mail->event.node.address = "";
+    mail->event.node.name = arena_copy(&mail->arena, text_of(node->name));
+    mail->event.node.gpu_type = mail->event.node.address = "";
     return mail;
 }
 

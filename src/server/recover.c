@@ -12,7 +12,7 @@ static int restore_node(void *context, const struct node_record *node, struct er
     struct server *server = context;
 
     pthread_mutex_lock(&server->state_lock);
-    server_node(server, node->name);
+    server_node(server, node->facts.name);
     pthread_mutex_unlock(&server->state_lock);
     return core_restore_node(server->core.core, node, err);
 }

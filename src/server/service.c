@@ -202,8 +202,8 @@ static int service_pardon(void *context, const char *user, const char *node,
 {
     struct server_mail *mail = mail_event(EVENT_NODE_PARDON, user);
 
-    mail->event.node.node.name = arena_copy(&mail->arena, text_of(node));
-    mail->event.node.node.gpu_type = mail->event.node.address = "";
+    mail->event.node.name = arena_copy(&mail->arena, text_of(node));
+    mail->event.node.gpu_type = mail->event.node.address = "";
     mail->reply = reply;
     return service_post(context, mail, err);
 }

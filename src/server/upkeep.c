@@ -132,8 +132,8 @@ static void lose_unseen_nodes(struct server *server, struct mail_list *list)
             continue;
         node->is_seen = true; /* once */
         mail = mail_event(EVENT_NODE_LOST, "");
-        mail->event.node.node.name = arena_copy(&mail->arena, text_of(node->name));
-        mail->event.node.node.gpu_type = mail->event.node.address = "";
+        mail->event.node.name = arena_copy(&mail->arena, text_of(node->name));
+        mail->event.node.gpu_type = mail->event.node.address = "";
         list_add(list, mail);
     }
     pthread_mutex_unlock(&server->state_lock);

@@ -106,13 +106,13 @@ static void node_enter(struct ledger *ledger, const struct node_record *record)
         ARRAY_ADD(&ledger->nodes);
     uint64_t most_mib = ledger->nodes.items[record->id.v].memory_mib;
     mem_free(ledger->nodes.items[record->id.v].name);
-    ledger->nodes.items[record->id.v].name = mem_copy(record->name);
-    ledger->nodes.items[record->id.v].cpu = record->cpu;
-    ledger->nodes.items[record->id.v].gpu_count = record->gpu_count;
+    ledger->nodes.items[record->id.v].name = mem_copy(record->facts.name);
+    ledger->nodes.items[record->id.v].cpu = record->facts.cpu;
+    ledger->nodes.items[record->id.v].gpu_count = record->facts.gpu_count;
     ledger->nodes.items[record->id.v].memory_mib =
-        record->memory_mib > most_mib ? record->memory_mib : most_mib;
+        record->facts.memory_mib > most_mib ? record->facts.memory_mib : most_mib;
     ledger->nodes.items[record->id.v].is_usable =
-        record->is_healthy && !record->is_lost && !record->is_cordoned;
+        record->facts.is_healthy && !record->is_lost && !record->is_cordoned;
 }
 
 static bool is_equal(const struct ledger_attempt *a, const struct ledger_attempt *b)

@@ -86,23 +86,9 @@ static struct completion judge(const struct exit_report *exit)
     return completion;
 }
 
-static const char *mail_string(struct sim_mail *mail, const char *string)
+static void mail_node(struct sim_mail *mail, const struct node_facts *node)
 {
-    return string ? arena_copy(&mail->arena, text_of(string)) : "";
-}
-
-static void mail_node(struct sim_mail *mail, const struct engine_node *node)
-{
-    mail->event.node = (struct event_node){
-        .node = {.name = mail_string(mail, node->name),
-                 .cpu = node->cpu,
-                 .memory_mib = node->memory_mib,
-                 .gpu_count = node->gpu_count,
-                 .gpu_type = mail_string(mail, node->gpu_type),
-                 .is_healthy = node->is_healthy},
-        .address = mail_string(mail, node->address),
-        .reason = mail_string(mail, node->reason),
-    };
+    mail->event.node = node_facts_keep(&mail->arena, node);
 }
 
 static void sim_hear(void *context, const struct engine_event *event)
@@ -536,22 +522,22 @@ static void fault_random(struct sim *sim)
         engine_fake_node_return(sim->engine, name, NULL);
         break;
     case 4:
-        event.node = (struct event_node){.node = {.name = name, .gpu_type = ""}, .address = ""};
+        event.node = (struct node_facts){.name = name, .gpu_type = "", .address = ""};
         sim_step(sim, &event, NULL);
         break;
     case 5: {
         /* its engine says that it is not well, or well again, perhaps with other memory */
         uint64_t lost_mib = sim->config->memory_mib / 16 * chance(sim, 2);
         event.kind = EVENT_NODE;
-        event.node = (struct event_node){
-            .node = {.name = name,
-                     .cpu = sim->config->cpu,
-                     .memory_mib = sim->config->memory_mib - lost_mib,
-                     .gpu_count = sim->config->gpu_count,
-                     .gpu_type = sim->config->gpu_count
-                                     ? (sim->config->gpu_type ? sim->config->gpu_type : "FAKE")
-                                     : "",
-                     .is_healthy = chance(sim, 3) != 0},
+        event.node = (struct node_facts){
+            .name = name,
+            .cpu = sim->config->cpu,
+            .memory_mib = sim->config->memory_mib - lost_mib,
+            .gpu_count = sim->config->gpu_count,
+            .gpu_type = sim->config->gpu_count
+                            ? (sim->config->gpu_type ? sim->config->gpu_type : "FAKE")
+                            : "",
+            .is_healthy = chance(sim, 3) != 0,
             .address = "127.0.0.1",
             .reason = "disk",
         };

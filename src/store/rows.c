@@ -297,25 +297,25 @@ void row_put_node(struct sql *sql, const struct node_record *node, struct buf *s
 {
     buf_clear(scratch);
     /* reserved at once: the bytes must not move between the two columns */
-    for (size_t i = 0; i < node->gpu_count; i++)
+    for (size_t i = 0; i < node->facts.gpu_count; i++)
         buf_put_u32(scratch, 0);
     buf_clear(scratch);
     sql_put_int(sql, node->id.v);
-    sql_put_string(sql, node->name);
-    sql_put_string(sql, node->address);
-    sql_put_string(sql, node->gpu_type);
-    sql_put_int(sql, node->cpu);
-    sql_put_int(sql, node->gpu_count);
-    sql_put_int(sql, (int64_t)node->memory_mib);
-    sql_put_int(sql, node->is_healthy);
+    sql_put_string(sql, node->facts.name);
+    sql_put_string(sql, node->facts.address);
+    sql_put_string(sql, node->facts.gpu_type);
+    sql_put_int(sql, node->facts.cpu);
+    sql_put_int(sql, node->facts.gpu_count);
+    sql_put_int(sql, (int64_t)node->facts.memory_mib);
+    sql_put_int(sql, node->facts.is_healthy);
     sql_put_int(sql, node->is_cordoned);
     sql_put_int(sql, node->is_lost);
     sql_put_real(sql, node->blame);
     sql_put_int(sql, node->blame_ms);
-    sql_put_string(sql, node->reason);
+    sql_put_string(sql, node->facts.reason);
     sql_put_int(sql, node->is_reason_blame);
-    row_put_places(sql, node->gpu_numa, node->gpu_count, scratch);
-    row_put_places(sql, node->gpu_switch, node->gpu_count, scratch);
+    row_put_places(sql, node->facts.gpu_numa, node->facts.gpu_count, scratch);
+    row_put_places(sql, node->facts.gpu_switch, node->facts.gpu_count, scratch);
 }
 
 static int row_get_places(struct sql *sql, const struct node_record *node, const uint16_t **places,
@@ -326,9 +326,10 @@ static int row_get_places(struct sql *sql, const struct node_record *node, const
     *places = NULL;
     if (!bytes.at)
         return 0;
-    if (bytes.length != 2 * (size_t)node->gpu_count)
-        return err_fail(err, ERR_CORRUPT, "", "the topology of node %s is damaged", node->name);
-    *places = row_numbers_read(bytes, node->gpu_count, arena);
+    if (bytes.length != 2 * (size_t)node->facts.gpu_count)
+        return err_fail(err, ERR_CORRUPT, "", "the topology of node %s is damaged",
+                        node->facts.name);
+    *places = row_numbers_read(bytes, node->facts.gpu_count, arena);
     return 0;
 }
 
@@ -337,21 +338,21 @@ int row_get_node(struct sql *sql, struct node_record *node, struct arena *arena,
     int code;
 
     *node = (struct node_record){.id = {(uint32_t)sql_int(sql)}};
-    node->name = sql_string(sql, arena);
-    node->address = sql_string(sql, arena);
-    node->gpu_type = sql_string(sql, arena);
-    node->cpu = (uint32_t)sql_int(sql);
-    node->gpu_count = (uint32_t)sql_int(sql);
-    node->memory_mib = (uint64_t)sql_int(sql);
-    node->is_healthy = sql_bool(sql);
+    node->facts.name = sql_string(sql, arena);
+    node->facts.address = sql_string(sql, arena);
+    node->facts.gpu_type = sql_string(sql, arena);
+    node->facts.cpu = (uint32_t)sql_int(sql);
+    node->facts.gpu_count = (uint32_t)sql_int(sql);
+    node->facts.memory_mib = (uint64_t)sql_int(sql);
+    node->facts.is_healthy = sql_bool(sql);
     node->is_cordoned = sql_bool(sql);
     node->is_lost = sql_bool(sql);
     node->blame = sql_real(sql);
     node->blame_ms = sql_int(sql);
-    node->reason = sql_string(sql, arena);
+    node->facts.reason = sql_string(sql, arena);
     node->is_reason_blame = sql_bool(sql);
-    code = row_get_places(sql, node, &node->gpu_numa, arena, err);
-    return code < 0 ? code : row_get_places(sql, node, &node->gpu_switch, arena, err);
+    code = row_get_places(sql, node, &node->facts.gpu_numa, arena, err);
+    return code < 0 ? code : row_get_places(sql, node, &node->facts.gpu_switch, arena, err);
 }
 
 void row_put_end(struct sql *sql, const struct store_end *end)

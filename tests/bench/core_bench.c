@@ -61,12 +61,12 @@ static void core_make(void)
         snprintf(name, sizeof name, "n%03d", i);
         struct event event = {
             .kind = EVENT_NODE,
-            .node = {.node = {.name = name,
-                              .cpu = NODE_CPU,
-                              .memory_mib = NODE_CPU * 4096,
-                              .gpu_count = NODE_GPUS,
-                              .gpu_type = "V100",
-                              .is_healthy = true},
+            .node = {.name = name,
+                     .cpu = NODE_CPU,
+                     .memory_mib = NODE_CPU * 4096,
+                     .gpu_count = NODE_GPUS,
+                     .gpu_type = "V100",
+                     .is_healthy = true,
                      .address = "10.0.0.1"},
         };
         step(&event);
@@ -220,16 +220,16 @@ static void bench_restore(uint64_t jobs)
     core = core_new(&config, NULL);
     for (int i = 0; i < NODES; i++) {
         struct node_record node = {.id = {(uint32_t)i},
-                                   .cpu = NODE_CPU,
-                                   .memory_mib = NODE_CPU * 4096,
-                                   .gpu_count = NODE_GPUS,
-                                   .gpu_type = "V100",
-                                   .address = "10.0.0.1",
-                                   .reason = "",
-                                   .is_healthy = true};
+                                   .facts = {.cpu = NODE_CPU,
+                                             .memory_mib = NODE_CPU * 4096,
+                                             .gpu_count = NODE_GPUS,
+                                             .gpu_type = "V100",
+                                             .address = "10.0.0.1",
+                                             .reason = "",
+                                             .is_healthy = true}};
         char name[16];
         snprintf(name, sizeof name, "n%03d", i);
-        node.name = name;
+        node.facts.name = name;
         struct output one;
         output_init(&one);
         *ARRAY_ADD(&one.records) = (struct record){.kind = RECORD_NODE, .node = node};

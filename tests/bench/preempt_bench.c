@@ -45,14 +45,13 @@ static struct placer *placer_make(const char *policy, uint32_t nodes)
     for (uint32_t i = 0; i < nodes; i++) {
         char name[16];
         snprintf(name, sizeof name, "n%05u", i);
-        const struct placement_node node = {.id = {i},
-                                            .name = name,
-                                            .cpu = CPUS,
-                                            .memory_mib = CPUS * 1024,
-                                            .gpu_count = GPUS,
-                                            .gpu_type = "V100",
-                                            .is_healthy = true};
-        check(placer->ops->node_set(placer, &node, &err), &err);
+        const struct node_facts node = {.name = name,
+                                        .cpu = CPUS,
+                                        .memory_mib = CPUS * 1024,
+                                        .gpu_count = GPUS,
+                                        .gpu_type = "V100",
+                                        .is_healthy = true};
+        check(placer->ops->node_set(placer, (struct node_id){i}, &node, &err), &err);
     }
     return placer;
 }

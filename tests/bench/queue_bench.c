@@ -163,13 +163,14 @@ static void bench_begin(struct bench *bench, bool has_clusters)
     for (uint32_t i = 0; i < bench->nodes; i++) {
         char name[16];
         snprintf(name, sizeof name, "n%u", i);
-        struct placement_node node = {.name = name,
-                                      .cpu = NODE_CPU,
-                                      .memory_mib = NODE_MIB,
-                                      .gpu_count = NODE_GPUS,
-                                      .gpu_type = "V100",
-                                      .is_healthy = true};
-        step(bench, &(struct event){.kind = EVENT_NODE, .node = {node, "10.0.0.1", NULL}}, NULL);
+        struct node_facts node = {.name = name,
+                                  .cpu = NODE_CPU,
+                                  .memory_mib = NODE_MIB,
+                                  .gpu_count = NODE_GPUS,
+                                  .gpu_type = "V100",
+                                  .address = "10.0.0.1",
+                                  .is_healthy = true};
+        step(bench, &(struct event){.kind = EVENT_NODE, .node = node}, NULL);
     }
 }
 

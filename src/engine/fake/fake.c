@@ -133,7 +133,7 @@ static uint32_t node_of(const struct fake *fake, const char *name)
 
 struct posted {
     struct engine_event event;
-    struct engine_node node;
+    struct node_facts node;
     struct exit_report exit;
     char *log_tail; /* a copy: the container may be forgotten while it is told */
 };
@@ -141,7 +141,7 @@ struct posted {
 static void post_fill_node(const struct fake *fake, uint32_t at, struct posted *posted)
 {
     posted->event.kind = fake->nodes[at].is_lost ? ENGINE_NODE_LOST : ENGINE_NODE;
-    posted->node = (struct engine_node){
+    posted->node = (struct node_facts){
         .name = fake->nodes[at].name,
         .address = "127.0.0.1",
         .gpu_type = fake->config.gpu_count ? fake->config.gpu_type : "",

@@ -31,7 +31,7 @@ static const char nvidia_kind[] = "nvidia.com/gpu";
 
 struct inventory {
     struct arena arena;
-    struct engine_node node;
+    struct node_facts node;
     char name[256], address[64], gpu_type[96], reason[200];
     char ills[HEALTH_KINDS][200];
     char lost[200]; /* GPUs that are, beside others that work */
@@ -224,7 +224,7 @@ void inventory_free(struct inventory *inventory)
     mem_free(inventory);
 }
 
-const struct engine_node *inventory_node(const struct inventory *inventory)
+const struct node_facts *inventory_node(const struct inventory *inventory)
 {
     return &inventory->node;
 }
@@ -308,7 +308,7 @@ static bool gpus_judge(struct inventory *inventory)
     bool is_changed = false;
     uint32_t count = lost_list(inventory, lost, sizeof lost);
     for (uint32_t i = 0; i < inventory->node.gpu_count; i++) {
-        uint16_t now = gpu_is_lost(inventory, i) ? ENGINE_GPU_LOST : inventory->places[i];
+        uint16_t now = gpu_is_lost(inventory, i) ? NODE_GPU_LOST : inventory->places[i];
         is_changed |= inventory->pci_switch[i] != now;
         inventory->pci_switch[i] = now;
     }

@@ -33,7 +33,7 @@ struct inventory *inventory_new(const struct engine_local_config *config);
 void inventory_free(struct inventory *inventory);
 
 /* As ENGINE_NODE tells it. */
-const struct engine_node *inventory_node(const struct inventory *inventory);
+const struct node_facts *inventory_node(const struct inventory *inventory);
 
 /* Post ENGINE_NODE. */
 void inventory_post(struct inventory *inventory, struct local_engine *local);

@@ -45,14 +45,13 @@ static void node_set(struct bench *bench, uint32_t id)
 {
     char name[16];
     snprintf(name, sizeof name, "n%u", id);
-    struct placement_node node = {.id = {id},
-                                  .name = name,
-                                  .cpu = bench->cpu,
-                                  .memory_mib = (uint64_t)bench->cpu * MIB_A_CPU,
-                                  .gpu_count = bench->gpu,
-                                  .gpu_type = bench->gpu ? "V100" : "",
-                                  .is_healthy = true};
-    if (bench->placer->ops->node_set(bench->placer, &node, NULL))
+    struct node_facts node = {.name = name,
+                              .cpu = bench->cpu,
+                              .memory_mib = (uint64_t)bench->cpu * MIB_A_CPU,
+                              .gpu_count = bench->gpu,
+                              .gpu_type = bench->gpu ? "V100" : "",
+                              .is_healthy = true};
+    if (bench->placer->ops->node_set(bench->placer, (struct node_id){id}, &node, NULL))
         abort();
 }
 

@@ -130,12 +130,12 @@ static void node(struct story *story, enum event_kind kind)
     uint32_t cpu = (uint32_t)number("cpu", 8), gpu = (uint32_t)number("gpu", 0);
     struct event event = {
         .kind = kind,
-        .node = {.node = {.name = words[1],
-                          .cpu = cpu,
-                          .memory_mib = cpu * 1024u,
-                          .gpu_count = gpu,
-                          .gpu_type = gpu ? "V100" : "",
-                          .is_healthy = !option("bad")},
+        .node = {.name = words[1],
+                 .cpu = cpu,
+                 .memory_mib = cpu * 1024u,
+                 .gpu_count = gpu,
+                 .gpu_type = gpu ? "V100" : "",
+                 .is_healthy = !option("bad"),
                  .address = "10.0.0.1"},
     };
     step(story, &event);

@@ -27,7 +27,7 @@ struct world {
         struct seen *items;
         size_t count, room;
     } seen;
-    struct engine_node node;
+    struct node_facts node;
     char node_reason[256];
 };
 

@@ -133,7 +133,7 @@ static int on_pardon(void *context, const char *user, const char *node, struct s
     struct world *world = context;
     (void)err;
     struct event event = {
-        .kind = EVENT_NODE_PARDON, .user = user, .node = {.node = {.name = node}, .address = ""}};
+        .kind = EVENT_NODE_PARDON, .user = user, .node = {.name = node, .address = ""}};
     step(world, &event, &reply);
     return 0;
 }
@@ -383,12 +383,12 @@ struct world *world_new_policy(const char *policy)
     user_add(world, "alice", false);
     user_add(world, "bob", false);
     struct event event = {.kind = EVENT_NODE,
-                          .node = {.node = {.name = "n1",
-                                            .cpu = 8,
-                                            .memory_mib = 16384,
-                                            .gpu_count = 4,
-                                            .gpu_type = "V100",
-                                            .is_healthy = true},
+                          .node = {.name = "n1",
+                                   .cpu = 8,
+                                   .memory_mib = 16384,
+                                   .gpu_count = 4,
+                                   .gpu_type = "V100",
+                                   .is_healthy = true,
                                    .address = "10.0.0.1"}};
     step(world, &event, NULL);
     return world;

@@ -240,11 +240,13 @@ static void a_silent_end_has_its_phrase(void **state)
 
 /* --- nodes --- */
 
-static int node_tell(struct world *world, enum event_kind kind, struct placement_node node,
+static int node_tell(struct world *world, enum event_kind kind, struct node_facts node,
                      const char *reason)
 {
-    struct event event = {.kind = kind, .node = {node, "10.0.0.1", reason}};
-    event.node.node.gpu_type = node.gpu_count ? "V100" : "";
+    struct event event = {.kind = kind, .node = node};
+    event.node.address = "10.0.0.1";
+    event.node.reason = reason;
+    event.node.gpu_type = node.gpu_count ? "V100" : "";
     world_step(world, &event);
     return world_answer(world)->code;
 }
@@ -254,15 +256,14 @@ static void nodes_have_limits(void **state)
     (void)state;
     struct world world;
     world_init(&world, "first-fit");
-    char name[PLACEMENT_NODE_NAME_MAX + 2] = {0};
-    memset(name, 'n', PLACEMENT_NODE_NAME_MAX + 1);
-    assert_int_equal(node_tell(&world, EVENT_NODE, (struct placement_node){.name = name}, NULL),
+    char name[NODE_NAME_MAX + 2] = {0};
+    memset(name, 'n', NODE_NAME_MAX + 1);
+    assert_int_equal(node_tell(&world, EVENT_NODE, (struct node_facts){.name = name}, NULL),
                      ERR_INVALID);
-    assert_int_equal(node_tell(&world, EVENT_NODE, (struct placement_node){.name = name + 1}, NULL),
-                     0);
-    assert_int_equal(node_tell(&world, EVENT_NODE, (struct placement_node){.name = NULL}, NULL),
+    assert_int_equal(node_tell(&world, EVENT_NODE, (struct node_facts){.name = name + 1}, NULL), 0);
+    assert_int_equal(node_tell(&world, EVENT_NODE, (struct node_facts){.name = NULL}, NULL),
                      ERR_INVALID);
-    struct placement_node large = {.name = "n1", .gpu_count = UINT16_MAX + 1};
+    struct node_facts large = {.name = "n1", .gpu_count = UINT16_MAX + 1};
     assert_int_equal(node_tell(&world, EVENT_NODE, large, NULL), ERR_INVALID);
     world_release(&world);
 }
@@ -276,7 +277,7 @@ static void as_many_nodes_as_allowed(void **state)
     size_t count = world.core->nodes.count;
     world.core->nodes.count = CORE_NODES_MAX; /* it is not read before the limit is checked */
     struct event event = {.kind = EVENT_NODE, .now_ms = world.now_ms, .request = 1, .user = ""};
-    event.node = (struct event_node){.node = {.name = "n2", .gpu_type = ""}, .address = ""};
+    event.node = (struct node_facts){.name = "n2", .gpu_type = "", .address = ""};
     output_clear(&world.output);
     core_step(world.core, &event, &world.output);
     world.core->nodes.count = count;
@@ -293,16 +294,16 @@ static void a_node_says_how_its_gpus_are_wired(void **state)
     for (size_t i = 0; i < COUNT_OF(policies); i++) {
         struct world world;
         world_init(&world, policies[i]);
-        struct placement_node node = {.name = "n1",
-                                      .cpu = 8,
-                                      .memory_mib = 8192,
-                                      .gpu_count = 4,
-                                      .gpu_numa = numa,
-                                      .gpu_switch = switches,
-                                      .is_healthy = true};
+        struct node_facts node = {.name = "n1",
+                                  .cpu = 8,
+                                  .memory_mib = 8192,
+                                  .gpu_count = 4,
+                                  .gpu_numa = numa,
+                                  .gpu_switch = switches,
+                                  .is_healthy = true};
         assert_int_equal(node_tell(&world, EVENT_NODE, node, NULL), 0);
-        assert_memory_equal(world_node_row(&world)->gpu_numa, numa, sizeof numa);
-        assert_memory_equal(world_node_row(&world)->gpu_switch, switches, sizeof switches);
+        assert_memory_equal(world_node_row(&world)->facts.gpu_numa, numa, sizeof numa);
+        assert_memory_equal(world_node_row(&world)->facts.gpu_switch, switches, sizeof switches);
         world_submit_simple(&world, "one", 1, 1, 1);
         uint32_t pair = world_submit_simple(&world, "pair", 1, 1, 2); /* not over NUMA nodes */
         assert_int_equal(world_task(&world, pair, 0, 0)->gpus[0], 2);
@@ -313,8 +314,8 @@ static void a_node_says_how_its_gpus_are_wired(void **state)
         core_free(copy);
         node.gpu_numa = node.gpu_switch = NULL; /* no longer known */
         assert_int_equal(node_tell(&world, EVENT_NODE, node, NULL), 0);
-        assert_null(world_node_row(&world)->gpu_numa);
-        assert_null(world_node_row(&world)->gpu_switch);
+        assert_null(world_node_row(&world)->facts.gpu_numa);
+        assert_null(world_node_row(&world)->facts.gpu_switch);
         world_release(&world);
     }
 }
@@ -329,9 +330,9 @@ static void a_lost_node_keeps_its_reason(void **state)
         struct world world;
         world_init(&world, "first-fit");
         world_node(&world, "n1", 8, 4);
-        node_tell(&world, EVENT_NODE_LOST, (struct placement_node){.name = "n1"}, cases[i].told);
+        node_tell(&world, EVENT_NODE_LOST, (struct node_facts){.name = "n1"}, cases[i].told);
         assert_true(world_node_row(&world)->is_lost);
-        assert_string_equal(world_node_row(&world)->reason, cases[i].kept);
+        assert_string_equal(world_node_row(&world)->facts.reason, cases[i].kept);
         world_release(&world);
     }
 }
@@ -395,11 +396,11 @@ static void a_scale_to_what_has_ended_ends_the_job(void **state)
     world_run(&world, 1);
     struct event sick = {
         .kind = EVENT_NODE,
-        .node = {.node = {.name = "n1",
-                          .cpu = 4,
-                          .memory_mib = 4096,
-                          .gpu_count = 1,
-                          .gpu_type = "V100"},
+        .node = {.name = "n1",
+                 .cpu = 4,
+                 .memory_mib = 4096,
+                 .gpu_count = 1,
+                 .gpu_type = "V100",
                  .address = "10.0.0.1",
                  .reason = "disk"},
     };

@@ -77,12 +77,14 @@ static void who_waits_is_told_of_the_cordon(void **state)
         assert_true(world_has_story(&world, "Waiting",
                                     " failures of the platform were counted there, the last: -101 "
                                     "PodExternalDeleted of alice~unlucky worker-0)"));
-        assert_non_null(strstr(world_node_row(&world)->reason, "cordoned by the platform since "));
+        assert_non_null(
+            strstr(world_node_row(&world)->facts.reason, "cordoned by the platform since "));
         /* an inventory that is told again keeps the reason; so does a restart */
         world_node(&world, "n1", 8, 0);
-        assert_non_null(strstr(world_node_row(&world)->reason, "cordoned by the platform since "));
+        assert_non_null(
+            strstr(world_node_row(&world)->facts.reason, "cordoned by the platform since "));
         world_node_event(&world, EVENT_NODE_PARDON, "n1");
-        assert_string_equal(world_node_row(&world)->reason, "");
+        assert_string_equal(world_node_row(&world)->facts.reason, "");
         world_release(&world);
     }
 }

@@ -80,7 +80,7 @@ static void both_go_on(struct world *world)
         }
     }
     struct event lost = {.kind = EVENT_NODE_LOST, .node = {.address = ""}};
-    lost.node.node.name = "n1";
+    lost.node.name = "n1";
     both_step(world, copy, lost);
     core_free(copy);
 }

@@ -470,14 +470,14 @@ static void test_event_codec(void **state)
     for (size_t i = 0; i < COUNT_OF(of_node); i++) {
         event = (struct event){
             .kind = of_node[i],
-            .node = {.node = {.name = "n1",
-                              .cpu = 3,
-                              .memory_mib = 1 << 20,
-                              .gpu_count = 4,
-                              .gpu_type = "V100",
-                              .gpu_numa = i ? NULL : numa,
-                              .gpu_switch = i ? NULL : places,
-                              .is_healthy = true},
+            .node = {.name = "n1",
+                     .cpu = 3,
+                     .memory_mib = 1 << 20,
+                     .gpu_count = 4,
+                     .gpu_type = "V100",
+                     .gpu_numa = i ? NULL : numa,
+                     .gpu_switch = i ? NULL : places,
+                     .is_healthy = true,
                      .address = "10.0.0.1",
                      .reason = "so"},
         };

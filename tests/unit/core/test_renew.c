@@ -17,11 +17,11 @@ static bool node_set(struct world *world, uint32_t cpu, uint32_t memory_mib)
 {
     struct event event = {
         .kind = EVENT_NODE,
-        .node = {.node = {.name = "n1",
-                          .cpu = cpu,
-                          .memory_mib = (uint64_t)cpu * memory_mib,
-                          .gpu_type = "",
-                          .is_healthy = true},
+        .node = {.name = "n1",
+                 .cpu = cpu,
+                 .memory_mib = (uint64_t)cpu * memory_mib,
+                 .gpu_type = "",
+                 .is_healthy = true,
                  .address = "10.0.0.1"},
     };
     world_step(world, &event);

@@ -117,11 +117,11 @@ static void a_failed_node_is_no_room(void **state)
     starving_init(&world);
     struct event event = {
         .kind = EVENT_NODE,
-        .node = {.node = {.name = "n2",
-                          .cpu = 16,
-                          .memory_mib = 16384,
-                          .gpu_count = 4,
-                          .gpu_type = "V100"},
+        .node = {.name = "n2",
+                 .cpu = 16,
+                 .memory_mib = 16384,
+                 .gpu_count = 4,
+                 .gpu_type = "V100",
                  .address = "10.0.0.1",
                  .reason = "disk"},
     };

@@ -39,14 +39,14 @@ static void rows_init(struct rows *rows, struct world *world, bool is_gang)
     world_init(world, "first-fit");
     world_node(world, "n1", 8, 4);
     uint32_t job = world_submit(world, &rows->plan);
-    rows->nodes[rows->node_count++] = (struct node_record){.name = "n1",
-                                                           .address = "10.0.0.1",
-                                                           .gpu_type = "V100",
-                                                           .cpu = 8,
-                                                           .gpu_count = 4,
-                                                           .memory_mib = 8192,
-                                                           .is_healthy = true,
-                                                           .reason = ""};
+    rows->nodes[rows->node_count++] = (struct node_record){.facts = {.name = "n1",
+                                                                     .address = "10.0.0.1",
+                                                                     .gpu_type = "V100",
+                                                                     .cpu = 8,
+                                                                     .gpu_count = 4,
+                                                                     .memory_mib = 8192,
+                                                                     .is_healthy = true,
+                                                                     .reason = ""}};
     rows->jobs[rows->job_count++] = *world_job(world, job);
     for (uint16_t i = 0; i < 2; i++) {
         struct task_record *task = &rows->tasks[rows->task_count++];
@@ -143,14 +143,14 @@ static void what_ran_runs_on(void **state)
 /* What an engine says may look like the words of the platform. */
 static void engine_reason(struct rows *rows)
 {
-    rows->nodes[0].is_healthy = false;
-    rows->nodes[0].reason = "taken last week for a repair";
+    rows->nodes[0].facts.is_healthy = false;
+    rows->nodes[0].facts.reason = "taken last week for a repair";
 }
 
 static void blame_reason(struct rows *rows)
 {
     blamed(rows);
-    rows->nodes[0].reason = "whatever was said of it";
+    rows->nodes[0].facts.reason = "whatever was said of it";
     rows->nodes[0].is_reason_blame = true;
 }
 
@@ -159,11 +159,11 @@ static void a_value_says_whose_the_reason_is(void **state)
     (void)state;
     struct world world;
     assert_int_equal(restored(engine_reason, true, &world), 0);
-    assert_string_equal(world.core->nodes.items[0].reason, "taken last week for a repair");
+    assert_string_equal(world.core->nodes.items[0].facts.reason, "taken last week for a repair");
     assert_string_equal(world.core->nodes.items[0].cordon, "");
     world_release(&world);
     assert_int_equal(restored(blame_reason, true, &world), 0);
-    assert_string_equal(world.core->nodes.items[0].reason, "");
+    assert_string_equal(world.core->nodes.items[0].facts.reason, "");
     assert_string_equal(world.core->nodes.items[0].cordon, "whatever was said of it");
     world_release(&world);
 }

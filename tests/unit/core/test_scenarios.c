@@ -360,7 +360,7 @@ static void test_blame(void **state)
         if (world.output.records.items[i].kind == RECORD_NODE)
             node = &world.output.records.items[i].node;
     assert_true(node->is_cordoned);
-    assert_non_null(strstr(node->reason, "cordoned"));
+    assert_non_null(strstr(node->facts.reason, "cordoned"));
     world_node_event(&world, EVENT_NODE_PARDON, "n1");
     assert_false(world.output.records.items[0].node.is_cordoned);
     world_node_event(&world, EVENT_NODE_PARDON, "n9");
@@ -615,7 +615,8 @@ static void test_restore_refuses(void **state)
     struct err err = {0};
     world_init(&world, "first-fit");
     core_restore_counters(world.core, (struct job_id){5}, (struct attempt_id){9});
-    struct node_record node = {.name = "n1", .address = "", .gpu_type = "", .reason = ""};
+    struct node_record node = {
+        .facts = {.name = "n1", .address = "", .gpu_type = "", .reason = ""}};
     assert_int_equal(core_restore_node(world.core, &node, &err), 0);
     assert_int_equal(core_restore_node(world.core, &node, &err), ERR_CORRUPT);
     struct plan plan = world_plan("a");

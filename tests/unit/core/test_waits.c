@@ -147,7 +147,7 @@ static void a_role_without_instances_needs_no_place(void **state)
 static void sicken(struct world *world)
 {
     struct event event = {.kind = EVENT_NODE, .node = {.address = ""}};
-    event.node.node = (struct placement_node){
+    event.node = (struct node_facts){
         .name = "n2", .cpu = 8, .memory_mib = 8192, .gpu_count = 4, .gpu_type = "V100"};
     world_step(world, &event);
 }

@@ -79,12 +79,12 @@ void world_node(struct world *world, const char *name, uint32_t cpu, uint32_t gp
 {
     struct event event = {
         .kind = EVENT_NODE,
-        .node = {.node = {.name = name,
-                          .cpu = cpu,
-                          .memory_mib = cpu * 1024u,
-                          .gpu_count = gpu,
-                          .gpu_type = gpu ? "V100" : "",
-                          .is_healthy = true},
+        .node = {.name = name,
+                 .cpu = cpu,
+                 .memory_mib = cpu * 1024u,
+                 .gpu_count = gpu,
+                 .gpu_type = gpu ? "V100" : "",
+                 .is_healthy = true,
                  .address = "10.0.0.1"},
     };
     world_step(world, &event);
@@ -92,7 +92,7 @@ void world_node(struct world *world, const char *name, uint32_t cpu, uint32_t gp
 
 void world_node_event(struct world *world, enum event_kind kind, const char *name)
 {
-    struct event event = {.kind = kind, .node = {.node = {.name = name}, .address = ""}};
+    struct event event = {.kind = kind, .node = {.name = name, .address = ""}};
     world_step(world, &event);
 }
 

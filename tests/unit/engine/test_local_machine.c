@@ -711,7 +711,7 @@ static void test_inventory_without_gpus(void **state)
     config.memory_mib = 0;
     config.node_name = config.address = "";
     struct inventory *inventory = inventory_new(&config);
-    const struct engine_node *node = inventory_node(inventory);
+    const struct node_facts *node = inventory_node(inventory);
     assert_true(node->cpu >= 1);
     assert_true(node->memory_mib > 64);
     struct sysinfo info; /* the machine keeps a share */
@@ -762,7 +762,7 @@ static void test_inventory_nvidia(void **state)
     config.topology_path = TOPOLOGY_XML;
     arena_init(&arena);
     struct inventory *inventory = inventory_new(&config);
-    const struct engine_node *node = inventory_node(inventory);
+    const struct node_facts *node = inventory_node(inventory);
     assert_int_equal(node->gpu_count, 4);
     assert_false(node->is_gpu_simulated);
     assert_string_equal(node->gpu_type, "Test-V100-16GB");

@@ -13,13 +13,13 @@
 
 #include <cmocka.h>
 
-static struct hived_auto_node machine(uint32_t cpu, uint32_t gpu)
+static struct node_facts machine(uint32_t cpu, uint32_t gpu)
 {
-    return (struct hived_auto_node){.name = "a",
-                                    .cpu = cpu,
-                                    .memory_mib = 1024 * (uint64_t)cpu,
-                                    .gpu_count = gpu,
-                                    .gpu_type = gpu ? "V" : ""};
+    return (struct node_facts){.name = "a",
+                               .cpu = cpu,
+                               .memory_mib = 1024 * (uint64_t)cpu,
+                               .gpu_count = gpu,
+                               .gpu_type = gpu ? "V" : ""};
 }
 
 static void the_grain_follows_the_inventory(void **state)
@@ -35,7 +35,7 @@ static void the_grain_follows_the_inventory(void **state)
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct hived_auto_sum sum = {0};
-        struct hived_auto_node node = machine(cases[i].cpu, cases[i].gpu), small = machine(3, 0);
+        struct node_facts node = machine(cases[i].cpu, cases[i].gpu), small = machine(3, 0);
         for (uint32_t k = 0; k < cases[i].count; k++)
             hived_auto_count(&sum, &node, true);
         assert_int_equal(hived_auto_grain(&sum), cases[i].grain);
@@ -65,7 +65,7 @@ static void leaves_of_a_machine(void **state)
         {0, 0, 1, 0, 0, 0},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        struct hived_auto_node node = machine(cases[i].cpu, cases[i].gpu);
+        struct node_facts node = machine(cases[i].cpu, cases[i].gpu);
         struct hived_auto_cpus cpus = hived_auto_cpus(&node, cases[i].grain);
         assert_int_equal(cpus.leaves, cases[i].leaves);
         assert_int_equal(cpus.cpu, cases[i].per_leaf);
@@ -84,7 +84,7 @@ static void memory_of_a_leaf(void **state)
         {400, 400}, {1000, 992}, {8046, 7936}, {8054, 7936},
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        struct hived_auto_node node = machine(1, 0);
+        struct node_facts node = machine(1, 0);
         node.memory_mib = cases[i].memory_mib;
         assert_int_equal(hived_auto_cpus(&node, 1).memory_mib, cases[i].leaf_mib);
     }
@@ -113,7 +113,7 @@ static void many_leaves_lie_in_groups(void **state)
     };
     struct buf out = BUF_INIT;
     for (size_t i = 0; i < COUNT_OF(cases); i++) {
-        struct hived_auto_node node = machine(cases[i].cpu, 0);
+        struct node_facts node = machine(cases[i].cpu, 0);
         struct err err = {0};
         struct hived_config *config = hived_config_auto(&node, 1, 1, &err);
         assert_non_null(config);
@@ -131,7 +131,7 @@ static void groups_of_many_sizes(void **state)
 {
     (void)state;
     enum { SIZES = 450, STEP = 9 };
-    static struct hived_auto_node nodes[SIZES];
+    static struct node_facts nodes[SIZES];
     static char names[SIZES][8];
     for (uint32_t i = 0; i < SIZES; i++) {
         snprintf(names[i], sizeof names[i], "n%u", i);
@@ -151,7 +151,7 @@ static void a_large_cluster_fits(void **state)
 {
     (void)state;
     enum { NODES = 12800 };
-    struct hived_auto_node *nodes = mem_zero(NODES, sizeof *nodes);
+    struct node_facts *nodes = mem_zero(NODES, sizeof *nodes);
     char(*names)[8] = mem_zero(NODES, sizeof *names);
     struct hived_auto_sum sum = {0};
     for (uint32_t i = 0; i < NODES; i++) {

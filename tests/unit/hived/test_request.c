@@ -177,10 +177,10 @@ static void nodes_become_cells(void **state)
     static const uint16_t two[] = {0, 0, 0, 0, 1, 1, 1, 1}, four[] = {0, 0, 1, 1, 2, 2, 3, 3},
                           mixed[] = {1, 0, 1, 0}, uneven[] = {0, 0, 0, 1},
                           uneven_switch[] = {0, 1, 1, 1, 2, 2, 3, 3}, single[] = {0, 1, 2, 3},
-                          one_lost[] = {0, HIVED_AUTO_GPU_LOST, 1, 1},
-                          all_lost[] = {HIVED_AUTO_GPU_LOST, HIVED_AUTO_GPU_LOST};
+                          one_lost[] = {0, NODE_GPU_LOST, 1, 1},
+                          all_lost[] = {NODE_GPU_LOST, NODE_GPU_LOST};
     static const struct {
-        struct hived_auto_node node;
+        struct node_facts node;
         const char *says;
     } cases[] = {
         {{.name = "a",
@@ -266,12 +266,12 @@ static void devices_keep_their_indices(void **state)
 {
     (void)state;
     static const uint16_t numa[] = {1, 0, 1, 0};
-    struct hived_auto_node node = {.name = "a",
-                                   .cpu = 8,
-                                   .memory_mib = 8192,
-                                   .gpu_count = 4,
-                                   .gpu_type = "V",
-                                   .gpu_numa = numa};
+    struct node_facts node = {.name = "a",
+                              .cpu = 8,
+                              .memory_mib = 8192,
+                              .gpu_count = 4,
+                              .gpu_type = "V",
+                              .gpu_numa = numa};
     struct world world = {.hived = hived_new(hived_config_auto(&node, 1, 1, NULL))};
     arena_init(&world.arena);
     hived_node_set(world.hived, "a", true);
@@ -286,7 +286,7 @@ static void devices_keep_their_indices(void **state)
 static void poorest_node_makes_the_sku(void **state)
 {
     (void)state;
-    struct hived_auto_node nodes[] = {
+    struct node_facts nodes[] = {
         {.name = "a", .cpu = 64, .memory_mib = 65536, .gpu_count = 4, .gpu_type = "V"},
         {.name = "b", .cpu = 16, .memory_mib = 262144, .gpu_count = 4, .gpu_type = "V"}};
     struct hived_config *config = hived_config_auto(nodes, 2, 1, NULL);
@@ -299,16 +299,16 @@ static void kinds_are_limited(void **state)
 {
     (void)state;
     enum { NODES = HIVED_AUTO_KINDS_MAX * 3 };
-    struct hived_auto_node *nodes = mem_zero(NODES, sizeof *nodes);
+    struct node_facts *nodes = mem_zero(NODES, sizeof *nodes);
     struct err err = {0};
     char names[NODES][12];
     for (uint32_t i = 0; i < NODES; i++) {
         snprintf(names[i], sizeof names[i], "T%u", i);
-        nodes[i] = (struct hived_auto_node){.name = names[i],
-                                            .cpu = 4,
-                                            .memory_mib = 1024 + i,
-                                            .gpu_count = 1,
-                                            .gpu_type = names[i]};
+        nodes[i] = (struct node_facts){.name = names[i],
+                                       .cpu = 4,
+                                       .memory_mib = 1024 + i,
+                                       .gpu_count = 1,
+                                       .gpu_type = names[i]};
     }
     assert_null(hived_config_auto(nodes, NODES, 1, &err));
     assert_int_equal(err.code, ERR_TOO_BIG);

@@ -47,14 +47,13 @@ int bench_node(struct bench *bench, uint32_t id, uint32_t cpu, uint32_t gpu, boo
 {
     char name[16];
     snprintf(name, sizeof name, "n%u", id);
-    struct placement_node node = {.id = {id},
-                                  .name = name,
-                                  .cpu = cpu,
-                                  .memory_mib = 1024 * cpu,
-                                  .gpu_count = gpu,
-                                  .gpu_type = gpu ? "V100" : "",
-                                  .is_healthy = is_healthy};
-    return bench->placer->ops->node_set(bench->placer, &node, NULL);
+    struct node_facts node = {.name = name,
+                              .cpu = cpu,
+                              .memory_mib = 1024 * cpu,
+                              .gpu_count = gpu,
+                              .gpu_type = gpu ? "V100" : "",
+                              .is_healthy = is_healthy};
+    return bench->placer->ops->node_set(bench->placer, (struct node_id){id}, &node, NULL);
 }
 
 struct placement_result bench_place(struct bench *bench, const struct placement_request *request,

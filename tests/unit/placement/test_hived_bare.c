@@ -202,13 +202,10 @@ static bool node_set(struct bench *bench, uint32_t id, uint32_t cpu, uint64_t me
 {
     char name[16];
     snprintf(name, sizeof name, "n%u", id);
-    struct placement_node node = {.id = {id},
-                                  .name = name,
-                                  .cpu = cpu,
-                                  .memory_mib = memory_mib,
-                                  .gpu_type = "",
-                                  .is_healthy = true};
-    assert_int_equal(bench->placer->ops->node_set(bench->placer, &node, NULL), 0);
+    struct node_facts node = {
+        .name = name, .cpu = cpu, .memory_mib = memory_mib, .gpu_type = "", .is_healthy = true};
+    assert_int_equal(bench->placer->ops->node_set(bench->placer, (struct node_id){id}, &node, NULL),
+                     0);
     return bench->placer->ops->is_outdated(bench->placer);
 }
 

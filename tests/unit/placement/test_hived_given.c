@@ -355,11 +355,12 @@ static void a_copy_before_any_question(void **state)
 
 /* --- nodes --- */
 
-static void node_tell(struct bench *bench, struct placement_node node)
+static void node_tell(struct bench *bench, uint32_t id, struct node_facts node)
 {
     node.is_healthy = true;
     node.gpu_type = node.gpu_type ? node.gpu_type : "V100";
-    assert_int_equal(bench->placer->ops->node_set(bench->placer, &node, NULL), 0);
+    assert_int_equal(bench->placer->ops->node_set(bench->placer, (struct node_id){id}, &node, NULL),
+                     0);
 }
 
 /* Each thing that makes a node another one changes its cells at the next question. */
@@ -367,13 +368,13 @@ static void cells_follow_the_shape_of_a_node(void **state)
 {
     (void)state;
     static const uint16_t numa[] = {0, 0, 1, 1}, other_numa[] = {0, 1, 0, 1};
-    const struct placement_node first = {.name = "n0",
-                                         .cpu = 16,
-                                         .memory_mib = 4096,
-                                         .gpu_count = 4,
-                                         .gpu_numa = numa,
-                                         .gpu_switch = numa};
-    struct placement_node changes[7];
+    const struct node_facts first = {.name = "n0",
+                                     .cpu = 16,
+                                     .memory_mib = 4096,
+                                     .gpu_count = 4,
+                                     .gpu_numa = numa,
+                                     .gpu_switch = numa};
+    struct node_facts changes[7];
     for (size_t i = 0; i < COUNT_OF(changes); i++)
         changes[i] = first;
     changes[0].cpu = 8;
@@ -386,12 +387,12 @@ static void cells_follow_the_shape_of_a_node(void **state)
     for (size_t i = 0; i < COUNT_OF(changes); i++) {
         struct bench bench;
         bench_init(&bench, NULL);
-        node_tell(&bench, first);
+        node_tell(&bench, 0, first);
         const struct hived_config *old = hived_config_of(placer_hived_state(bench.placer));
-        node_tell(&bench, first); /* nothing new */
+        node_tell(&bench, 0, first); /* nothing new */
         assert_ptr_equal(hived_config_of(placer_hived_state(bench.placer)), old);
         hived_config_share((struct hived_config *)(uintptr_t)old); /* or its memory is used again */
-        node_tell(&bench, changes[i]);
+        node_tell(&bench, 0, changes[i]);
         assert_ptr_not_equal(hived_config_of(placer_hived_state(bench.placer)), old);
         hived_config_free((struct hived_config *)(uintptr_t)old);
         bench_release(&bench);
@@ -403,18 +404,18 @@ static void cells_follow_the_shape_of_a_node(void **state)
 static void the_poorest_node_sizes_the_leaves(void **state)
 {
     (void)state;
-    static const struct placement_node poorer[] = {
-        {.id = {1}, .name = "n1", .cpu = 8, .memory_mib = 16384, .gpu_count = 4},
-        {.id = {1}, .name = "n1", .cpu = 16, .memory_mib = 8192, .gpu_count = 4},
+    static const struct node_facts poorer[] = {
+        {.name = "n1", .cpu = 8, .memory_mib = 16384, .gpu_count = 4},
+        {.name = "n1", .cpu = 16, .memory_mib = 8192, .gpu_count = 4},
     };
     for (size_t i = 0; i < COUNT_OF(poorer); i++) {
         struct bench bench;
         bench_init(&bench, NULL);
         bench_node(&bench, 0, 16, 4, true);
         uint32_t before = placer_hived_leaves(bench.placer, "V100", 1, 3, 3000);
-        node_tell(&bench, (struct placement_node){.id = {2}, .name = "n2", .gpu_type = ""});
+        node_tell(&bench, 2, (struct node_facts){.name = "n2", .gpu_type = ""});
         assert_int_equal(placer_hived_leaves(bench.placer, "V100", 1, 3, 3000), before);
-        node_tell(&bench, poorer[i]);
+        node_tell(&bench, 1, poorer[i]);
         assert_true(placer_hived_leaves(bench.placer, "V100", 1, 3, 3000) > before);
         struct placement_request request = bench_ask(&bench, "all", 8, 1, 1);
         assert_int_equal(bench_place(&bench, &request, true).kind, PLACEMENT_BIND);
@@ -428,7 +429,7 @@ static void a_node_beyond_the_limits_stays_out(void **state)
     struct bench bench;
     bench_init(&bench, NULL);
     bench_node(&bench, 0, 16, 4, true);
-    node_tell(&bench, (struct placement_node){.id = {1}, .name = "n1", .gpu_count = UINT16_MAX});
+    node_tell(&bench, 1, (struct node_facts){.name = "n1", .gpu_count = UINT16_MAX});
     assert_int_equal(leaves_left(&bench, 1), 4);
     bench_release(&bench);
 }

@@ -23,8 +23,7 @@ static void node_add(struct placer *placer, uint32_t id, uint32_t cpu, uint32_t 
     static const uint16_t numa[8] = {0, 0, 0, 0, 1, 1, 1, 1}, places[8] = {0, 0, 1, 1, 2, 2, 3, 3};
     char name[16];
     snprintf(name, sizeof name, "n%u", id);
-    struct placement_node node = {
-        .id = {id},
+    struct node_facts node = {
         .name = name,
         .cpu = cpu,
         .memory_mib = cpu * 1000u,
@@ -35,7 +34,7 @@ static void node_add(struct placer *placer, uint32_t id, uint32_t cpu, uint32_t 
         .is_healthy = is_healthy,
     };
     struct err err = {0};
-    assert_int_equal(placer->ops->node_set(placer, &node, &err), 0);
+    assert_int_equal(placer->ops->node_set(placer, (struct node_id){id}, &node, &err), 0);
 }
 
 static struct placement_request request_of(const char *group, const struct placement_member *member,
@@ -140,18 +139,18 @@ static void test_lost_gpu(void **state)
         struct placer *placer =
             i == 0 ? placer_simple_new(policies[i]) : placer_hived_new(NULL, NULL);
         uint16_t switches[] = {0, 0, 0, 0};
-        struct placement_node node = {.name = "n0",
-                                      .cpu = 64,
-                                      .memory_mib = 64000,
-                                      .gpu_count = 4,
-                                      .gpu_type = "V100",
-                                      .gpu_switch = switches,
-                                      .is_healthy = true};
-        assert_int_equal(placer->ops->node_set(placer, &node, NULL), 0);
+        struct node_facts node = {.name = "n0",
+                                  .cpu = 64,
+                                  .memory_mib = 64000,
+                                  .gpu_count = 4,
+                                  .gpu_type = "V100",
+                                  .gpu_switch = switches,
+                                  .is_healthy = true};
+        assert_int_equal(placer->ops->node_set(placer, (struct node_id){0}, &node, NULL), 0);
         struct placement_result result = start(placer, "runs", member_of(1, 1, 1), 10);
         const uint16_t lost = result.slots[0].gpus[0];
-        switches[lost] = PLACEMENT_GPU_LOST;
-        assert_int_equal(placer->ops->node_set(placer, &node, NULL), 0);
+        switches[lost] = NODE_GPU_LOST;
+        assert_int_equal(placer->ops->node_set(placer, (struct node_id){0}, &node, NULL), 0);
         result = start(placer, "others", member_of(3, 1, 1), 10);
         assert_int_equal(result.kind, PLACEMENT_BIND);
         for (size_t k = 0; k < 3; k++)
@@ -161,7 +160,7 @@ static void test_lost_gpu(void **state)
         placer->ops->release_group(placer, "others");
         assert_int_equal(start(placer, "whole", member_of(1, 1, 4), 10).kind, PLACEMENT_WAIT);
         switches[lost] = 0;
-        assert_int_equal(placer->ops->node_set(placer, &node, NULL), 0);
+        assert_int_equal(placer->ops->node_set(placer, (struct node_id){0}, &node, NULL), 0);
         assert_int_equal(start(placer, "whole", member_of(1, 1, 4), 10).kind, PLACEMENT_BIND);
         placer->ops->free(placer);
     }

@@ -241,16 +241,15 @@ static void node_tell(const struct model *model, struct placer *placer, uint32_t
     const struct node *node = &model->nodes[at];
     uint16_t places[8] = {0};
     for (uint32_t i = 0; i < node->gpu_count; i++)
-        places[i] = node->room.gpus & 1u << i ? 0 : PLACEMENT_GPU_LOST;
-    const struct placement_node told = {.id = {at},
-                                        .name = "n",
-                                        .cpu = node->room.cpu,
-                                        .memory_mib = node->room.memory,
-                                        .gpu_count = node->gpu_count,
-                                        .gpu_type = node->type,
-                                        .gpu_switch = node->gpu_count ? places : NULL,
-                                        .is_healthy = node->is_healthy};
-    assert_int_equal(placer->ops->node_set(placer, &told, NULL), 0);
+        places[i] = node->room.gpus & 1u << i ? 0 : NODE_GPU_LOST;
+    const struct node_facts told = {.name = "n",
+                                    .cpu = node->room.cpu,
+                                    .memory_mib = node->room.memory,
+                                    .gpu_count = node->gpu_count,
+                                    .gpu_type = node->type,
+                                    .gpu_switch = node->gpu_count ? places : NULL,
+                                    .is_healthy = node->is_healthy};
+    assert_int_equal(placer->ops->node_set(placer, (struct node_id){at}, &told, NULL), 0);
 }
 
 static void nodes_make(struct model *model, struct placer *placer, struct random *random)

@@ -517,13 +517,13 @@ static void a_clock_far_ahead_purges_nothing(void **state)
 
 static void tell_node(struct world *world, const char *name, bool is_healthy)
 {
-    const struct engine_node node = {.name = name,
-                                     .address = "127.0.0.1",
-                                     .gpu_type = "",
-                                     .cpu = 1,
-                                     .memory_mib = 1000,
-                                     .reason = is_healthy ? NULL : "its disk is full",
-                                     .is_healthy = is_healthy};
+    const struct node_facts node = {.name = name,
+                                    .address = "127.0.0.1",
+                                    .gpu_type = "",
+                                    .cpu = 1,
+                                    .memory_mib = 1000,
+                                    .reason = is_healthy ? NULL : "its disk is full",
+                                    .is_healthy = is_healthy};
     struct engine_sink sink = server_sink(world->server);
 
     sink.post(sink.context, &(struct engine_event){
@@ -538,7 +538,7 @@ static struct node_record node_named(struct world *world, const char *name)
     assert_int_equal(store_nodes(reader, &world->arena, &nodes, &world->err), 0);
     world->service->reader_put(world->service->context, reader);
     for (size_t i = 0; i < nodes.count; i++)
-        if (strcmp(nodes.items[i].name, name) == 0)
+        if (strcmp(nodes.items[i].facts.name, name) == 0)
             return nodes.items[i];
     fail_msg("no node %s", name);
     return (struct node_record){0};
@@ -553,9 +553,9 @@ static void machines_that_nobody_speaks_of_are_lost(void **state)
     tell_node(world, "gone", true);
     tell_node(world, "sick", false);
     settle(world);
-    assert_true(node_named(world, "gone").is_healthy);
-    assert_false(node_named(world, "sick").is_healthy);
-    assert_string_equal(node_named(world, "sick").reason, "its disk is full");
+    assert_true(node_named(world, "gone").facts.is_healthy);
+    assert_false(node_named(world, "sick").facts.is_healthy);
+    assert_string_equal(node_named(world, "sick").facts.reason, "its disk is full");
     world_stop(world);
     world_start(world);
     tell_node(world, "sick", true);
@@ -568,7 +568,7 @@ static void machines_that_nobody_speaks_of_are_lost(void **state)
     settle(world);
     assert_true(node_named(world, "gone").is_lost);
     assert_false(node_named(world, "sick").is_lost);
-    assert_true(node_named(world, "sick").is_healthy);
+    assert_true(node_named(world, "sick").facts.is_healthy);
     assert_false(node_named(world, "fake0").is_lost);
 }
 

@@ -257,12 +257,12 @@ static void a_full_disk_sends_those_at_a_barrier_away(void **state)
 
 static void tell_node(struct world *world, const char *name, uint32_t cpu, bool is_lost)
 {
-    const struct engine_node node = {.name = name,
-                                     .address = "127.0.0.1",
-                                     .gpu_type = "",
-                                     .cpu = cpu,
-                                     .memory_mib = 1000,
-                                     .is_healthy = true};
+    const struct node_facts node = {.name = name,
+                                    .address = "127.0.0.1",
+                                    .gpu_type = "",
+                                    .cpu = cpu,
+                                    .memory_mib = 1000,
+                                    .is_healthy = true};
     struct engine_sink sink = server_sink(world->server);
 
     sink.post(sink.context, &(struct engine_event){.kind = is_lost ? ENGINE_NODE_LOST : ENGINE_NODE,
@@ -293,8 +293,8 @@ static void a_full_disk_loses_no_word_of_nodes(void **state)
     assert_int_equal(store_nodes(reader, &world->arena, &nodes, &world->err), 0);
     world->service->reader_put(world->service->context, reader);
     assert_int_equal(nodes.count, 3);
-    assert_string_equal(nodes.items[1].name, "n1");
-    assert_int_equal(nodes.items[1].cpu, 7);
+    assert_string_equal(nodes.items[1].facts.name, "n1");
+    assert_int_equal(nodes.items[1].facts.cpu, 7);
     assert_true(nodes.items[2].is_lost);
 }
 

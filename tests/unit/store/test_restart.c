@@ -25,9 +25,9 @@ static int see_node(void *context, const struct node_record *node, struct err *e
 {
     (void)context;
     (void)err;
-    assert_string_equal(node->name, "n1");
-    assert_int_equal(node->gpu_numa[1], 1);
-    assert_null(node->gpu_switch);
+    assert_string_equal(node->facts.name, "n1");
+    assert_int_equal(node->facts.gpu_numa[1], 1);
+    assert_null(node->facts.gpu_switch);
     seen_nodes++;
     return 0;
 }
@@ -69,12 +69,12 @@ static void a_restart_loads_what_lives(void **state)
     add_job(world, final);
     *ARRAY_ADD(&world->output.records) = (struct record){.kind = RECORD_NODE,
                                                          .node = {.id = {0},
-                                                                  .name = "n1",
-                                                                  .address = "a",
-                                                                  .gpu_type = "V100",
-                                                                  .gpu_count = 2,
-                                                                  .reason = "",
-                                                                  .gpu_numa = numa,
+                                                                  .facts = {.name = "n1",
+                                                                            .address = "a",
+                                                                            .gpu_type = "V100",
+                                                                            .gpu_count = 2,
+                                                                            .reason = "",
+                                                                            .gpu_numa = numa},
                                                                   .blame = 1.5}};
     assert_int_equal(commit(world, NULL, 0), 0);
     add_deleted(world, 2);
