@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "base/printable.h"
+#include "engine/translate.h"
 #include "exits/judge.h"
 #include "job/blame.h"
 #include "server/state.h"
@@ -43,9 +44,8 @@ bool server_node_is_simulated(struct server *server, const char *name)
     return is_simulated;
 }
 
-static struct server_mail *mail_of_node(struct server *server, const struct node_facts *node)
+static void node_seen(struct server *server, const struct node_facts *node)
 {
-    struct server_mail *mail = mail_event(EVENT_NODE, "");
     struct node_known *known;
 
     pthread_mutex_lock(&server->state_lock);
@@ -53,30 +53,9 @@ static struct server_mail *mail_of_node(struct server *server, const struct node
     known->is_gpu_simulated = node->is_gpu_simulated;
     known->is_seen = true;
     pthread_mutex_unlock(&server->state_lock);
-    mail->event.node = node_facts_keep(&mail->arena, node);
     if (!node->is_healthy)
         log_warning("engine", "node %s is not healthy: %s", node->name,
                     node->reason ? node->reason : "no reason given");
-    return mail;
-}
-
-static struct server_mail *mail_of_lost_node(const struct node_facts *node)
-{
-    struct server_mail *mail = mail_event(EVENT_NODE_LOST, "");
-
-    mail->event.node.name = arena_copy(&mail->arena, text_of(node->name));
-    mail->event.node.gpu_type = mail->event.node.address = "";
-    return mail;
-}
-
-static struct server_mail *mail_of_task(enum event_kind kind, const struct engine_event *event)
-{
-    struct server_mail *mail = mail_event(kind, "");
-
-    mail->event.task.attempt = event->attempt;
-    mail->event.task.reason = arena_copy(&mail->arena, text_of(event->reason));
-    mail->event.task.message = arena_copy(&mail->arena, text_of(event->message));
-    return mail;
 }
 
 /* The last lines that it wrote. */
@@ -121,8 +100,9 @@ static void end_rule(struct server *server, const struct exit_verdict *verdict, 
 /* What is kept of the end travels with the exit: one transaction has both, or neither. */
 static struct server_mail *mail_of_exit(struct server *server, const struct engine_event *event)
 {
-    struct server_mail *mail = mail_of_task(EVENT_TASK_EXITED, event);
+    struct server_mail *mail = mail_new(MAIL_EVENT);
     struct store_end end = {.attempt = event->attempt, .rule = {.phrase = "", .file = ""}};
+    struct exit_meaning meaning;
     struct exit_verdict verdict;
     struct buf log = BUF_INIT;
     struct exit_report report = *event->exit;
@@ -132,12 +112,12 @@ static struct server_mail *mail_of_exit(struct server *server, const struct engi
     report.log_tail = buf_as_text(&log);
     pthread_rwlock_rdlock(&server->rules_lock);
     exit_judge(server->rules, &report, &verdict);
-    const double weight = blame_weight(&verdict.completion, verdict.spec->type, verdict.evidence);
+    meaning.completion = verdict.completion;
+    meaning.blame = blame_weight(&verdict.completion, verdict.spec->type, verdict.evidence);
     if (verdict.is_matched)
         end_rule(server, &verdict, &mail->arena, &end);
     pthread_rwlock_unlock(&server->rules_lock);
-    mail->event.task.completion = verdict.completion;
-    mail->event.task.blame = weight;
+    engine_event_translate(event, &meaning, &mail->arena, &mail->event);
     mail->has_change = end.tail.length > 0 || end.rule.number > 0;
     mail->change = (struct store_change){.kind = CHANGE_END, .end = end};
     buf_release(&log);
@@ -147,28 +127,17 @@ static struct server_mail *mail_of_exit(struct server *server, const struct engi
 static void sink_post(void *context, const struct engine_event *event)
 {
     struct server *server = context;
+    struct server_mail *mail;
 
-    switch (event->kind) {
-    case ENGINE_NODE:
-        server_post_fact(server, mail_of_node(server, event->node));
-        return;
-    case ENGINE_NODE_LOST:
-        server_post_fact(server, mail_of_lost_node(event->node));
-        return;
-    case ENGINE_PREPARING:
-        server_post_fact(server, mail_of_task(EVENT_TASK_PREPARING, event));
-        return;
-    case ENGINE_NOTE:
-        server_post_fact(server, mail_of_task(EVENT_TASK_NOTE, event));
-        return;
-    case ENGINE_STARTED:
-        server_post_fact(server, mail_of_task(EVENT_TASK_STARTED, event));
-        return;
-    case ENGINE_EXITED:
+    if (event->kind == ENGINE_EXITED) {
         server_post_fact(server, mail_of_exit(server, event));
         return;
     }
-    assert(false && "a kind of event");
+    if (event->kind == ENGINE_NODE)
+        node_seen(server, event->node);
+    mail = mail_new(MAIL_EVENT);
+    engine_event_translate(event, NULL, &mail->arena, &mail->event);
+    server_post_fact(server, mail);
 }
 
 struct engine_sink server_sink(struct server *server)

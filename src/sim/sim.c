@@ -15,6 +15,7 @@
 #include "core/plan.h"
 #include "core/replay.h"
 #include "engine/fake/fake.h"
+#include "engine/translate.h"
 #include "sim/ledger.h"
 
 enum {
@@ -86,45 +87,17 @@ static struct completion judge(const struct exit_report *exit)
     return completion;
 }
 
-static void mail_node(struct sim_mail *mail, const struct node_facts *node)
-{
-    mail->event.node = node_facts_keep(&mail->arena, node);
-}
-
 static void sim_hear(void *context, const struct engine_event *event)
 {
     struct sim *sim = context;
     struct sim_mail *mail = mem_zero(1, sizeof *mail);
+    struct exit_meaning meaning;
     arena_init(&mail->arena);
-    mail->event.user = "";
-    switch (event->kind) {
-    case ENGINE_NODE:
-        mail->event.kind = EVENT_NODE;
-        mail_node(mail, event->node);
-        break;
-    case ENGINE_NODE_LOST:
-        mail->event.kind = EVENT_NODE_LOST;
-        mail_node(mail, event->node);
-        break;
-    case ENGINE_PREPARING:
-        mail->event.kind = EVENT_TASK_PREPARING;
-        break;
-    case ENGINE_STARTED:
-        mail->event.kind = EVENT_TASK_STARTED;
-        break;
-    case ENGINE_NOTE:
-        mail->event.kind = EVENT_TASK_NOTE;
-        break;
-    case ENGINE_EXITED:
-        mail->event.kind = EVENT_TASK_EXITED;
-        mail->event.task.completion = judge(event->exit);
-        mail->event.task.blame = event->exit->is_missing || event->exit->is_lost;
-        break;
-    }
-    if (event->kind != ENGINE_NODE && event->kind != ENGINE_NODE_LOST) {
-        mail->event.task.attempt = event->attempt;
-        mail->event.task.reason = mail->event.task.message = "";
-    }
+    if (event->kind == ENGINE_EXITED)
+        meaning = (struct exit_meaning){judge(event->exit),
+                                        event->exit->is_missing || event->exit->is_lost};
+    engine_event_translate(event, event->kind == ENGINE_EXITED ? &meaning : NULL, &mail->arena,
+                           &mail->event);
     *ARRAY_ADD(&sim->mails) = mail;
 }
 
@@ -512,6 +485,11 @@ static void fault_random(struct sim *sim)
     size_t count;
     struct event event = {.kind = EVENT_NODE_PARDON};
     node_name(sim, name, sizeof name);
+    if (sim->config->has_gpu_faults && sim->config->gpu_count && chance(sim, 3) == 0) {
+        const uint32_t gpu = (uint32_t)chance(sim, sim->config->gpu_count);
+        engine_fake_gpu_set(sim->engine, name, gpu, chance(sim, 2) == 0, NULL);
+        return;
+    }
     switch (chance(sim, 8)) {
     case 0:
         engine_fake_node_lose(sim->engine, name, NULL);
@@ -781,6 +759,8 @@ int sim_run(const struct sim_config *config, struct sim_result *result, struct e
         .memory_mib = config->memory_mib,
         .gpu_count = config->gpu_count,
         .gpu_type = config->gpu_type,
+        .gpus_per_numa = config->gpus_per_numa,
+        .gpus_per_switch = config->gpus_per_switch,
         .create_ms = 10,
         .start_ms = 500,
         .run_ms = 20000,

@@ -20,11 +20,13 @@ struct sim_config {
     const char *const *pins; /* pinned cells, of the cluster of the same index; may be NULL */
     uint32_t node_count, cpu, gpu_count;
     uint64_t memory_mib;
-    const char *gpu_type, *node_prefix; /* NULL: the fake engine's */
-    uint32_t jobs;                      /* submissions */
-    uint32_t restarts;                  /* in a thousand events; 0 = never */
+    const char *gpu_type, *node_prefix;      /* NULL: the fake engine's */
+    uint32_t gpus_per_numa, gpus_per_switch; /* 0: not known */
+    uint32_t jobs;                           /* submissions */
+    uint32_t restarts;                       /* in a thousand events; 0 = never */
     uint32_t starvation_s;
     bool has_faults;     /* nodes fail, containers vanish, messages are lost */
+    bool has_gpu_faults; /* with faults: single GPUs are lost and come back */
     bool has_requests;   /* stops, starts again, deletes, scales, configuration changes */
     bool is_calm;        /* jobs end by their kind alone, whichever starts first; no time limits */
     bool has_policies;   /* with requests: the policy changes, too, to any other */

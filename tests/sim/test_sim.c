@@ -106,6 +106,11 @@ static struct sim_config config_of(uint64_t seed, const struct options *options)
     };
     if (strcmp(config.policy, "hived") == 0)
         config_hived(&config, &random);
+    if (seed % 2) {
+        config.gpus_per_switch = seed % 4 == 1 ? 2 : 1;
+        config.gpus_per_numa = 2 * config.gpus_per_switch;
+        config.has_gpu_faults = true;
+    }
     return config;
 }
 

@@ -37,6 +37,7 @@ struct fake_container {
 struct fake_node {
     char name[64];
     bool is_lost;
+    uint64_t gpus_lost; /* a bit for each */
 };
 
 struct fake {
@@ -134,9 +135,25 @@ static uint32_t node_of(const struct fake *fake, const char *name)
 struct posted {
     struct engine_event event;
     struct node_facts node;
+    uint16_t gpu_numa[ENGINE_FAKE_GPUS_MAX], gpu_switch[ENGINE_FAKE_GPUS_MAX];
     struct exit_report exit;
     char *log_tail; /* a copy: the container may be forgotten while it is told */
 };
+
+/* Neighbours share a switch, and some switches a NUMA node. */
+static void post_fill_gpus(const struct fake *fake, uint64_t lost, struct posted *posted)
+{
+    const uint32_t per_numa = fake->config.gpus_per_numa, per_switch = fake->config.gpus_per_switch;
+    for (uint32_t i = 0; i < fake->config.gpu_count; i++) {
+        posted->gpu_numa[i] = (uint16_t)(per_numa ? i / per_numa : 0);
+        posted->gpu_switch[i] =
+            lost >> i & 1 ? NODE_GPU_LOST : (uint16_t)(per_switch ? i / per_switch : 0);
+    }
+    if (per_numa)
+        posted->node.gpu_numa = posted->gpu_numa;
+    if (per_switch || lost)
+        posted->node.gpu_switch = posted->gpu_switch;
+}
 
 static void post_fill_node(const struct fake *fake, uint32_t at, struct posted *posted)
 {
@@ -152,6 +169,7 @@ static void post_fill_node(const struct fake *fake, uint32_t at, struct posted *
         .is_gpu_simulated = true,
         .reason = fake->nodes[at].is_lost ? "lost" : "",
     };
+    post_fill_gpus(fake, fake->nodes[at].gpus_lost, posted);
     posted->event.node = &posted->node;
 }
 
@@ -612,6 +630,25 @@ int engine_fake_node_return(struct engine *engine, const char *name, struct err 
     return node_set(engine, name, false, err);
 }
 
+int engine_fake_gpu_set(struct engine *engine, const char *name, uint32_t gpu, bool is_lost,
+                        struct err *err)
+{
+    struct fake *fake = fake_of(engine);
+    int code = 0;
+    pthread_mutex_lock(&fake->lock);
+    uint32_t at = node_of(fake, name);
+    if (at == UINT32_MAX || gpu >= fake->config.gpu_count) {
+        code = err_fail(err, ERR_NOT_FOUND, "node", "there is no GPU %u of a node %s", gpu, name);
+    } else {
+        struct fake_node *node = &fake->nodes[at];
+        const uint64_t bit = UINT64_C(1) << gpu;
+        node->gpus_lost = is_lost ? node->gpus_lost | bit : node->gpus_lost & ~bit;
+        fake_due(fake, 0, at, DUE_NODES);
+    }
+    pthread_mutex_unlock(&fake->lock);
+    return code;
+}
+
 int engine_fake_finish(struct engine *engine, struct attempt_id attempt, struct err *err)
 {
     struct fake *fake = fake_of(engine);
@@ -711,6 +748,9 @@ int engine_fake_new(const struct engine_fake_config *config, const struct engine
     if (config->rule_count > ENGINE_FAKE_RULES_MAX)
         return err_fail(err, ERR_TOO_BIG, "engine.fake", "more than %d rules",
                         ENGINE_FAKE_RULES_MAX);
+    if (config->gpu_count > ENGINE_FAKE_GPUS_MAX)
+        return err_fail(err, ERR_TOO_BIG, "engine.fake.gpu", "more than %d GPUs of a node",
+                        ENGINE_FAKE_GPUS_MAX);
     struct fake *fake = mem_zero(1, sizeof *fake);
     arena_init(&fake->arena);
     fake->engine.ops = &fake_ops;

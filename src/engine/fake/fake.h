@@ -18,7 +18,11 @@
 
 struct err;
 
-enum { ENGINE_FAKE_CONTAINERS_MAX = 2000000, ENGINE_FAKE_RULES_MAX = 1000 };
+enum {
+    ENGINE_FAKE_CONTAINERS_MAX = 2000000,
+    ENGINE_FAKE_RULES_MAX = 1000,
+    ENGINE_FAKE_GPUS_MAX = 64
+};
 
 /* What happens to the containers that it matches. Zero fields: as the engine's configuration. */
 struct engine_fake_rule {
@@ -40,7 +44,8 @@ struct engine_fake_config {
     const char *node_prefix; /* nodes PREFIX0, PREFIX1, …; NULL: "fake" */
     uint32_t node_count, cpu, gpu_count;
     uint64_t memory_mib;
-    const char *gpu_type; /* NULL: "FAKE" */
+    const char *gpu_type;                    /* NULL: "FAKE" */
+    uint32_t gpus_per_numa, gpus_per_switch; /* 0: not known */
     uint32_t create_ms, start_ms, run_ms;
     uint32_t
         lose_every_ms; /* the first node goes so often, and is back after half of that; 0: never */
@@ -50,7 +55,8 @@ struct engine_fake_config {
 };
 
 /* The configuration is copied; ended by its own ops->free. ERR_INVALID: no nodes, CPUs or memory;
- * ERR_TOO_BIG: the rules; ERR_IO: no thread. */
+ * ERR_TOO_BIG: the rules, the
+ * GPUs of a node; ERR_IO: no thread. */
 int engine_fake_new(const struct engine_fake_config *config, const struct engine_sink *sink,
                     struct engine **engine, struct err *err);
 
@@ -62,6 +68,11 @@ int64_t engine_fake_next_ms(struct engine *engine);
 /* A node goes away with its containers (they are not reported one by one), or comes back empty. */
 int engine_fake_node_lose(struct engine *engine, const char *name, struct err *err);
 int engine_fake_node_return(struct engine *engine, const char *name, struct err *err);
+
+/* A GPU of a node stops working, or works again; its containers go on. ERR_NOT_FOUND: there is no
+ * such node or GPU. */
+int engine_fake_gpu_set(struct engine *engine, const char *node, uint32_t gpu, bool is_lost,
+                        struct err *err);
 
 /* A running container's command ends now, as its rule says, whatever its time was; nothing happens
  * to one that does not run. */

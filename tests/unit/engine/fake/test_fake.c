@@ -24,6 +24,7 @@ struct heard {
         uint64_t attempt;
         struct exit_report exit;
         char node[64], tail[64], reason[64];
+        uint16_t numa[8], switches[8]; /* of the GPUs; 0 when not known */
     } events[64];
 };
 
@@ -39,8 +40,14 @@ static void hear(void *context, const struct engine_event *event)
         snprintf(heard->events[heard->count].tail, 64, "%.*s", TEXT_ARG(event->exit->log_tail));
         snprintf(heard->events[heard->count].reason, 64, "%s", event->exit->reason);
     }
-    if (event->node)
+    if (event->node) {
         snprintf(heard->events[heard->count].node, 64, "%s", event->node->name);
+        const struct node_facts *node = event->node;
+        for (uint32_t i = 0; i < node->gpu_count; i++) {
+            heard->events[heard->count].numa[i] = node->gpu_numa ? node->gpu_numa[i] : 0;
+            heard->events[heard->count].switches[i] = node->gpu_switch ? node->gpu_switch[i] : 0;
+        }
+    }
     heard->count++;
     pthread_cond_signal(&heard->changed);
     pthread_mutex_unlock(&heard->lock);
@@ -316,13 +323,55 @@ static void test_limits(void **state)
     engine->ops->free(engine);
 }
 
+static void gpus_lie_at_switches_and_get_lost(void **state)
+{
+    (void)state;
+    heard = (struct heard){0};
+    pthread_mutex_init(&heard.lock, NULL);
+    pthread_cond_init(&heard.changed, NULL);
+    struct engine_fake_config config = {.node_count = 1,
+                                        .cpu = 4,
+                                        .memory_mib = 1000,
+                                        .gpu_count = 8,
+                                        .gpus_per_numa = 4,
+                                        .gpus_per_switch = 2,
+                                        .is_time_virtual = true};
+    struct err err = {0};
+    struct engine *engine;
+    assert_int_equal(engine_fake_new(&config, &(struct engine_sink){&heard, hear}, &engine, &err),
+                     0);
+    engine_fake_advance(engine, 0);
+    assert_int_equal(heard.count, 1);
+    assert_int_equal(heard.events[0].numa[3], 0);
+    assert_int_equal(heard.events[0].numa[4], 1);
+    assert_int_equal(heard.events[0].switches[5], 2);
+    assert_int_equal(engine_fake_gpu_set(engine, "fake0", 5, true, &err), 0);
+    engine_fake_advance(engine, 1);
+    assert_int_equal(heard.events[1].switches[5], NODE_GPU_LOST);
+    assert_int_equal(heard.events[1].switches[4], 2);
+    assert_int_equal(engine_fake_gpu_set(engine, "fake0", 5, false, &err), 0);
+    engine_fake_advance(engine, 2);
+    assert_int_equal(heard.events[2].switches[5], 2);
+    assert_int_equal(engine_fake_gpu_set(engine, "fake0", 8, true, &err), ERR_NOT_FOUND);
+    assert_int_equal(engine_fake_gpu_set(engine, "fake1", 0, true, &err), ERR_NOT_FOUND);
+    engine->ops->free(engine);
+    config.gpu_count = ENGINE_FAKE_GPUS_MAX + 1;
+    assert_int_equal(engine_fake_new(&config, &(struct engine_sink){&heard, hear}, &engine, &err),
+                     ERR_TOO_BIG);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_life),   cmocka_unit_test(test_rules),
-        cmocka_unit_test(test_kill),   cmocka_unit_test(test_finish),
-        cmocka_unit_test(test_nodes),  cmocka_unit_test(test_node_that_goes_and_comes),
-        cmocka_unit_test(test_limits), cmocka_unit_test(test_real_time),
+        cmocka_unit_test(gpus_lie_at_switches_and_get_lost),
+        cmocka_unit_test(test_life),
+        cmocka_unit_test(test_rules),
+        cmocka_unit_test(test_kill),
+        cmocka_unit_test(test_finish),
+        cmocka_unit_test(test_nodes),
+        cmocka_unit_test(test_node_that_goes_and_comes),
+        cmocka_unit_test(test_limits),
+        cmocka_unit_test(test_real_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
