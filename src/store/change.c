@@ -30,7 +30,7 @@ static int change_tag_add(struct store *store, struct store_change *change, stru
     int64_t count;
     int code;
 
-    if (!picture_has(store->picture, change->tag.job))
+    if (!job_index_has(store->job_index, change->tag.job))
         return REFUSE(change, ERR_NOT_FOUND, "no such job");
     if (length == 0 || length > STORE_TAG_MAX || strchr(name, ','))
         return REFUSE(change, ERR_INVALID, "a tag has 1 to %d bytes and no comma", STORE_TAG_MAX);
@@ -263,8 +263,8 @@ void store_show_changes(struct store *store, const struct store_change *changes,
         if (change->code < 0)
             continue;
         if (change->kind == CHANGE_TAG_ADD)
-            picture_tag(store->picture, change->tag.job, change->tag.name);
+            job_index_tag(store->job_index, change->tag.job, change->tag.name);
         else if (change->kind == CHANGE_TAG_REMOVE)
-            picture_untag(store->picture, change->tag.job, change->tag.name);
+            job_index_untag(store->job_index, change->tag.job, change->tag.name);
     }
 }

@@ -1,4 +1,4 @@
-/* read.c — see read.h: statements, jobs, and the doors to the picture. */
+/* read.c — see read.h: statements, jobs, and the doors to the job index. */
 #include "store/read.h"
 #include "base/err.h"
 #include "core/plan.h"
@@ -110,13 +110,13 @@ void reader_end(struct store_reader *reader)
 void store_job_list(struct store *store, const struct job_filter *filter, struct arena *arena,
                     struct job_page *page)
 {
-    picture_list(store->picture, filter, arena, page);
+    job_index_list(store->job_index, filter, arena, page);
 }
 
 int store_job_find(struct store *store, struct text user, struct text name, struct job_id *job,
                    struct err *err)
 {
-    if (picture_find(store->picture, user, name, job))
+    if (job_index_find(store->job_index, user, name, job))
         return 0;
     return err_fail(err, ERR_NOT_FOUND, "", "no job %.*s~%.*s",
                     (int)(user.length > 64 ? 64 : user.length), user.at,
@@ -144,18 +144,18 @@ static int row_of_job(struct store_reader *reader, enum read_statement which, st
 int store_job_summary(struct store *store, struct job_id job, struct arena *arena,
                       struct store_job *row, struct err *err)
 {
-    return picture_summary(store->picture, job, arena, row) ? 0 : no_job(job, err);
+    return job_index_summary(store->job_index, job, arena, row) ? 0 : no_job(job, err);
 }
 
 void store_job_counts(struct store *store, uint64_t counts[PUBLIC_STATE_COUNT])
 {
-    picture_counts(store->picture, counts);
+    job_index_counts(store->job_index, counts);
 }
 
 size_t store_jobs_final(struct store *store, int64_t completed_before_ms, struct job_id *jobs,
                         size_t room)
 {
-    return picture_final(store->picture, completed_before_ms, jobs, room);
+    return job_index_final(store->job_index, completed_before_ms, jobs, room);
 }
 
 static int read_job_tags(struct store_reader *reader, struct job_id job, struct arena *arena,

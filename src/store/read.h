@@ -1,7 +1,7 @@
 /* read.h — what the API and the server read from the store.
  *
  * Edge. A reader belongs to one thread at a time. Everything returned lives in the arena given.
- * Lists and look-ups by name are answered from the picture of all jobs in memory (no reader needed,
+ * Lists and look-ups by name are answered from the index of all jobs in memory (no reader needed,
  * any thread); everything else by SQL. An absent thing is ERR_NOT_FOUND; ERR_IO, ERR_CORRUPT are
  * the database's.
  *

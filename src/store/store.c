@@ -281,7 +281,7 @@ static int store_load_tags(struct store *store, struct err *err)
     sql = sql_of(stmt);
     while ((code = sql_next(&sql, err)) > 0) {
         struct job_id job = {(uint32_t)sql_int(&sql)};
-        picture_tag(store->picture, job, sql_string(&sql, &arena));
+        job_index_tag(store->job_index, job, sql_string(&sql, &arena));
         arena_clear(&arena);
     }
     arena_release(&arena);
@@ -304,7 +304,7 @@ static int store_load_jobs(struct store *store, struct err *err)
         struct job_record job;
         bool has_priority;
         row_get_job(&sql, &job, &has_priority, &arena);
-        picture_job(store->picture, &job, has_priority);
+        job_index_put(store->job_index, &job, has_priority);
         store->last_job = job.id.v;
         arena_clear(&arena);
     }
@@ -321,7 +321,7 @@ static int store_load(struct store *store, struct err *err)
 
     if (getrandom(&seed, sizeof seed, 0) != sizeof seed)
         return err_errno(err, errno, "getrandom");
-    store->picture = picture_new(seed);
+    store->job_index = job_index_new(seed);
     code = store_load_jobs(store, err);
     if (code == 0)
         code = store_load_tags(store, err);
@@ -425,7 +425,7 @@ void store_close(struct store *store)
     marker_close(&store->marker);
     reserve_close(&store->reserve);
     ARRAY_FREE(&store->epochs);
-    picture_free(store->picture);
+    job_index_free(store->job_index);
     buf_release(&store->scratch);
     if (store->lock_fd >= 0)
         close(store->lock_fd);
@@ -498,11 +498,11 @@ int store_commit(struct store *store, const struct store_batch *batch, struct er
     store->stored_commits++;
     store->stored_events += batch->event_count;
     epoch_mark(store);
-    picture_write_begin(store->picture);
+    job_index_write_begin(store->job_index);
     if (batch->output)
         store_show_records(store, batch->output);
     store_show_changes(store, batch->changes, batch->change_count);
-    picture_write_end(store->picture);
+    job_index_write_end(store->job_index);
     checkpoint_note(&store->checkpoint, store->wal_pages);
     atomic_fetch_add(&store->commits, 1);
     atomic_fetch_add(&store->events, batch->event_count);

@@ -4,7 +4,7 @@
  * with its own `struct store_reader` (SQLite in WAL mode gives it a snapshot). A commit is durable
  * when it returns 0; otherwise nothing of it is stored.
  *
- * Beside the database stands a picture of all jobs in memory, for lists and names (read.h); it is
+ * Beside the database stands an index of all jobs in memory, for lists and names (read.h); it is
  * brought up to date by each commit, before store_commit returns.
  */
 #ifndef STORE_STORE_H

@@ -7,8 +7,8 @@
 #include "base/buf.h"
 #include "base/map.h"
 #include "store/checkpoint.h"
+#include "store/job_index.h"
 #include "store/marker.h"
-#include "store/picture.h"
 #include "store/reserve.h"
 #include "store/rows.h"
 #include "store/store.h"
@@ -61,7 +61,7 @@ struct store {
     int lock_fd;
     sqlite3 *db; /* the writer's */
     sqlite3_stmt *writes[WRITE_COUNT];
-    struct picture *picture;
+    struct job_index *job_index;
     struct buf scratch;
     uint32_t last_job;
     uint64_t last_attempt;
@@ -109,7 +109,7 @@ int store_write_counters(struct store *store, uint32_t last_job, uint64_t last_a
 /* Likewise: one more commit, and so many events. */
 int store_write_progress(struct store *store, size_t event_count, struct err *err);
 
-/* Within the transaction: the records of an output. The picture is changed by
+/* Within the transaction: the records of an output. The job index is changed by
  * store_show_records, once the transaction has become durable. */
 int store_write_records(struct store *store, const struct output *output, struct err *err);
 void store_show_records(struct store *store, const struct output *output);

@@ -1,4 +1,4 @@
-/* write.c — the core's records into the transaction, and then into the picture. */
+/* write.c — the core's records into the transaction, and then into the job index. */
 #include "base/err.h"
 #include "core/event.h"
 #include "core/output.h"
@@ -201,9 +201,9 @@ void store_show_records(struct store *store, const struct output *output)
     for (size_t i = 0; i < output->records.count; i++) {
         const struct record *record = &output->records.items[i];
         if (record->kind == RECORD_JOB)
-            picture_job(store->picture, &record->job,
-                        record->job.submission && record->job.submission->has_priority);
+            job_index_put(store->job_index, &record->job,
+                          record->job.submission && record->job.submission->has_priority);
         else if (record->kind == RECORD_JOB_DELETED)
-            picture_remove(store->picture, record->deleted);
+            job_index_remove(store->job_index, record->deleted);
     }
 }

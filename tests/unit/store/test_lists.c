@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "core/output.h"
-#include "store/picture.h"
+#include "store/job_index.h"
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,19 +14,19 @@
 
 enum { JOBS = 9000 }; /* more than two chunks of rows, more than what one walk picks out */
 
-static struct picture *picture_of(uint64_t seed, bool is_shuffled)
+static struct job_index *index_of(uint64_t seed, bool is_shuffled)
 {
-    struct picture *picture = picture_new(seed);
+    struct job_index *jobs = job_index_new(seed);
     struct random random = {seed};
 
-    picture_write_begin(picture);
+    job_index_write_begin(jobs);
     for (uint32_t i = 1; i <= JOBS; i++) {
         char name[40], user[16], cluster[16];
         snprintf(name, sizeof name, "a-longer-name-%u", (unsigned)random_below(&random, 4000));
         snprintf(user, sizeof user, "user%u", (unsigned)random_below(&random, 7));
         snprintf(cluster, sizeof cluster, "vc%u", (unsigned)random_below(&random, 3));
-        picture_job(
-            picture,
+        job_index_put(
+            jobs,
             &(struct job_record){
                 .id = {i},
                 .name = name,
@@ -42,17 +42,17 @@ static struct picture *picture_of(uint64_t seed, bool is_shuffled)
             },
             random_below(&random, 2));
     }
-    picture_write_end(picture);
-    return picture;
+    job_index_write_end(jobs);
+    return jobs;
 }
 
-static void page_is_part(struct picture *picture, struct job_filter filter,
+static void page_is_part(struct job_index *jobs, struct job_filter filter,
                          const struct job_page *all, struct arena *arena)
 {
     struct job_page page;
     size_t left = filter.offset < all->count ? all->count - (size_t)filter.offset : 0;
 
-    picture_list(picture, &filter, arena, &page);
+    job_index_list(jobs, &filter, arena, &page);
     assert_int_equal(page.count, left < filter.limit ? left : filter.limit);
     if (!filter.skips_total)
         assert_int_equal(page.total, all->total);
@@ -74,7 +74,7 @@ static void pages_agree(void **state)
                                     .order = (enum job_order)(variant / 4 % (ORDER_PRIORITY + 1)),
                                     .limit = JOBS};
         struct job_page all;
-        struct picture *picture = picture_of(7, is_shuffled);
+        struct job_index *jobs = index_of(7, is_shuffled);
         if (variant / 4 / (ORDER_PRIORITY + 1) == 1)
             filter.keyword = TEXT("name-12");
         if (variant / 4 / (ORDER_PRIORITY + 1) == 2) {
@@ -82,19 +82,19 @@ static void pages_agree(void **state)
             filter.user_count = 1;
             filter.states = 1 << PUBLIC_RUNNING | 1 << PUBLIC_WAITING;
         }
-        picture_list(picture, &filter, &arena, &all);
+        job_index_list(jobs, &filter, &arena, &all);
         assert_int_equal(all.count, all.total);
         assert_true(all.count > 100);
         for (size_t i = 0; i < COUNT_OF(offsets); i++) {
             filter.offset = offsets[i];
             for (filter.limit = 1; filter.limit <= 21; filter.limit += 20) {
                 filter.skips_total = false;
-                page_is_part(picture, filter, &all, &arena);
+                page_is_part(jobs, filter, &all, &arena);
                 filter.skips_total = true;
-                page_is_part(picture, filter, &all, &arena);
+                page_is_part(jobs, filter, &all, &arena);
             }
         }
-        picture_free(picture);
+        job_index_free(jobs);
         arena_clear(&arena);
     }
     arena_release(&arena);
@@ -109,11 +109,11 @@ static void lists_are_in_order(void **state)
     arena_init(&arena);
     for (int is_descending = 0; is_descending < 2; is_descending++)
         for (int is_shuffled = 0; is_shuffled < 2; is_shuffled++) {
-            struct picture *picture = picture_of(11, is_shuffled);
+            struct job_index *jobs = index_of(11, is_shuffled);
             struct job_filter filter = {
                 .order = ORDER_SUBMITTED, .is_descending = is_descending, .limit = JOBS};
             struct job_page all;
-            picture_list(picture, &filter, &arena, &all);
+            job_index_list(jobs, &filter, &arena, &all);
             assert_int_equal(all.count, JOBS);
             for (size_t i = 1; i < all.count; i++) {
                 const struct job_record *a = &all.items[i - 1].record, *b = &all.items[i].record;
@@ -122,7 +122,7 @@ static void lists_are_in_order(void **state)
                 else
                     assert_true(is_descending == (a->submitted_ms > b->submitted_ms));
             }
-            picture_free(picture);
+            job_index_free(jobs);
             arena_clear(&arena);
         }
     arena_release(&arena);
@@ -135,23 +135,23 @@ static void keywords(void **state)
     static const char *const PARTS[] = {"a",      "r-n", "a-longer-name-", "9",   "99",
                                         "name-1", "-39", "user",           "vc1", "zz9",
                                         "9a",     "e-0"};
-    struct picture *picture = picture_of(13, false);
+    struct job_index *jobs = index_of(13, false);
     struct arena arena;
     struct job_page all, found;
 
     arena_init(&arena);
-    picture_list(picture, &(struct job_filter){.limit = JOBS}, &arena, &all);
+    job_index_list(jobs, &(struct job_filter){.limit = JOBS}, &arena, &all);
     for (size_t k = 0; k < COUNT_OF(PARTS); k++) {
         size_t wanted = 0;
         for (size_t i = 0; i < all.count; i++)
             wanted += strstr(all.items[i].record.name, PARTS[k]) ||
                       strstr(all.items[i].record.user, PARTS[k]) ||
                       strstr(all.items[i].record.virtual_cluster, PARTS[k]);
-        picture_list(picture, &(struct job_filter){.limit = 1, .keyword = text_of(PARTS[k])},
-                     &arena, &found);
+        job_index_list(jobs, &(struct job_filter){.limit = 1, .keyword = text_of(PARTS[k])}, &arena,
+                       &found);
         assert_int_equal(found.total, wanted);
     }
-    picture_free(picture);
+    job_index_free(jobs);
     arena_release(&arena);
 }
 

@@ -510,7 +510,7 @@ static void many_jobs_come_and_go(void **state)
     struct job_record job;
     struct job_id found;
 
-    /* enough to make the picture forget its dead */
+    /* enough to make the index forget its dead */
     for (uint32_t i = 1; i <= 9000; i++) {
         char *name = arena_format(&world->output.arena, "j%u", i);
         job = job_of(i, i % 2 ? "alice" : "bob", name);

@@ -1,7 +1,7 @@
-/* picture_list.c — filters, orders and names over the picture. */
+/* job_index_list.c — filters, orders and names over the index. */
 #include "base/arena.h"
 #include "base/memory.h"
-#include "store/picture_row.h"
+#include "store/job_index_row.h"
 #include <assert.h>
 #include <stdlib.h>
 
@@ -23,7 +23,7 @@ struct match {
 };
 
 struct ranking {
-    const struct picture *picture;
+    const struct job_index *jobs;
     enum job_order order;
     bool is_descending;
 };
@@ -57,28 +57,28 @@ static uint8_t *words_with(const struct words *words, struct text keyword, struc
     return marks;
 }
 
-static void sieve_make(struct sieve *sieve, const struct picture *picture,
+static void sieve_make(struct sieve *sieve, const struct job_index *jobs,
                        const struct job_filter *filter, struct arena *arena)
 {
     *sieve = (struct sieve){.filter = filter, .states = filter->states};
     if (sieve->states == 0)
         sieve->states = UINT32_MAX;
-    sieve->users = words_wanted(&picture->users, filter->users, filter->user_count, true, arena);
-    sieve->virtual_clusters = words_wanted(&picture->virtual_clusters, filter->virtual_clusters,
+    sieve->users = words_wanted(&jobs->users, filter->users, filter->user_count, true, arena);
+    sieve->virtual_clusters = words_wanted(&jobs->virtual_clusters, filter->virtual_clusters,
                                            filter->virtual_cluster_count, true, arena);
     if (filter->keyword.length) {
-        sieve->user_keys = words_with(&picture->users, filter->keyword, arena);
-        sieve->pairs = picture_pairs(filter->keyword);
-        sieve->cluster_keys = words_with(&picture->virtual_clusters, filter->keyword, arena);
+        sieve->user_keys = words_with(&jobs->users, filter->keyword, arena);
+        sieve->pairs = job_index_pairs(filter->keyword);
+        sieve->cluster_keys = words_with(&jobs->virtual_clusters, filter->keyword, arena);
     }
     if (filter->tag_count)
-        sieve->tags = words_wanted(&picture->tags, filter->tags, filter->tag_count, false, arena);
+        sieve->tags = words_wanted(&jobs->tags, filter->tags, filter->tag_count, false, arena);
     if (filter->tag_not_count)
         sieve->tags_not =
-            words_wanted(&picture->tags, filter->tags_not, filter->tag_not_count, false, arena);
+            words_wanted(&jobs->tags, filter->tags_not, filter->tag_not_count, false, arena);
 }
 
-static bool row_has_any(const struct picture_row *row, const uint8_t *marks)
+static bool row_has_any(const struct job_index_row *row, const uint8_t *marks)
 {
     for (size_t i = 0; i < row->tag_count; i++)
         if (marks[row->tags[i]])
@@ -86,7 +86,7 @@ static bool row_has_any(const struct picture_row *row, const uint8_t *marks)
     return false;
 }
 
-static bool row_has_priority(const struct picture_row *row, const struct job_filter *filter)
+static bool row_has_priority(const struct job_index_row *row, const struct job_filter *filter)
 {
     if (!row->has_priority)
         return filter->wants_default_priority;
@@ -96,7 +96,7 @@ static bool row_has_priority(const struct picture_row *row, const struct job_fil
     return false;
 }
 
-static bool sieve_passes(const struct sieve *sieve, const struct picture_row *row)
+static bool sieve_passes(const struct sieve *sieve, const struct job_index_row *row)
 {
     const struct job_filter *filter = sieve->filter;
 
@@ -131,7 +131,7 @@ static uint64_t text_key(const char *text)
     return key;
 }
 
-static uint64_t row_key(const struct picture *picture, const struct picture_row *row,
+static uint64_t row_key(const struct job_index *jobs, const struct job_index_row *row,
                         enum job_order order)
 {
     /* by name: FAILED, RUNNING, STOPPED, STOPPING, SUCCEEDED, WAITING */
@@ -146,9 +146,9 @@ static uint64_t row_key(const struct picture *picture, const struct picture_row 
     case ORDER_NAME:
         return text_key(row->full + row->name_at);
     case ORDER_USER:
-        return text_key(picture->users.items[row->user]);
+        return text_key(jobs->users.items[row->user]);
     case ORDER_VIRTUAL_CLUSTER:
-        return text_key(picture->virtual_clusters.items[row->virtual_cluster]);
+        return text_key(jobs->virtual_clusters.items[row->virtual_cluster]);
     case ORDER_RETRIES:
         return (uint64_t)row->retries_user + row->retries_platform + row->retries_resource;
     case ORDER_TASKS:
@@ -169,17 +169,17 @@ static uint64_t row_key(const struct picture *picture, const struct picture_row 
 static int rows_compare_text(const struct ranking *ranking, const struct match *a,
                              const struct match *b)
 {
-    const struct picture *picture = ranking->picture;
-    const struct picture_row *left = picture_row(picture, a->row);
-    const struct picture_row *right = picture_row(picture, b->row);
+    const struct job_index *jobs = ranking->jobs;
+    const struct job_index_row *left = job_index_row(jobs, a->row);
+    const struct job_index_row *right = job_index_row(jobs, b->row);
 
     if (ranking->order == ORDER_NAME)
         return strcmp(left->full + left->name_at, right->full + right->name_at);
     if (ranking->order == ORDER_USER && left->user != right->user)
-        return strcmp(picture->users.items[left->user], picture->users.items[right->user]);
+        return strcmp(jobs->users.items[left->user], jobs->users.items[right->user]);
     if (ranking->order == ORDER_VIRTUAL_CLUSTER && left->virtual_cluster != right->virtual_cluster)
-        return strcmp(picture->virtual_clusters.items[left->virtual_cluster],
-                      picture->virtual_clusters.items[right->virtual_cluster]);
+        return strcmp(jobs->virtual_clusters.items[left->virtual_cluster],
+                      jobs->virtual_clusters.items[right->virtual_cluster]);
     return 0;
 }
 
@@ -249,10 +249,10 @@ static int strings_compare(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-static void row_show(const struct picture *picture, const struct picture_row *row,
+static void row_show(const struct job_index *jobs, const struct job_index_row *row,
                      struct arena *arena, struct store_job *job)
 {
-    const char *full = arena_copy(arena, picture_full(row));
+    const char *full = arena_copy(arena, job_index_full(row));
     const char **tags = arena_array(arena, row->tag_count, sizeof *tags);
     struct job_record *record = &job->record;
 
@@ -261,7 +261,7 @@ static void row_show(const struct picture *picture, const struct picture_row *ro
         .name = full + row->name_at,
         .user = arena_copy(arena, (struct text){full, row->name_at - 1u}),
         .virtual_cluster =
-            arena_copy(arena, text_of(picture->virtual_clusters.items[row->virtual_cluster])),
+            arena_copy(arena, text_of(jobs->virtual_clusters.items[row->virtual_cluster])),
         .priority = row->priority,
         .state = (enum life_state)row->state,
         .is_stop_requested = row->is_stop_requested,
@@ -288,12 +288,12 @@ static void row_show(const struct picture *picture, const struct picture_row *ro
         .gpu_count = row->gpu_count,
         .extra = {"", 0},
     };
-    strncpy(record->completion.phrase, picture->phrases.items[row->phrase],
+    strncpy(record->completion.phrase, jobs->phrases.items[row->phrase],
             sizeof record->completion.phrase - 1);
     job->shown = (enum public_state)row->shown;
     job->has_priority = row->has_priority;
     for (size_t i = 0; i < row->tag_count; i++)
-        tags[i] = arena_copy(arena, text_of(picture->tags.items[row->tags[i]]));
+        tags[i] = arena_copy(arena, text_of(jobs->tags.items[row->tags[i]]));
     qsort(tags, row->tag_count, sizeof *tags, strings_compare);
     job->tags = tags;
     job->tag_count = row->tag_count;
@@ -309,7 +309,7 @@ static bool filter_is_empty(const struct job_filter *filter)
 }
 
 /* The newest first: rows stand in that order, backwards. Returns how many of `end` there are. */
-static size_t page_newest(const struct picture *picture, const struct sieve *sieve, size_t end,
+static size_t page_newest(const struct job_index *jobs, const struct sieve *sieve, size_t end,
                           struct match *matches, uint64_t *total)
 {
     const struct job_filter *filter = sieve->filter;
@@ -317,15 +317,15 @@ static size_t page_newest(const struct picture *picture, const struct sieve *sie
     size_t kept = 0;
 
     *total = 0;
-    for (size_t i = picture->count; i-- > 0 && (kept < end || !is_short);) {
-        if (!sieve_passes(sieve, picture_row(picture, i)))
+    for (size_t i = jobs->count; i-- > 0 && (kept < end || !is_short);) {
+        if (!sieve_passes(sieve, job_index_row(jobs, i)))
             continue;
         if (kept < end)
             matches[kept++] = (struct match){0, (uint32_t)i};
         ++*total;
     }
     if (filter_is_empty(filter))
-        *total = picture->count - picture->dead;
+        *total = jobs->count - jobs->dead;
     return kept;
 }
 
@@ -362,22 +362,22 @@ static void best_take(struct best *best, struct match match, const struct rankin
 
 /* The best `end` of all in one walk, for pages near the beginning. Chunks are taken from both ends
  * in turn: where rows stand in the order asked for, or in its reverse, the best come early. */
-static size_t page_best(const struct picture *picture, const struct sieve *sieve, size_t end,
+static size_t page_best(const struct job_index *jobs, const struct sieve *sieve, size_t end,
                         const struct ranking *ranking, struct match *matches, uint64_t *total)
 {
     struct best best = {.items = matches, .room = end};
     uint64_t flip = ranking->is_descending ? UINT64_MAX : 0;
-    size_t chunks = (picture->count + CHUNK_ROWS - 1) / CHUNK_ROWS;
+    size_t chunks = (jobs->count + CHUNK_ROWS - 1) / CHUNK_ROWS;
 
     for (size_t c = 0; c < chunks; c++) {
         size_t first = (c % 2 ? chunks - 1 - c / 2 : c / 2) * CHUNK_ROWS;
-        size_t next = first + CHUNK_ROWS < picture->count ? first + CHUNK_ROWS : picture->count;
+        size_t next = first + CHUNK_ROWS < jobs->count ? first + CHUNK_ROWS : jobs->count;
         while (next-- > first) {
-            const struct picture_row *row = picture_row(picture, next);
+            const struct job_index_row *row = job_index_row(jobs, next);
             uint64_t key;
             if (!sieve_passes(sieve, row))
                 continue;
-            key = row_key(picture, row, ranking->order) ^ flip;
+            key = row_key(jobs, row, ranking->order) ^ flip;
             best_take(&best, (struct match){key, (uint32_t)next}, ranking);
         }
     }
@@ -387,18 +387,18 @@ static size_t page_best(const struct picture *picture, const struct sieve *sieve
 }
 
 /* All that match, then the page picked out of them: for pages far from the beginning. */
-static size_t page_deep(const struct picture *picture, const struct sieve *sieve, size_t end,
+static size_t page_deep(const struct job_index *jobs, const struct sieve *sieve, size_t end,
                         const struct ranking *ranking, struct match *matches, uint64_t *total)
 {
     const struct job_filter *filter = sieve->filter;
     uint64_t flip = ranking->is_descending ? UINT64_MAX : 0;
     size_t count = 0, offset;
 
-    for (size_t i = 0; i < picture->count; i++) {
-        const struct picture_row *row = picture_row(picture, i);
+    for (size_t i = 0; i < jobs->count; i++) {
+        const struct job_index_row *row = job_index_row(jobs, i);
         if (sieve_passes(sieve, row))
             matches[count++] =
-                (struct match){row_key(picture, row, ranking->order) ^ flip, (uint32_t)i};
+                (struct match){row_key(jobs, row, ranking->order) ^ flip, (uint32_t)i};
     }
     *total = count;
     if (end > count)
@@ -412,19 +412,18 @@ static size_t page_deep(const struct picture *picture, const struct sieve *sieve
 }
 
 /* Where the page ends, unless the list ends before. */
-static size_t page_end(const struct picture *picture, const struct job_filter *filter)
+static size_t page_end(const struct job_index *jobs, const struct job_filter *filter)
 {
-    if (filter->limit == 0 || filter->offset >= picture->count)
+    if (filter->limit == 0 || filter->offset >= jobs->count)
         return 0;
-    return filter->limit < picture->count - filter->offset
-               ? (size_t)(filter->offset + filter->limit)
-               : picture->count;
+    return filter->limit < jobs->count - filter->offset ? (size_t)(filter->offset + filter->limit)
+                                                        : jobs->count;
 }
 
-void picture_list(struct picture *picture, const struct job_filter *filter, struct arena *arena,
-                  struct job_page *page)
+void job_index_list(struct job_index *jobs, const struct job_filter *filter, struct arena *arena,
+                    struct job_page *page)
 {
-    struct ranking ranking = {picture, filter->order, filter->is_descending};
+    struct ranking ranking = {jobs, filter->order, filter->is_descending};
     struct arena scratch;
     struct match *matches;
     struct sieve sieve;
@@ -433,32 +432,31 @@ void picture_list(struct picture *picture, const struct job_filter *filter, stru
 
     arena_init(&scratch);
     *page = (struct job_page){0};
-    pthread_rwlock_rdlock(&picture->lock);
-    sieve_make(&sieve, picture, filter, &scratch);
-    end = page_end(picture, filter);
-    is_newest = filter->order == ORDER_SUBMITTED && filter->is_descending && !picture->is_shuffled;
+    pthread_rwlock_rdlock(&jobs->lock);
+    sieve_make(&sieve, jobs, filter, &scratch);
+    end = page_end(jobs, filter);
+    is_newest = filter->order == ORDER_SUBMITTED && filter->is_descending && !jobs->is_shuffled;
     is_near = end <= NEAR_MAX;
-    matches =
-        mem_alloc(mem_size((is_newest || is_near ? end : picture->count) + 1, sizeof *matches));
+    matches = mem_alloc(mem_size((is_newest || is_near ? end : jobs->count) + 1, sizeof *matches));
     if (is_newest)
-        kept = page_newest(picture, &sieve, end, matches, &page->total);
+        kept = page_newest(jobs, &sieve, end, matches, &page->total);
     else if (is_near)
-        kept = page_best(picture, &sieve, end, &ranking, matches, &page->total);
+        kept = page_best(jobs, &sieve, end, &ranking, matches, &page->total);
     else
-        kept = page_deep(picture, &sieve, end, &ranking, matches, &page->total);
+        kept = page_deep(jobs, &sieve, end, &ranking, matches, &page->total);
     if (filter->offset < kept) {
         page->count = kept - (size_t)filter->offset;
         page->items = arena_array(arena, page->count, sizeof *page->items);
         for (size_t i = 0; i < page->count; i++)
-            row_show(picture, picture_row(picture, matches[filter->offset + i].row), arena,
+            row_show(jobs, job_index_row(jobs, matches[filter->offset + i].row), arena,
                      &page->items[i]);
     }
-    pthread_rwlock_unlock(&picture->lock);
+    pthread_rwlock_unlock(&jobs->lock);
     mem_free(matches);
     arena_release(&scratch);
 }
 
-bool picture_find(struct picture *picture, struct text user, struct text name, struct job_id *job)
+bool job_index_find(struct job_index *jobs, struct text user, struct text name, struct job_id *job)
 {
     char full[STORE_USER_NAME_MAX + 1 + 256];
     uint32_t id;
@@ -470,47 +468,47 @@ bool picture_find(struct picture *picture, struct text user, struct text name, s
     full[user.length] = '~';
     if (name.length)
         memcpy(full + user.length + 1, name.at, name.length);
-    pthread_rwlock_rdlock(&picture->lock);
-    id = text_map_get(&picture->names, (struct text){full, user.length + 1 + name.length});
-    pthread_rwlock_unlock(&picture->lock);
+    pthread_rwlock_rdlock(&jobs->lock);
+    id = text_map_get(&jobs->names, (struct text){full, user.length + 1 + name.length});
+    pthread_rwlock_unlock(&jobs->lock);
     if (id == MAP_NONE)
         return false;
     job->v = id;
     return true;
 }
 
-bool picture_summary(struct picture *picture, struct job_id job, struct arena *arena,
-                     struct store_job *row)
+bool job_index_summary(struct job_index *jobs, struct job_id job, struct arena *arena,
+                       struct store_job *row)
 {
     size_t index;
 
-    pthread_rwlock_rdlock(&picture->lock);
-    index = picture_index(picture, job);
+    pthread_rwlock_rdlock(&jobs->lock);
+    index = job_index_position(jobs, job);
     if (index != SIZE_MAX)
-        row_show(picture, picture_row(picture, index), arena, row);
-    pthread_rwlock_unlock(&picture->lock);
+        row_show(jobs, job_index_row(jobs, index), arena, row);
+    pthread_rwlock_unlock(&jobs->lock);
     return index != SIZE_MAX;
 }
 
-void picture_counts(struct picture *picture, uint64_t counts[PUBLIC_STATE_COUNT])
+void job_index_counts(struct job_index *jobs, uint64_t counts[PUBLIC_STATE_COUNT])
 {
-    pthread_rwlock_rdlock(&picture->lock);
-    memcpy(counts, picture->counts, sizeof picture->counts);
-    pthread_rwlock_unlock(&picture->lock);
+    pthread_rwlock_rdlock(&jobs->lock);
+    memcpy(counts, jobs->counts, sizeof jobs->counts);
+    pthread_rwlock_unlock(&jobs->lock);
 }
 
-size_t picture_final(struct picture *picture, int64_t completed_before_ms, struct job_id *jobs,
-                     size_t room)
+size_t job_index_final(struct job_index *jobs, int64_t completed_before_ms, struct job_id *ids,
+                       size_t room)
 {
     size_t found = 0;
 
-    pthread_rwlock_rdlock(&picture->lock);
-    for (size_t i = 0; i < picture->count && found < room; i++) {
-        const struct picture_row *row = picture_row(picture, i);
+    pthread_rwlock_rdlock(&jobs->lock);
+    for (size_t i = 0; i < jobs->count && found < room; i++) {
+        const struct job_index_row *row = job_index_row(jobs, i);
         if (!row->is_dead && row->state == LIFE_COMPLETED &&
             row->completed_ms < completed_before_ms)
-            jobs[found++] = (struct job_id){row->id};
+            ids[found++] = (struct job_id){row->id};
     }
-    pthread_rwlock_unlock(&picture->lock);
+    pthread_rwlock_unlock(&jobs->lock);
     return found;
 }

@@ -1,20 +1,20 @@
-/* picture_row.h — how the picture keeps a job.
+/* job_index_row.h — how the job index keeps a job.
  *
- * Private to picture.c and picture_list.c. Rows stand in order of their ids, in chunks that never
- * move; words (users, virtual clusters, phrases, tags) are kept once and named by index.
+ * Private to job_index.c and job_index_list.c. Rows stand in order of their ids, in chunks that
+ * never move; words (users, virtual clusters, phrases, tags) are kept once and named by index.
  */
-#ifndef STORE_PICTURE_ROW_H
-#define STORE_PICTURE_ROW_H
+#ifndef STORE_JOB_INDEX_ROW_H
+#define STORE_JOB_INDEX_ROW_H
 #include "base/arena.h"
 #include "base/map.h"
-#include "store/picture.h"
+#include "store/job_index.h"
 #include <pthread.h>
 #include <stddef.h>
 
 enum { CHUNK_ROWS = 4096 };
 
 /* What filters and the usual order look at stands in the first 64 bytes: one line of the cache. */
-struct picture_row {
+struct job_index_row {
     uint32_t id, user, virtual_cluster;
     uint8_t state, shown, attributes;
     bool has_priority, is_stop_requested, is_success, is_dead;
@@ -22,7 +22,7 @@ struct picture_row {
     int32_t priority;
     const char *full; /* "user~name", NUL-terminated, in the pool */
     uint32_t *tags;
-    uint64_t pairs; /* picture_pairs of the name */
+    uint64_t pairs; /* job_index_pairs of the name */
     int64_t submitted_ms;
     uint64_t gpu_count;
     uint32_t task_count, role_count;
@@ -39,12 +39,12 @@ struct words {
     struct text_map map;
 };
 
-struct picture {
+struct job_index {
     pthread_rwlock_t lock;
     uint64_t seed;
     struct {
-        struct picture_chunk {
-            struct picture_row *rows;
+        struct job_index_chunk {
+            struct job_index_row *rows;
         } * items;
         size_t count, room;
     } chunks;
@@ -56,23 +56,23 @@ struct picture {
     uint64_t counts[PUBLIC_STATE_COUNT];
 };
 
-static inline struct picture_row *picture_row(const struct picture *picture, size_t index)
+static inline struct job_index_row *job_index_row(const struct job_index *jobs, size_t index)
 {
-    return &picture->chunks.items[index / CHUNK_ROWS].rows[index % CHUNK_ROWS];
+    return &jobs->chunks.items[index / CHUNK_ROWS].rows[index % CHUNK_ROWS];
 }
 
-static inline struct text picture_full(const struct picture_row *row)
+static inline struct text job_index_full(const struct job_index_row *row)
 {
     return (struct text){row->full, row->full_length};
 }
 
-_Static_assert(offsetof(struct picture_row, gpu_count) == 64, "what filters look at is together");
+_Static_assert(offsetof(struct job_index_row, gpu_count) == 64, "what filters look at is together");
 
 /* A bit for each pair of bytes that follow each other: a text without all bits of a keyword does
  * not hold it. */
-uint64_t picture_pairs(struct text text);
+uint64_t job_index_pairs(struct text text);
 
 /* SIZE_MAX: not there. */
-size_t picture_index(const struct picture *picture, struct job_id job);
+size_t job_index_position(const struct job_index *jobs, struct job_id job);
 
 #endif
