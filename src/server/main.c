@@ -4,7 +4,7 @@
 #include "base/err.h"
 #include "server/audit.h"
 #include "server/server.h"
-#include "store/backup.h"
+#include "store/sqlite/backup.h"
 #include "store/store.h"
 #include "sys/file.h"
 #include "sys/log.h"

@@ -1,77 +1,46 @@
 /* sql.c — see sql.h. */
 #include "store/sql.h"
 #include "base/arena.h"
-#include "base/err.h"
+#include "base/memory.h"
 #include <assert.h>
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-int sql_fail(sqlite3 *db, struct err *err, const char *what)
+void session_release(struct session *session)
 {
-    int code = sqlite3_errcode(db), number = sqlite3_system_errno(db);
-    const char *path = sqlite3_db_filename(db, "main");
+    for (size_t i = 0; i < session->prepared.count; i++)
+        session->db->ops->free(session->prepared.items[i]);
+    ARRAY_FREE(&session->prepared);
+    id_map_release(&session->at);
+}
 
-    switch (code & 0xff) {
-    case SQLITE_FULL:
-        return err_fail(err, ERR_UNAVAILABLE, "", "the disk of %s is full", path);
-    case SQLITE_READONLY:
-        return err_fail(err, ERR_UNAVAILABLE, "", "%s cannot be written: read-only", path);
-    case SQLITE_CORRUPT:
-    case SQLITE_NOTADB:
-        return err_fail(err, ERR_CORRUPT, "", "%s is damaged or not a database (%s)", path,
-                        sqlite3_errmsg(db));
-    case SQLITE_IOERR:
-        if (number == ENOSPC || number == EDQUOT || number == EFBIG)
-            return err_fail(err, ERR_UNAVAILABLE, "", "the disk of %s is full (%s)", path,
-                            strerrordesc_np(number));
-        if (number == EROFS)
-            return err_fail(err, ERR_UNAVAILABLE, "", "%s cannot be written: read-only", path);
-        if (number != 0)
-            return err_errno(err, number, "%s: %s", path, what);
-        break;
-    case SQLITE_CANTOPEN:
-        if (number != 0)
-            return err_errno(err, number, "%s: %s", path, what);
-        break;
-    case SQLITE_CONSTRAINT:
-    case SQLITE_MISMATCH:
-    case SQLITE_TOOBIG:
-        return err_fail(err, ERR_INTERNAL, "", "%s takes no such row: %s", path,
-                        sqlite3_errmsg(db));
-    case SQLITE_BUSY:
-    case SQLITE_LOCKED:
-        return err_fail(err, ERR_BUSY, "", "%s is in use by another program", path);
-    default:
-        break;
+struct sql sql_of(struct session *session, const char *text)
+{
+    uint32_t at = id_map_get(&session->at, (uintptr_t)text);
+    struct db_statement *statement;
+
+    if (at == MAP_NONE) {
+        session->failure_code =
+            session->db->ops->prepare(session->db, text, &statement, &session->failure);
+        if (session->failure_code < 0)
+            return (struct sql){.session = session};
+        at = (uint32_t)session->prepared.count;
+        *ARRAY_ADD(&session->prepared) = statement;
+        id_map_set(&session->at, (uintptr_t)text, at);
     }
-    return err_fail(err, ERR_IO, "", "%s: %s: %s", path, what, sqlite3_errmsg(db));
-}
-
-int sql_exec(sqlite3 *db, const char *text, struct err *err)
-{
-    return sqlite3_exec(db, text, NULL, NULL, NULL) == SQLITE_OK ? 0 : sql_fail(db, err, text);
-}
-
-int sql_prepare(sqlite3 *db, const char *text, sqlite3_stmt **stmt, struct err *err)
-{
-    if (sqlite3_prepare_v3(db, text, -1, SQLITE_PREPARE_PERSISTENT, stmt, NULL) != SQLITE_OK)
-        return sql_fail(db, err, text);
-    return 0;
+    return (struct sql){session, session->prepared.items[at], 0};
 }
 
 void sql_put_int(struct sql *sql, int64_t value)
 {
-    int code = sqlite3_bind_int64(sql->stmt, ++sql->at, value);
-    assert(code == SQLITE_OK);
-    (void)code;
+    if (sql->statement)
+        sql->statement->ops->put_int(sql->statement, sql->at++, value);
 }
 
 void sql_put_real(struct sql *sql, double value)
 {
-    int code = sqlite3_bind_double(sql->stmt, ++sql->at, value);
-    assert(code == SQLITE_OK);
-    (void)code;
+    if (sql->statement)
+        sql->statement->ops->put_real(sql->statement, sql->at++, value);
 }
 
 void sql_put_string(struct sql *sql, const char *value)
@@ -81,73 +50,67 @@ void sql_put_string(struct sql *sql, const char *value)
 
 void sql_put_text(struct sql *sql, struct text value)
 {
-    int code = sqlite3_bind_text64(sql->stmt, ++sql->at, value.at ? value.at : "", value.length,
-                                   SQLITE_STATIC, SQLITE_UTF8);
-    assert(code == SQLITE_OK);
-    (void)code;
+    if (sql->statement)
+        sql->statement->ops->put_text(sql->statement, sql->at++, value);
 }
 
 void sql_put_blob(struct sql *sql, struct text value)
 {
-    int code = sqlite3_bind_blob64(sql->stmt, ++sql->at, value.at ? value.at : "", value.length,
-                                   SQLITE_STATIC);
-    assert(code == SQLITE_OK);
-    (void)code;
+    if (sql->statement)
+        sql->statement->ops->put_blob(sql->statement, sql->at++, value);
 }
 
 void sql_put_null(struct sql *sql)
 {
-    int code = sqlite3_bind_null(sql->stmt, ++sql->at);
-    assert(code == SQLITE_OK);
-    (void)code;
+    if (sql->statement)
+        sql->statement->ops->put_null(sql->statement, sql->at++);
+}
+
+static int sql_failure(const struct sql *sql, struct err *err)
+{
+    assert(sql->session->failure_code < 0);
+    if (err)
+        *err = sql->session->failure;
+    return sql->session->failure_code;
 }
 
 int sql_run(struct sql *sql, int *changed, struct err *err)
 {
-    sqlite3 *db = sqlite3_db_handle(sql->stmt);
-    int code = sqlite3_step(sql->stmt), result = 0;
+    struct db_statement *statement = sql->statement;
+    int code;
 
-    assert(code != SQLITE_ROW);
-    assert(sql->at == sqlite3_bind_parameter_count(sql->stmt));
-    if (code != SQLITE_DONE)
-        result = sql_fail(db, err, "write");
-    else if (changed)
-        *changed = sqlite3_changes(db);
-    sqlite3_reset(sql->stmt);
+    if (!statement)
+        return sql_failure(sql, err);
+    assert(sql->at == statement->ops->parameters(statement));
+    code = statement->ops->step(statement, err);
+    assert(code <= 0);
+    if (code == 0 && changed)
+        *changed = statement->ops->changed(statement);
     sql->at = 0;
-    return result;
+    return code;
 }
 
 int sql_next(struct sql *sql, struct err *err)
 {
-    int code = sqlite3_step(sql->stmt);
-
     sql->at = 0;
-    if (code == SQLITE_ROW)
-        return 1;
-    if (code != SQLITE_DONE) {
-        int result = sql_fail(sqlite3_db_handle(sql->stmt), err, "read");
-        sqlite3_reset(sql->stmt);
-        return result;
-    }
-    sqlite3_reset(sql->stmt);
-    return 0;
+    return sql->statement ? sql->statement->ops->step(sql->statement, err) : sql_failure(sql, err);
 }
 
 void sql_done(struct sql *sql)
 {
-    sqlite3_reset(sql->stmt);
+    if (sql->statement)
+        sql->statement->ops->reset(sql->statement);
     sql->at = 0;
 }
 
 int64_t sql_int(struct sql *sql)
 {
-    return sqlite3_column_int64(sql->stmt, sql->at++);
+    return sql->statement->ops->get_int(sql->statement, sql->at++);
 }
 
 double sql_real(struct sql *sql)
 {
-    return sqlite3_column_double(sql->stmt, sql->at++);
+    return sql->statement->ops->get_real(sql->statement, sql->at++);
 }
 
 bool sql_bool(struct sql *sql)
@@ -157,14 +120,11 @@ bool sql_bool(struct sql *sql)
 
 struct text sql_text(struct sql *sql, struct arena *arena)
 {
-    const char *bytes = sqlite3_column_blob(sql->stmt, sql->at);
-    size_t size = (size_t)sqlite3_column_bytes(sql->stmt, sql->at);
-    bool is_null = sqlite3_column_type(sql->stmt, sql->at) == SQLITE_NULL;
+    struct text bytes = sql->statement->ops->get_bytes(sql->statement, sql->at++);
 
-    sql->at++;
-    if (is_null)
-        return (struct text){NULL, 0};
-    return (struct text){arena_copy(arena, (struct text){bytes ? bytes : "", size}), size};
+    if (!bytes.at)
+        return bytes;
+    return (struct text){arena_copy(arena, bytes), bytes.length};
 }
 
 const char *sql_string(struct sql *sql, struct arena *arena)
@@ -175,6 +135,17 @@ const char *sql_string(struct sql *sql, struct arena *arena)
 
 void sql_copy(struct sql *sql, char *to, size_t size)
 {
-    const unsigned char *text = sqlite3_column_text(sql->stmt, sql->at++);
-    snprintf(to, size, "%s", text ? (const char *)text : "");
+    struct text text = sql->statement->ops->get_bytes(sql->statement, sql->at++);
+
+    snprintf(to, size, "%.*s", (int)(text.length < size ? text.length : size),
+             text.at ? text.at : "");
+}
+
+int sql_number(struct sql *sql, int64_t *value, struct err *err)
+{
+    int code = sql_next(sql, err);
+
+    *value = code > 0 ? sql_int(sql) : 0;
+    sql_done(sql);
+    return code < 0 ? code : 0;
 }

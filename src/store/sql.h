@@ -1,35 +1,42 @@
-/* sql.h — SQLite with our errors: bind in order, step, read in order.
+/* sql.h — statements of a connection: bind in order, step, read in order.
  *
- * Private to store.
+ * Private to store. A noun's file keeps its statements as static texts; a session prepares each
+ * when it is first used, and keeps it. Errors as in db.h.
  */
 #ifndef STORE_SQL_H
 #define STORE_SQL_H
+#include "base/err.h"
+#include "base/map.h"
 #include "base/text.h"
-#include <sqlite3.h>
+#include "store/db.h"
 #include <stdbool.h>
 
 struct arena;
-struct err;
 
-/* Fill `err` from the connection's last failure. A full or read-only disk: ERR_UNAVAILABLE; a row
- * that no table takes (its key exists, a value is missing or too large): ERR_INTERNAL. */
-int sql_fail(sqlite3 *db, struct err *err, const char *what);
+/* A connection and the statements that it has prepared. */
+struct session {
+    struct db *db; /* borrowed */
+    struct {
+        struct db_statement **items;
+        size_t count, room;
+    } prepared;
+    struct id_map at; /* address of a text → its place in `prepared` */
+    struct err failure;
+    int failure_code; /* of the last statement that could not be prepared */
+};
 
-/* Statements without parameters; and one to be used again and again, freed by sqlite3_finalize.
- * Errors as sql_fail. */
-int sql_exec(sqlite3 *db, const char *sql, struct err *err);
-int sql_prepare(sqlite3 *db, const char *sql, sqlite3_stmt **stmt, struct err *err);
+void session_release(struct session *session); /* before the connection is closed */
 
-/* Both binding and reading go through the columns in order. Texts are borrowed until sql_run. */
+/* Both binding and reading go through the columns in order. Texts are borrowed until sql_run. When
+ * the statement could not be prepared, binding does nothing, and sql_run and sql_next say why. */
 struct sql {
-    sqlite3_stmt *stmt;
+    struct session *session;
+    struct db_statement *statement; /* NULL: it could not be prepared */
     int at;
 };
 
-static inline struct sql sql_of(sqlite3_stmt *stmt)
-{
-    return (struct sql){stmt, 0};
-}
+/* `text` lives as long as the program. */
+struct sql sql_of(struct session *session, const char *text);
 
 /* Bind the next parameter. */
 void sql_put_int(struct sql *sql, int64_t value);
@@ -53,5 +60,8 @@ bool sql_bool(struct sql *sql);
 const char *sql_string(struct sql *sql, struct arena *arena);
 struct text sql_text(struct sql *sql, struct arena *arena); /* at == NULL when the column is NULL */
 void sql_copy(struct sql *sql, char *to, size_t size);      /* cut to fit */
+
+/* The first column of the first row, 0 when there is none, and reset: the parameters are bound. */
+int sql_number(struct sql *sql, int64_t *value, struct err *err);
 
 #endif

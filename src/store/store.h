@@ -1,8 +1,9 @@
-/* store.h — the port through which everything durable goes: SQLite, later PostgreSQL.
+/* store.h — the port through which everything durable goes.
  *
  * Edge. One writer (the core thread) commits batches; any number of readers (read.h), each thread
- * with its own `struct store_reader` (SQLite in WAL mode gives it a snapshot). A commit is durable
- * when it returns 0; otherwise nothing of it is stored.
+ * with its own `struct store_reader`, which sees one state of the database. A commit is durable
+ * when it returns 0; otherwise nothing of it is stored. Which database it is (SQLite, later
+ * PostgreSQL) is chosen when the store is opened: db.h.
  *
  * Beside the database stands an index of all jobs in memory, for lists and names (read.h); it is
  * brought up to date by each commit, before store_commit returns.
@@ -16,6 +17,7 @@
 #include <stdint.h>
 
 struct arena;
+struct database;
 struct err;
 struct store;
 struct store_reader;
@@ -42,6 +44,8 @@ struct store_opening {
 int store_open(const char *directory, struct store **store, struct err *err);
 int store_open_with(const char *directory, const struct store_opening *opening,
                     struct store **store, struct err *err);
+/* Over a database that is open (db.h); the store closes it, also when it fails. */
+int store_open_on(struct database *database, struct store **store, struct err *err);
 void store_close(struct store *store); /* all readers must have been closed */
 
 /* A line of the event log: what event_encode gave, made before the step (which may free things). */

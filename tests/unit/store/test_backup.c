@@ -1,8 +1,8 @@
 /* test_backup.c — a backup is whole whatever goes on beside it, and a restore gives it back. */
 #include "base/err.h"
 #include "base/memory.h"
-#include "store/backup.h"
 #include "store/read.h"
+#include "store/sqlite/backup.h"
 #include "store/store.h"
 #include "sys/file.h"
 #include "sys/log.h"

@@ -1,11 +1,12 @@
 /* test_checkpoint.c — the log is emptied when it can be, and told of when it cannot. */
 #include "base/err.h"
-#include "store/checkpoint.h"
-#include "store/marker.h"
+#include "store/sqlite/checkpoint.h"
+#include "store/sqlite/marker.h"
 #include "sys/log.h"
 #include "waits.h"
 #include <fcntl.h>
 #include <setjmp.h>
+#include <sqlite3.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>

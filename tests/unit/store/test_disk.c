@@ -38,16 +38,20 @@ static void every_commit_is_synced_before_it_is_acknowledged(void **state)
     }
 }
 
-/* One that is larger than the log is allowed to grow before it is copied into the database. */
+/* One that is larger than the log is allowed to grow before it is copied into the database. A page
+ * that does not change is not written, so each value differs from the one before in each byte. */
 static void commit_much(struct world *world, unsigned mebibytes)
 {
-    struct text value = {mem_zero(1, STORE_SETTING_MAX), STORE_SETTING_MAX};
+    static unsigned char fill;
+    char *bytes = mem_alloc(STORE_SETTING_MAX);
+    struct text value = {bytes, STORE_SETTING_MAX};
 
     for (unsigned i = 0; i < mebibytes; i++) {
         char key[] = {(char)('a' + i % 4), '\0'};
+        memset(bytes, ++fill, STORE_SETTING_MAX);
         change(world, (struct store_change){.kind = CHANGE_SETTING, .setting = {key, value}}, 0);
     }
-    mem_free((char *)(uintptr_t)value.at);
+    mem_free(bytes);
 }
 
 static void the_log_is_copied_by_another_thread(void **state)

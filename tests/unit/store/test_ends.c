@@ -3,8 +3,8 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "core/output.h"
-#include "store/migrations.h"
 #include "store/read.h"
+#include "store/sqlite/migrations.h"
 #include "store/store.h"
 #include <setjmp.h>
 #include <sqlite3.h>

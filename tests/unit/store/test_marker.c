@@ -1,7 +1,7 @@
 /* test_marker.c — the mark beside the database is read as it was written, or not at all. */
 #include "base/buf.h"
 #include "base/err.h"
-#include "store/marker.h"
+#include "store/sqlite/marker.h"
 #include "sys/file.h"
 #include <errno.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* test_reserve.c — what is kept of the disk, by how much of it is free. */
 #include "base/err.h"
-#include "store/reserve.h"
+#include "store/sqlite/reserve.h"
 #include "store/store.h"
 #include "sys/log.h"
 #include <errno.h>

@@ -1,5 +1,5 @@
 /* marker.c — see marker.h. */
-#include "store/marker.h"
+#include "store/sqlite/marker.h"
 #include "base/err.h"
 #include "base/memory.h"
 #include "sys/cleanup.h"

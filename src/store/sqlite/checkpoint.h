@@ -1,22 +1,22 @@
 /* checkpoint.h — the thread that moves the write-ahead log's pages into the database.
  *
- * Private to store. It has a connection of its own and never waits for anybody: a reader that keeps
- * its snapshot costs room on the disk, and no commit a moment. What it can do: copy what no
- * snapshot needs (PASSIVE), and, once the log is large and nearly all of it is copied, make the
+ * Private to store/sqlite. It has a connection of its own and never waits for anybody: a reader
+ * that keeps its snapshot costs room on the disk, and no commit a moment. What it can do: copy what
+ * no snapshot needs (PASSIVE), and, once the log is large and nearly all of it is copied, make the
  * next commit begin the log anew (RESTART), for which a commit may wait as long as the copying of
  * CHECKPOINT_REST pages takes. While a snapshot is kept the log grows by what is committed; from
  * `large` pages on that is logged (once a doubling) and shown by large_since_ms.
  */
-#ifndef STORE_CHECKPOINT_H
-#define STORE_CHECKPOINT_H
+#ifndef STORE_SQLITE_CHECKPOINT_H
+#define STORE_SQLITE_CHECKPOINT_H
 #include <pthread.h>
-#include <sqlite3.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 struct err;
 struct marker;
+struct sqlite_connection;
 
 struct checkpoint_limits {
     int due;     /* pages in the log from which a checkpoint is worth its while */
@@ -28,7 +28,7 @@ struct checkpoint {
     struct checkpoint_limits limits;
     const char *path;      /* borrowed */
     struct marker *marker; /* likewise, synced by the thread soon after it was written */
-    sqlite3 *db;
+    struct sqlite_connection *connection;
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t wake;
@@ -40,7 +40,7 @@ struct checkpoint {
     int told;                       /* pages when it was last told, the thread's own */
 };
 
-/* Start the thread. ERR_*: as store_connect; ERR_UNAVAILABLE: no thread can be made. */
+/* Start the thread. ERR_*: as sqlite_connect; ERR_UNAVAILABLE: no thread can be made. */
 int checkpoint_start(struct checkpoint *checkpoint, const char *path,
                      const struct checkpoint_limits *limits, struct marker *marker,
                      struct err *err);

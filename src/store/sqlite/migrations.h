@@ -1,10 +1,10 @@
 /* migrations.h — the numbered SQL files of migrations/, built into the program.
  *
- * Private to store. Number N brings a database from version N - 1 to N (PRAGMA user_version). A
- * migration that has been released is never changed.
+ * Private to store/sqlite. Number N brings a database from version N - 1 to N (PRAGMA
+ * user_version). A migration that has been released is never changed.
  */
-#ifndef STORE_MIGRATIONS_H
-#define STORE_MIGRATIONS_H
+#ifndef STORE_SQLITE_MIGRATIONS_H
+#define STORE_SQLITE_MIGRATIONS_H
 
 struct migration {
     const char *name, *sql;

@@ -1,13 +1,13 @@
 /* reserve.h — room on the disk that is kept for what must be possible when it is full.
  *
- * Private to store. The file `reserve` in the data directory takes a sixteenth of its file system,
- * at least 256 KiB and at most 8 MiB. When a commit finds the disk full, the file is removed and
- * the commit is tried again; it is made again once there is twice its size free. In between only
- * what frees room, and what has happened, should be committed. On a file system that copies on
- * write the room is not certain.
+ * Private to store/sqlite. The file `reserve` in the data directory takes a sixteenth of its file
+ * system, at least 256 KiB and at most 8 MiB. When a commit finds the disk full, the file is
+ * removed and the commit is tried again; it is made again once there is twice its size free. In
+ * between only what frees room, and what has happened, should be committed. On a file system that
+ * copies on write the room is not certain.
  */
-#ifndef STORE_RESERVE_H
-#define STORE_RESERVE_H
+#ifndef STORE_SQLITE_RESERVE_H
+#define STORE_SQLITE_RESERVE_H
 #include <stdbool.h>
 #include <stdint.h>
 

@@ -1,13 +1,13 @@
 /* marker.h — notes beside the database, in the file `mark`, how far it has been written.
  *
- * Private to store. SQLite takes a write-ahead log that ends early, or is missing, for one that was
- * never longer, and a database that was copied from elsewhere for its own. The mark says what had
- * been committed, so that a start can tell. It is written after each commit without waiting for the
- * disk, and synced at most MARK_SYNC_MS later by whoever calls marker_sync: it never says more than
- * the database holds, and after a power failure up to that much less.
+ * Private to store/sqlite. SQLite takes a write-ahead log that ends early, or is missing, for one
+ * that was never longer, and a database that was copied from elsewhere for its own. The mark says
+ * what had been committed, so that a start can tell. It is written after each commit without
+ * waiting for the disk, and synced at most MARK_SYNC_MS later by whoever calls marker_sync: it
+ * never says more than the database holds, and after a power failure up to that much less.
  */
-#ifndef STORE_MARKER_H
-#define STORE_MARKER_H
+#ifndef STORE_SQLITE_MARKER_H
+#define STORE_SQLITE_MARKER_H
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* reserve.c — see reserve.h. */
-#include "store/reserve.h"
+#include "store/sqlite/reserve.h"
 #include "base/err.h"
 #include "base/memory.h"
 #include "sys/cleanup.h"

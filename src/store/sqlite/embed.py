@@ -9,7 +9,7 @@ for number, path in enumerate(paths, 1):
     if int(path.name.split("-")[0]) != number:
         sys.exit(f"{path}: migrations must be numbered 1, 2, 3 … without a gap")
 with open(output, "w") as out:
-    out.write('#include "store/migrations.h"\n')
+    out.write('#include "store/sqlite/migrations.h"\n')
     out.write("const struct migration migrations[] = {\n")
     for path in paths:
         data = path.read_bytes() + b"\0"

@@ -1,9 +1,9 @@
 /* backup.c — see backup.h. */
-#include "store/backup.h"
-#include "base/arena.h"
+#include "store/sqlite/backup.h"
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/memory.h"
-#include "store/store_internal.h"
+#include "store/sqlite/connection.h"
 #include "sys/cleanup.h"
 #include "sys/file.h"
 #include <errno.h>
@@ -61,22 +61,41 @@ static int pages_copy(sqlite3 *from, sqlite3 *to, struct err *err)
 {
     sqlite3_backup *backup;
     int64_t tables;
-    int code = sql_exec(from, "BEGIN", err), step;
+    int code = sqlite_execute(from, "BEGIN", err), step;
 
     if (code == 0) /* takes the snapshot */
-        code = store_pragma(from, "SELECT count(*) FROM sqlite_schema", &tables, err);
+        code = sqlite_number(from, "SELECT count(*) FROM sqlite_schema", &tables, err);
     if (code < 0)
         return code;
     backup = sqlite3_backup_init(to, "main", from, "main");
     if (!backup)
-        return sql_fail(to, err, "backup");
+        return sqlite_fail(to, err, "backup");
     do
         step = sqlite3_backup_step(backup, STEP_PAGES);
     while (step == SQLITE_OK);
     sqlite3_backup_finish(backup);
     if (step != SQLITE_DONE)
-        code = sql_fail(sqlite3_errcode(to) != SQLITE_OK ? to : from, err, "backup");
+        code = sqlite_fail(sqlite3_errcode(to) != SQLITE_OK ? to : from, err, "backup");
     sqlite3_exec(from, "ROLLBACK", NULL, NULL, NULL);
+    return code;
+}
+
+/* The key of the directory into a table of its own. */
+static int key_insert(sqlite3 *db, const struct buf *key, struct err *err)
+{
+    sqlite3_stmt *stmt;
+    int code = sqlite_execute(
+        db, "CREATE TABLE backup (name TEXT PRIMARY KEY, content BLOB NOT NULL)", err);
+
+    if (code < 0)
+        return code;
+    if (sqlite3_prepare_v2(db, "INSERT INTO backup VALUES ('key', ?)", -1, &stmt, NULL) !=
+        SQLITE_OK)
+        return sqlite_fail(db, err, "backup");
+    sqlite3_bind_blob64(stmt, 1, buf_cstr(key), key->length, SQLITE_STATIC);
+    if (sqlite3_step(stmt) != SQLITE_DONE)
+        code = sqlite_fail(db, err, "backup");
+    sqlite3_finalize(stmt);
     return code;
 }
 
@@ -84,23 +103,12 @@ static int key_add(sqlite3 *db, const char *directory, struct err *err)
 {
     char path[PATH_MAX];
     struct buf key = BUF_INIT;
-    sqlite3_stmt *stmt = NULL;
-    struct sql sql;
     int code = path_make(path, directory, "key", err);
 
     if (code == 0)
         code = file_read(path, KEY_BYTES_MAX, &key, err);
     if (code == 0)
-        code =
-            sql_exec(db, "CREATE TABLE backup (name TEXT PRIMARY KEY, content BLOB NOT NULL)", err);
-    if (code == 0)
-        code = sql_prepare(db, "INSERT INTO backup VALUES ('key', ?)", &stmt, err);
-    if (code == 0) {
-        sql = sql_of(stmt);
-        sql_put_blob(&sql, buf_as_text(&key));
-        code = sql_run(&sql, NULL, err);
-    }
-    sqlite3_finalize(stmt);
+        code = key_insert(db, &key, err);
     if (key.at)
         explicit_bzero(key.at, key.room);
     buf_release(&key);
@@ -109,33 +117,34 @@ static int key_add(sqlite3 *db, const char *directory, struct err *err)
 
 static int copy_make(sqlite3 *from, const char *directory, const char *beside, struct err *err)
 {
-    sqlite3 *to = NULL;
-    int code = store_connect(beside, true, &to, err);
+    struct sqlite_connection *to;
+    int code = sqlite_connect(beside, true, &to, err);
 
-    if (code == 0)
-        code = pages_copy(from, to, err);
+    if (code < 0)
+        return code;
+    code = pages_copy(from, to->db, err);
     if (code == 0) /* one file, without a log beside it */
-        code = sql_exec(to, "PRAGMA journal_mode = DELETE", err);
+        code = sqlite_execute(to->db, "PRAGMA journal_mode = DELETE", err);
     if (code == 0)
-        code = key_add(to, directory, err);
+        code = key_add(to->db, directory, err);
     if (code == 0)
-        code = store_look_through(to, err);
-    sqlite3_close(to);
+        code = sqlite_look_through(to->db, err);
+    sqlite_disconnect(to);
     return code == 0 ? file_sync(beside, err) : code;
 }
 
 /* Nothing is written to it, nor is its log emptied: there may be something wrong with it. */
-static int source_open(const char *path, sqlite3 **db, struct err *err)
+static int source_open(const char *path, struct sqlite_connection **connection, struct err *err)
 {
     int code;
 
     if (access(path, F_OK) < 0 && errno == ENOENT)
         return err_fail(err, ERR_NOT_FOUND, "", "%s does not exist", path);
-    code = store_connect(path, true, db, err);
+    code = sqlite_connect(path, true, connection, err);
     if (code == 0)
-        code = store_keep_log(*db, true, err);
+        code = sqlite_keep_log((*connection)->db, true, err);
     if (code == 0)
-        code = store_check_program(*db, err);
+        code = sqlite_check_program((*connection)->db, err);
     return code;
 }
 
@@ -143,7 +152,7 @@ int store_backup(const char *directory, const char *path, uint64_t *bytes, struc
 {
     char from_path[PATH_MAX], beside[PATH_MAX];
     struct stat status;
-    sqlite3 *from = NULL;
+    struct sqlite_connection *from = NULL;
     int code = path_make(from_path, directory, "skep.db", err);
 
     if (code == 0 && lstat(path, &status) == 0)
@@ -153,11 +162,11 @@ int store_backup(const char *directory, const char *path, uint64_t *bytes, struc
     if (code == 0)
         code = file_begin(path, beside, err);
     if (code < 0) {
-        sqlite3_close(from);
+        sqlite_disconnect(from);
         return code;
     }
-    code = copy_make(from, directory, beside, err);
-    sqlite3_close(from);
+    code = copy_make(from->db, directory, beside, err);
+    sqlite_disconnect(from);
     if (code == 0 && stat(beside, &status) < 0)
         code = err_errno(err, errno, "stat %s", beside);
     if (code == 0 && link(beside, path) < 0)
@@ -172,41 +181,46 @@ int store_backup(const char *directory, const char *path, uint64_t *bytes, struc
 
 /* --- putting one in place --- */
 
+static int key_read(sqlite3 *db, const char *path, struct buf *key, struct err *err)
+{
+    sqlite3_stmt *stmt;
+    int code = 0, step;
+
+    if (sqlite3_prepare_v2(db, "SELECT content FROM backup WHERE name = 'key'", -1, &stmt, NULL) !=
+        SQLITE_OK)
+        return sqlite_fail(db, err, "backup");
+    step = sqlite3_step(stmt);
+    if (step == SQLITE_ROW) {
+        const char *bytes = sqlite3_column_blob(stmt, 0);
+        buf_text(key, (struct text){bytes, (size_t)sqlite3_column_bytes(stmt, 0)});
+    } else if (step == SQLITE_DONE) {
+        code = err_fail(err, ERR_CORRUPT, "", "%s holds no key", path);
+    } else {
+        code = sqlite_fail(db, err, "read");
+    }
+    sqlite3_finalize(stmt);
+    return code;
+}
+
 /* The file is whole and a backup; appends its key. */
 static int backup_check(const char *path, struct buf *key, struct err *err)
 {
-    struct arena arena;
-    sqlite3_stmt *stmt = NULL;
-    sqlite3 *db = NULL;
-    struct sql sql;
+    struct sqlite_connection *connection = NULL;
     int64_t tables = 0;
-    int code = source_open(path, &db, err);
+    int code = source_open(path, &connection, err);
 
-    arena_init(&arena);
     if (code == 0)
-        code = store_look_through(db, err);
+        code = sqlite_look_through(connection->db, err);
     if (code == 0)
-        code = store_pragma(db, "SELECT count(*) FROM sqlite_schema WHERE name = 'backup'", &tables,
-                            err);
+        code =
+            sqlite_number(connection->db,
+                          "SELECT count(*) FROM sqlite_schema WHERE name = 'backup'", &tables, err);
     if (code == 0 && tables == 0)
         code =
             err_fail(err, ERR_CORRUPT, "", "%s is not a backup (skepd --backup makes one)", path);
     if (code == 0)
-        code = sql_prepare(db, "SELECT content FROM backup WHERE name = 'key'", &stmt, err);
-    if (code == 0) {
-        sql = sql_of(stmt);
-        code = sql_next(&sql, err);
-        if (code == 0)
-            code = err_fail(err, ERR_CORRUPT, "", "%s holds no key", path);
-    }
-    if (code > 0) {
-        buf_text(key, sql_text(&sql, &arena));
-        code = 0;
-    }
-    sqlite3_finalize(stmt);
-    sqlite3_close(db);
-    arena_wipe(&arena);
-    arena_release(&arena);
+        code = key_read(connection->db, path, key, err);
+    sqlite_disconnect(connection);
     return code;
 }
 
@@ -229,13 +243,13 @@ static int bytes_copy(const char *from_path, const char *to_path, struct err *er
 /* The key goes into its file, and stays nowhere in the database. */
 static int key_remove(const char *path, struct err *err)
 {
-    sqlite3 *db;
-    int code = store_connect(path, true, &db, err);
+    struct sqlite_connection *connection;
+    int code = sqlite_connect(path, true, &connection, err);
 
     if (code < 0)
         return code;
-    code = sql_exec(db, "PRAGMA secure_delete = ON; DELETE FROM backup", err);
-    sqlite3_close(db);
+    code = sqlite_execute(connection->db, "PRAGMA secure_delete = ON; DELETE FROM backup", err);
+    sqlite_disconnect(connection);
     return code;
 }
 
@@ -324,7 +338,7 @@ int store_restore_backup(const char *path, const char *directory, bool replaces,
     if (code == 0)
         code = dir_make(directory, 0700, err);
     if (code == 0)
-        code = store_lock(directory, &lock_fd, err);
+        code = sqlite_lock(directory, &lock_fd, err);
     if (code == 0)
         code = directory_free(directory, replaces, err);
     if (code == 0)

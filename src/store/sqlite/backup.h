@@ -3,8 +3,8 @@
  * Edge. A backup is one file of SQLite: the database as of one instant, and in the table `backup`
  * the key without which its secrets cannot be opened. Who can read it can read everything.
  */
-#ifndef STORE_BACKUP_H
-#define STORE_BACKUP_H
+#ifndef STORE_SQLITE_BACKUP_H
+#define STORE_SQLITE_BACKUP_H
 #include <stdbool.h>
 #include <stdint.h>
 

@@ -1,7 +1,8 @@
 /* checkpoint.c — see checkpoint.h. */
-#include "store/checkpoint.h"
+#include "store/sqlite/checkpoint.h"
 #include "base/err.h"
-#include "store/store_internal.h"
+#include "store/sqlite/connection.h"
+#include "store/sqlite/marker.h"
 #include "sys/log.h"
 #include <assert.h>
 #include <errno.h>
@@ -46,16 +47,16 @@ static void large_tell(struct checkpoint *checkpoint, int pages, int code)
 /* `noted` pages are in the log, by the last commit. */
 static void checkpoint_run(struct checkpoint *checkpoint, int noted)
 {
+    sqlite3 *db = checkpoint->connection->db;
     int pages = 0, copied = 0;
-    int code =
-        sqlite3_wal_checkpoint_v2(checkpoint->db, NULL, SQLITE_CHECKPOINT_PASSIVE, &pages, &copied);
+    int code = sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_PASSIVE, &pages, &copied);
 
     assert(copied <= pages);
     if (code != SQLITE_OK) /* then it has not counted them */
         pages = noted;
     else if (pages >= checkpoint->limits.restart && pages - copied <= CHECKPOINT_REST &&
-             sqlite3_wal_checkpoint_v2(checkpoint->db, NULL, SQLITE_CHECKPOINT_RESTART, NULL,
-                                       NULL) == SQLITE_OK)
+             sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_RESTART, NULL, NULL) ==
+                 SQLITE_OK)
         pages = 0;
     large_tell(checkpoint, pages, code);
     atomic_fetch_add(&checkpoint->rounds, 1);
@@ -120,10 +121,10 @@ int checkpoint_start(struct checkpoint *checkpoint, const char *path,
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&checkpoint->wake, &attributes);
     pthread_condattr_destroy(&attributes);
-    code = store_connect(path, true, &checkpoint->db, err);
+    code = sqlite_connect(path, true, &checkpoint->connection, err);
     if (code < 0)
         return code;
-    sqlite3_busy_timeout(checkpoint->db, 0);
+    sqlite3_busy_timeout(checkpoint->connection->db, 0);
     if (pthread_create(&checkpoint->thread, NULL, checkpoint_main, checkpoint) != 0)
         return err_fail(err, ERR_UNAVAILABLE, "", "no thread can be made");
     checkpoint->has_thread = true;
@@ -141,7 +142,7 @@ void checkpoint_stop(struct checkpoint *checkpoint)
         pthread_mutex_unlock(&checkpoint->lock);
         pthread_join(checkpoint->thread, NULL);
     }
-    sqlite3_close(checkpoint->db);
+    sqlite_disconnect(checkpoint->connection);
     pthread_mutex_destroy(&checkpoint->lock);
     pthread_cond_destroy(&checkpoint->wake);
     *checkpoint = (struct checkpoint){0};

@@ -1,0 +1,235 @@
+/* commit.c — a batch in one transaction: events, the core's records, changes. */
+#include "base/err.h"
+#include "core/event.h"
+#include "core/output.h"
+#include "store/noun.h"
+#include <assert.h>
+#include <time.h>
+
+static int64_t now_us(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
+
+/* Where the last record of each job and task stands: the ones before it need not be written. */
+struct latest {
+    struct id_map jobs, tasks;
+};
+
+static uint64_t task_key(const struct task_record *task)
+{
+    return (uint64_t)task->job.v << 32 | (uint64_t)task->task.role << 16 | task->task.index;
+}
+
+static void latest_find(struct latest *latest, const struct output *output)
+{
+    for (size_t i = 0; i < output->records.count; i++) {
+        const struct record *record = &output->records.items[i];
+        if (record->kind == RECORD_JOB)
+            id_map_set(&latest->jobs, record->job.id.v, (uint32_t)i);
+        else if (record->kind == RECORD_TASK)
+            id_map_set(&latest->tasks, task_key(&record->task), (uint32_t)i);
+    }
+}
+
+/* First the ends, while the rows that name the attempts are there. */
+static int write_deleted(struct store *store, struct job_id job, struct err *err)
+{
+    static int (*const purges[])(struct store *, struct job_id, struct err *) = {
+        ends_purge, job_purge, tasks_purge, stories_purge, barriers_purge, tags_purge};
+    int code = 0;
+
+    for (size_t i = 0; code == 0 && i < sizeof purges / sizeof *purges; i++)
+        code = purges[i](store, job, err);
+    return code;
+}
+
+static const struct job_record *latest_job(const struct latest *latest, const struct output *output,
+                                           struct job_id job)
+{
+    uint32_t last = id_map_get(&latest->jobs, job.v);
+
+    assert(last != MAP_NONE);
+    return &output->records.items[last].job;
+}
+
+static int write_record(struct store *store, const struct output *output, size_t index,
+                        const struct latest *latest, struct err *err)
+{
+    const struct record *record = &output->records.items[index];
+
+    switch (record->kind) {
+    case RECORD_JOB:
+        return job_write(store, &record->job, latest_job(latest, output, record->job.id), err);
+    case RECORD_TASK:
+        return task_write(store, &record->task,
+                          id_map_get(&latest->tasks, task_key(&record->task)) == index, err);
+    case RECORD_STORY:
+        return story_write(store, &record->story, err);
+    case RECORD_NODE:
+        return node_write(store, &record->node, err);
+    case RECORD_JOB_DELETED:
+        return write_deleted(store, record->deleted, err);
+    }
+    assert(false && "a kind of record");
+    return ERR_INTERNAL;
+}
+
+static int write_records(struct store *store, const struct output *output, struct err *err)
+{
+    uint32_t last_job = store->last_job;
+    uint64_t last_attempt = store->last_attempt;
+    struct latest latest = {0};
+    int code = 0;
+
+    latest_find(&latest, output);
+    for (size_t i = 0; code == 0 && i < output->records.count; i++)
+        code = write_record(store, output, i, &latest, err);
+    if (code == 0 && (store->last_job != last_job || store->last_attempt != last_attempt))
+        code = counters_write_numbers(store, store->last_job, store->last_attempt, err);
+    id_map_release(&latest.jobs);
+    id_map_release(&latest.tasks);
+    return code;
+}
+
+static int write_change(struct store *store, struct store_change *change, struct err *err)
+{
+    switch (change->kind) {
+    case CHANGE_TAG_ADD:
+        return tag_add(store, change, err);
+    case CHANGE_TAG_REMOVE:
+        return tag_remove(store, change, err);
+    case CHANGE_USER_ADD:
+        return user_add(store, change, err);
+    case CHANGE_USER_SET:
+        return user_set(store, change, err);
+    case CHANGE_USER_REMOVE:
+        return user_remove(store, change, err);
+    case CHANGE_TOKEN_ADD:
+        return token_add(store, change, err);
+    case CHANGE_TOKEN_REMOVE:
+        return token_remove(store, change, err);
+    case CHANGE_TOKENS_REMOVE:
+        return tokens_remove(store, change, err);
+    case CHANGE_SETTING:
+        return setting_change(store, change, err);
+    case CHANGE_END:
+        return end_add(store, change, err);
+    case CHANGE_BARRIER:
+        return barrier_pass(store, change, err);
+    case CHANGE_LOG_TRIM:
+        return events_trim(store, change->before_ms, err);
+    case CHANGE_TOKENS_EXPIRE:
+        return tokens_expire(store, change->before_ms, err);
+    }
+    assert(false && "a kind of change");
+    return ERR_INTERNAL;
+}
+
+/* Each gets its own code; only what stops the whole transaction is returned. */
+static int write_changes(struct store *store, struct store_change *changes, size_t count,
+                         struct err *err)
+{
+    int code = 0;
+
+    for (size_t i = 0; code == 0 && i < count; i++) {
+        changes[i].code = 0;
+        code = write_change(store, &changes[i], err);
+    }
+    return code;
+}
+
+static int write_batch(struct store *store, const struct store_batch *batch, struct err *err)
+{
+    int code = events_write(store, batch->events, batch->event_count, err);
+
+    if (code == 0 && batch->output)
+        code = write_records(store, batch->output, err);
+    if (code == 0)
+        code = write_changes(store, batch->changes, batch->change_count, err);
+    return code == 0 ? counters_write_progress(store, batch->event_count, err) : code;
+}
+
+/* The numbers that were used are those of the rows again when it fails. */
+static int transact(struct store *store, const struct store_batch *batch, struct err *err)
+{
+    struct db *db = store->session.db;
+    uint32_t last_job = store->last_job;
+    uint64_t last_attempt = store->last_attempt;
+    int code = db->ops->begin(db, true, err);
+
+    if (code < 0)
+        return code;
+    code = write_batch(store, batch, err);
+    if (code == 0)
+        code = db->ops->commit(db, err);
+    if (code < 0) {
+        db->ops->rollback(db);
+        store->last_job = last_job;
+        store->last_attempt = last_attempt;
+    }
+    return code;
+}
+
+static void index_records(struct store *store, const struct output *output)
+{
+    for (size_t i = 0; i < output->records.count; i++) {
+        const struct record *record = &output->records.items[i];
+        if (record->kind == RECORD_JOB)
+            job_index_put(store->job_index, &record->job,
+                          record->job.submission && record->job.submission->has_priority);
+        else if (record->kind == RECORD_JOB_DELETED)
+            job_index_remove(store->job_index, record->deleted);
+    }
+}
+
+static void index_changes(struct store *store, const struct store_change *changes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct store_change *change = &changes[i];
+        if (change->code < 0)
+            continue;
+        if (change->kind == CHANGE_TAG_ADD)
+            job_index_tag(store->job_index, change->tag.job, change->tag.name);
+        else if (change->kind == CHANGE_TAG_REMOVE)
+            job_index_untag(store->job_index, change->tag.job, change->tag.name);
+    }
+}
+
+static void index_batch(struct store *store, const struct store_batch *batch)
+{
+    job_index_write_begin(store->job_index);
+    if (batch->output)
+        index_records(store, batch->output);
+    index_changes(store, batch->changes, batch->change_count);
+    job_index_write_end(store->job_index);
+}
+
+int store_commit(struct store *store, const struct store_batch *batch, struct err *err)
+{
+    int64_t begin_us = now_us();
+    struct database *database = store->database;
+    struct db_progress progress;
+    int code = transact(store, batch, err);
+
+    if (code == ERR_UNAVAILABLE && database->ops->give_way(database))
+        code = transact(store, batch, err);
+    atomic_fetch_add(&store->commit_us, (uint64_t)(now_us() - begin_us));
+    if (code < 0) {
+        atomic_fetch_add(&store->commit_failures, 1);
+        return code;
+    }
+    store->stored_commits++;
+    store->stored_events += batch->event_count;
+    progress = store_progress(store);
+    database->ops->note(database, &progress);
+    index_batch(store, batch);
+    atomic_fetch_add(&store->commits, 1);
+    atomic_fetch_add(&store->events, batch->event_count);
+    if (batch->output)
+        atomic_fetch_add(&store->records, batch->output->records.count);
+    return 0;
+}

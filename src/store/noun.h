@@ -1,0 +1,162 @@
+/* noun.h — what the nouns of the store share, and what each of them offers to the others.
+ *
+ * Private to store. A noun (jobs, tasks, users, …) is one file: its statements, its rows, what
+ * changes it, what reads it. Functions that get the store belong to the committing thread and run
+ * within its transaction, unless said otherwise.
+ */
+#ifndef STORE_NOUN_H
+#define STORE_NOUN_H
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/memory.h"
+#include "store/job_index.h"
+#include "store/read.h"
+#include "store/sql.h"
+#include "store/store.h"
+#include <stdatomic.h>
+
+struct store {
+    struct database *database;
+    struct session session; /* the writer's */
+    struct job_index *job_index;
+    struct buf scratch;
+    uint32_t last_job;
+    uint64_t last_attempt;
+
+    struct {
+        struct store_epoch *items; /* in order, at least one once the store is open */
+        size_t count, room;
+    } epochs;
+    uint64_t stored_commits, stored_events; /* in all, as the counters say */
+    _Atomic uint64_t commits, commit_failures, records, events, commit_us;
+};
+
+struct store_reader {
+    struct store *store;
+    struct session session;
+};
+
+/* Several statements that must see one state of the database. */
+int reader_begin(struct store_reader *reader, struct err *err);
+void reader_end(struct store_reader *reader);
+
+/* --- lists of columns --- */
+
+/* A table's columns stand once, as COLUMNS(C) with C one of these, so that names, marks and values
+ * cannot differ in number or order. */
+#define COLUMN_NAME(column)     #column
+#define COLUMN_MARK(column)     "?"
+#define COLUMN_EXCLUDED(column) "excluded." #column
+
+#define INSERT_INTO(table, COLUMNS)                                                                \
+    "INSERT INTO " table " (" COLUMNS(COLUMN_NAME) ") VALUES (" COLUMNS(COLUMN_MARK) ")"
+/* The row of this key is replaced. */
+#define REPLACE_INTO(table, COLUMNS, key)                                                          \
+    INSERT_INTO(table, COLUMNS)                                                                    \
+    " ON CONFLICT (" key                                                                           \
+    ") DO UPDATE SET (" COLUMNS(COLUMN_NAME) ") = (" COLUMNS(COLUMN_EXCLUDED) ")"
+/* A row of this key stays. */
+#define INSERT_NEW_INTO(table, COLUMNS) INSERT_INTO(table, COLUMNS) " ON CONFLICT DO NOTHING"
+
+/* How a job, an attempt or a task ended. */
+#define COMPLETION_COLUMNS(C)                                                                      \
+    C(code) "," C(exit_code) "," C(is_success) "," C(attributes) "," C(phrase) "," C(diagnostics)
+void completion_put(struct sql *sql, const struct completion *completion);
+void completion_get(struct sql *sql, struct completion *completion);
+
+/* 16-bit numbers as bytes, little-endian; appended to `scratch`, which must live until the
+ * statement has run. */
+struct text numbers_put(struct buf *scratch, const uint16_t *numbers, size_t count);
+const uint16_t *numbers_get(struct text bytes, size_t count, struct arena *arena);
+
+/* --- changes --- */
+
+/* What the user did wrong goes into the change; a result < 0 stops the transaction. */
+#define REFUSE(change, code_, ...)                                                                 \
+    ((change)->code = err_fail((change)->err, (code_), "", __VA_ARGS__), 0)
+
+int tag_add(struct store *store, struct store_change *change, struct err *err);
+int tag_remove(struct store *store, struct store_change *change, struct err *err);
+int user_add(struct store *store, struct store_change *change, struct err *err);
+int user_set(struct store *store, struct store_change *change, struct err *err);
+int user_remove(struct store *store, struct store_change *change, struct err *err);
+int user_exists(struct store *store, const char *name, bool *exists, struct err *err);
+int token_add(struct store *store, struct store_change *change, struct err *err);
+int token_remove(struct store *store, struct store_change *change, struct err *err);
+/* All browser tokens of a user, those of applications too when the change says so. */
+int tokens_remove(struct store *store, const struct store_change *change, struct err *err);
+int tokens_remove_all(struct store *store, const char *user, struct err *err);
+int tokens_expire(struct store *store, int64_t before_ms, struct err *err);
+int setting_change(struct store *store, struct store_change *change, struct err *err);
+int end_add(struct store *store, struct store_change *change, struct err *err);
+int barrier_pass(struct store *store, const struct store_change *change, struct err *err);
+
+/* --- the core's records and events --- */
+
+/* A job's record; `last` is the last one of the same job in the batch. Its row is written by the
+ * first record of a new job and by the last one. */
+int job_write(struct store *store, const struct job_record *job, const struct job_record *last,
+              struct err *err);
+int task_write(struct store *store, const struct task_record *task, bool is_last, struct err *err);
+int story_write(struct store *store, const struct story_record *story, struct err *err);
+int node_write(struct store *store, const struct node_record *node, struct err *err);
+int events_write(struct store *store, const struct store_event *events, size_t count,
+                 struct err *err);
+int events_trim(struct store *store, int64_t before_ms, struct err *err);
+int events_oldest(struct store *store, int64_t *at_ms, struct err *err);
+
+/* What goes with a job that is deleted. The ends go before the tasks that name their attempts. */
+int job_purge(struct store *store, struct job_id job, struct err *err);
+int ends_purge(struct store *store, struct job_id job, struct err *err);
+int tasks_purge(struct store *store, struct job_id job, struct err *err);
+int stories_purge(struct store *store, struct job_id job, struct err *err);
+int barriers_purge(struct store *store, struct job_id job, struct err *err);
+int tags_purge(struct store *store, struct job_id job, struct err *err);
+/* A statement with the job's number as its only parameter. */
+int purge(struct store *store, const char *text, struct job_id job, struct err *err);
+
+/* --- numbers --- */
+
+int counters_write_numbers(struct store *store, uint32_t last_job, uint64_t last_attempt,
+                           struct err *err);
+/* One more commit, and so many events. */
+int counters_write_progress(struct store *store, size_t event_count, struct err *err);
+
+/* --- opening and restoring --- */
+
+/* Into memory, before others use the store. */
+int jobs_load(struct store *store, struct err *err); /* sets last_job, too */
+int tags_load(struct store *store, struct err *err);
+int counters_load(struct store *store, struct err *err); /* ERR_CORRUPT: behind the jobs */
+/* And begin the first, or a new one where the database says so. */
+int epochs_load(struct store *store, struct err *err);
+struct db_progress store_progress(const struct store *store);
+
+/* A job's row without its tags. ERR_NOT_FOUND: no such job. */
+int job_read(struct store_reader *reader, struct job_id job, struct arena *arena,
+             struct store_job *row, struct err *err);
+int jobs_restore(struct store_reader *reader, const struct store_restore *restore,
+                 struct arena *arena, struct err *err);
+int tasks_restore(struct store_reader *reader, const struct store_restore *restore,
+                  struct arena *arena, struct err *err);
+/* jobs that have not ended, or of which a container is held for debugging */
+#define LIVE_IDS                                                                                   \
+    "SELECT id FROM jobs WHERE state <> 8 UNION SELECT job FROM tasks WHERE is_held <> 0"
+
+/* Rows are gathered in a growing array on the heap and handed over at the end, so that growth
+ * leaves no holes in the arena: a copy of the array, which is freed. */
+static inline void *list_take(struct arena *arena, void *items, size_t count, size_t size)
+{
+    void *copy = arena_array(arena, count, size);
+
+    if (count > 0)
+        memcpy(copy, items, count * size);
+    mem_free(items);
+    return copy;
+}
+#define LIST_HAND_OVER(list, arena, out)                                                           \
+    ((out)->count = (list)->count,                                                                 \
+     (out)->items = list_take((arena), (list)->items, (list)->count, sizeof *(list)->items),       \
+     (list)->items = NULL, (list)->count = (list)->room = 0)
+
+#endif

@@ -1,0 +1,357 @@
+/* database.c — see sqlite.h: opening, what happens beside the commits, closing. */
+#include "base/err.h"
+#include "base/memory.h"
+#include "store/sqlite/checkpoint.h"
+#include "store/sqlite/marker.h"
+#include "store/sqlite/migrations.h"
+#include "store/sqlite/past.h"
+#include "store/sqlite/reserve.h"
+#include "store/sqlite/sqlite.h"
+#include "sys/cleanup.h"
+#include "sys/log.h"
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { APPLICATION_ID = 0x536b6570 /* "Skep" */ };
+
+/* From 4 MiB on, 64 MiB (the size that is kept of the file), 200 MiB. */
+static const struct checkpoint_limits checkpoint_limits = {1000, 16000, 50000};
+
+struct sqlite_database {
+    struct database base;
+    char *directory, *path;
+    int lock_fd;
+    struct sqlite_connection *writer;
+    struct marker marker;
+    bool is_mark_failing;
+    struct reserve reserve;
+    _Atomic bool is_short; /* the reserve has been given up */
+    struct checkpoint checkpoint;
+    int wal_pages; /* after the last commit */
+};
+
+static struct sqlite_database *self_of(struct database *database)
+{
+    return (struct sqlite_database *)database;
+}
+
+/* The lock is the process's own: it goes when the process goes, however it ends. (A lock of the
+ * open file would live on in a child that a killed server had just forked.) */
+int sqlite_lock(const char *directory, int *out_fd, struct err *err)
+{
+    cleanup_free char *path = mem_alloc(strlen(directory) + sizeof "/lock");
+    cleanup_close int fd = -1;
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    char text[32] = "";
+    ssize_t length;
+
+    sprintf(path, "%s/lock", directory);
+    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return err_errno(err, errno, "open %s", path);
+    if (fcntl(fd, F_SETLK, &whole) < 0) {
+        if (errno != EAGAIN && errno != EACCES)
+            return err_errno(err, errno, "lock %s", path);
+        length = pread(fd, text, sizeof text - 1, 0);
+        if (length > 0 && strchr(text, '\n'))
+            *strchr(text, '\n') = '\0';
+        return err_fail(err, ERR_CONFLICT, "", "%s is in use by another skepd (process %s)",
+                        directory, length > 0 ? text : "unknown");
+    }
+    length = snprintf(text, sizeof text, "%ld\n", (long)getpid());
+    /* the number is only for the message above, and no reason not to start on a full disk; what is
+     * written first takes the room of the number before */
+    if (pwrite(fd, text, (size_t)length, 0) == length && ftruncate(fd, length) < 0)
+        return err_errno(err, errno, "truncate %s", path);
+    *out_fd = fd_steal(&fd);
+    return 0;
+}
+
+/* At the end the last connection empties the log and removes it, unless told to keep it. */
+int sqlite_keep_log(sqlite3 *db, bool is_kept, struct err *err)
+{
+    if (sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, (int)is_kept, NULL) == SQLITE_OK)
+        return 0;
+    return sqlite_fail(db, err, "keep the log");
+}
+
+/* Is it ours, and not of a newer program? */
+int sqlite_check_program(sqlite3 *db, struct err *err)
+{
+    int64_t version = 0, application = 0, tables = 0;
+    int code = sqlite_number(db, "PRAGMA user_version", &version, err);
+
+    if (code == 0)
+        code = sqlite_number(db, "PRAGMA application_id", &application, err);
+    if (code == 0)
+        code = sqlite_number(db, "SELECT count(*) FROM sqlite_schema", &tables, err);
+    if (code < 0)
+        return code;
+    if (tables > 0 && application != APPLICATION_ID)
+        return err_fail(err, ERR_CORRUPT, "", "%s is a database of another program",
+                        sqlite3_db_filename(db, "main"));
+    if (version > migration_count)
+        return err_fail(err, ERR_UNSUPPORTED, "",
+                        "%s was written by a newer skepd (version %lld, this one knows %u)",
+                        sqlite3_db_filename(db, "main"), (long long)version, migration_count);
+    return 0;
+}
+
+int sqlite_look_through(sqlite3 *db, struct err *err)
+{
+    sqlite3_stmt *stmt;
+    const char *found;
+    int code = 0, step;
+
+    if (sqlite3_prepare_v2(db, "PRAGMA integrity_check(1)", -1, &stmt, NULL) != SQLITE_OK)
+        return sqlite_fail(db, err, "check");
+    step = sqlite3_step(stmt);
+    found = step == SQLITE_ROW ? (const char *)sqlite3_column_text(stmt, 0) : "nothing was read";
+    if (step != SQLITE_ROW && step != SQLITE_DONE)
+        code = sqlite_fail(db, err, "read");
+    else if (!found || strcmp(found, "ok") != 0)
+        code = err_fail(err, ERR_CORRUPT, "", "%s is damaged: %s", sqlite3_db_filename(db, "main"),
+                        found ? found : "");
+    sqlite3_finalize(stmt);
+    return code;
+}
+
+static int migration_run(sqlite3 *db, unsigned number, struct err *err)
+{
+    char text[80];
+    int code = sqlite_execute(db, "BEGIN IMMEDIATE", err);
+
+    if (code == 0)
+        code = sqlite_execute(db, migrations[number].sql, err);
+    snprintf(text, sizeof text, "PRAGMA user_version = %u", number + 1);
+    if (code == 0)
+        code = sqlite_execute(db, text, err);
+    if (code == 0)
+        code = sqlite_execute(db, "COMMIT", err);
+    if (code < 0)
+        sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
+    return code;
+}
+
+static int database_migrate(sqlite3 *db, struct err *err)
+{
+    int64_t version = 0;
+    char text[80];
+    int code = sqlite_number(db, "PRAGMA user_version", &version, err);
+
+    if (code < 0)
+        return code;
+    snprintf(text, sizeof text, "PRAGMA application_id = %d", APPLICATION_ID);
+    if (version == 0)
+        code = sqlite_execute(db, text, err);
+    for (unsigned i = (unsigned)version; code == 0 && i < migration_count; i++)
+        code = migration_run(db, i, err);
+    return code;
+}
+
+static int on_wal(void *context, sqlite3 *db, const char *name, int pages)
+{
+    (void)db;
+    (void)name;
+    ((struct sqlite_database *)context)->wal_pages = pages;
+    return SQLITE_OK;
+}
+
+/* Nothing is written to the database, nor is its log emptied, before it has been judged. */
+static int writer_open(struct sqlite_database *self, bool accepts_loss, struct err *err)
+{
+    struct sqlite_place place = {NULL, self->directory, self->path};
+    int code = sqlite_connect(self->path, true, &self->writer, err);
+
+    if (code < 0)
+        return code;
+    place.db = self->writer->db;
+    self->base.writer = &self->writer->base;
+    code = sqlite_keep_log(place.db, true, err);
+    if (code == 0)
+        code = sqlite_check_program(place.db, err);
+    if (code == 0)
+        code = past_judge(&place, &self->marker, accepts_loss, &self->base.opening, err);
+    if (code == 0)
+        code = sqlite_execute(place.db, "PRAGMA journal_mode = WAL", err);
+    if (code == 0)
+        code = sqlite_execute(place.db,
+                              "PRAGMA synchronous = FULL; PRAGMA wal_autocheckpoint = 0;"
+                              "PRAGMA journal_size_limit = 67108864",
+                              err);
+    return code == 0 ? database_migrate(place.db, err) : code;
+}
+
+static void database_close(struct database *database)
+{
+    struct sqlite_database *self = self_of(database);
+
+    checkpoint_stop(&self->checkpoint);
+    sqlite_disconnect(self->writer);
+    marker_close(&self->marker);
+    reserve_close(&self->reserve);
+    if (self->lock_fd >= 0)
+        close(self->lock_fd);
+    mem_free(self->directory);
+    mem_free(self->path);
+    mem_free(self);
+}
+
+static int database_connect(struct database *database, struct db **reader, struct err *err)
+{
+    struct sqlite_connection *connection;
+    int code = sqlite_connect(self_of(database)->path, false, &connection, err);
+
+    *reader = code == 0 ? &connection->base : NULL;
+    return code;
+}
+
+/* A mark that cannot be written is logged once. */
+static void mark_write(struct sqlite_database *self, const struct db_progress *progress)
+{
+    const struct mark mark = {progress->epoch, progress->commits, progress->events,
+                              progress->last_job.v, progress->last_attempt.v};
+    struct err err;
+
+    if (marker_write(&self->marker, &mark, &err) == 0) {
+        self->is_mark_failing = false;
+    } else if (!self->is_mark_failing) {
+        self->is_mark_failing = true;
+        log_warning("store", "%s: a loss would not be noticed", err.text);
+    }
+}
+
+static int database_start(struct database *database, const struct db_progress *progress,
+                          struct err *err)
+{
+    struct sqlite_database *self = self_of(database);
+    int code;
+
+    mark_write(self, progress);
+    code = marker_sync(&self->marker, err);
+    if (code == 0)
+        code = sqlite_keep_log(self->writer->db, false, err);
+    if (code == 0)
+        code =
+            checkpoint_start(&self->checkpoint, self->path, &checkpoint_limits, &self->marker, err);
+    if (code == 0)
+        sqlite3_wal_hook(self->writer->db, on_wal, self);
+    return code;
+}
+
+static void database_note(struct database *database, const struct db_progress *progress)
+{
+    struct sqlite_database *self = self_of(database);
+
+    mark_write(self, progress);
+    if (self->checkpoint.has_thread)
+        checkpoint_note(&self->checkpoint, self->wal_pages);
+}
+
+static bool database_give_way(struct database *database)
+{
+    struct sqlite_database *self = self_of(database);
+
+    if (!reserve_give_up(&self->reserve))
+        return false;
+    atomic_store(&self->is_short, true);
+    return true;
+}
+
+static bool database_is_short(const struct database *database)
+{
+    return atomic_load(&((const struct sqlite_database *)database)->is_short);
+}
+
+static bool database_make_room(struct database *database)
+{
+    struct sqlite_database *self = self_of(database);
+
+    if (database_is_short(database) && reserve_make(&self->reserve)) {
+        log_info("store", "the disk of %s has room again", self->path);
+        atomic_store(&self->is_short, false);
+    }
+    return database_is_short(database);
+}
+
+static int database_measure(struct database *database, uint64_t *used_bytes, struct err *err)
+{
+    int64_t used = 0;
+    int code = sqlite_number(self_of(database)->writer->db,
+                             "SELECT (page_count - freelist_count) * page_size FROM "
+                             "pragma_page_count, pragma_freelist_count, pragma_page_size",
+                             &used, err);
+
+    *used_bytes = (uint64_t)used;
+    return code;
+}
+
+static int database_check(struct database *database, struct err *err)
+{
+    return sqlite_look_through(self_of(database)->writer->db, err);
+}
+
+static uint64_t file_size(const char *path)
+{
+    struct stat status;
+
+    return stat(path, &status) == 0 ? (uint64_t)status.st_size : 0;
+}
+
+static void database_count(const struct database *database, struct db_counts *counts)
+{
+    const struct sqlite_database *self = (const struct sqlite_database *)database;
+    cleanup_free char *log = mem_alloc(strlen(self->path) + sizeof "-wal");
+
+    sprintf(log, "%s-wal", self->path);
+    *counts = (struct db_counts){
+        .database_bytes = file_size(self->path),
+        .log_bytes = file_size(log),
+        .log_large_since_ms = atomic_load(&self->checkpoint.large_since_ms),
+    };
+}
+
+static const struct database_ops ops = {
+    .close = database_close,
+    .connect = database_connect,
+    .start = database_start,
+    .note = database_note,
+    .give_way = database_give_way,
+    .make_room = database_make_room,
+    .measure = database_measure,
+    .check = database_check,
+    .is_short = database_is_short,
+    .count = database_count,
+};
+
+int sqlite_open(const char *directory, bool accepts_loss, struct database **out, struct err *err)
+{
+    struct sqlite_database *self = mem_zero(1, sizeof *self);
+    int code;
+
+    assert(sqlite3_threadsafe());
+    self->lock_fd = self->marker.fd = -1;
+    self->directory = mem_copy(directory);
+    self->path = mem_alloc(strlen(directory) + sizeof "/skep.db");
+    sprintf(self->path, "%s/skep.db", directory);
+    self->base = (struct database){.ops = &ops, .name = self->path};
+    code = sqlite_lock(directory, &self->lock_fd, err);
+    if (code == 0)
+        code = reserve_open(&self->reserve, directory, err);
+    if (code == 0)
+        code = marker_open(&self->marker, directory, err);
+    if (code == 0)
+        code = writer_open(self, accepts_loss, err);
+    if (code < 0) {
+        database_close(&self->base);
+        return code;
+    }
+    atomic_store(&self->is_short, !self->reserve.is_held);
+    *out = &self->base;
+    return 0;
+}

@@ -1,0 +1,448 @@
+/* tasks.c — tasks and their attempts. */
+#include "base/err.h"
+#include "core/plan.h"
+#include "job/job.h"
+#include "store/noun.h"
+#include <assert.h>
+#include <stdlib.h>
+
+#define COLUMNS(C)                                                                                                                                 \
+    C(job)                                                                                                                                         \
+    "," C(role) "," C(task_index) "," C(role_name) "," C(state) "," C(is_deletion_pending) "," C(is_held) "," C(attempt) "," C(job_attempt) "," C( \
+        task_attempt) "," C(retries) "," C(accountable_retries) "," C(node) "," C(address) "," C(gpus) "," C(ports) "," C(created_ms) "," C(launched_ms) "," C(completed_ms) "," C(attempt_created_ms) "," C(attempt_launched_ms) "," C(attempt_completed_ms) "," COMPLETION_COLUMNS(C) "," C(cell_level) "," C(killed) "," C(kill_by_ms)
+#define SELECT_FROM(table) "SELECT " COLUMNS(COLUMN_NAME) " FROM " table
+
+static const char replace[] = REPLACE_INTO("tasks", COLUMNS, "job, role, task_index");
+static const char replace_attempt[] = REPLACE_INTO("task_attempts", COLUMNS, "attempt");
+static const char delete[] = "DELETE FROM tasks WHERE job = ? AND role = ? AND task_index = ?";
+static const char delete_job[] = "DELETE FROM tasks WHERE job = ?";
+static const char delete_job_attempts[] = "DELETE FROM task_attempts WHERE job = ?";
+static const char select_job[] =
+    SELECT_FROM("tasks") " WHERE job = ? AND job_attempt = ? ORDER BY role, task_index";
+static const char select_job_past[] = SELECT_FROM(
+    "task_attempts") " WHERE job = ? AND job_attempt = ? ORDER BY role, task_index, task_attempt";
+static const char select_one[] =
+    SELECT_FROM("tasks") " WHERE job = ? AND job_attempt = ? AND role = ? AND task_index = ?";
+static const char select_one_past[] =
+    SELECT_FROM("task_attempts") " WHERE job = ? AND job_attempt = ? AND role = ? AND task_index = "
+                                 "? ORDER BY task_attempt";
+static const char select_attempt[] = SELECT_FROM("tasks") " WHERE attempt = ? AND attempt <> 0";
+static const char select_attempt_past[] = SELECT_FROM("task_attempts") " WHERE attempt = ?";
+/* a retry begins without tasks: the rows of the attempt before are history */
+static const char select_live[] =
+    SELECT_FROM("tasks") " WHERE job IN (" LIVE_IDS ") AND "
+                         "job_attempt = (SELECT jobs.attempt FROM jobs WHERE id = job) ORDER BY "
+                         "job, role, task_index";
+
+/* --- rows --- */
+
+static void row_put_ports(struct buf *out, const struct task_record *task)
+{
+    for (size_t i = 0; i < task->port_count; i++) {
+        buf_put_text(out, text_of(task->ports[i].label));
+        buf_put_u32(out, task->ports[i].first);
+        buf_put_u32(out, task->ports[i].count);
+    }
+}
+
+static void row_put(struct sql *sql, const struct task_record *task, struct buf *scratch)
+{
+    size_t split;
+
+    buf_clear(scratch);
+    row_put_ports(scratch, task);
+    split = scratch->length;
+    numbers_put(scratch, task->gpus, task->gpu_count);
+    sql_put_int(sql, task->job.v);
+    sql_put_int(sql, task->task.role);
+    sql_put_int(sql, task->task.index);
+    sql_put_string(sql, task->role_name);
+    sql_put_int(sql, (int64_t)task->state);
+    sql_put_int(sql, task->is_deletion_pending);
+    sql_put_int(sql, task->is_held);
+    sql_put_int(sql, (int64_t)task->attempt.v);
+    sql_put_int(sql, task->job_attempt);
+    sql_put_int(sql, task->task_attempt);
+    sql_put_int(sql, task->retries);
+    sql_put_int(sql, task->accountable_retries);
+    sql_put_string(sql, task->node);
+    sql_put_string(sql, task->address);
+    sql_put_blob(sql, (struct text){buf_cstr(scratch) + split, scratch->length - split});
+    sql_put_blob(sql, (struct text){buf_cstr(scratch), split});
+    sql_put_int(sql, task->created_ms);
+    sql_put_int(sql, task->launched_ms);
+    sql_put_int(sql, task->completed_ms);
+    sql_put_int(sql, task->attempt_created_ms);
+    sql_put_int(sql, task->attempt_launched_ms);
+    sql_put_int(sql, task->attempt_completed_ms);
+    completion_put(sql, &task->completion);
+    sql_put_int(sql, task->cell_level);
+    sql_put_int(sql, (int64_t)task->killed);
+    sql_put_int(sql, task->kill_by_ms);
+}
+
+static int row_get_ports(struct text bytes, struct task_record *task, struct arena *arena,
+                         struct err *err)
+{
+    struct cursor cursor = cursor_of(bytes);
+    struct port_range *ports;
+    size_t count = 0;
+
+    while (!cursor.is_bad && cursor.at < cursor.end) {
+        cursor_text(&cursor);
+        cursor_u32(&cursor);
+        cursor_u32(&cursor);
+        count++;
+    }
+    if (cursor.is_bad)
+        return err_fail(err, ERR_CORRUPT, "", "the ports of task %u/%u of job %u are damaged",
+                        task->task.role, task->task.index, task->job.v);
+    ports = arena_array(arena, count, sizeof *ports);
+    cursor = cursor_of(bytes);
+    for (size_t i = 0; i < count; i++) {
+        ports[i].label = arena_copy(arena, cursor_text(&cursor));
+        ports[i].first = (uint16_t)cursor_u32(&cursor);
+        ports[i].count = (uint16_t)cursor_u32(&cursor);
+    }
+    task->ports = ports;
+    task->port_count = count;
+    return 0;
+}
+
+/* ERR_CORRUPT: the bytes of GPUs or ports make no sense. */
+static int row_get(struct sql *sql, struct task_record *task, struct arena *arena, struct err *err)
+{
+    struct text gpus, ports;
+
+    *task = (struct task_record){.job = {(uint32_t)sql_int(sql)}};
+    task->task.role = (uint16_t)sql_int(sql);
+    task->task.index = (uint16_t)sql_int(sql);
+    task->role_name = sql_string(sql, arena);
+    task->state = (enum life_state)sql_int(sql);
+    task->is_deletion_pending = sql_bool(sql);
+    task->is_held = sql_bool(sql);
+    task->attempt.v = (uint64_t)sql_int(sql);
+    task->job_attempt = (uint32_t)sql_int(sql);
+    task->task_attempt = (uint32_t)sql_int(sql);
+    task->retries = (uint32_t)sql_int(sql);
+    task->accountable_retries = (uint32_t)sql_int(sql);
+    task->node = sql_string(sql, arena);
+    task->address = sql_string(sql, arena);
+    gpus = sql_text(sql, arena);
+    ports = sql_text(sql, arena);
+    task->created_ms = sql_int(sql);
+    task->launched_ms = sql_int(sql);
+    task->completed_ms = sql_int(sql);
+    task->attempt_created_ms = sql_int(sql);
+    task->attempt_launched_ms = sql_int(sql);
+    task->attempt_completed_ms = sql_int(sql);
+    completion_get(sql, &task->completion);
+    task->cell_level = (uint8_t)sql_int(sql);
+    task->killed = (enum kill_reason)sql_int(sql);
+    task->kill_by_ms = sql_int(sql);
+    if (gpus.length % 2 != 0)
+        return err_fail(err, ERR_CORRUPT, "", "the GPUs of task %u/%u of job %u are damaged",
+                        task->task.role, task->task.index, task->job.v);
+    task->gpu_count = gpus.length / 2;
+    task->gpus = numbers_get(gpus, task->gpu_count, arena);
+    return row_get_ports(ports, task, arena, err);
+}
+
+/* --- changes --- */
+
+static int write_row(struct store *store, const char *text, const struct task_record *task,
+                     struct err *err)
+{
+    struct sql sql = sql_of(&store->session, text);
+
+    row_put(&sql, task, &store->scratch);
+    return sql_run(&sql, NULL, err);
+}
+
+static int delete_row(struct store *store, const struct task_record *task, struct err *err)
+{
+    struct sql sql = sql_of(&store->session, delete);
+
+    sql_put_int(&sql, task->job.v);
+    sql_put_int(&sql, task->task.role);
+    sql_put_int(&sql, task->task.index);
+    return sql_run(&sql, NULL, err);
+}
+
+int task_write(struct store *store, const struct task_record *task, bool is_last, struct err *err)
+{
+    int code = 0;
+
+    if (task->attempt.v > store->last_attempt)
+        store->last_attempt = task->attempt.v;
+    if (is_last && task->is_removed)
+        code = delete_row(store, task, err);
+    else if (is_last)
+        code = write_row(store, replace, task, err);
+    if (code == 0 && task->attempt.v != 0 && task->state >= LIFE_ATTEMPT_COMPLETED)
+        code = write_row(store, replace_attempt, task, err);
+    return code;
+}
+
+int tasks_purge(struct store *store, struct job_id job, struct err *err)
+{
+    int code = purge(store, delete_job, job, err);
+
+    return code < 0 ? code : purge(store, delete_job_attempts, job, err);
+}
+
+int tasks_restore(struct store_reader *reader, const struct store_restore *restore,
+                  struct arena *arena, struct err *err)
+{
+    struct sql sql = sql_of(&reader->session, select_live);
+    int code;
+
+    while ((code = sql_next(&sql, err)) > 0) {
+        struct task_record task;
+        arena_clear(arena);
+        code = row_get(&sql, &task, arena, err);
+        if (code == 0)
+            code = restore->task(restore->context, &task, err);
+        if (code < 0) {
+            sql_done(&sql);
+            break;
+        }
+    }
+    return code;
+}
+
+/* --- reads --- */
+
+struct task_list {
+    struct task_record *items;
+    size_t count, room;
+};
+
+static int read_tasks(struct sql *sql, struct arena *arena, struct task_list *list, struct err *err)
+{
+    int code;
+
+    while ((code = sql_next(sql, err)) > 0) {
+        struct task_record *task = ARRAY_ADD(list);
+        code = row_get(sql, task, arena, err);
+        if (code < 0) {
+            sql_done(sql);
+            return code;
+        }
+    }
+    return code;
+}
+
+static struct task_record task_unplaced(const struct job_record *job, struct task_ref task,
+                                        const char *role_name)
+{
+    struct task_record row = {
+        .job = job->id,
+        .task = task,
+        .role_name = role_name,
+        .state = job->state == LIFE_COMPLETED ? LIFE_COMPLETED : LIFE_CREATION_PENDING,
+        .job_attempt = job->attempt,
+        .node = "",
+        .address = "",
+        .created_ms = job->attempt_created_ms ? job->attempt_created_ms : job->submitted_ms,
+    };
+
+    if (job->state == LIFE_COMPLETED) {
+        row.completion = job->completion;
+        row.completed_ms = job->completed_ms;
+    }
+    return row;
+}
+
+/* Add what the plan has (or what it was scaled to) and the rows have not. */
+static int tasks_fill(struct store_reader *reader, const struct job_record *job,
+                      struct arena *arena, struct task_list *rows, struct err *err)
+{
+    struct task_list all = {0};
+    struct plan *plan = NULL;
+    uint32_t *counts;
+    size_t next = 0;
+    int code = store_job_plan(reader, job->id, &plan, err);
+
+    if (code < 0)
+        return code;
+    assert(plan);
+    counts = ARENA_ARRAY(arena, uint32_t, plan->role_count);
+    for (uint16_t r = 0; r < plan->role_count; r++)
+        counts[r] = plan->roles[r].instances;
+    job_saved_counts(job->extra, plan->role_count, counts); /* what was scaled since */
+    for (uint16_t r = 0; r < plan->role_count; r++) {
+        const char *name = arena_copy(arena, text_of(plan->roles[r].name));
+        for (uint32_t i = 0; i < counts[r]; i++) {
+            struct task_ref task = {r, (uint16_t)i};
+            if (next < rows->count && rows->items[next].task.role == r &&
+                rows->items[next].task.index == i)
+                *ARRAY_ADD(&all) = rows->items[next++];
+            else
+                *ARRAY_ADD(&all) = task_unplaced(job, task, name);
+        }
+        while (next < rows->count && rows->items[next].task.role == r) /* scaled up */
+            *ARRAY_ADD(&all) = rows->items[next++];
+    }
+    plan_free(plan);
+    ARRAY_FREE(rows);
+    *rows = all;
+    return 0;
+}
+
+/* Of several attempts of one task only the latest stays. */
+static void tasks_keep_latest(struct task_list *list)
+{
+    size_t kept = 0;
+
+    for (size_t i = 0; i < list->count; i++) {
+        bool is_same = kept > 0 && list->items[kept - 1].task.role == list->items[i].task.role &&
+                       list->items[kept - 1].task.index == list->items[i].task.index;
+        list->items[is_same ? kept - 1 : kept++] = list->items[i];
+    }
+    list->count = kept;
+}
+
+static int tasks_order(const void *a, const void *b)
+{
+    const struct task_ref left = ((const struct task_record *)a)->task;
+    const struct task_ref right = ((const struct task_record *)b)->task;
+
+    if (left.role != right.role)
+        return left.role < right.role ? -1 : 1;
+    return (left.index > right.index) - (left.index < right.index);
+}
+
+/* Those that were scaled away in this attempt and are not wanted again. */
+static int tasks_add_gone(struct store_reader *reader, const struct job_record *job,
+                          struct arena *arena, struct task_list *rows, struct err *err)
+{
+    struct task_list past = {0};
+    const size_t present = rows->count;
+    struct sql sql = sql_of(&reader->session, select_job_past);
+    int code;
+
+    sql_put_int(&sql, job->id.v);
+    sql_put_int(&sql, job->attempt);
+    code = read_tasks(&sql, arena, &past, err);
+    tasks_keep_latest(&past);
+    for (size_t i = 0; i < past.count; i++)
+        if (present == 0 ||
+            !bsearch(&past.items[i], rows->items, present, sizeof *rows->items, tasks_order))
+            *ARRAY_ADD(rows) = past.items[i];
+    if (rows->count > present)
+        qsort(rows->items, rows->count, sizeof *rows->items, tasks_order);
+    ARRAY_FREE(&past);
+    return code;
+}
+
+static int read_tasks_of(struct store_reader *reader, struct job_id job, int64_t job_attempt,
+                         struct arena *arena, struct task_list *list, struct err *err)
+{
+    struct store_job row = {0};
+    struct sql sql;
+    bool is_past;
+    int code = job_read(reader, job, arena, &row, err);
+
+    if (code < 0)
+        return code;
+    if (job_attempt > row.record.attempt)
+        return err_fail(err, ERR_NOT_FOUND, "", "job %u has no attempt %lld", job.v,
+                        (long long)job_attempt);
+    is_past = job_attempt >= 0 && job_attempt < row.record.attempt;
+    sql = sql_of(&reader->session, is_past ? select_job_past : select_job);
+    sql_put_int(&sql, job.v);
+    sql_put_int(&sql, is_past ? job_attempt : row.record.attempt);
+    code = read_tasks(&sql, arena, list, err);
+    if (code == 0 && is_past)
+        tasks_keep_latest(list);
+    else if (code == 0 && list->count < row.record.task_count)
+        code = tasks_fill(reader, &row.record, arena, list, err);
+    if (code == 0 && job_attempt == row.record.attempt)
+        code = tasks_add_gone(reader, &row.record, arena, list, err);
+    return code;
+}
+
+int store_tasks(struct store_reader *reader, struct job_id job, int64_t job_attempt,
+                struct arena *arena, struct store_tasks *tasks, struct err *err)
+{
+    struct task_list list = {0};
+    int code = reader_begin(reader, err);
+
+    if (code < 0)
+        return code;
+    code = read_tasks_of(reader, job, job_attempt, arena, &list, err);
+    reader_end(reader);
+    LIST_HAND_OVER(&list, arena, tasks);
+    return code;
+}
+
+struct task_key {
+    struct job_id job;
+    uint32_t job_attempt;
+    struct task_ref task;
+};
+
+static int read_task_attempts(struct store_reader *reader, const char *text,
+                              const struct task_key *key, struct arena *arena,
+                              struct task_list *list, struct err *err)
+{
+    struct sql sql = sql_of(&reader->session, text);
+
+    sql_put_int(&sql, key->job.v);
+    sql_put_int(&sql, key->job_attempt);
+    sql_put_int(&sql, key->task.role);
+    sql_put_int(&sql, key->task.index);
+    return read_tasks(&sql, arena, list, err);
+}
+
+int store_task_attempts(struct store_reader *reader, struct job_id job, uint32_t job_attempt,
+                        struct task_ref task, struct arena *arena, struct store_tasks *attempts,
+                        struct err *err)
+{
+    const struct task_key key = {job, job_attempt, task};
+    struct task_list list = {0};
+    size_t past;
+    int code = reader_begin(reader, err);
+
+    if (code < 0)
+        return code;
+    code = read_task_attempts(reader, select_one_past, &key, arena, &list, err);
+    past = list.count;
+    if (code == 0)
+        code = read_task_attempts(reader, select_one, &key, arena, &list, err);
+    reader_end(reader);
+    /* the current one may have ended, and then it stands in both tables */
+    if (code == 0 && list.count > past && past > 0 &&
+        list.items[past - 1].attempt.v == list.items[past].attempt.v) {
+        list.items[past - 1] = list.items[past];
+        list.count = past;
+    }
+    if (code == 0 && list.count == 0)
+        code = err_fail(err, ERR_NOT_FOUND, "", "task %u/%u of job %u has no attempt", task.role,
+                        task.index, job.v);
+    LIST_HAND_OVER(&list, arena, attempts);
+    return code;
+}
+
+int store_attempt(struct store_reader *reader, struct attempt_id attempt, struct arena *arena,
+                  struct task_record *row, struct err *err)
+{
+    struct sql sql;
+    int code = 0;
+
+    for (int i = 0; i < 2; i++) {
+        sql = sql_of(&reader->session, i == 0 ? select_attempt : select_attempt_past);
+        sql_put_int(&sql, (int64_t)attempt.v);
+        code = sql_next(&sql, err);
+        if (code != 0)
+            break;
+    }
+    if (code == 0)
+        return err_fail(err, ERR_NOT_FOUND, "", "no attempt %llu", (unsigned long long)attempt.v);
+    if (code > 0) {
+        code = row_get(&sql, row, arena, err);
+        sql_done(&sql);
+    }
+    return code;
+}

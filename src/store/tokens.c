@@ -1,0 +1,131 @@
+/* tokens.c — what a login or an application holds; the token itself is never stored. */
+#include "base/err.h"
+#include "store/noun.h"
+
+#define COLUMNS(C) C(id) "," C(user) "," C(is_application) "," C(created_ms) "," C(expires_ms)
+
+static const char insert[] = INSERT_NEW_INTO("tokens", COLUMNS);
+static const char delete[] = "DELETE FROM tokens WHERE id = ? AND user = ?";
+static const char delete_others[] =
+    "DELETE FROM tokens WHERE user = ? AND is_application <= ? AND id <> ?";
+static const char delete_user[] = "DELETE FROM tokens WHERE user = ?";
+static const char delete_expired[] = "DELETE FROM tokens WHERE id IN (SELECT id FROM tokens "
+                                     "WHERE expires_ms <> 0 AND expires_ms < ? LIMIT 1000)";
+static const char count_user[] = "SELECT count(*) FROM tokens WHERE user = ?";
+static const char select_one[] = "SELECT " COLUMNS(COLUMN_NAME) " FROM tokens WHERE id = ?";
+static const char select_user[] =
+    "SELECT " COLUMNS(COLUMN_NAME) " FROM tokens WHERE user = ? ORDER BY created_ms DESC, id";
+
+static void row_put(struct sql *sql, const struct store_token *token)
+{
+    sql_put_string(sql, token->id);
+    sql_put_string(sql, token->user);
+    sql_put_int(sql, token->is_application);
+    sql_put_int(sql, token->created_ms);
+    sql_put_int(sql, token->expires_ms);
+}
+
+static void row_get(struct sql *sql, struct store_token *token, struct arena *arena)
+{
+    token->id = sql_string(sql, arena);
+    token->user = sql_string(sql, arena);
+    token->is_application = sql_bool(sql);
+    token->created_ms = sql_int(sql);
+    token->expires_ms = sql_int(sql);
+}
+
+int token_add(struct store *store, struct store_change *change, struct err *err)
+{
+    struct sql sql = sql_of(&store->session, count_user);
+    bool has_user;
+    int64_t count = 0;
+    int changed = 0, code = user_exists(store, change->token.user, &has_user, err);
+
+    sql_put_string(&sql, change->token.user);
+    if (code == 0)
+        code = sql_number(&sql, &count, err);
+    if (code < 0)
+        return code;
+    if (!has_user)
+        return REFUSE(change, ERR_NOT_FOUND, "no user %s", change->token.user);
+    if (count >= STORE_TOKENS_MAX)
+        return REFUSE(change, ERR_TOO_BIG, "user %s has %d tokens already", change->token.user,
+                      STORE_TOKENS_MAX);
+    sql = sql_of(&store->session, insert);
+    row_put(&sql, &change->token);
+    code = sql_run(&sql, &changed, err);
+    if (code == 0 && changed == 0)
+        return REFUSE(change, ERR_CONFLICT, "this token exists");
+    return code;
+}
+
+int token_remove(struct store *store, struct store_change *change, struct err *err)
+{
+    struct sql sql = sql_of(&store->session, delete);
+    int changed = 0, code;
+
+    sql_put_string(&sql, change->token.id);
+    sql_put_string(&sql, change->token.user);
+    code = sql_run(&sql, &changed, err);
+    if (code == 0 && changed == 0)
+        return REFUSE(change, ERR_NOT_FOUND, "no such token");
+    return code;
+}
+
+int tokens_remove(struct store *store, const struct store_change *change, struct err *err)
+{
+    struct sql sql = sql_of(&store->session, delete_others);
+
+    sql_put_string(&sql, change->token.user);
+    sql_put_int(&sql, change->token.is_application);
+    sql_put_string(&sql, change->token.id);
+    return sql_run(&sql, NULL, err);
+}
+
+int tokens_remove_all(struct store *store, const char *user, struct err *err)
+{
+    struct sql sql = sql_of(&store->session, delete_user);
+
+    sql_put_string(&sql, user);
+    return sql_run(&sql, NULL, err);
+}
+
+int tokens_expire(struct store *store, int64_t before_ms, struct err *err)
+{
+    struct sql sql = sql_of(&store->session, delete_expired);
+
+    sql_put_int(&sql, before_ms);
+    return sql_run(&sql, NULL, err);
+}
+
+int store_token(struct store_reader *reader, struct text id, struct arena *arena,
+                struct store_token *token, struct err *err)
+{
+    struct sql sql = sql_of(&reader->session, select_one);
+    int code;
+
+    sql_put_text(&sql, id);
+    code = sql_next(&sql, err);
+    if (code == 0)
+        return err_fail(err, ERR_NOT_FOUND, "", "no such token");
+    if (code < 0)
+        return code;
+    row_get(&sql, token, arena);
+    sql_done(&sql);
+    return 0;
+}
+
+int store_tokens(struct store_reader *reader, struct text user, struct arena *arena,
+                 struct store_tokens *tokens, struct err *err)
+{
+    struct store_token *items = arena_array(arena, STORE_TOKENS_MAX, sizeof *items);
+    struct sql sql = sql_of(&reader->session, select_user);
+    int code;
+
+    *tokens = (struct store_tokens){items, 0};
+    sql_put_text(&sql, user);
+    while ((code = sql_next(&sql, err)) > 0)
+        if (tokens->count < STORE_TOKENS_MAX)
+            row_get(&sql, &items[tokens->count++], arena);
+    return code;
+}

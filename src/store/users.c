@@ -1,0 +1,144 @@
+/* users.c — who may log in. */
+#include "base/err.h"
+#include "store/noun.h"
+#include <string.h>
+
+#define COLUMNS(C)                                                                                 \
+    C(name)                                                                                        \
+    "," C(password_hash) "," C(email) "," C(is_admin) "," C(groups_json) "," C(                    \
+        virtual_clusters_json) "," C(extension_json) "," C(created_ms)
+
+static const char insert[] = INSERT_NEW_INTO("users", COLUMNS);
+static const char update[] =
+    "UPDATE users SET (" COLUMNS(COLUMN_NAME) ") = "
+                                              "(?1,?2,?3,?4,?5,?6,?7,?8) WHERE name = ?1";
+static const char delete[] = "DELETE FROM users WHERE name = ?";
+static const char count_all[] = "SELECT count(*) FROM users";
+static const char count_name[] = "SELECT count(*) FROM users WHERE name = ?";
+static const char select_one[] = "SELECT " COLUMNS(COLUMN_NAME) " FROM users WHERE name = ?";
+static const char select_all[] = "SELECT " COLUMNS(COLUMN_NAME) " FROM users ORDER BY name";
+
+static void row_put(struct sql *sql, const struct store_user *user)
+{
+    sql_put_string(sql, user->name);
+    sql_put_string(sql, user->password_hash);
+    sql_put_string(sql, user->email);
+    sql_put_int(sql, user->is_admin);
+    sql_put_string(sql, user->groups_json);
+    sql_put_string(sql, user->virtual_clusters_json);
+    sql_put_string(sql, user->extension_json);
+    sql_put_int(sql, user->created_ms);
+}
+
+static void row_get(struct sql *sql, struct store_user *user, struct arena *arena)
+{
+    user->name = sql_string(sql, arena);
+    user->password_hash = sql_string(sql, arena);
+    user->email = sql_string(sql, arena);
+    user->is_admin = sql_bool(sql);
+    user->groups_json = sql_string(sql, arena);
+    user->virtual_clusters_json = sql_string(sql, arena);
+    user->extension_json = sql_string(sql, arena);
+    user->created_ms = sql_int(sql);
+}
+
+int user_add(struct store *store, struct store_change *change, struct err *err)
+{
+    size_t length = strlen(change->user.name);
+    struct sql sql = sql_of(&store->session, count_all);
+    int64_t count;
+    int changed = 0, code;
+
+    if (length == 0 || length > STORE_USER_NAME_MAX)
+        return REFUSE(change, ERR_INVALID, "a user's name has 1 to %d bytes", STORE_USER_NAME_MAX);
+    if (strlen(change->user.extension_json) > STORE_EXTENSION_MAX)
+        return REFUSE(change, ERR_TOO_BIG, "an extension has at most %d bytes",
+                      STORE_EXTENSION_MAX);
+    code = sql_number(&sql, &count, err);
+    if (code < 0)
+        return code;
+    if (count >= STORE_USERS_MAX)
+        return REFUSE(change, ERR_TOO_BIG, "there are %d users already", STORE_USERS_MAX);
+    sql = sql_of(&store->session, insert);
+    row_put(&sql, &change->user);
+    code = sql_run(&sql, &changed, err);
+    if (code == 0 && changed == 0)
+        return REFUSE(change, ERR_CONFLICT, "user %s exists", change->user.name);
+    return code;
+}
+
+int user_set(struct store *store, struct store_change *change, struct err *err)
+{
+    struct sql sql;
+    int changed = 0, code;
+
+    if (strlen(change->user.extension_json) > STORE_EXTENSION_MAX)
+        return REFUSE(change, ERR_TOO_BIG, "an extension has at most %d bytes",
+                      STORE_EXTENSION_MAX);
+    sql = sql_of(&store->session, update);
+    row_put(&sql, &change->user);
+    code = sql_run(&sql, &changed, err);
+    if (code == 0 && changed == 0)
+        return REFUSE(change, ERR_NOT_FOUND, "no user %s", change->user.name);
+    return code;
+}
+
+int user_remove(struct store *store, struct store_change *change, struct err *err)
+{
+    struct sql sql = sql_of(&store->session, delete);
+    int changed = 0, code;
+
+    sql_put_string(&sql, change->user.name);
+    code = sql_run(&sql, &changed, err);
+    if (code == 0 && changed == 0)
+        return REFUSE(change, ERR_NOT_FOUND, "no user %s", change->user.name);
+    if (code < 0)
+        return code;
+    return tokens_remove_all(store, change->user.name, err);
+}
+
+int user_exists(struct store *store, const char *name, bool *exists, struct err *err)
+{
+    struct sql sql = sql_of(&store->session, count_name);
+    int64_t count;
+    int code;
+
+    sql_put_string(&sql, name);
+    code = sql_number(&sql, &count, err);
+    *exists = count > 0;
+    return code;
+}
+
+int store_user(struct store_reader *reader, struct text name, struct arena *arena,
+               struct store_user *user, struct err *err)
+{
+    struct sql sql = sql_of(&reader->session, select_one);
+    int code;
+
+    sql_put_text(&sql, name);
+    code = sql_next(&sql, err);
+    if (code == 0)
+        return err_fail(err, ERR_NOT_FOUND, "", "no user %.*s",
+                        (int)(name.length > 64 ? 64 : name.length), name.at);
+    if (code < 0)
+        return code;
+    row_get(&sql, user, arena);
+    sql_done(&sql);
+    return 0;
+}
+
+int store_users(struct store_reader *reader, struct arena *arena, struct store_users *users,
+                struct err *err)
+{
+    struct {
+        struct store_user *items;
+        size_t count, room;
+    } list = {0};
+    struct sql sql = sql_of(&reader->session, select_all);
+    int code;
+
+    while ((code = sql_next(&sql, err)) > 0)
+        row_get(&sql, ARRAY_ADD(&list), arena);
+    LIST_HAND_OVER(&list, arena, users);
+    return code;
+}
