@@ -12,7 +12,7 @@
 #include "base/random.h"
 #include "core/queue.h"
 
-enum { SLOTS = 80, SHAPES = 24, STEPS = 30000 };
+enum { SLOTS = 240, SHAPES = 48, STEPS = 30000 };
 
 struct entry {
     bool is_in;
@@ -114,7 +114,8 @@ static void compare(struct random *random, const struct plain *plain, const stru
 
 static void put(struct random *random, struct plain *plain, struct queue *queue)
 {
-    uint32_t slot = below(random, SLOTS), at = below(random, SHAPES);
+    /* half of the jobs are of few shapes: large heaps beside small ones */
+    uint32_t slot = below(random, SLOTS), at = below(random, below(random, 2) ? SHAPES : 3);
     struct entry *entry = &plain->entries[slot];
     struct shape *shape = &plain->shapes[at];
     uint32_t old = entry->shape;
