@@ -1,10 +1,20 @@
 #include "core/core.h"
+#include "core/waiting.h"
 
 #include <assert.h>
 #include <string.h>
 
 #include "base/err.h"
 #include "base/memory.h"
+#include "core/config.h"
+#include "core/jobs.h"
+#include "core/nodes.h"
+#include "core/preempt.h"
+#include "core/records.h"
+#include "core/reserve.h"
+#include "core/restore.h"
+#include "core/schedule.h"
+#include "core/seats.h"
 #include "core/state.h"
 #include "spec/spec.h"
 

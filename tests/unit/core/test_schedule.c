@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "core/jobs.h"
 #include "core/state.h"
 #include "world.h"
 

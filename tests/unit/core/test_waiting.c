@@ -8,7 +8,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/jobs.h"
 #include "core/state.h"
+#include "core/waiting.h"
 #include "world.h"
 
 static const char *rfc_path;

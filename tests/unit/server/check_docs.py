@@ -15,7 +15,7 @@ for key in sorted(keys - documented):
     print(f"docs/operator/configuration.md: {key} is missing")
 for key in sorted(documented - keys):
     print(f"docs/operator/configuration.md: {key} is no key")
-policy = re.search(r'\.policy = "([\w-]+)"', (root / "src/core/core_config.c").read_text())[1]
+policy = re.search(r'\.policy = "([\w-]+)"', (root / "src/core/config.c").read_text())[1]
 told = re.search(r"^\| `policy` \| `([\w-]+)` \|", page, re.M)[1]
 if told != policy:
     print(f"docs/operator/configuration.md: the default policy is {policy}, not {told}")

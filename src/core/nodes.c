@@ -4,6 +4,13 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "base/utc.h"
+#include "core/capacity.h"
+#include "core/config.h"
+#include "core/jobs.h"
+#include "core/nodes.h"
+#include "core/records.h"
+#include "core/reserve.h"
+#include "core/seats.h"
 #include "core/state.h"
 
 static struct blame_policy blame_policy_of(const struct core *core)

@@ -1,11 +1,17 @@
-/* core_reserve.c — room that is held back for starving jobs: docs/rfc/0011-waiting-jobs.md. */
+/* reserve.c — room that is held back for starving jobs: docs/rfc/0011-waiting-jobs.md. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
 #include "base/memory.h"
+#include "core/jobs.h"
+#include "core/nodes.h"
+#include "core/records.h"
+#include "core/request.h"
+#include "core/reserve.h"
 #include "core/state.h"
+#include "core/waiting.h"
 
 /* How a reservation works: the shadow is a copy of the placer in which every group that ran when
  * the reservation was made has ended. What starts later, behind the starving job, is committed to

@@ -1,9 +1,18 @@
-/* core_start.c — one try to start what a job waits for: docs/rfc/0011-waiting-jobs.md, "try". */
+/* start.c — one try to start what a job waits for: docs/rfc/0011-waiting-jobs.md, "try". */
 #include <assert.h>
 #include <string.h>
 
 #include "base/err.h"
 #include "base/memory.h"
+#include "core/gang_ports.h"
+#include "core/jobs.h"
+#include "core/nodes.h"
+#include "core/preempt.h"
+#include "core/records.h"
+#include "core/request.h"
+#include "core/reserve.h"
+#include "core/seats.h"
+#include "core/start.h"
 #include "core/state.h"
 
 enum {

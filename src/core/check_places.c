@@ -1,5 +1,7 @@
-/* core_check_places.c — do the placer, and each reservation's shadow of it, hold what the core says
+/* check_places.c — do the placer, and each reservation's shadow of it, hold what the core says
  * and nothing else? What they hold beyond that is lost for everybody. For tests. */
+#include "core/preempt.h"
+#include "core/seats.h"
 #include "core/state.h"
 #include "placement/check.h"
 

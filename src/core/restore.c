@@ -4,6 +4,12 @@
 
 #include "base/err.h"
 #include "base/memory.h"
+#include "core/config.h"
+#include "core/jobs.h"
+#include "core/nodes.h"
+#include "core/request.h"
+#include "core/restore.h"
+#include "core/seats.h"
 #include "core/state.h"
 
 int core_restore_counters(struct core *core, struct job_id last_job, struct attempt_id last_attempt)

@@ -3,7 +3,16 @@
 
 #include "base/err.h"
 #include "base/memory.h"
+#include "core/config.h"
+#include "core/jobs.h"
+#include "core/nodes.h"
+#include "core/preempt.h"
+#include "core/records.h"
+#include "core/request.h"
+#include "core/reserve.h"
+#include "core/seats.h"
 #include "core/state.h"
+#include "core/waiting.h"
 
 void core_config_default(struct core_config *config)
 {

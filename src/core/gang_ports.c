@@ -1,5 +1,6 @@
 #include <string.h>
 
+#include "core/gang_ports.h"
 #include "core/state.h"
 
 static bool ports_fixed_take(struct node *node, const struct plan_role *role,

@@ -3,7 +3,16 @@
 
 #include "base/err.h"
 #include "base/memory.h"
+#include "core/capacity.h"
+#include "core/jobs.h"
+#include "core/nodes.h"
+#include "core/records.h"
+#include "core/request.h"
+#include "core/reserve.h"
+#include "core/schedule.h"
+#include "core/start.h"
 #include "core/state.h"
+#include "core/waiting.h"
 
 enum {
     REASON_AGAIN_MS = 10000, /* a reason that differs in numbers alone is told so often */

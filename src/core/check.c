@@ -3,7 +3,11 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "core/jobs.h"
+#include "core/nodes.h"
+#include "core/seats.h"
 #include "core/state.h"
+#include "core/waiting.h"
 
 /* --- invariants --- */
 

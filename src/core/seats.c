@@ -1,7 +1,12 @@
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
+#include "core/capacity.h"
+#include "core/jobs.h"
+#include "core/reserve.h"
+#include "core/seats.h"
 #include "core/state.h"
 
 static uint64_t seat_key(uint32_t job, struct task_ref task)
@@ -220,4 +225,33 @@ uint32_t core_group_add(struct core *core, struct live *live, const char *name, 
     text_map_set(&core->group_names, text_of(group->name), at);
     capacity_group(core, group, true);
     return at;
+}
+
+/* In the order in which they were placed; parts of one gang by their roles. */
+struct group_key {
+    uint64_t sequence;
+    uint32_t first_role, group;
+};
+
+static int group_key_compare(const void *a, const void *b)
+{
+    const struct group_key *x = a, *y = b;
+    if (x->sequence != y->sequence)
+        return x->sequence < y->sequence ? -1 : 1;
+    if (x->first_role != y->first_role)
+        return x->first_role < y->first_role ? -1 : 1;
+    return (x->group > y->group) - (x->group < y->group);
+}
+
+void groups_sort(const struct core *core, uint32_t *groups, size_t count)
+{
+    struct group_key *keys = mem_alloc(mem_size(count + 1, sizeof *keys));
+    for (size_t i = 0; i < count; i++) {
+        const struct group *group = &core->groups.items[groups[i]];
+        keys[i] = (struct group_key){group->sequence, group->first_role, groups[i]};
+    }
+    qsort(keys, count, sizeof *keys, group_key_compare);
+    for (size_t i = 0; i < count; i++)
+        groups[i] = keys[i].group;
+    mem_free(keys);
 }

@@ -4,6 +4,10 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "base/utc.h"
+#include "core/jobs.h"
+#include "core/nodes.h"
+#include "core/records.h"
+#include "core/seats.h"
 #include "core/state.h"
 
 static const char *keep(struct core *core, const char *string)

@@ -1,11 +1,18 @@
-/* core_preempt.c — what a preempting job holds, and how others are ended for it:
+/* preempt.c — what a preempting job holds, and how others are ended for it:
  * docs/rfc/0011-waiting-jobs.md. */
 #include <assert.h>
 #include <string.h>
 
 #include "base/err.h"
 #include "base/memory.h"
+#include "core/jobs.h"
+#include "core/preempt.h"
+#include "core/records.h"
+#include "core/reserve.h"
+#include "core/seats.h"
+#include "core/start.h"
 #include "core/state.h"
+#include "core/waiting.h"
 
 /* --- what a preempting job holds --- */
 

@@ -1,4 +1,4 @@
-/* core_waiting.c — the states of a waiting job and the changes between them that are allowed.
+/* waiting.c — the states of a waiting job and the changes between them that are allowed.
  *
  * The state is never set: it follows from what the scheduler has for the job (its place in the
  * queue, its holds, its reservation, its pause). Whoever has changed one of these says so here,
@@ -7,7 +7,10 @@
  */
 #include <assert.h>
 
+#include "core/jobs.h"
+#include "core/reserve.h"
 #include "core/state.h"
+#include "core/waiting.h"
 
 enum { NOWHERE = 0 };
 

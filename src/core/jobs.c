@@ -3,7 +3,15 @@
 
 #include "base/err.h"
 #include "base/memory.h"
+#include "core/capacity.h"
+#include "core/jobs.h"
+#include "core/preempt.h"
+#include "core/records.h"
+#include "core/request.h"
+#include "core/reserve.h"
+#include "core/seats.h"
 #include "core/state.h"
+#include "core/waiting.h"
 
 /* --- the table --- */
 

@@ -2,6 +2,9 @@
 #include <string.h>
 
 #include "base/buf.h"
+#include "core/jobs.h"
+#include "core/nodes.h"
+#include "core/request.h"
 #include "core/state.h"
 
 /* Nodes blamed for failures of the platform, while the blame still counts. */

@@ -1,5 +1,9 @@
 #include <assert.h>
 
+#include "core/capacity.h"
+#include "core/jobs.h"
+#include "core/nodes.h"
+#include "core/request.h"
 #include "core/state.h"
 
 /* An upper bound of what is free, kept with every change: when even that is too little for a job,

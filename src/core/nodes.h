@@ -1,0 +1,25 @@
+/* nodes.h — what is known of nodes, and how far they are trusted. Inside src/core only.
+ *
+ * Owns core->nodes and core->blamed. A change is told to the placer, the reservations and the rows.
+ */
+#ifndef CORE_NODES_H
+#define CORE_NODES_H
+#include "core/state.h"
+
+void node_event(struct core *core, const struct event *event);
+void node_lost_event(struct core *core, const struct event *event);
+void node_pardon_event(struct core *core, const struct event *event);
+/* Has its level changed? `what`: the failure, for people. */
+bool node_blame(struct core *core, uint32_t node, double weight, const char *what);
+/* Nodes that nothing can be placed on, with the reasons: "; not used: n1 (cordoned by …), …"; ""
+ * when there are none. In `arena`. */
+const char *nodes_not_used(const struct core *core, struct arena *arena);
+void node_blame_look(struct core *core, uint32_t node); /* its time has come to be forgiven */
+double node_blame_now(const struct core *core, const struct node *node);
+bool node_is_cordoned(const struct node *node);
+uint32_t node_find(const struct core *core, const char *name); /* NONE */
+void node_tell_placer(struct core *core, struct placer *placer, uint32_t node);
+int node_restore(struct core *core, const struct node_record *record, struct err *err);
+void node_release(struct node *node);
+
+#endif

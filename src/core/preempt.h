@@ -1,0 +1,26 @@
+/* preempt.h — what a job holds while others are ended for it. Inside src/core only.
+ *
+ * Owns the holds of a job, its rounds and its pauses.
+ */
+#ifndef CORE_PREEMPT_H
+#define CORE_PREEMPT_H
+#include "core/start.h"
+#include "core/state.h"
+
+struct hold *hold_find(struct live *live, const char *group);
+/* `slots` NULL: the placer keeps what it waits for. */
+void hold_add(struct core *core, struct live *live, const char *group,
+              const struct placement_slot *slots, size_t slot_count);
+void hold_forget(struct core *core, struct live *live, const char *group); /* it is seated */
+void holds_forget(struct core *core, struct live *live); /* the placer knows nothing of them */
+void holds_release(struct core *core, struct live *live);
+/* It could not start although others have ended for it: not again soon, and ever more rarely. */
+void preemption_failed(struct core *core, struct live *live);
+/* A job waits that would have to end others; `why_not`: what keeps it from that, or "". */
+struct outcome preempt_outcome(struct core *core, const struct placement_result *result,
+                               const char *why_not);
+/* End them, announced, and wait for that. */
+struct outcome victims_end(struct core *core, const struct live *live, const char *const *victims,
+                           size_t count);
+
+#endif

@@ -1,0 +1,13 @@
+/* restore.h — a core comes back from its rows. Inside src/core only.
+ *
+ * Owns nothing. Who feeds the rows: core.h.
+ */
+#ifndef CORE_RESTORE_H
+#define CORE_RESTORE_H
+#include "core/state.h"
+
+/* A job of the store comes back into memory; the plan becomes ours in any case. */
+struct live *live_recall(struct core *core, const struct job_record *record, struct plan *plan,
+                         struct err *err);
+
+#endif

@@ -1,0 +1,22 @@
+/* start.h — places for what a job waits for. Inside src/core only.
+ *
+ * Owns nothing. A gang starts whole or not at all.
+ */
+#ifndef CORE_START_H
+#define CORE_START_H
+#include "core/state.h"
+
+/* What became of a try to start a job. */
+struct outcome {
+    enum placement_kind kind;
+    const char *reason;    /* not BIND */
+    uint64_t topic;        /* of the reason, as in a placement_result */
+    bool is_never;         /* WAIT that no end of jobs can cure */
+    bool is_port_conflict; /* there is room, but not the ports */
+    bool is_of_job;        /* jobs of the same shape may start all the same */
+    bool is_held_back;     /* jobs of the same shape with shorter time limits may start */
+};
+
+struct outcome live_start(struct core *core, struct live *live);
+
+#endif
