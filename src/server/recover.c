@@ -112,6 +112,7 @@ int server_restore(struct server *server, struct err *err)
 {
     struct core_thread *core = &server->core;
     int64_t begin_us = clock_us(), now = core_thread_now(server);
+    struct core_counts counts;
     struct event event;
     int code;
 
@@ -134,11 +135,13 @@ int server_restore(struct server *server, struct err *err)
         core->core = NULL;
         return code;
     }
-    core_count(core->core, &server->counts);
+    core_count(core->core, &counts);
+    pthread_mutex_lock(&server->state_lock); /* a core made anew: others read while it is */
+    server->counts = counts;
+    pthread_mutex_unlock(&server->state_lock);
     atomic_fetch_add(&server->metrics.restores, 1);
     log_info("server", "%llu live jobs and %llu tasks restored in %lld ms",
-             (unsigned long long)server->counts.jobs_live,
-             (unsigned long long)server->counts.tasks_live,
+             (unsigned long long)counts.jobs_live, (unsigned long long)counts.tasks_live,
              (long long)(clock_us() - begin_us) / 1000);
     return 0;
 }
