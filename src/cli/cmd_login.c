@@ -106,7 +106,8 @@ static struct client *login_client(const char *server, const char *name)
     struct settings settings;
     struct err err;
     bool is_same = settings_load(&settings, &err) == 0 && settings.server && settings.user &&
-                   strcmp(settings.server, server) == 0 && strcmp(settings.user, name) == 0;
+                   server && name && strcmp(settings.server, server) == 0 &&
+                   strcmp(settings.user, name) == 0;
     struct client *client = client_new(server, is_same ? settings.token : NULL);
     settings_release(&settings);
     return client;
