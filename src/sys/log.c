@@ -67,7 +67,10 @@ static void log_as_text(struct buf *line, const char *time, enum log_level level
     for (; *text; text++) {
         unsigned char c = (unsigned char)text[0], next = (unsigned char)text[1];
         bool is_pair = c == 0xc2 && next >= 0x80 && next < 0xa0; /* U+009B is what ESC [ is */
-        buf_char(line, c < 0x20 || c == 0x7f || is_pair ? ' ' : *text);
+        if (c < 0x20 || c == 0x7f || is_pair)
+            buf_char(line, ' ');
+        else
+            buf_char(line, *text);
         text += is_pair;
     }
 }

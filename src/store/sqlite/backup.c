@@ -6,6 +6,7 @@
 #include "store/sqlite/connection.h"
 #include "sys/cleanup.h"
 #include "sys/file.h"
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -161,10 +162,11 @@ int store_backup(const char *directory, const char *path, uint64_t *bytes, struc
         code = source_open(from_path, &from, err);
     if (code == 0)
         code = file_begin(path, beside, err);
-    if (code < 0) {
+    if (code != 0) {
         sqlite_disconnect(from);
         return code;
     }
+    assert(from);
     code = copy_make(from->db, directory, beside, err);
     sqlite_disconnect(from);
     if (code == 0 && stat(beside, &status) < 0)
@@ -209,6 +211,7 @@ static int backup_check(const char *path, struct buf *key, struct err *err)
     int64_t tables = 0;
     int code = source_open(path, &connection, err);
 
+    assert(code != 0 || connection);
     if (code == 0)
         code = sqlite_look_through(connection->db, err);
     if (code == 0)
