@@ -1,6 +1,7 @@
 """What follows from an end, and from none: hung tasks, rules read again while a task runs, nodes blamed and pardoned."""
 import json
 import os
+import random
 import signal
 import sys
 import unittest
@@ -17,11 +18,14 @@ engine:
   kind: local
   initPath: {init}
   images: {{localRoots: [{images}]}}
+  devices: {{nvmlPath: {nvml}, cdiDirectories: [{cdi}], sampleSeconds: 1}}
   cpu: 8
   memoryMB: 2048
 """
 WHY_NOT = world.can_run_containers() or image.why_not()
 MOVES = "while true; do echo moving; sleep 0.2; done"
+# ends by SIGUSR1 with exit code 7
+WAITS = "trap 'exit 7' USR1; echo ready; while true; do sleep 0.1; done"
 STANDS = "python3 -c 'import time; print(\"standing\", flush=True); time.sleep(600)'"
 
 
@@ -31,7 +35,10 @@ class World(job_world.JobWorld):
         self.rules = self.folder / "rules.yaml"
         self.rules.write_text("spec: []\n")
         (self.folder / "skepd.yaml").write_text(
-            CONFIG.format(init=os.environ["SKEP_INIT"], images=self.images, rules=self.rules))
+            CONFIG.format(init=os.environ["SKEP_INIT"], images=self.images, rules=self.rules, nvml=os.environ["FAKE_NVML"],
+                          cdi=job_world.gpus_stand_in(self.folder)))
+        os.environ["FAKE_NVML_STATE"] = str(self.folder / "gpus")  # of the server
+        job_world.gpus_say(self.folder)
 
     def make_image(self):
         self.images.mkdir()
@@ -150,17 +157,33 @@ class Life(unittest.TestCase):
     def node(self):
         return json.loads(self.world.skep("nodes", "-o", "json").stdout)[0]
 
+    def fail_by_memory_errors(self, name, errors):
+        """A job that fails after its GPU has counted that many errors, one more than before."""
+        word = f"{name}-{random.randrange(10**9)}"
+        self.world.submit(name, f"exec sh -c {json.dumps(WAITS)} sh {word}", gpu=1, extra="jobRetryCount: 0\n")
+        self.world.until_log(name, "ready")
+        job_world.gpus_say(self.world.folder, *[f"gpu {i} ecc {errors}" for i in range(4)])
+        os.kill(processes.find(word), signal.SIGUSR1)
+        self.world.skep("wait", "-q", name)
+        self.assertEqual(self.world.end_of(name)["exitCode"], 128)
+        return self.world.skep("events", name).stdout
+
     def test_z_a_node_is_blamed_cordoned_and_pardoned(self):
         self.world.submit("user-fails", "exit 3", extra="jobRetryCount: 5\n")
         self.world.skep("wait", "-q", "user-fails")
-        self.assertEqual(self.node()["state"], "READY", "what users do wrong does not count")
-        fails = "echo 'RuntimeError: CUDA error: uncorrectable ECC error encountered'; exit 1"
-        self.world.submit("ecc", fails)
-        story = self.world.until("ecc", "NodeCordoned")
-        self.assertRegex(story, r"NodeAvoided: node \S+ is taken last now; taken last by the platform since [-0-9]+ [:0-9]+ UTC: [23]\.\d failures")
-        self.assertRegex(story, r"NodeCordoned: node \S+ is taken no more until it is pardoned or they are forgotten; cordoned by the platform since ")
+        self.world.submit("says-so", "echo 'RuntimeError: CUDA error: uncorrectable ECC error encountered'; exit 1")
+        self.world.until("says-so", "TaskFailed: worker-0 exited 1 .223 ", count=4)
+        self.world.skep("stop", "says-so")
+        self.assertEqual((self.node()["state"], self.node()["blame"]), ("READY", 0), "what users do and say does not count")
+        stories = []
+        for errors in range(1, 6):  # one more than blameCordon: each weighs a little less by the next
+            self.assertEqual(self.node()["state"], "READY")
+            stories.append(self.fail_by_memory_errors(f"ecc-{errors - 1}", errors))
+        self.assertRegex(stories[2], r"NodeAvoided: node \S+ is taken last now; taken last by the platform since [-0-9]+ [:0-9]+ UTC: [23]\.\d failures")
+        self.assertRegex(stories[4], r"NodeCordoned: node \S+ is taken no more until it is pardoned or they are forgotten; cordoned by the platform since ")
+        self.world.submit("ecc", "exit 0")
         self.world.until("ecc", r"Waiting: .*; not used: \S+ \(cordoned by the platform since [-0-9]+ [:0-9]+ UTC: \d\.\d failures of the platform were "
-                         r"counted there, the last: 223 ContainerCudaUncorrectableECCError of admin~ecc worker-0\)")
+                         r"counted there, the last: 128 ContainerMayFailDueToGpuDeviceEccError of admin~ecc-4 worker-0\)")
         detail = self.world.skep("describe", "ecc").stdout
         self.assertRegex(detail, r"Waits because: .*cordoned by the platform since ")
         node = self.node()

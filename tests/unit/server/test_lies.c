@@ -68,13 +68,18 @@ static void await(unsigned (*count)(struct attempt_id attempt), struct attempt_i
     assert_int_equal(count(attempt), wanted);
 }
 
-static struct job_id running_job(struct world *world, const char *name)
+static struct job_id running_job_with(struct world *world, const char *name, const char *more)
 {
     struct job_id job;
 
-    assert_int_equal(submit(world, job_text(world, name, ""), &job), 0);
+    assert_int_equal(submit(world, job_text(world, name, more), &job), 0);
     wait_until_tasks_run(world, job);
     return job;
+}
+
+static struct job_id running_job(struct world *world, const char *name)
+{
+    return running_job_with(world, name, "");
 }
 
 static struct attempt_id attempt_of(struct world *world, struct job_id job, size_t task)
@@ -158,7 +163,8 @@ static void what_is_told_after_the_end_changes_nothing(void **state)
 static void a_start_ends_strangers_and_adopts_its_own(void **state)
 {
     struct world *world = *state;
-    struct job_id job = running_job(world, "a");
+    /* no gang: the end of the lost task must not end the other one */
+    struct job_id job = running_job_with(world, "a", "extras: {gangAllocation: false}\n");
     const struct attempt_id live = attempt_of(world, job, 0), lost = attempt_of(world, job, 1);
 
     world_stop(world);
@@ -170,6 +176,7 @@ static void a_start_ends_strangers_and_adopts_its_own(void **state)
     metric_await(world, "skep_orphans_total", 1);
     metric_await(world, "skep_adopted_total", 1);
     metric_await(world, "skep_lost_total", 1);
+    assert_int_equal(liar_kills(live), 0);
     await(liar_forgets, lost, 1); /* its end is stored */
 }
 
