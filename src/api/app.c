@@ -51,10 +51,9 @@ static bool is_inspect(const struct exchange *exchange)
 static void inspect_error(struct call *call, int status, struct json_writer *json)
 {
     const char *whose = status < 500 ? "User" : "Platform";
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     buf_format(&text, "hivedscheduler: %s Error: %s", whose, call->err.text);
     json_text(json, buf_as_text(&text));
-    buf_release(&text);
 }
 
 /* The one place where a failure becomes a reply. */

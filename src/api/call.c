@@ -25,7 +25,7 @@ void call_json(struct call *call, int status, struct json_writer *json)
 
 void call_message(struct call *call, int status, const char *format, ...)
 {
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     va_list args;
     va_start(args, format);
     buf_vformat(&text, format, args);
@@ -35,7 +35,6 @@ void call_message(struct call *call, int status, const char *format, ...)
     json_object(&json);
     json_key_text(&json, "message", buf_as_text(&text));
     json_object_end(&json);
-    buf_release(&text);
 }
 
 void call_text(struct call *call, int status, const char *content_type, struct text text)
@@ -228,7 +227,7 @@ int call_body(struct call *call, const struct doc **out)
 {
     if (is_form(call->exchange->content_type))
         return form_body(call, out);
-    struct problems problems;
+    cleanup_problems struct problems problems;
     problems_init(&problems, call->arena);
     struct text body = text_trim(buf_as_text(&call->exchange->body));
     const struct doc *doc =
@@ -239,7 +238,6 @@ int call_body(struct call *call, const struct doc **out)
     else if (doc->kind != DOC_MAP)
         failed = call_fail(call, ERR_INVALID, NULL, "", "body:%u:%u: must be an object, got %s",
                            doc->place.line, doc->place.column, doc_kind_name(doc->kind));
-    problems_release(&problems);
     *out = doc;
     return failed;
 }

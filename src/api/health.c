@@ -56,7 +56,7 @@ int handle_readyz(struct call *call)
     memset(checks, 0, sizeof checks);
     size_t count = service->ready(service->context, checks);
     bool is_ready = true, is_verbose = call_flag(call, "verbose");
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     for (size_t i = 0; i < count; i++) {
         is_ready = is_ready && checks[i].is_ok;
         if (is_verbose || !checks[i].is_ok)
@@ -66,7 +66,6 @@ int handle_readyz(struct call *call)
     }
     buf_string(&text, is_ready ? "ready\n" : "not ready\n");
     call_text(call, is_ready ? 200 : 503, "text/plain; charset=utf-8", buf_as_text(&text));
-    buf_release(&text);
     return 0;
 }
 
@@ -108,13 +107,12 @@ static void http_metrics(struct call *call, struct buf *out)
 int handle_metrics(struct call *call)
 {
     struct service *service = call->api->service;
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     metric(&text, "skep_build_info", "gauge", "Version of the server.");
     buf_string(&text, "skep_build_info{version=\"" SKEP_VERSION "\"} 1\n");
     job_metrics(call, &text);
     http_metrics(call, &text);
     service->metrics(service->context, &text);
     call_text(call, 200, "text/plain; version=0.0.4; charset=utf-8", buf_as_text(&text));
-    buf_release(&text);
     return 0;
 }

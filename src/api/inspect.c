@@ -5,13 +5,12 @@
 
 static int refuse(struct call *call, const char *format, const char *name)
 {
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     struct json_writer json;
     buf_string(&text, "hivedscheduler: User Error: ");
     buf_format(&text, "%s %s", format, name);
     call_json(call, 400, &json);
     json_text(&json, buf_as_text(&text));
-    buf_release(&text);
     return 0;
 }
 
@@ -41,28 +40,25 @@ static int groups_read(struct call *call, const struct service_snapshot *snapsho
 static char *group_name(struct call *call)
 {
     const struct exchange *exchange = call->exchange;
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     size_t first = 0;
     while (!text_is(exchange->segments[first++], "affinitygroups"))
         continue;
     for (size_t i = first; i < exchange->segment_count; i++)
         buf_format(&text, "%s%.*s", i > first ? "/" : "", TEXT_ARG(exchange->segments[i]));
-    char *name = arena_copy(call->arena, buf_as_text(&text));
-    buf_release(&text);
-    return name;
+    return arena_copy(call->arena, buf_as_text(&text));
 }
 
 static int group_read(struct call *call, const struct service_snapshot *snapshot)
 {
     struct hived *hived = snapshot->hived;
     char *name = group_name(call);
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     if (!hived)
         return no_hived(call);
     bool is_there = hived_inspect_group(hived, name, &text);
     if (is_there)
         buf_text(body(call), buf_as_text(&text));
-    buf_release(&text);
     return is_there ? 0 : refuse(call, "there is no affinity group", name);
 }
 
@@ -97,13 +93,12 @@ static int virtual_one_read(struct call *call, const struct service_snapshot *sn
 {
     struct hived *hived = snapshot->hived;
     char *name = arena_copy(call->arena, call->parameters[0]);
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     if (!hived)
         return no_hived(call);
     bool is_there = hived_inspect_vc(hived, name, &text);
     if (is_there)
         buf_text(body(call), buf_as_text(&text));
-    buf_release(&text);
     return is_there ? 0 : refuse(call, "there is no virtual cluster", name);
 }
 

@@ -28,7 +28,7 @@ static int submit_answered(struct call *call)
                                    &call->err);
     if (failed)
         return failed;
-    struct buf warnings = BUF_INIT;
+    cleanup_buf struct buf warnings = BUF_INIT;
     problems_print(call->problems, "job", &warnings);
     struct json_writer json;
     call_json(call, 202, &json);
@@ -42,7 +42,6 @@ static int submit_answered(struct call *call)
     if (warnings.length)
         json_key_text(&json, "warnings", text_trim(buf_as_text(&warnings)));
     json_object_end(&json);
-    buf_release(&warnings);
     exchange_header(
         call->exchange, "Location",
         arena_format(call->arena, "/api/v2/jobs/%s~%s", job.record.user, job.record.name));
@@ -88,11 +87,10 @@ int handle_job_put_v1(struct call *call)
     const int failed = call->parameters[1].at ? submit_as(call, call->parameters[0]) : 0;
     if (failed)
         return failed;
-    struct problems problems;
+    cleanup_problems struct problems problems;
     problems_init(&problems, call->arena);
     const struct doc *doc =
         doc_parse(buf_as_text(&call->exchange->body), DOC_JSON_COMMENTS, call->arena, &problems);
-    problems_release(&problems);
     const struct doc *given = doc_get(doc, "jobName");
     if (given && given->kind == DOC_STRING && !text_equal(given->as.string, name))
         return call_fail(call, ERR_INVALID, NULL, "jobName",

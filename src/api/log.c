@@ -106,7 +106,7 @@ static uint64_t attempt_after(const struct log_reader *log, struct store_reader 
 static bool attempt_find(struct log_reader *log, bool *is_job_final)
 {
     struct service *service = log->api->service;
-    struct arena arena;
+    cleanup_arena struct arena arena;
     struct err err;
     struct store_job job = {0};
     uint64_t found = 0;
@@ -123,7 +123,6 @@ static bool attempt_find(struct log_reader *log, bool *is_job_final)
     }
     if (reader)
         service->reader_put(service->context, reader);
-    arena_release(&arena);
     if (found)
         log->attempt.v = log->after = found;
     return found != 0;

@@ -28,7 +28,7 @@ static void story_free(void *state)
 static ssize_t story_fetch(struct story_reader *reader)
 {
     struct service *service = reader->api->service;
-    struct arena arena;
+    cleanup_arena struct arena arena;
     struct err err;
     struct store_job job;
     struct stories stories = {0};
@@ -57,7 +57,6 @@ static ssize_t story_fetch(struct story_reader *reader)
     if (failed || stories.count == STORY_PAGE)
         reader->seen_generation = UINT64_MAX; /* look again at once */
     bool is_end = !failed && !stories.count && is_final;
-    arena_release(&arena);
     if (failed && failed != ERR_BUSY)
         return HTTP_STREAM_BROKEN;
     return is_end ? HTTP_STREAM_END : HTTP_STREAM_WAIT;

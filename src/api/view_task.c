@@ -58,7 +58,7 @@ static void view_log_path(struct json_writer *json, const struct job_record *job
         json_key_null(json, "containerLog");
         return;
     }
-    struct buf path = BUF_INIT;
+    cleanup_buf struct buf path = BUF_INIT;
     /* a job may have thousands of tasks: pieces are many times faster than a format */
     buf_string(&path, "/api/v2/jobs/");
     buf_string(&path, job->user);
@@ -74,7 +74,6 @@ static void view_log_path(struct json_writer *json, const struct job_record *job
     buf_int(&path, task->task_attempt);
     buf_string(&path, "/logs");
     json_key_text(json, "containerLog", buf_as_text(&path));
-    buf_release(&path);
 }
 
 static void view_id(struct json_writer *json, const char *key, struct attempt_id attempt)

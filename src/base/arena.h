@@ -20,6 +20,9 @@ struct arena {
 
 void arena_init(struct arena *arena);
 void arena_release(struct arena *arena);
+/* In a declaration: released at the end of its block. The arena is initialised before any return.
+ */
+#define cleanup_arena __attribute__((cleanup(arena_release)))
 
 /* Forget everything, keep the largest block for reuse. */
 void arena_clear(struct arena *arena);

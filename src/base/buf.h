@@ -19,7 +19,9 @@ struct buf {
     }
 
 void buf_release(struct buf *buf); /* frees, and is empty and usable again */
-void buf_clear(struct buf *buf);   /* keeps the memory */
+/* In a declaration: released at the end of its block. */
+#define cleanup_buf __attribute__((cleanup(buf_release)))
+void buf_clear(struct buf *buf); /* keeps the memory */
 
 /* Append. What is appended must not lie in the buffer itself, which may move. */
 void buf_add(struct buf *buf, const void *bytes, size_t length);

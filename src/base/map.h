@@ -25,6 +25,7 @@ uint32_t text_map_get(const struct text_map *map, struct text key);
 void text_map_set(struct text_map *map, struct text key, uint32_t value);
 void text_map_remove(struct text_map *map, struct text key);
 void text_map_release(struct text_map *map);
+#define cleanup_text_map __attribute__((cleanup(text_map_release)))
 
 struct id_map_slot;
 struct id_map {
@@ -37,5 +38,6 @@ uint32_t id_map_get(const struct id_map *map, uint64_t key);
 void id_map_set(struct id_map *map, uint64_t key, uint32_t value);
 void id_map_remove(struct id_map *map, uint64_t key);
 void id_map_release(struct id_map *map);
+#define cleanup_id_map __attribute__((cleanup(id_map_release)))
 
 #endif

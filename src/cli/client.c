@@ -80,7 +80,7 @@ static bool is_loopback(const char *server)
 /* Headers of a request; the caller frees them. */
 static struct curl_slist *request_headers(const struct client *client, const char *content_type)
 {
-    struct buf line = BUF_INIT;
+    cleanup_buf struct buf line = BUF_INIT;
     struct curl_slist *headers = NULL;
     if (client->token) {
         buf_format(&line, "Authorization: Bearer %s", client->token);
@@ -92,14 +92,13 @@ static struct curl_slist *request_headers(const struct client *client, const cha
         headers = curl_slist_append(headers, buf_cstr(&line));
     }
     headers = curl_slist_append(headers, "Expect:");
-    buf_release(&line);
     return headers;
 }
 
 static void request_setup(struct client *client, const char *method, const char *path)
 {
     CURL *curl = client->curl;
-    struct buf url = BUF_INIT;
+    cleanup_buf struct buf url = BUF_INIT;
     buf_format(&url, "%s%s", client->server, path);
     curl_easy_reset(curl);
     curl_easy_setopt(curl, CURLOPT_URL, buf_cstr(&url));
@@ -110,7 +109,6 @@ static void request_setup(struct client *client, const char *method, const char 
     curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
     if (is_loopback(client->server))
         curl_easy_setopt(curl, CURLOPT_PROXY, "");
-    buf_release(&url);
 }
 
 void client_ask(struct client *client, const struct client_request *request,
@@ -199,7 +197,7 @@ int client_explain(struct client *client, const struct client_reply *reply, cons
 
 int client_call(struct client *client, const struct client_request *request, json_t **json)
 {
-    struct client_reply reply;
+    cleanup_client_reply struct client_reply reply;
     client_ask(client, request, &reply);
     int code = 0;
     if (json)
@@ -212,7 +210,6 @@ int client_call(struct client *client, const struct client_request *request, jso
             code = cli_fail(EXIT_REFUSED, "%s did not answer with JSON: is it a Skep server?",
                             client->server);
     }
-    client_reply_release(&reply);
     return code;
 }
 

@@ -37,6 +37,7 @@ struct client_reply {
 void client_ask(struct client *client, const struct client_request *request,
                 struct client_reply *reply);
 void client_reply_release(struct client_reply *reply);
+#define cleanup_client_reply __attribute__((cleanup(client_reply_release)))
 
 /* As client_ask; a failure (no server, 4xx, 5xx) is told to the user and becomes an exit code. The
  * JSON of the body is given when `json` is not NULL (free with json_decref). */

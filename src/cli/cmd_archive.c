@@ -48,7 +48,7 @@ static int folder_check_empty(const char *path)
 
 static int folder_make(const char *path)
 {
-    struct buf logs = BUF_INIT;
+    cleanup_buf struct buf logs = BUF_INIT;
     int code = 0;
     if (strcmp(path, "-") == 0)
         return cli_fail(EXIT_USAGE, "an archive is a folder; standard output cannot be one");
@@ -58,21 +58,19 @@ static int folder_make(const char *path)
     buf_format(&logs, "%s/logs", path);
     if (!code && mkdir(buf_cstr(&logs), 0700) < 0)
         code = cli_fail(EXIT_USAGE, "make %s: %s", buf_cstr(&logs), strerror(errno));
-    buf_release(&logs);
     return code;
 }
 
 /* The names, too, are to outlive a crash: those of the logs, and the folder's own. */
 static int folder_sync(const char *path)
 {
-    struct buf logs = BUF_INIT;
+    cleanup_buf struct buf logs = BUF_INIT;
     struct err err;
     cleanup_free char *copy = mem_copy(path);
     buf_format(&logs, "%s/logs", path);
     int failed = dir_sync(buf_cstr(&logs), &err);
     if (!failed)
         failed = dir_sync(dirname(copy), &err);
-    buf_release(&logs);
     return failed ? cli_fail(EXIT_USAGE, "%s", err.text) : 0;
 }
 
@@ -115,15 +113,13 @@ struct log_name {
 static int log_copy(const struct archive *archive, const struct log_name *name, const char *path,
                     struct log_file *file, struct client_stream *stream)
 {
-    struct buf rest = BUF_INIT, url = BUF_INIT;
+    cleanup_buf struct buf rest = BUF_INIT, url = BUF_INIT;
     buf_format(&rest, "/attempts/%" PRId64 "/taskRoles/", name->job_attempt);
     client_encode(&rest, name->role);
     buf_format(&rest, "/taskIndex/%" PRId64 "/attempts/%" PRId64 "/logs/all", name->index,
                name->task_attempt);
     job_path(&url, archive->job, buf_cstr(&rest));
     int code = client_follow(archive->client, buf_cstr(&url), stream);
-    buf_release(&rest);
-    buf_release(&url);
     int64_t length;
     if (file->error)
         return cli_fail(EXIT_USAGE, "write %s: %s", path, strerror(file->error));
@@ -169,7 +165,7 @@ static void log_list(const struct archive *archive, const struct log_name *name,
 
 static int log_save(const struct archive *archive, const struct log_name *name)
 {
-    struct buf file = BUF_INIT, path = BUF_INIT;
+    cleanup_buf struct buf file = BUF_INIT, path = BUF_INIT;
     buf_string(&file, "logs/");
     client_encode(&file, name->role); /* no slash of a server leads elsewhere */
     buf_format(&file, "-%" PRId64 "-%" PRId64 ".%" PRId64 ".log", name->index, name->job_attempt,
@@ -189,8 +185,6 @@ static int log_save(const struct archive *archive, const struct log_name *name)
         code = cli_fail(EXIT_USAGE, "remove %s: %s", buf_cstr(&path), strerror(errno));
     if (!code)
         log_list(archive, name, buf_cstr(&file), out.bytes, &stream);
-    buf_release(&file);
-    buf_release(&path);
     return code;
 }
 
@@ -228,8 +222,8 @@ static int logs_save(const struct archive *archive, const json_t *attempts)
 /* The file that was submitted, its secrets masked, into the detail's `config`. */
 static int config_fetch(const struct archive *archive, json_t *detail)
 {
-    struct buf path = BUF_INIT;
-    struct client_reply reply;
+    cleanup_buf struct buf path = BUF_INIT;
+    cleanup_client_reply struct client_reply reply;
     int code = 0;
     job_path(&path, archive->job, "/config");
     client_ask(archive->client, &(struct client_request){.method = "GET", .path = buf_cstr(&path)},
@@ -239,17 +233,14 @@ static int config_fetch(const struct archive *archive, json_t *detail)
                             json_stringn(buf_cstr(&reply.body), reply.body.length));
     else
         code = client_explain(archive->client, &reply, NULL);
-    client_reply_release(&reply);
-    buf_release(&path);
     return code;
 }
 
 static int detail_fetch(const struct archive *archive, json_t **detail)
 {
-    struct buf path = BUF_INIT;
+    cleanup_buf struct buf path = BUF_INIT;
     job_path(&path, archive->job, "");
     int code = client_get(archive->client, buf_cstr(&path), detail);
-    buf_release(&path);
     const char *state = field_text(json_object_get(*detail, "jobStatus"), "subState");
     if (!code && (!state || strcmp(state, "Completed") != 0))
         code = cli_fail(EXIT_REFUSED, "job %s has not ended; stop it first", archive->job);
@@ -264,7 +255,7 @@ static int detail_fetch(const struct archive *archive, json_t **detail)
 
 static int detail_write(const struct archive *archive, const json_t *detail)
 {
-    struct buf path = BUF_INIT;
+    cleanup_buf struct buf path = BUF_INIT;
     struct err err;
     cleanup_free char *text = json_dumps(detail, JSON_INDENT(1));
     int code = 0;
@@ -273,18 +264,15 @@ static int detail_write(const struct archive *archive, const json_t *detail)
         code = cli_fail(EXIT_REFUSED, "what the server keeps of the job cannot be written as JSON");
     else if (file_write(buf_cstr(&path), text_of(text), 0600, &err) < 0)
         code = cli_fail(EXIT_USAGE, "%s", err.text);
-    buf_release(&path);
     return code;
 }
 
 static int job_delete(const struct archive *archive)
 {
-    struct buf path = BUF_INIT;
+    cleanup_buf struct buf path = BUF_INIT;
     job_path(&path, archive->job, "");
     struct client_request request = {.method = "DELETE", .path = buf_cstr(&path)};
-    int code = client_call(archive->client, &request, NULL);
-    buf_release(&path);
-    return code;
+    return client_call(archive->client, &request, NULL);
 }
 
 int run_archive(struct cli *cli)

@@ -48,8 +48,8 @@ int run_nodes(struct cli *cli)
     int code = client_get(client, "/api/v2/nodes", &json);
     const json_t *data = json_object_get(json, "data");
     if (!code && !print_raw(cli, data)) {
-        struct table table;
-        struct buf out = BUF_INIT;
+        cleanup_table struct table table;
+        cleanup_buf struct buf out = BUF_INIT;
         table_init(&table, cli->has_colours, is_wide ? WIDE : HEADS);
         for (size_t i = 0; i < json_array_size(data); i++) {
             const json_t *node = json_array_get(data, i);
@@ -66,8 +66,6 @@ int run_nodes(struct cli *cli)
         }
         table_print(&table, &out);
         print_flush(&out);
-        buf_release(&out);
-        table_release(&table);
     }
     json_decref(json);
     return code;
@@ -165,7 +163,7 @@ static void leaves_print(const struct leaves *leaves, const char *type, struct b
 /* "0/1 NODE (n1) Used by vc1, priority 10, bad" */
 static void cell_line(struct tree *tree, const json_t *cell)
 {
-    struct buf word = BUF_INIT;
+    cleanup_buf struct buf word = BUF_INIT;
     const char *state = field_text(cell, "cellState");
     const json_t *physical = json_object_get(cell, "physicalCell");
     buf_format(tree->out, "%s %s", field_text(cell, "cellType"), field_text(cell, "cellAddress"));
@@ -188,7 +186,6 @@ static void cell_line(struct tree *tree, const json_t *cell)
         buf_format(tree->out, "  %s%s%s", tree->has_colours ? "\033[31m" : "", health,
                    tree->has_colours ? "\033[0m" : "");
     buf_char(tree->out, '\n');
-    buf_release(&word);
 }
 
 static void cells_print(struct tree *tree, const json_t *cells)
@@ -258,7 +255,7 @@ static int tree_print(struct cli *cli, struct client *client, const char *path, 
     json_t *cells = NULL;
     int code = client_get(client, path, &cells);
     if (!code && !print_raw(cli, cells)) {
-        struct buf out = BUF_INIT;
+        cleanup_buf struct buf out = BUF_INIT;
         struct tree tree = {.out = &out, .prefix = BUF_INIT, .has_colours = cli->has_colours};
         buf_string(&out, cluster ? cluster : "physical cluster");
         types_print(cells, !cluster, &out);
@@ -266,7 +263,6 @@ static int tree_print(struct cli *cli, struct client *client, const char *path, 
         cells_print(&tree, cells);
         print_flush(&out);
         buf_release(&tree.prefix);
-        buf_release(&out);
     }
     json_decref(cells);
     return code;
@@ -282,21 +278,19 @@ int run_cells(struct cli *cli)
 
 static int one_cluster(struct cli *cli, struct client *client, const char *name)
 {
-    struct buf path = BUF_INIT;
+    cleanup_buf struct buf path = BUF_INIT;
     json_t *cluster = NULL;
     buf_string(&path, "/api/v2/virtual-clusters/");
     client_encode(&path, name);
     int code = client_get(client, buf_cstr(&path), &cluster);
     if (!code && !print_raw(cli, cluster)) {
-        struct table table;
-        struct buf out = BUF_INIT;
+        cleanup_table struct table table;
+        cleanup_buf struct buf out = BUF_INIT;
         table_init(&table, cli->has_colours, cluster_heads);
         cluster_rows(&table, name, cluster);
         table_print(&table, &out);
         buf_char(&out, '\n');
         print_flush(&out);
-        table_release(&table);
-        buf_release(&out);
         buf_clear(&path);
         buf_string(&path, "/v1/inspect/clusterstatus/virtualclusters/");
         client_encode(&path, name);
@@ -304,7 +298,6 @@ static int one_cluster(struct cli *cli, struct client *client, const char *name)
             code = tree_print(cli, client, buf_cstr(&path), name);
     }
     json_decref(cluster);
-    buf_release(&path);
     return code;
 }
 
@@ -318,8 +311,8 @@ int run_vc(struct cli *cli)
         return one_cluster(cli, client, cli->arguments[0]);
     int code = client_get(client, "/api/v2/virtual-clusters", &clusters);
     if (!code && !print_raw(cli, clusters)) {
-        struct table table;
-        struct buf out = BUF_INIT;
+        cleanup_table struct table table;
+        cleanup_buf struct buf out = BUF_INIT;
         const char *name;
         json_t *cluster;
         table_init(&table, cli->has_colours, cluster_heads);
@@ -327,8 +320,6 @@ int run_vc(struct cli *cli)
             cluster_rows(&table, name, cluster);
         table_print(&table, &out);
         print_flush(&out);
-        buf_release(&out);
-        table_release(&table);
     }
     json_decref(clusters);
     return code;

@@ -26,11 +26,10 @@ static void line_time(struct buf *out, const char *head, int64_t at_ms)
 
 static void tags_line(struct buf *out, const json_t *tags)
 {
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     for (size_t i = 0; i < json_array_size(tags); i++)
         buf_format(&text, "%s%s", i ? ", " : "", item_text(tags, i));
     line(out, "Tags:", buf_cstr(&text));
-    buf_release(&text);
 }
 
 /* The exit table's row: what it means and what can be done. */
@@ -92,22 +91,20 @@ static void head_lines(struct cli *cli, struct buf *out, const json_t *detail)
 /* "http:15001,15002 ssh:15000" */
 static void ports_cell(struct table *table, json_t *ports)
 {
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     const char *label;
     json_t *value;
     json_object_foreach (ports, label, value)
         buf_format(&text, "%s%s:%s", text.length ? " " : "", label, json_string_value(value));
     table_cell(table, buf_cstr(&text));
-    buf_release(&text);
 }
 
 static void gpus_cell(struct table *table, const json_t *gpus)
 {
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     for (size_t i = 0; i < json_array_size(gpus); i++)
         buf_format(&text, "%s%lld", i ? "," : "", json_integer_value(json_array_get(gpus, i)));
     table_cell(table, buf_cstr(&text));
-    buf_release(&text);
 }
 
 static void exit_cell(struct table *table, const json_t *task)
@@ -120,19 +117,18 @@ static void exit_cell(struct table *table, const json_t *task)
 
 static void time_cell(struct table *table, const json_t *task)
 {
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     int64_t from = field_int(task, "currentAttemptLaunchedTime");
     int64_t to = field_int(task, "currentAttemptCompletedTime");
     print_duration(&text, from ? (to ? to : now_ms()) - from : -1);
     table_cell(table, buf_cstr(&text));
-    buf_release(&text);
 }
 
 static void tasks_print(struct cli *cli, struct buf *out, const json_t *detail)
 {
     static const char *const HEADS[] = {"TASK", "STATE", "NODE",    "ADDRESS",     "GPUS", "PORTS",
                                         "EXIT", "TIME",  "RETRIES", "DIAGNOSTICS", NULL};
-    struct table table;
+    cleanup_table struct table table;
     table_init(&table, cli->has_colours, HEADS);
     const char *role;
     json_t *value;
@@ -154,7 +150,6 @@ static void tasks_print(struct cli *cli, struct buf *out, const json_t *detail)
     }
     buf_char(out, '\n');
     table_print(&table, out);
-    table_release(&table);
 }
 
 /* ---- attempts ---- */
@@ -199,7 +194,7 @@ static void end_lines(struct buf *out, const json_t *attempt, const char *role, 
 static void task_attempt_row(struct table *table, const json_t *task, const json_t *attempt,
                              int64_t job_attempt)
 {
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     table_format(table, "%lld", (long long)job_attempt);
     table_format(table, "%s-%lld", field_text(task, "taskRoleName"),
                  (long long)field_int(task, "taskIndex"));
@@ -213,7 +208,6 @@ static void task_attempt_row(struct table *table, const json_t *task, const json
     table_cell(table, buf_cstr(&text));
     time_cell(table, attempt);
     table_cell(table, field_text(attempt, "containerExitDiagnostics"));
-    buf_release(&text);
 }
 
 static void task_attempt_rows(struct table *table, struct buf *ends, const json_t *task,
@@ -233,7 +227,7 @@ static void task_attempt_rows(struct table *table, struct buf *ends, const json_
 
 static void job_attempt_row(struct table *table, const json_t *attempt)
 {
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     table_format(table, "%lld", (long long)field_int(attempt, "attemptIndex"));
     table_cell(table, field_text(attempt, "state"));
     print_time(&text, field_int(attempt, "attemptStartedTime"));
@@ -247,7 +241,6 @@ static void job_attempt_row(struct table *table, const json_t *attempt)
         table_cell(table, NULL);
     table_cell(table, field_text(attempt, "exitPhrase"));
     table_cell(table, field_text(attempt, "exitDiagnostics"));
-    buf_release(&text);
 }
 
 static void attempts_print(struct cli *cli, struct buf *out, const json_t *attempts)
@@ -257,8 +250,8 @@ static void attempts_print(struct cli *cli, struct buf *out, const json_t *attem
     static const char *const TASK_HEADS[] = {"JOB ATTEMPT", "TASK", "ATTEMPT",     "STATE",
                                              "NODE",        "GPUS", "PORTS",       "EXIT",
                                              "STARTED",     "TIME", "DIAGNOSTICS", NULL};
-    struct buf ends = BUF_INIT;
-    struct table jobs, tasks;
+    cleanup_buf struct buf ends = BUF_INIT;
+    cleanup_table struct table jobs, tasks;
     table_init(&jobs, cli->has_colours, JOB_HEADS);
     table_init(&tasks, cli->has_colours, TASK_HEADS);
     for (size_t i = json_array_size(attempts); i-- > 0;) {
@@ -274,8 +267,6 @@ static void attempts_print(struct cli *cli, struct buf *out, const json_t *attem
     buf_char(out, '\n');
     table_print(&tasks, out);
     buf_text(out, buf_as_text(&ends));
-    buf_release(&ends);
-    table_release(&jobs);
     table_release(&tasks);
 }
 
@@ -296,7 +287,7 @@ int run_describe(struct cli *cli)
     struct client *client = cli_client(cli);
     if (!client)
         return EXIT_REFUSED;
-    struct buf path = BUF_INIT, out = BUF_INIT;
+    cleanup_buf struct buf path = BUF_INIT, out = BUF_INIT;
     json_t *detail = NULL;
     const bool is_raw = cli->output == OUTPUT_JSON || cli->output == OUTPUT_YAML;
     job_path(&path, cli->arguments[0], "");
@@ -315,7 +306,5 @@ int run_describe(struct cli *cli)
         print_flush(&out);
     }
     json_decref(detail);
-    buf_release(&path);
-    buf_release(&out);
     return code;
 }

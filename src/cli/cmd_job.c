@@ -72,7 +72,7 @@ static int submit_content(struct cli *cli, const char *file, struct text content
     struct client *client = cli_client(cli);
     if (!client)
         return EXIT_REFUSED;
-    struct buf name = BUF_INIT;
+    cleanup_buf struct buf name = BUF_INIT;
     bool is_quiet = cli->output == OUTPUT_TABLE && cli_flag(cli, "quiet");
     int code = job_submit(client, file, content, &name);
     if (!code && cli->output != OUTPUT_TABLE && !is_wait && !is_follow) {
@@ -92,18 +92,16 @@ static int submit_content(struct cli *cli, const char *file, struct text content
         if (!cli_flag(cli, "quiet"))
             tell_end(buf_cstr(&name), code);
     }
-    buf_release(&name);
     return code;
 }
 
 int run_submit(struct cli *cli)
 {
-    struct buf content = BUF_INIT;
+    cleanup_buf struct buf content = BUF_INIT;
     int code = file_content(cli->arguments[0], &content);
     if (!code)
         code = submit_content(cli, cli->arguments[0], buf_as_text(&content), cli_flag(cli, "wait"),
                               cli_flag(cli, "follow"));
-    buf_release(&content);
     return code;
 }
 
@@ -111,13 +109,12 @@ int run_submit(struct cli *cli)
 
 int run_run(struct cli *cli)
 {
-    struct buf file = BUF_INIT;
+    cleanup_buf struct buf file = BUF_INIT;
     int code = run_file(cli, &file);
     if (!code && cli_flag(cli, "print"))
         print_flush(&file);
     else if (!code)
         code = submit_content(cli, "job", buf_as_text(&file), false, !cli_flag(cli, "detach"));
-    buf_release(&file);
     return code;
 }
 
@@ -183,16 +180,13 @@ int run_scale(struct cli *cli)
     if (!text_to_int64(text_of(cli->arguments[2]), &instances) || instances < 0)
         return cli_fail(EXIT_USAGE, "scale: the number of tasks must be a number, got '%s'",
                         cli->arguments[2]);
-    struct buf rest = BUF_INIT, body = BUF_INIT;
+    cleanup_buf struct buf rest = BUF_INIT, body = BUF_INIT;
     buf_string(&rest, "/taskRoles/");
     client_encode(&rest, cli->arguments[1]);
     buf_string(&rest, "/instances");
     buf_format(&body, "{\"instances\":%lld}", (long long)instances);
     cli->argument_count = 1;
-    int code = each_job(cli, "PUT", buf_cstr(&rest), buf_cstr(&body), "scaling");
-    buf_release(&rest);
-    buf_release(&body);
-    return code;
+    return each_job(cli, "PUT", buf_cstr(&rest), buf_cstr(&body), "scaling");
 }
 
 int run_tag(struct cli *cli)

@@ -103,14 +103,12 @@ static int token_check(const char *server, const char *token, char **name)
 /* The token of the login before: it tells the server that this is no stranger who guesses. */
 static struct client *login_client(const char *server, const char *name)
 {
-    struct settings settings;
+    cleanup_settings struct settings settings;
     struct err err;
     bool is_same = settings_load(&settings, &err) == 0 && settings.server && settings.user &&
                    server && name && strcmp(settings.server, server) == 0 &&
                    strcmp(settings.user, name) == 0;
-    struct client *client = client_new(server, is_same ? settings.token : NULL);
-    settings_release(&settings);
-    return client;
+    return client_new(server, is_same ? settings.token : NULL);
 }
 
 /* The server that was logged in to before, unless another is named. */
@@ -168,7 +166,7 @@ int run_login(struct cli *cli)
 
 int run_logout(struct cli *cli)
 {
-    struct settings settings;
+    cleanup_settings struct settings settings;
     struct err err;
     if (settings_load(&settings, &err))
         return cli_fail(EXIT_REFUSED, "%s", err.text);
@@ -189,7 +187,6 @@ int run_logout(struct cli *cli)
     }
     if (!code)
         printf("logged out of %s\n", settings.server);
-    settings_release(&settings);
     (void)cli;
     return code;
 }

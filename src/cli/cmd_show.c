@@ -39,7 +39,7 @@ static int list_path(struct cli *cli, struct client *client, struct buf *path)
     if (code)
         return code;
     const char *user = cli_value(cli, "user");
-    struct buf me = BUF_INIT;
+    cleanup_buf struct buf me = BUF_INIT;
     if (user && strcmp(user, "@me") == 0) {
         code = own_name(client, &me);
         user = buf_cstr(&me);
@@ -53,7 +53,6 @@ static int list_path(struct cli *cli, struct client *client, struct buf *path)
     query_add(path, "tagsNotContain", cli_value(cli, "no-tag"));
     query_add(path, "jobPriority", cli_value(cli, "priority"));
     query_add(path, "order", cli_value(cli, "order"));
-    buf_release(&me);
     return code;
 }
 
@@ -66,7 +65,7 @@ static int64_t run_time(const json_t *job)
 
 static void list_row(const json_t *job, struct table *table, bool is_wide)
 {
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     table_format(table, "%s~%s", field_text(job, "username"), field_text(job, "name"));
     table_cell(table, field_text(job, "state"));
     table_cell(table, field_text(job, "virtualCluster"));
@@ -91,7 +90,6 @@ static void list_row(const json_t *job, struct table *table, bool is_wide)
             buf_format(&text, "%s%s", i ? "," : "", item_text(tags, i));
         table_cell(table, buf_cstr(&text));
     }
-    buf_release(&text);
 }
 
 static void list_print(struct cli *cli, const json_t *json)
@@ -103,19 +101,17 @@ static void list_print(struct cli *cli, const json_t *json)
                                        "SUBSTATE", "TAGS",      NULL};
     const json_t *data = json_object_get(json, "data");
     bool is_wide = cli->output == OUTPUT_WIDE;
-    struct table table;
+    cleanup_table struct table table;
     table_init(&table, cli->has_colours, is_wide ? WIDE : HEADS);
     for (size_t i = 0; i < json_array_size(data); i++)
         list_row(json_array_get(data, i), &table, is_wide);
-    struct buf out = BUF_INIT;
+    cleanup_buf struct buf out = BUF_INIT;
     table_print(&table, &out);
     print_flush(&out);
     int64_t total = field_int(json, "totalCount");
     if (total > (int64_t)json_array_size(data))
         fprintf(stderr, "%zu of %lld jobs; more with --limit and --offset\n", json_array_size(data),
                 (long long)total);
-    buf_release(&out);
-    table_release(&table);
 }
 
 static void list_names(const json_t *data)
@@ -131,7 +127,7 @@ int run_list(struct cli *cli)
     struct client *client = cli_client(cli);
     if (!client)
         return EXIT_REFUSED;
-    struct buf path = BUF_INIT;
+    cleanup_buf struct buf path = BUF_INIT;
     json_t *json = NULL;
     int code = list_path(cli, client, &path);
     if (!code)
@@ -141,7 +137,6 @@ int run_list(struct cli *cli)
     else if (!code && !print_raw(cli, json_object_get(json, "data")))
         list_print(cli, json);
     json_decref(json);
-    buf_release(&path);
     return code;
 }
 
@@ -150,14 +145,13 @@ int run_list(struct cli *cli)
 /* As it is, to be submitted again; to a terminal without what that would obey. */
 static void config_print(struct buf *config)
 {
-    struct buf shown = BUF_INIT;
+    cleanup_buf struct buf shown = BUF_INIT;
     if (isatty(STDOUT_FILENO)) {
         printable_put(&shown, buf_as_text(config));
         print_flush(&shown);
     } else {
         print_flush(config);
     }
-    buf_release(&shown);
 }
 
 int run_config(struct cli *cli)
@@ -165,8 +159,8 @@ int run_config(struct cli *cli)
     struct client *client = cli_client(cli);
     if (!client)
         return EXIT_REFUSED;
-    struct buf path = BUF_INIT;
-    struct client_reply reply;
+    cleanup_buf struct buf path = BUF_INIT;
+    cleanup_client_reply struct client_reply reply;
     job_path(&path, cli->arguments[0], "/config");
     client_ask(client, &(struct client_request){.method = "GET", .path = buf_cstr(&path)}, &reply);
     int code = 0;
@@ -174,8 +168,6 @@ int run_config(struct cli *cli)
         config_print(&reply.body);
     else
         code = client_explain(client, &reply, NULL);
-    client_reply_release(&reply);
-    buf_release(&path);
     return code;
 }
 
@@ -201,7 +193,7 @@ static void tasks_name(const json_t *roles, struct buf *out)
 /* Which task is meant, when nobody said: the only one. `role` is the caller's to free. */
 static int only_task(struct client *client, const char *job, long attempt, char **role)
 {
-    struct buf rest = BUF_INIT, path = BUF_INIT, names = BUF_INIT;
+    cleanup_buf struct buf rest = BUF_INIT, path = BUF_INIT, names = BUF_INIT;
     json_t *detail = NULL;
     buf_format(&rest, "/attempts/%ld", attempt);
     job_path(&path, job, buf_cstr(&rest));
@@ -219,16 +211,13 @@ static int only_task(struct client *client, const char *job, long attempt, char 
                         buf_cstr(&names));
     }
     json_decref(detail);
-    buf_release(&rest);
-    buf_release(&path);
-    buf_release(&names);
     return code;
 }
 
 static int attempt_log(struct client *client, const char *job, const struct log_options *options,
                        long attempt, long task_attempt)
 {
-    struct buf rest = BUF_INIT, path = BUF_INIT;
+    cleanup_buf struct buf rest = BUF_INIT, path = BUF_INIT;
     buf_format(&rest, "/attempts/%ld/taskRoles/", attempt);
     client_encode(&rest, options->role);
     buf_string(&rest, "/taskIndex/");
@@ -243,8 +232,6 @@ static int attempt_log(struct client *client, const char *job, const struct log_
     job_log_removed(&stream);
     if (stream.is_broken)
         code = client_unreachable(client, "the connection broke");
-    buf_release(&rest);
-    buf_release(&path);
     return code;
 }
 
@@ -362,7 +349,7 @@ int run_events(struct cli *cli)
     int code = cli_number(cli, "limit", 1, 100000, 1000, &limit);
     if (code)
         return code;
-    struct buf path = BUF_INIT, out = BUF_INIT, number = BUF_INIT;
+    cleanup_buf struct buf path = BUF_INIT, out = BUF_INIT, number = BUF_INIT;
     buf_format(&number, "%ld", limit);
     job_path(&path, cli->arguments[0], "/events");
     query_add(&path, "type", cli_value(cli, "type"));
@@ -380,8 +367,5 @@ int run_events(struct cli *cli)
         print_flush(&out);
         json_decref(json);
     }
-    buf_release(&number);
-    buf_release(&path);
-    buf_release(&out);
     return code;
 }

@@ -9,14 +9,12 @@
 
 static int validate(const char *path)
 {
-    struct buf content = BUF_INIT, report = BUF_INIT;
+    cleanup_buf struct buf content = BUF_INIT, report = BUF_INIT;
     int code = file_content(path, &content);
-    if (code) {
-        buf_release(&content);
+    if (code)
         return code;
-    }
-    struct arena arena;
-    struct problems problems;
+    cleanup_arena struct arena arena;
+    cleanup_problems struct problems problems;
     struct spec_parsed parsed = {0};
     arena_init(&arena);
     problems_init(&problems, &arena);
@@ -28,10 +26,6 @@ static int validate(const char *path)
     if (!code)
         printf("%s: valid\n", name);
     spec_free(parsed.spec);
-    problems_release(&problems);
-    arena_release(&arena);
-    buf_release(&report);
-    buf_release(&content);
     return code;
 }
 

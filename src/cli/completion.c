@@ -230,7 +230,7 @@ void completion_fish(struct buf *out)
     fish_options(out, "true", GLOBAL_OPTIONS);
     for (size_t i = 0; i < COMMAND_COUNT; i++) {
         const struct cli_command *command = &COMMANDS[i];
-        struct buf condition = BUF_INIT;
+        cleanup_buf struct buf condition = BUF_INIT;
         buf_format(&condition, "__fish_seen_subcommand_from %s", command->name);
         buf_format(out, "complete -c skep -n __fish_use_subcommand -a %s -d ", command->name);
         fish_text(out, command->summary);
@@ -249,6 +249,5 @@ void completion_fish(struct buf *out)
                 buf_format(out, "%s%s", k ? " " : "", COMMANDS[k].name);
             buf_string(out, "'\n");
         }
-        buf_release(&condition);
     }
 }

@@ -10,7 +10,7 @@ struct client *cli_client(struct cli *cli)
 {
     if (cli->client)
         return cli->client;
-    struct settings settings;
+    cleanup_settings struct settings settings;
     struct err err;
     if (settings_load(&settings, &err)) {
         cli_fail(EXIT_REFUSED, "%s", err.text);
@@ -28,6 +28,5 @@ struct client *cli_client(struct cli *cli)
                     ? settings.token
                     : NULL;
     cli->client = client_new(server, token);
-    settings_release(&settings);
     return cli->client;
 }

@@ -33,7 +33,7 @@ static void wrap(struct buf *out, const char *text, const char *indent)
 
 static void option_line(const struct cli_option *option, struct buf *out)
 {
-    struct buf head = BUF_INIT;
+    cleanup_buf struct buf head = BUF_INIT;
     if (option->letter)
         buf_format(&head, "-%c, ", option->letter);
     else
@@ -42,7 +42,6 @@ static void option_line(const struct cli_option *option, struct buf *out)
     if (option->value)
         buf_format(&head, " %s", option->value);
     buf_format(out, "  %-28s %s\n", buf_cstr(&head), option->help);
-    buf_release(&head);
 }
 
 static void option_lines(const struct cli_option *options, struct buf *out)

@@ -9,7 +9,7 @@ enum { EVENTS_PAGE = 10000 };
 static int task_fetch(struct client *client, const char *job, int64_t job_attempt, const char *role,
                       json_t *task)
 {
-    struct buf rest = BUF_INIT, path = BUF_INIT;
+    cleanup_buf struct buf rest = BUF_INIT, path = BUF_INIT;
     json_t *whole = NULL;
     buf_format(&rest, "/attempts/%lld/taskRoles/", (long long)job_attempt);
     client_encode(&rest, role);
@@ -19,8 +19,6 @@ static int task_fetch(struct client *client, const char *job, int64_t job_attemp
     if (!code)
         json_object_set(task, "attempts", json_object_get(whole, "attempts"));
     json_decref(whole);
-    buf_release(&rest);
-    buf_release(&path);
     return code;
 }
 
@@ -28,7 +26,7 @@ static int task_fetch(struct client *client, const char *job, int64_t job_attemp
  * more of a task that ended well at its first try than the task itself. */
 static int tasks_fetch(struct client *client, const char *job, json_t *attempt, bool is_table)
 {
-    struct buf rest = BUF_INIT, path = BUF_INIT;
+    cleanup_buf struct buf rest = BUF_INIT, path = BUF_INIT;
     json_t *detail = NULL, *all = json_array(), *value;
     const int64_t index = field_int(attempt, "attemptIndex");
     buf_format(&rest, "/attempts/%lld", (long long)index);
@@ -47,14 +45,12 @@ static int tasks_fetch(struct client *client, const char *job, json_t *attempt, 
     }
     json_object_set_new(attempt, "tasks", all);
     json_decref(detail);
-    buf_release(&rest);
-    buf_release(&path);
     return code;
 }
 
 int history_attempts(struct client *client, const char *job, bool is_table, json_t *detail)
 {
-    struct buf path = BUF_INIT;
+    cleanup_buf struct buf path = BUF_INIT;
     json_t *attempts = NULL;
     job_path(&path, job, "/attempts");
     int code = client_get(client, buf_cstr(&path), &attempts);
@@ -63,7 +59,6 @@ int history_attempts(struct client *client, const char *job, bool is_table, json
     if (!code)
         json_object_set(detail, "attempts", attempts);
     json_decref(attempts);
-    buf_release(&path);
     return code;
 }
 
@@ -73,7 +68,7 @@ int history_events(struct client *client, const char *job, json_t *detail)
     int64_t total = 1;
     int code = 0;
     while (!code && (int64_t)json_array_size(newest_first) < total) {
-        struct buf rest = BUF_INIT, path = BUF_INIT;
+        cleanup_buf struct buf rest = BUF_INIT, path = BUF_INIT;
         json_t *page = NULL;
         buf_format(&rest, "/events?limit=%d&offset=%zu", EVENTS_PAGE,
                    json_array_size(newest_first));
@@ -83,8 +78,6 @@ int history_events(struct client *client, const char *job, json_t *detail)
         total = json_array_size(data) ? field_int(page, "totalCount") : 0;
         json_array_extend(newest_first, data);
         json_decref(page);
-        buf_release(&rest);
-        buf_release(&path);
     }
     for (size_t i = json_array_size(newest_first); i-- > 0;)
         json_array_append(events, json_array_get(newest_first, i));

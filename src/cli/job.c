@@ -30,14 +30,13 @@ int each_argument(struct cli *cli, const struct each_call *call)
     if (!client)
         return EXIT_REFUSED;
     for (int i = 0; i < cli->argument_count; i++) {
-        struct buf path = BUF_INIT;
+        cleanup_buf struct buf path = BUF_INIT;
         call->path(&path, cli->arguments[i], call->rest);
         struct client_request request = {.method = call->method,
                                          .path = buf_cstr(&path),
                                          .content_type = call->body ? "application/json" : NULL,
                                          .body = text_of(call->body)};
         int code = client_call(client, &request, NULL);
-        buf_release(&path);
         if (!code)
             printf("%s %s\n", call->done, cli->arguments[i]);
         else if (!first)
@@ -72,7 +71,7 @@ int job_submit(struct client *client, const char *file, struct text content, str
 {
     struct client_request request = {
         .method = "POST", .path = "/api/v2/jobs", .content_type = "text/plain", .body = content};
-    struct client_reply reply;
+    cleanup_client_reply struct client_reply reply;
     client_ask(client, &request, &reply);
     int code = 0;
     if (reply.status < 200 || reply.status > 299) {
@@ -90,7 +89,6 @@ int job_submit(struct client *client, const char *file, struct text content, str
             print_error("%s\n", warnings);
         json_decref(json);
     }
-    client_reply_release(&reply);
     return code;
 }
 
@@ -149,7 +147,7 @@ static bool waiting_take(void *context, const char *bytes, size_t length)
 /* Follow the story until the server says that it is over, or goes away. */
 static int story_follow(struct waiting *waiting)
 {
-    struct buf path = BUF_INIT, rest = BUF_INIT;
+    cleanup_buf struct buf path = BUF_INIT, rest = BUF_INIT;
     buf_format(&rest, "/events?follow=true&after=%lld", (long long)waiting->sequence);
     job_path(&path, waiting->job, buf_cstr(&rest));
     struct client_stream stream = {.take = waiting_take, .context = waiting};
@@ -158,8 +156,6 @@ static int story_follow(struct waiting *waiting)
         client_deadline(waiting->client, waiting->deadline_ms);
     int code = client_follow(waiting->client, buf_cstr(&path), &stream);
     client_deadline(waiting->client, 0);
-    buf_release(&rest);
-    buf_release(&path);
     return stream.is_broken ? 0 : code;
 }
 
@@ -172,8 +168,8 @@ static bool is_final(const json_t *detail)
 /* The detail, or NULL with `*code`: 0 when the server is away for now. */
 static json_t *detail_ask(struct waiting *waiting, int *code)
 {
-    struct buf path = BUF_INIT;
-    struct client_reply reply;
+    cleanup_buf struct buf path = BUF_INIT;
+    cleanup_client_reply struct client_reply reply;
     job_path(&path, waiting->job, "");
     client_ask(waiting->client, &(struct client_request){.method = "GET", .path = buf_cstr(&path)},
                &reply);
@@ -183,8 +179,6 @@ static json_t *detail_ask(struct waiting *waiting, int *code)
         detail = json_loadb(buf_cstr(&reply.body), reply.body.length, 0, NULL);
     else if (reply.status && reply.status != 429 && reply.status < 500)
         *code = client_explain(waiting->client, &reply, NULL);
-    client_reply_release(&reply);
-    buf_release(&path);
     return detail;
 }
 
@@ -274,10 +268,9 @@ static void log_query(struct buf *rest, const struct log_options *options,
 static bool server_is_back(struct client *client)
 {
     for (int i = 0; i < 60000 / RECONNECT_MS; i++) {
-        struct client_reply reply;
+        cleanup_client_reply struct client_reply reply;
         client_ask(client, &(struct client_request){.method = "GET", .path = "/readyz"}, &reply);
         bool is_ready = reply.status == 200;
-        client_reply_release(&reply);
         if (is_ready)
             return true;
         poll(NULL, 0, RECONNECT_MS);
@@ -299,13 +292,11 @@ int job_log(struct client *client, const char *job, const struct log_options *op
     if (options->is_whole)
         snprintf(logging.after, sizeof logging.after, "0");
     for (;;) {
-        struct buf path = BUF_INIT, rest = BUF_INIT;
+        cleanup_buf struct buf path = BUF_INIT, rest = BUF_INIT;
         log_query(&rest, options, &logging);
         job_path(&path, job, buf_cstr(&rest));
         struct client_stream stream = {.take = logging_take, .context = &logging};
         int code = client_follow(client, buf_cstr(&path), &stream);
-        buf_release(&rest);
-        buf_release(&path);
         job_log_removed(&stream);
         if (logging.is_closed || !stream.is_broken)
             return code;

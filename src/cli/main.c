@@ -41,10 +41,9 @@ static int unknown_command(const char *name)
 
 static int overview(void)
 {
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     help_overview(&text);
     fwrite(buf_cstr(&text), 1, text.length, stdout);
-    buf_release(&text);
     return 0;
 }
 
@@ -90,10 +89,9 @@ int main(int count, char **words)
     if (!code)
         code = setup_output(&cli);
     if (!code && cli_flag(&cli, "help")) {
-        struct buf text = BUF_INIT;
+        cleanup_buf struct buf text = BUF_INIT;
         help_command(cli.command, &text);
         fwrite(buf_cstr(&text), 1, text.length, stdout);
-        buf_release(&text);
     } else if (!code) {
         code = cli.command->run(&cli);
     }

@@ -108,7 +108,7 @@ void man_overview(struct buf *out)
 
 void man_command(const struct cli_command *command, struct buf *out)
 {
-    struct buf name = BUF_INIT;
+    cleanup_buf struct buf name = BUF_INIT;
     buf_format(&name, "skep-%s", command->name);
     title(out, buf_cstr(&name), command->summary);
     buf_format(out, ".SH SYNOPSIS\n.B skep %s\n%s", command->name,
@@ -133,5 +133,4 @@ void man_command(const struct cli_command *command, struct buf *out)
         buf_string(out, "\n.fi\n");
     }
     buf_string(out, ".SH SEE ALSO\n.BR skep (1)\n");
-    buf_release(&name);
 }

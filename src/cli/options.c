@@ -7,13 +7,12 @@
 
 int cli_fail(int code, const char *format, ...)
 {
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     va_list args;
     va_start(args, format);
     buf_vformat(&text, format, args);
     va_end(args);
     print_error("skep: %s\n", buf_cstr(&text));
-    buf_release(&text);
     return code;
 }
 

@@ -25,24 +25,22 @@ void table_init(struct table *table, bool has_colours, const char *const *heads)
 
 void table_cell(struct table *table, const char *text)
 {
-    struct buf shown = BUF_INIT;
+    cleanup_buf struct buf shown = BUF_INIT;
     printable_put(&shown, text_of(text && text[0] ? text : "-"));
     for (size_t i = 0; i < shown.length; i++)
         if (shown.at[i] == '\n' || shown.at[i] == '\t')
             shown.at[i] = ' '; /* a cell is one line of its row */
     *ARRAY_ADD(&table->cells) = mem_copy(buf_cstr(&shown));
-    buf_release(&shown);
 }
 
 void table_format(struct table *table, const char *format, ...)
 {
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     va_list args;
     va_start(args, format);
     buf_vformat(&text, format, args);
     va_end(args);
     table_cell(table, buf_cstr(&text));
-    buf_release(&text);
 }
 
 /* Characters, not bytes: continuation bytes of UTF-8 take no place. */
@@ -272,7 +270,7 @@ void print_yaml(struct buf *out, const json_t *json)
 
 bool print_raw(const struct cli *cli, const json_t *json)
 {
-    struct buf out = BUF_INIT;
+    cleanup_buf struct buf out = BUF_INIT;
     if (cli->output == OUTPUT_JSON)
         print_json(&out, json);
     else if (cli->output == OUTPUT_YAML)
@@ -280,7 +278,6 @@ bool print_raw(const struct cli *cli, const json_t *json)
     else
         return false;
     print_flush(&out);
-    buf_release(&out);
     return true;
 }
 
@@ -293,7 +290,7 @@ void print_flush(struct buf *out)
 
 void print_error(const char *format, ...)
 {
-    struct buf text = BUF_INIT, shown = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT, shown = BUF_INIT;
     va_list args;
     va_start(args, format);
     buf_vformat(&text, format, args);
@@ -301,8 +298,6 @@ void print_error(const char *format, ...)
     printable_put(&shown, buf_as_text(&text));
     fflush(stdout);
     fputs(buf_cstr(&shown), stderr);
-    buf_release(&text);
-    buf_release(&shown);
 }
 
 /* The text of a value, which is changed to what people can read when it is anything else. */
@@ -311,11 +306,10 @@ static const char *value_text(json_t *value)
     const char *text = json_string_value(value);
     if (!text || printable_is_line(text_of(text)))
         return text;
-    struct buf shown = BUF_INIT;
+    cleanup_buf struct buf shown = BUF_INIT;
     printable_put(&shown, text_of(text));
     if (strcmp(buf_cstr(&shown), text) != 0)
         json_string_set(value, buf_cstr(&shown));
-    buf_release(&shown);
     return json_string_value(value);
 }
 

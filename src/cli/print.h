@@ -32,6 +32,7 @@ void table_format(struct table *table, const char *format, ...)
 /* Append all rows under their heads, aligned; nothing but the heads when there are none. */
 void table_print(const struct table *table, struct buf *out);
 void table_release(struct table *table);
+#define cleanup_table __attribute__((cleanup(table_release)))
 
 /* A state's word, coloured. */
 void print_state(struct buf *out, const char *state, bool has_colours);

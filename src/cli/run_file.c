@@ -52,7 +52,7 @@ static bool is_variable(struct text name)
 /* The lines of the task's command: its variables, then the command. */
 static int run_commands(const struct cli *cli, struct json_writer *json)
 {
-    struct buf line = BUF_INIT;
+    cleanup_buf struct buf line = BUF_INIT;
     json_key(json, "commands");
     json_array(json);
     for (size_t i = 0; i < cli->given_count; i++) {
@@ -60,10 +60,8 @@ static int run_commands(const struct cli *cli, struct json_writer *json)
             continue;
         struct text value = text_of(cli->given[i].value);
         struct text name = text_cut(&value, '=');
-        if (!value.at || !is_variable(name)) {
-            buf_release(&line);
+        if (!value.at || !is_variable(name))
             return cli_fail(EXIT_USAGE, "--env must be NAME=VALUE, got '%s'", cli->given[i].value);
-        }
         buf_clear(&line);
         buf_format(&line, "export %.*s=", TEXT_ARG(name));
         shell_quote(&line, value.at);
@@ -80,7 +78,6 @@ static int run_commands(const struct cli *cli, struct json_writer *json)
     }
     json_text(json, buf_as_text(&line));
     json_array_end(json);
-    buf_release(&line);
     return 0;
 }
 
@@ -142,7 +139,7 @@ int run_file(const struct cli *cli, struct buf *out)
     int code = run_numbers(cli, &numbers);
     if (code)
         return code;
-    struct buf made = BUF_INIT;
+    cleanup_buf struct buf made = BUF_INIT;
     run_name(&made);
     struct json_writer json;
     json_init(&json, out);
@@ -160,7 +157,6 @@ int run_file(const struct cli *cli, struct buf *out)
     json_object_end(&json);
     json_array_end(&json);
     code = run_role(cli, &numbers, &json);
-    buf_release(&made);
     if (code)
         return code;
     if (cli_value(cli, "vc")) {

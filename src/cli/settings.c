@@ -75,7 +75,7 @@ int settings_load(struct settings *settings, struct err *err)
     char *path = settings_path();
     if (!path)
         return 0;
-    struct buf content = BUF_INIT;
+    cleanup_buf struct buf content = BUF_INIT;
     struct stat status;
     int failed = 0;
     if (stat(path, &status) == 0) {
@@ -88,7 +88,6 @@ int settings_load(struct settings *settings, struct err *err)
     }
     if (!failed)
         settings_parse(buf_as_text(&content), settings);
-    buf_release(&content);
     mem_free(path);
     return failed;
 }
@@ -99,7 +98,7 @@ int settings_save(const struct settings *settings, struct err *err)
     char *path = settings_path();
     if (!path)
         return err_fail(err, ERR_IO, "", "there is no home directory to keep the settings in");
-    struct buf content = BUF_INIT;
+    cleanup_buf struct buf content = BUF_INIT;
     buf_string(&content, "# written by skep login\n");
     if (settings->server)
         buf_format(&content, "server: %s\n", settings->server);
@@ -110,7 +109,6 @@ int settings_save(const struct settings *settings, struct err *err)
     int failed = dir_make(dir, 0700, err);
     if (!failed)
         failed = file_write(path, buf_as_text(&content), 0600, err);
-    buf_release(&content);
     mem_free(path);
     mem_free(dir);
     return failed;

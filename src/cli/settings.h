@@ -13,6 +13,7 @@ struct settings {
 };
 
 void settings_release(struct settings *settings);
+#define cleanup_settings __attribute__((cleanup(settings_release)))
 
 /* A file that is not there is empty settings. ERR_FORBIDDEN: others may read it. */
 int settings_load(struct settings *settings, struct err *err);

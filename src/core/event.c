@@ -29,11 +29,10 @@ static void put_double(struct buf *out, double value)
 
 static void put_plan(struct buf *out, const struct plan *plan)
 {
-    struct buf bytes = BUF_INIT;
+    cleanup_buf struct buf bytes = BUF_INIT;
     if (plan)
         plan_encode(plan, &bytes);
     buf_put_text(out, buf_as_text(&bytes));
-    buf_release(&bytes);
 }
 
 static void put_numbers(struct buf *out, const uint16_t *numbers, uint32_t count)

@@ -260,12 +260,11 @@ static void task_changed(struct core *core, struct live *live, const struct job_
     if (action->to == LIFE_RUNNING && action->from != action->to) {
         assert(seat->node != NONE && seat->group != NONE);
         preparation_note(core, live, seat);
-        struct buf gpus = BUF_INIT;
+        cleanup_buf struct buf gpus = BUF_INIT;
         gpus_write(seat, &gpus);
         record_story(core, live, seat, false, "Started", "%s started on node %s%s",
                      task_name(core, live, action->task), core->nodes.items[seat->node].facts.name,
                      buf_cstr(&gpus));
-        buf_release(&gpus);
     }
     if (action->task_then)
         record_task_then(core, seat, action->task_then);

@@ -197,7 +197,7 @@ static void level_told(struct core *core, uint32_t at, const char *what)
     if (node->blame.level == BLAME_NONE) {
         string_set(&node->cordon, "");
     } else if (what) {
-        struct buf reason = BUF_INIT;
+        cleanup_buf struct buf reason = BUF_INIT;
         char since[UTC_SIZE];
         buf_format(&reason,
                    "%s by the platform since %s: %.1f failures of the platform were counted there, "
@@ -205,7 +205,6 @@ static void level_told(struct core *core, uint32_t at, const char *what)
                    is_cordoned ? "cordoned" : "taken last", utc_text(core->now_ms, since),
                    node->blame.value, what);
         string_set(&node->cordon, buf_cstr(&reason));
-        buf_release(&reason);
     }
     node_changed(core, at);
 }
@@ -214,7 +213,7 @@ const char *nodes_not_used(const struct core *core, struct arena *arena)
 {
     enum { LOOKED_AT_MAX = 256, NAMED_MAX = 3 };
     uint32_t count = 0;
-    struct buf out = BUF_INIT;
+    cleanup_buf struct buf out = BUF_INIT;
     for (size_t i = 0; i < core->nodes.count && i < LOOKED_AT_MAX; i++) {
         const struct node *node = &core->nodes.items[i];
         const bool is_cordoned = node_is_cordoned(node);
@@ -231,9 +230,7 @@ const char *nodes_not_used(const struct core *core, struct arena *arena)
     }
     if (count > NAMED_MAX)
         buf_format(&out, " and %u more", count - NAMED_MAX);
-    const char *text = arena_copy(arena, buf_as_text(&out));
-    buf_release(&out);
-    return text;
+    return arena_copy(arena, buf_as_text(&out));
 }
 
 static void blame_timer(struct core *core, uint32_t at)

@@ -177,7 +177,7 @@ static void role_of_spec(const struct spec *spec, const struct spec_role *from, 
 struct plan *plan_of_spec(const struct spec *spec, const char *user)
 {
     assert(spec->role_count <= SPEC_ROLES_MAX);
-    struct arena arena;
+    cleanup_arena struct arena arena;
     arena_init(&arena);
     struct plan_role *roles = ARENA_ARRAY(&arena, struct plan_role, spec->role_count + 1);
     for (size_t i = 0; i < spec->role_count; i++)
@@ -202,9 +202,7 @@ struct plan *plan_of_spec(const struct spec *spec, const char *user)
         .roles = roles,
         .role_count = (uint16_t)spec->role_count,
     };
-    struct plan *plan = plan_copy(&shallow);
-    arena_release(&arena);
-    return plan;
+    return plan_copy(&shallow);
 }
 
 void plan_free(struct plan *plan)
@@ -343,7 +341,7 @@ static void plan_read(struct cursor *cursor, struct arena *arena, struct plan *p
 
 struct plan *plan_decode(struct text bytes, struct err *err)
 {
-    struct arena arena;
+    cleanup_arena struct arena arena;
     arena_init(&arena);
     struct cursor cursor = cursor_of(bytes);
     struct plan shallow = {0};
@@ -355,7 +353,6 @@ struct plan *plan_decode(struct text bytes, struct err *err)
         err_fail(err, ERR_CORRUPT, "plan", "not a stored plan");
     else
         plan = plan_copy(&shallow);
-    arena_release(&arena);
     return plan;
 }
 

@@ -65,7 +65,7 @@ static void job_fill(struct core *core, const struct live *live, const struct jo
                      struct job_record *record)
 {
     const struct plan *plan = live->plan;
-    struct buf extra = BUF_INIT;
+    cleanup_buf struct buf extra = BUF_INIT;
     job_save(&live->job, &extra);
     char *saved = arena_alloc(&core->output->arena, extra.length + 1);
     memcpy(saved, buf_cstr(&extra), extra.length);
@@ -99,7 +99,6 @@ static void job_fill(struct core *core, const struct live *live, const struct jo
     reason_fill(core, live, job, record);
     if (job->completion)
         record->completion = *job->completion;
-    buf_release(&extra);
 }
 
 static struct record *record_add(struct core *core, enum record_kind kind)
@@ -288,7 +287,7 @@ void record_node(struct core *core, uint32_t at)
 void record_story(struct core *core, const struct live *live, const struct seat *seat,
                   bool is_warning, const char *reason, const char *format, ...)
 {
-    struct buf message = BUF_INIT;
+    cleanup_buf struct buf message = BUF_INIT;
     va_list args;
     va_start(args, format);
     buf_vformat(&message, format, args);
@@ -306,7 +305,6 @@ void record_story(struct core *core, const struct live *live, const struct seat 
     if (seat)
         story->attempt = seat->attempt;
     core_trace(core, "job %s: %s", live->full_name, story->message);
-    buf_release(&message);
 }
 
 struct command *command_add(struct core *core, enum command_kind kind, const struct live *live,
@@ -340,11 +338,10 @@ void core_answer(struct core *core, const struct event *event, struct job_id job
 
 void core_trace(struct core *core, const char *format, ...)
 {
-    struct buf line = BUF_INIT;
+    cleanup_buf struct buf line = BUF_INIT;
     va_list args;
     va_start(args, format);
     buf_vformat(&line, format, args);
     va_end(args);
     *ARRAY_ADD(&core->output->trace) = keep(core, buf_cstr(&line));
-    buf_release(&line);
 }

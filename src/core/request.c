@@ -155,7 +155,7 @@ struct text shape_of(struct core *core, const struct live *live, struct arena *a
 {
     const struct plan *plan = live->plan;
     const struct job_policy *policy = policy_of(core, live);
-    struct buf out = BUF_INIT;
+    cleanup_buf struct buf out = BUF_INIT;
     buf_put_text(&out, text_of(plan->virtual_cluster));
     buf_put_u32(&out, (uint32_t)plan->priority);
     buf_put_u8(&out, (uint8_t)(plan->is_gang | plan->is_lazy_preemptible << 1));
@@ -170,6 +170,5 @@ struct text shape_of(struct core *core, const struct live *live, struct arena *a
     char *copy = arena_alloc(arena, out.length + 1);
     memcpy(copy, buf_cstr(&out), out.length);
     struct text shape = {copy, out.length};
-    buf_release(&out);
     return shape;
 }

@@ -56,7 +56,7 @@ static bool request_fits(struct placer *shadow, struct request *request, struct 
 static bool shadow_fits(struct core *core, struct placer *shadow, struct live *live)
 {
     const struct plan *plan = live->plan;
-    struct arena arena;
+    cleanup_arena struct arena arena;
     arena_init(&arena);
     const char *committed[JOB_ROLES_MAX];
     size_t count = 0;
@@ -88,7 +88,6 @@ static bool shadow_fits(struct core *core, struct placer *shadow, struct live *l
     }
     while (count > 0)
         shadow->ops->release_group(shadow, committed[--count]);
-    arena_release(&arena);
     return fits;
 }
 

@@ -299,7 +299,7 @@ static int tasks_restore(const struct rows *rows, struct core *core, const struc
 int rows_restore(const struct rows *rows, struct core *core, int64_t now_ms, struct output *output,
                  struct err *err)
 {
-    struct id_map live = {0}, held = {0};
+    cleanup_id_map struct id_map live = {0}, held = {0};
     core_restore_counters(core, (struct job_id){rows->last_job},
                           (struct attempt_id){rows->last_attempt});
     int code = 0;
@@ -318,8 +318,6 @@ int rows_restore(const struct rows *rows, struct core *core, int64_t now_ms, str
     }
     if (!code)
         code = tasks_restore(rows, core, &live, err);
-    id_map_release(&live);
-    id_map_release(&held);
     return code ? code : core_restore_finish(core, now_ms, output, err);
 }
 

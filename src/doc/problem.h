@@ -36,6 +36,7 @@ struct problems {
 
 void problems_init(struct problems *problems, struct arena *arena);
 void problems_release(struct problems *problems);
+#define cleanup_problems __attribute__((cleanup(problems_release)))
 
 /* Path and text are copied. Returns the problem so that a hint can be set, or NULL at the
  * limit and when the same has been said of the same place before. */

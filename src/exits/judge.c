@@ -158,7 +158,7 @@ static void describe(struct judge *judge, struct completion *completion, const c
     struct text found = judge->user_found.length > 0 ? judge->user_found : judge->platform_found;
     if (found.length == 0 && judge->report->message)
         found = text_of(judge->report->message);
-    struct buf line = BUF_INIT, words = BUF_INIT;
+    cleanup_buf struct buf line = BUF_INIT, words = BUF_INIT;
     printable_put(&line, text_cut(&found, '\n'));
     const struct text shown = text_trim(printable_head(buf_as_text(&line), EXIT_SHOWN_MAX));
     buf_string(&words, reason);
@@ -167,8 +167,6 @@ static void describe(struct judge *judge, struct completion *completion, const c
     const struct text all = printable_head(buf_as_text(&words), sizeof completion->diagnostics - 1);
     memcpy(completion->diagnostics, all.at, all.length);
     completion->diagnostics[all.length] = '\0';
-    buf_release(&line);
-    buf_release(&words);
 }
 
 static void conclude(struct judge *judge, const struct exit_rule *rule,

@@ -88,12 +88,11 @@ static const char *read_choice(struct reader *reader, const struct doc *map, con
     for (size_t i = 0; choices[i]; i++)
         if (strcmp(choices[i], value) == 0)
             return choices[i];
-    struct buf known = BUF_INIT;
+    cleanup_buf struct buf known = BUF_INIT;
     for (size_t i = 0; choices[i]; i++)
         buf_format(&known, "%s%s", i > 0 ? ", " : "", choices[i]);
     problem_add(reader->problems, doc_get(map, key)->place, path_of(reader, parent, key),
                 "'%s' is none of %s", value, buf_cstr(&known));
-    buf_release(&known);
     return value;
 }
 
@@ -543,14 +542,13 @@ static void read_document(struct reader *reader, const struct doc *doc)
 
 static void read_text(struct reader *reader, struct text source)
 {
-    struct arena arena;
+    cleanup_arena struct arena arena;
     arena_init(&arena);
     reader->scratch = &arena;
     const struct doc *doc = doc_parse(source, DOC_YAML, &arena, reader->problems);
     if (doc)
         read_document(reader, doc);
     reader->scratch = NULL;
-    arena_release(&arena);
 }
 
 struct exit_rules *exit_rules_new(struct text operators_file, struct problems *problems)

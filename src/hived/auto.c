@@ -345,12 +345,11 @@ struct hived_config *hived_config_auto(const struct node_facts *nodes, uint32_t 
         }
         node_add(&maker, &nodes[i], grain);
     }
-    struct problems problems;
+    cleanup_problems struct problems problems;
     problems_init(&problems, maker.arena);
     bool is_good = hived_config_finish(config, &problems);
     if (!is_good)
         err_fail(err, ERR_TOO_BIG, problems.items[0].path, "%s", problems.items[0].text);
-    problems_release(&problems);
     if (is_good)
         return config;
     hived_config_free(config);

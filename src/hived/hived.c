@@ -166,7 +166,7 @@ void hived_reconfigure(struct hived *h, struct hived_config *config)
         node_mark(h, i, false);
     uint32_t count;
     struct rebind *list = rebinds_list(&old, &count);
-    struct arena arena;
+    cleanup_arena struct arena arena;
     arena_init(&arena);
     for (uint32_t i = 0; i < count; i++) {
         uint32_t index;
@@ -186,7 +186,6 @@ void hived_reconfigure(struct hived *h, struct hived_config *config)
             ->pods[list[i].slot]
             .had_virtual = old.groups[list[i].group]->pods[list[i].slot].had_virtual;
     }
-    arena_release(&arena);
     mem_free(list);
     for (uint32_t i = 0; i < h->node_count; i++) {
         uint32_t was = text_map_get(&old.node_index, text_of(h->nodes[i].name));
@@ -348,9 +347,8 @@ static uint32_t cell_at(const struct hived *h, const char *address, struct buf *
 bool hived_cell_find(struct hived *h, const char *address, struct hived_cell_view *view)
 {
     group_pending_settle(h, false);
-    struct buf buf = BUF_INIT;
+    cleanup_buf struct buf buf = BUF_INIT;
     uint32_t found = cell_at(h, address, &buf);
-    buf_release(&buf);
     if (found == NONE)
         return false;
     const struct cell *cell = &h->cells[found];

@@ -231,13 +231,12 @@ static void time_write(struct json_writer *json, const char *key, int64_t ms)
         (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
     int64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     int64_t month = (5 * day_of_year + 2) / 153; /* from March */
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     buf_format(
         &text, "%04d-%02d-%02dT%02d:%02d:%02dZ", (int)(year_of_era + era * 400 + (month >= 10)),
         (int)(month < 10 ? month + 3 : month - 9), (int)(day_of_year - (153 * month + 2) / 5 + 1),
         (int)(rest / 3600), (int)(rest / 60 % 60), (int)(rest % 60));
     json_key_text(json, key, buf_as_text(&text));
-    buf_release(&text);
 }
 
 static void pods_write(struct inspector *in, const struct group *group)
@@ -355,12 +354,11 @@ static bool path_below(struct text *path, const char *prefix)
 
 static enum hived_answer not_known(struct buf *out, const char *what, const char *name)
 {
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     struct json_writer json;
     buf_format(&text, "hivedscheduler: User Error: %s %s does not exist", what, name);
     json_init(&json, out);
     json_text(&json, buf_as_text(&text));
-    buf_release(&text);
     return HIVED_ANSWER_UNKNOWN;
 }
 

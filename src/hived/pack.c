@@ -367,7 +367,7 @@ static uint32_t *cells_at(struct pack *pack, uint8_t level, uint32_t under, uint
     struct cell_list list = {0};
     uint32_t room = 16, last = NONE;
     list.items = ARENA_ARRAY(pack->arena, uint32_t, room);
-    struct id_map seen = {0};
+    cleanup_id_map struct id_map seen = {0};
     for (uint32_t b = 0; b < pack->view->bucket_count; b++) {
         for (uint32_t n = pack->view->buckets[b].first; n != NONE; n = h->view_nodes[n].next) {
             uint32_t cell = h->view_nodes[n].cell, number = 1;
@@ -392,7 +392,6 @@ static uint32_t *cells_at(struct pack *pack, uint8_t level, uint32_t under, uint
                 list.items[list.count++] = cell + i;
         }
     }
-    id_map_release(&seen);
     *count = (uint32_t)list.count;
     return list.items;
 }

@@ -257,7 +257,7 @@ void reason_write(struct hived *h, const struct wait *wait, struct arena *arena,
                   struct hived_result *result)
 {
     const struct hived_request *request = wait->request;
-    struct buf out = BUF_INIT;
+    cleanup_buf struct buf out = BUF_INIT;
     bool never = is_never(h, wait);
     const struct view *view = view_of(h, wait);
     buf_string(&out, "it needs "); /* no name: many of one shape wait for the same */
@@ -284,5 +284,4 @@ void reason_write(struct hived *h, const struct wait *wait, struct arena *arena,
     result->kind = HIVED_WAIT;
     result->reason = arena_copy(arena, buf_as_text(&out));
     result->is_never = never;
-    buf_release(&out);
 }

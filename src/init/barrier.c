@@ -181,7 +181,7 @@ static void message_of(const char *answer, char *message, size_t size)
 static int request_once(struct barrier_wait *wait, const struct barrier_server *server,
                         const char *what, char *message, size_t size)
 {
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     char answer[ANSWER_BYTES] = "";
     int64_t until = clock_monotonic_ms() + HOLD_MS;
     int status = 0, fd = connect_once(wait, &server->address, server->length);
@@ -198,7 +198,6 @@ static int request_once(struct barrier_wait *wait, const struct barrier_server *
         sscanf(answer, "HTTP/1.%*d %d", &status) != 1)
         status = 0;
     message_of(answer, message, size);
-    buf_release(&text);
     close(fd);
     return status;
 }

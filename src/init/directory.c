@@ -26,7 +26,7 @@ const char *directory_expand(const struct job_file *job, const char *directory, 
         {"$QIZHI_USER_NAME", job->user},        {"$PAI_USER_NAME", job->user},
         {"$PAI_USERNAME", job->user},
     };
-    struct buf out = BUF_INIT;
+    cleanup_buf struct buf out = BUF_INIT;
     while (*directory) {
         size_t i = 0;
         for (; i < sizeof known / sizeof known[0]; i++) {
@@ -40,7 +40,5 @@ const char *directory_expand(const struct job_file *job, const char *directory, 
         if (i == sizeof known / sizeof known[0])
             buf_char(&out, *directory++);
     }
-    const char *copy = arena_copy(arena, buf_as_text(&out));
-    buf_release(&out);
-    return copy;
+    return arena_copy(arena, buf_as_text(&out));
 }

@@ -184,7 +184,7 @@ unsigned env_port(const struct job_file *job, size_t role, size_t index, const c
 const char *env_host_list(const struct job_file *job, size_t role, const char *label,
                           struct arena *arena)
 {
-    struct buf list = BUF_INIT;
+    cleanup_buf struct buf list = BUF_INIT;
     size_t first = job_file_first_task(job, role);
     for (uint32_t i = 0; i < job->roles[role].instances; i++) {
         const struct job_file_task *task = &job->tasks[first + i];
@@ -192,9 +192,7 @@ const char *env_host_list(const struct job_file *job, size_t role, const char *l
             buf_format(&list, "%s%s:%u", list.length ? "," : "", task->address,
                        env_port(job, role, i, label));
     }
-    const char *copy = arena_copy(arena, buf_as_text(&list));
-    buf_release(&list);
-    return copy;
+    return arena_copy(arena, buf_as_text(&list));
 }
 
 bool env_job_has_task(const struct job_file *job, size_t role, size_t index)

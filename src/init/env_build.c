@@ -93,22 +93,18 @@ static const char *port_numbers(const struct building *b, unsigned first, uint32
 {
     if (count == 1)
         return arena_format(b->env->arena, "%u", first);
-    struct buf list = BUF_INIT;
+    cleanup_buf struct buf list = BUF_INIT;
     for (uint32_t i = 0; i < count; i++)
         buf_format(&list, "%s%u", i ? "," : "", first + i);
-    const char *copy = arena_copy(b->env->arena, buf_as_text(&list));
-    buf_release(&list);
-    return copy;
+    return arena_copy(b->env->arena, buf_as_text(&list));
 }
 
 static const char *role_list(const struct building *b)
 {
-    struct buf list = BUF_INIT;
+    cleanup_buf struct buf list = BUF_INIT;
     for (size_t i = 0; i < b->job->role_count; i++)
         buf_format(&list, "%s%s", i ? "," : "", b->job->roles[i].name);
-    const char *copy = arena_copy(b->env->arena, buf_as_text(&list));
-    buf_release(&list);
-    return copy;
+    return arena_copy(b->env->arena, buf_as_text(&list));
 }
 
 static void build_job(struct building *b)
@@ -186,7 +182,7 @@ static void add_port_item(const struct building *b, struct buf *list, size_t por
 
 static void build_own_ports(struct building *b)
 {
-    struct buf list = BUF_INIT;
+    cleanup_buf struct buf list = BUF_INIT;
     unsigned index = b->task->index, role = b->task->role;
     for (size_t i = 0; i < b->role->port_count; i++)
         if (b->role->ports[i].begin_at)
@@ -195,7 +191,6 @@ static void build_own_ports(struct building *b)
         if (!b->role->ports[i].begin_at)
             add_port_item(b, &list, i);
     both(b, "CONTAINER_HOST_PORT_LIST", "%s", buf_cstr(&list));
-    buf_release(&list);
     for (size_t i = 0; i < b->role->port_count; i++) {
         const struct job_file_port *port = &b->role->ports[i];
         both(b, arena_format(b->env->arena, "CONTAINER_HOST_%s_PORT_LIST", port->label), "%s",
@@ -254,7 +249,7 @@ static void build_barrier(struct building *b, size_t role, const char *name)
     for (size_t i = 0; i < b->job->env_count; i++)
         if (strcmp(b->job->envs[i].name, port_name) == 0)
             port = b->job->envs[i].value;
-    struct buf ips = BUF_INIT, addresses = BUF_INIT;
+    cleanup_buf struct buf ips = BUF_INIT, addresses = BUF_INIT;
     size_t first = job_file_first_task(b->job, role);
     for (uint32_t i = 0; i < b->job->roles[role].instances; i++) {
         const char *ip = b->job->tasks[first + i].address;
@@ -269,8 +264,6 @@ static void build_barrier(struct building *b, size_t role, const char *name)
     }
     set(b, arena_format(arena, "FB_%s_IPS", upper), "%s", buf_cstr(&ips));
     set(b, arena_format(arena, "FB_%s_ADDRESSES", upper), "%s", buf_cstr(&addresses));
-    buf_release(&ips);
-    buf_release(&addresses);
 }
 
 /* v2 names roles in this list as FrameworkController did: `ssh` aliases and PAI_HOST_IP_* exist in
@@ -284,7 +277,7 @@ static const char *role_controller_name(const struct building *b, size_t role)
 
 static void build_roles(struct building *b)
 {
-    struct buf instances = BUF_INIT;
+    cleanup_buf struct buf instances = BUF_INIT;
     for (size_t i = 0; i < b->job->role_count; i++) {
         const char *spellings[ENV_SPELLINGS];
         size_t count = env_role_spellings(b->job, i, b->env->arena, spellings);
@@ -298,7 +291,6 @@ static void build_roles(struct building *b)
                        role_controller_name(b, i), k);
     }
     set(b, "PAI_TASK_ROLE_INSTANCES", "%s", buf_cstr(&instances));
-    buf_release(&instances);
 }
 
 static void build_controller(struct building *b)
@@ -325,7 +317,7 @@ static void build_controller(struct building *b)
 
 static void build_gpus(struct building *b)
 {
-    struct buf devices = BUF_INIT, visible = BUF_INIT;
+    cleanup_buf struct buf devices = BUF_INIT, visible = BUF_INIT;
     for (size_t i = 0; i < b->task->gpu_count; i++) {
         buf_format(&devices, "%s%u", i ? "," : "", b->task->gpus[i]);
         buf_format(&visible, "%s%zu", i ? "," : "", i);
@@ -335,8 +327,6 @@ static void build_gpus(struct building *b)
     set(b, "CUDA_VISIBLE_DEVICES", "%s", buf_cstr(&visible));
     set(b, "SKEP_GPUS", "%s", buf_cstr(&devices));
     set(b, "SKEP_GPUS_SIMULATED", "%d", b->task->is_gpu_simulated);
-    buf_release(&devices);
-    buf_release(&visible);
 }
 
 static void set_default(struct building *b, const char *name, const char *value)

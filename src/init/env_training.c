@@ -163,7 +163,7 @@ static void build_tensorflow(struct env *env, const struct job_file *job,
     for (size_t i = 0; i < job->task_count; i++)
         if (!job->tasks[i].address[0])
             return;
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     struct json_writer json;
     json_init(&json, &text);
     json_object(&json);
@@ -184,7 +184,6 @@ static void build_tensorflow(struct env *env, const struct job_file *job,
     json_object_end(&json);
     json_object_end(&json);
     env_set(env, "TF_CONFIG", buf_cstr(&text));
-    buf_release(&text);
 }
 
 void env_build_training(struct env *env, const struct job_file *job, const struct task_file *task,

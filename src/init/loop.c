@@ -170,7 +170,7 @@ void loop_finish(struct init *init)
 
 void note(struct init *init, const char *format, ...)
 {
-    struct buf line = BUF_INIT;
+    cleanup_buf struct buf line = BUF_INIT;
     struct timespec now;
     struct tm parts;
     va_list args;
@@ -184,5 +184,4 @@ void note(struct init *init, const char *format, ...)
     va_end(args);
     buf_char(&line, '\n');
     log_write(&init->logs[PIPE_RUNTIME], line.at, line.length);
-    buf_release(&line);
 }

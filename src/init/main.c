@@ -21,7 +21,7 @@ enum { TERMINATED = 128 + 15 };
 static int file_read(struct init *init, const char *path, size_t bytes_max, struct text *bytes,
                      struct err *err)
 {
-    struct buf whole = BUF_INIT;
+    cleanup_buf struct buf whole = BUF_INIT;
     char part[16 * 1024];
     ssize_t length = 0;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -32,7 +32,6 @@ static int file_read(struct init *init, const char *path, size_t bytes_max, stru
     int number = errno;
     close(fd);
     *bytes = (struct text){arena_copy(&init->arena, buf_as_text(&whole)), whole.length};
-    buf_release(&whole);
     return length < 0 ? err_errno(err, number, "cannot read %s", path) : 0;
 }
 
@@ -157,7 +156,7 @@ static void losses_tell(struct init *init)
 /* Whole or not at all: the engine may look at any moment. */
 static int report(struct init *init, struct err *err)
 {
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     const char *path = arena_format(&init->arena, "%s/run/%s", init->root, LAYOUT_EXIT_NAME);
     const char *aside = arena_format(&init->arena, "%s.new", path);
     init->end.ended_ms = clock_unix_ms();
@@ -165,7 +164,6 @@ static int report(struct init *init, struct err *err)
     int code = file_write(aside, buf_as_text(&text), 0644, err);
     if (code == 0 && rename(aside, path) < 0)
         code = err_errno(err, errno, "cannot rename %s", aside);
-    buf_release(&text);
     return code;
 }
 

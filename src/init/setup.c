@@ -84,11 +84,10 @@ static const char *interface_find(struct init *init)
 static int script_write(struct init *init, size_t left_out, struct err *err)
 {
     const char *path = arena_format(&init->arena, "%s/run/environment", init->root);
-    struct buf script = BUF_INIT;
+    cleanup_buf struct buf script = BUF_INIT;
     env_set(&init->env, "SKEP_ENVIRONMENT_FILE", path);
     env_write_script(&init->env, &script);
     int code = file_write(path, buf_as_text(&script), 0600, err);
-    buf_release(&script);
     note(init, "%zu variables do not fit into the environment; all of them stand in %s", left_out,
          path);
     return code;

@@ -41,7 +41,7 @@ static void environment_text(struct init *init, struct buf *out)
 /* What the image had in its own config comes after ours, which names nothing but tasks. */
 static int client_files(struct init *init, const char *folder, const char *key, struct err *err)
 {
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     const char *path = arena_format(&init->arena, "%s/config", folder);
     ssh_config_write(&init->job, init->user_name, key, &init->arena, &text);
     file_append(path, &text);
@@ -61,13 +61,12 @@ static int client_files(struct init *init, const char *folder, const char *key, 
         path = arena_format(&init->arena, "%s/environment", folder);
         code = file_write(path, buf_as_text(&text), 0600, err);
     }
-    buf_release(&text);
     return code;
 }
 
 static int key_files(struct init *init, const char *key, struct err *err)
 {
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     const char *private_key = init->task.ssh_private_key;
     buf_string(&text, private_key);
     if (text.at[text.length - 1] != '\n') /* ssh refuses a key without it */
@@ -77,7 +76,6 @@ static int key_files(struct init *init, const char *key, struct err *err)
     buf_format(&text, "%s\n", init->task.ssh_public_key);
     if (code == 0)
         code = file_write(arena_format(&init->arena, "%s.pub", key), buf_as_text(&text), 0644, err);
-    buf_release(&text);
     return code;
 }
 
@@ -103,11 +101,10 @@ static int server_start(struct init *init, const char *key, struct err *err)
         note(init, "the image has no %s: peers cannot reach this task by ssh", PROGRAM);
         return 0;
     }
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     const char *path = arena_format(&init->arena, "%s/run/sshd_config", init->root);
     server_config(init, key, port, &text);
     int code = file_write(path, buf_as_text(&text), 0600, err);
-    buf_release(&text);
     if (code < 0)
         return code;
     if (getuid() == 0) { /* sshd's privilege separation; the packages leave it to their service */

@@ -322,7 +322,7 @@ static void task_put(struct buf *out, const struct job_task *task)
 
 uint64_t job_hash(const struct job *job)
 {
-    struct buf bytes = BUF_INIT;
+    cleanup_buf struct buf bytes = BUF_INIT;
     job_save(job, &bytes);
     uint64_t hash = text_hash(buf_as_text(&bytes), 0);
     for (uint16_t r = 0; job->roles && r < job->role_count; r++)
@@ -331,7 +331,6 @@ uint64_t job_hash(const struct job *job)
             task_put(&bytes, &job->roles[r].items[i]);
             hash = text_hash(buf_as_text(&bytes), hash);
         }
-    buf_release(&bytes);
     return hash;
 }
 

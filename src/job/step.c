@@ -25,13 +25,12 @@ struct job_action *step_task_action(struct step *step, enum job_action_kind kind
 void step_story(struct step *step, const struct task_ref *ref, bool is_warning, const char *reason,
                 const char *format, ...)
 {
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     va_list args;
     va_start(args, format);
     buf_vformat(&text, format, args);
     va_end(args);
     const char *message = arena_copy(step->output->arena, buf_as_text(&text));
-    buf_release(&text);
     struct job_action *action =
         ref ? step_task_action(step, JOB_ACTION_STORY, *ref) : step_action(step, JOB_ACTION_STORY);
     action->is_warning = is_warning;

@@ -210,8 +210,8 @@ struct placer *placer_hived_new(const struct doc *doc, struct err *err)
     p->is_stale = !doc;
     if (!doc)
         return &p->base;
-    struct problems problems;
-    struct arena arena;
+    cleanup_problems struct problems problems;
+    cleanup_arena struct arena arena;
     arena_init(&arena);
     problems_init(&problems, &arena);
     struct hived_config *config = hived_config_read(doc, &problems);
@@ -223,8 +223,6 @@ struct placer *placer_hived_new(const struct doc *doc, struct err *err)
     else
         err_fail(err, ERR_INVALID, problems.items[first].path, "line %u: %s",
                  problems.items[first].place.line, problems.items[first].text);
-    problems_release(&problems);
-    arena_release(&arena);
     if (config)
         return &p->base;
     hived_placer_free(&p->base);

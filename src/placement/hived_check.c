@@ -13,10 +13,9 @@ static int gang_check(const struct placer_hived *p, const char *gang,
     CHECK(hived_group_find(p->hived, gang, &view), gang, "is not found by its name");
     uint32_t at = text_map_get(&p->held_index, text_of(gang));
     if (view.state == HIVED_GROUP_PREEMPTING) {
-        struct buf name = BUF_INIT;
+        cleanup_buf struct buf name = BUF_INIT;
         buf_add(&name, gang, strcspn(gang, "#"));
         visit->see(visit->context, buf_cstr(&name), PLACEMENT_WAITING, NODE_NONE);
-        buf_release(&name);
         return 0;
     }
     CHECK(at != MAP_NONE, gang, "has cells, but nobody holds it");

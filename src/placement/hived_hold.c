@@ -419,14 +419,13 @@ void placer_hived_cancel(struct placer *placer, const char *group)
     p->decided = NULL;
     if (!p->hived)
         return; /* nobody has asked it anything yet */
-    struct arena arena;
+    cleanup_arena struct arena arena;
     arena_init(&arena);
     hived_pod_cancel(p->hived, group, group);
     for (uint32_t i = 0; i < hived_leaf_type_count(p->hived); i++)
         hived_pod_cancel(p->hived,
                          arena_format(&arena, "%s#%s", group, hived_leaf_type_name(p->hived, i)),
                          group);
-    arena_release(&arena);
 }
 
 void placer_helds_copy(struct placer_hived *p, const struct placer_hived *from)

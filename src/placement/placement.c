@@ -12,8 +12,8 @@
  */
 static struct placer *hived_of_document(struct text document, struct err *err)
 {
-    struct arena arena;
-    struct problems problems;
+    cleanup_arena struct arena arena;
+    cleanup_problems struct problems problems;
     struct placer *placer = NULL;
     arena_init(&arena);
     problems_init(&problems, &arena);
@@ -24,8 +24,6 @@ static struct placer *hived_of_document(struct text document, struct err *err)
     } else {
         placer = placer_hived_new(doc->kind == DOC_NULL ? NULL : doc, err);
     }
-    problems_release(&problems);
-    arena_release(&arena);
     return placer;
 }
 

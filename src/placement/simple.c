@@ -278,12 +278,11 @@ static void result_wait(const struct search *search, struct arena *arena,
     empty.avoids = false;
     empty.ignores_health = true;
     simple_views_fill(search->simple, true);
-    struct buf reason = BUF_INIT;
+    cleanup_buf struct buf reason = BUF_INIT;
     result->kind = PLACEMENT_WAIT;
     result->is_never = !simple_gang_place(&empty);
     result->topic = reason_write(search->simple, search->request, result->is_never, &reason);
     result->reason = arena_copy(arena, buf_as_text(&reason));
-    buf_release(&reason);
 }
 
 static size_t request_size(const struct placement_request *request)

@@ -11,7 +11,7 @@ static int log_replay(struct store_reader *reader, struct replay *replay, struct
                       int64_t *last_ms, struct err *err)
 {
     struct store_events events = {0};
-    struct arena arena;
+    cleanup_arena struct arena arena;
     int code = 0;
 
     arena_init(&arena);
@@ -26,7 +26,6 @@ static int log_replay(struct store_reader *reader, struct replay *replay, struct
             *last_ms = events.items[i].at_ms;
         }
     } while (code == 0 && events.count > 0);
-    arena_release(&arena);
     return code;
 }
 
@@ -87,7 +86,7 @@ static int differs(uint32_t job, const char *what, struct err *err)
 static int jobs_compare(struct store_reader *reader, const struct rows *rows, uint64_t *jobs,
                         struct err *err)
 {
-    struct arena arena;
+    cleanup_arena struct arena arena;
     int code = 0;
 
     arena_init(&arena);
@@ -114,7 +113,6 @@ static int jobs_compare(struct store_reader *reader, const struct rows *rows, ui
                             row.record.attempt, row.record.completion.code);
         *jobs += found == 0;
     }
-    arena_release(&arena);
     return code;
 }
 

@@ -394,8 +394,8 @@ static void check_together(const struct server_config *config, const struct doc 
 /* What the core would refuse without anybody hearing why, line by line. */
 static int check_cells(const char *path, struct text content, struct buf *report, struct err *err)
 {
-    struct arena scratch;
-    struct problems problems;
+    cleanup_arena struct arena scratch;
+    cleanup_problems struct problems problems;
     struct hived_config *cells;
     int code = 0;
 
@@ -407,8 +407,6 @@ static int check_cells(const char *path, struct text content, struct buf *report
         code = err_fail(err, ERR_INVALID, "", "%s has %zu error%s", path, problems.error_count,
                         problems.error_count == 1 ? "" : "s");
     hived_config_free(cells);
-    problems_release(&problems);
-    arena_release(&scratch);
     return code;
 }
 
@@ -416,7 +414,7 @@ static int read_cells_file(struct server_config *config, const struct doc *doc, 
                            struct err *err)
 {
     const char *path = NULL;
-    struct buf content = BUF_INIT;
+    cleanup_buf struct buf content = BUF_INIT;
     int code;
 
     get_string(config, doc_get(doc, "scheduling"), "cellsFile", &path);
@@ -428,15 +426,14 @@ static int read_cells_file(struct server_config *config, const struct doc *doc, 
     if (code == 0)
         config->core.placement_document =
             (struct text){arena_copy(&config->arena, buf_as_text(&content)), content.length};
-    buf_release(&content);
     return code;
 }
 
 static int config_parse(struct server_config *config, struct text source, struct buf *report,
                         struct err *err)
 {
-    struct arena scratch;
-    struct problems problems;
+    cleanup_arena struct arena scratch;
+    cleanup_problems struct problems problems;
     const struct doc *doc;
     int code = 0;
 
@@ -455,8 +452,6 @@ static int config_parse(struct server_config *config, struct text source, struct
     if (problems.error_count > 0)
         code = err_fail(err, ERR_INVALID, "", "%s has %zu error%s", config->path,
                         problems.error_count, problems.error_count == 1 ? "" : "s");
-    problems_release(&problems);
-    arena_release(&scratch);
     return code;
 }
 

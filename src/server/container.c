@@ -15,7 +15,7 @@
 void secrets_seal(const struct spec_pair *secrets, size_t count, const uint8_t *key,
                   struct buf *sealed)
 {
-    struct buf plain = BUF_INIT;
+    cleanup_buf struct buf plain = BUF_INIT;
 
     if (count == 0)
         return;
@@ -25,13 +25,12 @@ void secrets_seal(const struct spec_pair *secrets, size_t count, const uint8_t *
     }
     secret_seal(key, buf_as_text(&plain), sealed);
     secret_wipe(plain.at, plain.room);
-    buf_release(&plain);
 }
 
 int secrets_open(struct text sealed, const uint8_t *key, struct arena *arena,
                  struct spec_pair **secrets, size_t *count, struct err *err)
 {
-    struct buf plain = BUF_INIT;
+    cleanup_buf struct buf plain = BUF_INIT;
     struct cursor cursor;
     int code = 0;
 
@@ -56,7 +55,6 @@ int secrets_open(struct text sealed, const uint8_t *key, struct arena *arena,
     if (cursor.is_bad)
         code = err_fail(err, ERR_CORRUPT, "", "the job's sealed secrets are damaged");
     secret_wipe(plain.at, plain.room);
-    buf_release(&plain);
     return code;
 }
 
@@ -66,7 +64,7 @@ static const char *user_keys(struct store_reader *reader, const char *name, stru
     struct store_user user;
     struct problems problems;
     const struct doc *doc, *keys;
-    struct buf lines = BUF_INIT;
+    cleanup_buf struct buf lines = BUF_INIT;
     const char *copy;
 
     if (store_user(reader, text_of(name), arena, &user, NULL) < 0)
@@ -83,7 +81,6 @@ static const char *user_keys(struct store_reader *reader, const char *name, stru
         }
     }
     copy = arena_copy(arena, buf_as_text(&lines));
-    buf_release(&lines);
     return copy;
 }
 
@@ -245,14 +242,13 @@ const struct task_record *launch_job_task(const struct launch_job *launch, struc
 static const char *rendered(const char *value, const struct spec_pair *secrets, size_t count,
                             struct arena *arena)
 {
-    struct buf out = BUF_INIT;
+    cleanup_buf struct buf out = BUF_INIT;
     const char *copy;
 
     spec_render_secrets(text_of(value), secrets, count, &out);
     copy = arena_copy(arena, buf_as_text(&out));
     if (out.at)
         secret_wipe(out.at, out.room);
-    buf_release(&out);
     return copy;
 }
 
@@ -319,14 +315,13 @@ static struct engine_file *files_make(const struct launch_job *launch, const str
                                       struct arena *arena)
 {
     struct engine_file *files = arena_array(arena, 2, sizeof *files);
-    struct buf bytes = BUF_INIT;
+    cleanup_buf struct buf bytes = BUF_INIT;
 
     task_file_write(task, &bytes);
     files[0] = (struct engine_file){LAYOUT_JOB_NAME, buf_as_text(&launch->job_file), 0444};
     files[1] = (struct engine_file){
         LAYOUT_TASK_NAME, {arena_copy(arena, buf_as_text(&bytes)), bytes.length}, 0400};
     secret_wipe(bytes.at, bytes.room);
-    buf_release(&bytes);
     return files;
 }
 
@@ -345,7 +340,7 @@ int container_make(const struct launch_job *launch, const struct task_record *ta
                    struct container *container, struct err *err)
 {
     const struct spec_role *role = &launch->spec->roles[task->task.role];
-    struct plugin_text plugins = {0};
+    cleanup_plugin_text struct plugin_text plugins = {0};
     struct task_file file = {.is_gpu_simulated = is_gpu_simulated,
                              .segment_bytes = keys->log_segment_bytes};
     struct spec_pair *secrets;
@@ -359,10 +354,8 @@ int container_make(const struct launch_job *launch, const struct task_record *ta
                               arena, &user, &password, err);
     if (code == 0)
         code = plugin_write(launch->spec, role, secrets, count, &plugins, err);
-    if (code < 0) {
-        plugin_text_release(&plugins);
+    if (code < 0)
         return code;
-    }
     *container = (struct container){
         .attempt = task->attempt,
         .job = arena_format(arena, "%s~%s", launch->row.record.user, launch->row.record.name),
@@ -389,6 +382,5 @@ int container_make(const struct launch_job *launch, const struct task_record *ta
     task_file_make(launch, task, role, keys, &file, arena);
     container->files = files_make(launch, &file, arena);
     container->file_count = 2;
-    plugin_text_release(&plugins);
     return 0;
 }

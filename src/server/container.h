@@ -71,6 +71,7 @@ int plugin_write(const struct spec *spec, const struct spec_role *role,
                  const struct spec_pair *secrets, size_t secret_count, struct plugin_text *text,
                  struct err *err);
 void plugin_text_release(struct plugin_text *text); /* wiped */
+#define cleanup_plugin_text __attribute__((cleanup(plugin_text_release)))
 
 /* ssh_key.c: the job's key pair, the same whenever it is made. Ed25519, OpenSSH's format. */
 void ssh_key_make(const uint8_t *epoch_key, struct job_id job, const char *comment,

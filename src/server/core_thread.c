@@ -328,7 +328,7 @@ static void batch_answer(struct server *server)
 static void batch_forget(struct server *server)
 {
     struct core_thread *core = &server->core;
-    struct id_map known = {0};
+    cleanup_id_map struct id_map known = {0};
 
     for (size_t i = 0; i < core->output.records.count; i++) {
         const struct record *record = &core->output.records.items[i];
@@ -343,7 +343,6 @@ static void batch_forget(struct server *server)
             continue;
         leftover_take(server, attempt, false);
     }
-    id_map_release(&known);
 }
 
 void core_thread_commands(struct server *server)

@@ -61,7 +61,7 @@ static void node_seen(struct server *server, const struct node_facts *node)
 /* The last lines that it wrote. */
 static struct text tail_of(struct arena *arena, struct text log)
 {
-    struct buf shown = BUF_INIT;
+    cleanup_buf struct buf shown = BUF_INIT;
     struct text tail;
 
     /* a terminal shows less than was written: colours, progress bars */
@@ -70,7 +70,6 @@ static struct text tail_of(struct arena *arena, struct text log)
     printable_put(&shown, log);
     tail = printable_tail(buf_as_text(&shown), STORE_TAIL_MAX);
     tail.at = arena_copy(arena, tail);
-    buf_release(&shown);
     return tail;
 }
 
@@ -82,7 +81,7 @@ static void end_rule(struct server *server, const struct exit_verdict *verdict, 
         exit_rules_source(server->rules, verdict->rule, verdict->pattern);
     const bool is_user = verdict->user_text.length > 0;
     const struct text found = is_user ? verdict->user_text : verdict->platform_text;
-    struct buf shown = BUF_INIT;
+    cleanup_buf struct buf shown = BUF_INIT;
 
     printable_put(&shown, found);
     end->rule.code = verdict->completion.code;
@@ -94,7 +93,6 @@ static void end_rule(struct server *server, const struct exit_verdict *verdict, 
     end->rule.log = found.length == 0 ? "" : is_user ? "user" : "platform";
     end->rule.text = text_trim(printable_head(buf_as_text(&shown), STORE_MATCH_MAX));
     end->rule.text.at = arena_copy(arena, end->rule.text);
-    buf_release(&shown);
 }
 
 /* What is kept of the end travels with the exit: one transaction has both, or neither. */
@@ -104,7 +102,7 @@ static struct server_mail *mail_of_exit(struct server *server, const struct engi
     struct store_end end = {.attempt = event->attempt, .rule = {.phrase = "", .file = ""}};
     struct exit_meaning meaning;
     struct exit_verdict verdict;
-    struct buf log = BUF_INIT;
+    cleanup_buf struct buf log = BUF_INIT;
     struct exit_report report = *event->exit;
 
     printable_strip(&log, report.log_tail);
@@ -120,7 +118,6 @@ static struct server_mail *mail_of_exit(struct server *server, const struct engi
     engine_event_translate(event, &meaning, &mail->arena, &mail->event);
     mail->has_change = end.tail.length > 0 || end.rule.number > 0;
     mail->change = (struct store_change){.kind = CHANGE_END, .end = end};
-    buf_release(&log);
     return mail;
 }
 
@@ -147,9 +144,9 @@ struct engine_sink server_sink(struct server *server)
 
 int server_rules_load(struct server *server, const char *path, struct err *err)
 {
-    struct buf content = BUF_INIT, report = BUF_INIT;
-    struct arena arena;
-    struct problems problems;
+    cleanup_buf struct buf content = BUF_INIT, report = BUF_INIT;
+    cleanup_arena struct arena arena;
+    cleanup_problems struct problems problems;
     struct exit_rules *rules = NULL, *old;
     int code = 0;
 
@@ -172,9 +169,5 @@ int server_rules_load(struct server *server, const char *path, struct err *err)
         pthread_rwlock_unlock(&server->rules_lock);
         exit_rules_free(old);
     }
-    problems_release(&problems);
-    arena_release(&arena);
-    buf_release(&content);
-    buf_release(&report);
     return code;
 }

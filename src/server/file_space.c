@@ -146,7 +146,7 @@ int file_space_path(const struct file_space *space, const char *field, const cha
     bool is_ours =
         strncmp(path, space->uri, prefix) == 0 && (path[prefix] == '/' || path[prefix] == '\0');
     struct text rest = text_of(is_ours ? path + prefix : path);
-    struct buf out = BUF_INIT;
+    cleanup_buf struct buf out = BUF_INIT;
     int code = 0;
 
     if (!is_ours && path[0] != '/')
@@ -170,7 +170,6 @@ int file_space_path(const struct file_space *space, const char *field, const cha
     }
     if (code == 0)
         *below = arena_copy(arena, buf_as_text(&out));
-    buf_release(&out);
     return code;
 }
 

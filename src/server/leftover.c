@@ -27,7 +27,7 @@ static void leftover_remove(struct server *server, const struct leftover *left)
 /* False: not known yet. */
 static bool leftover_settle(struct server *server, const struct leftover *left)
 {
-    struct arena arena;
+    cleanup_arena struct arena arena;
     struct task_record row;
     struct err err;
     int code;
@@ -40,7 +40,6 @@ static bool leftover_settle(struct server *server, const struct leftover *left)
         log_error("store",
                   "attempt %llu: whether its container is held cannot be read, it stays: %s",
                   (unsigned long long)left->attempt.v, err.text);
-    arena_release(&arena);
     return code == 0 || code == ERR_NOT_FOUND;
 }
 

@@ -141,7 +141,7 @@ static int options_read(int argc, char **argv, struct options *options)
 static int config_load(const struct options *options, struct server_config **config)
 {
     const char *path = options->config_path;
-    struct buf report = BUF_INIT;
+    cleanup_buf struct buf report = BUF_INIT;
     struct err err;
     int code;
 
@@ -153,7 +153,6 @@ static int config_load(const struct options *options, struct server_config **con
         if (line.length > 0)
             log_line(code < 0 ? LOG_ERROR : LOG_WARNING, "config", "%.*s", TEXT_ARG(line));
     }
-    buf_release(&report);
     if (code < 0) {
         log_error("config", "%s", err.text);
         return code;
@@ -225,7 +224,7 @@ static void reload(const struct options *options, struct server *server,
                    const struct server_config *first)
 {
     struct server_config *config;
-    struct buf keys = BUF_INIT;
+    cleanup_buf struct buf keys = BUF_INIT;
 
     if (config_load(options, &config) < 0) {
         log_error("config", "the configuration stays as it was");
@@ -234,7 +233,6 @@ static void reload(const struct options *options, struct server *server,
     server_config_compare(first, config, &keys);
     if (keys.length)
         log_warning("config", "takes effect only after a restart: %s", buf_cstr(&keys));
-    buf_release(&keys);
     log_setup(config->log_level, config->log_format);
     server_reload(server, config);
     log_info("config", "read again");
@@ -337,11 +335,9 @@ static int reset_password(const struct options *options, struct server_config *c
 /* Before the first start: nothing is made for a mere look. */
 static bool has_database(const struct server_config *config)
 {
-    struct buf path = BUF_INIT;
+    cleanup_buf struct buf path = BUF_INIT;
     buf_format(&path, "%s/skep.db", config->data_directory);
-    bool is_there = access(buf_cstr(&path), F_OK) == 0 || errno != ENOENT;
-    buf_release(&path);
-    return is_there;
+    return access(buf_cstr(&path), F_OK) == 0 || errno != ENOENT;
 }
 
 static int check(struct server_config *config)

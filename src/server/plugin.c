@@ -95,7 +95,7 @@ static void write_git(const struct doc *parameters, struct buf *pre)
 static void write_tensorboard(const struct doc *parameters, struct buf *pre)
 {
     const struct doc *folders = doc_get(parameters, "logdir"), *port = doc_get(parameters, "port");
-    struct buf list = BUF_INIT;
+    cleanup_buf struct buf list = BUF_INIT;
 
     for (size_t i = 0; folders && folders->kind == DOC_MAP && i < folders->as.map.count; i++) {
         buf_string(&list, i ? "," : "");
@@ -108,7 +108,6 @@ static void write_tensorboard(const struct doc *parameters, struct buf *pre)
     buf_string(pre, " --port=");
     put_quoted(pre, port ? port->source : TEXT("6006"));
     buf_string(pre, " </dev/null >/dev/null 2>&1 &\n");
-    buf_release(&list);
 }
 
 static void write_ssh(const struct doc *parameters, struct buf *keys)
@@ -146,8 +145,8 @@ static int write_one(const struct spec_plugin *plugin, const struct spec_pair *s
                      size_t count, struct plugin_text *text, struct err *err)
 {
     struct buf json = BUF_INIT, pre = BUF_INIT, post = BUF_INIT;
-    struct arena arena;
-    struct problems problems;
+    cleanup_arena struct arena arena;
+    cleanup_problems struct problems problems;
     const struct doc *parameters;
     int code = 0;
 
@@ -173,8 +172,6 @@ static int write_one(const struct spec_plugin *plugin, const struct spec_pair *s
     buf_text(&text->post, buf_as_text(&later));
     wipe(&later);
     plugin_text_release(&(struct plugin_text){pre, post, json});
-    problems_release(&problems);
-    arena_release(&arena);
     return code;
 }
 

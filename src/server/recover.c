@@ -181,7 +181,7 @@ int server_reconcile(struct server *server, struct err *err)
 {
     struct core_thread *core = &server->core;
     struct attempt_id *attempts = NULL;
-    struct id_map there = {0};
+    cleanup_id_map struct id_map there = {0};
     size_t count = 0;
     int code = server->engine->ops->list(server->engine, &attempts, &count, err);
 
@@ -198,7 +198,6 @@ int server_reconcile(struct server *server, struct err *err)
         if (id_map_get(&there, core->running.items[i].v) == MAP_NONE)
             post_lost(server, core->running.items[i]);
     ARRAY_FREE(&core->running);
-    id_map_release(&there);
     free(attempts);
     return 0;
 }

@@ -37,13 +37,12 @@ static int service_post(struct server *server, struct server_mail *mail, struct 
 /* The names in a JSON list of them. */
 static const char *const *clusters_of(const char *json, struct arena *arena, size_t *count)
 {
-    struct problems problems;
+    cleanup_problems struct problems problems;
     const char **names = NULL;
 
     *count = 0;
     problems_init(&problems, arena);
     const struct doc *list = doc_parse(text_of(json), DOC_JSON, arena, &problems);
-    problems_release(&problems);
     if (!list || list->kind != DOC_LIST)
         return names;
     names = ARENA_ARRAY(arena, const char *, list->as.list.count + 1);
@@ -141,7 +140,7 @@ static int service_submit(void *context, const char *user, struct text source,
                           struct problems *problems, struct service_reply reply, struct err *err)
 {
     struct server *server = context;
-    struct buf masked = BUF_INIT;
+    cleanup_buf struct buf masked = BUF_INIT;
     struct spec_parsed parsed = {.masked = &masked};
     struct server_mail *mail;
     struct arena scratch;
@@ -163,7 +162,6 @@ static int service_submit(void *context, const char *user, struct text source,
         code = service_post(server, mail, err);
     }
     spec_free(parsed.spec);
-    buf_release(&masked);
     arena_wipe(&scratch);
     arena_release(&scratch);
     return code;
@@ -537,13 +535,12 @@ static void write_store_metrics(struct server *server, struct buf *out)
 static void write_gpu_metrics(struct server *server, struct buf *out)
 {
     const struct engine_gpu *gpus;
-    struct arena arena;
+    cleanup_arena struct arena arena;
     size_t count;
 
     arena_init(&arena);
     service_gpus(server, &arena, &gpus, &count);
     gpu_metrics_write(gpus, count, out);
-    arena_release(&arena);
 }
 
 static void service_metrics(void *context, struct buf *out)

@@ -41,7 +41,7 @@ static char *base64(const struct buf *bytes, struct arena *arena)
 static void put_private(struct buf *out, const uint8_t *public_key, const uint8_t *secret_key,
                         uint32_t check, const char *comment)
 {
-    struct buf inner = BUF_INIT;
+    cleanup_buf struct buf inner = BUF_INIT;
 
     put_u32(&inner, check);
     put_u32(&inner, check);
@@ -52,12 +52,11 @@ static void put_private(struct buf *out, const uint8_t *public_key, const uint8_
         buf_put_u8(&inner, pad);
     put_string(out, inner.at, inner.length);
     secret_wipe(inner.at, inner.room);
-    buf_release(&inner);
 }
 
 static const char *armour(const char *text, struct arena *arena)
 {
-    struct buf out = BUF_INIT;
+    cleanup_buf struct buf out = BUF_INIT;
     const char *copy;
 
     buf_string(&out, "-----BEGIN OPENSSH PRIVATE KEY-----\n");
@@ -71,7 +70,6 @@ static const char *armour(const char *text, struct arena *arena)
     buf_string(&out, "-----END OPENSSH PRIVATE KEY-----\n");
     copy = arena_copy(arena, buf_as_text(&out));
     secret_wipe(out.at, out.room);
-    buf_release(&out);
     return copy;
 }
 
@@ -89,7 +87,7 @@ void ssh_key_make(const uint8_t *epoch_key, struct job_id job, const char *comme
 {
     uint8_t seed[SECRET_KEY_SIZE], open[crypto_sign_PUBLICKEYBYTES];
     uint8_t secret[crypto_sign_SECRETKEYBYTES];
-    struct buf blob = BUF_INIT, key = BUF_INIT;
+    cleanup_buf struct buf blob = BUF_INIT, key = BUF_INIT;
     uint32_t check;
 
     _Static_assert(crypto_sign_SEEDBYTES == SECRET_KEY_SIZE, "size of seeds");
@@ -109,6 +107,4 @@ void ssh_key_make(const uint8_t *epoch_key, struct job_id job, const char *comme
     secret_wipe(seed, sizeof seed);
     secret_wipe(secret, sizeof secret);
     secret_wipe(key.at, key.room);
-    buf_release(&key);
-    buf_release(&blob);
 }

@@ -49,12 +49,11 @@ int server_first_user(struct server *server, const struct server_teller *teller,
                                .virtual_clusters_json = "[]",
                                .extension_json = "{}",
                                .created_ms = clock_wall_ms()};
-    struct arena arena;
+    cleanup_arena struct arena arena;
     int code;
 
     arena_init(&arena);
     code = store_users(server->core.reader, &arena, &users, err);
-    arena_release(&arena);
     if (code < 0 || users.count > 0)
         return code;
     return password_make(server->store, CHANGE_USER_ADD, &admin, teller, err);

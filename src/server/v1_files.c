@@ -103,7 +103,7 @@ int v1_files_make(const struct spec *spec, const struct file_space *space, struc
 int v1_files_login(const struct v1_files *files, const struct file_space *space, const char *image,
                    struct arena *arena, const char **user, const char **password, struct err *err)
 {
-    struct buf content = BUF_INIT;
+    cleanup_buf struct buf content = BUF_INIT;
     struct auth_file file;
     int code;
 
@@ -119,6 +119,5 @@ int v1_files_login(const struct v1_files *files, const struct file_space *space,
     }
     if (content.at)
         secret_wipe(content.at, content.room);
-    buf_release(&content);
     return code;
 }

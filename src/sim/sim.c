@@ -653,14 +653,12 @@ static int run(struct sim *sim)
 
 static int outcome_count(struct sim *sim)
 {
-    struct buf outcome = BUF_INIT;
+    cleanup_buf struct buf outcome = BUF_INIT;
     for (size_t i = 0; i < rows_job_count(sim->rows); i++) {
         const struct rows_job *job = rows_job(sim->rows, i);
         bool is_final = job->state == LIFE_COMPLETED;
-        if (!is_final) {
-            buf_release(&outcome);
+        if (!is_final)
             return err_fail(sim->err, ERR_INTERNAL, "sim", "job %u has not ended", job->id);
-        }
         sim->result.deleted += job->is_deleted;
         sim->result.retries += job->retries_user + job->retries_platform;
         if (job->code == CODE_STOP_REQUESTED)
@@ -672,7 +670,6 @@ static int outcome_count(struct sim *sim)
         buf_format(&outcome, "%u %d %u %u;", job->id, job->code, job->retries_user, job->attempt);
     }
     sim->result.outcome = text_hash(buf_as_text(&outcome), 0);
-    buf_release(&outcome);
     size_t open = rows_open_attempts(sim->rows);
     if (open)
         return err_fail(sim->err, ERR_INTERNAL, "sim", "%zu attempts of ended jobs have no end",
@@ -690,7 +687,7 @@ static int outcome_count(struct sim *sim)
 static int replay(struct sim *sim)
 {
     struct replay again;
-    struct arena arena;
+    cleanup_arena struct arena arena;
     arena_init(&arena);
     replay_init(&again);
     uint64_t said = 0;
@@ -713,7 +710,6 @@ static int replay(struct sim *sim)
         code = err_fail(sim->err, ERR_INTERNAL, "sim",
                         "the replay of %zu events in %llu lives differs", sim->log.count,
                         (unsigned long long)again.restores);
-    arena_release(&arena);
     replay_release(&again);
     return code;
 }

@@ -27,7 +27,7 @@ static const char *parameters_render(struct reader *reader, struct template_scop
                                      const struct doc *doc, const char *path,
                                      const struct buf *json)
 {
-    struct buf rendered = BUF_INIT;
+    cleanup_buf struct buf rendered = BUF_INIT;
     const char *copy = "{}";
     scope->is_json = true;
     scope->secret_bytes = 0;
@@ -41,7 +41,6 @@ static const char *parameters_render(struct reader *reader, struct template_scop
     else
         copy = reader_copy(reader, buf_as_text(&rendered));
     reader->rendered_bytes += rendered.length;
-    buf_release(&rendered);
     return copy;
 }
 
@@ -108,12 +107,11 @@ void plugin_of_prerequisite(struct reader *reader, const struct doc *item, size_
     struct spec_plugin *plugin = plugin_new(reader, item, name, path);
     if (!plugin)
         return;
-    struct buf json = BUF_INIT;
+    cleanup_buf struct buf json = BUF_INIT;
     if (doc_to_json(&own, SPEC_PARAMETERS_MAX, &json))
         reader_problem(reader, item, "longer than 65536 bytes", "%s", path);
     else
         plugin->parameters_json = parameters_render(reader, &scope, item, path, &json);
-    buf_release(&json);
     const char **roles = ARENA_ARRAY(reader->arena, const char *, 1);
     roles[0] = role;
     plugin->roles = roles;
@@ -216,12 +214,11 @@ static void plugin_read(struct reader *reader, const struct doc *doc, size_t ind
     struct template_scope scope = {.parameters = doc_get(reader->root, "parameters"),
                                    .secrets = reader->secrets,
                                    .secret_count = reader->secret_count};
-    struct buf json = BUF_INIT;
+    cleanup_buf struct buf json = BUF_INIT;
     if (doc_to_json(parameters, SPEC_PARAMETERS_MAX, &json))
         reader_problem(reader, parameters, "longer than 65536 bytes", "%s", path);
     else
         plugin->parameters_json = parameters_render(reader, &scope, parameters, path, &json);
-    buf_release(&json);
 }
 
 void plugins_read(struct reader *reader, const struct doc *extras)

@@ -233,7 +233,7 @@ static const struct doc *source_parse(struct text source, struct arena *scratch,
     *format = SPEC_V2;
     if (first != '{' && first != '/')
         return doc_parse(source, DOC_YAML, scratch, problems);
-    struct problems json_problems, yaml_problems;
+    cleanup_problems struct problems json_problems, yaml_problems;
     problems_init(&json_problems, scratch);
     problems_init(&yaml_problems, scratch);
     const struct doc *json = doc_parse(source, DOC_JSON_COMMENTS, scratch, &json_problems);
@@ -247,7 +247,6 @@ static const struct doc *source_parse(struct text source, struct arena *scratch,
         problems_move(problems, &json_problems);
         *format = is_v1(json) ? SPEC_V1 : SPEC_V2;
     }
-    problems_release(&json_problems);
     problems_release(&yaml_problems);
     return doc;
 }

@@ -110,11 +110,10 @@ static void value_add(const struct template_scope *scope, struct text value, str
         return;
     }
     struct json_writer json;
-    struct buf quoted = BUF_INIT;
+    cleanup_buf struct buf quoted = BUF_INIT;
     json_init(&json, &quoted);
     json_text(&json, value);
     buf_add(out, quoted.at + 1, quoted.length - 2);
-    buf_release(&quoted);
 }
 
 static bool is_plain_value(const struct doc *doc)

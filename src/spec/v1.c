@@ -147,7 +147,7 @@ static bool has_one_of(struct text name, const char *others)
 /* Any value: text as it is, null as the empty text, anything else as JSON writes it. */
 static const char *env_value(struct reader *reader, const struct doc *doc, struct text name)
 {
-    struct buf json = BUF_INIT;
+    cleanup_buf struct buf json = BUF_INIT;
     const char *value = "";
     if (doc->kind == DOC_STRING)
         return reader_copy(reader, doc->as.string);
@@ -157,7 +157,6 @@ static const char *env_value(struct reader *reader, const struct doc *doc, struc
         reader_problem(reader, doc, "longer than 65536 bytes", "jobEnvs.%.64s", name.at);
     else
         value = reader_copy(reader, buf_as_text(&json));
-    buf_release(&json);
     return value;
 }
 
@@ -165,12 +164,11 @@ static const char *env_value(struct reader *reader, const struct doc *doc, struc
 static void env_name_wrong(struct reader *reader, const struct doc_entry *entry)
 {
     enum { SHOWN_MAX = 64 };
-    struct buf shown = BUF_INIT;
+    cleanup_buf struct buf shown = BUF_INIT;
     printable_put(&shown, entry->key);
     const struct text head = printable_head(buf_as_text(&shown), SHOWN_MAX);
     const char *path = arena_format(reader->arena, "jobEnvs.%.*s", TEXT_ARG(head));
     problem_add(reader->problems, entry->place, path, "not a name that a variable can have");
-    buf_release(&shown);
 }
 
 static void envs_read(struct reader *reader)

@@ -205,7 +205,7 @@ static const char *role_command(struct reader *reader, const char *role, const s
         deployment_find(reader, doc_get_text(defaults, "deployment", ""), &index);
     const struct doc *around = doc_get(doc_get(deployment, "taskRoles"), role);
     char path[SPEC_NAME_MAX + 128];
-    struct buf command = BUF_INIT;
+    cleanup_buf struct buf command = BUF_INIT;
     snprintf(path, sizeof path, "deployments[%zu].taskRoles.%s.preCommands", index, role);
     bool is_fit = lines_render(reader, scope, doc_get_list(around, "preCommands"), path, &command);
     snprintf(path, sizeof path, "taskRoles.%s.commands", role);
@@ -223,7 +223,6 @@ static const char *role_command(struct reader *reader, const char *role, const s
         reader_problem(reader, doc, "the commands of all roles are longer than 4194304 bytes",
                        "taskRoles.%s", role);
     reader->rendered_bytes += command.length;
-    buf_release(&command);
     return copy;
 }
 

@@ -424,7 +424,7 @@ void job_index_list(struct job_index *jobs, const struct job_filter *filter, str
                     struct job_page *page)
 {
     struct ranking ranking = {jobs, filter->order, filter->is_descending};
-    struct arena scratch;
+    cleanup_arena struct arena scratch;
     struct match *matches;
     struct sieve sieve;
     size_t end, kept;
@@ -453,7 +453,6 @@ void job_index_list(struct job_index *jobs, const struct job_filter *filter, str
     }
     pthread_rwlock_unlock(&jobs->lock);
     mem_free(matches);
-    arena_release(&scratch);
 }
 
 bool job_index_find(struct job_index *jobs, struct text user, struct text name, struct job_id *job)

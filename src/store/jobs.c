@@ -233,7 +233,7 @@ int job_purge(struct store *store, struct job_id job, struct err *err)
 int jobs_load(struct store *store, struct err *err)
 {
     struct sql sql = sql_of(&store->session, select_all);
-    struct arena arena;
+    cleanup_arena struct arena arena;
     int code;
 
     arena_init(&arena);
@@ -245,7 +245,6 @@ int jobs_load(struct store *store, struct err *err)
         store->last_job = job.id.v;
         arena_clear(&arena);
     }
-    arena_release(&arena);
     return code;
 }
 

@@ -55,7 +55,7 @@ int tags_purge(struct store *store, struct job_id job, struct err *err)
 int tags_load(struct store *store, struct err *err)
 {
     struct sql sql = sql_of(&store->session, select_all);
-    struct arena arena;
+    cleanup_arena struct arena arena;
     int code;
 
     arena_init(&arena);
@@ -64,6 +64,5 @@ int tags_load(struct store *store, struct err *err)
         job_index_tag(store->job_index, job, sql_string(&sql, &arena));
         arena_clear(&arena);
     }
-    arena_release(&arena);
     return code;
 }

@@ -78,7 +78,7 @@ static void log_as_text(struct buf *line, const char *time, enum log_level level
 void log_vline(enum log_level level, const char *part, const char *format, va_list args)
 {
     char text[LOG_LINE_MAX], stamp[40], date[24];
-    struct buf line = BUF_INIT;
+    cleanup_buf struct buf line = BUF_INIT;
     struct timeval now;
     struct tm utc;
     int wanted = atomic_load(&log_format_now), fd = atomic_load(&log_fd);
@@ -100,5 +100,4 @@ void log_vline(enum log_level level, const char *part, const char *format, va_li
     /* nobody is there to hear that the log cannot be written */
     written = write(fd, line.at, line.length);
     (void)written;
-    buf_release(&line);
 }

@@ -39,7 +39,7 @@ static int secret_key_make(const char *path, struct err *err)
 
 static int secret_key_read(const char *path, uint8_t key[SECRET_KEY_SIZE], struct err *err)
 {
-    struct buf hex = BUF_INIT;
+    cleanup_buf struct buf hex = BUF_INIT;
     size_t size = 0;
     int code = file_read(path, 4096, &hex, err);
 
@@ -53,7 +53,6 @@ static int secret_key_read(const char *path, uint8_t key[SECRET_KEY_SIZE], struc
     }
     if (hex.at)
         sodium_memzero(hex.at, hex.room);
-    buf_release(&hex);
     return code;
 }
 

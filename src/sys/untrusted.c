@@ -90,11 +90,10 @@ int untrusted_read(const char *directory, const char *path, enum untrusted_links
     cleanup_close int fd = untrusted_open(folder, path, links, &stat, err);
     if (fd < 0)
         return fd;
-    struct buf content = BUF_INIT;
+    cleanup_buf struct buf content = BUF_INIT;
     int result = content_read(fd, path, limit, &content, err);
     if (result == 0)
         buf_text(out, buf_as_text(&content));
-    buf_release(&content);
     return result;
 }
 

@@ -718,10 +718,9 @@ static void nodes_make(struct fake *fake)
 {
     fake->nodes = mem_zero(fake->config.node_count, sizeof *fake->nodes);
     for (uint32_t i = 0; i < fake->config.node_count; i++) {
-        struct buf name = BUF_INIT;
+        cleanup_buf struct buf name = BUF_INIT;
         buf_format(&name, "%.40s%u", fake->config.node_prefix, i);
         memcpy(fake->nodes[i].name, buf_cstr(&name), name.length + 1);
-        buf_release(&name);
         timers_set(&fake->timers, due_key(i, DUE_NODES), 0);
     }
     if (fake->config.lose_every_ms)

@@ -34,12 +34,11 @@ static bool attempt_of(const char *name, struct attempt_id *attempt)
 static pid_t pid_read(const struct local_engine *local, const char *id, const char *name)
 {
     char path[RUNTIME_PATH_MAX];
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     int64_t value = 0;
     task_run_path(local, id, name, path);
     if (file_read(path, 64, &text, NULL) == 0)
         text_to_int64(text_trim(buf_as_text(&text)), &value);
-    buf_release(&text);
     return value > 0 && value < INT32_MAX ? (pid_t)value : 0;
 }
 
@@ -48,12 +47,10 @@ static pid_t pid_read(const struct local_engine *local, const char *id, const ch
 static bool process_mentions(pid_t pid, const char *file, const char *wanted)
 {
     char path[64];
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, file);
-    bool is_ours = file_read(path, 65536, &text, NULL) == 0 &&
-                   text_find(buf_as_text(&text), text_of(wanted)) != SIZE_MAX;
-    buf_release(&text);
-    return is_ours;
+    return file_read(path, 65536, &text, NULL) == 0 &&
+           text_find(buf_as_text(&text), text_of(wanted)) != SIZE_MAX;
 }
 
 static int process_adopt(pid_t pid, const char *file, const char *wanted)
@@ -91,13 +88,12 @@ static bool exit_is_there(const struct local_engine *local, const char *id)
 static bool state_read(struct local_engine *local, struct task *task, bool *is_this_boot)
 {
     char path[RUNTIME_PATH_MAX];
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     task_path(local, task->id, "state", path);
     file_read(path, 65536, &text, NULL);
-    struct arena arena;
+    cleanup_arena struct arena arena;
     arena_init(&arena);
     const struct doc *doc = document_read(buf_as_text(&text), false, &arena);
-    buf_release(&text);
     const char *boot = document_string(doc, "boot");
     const char *image = document_string(doc, "image");
     bool is_whole = boot[0] && image[0];
@@ -107,7 +103,6 @@ static bool state_read(struct local_engine *local, struct task *task, bool *is_t
         task_gpus_adopt(local, task, doc);
         task->image = images_adopt(local->images, image);
     }
-    arena_release(&arena);
     return is_whole;
 }
 
@@ -255,7 +250,7 @@ int adopt_all(struct local_engine *local, struct err *err)
 
 static void ended_announce(struct local_engine *local, struct attempt_id attempt, const char *id)
 {
-    struct arena arena;
+    cleanup_arena struct arena arena;
     struct exit_report report;
     struct err err = {0};
     arena_init(&arena);
@@ -267,7 +262,6 @@ static void ended_announce(struct local_engine *local, struct attempt_id attempt
                                       .message = "the report of its end is damaged"};
     }
     ended_post(local, attempt, id, &report);
-    arena_release(&arena);
 }
 
 void adopt_announce(struct local_engine *local)

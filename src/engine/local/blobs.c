@@ -38,11 +38,10 @@ struct blob_source blob_source_of(const char *host, const char *path)
 {
     struct blob_source source;
     unsigned char hash[(BLOB_SOURCE_SIZE - 1) / 2];
-    struct buf key = BUF_INIT;
+    cleanup_buf struct buf key = BUF_INIT;
     buf_put_text(&key, text_of(host));
     buf_put_text(&key, text_of(path ? path : ""));
     crypto_generichash(hash, sizeof hash, (const unsigned char *)key.at, key.length, NULL, 0);
-    buf_release(&key);
     sodium_bin2hex(source.name, sizeof source.name, hash, sizeof hash);
     return source;
 }
@@ -138,12 +137,10 @@ static void name_add(struct names *names, const char *hex)
 
 static const struct doc *document_of(const char *path, struct arena *arena)
 {
-    struct buf text = BUF_INIT;
-    const struct doc *doc = file_read(path, DOCUMENT_MAX, &text, NULL) == 0
-                                ? document_read(buf_as_text(&text), false, arena)
-                                : NULL;
-    buf_release(&text);
-    return doc;
+    cleanup_buf struct buf text = BUF_INIT;
+    return file_read(path, DOCUMENT_MAX, &text, NULL) == 0
+               ? document_read(buf_as_text(&text), false, arena)
+               : NULL;
 }
 
 static void digest_add(struct names *names, const char *digest)
@@ -156,7 +153,7 @@ static void digest_add(struct names *names, const char *digest)
 static void index_keep(const char *directory, const char *index, struct names *names)
 {
     char path[RUNTIME_PATH_MAX];
-    struct arena arena;
+    cleanup_arena struct arena arena;
     arena_init(&arena);
     const struct doc *items = doc_get(document_of(index, &arena), "manifests");
     for (size_t i = 0; i < document_count(items); i++) {
@@ -171,7 +168,6 @@ static void index_keep(const char *directory, const char *index, struct names *n
         for (size_t k = 0; k < document_count(layers); k++)
             digest_add(names, document_string(layers->as.list.items[k], "digest"));
     }
-    arena_release(&arena);
 }
 
 /* Of what lies in a folder, remove what is not among the names. */

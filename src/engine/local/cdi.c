@@ -54,13 +54,12 @@ void cdi_load(struct cdi *cdi, const char *const *directories, size_t count, str
         int found = scandir(directories[i], &names, is_specification, alphasort);
         for (int j = 0; j < found; j++) {
             char path[1024];
-            struct buf text = BUF_INIT;
+            cleanup_buf struct buf text = BUF_INIT;
             struct err err = {0};
             snprintf(path, sizeof path, "%s/%s", directories[i], names[j]->d_name);
             if (file_read(path, CDI_FILE_MAX, &text, &err) < 0 ||
                 cdi_parse(cdi, buf_as_text(&text), arena, &err) < 0)
                 log_warning("engine", "%s: %s", path, err.text);
-            buf_release(&text);
             free(names[j]);
         }
         if (found >= 0)

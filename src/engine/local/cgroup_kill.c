@@ -74,14 +74,13 @@ struct sweep {
 static bool process_is_member(pid_t pid, const char *group)
 {
     char path[64];
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     size_t length = strlen(group);
     bool is_member = false;
     snprintf(path, sizeof path, "/proc/%d/cgroup", (int)pid);
     if (file_read(path, 65536, &text, NULL) == 0)
         for (const char *at = buf_cstr(&text); !is_member && (at = strstr(at, group)); at += length)
             is_member = at[length] == '\n' || at[length] == '/';
-    buf_release(&text);
     return is_member;
 }
 

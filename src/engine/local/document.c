@@ -4,12 +4,11 @@
 
 const struct doc *document_read(struct text text, bool is_yaml, struct arena *arena)
 {
-    struct problems problems;
+    cleanup_problems struct problems problems;
     problems_init(&problems, arena);
     const struct doc *doc = doc_parse(text, is_yaml ? DOC_YAML : DOC_JSON, arena, &problems);
     if (problems.error_count)
         doc = NULL;
-    problems_release(&problems);
     return doc;
 }
 

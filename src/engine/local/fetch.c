@@ -39,13 +39,12 @@ static bool host_is_named(const struct pull *pull)
 /* The operator's file is skopeo's business; we read one host's entry for questions of our own. */
 static void auth_read(struct work *work, struct registry_config *registry)
 {
-    struct buf file = BUF_INIT;
+    cleanup_buf struct buf file = BUF_INIT;
     if (file_read(work->auth_file, AUTH_FILE_MAX, &file, NULL) == 0)
         registry_auth_find(buf_as_text(&file), registry->host, &work->arena, &registry->user,
                            &registry->password);
     if (file.at)
         sodium_memzero(file.at, file.length);
-    buf_release(&file);
 }
 
 static bool registry_is_stopping(void *context)
@@ -104,7 +103,7 @@ int auth_put(struct work *work, struct err *err)
     registry_open(work);
     if (work->auth_file[0])
         return 0;
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     struct json_writer json;
     json_init(&json, &text);
     json_object(&json);
@@ -119,7 +118,6 @@ int auth_put(struct work *work, struct err *err)
     int result = file_write(work->auth_file, buf_as_text(&text), 0600, err);
     if (text.at)
         sodium_memzero(text.at, text.length);
-    buf_release(&text);
     return result;
 }
 
@@ -223,7 +221,7 @@ static int manifest_take(struct work *work, const struct buf *bytes, struct err 
 
 int registry_resolve(struct work *work, char digest[DIGEST_SIZE], struct err *err)
 {
-    struct buf bytes = BUF_INIT;
+    cleanup_buf struct buf bytes = BUF_INIT;
     int result = manifest_fetch(work, NULL, &bytes, err);
     if (result == 0)
         result = manifest_take(work, &bytes, err);
@@ -244,7 +242,6 @@ int registry_resolve(struct work *work, char digest[DIGEST_SIZE], struct err *er
             result = work_fail_final(work, "ImageBroken", err);
         }
     }
-    buf_release(&bytes);
     return result;
 }
 

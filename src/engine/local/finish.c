@@ -43,11 +43,10 @@ static bool exit_code_read(struct finish *finish, int32_t *code)
 {
     char path[RUNTIME_PATH_MAX + 32];
     snprintf(path, sizeof path, "%s/%s", finish->local->runtime.exit_directory, finish->task->id);
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     int64_t value = 0;
     bool is_there = file_read(path, 64, &text, NULL) == 0 &&
                     text_to_int64(text_trim(buf_as_text(&text)), &value);
-    buf_release(&text);
     *code = (int32_t)value;
     return is_there;
 }
@@ -63,14 +62,13 @@ static bool exit_file_use(struct finish *finish, bool has_code, int32_t code)
 {
     char run[RUNTIME_PATH_MAX];
     task_path(finish->local, finish->task->id, "run", run);
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     struct exit_file file;
     struct stat stat;
     struct exit_report *report = &finish->report;
     bool is_read =
         untrusted_read(run, LAYOUT_EXIT_NAME, UNTRUSTED_NO_LINKS, 65536, &text, NULL) == 0 &&
         exit_file_read(buf_as_text(&text), &file, NULL) == 0;
-    buf_release(&text);
     char marker[RUNTIME_PATH_MAX + 16];
     snprintf(marker, sizeof marker, "%s/%s", run, LAYOUT_STARTED_NAME);
     report->is_user_command = lstat(marker, &stat) == 0;
@@ -159,13 +157,11 @@ bool task_mounts_remain(const struct local_engine *local, const char *id)
 {
     char path[RUNTIME_PATH_MAX];
     task_path(local, id, "upper", path); /* an overlay's options name it */
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     file_read("/proc/self/mountinfo", 16 << 20, &text, NULL);
     char wanted[RUNTIME_PATH_MAX + 16];
     snprintf(wanted, sizeof wanted, "upperdir=%s,", path);
-    bool is_there = text_find(buf_as_text(&text), text_of(wanted)) != SIZE_MAX;
-    buf_release(&text);
-    return is_there;
+    return text_find(buf_as_text(&text), text_of(wanted)) != SIZE_MAX;
 }
 
 /* Processes by the control group; with the last of them go its IPC and mount namespaces, and so
@@ -201,7 +197,7 @@ static bool remains_clear(struct finish *finish)
 static int report_put(const struct finish *finish, struct err *err)
 {
     const struct exit_report *report = &finish->report;
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     struct json_writer json;
     json_init(&json, &text);
     json_object(&json);
@@ -218,9 +214,7 @@ static int report_put(const struct finish *finish, struct err *err)
     json_object_end(&json);
     char path[RUNTIME_PATH_MAX];
     task_path(finish->local, finish->task->id, "ended", path);
-    int result = file_put(path, buf_as_text(&text), 0600, err);
-    buf_release(&text);
-    return result;
+    return file_put(path, buf_as_text(&text), 0600, err);
 }
 
 int ended_read(const struct local_engine *local, const char *id, struct arena *arena,
@@ -228,10 +222,9 @@ int ended_read(const struct local_engine *local, const char *id, struct arena *a
 {
     char path[RUNTIME_PATH_MAX];
     task_path(local, id, "ended", path);
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     int result = file_read(path, 65536, &text, err);
     const struct doc *doc = result == 0 ? document_read(buf_as_text(&text), false, arena) : NULL;
-    buf_release(&text);
     if (result == 0 && !doc)
         return err_fail(err, ERR_CORRUPT, "", "%s is not a report", path);
     if (result == 0)
@@ -256,10 +249,11 @@ void ended_post(struct local_engine *local, struct attempt_id attempt, const cha
     char log[RUNTIME_PATH_MAX], folder[RUNTIME_PATH_MAX];
     task_log_path(local, id, log);
     task_path(local, id, "", folder);
-    struct buf user = BUF_INIT, platform = BUF_INIT;
+    cleanup_buf struct buf user = BUF_INIT, platform = BUF_INIT;
     logs_tail(log, LOG_ALL, ENGINE_LOCAL_LOG_TAIL_MAX, &user);
     logs_tail(log, LOG_RUNTIME, OUTPUT_TAIL, &platform);
-    struct buf direct = BUF_INIT; /* what came past skep-init's logs: its own last words */
+    /* what came past skep-init's logs: its own last words */
+    cleanup_buf struct buf direct = BUF_INIT;
     if (untrusted_read(folder, "output", UNTRUSTED_NO_LINKS, OUTPUT_TAIL, &direct, NULL) == 0)
         buf_text(&platform, buf_as_text(&direct));
     report->log_tail = buf_as_text(&user);
@@ -271,9 +265,6 @@ void ended_post(struct local_engine *local, struct attempt_id attempt, const cha
                                  .message = report->message};
     local->sink.post(local->sink.context, &event);
     report->log_tail = report->platform_tail = (struct text){"", 0};
-    buf_release(&user);
-    buf_release(&platform);
-    buf_release(&direct);
 }
 
 void task_erase(struct local_engine *local, const char *id)
@@ -352,7 +343,7 @@ static void remains_note(struct local_engine *local, const char *id)
 
 static void finish_run(struct local_engine *local, struct task *task)
 {
-    struct arena arena;
+    cleanup_arena struct arena arena;
     arena_init(&arena);
     struct finish finish = {
         .local = local, .task = task, .arena = &arena, .report = {.reason = "", .message = ""}};
@@ -381,7 +372,6 @@ static void finish_run(struct local_engine *local, struct task *task)
     ended_post(local, task->attempt, task->id, &finish.report);
     task_run_path(local, task->id, "skep", path);
     tree_remove(path, NULL); /* the task's secrets are of no use any more */
-    arena_release(&arena);
 }
 
 void task_finish(struct local_engine *local, struct task *task)

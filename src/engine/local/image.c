@@ -76,14 +76,13 @@ static int64_t unix_ms(void)
 int image_load(const char *directory, struct image *image, struct err *err)
 {
     char path[PATH_MAX];
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     struct stat stat;
     arena_init(&image->arena);
     snprintf(path, sizeof path, "%s/image.json", directory);
     int result = file_read(path, 1 << 20, &text, err);
     const struct doc *doc =
         result == 0 ? document_read(buf_as_text(&text), false, &image->arena) : NULL;
-    buf_release(&text);
     if (result == 0 && !doc)
         result = err_fail(err, ERR_CORRUPT, "", "%s is not an image's description", path);
     snprintf(image->rootfs, sizeof image->rootfs, "%s/rootfs", directory);
@@ -192,7 +191,7 @@ static void entry_path(const struct images *images, const char *name, char path[
 static void entry_name(const struct reference *reference, const char *user, const char *password,
                        const struct stat *file, char out[2 * NAME_BYTES + 1])
 {
-    struct buf key = BUF_INIT;
+    cleanup_buf struct buf key = BUF_INIT;
     unsigned char hash[NAME_BYTES];
     buf_put_u32(&key, ENTRY_VERSION);
     buf_put_u32(&key, reference->kind);
@@ -210,15 +209,14 @@ static void entry_name(const struct reference *reference, const char *user, cons
     }
     crypto_generichash(hash, sizeof hash, (const unsigned char *)key.at, key.length, NULL, 0);
     sodium_memzero(key.at, key.length);
-    buf_release(&key);
     sodium_bin2hex(out, 2 * NAME_BYTES + 1, hash, sizeof hash);
 }
 
 static void entry_load(struct images *images, struct entry *entry)
 {
     char path[RUNTIME_PATH_MAX];
-    struct buf text = BUF_INIT;
-    struct arena arena;
+    cleanup_buf struct buf text = BUF_INIT;
+    cleanup_arena struct arena arena;
     arena_init(&arena);
     entry_path(images, entry->name, path);
     if (file_read(path, 65536, &text, NULL) == 0) {
@@ -226,14 +224,12 @@ static void entry_load(struct images *images, struct entry *entry)
         snprintf(entry->image_id, sizeof entry->image_id, "%.79s", document_string(doc, "image"));
         entry->checked_ms = document_int(doc, "checked_ms");
     }
-    arena_release(&arena);
-    buf_release(&text);
 }
 
 static void entry_save(struct images *images, const struct entry *entry)
 {
     char path[RUNTIME_PATH_MAX];
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     struct json_writer json;
     json_init(&json, &text);
     json_object(&json);
@@ -247,7 +243,6 @@ static void entry_save(struct images *images, const struct entry *entry)
     struct err err = {0};
     if (file_put(path, buf_as_text(&text), 0600, &err) < 0)
         log_warning("engine", "%s", err.text); /* asked again after a restart */
-    buf_release(&text);
 }
 
 static struct entry *entry_get(struct images *images, const struct reference *reference,

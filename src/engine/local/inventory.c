@@ -83,11 +83,10 @@ static uint32_t cpu_count(void)
  * tasks use just what they were promised. */
 static uint64_t memory_mib(void)
 {
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     unsigned long long kib = 0;
     if (file_read("/proc/meminfo", 65536, &text, NULL) == 0)
         sscanf(buf_cstr(&text), "MemTotal: %llu kB", &kib);
-    buf_release(&text);
     uint64_t total = kib >> 10, kept = total / MEMORY_KEPT_PART;
     return total - (kept < MEMORY_KEPT_MAX_MIB ? kept : MEMORY_KEPT_MAX_MIB);
 }

@@ -613,7 +613,7 @@ static int directory_lock(struct local_engine *local, struct err *err)
 
 static int system_read(struct local_engine *local, struct err *err)
 {
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     int result = file_read("/proc/self/mountinfo", 4 << 20, &text, err);
     if (result == 0)
         result = cgroup_layout_read(buf_as_text(&text), &local->cgroups, err);
@@ -622,7 +622,6 @@ static int system_read(struct local_engine *local, struct err *err)
         result = file_read("/proc/sys/kernel/random/boot_id", 256, &text, err);
     snprintf(local->boot_id, sizeof local->boot_id, "%.*s",
              TEXT_ARG(text_trim(buf_as_text(&text))));
-    buf_release(&text);
     return result;
 }
 

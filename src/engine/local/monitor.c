@@ -46,12 +46,11 @@ static void reason_put(struct local_engine *local, struct task *task, uint32_t g
     struct err err = {0};
     struct reason_file reason = {.grace_ms = grace_ms};
     snprintf(reason.reason, sizeof reason.reason, "%s", task->kill_reason);
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     reason_file_write(&reason, &text);
     task_path(local, task->id, "run", path);
     if (untrusted_put(path, LAYOUT_REASON_NAME, buf_as_text(&text), 0644, &err) < 0)
         log_info("engine", "attempt %s: it is not told why it ends: %s", task->id, err.text);
-    buf_release(&text);
 }
 
 void monitor_kill(struct local_engine *local, struct task *task)

@@ -22,27 +22,24 @@ static const struct doc *blob_read(struct work *work, const char *layout, const 
 {
     char path[PATH_ROOM + 96];
     const char *hex = digest_hex(digest);
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     if (!hex)
         return NULL;
     snprintf(path, sizeof path, "%s/blobs/sha256/%s", layout, hex);
-    const struct doc *doc = file_read(path, INDEX_MAX, &text, NULL) == 0
-                                ? document_read(buf_as_text(&text), false, &work->arena)
-                                : NULL;
-    buf_release(&text);
-    return doc;
+    return file_read(path, INDEX_MAX, &text, NULL) == 0
+               ? document_read(buf_as_text(&text), false, &work->arena)
+               : NULL;
 }
 
 /* The manifest digest of one tag of a layout; "" when there is none. */
 static const char *layout_digest(struct work *work, const char *layout, const char *tag)
 {
     char path[PATH_ROOM + 16];
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     snprintf(path, sizeof path, "%s/index.json", layout);
     const struct doc *index = file_read(path, INDEX_MAX, &text, NULL) == 0
                                   ? document_read(buf_as_text(&text), false, &work->arena)
                                   : NULL;
-    buf_release(&text);
     const struct doc *items = doc_get(index, "manifests");
     for (size_t i = 0; i < document_count(items); i++) {
         const struct doc *item = items->as.list.items[i];
@@ -59,7 +56,7 @@ static int layout_manifest(const char *layout, const char *digest, struct manife
                            struct err *err)
 {
     char path[PATH_ROOM + 96];
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     snprintf(path, sizeof path, "%s/blobs/sha256/%s", layout, digest_hex(digest));
     int result = file_read(path, MANIFEST_BYTES_MAX, &text, err);
     if (result == 0)
@@ -69,7 +66,6 @@ static int layout_manifest(const char *layout, const char *digest, struct manife
     if (result == 0 && manifest->is_list)
         result = err_fail(err, ERR_CORRUPT, "", "%s names a list of images where one is expected",
                           layout);
-    buf_release(&text);
     return result;
 }
 
@@ -99,7 +95,7 @@ static int image_describe(struct work *work, const char *layout, const char *dig
         return work_fail_final(work, "ImageBroken", err);
     }
     char path[PATH_ROOM + 16];
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     struct json_writer json;
     size_t count;
     const char *const *env = document_strings(inner, "Env", &work->arena, &count);
@@ -116,7 +112,6 @@ static int image_describe(struct work *work, const char *layout, const char *dig
     json_object_end(&json);
     snprintf(path, sizeof path, "%s/image.json", work->folder);
     int result = file_write(path, buf_as_text(&text), 0644, err);
-    buf_release(&text);
     return result < 0 ? work_fail_here(work, err) : 0;
 }
 

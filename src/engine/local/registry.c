@@ -183,15 +183,13 @@ const char *registry_token_url(struct text challenge, struct arena *arena)
     const char *service = parameter_find(challenge, "service", arena);
     if (!realm[0])
         return "";
-    struct buf url = BUF_INIT;
+    cleanup_buf struct buf url = BUF_INIT;
     buf_string(&url, realm);
     bool has_query = strchr(realm, '?') != NULL;
     url_add(&url, has_query ? '&' : '?', "service", service);
     url_add(&url, has_query || service[0] ? '&' : '?', "scope",
             parameter_find(challenge, "scope", arena));
-    const char *copy = arena_copy(arena, buf_as_text(&url));
-    buf_release(&url);
-    return copy;
+    return arena_copy(arena, buf_as_text(&url));
 }
 
 /* Gets what the challenge wants. *status is that of who refuses it, else untouched; true: ask
@@ -245,11 +243,10 @@ static int status_ask(struct registry *registry, const char *kind, const char *n
         return err_fail(err, result, "", "the registry did not answer before");
     for (size_t i = 0; i < (config->is_insecure ? 2u : 1u) && result < 0; i++) {
         const char *scheme = registry->scheme ? registry->scheme : schemes[i];
-        struct buf url = BUF_INIT;
+        cleanup_buf struct buf url = BUF_INIT;
         buf_format(&url, "%s://%s/v2/%s/%s/%s", scheme,
                    is_hub ? "registry-1.docker.io" : config->host, config->path, kind, name);
         result = url_ask(registry, buf_cstr(&url), status, err);
-        buf_release(&url);
         if (result == 0 || registry->scheme) {
             registry->scheme = scheme;
             break;

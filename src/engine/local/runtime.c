@@ -43,13 +43,12 @@ static bool program_find(const char *name, char path[RUNTIME_PATH_MAX])
 /* What conmon writes: {"data": PID} or {"data": -1, "message": "…"}. */
 static int sync_parse(struct text bytes, pid_t *pid, char *message)
 {
-    struct arena arena;
+    cleanup_arena struct arena arena;
     arena_init(&arena);
     const struct doc *doc = document_read(bytes, false, &arena);
     int64_t data = document_int(doc, "data");
     struct text text = text_trim(text_of(document_string(doc, "message")));
     snprintf(message, RUNTIME_MESSAGE_MAX, "%.*s", TEXT_ARG(text));
-    arena_release(&arena);
     *pid = (pid_t)data;
     return data > 0 ? 0 : ERR_UNAVAILABLE;
 }
@@ -57,7 +56,7 @@ static int sync_parse(struct text bytes, pid_t *pid, char *message)
 /* One line comes when the container is created; the end of the pipe means that conmon died. */
 static int sync_wait(int fd, pid_t *pid, char *message, struct err *err)
 {
-    struct buf line = BUF_INIT;
+    cleanup_buf struct buf line = BUF_INIT;
     ssize_t got;
     char bytes[2048];
     while ((got = read(fd, bytes, sizeof bytes)) > 0 || (got < 0 && errno == EINTR)) {
@@ -66,7 +65,6 @@ static int sync_wait(int fd, pid_t *pid, char *message, struct err *err)
             break;
     }
     int result = sync_parse(buf_as_text(&line), pid, message);
-    buf_release(&line);
     if (result < 0 && !message[0])
         snprintf(message, RUNTIME_MESSAGE_MAX, "conmon ended before the container was created");
     if (result < 0)
@@ -188,31 +186,28 @@ int runtime_start(const struct runtime *runtime, const char *id, struct err *err
 {
     if (runtime->has_start_fifo && start_by_fifo(runtime, id))
         return 0;
-    struct buf complaint = BUF_INIT;
+    cleanup_buf struct buf complaint = BUF_INIT;
     int code = 0;
     int result = runtime_run(runtime, "start", NULL, id, NULL, &code, &complaint, err);
     if (result == 0 && code != 0)
         result = err_fail(err, ERR_UNAVAILABLE, "", "start: %.*s",
                           TEXT_ARG(text_trim(buf_as_text(&complaint))));
-    buf_release(&complaint);
     return result;
 }
 
 int runtime_status(const struct runtime *runtime, const char *id, char *status, size_t size,
                    struct err *err)
 {
-    struct buf out = BUF_INIT;
+    cleanup_buf struct buf out = BUF_INIT;
     int code = 0;
     status[0] = 0;
     int result = runtime_run(runtime, "state", NULL, id, &out, &code, NULL, err);
     if (result == 0 && code == 0) {
-        struct arena arena;
+        cleanup_arena struct arena arena;
         arena_init(&arena);
         const struct doc *doc = document_read(buf_as_text(&out), false, &arena);
         snprintf(status, size, "%s", document_string(doc, "status"));
-        arena_release(&arena);
     }
-    buf_release(&out);
     return result;
 }
 
@@ -259,23 +254,20 @@ static int probe_prepare(const char *scratch, const char *group, const struct cg
                                 .memory_mib = 64,
                                 .pids_max = 100,
                                 .seccomp_bpf = seccomp_bpf};
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     oci_config_write(&config, &text);
     snprintf(path, sizeof path, "%s/config.json", scratch);
     result = file_write(path, buf_as_text(&text), 0600, err);
-    buf_release(&text);
     return result;
 }
 
 static bool process_is_filtered(pid_t pid)
 {
     char path[64];
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     snprintf(path, sizeof path, "/proc/%d/status", (int)pid);
-    bool is_filtered = file_read(path, 65536, &text, NULL) == 0 &&
-                       text_find(buf_as_text(&text), TEXT("\nSeccomp:\t2\n")) != SIZE_MAX;
-    buf_release(&text);
-    return is_filtered;
+    return file_read(path, 65536, &text, NULL) == 0 &&
+           text_find(buf_as_text(&text), TEXT("\nSeccomp:\t2\n")) != SIZE_MAX;
 }
 
 static int probe_run(const struct runtime *runtime, const struct cgroup_layout *layout,

@@ -99,7 +99,7 @@ static void paths_fill(struct start *start)
 /* The state is on disk before anything runs: the next engine finds every container by it. */
 static int state_put(struct start *start)
 {
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     struct json_writer json;
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
@@ -118,7 +118,6 @@ static int state_put(struct start *start)
     char path[RUNTIME_PATH_MAX];
     task_path(start->local, start->task->id, "state", path);
     int result = file_put(path, buf_as_text(&text), 0600, NULL);
-    buf_release(&text);
     return result < 0 ? fail_by_errno(start, errno, path) : 0;
 }
 
@@ -321,12 +320,11 @@ static int config_put(struct start *start)
     };
     config.mounts = mounts_of(start, &config.mount_count);
     config.env = env_of(start, &config.env_count);
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     oci_config_write(&config, &text);
     char path[RUNTIME_PATH_MAX];
     task_run_path(local, start->task->id, "config.json", path);
     int result = file_put(path, buf_as_text(&text), 0600, NULL);
-    buf_release(&text);
     return result < 0 ? fail_by_errno(start, errno, path) : 0;
 }
 

@@ -105,7 +105,7 @@ static int tables_use(struct text passwd, struct text groups, const char *wanted
 
 int user_find(const char *rootfs, const char *wanted, struct user *user, struct err *err)
 {
-    struct buf passwd = BUF_INIT, groups = BUF_INIT;
+    cleanup_buf struct buf passwd = BUF_INIT, groups = BUF_INIT;
     memset(user, 0, sizeof *user);
     snprintf(user->home, sizeof user->home, "/");
     int result = table_read(rootfs, "/etc/passwd", &passwd, err);
@@ -113,7 +113,5 @@ int user_find(const char *rootfs, const char *wanted, struct user *user, struct 
         result = table_read(rootfs, "/etc/group", &groups, err);
     if (result == 0)
         result = tables_use(buf_as_text(&passwd), buf_as_text(&groups), wanted, user, err);
-    buf_release(&passwd);
-    buf_release(&groups);
     return result;
 }

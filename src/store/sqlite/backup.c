@@ -103,7 +103,7 @@ static int key_insert(sqlite3 *db, const struct buf *key, struct err *err)
 static int key_add(sqlite3 *db, const char *directory, struct err *err)
 {
     char path[PATH_MAX];
-    struct buf key = BUF_INIT;
+    cleanup_buf struct buf key = BUF_INIT;
     int code = path_make(path, directory, "key", err);
 
     if (code == 0)
@@ -112,7 +112,6 @@ static int key_add(sqlite3 *db, const char *directory, struct err *err)
         code = key_insert(db, &key, err);
     if (key.at)
         explicit_bzero(key.at, key.room);
-    buf_release(&key);
     return code;
 }
 
@@ -334,7 +333,7 @@ static int directory_free(const char *directory, bool replaces, struct err *err)
 
 int store_restore_backup(const char *path, const char *directory, bool replaces, struct err *err)
 {
-    struct buf key = BUF_INIT;
+    cleanup_buf struct buf key = BUF_INIT;
     cleanup_close int lock_fd = -1;
     int code = backup_check(path, &key, err);
 
@@ -348,6 +347,5 @@ int store_restore_backup(const char *path, const char *directory, bool replaces,
         code = database_put(path, directory, &key, err);
     if (key.at)
         explicit_bzero(key.at, key.room);
-    buf_release(&key);
     return code;
 }
