@@ -10,7 +10,7 @@
  * no placer has to be asked. It costs some comparisons, where a search costs microseconds: with
  * hundreds of shapes in the queue every end of a task would else cost hundreds of searches. */
 
-static void count_node(struct core *core, struct node *node, bool is_added)
+static void count_node(struct core *core, struct core_node *node, bool is_added)
 {
     uint32_t one = is_added ? 1 : UINT32_MAX; /* modulo 2^32: minus one */
     struct capacity *capacity = &core->capacity;
@@ -26,7 +26,7 @@ static void count_node(struct core *core, struct node *node, bool is_added)
 
 void capacity_update(struct core *core, uint32_t at)
 {
-    struct node *node = &core->nodes.items[at];
+    struct core_node *node = &core->nodes.items[at];
     count_node(core, node, false);
     node->is_counted = node->facts.is_healthy && !node->is_lost && !node_is_cordoned(node);
     node->counted_gpus =
@@ -37,7 +37,7 @@ void capacity_update(struct core *core, uint32_t at)
 
 /* Whoever may be ended for others, and how cheaply: lazily preemptible groups may have been
  * downgraded by the placer. */
-void capacity_group(struct core *core, const struct group *group, bool is_added)
+void capacity_group(struct core *core, const struct core_group *group, bool is_added)
 {
     const struct plan *plan = core->jobs.items[group->job].plan;
     int32_t priority = plan->is_lazy_preemptible ? PLACEMENT_PRIORITY_OPPO : plan->priority;
@@ -75,23 +75,23 @@ struct queue_room capacity_room(struct core *core)
 }
 
 /* All tasks of a gang, or one of the others. */
-struct queue_need capacity_need(struct core *core, const struct live *live)
+struct queue_need capacity_need(struct core *core, const struct core_job *job)
 {
-    const struct plan *plan = live->plan;
-    const struct job_policy *policy = policy_of(core, live);
+    const struct plan *plan = job->plan;
+    const struct job_policy *policy = policy_of(core, job);
     struct queue_need need = {0};
     bool is_first = true;
-    if (live->hold_count)
+    if (job->hold_count)
         return need;
     for (uint16_t i = 0; i < plan->role_count; i++) {
         const struct plan_role *role = &plan->roles[i];
         if (plan->is_gang) {
-            uint32_t count = job_role_instances(&live->job, policy, i);
+            uint32_t count = job_role_instances(&job->life, policy, i);
             need.gpus += (uint64_t)role->gpu * count;
             need.cpus += (uint64_t)role->cpu * count;
             if (count && role->gpu > need.task_gpus)
                 need.task_gpus = role->gpu;
-        } else if (role_is_waiting(live, policy, i)) {
+        } else if (role_is_waiting(job, policy, i)) {
             if (is_first || role->gpu < need.task_gpus)
                 need.gpus = need.task_gpus = role->gpu;
             if (is_first || role->cpu < need.cpus)
@@ -111,11 +111,11 @@ static uint64_t tasks_at_most(const struct capacity *capacity, uint32_t gpus)
     return count;
 }
 
-bool capacity_is_short(struct core *core, const struct live *live)
+bool capacity_is_short(struct core *core, const struct core_job *job)
 {
-    const struct plan *plan = live->plan;
+    const struct plan *plan = job->plan;
     const struct capacity *capacity = &core->capacity;
-    if (!plan->is_gang || live->hold_count || capacity->large_nodes ||
+    if (!plan->is_gang || job->hold_count || capacity->large_nodes ||
         lowest_priority(core) < plan->priority)
         return false;
     uint64_t cpus = 0;

@@ -7,10 +7,10 @@
 #include "core/state.h"
 
 void capacity_update(struct core *core, uint32_t node); /* something of it has changed */
-void capacity_group(struct core *core, const struct group *group, bool is_added);
+void capacity_group(struct core *core, const struct core_group *group, bool is_added);
 struct queue_room capacity_room(struct core *core);
-struct queue_need capacity_need(struct core *core, const struct live *live);
+struct queue_need capacity_need(struct core *core, const struct core_job *job);
 /* Too little is free for this job, whatever the placer may think. */
-bool capacity_is_short(struct core *core, const struct live *live);
+bool capacity_is_short(struct core *core, const struct core_job *job);
 
 #endif

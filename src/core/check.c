@@ -5,8 +5,8 @@
 #include "base/memory.h"
 #include "core/jobs.h"
 #include "core/nodes.h"
-#include "core/seats.h"
 #include "core/state.h"
+#include "core/tasks.h"
 #include "core/waiting.h"
 
 /* --- invariants --- */
@@ -26,31 +26,31 @@ static void check_failed(const char *function, const char *condition)
     abort();
 }
 
-/* Neither a port nor a GPU is given twice: to this seat and to one before or after it. */
-static void check_seat(const struct core *core, const struct seat *seat, struct ports *ports)
+/* Neither a port nor a GPU is given twice: to this task and to one before or after it. */
+static void check_task(const struct core *core, const struct core_task *task, struct ports *ports)
 {
-    for (size_t j = 0; j < seat->port_count; j++) {
-        CHECK(ports_are_free(ports, seat->ports[j].first, seat->ports[j].count));
-        ports_take(ports, seat->ports[j].first, seat->ports[j].count);
+    for (size_t j = 0; j < task->port_count; j++) {
+        CHECK(ports_are_free(ports, task->ports[j].first, task->ports[j].count));
+        ports_take(ports, task->ports[j].first, task->ports[j].count);
     }
-    for (uint32_t k = seat->node_next; k != NONE; k = core->seats.items[k].node_next)
-        for (size_t j = 0; j < core->seats.items[k].gpu_count; j++)
-            CHECK(!seat_has_gpu(seat, core->seats.items[k].gpus[j]));
+    for (uint32_t k = task->node_next; k != NONE; k = core->tasks.items[k].node_next)
+        for (size_t j = 0; j < core->tasks.items[k].gpu_count; j++)
+            CHECK(!core_task_has_gpu(task, core->tasks.items[k].gpus[j]));
 }
 
 static void check_node(const struct core *core, uint32_t at)
 {
-    const struct node *node = &core->nodes.items[at];
+    const struct core_node *node = &core->nodes.items[at];
     struct ports ports = {0};
-    uint32_t seats = 0, gpus = 0;
-    for (uint32_t i = node->first_seat; i != NONE; i = core->seats.items[i].node_next) {
-        const struct seat *seat = &core->seats.items[i];
-        CHECK(seat->is_taken && seat->node == at);
-        seats++;
-        gpus += seat->gpu_count;
-        check_seat(core, seat, &ports);
+    uint32_t tasks = 0, gpus = 0;
+    for (uint32_t i = node->first_task; i != NONE; i = core->tasks.items[i].node_next) {
+        const struct core_task *task = &core->tasks.items[i];
+        CHECK(task->is_taken && task->node == at);
+        tasks++;
+        gpus += task->gpu_count;
+        check_task(core, task, &ports);
     }
-    CHECK(seats == node->seat_count && gpus == node->gpus_used);
+    CHECK(tasks == node->task_count && gpus == node->gpus_used);
     CHECK(ports.taken == node->ports.taken);
     CHECK(node->is_counted ==
           (node->facts.is_healthy && !node->is_lost && !node_is_cordoned(node)));
@@ -62,34 +62,34 @@ static void check_node(const struct core *core, uint32_t at)
 static void check_groups(const struct core *core)
 {
     for (size_t i = 0; i < core->groups.count; i++) {
-        const struct group *group = &core->groups.items[i];
+        const struct core_group *group = &core->groups.items[i];
         if (!group->name)
             continue;
-        uint32_t live = 0;
+        uint32_t taken = 0;
         for (uint32_t j = 0; j < group->slot_count; j++) {
-            if (group->seats[j] == NONE)
+            if (group->tasks[j] == NONE)
                 continue;
-            const struct seat *seat = &core->seats.items[group->seats[j]];
-            live += seat->is_taken && seat->group == i && seat->group_slot == j;
+            const struct core_task *task = &core->tasks.items[group->tasks[j]];
+            taken += task->is_taken && task->group == i && task->group_slot == j;
         }
-        CHECK(live == group->live && live > 0);
+        CHECK(taken == group->taken_count && taken > 0);
     }
 }
 
 static void check_tasks(const struct core *core, uint32_t slot, uint32_t *taken)
 {
     struct core *mutable = (struct core *)(uintptr_t)core;
-    const struct live *live = &core->jobs.items[slot];
-    for (uint16_t i = 0; live->job.has_tasks && i < live->plan->role_count; i++)
-        for (size_t j = 0; j < live->job.roles[i].count; j++) {
+    const struct core_job *job = &core->jobs.items[slot];
+    for (uint16_t i = 0; job->life.has_tasks && i < job->plan->role_count; i++)
+        for (size_t j = 0; j < job->life.roles[i].count; j++) {
             struct task_ref ref = {i, (uint16_t)j};
-            const struct job_task *task = job_task_find(&live->job, ref);
-            const struct seat *seat = seat_find(mutable, slot, ref);
-            bool is_live = task->state >= LIFE_CREATION_REQUESTED && task->state <= LIFE_DELETING;
-            CHECK(seat);
-            CHECK(seat->is_taken == is_live);
-            CHECK(!is_live || seat->attempt.v == task->attempt.v);
-            CHECK(!is_live || seat_of_attempt(mutable, task->attempt) == seat);
+            const struct job_task *life = job_task_find(&job->life, ref);
+            const struct core_task *task = core_task_find(mutable, slot, ref);
+            bool is_live = life->state >= LIFE_CREATION_REQUESTED && life->state <= LIFE_DELETING;
+            CHECK(task);
+            CHECK(task->is_taken == is_live);
+            CHECK(!is_live || task->attempt.v == life->attempt.v);
+            CHECK(!is_live || core_task_of_attempt(mutable, life->attempt) == task);
             *taken += is_live;
         }
 }
@@ -97,40 +97,40 @@ static void check_tasks(const struct core *core, uint32_t slot, uint32_t *taken)
 static void check_job(const struct core *core, uint32_t slot, size_t *queued, size_t *tasks)
 {
     struct core *mutable = (struct core *)(uintptr_t)core;
-    const struct live *live = &core->jobs.items[slot];
-    const struct job_policy *policy = policy_of(mutable, live);
+    const struct core_job *job = &core->jobs.items[slot];
+    const struct job_policy *policy = policy_of(mutable, job);
     uint32_t taken = 0;
     bool is_queued = queue_has(core->queue, slot);
     check_tasks(core, slot, &taken);
-    CHECK(taken == live->job.live);
-    CHECK(is_queued == (job_waiting_count(&live->job, policy) > 0));
+    CHECK(taken == job->life.live);
+    CHECK(is_queued == (job_waiting_count(&job->life, policy) > 0));
     /* a gang holds nothing while it waits */
-    CHECK(!live->plan->is_gang || !is_queued || taken == 0);
+    CHECK(!job->plan->is_gang || !is_queued || taken == 0);
     bool is_idle = true; /* a job without any instance, until it is scaled */
-    for (uint16_t i = 0; i < live->plan->role_count; i++)
-        is_idle = is_idle && job_role_instances(&live->job, policy, i) == 0;
-    CHECK(job_is_final(&live->job) || is_queued || live->wake_ms || taken || is_idle ||
-          live->job.execution == EXECUTION_CREATE);
-    CHECK(!live->hold_count || is_queued);
-    CHECK(live->waiting == waiting_state(core, live));
-    CHECK(!live->is_changed && !live->is_finished && !live->submission);
+    for (uint16_t i = 0; i < job->plan->role_count; i++)
+        is_idle = is_idle && job_role_instances(&job->life, policy, i) == 0;
+    CHECK(job_is_final(&job->life) || is_queued || job->wake_ms || taken || is_idle ||
+          job->life.execution == EXECUTION_CREATE);
+    CHECK(!job->hold_count || is_queued);
+    CHECK(job->waiting == waiting_state(core, job));
+    CHECK(!job->is_changed && !job->is_finished && !job->submission);
     *queued += is_queued;
     *tasks += taken;
 }
 
 void core_check(const struct core *core)
 {
-    size_t queued = 0, tasks = 0, live = 0;
+    size_t queued = 0, tasks = 0, jobs = 0;
     for (size_t i = 0; i < core->nodes.count; i++)
         check_node(core, (uint32_t)i);
     check_groups(core);
     for (size_t i = 0; i < core->jobs.count; i++)
         if (core->jobs.items[i].id.v) {
             check_job(core, (uint32_t)i, &queued, &tasks);
-            live++;
+            jobs++;
         }
     CHECK(queued == queue_count(core->queue));
-    CHECK(tasks == core->tasks_live && live == core->jobs_live);
+    CHECK(tasks == core->tasks_live && jobs == core->jobs_live);
     CHECK(!core->output && core->actions.count == 0);
 }
 
@@ -147,7 +147,7 @@ static void mix_text(uint64_t *hash, const char *string)
     mix(hash, text_hash(text_of(string), 0));
 }
 
-static void mix_node(uint64_t *hash, const struct node *node)
+static void mix_node(uint64_t *hash, const struct core_node *node)
 {
     uint64_t blame;
     memcpy(&blame, &node->blame.value, sizeof blame);
@@ -159,29 +159,30 @@ static void mix_node(uint64_t *hash, const struct node *node)
     mix(hash, (uint64_t)node->blame.at_ms);
     mix(hash, node->blame.level);
     mix_text(hash, node->cordon);
-    mix(hash, (uint64_t)node->seat_count << 32 | node->ports.taken);
+    mix(hash, (uint64_t)node->task_count << 32 | node->ports.taken);
 }
 
 static void mix_job(uint64_t *hash, const struct core *core, uint32_t slot)
 {
     struct core *mutable = (struct core *)(uintptr_t)core;
-    const struct live *live = &core->jobs.items[slot];
-    mix(hash, live->id.v);
-    mix_text(hash, live->full_name);
-    mix(hash, job_hash(&live->job));
+    const struct core_job *job = &core->jobs.items[slot];
+    mix(hash, job->id.v);
+    mix_text(hash, job->full_name);
+    mix(hash, job_hash(&job->life));
     mix(hash, queue_has(core->queue, slot));
-    for (uint16_t i = 0; live->job.has_tasks && i < live->plan->role_count; i++)
-        for (size_t j = 0; j < live->job.roles[i].count; j++) {
-            const struct seat *seat = seat_find(mutable, slot, (struct task_ref){i, (uint16_t)j});
-            assert(seat);
-            if (!seat->is_taken)
+    for (uint16_t i = 0; job->life.has_tasks && i < job->plan->role_count; i++)
+        for (size_t j = 0; j < job->life.roles[i].count; j++) {
+            const struct core_task *task =
+                core_task_find(mutable, slot, (struct task_ref){i, (uint16_t)j});
+            assert(task);
+            if (!task->is_taken)
                 continue;
             mix(hash,
-                (uint64_t)seat->node << 32 | (uint64_t)seat->cell_level << 16 | seat->gpu_count);
-            for (size_t k = 0; k < seat->gpu_count; k++)
-                mix(hash, seat->gpus[k]);
-            for (size_t k = 0; k < seat->port_count; k++)
-                mix(hash, (uint64_t)seat->ports[k].first << 16 | seat->ports[k].count);
+                (uint64_t)task->node << 32 | (uint64_t)task->cell_level << 16 | task->gpu_count);
+            for (size_t k = 0; k < task->gpu_count; k++)
+                mix(hash, task->gpus[k]);
+            for (size_t k = 0; k < task->port_count; k++)
+                mix(hash, (uint64_t)task->ports[k].first << 16 | task->ports[k].count);
         }
 }
 

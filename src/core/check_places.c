@@ -1,8 +1,8 @@
 /* check_places.c — do the placer, and each reservation's shadow of it, hold what the core says
  * and nothing else? What they hold beyond that is lost for everybody. For tests. */
 #include "core/preempt.h"
-#include "core/seats.h"
 #include "core/state.h"
+#include "core/tasks.h"
 #include "placement/check.h"
 
 struct places {
@@ -15,10 +15,10 @@ struct places {
 /* Of a task that runs, or of a part of a gang that is kept while others end for the rest. */
 static uint32_t place_node(struct core *core, const char *group, size_t slot)
 {
-    const struct group *known = core_group_find(core, group);
+    const struct core_group *known = core_group_find(core, group);
     if (known) {
-        uint32_t seat = slot < known->slot_count ? known->seats[slot] : NONE;
-        return seat != NONE && core->seats.items[seat].is_taken ? core->seats.items[seat].node
+        uint32_t task = slot < known->slot_count ? known->tasks[slot] : NONE;
+        return task != NONE && core->tasks.items[task].is_taken ? core->tasks.items[task].node
                                                                 : NONE;
     }
     uint32_t holder = text_map_get(&core->hold_names, text_of(group));
@@ -48,7 +48,7 @@ static size_t places_count(const struct core *core)
 {
     size_t count = 0;
     for (size_t i = 0; i < core->groups.count; i++)
-        count += core->groups.items[i].is_refused ? 0 : core->groups.items[i].live;
+        count += core->groups.items[i].is_refused ? 0 : core->groups.items[i].taken_count;
     for (size_t i = 0; i < core->jobs.count; i++)
         for (uint32_t j = 0; j < core->jobs.items[i].hold_count; j++)
             if (core->jobs.items[i].holds[j].slots)

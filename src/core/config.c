@@ -10,8 +10,8 @@
 #include "core/records.h"
 #include "core/request.h"
 #include "core/reserve.h"
-#include "core/seats.h"
 #include "core/state.h"
+#include "core/tasks.h"
 #include "core/waiting.h"
 
 void core_config_default(struct core_config *config)
@@ -84,33 +84,33 @@ void config_release(struct core_config *config)
 
 /* --- a new placer is told what runs --- */
 
-static void group_tell(struct core *core, struct placer *placer, struct group *group)
+static void group_tell(struct core *core, struct placer *placer, struct core_group *group)
 {
-    struct live *live = &core->jobs.items[group->job];
+    struct core_job *job = &core->jobs.items[group->job];
     struct request request;
     if (group->is_task) {
         assert(group->slot_count == 1);
-        const struct seat *seat = &core->seats.items[group->seats[0]];
-        request_of_task(core, live, seat->task, 0, &core->scratch, &request);
+        const struct core_task *task = &core->tasks.items[group->tasks[0]];
+        request_of_task(core, job, task->ref, 0, &core->scratch, &request);
     } else {
-        request_of_part(core, live, group->first_role, &core->scratch, &request);
+        request_of_part(core, job, group->first_role, &core->scratch, &request);
     }
     request.placement.group = group->name;
     assert(request.task_count == group->slot_count);
     struct placement_slot *slots =
         ARENA_ARRAY(&core->scratch, struct placement_slot, group->slot_count);
     for (uint32_t i = 0; i < group->slot_count; i++) {
-        const struct seat *seat =
-            group->seats[i] == NONE ? NULL : &core->seats.items[group->seats[i]];
+        const struct core_task *task =
+            group->tasks[i] == NONE ? NULL : &core->tasks.items[group->tasks[i]];
         slots[i].node = NODE_NONE;
-        if (!seat || !seat->is_taken)
+        if (!task || !task->is_taken)
             continue; /* this task has ended */
-        assert(&core->groups.items[seat->group] == group);
-        slots[i].node.v = seat->node;
-        slots[i].cell_level = seat->cell_level;
-        slots[i].gpu_count = seat->gpu_count;
-        if (seat->gpu_count)
-            memcpy(slots[i].gpus, seat->gpus, seat->gpu_count * sizeof *seat->gpus);
+        assert(&core->groups.items[task->group] == group);
+        slots[i].node.v = task->node;
+        slots[i].cell_level = task->cell_level;
+        slots[i].gpu_count = task->gpu_count;
+        if (task->gpu_count)
+            memcpy(slots[i].gpus, task->gpus, task->gpu_count * sizeof *task->gpus);
     }
     struct err err = {0};
     group->is_refused =
@@ -123,13 +123,13 @@ enum { GROUP_RANKS = 3 };
 
 /* Tasks with GPUs have known devices, others take any cells of the node: they come last, so that
  * they do not take what is known to be somebody's. */
-static int group_rank(const struct core *core, const struct group *group)
+static int group_rank(const struct core *core, const struct core_group *group)
 {
     uint32_t with = 0, without = 0;
     for (uint32_t i = 0; i < group->slot_count; i++) {
-        if (group->seats[i] == NONE)
+        if (group->tasks[i] == NONE)
             continue;
-        if (core->seats.items[group->seats[i]].gpu_count)
+        if (core->tasks.items[group->tasks[i]].gpu_count)
             with++;
         else
             without++;
@@ -160,13 +160,13 @@ static void waiting_forget(struct core *core)
 {
     reserve_drop_all(core);
     for (size_t i = 0; i < core->jobs.count; i++) {
-        struct live *live = &core->jobs.items[i];
-        if (live->hold_count) {
-            holds_forget(core, live);
-            live_queue(core, live);
+        struct core_job *job = &core->jobs.items[i];
+        if (job->hold_count) {
+            holds_forget(core, job);
+            core_job_queue(core, job);
         }
-        if (live->id.v)
-            waiting_changed(core, live, WAITING_BY_PLACER);
+        if (job->id.v)
+            waiting_changed(core, job, WAITING_BY_PLACER);
     }
 }
 

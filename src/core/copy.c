@@ -6,8 +6,8 @@
 #include "base/memory.h"
 #include "core/config.h"
 #include "core/preempt.h"
-#include "core/seats.h"
 #include "core/state.h"
+#include "core/tasks.h"
 
 struct placer *core_placer(const struct core *core)
 {
@@ -49,13 +49,13 @@ static void jobs_copy(struct core *to, const struct core *from)
         }
     LIST_COPY(to, from, jobs);
     for (size_t i = 0; i < to->jobs.count; i++) {
-        const struct live *old = &from->jobs.items[i];
-        struct live *new = &to->jobs.items[i];
+        const struct core_job *old = &from->jobs.items[i];
+        struct core_job *new = &to->jobs.items[i];
         if (!old->id.v)
             continue;
         new->plan = plan_copy(old->plan);
         new->full_name = to->names.items[old->name].text;
-        job_clone(&new->job, &old->job);
+        job_clone(&new->life, &old->life);
         new->holds = NULL;
         new->hold_count = 0;
         for (uint32_t j = 0; j < old->hold_count; j++)
@@ -65,10 +65,11 @@ static void jobs_copy(struct core *to, const struct core *from)
 }
 
 /* Labels point into the plan of the job. */
-static void seat_ports_copy(const struct core *to, struct seat *new, const struct seat *old)
+static void task_ports_copy(const struct core *to, struct core_task *new,
+                            const struct core_task *old)
 {
     size_t size = old->port_count * sizeof *old->ports + old->gpu_count * sizeof *old->gpus;
-    const struct plan_role *role = &to->jobs.items[old->job].plan->roles[old->task.role];
+    const struct plan_role *role = &to->jobs.items[old->job].plan->roles[old->ref.role];
     new->ports = block_copy(old->ports, size);
     new->gpus = new->ports ? (uint16_t *)(new->ports + old->port_count) : NULL;
     for (size_t i = 0; i < old->port_count; i++)
@@ -77,24 +78,24 @@ static void seat_ports_copy(const struct core *to, struct seat *new, const struc
                 new->ports[i].label = role->ports[j].label;
 }
 
-static void seats_copy(struct core *to, const struct core *from)
+static void tasks_copy(struct core *to, const struct core *from)
 {
-    LIST_COPY(to, from, seats);
-    for (size_t i = 0; i < to->seats.count; i++) {
-        const struct seat *old = &from->seats.items[i];
+    LIST_COPY(to, from, tasks);
+    for (size_t i = 0; i < to->tasks.count; i++) {
+        const struct core_task *old = &from->tasks.items[i];
         if (old->job == NONE)
             continue;
-        seat_ports_copy(to, &to->seats.items[i], old);
-        seat_index(to, (uint32_t)i);
+        task_ports_copy(to, &to->tasks.items[i], old);
+        core_task_index(to, (uint32_t)i);
     }
     LIST_COPY(to, from, groups);
     for (size_t i = 0; i < to->groups.count; i++) {
-        const struct group *old = &from->groups.items[i];
-        struct group *new = &to->groups.items[i];
+        const struct core_group *old = &from->groups.items[i];
+        struct core_group *new = &to->groups.items[i];
         if (!old->name)
             continue;
         new->name = mem_copy(old->name);
-        new->seats = block_copy(old->seats, old->slot_count * sizeof *old->seats);
+        new->tasks = block_copy(old->tasks, old->slot_count * sizeof *old->tasks);
         text_map_set(&to->group_names, text_of(new->name), (uint32_t)i);
     }
 }
@@ -103,8 +104,8 @@ static void nodes_copy(struct core *to, const struct core *from)
 {
     LIST_COPY(to, from, nodes);
     for (size_t i = 0; i < to->nodes.count; i++) {
-        const struct node *old = &from->nodes.items[i];
-        struct node *new = &to->nodes.items[i];
+        const struct core_node *old = &from->nodes.items[i];
+        struct core_node *new = &to->nodes.items[i];
         new->facts = (struct node_facts){0};
         node_facts_copy(&new->facts, &old->facts);
         new->cordon = mem_copy(old->cordon);
@@ -152,10 +153,10 @@ struct core *core_copy(const struct core *from)
     timers_copy(&to->name_timers, &from->name_timers);
     jobs_copy(to, from);
     nodes_copy(to, from);
-    seats_copy(to, from);
+    tasks_copy(to, from);
     reservations_copy(to, from);
     LIST_COPY(to, from, free_jobs);
-    LIST_COPY(to, from, free_seats);
+    LIST_COPY(to, from, free_tasks);
     LIST_COPY(to, from, free_groups);
     LIST_COPY(to, from, free_names);
     LIST_COPY(to, from, blamed);

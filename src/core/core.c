@@ -14,8 +14,8 @@
 #include "core/reserve.h"
 #include "core/restore.h"
 #include "core/schedule.h"
-#include "core/seats.h"
 #include "core/state.h"
+#include "core/tasks.h"
 #include "spec/spec.h"
 
 /* --- life --- */
@@ -43,12 +43,12 @@ struct core *core_new(const struct core_config *config, struct err *err)
 static void jobs_free(struct core *core)
 {
     for (size_t i = 0; i < core->jobs.count; i++) {
-        struct live *live = &core->jobs.items[i];
-        if (!live->id.v)
+        struct core_job *job = &core->jobs.items[i];
+        if (!job->id.v)
             continue;
-        job_release(&live->job);
-        plan_free(live->plan);
-        holds_forget(core, live);
+        job_release(&job->life);
+        plan_free(job->plan);
+        holds_forget(core, job);
     }
     ARRAY_FREE(&core->jobs);
     for (size_t i = 0; i < core->names.count; i++)
@@ -56,14 +56,14 @@ static void jobs_free(struct core *core)
     ARRAY_FREE(&core->names);
 }
 
-static void seats_free(struct core *core)
+static void tasks_free(struct core *core)
 {
-    for (size_t i = 0; i < core->seats.count; i++)
-        mem_free(core->seats.items[i].ports);
-    ARRAY_FREE(&core->seats);
+    for (size_t i = 0; i < core->tasks.count; i++)
+        mem_free(core->tasks.items[i].ports);
+    ARRAY_FREE(&core->tasks);
     for (size_t i = 0; i < core->groups.count; i++) {
         mem_free(core->groups.items[i].name);
-        mem_free(core->groups.items[i].seats);
+        mem_free(core->groups.items[i].tasks);
     }
     ARRAY_FREE(&core->groups);
     for (size_t i = 0; i < core->nodes.count; i++)
@@ -80,20 +80,20 @@ void core_free(struct core *core)
     core->placer->ops->free(core->placer);
     queue_free(core->queue);
     jobs_free(core);
-    seats_free(core);
+    tasks_free(core);
     timers_release(&core->timers);
     timers_release(&core->name_timers);
     ARRAY_FREE(&core->free_jobs);
-    ARRAY_FREE(&core->free_seats);
+    ARRAY_FREE(&core->free_tasks);
     ARRAY_FREE(&core->free_groups);
     ARRAY_FREE(&core->free_names);
     ARRAY_FREE(&core->changed_jobs);
-    ARRAY_FREE(&core->changed_seats);
+    ARRAY_FREE(&core->changed_tasks);
     ARRAY_FREE(&core->finished_jobs);
     ARRAY_FREE(&core->queued_jobs);
     ARRAY_FREE(&core->blamed);
     id_map_release(&core->job_ids);
-    id_map_release(&core->seat_keys);
+    id_map_release(&core->task_keys);
     id_map_release(&core->attempts);
     id_map_release(&core->known_shapes);
     text_map_release(&core->job_names);
@@ -140,34 +140,34 @@ static void submit_event(struct core *core, const struct event *event)
         return;
     }
     struct job_id id = {core->last_job + 1};
-    struct live *live = live_add(core, id, plan, &err);
-    if (!live) {
+    struct core_job *job = core_job_add(core, id, plan, &err);
+    if (!job) {
         core_answer(core, event, (struct job_id){0}, &err);
         plan_free(plan);
         return;
     }
-    job_init(&live->job, policy_of(core, live), core->now_ms, &core->actions);
-    if (core_check_request(core, live, &err)) {
+    job_init(&job->life, policy_of(core, job), core->now_ms, &core->actions);
+    if (core_check_request(core, job, &err)) {
         core->actions.count = 0;
         core_answer(core, event, (struct job_id){0}, &err);
-        live_forget(core, live, core->now_ms);
+        core_job_forget(core, job, core->now_ms);
         return;
     }
     core->last_job = id.v;
-    live->submission = &event->submit;
-    record_job_changed(core, live);
-    core_trace(core, "job %s: submitted as %u to %s, priority %d", live->full_name, id.v,
+    job->submission = &event->submit;
+    record_job_changed(core, job);
+    core_trace(core, "job %s: submitted as %u to %s, priority %d", job->full_name, id.v,
                plan->virtual_cluster, plan->priority);
-    live_apply(core, live);
+    core_job_apply(core, job);
     core_answer(core, event, id, NULL);
 }
 
 /* The job, or NULL after an answer. */
-static struct live *asked_for(struct core *core, const struct event *event, struct job_id id)
+static struct core_job *asked_for(struct core *core, const struct event *event, struct job_id id)
 {
-    struct live *live = live_find(core, id);
-    if (live)
-        return live;
+    struct core_job *job = core_job_find(core, id);
+    if (job)
+        return job;
     struct err err = {0};
     if (id.v == 0 || id.v > core->last_job)
         err_fail(&err, ERR_NOT_FOUND, "", "there is no job %u", id.v);
@@ -182,15 +182,15 @@ static void job_event_asked(struct core *core, const struct event *event, struct
 {
     core_answer(core, event, id, code ? err : NULL);
     if (!code)
-        live_step(core, live_find(core, id), what);
+        core_job_step(core, core_job_find(core, id), what);
 }
 
 static void stop_event(struct core *core, const struct event *event)
 {
     struct err err = {0};
-    struct live *live = asked_for(core, event, event->job);
-    if (live)
-        job_event_asked(core, event, live->id, job_can_stop(&live->job, &err), &err,
+    struct core_job *job = asked_for(core, event, event->job);
+    if (job)
+        job_event_asked(core, event, job->id, job_can_stop(&job->life, &err), &err,
                         &(struct job_event){.kind = JOB_EVENT_STOP});
 }
 
@@ -198,51 +198,51 @@ static void stop_event(struct core *core, const struct event *event)
 static void recall_event(struct core *core, const struct event *event)
 {
     struct err err = {0};
-    struct live *live = live_recall(core, event->start.record, event->start.plan, &err);
-    if (live && job_can_start(&live->job, &err)) {
-        live_forget(core, live, core->now_ms);
-        live = NULL;
+    struct core_job *job = core_job_recall(core, event->start.record, event->start.plan, &err);
+    if (job && job_can_start(&job->life, &err)) {
+        core_job_forget(core, job, core->now_ms);
+        job = NULL;
     }
-    core_answer(core, event, event->start.job, live ? NULL : &err);
-    if (live)
-        live_step(core, live, &(struct job_event){.kind = JOB_EVENT_START});
+    core_answer(core, event, event->start.job, job ? NULL : &err);
+    if (job)
+        core_job_step(core, job, &(struct job_event){.kind = JOB_EVENT_START});
 }
 
 static void start_event(struct core *core, const struct event *event)
 {
     struct err err = {0};
-    struct live *live = live_find(core, event->start.job);
-    if (!live && event->start.record) {
+    struct core_job *job = core_job_find(core, event->start.job);
+    if (!job && event->start.record) {
         recall_event(core, event);
         return;
     }
     plan_free(event->start.plan);
-    if (!live) {
+    if (!job) {
         bool was_there = event->start.job.v && event->start.job.v <= core->last_job;
         err_fail(&err, ERR_NOT_FOUND, "",
                  was_there ? "the job is no longer in memory" : "there is no such job");
         core_answer(core, event, event->start.job, &err);
         return;
     }
-    job_event_asked(core, event, live->id, job_can_start(&live->job, &err), &err,
+    job_event_asked(core, event, job->id, job_can_start(&job->life, &err), &err,
                     &(struct job_event){.kind = JOB_EVENT_START});
 }
 
 static void delete_event(struct core *core, const struct event *event)
 {
     struct err err = {0};
-    struct live *live = live_find(core, event->job);
+    struct core_job *job = core_job_find(core, event->job);
     int code = 0;
-    if (!live && (event->job.v == 0 || event->job.v > core->last_job))
+    if (!job && (event->job.v == 0 || event->job.v > core->last_job))
         code = err_fail(&err, ERR_NOT_FOUND, "", "there is no job %u", event->job.v);
-    else if (live)
-        code = job_can_delete(&live->job, &err);
+    else if (job)
+        code = job_can_delete(&job->life, &err);
     core_answer(core, event, event->job, code ? &err : NULL);
     if (code)
         return;
-    if (live) { /* its containers are held for debugging */
-        live_step(core, live, &(struct job_event){.kind = JOB_EVENT_RELEASE});
-        live->is_deleted = true;
+    if (job) { /* its containers are held for debugging */
+        core_job_step(core, job, &(struct job_event){.kind = JOB_EVENT_RELEASE});
+        job->is_deleted = true;
     } else {
         record_job_deleted(core, event->job);
     }
@@ -251,39 +251,39 @@ static void delete_event(struct core *core, const struct event *event)
 static void scale_event(struct core *core, const struct event *event)
 {
     struct err err = {0};
-    struct live *live = asked_for(core, event, event->scale.job);
-    if (!live)
+    struct core_job *job = asked_for(core, event, event->scale.job);
+    if (!job)
         return;
-    int code = job_can_scale(&live->job, policy_of(core, live), event->scale.role,
+    int code = job_can_scale(&job->life, policy_of(core, job), event->scale.role,
                              event->scale.instances, &err);
     struct job_event what = {.kind = JOB_EVENT_SCALE};
     what.scale.role = event->scale.role;
     what.scale.instances = event->scale.instances;
-    job_event_asked(core, event, live->id, code, &err, &what);
+    job_event_asked(core, event, job->id, code, &err, &what);
 }
 
 static void release_event(struct core *core, const struct event *event)
 {
-    struct live *live = asked_for(core, event, event->job);
-    if (live)
-        job_event_asked(core, event, live->id, 0, NULL,
+    struct core_job *job = asked_for(core, event, event->job);
+    if (job)
+        job_event_asked(core, event, job->id, 0, NULL,
                         &(struct job_event){.kind = JOB_EVENT_RELEASE});
 }
 
 /* --- what the engine says --- */
 
 /* To the job whose failure was the last straw: who looks for the reason begins there. */
-static void blame_told(struct core *core, struct live *live, const struct seat *seat)
+static void blame_told(struct core *core, struct core_job *job, const struct core_task *task)
 {
-    const struct node *node = &core->nodes.items[seat->node];
+    const struct core_node *node = &core->nodes.items[task->node];
     const bool is_cordoned = node->blame.level == BLAME_CORDON;
-    record_story(core, live, seat, true, is_cordoned ? "NodeCordoned" : "NodeAvoided",
+    record_story(core, job, task, true, is_cordoned ? "NodeCordoned" : "NodeAvoided",
                  "node %s is taken %s; %s", node->facts.name,
                  is_cordoned ? "no more until it is pardoned or they are forgotten" : "last now",
                  node->cordon);
 }
 
-static void task_blame(struct core *core, struct live *live, const struct seat *seat,
+static void task_blame(struct core *core, struct core_job *job, const struct core_task *task,
                        const struct event *event)
 {
     const struct completion *completion = &event->task.completion;
@@ -291,68 +291,68 @@ static void task_blame(struct core *core, struct live *live, const struct seat *
         return;
     const char *what =
         arena_format(&core->scratch, "%d %s of %s %s", completion->code, completion->phrase,
-                     live->full_name, task_name(core, live, seat->task));
-    if (node_blame(core, seat->node, event->task.blame, what))
-        blame_told(core, live, seat);
+                     job->full_name, task_name(core, job, task->ref));
+    if (node_blame(core, task->node, event->task.blame, what))
+        blame_told(core, job, task);
 }
 
 static void task_event(struct core *core, const struct event *event, enum job_event_kind kind)
 {
-    struct seat *seat = seat_of_attempt(core, event->task.attempt);
-    if (!seat)
+    struct core_task *task = core_task_of_attempt(core, event->task.attempt);
+    if (!task)
         return; /* of an attempt that has ended: told twice, or after its node was lost */
-    struct live *live = &core->jobs.items[seat->job];
-    if (kind == JOB_EVENT_TASK_EXITED && seat->is_taken)
-        task_blame(core, live, seat, event);
-    live_step(core, live,
-              &(struct job_event){.kind = kind,
-                                  .task = seat->task,
-                                  .attempt = event->task.attempt,
-                                  .completion = &event->task.completion});
+    struct core_job *job = &core->jobs.items[task->job];
+    if (kind == JOB_EVENT_TASK_EXITED && task->is_taken)
+        task_blame(core, job, task, event);
+    core_job_step(core, job,
+                  &(struct job_event){.kind = kind,
+                                      .task = task->ref,
+                                      .attempt = event->task.attempt,
+                                      .completion = &event->task.completion});
 }
 
 static void note_event(struct core *core, const struct event *event)
 {
-    struct seat *seat = seat_of_attempt(core, event->task.attempt);
-    if (seat)
-        record_story(core, &core->jobs.items[seat->job], seat, false,
+    struct core_task *task = core_task_of_attempt(core, event->task.attempt);
+    if (task)
+        record_story(core, &core->jobs.items[task->job], task, false,
                      event->task.reason ? event->task.reason : "Note", "%s",
                      event->task.message ? event->task.message : "");
 }
 
 static void idle_event(struct core *core, const struct event *event)
 {
-    struct seat *seat = seat_of_attempt(core, event->task.attempt);
-    if (!seat || !seat->is_taken)
+    struct core_task *task = core_task_of_attempt(core, event->task.attempt);
+    if (!task || !task->is_taken)
         return;
-    struct live *live = &core->jobs.items[seat->job];
-    struct task_ref task = seat->task;
+    struct core_job *job = &core->jobs.items[task->job];
+    struct task_ref ref = task->ref;
     const char *message = event->task.message ? event->task.message : "no progress";
-    record_story(core, live, seat, true, event->task.reason ? event->task.reason : "Idle", "%s: %s",
-                 task_name(core, live, task), message);
-    if (!live->plan->is_hang_retry)
+    record_story(core, job, task, true, event->task.reason ? event->task.reason : "Idle", "%s: %s",
+                 task_name(core, job, ref), message);
+    if (!job->plan->is_hang_retry)
         return;
     struct completion completion = completion_of(CODE_HUNG, "%s", message);
-    live_step(
-        core, live,
-        &(struct job_event){.kind = JOB_EVENT_TASK_KILL, .task = task, .completion = &completion});
+    core_job_step(
+        core, job,
+        &(struct job_event){.kind = JOB_EVENT_TASK_KILL, .task = ref, .completion = &completion});
 }
 
 /* --- the step --- */
 
-static void job_wake(struct core *core, struct live *live, int64_t at_ms)
+static void job_wake(struct core *core, struct core_job *job, int64_t at_ms)
 {
-    assert(live && live->wake_ms == at_ms);
-    live->wake_ms = 0;
-    live_step(core, live, &(struct job_event){.kind = JOB_EVENT_TIMER});
+    assert(job && job->wake_ms == at_ms);
+    job->wake_ms = 0;
+    core_job_step(core, job, &(struct job_event){.kind = JOB_EVENT_TIMER});
 }
 
 /* A job may preempt again; gone or started, it has no pause that could end. */
-static void pause_end(struct core *core, struct live *live)
+static void pause_end(struct core *core, struct core_job *job)
 {
     core->is_unblocked = core->pass.is_due = true;
-    if (live)
-        waiting_changed(core, live, WAITING_BY_TIME);
+    if (job)
+        waiting_changed(core, job, WAITING_BY_TIME);
 }
 
 static void timers_fire(struct core *core)
@@ -369,12 +369,12 @@ static void timers_fire(struct core *core)
             core->is_unblocked = core->pass.is_due = true;
             break;
         case TIMER_PREEMPT:
-            pause_end(core, live_find(core, (struct job_id){of}));
+            pause_end(core, core_job_find(core, (struct job_id){of}));
             break;
         case TIMER_QUEUE:
             break;
         case TIMER_JOB:
-            job_wake(core, live_find(core, (struct job_id){of}), timer.at_ms);
+            job_wake(core, core_job_find(core, (struct job_id){of}), timer.at_ms);
             break;
         }
     }
@@ -439,15 +439,15 @@ static void event_apply(struct core *core, const struct event *event)
 static void finished_forget(struct core *core)
 {
     for (size_t i = 0; i < core->finished_jobs.count; i++) {
-        struct live *live = &core->jobs.items[core->finished_jobs.items[i]];
-        assert(live->id.v && live->is_finished);
-        if (!job_is_final(&live->job)) { /* started again in the same step */
-            live->is_finished = false;
+        struct core_job *job = &core->jobs.items[core->finished_jobs.items[i]];
+        assert(job->id.v && job->is_finished);
+        if (!job_is_final(&job->life)) { /* started again in the same step */
+            job->is_finished = false;
             continue;
         }
-        if (live->is_deleted)
-            record_job_deleted(core, live->id);
-        live_forget(core, live, core->now_ms + (int64_t)core->config.finished_keep_s * 1000);
+        if (job->is_deleted)
+            record_job_deleted(core, job->id);
+        core_job_forget(core, job, core->now_ms + (int64_t)core->config.finished_keep_s * 1000);
     }
     core->finished_jobs.count = 0;
 }
@@ -470,14 +470,14 @@ static void queued_tell(struct core *core)
 {
     for (size_t i = 0; i < core->queued_jobs.count; i++) {
         uint32_t slot = core->queued_jobs.items[i];
-        struct live *live = &core->jobs.items[slot];
-        assert(live->id.v);
-        if (live->reason_topic || !queue_has(core->queue, slot))
+        struct core_job *job = &core->jobs.items[slot];
+        assert(job->id.v);
+        if (job->reason_topic || !queue_has(core->queue, slot))
             continue;
         const uint32_t class = queue_class_of(core->queue, slot);
         const char *reason = queue_reason(core->queue, class);
         if (*reason)
-            wait_reason_tell(core, live, arena_copy(&core->scratch, text_of(reason)),
+            wait_reason_tell(core, job, arena_copy(&core->scratch, text_of(reason)),
                              queue_topic(core->queue, class));
     }
     core->queued_jobs.count = 0;
@@ -514,9 +514,9 @@ bool core_attempt_is_live(const struct core *core, struct attempt_id attempt)
     uint32_t at = attempt.v ? id_map_get(&core->attempts, attempt.v) : MAP_NONE;
     if (at == MAP_NONE)
         return false;
-    const struct seat *seat = &core->seats.items[at];
-    const struct job_task *task = job_task_find(&core->jobs.items[seat->job].job, seat->task);
-    return seat->is_taken || (task && task->is_held);
+    const struct core_task *task = &core->tasks.items[at];
+    const struct job_task *life = job_task_find(&core->jobs.items[task->job].life, task->ref);
+    return task->is_taken || (life && life->is_held);
 }
 
 void core_count(const struct core *core, struct core_counts *counts)
@@ -541,6 +541,6 @@ uint32_t core_node_count(const struct core *core)
 struct core_node_use core_node_use(const struct core *core, struct node_id node)
 {
     assert(node.v < core->nodes.count);
-    const struct node *own = &core->nodes.items[node.v];
+    const struct core_node *own = &core->nodes.items[node.v];
     return (struct core_node_use){own->gpus_used, own->cpus_used, own->memory_used_mib};
 }

@@ -3,7 +3,7 @@
 #include "core/gang_ports.h"
 #include "core/state.h"
 
-static bool ports_fixed_take(struct node *node, const struct plan_role *role,
+static bool ports_fixed_take(struct core_node *node, const struct plan_role *role,
                              struct port_range *ranges)
 {
     for (size_t i = 0; i < role->port_count; i++) {
@@ -19,8 +19,8 @@ static bool ports_fixed_take(struct node *node, const struct plan_role *role,
     return true;
 }
 
-static bool ports_any_take(const struct core *core, struct node *node, const struct plan_role *role,
-                           struct port_range *ranges)
+static bool ports_any_take(const struct core *core, struct core_node *node,
+                           const struct plan_role *role, struct port_range *ranges)
 {
     for (size_t i = 0; i < role->port_count; i++) {
         const struct plan_port *port = &role->ports[i];
@@ -41,7 +41,7 @@ static bool ports_any_take(const struct core *core, struct node *node, const str
 static const char *task_ports_take(struct core *core, const struct plan_role *role, uint32_t at,
                                    struct port_range *ranges)
 {
-    struct node *node = &core->nodes.items[at];
+    struct core_node *node = &core->nodes.items[at];
     for (size_t i = 0; i < role->port_count; i++)
         ranges[i] = (struct port_range){role->ports[i].label, 0, 0};
     if (!ports_fixed_take(node, role, ranges))
@@ -62,7 +62,7 @@ static void task_ports_give(struct core *core, uint32_t at, const struct port_ra
 }
 
 /* Find ports for all slots and leave them free again: place_take takes them. NULL or why not. */
-const char *gang_ports_find(struct core *core, const struct live *live,
+const char *gang_ports_find(struct core *core, const struct core_job *job,
                             const struct task_ref *tasks, const struct placement_slot *const *slots,
                             size_t count, struct gang_ports *ports)
 {
@@ -70,7 +70,7 @@ const char *gang_ports_find(struct core *core, const struct live *live,
     size_t done = 0;
     ports->ranges = ARENA_ARRAY(&core->scratch, struct port_range *, count + 1);
     for (size_t i = 0; i < count && !why; i++) {
-        const struct plan_role *role = &live->plan->roles[tasks[i].role];
+        const struct plan_role *role = &job->plan->roles[tasks[i].role];
         ports->ranges[i] = ARENA_ARRAY(&core->scratch, struct port_range, role->port_count + 1u);
         why = task_ports_take(core, role, slots[i]->node.v, ports->ranges[i]);
         if (why)
@@ -79,6 +79,6 @@ const char *gang_ports_find(struct core *core, const struct live *live,
     }
     for (size_t i = 0; i < done; i++)
         task_ports_give(core, slots[i]->node.v, ports->ranges[i],
-                        live->plan->roles[tasks[i].role].port_count);
+                        job->plan->roles[tasks[i].role].port_count);
     return why;
 }

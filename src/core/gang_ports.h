@@ -1,6 +1,6 @@
 /* gang_ports.h — ports for all tasks that start together. Inside src/core only.
  *
- * Owns nothing: the ports of a node belong to the node, and seat_take takes them.
+ * Owns nothing: the ports of a node belong to the node, and core_task_take takes them.
  */
 #ifndef CORE_GANG_PORTS_H
 #define CORE_GANG_PORTS_H
@@ -10,8 +10,8 @@ struct gang_ports {
     struct port_range **ranges; /* by slot */
     uint32_t conflict;          /* the node where it failed */
 };
-/* Find ports for all slots and leave them free: seat_take takes them. NULL, or why not. */
-const char *gang_ports_find(struct core *core, const struct live *live,
+/* Find ports for all slots and leave them free: core_task_take takes them. NULL, or why not. */
+const char *gang_ports_find(struct core *core, const struct core_job *job,
                             const struct task_ref *tasks, const struct placement_slot *const *slots,
                             size_t count, struct gang_ports *ports);
 

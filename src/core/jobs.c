@@ -9,21 +9,21 @@
 #include "core/records.h"
 #include "core/request.h"
 #include "core/reserve.h"
-#include "core/seats.h"
 #include "core/state.h"
+#include "core/tasks.h"
 #include "core/waiting.h"
 
 /* --- the table --- */
 
-struct live *live_find(struct core *core, struct job_id id)
+struct core_job *core_job_find(struct core *core, struct job_id id)
 {
     uint32_t slot = id_map_get(&core->job_ids, id.v);
     return slot == MAP_NONE ? NULL : &core->jobs.items[slot];
 }
 
-uint32_t live_slot(const struct core *core, const struct live *live)
+uint32_t core_job_slot(const struct core *core, const struct core_job *job)
 {
-    return (uint32_t)(live - core->jobs.items);
+    return (uint32_t)(job - core->jobs.items);
 }
 
 /* The entry of "user~name", made if need be; NONE and ERR_CONFLICT when another job has it. */
@@ -76,7 +76,8 @@ void names_expire(struct core *core)
     }
 }
 
-struct live *live_add(struct core *core, struct job_id id, struct plan *plan, struct err *err)
+struct core_job *core_job_add(struct core *core, struct job_id id, struct plan *plan,
+                              struct err *err)
 {
     uint32_t name = name_take(core, id, plan, err);
     if (name == NONE)
@@ -88,8 +89,8 @@ struct live *live_add(struct core *core, struct job_id id, struct plan *plan, st
         slot = (uint32_t)core->jobs.count;
         ARRAY_ADD(&core->jobs);
     }
-    struct live *live = &core->jobs.items[slot];
-    *live = (struct live){
+    struct core_job *job = &core->jobs.items[slot];
+    *job = (struct core_job){
         .id = id,
         .plan = plan,
         .name = name,
@@ -97,37 +98,37 @@ struct live *live_add(struct core *core, struct job_id id, struct plan *plan, st
     };
     id_map_set(&core->job_ids, id.v, slot);
     core->jobs_live++;
-    return live;
+    return job;
 }
 
-void live_forget(struct core *core, struct live *live, int64_t name_until_ms)
+void core_job_forget(struct core *core, struct core_job *job, int64_t name_until_ms)
 {
-    uint32_t slot = live_slot(core, live);
+    uint32_t slot = core_job_slot(core, job);
     assert(!queue_has(core->queue, slot));
     core->policy_job = 0; /* a number that was refused is given again, to another plan */
-    seats_drop(core, live);
-    struct name *name = &core->names.items[live->name];
+    core_tasks_drop(core, job);
+    struct name *name = &core->names.items[job->name];
     name->expires_ms = name_until_ms;
-    timers_set(&core->name_timers, live->name, name_until_ms);
-    timers_remove(&core->timers, timer_key(TIMER_JOB, live->id.v));
-    timers_remove(&core->timers, timer_key(TIMER_PREEMPT, live->id.v));
-    id_map_remove(&core->job_ids, live->id.v);
-    job_release(&live->job);
-    plan_free(live->plan);
-    *live = (struct live){0};
+    timers_set(&core->name_timers, job->name, name_until_ms);
+    timers_remove(&core->timers, timer_key(TIMER_JOB, job->id.v));
+    timers_remove(&core->timers, timer_key(TIMER_PREEMPT, job->id.v));
+    id_map_remove(&core->job_ids, job->id.v);
+    job_release(&job->life);
+    plan_free(job->plan);
+    *job = (struct core_job){0};
     *ARRAY_ADD(&core->free_jobs) = slot;
     core->jobs_live--;
 }
 
 /* --- the rules of one job --- */
 
-const struct job_policy *policy_of(struct core *core, const struct live *live)
+const struct job_policy *policy_of(struct core *core, const struct core_job *job)
 {
-    const struct plan *plan = live->plan;
+    const struct plan *plan = job->plan;
     const struct core_config *config = &core->config;
-    if (core->policy_job == live->id.v)
+    if (core->policy_job == job->id.v)
         return &core->policy;
-    core->policy_job = live->id.v;
+    core->policy_job = job->id.v;
     for (uint16_t i = 0; i < plan->role_count; i++) {
         const struct plan_role *role = &plan->roles[i];
         core->role_policies[i] = (struct job_role_policy){
@@ -159,228 +160,229 @@ const struct job_policy *policy_of(struct core *core, const struct live *live)
     return &core->policy;
 }
 
-void live_step(struct core *core, struct live *live, const struct job_event *event)
+void core_job_step(struct core *core, struct core_job *job, const struct job_event *event)
 {
     struct job_event timed = *event;
     timed.now_ms = core->now_ms;
     timed.random = core->random;
     timed.attempt_last = &core->last_attempt;
     assert(core->actions.count == 0);
-    job_step(&live->job, policy_of(core, live), &timed, &core->actions);
-    live_apply(core, live);
+    job_step(&job->life, policy_of(core, job), &timed, &core->actions);
+    core_job_apply(core, job);
 }
 
-struct live_size live_size(struct core *core, const struct live *live)
+struct core_job_size core_job_size(struct core *core, const struct core_job *job)
 {
-    struct live_size size = {0};
-    const struct job_policy *policy = policy_of(core, live);
+    struct core_job_size size = {0};
+    const struct job_policy *policy = policy_of(core, job);
     for (uint16_t i = 0; i < policy->role_count; i++) {
-        const uint32_t instances = job_role_instances(&live->job, policy, i);
+        const uint32_t instances = job_role_instances(&job->life, policy, i);
         size.tasks += instances;
-        size.gpus += (uint64_t)instances * live->plan->roles[i].gpu;
+        size.gpus += (uint64_t)instances * job->plan->roles[i].gpu;
     }
     return size;
 }
 
-struct queue_item live_item(struct core *core, const struct live *live)
+struct queue_item core_job_item(struct core *core, const struct core_job *job)
 {
-    const struct live_size size = live_size(core, live);
+    const struct core_job_size size = core_job_size(core, job);
     return (struct queue_item){
-        .slot = live_slot(core, live),
-        .id = live->id.v,
-        .priority = live->plan->priority,
-        .submitted_ms = live->job.submitted_ms,
+        .slot = core_job_slot(core, job),
+        .id = job->id.v,
+        .priority = job->plan->priority,
+        .submitted_ms = job->life.submitted_ms,
         .gpus = size.gpus,
         .tasks = size.tasks,
-        .limit_s = live->plan->time_limit_s,
+        .limit_s = job->plan->time_limit_s,
     };
 }
 
-void live_queue(struct core *core, struct live *live)
+void core_job_queue(struct core *core, struct core_job *job)
 {
-    struct queue_item item = live_item(core, live);
-    struct queue_need need = capacity_need(core, live);
-    queue_push(core->queue, &item, &need, shape_of(core, live, &core->scratch));
+    struct queue_item item = core_job_item(core, job);
+    struct queue_need need = capacity_need(core, job);
+    queue_push(core->queue, &item, &need, shape_of(core, job, &core->scratch));
     *ARRAY_ADD(&core->queued_jobs) = item.slot;
-    record_job_changed(core, live);
+    record_job_changed(core, job);
 }
 
-static void live_unqueue(struct core *core, struct live *live)
+static void core_job_unqueue(struct core *core, struct core_job *job)
 {
-    queue_remove(core->queue, live_slot(core, live));
-    reserve_drop(core, live_slot(core, live));
-    holds_release(core, live);
-    live->preempt_rounds = 0;
-    live->is_alone = false;
-    live->reason_topic = 0;
-    waiting_changed(core, live, WAITING_BY_UNQUEUE);
-    record_job_changed(core, live);
+    queue_remove(core->queue, core_job_slot(core, job));
+    reserve_drop(core, core_job_slot(core, job));
+    holds_release(core, job);
+    job->preempt_rounds = 0;
+    job->is_alone = false;
+    job->reason_topic = 0;
+    waiting_changed(core, job, WAITING_BY_UNQUEUE);
+    record_job_changed(core, job);
 }
 
-static void live_wake(struct core *core, struct live *live)
+static void core_job_wake(struct core *core, struct core_job *job)
 {
-    int64_t wake_ms = job_wake_ms(&live->job, policy_of(core, live));
-    if (wake_ms == live->wake_ms)
+    int64_t wake_ms = job_wake_ms(&job->life, policy_of(core, job));
+    if (wake_ms == job->wake_ms)
         return;
-    live->wake_ms = wake_ms;
+    job->wake_ms = wake_ms;
     if (wake_ms)
-        timers_set(&core->timers, timer_key(TIMER_JOB, live->id.v), wake_ms);
+        timers_set(&core->timers, timer_key(TIMER_JOB, job->id.v), wake_ms);
     else
-        timers_remove(&core->timers, timer_key(TIMER_JOB, live->id.v));
+        timers_remove(&core->timers, timer_key(TIMER_JOB, job->id.v));
 }
 
 /* --- actions --- */
 
-static void gpus_write(const struct seat *seat, struct buf *out)
+static void gpus_write(const struct core_task *task, struct buf *out)
 {
-    if (seat->gpu_count)
-        buf_string(out, seat->gpu_count == 1 ? " with GPU " : " with GPUs ");
-    for (size_t i = 0; i < seat->gpu_count; i++)
-        buf_format(out, "%s%u", i ? "," : "", seat->gpus[i]);
+    if (task->gpu_count)
+        buf_string(out, task->gpu_count == 1 ? " with GPU " : " with GPUs ");
+    for (size_t i = 0; i < task->gpu_count; i++)
+        buf_format(out, "%s%u", i ? "," : "", task->gpus[i]);
 }
 
 /* A task has started. A preparation that took longer than others counts at once, shorter ones by
  * and by. */
-static void preparation_note(struct core *core, const struct live *live, const struct seat *seat)
+static void preparation_note(struct core *core, const struct core_job *job,
+                             const struct core_task *task)
 {
     enum { FADES = 16 };
-    const int64_t took_ms = core->now_ms - core->groups.items[seat->group].placed_ms;
+    const int64_t took_ms = core->now_ms - core->groups.items[task->group].placed_ms;
     core->prepare_ms = took_ms > core->prepare_ms
                            ? took_ms
                            : core->prepare_ms - (core->prepare_ms - took_ms) / FADES;
-    if (live->plan->time_limit_s)
+    if (job->plan->time_limit_s)
         reserve_started(core);
 }
 
-static void task_changed(struct core *core, struct live *live, const struct job_action *action)
+static void task_changed(struct core *core, struct core_job *job, const struct job_action *action)
 {
-    struct seat *seat = seat_get(core, live_slot(core, live), action->task);
+    struct core_task *task = core_task_get(core, core_job_slot(core, job), action->task);
     if (action->to == LIFE_CREATION_PENDING)
-        seat_attempt(core, seat, (struct attempt_id){0});
+        core_task_attempt(core, task, (struct attempt_id){0});
     if (action->to == LIFE_RUNNING && action->from != action->to) {
-        assert(seat->node != NONE && seat->group != NONE);
-        preparation_note(core, live, seat);
+        assert(task->node != NONE && task->group != NONE);
+        preparation_note(core, job, task);
         cleanup_buf struct buf gpus = BUF_INIT;
-        gpus_write(seat, &gpus);
-        record_story(core, live, seat, false, "Started", "%s started on node %s%s",
-                     task_name(core, live, action->task), core->nodes.items[seat->node].facts.name,
+        gpus_write(task, &gpus);
+        record_story(core, job, task, false, "Started", "%s started on node %s%s",
+                     task_name(core, job, action->task), core->nodes.items[task->node].facts.name,
                      buf_cstr(&gpus));
     }
     if (action->task_then)
-        record_task_then(core, seat, action->task_then);
+        record_task_then(core, task, action->task_then);
     else
-        record_task_changed(core, seat);
+        record_task_changed(core, task);
 }
 
-static void task_created(struct core *core, struct live *live, const struct job_action *action)
+static void task_created(struct core *core, struct core_job *job, const struct job_action *action)
 {
-    struct seat *seat = seat_find(core, live_slot(core, live), action->task);
-    assert(seat && seat->is_taken);
-    seat_attempt(core, seat, action->attempt);
-    record_task_changed(core, seat);
-    command_add(core, COMMAND_CREATE, live, action->task, action->attempt);
+    struct core_task *task = core_task_find(core, core_job_slot(core, job), action->task);
+    assert(task && task->is_taken);
+    core_task_attempt(core, task, action->attempt);
+    record_task_changed(core, task);
+    command_add(core, COMMAND_CREATE, job, action->task, action->attempt);
 }
 
-static void task_touched(struct core *core, struct live *live, const struct job_action *action)
+static void task_touched(struct core *core, struct core_job *job, const struct job_action *action)
 {
-    struct seat *seat = seat_find(core, live_slot(core, live), action->task);
-    if (seat && job_task_find(&live->job, action->task))
-        record_task_changed(core, seat);
-    record_job_changed(core, live); /* its row names what is held */
+    struct core_task *task = core_task_find(core, core_job_slot(core, job), action->task);
+    if (task && job_task_find(&job->life, action->task))
+        record_task_changed(core, task);
+    record_job_changed(core, job); /* its row names what is held */
 }
 
-static void task_killed(struct core *core, struct live *live, const struct job_action *action)
+static void task_killed(struct core *core, struct core_job *job, const struct job_action *action)
 {
-    struct command *command = command_add(core, COMMAND_KILL, live, action->task, action->attempt);
+    struct command *command = command_add(core, COMMAND_KILL, job, action->task, action->attempt);
     command->grace_ms = action->grace_ms;
     command->is_held = action->is_held;
     command->reason = action->reason;
-    task_touched(core, live, action);
+    task_touched(core, job, action);
 }
 
 /* The action comes after all of the step is done: a task that is held by now is not forgotten. */
-static void task_released(struct core *core, struct live *live, const struct job_action *action)
+static void task_released(struct core *core, struct core_job *job, const struct job_action *action)
 {
-    struct seat *seat = seat_find(core, live_slot(core, live), action->task);
-    assert(seat);
-    const struct job_task *task = job_task_find(&live->job, action->task);
-    seat_release(core, seat);
-    if (!task || task->attempt.v != action->attempt.v || !task->is_held)
-        command_add(core, COMMAND_FORGET, live, action->task, action->attempt);
+    struct core_task *task = core_task_find(core, core_job_slot(core, job), action->task);
+    assert(task);
+    const struct job_task *life = job_task_find(&job->life, action->task);
+    core_task_release(core, task);
+    if (!life || life->attempt.v != action->attempt.v || !life->is_held)
+        command_add(core, COMMAND_FORGET, job, action->task, action->attempt);
 }
 
-static void job_changed(struct core *core, struct live *live, const struct job_action *action)
+static void job_changed(struct core *core, struct core_job *job, const struct job_action *action)
 {
-    record_job_changed(core, live);
+    record_job_changed(core, job);
     if (action->job_then)
-        record_job_then(core, live, action->job_then);
+        record_job_then(core, job, action->job_then);
     bool is_anew = action->from != action->to && action->to == LIFE_CREATION_PENDING;
     if (is_anew)
-        seats_drop(core, live);
+        core_tasks_drop(core, job);
     if (action->from != action->to)
-        core_trace(core, "job %s: %s -> %s", live->full_name, life_state_name(action->from),
+        core_trace(core, "job %s: %s -> %s", job->full_name, life_state_name(action->from),
                    life_state_name(action->to));
 }
 
-static void action_apply(struct core *core, struct live *live, const struct job_action *action)
+static void action_apply(struct core *core, struct core_job *job, const struct job_action *action)
 {
-    uint32_t slot = live_slot(core, live);
-    struct seat *seat;
+    uint32_t slot = core_job_slot(core, job);
+    struct core_task *task;
     switch (action->kind) {
     case JOB_ACTION_JOB_CHANGED:
-        job_changed(core, live, action);
+        job_changed(core, job, action);
         break;
     case JOB_ACTION_TASK_CHANGED:
-        task_changed(core, live, action);
+        task_changed(core, job, action);
         break;
     case JOB_ACTION_TASK_REMOVED:
-        seat = seat_find(core, slot, action->task);
-        assert(seat);
-        seat_drop(core, seat);
-        record_task_removed(core, live, action->task);
-        record_job_changed(core, live); /* its row counts the tasks */
+        task = core_task_find(core, slot, action->task);
+        assert(task);
+        core_task_drop(core, task);
+        record_task_removed(core, job, action->task);
+        record_job_changed(core, job); /* its row counts the tasks */
         break;
     case JOB_ACTION_QUEUE:
-        live_queue(core, live);
-        waiting_changed(core, live, WAITING_BY_QUEUE);
+        core_job_queue(core, job);
+        waiting_changed(core, job, WAITING_BY_QUEUE);
         break;
     case JOB_ACTION_UNQUEUE:
-        live_unqueue(core, live);
+        core_job_unqueue(core, job);
         break;
     case JOB_ACTION_CREATE:
-        task_created(core, live, action);
+        task_created(core, job, action);
         break;
     case JOB_ACTION_KILL:
-        task_killed(core, live, action);
+        task_killed(core, job, action);
         break;
     case JOB_ACTION_HOLD: /* its files stay as long as there is no FORGET */
-        task_touched(core, live, action);
+        task_touched(core, job, action);
         break;
     case JOB_ACTION_FORGET:
-        command_add(core, COMMAND_FORGET, live, action->task, action->attempt);
-        task_touched(core, live, action);
+        command_add(core, COMMAND_FORGET, job, action->task, action->attempt);
+        task_touched(core, job, action);
         break;
     case JOB_ACTION_RELEASE:
-        task_released(core, live, action);
+        task_released(core, job, action);
         break;
     case JOB_ACTION_ATTEMPT_COMPLETED: /* each task has given back its place */
     case JOB_ACTION_COMPLETED:
         break;
     case JOB_ACTION_STORY:
-        seat = action->is_of_task ? seat_find(core, slot, action->task) : NULL;
-        record_story(core, live, seat, action->is_warning, action->reason, "%s", action->message);
+        task = action->is_of_task ? core_task_find(core, slot, action->task) : NULL;
+        record_story(core, job, task, action->is_warning, action->reason, "%s", action->message);
         break;
     }
 }
 
-void live_apply(struct core *core, struct live *live)
+void core_job_apply(struct core *core, struct core_job *job)
 {
     for (size_t i = 0; i < core->actions.count; i++)
-        action_apply(core, live, &core->actions.items[i]);
+        action_apply(core, job, &core->actions.items[i]);
     core->actions.count = 0;
-    live_wake(core, live);
-    if (job_is_final(&live->job) && live->job.held == 0 && !live->is_finished) {
-        live->is_finished = true;
-        *ARRAY_ADD(&core->finished_jobs) = live_slot(core, live);
+    core_job_wake(core, job);
+    if (job_is_final(&job->life) && job->life.held == 0 && !job->is_finished) {
+        job->is_finished = true;
+        *ARRAY_ADD(&core->finished_jobs) = core_job_slot(core, job);
     }
 }

@@ -10,8 +10,8 @@
 #include "core/nodes.h"
 #include "core/records.h"
 #include "core/reserve.h"
-#include "core/seats.h"
 #include "core/state.h"
+#include "core/tasks.h"
 
 static struct blame_policy blame_policy_of(const struct core *core)
 {
@@ -25,18 +25,18 @@ uint32_t node_find(const struct core *core, const char *name)
     return at == MAP_NONE ? NONE : at;
 }
 
-bool node_is_cordoned(const struct node *node)
+bool node_is_cordoned(const struct core_node *node)
 {
     return node->blame.level == BLAME_CORDON;
 }
 
-double node_blame_now(const struct core *core, const struct node *node)
+double node_blame_now(const struct core *core, const struct core_node *node)
 {
     struct blame_policy policy = blame_policy_of(core);
     return blame_value(&node->blame, &policy, core->now_ms);
 }
 
-void node_release(struct node *node)
+void node_release(struct core_node *node)
 {
     node_facts_release(&node->facts);
     mem_free(node->cordon);
@@ -53,7 +53,7 @@ static void string_set(char **to, const char *from)
 
 void node_tell_placer(struct core *core, struct placer *placer, uint32_t at)
 {
-    struct node *node = &core->nodes.items[at];
+    struct core_node *node = &core->nodes.items[at];
     struct node_facts told = node->facts;
     told.is_healthy = told.is_healthy && !node->is_lost && !node_is_cordoned(node);
     struct err err = {0};
@@ -77,21 +77,21 @@ static void node_changed(struct core *core, uint32_t at)
 static uint32_t node_add(struct core *core, const char *name)
 {
     uint32_t at = (uint32_t)core->nodes.count;
-    struct node *node = ARRAY_ADD(&core->nodes);
-    *node = (struct node){.cordon = mem_copy(""), .refusal = mem_copy(""), .first_seat = NONE};
+    struct core_node *node = ARRAY_ADD(&core->nodes);
+    *node = (struct core_node){.cordon = mem_copy(""), .refusal = mem_copy(""), .first_task = NONE};
     node_facts_copy(&node->facts, &(struct node_facts){.name = name});
     text_map_set(&core->node_names, text_of(node->facts.name), at);
     return at;
 }
 
-static void node_reason_set(struct node *node, const char *reason)
+static void node_reason_set(struct core_node *node, const char *reason)
 {
     struct node_facts facts = node->facts;
     facts.reason = reason;
     node_facts_copy(&node->facts, &facts);
 }
 
-static void node_fill(struct core *core, struct node *node, const struct node_facts *facts)
+static void node_fill(struct core *core, struct core_node *node, const struct node_facts *facts)
 {
     core->gpus_total -= node->is_lost ? 0 : node->facts.gpu_count;
     node_facts_copy(&node->facts, facts);
@@ -118,7 +118,7 @@ void node_event(struct core *core, const struct event *event)
     bool is_new = at == NONE || core->nodes.items[at].is_lost;
     if (at == NONE)
         at = node_add(core, from->name);
-    struct node *node = &core->nodes.items[at];
+    struct core_node *node = &core->nodes.items[at];
     if (is_new)
         node->is_lost = true; /* its GPUs are not counted yet */
     node_fill(core, node, from);
@@ -138,21 +138,21 @@ static void node_tasks_lose(struct core *core, uint32_t at)
     size_t count = 0;
     const char *name = core->nodes.items[at].facts.name;
     struct attempt_id *attempts =
-        ARENA_ARRAY(arena, struct attempt_id, core->nodes.items[at].seat_count + 1u);
-    for (uint32_t i = core->nodes.items[at].first_seat; i != NONE;
-         i = core->seats.items[i].node_next)
-        attempts[count++] = core->seats.items[i].attempt;
+        ARENA_ARRAY(arena, struct attempt_id, core->nodes.items[at].task_count + 1u);
+    for (uint32_t i = core->nodes.items[at].first_task; i != NONE;
+         i = core->tasks.items[i].node_next)
+        attempts[count++] = core->tasks.items[i].attempt;
     /* the newest stands first */
     while (count > 0) {
-        struct seat *seat = seat_of_attempt(core, attempts[--count]);
-        assert(seat && seat->is_taken);
-        struct live *live = &core->jobs.items[seat->job];
+        struct core_task *task = core_task_of_attempt(core, attempts[--count]);
+        assert(task && task->is_taken);
+        struct core_job *job = &core->jobs.items[task->job];
         struct completion completion = completion_of(CODE_NODE_LOST, "node %s was lost", name);
-        live_step(core, live,
-                  &(struct job_event){.kind = JOB_EVENT_TASK_EXITED,
-                                      .task = seat->task,
-                                      .attempt = seat->attempt,
-                                      .completion = &completion});
+        core_job_step(core, job,
+                      &(struct job_event){.kind = JOB_EVENT_TASK_EXITED,
+                                          .task = task->ref,
+                                          .attempt = task->attempt,
+                                          .completion = &completion});
     }
 }
 
@@ -173,9 +173,9 @@ void node_lost_event(struct core *core, const struct event *event)
     uint32_t at = node_asked(core, event);
     if (at == NONE)
         return;
-    struct node *node = &core->nodes.items[at];
+    struct core_node *node = &core->nodes.items[at];
     if (!node->is_lost) {
-        core_trace(core, "node %s: lost, with %u tasks", node->facts.name, node->seat_count);
+        core_trace(core, "node %s: lost, with %u tasks", node->facts.name, node->task_count);
         node->is_lost = true;
         core->gpus_total -= node->facts.gpu_count;
         node_reason_set(node,
@@ -190,7 +190,7 @@ void node_lost_event(struct core *core, const struct event *event)
 /* `what`: the failure that changed it; NULL: time or a pardon did. */
 static void level_told(struct core *core, uint32_t at, const char *what)
 {
-    struct node *node = &core->nodes.items[at];
+    struct core_node *node = &core->nodes.items[at];
     const bool is_cordoned = node->blame.level == BLAME_CORDON;
     core_trace(core, "node %s: blame %.2f for failures of the platform -> %s", node->facts.name,
                node->blame.value, blame_level_name(node->blame.level));
@@ -215,7 +215,7 @@ const char *nodes_not_used(const struct core *core, struct arena *arena)
     uint32_t count = 0;
     cleanup_buf struct buf out = BUF_INIT;
     for (size_t i = 0; i < core->nodes.count && i < LOOKED_AT_MAX; i++) {
-        const struct node *node = &core->nodes.items[i];
+        const struct core_node *node = &core->nodes.items[i];
         const bool is_cordoned = node_is_cordoned(node);
         const bool is_good = node->facts.is_healthy && !node->is_lost && !is_cordoned;
         if (is_good && !*node->refusal)
@@ -247,7 +247,7 @@ bool node_blame(struct core *core, uint32_t at, double weight, const char *what)
 {
     if (weight <= 0)
         return false;
-    struct node *node = &core->nodes.items[at];
+    struct core_node *node = &core->nodes.items[at];
     struct blame_policy policy = blame_policy_of(core);
     bool is_listed = false;
     for (size_t i = 0; i < core->blamed.count; i++)
@@ -290,7 +290,7 @@ int node_restore(struct core *core, const struct node_record *record, struct err
         return err_fail(err, ERR_CORRUPT, "nodes", "node %s is stored as number %u, after %zu",
                         record->facts.name, record->id.v, core->nodes.count);
     uint32_t at = node_add(core, record->facts.name);
-    struct node *node = &core->nodes.items[at];
+    struct core_node *node = &core->nodes.items[at];
     struct node_facts facts = record->facts;
     node->is_lost = true;
     facts.reason = record->is_reason_blame ? "" : facts.reason;

@@ -15,11 +15,11 @@ bool node_blame(struct core *core, uint32_t node, double weight, const char *wha
  * when there are none. In `arena`. */
 const char *nodes_not_used(const struct core *core, struct arena *arena);
 void node_blame_look(struct core *core, uint32_t node); /* its time has come to be forgiven */
-double node_blame_now(const struct core *core, const struct node *node);
-bool node_is_cordoned(const struct node *node);
+double node_blame_now(const struct core *core, const struct core_node *node);
+bool node_is_cordoned(const struct core_node *node);
 uint32_t node_find(const struct core *core, const char *name); /* NONE */
 void node_tell_placer(struct core *core, struct placer *placer, uint32_t node);
 int node_restore(struct core *core, const struct node_record *record, struct err *err);
-void node_release(struct node *node);
+void node_release(struct core_node *node);
 
 #endif

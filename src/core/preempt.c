@@ -9,31 +9,30 @@
 #include "core/preempt.h"
 #include "core/records.h"
 #include "core/reserve.h"
-#include "core/seats.h"
 #include "core/start.h"
 #include "core/state.h"
+#include "core/tasks.h"
 #include "core/waiting.h"
 
 /* --- what a preempting job holds --- */
 
-struct hold *hold_find(struct live *live, const char *group)
+struct hold *hold_find(struct core_job *job, const char *group)
 {
-    for (uint32_t i = 0; i < live->hold_count; i++)
-        if (strcmp(live->holds[i].group, group) == 0)
-            return &live->holds[i];
+    for (uint32_t i = 0; i < job->hold_count; i++)
+        if (strcmp(job->holds[i].group, group) == 0)
+            return &job->holds[i];
     return NULL;
 }
 
-void hold_add(struct core *core, struct live *live, const char *group,
+void hold_add(struct core *core, struct core_job *job, const char *group,
               const struct placement_slot *slots, size_t slot_count)
 {
-    struct hold *hold = hold_find(live, group);
+    struct hold *hold = hold_find(job, group);
     if (!hold) {
-        live->holds =
-            mem_realloc(live->holds, mem_size(live->hold_count + 1u, sizeof *live->holds));
-        hold = &live->holds[live->hold_count++];
+        job->holds = mem_realloc(job->holds, mem_size(job->hold_count + 1u, sizeof *job->holds));
+        hold = &job->holds[job->hold_count++];
         *hold = (struct hold){.group = mem_copy(group)};
-        text_map_set(&core->hold_names, text_of(hold->group), live_slot(core, live));
+        text_map_set(&core->hold_names, text_of(hold->group), core_job_slot(core, job));
     }
     if (!slots)
         return;
@@ -50,32 +49,32 @@ static void hold_free(struct core *core, struct hold *hold)
     mem_free(hold->slots);
 }
 
-void holds_forget(struct core *core, struct live *live)
+void holds_forget(struct core *core, struct core_job *job)
 {
-    for (uint32_t i = 0; i < live->hold_count; i++)
-        hold_free(core, &live->holds[i]);
-    mem_free(live->holds);
-    live->holds = NULL;
-    live->hold_count = 0;
+    for (uint32_t i = 0; i < job->hold_count; i++)
+        hold_free(core, &job->holds[i]);
+    mem_free(job->holds);
+    job->holds = NULL;
+    job->hold_count = 0;
 }
 
-void hold_forget(struct core *core, struct live *live, const char *group)
+void hold_forget(struct core *core, struct core_job *job, const char *group)
 {
-    struct hold *hold = hold_find(live, group);
+    struct hold *hold = hold_find(job, group);
     if (!hold)
         return;
     hold_free(core, hold);
-    *hold = live->holds[--live->hold_count];
-    if (!live->hold_count)
-        holds_forget(core, live);
+    *hold = job->holds[--job->hold_count];
+    if (!job->hold_count)
+        holds_forget(core, job);
 }
 
-void holds_release(struct core *core, struct live *live)
+void holds_release(struct core *core, struct core_job *job)
 {
-    if (!live->hold_count)
+    if (!job->hold_count)
         return;
-    for (uint32_t i = 0; i < live->hold_count; i++) {
-        const struct hold *hold = &live->holds[i];
+    for (uint32_t i = 0; i < job->hold_count; i++) {
+        const struct hold *hold = &job->holds[i];
         if (hold->slots) {
             core->placer->ops->release_group(core->placer, hold->group);
             reserve_release_group(core, hold->group);
@@ -84,54 +83,54 @@ void holds_release(struct core *core, struct live *live)
             reserve_cancel(core, hold->group);
         }
     }
-    holds_forget(core, live);
+    holds_forget(core, job);
     core->is_unblocked = true;
 }
 
-void preemption_failed(struct core *core, struct live *live)
+void preemption_failed(struct core *core, struct core_job *job)
 {
     enum { AGAIN_MS = 30000, DOUBLINGS_MAX = 7 };
-    if (!live->hold_count)
+    if (!job->hold_count)
         return;
     uint32_t doublings =
-        live->preempt_failures < DOUBLINGS_MAX ? live->preempt_failures : DOUBLINGS_MAX;
-    live->preempt_failures++;
-    live->preempt_after_ms = core->now_ms + ((int64_t)AGAIN_MS << doublings);
-    timers_set(&core->timers, timer_key(TIMER_PREEMPT, live->id.v), live->preempt_after_ms);
-    holds_release(core, live);
+        job->preempt_failures < DOUBLINGS_MAX ? job->preempt_failures : DOUBLINGS_MAX;
+    job->preempt_failures++;
+    job->preempt_after_ms = core->now_ms + ((int64_t)AGAIN_MS << doublings);
+    timers_set(&core->timers, timer_key(TIMER_PREEMPT, job->id.v), job->preempt_after_ms);
+    holds_release(core, job);
 }
 
 /* --- whoever must go --- */
 
 /* Announced first: its tasks are told "preempted" and have their time for a checkpoint. */
-static void group_preempt(struct core *core, struct group *group, const struct live *by)
+static void group_preempt(struct core *core, struct core_group *group, const struct core_job *by)
 {
     if (group->is_preempted)
         return;
     group->is_preempted = true;
-    struct live *victim = &core->jobs.items[group->job];
+    struct core_job *victim = &core->jobs.items[group->job];
     core_trace(core, "job %s: preempts %s", by->full_name, group->name);
     struct completion completion = completion_of(CODE_PREEMPTED, "preempted by %s (priority %d)",
                                                  by->full_name, by->plan->priority);
     struct job_event event = {.kind = JOB_EVENT_PREEMPT, .completion = &completion};
     if (group->is_task) {
         event.kind = JOB_EVENT_TASK_KILL;
-        event.task = core->seats.items[group->seats[0]].task;
+        event.task = core->tasks.items[group->tasks[0]].ref;
     }
-    live_step(core, victim, &event);
+    core_job_step(core, victim, &event);
 }
 
 /* Something that runs, or what another job holds while it preempts. */
-static void victim_end(struct core *core, const char *name, const struct live *by)
+static void victim_end(struct core *core, const char *name, const struct core_job *by)
 {
-    struct group *group = core_group_find(core, name);
+    struct core_group *group = core_group_find(core, name);
     uint32_t holder = text_map_get(&core->hold_names, text_of(name));
     if (group) {
         group_preempt(core, group, by);
     } else if (holder != MAP_NONE && &core->jobs.items[holder] != by) {
         core_trace(core, "job %s: takes what %s holds", by->full_name, name);
         holds_release(core, &core->jobs.items[holder]);
-        live_queue(core, &core->jobs.items[holder]);
+        core_job_queue(core, &core->jobs.items[holder]);
         waiting_changed(core, &core->jobs.items[holder], WAITING_BY_TAKEN);
     }
 }
@@ -163,13 +162,13 @@ struct outcome preempt_outcome(struct core *core, const struct placement_result 
     return outcome_of(core, &text, "held by", result->victims, result->victim_count);
 }
 
-struct outcome victims_end(struct core *core, const struct live *live, const char *const *victims,
-                           size_t count)
+struct outcome victims_end(struct core *core, const struct core_job *job,
+                           const char *const *victims, size_t count)
 {
     struct buf text = BUF_INIT;
     buf_string(&text, "preempts others of lower priority");
     struct outcome outcome = outcome_of(core, &text, "not ended yet:", victims, count);
     for (size_t i = 0; i < count; i++)
-        victim_end(core, victims[i], live);
+        victim_end(core, victims[i], job);
     return outcome;
 }

@@ -7,20 +7,20 @@
 #include "core/start.h"
 #include "core/state.h"
 
-struct hold *hold_find(struct live *live, const char *group);
+struct hold *hold_find(struct core_job *job, const char *group);
 /* `slots` NULL: the placer keeps what it waits for. */
-void hold_add(struct core *core, struct live *live, const char *group,
+void hold_add(struct core *core, struct core_job *job, const char *group,
               const struct placement_slot *slots, size_t slot_count);
-void hold_forget(struct core *core, struct live *live, const char *group); /* it is seated */
-void holds_forget(struct core *core, struct live *live); /* the placer knows nothing of them */
-void holds_release(struct core *core, struct live *live);
+void hold_forget(struct core *core, struct core_job *job, const char *group); /* it is placed */
+void holds_forget(struct core *core, struct core_job *job); /* the placer knows nothing of them */
+void holds_release(struct core *core, struct core_job *job);
 /* It could not start although others have ended for it: not again soon, and ever more rarely. */
-void preemption_failed(struct core *core, struct live *live);
+void preemption_failed(struct core *core, struct core_job *job);
 /* A job waits that would have to end others; `why_not`: what keeps it from that, or "". */
 struct outcome preempt_outcome(struct core *core, const struct placement_result *result,
                                const char *why_not);
 /* End them, announced, and wait for that. */
-struct outcome victims_end(struct core *core, const struct live *live, const char *const *victims,
-                           size_t count);
+struct outcome victims_end(struct core *core, const struct core_job *job,
+                           const char *const *victims, size_t count);
 
 #endif

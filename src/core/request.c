@@ -31,10 +31,10 @@ static size_t avoid_list(struct core *core, struct arena *arena, const struct no
     return count;
 }
 
-static void request_head(struct core *core, const struct live *live, struct arena *arena,
+static void request_head(struct core *core, const struct core_job *job, struct arena *arena,
                          struct request *request)
 {
-    const struct plan *plan = live->plan;
+    const struct plan *plan = job->plan;
     *request = (struct request){0};
     request->placement = (struct placement_request){
         .virtual_cluster = plan->virtual_cluster,
@@ -65,32 +65,32 @@ static bool part_next(const struct plan *plan, uint16_t *role)
     return *role != 0;
 }
 
-uint32_t part_task_count(struct core *core, const struct live *live, uint16_t first_role)
+uint32_t part_task_count(struct core *core, const struct core_job *job, uint16_t first_role)
 {
-    const struct job_policy *policy = policy_of(core, live);
+    const struct job_policy *policy = policy_of(core, job);
     uint32_t count = 0;
     uint16_t role = first_role;
-    assert(live->plan->roles[first_role].part == first_role);
+    assert(job->plan->roles[first_role].part == first_role);
     do
-        count += job_role_instances(&live->job, policy, role);
-    while (part_next(live->plan, &role));
+        count += job_role_instances(&job->life, policy, role);
+    while (part_next(job->plan, &role));
     return count;
 }
 
-void request_of_part(struct core *core, const struct live *live, uint16_t first_role,
+void request_of_part(struct core *core, const struct core_job *job, uint16_t first_role,
                      struct arena *arena, struct request *request)
 {
-    const struct plan *plan = live->plan;
-    const struct job_policy *policy = policy_of(core, live);
-    request_head(core, live, arena, request);
-    uint32_t tasks = part_task_count(core, live, first_role);
+    const struct plan *plan = job->plan;
+    const struct job_policy *policy = policy_of(core, job);
+    request_head(core, job, arena, request);
+    uint32_t tasks = part_task_count(core, job, first_role);
     struct placement_member *members =
         ARENA_ARRAY(arena, struct placement_member, plan->role_count);
     size_t count = 0;
     request->tasks = ARENA_ARRAY(arena, struct task_ref, tasks + 1);
     uint16_t role = first_role;
     do {
-        uint32_t instances = job_role_instances(&live->job, policy, role);
+        uint32_t instances = job_role_instances(&job->life, policy, role);
         if (instances)
             members[count++] = member_of(&plan->roles[role], instances);
         for (uint32_t j = 0; j < instances; j++)
@@ -100,17 +100,17 @@ void request_of_part(struct core *core, const struct live *live, uint16_t first_
     request->placement.member_count = count;
     request->placement.within_one_cell = plan->within_one_cell;
     request->placement.pinned_cell_id = plan->roles[first_role].pinned_cell_id;
-    request->placement.group =
-        plan->part_count == 1 ? arena_format(arena, "%s/%u", live->full_name, live->job.attempt)
-                              : arena_format(arena, "%s/%u/%s", live->full_name, live->job.attempt,
-                                             plan->roles[first_role].name);
+    request->placement.group = plan->part_count == 1
+                                   ? arena_format(arena, "%s/%u", job->full_name, job->life.attempt)
+                                   : arena_format(arena, "%s/%u/%s", job->full_name,
+                                                  job->life.attempt, plan->roles[first_role].name);
 }
 
-void request_of_task(struct core *core, const struct live *live, struct task_ref task,
+void request_of_task(struct core *core, const struct core_job *job, struct task_ref task,
                      uint32_t task_attempt, struct arena *arena, struct request *request)
 {
-    const struct plan_role *role = &live->plan->roles[task.role];
-    request_head(core, live, arena, request);
+    const struct plan_role *role = &job->plan->roles[task.role];
+    request_head(core, job, arena, request);
     struct placement_member *member = ARENA_NEW(arena, struct placement_member);
     *member = member_of(role, 1);
     member->within_one_cell = ""; /* each task has its own cell anyway */
@@ -121,7 +121,7 @@ void request_of_task(struct core *core, const struct live *live, struct task_ref
     request->placement.member_count = 1;
     request->placement.pinned_cell_id = role->pinned_cell_id;
     request->placement.group =
-        arena_format(arena, "%s/%u/%s-%u.%u", live->full_name, live->job.attempt, role->name,
+        arena_format(arena, "%s/%u/%s-%u.%u", job->full_name, job->life.attempt, role->name,
                      task.index, task_attempt);
 }
 
@@ -142,29 +142,29 @@ static void role_shape(const struct plan_role *role, uint32_t count, struct buf 
         buf_put_u32(out, role->ports[i].begin_at << 16 | role->ports[i].count);
 }
 
-bool role_is_waiting(const struct live *live, const struct job_policy *policy, uint16_t role)
+bool role_is_waiting(const struct core_job *job, const struct job_policy *policy, uint16_t role)
 {
-    uint32_t count = job_role_count(&live->job, policy, role);
+    uint32_t count = job_role_count(&job->life, policy, role);
     for (uint32_t i = 0; i < count; i++)
-        if (job_task_is_waiting(&live->job, policy, (struct task_ref){role, (uint16_t)i}))
+        if (job_task_is_waiting(&job->life, policy, (struct task_ref){role, (uint16_t)i}))
             return true;
     return false;
 }
 
-struct text shape_of(struct core *core, const struct live *live, struct arena *arena)
+struct text shape_of(struct core *core, const struct core_job *job, struct arena *arena)
 {
-    const struct plan *plan = live->plan;
-    const struct job_policy *policy = policy_of(core, live);
+    const struct plan *plan = job->plan;
+    const struct job_policy *policy = policy_of(core, job);
     cleanup_buf struct buf out = BUF_INIT;
     buf_put_text(&out, text_of(plan->virtual_cluster));
     buf_put_u32(&out, (uint32_t)plan->priority);
     buf_put_u8(&out, (uint8_t)(plan->is_gang | plan->is_lazy_preemptible << 1));
     buf_put_text(&out, text_of(plan->within_one_cell));
-    buf_put_u32(&out, live->is_alone || live->hold_count ? live->id.v : 0);
+    buf_put_u32(&out, job->is_alone || job->hold_count ? job->id.v : 0);
     for (uint16_t i = 0; i < plan->role_count; i++) {
         if (plan->is_gang)
-            role_shape(&plan->roles[i], job_role_instances(&live->job, policy, i), &out);
-        else if (role_is_waiting(live, policy, i))
+            role_shape(&plan->roles[i], job_role_instances(&job->life, policy, i), &out);
+        else if (role_is_waiting(job, policy, i))
             role_shape(&plan->roles[i], 1, &out);
     }
     char *copy = arena_alloc(arena, out.length + 1);

@@ -13,13 +13,13 @@ struct request {
     size_t task_count;
 };
 /* Tasks of the part of a gang that begins with `first_role`. */
-uint32_t part_task_count(struct core *core, const struct live *live, uint16_t first_role);
+uint32_t part_task_count(struct core *core, const struct core_job *job, uint16_t first_role);
 /* The part of a gang that begins with `first_role`; everything in `arena`. */
-void request_of_part(struct core *core, const struct live *live, uint16_t first_role,
+void request_of_part(struct core *core, const struct core_job *job, uint16_t first_role,
                      struct arena *arena, struct request *request);
-void request_of_task(struct core *core, const struct live *live, struct task_ref task,
+void request_of_task(struct core *core, const struct core_job *job, struct task_ref task,
                      uint32_t task_attempt, struct arena *arena, struct request *request);
-bool role_is_waiting(const struct live *live, const struct job_policy *policy, uint16_t role);
-struct text shape_of(struct core *core, const struct live *live, struct arena *arena);
+bool role_is_waiting(const struct core_job *job, const struct job_policy *policy, uint16_t role);
+struct text shape_of(struct core *core, const struct core_job *job, struct arena *arena);
 
 #endif

@@ -21,9 +21,9 @@
 
 enum { RESERVATIONS_MAX = 16 };
 
-static bool is_behind(struct core *core, const struct live *a, const struct live *b)
+static bool is_behind(struct core *core, const struct core_job *a, const struct core_job *b)
 {
-    const struct queue_item own = live_item(core, a), other = live_item(core, b);
+    const struct queue_item own = core_job_item(core, a), other = core_job_item(core, b);
     return queue_is_before(core->queue, &other, &own);
 }
 
@@ -53,9 +53,9 @@ static bool request_fits(struct placer *shadow, struct request *request, struct 
 }
 
 /* Does all that waits of the job fit into the shadow? Leaves the shadow as it was. */
-static bool shadow_fits(struct core *core, struct placer *shadow, struct live *live)
+static bool shadow_fits(struct core *core, struct placer *shadow, struct core_job *job)
 {
-    const struct plan *plan = live->plan;
+    const struct plan *plan = job->plan;
     cleanup_arena struct arena arena;
     arena_init(&arena);
     const char *committed[JOB_ROLES_MAX];
@@ -67,19 +67,19 @@ static bool shadow_fits(struct core *core, struct placer *shadow, struct live *l
         if (plan->is_gang) {
             if (plan->roles[i].part != i)
                 continue;
-            request_of_part(core, live, i, &arena, &request);
+            request_of_part(core, job, i, &arena, &request);
             if (!request.task_count)
                 continue;
         } else {
-            uint32_t tasks = job_role_count(&live->job, policy_of(core, live), i), j = 0;
-            while (j < tasks && !job_task_is_waiting(&live->job, policy_of(core, live),
+            uint32_t tasks = job_role_count(&job->life, policy_of(core, job), i), j = 0;
+            while (j < tasks && !job_task_is_waiting(&job->life, policy_of(core, job),
                                                      (struct task_ref){i, (uint16_t)j}))
                 j++;
             if (j == tasks)
                 continue;
             const struct job_task *task =
-                job_task_find(&live->job, (struct task_ref){i, (uint16_t)j});
-            request_of_task(core, live, (struct task_ref){i, (uint16_t)j},
+                job_task_find(&job->life, (struct task_ref){i, (uint16_t)j});
+            request_of_task(core, job, (struct task_ref){i, (uint16_t)j},
                             task ? task->task_attempt : 0, &arena, &request);
         }
         fits = request_fits(shadow, &request, &arena, &is_committed);
@@ -102,10 +102,11 @@ static int64_t time_limit_ends_ms(const struct plan *plan, int64_t launched_ms)
 
 /* When its time limit ends it. The limit counts from the job's first start: before that the end is
  * not known, but it cannot come before the limit from now on, plus `prepare_ms`. */
-static int64_t live_ends_ms(const struct core *core, const struct live *live, int64_t prepare_ms)
+static int64_t core_job_ends_ms(const struct core *core, const struct core_job *job,
+                                int64_t prepare_ms)
 {
-    const int64_t launched_ms = live->job.launched_ms;
-    return time_limit_ends_ms(live->plan, launched_ms ? launched_ms : core->now_ms + prepare_ms);
+    const int64_t launched_ms = job->life.launched_ms;
+    return time_limit_ends_ms(job->plan, launched_ms ? launched_ms : core->now_ms + prepare_ms);
 }
 
 struct ending {
@@ -125,7 +126,7 @@ static int ending_compare(const void *a, const void *b)
  * at which it can start; while a job that it waits for has not started, the earliest. Doubling
  * steps keep the searches few; the bound errs on the safe side only by naming a later time, which
  * other jobs then use. */
-static bool shadow_run_forward(struct core *core, struct placer *shadow, struct live *live,
+static bool shadow_run_forward(struct core *core, struct placer *shadow, struct core_job *job,
                                int64_t *starts_ms)
 {
     struct ending *endings = mem_zero(core->groups.count + 1, sizeof *endings);
@@ -133,7 +134,8 @@ static bool shadow_run_forward(struct core *core, struct placer *shadow, struct 
     for (size_t i = 0; i < core->groups.count; i++)
         if (core->groups.items[i].name)
             endings[count++] = (struct ending){
-                live_ends_ms(core, &core->jobs.items[core->groups.items[i].job], 0), (uint32_t)i};
+                core_job_ends_ms(core, &core->jobs.items[core->groups.items[i].job], 0),
+                (uint32_t)i};
     qsort(endings, count, sizeof *endings, ending_compare);
     *starts_ms = 0;
     size_t next = 0, step = 1;
@@ -142,23 +144,23 @@ static bool shadow_run_forward(struct core *core, struct placer *shadow, struct 
         for (; next < end; next++)
             shadow->ops->release_group(shadow, core->groups.items[endings[next].group].name);
         step *= 2;
-        if (!*starts_ms && shadow_fits(core, shadow, live))
+        if (!*starts_ms && shadow_fits(core, shadow, job))
             *starts_ms = endings[next - 1].ends_ms;
     }
     mem_free(endings);
     if (!*starts_ms)
         *starts_ms = INT64_MAX;
-    return shadow_fits(core, shadow, live);
+    return shadow_fits(core, shadow, job);
 }
 
 /* A copy of the placer in which the job holds nothing. */
 static struct placer *placer_without_holds(struct core *core, const struct reservation *reservation)
 {
-    const struct live *live = &core->jobs.items[reservation->job];
+    const struct core_job *job = &core->jobs.items[reservation->job];
     struct placer *copy = core->placer->ops->copy(core->placer);
-    for (uint32_t i = 0; i < live->hold_count; i++) {
-        copy->ops->cancel(copy, live->holds[i].group);
-        copy->ops->release_group(copy, live->holds[i].group);
+    for (uint32_t i = 0; i < job->hold_count; i++) {
+        copy->ops->cancel(copy, job->holds[i].group);
+        copy->ops->release_group(copy, job->holds[i].group);
     }
     return copy;
 }
@@ -166,28 +168,28 @@ static struct placer *placer_without_holds(struct core *core, const struct reser
 /* The shadow anew, with all that runs now taken for ended. */
 static bool reservation_fill(struct core *core, struct reservation *reservation)
 {
-    struct live *live = &core->jobs.items[reservation->job];
+    struct core_job *job = &core->jobs.items[reservation->job];
     reservation_release(reservation);
     reservation->shadow = placer_without_holds(core, reservation);
     reservation->is_stale = reservation->is_aged = false;
     reservation->starts_asked_ms = core->now_ms;
-    return shadow_run_forward(core, reservation->shadow, live, &reservation->starts_ms);
+    return shadow_run_forward(core, reservation->shadow, job, &reservation->starts_ms);
 }
 
-static struct reservation *reservation_of_cluster(struct core *core, const struct live *live)
+static struct reservation *reservation_of_cluster(struct core *core, const struct core_job *job)
 {
     for (size_t i = 0; i < core->reservations.count; i++) {
-        const struct live *other = &core->jobs.items[core->reservations.items[i].job];
-        if (strcmp(other->plan->virtual_cluster, live->plan->virtual_cluster) == 0)
+        const struct core_job *other = &core->jobs.items[core->reservations.items[i].job];
+        if (strcmp(other->plan->virtual_cluster, job->plan->virtual_cluster) == 0)
             return &core->reservations.items[i];
     }
     return NULL;
 }
 
-bool reserve_has(const struct core *core, uint32_t job)
+bool reserve_has(const struct core *core, uint32_t slot)
 {
     for (size_t i = 0; i < core->reservations.count; i++)
-        if (core->reservations.items[i].job == job)
+        if (core->reservations.items[i].job == slot)
             return true;
     return false;
 }
@@ -201,9 +203,9 @@ static void reservation_remove(struct core *core, struct reservation *reservatio
 
 static void reservation_lose(struct core *core, struct reservation *reservation)
 {
-    struct live *live = &core->jobs.items[reservation->job];
+    struct core_job *job = &core->jobs.items[reservation->job];
     reservation_remove(core, reservation);
-    waiting_changed(core, live, WAITING_BY_RESERVATION_LOST);
+    waiting_changed(core, job, WAITING_BY_RESERVATION_LOST);
 }
 
 /* The queue is looked at again when the next job begins to starve, though nothing may end till
@@ -216,24 +218,24 @@ static void starving_watch(struct core *core, int64_t starves_ms)
     timers_set(&core->timers, timer_key(TIMER_STARVES, 0), starves_ms);
 }
 
-void reserve_update(struct core *core, struct live *live)
+void reserve_update(struct core *core, struct core_job *job)
 {
-    uint32_t slot = live_slot(core, live);
+    uint32_t slot = core_job_slot(core, job);
     int64_t starves_ms =
-        live->job.attempt_created_ms + (int64_t)core->config.starvation_after_s * 1000;
+        job->life.attempt_created_ms + (int64_t)core->config.starvation_after_s * 1000;
     if (core->now_ms < starves_ms)
         starving_watch(core, starves_ms);
-    if (core->now_ms < starves_ms || core->now_ms < live->reserve_ms)
+    if (core->now_ms < starves_ms || core->now_ms < job->reserve_ms)
         return;
     if (reserve_has(core, slot))
         return;
-    struct reservation *old = reservation_of_cluster(core, live);
-    if (old && (!is_behind(core, &core->jobs.items[old->job], live)))
+    struct reservation *old = reservation_of_cluster(core, job);
+    if (old && (!is_behind(core, &core->jobs.items[old->job], job)))
         return;
     if (!old && core->reservations.count >= RESERVATIONS_MAX)
         return;
     /* a copy of the placer is not made with every event for a job that fits nowhere */
-    live->reserve_ms = core->now_ms + (int64_t)core->config.starvation_after_s * 250 + 1000;
+    job->reserve_ms = core->now_ms + (int64_t)core->config.starvation_after_s * 250 + 1000;
     struct reservation reservation = {.job = slot};
     if (!reservation_fill(core, &reservation)) {
         reservation_release(&reservation);
@@ -242,17 +244,17 @@ void reserve_update(struct core *core, struct live *live)
     if (old)
         reservation_lose(core, old);
     *ARRAY_ADD(&core->reservations) = reservation;
-    waiting_changed(core, live, WAITING_BY_STARVATION);
-    record_story(core, live, NULL, false, "Reserved",
+    waiting_changed(core, job, WAITING_BY_STARVATION);
+    record_story(core, job, NULL, false, "Reserved",
                  "has waited %lld s: room is held back for it; smaller jobs start only where they "
                  "do not delay it",
-                 (long long)((core->now_ms - live->job.attempt_created_ms) / 1000));
+                 (long long)((core->now_ms - job->life.attempt_created_ms) / 1000));
 }
 
-void reserve_drop(struct core *core, uint32_t job)
+void reserve_drop(struct core *core, uint32_t slot)
 {
     for (size_t i = 0; i < core->reservations.count; i++)
-        if (core->reservations.items[i].job == job) {
+        if (core->reservations.items[i].job == slot) {
             reservation_remove(core, &core->reservations.items[i]);
             return;
         }
@@ -278,10 +280,11 @@ static void starts_update(struct core *core, struct reservation *reservation)
     reservation->starts_asked_ms = core->now_ms;
 }
 
-static bool ends_before(struct core *core, const struct live *live, struct reservation *reservation)
+static bool ends_before(struct core *core, const struct core_job *job,
+                        struct reservation *reservation)
 {
     /* it must end in time although it has to be prepared first */
-    int64_t ends_ms = live_ends_ms(core, live, core->prepare_ms);
+    int64_t ends_ms = core_job_ends_ms(core, job, core->prepare_ms);
     if (ends_ms == INT64_MAX)
         return false;
     starts_update(core, reservation);
@@ -296,22 +299,22 @@ static bool shadow_commit(struct placer *shadow, const struct placement_request 
     return shadow->ops->commit(shadow, request, slots, slot_count, false, NULL) == 0;
 }
 
-const char *reserve_check(struct core *core, const struct live *live,
+const char *reserve_check(struct core *core, const struct core_job *job,
                           const struct placement_request *request,
                           const struct placement_slot *slots, size_t slot_count,
                           struct arena *arena)
 {
     for (size_t i = 0; i < core->reservations.count; i++) {
         struct reservation *reservation = &core->reservations.items[i];
-        struct live *starving = &core->jobs.items[reservation->job];
-        if (starving == live || !is_behind(core, live, starving))
+        struct core_job *starving = &core->jobs.items[reservation->job];
+        if (starving == job || !is_behind(core, job, starving))
             continue;
         if (reservation->is_stale && !reservation_fill(core, reservation)) {
             reservation_lose(core, reservation); /* no longer possible at all */
             i--;
             continue;
         }
-        if (ends_before(core, live, reservation))
+        if (ends_before(core, job, reservation))
             continue;
         struct placer *shadow = reservation->shadow;
         bool fits = shadow_commit(shadow, request, slots, slot_count) &&
@@ -320,14 +323,14 @@ const char *reserve_check(struct core *core, const struct live *live,
         if (!fits)
             return arena_format(
                 arena, "room is held back for %s, which has waited %lld s", starving->full_name,
-                (long long)((core->now_ms - starving->job.attempt_created_ms) / 1000));
+                (long long)((core->now_ms - starving->life.attempt_created_ms) / 1000));
     }
     return "";
 }
 
 /* Is there room for both once all that the job preempts in the shadow has ended? Such groups began
  * after the reservation was made, as those from before have ended there. */
-static bool shadow_takes_both(struct core *core, struct placer *shadow, struct live *starving,
+static bool shadow_takes_both(struct core *core, struct placer *shadow, struct core_job *starving,
                               const struct placement_request *request, struct arena *arena)
 {
     enum { ROUNDS_MAX = 16 };
@@ -353,50 +356,50 @@ static bool shadow_takes_both(struct core *core, struct placer *shadow, struct l
 static bool shadow_has_room(struct core *core, const struct reservation *reservation,
                             const struct placement_request *request, struct arena *arena)
 {
-    struct live *starving = &core->jobs.items[reservation->job];
+    struct core_job *starving = &core->jobs.items[reservation->job];
     struct placer *copy = reservation->shadow->ops->copy(reservation->shadow);
     bool has_room = shadow_takes_both(core, copy, starving, request, arena);
     copy->ops->free(copy);
     return has_room;
 }
 
-const struct live *reserve_holder(struct core *core, const struct live *live,
-                                  const struct placement_request *request, struct arena *arena)
+const struct core_job *reserve_holder(struct core *core, const struct core_job *job,
+                                      const struct placement_request *request, struct arena *arena)
 {
     for (size_t i = 0; i < core->reservations.count; i++) {
         struct reservation *reservation = &core->reservations.items[i];
-        const struct live *starving = &core->jobs.items[reservation->job];
-        if (starving == live || !is_behind(core, live, starving))
+        const struct core_job *starving = &core->jobs.items[reservation->job];
+        if (starving == job || !is_behind(core, job, starving))
             continue;
         if (reservation->is_stale && !reservation_fill(core, reservation)) {
             reservation_lose(core, reservation); /* no longer possible at all */
             i--;
             continue;
         }
-        if (!ends_before(core, live, reservation) &&
+        if (!ends_before(core, job, reservation) &&
             !shadow_has_room(core, reservation, request, arena))
             return starving;
     }
     return NULL;
 }
 
-void reserve_commit(struct core *core, const struct live *live,
+void reserve_commit(struct core *core, const struct core_job *job,
                     const struct placement_request *request, const struct placement_slot *slots,
                     size_t slot_count)
 {
     for (size_t i = 0; i < core->reservations.count; i++) {
         struct reservation *reservation = &core->reservations.items[i];
-        const struct live *starving = &core->jobs.items[reservation->job];
-        if (starving == live)
+        const struct core_job *starving = &core->jobs.items[reservation->job];
+        if (starving == job)
             continue;
-        if (!is_behind(core, live, starving)) {
+        if (!is_behind(core, job, starving)) {
             reservation->is_stale = true;
             continue;
         }
         if (reservation->is_stale)
             continue;
         struct placer *shadow = reservation->shadow;
-        if (ends_before(core, live, reservation))
+        if (ends_before(core, job, reservation))
             shadow->ops->cancel(shadow, request->group); /* it may have waited for victims there */
         else if (!shadow_commit(shadow, request, slots, slot_count)) {
             shadow->ops->release_group(shadow, request->group);

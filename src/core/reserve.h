@@ -6,21 +6,21 @@
 #define CORE_RESERVE_H
 #include "core/state.h"
 
-void reserve_update(struct core *core, struct live *live); /* it waits; does it starve? */
-void reserve_drop(struct core *core, uint32_t job);
+void reserve_update(struct core *core, struct core_job *job); /* it waits; does it starve? */
+void reserve_drop(struct core *core, uint32_t slot);
 void reserve_drop_all(struct core *core);
-bool reserve_has(const struct core *core, uint32_t job); /* is capacity held back for it? */
-/* May `live`, behind a starving job, take these slots? "" or why not, in `arena`. */
-const char *reserve_check(struct core *core, const struct live *live,
+bool reserve_has(const struct core *core, uint32_t slot); /* is capacity held back for it? */
+/* May `job`, behind a starving job, take these slots? "" or why not, in `arena`. */
+const char *reserve_check(struct core *core, const struct core_job *job,
                           const struct placement_request *request,
                           const struct placement_slot *slots, size_t slot_count,
                           struct arena *arena);
 /* May it end others to start itself? Only if the starving jobs ahead of it have room beside it:
  * NULL, or the one that has not. Once they have ended for it, its start is not questioned again.
  * Costs a copy of the placer. */
-const struct live *reserve_holder(struct core *core, const struct live *live,
-                                  const struct placement_request *request, struct arena *arena);
-void reserve_commit(struct core *core, const struct live *live,
+const struct core_job *reserve_holder(struct core *core, const struct core_job *job,
+                                      const struct placement_request *request, struct arena *arena);
+void reserve_commit(struct core *core, const struct core_job *job,
                     const struct placement_request *request, const struct placement_slot *slots,
                     size_t slot_count);
 void reserve_release_slot(struct core *core, const char *group, size_t slot);

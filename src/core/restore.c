@@ -9,8 +9,8 @@
 #include "core/nodes.h"
 #include "core/request.h"
 #include "core/restore.h"
-#include "core/seats.h"
 #include "core/state.h"
+#include "core/tasks.h"
 
 int core_restore_counters(struct core *core, struct job_id last_job, struct attempt_id last_attempt)
 {
@@ -24,34 +24,34 @@ int core_restore_node(struct core *core, const struct node_record *record, struc
     return node_restore(core, record, err);
 }
 
-struct live *live_recall(struct core *core, const struct job_record *record, struct plan *plan,
-                         struct err *err)
+struct core_job *core_job_recall(struct core *core, const struct job_record *record,
+                                 struct plan *plan, struct err *err)
 {
-    if (!record->id.v || record->id.v > core->last_job || live_find(core, record->id)) {
+    if (!record->id.v || record->id.v > core->last_job || core_job_find(core, record->id)) {
         err_fail(err, ERR_CORRUPT, "jobs", "job %u is stored twice or after the last, %u",
                  record->id.v, core->last_job);
         plan_free(plan);
         return NULL;
     }
-    struct live *live = live_add(core, record->id, plan, err);
-    if (!live) {
+    struct core_job *job = core_job_add(core, record->id, plan, err);
+    if (!job) {
         plan_free(plan);
         return NULL;
     }
-    if (job_restore(&live->job, policy_of(core, live), record->extra, err)) {
-        live->job = (struct job){0};
-        live_forget(core, live, core->now_ms);
+    if (job_restore(&job->life, policy_of(core, job), record->extra, err)) {
+        job->life = (struct job){0};
+        core_job_forget(core, job, core->now_ms);
         return NULL;
     }
-    live->reason_topic = record->reason_topic;
-    return live;
+    job->reason_topic = record->reason_topic;
+    return job;
 }
 
 int core_restore_job(struct core *core, const struct job_record *record, struct plan *plan,
                      struct err *err)
 {
     struct err why = {0};
-    if (live_recall(core, record, plan, &why))
+    if (core_job_recall(core, record, plan, &why))
         return 0;
     return err_fail(err, ERR_CORRUPT, why.path, "job %u: %s", record->id.v, why.text);
 }
@@ -66,15 +66,15 @@ static const char *label_in_plan(const struct plan_role *role, const char *label
     return NULL;
 }
 
-static int seat_restore(struct core *core, const struct live *live,
-                        const struct task_record *record, struct err *err)
+static int task_restore_place(struct core *core, const struct core_job *job,
+                              const struct task_record *record, struct err *err)
 {
-    const struct plan_role *role = &live->plan->roles[record->task.role];
+    const struct plan_role *role = &job->plan->roles[record->task.role];
     uint32_t node = node_find(core, record->node);
     if (node == NONE)
-        return err_fail(err, ERR_CORRUPT, "tasks", "job %u: no node %s", live->id.v, record->node);
+        return err_fail(err, ERR_CORRUPT, "tasks", "job %u: no node %s", job->id.v, record->node);
     if (record->gpu_count > PLACEMENT_GPUS_MAX || record->port_count > role->port_count)
-        return err_fail(err, ERR_CORRUPT, "tasks", "job %u: too many GPUs or ports", live->id.v);
+        return err_fail(err, ERR_CORRUPT, "tasks", "job %u: too many GPUs or ports", job->id.v);
     struct placement_slot slot = {
         .node = {node}, .gpu_count = (uint16_t)record->gpu_count, .cell_level = record->cell_level};
     if (record->gpu_count)
@@ -86,21 +86,21 @@ static int seat_restore(struct core *core, const struct live *live,
         ports[i].label = label_in_plan(role, record->ports[i].label);
         if (!ports[i].label || !ports[i].count || !ports[i].first ||
             ports[i].first + ports[i].count - 1u > UINT16_MAX)
-            return err_fail(err, ERR_CORRUPT, "tasks", "job %u: port %s", live->id.v,
+            return err_fail(err, ERR_CORRUPT, "tasks", "job %u: port %s", job->id.v,
                             record->ports[i].label);
     }
-    struct seat *seat = seat_get(core, live_slot(core, live), record->task);
-    seat_set(core, seat, &slot, ports, record->port_count);
+    struct core_task *task = core_task_get(core, core_job_slot(core, job), record->task);
+    core_task_set(core, task, &slot, ports, record->port_count);
     return 0;
 }
 
 int core_restore_task(struct core *core, const struct task_record *record, struct err *err)
 {
-    struct live *live = live_find(core, record->job);
-    if (!live || record->task.role >= live->plan->role_count)
+    struct core_job *job = core_job_find(core, record->job);
+    if (!job || record->task.role >= job->plan->role_count)
         return err_fail(err, ERR_CORRUPT, "tasks", "a task of an unknown job or role, job %u",
                         record->job.v);
-    if (record->is_removed || record->job_attempt != live->job.attempt || !live->job.has_tasks)
+    if (record->is_removed || record->job_attempt != job->life.attempt || !job->life.has_tasks)
         return 0; /* of an attempt before: history */
     struct completion completion = record->completion;
     struct job_task task = {
@@ -121,14 +121,15 @@ int core_restore_task(struct core *core, const struct task_record *record, struc
         .killed = record->killed,
         .kill_by_ms = record->kill_by_ms,
     };
-    int code = job_restore_task(&live->job, record->task, &task, err);
+    int code = job_restore_task(&job->life, record->task, &task, err);
     if (code)
         return code;
-    if (record->attempt.v > core->last_attempt || seat_of_attempt(core, record->attempt))
+    if (record->attempt.v > core->last_attempt || core_task_of_attempt(core, record->attempt))
         return err_fail(err, ERR_CORRUPT, "tasks", "attempt %llu is stored twice or after the last",
                         (unsigned long long)record->attempt.v);
-    seat_attempt(core, seat_get(core, live_slot(core, live), record->task), record->attempt);
-    return record->attempt.v ? seat_restore(core, live, record, err) : 0;
+    core_task_attempt(core, core_task_get(core, core_job_slot(core, job), record->task),
+                      record->attempt);
+    return record->attempt.v ? task_restore_place(core, job, record, err) : 0;
 }
 
 /* --- what runs, as groups --- */
@@ -138,85 +139,85 @@ static bool is_running(const struct job_task *task)
     return task->state >= LIFE_CREATION_REQUESTED && task->state <= LIFE_DELETING;
 }
 
-static bool ports_fit(const struct core *core, const struct seat *seat)
+static bool ports_fit(const struct core *core, const struct core_task *task)
 {
-    const struct ports *ports = &core->nodes.items[seat->node].ports;
-    for (size_t i = 0; i < seat->port_count; i++)
-        if (!ports_are_free(ports, seat->ports[i].first, seat->ports[i].count))
+    const struct ports *ports = &core->nodes.items[task->node].ports;
+    for (size_t i = 0; i < task->port_count; i++)
+        if (!ports_are_free(ports, task->ports[i].first, task->ports[i].count))
             return false;
     return true;
 }
 
-/* Is any of its GPUs one of a seat that is taken already? */
-static bool gpus_fit(const struct core *core, const struct seat *seat)
+/* Is any of its GPUs one of a task that is taken already? */
+static bool gpus_fit(const struct core *core, const struct core_task *task)
 {
-    uint32_t other = seat->gpu_count ? core->nodes.items[seat->node].first_seat : NONE;
-    for (; other != NONE; other = core->seats.items[other].node_next)
-        for (size_t i = 0; i < seat->gpu_count; i++)
-            if (seat_has_gpu(&core->seats.items[other], seat->gpus[i]))
+    uint32_t other = task->gpu_count ? core->nodes.items[task->node].first_task : NONE;
+    for (; other != NONE; other = core->tasks.items[other].node_next)
+        for (size_t i = 0; i < task->gpu_count; i++)
+            if (core_task_has_gpu(&core->tasks.items[other], task->gpus[i]))
                 return false;
     return true;
 }
 
 /* The slots of one group, `tasks` in its order; those that run are taken. */
-static int group_restore(struct core *core, struct live *live, const struct request *request,
+static int group_restore(struct core *core, struct core_job *job, const struct request *request,
                          uint16_t first_role, struct err *err)
 {
-    uint32_t job = live_slot(core, live), running = 0;
+    uint32_t slot = core_job_slot(core, job), running = 0;
     uint64_t first_attempt = UINT64_MAX;
     for (size_t i = 0; i < request->task_count; i++) {
-        const struct job_task *task = job_task_find(&live->job, request->tasks[i]);
-        if (!task || !is_running(task))
+        const struct job_task *life = job_task_find(&job->life, request->tasks[i]);
+        if (!life || !is_running(life))
             continue;
         running++;
-        if (task->attempt.v < first_attempt)
-            first_attempt = task->attempt.v;
+        if (life->attempt.v < first_attempt)
+            first_attempt = life->attempt.v;
     }
     if (!running)
         return 0;
-    uint32_t at = core_group_add(core, live, request->placement.group, first_role,
-                                 !live->plan->is_gang, (uint32_t)request->task_count);
-    struct group *group = &core->groups.items[at];
-    group->live = running;
+    uint32_t at = core_group_add(core, job, request->placement.group, first_role,
+                                 !job->plan->is_gang, (uint32_t)request->task_count);
+    struct core_group *group = &core->groups.items[at];
+    group->taken_count = running;
     group->sequence = first_attempt;
     for (uint32_t i = 0; i < request->task_count; i++) {
-        const struct job_task *task = job_task_find(&live->job, request->tasks[i]);
-        struct seat *seat = seat_find(core, job, request->tasks[i]);
-        if (!task || !is_running(task))
+        const struct job_task *life = job_task_find(&job->life, request->tasks[i]);
+        struct core_task *task = core_task_find(core, slot, request->tasks[i]);
+        if (!life || !is_running(life))
             continue;
-        if (!seat || seat->node == NONE || !ports_fit(core, seat) || !gpus_fit(core, seat))
+        if (!task || task->node == NONE || !ports_fit(core, task) || !gpus_fit(core, task))
             return err_fail(err, ERR_CORRUPT, "tasks",
-                            "%s: two tasks have one port or GPU, or none has", live->full_name);
-        group->seats[i] = (uint32_t)(seat - core->seats.items);
-        seat->group = at;
-        seat->group_slot = i;
-        seat_take(core, seat);
-        group->is_preempted = group->is_preempted || task->is_killed;
+                            "%s: two tasks have one port or GPU, or none has", job->full_name);
+        group->tasks[i] = (uint32_t)(task - core->tasks.items);
+        task->group = at;
+        task->group_slot = i;
+        core_task_take(core, task);
+        group->is_preempted = group->is_preempted || life->is_killed;
     }
     return 0;
 }
 
-static int job_groups_restore(struct core *core, struct live *live, struct err *err)
+static int job_groups_restore(struct core *core, struct core_job *job, struct err *err)
 {
-    const struct plan *plan = live->plan;
+    const struct plan *plan = job->plan;
     int code = 0;
     for (uint16_t i = 0; i < plan->role_count && !code; i++) {
         struct request request;
         if (plan->is_gang) {
             if (plan->roles[i].part != i)
                 continue;
-            request_of_part(core, live, i, &core->scratch, &request);
-            code = group_restore(core, live, &request, i, err);
+            request_of_part(core, job, i, &core->scratch, &request);
+            code = group_restore(core, job, &request, i, err);
             continue;
         }
-        uint32_t count = job_role_count(&live->job, policy_of(core, live), i);
+        uint32_t count = job_role_count(&job->life, policy_of(core, job), i);
         for (uint32_t j = 0; j < count && !code; j++) {
             struct task_ref ref = {i, (uint16_t)j};
-            const struct job_task *task = job_task_find(&live->job, ref);
+            const struct job_task *task = job_task_find(&job->life, ref);
             if (!task)
                 break;
-            request_of_task(core, live, ref, task->task_attempt, &core->scratch, &request);
-            code = group_restore(core, live, &request, i, err);
+            request_of_task(core, job, ref, task->task_attempt, &core->scratch, &request);
+            code = group_restore(core, job, &request, i, err);
         }
     }
     return code;
@@ -234,11 +235,11 @@ int core_restore_finish(struct core *core, int64_t now_ms, struct output *output
     }
     placer_fill(core, core->placer);
     for (size_t i = 0; i < core->jobs.count; i++) {
-        struct live *live = &core->jobs.items[i];
+        struct core_job *job = &core->jobs.items[i];
         struct err why = {0};
-        if (job_restore_finish(&live->job, policy_of(core, live), now_ms, &core->actions, &why))
-            return err_fail(err, ERR_CORRUPT, "jobs", "%s: %s", live->full_name, why.text);
-        live_apply(core, live);
+        if (job_restore_finish(&job->life, policy_of(core, job), now_ms, &core->actions, &why))
+            return err_fail(err, ERR_CORRUPT, "jobs", "%s: %s", job->full_name, why.text);
+        core_job_apply(core, job);
     }
     core->is_unblocked = true;
     core_step_end(core);

@@ -7,7 +7,7 @@
 #include "core/state.h"
 
 /* A job of the store comes back into memory; the plan becomes ours in any case. */
-struct live *live_recall(struct core *core, const struct job_record *record, struct plan *plan,
-                         struct err *err);
+struct core_job *core_job_recall(struct core *core, const struct job_record *record,
+                                 struct plan *plan, struct err *err);
 
 #endif

@@ -48,55 +48,55 @@ static void reason_put_off(struct core *core)
     timers_set(&core->timers, timer_key(TIMER_AGAIN, 0), core->again_ms);
 }
 
-void wait_reason_tell(struct core *core, struct live *live, const char *reason, uint64_t topic)
+void wait_reason_tell(struct core *core, struct core_job *job, const char *reason, uint64_t topic)
 {
-    if (topic == live->reason_topic && core->now_ms - live->reason_ms < REASON_AGAIN_MS) {
+    if (topic == job->reason_topic && core->now_ms - job->reason_ms < REASON_AGAIN_MS) {
         reason_put_off(core);
         return;
     }
-    if (topic != live->reason_topic)
-        record_story(core, live, NULL, false, "Waiting", "waiting: %s", reason);
+    if (topic != job->reason_topic)
+        record_story(core, job, NULL, false, "Waiting", "waiting: %s", reason);
     const uint64_t text = text_hash(text_of(reason), 0);
-    if (topic != live->reason_topic || text != live->reason_text_hash)
-        record_job_changed(core, live);
-    live->reason_topic = topic;
-    live->reason_text_hash = text;
-    live->reason_ms = core->now_ms;
+    if (topic != job->reason_topic || text != job->reason_text_hash)
+        record_job_changed(core, job);
+    job->reason_topic = topic;
+    job->reason_text_hash = text;
+    job->reason_ms = core->now_ms;
 }
 
 /* The reason that is known still holds. With a look the placer is asked all the same now and then,
  * so that the reason does not grow old. */
-static bool job_is_hopeless(struct core *core, const struct live *live, uint32_t class,
+static bool job_is_hopeless(struct core *core, const struct core_job *job, uint32_t class,
                             bool is_look)
 {
-    return live->reason_topic && (!is_look || core->now_ms - live->reason_ms < REASON_AGAIN_MS) &&
-           core->nodes_ms < live->reason_ms && *queue_reason(core->queue, class) &&
-           capacity_is_short(core, live);
+    return job->reason_topic && (!is_look || core->now_ms - job->reason_ms < REASON_AGAIN_MS) &&
+           core->nodes_ms < job->reason_ms && *queue_reason(core->queue, class) &&
+           capacity_is_short(core, job);
 }
 
 /* One job that does not start: to its class, and to whoever asks why it waits. */
 static struct outcome job_try(struct core *core, uint32_t slot, uint32_t *class)
 {
-    struct live *live = &core->jobs.items[slot];
-    const bool was_holding = live->hold_count, was_alone = live->is_alone;
-    const uint32_t was_waiting = job_waiting_count(&live->job, policy_of(core, live));
-    struct outcome outcome = live_start(core, live);
-    assert(&core->jobs.items[slot] == live);
+    struct core_job *job = &core->jobs.items[slot];
+    const bool was_holding = job->hold_count, was_alone = job->is_alone;
+    const uint32_t was_waiting = job_waiting_count(&job->life, policy_of(core, job));
+    struct outcome outcome = core_job_start(core, job);
+    assert(&core->jobs.items[slot] == job);
     assert(queue_has(core->queue, slot) == (outcome.kind != PLACEMENT_BIND));
-    waiting_changed(core, live, WAITING_BY_TRY);
+    waiting_changed(core, job, WAITING_BY_TRY);
     if (outcome.kind == PLACEMENT_BIND)
         return outcome;
     /* some of its tasks may have been placed, or it has begun to preempt, or what hinders it does
      * not hinder others of its shape: another class then */
-    live->is_alone = was_alone || outcome.is_of_job;
-    if (job_waiting_count(&live->job, policy_of(core, live)) != was_waiting ||
-        (live->hold_count > 0) != was_holding || live->is_alone != was_alone)
-        live_queue(core, live);
+    job->is_alone = was_alone || outcome.is_of_job;
+    if (job_waiting_count(&job->life, policy_of(core, job)) != was_waiting ||
+        (job->hold_count > 0) != was_holding || job->is_alone != was_alone)
+        core_job_queue(core, job);
     *class = queue_class_of(core->queue, slot);
     const char *nodes = nodes_not_used(core, &core->scratch);
     outcome.topic = topic_of(&outcome, nodes);
     outcome.reason = arena_format(&core->scratch, "%s%s", outcome.reason, nodes);
-    core_trace(core, "job %s: %s -> %s", live->full_name, outcome.reason,
+    core_trace(core, "job %s: %s -> %s", job->full_name, outcome.reason,
                outcome.kind == PLACEMENT_PREEMPT ? "preempt" : "wait");
     return outcome;
 }
@@ -115,12 +115,12 @@ static bool shortest_starts(struct core *core, uint32_t class, const struct queu
 static void class_try(struct core *core, const struct queue_item *item, uint32_t class,
                       bool is_look)
 {
-    struct live *live = &core->jobs.items[item->slot];
+    struct core_job *job = &core->jobs.items[item->slot];
     core->pass.work += WORK_OF_TRY;
-    if (job_is_hopeless(core, live, class, is_look)) {
+    if (job_is_hopeless(core, job, class, is_look)) {
         reason_put_off(core);
-        if (!live->hold_count)
-            reserve_update(core, live);
+        if (!job->hold_count)
+            reserve_update(core, job);
         queue_block(core->queue, class, queue_reason(core->queue, class),
                     queue_topic(core->queue, class), false);
         return;
@@ -131,13 +131,13 @@ static void class_try(struct core *core, const struct queue_item *item, uint32_t
         return;
     class = queue_class_of(core->queue, item->slot);
     queue_block(core->queue, class, outcome.reason, outcome.topic, outcome.is_held_back);
-    wait_reason_tell(core, live, outcome.reason, outcome.topic);
+    wait_reason_tell(core, job, outcome.reason, outcome.topic);
     /* room that is held back cannot help whom a port hinders: others may use it meanwhile */
     if (outcome.is_port_conflict) {
         reserve_drop(core, item->slot);
-        waiting_changed(core, live, WAITING_BY_RESERVATION_LOST);
-    } else if (!live->hold_count) {
-        reserve_update(core, live);
+        waiting_changed(core, job, WAITING_BY_RESERVATION_LOST);
+    } else if (!job->hold_count) {
+        reserve_update(core, job);
     }
 }
 
@@ -253,21 +253,21 @@ void core_schedule(struct core *core)
         reason_put_off(core);
 }
 
-int core_check_request(struct core *core, struct live *live, struct err *err)
+int core_check_request(struct core *core, struct core_job *job, struct err *err)
 {
-    struct text shape = shape_of(core, live, &core->scratch);
+    struct text shape = shape_of(core, job, &core->scratch);
     uint64_t hash = text_hash(shape, 0);
     if (id_map_get(&core->known_shapes, hash) != MAP_NONE)
         return 0;
-    for (uint16_t i = 0; i < live->plan->role_count; i++) {
+    for (uint16_t i = 0; i < job->plan->role_count; i++) {
         struct request request;
         struct placement_result result;
-        if (live->plan->is_gang && live->plan->roles[i].part != i)
+        if (job->plan->is_gang && job->plan->roles[i].part != i)
             continue;
-        if (live->plan->is_gang)
-            request_of_part(core, live, i, &core->scratch, &request);
+        if (job->plan->is_gang)
+            request_of_part(core, job, i, &core->scratch, &request);
         else
-            request_of_task(core, live, (struct task_ref){i, 0}, 0, &core->scratch, &request);
+            request_of_task(core, job, (struct task_ref){i, 0}, 0, &core->scratch, &request);
         request.placement.may_preempt = false;
         if (!request.task_count)
             continue;

@@ -8,9 +8,9 @@
 
 void core_schedule(struct core *core);
 /* 0, or why the placer will never serve this job. */
-int core_check_request(struct core *core, struct live *live, struct err *err);
+int core_check_request(struct core *core, struct core_job *job, struct err *err);
 /* Numbers and holders come and go with every task that ends: a reason of the topic that the job was
  * told last is told again only now and then, and makes no line of the job's story. */
-void wait_reason_tell(struct core *core, struct live *live, const char *reason, uint64_t topic);
+void wait_reason_tell(struct core *core, struct core_job *job, const char *reason, uint64_t topic);
 
 #endif

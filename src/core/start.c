@@ -11,9 +11,9 @@
 #include "core/records.h"
 #include "core/request.h"
 #include "core/reserve.h"
-#include "core/seats.h"
 #include "core/start.h"
 #include "core/state.h"
+#include "core/tasks.h"
 
 enum {
     TRIES_MAX = 4,  /* other nodes, when ports are in conflict */
@@ -61,7 +61,7 @@ static bool slots_are_usable(const struct core *core, const struct placement_slo
                              size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        const struct node *node = &core->nodes.items[slots[i].node.v];
+        const struct core_node *node = &core->nodes.items[slots[i].node.v];
         if (!node->facts.is_healthy || node->is_lost || node_is_cordoned(node))
             return false;
     }
@@ -84,12 +84,12 @@ static void part_avoid(struct core *core, const struct parts *parts, struct part
 
 /* A task of the job that was downgraded to opportunistic use: ending it for another task of the
  * same job would go on for ever. */
-static bool victims_are_own(struct core *core, const struct live *live,
+static bool victims_are_own(struct core *core, const struct core_job *job,
                             const struct placement_result *result)
 {
     for (size_t i = 0; i < result->victim_count; i++) {
-        const struct group *group = core_group_find(core, result->victims[i]);
-        if (group && &core->jobs.items[group->job] == live)
+        const struct core_group *group = core_group_find(core, result->victims[i]);
+        if (group && &core->jobs.items[group->job] == job)
             return true;
     }
     return false;
@@ -97,22 +97,22 @@ static bool victims_are_own(struct core *core, const struct live *live,
 
 /* Ask the placer; whether it may preempt is looked into only when it must. *why_not: a PREEMPT is
  * what it would have to do, but may not. */
-static int part_ask(struct core *core, struct live *live, const struct parts *parts,
+static int part_ask(struct core *core, struct core_job *job, const struct parts *parts,
                     struct part *part, bool is_holding, const char **why_not, struct err *err)
 {
     struct placement_request *request = &part->request.placement;
     struct placement_result *result = &part->result;
     struct placer *placer = core->placer;
-    bool is_paused = core->now_ms < live->preempt_after_ms;
+    bool is_paused = core->now_ms < job->preempt_after_ms;
     /* one task of a job at a time: what it ends may be enough for the others */
-    bool is_after = parts->is_task && live->hold_count;
+    bool is_after = parts->is_task && job->hold_count;
     bool may_preempt = is_holding || (!is_paused && !is_after);
     request->may_preempt = is_holding || (may_preempt && !core->reservations.count);
     int code = placer->ops->place(placer, request, &core->scratch, result, err);
     if (code || result->kind != PLACEMENT_PREEMPT || request->may_preempt)
         return code;
-    const struct live *starving =
-        may_preempt ? reserve_holder(core, live, request, &core->scratch) : NULL;
+    const struct core_job *starving =
+        may_preempt ? reserve_holder(core, job, request, &core->scratch) : NULL;
     if (may_preempt && !starving) {
         request->may_preempt = true;
         return placer->ops->place(placer, request, &core->scratch, result, err);
@@ -124,7 +124,7 @@ static int part_ask(struct core *core, struct live *live, const struct parts *pa
         *why_not = arena_format(
             &core->scratch,
             "others have been ended for it before and it could not start; it tries again in %lld s",
-            (long long)((live->preempt_after_ms - core->now_ms + 999) / 1000));
+            (long long)((job->preempt_after_ms - core->now_ms + 999) / 1000));
     else
         *why_not = "another task of the job does so first";
     return 0;
@@ -142,15 +142,15 @@ static void search_count(struct core *core, const struct part *part)
 }
 
 /* Ask the placer, and commit what can be bound: the next part must see it taken. */
-static struct outcome part_place(struct core *core, struct live *live, const struct parts *parts,
+static struct outcome part_place(struct core *core, struct core_job *job, const struct parts *parts,
                                  struct part *part)
 {
     if (!part->is_made)
-        request_of_part(core, live, part->first_role, &core->scratch, &part->request);
+        request_of_part(core, job, part->first_role, &core->scratch, &part->request);
     part->is_made = true;
     struct placement_request *request = &part->request.placement;
     struct placement_result *result = &part->result;
-    struct hold *hold = hold_find(live, request->group);
+    struct hold *hold = hold_find(job, request->group);
     struct err err = {0};
     if (hold && hold->slots) {
         part->is_held = true;
@@ -163,7 +163,7 @@ static struct outcome part_place(struct core *core, struct live *live, const str
     part_avoid(core, parts, part);
     search_count(core, part);
     const char *why_not = "";
-    if (part_ask(core, live, parts, part, hold != NULL, &why_not, &err))
+    if (part_ask(core, job, parts, part, hold != NULL, &why_not, &err))
         return wait_for(core, err.text);
     if (result->kind == PLACEMENT_WAIT)
         return (struct outcome){.kind = PLACEMENT_WAIT,
@@ -171,7 +171,7 @@ static struct outcome part_place(struct core *core, struct live *live, const str
                                 .topic = result->topic,
                                 .is_never = result->is_never};
     if (result->kind == PLACEMENT_PREEMPT) {
-        bool is_own = request->may_preempt && victims_are_own(core, live, result);
+        bool is_own = request->may_preempt && victims_are_own(core, job, result);
         if (is_own) {
             core->placer->ops->cancel(core->placer, request->group);
             why_not = "they are of the same job";
@@ -179,13 +179,13 @@ static struct outcome part_place(struct core *core, struct live *live, const str
             part->is_preempting = request->may_preempt;
         }
         struct outcome outcome = preempt_outcome(core, result, why_not);
-        outcome.is_of_job = is_own || core->now_ms < live->preempt_after_ms;
+        outcome.is_of_job = is_own || core->now_ms < job->preempt_after_ms;
         outcome.is_held_back = part->is_held_back;
         return outcome;
     }
-    const char *held = hold ? ""
-                            : reserve_check(core, live, request, result->slots, result->slot_count,
-                                            &core->scratch);
+    const char *held =
+        hold ? ""
+             : reserve_check(core, job, request, result->slots, result->slot_count, &core->scratch);
     if (*held) {
         struct outcome outcome = wait_for(core, held);
         outcome.is_held_back = true;
@@ -196,13 +196,13 @@ static struct outcome part_place(struct core *core, struct live *live, const str
                                   &err))
         return wait_for(core, err.text);
     assert(result->slot_count == part->request.task_count);
-    reserve_commit(core, live, request, result->slots, result->slot_count);
+    reserve_commit(core, job, request, result->slots, result->slot_count);
     part->is_bound = true;
     return outcome_bind;
 }
 
 /* All or nothing: what was taken in this attempt and what was held before is given back. */
-static void parts_undo(struct core *core, struct live *live, struct parts *parts)
+static void parts_undo(struct core *core, struct core_job *job, struct parts *parts)
 {
     bool was_unblocked = core->is_unblocked; /* what this attempt took was free before it */
     for (size_t i = 0; i < parts->count; i++) {
@@ -211,14 +211,14 @@ static void parts_undo(struct core *core, struct live *live, struct parts *parts
         if (part->is_bound) {
             core->placer->ops->release_group(core->placer, group);
             reserve_release_group(core, group);
-        } else if (part->is_preempting && !hold_find(live, group)) {
+        } else if (part->is_preempting && !hold_find(job, group)) {
             core->placer->ops->cancel(core->placer, group);
             reserve_cancel(core, group);
         }
     }
     core->is_unblocked = was_unblocked;
-    if (!parts->is_task || hold_find(live, parts->items[0].request.placement.group))
-        preemption_failed(core, live);
+    if (!parts->is_task || hold_find(job, parts->items[0].request.placement.group))
+        preemption_failed(core, job);
 }
 
 /* Does anything have to end that has not been told so? */
@@ -227,7 +227,8 @@ static bool parts_are_new_round(struct core *core, const struct parts *parts)
     for (size_t i = 0; i < parts->count; i++)
         for (size_t j = 0; parts->items[i].is_preempting && j < parts->items[i].result.victim_count;
              j++) {
-            const struct group *group = core_group_find(core, parts->items[i].result.victims[j]);
+            const struct core_group *group =
+                core_group_find(core, parts->items[i].result.victims[j]);
             if (group && !group->is_preempted)
                 return true;
         }
@@ -235,16 +236,16 @@ static bool parts_are_new_round(struct core *core, const struct parts *parts)
 }
 
 /* Some wait for others to end: keep what is bound, announce the ends. */
-static struct outcome parts_hold(struct core *core, struct live *live, struct parts *parts)
+static struct outcome parts_hold(struct core *core, struct core_job *job, struct parts *parts)
 {
     const char **victims = NULL;
     size_t count = 0, room = 0;
-    if (parts_are_new_round(core, parts) && ++live->preempt_rounds > ROUNDS_MAX) {
-        live->preempt_rounds = 0;
+    if (parts_are_new_round(core, parts) && ++job->preempt_rounds > ROUNDS_MAX) {
+        job->preempt_rounds = 0;
         for (size_t i = 0; i < parts->count; i++)
             if (parts->items[i].is_preempting)
-                hold_add(core, live, parts->items[i].request.placement.group, NULL, 0);
-        parts_undo(core, live, parts);
+                hold_add(core, job, parts->items[i].request.placement.group, NULL, 0);
+        parts_undo(core, job, parts);
         return wait_alone(core, "others were ended for it several times, but it could not start");
     }
     for (size_t i = 0; i < parts->count; i++)
@@ -254,18 +255,18 @@ static struct outcome parts_hold(struct core *core, struct live *live, struct pa
         const struct part *part = &parts->items[i];
         const char *group = part->request.placement.group;
         if (part->is_bound)
-            hold_add(core, live, group, part->result.slots, part->result.slot_count);
+            hold_add(core, job, group, part->result.slots, part->result.slot_count);
         if (!part->is_preempting)
             continue;
-        hold_add(core, live, group, NULL, 0);
+        hold_add(core, job, group, NULL, 0);
         for (size_t j = 0; j < part->result.victim_count; j++)
             victims[count++] = part->result.victims[j];
     }
-    return victims_end(core, live, victims, count);
+    return victims_end(core, job, victims, count);
 }
 
-/* Everything is bound: give each task its seat. */
-static void parts_seat(struct core *core, struct live *live, const struct parts *parts,
+/* Everything is bound: each task takes its place. */
+static void parts_take(struct core *core, struct core_job *job, const struct parts *parts,
                        const struct gang_ports *ports)
 {
     size_t next = 0;
@@ -273,23 +274,24 @@ static void parts_seat(struct core *core, struct live *live, const struct parts 
         const struct part *part = &parts->items[i];
         assert(part->is_made && (part->is_bound || part->is_held));
         const struct request *request = &part->request;
-        uint32_t at = core_group_add(core, live, request->placement.group, request->tasks[0].role,
+        uint32_t at = core_group_add(core, job, request->placement.group, request->tasks[0].role,
                                      parts->is_task, (uint32_t)request->task_count);
         for (uint32_t j = 0; j < request->task_count; j++) {
-            struct seat *seat = seat_get(core, live_slot(core, live), request->tasks[j]);
-            seat_set(core, seat, &part->result.slots[j], ports->ranges[next++],
-                     live->plan->roles[request->tasks[j].role].port_count);
-            seat->group = at;
-            seat->group_slot = j;
-            seat_take(core, seat);
-            core->groups.items[at].seats[j] = (uint32_t)(seat - core->seats.items);
+            struct core_task *task =
+                core_task_get(core, core_job_slot(core, job), request->tasks[j]);
+            core_task_set(core, task, &part->result.slots[j], ports->ranges[next++],
+                          job->plan->roles[request->tasks[j].role].port_count);
+            task->group = at;
+            task->group_slot = j;
+            core_task_take(core, task);
+            core->groups.items[at].tasks[j] = (uint32_t)(task - core->tasks.items);
         }
-        hold_forget(core, live, request->placement.group);
+        hold_forget(core, job, request->placement.group);
     }
 }
 
 /* NULL, or why there are no ports. */
-static const char *parts_ports(struct core *core, const struct live *live,
+static const char *parts_ports(struct core *core, const struct core_job *job,
                                const struct parts *parts, struct gang_ports *ports)
 {
     struct task_ref *tasks = ARENA_ARRAY(&core->scratch, struct task_ref, parts->task_count + 1);
@@ -301,43 +303,43 @@ static const char *parts_ports(struct core *core, const struct live *live,
             tasks[count] = parts->items[i].request.tasks[j];
             slots[count++] = &parts->items[i].result.slots[j];
         }
-    return gang_ports_find(core, live, tasks, slots, count, ports);
+    return gang_ports_find(core, job, tasks, slots, count, ports);
 }
 
-static struct outcome parts_try(struct core *core, struct live *live, struct parts *parts,
+static struct outcome parts_try(struct core *core, struct core_job *job, struct parts *parts,
                                 struct gang_ports *ports)
 {
     bool is_preempting = false;
     ports->conflict = NONE;
     for (size_t i = 0; i < parts->count; i++) {
         struct part *part = &parts->items[i];
-        struct outcome outcome = part_place(core, live, parts, part);
+        struct outcome outcome = part_place(core, job, parts, part);
         if (outcome.kind == PLACEMENT_WAIT ||
             (outcome.kind == PLACEMENT_PREEMPT && !part->is_preempting)) {
-            parts_undo(core, live, parts);
+            parts_undo(core, job, parts);
             return outcome;
         }
         is_preempting = is_preempting || part->is_preempting;
     }
     if (is_preempting)
-        return parts_hold(core, live, parts);
-    const char *why = parts_ports(core, live, parts, ports);
+        return parts_hold(core, job, parts);
+    const char *why = parts_ports(core, job, parts, ports);
     if (why) {
-        parts_undo(core, live, parts);
+        parts_undo(core, job, parts);
         struct outcome outcome = wait_for(core, why);
         outcome.is_port_conflict = true;
         return outcome;
     }
     core->pass.work += WORK_OF_START * (uint32_t)parts->task_count;
-    parts_seat(core, live, parts, ports);
+    parts_take(core, job, parts, ports);
     return outcome_bind;
 }
 
-static struct outcome parts_start(struct core *core, struct live *live, struct parts *parts)
+static struct outcome parts_start(struct core *core, struct core_job *job, struct parts *parts)
 {
     for (;;) {
         struct gang_ports ports;
-        struct outcome outcome = parts_try(core, live, parts, &ports);
+        struct outcome outcome = parts_try(core, job, parts, &ports);
         if (outcome.kind != PLACEMENT_WAIT || ports.conflict == NONE ||
             parts->avoid_count == TRIES_MAX)
             return outcome;
@@ -348,45 +350,45 @@ static struct outcome parts_start(struct core *core, struct live *live, struct p
     }
 }
 
-static struct outcome gang_start(struct core *core, struct live *live)
+static struct outcome gang_start(struct core *core, struct core_job *job)
 {
-    const struct plan *plan = live->plan;
+    const struct plan *plan = job->plan;
     struct parts parts = {.items = ARENA_ARRAY(&core->scratch, struct part, plan->role_count + 1u)};
     for (uint16_t i = 0; i < plan->role_count; i++) {
         if (plan->roles[i].part != i)
             continue;
         parts.items[parts.count] = (struct part){.first_role = i};
-        uint32_t tasks = part_task_count(core, live, i);
+        uint32_t tasks = part_task_count(core, job, i);
         parts.count += tasks > 0;
         parts.task_count += tasks;
     }
-    struct outcome outcome = parts_start(core, live, &parts);
+    struct outcome outcome = parts_start(core, job, &parts);
     if (outcome.kind != PLACEMENT_BIND)
         return outcome;
-    core_trace(core, "job %s: placed %zu tasks -> bind", live->full_name, parts.task_count);
-    live_step(core, live, &(struct job_event){.kind = JOB_EVENT_PLACED});
+    core_trace(core, "job %s: placed %zu tasks -> bind", job->full_name, parts.task_count);
+    core_job_step(core, job, &(struct job_event){.kind = JOB_EVENT_PLACED});
     return outcome;
 }
 
 /* Each waiting task by itself; one failure of a role is enough to know about its others. */
-static struct outcome tasks_start(struct core *core, struct live *live)
+static struct outcome tasks_start(struct core *core, struct core_job *job)
 {
-    const struct plan *plan = live->plan;
+    const struct plan *plan = job->plan;
     struct outcome failure = {.kind = PLACEMENT_WAIT, .reason = ""};
-    uint32_t waiting = job_waiting_count(&live->job, policy_of(core, live)), placed = 0;
+    uint32_t waiting = job_waiting_count(&job->life, policy_of(core, job)), placed = 0;
     struct task_ref *tasks = ARENA_ARRAY(&core->scratch, struct task_ref, waiting + 1);
     for (uint16_t i = 0; i < plan->role_count; i++) {
-        uint32_t count = job_role_count(&live->job, policy_of(core, live), i);
+        uint32_t count = job_role_count(&job->life, policy_of(core, job), i);
         for (uint32_t j = 0; j < count; j++) {
             struct task_ref task = {i, (uint16_t)j};
-            if (!job_task_is_waiting(&live->job, policy_of(core, live), task))
+            if (!job_task_is_waiting(&job->life, policy_of(core, job), task))
                 continue;
-            const struct job_task *known = job_task_find(&live->job, task);
+            const struct job_task *known = job_task_find(&job->life, task);
             struct part part = {.is_made = true};
             struct parts parts = {.items = &part, .count = 1, .task_count = 1, .is_task = true};
-            request_of_task(core, live, task, known ? known->task_attempt : 0, &core->scratch,
+            request_of_task(core, job, task, known ? known->task_attempt : 0, &core->scratch,
                             &part.request);
-            struct outcome outcome = parts_start(core, live, &parts);
+            struct outcome outcome = parts_start(core, job, &parts);
             if (outcome.kind != PLACEMENT_BIND) {
                 failure = outcome;
                 break;
@@ -395,15 +397,15 @@ static struct outcome tasks_start(struct core *core, struct live *live)
         }
     }
     if (placed) {
-        core_trace(core, "job %s: placed %u of %u waiting tasks", live->full_name, placed, waiting);
-        live_step(
-            core, live,
+        core_trace(core, "job %s: placed %u of %u waiting tasks", job->full_name, placed, waiting);
+        core_job_step(
+            core, job,
             &(struct job_event){.kind = JOB_EVENT_PLACED, .tasks = tasks, .task_count = placed});
     }
     return placed == waiting ? outcome_bind : failure;
 }
 
-struct outcome live_start(struct core *core, struct live *live)
+struct outcome core_job_start(struct core *core, struct core_job *job)
 {
-    return live->plan->is_gang ? gang_start(core, live) : tasks_start(core, live);
+    return job->plan->is_gang ? gang_start(core, job) : tasks_start(core, job);
 }

@@ -17,6 +17,6 @@ struct outcome {
     bool is_held_back;     /* jobs of the same shape with shorter time limits may start */
 };
 
-struct outcome live_start(struct core *core, struct live *live);
+struct outcome core_job_start(struct core *core, struct core_job *job);
 
 #endif

@@ -1,12 +1,12 @@
 /* state.h — the tables of the core. Inside src/core only.
  *
- * Each part has a header of its own with what the others may call: jobs, seats, nodes, records,
+ * Each part has a header of its own with what the others may call: jobs, tasks, nodes, records,
  * request, schedule, capacity, gang_ports, start, preempt, reserve, config, restore. What it owns
  * stands there.
  *
- * Tables own their entries; entries name each other by index. `live` are the jobs in memory: those
- * not final, and final ones with containers held for debugging. Of other final jobs the name alone
- * is kept, for finished_keep_s: at 5,000 jobs a second that is 300,000 of them.
+ * Tables own their entries; entries name each other by index. core->jobs has the jobs in memory:
+ * those not final, and final ones with containers held for debugging. Of other final jobs the name
+ * alone is kept, for finished_keep_s: at 5,000 jobs a second that is 300,000 of them.
  */
 #ifndef CORE_STATE_H
 #define CORE_STATE_H
@@ -40,15 +40,15 @@ static inline uint64_t timer_key(enum timer_kind kind, uint32_t of)
 
 /* The core's side of one task of a job that has a table of tasks. Kept after the task has ended, so
  * that its row still says where it ran; dropped with the job's attempt. */
-struct seat {
+struct core_task {
     uint32_t job; /* NONE: free entry */
-    struct task_ref task;
+    struct task_ref ref;
     struct attempt_id attempt;
     uint32_t job_attempt;
     uint32_t node, group, group_slot;  /* NONE: nowhere yet */
     uint32_t node_next, node_previous; /* the places taken on one node */
     bool is_taken;                     /* GPUs and ports are its own */
-    bool is_changed;                   /* in core->changed_seats */
+    bool is_changed;                   /* in core->changed_tasks */
     uint16_t gpu_count, port_count;
     uint8_t cell_level; /* as in a placement_slot */
     uint16_t *gpus;
@@ -59,15 +59,15 @@ struct seat {
 };
 
 /* What the placer knows as one group: (a part of) a gang, or one task. */
-struct group {
+struct core_group {
     char *name; /* NULL: free entry */
     uint32_t job;
     uint16_t first_role; /* of the part; or the task's */
     bool is_task;
-    bool is_preempted; /* its end has been asked for */
-    bool is_refused;   /* the placer could not take it: the group is known here alone */
-    uint32_t live;     /* slots taken */
-    uint32_t *seats;   /* by slot */
+    bool is_preempted;    /* its end has been asked for */
+    bool is_refused;      /* the placer could not take it: the group is known here alone */
+    uint32_t taken_count; /* slots taken */
+    uint32_t *tasks;      /* by slot */
     uint32_t slot_count;
     uint64_t sequence; /* order in which groups were placed */
     int64_t placed_ms; /* a restart counts anew */
@@ -96,12 +96,12 @@ enum waiting_cause {
     WAITING_CAUSES,
 };
 
-struct live {
+struct core_job {
     struct job_id id; /* 0: free entry */
     struct plan *plan;
     const char *full_name; /* "user~name", of the name's entry */
     uint32_t name;
-    struct job job;
+    struct job life;
     int64_t wake_ms;
     int64_t reserve_ms;                  /* not before this is a reservation tried again */
     int64_t reason_ms;                   /* when the reason for waiting was last told */
@@ -121,14 +121,14 @@ struct live {
     bool is_deleted;  /* and its row with it */
 };
 
-struct node {
+struct core_node {
     struct node_facts facts; /* owned; why it is lost stands in its reason */
     char *cordon;            /* why avoided or cordoned, by whom and since when; "" */
     char *refusal;           /* why the placer does not take it, though it is healthy; "" */
     bool is_lost;
     struct blame blame;
     struct ports ports;
-    uint32_t first_seat, seat_count, gpus_used, cpus_used;
+    uint32_t first_task, task_count, gpus_used, cpus_used;
     uint64_t memory_used_mib;
     bool is_counted; /* in core->capacity, with … */
     uint32_t counted_gpus, counted_cpus;
@@ -205,25 +205,25 @@ struct core {
     struct queue *queue;
     struct timers timers;
     struct {
-        struct live *items;
+        struct core_job *items;
         size_t count, room;
     } jobs;
     struct {
-        struct node *items;
+        struct core_node *items;
         size_t count, room;
     } nodes;
     struct {
-        struct seat *items;
+        struct core_task *items;
         size_t count, room;
-    } seats;
+    } tasks;
     struct {
-        struct group *items;
+        struct core_group *items;
         size_t count, room;
     } groups;
     struct {
         uint32_t *items;
         size_t count, room;
-    } free_jobs, free_seats, free_groups, free_names, changed_jobs, changed_seats, finished_jobs,
+    } free_jobs, free_tasks, free_groups, free_names, changed_jobs, changed_tasks, finished_jobs,
         queued_jobs, /* in this step */
         blamed;      /* nodes with a blame that still counts */
     struct {
@@ -231,7 +231,7 @@ struct core {
         size_t count, room;
     } names;
     struct timers name_timers; /* key: the name */
-    struct id_map job_ids, seat_keys, attempts;
+    struct id_map job_ids, task_keys, attempts;
     struct text_map job_names, node_names, group_names, hold_names;
     struct id_map known_shapes; /* hashes of requests that the placer did not refuse */
 

@@ -106,37 +106,37 @@ bool waiting_can_change(enum waiting_cause cause, enum waiting_state from, enum 
     return from == to || (changes[cause][from] & TO(to)) != NOWHERE;
 }
 
-enum waiting_state waiting_state(const struct core *core, const struct live *live)
+enum waiting_state waiting_state(const struct core *core, const struct core_job *job)
 {
-    const uint32_t slot = live_slot(core, live);
+    const uint32_t slot = core_job_slot(core, job);
     const bool is_starving = reserve_has(core, slot);
     if (!queue_has(core->queue, slot)) {
-        assert(!is_starving && !live->hold_count);
+        assert(!is_starving && !job->hold_count);
         return WAITING_NOT;
     }
-    if (live->hold_count) {
-        assert(core->now_ms >= live->preempt_after_ms);
+    if (job->hold_count) {
+        assert(core->now_ms >= job->preempt_after_ms);
         return is_starving ? WAITING_PREEMPTING_STARVING : WAITING_PREEMPTING;
     }
-    if (core->now_ms < live->preempt_after_ms)
+    if (core->now_ms < job->preempt_after_ms)
         return is_starving ? WAITING_PAUSED_STARVING : WAITING_PAUSED;
     return is_starving ? WAITING_STARVING : WAITING_QUEUED;
 }
 
 /* Its state before the change: a pause may be over whose timer comes later in this step. */
-static enum waiting_state waiting_now(const struct core *core, const struct live *live)
+static enum waiting_state waiting_now(const struct core *core, const struct core_job *job)
 {
-    if (core->now_ms < live->preempt_after_ms)
-        return live->waiting;
-    return live->waiting == WAITING_PAUSED            ? WAITING_QUEUED
-           : live->waiting == WAITING_PAUSED_STARVING ? WAITING_STARVING
-                                                      : live->waiting;
+    if (core->now_ms < job->preempt_after_ms)
+        return job->waiting;
+    return job->waiting == WAITING_PAUSED            ? WAITING_QUEUED
+           : job->waiting == WAITING_PAUSED_STARVING ? WAITING_STARVING
+                                                     : job->waiting;
 }
 
-void waiting_changed(struct core *core, struct live *live, enum waiting_cause cause)
+void waiting_changed(struct core *core, struct core_job *job, enum waiting_cause cause)
 {
-    const enum waiting_state to = waiting_state(core, live);
-    assert(waiting_can_change(cause, waiting_now(core, live), to));
+    const enum waiting_state to = waiting_state(core, job);
+    assert(waiting_can_change(cause, waiting_now(core, job), to));
     (void)cause;
-    live->waiting = to;
+    job->waiting = to;
 }

@@ -13,8 +13,8 @@ const char *waiting_cause_name(enum waiting_cause cause);
 /* As the table says; staying where it is is always allowed. */
 bool waiting_can_change(enum waiting_cause cause, enum waiting_state from, enum waiting_state to);
 /* Found from what the core has for the job. */
-enum waiting_state waiting_state(const struct core *core, const struct live *live);
+enum waiting_state waiting_state(const struct core *core, const struct core_job *job);
 /* Said by whoever changed what the state is found from: asserts that the table allows it. */
-void waiting_changed(struct core *core, struct live *live, enum waiting_cause cause);
+void waiting_changed(struct core *core, struct core_job *job, enum waiting_cause cause);
 
 #endif

@@ -164,8 +164,9 @@ static void nobody_starves_behind_failures(void **state)
     plan.priority = 1;
     uint32_t behind = world_submit(&world, &plan);
     world_pass_end(&world);
-    assert_true(queue_has(world.core->queue,
-                          live_slot(world.core, live_find(world.core, (struct job_id){behind}))));
+    assert_true(
+        queue_has(world.core->queue,
+                  core_job_slot(world.core, core_job_find(world.core, (struct job_id){behind}))));
     uint32_t ends = 0;
     bool is_started = false;
     for (uint64_t attempt = 1; attempt <= 101 && !is_started; attempt++, ends++) {

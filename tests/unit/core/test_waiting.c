@@ -96,10 +96,10 @@ static void the_rfc_has_the_table_of_the_code(void **state)
 
 static enum waiting_state state_of(const struct world *world, uint32_t job)
 {
-    struct live *live = live_find(world->core, (struct job_id){job});
-    assert_non_null(live);
-    assert_int_equal(live->waiting, waiting_state(world->core, live));
-    return live->waiting;
+    struct core_job *entry = core_job_find(world->core, (struct job_id){job});
+    assert_non_null(entry);
+    assert_int_equal(entry->waiting, waiting_state(world->core, entry));
+    return entry->waiting;
 }
 
 static uint32_t submit(struct world *world, const char *name, int32_t priority, bool is_gang,

@@ -1,0 +1,258 @@
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "core/capacity.h"
+#include "core/jobs.h"
+#include "core/reserve.h"
+#include "core/state.h"
+#include "core/tasks.h"
+
+static uint64_t core_task_key(uint32_t slot, struct task_ref ref)
+{
+    return (uint64_t)slot << 32 | (uint64_t)ref.role << 16 | ref.index;
+}
+
+struct core_task *core_task_find(struct core *core, uint32_t slot, struct task_ref ref)
+{
+    uint32_t at = id_map_get(&core->task_keys, core_task_key(slot, ref));
+    return at == MAP_NONE ? NULL : &core->tasks.items[at];
+}
+
+struct core_task *core_task_of_attempt(struct core *core, struct attempt_id attempt)
+{
+    uint32_t at = attempt.v ? id_map_get(&core->attempts, attempt.v) : MAP_NONE;
+    return at == MAP_NONE ? NULL : &core->tasks.items[at];
+}
+
+struct core_task *core_task_get(struct core *core, uint32_t slot, struct task_ref ref)
+{
+    struct core_task *task = core_task_find(core, slot, ref);
+    if (task)
+        return task;
+    uint32_t at;
+    if (core->free_tasks.count) {
+        at = core->free_tasks.items[--core->free_tasks.count];
+    } else {
+        at = (uint32_t)core->tasks.count;
+        ARRAY_ADD(&core->tasks);
+    }
+    assert(core->tasks.items && at < core->tasks.count);
+    task = &core->tasks.items[at];
+    *task = (struct core_task){
+        .job = slot,
+        .ref = ref,
+        .job_attempt = core->jobs.items[slot].life.attempt,
+        .node = NONE,
+        .group = NONE,
+        .node_next = NONE,
+        .node_previous = NONE,
+    };
+    id_map_set(&core->task_keys, core_task_key(slot, ref), at);
+    return task;
+}
+
+/* Into the maps of a copy. */
+void core_task_index(struct core *core, uint32_t at)
+{
+    const struct core_task *task = &core->tasks.items[at];
+    id_map_set(&core->task_keys, core_task_key(task->job, task->ref), at);
+    if (task->attempt.v)
+        id_map_set(&core->attempts, task->attempt.v, at);
+}
+
+void core_task_attempt(struct core *core, struct core_task *task, struct attempt_id attempt)
+{
+    if (task->attempt.v)
+        id_map_remove(&core->attempts, task->attempt.v);
+    task->attempt = attempt;
+    if (attempt.v)
+        id_map_set(&core->attempts, attempt.v, (uint32_t)(task - core->tasks.items));
+}
+
+/* GPUs and ports in one block. */
+void core_task_set(struct core *core, struct core_task *task, const struct placement_slot *slot,
+                   const struct port_range *ports, size_t port_count)
+{
+    (void)core;
+    assert(!task->is_taken);
+    mem_free(task->ports);
+    size_t port_size = port_count * sizeof *ports, gpu_size = slot->gpu_count * sizeof *slot->gpus;
+    task->node = slot->node.v;
+    task->gpu_count = slot->gpu_count;
+    task->cell_level = slot->cell_level;
+    task->port_count = (uint16_t)port_count;
+    task->ports = NULL;
+    task->gpus = NULL;
+    if (!port_size && !gpu_size)
+        return;
+    task->ports = mem_alloc(port_size + gpu_size);
+    task->gpus = (uint16_t *)(task->ports + port_count);
+    if (port_size)
+        memcpy(task->ports, ports, port_size);
+    if (gpu_size)
+        memcpy(task->gpus, slot->gpus, gpu_size);
+}
+
+bool core_task_has_gpu(const struct core_task *task, uint16_t gpu)
+{
+    for (size_t i = 0; i < task->gpu_count; i++)
+        if (task->gpus[i] == gpu)
+            return true;
+    return false;
+}
+
+void core_task_take(struct core *core, struct core_task *task)
+{
+    assert(!task->is_taken && task->node < core->nodes.count);
+    struct core_node *node = &core->nodes.items[task->node];
+    uint32_t at = (uint32_t)(task - core->tasks.items);
+    task->is_taken = true;
+    task->node_previous = NONE;
+    task->node_next = node->first_task;
+    if (node->first_task != NONE)
+        core->tasks.items[node->first_task].node_previous = at;
+    node->first_task = at;
+    node->task_count++;
+    node->gpus_used += task->gpu_count;
+    node->cpus_used += core->jobs.items[task->job].plan->roles[task->ref.role].cpu;
+    node->memory_used_mib += core->jobs.items[task->job].plan->roles[task->ref.role].memory_mib;
+    capacity_update(core, task->node);
+    core->gpus_used += task->gpu_count;
+    core->tasks_live++;
+    for (size_t i = 0; i < task->port_count; i++)
+        ports_take(&node->ports, task->ports[i].first, task->ports[i].count);
+}
+
+static void core_group_drop(struct core *core, uint32_t at)
+{
+    struct core_group *group = &core->groups.items[at];
+    core->placer->ops->release_group(core->placer, group->name);
+    reserve_release_group(core, group->name);
+    capacity_group(core, group, false);
+    text_map_remove(&core->group_names, text_of(group->name));
+    mem_free(group->name);
+    mem_free(group->tasks);
+    *group = (struct core_group){0};
+    *ARRAY_ADD(&core->free_groups) = at;
+}
+
+void core_task_release(struct core *core, struct core_task *task)
+{
+    if (!task->is_taken)
+        return;
+    struct core_node *node = &core->nodes.items[task->node];
+    task->is_taken = false;
+    if (task->node_previous == NONE)
+        node->first_task = task->node_next;
+    else
+        core->tasks.items[task->node_previous].node_next = task->node_next;
+    if (task->node_next != NONE)
+        core->tasks.items[task->node_next].node_previous = task->node_previous;
+    node->task_count--;
+    node->gpus_used -= task->gpu_count;
+    node->cpus_used -= core->jobs.items[task->job].plan->roles[task->ref.role].cpu;
+    node->memory_used_mib -= core->jobs.items[task->job].plan->roles[task->ref.role].memory_mib;
+    capacity_update(core, task->node);
+    core->gpus_used -= task->gpu_count;
+    core->tasks_live--;
+    for (size_t i = 0; i < task->port_count; i++)
+        ports_give(&node->ports, task->ports[i].first, task->ports[i].count);
+    core->is_unblocked = true;
+
+    struct core_group *group = &core->groups.items[task->group];
+    core->placer->ops->release_slot(core->placer, group->name, task->group_slot);
+    reserve_release_slot(core, group->name, task->group_slot);
+    assert(group->taken_count > 0);
+    if (--group->taken_count == 0)
+        core_group_drop(core, task->group);
+    task->group = NONE;
+}
+
+void core_task_drop(struct core *core, struct core_task *task)
+{
+    assert(!task->is_taken);
+    core_task_attempt(core, task, (struct attempt_id){0});
+    id_map_remove(&core->task_keys, core_task_key(task->job, task->ref));
+    mem_free(task->ports);
+    *task = (struct core_task){.job = NONE, .node = NONE, .group = NONE};
+    *ARRAY_ADD(&core->free_tasks) = (uint32_t)(task - core->tasks.items);
+}
+
+void core_tasks_drop(struct core *core, struct core_job *job)
+{
+    uint32_t slot = core_job_slot(core, job);
+    for (uint16_t role = 0; role < job->plan->role_count; role++)
+        for (uint32_t i = 0; i < JOB_INSTANCES_MAX; i++) {
+            struct core_task *task =
+                core_task_find(core, slot, (struct task_ref){role, (uint16_t)i});
+            if (!task)
+                break; /* tasks are numbered without holes */
+            core_task_drop(core, task);
+        }
+}
+
+struct core_group *core_group_find(struct core *core, const char *name)
+{
+    uint32_t at = text_map_get(&core->group_names, text_of(name));
+    return at == MAP_NONE ? NULL : &core->groups.items[at];
+}
+
+uint32_t core_group_add(struct core *core, struct core_job *job, const char *name,
+                        uint16_t first_role, bool is_task, uint32_t slot_count)
+{
+    uint32_t at;
+    if (core->free_groups.count) {
+        at = core->free_groups.items[--core->free_groups.count];
+    } else {
+        at = (uint32_t)core->groups.count;
+        ARRAY_ADD(&core->groups);
+    }
+    struct core_group *group = &core->groups.items[at];
+    *group = (struct core_group){
+        .name = mem_copy(name),
+        .job = core_job_slot(core, job),
+        .first_role = first_role,
+        .is_task = is_task,
+        .taken_count = slot_count,
+        .tasks = mem_alloc(mem_size(slot_count, sizeof *group->tasks)),
+        .slot_count = slot_count,
+        .sequence = core->last_attempt + 1,
+        .placed_ms = core->now_ms,
+    };
+    for (uint32_t i = 0; i < slot_count; i++)
+        group->tasks[i] = NONE;
+    text_map_set(&core->group_names, text_of(group->name), at);
+    capacity_group(core, group, true);
+    return at;
+}
+
+/* In the order in which they were placed; parts of one gang by their roles. */
+struct group_key {
+    uint64_t sequence;
+    uint32_t first_role, group;
+};
+
+static int group_key_compare(const void *a, const void *b)
+{
+    const struct group_key *x = a, *y = b;
+    if (x->sequence != y->sequence)
+        return x->sequence < y->sequence ? -1 : 1;
+    if (x->first_role != y->first_role)
+        return x->first_role < y->first_role ? -1 : 1;
+    return (x->group > y->group) - (x->group < y->group);
+}
+
+void groups_sort(const struct core *core, uint32_t *groups, size_t count)
+{
+    struct group_key *keys = mem_alloc(mem_size(count + 1, sizeof *keys));
+    for (size_t i = 0; i < count; i++) {
+        const struct core_group *group = &core->groups.items[groups[i]];
+        keys[i] = (struct group_key){group->sequence, group->first_role, groups[i]};
+    }
+    qsort(keys, count, sizeof *keys, group_key_compare);
+    for (size_t i = 0; i < count; i++)
+        groups[i] = keys[i].group;
+    mem_free(keys);
+}
