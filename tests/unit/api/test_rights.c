@@ -1,0 +1,389 @@
+/* test_rights.c — who may call what: every route of the API by every kind of caller.
+ *
+ * One table: a row for each route, with the status that each kind of caller gets. A route without
+ * a row fails the test. Each call is made with fresh things (a running job of alice's, a token), so
+ * that no row depends on another.
+ */
+#include "api/route.h"
+#include "api/token.h"
+#include "base/memory.h"
+#include "world.h"
+#include <sodium.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <time.h>
+/* cmocka needs stdarg before it */
+#include <setjmp.h>
+
+#include <cmocka.h>
+
+enum caller_kind {
+    NOBODY,
+    OWNER, /* alice, whose job it is */
+    OTHER, /* bob */
+    ADMIN,
+    OWNER_APPLICATION, /* application tokens */
+    ADMIN_APPLICATION,
+    EXPECTED_COUNT,
+    /* what these show is worth no more than nothing */
+    REVOKED = EXPECTED_COUNT,
+    EXPIRED,
+    FORGED_NONE,  /* "alg": "none", no signature */
+    FORGED_RS256, /* another algorithm named in the header */
+    FORGED_KEY,   /* signed with another key */
+    FORGED_USER,  /* a good number, but another user's */
+    GARBAGE,
+    CALLER_KIND_COUNT,
+};
+
+static const char *const caller_names[] = {
+    "nobody",
+    "owner",
+    "other",
+    "admin",
+    "owner's application",
+    "admin's application",
+    "revoked",
+    "expired",
+    "forged with none",
+    "forged with RS256",
+    "forged with another key",
+    "forged for another user",
+    "garbage",
+};
+
+struct row {
+    enum http_method method;
+    const char *path;
+    int expected[EXPECTED_COUNT];
+    const char *body; /* NULL: none */
+};
+
+/*                      nobody, owner, other, admin, applications: owner's, admin's */
+#define ANYONE(status)                                                                             \
+    {                                                                                              \
+        status, status, status, status, status, status                                             \
+    }
+#define USER(status)                                                                               \
+    {                                                                                              \
+        401, status, status, status, status, status                                                \
+    }
+#define BROWSER(status)                                                                            \
+    {                                                                                              \
+        401, status, status, status, 403, 403                                                      \
+    }
+#define ADMINS(status)                                                                             \
+    {                                                                                              \
+        401, 403, 403, status, 403, status                                                         \
+    }
+#define OWNERS(status)                                                                             \
+    {                                                                                              \
+        401, status, 403, status, status, status                                                   \
+    }
+#define SELF(status)                                                                               \
+    {                                                                                              \
+        401, status, 403, 403, status, 403                                                         \
+    }
+
+#define TASK "/api/v2/jobs/:job/attempts/:attempt/taskRoles/:role/taskIndex/:index/attempts"
+#define STOP "{\"value\":\"STOP\"}"
+#define TAG  "{\"value\":\"a-tag\"}"
+
+/* What a caller may do still fails when the rest of the request is wrong: a submission without a
+ * job file (400), the deletion of a running job (409). That shows the right, and changes nothing.
+ */
+static const struct row ROWS[] = {
+    {HTTP_GET, "/healthz", ANYONE(200), NULL},
+    {HTTP_GET, "/livez", ANYONE(200), NULL},
+    {HTTP_GET, "/readyz", ANYONE(200), NULL},
+    {HTTP_GET, "/metrics", ANYONE(200), NULL},
+
+    {HTTP_GET, "/api/v2", ANYONE(200), NULL},
+    {HTTP_GET, "/api/v2/info", ANYONE(200), NULL},
+    {HTTP_GET, "/api/v2/authn/info", ANYONE(200), NULL},
+    {HTTP_POST, "/api/v2/authn/basic/login", ANYONE(400), NULL},
+    {HTTP_DELETE, "/api/v2/authn/basic/logout", BROWSER(200), NULL},
+    {HTTP_POST, "/api/v2/tokens", ANYONE(400), NULL},
+    {HTTP_GET, "/api/v2/tokens", BROWSER(200), NULL},
+    {HTTP_POST, "/api/v2/tokens/application", BROWSER(200), NULL},
+    {HTTP_GET, "/api/v2/tokens/check", USER(200), NULL},
+    {HTTP_DELETE, "/api/v2/tokens/:token", {401, 200, 404, 404, 403, 403}, NULL},
+
+    {HTTP_GET, "/api/v2/jobs", USER(200), NULL},
+    {HTTP_POST, "/api/v2/jobs", USER(400), NULL},
+    {HTTP_GET, "/api/v2/jobs/:job", USER(200), NULL},
+    {HTTP_DELETE, "/api/v2/jobs/:job", OWNERS(409), NULL},
+    {HTTP_GET, "/api/v2/jobs/:job/config", OWNERS(200), NULL},
+    {HTTP_PUT, "/api/v2/jobs/:job/executionType", OWNERS(202), STOP},
+    {HTTP_PUT, "/api/v2/jobs/:job/tag", OWNERS(200), TAG},
+    {HTTP_DELETE, "/api/v2/jobs/:job/tag", OWNERS(404), TAG},
+    {HTTP_GET, "/api/v2/jobs/:job/events", USER(200), NULL},
+    {HTTP_GET, "/api/v2/jobs/:job/logs", OWNERS(200), NULL},
+    {HTTP_PUT, "/api/v2/jobs/:job/release", OWNERS(202), NULL},
+    {HTTP_PUT, "/api/v2/jobs/:job/taskRoles/:role/instances", OWNERS(409), "{\"instances\":1}"},
+    {HTTP_GET, "/api/v2/jobs/:job/job-attempts/healthz", USER(200), NULL},
+    {HTTP_GET, "/api/v2/jobs/:job/job-attempts", USER(200), NULL},
+    {HTTP_GET, "/api/v2/jobs/:job/job-attempts/:attempt", USER(200), NULL},
+    {HTTP_GET, "/api/v2/jobs/:job/attempts", USER(200), NULL},
+    {HTTP_GET, "/api/v2/jobs/:job/attempts/:attempt", USER(200), NULL},
+    {HTTP_GET, TASK, USER(200), NULL},
+    {HTTP_GET, TASK "/:taskAttempt/logs", OWNERS(200), NULL},
+    {HTTP_GET, TASK "/:taskAttempt/logs/:stream", OWNERS(200), NULL},
+    {HTTP_GET, "/api/v2/jobs/:job/ssh", USER(404), NULL},
+    {HTTP_GET, "/api/v2/nodes", USER(200), NULL},
+    {HTTP_PUT, "/api/v2/nodes/:node/pardon", ADMINS(202), NULL},
+    {HTTP_GET, "/api/v2/virtual-clusters", USER(200), NULL},
+    {HTTP_GET, "/api/v2/virtual-clusters/:vc", USER(200), NULL},
+    {HTTP_PUT, "/api/v2/virtual-clusters/:vc", ADMINS(400), NULL},
+    {HTTP_DELETE, "/api/v2/virtual-clusters/:vc", ADMINS(400), NULL},
+    {HTTP_PUT, "/api/v2/virtual-clusters/:vc/status", ADMINS(400), NULL},
+    {HTTP_GET, "/api/v2/cluster/sku-types", USER(200), NULL},
+
+    {HTTP_GET, "/v1/inspect", USER(200), NULL},
+    {HTTP_GET, "/v1/inspect/affinitygroups", USER(200), NULL},
+    {HTTP_GET, "/v1/inspect/affinitygroups/*group", USER(400), NULL},
+    {HTTP_GET, "/v1/inspect/clusterstatus", USER(200), NULL},
+    {HTTP_GET, "/v1/inspect/clusterstatus/physicalcluster", USER(200), NULL},
+    {HTTP_GET, "/v1/inspect/clusterstatus/virtualclusters", USER(200), NULL},
+    {HTTP_GET, "/v1/inspect/clusterstatus/virtualclusters/:vc", USER(200), NULL},
+
+    /* only by the token of the try, which none of these is */
+    {HTTP_POST, "/api/internal/attempts/:attempt/barriers/:barrier", ANYONE(401), NULL},
+
+    {HTTP_GET, "/api/v1", ANYONE(200), NULL},
+    {HTTP_GET, "/api/v1/authn/info", ANYONE(200), NULL},
+    {HTTP_POST, "/api/v1/authn/basic/login", ANYONE(400), NULL},
+    {HTTP_DELETE, "/api/v1/authn/basic/logout", BROWSER(200), NULL},
+    {HTTP_POST, "/api/v1/token", ANYONE(400), NULL},
+    {HTTP_GET, "/api/v1/token", BROWSER(200), NULL},
+    {HTTP_DELETE, "/api/v1/token/:token", {401, 200, 404, 404, 403, 403}, NULL},
+    {HTTP_GET, "/api/v1/virtual-clusters", USER(200), NULL},
+    {HTTP_GET, "/api/v1/virtual-clusters/:vc", USER(200), NULL},
+    {HTTP_PUT, "/api/v1/virtual-clusters/:vc", ADMINS(400), NULL},
+    {HTTP_DELETE, "/api/v1/virtual-clusters/:vc", ADMINS(400), NULL},
+    {HTTP_PUT, "/api/v1/virtual-clusters/:vc/status", ADMINS(400), NULL},
+    {HTTP_GET, "/api/v1/jobs", USER(200), NULL},
+    {HTTP_POST, "/api/v1/jobs", USER(400), NULL},
+    {HTTP_GET, "/api/v1/jobs/:job", USER(200), NULL},
+    {HTTP_PUT, "/api/v1/jobs/:job", USER(400), NULL},
+    {HTTP_DELETE, "/api/v1/jobs/:job", OWNERS(409), NULL},
+    {HTTP_GET, "/api/v1/jobs/:job/config", OWNERS(200), NULL},
+    {HTTP_GET, "/api/v1/jobs/:job/ssh", USER(404), NULL},
+    {HTTP_PUT, "/api/v1/jobs/:job/executionType", OWNERS(202), STOP},
+    {HTTP_GET, "/api/v1/user/:user/jobs", USER(200), NULL},
+    {HTTP_POST, "/api/v1/user/:user/jobs", SELF(400), NULL},
+    {HTTP_GET, "/api/v1/user/:user/jobs/:job", USER(200), NULL},
+    {HTTP_PUT, "/api/v1/user/:user/jobs/:job", SELF(400), NULL},
+    {HTTP_DELETE, "/api/v1/user/:user/jobs/:job", OWNERS(409), NULL},
+    {HTTP_GET, "/api/v1/user/:user/jobs/:job/config", OWNERS(200), NULL},
+    {HTTP_GET, "/api/v1/user/:user/jobs/:job/ssh", USER(404), NULL},
+    {HTTP_PUT, "/api/v1/user/:user/jobs/:job/executionType", OWNERS(202), STOP},
+};
+
+/* ---- callers ---- */
+
+enum { TEXT_MAX = 2048, LIFE_S = 3600 };
+
+/* Sign a token; with `is_listed` it counts until it is revoked. */
+static void token_make(struct world *world, const struct token_claims *claims, bool is_listed,
+                       char token[TEXT_MAX])
+{
+    cleanup_arena struct arena arena;
+    struct text signed_token;
+    struct err err;
+    arena_init(&arena);
+    assert_int_equal(token_sign(world->key, claims, &arena, &signed_token, &err), 0);
+    snprintf(token, TEXT_MAX, "%.*s", TEXT_ARG(signed_token));
+    if (!is_listed)
+        return;
+    struct store_change change = {.kind = CHANGE_TOKEN_ADD,
+                                  .token = {.id = claims->id,
+                                            .user = claims->user,
+                                            .is_application = claims->is_application,
+                                            .created_ms = claims->issued_s * 1000,
+                                            .expires_ms = claims->expires_s * 1000}};
+    struct store_batch batch = {.changes = &change, .change_count = 1};
+    assert_int_equal(store_commit(world->store, &batch, &err), 0);
+    assert_int_equal(change.code, 0);
+}
+
+/* Another header before the payload of a good token; `keeps_signature`: and its signature. */
+static void header_forge(const char *header, bool keeps_signature, char token[TEXT_MAX])
+{
+    char encoded[256], forged[TEXT_MAX];
+    sodium_bin2base64(encoded, sizeof encoded, (const unsigned char *)header, strlen(header),
+                      sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+    const char *payload = strchr(token, '.');
+    const char *signature = strrchr(token, '.');
+    snprintf(forged, sizeof forged, "%s%.*s%s", encoded, (int)(signature - payload), payload,
+             keeps_signature ? signature : ".");
+    snprintf(token, TEXT_MAX, "%s", forged);
+}
+
+static const char *user_of(enum caller_kind kind)
+{
+    if (kind == OTHER)
+        return "bob";
+    return kind == OWNER || kind == OWNER_APPLICATION ? "alice" : "admin";
+}
+
+/* What the caller shows; bad tokens pretend to be the admin's. `id` is the token's number. */
+static const char *token_of(struct world *world, enum caller_kind kind, char id[TOKEN_ID_SIZE],
+                            char token[TEXT_MAX])
+{
+    const int64_t now_s = (int64_t)time(NULL);
+    struct token_claims claims = {
+        .id = id,
+        .user = user_of(kind),
+        .is_application = kind == OWNER_APPLICATION || kind == ADMIN_APPLICATION,
+        .issued_s = now_s - 60,
+        .expires_s = kind == EXPIRED ? now_s - 1 : now_s + LIFE_S,
+    };
+    token_id_make(id);
+    if (kind == NOBODY)
+        return NULL;
+    if (kind == GARBAGE)
+        return "not.a.token";
+    if (kind == FORGED_KEY)
+        world->key[0] ^= 1;
+    token_make(world, &claims, kind != REVOKED && kind != FORGED_USER, token);
+    if (kind == FORGED_KEY)
+        world->key[0] ^= 1;
+    if (kind == FORGED_USER) {
+        char unused[TEXT_MAX];
+        claims.user = "bob";
+        token_make(world, &claims, true, unused);
+    }
+    if (kind == FORGED_NONE)
+        header_forge("{\"alg\":\"none\",\"typ\":\"JWT\"}", false, token);
+    if (kind == FORGED_RS256)
+        header_forge("{\"alg\":\"RS256\",\"typ\":\"JWT\"}", true, token);
+    return token;
+}
+
+/* A user has at most so many tokens. */
+static void token_drop(struct world *world, const char *user, const char *id)
+{
+    struct store_change change = {.kind = CHANGE_TOKEN_REMOVE, .token = {.id = id, .user = user}};
+    struct store_batch batch = {.changes = &change, .change_count = 1};
+    struct err err;
+    assert_int_equal(store_commit(world->store, &batch, &err), 0);
+}
+
+/* ---- calls ---- */
+
+struct subject {
+    struct job_id job;
+    char job_name[32];
+    char token_id[TOKEN_ID_SIZE];
+};
+
+/* A running job of alice's, which has written something. */
+static struct subject subject_make(struct world *world, const char *alice)
+{
+    static unsigned number;
+    struct subject subject;
+    snprintf(subject.job_name, sizeof subject.job_name, "job-%u", ++number);
+    subject.job = world_submit(world, alice, subject.job_name, 1);
+    world_run(world, subject.job);
+    struct attempt_id attempt = world_attempt(world, subject.job, 0);
+    assert_int_not_equal(attempt.v, 0);
+    struct world_attempt_log *log = world_log(world, attempt);
+    buf_string(&log->text, "a line\n");
+    return subject;
+}
+
+/* The path with what the parameters stand for. */
+static void target_of(const struct row *row, const struct subject *subject, struct buf *target)
+{
+    static const struct {
+        const char *name, *value;
+    } FIXED[] = {
+        {":user", "alice"},    {":attempt", "0"},      {":role", "worker"}, {":index", "0"},
+        {":taskAttempt", "0"}, {":stream", "all"},     {":node", "n1"},     {":vc", "default"},
+        {":barrier", "start"}, {"*group", "no/group"},
+    };
+    bool has_user = strstr(row->path, "/:user/jobs") != NULL;
+    struct text rest = text_of(row->path + 1);
+    while (rest.length) {
+        struct text part = text_cut(&rest, '/');
+        buf_string(target, "/");
+        if (text_is(part, ":job"))
+            buf_format(target, "%s%s", has_user ? "" : "alice~", subject->job_name);
+        else if (text_is(part, ":token"))
+            buf_string(target, subject->token_id);
+        else {
+            for (size_t i = 0; i < COUNT_OF(FIXED); i++)
+                if (text_is(part, FIXED[i].name))
+                    part = text_of(FIXED[i].value);
+            assert_true(part.at[0] != ':' && part.at[0] != '*');
+            buf_text(target, part);
+        }
+    }
+}
+
+static bool row_holds(struct world *world, const char *alice, const struct row *row,
+                      enum caller_kind kind)
+{
+    cleanup_buf struct buf target = BUF_INIT;
+    char id[TOKEN_ID_SIZE], token[TEXT_MAX], unused[TEXT_MAX];
+    struct subject subject = subject_make(world, alice);
+    token_of(world, OWNER, subject.token_id, unused);
+    const char *shown = token_of(world, kind, id, token);
+    target_of(row, &subject, &target);
+    int status =
+        world_send(world, row->method, buf_cstr(&target), shown, row->body ? row->body : "");
+    int expected = row->expected[kind < EXPECTED_COUNT ? kind : NOBODY];
+    if (status != expected)
+        fprintf(stderr, "%s %s by %s: %d instead of %d: %s\n", http_method_name(row->method),
+                row->path, caller_names[kind], status, expected, buf_cstr(&world->body));
+    world_stream_close(world);
+    world_exit(world, subject.job, 0, 0);
+    token_drop(world, "alice", subject.token_id);
+    token_drop(world, kind == FORGED_USER ? "bob" : user_of(kind), id);
+    return status == expected;
+}
+
+static void test_matrix(void **state)
+{
+    struct world *world = world_new_policy("hived");
+    unsigned wrong = 0;
+    (void)state;
+    const char *alice = world_login(world, "alice");
+    for (size_t i = 0; i < COUNT_OF(ROWS); i++)
+        for (unsigned kind = 0; kind < CALLER_KIND_COUNT; kind++)
+            wrong += !row_holds(world, alice, &ROWS[i], (enum caller_kind)kind);
+    world_free(world);
+    assert_int_equal(wrong, 0);
+}
+
+static const struct row *row_of(const struct route *route)
+{
+    for (size_t i = 0; i < COUNT_OF(ROWS); i++)
+        if (ROWS[i].method == route->method && strcmp(ROWS[i].path, route->path) == 0)
+            return &ROWS[i];
+    return NULL;
+}
+
+static void test_every_route_has_a_row(void **state)
+{
+    unsigned missing = 0;
+    (void)state;
+    for (size_t i = 0; i < ROUTE_COUNT; i++) {
+        if (row_of(&ROUTES[i]))
+            continue;
+        fprintf(stderr, "no row for %s %s\n", http_method_name(ROUTES[i].method), ROUTES[i].path);
+        missing++;
+    }
+    assert_int_equal(missing, 0);
+    assert_int_equal(COUNT_OF(ROWS), ROUTE_COUNT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_route_has_a_row),
+        cmocka_unit_test(test_matrix),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
