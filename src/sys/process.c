@@ -1,6 +1,7 @@
 #include "sys/process.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "sys/child.h"
 #include "sys/cleanup.h"
 #include <assert.h>
 #include <errno.h>
@@ -32,13 +33,10 @@ static void stream_redirect(posix_spawn_file_actions_t *actions, int fd, int tar
 
 /* --- bound to the thread that starts it: posix_spawn knows no parent-death signal --- */
 
-/* glibc's own name of clone(): that of the thread sanitizer assumes that memory is copied */
-int __clone(int (*run)(void *), void *stack, int flags, void *context, ...);
-
-enum { STACK_BYTES = 64 << 10, PROGRAM_PATH_MAX = 4096 };
+enum { PROGRAM_PATH_MAX = 4096 };
 
 /* Shared with the child: until it executes the program it runs in our memory, and we wait. */
-struct birth {
+struct process_child {
     const char *path;
     char *const *argv, *const *env;
     int streams[3];
@@ -46,35 +44,23 @@ struct birth {
     volatile int failure;
 };
 
-struct kernel_sigaction { /* rt_sigaction(2); all zero: the default action, nothing masked */
-    void *handler;
-    unsigned long flags;
-    void *restorer;
-    unsigned long mask;
-};
-
-/* Only system calls: the heap and locks are the parent's, and so would be whatever a sanitizer's
- * own version of a libc function notes down. */
-__attribute__((no_sanitize("address", "thread", "undefined"))) static int birth_run(void *context)
+CHILD_ONLY static int child_run(void *context)
 {
-    struct birth *birth = context;
-    struct kernel_sigaction action = {0};
-    unsigned long none = 0;
+    struct process_child *child = context;
     bool is_ready = syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) == 0;
-    if (is_ready && syscall(SYS_getppid) != birth->parent)
+    if (is_ready && syscall(SYS_getppid) != child->parent)
         syscall(SYS_exit_group, 127); /* it died before it could be said that we die with it */
     for (int i = 0; i < 3 && is_ready; i++) { /* out of the way of 0 … 2 first */
-        birth->streams[i] = (int)syscall(SYS_fcntl, birth->streams[i], F_DUPFD_CLOEXEC, 3);
-        is_ready = birth->streams[i] >= 0;
+        child->streams[i] = (int)syscall(SYS_fcntl, child->streams[i], F_DUPFD_CLOEXEC, 3);
+        is_ready = child->streams[i] >= 0;
     }
     for (int i = 0; i < 3 && is_ready; i++)
-        is_ready = syscall(SYS_dup3, birth->streams[i], i, 0) == i;
-    for (int signal = 1; signal <= 64; signal++)
-        syscall(SYS_rt_sigaction, signal, &action, NULL, sizeof action.mask);
-    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, sizeof none);
-    if (is_ready)
-        syscall(SYS_execve, birth->path, birth->argv, birth->env);
-    birth->failure = errno;
+        is_ready = syscall(SYS_dup3, child->streams[i], i, 0) == i;
+    if (is_ready) { /* what follows must not change why it is not */
+        child_signals_reset();
+        syscall(SYS_execve, child->path, child->argv, child->env);
+    }
+    child->failure = errno;
     syscall(SYS_exit_group, 127);
     return 127;
 }
@@ -103,33 +89,34 @@ static int bound_spawn(const struct process *process, pid_t *pid, struct err *er
     cleanup_close int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (nothing < 0)
         return err_errno(err, errno, "open /dev/null");
-    struct birth birth = {.path = path,
-                          .argv = (char *const *)(uintptr_t)process->argv,
-                          .env = process->env ? (char *const *)(uintptr_t)process->env : environ,
-                          .streams = {process->in < 0 ? nothing : process->in,
-                                      process->out < 0 ? nothing : process->out,
-                                      process->err < 0 ? nothing : process->err},
-                          .parent = getpid()};
-    char *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
+    struct process_child child = {.path = path,
+                                  .argv = (char *const *)(uintptr_t)process->argv,
+                                  .env = process->env ? (char *const *)(uintptr_t)process->env
+                                                      : environ,
+                                  .streams = {process->in < 0 ? nothing : process->in,
+                                              process->out < 0 ? nothing : process->out,
+                                              process->err < 0 ? nothing : process->err},
+                                  .parent = getpid()};
+    char *stack = mmap(NULL, CHILD_STACK_BYTES, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
     if (stack == MAP_FAILED)
         return err_errno(err, errno, "reserve a stack");
     sigset_t all, before;
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* no handler of ours may run in the child */
-    *pid = __clone(birth_run, stack + STACK_BYTES, CLONE_VM | CLONE_VFORK | SIGCHLD, &birth);
+    *pid = __clone(child_run, stack + CHILD_STACK_BYTES, CLONE_VM | CLONE_VFORK | SIGCHLD, &child);
     int failure = errno;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    munmap(stack, STACK_BYTES);
+    munmap(stack, CHILD_STACK_BYTES);
     if (*pid < 0)
         return err_errno(err, failure, "start %s", process->argv[0]);
-    if (!birth.failure)
+    if (!child.failure)
         return 0;
     int status;
     process_wait(*pid, &status, NULL);
-    if (birth.failure == ENOENT)
+    if (child.failure == ENOENT)
         return err_fail(err, ERR_NOT_FOUND, "", "there is no program %s", process->argv[0]);
-    return err_errno(err, birth.failure, "start %s", process->argv[0]);
+    return err_errno(err, child.failure, "start %s", process->argv[0]);
 }
 
 int process_spawn(const struct process *process, pid_t *pid, struct err *err)

@@ -1,6 +1,7 @@
 #include "engine/local/spawn.h"
 #include "base/err.h"
 #include "base/memory.h"
+#include "sys/child.h"
 #include "sys/process.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -13,27 +14,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* glibc's own name of clone(): that of the thread sanitizer assumes that memory is copied */
-int __clone(int (*run)(void *), void *stack, int flags, void *context, ...);
-
-enum { STACK_BYTES = 64 << 10 };
-
 /* Shared with the child: until it executes conmon it runs in our memory, and we wait. */
-struct birth {
+struct conmon_child {
     const struct spawn *spawn;
     const char *volatile step;
     volatile int failure;
-};
-
-/* Only system calls from here on: the heap and locks are the parent's, and so would be whatever a
- * sanitizer's own version of a libc function notes down. */
-#define CHILD_ONLY __attribute__((no_sanitize("address", "thread", "undefined")))
-
-struct kernel_sigaction { /* rt_sigaction(2); all zero: the default action, nothing masked */
-    void *handler;
-    unsigned long flags;
-    void *restorer;
-    unsigned long mask;
 };
 
 CHILD_ONLY static void pid_write(int fd)
@@ -71,19 +56,10 @@ CHILD_ONLY static bool descriptors_place(const struct spawn *spawn)
     return true;
 }
 
-CHILD_ONLY static void signals_reset(void)
+CHILD_ONLY static int child_run(void *context)
 {
-    struct kernel_sigaction action = {0};
-    unsigned long none = 0;
-    for (int signal = 1; signal <= 64; signal++)
-        syscall(SYS_rt_sigaction, signal, &action, NULL, sizeof action.mask);
-    syscall(SYS_rt_sigprocmask, SIG_SETMASK, &none, NULL, sizeof none);
-}
-
-CHILD_ONLY static int birth_run(void *context)
-{
-    struct birth *birth = context;
-    const struct spawn *spawn = birth->spawn;
+    struct conmon_child *child = context;
+    const struct spawn *spawn = child->spawn;
     syscall(SYS_setsid); /* before the pid is known to anybody: no terminal's signal reaches it */
     pid_write(spawn->pid_fd);
     /* ours is for our own files; a container begins with Docker's, and so do its mount points */
@@ -91,24 +67,24 @@ CHILD_ONLY static int birth_run(void *context)
     for (int i = 0; i < 2; i++)
         if (spawn->group_fds[i] >= 0 && syscall(SYS_write, spawn->group_fds[i], "0", 1UL) < 0)
             continue; /* somebody removed the group: conmon stays in ours and works as well */
-    birth->step = namespace_enter(spawn);
-    if (!birth->step) {
-        birth->step = "prepare conmon";
+    child->step = namespace_enter(spawn);
+    if (!child->step) {
+        child->step = "prepare conmon";
         if (syscall(SYS_chdir, spawn->directory) == 0 && descriptors_place(spawn)) {
-            signals_reset();
-            birth->step = "execute conmon";
+            child_signals_reset();
+            child->step = "execute conmon";
             syscall(SYS_execve, spawn->argv[0], spawn->argv, spawn->env);
         }
     }
-    birth->failure = errno;
+    child->failure = errno;
     syscall(SYS_exit_group, 127);
     return 127;
 }
 
 int spawn_start(const struct spawn *spawn, pid_t *pid, int *pid_fd, struct err *err)
 {
-    struct birth birth = {.spawn = spawn};
-    char *stack = mmap(NULL, STACK_BYTES, PROT_READ | PROT_WRITE,
+    struct conmon_child child = {.spawn = spawn};
+    char *stack = mmap(NULL, CHILD_STACK_BYTES, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
     if (stack == MAP_FAILED)
         return err_errno(err, errno, "reserve a stack");
@@ -116,20 +92,20 @@ int spawn_start(const struct spawn *spawn, pid_t *pid, int *pid_fd, struct err *
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before); /* no handler of ours may run in the child */
     *pid_fd = -1;
-    *pid = __clone(birth_run, stack + STACK_BYTES,
-                   CLONE_VM | CLONE_VFORK | CLONE_NEWNS | CLONE_PIDFD | SIGCHLD, &birth, pid_fd);
+    *pid = __clone(child_run, stack + CHILD_STACK_BYTES,
+                   CLONE_VM | CLONE_VFORK | CLONE_NEWNS | CLONE_PIDFD | SIGCHLD, &child, pid_fd);
     int failure = errno;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
-    munmap(stack, STACK_BYTES);
+    munmap(stack, CHILD_STACK_BYTES);
     if (*pid < 0)
         return err_errno(err, failure, "start conmon");
-    if (!birth.failure)
+    if (!child.failure)
         return 0;
     int status;
     process_wait(*pid, &status, NULL);
     close(*pid_fd);
     *pid_fd = -1;
-    return err_errno(err, birth.failure, "%s", birth.step);
+    return err_errno(err, child.failure, "%s", child.step);
 }
 
 int syscall_kill(int pid_fd, int signal)

@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "sys/process.h"
 #include <cmocka.h>
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>
@@ -164,6 +165,10 @@ static void test_bound_is_a_child(void **state)
     assert_int_equal(process_spawn(&process, &pid, &err), ERR_NOT_FOUND);
     process.argv = folder;
     assert_int_equal(process_spawn(&process, &pid, &err), ERR_IO);
+    process.argv = argv;
+    process.out = 1 << 20; /* no such stream: that is the reason, and not what came after */
+    assert_int_equal(process_spawn(&process, &pid, &err), ERR_IO);
+    assert_non_null(strstr(err.text, strerror(EBADF)));
     buf_release(&out);
     buf_release(&complaint);
 }
