@@ -25,8 +25,8 @@ enum {
 };
 
 /* One connection; kept in a list so that the sweep finds requests that never become whole. */
-struct client {
-    struct client *next, *previous;
+struct http_client {
+    struct http_client *next, *previous;
     int fd;
     int64_t idle_ms;         /* since when no request is under way, or the request began */
     bool is_whole;           /* the request has been read: no time limit of ours */
@@ -41,8 +41,8 @@ struct http_server {
     uint32_t request_ms;
     atomic_bool is_draining;
     atomic_uint streams;
-    pthread_mutex_t lock;  /* guards the list */
-    struct client clients; /* head */
+    pthread_mutex_t lock;       /* guards the list */
+    struct http_client clients; /* head */
     size_t client_count;
 };
 
@@ -227,7 +227,7 @@ static bool is_ambiguous(struct carried *carried)
     return framing.lengths + framing.codings > 1 || framing.hosts > 1;
 }
 
-static struct client *client_of(struct MHD_Connection *connection)
+static struct http_client *client_of(struct MHD_Connection *connection)
 {
     return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
 }
@@ -290,7 +290,7 @@ static enum MHD_Result request_handle(struct carried *carried)
         carried->is_suspended = false;
         app->resume(app->context, exchange);
     } else if (!carried->is_handled) {
-        struct client *client = client_of(carried->connection);
+        struct http_client *client = client_of(carried->connection);
         pthread_mutex_lock(&carried->server->lock);
         client->is_whole = true;
         pthread_mutex_unlock(&carried->server->lock);
@@ -341,7 +341,7 @@ static void *on_target(void *context, const char *target, struct MHD_Connection 
     carried->connection = connection;
     carried->target = mem_copy(target);
     /* a request that libmicrohttpd itself refuses is never told to have been completed */
-    struct client *client = client_of(connection);
+    struct http_client *client = client_of(connection);
     if (client) {
         carried_free(client->carried);
         client->carried = carried;
@@ -361,7 +361,7 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
     (void)code;
     struct http_server *server = context;
     struct carried *carried = *state;
-    struct client *client = client_of(connection);
+    struct http_client *client = client_of(connection);
     if (client) {
         client->carried = NULL;
         pthread_mutex_lock(&server->lock);
@@ -387,7 +387,7 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
     struct http_server *server = context;
     pthread_mutex_lock(&server->lock);
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-        struct client *client = mem_zero(1, sizeof *client);
+        struct http_client *client = mem_zero(1, sizeof *client);
         client->fd = client_fd_of(connection);
         client->idle_ms = http_clock_ms();
         client->next = server->clients.next;
@@ -397,7 +397,7 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
         server->client_count++;
         *socket_context = client;
     } else if (*socket_context) {
-        struct client *client = *socket_context;
+        struct http_client *client = *socket_context;
         client->previous->next = client->next;
         client->next->previous = client->previous;
         server->client_count--;
@@ -415,7 +415,7 @@ static void sweep(void *context)
     pthread_mutex_lock(&server->lock);
     if (server->client_count > CROWDED && limit_ms > CROWDED_MS)
         limit_ms = CROWDED_MS;
-    for (struct client *at = server->clients.next; at != &server->clients; at = at->next)
+    for (struct http_client *at = server->clients.next; at != &server->clients; at = at->next)
         if (!at->is_whole && now_ms - at->idle_ms > limit_ms)
             shutdown(at->fd, SHUT_RDWR);
     pthread_mutex_unlock(&server->lock);

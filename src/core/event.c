@@ -160,13 +160,13 @@ void event_encode(const struct event *event, struct buf *out)
 
 /* --- in --- */
 
-struct reader {
+struct event_reader {
     struct cursor cursor;
     struct arena *arena;
     uint8_t version;
 };
 
-static const char *take_string(struct reader *reader)
+static const char *take_string(struct event_reader *reader)
 {
     struct text text = cursor_text(&reader->cursor);
     if (text.length && memchr(text.at, 0, text.length)) {
@@ -176,7 +176,7 @@ static const char *take_string(struct reader *reader)
     return arena_copy(reader->arena, text);
 }
 
-static void take_chars(struct reader *reader, char *to, size_t size)
+static void take_chars(struct event_reader *reader, char *to, size_t size)
 {
     struct text text = cursor_text(&reader->cursor);
     if (text.length >= size) {
@@ -188,7 +188,7 @@ static void take_chars(struct reader *reader, char *to, size_t size)
     to[text.length] = '\0';
 }
 
-static double take_double(struct reader *reader)
+static double take_double(struct event_reader *reader)
 {
     uint64_t bits = cursor_u64(&reader->cursor);
     double value;
@@ -196,7 +196,7 @@ static double take_double(struct reader *reader)
     return value;
 }
 
-static uint16_t take_u16(struct reader *reader)
+static uint16_t take_u16(struct event_reader *reader)
 {
     uint32_t value = cursor_u32(&reader->cursor);
     if (value > UINT16_MAX)
@@ -204,7 +204,7 @@ static uint16_t take_u16(struct reader *reader)
     return (uint16_t)value;
 }
 
-static bool take_bool(struct reader *reader)
+static bool take_bool(struct event_reader *reader)
 {
     uint8_t value = cursor_u8(&reader->cursor);
     if (value > 1)
@@ -213,7 +213,7 @@ static bool take_bool(struct reader *reader)
 }
 
 /* NULL, and the cursor bad, when it is not one; nothing is read for the core after that. */
-static struct plan *take_plan(struct reader *reader)
+static struct plan *take_plan(struct event_reader *reader)
 {
     struct text bytes = cursor_text(&reader->cursor);
     struct plan *plan = reader->cursor.is_bad ? NULL : plan_decode(bytes, NULL);
@@ -222,7 +222,7 @@ static struct plan *take_plan(struct reader *reader)
     return plan;
 }
 
-static const uint16_t *take_numbers(struct reader *reader, uint32_t count)
+static const uint16_t *take_numbers(struct event_reader *reader, uint32_t count)
 {
     if (!take_bool(reader))
         return NULL;
@@ -236,7 +236,7 @@ static const uint16_t *take_numbers(struct reader *reader, uint32_t count)
     return numbers;
 }
 
-static void take_node(struct reader *reader, struct node_facts *node)
+static void take_node(struct event_reader *reader, struct node_facts *node)
 {
     node->name = take_string(reader);
     node->address = take_string(reader);
@@ -250,7 +250,7 @@ static void take_node(struct reader *reader, struct node_facts *node)
     node->gpu_switch = take_numbers(reader, node->gpu_count);
 }
 
-static void take_task(struct reader *reader, struct event *event)
+static void take_task(struct event_reader *reader, struct event *event)
 {
     struct completion *completion = &event->task.completion;
     event->task.attempt.v = cursor_u64(&reader->cursor);
@@ -267,7 +267,7 @@ static void take_task(struct reader *reader, struct event *event)
     event->task.blame = take_double(reader);
 }
 
-static const struct core_config *take_config(struct reader *reader)
+static const struct core_config *take_config(struct event_reader *reader)
 {
     struct cursor *cursor = &reader->cursor;
     struct core_config *config = ARENA_NEW(reader->arena, struct core_config);
@@ -300,7 +300,7 @@ static const struct core_config *take_config(struct reader *reader)
     return config;
 }
 
-static void take_recall(struct reader *reader, struct recall *recall)
+static void take_recall(struct event_reader *reader, struct recall *recall)
 {
     recall->job.v = cursor_u32(&reader->cursor);
     if (!take_bool(reader))
@@ -317,7 +317,7 @@ static void take_recall(struct reader *reader, struct recall *recall)
     recall->plan = take_plan(reader);
 }
 
-static void take_body(struct reader *reader, struct event *event)
+static void take_body(struct event_reader *reader, struct event *event)
 {
     switch (event->kind) {
     case EVENT_SUBMIT:
@@ -374,7 +374,7 @@ void event_plan_free(const struct event *event)
 
 int event_decode(struct text bytes, struct arena *arena, struct event *event, struct err *err)
 {
-    struct reader reader = {cursor_of(bytes), arena, 0};
+    struct event_reader reader = {cursor_of(bytes), arena, 0};
     *event = (struct event){0};
     reader.version = cursor_u8(&reader.cursor);
     bool is_known = reader.version >= EVENT_VERSION_MIN && reader.version <= EVENT_VERSION;

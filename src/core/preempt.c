@@ -136,12 +136,12 @@ static void victim_end(struct core *core, const char *name, const struct core_jo
 }
 
 /* `text` up to here is what the reason is about; who holds what comes behind it. Takes the text. */
-static struct outcome outcome_of(struct core *core, struct buf *text, const char *before,
-                                 const char *const *holders, size_t count)
+static struct start_outcome outcome_of(struct core *core, struct buf *text, const char *before,
+                                       const char *const *holders, size_t count)
 {
     enum { NAMES_MAX = 3 };
-    struct outcome outcome = {.kind = PLACEMENT_PREEMPT,
-                              .topic = text_words_hash(buf_as_text(text), 0)};
+    struct start_outcome outcome = {.kind = PLACEMENT_PREEMPT,
+                                    .topic = text_words_hash(buf_as_text(text), 0)};
     buf_format(text, "; %s ", before);
     for (size_t i = 0; i < count && i < NAMES_MAX; i++)
         buf_format(text, "%s%s", i ? ", " : "", holders[i]);
@@ -152,8 +152,8 @@ static struct outcome outcome_of(struct core *core, struct buf *text, const char
     return outcome;
 }
 
-struct outcome preempt_outcome(struct core *core, const struct placement_result *result,
-                               const char *why_not)
+struct start_outcome preempt_outcome(struct core *core, const struct placement_result *result,
+                                     const char *why_not)
 {
     struct buf text = BUF_INIT;
     buf_string(&text, "others of lower priority would have to be preempted");
@@ -162,12 +162,12 @@ struct outcome preempt_outcome(struct core *core, const struct placement_result 
     return outcome_of(core, &text, "held by", result->victims, result->victim_count);
 }
 
-struct outcome victims_end(struct core *core, const struct core_job *job,
-                           const char *const *victims, size_t count)
+struct start_outcome victims_end(struct core *core, const struct core_job *job,
+                                 const char *const *victims, size_t count)
 {
     struct buf text = BUF_INIT;
     buf_string(&text, "preempts others of lower priority");
-    struct outcome outcome = outcome_of(core, &text, "not ended yet:", victims, count);
+    struct start_outcome outcome = outcome_of(core, &text, "not ended yet:", victims, count);
     for (size_t i = 0; i < count; i++)
         victim_end(core, victims[i], job);
     return outcome;

@@ -17,10 +17,10 @@ void holds_release(struct core *core, struct core_job *job);
 /* It could not start although others have ended for it: not again soon, and ever more rarely. */
 void preemption_failed(struct core *core, struct core_job *job);
 /* A job waits that would have to end others; `why_not`: what keeps it from that, or "". */
-struct outcome preempt_outcome(struct core *core, const struct placement_result *result,
-                               const char *why_not);
+struct start_outcome preempt_outcome(struct core *core, const struct placement_result *result,
+                                     const char *why_not);
 /* End them, announced, and wait for that. */
-struct outcome victims_end(struct core *core, const struct core_job *job,
-                           const char *const *victims, size_t count);
+struct start_outcome victims_end(struct core *core, const struct core_job *job,
+                                 const char *const *victims, size_t count);
 
 #endif

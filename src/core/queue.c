@@ -211,7 +211,7 @@ static void tree_remove(struct queue *queue, uint32_t class)
     queue->root = tree_update(queue, queue->root, class, true);
 }
 
-struct search {
+struct queue_search {
     const struct queue *queue;
     const struct queue_room *room; /* NULL: whatever it needs */
     uint32_t visits;
@@ -219,7 +219,7 @@ struct search {
 
 enum { VISITS_MAX = 256 }; /* then anything that is not blocked will do */
 
-static bool reach_is_in(const struct search *search, const struct reach *reach)
+static bool reach_is_in(const struct queue_search *search, const struct reach *reach)
 {
     const struct queue_room *room = search->visits < VISITS_MAX ? search->room : NULL;
     if (reach->tried >= search->queue->change)
@@ -230,7 +230,7 @@ static bool reach_is_in(const struct search *search, const struct reach *reach)
 }
 
 /* The first behind `after` in this subtree that is not blocked and fits. */
-static uint32_t tree_find(struct search *search, uint32_t at, const struct queue_item *after)
+static uint32_t tree_find(struct queue_search *search, uint32_t at, const struct queue_item *after)
 {
     const struct queue *queue = search->queue;
     if (at == NOWHERE || !reach_is_in(search, &queue->classes.items[at].least))
@@ -533,7 +533,7 @@ bool queue_next(const struct queue *queue, const struct queue_item *after,
                 const struct queue_room *room, struct queue_item *item, uint32_t *class,
                 uint32_t *work)
 {
-    struct search search = {queue, room, 0};
+    struct queue_search search = {queue, room, 0};
     uint32_t found = tree_find(&search, queue->root, after);
     *work += search.visits;
     if (found == NOWHERE)

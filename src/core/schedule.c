@@ -31,7 +31,7 @@ enum {
 /* --- the pass --- */
 
 /* Which nodes are not used, and why, and that there is no hope, make a reason new as well. */
-static uint64_t topic_of(const struct outcome *outcome, const char *nodes)
+static uint64_t topic_of(const struct start_outcome *outcome, const char *nodes)
 {
     uint64_t topic = *nodes ? text_words_hash(text_of(nodes), outcome->topic) : outcome->topic;
     if (outcome->is_never)
@@ -75,12 +75,12 @@ static bool job_is_hopeless(struct core *core, const struct core_job *job, uint3
 }
 
 /* One job that does not start: to its class, and to whoever asks why it waits. */
-static struct outcome job_try(struct core *core, uint32_t slot, uint32_t *class)
+static struct start_outcome job_try(struct core *core, uint32_t slot, uint32_t *class)
 {
     struct core_job *job = &core->jobs.items[slot];
     const bool was_holding = job->hold_count, was_alone = job->is_alone;
     const uint32_t was_waiting = job_waiting_count(&job->life, policy_of(core, job));
-    struct outcome outcome = core_job_start(core, job);
+    struct start_outcome outcome = core_job_start(core, job);
     assert(&core->jobs.items[slot] == job);
     assert(queue_has(core->queue, slot) == (outcome.kind != PLACEMENT_BIND));
     waiting_changed(core, job, WAITING_BY_TRY);
@@ -125,7 +125,7 @@ static void class_try(struct core *core, const struct queue_item *item, uint32_t
                     queue_topic(core->queue, class), false);
         return;
     }
-    struct outcome outcome = job_try(core, item->slot, &class);
+    struct start_outcome outcome = job_try(core, item->slot, &class);
     if (outcome.kind == PLACEMENT_BIND ||
         (outcome.is_held_back && shortest_starts(core, class, item)))
         return;

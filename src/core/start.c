@@ -25,7 +25,7 @@ enum {
 };
 
 /* Groups that start together: the parts of a gang, or one task. */
-struct part {
+struct gang_part {
     struct request request; /* made when it is the part's turn: most searches fail before */
     struct placement_result result;
     uint16_t first_role;
@@ -33,26 +33,26 @@ struct part {
 };
 
 struct parts {
-    struct part *items;
+    struct gang_part *items;
     size_t count, task_count;
     bool is_task;
     struct node_id avoid[TRIES_MAX]; /* where ports were in conflict */
     size_t avoid_count;
 };
 
-static const struct outcome outcome_bind = {.kind = PLACEMENT_BIND, .reason = ""};
+static const struct start_outcome outcome_bind = {.kind = PLACEMENT_BIND, .reason = ""};
 
-static struct outcome wait_for(struct core *core, const char *reason)
+static struct start_outcome wait_for(struct core *core, const char *reason)
 {
-    return (struct outcome){.kind = PLACEMENT_WAIT,
-                            .reason = arena_copy(&core->scratch, text_of(reason)),
-                            .topic = text_words_hash(text_of(reason), 0)};
+    return (struct start_outcome){.kind = PLACEMENT_WAIT,
+                                  .reason = arena_copy(&core->scratch, text_of(reason)),
+                                  .topic = text_words_hash(text_of(reason), 0)};
 }
 
 /* Whatever this comes from, others of its shape may start. */
-static struct outcome wait_alone(struct core *core, const char *reason)
+static struct start_outcome wait_alone(struct core *core, const char *reason)
 {
-    struct outcome outcome = wait_for(core, reason);
+    struct start_outcome outcome = wait_for(core, reason);
     outcome.is_of_job = true;
     return outcome;
 }
@@ -68,7 +68,7 @@ static bool slots_are_usable(const struct core *core, const struct placement_slo
     return true;
 }
 
-static void part_avoid(struct core *core, const struct parts *parts, struct part *part)
+static void part_avoid(struct core *core, const struct parts *parts, struct gang_part *part)
 {
     struct placement_request *request = &part->request.placement;
     if (!parts->avoid_count)
@@ -98,7 +98,7 @@ static bool victims_are_own(struct core *core, const struct core_job *job,
 /* Ask the placer; whether it may preempt is looked into only when it must. *why_not: a PREEMPT is
  * what it would have to do, but may not. */
 static int part_ask(struct core *core, struct core_job *job, const struct parts *parts,
-                    struct part *part, bool is_holding, const char **why_not, struct err *err)
+                    struct gang_part *part, bool is_holding, const char **why_not, struct err *err)
 {
     struct placement_request *request = &part->request.placement;
     struct placement_result *result = &part->result;
@@ -131,7 +131,7 @@ static int part_ask(struct core *core, struct core_job *job, const struct parts 
 }
 
 /* Nodes to avoid are marked one by one. */
-static void search_count(struct core *core, const struct part *part)
+static void search_count(struct core *core, const struct gang_part *part)
 {
     enum { NODES_MARKED_PER_WORK = 64 };
     const uint32_t nodes = (uint32_t)core->nodes.count;
@@ -142,8 +142,8 @@ static void search_count(struct core *core, const struct part *part)
 }
 
 /* Ask the placer, and commit what can be bound: the next part must see it taken. */
-static struct outcome part_place(struct core *core, struct core_job *job, const struct parts *parts,
-                                 struct part *part)
+static struct start_outcome part_place(struct core *core, struct core_job *job,
+                                       const struct parts *parts, struct gang_part *part)
 {
     if (!part->is_made)
         request_of_part(core, job, part->first_role, &core->scratch, &part->request);
@@ -166,10 +166,10 @@ static struct outcome part_place(struct core *core, struct core_job *job, const 
     if (part_ask(core, job, parts, part, hold != NULL, &why_not, &err))
         return wait_for(core, err.text);
     if (result->kind == PLACEMENT_WAIT)
-        return (struct outcome){.kind = PLACEMENT_WAIT,
-                                .reason = result->reason,
-                                .topic = result->topic,
-                                .is_never = result->is_never};
+        return (struct start_outcome){.kind = PLACEMENT_WAIT,
+                                      .reason = result->reason,
+                                      .topic = result->topic,
+                                      .is_never = result->is_never};
     if (result->kind == PLACEMENT_PREEMPT) {
         bool is_own = request->may_preempt && victims_are_own(core, job, result);
         if (is_own) {
@@ -178,7 +178,7 @@ static struct outcome part_place(struct core *core, struct core_job *job, const 
         } else {
             part->is_preempting = request->may_preempt;
         }
-        struct outcome outcome = preempt_outcome(core, result, why_not);
+        struct start_outcome outcome = preempt_outcome(core, result, why_not);
         outcome.is_of_job = is_own || core->now_ms < job->preempt_after_ms;
         outcome.is_held_back = part->is_held_back;
         return outcome;
@@ -187,7 +187,7 @@ static struct outcome part_place(struct core *core, struct core_job *job, const 
         hold ? ""
              : reserve_check(core, job, request, result->slots, result->slot_count, &core->scratch);
     if (*held) {
-        struct outcome outcome = wait_for(core, held);
+        struct start_outcome outcome = wait_for(core, held);
         outcome.is_held_back = true;
         return outcome;
     }
@@ -206,7 +206,7 @@ static void parts_undo(struct core *core, struct core_job *job, struct parts *pa
 {
     bool was_unblocked = core->is_unblocked; /* what this attempt took was free before it */
     for (size_t i = 0; i < parts->count; i++) {
-        struct part *part = &parts->items[i];
+        struct gang_part *part = &parts->items[i];
         const char *group = part->request.placement.group;
         if (part->is_bound) {
             core->placer->ops->release_group(core->placer, group);
@@ -236,7 +236,7 @@ static bool parts_are_new_round(struct core *core, const struct parts *parts)
 }
 
 /* Some wait for others to end: keep what is bound, announce the ends. */
-static struct outcome parts_hold(struct core *core, struct core_job *job, struct parts *parts)
+static struct start_outcome parts_hold(struct core *core, struct core_job *job, struct parts *parts)
 {
     const char **victims = NULL;
     size_t count = 0, room = 0;
@@ -252,7 +252,7 @@ static struct outcome parts_hold(struct core *core, struct core_job *job, struct
         room += parts->items[i].is_preempting ? parts->items[i].result.victim_count : 0;
     victims = ARENA_ARRAY(&core->scratch, const char *, room + 1);
     for (size_t i = 0; i < parts->count; i++) {
-        const struct part *part = &parts->items[i];
+        const struct gang_part *part = &parts->items[i];
         const char *group = part->request.placement.group;
         if (part->is_bound)
             hold_add(core, job, group, part->result.slots, part->result.slot_count);
@@ -271,7 +271,7 @@ static void parts_take(struct core *core, struct core_job *job, const struct par
 {
     size_t next = 0;
     for (size_t i = 0; i < parts->count; i++) {
-        const struct part *part = &parts->items[i];
+        const struct gang_part *part = &parts->items[i];
         assert(part->is_made && (part->is_bound || part->is_held));
         const struct request *request = &part->request;
         uint32_t at = core_group_add(core, job, request->placement.group, request->tasks[0].role,
@@ -306,14 +306,14 @@ static const char *parts_ports(struct core *core, const struct core_job *job,
     return gang_ports_find(core, job, tasks, slots, count, ports);
 }
 
-static struct outcome parts_try(struct core *core, struct core_job *job, struct parts *parts,
-                                struct gang_ports *ports)
+static struct start_outcome parts_try(struct core *core, struct core_job *job, struct parts *parts,
+                                      struct gang_ports *ports)
 {
     bool is_preempting = false;
     ports->conflict = NONE;
     for (size_t i = 0; i < parts->count; i++) {
-        struct part *part = &parts->items[i];
-        struct outcome outcome = part_place(core, job, parts, part);
+        struct gang_part *part = &parts->items[i];
+        struct start_outcome outcome = part_place(core, job, parts, part);
         if (outcome.kind == PLACEMENT_WAIT ||
             (outcome.kind == PLACEMENT_PREEMPT && !part->is_preempting)) {
             parts_undo(core, job, parts);
@@ -326,7 +326,7 @@ static struct outcome parts_try(struct core *core, struct core_job *job, struct 
     const char *why = parts_ports(core, job, parts, ports);
     if (why) {
         parts_undo(core, job, parts);
-        struct outcome outcome = wait_for(core, why);
+        struct start_outcome outcome = wait_for(core, why);
         outcome.is_port_conflict = true;
         return outcome;
     }
@@ -335,11 +335,12 @@ static struct outcome parts_try(struct core *core, struct core_job *job, struct 
     return outcome_bind;
 }
 
-static struct outcome parts_start(struct core *core, struct core_job *job, struct parts *parts)
+static struct start_outcome parts_start(struct core *core, struct core_job *job,
+                                        struct parts *parts)
 {
     for (;;) {
         struct gang_ports ports;
-        struct outcome outcome = parts_try(core, job, parts, &ports);
+        struct start_outcome outcome = parts_try(core, job, parts, &ports);
         if (outcome.kind != PLACEMENT_WAIT || ports.conflict == NONE ||
             parts->avoid_count == TRIES_MAX)
             return outcome;
@@ -350,19 +351,20 @@ static struct outcome parts_start(struct core *core, struct core_job *job, struc
     }
 }
 
-static struct outcome gang_start(struct core *core, struct core_job *job)
+static struct start_outcome gang_start(struct core *core, struct core_job *job)
 {
     const struct plan *plan = job->plan;
-    struct parts parts = {.items = ARENA_ARRAY(&core->scratch, struct part, plan->role_count + 1u)};
+    struct parts parts = {.items =
+                              ARENA_ARRAY(&core->scratch, struct gang_part, plan->role_count + 1u)};
     for (uint16_t i = 0; i < plan->role_count; i++) {
         if (plan->roles[i].part != i)
             continue;
-        parts.items[parts.count] = (struct part){.first_role = i};
+        parts.items[parts.count] = (struct gang_part){.first_role = i};
         uint32_t tasks = part_task_count(core, job, i);
         parts.count += tasks > 0;
         parts.task_count += tasks;
     }
-    struct outcome outcome = parts_start(core, job, &parts);
+    struct start_outcome outcome = parts_start(core, job, &parts);
     if (outcome.kind != PLACEMENT_BIND)
         return outcome;
     core_trace(core, "job %s: placed %zu tasks -> bind", job->full_name, parts.task_count);
@@ -371,10 +373,10 @@ static struct outcome gang_start(struct core *core, struct core_job *job)
 }
 
 /* Each waiting task by itself; one failure of a role is enough to know about its others. */
-static struct outcome tasks_start(struct core *core, struct core_job *job)
+static struct start_outcome tasks_start(struct core *core, struct core_job *job)
 {
     const struct plan *plan = job->plan;
-    struct outcome failure = {.kind = PLACEMENT_WAIT, .reason = ""};
+    struct start_outcome failure = {.kind = PLACEMENT_WAIT, .reason = ""};
     uint32_t waiting = job_waiting_count(&job->life, policy_of(core, job)), placed = 0;
     struct task_ref *tasks = ARENA_ARRAY(&core->scratch, struct task_ref, waiting + 1);
     for (uint16_t i = 0; i < plan->role_count; i++) {
@@ -384,11 +386,11 @@ static struct outcome tasks_start(struct core *core, struct core_job *job)
             if (!job_task_is_waiting(&job->life, policy_of(core, job), task))
                 continue;
             const struct job_task *known = job_task_find(&job->life, task);
-            struct part part = {.is_made = true};
+            struct gang_part part = {.is_made = true};
             struct parts parts = {.items = &part, .count = 1, .task_count = 1, .is_task = true};
             request_of_task(core, job, task, known ? known->task_attempt : 0, &core->scratch,
                             &part.request);
-            struct outcome outcome = parts_start(core, job, &parts);
+            struct start_outcome outcome = parts_start(core, job, &parts);
             if (outcome.kind != PLACEMENT_BIND) {
                 failure = outcome;
                 break;
@@ -405,7 +407,7 @@ static struct outcome tasks_start(struct core *core, struct core_job *job)
     return placed == waiting ? outcome_bind : failure;
 }
 
-struct outcome core_job_start(struct core *core, struct core_job *job)
+struct start_outcome core_job_start(struct core *core, struct core_job *job)
 {
     return job->plan->is_gang ? gang_start(core, job) : tasks_start(core, job);
 }

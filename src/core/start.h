@@ -7,7 +7,7 @@
 #include "core/state.h"
 
 /* What became of a try to start a job. */
-struct outcome {
+struct start_outcome {
     enum placement_kind kind;
     const char *reason;    /* not BIND */
     uint64_t topic;        /* of the reason, as in a placement_result */
@@ -17,6 +17,6 @@ struct outcome {
     bool is_held_back;     /* jobs of the same shape with shorter time limits may start */
 };
 
-struct outcome core_job_start(struct core *core, struct core_job *job);
+struct start_outcome core_job_start(struct core *core, struct core_job *job);
 
 #endif

@@ -9,18 +9,19 @@
 
 enum { PATH_ROOM = 400, SHOWN_MAX = 64 };
 
-struct checker {
+struct shape_checker {
     struct problems *problems;
     size_t length;
     char path[PATH_ROOM];
 };
 
-static void map_check(struct checker *checker, const struct shape *shape, const struct doc *doc);
+static void map_check(struct shape_checker *checker, const struct shape *shape,
+                      const struct doc *doc);
 
 /* Go down; the length before is handed back to path_back. A path that grows too long ends early. */
-static size_t path_into(struct checker *checker, const char *format, ...)
+static size_t path_into(struct shape_checker *checker, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-static size_t path_into(struct checker *checker, const char *format, ...)
+static size_t path_into(struct shape_checker *checker, const char *format, ...)
 {
     size_t before = checker->length, room = PATH_ROOM - before;
     va_list args;
@@ -32,13 +33,13 @@ static size_t path_into(struct checker *checker, const char *format, ...)
     return before;
 }
 
-static size_t path_key(struct checker *checker, struct text key)
+static size_t path_key(struct shape_checker *checker, struct text key)
 {
     size_t shown = key.length < SHOWN_MAX ? key.length : SHOWN_MAX;
     return path_into(checker, "%s%.*s", checker->length ? "." : "", (int)shown, key.at);
 }
 
-static void path_back(struct checker *checker, size_t before)
+static void path_back(struct shape_checker *checker, size_t before)
 {
     checker->length = before;
     checker->path[before] = '\0';
@@ -89,14 +90,15 @@ bool shape_pattern_fits(const struct shape_pattern *pattern, struct text text)
     return true;
 }
 
-static struct problem *wrong_kind(struct checker *checker, const struct doc *doc, const char *what)
+static struct problem *wrong_kind(struct shape_checker *checker, const struct doc *doc,
+                                  const char *what)
 {
     return problem_add(checker->problems, doc->place, checker->path, "must be %s, not %s", what,
                        doc_kind_name(doc->kind));
 }
 
-static void range_check(struct checker *checker, const struct field *field, const struct doc *doc,
-                        int64_t value, const char *unit)
+static void range_check(struct shape_checker *checker, const struct field *field,
+                        const struct doc *doc, int64_t value, const char *unit)
 {
     if ((field->min == 0 && field->max == 0) || (value >= field->min && value <= field->max))
         return;
@@ -117,7 +119,8 @@ static bool is_scalar(const struct doc *doc)
     return doc->kind == DOC_BOOL || doc->kind == DOC_INT || doc->kind == DOC_REAL;
 }
 
-static void string_check(struct checker *checker, const struct field *field, const struct doc *doc)
+static void string_check(struct shape_checker *checker, const struct field *field,
+                         const struct doc *doc)
 {
     if (doc->kind != DOC_STRING) {
         struct problem *problem = wrong_kind(checker, doc, "a string");
@@ -135,7 +138,8 @@ static void string_check(struct checker *checker, const struct field *field, con
                     field->pattern->says);
 }
 
-static void int_check(struct checker *checker, const struct field *field, const struct doc *doc)
+static void int_check(struct shape_checker *checker, const struct field *field,
+                      const struct doc *doc)
 {
     int64_t value = 0;
     bool is_int = doc_to_int(doc, &value);
@@ -156,7 +160,8 @@ static bool is_choice(const struct field *field, const struct doc *doc, const ch
            text_to_int64(text_of(choice), &wanted) && number == wanted;
 }
 
-static void choice_check(struct checker *checker, const struct field *field, const struct doc *doc)
+static void choice_check(struct shape_checker *checker, const struct field *field,
+                         const struct doc *doc)
 {
     struct near near = {0};
     char all[200] = "";
@@ -177,7 +182,8 @@ static void choice_check(struct checker *checker, const struct field *field, con
         near_hint(&near, checker->problems, problem);
 }
 
-static void strings_check(struct checker *checker, const struct field *field, const struct doc *doc)
+static void strings_check(struct shape_checker *checker, const struct field *field,
+                          const struct doc *doc)
 {
     static const struct field item = {.kind = FIELD_STRINGS};
     if (doc->kind != DOC_LIST) {
@@ -194,7 +200,8 @@ static void strings_check(struct checker *checker, const struct field *field, co
     }
 }
 
-static void variant_check(struct checker *checker, const struct field *field, const struct doc *doc)
+static void variant_check(struct shape_checker *checker, const struct field *field,
+                          const struct doc *doc)
 {
     const struct doc *tag = doc_get(doc, field->tag);
     struct near near = {0};
@@ -222,7 +229,8 @@ static void variant_check(struct checker *checker, const struct field *field, co
     path_back(checker, before);
 }
 
-static void list_check(struct checker *checker, const struct field *field, const struct doc *doc)
+static void list_check(struct shape_checker *checker, const struct field *field,
+                       const struct doc *doc)
 {
     if (doc->kind != DOC_LIST) {
         wrong_kind(checker, doc, "a list");
@@ -239,7 +247,8 @@ static void list_check(struct checker *checker, const struct field *field, const
     }
 }
 
-static void names_check(struct checker *checker, const struct field *field, const struct doc *doc)
+static void names_check(struct shape_checker *checker, const struct field *field,
+                        const struct doc *doc)
 {
     if (doc->kind != DOC_MAP) {
         wrong_kind(checker, doc, "a map");
@@ -261,7 +270,8 @@ static void names_check(struct checker *checker, const struct field *field, cons
     }
 }
 
-static void field_check(struct checker *checker, const struct field *field, const struct doc *doc)
+static void field_check(struct shape_checker *checker, const struct field *field,
+                        const struct doc *doc)
 {
     if (doc->kind == DOC_NULL && (field->flags & FIELD_NULLABLE))
         return;
@@ -314,7 +324,7 @@ static const struct field *field_find(const struct shape *shape, struct text nam
 }
 
 /* The nearest field that the map lacks. Beyond PROBLEMS_MAX nobody would see it. */
-static struct near near_field(const struct checker *checker, const struct shape *shape,
+static struct near near_field(const struct shape_checker *checker, const struct shape *shape,
                               const struct doc *doc, struct text wrong)
 {
     struct near near = {0};
@@ -329,8 +339,8 @@ static struct near near_field(const struct checker *checker, const struct shape 
     return near;
 }
 
-static void unknown_check(struct checker *checker, const struct shape *shape, const struct doc *doc,
-                          const struct doc_entry *entry)
+static void unknown_check(struct shape_checker *checker, const struct shape *shape,
+                          const struct doc *doc, const struct doc_entry *entry)
 {
     struct near near = near_field(checker, shape, doc, entry->key);
     if (shape->unknown == UNKNOWN_FREE && !near.best.at)
@@ -346,7 +356,8 @@ static void unknown_check(struct checker *checker, const struct shape *shape, co
             problem_hint(checker->problems, problem, "it belongs in %s", shape->fields[i].name);
 }
 
-static void map_check(struct checker *checker, const struct shape *shape, const struct doc *doc)
+static void map_check(struct shape_checker *checker, const struct shape *shape,
+                      const struct doc *doc)
 {
     if (doc->kind != DOC_MAP) {
         wrong_kind(checker, doc, "a map");
@@ -374,7 +385,7 @@ static void map_check(struct checker *checker, const struct shape *shape, const 
 void shape_check(const struct shape *shape, const struct doc *doc, const char *path,
                  struct problems *problems)
 {
-    struct checker checker = {.problems = problems};
+    struct shape_checker checker = {.problems = problems};
     path_into(&checker, "%s", path);
     map_check(&checker, shape, doc);
 }

@@ -6,7 +6,7 @@
 #include "model/completion.h"
 #include <assert.h>
 
-struct reader {
+struct rules_reader {
     struct exit_rules *rules;
     struct problems *problems;
     struct arena *scratch; /* paths and the document */
@@ -42,18 +42,19 @@ static const char *const reactions[] = {"ALWAYS_RETRY", "ALWAYS_BACKOFF_RETRY", 
 
 /* ---- small readers; `path` is the place in the document, for messages ---- */
 
-static const char *path_of(struct reader *reader, const char *parent, const char *key)
+static const char *path_of(struct rules_reader *reader, const char *parent, const char *key)
 {
     return arena_format(reader->scratch, "%s%s%s", parent, parent[0] ? "." : "", key);
 }
 
-static const char *path_at(struct reader *reader, const char *parent, const char *key, size_t index)
+static const char *path_at(struct rules_reader *reader, const char *parent, const char *key,
+                           size_t index)
 {
     return arena_format(reader->scratch, "%s%s%s[%zu]", parent, parent[0] ? "." : "", key, index);
 }
 
-static const struct doc *read_kind(struct reader *reader, const struct doc *map, const char *key,
-                                   const char *parent, enum doc_kind kind)
+static const struct doc *read_kind(struct rules_reader *reader, const struct doc *map,
+                                   const char *key, const char *parent, enum doc_kind kind)
 {
     const struct doc *doc = doc_get(map, key);
     if (!doc || doc->kind == DOC_NULL)
@@ -65,21 +66,21 @@ static const struct doc *read_kind(struct reader *reader, const struct doc *map,
     return NULL;
 }
 
-static const char *read_string(struct reader *reader, const struct doc *map, const char *key,
+static const char *read_string(struct rules_reader *reader, const struct doc *map, const char *key,
                                const char *parent)
 {
     const struct doc *doc = read_kind(reader, map, key, parent, DOC_STRING);
     return doc ? arena_copy(&reader->rules->arena, doc->as.string) : "";
 }
 
-static bool read_bool(struct reader *reader, const struct doc *map, const char *key,
+static bool read_bool(struct rules_reader *reader, const struct doc *map, const char *key,
                       const char *parent)
 {
     const struct doc *doc = read_kind(reader, map, key, parent, DOC_BOOL);
     return doc && doc->as.boolean;
 }
 
-static const char *read_choice(struct reader *reader, const struct doc *map, const char *key,
+static const char *read_choice(struct rules_reader *reader, const struct doc *map, const char *key,
                                const char *parent, const char *const *choices)
 {
     const char *value = read_string(reader, map, key, parent);
@@ -96,7 +97,7 @@ static const char *read_choice(struct reader *reader, const struct doc *map, con
     return value;
 }
 
-static const char *const *read_strings(struct reader *reader, const struct doc *map,
+static const char *const *read_strings(struct rules_reader *reader, const struct doc *map,
                                        const char *key, const char *parent, size_t *count)
 {
     const struct doc *list = read_kind(reader, map, key, parent, DOC_LIST);
@@ -114,7 +115,7 @@ static const char *const *read_strings(struct reader *reader, const struct doc *
     return strings;
 }
 
-static void warn_unknown(struct reader *reader, const struct doc *map, const char *parent,
+static void warn_unknown(struct rules_reader *reader, const struct doc *map, const char *parent,
                          const char *const *known)
 {
     for (size_t i = 0; i < map->as.map.count; i++) {
@@ -129,7 +130,7 @@ static void warn_unknown(struct reader *reader, const struct doc *map, const cha
     }
 }
 
-static uint32_t read_expression(struct reader *reader, const struct doc *map, const char *key,
+static uint32_t read_expression(struct rules_reader *reader, const struct doc *map, const char *key,
                                 const char *parent)
 {
     const struct doc *doc = read_kind(reader, map, key, parent, DOC_STRING);
@@ -152,7 +153,7 @@ static bool has_value(const struct doc *map, const char *key)
     return doc && doc->kind != DOC_NULL;
 }
 
-static bool read_code(struct reader *reader, const struct doc *map, const char *key,
+static bool read_code(struct rules_reader *reader, const struct doc *map, const char *key,
                       const char *parent, int32_t min, int32_t max, int32_t *code)
 {
     const struct doc *doc = read_kind(reader, map, key, parent, DOC_INT);
@@ -168,8 +169,8 @@ static bool read_code(struct reader *reader, const struct doc *map, const char *
 }
 
 /* {min, max}; a missing end is open. */
-static struct exit_range read_range(struct reader *reader, const struct doc *map, const char *key,
-                                    const char *parent, int64_t default_min)
+static struct exit_range read_range(struct rules_reader *reader, const struct doc *map,
+                                    const char *key, const char *parent, int64_t default_min)
 {
     struct exit_range range = {default_min, INT64_MAX};
     const struct doc *doc = read_kind(reader, map, key, parent, DOC_MAP);
@@ -185,7 +186,7 @@ static struct exit_range read_range(struct reader *reader, const struct doc *map
 
 /* ---- patterns ---- */
 
-static struct exit_pattern *pattern_add(struct reader *reader, struct exit_rule *rule,
+static struct exit_pattern *pattern_add(struct rules_reader *reader, struct exit_rule *rule,
                                         const struct doc *map)
 {
     struct exit_pattern *pattern = ARRAY_ADD(&reader->rules->patterns);
@@ -198,7 +199,7 @@ static struct exit_pattern *pattern_add(struct reader *reader, struct exit_rule 
 }
 
 /* nvidiaDoubleEccError; ours: nvidiaGpuLost */
-static void read_gpu_pattern(struct reader *reader, struct exit_pattern *pattern,
+static void read_gpu_pattern(struct rules_reader *reader, struct exit_pattern *pattern,
                              const struct doc *map, const char *path)
 {
     static const char *const known[] = {"nvidiaDoubleEccError", "nvidiaGpuLost", NULL};
@@ -208,7 +209,7 @@ static void read_gpu_pattern(struct reader *reader, struct exit_pattern *pattern
 }
 
 /* exitCode, userLogRegex, platformLogRegex, gpuInfo; ours: neverRetry */
-static void read_runtime_pattern(struct reader *reader, struct exit_rule *rule,
+static void read_runtime_pattern(struct rules_reader *reader, struct exit_rule *rule,
                                  const struct doc *map, const char *path)
 {
     static const char *const known[] = {"exitCode", "userLogRegex", "platformLogRegex",
@@ -229,7 +230,7 @@ static void read_runtime_pattern(struct reader *reader, struct exit_rule *rule,
 }
 
 /* OpenPAI writes exitCode, FrameworkController codeRange and signalRange. */
-static void read_container_pattern(struct reader *reader, struct exit_pattern *pattern,
+static void read_container_pattern(struct rules_reader *reader, struct exit_pattern *pattern,
                                    const struct doc *map, const char *path)
 {
     static const char *const known[] = {
@@ -249,8 +250,8 @@ static void read_container_pattern(struct reader *reader, struct exit_pattern *p
     pattern->container_count++;
 }
 
-static void read_pod_pattern(struct reader *reader, struct exit_rule *rule, const struct doc *map,
-                             const char *path)
+static void read_pod_pattern(struct rules_reader *reader, struct exit_rule *rule,
+                             const struct doc *map, const char *path)
 {
     static const char *const known[] = {"nameRegex",  "reasonRegex", "messageRegex",
                                         "containers", "neverRetry",  NULL};
@@ -275,11 +276,12 @@ static void read_pod_pattern(struct reader *reader, struct exit_rule *rule, cons
         problem_warn(reader->problems, map->place, path, "has no condition and matches all");
 }
 
-typedef void read_pattern_function(struct reader *reader, struct exit_rule *rule,
+typedef void read_pattern_function(struct rules_reader *reader, struct exit_rule *rule,
                                    const struct doc *map, const char *path);
 
-static void read_patterns(struct reader *reader, struct exit_rule *rule, const struct doc *map,
-                          const char *key, const char *parent, read_pattern_function *read)
+static void read_patterns(struct rules_reader *reader, struct exit_rule *rule,
+                          const struct doc *map, const char *key, const char *parent,
+                          read_pattern_function *read)
 {
     const struct doc *list = read_kind(reader, map, key, parent, DOC_LIST);
     for (size_t i = 0; list && i < list->as.list.count; i++) {
@@ -326,8 +328,8 @@ static struct exit_rule *rule_of_code(struct exit_rules *rules, int32_t code)
     return NULL;
 }
 
-static struct exit_rule *rule_add(struct reader *reader, const struct doc *entry, int32_t code,
-                                  const char *path)
+static struct exit_rule *rule_add(struct rules_reader *reader, const struct doc *entry,
+                                  int32_t code, const char *path)
 {
     struct exit_rules *rules = reader->rules;
     const struct exit_rule *same = rule_of_code(rules, code);
@@ -357,8 +359,8 @@ static struct exit_rule *rule_add(struct reader *reader, const struct doc *entry
     return rule;
 }
 
-static void check_phrase(struct reader *reader, const struct doc *entry, struct exit_rule *rule,
-                         const char *path)
+static void check_phrase(struct rules_reader *reader, const struct doc *entry,
+                         struct exit_rule *rule, const char *path)
 {
     const struct doc *place = doc_get(entry, "phrase") ? doc_get(entry, "phrase") : entry;
     const size_t length = strlen(rule->spec.phrase);
@@ -368,7 +370,7 @@ static void check_phrase(struct reader *reader, const struct doc *entry, struct 
 }
 
 /* OpenPAI's exit specification */
-static void read_spec_entry(struct reader *reader, const struct doc *entry, const char *path)
+static void read_spec_entry(struct rules_reader *reader, const struct doc *entry, const char *path)
 {
     static const char *const known[] = {"code",     "phrase",   "issuer",   "causer", "type",
                                         "stage",    "behavior", "reaction", "reason", "repro",
@@ -417,7 +419,8 @@ static void read_spec_entry(struct reader *reader, const struct doc *entry, cons
 }
 
 /* OpenPAI's runtime rules */
-static void read_runtime_entry(struct reader *reader, const struct doc *entry, const char *path)
+static void read_runtime_entry(struct rules_reader *reader, const struct doc *entry,
+                               const char *path)
 {
     static const char *const known[] = {"containerExitCode", "patterns", NULL};
     warn_unknown(reader, entry, path, known);
@@ -439,7 +442,8 @@ static bool is_reserved(int32_t code)
     return (code >= -999 && code <= 0) || (code >= 200 && code <= 219);
 }
 
-static uint8_t read_failure_type(struct reader *reader, const struct doc *entry, const char *path)
+static uint8_t read_failure_type(struct rules_reader *reader, const struct doc *entry,
+                                 const char *path)
 {
     uint8_t attributes = 0;
     const struct doc *type = read_kind(reader, entry, "type", path, DOC_MAP);
@@ -466,7 +470,8 @@ static uint8_t read_failure_type(struct reader *reader, const struct doc *entry,
 }
 
 /* FrameworkController's podFailureSpec */
-static void read_failure_entry(struct reader *reader, const struct doc *entry, const char *path)
+static void read_failure_entry(struct rules_reader *reader, const struct doc *entry,
+                               const char *path)
 {
     static const char *const known[] = {"code", "phrase", "type", "podPatterns", NULL};
     warn_unknown(reader, entry, path, known);
@@ -498,9 +503,10 @@ static void read_failure_entry(struct reader *reader, const struct doc *entry, c
     read_patterns(reader, rule, entry, "podPatterns", path, read_pod_pattern);
 }
 
-typedef void read_entry_function(struct reader *reader, const struct doc *entry, const char *path);
+typedef void read_entry_function(struct rules_reader *reader, const struct doc *entry,
+                                 const char *path);
 
-static void read_entries(struct reader *reader, const struct doc *list, const char *key,
+static void read_entries(struct rules_reader *reader, const struct doc *list, const char *key,
                          read_entry_function *read)
 {
     for (size_t i = 0; i < list->as.list.count; i++) {
@@ -515,7 +521,7 @@ static void read_entries(struct reader *reader, const struct doc *list, const ch
     }
 }
 
-static void read_document(struct reader *reader, const struct doc *doc)
+static void read_document(struct rules_reader *reader, const struct doc *doc)
 {
     static const char *const known[] = {"spec",         "podFailureSpec", "builtin",
                                         "service_type", "schema",         NULL};
@@ -540,7 +546,7 @@ static void read_document(struct reader *reader, const struct doc *doc)
         read_entries(reader, list, "podFailureSpec", read_failure_entry);
 }
 
-static void read_text(struct reader *reader, struct text source)
+static void read_text(struct rules_reader *reader, struct text source)
 {
     cleanup_arena struct arena arena;
     arena_init(&arena);
@@ -556,7 +562,7 @@ struct exit_rules *exit_rules_new(struct text operators_file, struct problems *p
     struct exit_rules *rules = mem_zero(1, sizeof *rules);
     arena_init(&rules->arena);
     rules->matcher = matcher_new();
-    struct reader reader = {.rules = rules, .problems = problems, .is_operators = true};
+    struct rules_reader reader = {.rules = rules, .problems = problems, .is_operators = true};
     const size_t errors_before = problems->error_count;
     if (operators_file.length > 0)
         read_text(&reader, operators_file);

@@ -10,7 +10,7 @@ struct node_shape { /* of a node's GPUs: so many NUMA nodes of so many switches 
     uint32_t numas, switches, gpus;
 };
 
-struct maker {
+struct config_maker {
     struct hived_config *config;
     struct arena *arena;
     struct hived_vc_spec *vc;
@@ -78,7 +78,7 @@ static struct node_shape shape_of(const struct device *devices, uint32_t count)
     return (struct node_shape){count / numa, numa / bridge, bridge};
 }
 
-static struct hived_type *type_get(struct maker *maker, const char *name, bool *is_new)
+static struct hived_type *type_get(struct config_maker *maker, const char *name, bool *is_new)
 {
     struct hived_config *config = maker->config;
     uint32_t known = hived_config_type(config, name);
@@ -92,7 +92,7 @@ static struct hived_type *type_get(struct maker *maker, const char *name, bool *
 }
 
 /* The cell above `child`, unless it would hold just one. */
-static const char *type_above(struct maker *maker, const char *name, const char *child,
+static const char *type_above(struct config_maker *maker, const char *name, const char *child,
                               uint32_t number, bool is_node)
 {
     if (number == 1 && !is_node)
@@ -108,7 +108,7 @@ static const char *type_above(struct maker *maker, const char *name, const char 
 }
 
 /* A name that can stand in a path of types. */
-static const char *name_clean(struct maker *maker, const char *name)
+static const char *name_clean(struct config_maker *maker, const char *name)
 {
     char *clean = arena_copy(maker->arena, text_of(name));
     for (char *at = clean; *at; at++)
@@ -117,7 +117,8 @@ static const char *name_clean(struct maker *maker, const char *name)
     return clean;
 }
 
-static const char *gpu_node_type(struct maker *maker, const char *leaf, struct node_shape shape)
+static const char *gpu_node_type(struct config_maker *maker, const char *leaf,
+                                 struct node_shape shape)
 {
     const char *name = name_clean(maker, leaf);
     uint32_t per_numa = shape.switches * shape.gpus, all = per_numa * shape.numas;
@@ -139,7 +140,7 @@ static const char *gpu_node_type(struct maker *maker, const char *leaf, struct n
     return type_above(maker, node, below, number, true);
 }
 
-static void sku_lower(struct maker *maker, const char *leaf, uint32_t gpu, uint32_t cpu,
+static void sku_lower(struct config_maker *maker, const char *leaf, uint32_t gpu, uint32_t cpu,
                       uint64_t memory_mib)
 {
     struct hived_config *config = maker->config;
@@ -155,7 +156,8 @@ static void sku_lower(struct maker *maker, const char *leaf, uint32_t gpu, uint3
     config->skus[config->sku_count++] = (struct hived_sku){leaf, gpu, cpu, memory_mib};
 }
 
-static struct hived_cell_spec *cell_add(struct maker *maker, const char *type, const char *node)
+static struct hived_cell_spec *cell_add(struct config_maker *maker, const char *type,
+                                        const char *node)
 {
     struct hived_config *config = maker->config;
     assert(config->cell_count < maker->cell_room);
@@ -173,8 +175,8 @@ static struct hived_cell_spec *cell_add(struct maker *maker, const char *type, c
 }
 
 /* Where topology order is not index order the leaves' addresses are written out. */
-static void children_name(struct maker *maker, struct hived_cell_spec *cell, const char *type_name,
-                          const struct device **next)
+static void children_name(struct config_maker *maker, struct hived_cell_spec *cell,
+                          const char *type_name, const struct device **next)
 {
     uint32_t type = hived_config_type(maker->config, type_name);
     if (type == HIVED_NONE || !maker->config->types[type].child_name) {
@@ -188,7 +190,7 @@ static void children_name(struct maker *maker, struct hived_cell_spec *cell, con
         children_name(maker, &cell->children[i], own->child_name, next);
 }
 
-static void gpu_cells_add(struct maker *maker, const struct node_facts *node, uint32_t cpu,
+static void gpu_cells_add(struct config_maker *maker, const struct node_facts *node, uint32_t cpu,
                           uint64_t memory_mib)
 {
     uint32_t count;
@@ -210,14 +212,14 @@ static void gpu_cells_add(struct maker *maker, const struct node_facts *node, ui
 
 /* --- CPU cells --- */
 
-struct share { /* of a node */
+struct node_share { /* of a node */
     uint32_t gpu_cpu, spare_cpu;
     uint64_t gpu_memory_mib, spare_memory_mib; /* of each GPU; left over */
 };
 
-static struct share share_of(const struct node_facts *node)
+static struct node_share share_of(const struct node_facts *node)
 {
-    struct share share = {.spare_cpu = node->cpu, .spare_memory_mib = node->memory_mib};
+    struct node_share share = {.spare_cpu = node->cpu, .spare_memory_mib = node->memory_mib};
     if (!node->gpu_count)
         return share;
     uint32_t cpu = node->cpu / 4 * 3 + node->cpu % 4 * 3 / 4;
@@ -242,7 +244,7 @@ static uint64_t memory_round(uint64_t memory_mib)
 
 struct hived_auto_cpus hived_auto_cpus(const struct node_facts *node, uint32_t grain)
 {
-    struct share share = share_of(node);
+    struct node_share share = share_of(node);
     if (!share.spare_cpu)
         return (struct hived_auto_cpus){0};
     while (share.spare_cpu / grain > HIVED_NODE_LEAVES_MAX)
@@ -282,7 +284,7 @@ static uint32_t group_size(uint32_t count)
 }
 
 /* The groups follow from the number of leaves, so a name stands for one structure. */
-static const char *cpu_node_type(struct maker *maker, const char *leaf, uint32_t leaves)
+static const char *cpu_node_type(struct config_maker *maker, const char *leaf, uint32_t leaves)
 {
     const char *below = leaf;
     uint32_t number = leaves, size;
@@ -295,7 +297,7 @@ static const char *cpu_node_type(struct maker *maker, const char *leaf, uint32_t
                       true);
 }
 
-static void cpu_cells_add(struct maker *maker, const struct node_facts *node, uint32_t grain)
+static void cpu_cells_add(struct config_maker *maker, const struct node_facts *node, uint32_t grain)
 {
     struct hived_auto_cpus cpus = hived_auto_cpus(node, grain);
     if (!cpus.leaves)
@@ -309,9 +311,9 @@ static void cpu_cells_add(struct maker *maker, const struct node_facts *node, ui
 
 /* --- the whole --- */
 
-static void node_add(struct maker *maker, const struct node_facts *node, uint32_t grain)
+static void node_add(struct config_maker *maker, const struct node_facts *node, uint32_t grain)
 {
-    struct share share = share_of(node);
+    struct node_share share = share_of(node);
     if (node->gpu_count)
         gpu_cells_add(maker, node, share.gpu_cpu, share.gpu_memory_mib ? share.gpu_memory_mib : 1);
     cpu_cells_add(maker, node, grain);
@@ -323,7 +325,7 @@ struct hived_config *hived_config_auto(const struct node_facts *nodes, uint32_t 
                                        uint32_t grain, struct err *err)
 {
     struct hived_config *config = hived_config_new();
-    struct maker maker = {.config = config, .arena = &config->arena};
+    struct config_maker maker = {.config = config, .arena = &config->arena};
     uint32_t kinds = count < HIVED_AUTO_KINDS_MAX ? count : HIVED_AUTO_KINDS_MAX;
     maker.type_room = TYPES_A_NODE * kinds;
     maker.sku_room = SKUS_A_NODE * kinds;

@@ -9,7 +9,7 @@
 #include "hived/state.h"
 #include <string.h>
 
-struct search {
+struct bins_search {
     uint32_t *counts; /* bins of each free space, [space_max + 1] */
     uint32_t space_max;
     const uint32_t *sizes;
@@ -21,27 +21,27 @@ struct search {
     uint32_t steps;
 };
 
-static uint64_t state_hash(const struct search *search, uint32_t item, uint32_t limit)
+static uint64_t state_hash(const struct bins_search *search, uint32_t item, uint32_t limit)
 {
     struct text bytes = {(const char *)search->counts,
                          (search->space_max + 1) * sizeof *search->counts};
     return text_hash(bytes, (uint64_t)item << 32 | limit);
 }
 
-static void move(struct search *search, uint32_t from, uint32_t to)
+static void move(struct bins_search *search, uint32_t from, uint32_t to)
 {
     search->counts[from]--;
     search->counts[to]++;
 }
 
-static uint32_t limit_of(const struct search *search, uint32_t item)
+static uint32_t limit_of(const struct bins_search *search, uint32_t item)
 {
     bool is_equal = item > 0 && search->sizes[item - 1] == search->sizes[item];
     return is_equal ? search->spaces[item - 1] : search->space_max;
 }
 
 /* Space below `below` that the item may take next, or NONE. */
-static uint32_t next_space(const struct search *search, uint32_t item, uint32_t below)
+static uint32_t next_space(const struct bins_search *search, uint32_t item, uint32_t below)
 {
     uint32_t size = search->sizes[item];
     for (uint32_t space = below; space-- > size;)
@@ -50,7 +50,7 @@ static uint32_t next_space(const struct search *search, uint32_t item, uint32_t 
     return NONE;
 }
 
-static bool state_failed(const struct search *search, uint32_t item)
+static bool state_failed(const struct bins_search *search, uint32_t item)
 {
     if (search->free_sum < search->need_sum[item])
         return true;
@@ -58,7 +58,7 @@ static bool state_failed(const struct search *search, uint32_t item)
            MAP_NONE;
 }
 
-static bool search_run(struct search *search, bool *is_cut)
+static bool search_run(struct bins_search *search, bool *is_cut)
 {
     uint32_t item = 0, below = search->space_max + 1;
     for (;;) {
@@ -90,7 +90,7 @@ static bool search_run(struct search *search, bool *is_cut)
 
 /* Which bins, when only their free spaces are known: bins of equal space in a list, first in order
  * first out. */
-static void bins_name(const struct search *search, struct bins_fit *fit, struct arena *arena)
+static void bins_name(const struct bins_search *search, struct bins_fit *fit, struct arena *arena)
 {
     uint32_t *heads = ARENA_ARRAY(arena, uint32_t, search->space_max + 1);
     uint32_t *next = ARENA_ARRAY(arena, uint32_t, fit->bin_count);
@@ -108,7 +108,7 @@ static void bins_name(const struct search *search, struct bins_fit *fit, struct 
     }
 }
 
-static bool best_fit(struct search *search)
+static bool best_fit(struct bins_search *search)
 {
     for (uint32_t i = 0; i < search->count; i++) {
         uint32_t space = search->sizes[i];
@@ -122,7 +122,7 @@ static bool best_fit(struct search *search)
     return true;
 }
 
-static void counts_set(struct search *search, const uint32_t *free, uint32_t bin_count)
+static void counts_set(struct bins_search *search, const uint32_t *free, uint32_t bin_count)
 {
     memset(search->counts, 0, (search->space_max + 1) * sizeof *search->counts);
     search->free_sum = 0;
@@ -135,7 +135,7 @@ static void counts_set(struct search *search, const uint32_t *free, uint32_t bin
 bool bins_fill(struct bins_fit *fit, struct arena *arena)
 {
     uint32_t count = fit->size_count;
-    struct search search = {.sizes = fit->sizes, .count = count};
+    struct bins_search search = {.sizes = fit->sizes, .count = count};
     for (uint32_t i = 0; i < fit->bin_count; i++)
         if (fit->free[i] > search.space_max)
             search.space_max = fit->free[i];

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-struct checker {
+struct config_checker {
     struct hived_config *config;
     struct problems *problems;
     struct text_map types; /* name → index */
@@ -59,11 +59,11 @@ const struct hived_sku *hived_config_sku(const struct hived_config *config, cons
     return NULL;
 }
 
-static void add(struct checker *checker, struct place place, const char *path, const char *name,
-                const char *format, ...) __attribute__((format(printf, 5, 6)));
+static void add(struct config_checker *checker, struct place place, const char *path,
+                const char *name, const char *format, ...) __attribute__((format(printf, 5, 6)));
 
-static void add(struct checker *checker, struct place place, const char *path, const char *name,
-                const char *format, ...)
+static void add(struct config_checker *checker, struct place place, const char *path,
+                const char *name, const char *format, ...)
 {
     char whole[320], text[400];
     va_list args;
@@ -75,7 +75,7 @@ static void add(struct checker *checker, struct place place, const char *path, c
 }
 
 /* Names to indices; names used only as a child become leaf types. */
-static bool link_types(struct checker *checker)
+static bool link_types(struct config_checker *checker)
 {
     struct hived_config *config = checker->config;
     uint32_t written = config->type_count;
@@ -122,7 +122,7 @@ static bool link_types(struct checker *checker)
 }
 
 /* Levels and leaf counts from the bottom up; false: a cycle or a limit. */
-static bool derive_type(struct checker *checker, uint32_t index)
+static bool derive_type(struct config_checker *checker, uint32_t index)
 {
     struct hived_type *types = checker->config->types;
     uint32_t chain[HIVED_LEVELS_MAX + 1];
@@ -170,8 +170,8 @@ static uint32_t leaf_gpus(const struct hived_config *config, uint32_t type, bool
 }
 
 /* A GPU stands for one leaf only, also where a node is in trees of several leaf types. */
-static void check_gpus(struct checker *checker, const struct hived_cell_spec *spec, uint32_t type,
-                       const struct cell_at *at, uint32_t index)
+static void check_gpus(struct config_checker *checker, const struct hived_cell_spec *spec,
+                       uint32_t type, const struct cell_at *at, uint32_t index)
 {
     struct hived_config *config = checker->config;
     bool is_said, is_other_said;
@@ -201,8 +201,8 @@ static void check_gpus(struct checker *checker, const struct hived_cell_spec *sp
     }
 }
 
-static void check_device(struct checker *checker, const struct hived_cell_spec *spec, uint32_t type,
-                         const struct cell_at *at, uint32_t index)
+static void check_device(struct config_checker *checker, const struct hived_cell_spec *spec,
+                         uint32_t type, const struct cell_at *at, uint32_t index)
 {
     char key[2 * HIVED_NAME_MAX + 32];
     int length = snprintf(key, sizeof key, "%s/%u/%u", at->node, type, index);
@@ -215,10 +215,11 @@ static void check_device(struct checker *checker, const struct hived_cell_spec *
         check_gpus(checker, spec, type, at, index);
 }
 
-static void check_cell(struct checker *checker, struct hived_cell_spec *spec, uint32_t type_index,
-                       struct cell_at at);
+static void check_cell(struct config_checker *checker, struct hived_cell_spec *spec,
+                       uint32_t type_index, struct cell_at at);
 
-static void check_children(struct checker *checker, struct hived_cell_spec *spec, struct cell_at at)
+static void check_children(struct config_checker *checker, struct hived_cell_spec *spec,
+                           struct cell_at at)
 {
     const struct hived_type *type = &checker->config->types[spec->type];
     struct hived_cell_spec defaults = {.place = spec->place};
@@ -232,8 +233,8 @@ static void check_children(struct checker *checker, struct hived_cell_spec *spec
     }
 }
 
-static void check_pin(struct checker *checker, const struct hived_cell_spec *spec, const char *path,
-                      const char *outer)
+static void check_pin(struct config_checker *checker, const struct hived_cell_spec *spec,
+                      const char *path, const char *outer)
 {
     if (!spec->pin)
         return;
@@ -244,8 +245,8 @@ static void check_pin(struct checker *checker, const struct hived_cell_spec *spe
     text_map_set(&checker->pins, text_of(spec->pin), PIN_FREE);
 }
 
-static void check_cell(struct checker *checker, struct hived_cell_spec *spec, uint32_t type_index,
-                       struct cell_at at)
+static void check_cell(struct config_checker *checker, struct hived_cell_spec *spec,
+                       uint32_t type_index, struct cell_at at)
 {
     const struct hived_type *type = &checker->config->types[type_index];
     spec->type = type_index;
@@ -284,7 +285,7 @@ static void check_cell(struct checker *checker, struct hived_cell_spec *spec, ui
     check_children(checker, spec, at);
 }
 
-static void check_top(struct checker *checker, uint32_t number)
+static void check_top(struct config_checker *checker, uint32_t number)
 {
     struct hived_config *config = checker->config;
     struct hived_cell_spec *spec = &config->cells[number];
@@ -334,7 +335,8 @@ static bool is_chain(const struct hived_config *config, uint32_t type)
     return false;
 }
 
-static void check_vc_cell(struct checker *checker, const char *path, struct hived_vc_cell *cell)
+static void check_vc_cell(struct config_checker *checker, const char *path,
+                          struct hived_vc_cell *cell)
 {
     const struct hived_config *config = checker->config;
     struct text rest = text_of(cell->path);
@@ -376,7 +378,7 @@ static const struct hived_cell_spec *find_pin(const struct hived_cell_spec *spec
     return NULL;
 }
 
-static void check_vc_pin(struct checker *checker, const char *path, uint32_t vc,
+static void check_vc_pin(struct config_checker *checker, const char *path, uint32_t vc,
                          struct hived_vc_pin *pin)
 {
     uint32_t owner = text_map_get(&checker->pins, text_of(pin->id));
@@ -405,7 +407,7 @@ static bool is_vc_name(const char *name)
     return length > 0 && !name[length] && length <= 63;
 }
 
-static void check_vcs(struct checker *checker)
+static void check_vcs(struct config_checker *checker)
 {
     struct hived_config *config = checker->config;
     uint64_t leaves = 0;
@@ -456,7 +458,7 @@ static int64_t vc_wants(const struct hived_vc_spec *vc, uint32_t chain_type, uin
 }
 
 /* Who has how many, at the place of the first one that is too many. */
-static void fit_complain(struct checker *checker, uint32_t chain_type, uint32_t type,
+static void fit_complain(struct config_checker *checker, uint32_t chain_type, uint32_t type,
                          int64_t wanted, int64_t available)
 {
     const struct hived_config *config = checker->config;
@@ -486,7 +488,7 @@ static void fit_complain(struct checker *checker, uint32_t chain_type, uint32_t 
 }
 
 /* From the top level down: what is left of each level after the quotas above it. */
-static void check_fit(struct checker *checker, uint32_t chain_type)
+static void check_fit(struct config_checker *checker, uint32_t chain_type)
 {
     const struct hived_config *config = checker->config;
     int64_t wanted[HIVED_LEVELS_MAX + 1] = {0};
@@ -512,7 +514,7 @@ static void check_fit(struct checker *checker, uint32_t chain_type)
     }
 }
 
-static void check_all(struct checker *checker)
+static void check_all(struct config_checker *checker)
 {
     struct hived_config *config = checker->config;
     size_t errors = checker->problems->error_count;
@@ -543,7 +545,7 @@ static void check_all(struct checker *checker)
 
 bool hived_config_finish(struct hived_config *config, struct problems *problems)
 {
-    struct checker checker = {.config = config, .problems = problems};
+    struct config_checker checker = {.config = config, .problems = problems};
     size_t errors = problems->error_count;
     check_all(&checker);
     text_map_release(&checker.types);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-struct reader {
+struct config_reader {
     struct hived_config *config;
     struct arena *arena;
     struct arena scratch; /* paths */
@@ -22,7 +22,7 @@ static struct text scalar_text(const struct doc *doc)
 }
 
 /* A name: a string, or a number written without quotes ("cellAddress: 0"). */
-static const char *read_name(struct reader *reader, const struct doc *doc, const char *path)
+static const char *read_name(struct config_reader *reader, const struct doc *doc, const char *path)
 {
     if (!doc || doc->kind == DOC_NULL)
         return NULL;
@@ -40,7 +40,7 @@ static const char *read_name(struct reader *reader, const struct doc *doc, const
     return text.length ? arena_copy(reader->arena, text) : NULL;
 }
 
-static uint64_t read_count(struct reader *reader, const struct doc *doc, const char *path,
+static uint64_t read_count(struct config_reader *reader, const struct doc *doc, const char *path,
                            uint64_t otherwise, uint64_t max)
 {
     if (!doc || doc->kind == DOC_NULL)
@@ -61,7 +61,7 @@ static uint64_t read_count(struct reader *reader, const struct doc *doc, const c
     return (uint64_t)value;
 }
 
-static bool is_map(struct reader *reader, const struct doc *doc, const char *path)
+static bool is_map(struct config_reader *reader, const struct doc *doc, const char *path)
 {
     if (doc->kind == DOC_MAP)
         return true;
@@ -70,7 +70,7 @@ static bool is_map(struct reader *reader, const struct doc *doc, const char *pat
     return false;
 }
 
-static size_t list_count(struct reader *reader, const struct doc *doc, const char *path)
+static size_t list_count(struct config_reader *reader, const struct doc *doc, const char *path)
 {
     if (!doc || doc->kind == DOC_NULL)
         return 0;
@@ -81,7 +81,7 @@ static size_t list_count(struct reader *reader, const struct doc *doc, const cha
     return 0;
 }
 
-static size_t map_count(struct reader *reader, const struct doc *doc, const char *path)
+static size_t map_count(struct config_reader *reader, const struct doc *doc, const char *path)
 {
     if (!doc || doc->kind == DOC_NULL || !is_map(reader, doc, path))
         return 0;
@@ -103,7 +103,7 @@ static bool text_is_yes_or_no(struct text text, bool *is_yes)
     return false;
 }
 
-static bool read_flag(struct reader *reader, const struct doc *doc, const char *path)
+static bool read_flag(struct config_reader *reader, const struct doc *doc, const char *path)
 {
     if (!doc || doc->kind == DOC_NULL)
         return false;
@@ -115,7 +115,7 @@ static bool read_flag(struct reader *reader, const struct doc *doc, const char *
     return is_yes;
 }
 
-static void read_types(struct reader *reader, const struct doc *doc)
+static void read_types(struct config_reader *reader, const struct doc *doc)
 {
     struct hived_config *config = reader->config;
     size_t count = map_count(reader, doc, "physicalCluster.cellTypes");
@@ -156,8 +156,8 @@ static void read_types(struct reader *reader, const struct doc *doc)
     }
 }
 
-static void read_cell(struct reader *reader, const struct doc *doc, struct hived_cell_spec *cell,
-                      const char *path, unsigned depth)
+static void read_cell(struct config_reader *reader, const struct doc *doc,
+                      struct hived_cell_spec *cell, const char *path, unsigned depth)
 {
     cell->place = doc->place;
     if (doc->kind == DOC_NULL)
@@ -188,7 +188,7 @@ static void read_cell(struct reader *reader, const struct doc *doc, struct hived
     }
 }
 
-static void read_cells(struct reader *reader, const struct doc *doc)
+static void read_cells(struct config_reader *reader, const struct doc *doc)
 {
     struct hived_config *config = reader->config;
     size_t count = list_count(reader, doc, "physicalCluster.physicalCells");
@@ -244,7 +244,7 @@ static bool is_leaf_type(const struct hived_config *config, const char *name)
 }
 
 /* Names that do not meet are a slip of the pen that nothing else would show. */
-static void warn_skus(struct reader *reader, const struct doc *doc)
+static void warn_skus(struct config_reader *reader, const struct doc *doc)
 {
     const struct hived_config *config = reader->config;
     for (uint32_t i = 0; i < config->sku_count; i++)
@@ -262,7 +262,7 @@ static void warn_skus(struct reader *reader, const struct doc *doc)
     }
 }
 
-static void read_skus(struct reader *reader, const struct doc *doc)
+static void read_skus(struct config_reader *reader, const struct doc *doc)
 {
     struct hived_config *config = reader->config;
     size_t count = map_count(reader, doc, "physicalCluster.skuTypes");
@@ -288,7 +288,8 @@ static void read_skus(struct reader *reader, const struct doc *doc)
     }
 }
 
-static void read_vc(struct reader *reader, const struct doc_entry *entry, struct hived_vc_spec *vc)
+static void read_vc(struct config_reader *reader, const struct doc_entry *entry,
+                    struct hived_vc_spec *vc)
 {
     vc->name = arena_copy(reader->arena, entry->key);
     vc->place = entry->place;
@@ -329,7 +330,7 @@ static void read_vc(struct reader *reader, const struct doc_entry *entry, struct
     }
 }
 
-static void read_vcs(struct reader *reader, const struct doc *doc)
+static void read_vcs(struct config_reader *reader, const struct doc *doc)
 {
     struct hived_config *config = reader->config;
     size_t count = map_count(reader, doc, "virtualClusters");
@@ -345,7 +346,7 @@ static void read_vcs(struct reader *reader, const struct doc *doc)
 }
 
 /* The map that holds physicalCluster, wherever an installation put it. */
-static const struct doc *find_root(struct reader *reader, const struct doc *doc)
+static const struct doc *find_root(struct config_reader *reader, const struct doc *doc)
 {
     for (unsigned depth = 0; doc && depth < 4; depth++) {
         if (doc->kind == DOC_MAP && doc_get(doc, "physicalCluster"))
@@ -362,7 +363,7 @@ static const struct doc *find_root(struct reader *reader, const struct doc *doc)
     return NULL;
 }
 
-static void read_all(struct reader *reader, const struct doc *doc)
+static void read_all(struct config_reader *reader, const struct doc *doc)
 {
     const struct doc *root = find_root(reader, doc);
     if (!root && reader->problems->error_count > 0)
@@ -399,7 +400,7 @@ static struct place place_outside(const struct doc *text, struct place place)
     return (struct place){text->place.line + place.line, 0};
 }
 
-static void problems_hand_over(const struct reader *reader, struct problems *problems)
+static void problems_hand_over(const struct config_reader *reader, struct problems *problems)
 {
     for (size_t i = 0; i < reader->inner.count; i++) {
         const struct problem *item = &reader->inner.items[i];
@@ -415,7 +416,7 @@ static void problems_hand_over(const struct reader *reader, struct problems *pro
 struct hived_config *hived_config_read(const struct doc *doc, struct problems *problems)
 {
     struct hived_config *config = hived_config_new();
-    struct reader reader = {.config = config, .arena = &config->arena, .problems = problems};
+    struct config_reader reader = {.config = config, .arena = &config->arena, .problems = problems};
     arena_init(&reader.scratch);
     problems_init(&reader.inner, &reader.scratch);
     read_all(&reader, doc);

@@ -98,7 +98,7 @@ struct candidate {
 
 enum { CANDIDATES_ON_STACK = 8 }; /* the usual number of children */
 
-struct candidates {
+struct cell_candidates {
     struct candidate *items;
     uint32_t count;
     struct candidate few[CANDIDATES_ON_STACK];
@@ -115,7 +115,7 @@ static int candidate_compare(const void *a, const void *b)
 /* Usable ones of a list (or of neighbours from `first`), those with fewer opportunistic leaves
  * first. */
 static void candidates_sort(const struct mapper *mapper, const uint32_t *list, uint32_t first,
-                            uint32_t count, struct candidates *candidates)
+                            uint32_t count, struct cell_candidates *candidates)
 {
     struct candidate *all = candidates->few;
     if (count > CANDIDATES_ON_STACK)
@@ -148,7 +148,7 @@ static void candidates_sort(const struct mapper *mapper, const uint32_t *list, u
 }
 
 static void children_sort(const struct mapper *mapper, const struct cell *parent,
-                          struct candidates *candidates)
+                          struct cell_candidates *candidates)
 {
     candidates_sort(mapper, NULL, parent->child, child_number(mapper->h, parent), candidates);
 }
@@ -187,7 +187,7 @@ static bool whole_map(struct mapper *mapper, uint32_t leaf, uint32_t physical)
         h->scratch[leaf] = physical;
         return true;
     }
-    struct candidates candidates;
+    struct cell_candidates candidates;
     children_sort(mapper, p, &candidates);
     if (candidates.count < child_number(h, p))
         return false;
@@ -283,7 +283,7 @@ static void matching_first(struct matching *matching)
 }
 
 static bool matching_run(struct mapper *mapper, uint32_t first, uint32_t count,
-                         const struct candidates *candidates)
+                         const struct cell_candidates *candidates)
 {
     struct arena *arena = mapper->m->arena;
     uint32_t candidate_count = candidates->count;
@@ -321,7 +321,7 @@ static bool family_map(struct mapper *mapper, uint32_t first, uint32_t count, ui
         if (child == NONE || vertex_map(mapper, first, child))
             return child != NONE;
     }
-    struct candidates candidates;
+    struct cell_candidates candidates;
     children_sort(mapper, &mapper->h->cells[parent], &candidates);
     if (candidates.count < count)
         return false;
@@ -341,7 +341,7 @@ static uint32_t below_map(struct mapper *mapper, uint32_t vertex, uint32_t physi
     const struct cell *p = &h->cells[physical];
     if (p->level == h->cells[mapper->vertices[vertex].cell].level)
         return vertex_map(mapper, vertex, physical) ? physical : NONE;
-    struct candidates candidates;
+    struct cell_candidates candidates;
     children_sort(mapper, p, &candidates);
     for (uint32_t i = 0; i < candidates.count; i++) {
         uint32_t found = below_map(mapper, vertex, candidates.items[i].cell);
@@ -370,7 +370,7 @@ static uint32_t buddy_map(struct mapper *mapper, uint32_t vertex)
         if (found != NONE)
             return found;
     }
-    struct candidates candidates;
+    struct cell_candidates candidates;
     candidates_sort(mapper, free->items, 0, free->count, &candidates);
     for (uint32_t i = 0; i < candidates.count; i++) {
         if (candidates.items[i].cell == tried)
@@ -439,7 +439,7 @@ static uint32_t relaxed_map(struct mapper *mapper, uint32_t vertex)
         }
         if (h->habits.splits_all)
             pieces_free(mapper, split, count, &chain->levels[own].free);
-        struct candidates candidates;
+        struct cell_candidates candidates;
         candidates_sort(mapper, split, 0, count, &candidates);
         for (uint32_t i = 0; i < candidates.count; i++)
             if (vertex_map(mapper, vertex, candidates.items[i].cell))

@@ -81,15 +81,15 @@ static void holders_write(struct buf *out, const struct hived *h, const struct v
         buf_string(out, " and others");
 }
 
-struct room {
+struct view_room {
     uint64_t total, free, bad; /* bad: nobody uses them, but their node cannot be used */
     uint32_t largest, node_max;
 };
 
 /* Nodes of one size tell by their bucket. */
-static struct room room_of(const struct hived *h, const struct view *view)
+static struct view_room room_of(const struct hived *h, const struct view *view)
 {
-    struct room room = {.total = view->leaves, .node_max = view->leaf_max};
+    struct view_room room = {.total = view->leaves, .node_max = view->leaf_max};
     for (uint32_t b = 0; b < view->bucket_count; b++) {
         const struct bucket *bucket = &view->buckets[b];
         uint32_t used = key_used(bucket->key);
@@ -222,7 +222,7 @@ static bool is_never(struct hived *h, const struct wait *wait)
 static void room_write(struct buf *out, struct hived *h, const struct wait *wait,
                        const struct view *view)
 {
-    struct room room = room_of(h, view);
+    struct view_room room = room_of(h, view);
     bool is_oppo = wait->request->priority < HIVED_PRIORITY_MIN;
     const char *chain = h->chains[wait->chain].name;
     const char *where = is_oppo ? "the cluster's cells of" : "its cells of";

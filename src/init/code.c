@@ -15,19 +15,19 @@
 
 enum { CODE_BYTES_MAX = 200000000, DEPTH_MAX = 64, COPY_BYTES = 64 * 1024, LINK_MAX = 4096 };
 
-struct copy {
+struct code_copy {
     struct err *err;
     uint64_t bytes;
 };
 
-static int tree_copy(struct copy *copy, int from, int to, unsigned depth);
+static int tree_copy(struct code_copy *copy, int from, int to, unsigned depth);
 
-static int too_big(struct copy *copy)
+static int too_big(struct code_copy *copy)
 {
     return err_fail(copy->err, ERR_TOO_BIG, "", "codeDir holds more than %d bytes", CODE_BYTES_MAX);
 }
 
-static int file_copy(struct copy *copy, int from_dir, int to_dir, const char *name,
+static int file_copy(struct code_copy *copy, int from_dir, int to_dir, const char *name,
                      const struct stat *what)
 {
     static char bytes[COPY_BYTES];
@@ -54,7 +54,7 @@ static int file_copy(struct copy *copy, int from_dir, int to_dir, const char *na
     return 0;
 }
 
-static int link_copy(struct copy *copy, int from, int to, const char *name)
+static int link_copy(struct code_copy *copy, int from, int to, const char *name)
 {
     char target[LINK_MAX];
     ssize_t length = readlinkat(from, name, target, sizeof target - 1);
@@ -66,7 +66,7 @@ static int link_copy(struct copy *copy, int from, int to, const char *name)
     return 0;
 }
 
-static int folder_copy(struct copy *copy, int from, int to, const char *name, unsigned depth)
+static int folder_copy(struct code_copy *copy, int from, int to, const char *name, unsigned depth)
 {
     if (depth >= DEPTH_MAX)
         return err_fail(copy->err, ERR_TOO_BIG, "", "codeDir is more than %d folders deep",
@@ -80,7 +80,7 @@ static int folder_copy(struct copy *copy, int from, int to, const char *name, un
     return tree_copy(copy, inner_from, inner_to, depth + 1);
 }
 
-static int entry_copy(struct copy *copy, int from, int to, const char *name, unsigned depth)
+static int entry_copy(struct code_copy *copy, int from, int to, const char *name, unsigned depth)
 {
     struct stat what;
     if (fstatat(from, name, &what, AT_SYMLINK_NOFOLLOW) < 0)
@@ -92,7 +92,7 @@ static int entry_copy(struct copy *copy, int from, int to, const char *name, uns
     return S_ISREG(what.st_mode) ? file_copy(copy, from, to, name, &what) : 0;
 }
 
-static int tree_copy(struct copy *copy, int from, int to, unsigned depth)
+static int tree_copy(struct code_copy *copy, int from, int to, unsigned depth)
 {
     int again = dup(from), code = 0;
     cleanup_dir DIR *folder = again < 0 ? NULL : fdopendir(again);
@@ -128,7 +128,7 @@ int code_copy(struct init *init, struct err *err)
     cleanup_close int to = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (to < 0)
         return err_errno(err, errno, "codeDir: cannot open %s", name);
-    struct copy copy = {err, 0};
+    struct code_copy copy = {err, 0};
     int code = tree_copy(&copy, from, to, 0);
     if (code == ERR_TOO_BIG)
         init->end.code = EXIT_FILE_CODE_TOO_BIG;

@@ -31,7 +31,7 @@ struct init {
     const char *home, *user_name, *work_dir;
 
     int log_directory;
-    struct log_stream logs[PIPES], all;
+    struct log_writer logs[PIPES], all;
     int read_ends[PIPES], write_ends[PIPES]; /* -1: closed */
     enum pipe_kind unfinished;               /* whose line `all` is in the middle of */
     int signals;                             /* signalfd */

@@ -11,22 +11,22 @@
 
 enum { NAME_BYTES = 64 };
 
-static void segment_name(const struct log_stream *log, uint64_t begin, char name[NAME_BYTES])
+static void segment_name(const struct log_writer *log, uint64_t begin, char name[NAME_BYTES])
 {
     snprintf(name, NAME_BYTES, LAYOUT_SEGMENT_FORMAT, log->name, (unsigned long long)begin);
 }
 
-static int segment_open(const struct log_stream *log, uint64_t begin)
+static int segment_open(const struct log_writer *log, uint64_t begin)
 {
     char name[NAME_BYTES];
     segment_name(log, begin, name);
     return openat(log->directory, name, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
 }
 
-int log_open(struct log_stream *log, int directory, const char *name, uint64_t segment_bytes,
+int log_open(struct log_writer *log, int directory, const char *name, uint64_t segment_bytes,
              struct err *err)
 {
-    *log = (struct log_stream){.name = name, .directory = directory, .last = '\n'};
+    *log = (struct log_writer){.name = name, .directory = directory, .last = '\n'};
     log->segment_bytes = segment_bytes ? segment_bytes : LAYOUT_SEGMENT_BYTES;
     log->fd = segment_open(log, 0);
     if (log->fd < 0)
@@ -35,7 +35,7 @@ int log_open(struct log_stream *log, int directory, const char *name, uint64_t s
 }
 
 /* Open the next segment, then let the oldest go, so that a reader always finds the newest. */
-static void rotate(struct log_stream *log)
+static void rotate(struct log_writer *log)
 {
     int fd = segment_open(log, log->offset);
     if (fd < 0) /* stay in the old one: better too long than lost */
@@ -51,13 +51,13 @@ static void rotate(struct log_stream *log)
     log->begin = log->offset;
 }
 
-static void lose(struct log_stream *log, size_t length, int number)
+static void lose(struct log_writer *log, size_t length, int number)
 {
     log->lost += length;
     log->lost_errno = number;
 }
 
-void log_write(struct log_stream *log, const char *bytes, size_t length)
+void log_write(struct log_writer *log, const char *bytes, size_t length)
 {
     assert(log->fd >= 0);
     if (length > 0)
@@ -81,7 +81,7 @@ void log_write(struct log_stream *log, const char *bytes, size_t length)
     }
 }
 
-void log_close(struct log_stream *log)
+void log_close(struct log_writer *log)
 {
     if (log->fd >= 0)
         close(log->fd);

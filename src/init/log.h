@@ -10,7 +10,7 @@
 
 struct err;
 
-struct log_stream {
+struct log_writer {
     const char *name;
     int directory; /* borrowed */
     int fd;
@@ -24,11 +24,11 @@ struct log_stream {
 
 /* Begin the stream `name` in the directory, which is borrowed as `name` is; segment_bytes 0: the
  * layout's. ERR_IO: the first segment cannot be made. */
-int log_open(struct log_stream *log, int directory, const char *name, uint64_t segment_bytes,
+int log_open(struct log_writer *log, int directory, const char *name, uint64_t segment_bytes,
              struct err *err);
 /* Append; begins a segment when the current one is full, and removes the one before the last. Never
  * fails: what cannot be written is counted in `lost`. */
-void log_write(struct log_stream *log, const char *bytes, size_t length);
-void log_close(struct log_stream *log);
+void log_write(struct log_writer *log, const char *bytes, size_t length);
+void log_close(struct log_writer *log);
 
 #endif

@@ -144,7 +144,7 @@ static void stages_run(struct init *init)
 
 static void losses_tell(struct init *init)
 {
-    const struct log_stream *const ALL[] = {&init->logs[0], &init->logs[1], &init->logs[2],
+    const struct log_writer *const ALL[] = {&init->logs[0], &init->logs[1], &init->logs[2],
                                             &init->all};
     for (size_t i = 0; i < COUNT_OF(ALL); i++)
         if (ALL[i]->lost > 0 && !init->end.message[0])

@@ -21,7 +21,7 @@ enum {
     PROC_TEXT = 512,
 };
 
-struct process {
+struct proc_entry {
     pid_t pid, parent;
     char state;
     char name[32];
@@ -29,7 +29,7 @@ struct process {
 };
 
 struct processes {
-    struct process *items;
+    struct proc_entry *items;
     size_t count, room;
 };
 
@@ -44,7 +44,7 @@ static size_t small_file(const char *path, char *bytes, size_t room)
 }
 
 /* "PID (NAME) STATE PPID …": the name may hold anything, so the last parenthesis counts. */
-static bool process_read(pid_t pid, struct process *process)
+static bool process_read(pid_t pid, struct proc_entry *process)
 {
     char path[64], text[PROC_TEXT];
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
@@ -81,7 +81,7 @@ static void processes_list(struct processes *all)
     DIR *proc = opendir("/proc");
     struct dirent *entry;
     while (proc && (entry = readdir(proc))) {
-        struct process process = {0};
+        struct proc_entry process = {0};
         if (isdigit((unsigned char)entry->d_name[0]) &&
             process_read((pid_t)atoi(entry->d_name), &process))
             *ARRAY_ADD(all) = process;
@@ -89,7 +89,7 @@ static void processes_list(struct processes *all)
     if (proc)
         closedir(proc);
     for (size_t i = 0; i < all->count; i++) {
-        struct process *process = &all->items[i];
+        struct proc_entry *process = &all->items[i];
         process->is_ours = process->pid != getpid() && process->state != 'Z' &&
                            (getpid() == 1 || is_of_tree(all, process->pid));
     }
@@ -118,7 +118,7 @@ static void processes_dump(struct init *init)
     char path[64], channel[PROC_TEXT];
     processes_list(&all);
     for (size_t i = 0; i < all.count; i++) {
-        const struct process *process = &all.items[i];
+        const struct proc_entry *process = &all.items[i];
         if (!process->is_ours || process->pid == init->sshd_pid)
             continue;
         snprintf(path, sizeof path, "/proc/%d/wchan", (int)process->pid);
@@ -127,7 +127,7 @@ static void processes_dump(struct init *init)
              process->state, channel[0] ? channel : "-");
     }
     for (size_t i = 0; i < all.count; i++) {
-        const struct process *process = &all.items[i];
+        const struct proc_entry *process = &all.items[i];
         if (process->is_ours && strncmp(process->name, "python", 6) == 0)
             kill(process->pid, SIGABRT);
         else if (process->is_ours && strcmp(process->name, "java") == 0)

@@ -25,7 +25,7 @@ static void held_add(struct placer_hived *p, const char *name, const struct deci
     for (size_t i = 0; i < slot_count; i++)
         held->places[i] = (struct held_slot){UINT32_MAX, 0};
     for (uint32_t i = 0; i < decision->part_count; i++) {
-        const struct part *part = &decision->parts[i];
+        const struct type_part *part = &decision->parts[i];
         held->parts[i] = mem_copy(part->request.group);
         if (strcmp(held->parts[i], held->name))
             text_map_set(&p->held_index, text_of(held->parts[i]), at);
@@ -74,7 +74,7 @@ static int decided_commit(struct placer_hived *p, int64_t now_ms, struct err *er
     struct attempt attempt = {
         .p = p, .request = &(struct placement_request){.group = p->decided, .now_ms = now_ms}};
     for (uint32_t i = 0; i < decision->part_count; i++) {
-        struct part *part = &decision->parts[i];
+        struct type_part *part = &decision->parts[i];
         struct hived_group_view view;
         bool is_reserved = hived_group_find(p->hived, part->request.group, &view);
         int code = 0;
@@ -131,7 +131,7 @@ static bool vc_owns(const struct hived_config *config, const char *name, uint32_
 }
 
 struct settle { /* a task, and the leaf types that it may be on */
-    const struct candidates *list;
+    const struct type_candidates *list;
     const struct placement_member *member;
     const struct placement_slot *slot;
     const char *node;
@@ -194,7 +194,7 @@ static void kind_settle(struct given *given, uint32_t kind)
 }
 
 /* Another task of the gang has this leaf: by its GPUs, or because it was served before. */
-static bool leaf_is_claimed(const struct given *given, const struct part *part,
+static bool leaf_is_claimed(const struct given *given, const struct type_part *part,
                             const struct hived_slot *slot, uint32_t node, uint16_t leaf)
 {
     for (const struct hived_slot *other = part->placement.slots; other < slot; other++)
@@ -211,7 +211,7 @@ static bool leaf_is_claimed(const struct given *given, const struct part *part,
 }
 
 /* Of a task without devices of its own: any free leaves that no other task of the gang has. */
-static uint32_t leaves_free(struct given *given, const struct part *part,
+static uint32_t leaves_free(struct given *given, const struct type_part *part,
                             const struct hived_slot *slot, uint32_t node, uint32_t leaves,
                             uint16_t *indices)
 {
@@ -230,7 +230,7 @@ static uint32_t leaves_free(struct given *given, const struct part *part,
 
 /* The chain's type of this level, for each leaf of a slot. NULL: the virtual cluster owns none (any
  * more), HiveD looks for another. */
-static const char *const *cell_types(struct placer_hived *p, const struct part *part,
+static const char *const *cell_types(struct placer_hived *p, const struct type_part *part,
                                      const char *chain, uint8_t level, uint32_t count)
 {
     const struct hived_config *config = hived_config_of(p->hived);
@@ -246,7 +246,7 @@ static const char *const *cell_types(struct placer_hived *p, const struct part *
 }
 
 /* Leaves of a task: those of its GPUs, or any free ones. */
-static int slot_leaves(struct given *given, struct part *part, uint32_t leaves,
+static int slot_leaves(struct given *given, struct type_part *part, uint32_t leaves,
                        const struct placement_slot *from, struct hived_slot *slot, struct err *err)
 {
     const struct known_node *node = node_of(given->p, from->node);
@@ -294,7 +294,7 @@ static int slot_leaves(struct given *given, struct part *part, uint32_t leaves,
     return 0;
 }
 
-static int part_given(struct given *given, struct part *part, struct err *err)
+static int part_given(struct given *given, struct type_part *part, struct err *err)
 {
     uint32_t tasks = 0, slot = 0;
     for (uint32_t i = 0; i < part->request.member_count; i++)

@@ -33,7 +33,7 @@ struct held { /* what a group of the core is to HiveD */
     struct held_slot *places;
 };
 
-struct part { /* the members of a request on one leaf type */
+struct type_part { /* the members of a request on one leaf type */
     struct hived_request request;
     struct hived_placement placement;
     uint32_t *slots; /* by HiveD's slot: the task */
@@ -49,7 +49,7 @@ struct part { /* the members of a request on one leaf type */
 };
 
 struct decision { /* a way to place a request */
-    struct part *parts;
+    struct type_part *parts;
     uint32_t part_count;
 };
 
@@ -84,7 +84,7 @@ struct placer_hived {
     size_t decided_count;
 };
 
-struct candidates { /* leaf types that a member may use, best first */
+struct type_candidates { /* leaf types that a member may use, best first */
     const char *types[TYPES_TRIED_MAX];
     uint32_t count;
     uint32_t own_count; /* those behind are used only when none of these can ever serve */
@@ -94,8 +94,8 @@ struct split {
     struct placer_hived *p;
     const struct placement_request *request;
     struct arena *arena;
-    struct candidates *candidates; /* by member */
-    uint32_t *kinds;               /* by member: which distinct list of candidates */
+    struct type_candidates *candidates; /* by member */
+    uint32_t *kinds;                    /* by member: which distinct list of candidates */
     uint32_t kind_count;
     uint32_t *choice; /* by kind: place in its list */
     uint32_t *first;  /* by kind: a member of it */
@@ -132,7 +132,7 @@ bool placer_split_next(struct split *split);
 bool placer_decision_make(const struct split *split, struct decision *decision);
 
 /* Ask HiveD about one part. */
-int placer_part_schedule(struct attempt *attempt, struct part *part, enum hived_phase phase,
+int placer_part_schedule(struct attempt *attempt, struct type_part *part, enum hived_phase phase,
                          const struct hived_scope *scope, struct err *err);
 
 /* What runs: forget it, or copy all of it. */

@@ -7,7 +7,7 @@
 
 enum { COMBOS_MAX = 64 };
 
-int placer_part_schedule(struct attempt *attempt, struct part *part, enum hived_phase phase,
+int placer_part_schedule(struct attempt *attempt, struct type_part *part, enum hived_phase phase,
                          const struct hived_scope *scope, struct err *err)
 {
     struct hived_result result;
@@ -37,7 +37,7 @@ static int decision_schedule(struct attempt *attempt, struct decision *decision,
 {
     *kind = HIVED_BIND;
     for (uint32_t i = 0; i < decision->part_count; i++) {
-        struct part *part = &decision->parts[i];
+        struct type_part *part = &decision->parts[i];
         int code = placer_part_schedule(attempt, part, phase, scope, err);
         if (code)
             return code;
@@ -51,7 +51,7 @@ static int decision_schedule(struct attempt *attempt, struct decision *decision,
     return 0;
 }
 
-static void slot_fill(const struct placer_hived *p, const struct part *part, uint32_t at,
+static void slot_fill(const struct placer_hived *p, const struct type_part *part, uint32_t at,
                       struct placement_slot *slot)
 {
     const struct hived_slot *from = &part->placement.slots[at];
@@ -80,7 +80,7 @@ static void result_bind(struct attempt *attempt, const struct decision *decision
     result->slots = ARENA_ARRAY(attempt->arena, struct placement_slot, count);
     result->slot_count = count;
     for (uint32_t i = 0; i < decision->part_count; i++) {
-        const struct part *part = &decision->parts[i];
+        const struct type_part *part = &decision->parts[i];
         for (uint32_t k = 0; k < part->placement.slot_count; k++)
             slot_fill(p, part, k, &result->slots[part->slots[k]]);
     }
@@ -129,7 +129,7 @@ static void result_wait(struct attempt *attempt, const char *reason, uint64_t to
     result->is_never = is_never;
 }
 
-static const struct part *waiting_part(const struct decision *decision)
+static const struct type_part *waiting_part(const struct decision *decision)
 {
     for (uint32_t i = 0; i < decision->part_count; i++)
         if (decision->parts[i].kind == HIVED_WAIT)
@@ -149,7 +149,7 @@ static int preempt_start(struct attempt *attempt, struct decision *decision, enu
 static bool decision_is_whole(const struct decision *decision)
 {
     for (uint32_t i = 0; i < decision->part_count; i++) {
-        const struct part *part = &decision->parts[i];
+        const struct type_part *part = &decision->parts[i];
         uint32_t tasks = 0;
         for (uint32_t k = 0; k < part->request.member_count; k++)
             tasks += part->request.members[k].pods;
@@ -162,7 +162,7 @@ static bool decision_is_whole(const struct decision *decision)
 
 enum { TOPIC_NO_NODE = 1 }; /* of the reasons that HiveD has no part in */
 
-struct outcome { /* over all combinations */
+struct combos_outcome { /* over all combinations */
     struct decision bind, preempt;
     bool has_bind, has_preempt, has_wait, is_never;
     bool lacks_cpus; /* CPU cells are what it waits for, and GPU cells might do */
@@ -171,13 +171,13 @@ struct outcome { /* over all combinations */
 };
 
 static int combos_try(struct attempt *attempt, struct split *split, const struct hived_scope *scope,
-                      struct outcome *outcome, struct err *err)
+                      struct combos_outcome *outcome, struct err *err)
 {
     struct err last = {0};
     bool is_any_good = false;
     struct hived_group_view view; /* a preemption under way stays with its leaf type */
     bool is_known = hived_group_find(attempt->p->hived, attempt->request->group, &view);
-    *outcome = (struct outcome){.is_never = true};
+    *outcome = (struct combos_outcome){.is_never = true};
     memset(split->choice, 0, split->kind_count * sizeof *split->choice);
     uint32_t tries = 0;
     do {
@@ -202,7 +202,7 @@ static int combos_try(struct attempt *attempt, struct split *split, const struct
             outcome->has_preempt = true;
         }
         if (kind == HIVED_WAIT) {
-            const struct part *part = waiting_part(&decision);
+            const struct type_part *part = waiting_part(&decision);
             if (!outcome->has_wait || (outcome->is_never && !part->is_never)) {
                 outcome->reason = part->reason;
                 outcome->topic = part->topic;
@@ -234,7 +234,7 @@ static struct hived_scope avoid_scope(struct attempt *attempt)
     return scope;
 }
 
-static int outcome_conclude(struct attempt *attempt, struct outcome *outcome,
+static int outcome_conclude(struct attempt *attempt, struct combos_outcome *outcome,
                             struct placement_result *result, struct err *err)
 {
     if (outcome->has_bind) {
@@ -261,7 +261,7 @@ static int outcome_conclude(struct attempt *attempt, struct outcome *outcome,
             return 0;
         }
         if (kind == HIVED_WAIT) {
-            const struct part *part = waiting_part(&outcome->preempt);
+            const struct type_part *part = waiting_part(&outcome->preempt);
             result_wait(attempt, part->reason, part->topic, part->is_never, result);
             return 0;
         }
@@ -271,7 +271,7 @@ static int outcome_conclude(struct attempt *attempt, struct outcome *outcome,
 }
 
 /* Without the nodes to avoid, where that will do. */
-static int request_try(struct attempt *attempt, struct split *split, struct outcome *outcome,
+static int request_try(struct attempt *attempt, struct split *split, struct combos_outcome *outcome,
                        struct err *err)
 {
     const struct placement_request *request = attempt->request;
@@ -300,7 +300,7 @@ int placer_hived_place(struct placer *placer, const struct placement_request *re
         return 0;
     }
     struct split split;
-    struct outcome outcome;
+    struct combos_outcome outcome;
     int code = placer_split_init(&split, p, request, &p->arena, err);
     if (code)
         return code;

@@ -38,7 +38,7 @@ uint32_t placer_hived_leaf_gpus(const struct hived_config *config, const char *l
     return sku ? sku->gpu : 1;
 }
 
-static void candidates_add_kind(const struct placer_hived *p, struct candidates *list,
+static void candidates_add_kind(const struct placer_hived *p, struct type_candidates *list,
                                 bool wants_gpu)
 {
     const struct hived_config *config = hived_config_of(p->hived);
@@ -51,9 +51,9 @@ static void candidates_add_kind(const struct placer_hived *p, struct candidates 
 }
 
 static int candidates_of(const struct placer_hived *p, const struct placement_member *member,
-                         struct candidates *list, struct err *err)
+                         struct type_candidates *list, struct err *err)
 {
-    *list = (struct candidates){0};
+    *list = (struct type_candidates){0};
     struct text rest = text_of(member->sku_type);
     if (!rest.length) {
         if (!member->gpu)
@@ -81,7 +81,7 @@ static int candidates_of(const struct placer_hived *p, const struct placement_me
 
 /* --- splitting a request --- */
 
-static bool candidates_equal(const struct candidates *a, const struct candidates *b)
+static bool candidates_equal(const struct type_candidates *a, const struct type_candidates *b)
 {
     if (a->count != b->count)
         return false;
@@ -96,7 +96,7 @@ int placer_split_init(struct split *split, struct placer_hived *p,
 {
     size_t members = request->member_count;
     *split = (struct split){.p = p, .request = request, .arena = arena};
-    split->candidates = ARENA_ARRAY(arena, struct candidates, members + 1);
+    split->candidates = ARENA_ARRAY(arena, struct type_candidates, members + 1);
     split->kinds = ARENA_ARRAY(arena, uint32_t, members + 1);
     split->choice = ARENA_ARRAY(arena, uint32_t, members + 1);
     split->first = ARENA_ARRAY(arena, uint32_t, members + 1);
@@ -128,7 +128,7 @@ static const char *member_type(const struct split *split, uint32_t member)
 bool placer_split_next(struct split *split)
 {
     for (uint32_t kind = split->kind_count; kind-- > 0;) {
-        const struct candidates *list = &split->candidates[split->first[kind]];
+        const struct type_candidates *list = &split->candidates[split->first[kind]];
         if (++split->choice[kind] < (split->takes_others ? list->count : list->own_count))
             return true;
         split->choice[kind] = 0;
@@ -136,13 +136,13 @@ bool placer_split_next(struct split *split)
     return false;
 }
 
-struct order {
+struct member_order {
     uint32_t leaves, member;
 };
 
 static int order_compare(const void *a, const void *b)
 {
-    const struct order *x = a, *y = b;
+    const struct member_order *x = a, *y = b;
     if (x->leaves != y->leaves)
         return x->leaves < y->leaves ? -1 : 1;
     return (x->member > y->member) - (x->member < y->member);
@@ -151,13 +151,13 @@ static int order_compare(const void *a, const void *b)
 /* Strings and members in the split's arena, so that a commit can use them. False: a member's demand
  * cannot be served by this type. */
 static bool part_make(const struct split *split, const char *type, uint32_t number,
-                      struct part *part)
+                      struct type_part *part)
 {
     const struct placement_request *request = split->request;
     const struct hived_config *config = hived_config_of(split->p->hived);
     struct arena *arena = split->arena;
     struct hived_member *members = ARENA_ARRAY(arena, struct hived_member, request->member_count);
-    struct order *order = ARENA_ARRAY(arena, struct order, request->member_count);
+    struct member_order *order = ARENA_ARRAY(arena, struct member_order, request->member_count);
     uint32_t count = 0, tasks = 0, gpu_per_leaf = placer_hived_leaf_gpus(config, type);
     for (uint32_t i = 0; i < request->member_count; i++) {
         const struct placement_member *member = &request->members[i];
@@ -171,7 +171,7 @@ static bool part_make(const struct split *split, const char *type, uint32_t numb
             .pods = member->count,
             .leaves = leaves,
             .within_one_cell = arena_copy(arena, text_of(member->within_one_cell))};
-        order[count++] = (struct order){leaves, i};
+        order[count++] = (struct member_order){leaves, i};
         tasks += member->count;
     }
     const char *group = number ? arena_format(arena, "%s#%s", request->group, type)
@@ -228,8 +228,8 @@ static void parts_confine(const struct split *split, struct decision *decision)
 /* One part a distinct leaf type of the current combination. */
 bool placer_decision_make(const struct split *split, struct decision *decision)
 {
-    *decision =
-        (struct decision){.parts = ARENA_ARRAY(split->arena, struct part, split->kind_count + 1)};
+    *decision = (struct decision){
+        .parts = ARENA_ARRAY(split->arena, struct type_part, split->kind_count + 1)};
     for (uint32_t i = 0; i < split->request->member_count; i++) {
         const char *type = member_type(split, i);
         bool is_known = split->request->members[i].count == 0;

@@ -213,16 +213,17 @@ static bool node_suits(const struct simple_node *node, const struct placement_re
     return suits && node->is_known;
 }
 
-struct room {
+struct free_room {
     uint64_t cpu, mib, gpu, all_cpu, all_mib, all_gpu;
     uint32_t largest;
     size_t healthy, suitable;
 };
 
 /* What is free on the nodes of the types asked for. */
-static struct room room_of(const struct simple *simple, const struct placement_request *request)
+static struct free_room room_of(const struct simple *simple,
+                                const struct placement_request *request)
 {
-    struct room room = {0};
+    struct free_room room = {0};
     for (size_t i = 0; i < simple->nodes.count; i++) {
         const struct simple_node *node = &simple->nodes.items[i];
         if (!node_suits(node, request))
@@ -248,7 +249,7 @@ static uint64_t reason_write(const struct simple *simple, const struct placement
                              bool is_never, struct buf *out)
 {
     uint64_t topic;
-    struct room room = room_of(simple, request);
+    struct free_room room = room_of(simple, request);
     buf_string(out, "it needs ");
     demand_write(request, out);
     if (room.suitable) {
@@ -271,10 +272,10 @@ static uint64_t reason_write(const struct simple *simple, const struct placement
     return topic;
 }
 
-static void result_wait(const struct search *search, struct arena *arena,
+static void result_wait(const struct simple_search *search, struct arena *arena,
                         struct placement_result *result)
 {
-    struct search empty = *search;
+    struct simple_search empty = *search;
     empty.avoids = false;
     empty.ignores_health = true;
     simple_views_fill(search->simple, true);
@@ -315,8 +316,8 @@ static bool waiting_place(struct simple *simple, const struct simple_group *grou
     return fits || result->victim_count > 0;
 }
 
-static void waiting_add(struct simple *simple, const struct search *search, size_t slot_count,
-                        const struct placement_result *result)
+static void waiting_add(struct simple *simple, const struct simple_search *search,
+                        size_t slot_count, const struct placement_result *result)
 {
     struct simple_group *group = group_add(simple, search->request, slot_count, true);
     memcpy(group->slots, search->slots, slot_count * sizeof *group->slots);
@@ -325,7 +326,7 @@ static void waiting_add(struct simple *simple, const struct search *search, size
         group->victims[group->victim_count++] = mem_copy(result->victims[i]);
 }
 
-static bool free_place(struct search *search)
+static bool free_place(struct simple_search *search)
 {
     for (int pass = search->request->avoid_count ? 0 : 1; pass < 2; pass++) {
         search->avoids = pass == 0;
@@ -358,7 +359,7 @@ static int simple_place(struct placer *placer, const struct placement_request *r
         *result = (struct placement_result){0};
     }
     size_t count = request_size(request);
-    struct search search = {.simple = simple, .request = request};
+    struct simple_search search = {.simple = simple, .request = request};
     search.slots = ARENA_ARRAY(arena, struct simple_slot, count + 1);
     bool *is_victim = ARENA_ARRAY(arena, bool, simple->groups.count + 1);
     if (free_place(&search)) {

@@ -38,13 +38,13 @@ struct simple_group {
 };
 
 /* What is free of a node for one search: the truth changed by what is tried. */
-struct view {
+struct simple_view {
     uint32_t cpu;
     uint64_t memory_mib, gpus;
 };
 
 /* Which node is to be tried first: negative when `a`. */
-typedef int view_compare_fn(const struct view *a, const struct view *b);
+typedef int view_compare_fn(const struct simple_view *a, const struct simple_view *b);
 
 struct simple {
     struct placer placer;
@@ -64,12 +64,12 @@ struct simple {
     size_t live_groups, waiting_groups;
     uint32_t by_priority[PRIORITIES]; /* groups that hold something, from -1 */
     struct text_map names;
-    struct view *views; /* scratch, one a node */
-    uint32_t *choice;   /* likewise */
+    struct simple_view *views; /* scratch, one a node */
+    uint32_t *choice;          /* likewise */
     size_t view_room;
 };
 
-struct search {
+struct simple_search {
     struct simple *simple;
     const struct placement_request *request;
     bool avoids, ignores_health;
@@ -115,11 +115,13 @@ bool simple_view_take(const struct simple *simple, const struct simple_slot *slo
 /* What waiting groups wait for is not for others. */
 void simple_views_keep(const struct simple *simple, const char *except);
 /* A gang whole, on the views, into search->slots; false: it does not fit. */
-bool simple_gang_place(const struct search *search);
+bool simple_gang_place(const struct simple_search *search);
 /* May a task of the member be on the node, if there is room? */
-bool simple_node_may(const struct search *search, size_t at, const struct placement_member *member);
+bool simple_node_may(const struct simple_search *search, size_t at,
+                     const struct placement_member *member);
 /* For so many tasks there is room, up to the limit. */
-uint32_t simple_view_room(const struct view *view, const struct demand *demand, uint32_t limit);
+uint32_t simple_view_room(const struct simple_view *view, const struct demand *demand,
+                          uint32_t limit);
 /* What all tasks of the gang need together; false: more than any node has. */
 bool simple_gang_demand(const struct placement_request *request, struct demand *demand);
 /* Who is placed first: negative when `a`. */
@@ -130,6 +132,6 @@ int simple_member_compare(const struct placement_member *a, const struct placeme
  * be; the gang is placed as if they had ended. False: nobody's. `is_victim`: by group, all false.
  * Cost: linear in what runs and n log n in the gang's tasks; a gang of unequal tasks is placed once
  * more for each victim by which it may or may not fit. */
-bool simple_victims_find(const struct search *search, bool *is_victim, struct arena *arena);
+bool simple_victims_find(const struct simple_search *search, bool *is_victim, struct arena *arena);
 
 #endif

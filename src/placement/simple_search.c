@@ -10,7 +10,7 @@ static int compare_number(uint64_t a, uint64_t b)
     return a < b ? -1 : a > b;
 }
 
-int simple_compare_least(const struct view *a, const struct view *b)
+int simple_compare_least(const struct simple_view *a, const struct simple_view *b)
 {
     int order = compare_number(bit_count(a->gpus), bit_count(b->gpus));
     if (!order)
@@ -18,7 +18,7 @@ int simple_compare_least(const struct view *a, const struct view *b)
     return order ? order : compare_number(a->memory_mib, b->memory_mib);
 }
 
-int simple_compare_most(const struct view *a, const struct view *b)
+int simple_compare_most(const struct simple_view *a, const struct simple_view *b)
 {
     return simple_compare_least(b, a);
 }
@@ -34,18 +34,18 @@ void simple_views_fill(struct simple *simple, bool is_empty)
     }
     for (size_t i = 0; i < simple->nodes.count; i++) {
         const struct simple_node *node = &simple->nodes.items[i];
-        simple->views[i] = is_empty
-                               ? (struct view){node->facts.cpu, node->facts.memory_mib,
-                                               gpu_mask(node->facts.gpu_count)}
-                               : (struct view){(uint32_t)saturated(node->facts.cpu, node->cpu_used),
-                                               saturated(node->facts.memory_mib, node->memory_used),
-                                               gpus_free(node)};
+        simple->views[i] =
+            is_empty ? (struct simple_view){node->facts.cpu, node->facts.memory_mib,
+                                            gpu_mask(node->facts.gpu_count)}
+                     : (struct simple_view){(uint32_t)saturated(node->facts.cpu, node->cpu_used),
+                                            saturated(node->facts.memory_mib, node->memory_used),
+                                            gpus_free(node)};
     }
 }
 
 bool simple_view_take(const struct simple *simple, const struct simple_slot *slot)
 {
-    struct view *view = &simple->views[slot->node];
+    struct simple_view *view = &simple->views[slot->node];
     bool fits = view->cpu >= slot->cpu && view->memory_mib >= slot->memory_mib &&
                 (view->gpus & slot->gpus) == slot->gpus;
     view->cpu = (uint32_t)saturated(view->cpu, slot->cpu);
@@ -85,7 +85,8 @@ static bool is_avoided(const struct placement_request *request, size_t node)
     return false;
 }
 
-bool simple_node_may(const struct search *search, size_t at, const struct placement_member *member)
+bool simple_node_may(const struct simple_search *search, size_t at,
+                     const struct placement_member *member)
 {
     const struct simple_node *node = &search->simple->nodes.items[at];
     return node->is_known && (node->facts.is_healthy || search->ignores_health) &&
@@ -93,7 +94,8 @@ bool simple_node_may(const struct search *search, size_t at, const struct placem
            !(search->avoids && is_avoided(search->request, at));
 }
 
-uint32_t simple_view_room(const struct view *view, const struct demand *demand, uint32_t limit)
+uint32_t simple_view_room(const struct simple_view *view, const struct demand *demand,
+                          uint32_t limit)
 {
     uint64_t room = limit;
     if (demand->cpu && view->cpu / demand->cpu < room)
@@ -138,7 +140,7 @@ static uint64_t gpus_choose(const struct simple_node *node, uint64_t free_gpus, 
     return chosen;
 }
 
-static void slot_take(const struct search *search, size_t at, const struct demand *demand,
+static void slot_take(const struct simple_search *search, size_t at, const struct demand *demand,
                       struct simple_slot *slot)
 {
     const struct simple *simple = search->simple;
@@ -156,7 +158,7 @@ static void slot_take(const struct search *search, size_t at, const struct deman
 }
 
 /* Best node for `need` more tasks at once; SIZE_MAX: none. */
-static size_t node_choose(const struct search *search, const struct placement_member *member,
+static size_t node_choose(const struct simple_search *search, const struct placement_member *member,
                           const struct demand *demand, uint32_t need)
 {
     const struct simple *simple = search->simple;
@@ -177,7 +179,7 @@ static size_t node_choose(const struct search *search, const struct placement_me
 
 /* Nodes that have room for a task: a heap, the best first; without an order by id. */
 struct choice {
-    const struct search *search;
+    const struct simple_search *search;
     uint32_t *nodes;
     size_t count;
 };
@@ -207,8 +209,8 @@ static void choice_down(struct choice *choice, size_t at)
     choice->nodes[at] = node;
 }
 
-static struct choice choice_of(const struct search *search, const struct placement_member *member,
-                               const struct demand *demand)
+static struct choice choice_of(const struct simple_search *search,
+                               const struct placement_member *member, const struct demand *demand)
 {
     struct simple *simple = search->simple;
     struct choice choice = {search, simple->choice, 0};
@@ -220,7 +222,7 @@ static struct choice choice_of(const struct search *search, const struct placeme
     return choice;
 }
 
-static bool member_spread(const struct search *search, const struct placement_member *member,
+static bool member_spread(const struct simple_search *search, const struct placement_member *member,
                           const struct demand *demand, struct simple_slot *slots)
 {
     const struct simple *simple = search->simple;
@@ -239,7 +241,7 @@ static bool member_spread(const struct search *search, const struct placement_me
 }
 
 /* On that node, or (SIZE_MAX) on any. */
-static bool member_place(const struct search *search, const struct placement_member *member,
+static bool member_place(const struct simple_search *search, const struct placement_member *member,
                          size_t node, struct simple_slot *slots)
 {
     const struct demand demand = {member->cpu, member->gpu, member->memory_mib};
@@ -280,7 +282,7 @@ bool simple_gang_demand(const struct placement_request *request, struct demand *
 }
 
 /* The best node that holds the whole gang, as a cell is a node here. */
-static bool gang_confine(const struct search *search, size_t *node)
+static bool gang_confine(const struct simple_search *search, size_t *node)
 {
     const struct simple *simple = search->simple;
     struct demand demand;
@@ -300,7 +302,7 @@ static bool gang_confine(const struct search *search, size_t *node)
 }
 
 /* Large tasks first: they have the fewest places. Slots stay in the order of the request. */
-bool simple_gang_place(const struct search *search)
+bool simple_gang_place(const struct simple_search *search)
 {
     const struct placement_request *request = search->request;
     enum { MEMBERS_MAX = 256 };

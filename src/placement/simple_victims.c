@@ -27,13 +27,13 @@ struct need {
 };
 
 struct trial {
-    const struct search *search;
+    const struct simple_search *search;
     struct simple *simple;
     struct arena *arena;
     struct extra *extras;
     struct need *needs;
     size_t need_count;
-    struct view *saved;
+    struct simple_view *saved;
 };
 
 /* --- what a node offers --- */
@@ -47,7 +47,7 @@ static void view_update(const struct trial *trial, uint32_t at)
     const uint64_t memory_mib =
         saturated(node->facts.memory_mib, node->memory_used - extra->memory_mib);
     const uint64_t back = extra->gpus & gpu_mask(node->facts.gpu_count) & ~node->gpus_lost;
-    trial->simple->views[at] = (struct view){
+    trial->simple->views[at] = (struct simple_view){
         .cpu = (uint32_t)saturated(cpu, extra->kept_cpu),
         .memory_mib = saturated(memory_mib, extra->kept_memory_mib),
         .gpus = (gpus_free(node) | back) & ~extra->kept_gpus,
@@ -58,7 +58,7 @@ static uint64_t room_of_node(const struct trial *trial, const struct need *need,
 {
     if (!need->may[at])
         return 0;
-    const struct view *view = &trial->simple->views[at];
+    const struct simple_view *view = &trial->simple->views[at];
     if (need->is_together)
         return simple_view_room(view, &need->demand, need->tasks) >= need->tasks;
     return simple_view_room(view, &need->demand, need->tasks);
@@ -309,7 +309,7 @@ static bool all_fit(const struct trial *trial, const uint32_t *candidates, size_
     return fits;
 }
 
-bool simple_victims_find(const struct search *search, bool *is_victim, struct arena *arena)
+bool simple_victims_find(const struct simple_search *search, bool *is_victim, struct arena *arena)
 {
     struct simple *simple = search->simple;
     struct trial trial = {.search = search, .simple = simple, .arena = arena};
@@ -318,7 +318,7 @@ bool simple_victims_find(const struct search *search, bool *is_victim, struct ar
     if (!count || !needs_fill(&trial))
         return false;
     trial.extras = ARENA_ARRAY(arena, struct extra, simple->nodes.count + 1);
-    trial.saved = ARENA_ARRAY(arena, struct view, simple->nodes.count + 1);
+    trial.saved = ARENA_ARRAY(arena, struct simple_view, simple->nodes.count + 1);
     groups_keep(&trial);
     if (!all_fit(&trial, candidates, count))
         return false;

@@ -7,12 +7,12 @@
 #include "base/memory.h"
 #include "server/state.h"
 
-struct leftover {
+struct orphan_container {
     struct attempt_id attempt;
     bool is_running;
 };
 
-static void leftover_remove(struct server *server, const struct leftover *left)
+static void leftover_remove(struct server *server, const struct orphan_container *left)
 {
     if (!left->is_running) {
         launcher_forget(server->launcher, left->attempt);
@@ -25,7 +25,7 @@ static void leftover_remove(struct server *server, const struct leftover *left)
 }
 
 /* False: not known yet. */
-static bool leftover_settle(struct server *server, const struct leftover *left)
+static bool leftover_settle(struct server *server, const struct orphan_container *left)
 {
     cleanup_arena struct arena arena;
     struct task_record row;
@@ -45,7 +45,7 @@ static bool leftover_settle(struct server *server, const struct leftover *left)
 
 void leftover_take(struct server *server, struct attempt_id attempt, bool is_running)
 {
-    const struct leftover left = {attempt, is_running};
+    const struct orphan_container left = {attempt, is_running};
 
     if (!leftover_settle(server, &left))
         *ARRAY_ADD(&server->core.leftovers) = left;

@@ -63,7 +63,7 @@ struct core_thread {
     int64_t noted_ms;                            /* of retention's time; 0: not yet */
     struct store_reader *reader;
     struct leftover_list {
-        struct leftover *items;
+        struct orphan_container *items;
         size_t count, room;
     } leftovers;
     struct { /* of the rows at the start: attempts that ran */

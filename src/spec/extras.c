@@ -4,7 +4,7 @@
 #include "spec/fields.h"
 #include "spec/read.h"
 
-static const char *mount_path(struct reader *reader, struct text name, struct text path)
+static const char *mount_path(struct spec_reader *reader, struct text name, struct text path)
 {
     if (path.length == 0)
         return arena_format(reader->arena, "/mnt/%.*s", TEXT_ARG(name));
@@ -22,8 +22,8 @@ static bool has_parent_step(struct text path)
     return false;
 }
 
-void storage_add(struct reader *reader, const struct doc *doc, const char *path, struct text name,
-                 struct text where)
+void storage_add(struct spec_reader *reader, const struct doc *doc, const char *path,
+                 struct text name, struct text where)
 {
     struct spec *spec = reader->spec;
     if (spec->storage_count == SPEC_LIST_MAX) {
@@ -42,7 +42,7 @@ void storage_add(struct reader *reader, const struct doc *doc, const char *path,
     *READER_ADD(reader, spec->storages, spec->storage_count) = storage;
 }
 
-static void storages_read(struct reader *reader, const struct doc *list)
+static void storages_read(struct spec_reader *reader, const struct doc *list)
 {
     if (!list)
         return;
@@ -57,8 +57,8 @@ static void storages_read(struct reader *reader, const struct doc *list)
 }
 
 /* `early` is what the field was called before OpenPAI 1.0. */
-static const char *placement_text(struct reader *reader, const struct doc *doc, const char *key,
-                                  const char *early)
+static const char *placement_text(struct spec_reader *reader, const struct doc *doc,
+                                  const char *key, const char *early)
 {
     const bool is_early = early && !doc_get_kind(doc, key, DOC_STRING);
     struct text text = doc_get_text(doc, is_early ? early : key, "");
@@ -66,7 +66,7 @@ static const char *placement_text(struct reader *reader, const struct doc *doc, 
 }
 
 /* Tasks that start one by one cannot be kept together. */
-static void within_check(struct reader *reader, const struct doc *doc, const char *type,
+static void within_check(struct spec_reader *reader, const struct doc *doc, const char *type,
                          const char *path)
 {
     if (type[0] && !reader->spec->is_gang)
@@ -74,7 +74,7 @@ static void within_check(struct reader *reader, const struct doc *doc, const cha
                        "has no effect without gangAllocation", "%s", path);
 }
 
-static void placement_read(struct reader *reader, const struct doc_entry *entry)
+static void placement_read(struct spec_reader *reader, const struct doc_entry *entry)
 {
     struct spec_role *role = reader_role(reader, entry->key);
     const struct doc *doc = entry->value;
@@ -97,7 +97,7 @@ static void placement_read(struct reader *reader, const struct doc_entry *entry)
 }
 
 /* One affinity group is placed in one chain: its roles must ask for the same. */
-static void affinity_check(struct reader *reader, const struct doc *hived)
+static void affinity_check(struct spec_reader *reader, const struct doc *hived)
 {
     const struct spec *spec = reader->spec;
     for (size_t i = 1; i < spec->role_count; i++) {
@@ -118,7 +118,7 @@ static void affinity_check(struct reader *reader, const struct doc *hived)
     }
 }
 
-static void hived_read(struct reader *reader, const struct doc *hived)
+static void hived_read(struct spec_reader *reader, const struct doc *hived)
 {
     struct spec *spec = reader->spec;
     const struct doc *roles = doc_get_map(hived, "taskRoles");
@@ -150,7 +150,7 @@ static uint64_t seconds(const struct doc *doc, const char *key)
     return value > 0 ? (uint64_t)value : 0;
 }
 
-void spec_extensions_read(struct reader *reader, const struct doc *extras)
+void spec_extensions_read(struct spec_reader *reader, const struct doc *extras)
 {
     struct spec *spec = reader->spec;
     const struct doc *notify = doc_get(extras, "jobStatusChangeNotification");
@@ -169,7 +169,7 @@ void spec_extensions_read(struct reader *reader, const struct doc *extras)
     spec->tag = tag.length <= SPEC_NAME_MAX ? reader_copy(reader, tag) : "";
 }
 
-void spec_v2_extras_read(struct reader *reader)
+void spec_v2_extras_read(struct spec_reader *reader)
 {
     const struct doc *extras = doc_get(reader->root, "extras");
     const struct doc *roles = doc_get(reader->root, "taskRoles");

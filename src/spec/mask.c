@@ -20,7 +20,7 @@ static bool shared_find(const struct doc *doc, struct place *place)
     return false;
 }
 
-static void secret_add(struct reader *reader, const char *name, const struct doc *doc)
+static void secret_add(struct spec_reader *reader, const char *name, const struct doc *doc)
 {
     if (reader->secret_count == SPEC_LIST_MAX) {
         reader_problem(reader, doc, "too many secrets", "secrets");
@@ -41,7 +41,7 @@ static void secret_add(struct reader *reader, const char *name, const struct doc
         (struct spec_pair){.name = name + strlen("secrets."), .value = value};
 }
 
-static void secrets_walk(struct reader *reader, const char *name, const struct doc *doc)
+static void secrets_walk(struct spec_reader *reader, const char *name, const struct doc *doc)
 {
     if (doc->kind != DOC_LIST && doc->kind != DOC_MAP) {
         secret_add(reader, name, doc);
@@ -62,7 +62,7 @@ static void secrets_walk(struct reader *reader, const char *name, const struct d
     }
 }
 
-void spec_secrets_read(struct reader *reader)
+void spec_secrets_read(struct spec_reader *reader)
 {
     const struct doc *secrets = doc_get(reader->root, "secrets");
     struct doc found = {0};

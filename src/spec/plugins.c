@@ -8,7 +8,7 @@
 
 enum { SSH_BARRIER_S = 30 * 60 };
 
-static struct spec_plugin *plugin_new(struct reader *reader, const struct doc *doc,
+static struct spec_plugin *plugin_new(struct spec_reader *reader, const struct doc *doc,
                                       struct text name, const char *path)
 {
     struct spec *spec = reader->spec;
@@ -23,7 +23,7 @@ static struct spec_plugin *plugin_new(struct reader *reader, const struct doc *d
 }
 
 /* `json` with its templates rendered, in the spec's arena. */
-static const char *parameters_render(struct reader *reader, struct template_scope *scope,
+static const char *parameters_render(struct spec_reader *reader, struct template_scope *scope,
                                      const struct doc *doc, const char *path,
                                      const struct buf *json)
 {
@@ -44,7 +44,7 @@ static const char *parameters_render(struct reader *reader, struct template_scop
     return copy;
 }
 
-static void cmd_check(struct reader *reader, const struct doc *parameters, const char *path)
+static void cmd_check(struct spec_reader *reader, const struct doc *parameters, const char *path)
 {
     const struct doc *callbacks = doc_get(parameters, "callbacks");
     if (callbacks && (doc_get(parameters, "preCommands") || doc_get(parameters, "postCommands")))
@@ -64,7 +64,7 @@ static bool is_common(struct text key)
 }
 
 /* The prerequisite without what every prerequisite has. */
-static struct doc parameters_of_prerequisite(struct reader *reader, const struct doc *item)
+static struct doc parameters_of_prerequisite(struct spec_reader *reader, const struct doc *item)
 {
     struct doc own = *item;
     own.as.map.entries = ARENA_ARRAY(reader->scratch, struct doc_entry, item->as.map.count);
@@ -76,7 +76,7 @@ static struct doc parameters_of_prerequisite(struct reader *reader, const struct
     return own;
 }
 
-void plugin_of_prerequisite(struct reader *reader, const struct doc *item, size_t index,
+void plugin_of_prerequisite(struct spec_reader *reader, const struct doc *item, size_t index,
                             const char *role, struct template_scope scope)
 {
     const struct doc *plugin_doc = doc_get_kind(item, "plugin", DOC_STRING);
@@ -118,8 +118,8 @@ void plugin_of_prerequisite(struct reader *reader, const struct doc *item, size_
     plugin->role_count = 1;
 }
 
-static void plugin_roles(struct reader *reader, struct spec_plugin *plugin, const struct doc *list,
-                         size_t index)
+static void plugin_roles(struct spec_reader *reader, struct spec_plugin *plugin,
+                         const struct doc *list, size_t index)
 {
     if (!list || list->as.list.count > SPEC_LIST_MAX)
         return;
@@ -146,7 +146,7 @@ static bool has_role(const struct spec_plugin *plugin, const struct spec_role *r
     return plugin->roles == NULL;
 }
 
-static void ssh_read(struct reader *reader, const struct spec_plugin *plugin,
+static void ssh_read(struct spec_reader *reader, const struct spec_plugin *plugin,
                      const struct doc *parameters)
 {
     int64_t minutes = doc_get_int(parameters, "sshbarrierTimeout", SSH_BARRIER_S / 60);
@@ -169,7 +169,7 @@ static void ssh_read(struct reader *reader, const struct spec_plugin *plugin,
     }
 }
 
-static void teamwise_read(struct reader *reader, const struct doc *parameters, size_t index)
+static void teamwise_read(struct spec_reader *reader, const struct doc *parameters, size_t index)
 {
     const struct doc *names = doc_get_list(parameters, "storageConfigNames");
     if (names->as.list.count == 0) {
@@ -186,7 +186,7 @@ static void teamwise_read(struct reader *reader, const struct doc *parameters, s
     }
 }
 
-static void plugin_read(struct reader *reader, const struct doc *doc, size_t index)
+static void plugin_read(struct spec_reader *reader, const struct doc *doc, size_t index)
 {
     char path[100];
     struct text name = doc_get_text(doc, "plugin", "");
@@ -221,7 +221,7 @@ static void plugin_read(struct reader *reader, const struct doc *doc, size_t ind
         plugin->parameters_json = parameters_render(reader, &scope, parameters, path, &json);
 }
 
-void plugins_read(struct reader *reader, const struct doc *extras)
+void plugins_read(struct spec_reader *reader, const struct doc *extras)
 {
     const struct doc *list = doc_get_list(extras, SPEC_PLUGIN_PREFIX);
     for (size_t i = 0; i < list->as.list.count; i++) {

@@ -11,11 +11,12 @@
 
 enum { PATH_ROOM = SPEC_NAME_MAX + 300 };
 
-static struct problem *problem_at(struct reader *reader, const struct doc *doc, bool is_warning,
-                                  const char *text, const char *path_format, va_list args)
-    __attribute__((format(printf, 5, 0)));
-static struct problem *problem_at(struct reader *reader, const struct doc *doc, bool is_warning,
-                                  const char *text, const char *path_format, va_list args)
+static struct problem *problem_at(struct spec_reader *reader, const struct doc *doc,
+                                  bool is_warning, const char *text, const char *path_format,
+                                  va_list args) __attribute__((format(printf, 5, 0)));
+static struct problem *problem_at(struct spec_reader *reader, const struct doc *doc,
+                                  bool is_warning, const char *text, const char *path_format,
+                                  va_list args)
 {
     char path[PATH_ROOM];
     struct place place = doc ? doc->place : reader->root->place;
@@ -24,7 +25,7 @@ static struct problem *problem_at(struct reader *reader, const struct doc *doc, 
                       : problem_add(reader->problems, place, path, "%s", text);
 }
 
-struct problem *reader_problem(struct reader *reader, const struct doc *doc, const char *text,
+struct problem *reader_problem(struct spec_reader *reader, const struct doc *doc, const char *text,
                                const char *path_format, ...)
 {
     va_list args;
@@ -34,7 +35,7 @@ struct problem *reader_problem(struct reader *reader, const struct doc *doc, con
     return problem;
 }
 
-struct problem *reader_warning(struct reader *reader, const struct doc *doc, const char *text,
+struct problem *reader_warning(struct spec_reader *reader, const struct doc *doc, const char *text,
                                const char *path_format, ...)
 {
     va_list args;
@@ -44,12 +45,12 @@ struct problem *reader_warning(struct reader *reader, const struct doc *doc, con
     return problem;
 }
 
-const char *reader_copy(struct reader *reader, struct text text)
+const char *reader_copy(struct spec_reader *reader, struct text text)
 {
     return text.length ? arena_copy(reader->arena, text) : "";
 }
 
-void *reader_grow(struct reader *reader, void *items, size_t count, size_t item_size)
+void *reader_grow(struct spec_reader *reader, void *items, size_t count, size_t item_size)
 {
     enum { FIRST = 4 };
     bool is_full = count == 0 || (count >= FIRST && (count & (count - 1)) == 0);
@@ -62,7 +63,7 @@ void *reader_grow(struct reader *reader, void *items, size_t count, size_t item_
     return moved;
 }
 
-struct spec_role *reader_role(struct reader *reader, struct text name)
+struct spec_role *reader_role(struct spec_reader *reader, struct text name)
 {
     for (size_t i = 0; i < reader->spec->role_count; i++)
         if (text_is(name, reader->spec->roles[i].name))
@@ -70,8 +71,8 @@ struct spec_role *reader_role(struct reader *reader, struct text name)
     return NULL;
 }
 
-void role_unknown(struct reader *reader, const struct doc *doc, struct text name, bool is_warning,
-                  const char *path_format, ...)
+void role_unknown(struct spec_reader *reader, const struct doc *doc, struct text name,
+                  bool is_warning, const char *path_format, ...)
 {
     struct near near = {0};
     char text[120];
@@ -94,7 +95,7 @@ static bool has_port(const struct spec_role *role, const char *label)
     return false;
 }
 
-void reader_ports_finish(struct reader *reader, struct spec_role *role, const struct doc *doc,
+void reader_ports_finish(struct spec_reader *reader, struct spec_role *role, const struct doc *doc,
                          const char *path)
 {
     static const char *const always[] = {"ssh", "http"};
@@ -121,7 +122,7 @@ static void name_reduce(const char *name, char *out)
     *out = '\0';
 }
 
-static void alike_warn(struct reader *reader, const struct doc *roles, size_t index)
+static void alike_warn(struct spec_reader *reader, const struct doc *roles, size_t index)
 {
     const struct spec_role *all = reader->spec->roles;
     char mine[SPEC_NAME_MAX + 1], other[SPEC_NAME_MAX + 1];
@@ -139,7 +140,7 @@ static void alike_warn(struct reader *reader, const struct doc *roles, size_t in
     }
 }
 
-void reader_roles_finish(struct reader *reader, const struct doc *roles)
+void reader_roles_finish(struct spec_reader *reader, const struct doc *roles)
 {
     const struct spec *spec = reader->spec;
     if (spec_task_count(spec) > SPEC_TASKS_MAX)
@@ -251,7 +252,7 @@ static const struct doc *source_parse(struct text source, struct arena *scratch,
     return doc;
 }
 
-static void read_all(struct reader *reader, enum spec_format format)
+static void read_all(struct spec_reader *reader, enum spec_format format)
 {
     const struct shape *shape = format == SPEC_V1 ? &spec_v1_shape : &spec_v2_shape;
     if (format == SPEC_V2 && reader->root->kind == DOC_MAP && is_v1(reader->root) &&
@@ -276,7 +277,7 @@ int spec_parse(struct text source, struct arena *scratch, struct spec_parsed *pa
 {
     /* what a file before this one was told must not hide what is wrong with this one */
     struct problems found;
-    struct reader reader = {.scratch = scratch, .problems = &found};
+    struct spec_reader reader = {.scratch = scratch, .problems = &found};
     enum spec_format format;
     parsed->spec = NULL;
     parsed->secrets = NULL;

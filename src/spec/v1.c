@@ -13,7 +13,7 @@ static uint32_t number(const struct doc *doc, const char *key, uint32_t fallback
     return value < 0 || value > most ? fallback : (uint32_t)value;
 }
 
-static void ports_overlap_check(struct reader *reader, const struct spec_role *role,
+static void ports_overlap_check(struct spec_reader *reader, const struct spec_role *role,
                                 const struct doc *list, size_t role_index, size_t index)
 {
     const struct spec_port *mine = &role->ports[role->port_count - 1];
@@ -30,7 +30,7 @@ static void ports_overlap_check(struct reader *reader, const struct spec_role *r
     }
 }
 
-static void ports_read(struct reader *reader, struct spec_role *role, const struct doc *doc,
+static void ports_read(struct spec_reader *reader, struct spec_role *role, const struct doc *doc,
                        size_t role_index)
 {
     const struct doc *list = doc_get_list(doc, "portList");
@@ -52,7 +52,7 @@ static void ports_read(struct reader *reader, struct spec_role *role, const stru
     reader_ports_finish(reader, role, list, path);
 }
 
-static int32_t threshold(struct reader *reader, uint32_t instances, const struct doc *doc,
+static int32_t threshold(struct spec_reader *reader, uint32_t instances, const struct doc *doc,
                          size_t index, const char *key, int32_t fallback)
 {
     const struct doc *value = doc_get(doc, key);
@@ -67,7 +67,7 @@ static int32_t threshold(struct reader *reader, uint32_t instances, const struct
     return (int32_t)count;
 }
 
-static void role_name_check(struct reader *reader, const struct spec_role *role,
+static void role_name_check(struct spec_reader *reader, const struct spec_role *role,
                             const struct doc *doc, size_t index)
 {
     const struct spec *spec = reader->spec;
@@ -85,7 +85,7 @@ static void role_name_check(struct reader *reader, const struct spec_role *role,
         }
 }
 
-static void role_read(struct reader *reader, const struct doc *doc, size_t index)
+static void role_read(struct spec_reader *reader, const struct doc *doc, size_t index)
 {
     struct spec *spec = reader->spec;
     struct spec_role *role = &spec->roles[spec->role_count++];
@@ -116,7 +116,7 @@ static void role_read(struct reader *reader, const struct doc *doc, size_t index
     ports_read(reader, role, doc, index);
 }
 
-static void roles_read(struct reader *reader)
+static void roles_read(struct spec_reader *reader)
 {
     const struct doc *roles = doc_get_list(reader->root, "taskRoles");
     size_t count = roles->as.list.count;
@@ -145,7 +145,7 @@ static bool has_one_of(struct text name, const char *others)
 }
 
 /* Any value: text as it is, null as the empty text, anything else as JSON writes it. */
-static const char *env_value(struct reader *reader, const struct doc *doc, struct text name)
+static const char *env_value(struct spec_reader *reader, const struct doc *doc, struct text name)
 {
     cleanup_buf struct buf json = BUF_INIT;
     const char *value = "";
@@ -161,7 +161,7 @@ static const char *env_value(struct reader *reader, const struct doc *doc, struc
 }
 
 /* At the key, named as far as it can be shown. */
-static void env_name_wrong(struct reader *reader, const struct doc_entry *entry)
+static void env_name_wrong(struct spec_reader *reader, const struct doc_entry *entry)
 {
     enum { SHOWN_MAX = 64 };
     cleanup_buf struct buf shown = BUF_INIT;
@@ -171,7 +171,7 @@ static void env_name_wrong(struct reader *reader, const struct doc_entry *entry)
     problem_add(reader->problems, entry->place, path, "not a name that a variable can have");
 }
 
-static void envs_read(struct reader *reader)
+static void envs_read(struct spec_reader *reader)
 {
     const struct doc *envs = doc_get_map(reader->root, "jobEnvs");
     struct spec *spec = reader->spec;
@@ -197,13 +197,13 @@ static void envs_read(struct reader *reader)
     }
 }
 
-static const char *top_text(struct reader *reader, const char *key)
+static const char *top_text(struct spec_reader *reader, const char *key)
 {
     struct text text = doc_get_text(reader->root, key, "");
     return text.length <= SPEC_URI_MAX ? reader_copy(reader, text) : "";
 }
 
-void spec_v1_read(struct reader *reader)
+void spec_v1_read(struct spec_reader *reader)
 {
     struct spec *spec = reader->spec;
     spec->name = top_text(reader, "jobName");

@@ -18,7 +18,8 @@ struct prerequisite {
 enum { MISSING = UINT16_MAX };
 
 /* Index of the first of this name (and type, unless NULL), or MISSING. */
-static size_t prerequisite_find(const struct reader *reader, struct text name, const char *type)
+static size_t prerequisite_find(const struct spec_reader *reader, struct text name,
+                                const char *type)
 {
     for (size_t i = 0; i < reader->prerequisite_count; i++) {
         const struct prerequisite *item = &reader->prerequisites[i];
@@ -29,8 +30,8 @@ static size_t prerequisite_find(const struct reader *reader, struct text name, c
 }
 
 /* "names no prerequisite", with the nearest name and what the name is of another type. */
-static void prerequisite_unknown(struct reader *reader, const struct doc *doc, const char *type,
-                                 const char *path)
+static void prerequisite_unknown(struct spec_reader *reader, const struct doc *doc,
+                                 const char *type, const char *path)
 {
     size_t other = prerequisite_find(reader, doc->as.string, NULL);
     struct near near = {0};
@@ -49,7 +50,7 @@ static void prerequisite_unknown(struct reader *reader, const struct doc *doc, c
     near_hint(&near, reader->problems, problem);
 }
 
-static void require_read(struct reader *reader, struct prerequisite *item, size_t index)
+static void require_read(struct spec_reader *reader, struct prerequisite *item, size_t index)
 {
     const struct doc *list = doc_get_list(item->doc, "require");
     size_t count = list->as.list.count;
@@ -70,7 +71,7 @@ static void require_read(struct reader *reader, struct prerequisite *item, size_
     }
 }
 
-static void prerequisites_read(struct reader *reader)
+static void prerequisites_read(struct spec_reader *reader)
 {
     const struct doc *list = doc_get_list(reader->root, "prerequisites");
     size_t count = list->as.list.count;
@@ -91,12 +92,12 @@ static void prerequisites_read(struct reader *reader)
         require_read(reader, &reader->prerequisites[i], i);
 }
 
-static const char *auth_text(struct reader *reader, const struct doc *auth, const char *key)
+static const char *auth_text(struct spec_reader *reader, const struct doc *auth, const char *key)
 {
     return reader_copy(reader, doc_get_text(auth, key, ""));
 }
 
-static uint32_t image_add(struct reader *reader, const struct doc *image)
+static uint32_t image_add(struct spec_reader *reader, const struct doc *image)
 {
     struct spec *spec = reader->spec;
     struct text name = doc_get_text(image, "name", "");
@@ -117,7 +118,7 @@ static uint32_t image_add(struct reader *reader, const struct doc *image)
     return (uint32_t)(spec->image_count - 1);
 }
 
-static uint32_t role_image(struct reader *reader, const char *role, const struct doc *doc)
+static uint32_t role_image(struct spec_reader *reader, const char *role, const struct doc *doc)
 {
     const struct doc *name = doc_get_kind(doc, "dockerImage", DOC_STRING);
     if (!name)
@@ -132,8 +133,8 @@ static uint32_t role_image(struct reader *reader, const char *role, const struct
 }
 
 /* What `data: x` of a role names; NULL when it names none. */
-static const struct doc *role_names(struct reader *reader, const char *role, const struct doc *doc,
-                                    const char *type)
+static const struct doc *role_names(struct spec_reader *reader, const char *role,
+                                    const struct doc *doc, const char *type)
 {
     const struct doc *name = doc_get_kind(doc, type, DOC_STRING);
     if (!name)
@@ -147,7 +148,7 @@ static const struct doc *role_names(struct reader *reader, const char *role, con
     return NULL;
 }
 
-static struct template_scope role_scope(struct reader *reader, const char *role,
+static struct template_scope role_scope(struct spec_reader *reader, const char *role,
                                         const struct doc *doc)
 {
     return (struct template_scope){
@@ -162,7 +163,7 @@ static struct template_scope role_scope(struct reader *reader, const char *role,
 }
 
 /* Each line trimmed, rendered and ended; false when the limit is passed. */
-static bool lines_render(struct reader *reader, struct template_scope *scope,
+static bool lines_render(struct spec_reader *reader, struct template_scope *scope,
                          const struct doc *lines, const char *path, struct buf *out)
 {
     for (size_t i = 0; i < lines->as.list.count; i++) {
@@ -184,7 +185,7 @@ static bool lines_render(struct reader *reader, struct template_scope *scope,
     return true;
 }
 
-static const struct doc *deployment_find(const struct reader *reader, struct text name,
+static const struct doc *deployment_find(const struct spec_reader *reader, struct text name,
                                          size_t *index)
 {
     const struct doc *list = doc_get_list(reader->root, "deployments");
@@ -196,7 +197,7 @@ static const struct doc *deployment_find(const struct reader *reader, struct tex
     return NULL;
 }
 
-static const char *role_command(struct reader *reader, const char *role, const struct doc *doc,
+static const char *role_command(struct spec_reader *reader, const char *role, const struct doc *doc,
                                 struct template_scope *scope)
 {
     const struct doc *defaults = doc_get(reader->root, "defaults");
@@ -226,7 +227,7 @@ static const char *role_command(struct reader *reader, const char *role, const s
     return copy;
 }
 
-static int32_t threshold(struct reader *reader, const struct doc *completion, const char *role,
+static int32_t threshold(struct spec_reader *reader, const struct doc *completion, const char *role,
                          const char *key, int32_t fallback)
 {
     const struct doc *doc = doc_get(completion, key);
@@ -248,7 +249,8 @@ static int32_t threshold(struct reader *reader, const struct doc *completion, co
     return (int32_t)value;
 }
 
-static void role_completion(struct reader *reader, struct spec_role *role, const struct doc *doc)
+static void role_completion(struct spec_reader *reader, struct spec_role *role,
+                            const struct doc *doc)
 {
     const struct doc *completion = doc_get(doc, "completion");
     int32_t instances = (int32_t)role->instances;
@@ -270,7 +272,8 @@ static uint32_t checked(int64_t value, int64_t most)
     return value < 0 || value > most ? 0 : (uint32_t)value;
 }
 
-static void role_resources(struct reader *reader, struct spec_role *role, const struct doc *doc)
+static void role_resources(struct spec_reader *reader, struct spec_role *role,
+                           const struct doc *doc)
 {
     const struct doc *resource = doc_get(doc, "resourcePerInstance");
     const struct doc *options = doc_get(doc, "extraContainerOptions");
@@ -299,13 +302,14 @@ static void role_resources(struct reader *reader, struct spec_role *role, const 
 }
 
 /* Depth first, so that what a prerequisite requires stands before it. */
-struct order {
+struct prerequisite_order {
     struct spec_role *role;
     const struct template_scope *scope;
     enum { NOT_SEEN, BEING_SEEN, SEEN } states[SPEC_LIST_MAX];
 };
 
-static void prerequisite_visit(struct reader *reader, struct order *order, size_t index)
+static void prerequisite_visit(struct spec_reader *reader, struct prerequisite_order *order,
+                               size_t index)
 {
     struct prerequisite *item = &reader->prerequisites[index];
     struct spec_role *role = order->role;
@@ -329,11 +333,11 @@ static void prerequisite_visit(struct reader *reader, struct order *order, size_
         plugin_of_prerequisite(reader, item->doc, index, role->name, *order->scope);
 }
 
-static void role_prerequisites(struct reader *reader, struct spec_role *role, const struct doc *doc,
-                               const struct template_scope *scope)
+static void role_prerequisites(struct spec_reader *reader, struct spec_role *role,
+                               const struct doc *doc, const struct template_scope *scope)
 {
     const struct doc *list = doc_get_list(doc, "prerequisites");
-    struct order order = {.role = role, .scope = scope};
+    struct prerequisite_order order = {.role = role, .scope = scope};
     for (size_t i = 0; i < list->as.list.count; i++) {
         const struct doc *name = list->as.list.items[i];
         char path[SPEC_NAME_MAX + 64];
@@ -350,7 +354,7 @@ static void role_prerequisites(struct reader *reader, struct spec_role *role, co
     }
 }
 
-static void role_read(struct reader *reader, struct text name, const struct doc *doc)
+static void role_read(struct spec_reader *reader, struct text name, const struct doc *doc)
 {
     struct spec *spec = reader->spec;
     struct spec_role *role = &spec->roles[spec->role_count++];
@@ -370,7 +374,7 @@ static void role_read(struct reader *reader, struct text name, const struct doc 
     role_prerequisites(reader, role, doc, &scope);
 }
 
-static void roles_read(struct reader *reader)
+static void roles_read(struct spec_reader *reader)
 {
     const struct doc *roles = doc_get_map(reader->root, "taskRoles");
     size_t count = roles->as.map.count;
@@ -383,7 +387,7 @@ static void roles_read(struct reader *reader)
     reader_roles_finish(reader, roles);
 }
 
-static void deployments_check(struct reader *reader)
+static void deployments_check(struct spec_reader *reader)
 {
     const struct doc *list = doc_get_list(reader->root, "deployments");
     size_t count = list->as.list.count;
@@ -404,7 +408,7 @@ static void deployments_check(struct reader *reader)
     }
 }
 
-static void defaults_read(struct reader *reader)
+static void defaults_read(struct spec_reader *reader)
 {
     const struct doc *defaults = doc_get(reader->root, "defaults");
     const struct doc *deployment = doc_get_kind(defaults, "deployment", DOC_STRING);
@@ -423,7 +427,7 @@ static void defaults_read(struct reader *reader)
     near_hint(&near, reader->problems, problem);
 }
 
-void spec_v2_read(struct reader *reader)
+void spec_v2_read(struct spec_reader *reader)
 {
     struct spec *spec = reader->spec;
     spec->name = reader_copy(reader, doc_get_text(reader->root, "name", ""));

@@ -266,13 +266,13 @@ static void ended_announce(struct local_engine *local, struct attempt_id attempt
 
 void adopt_announce(struct local_engine *local)
 {
-    struct known {
+    struct known_attempt {
         struct attempt_id attempt;
         char id[24];
         bool is_ended;
     };
     struct {
-        struct known *items;
+        struct known_attempt *items;
         size_t count, room;
     } known = {0};
     pthread_mutex_lock(&local->lock);
@@ -281,7 +281,7 @@ void adopt_announce(struct local_engine *local)
         /* one that was ended while we were away did start; those created just now are not ours */
         if (!task || !(task->is_started || task->phase == TASK_ENDED))
             continue;
-        struct known *one = ARRAY_ADD(&known);
+        struct known_attempt *one = ARRAY_ADD(&known);
         one->attempt = task->attempt;
         memcpy(one->id, task->id, sizeof one->id);
         one->is_ended = task->phase == TASK_ENDED;

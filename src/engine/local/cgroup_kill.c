@@ -191,7 +191,7 @@ static size_t members_watch(const char *directory, struct pollfd *watches, size_
     return count;
 }
 
-struct removal {
+struct cgroup_removal {
     const struct cgroup_layout *layout;
     const struct cgroup_tree *tree;
     const char *group;
@@ -199,7 +199,7 @@ struct removal {
 };
 
 /* Until no process is left in this one directory, or it is gone. */
-static int group_empty(const struct removal *removal, const char *directory, struct err *err)
+static int group_empty(const struct cgroup_removal *removal, const char *directory, struct err *err)
 {
     for (;;) {
         struct pollfd watches[KILL_BATCH];
@@ -220,7 +220,8 @@ static int group_empty(const struct removal *removal, const char *directory, str
 }
 
 /* Depth first: a container may have made groups of its own. */
-static int directory_remove(const struct removal *removal, const char *directory, struct err *err)
+static int directory_remove(const struct cgroup_removal *removal, const char *directory,
+                            struct err *err)
 {
     if (rmdir(directory) == 0) /* nothing runs in it: the usual end */
         return 0;
@@ -257,7 +258,7 @@ static int directory_remove(const struct removal *removal, const char *directory
 int cgroup_remove(const struct cgroup_layout *layout, const char *group, uint32_t timeout_ms,
                   struct err *err)
 {
-    struct removal removal = {
+    struct cgroup_removal removal = {
         .layout = layout, .group = group, .due_ms = mailbox_now_ms() + timeout_ms};
     int result = 0;
     bool is_unlimited = false;

@@ -175,7 +175,7 @@ static size_t architectures_list(const struct sock_filter *program, size_t count
 
 /* --- writing: from the end to the beginning, so that every target is there --- */
 
-struct maker {
+struct filter_writer {
     const struct sock_filter *program;
     size_t program_count;
     struct sock_filter *out; /* backwards */
@@ -188,7 +188,7 @@ struct maker {
     size_t copy_count;
 };
 
-static size_t one_write(struct maker *maker, struct sock_filter one)
+static size_t one_write(struct filter_writer *maker, struct sock_filter one)
 {
     if (maker->count == FILTER_MAX)
         maker->is_full = true;
@@ -197,14 +197,14 @@ static size_t one_write(struct maker *maker, struct sock_filter one)
     return maker->count;
 }
 
-static size_t jump_write(struct maker *maker, size_t place)
+static size_t jump_write(struct filter_writer *maker, size_t place)
 {
     return one_write(maker, (struct sock_filter){.code = BPF_JMP | BPF_JA,
                                                  .k = (uint32_t)(maker->count - place)});
 }
 
-static size_t branch_write(struct maker *maker, uint16_t code, uint32_t constant, size_t yes,
-                           size_t no)
+static size_t branch_write(struct filter_writer *maker, uint16_t code, uint32_t constant,
+                           size_t yes, size_t no)
 {
     if (maker->count - yes > NEAR)
         yes = jump_write(maker, yes);
@@ -217,15 +217,15 @@ static size_t branch_write(struct maker *maker, uint16_t code, uint32_t constant
 }
 
 /* What follows falls through to here. */
-static void place_continue(struct maker *maker, size_t place)
+static void place_continue(struct filter_writer *maker, size_t place)
 {
     if (place != maker->count)
         jump_write(maker, place);
 }
 
-static size_t outcome_write(struct maker *maker, struct filter_end outcome);
+static size_t outcome_write(struct filter_writer *maker, struct filter_end outcome);
 
-static size_t rest_write(struct maker *maker, size_t at)
+static size_t rest_write(struct filter_writer *maker, size_t at)
 {
     while (at < maker->program_count && maker->program[at].code == (BPF_JMP | BPF_JA))
         at += 1 + maker->program[at].k;
@@ -239,7 +239,7 @@ static size_t rest_write(struct maker *maker, size_t at)
 }
 
 /* The part that looks at arguments, as it stands. */
-static size_t part_write(struct maker *maker, size_t at)
+static size_t part_write(struct filter_writer *maker, size_t at)
 {
     const struct sock_filter *one = &maker->program[at];
     if (is_jump(one->code)) {
@@ -251,7 +251,7 @@ static size_t part_write(struct maker *maker, size_t at)
     return one_write(maker, *one);
 }
 
-static size_t outcome_write(struct maker *maker, struct filter_end outcome)
+static size_t outcome_write(struct filter_writer *maker, struct filter_end outcome)
 {
     for (size_t i = maker->copy_count; i-- > 0;) /* the nearest is the last */
         if (outcome_is(maker->copies[i].outcome, outcome)) {
@@ -271,7 +271,7 @@ static size_t outcome_write(struct maker *maker, struct filter_end outcome)
 }
 
 /* Halve until one is left; one number between two alike is asked for by name. */
-static size_t ranges_write(struct maker *maker, const struct range *ranges, size_t count)
+static size_t ranges_write(struct filter_writer *maker, const struct range *ranges, size_t count)
 {
     assert(ranges && count > 0);
     if (count == 1)
@@ -288,7 +288,7 @@ static size_t ranges_write(struct maker *maker, const struct range *ranges, size
     return branch_write(maker, BPF_JMP | BPF_JGE | BPF_K, ranges[half].from, yes, no);
 }
 
-static bool program_write(struct maker *maker, const uint32_t *architectures, size_t count,
+static bool program_write(struct filter_writer *maker, const uint32_t *architectures, size_t count,
                           const struct numbers *turns, struct ranges *ranges)
 {
     uint32_t other = 0;
@@ -319,7 +319,7 @@ size_t filter_shorten(const struct sock_filter *program, size_t count, struct so
     size_t architecture_count = architectures_list(program, count, architectures);
     if (architecture_count == 0)
         return 0;
-    struct maker maker = {.program = program, .program_count = count, .out = out};
+    struct filter_writer maker = {.program = program, .program_count = count, .out = out};
     struct numbers turns = {0};
     struct ranges ranges = {0};
     turns_list(program, count, &turns);

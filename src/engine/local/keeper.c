@@ -160,7 +160,7 @@ void storage_look(struct local_engine *local)
 
 /* --- what could not be removed when its task ended --- */
 
-struct leftover {
+struct leftover_count {
     struct local_engine *local;
     size_t count;
 };
@@ -175,7 +175,7 @@ static bool remains_are_gone(struct local_engine *local, const char *id)
 /* Groups of ended tasks that nobody noted: of an earlier engine. */
 static void leftover_visit(void *context, const char *name)
 {
-    struct leftover *leftover = context;
+    struct leftover_count *leftover = context;
     struct local_engine *local = leftover->local;
     int64_t value;
     if (!text_to_int64(text_of(name), &value) || value <= 0)
@@ -212,7 +212,7 @@ static void remains_forget(struct local_engine *local, const char *id)
 
 static void remains_retry(struct local_engine *local)
 {
-    struct leftover leftover = {.local = local};
+    struct leftover_count leftover = {.local = local};
     struct remains one;
     for (size_t at = 0; remains_at(local, at, &one);)
         if (remains_are_gone(local, one.id))

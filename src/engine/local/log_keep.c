@@ -21,7 +21,7 @@ struct log_limits log_limits_of(uint64_t room, uint64_t inodes, int64_t keep_s)
 
 /* --- choosing --- */
 
-struct share {
+struct owner_share {
     uint64_t cost;
     size_t first, count; /* of one owner's logs */
 };
@@ -35,16 +35,16 @@ static int by_owner_and_age(const void *a, const void *b)
 
 static int by_cost(const void *a, const void *b)
 {
-    const struct share *left = a, *right = b;
+    const struct owner_share *left = a, *right = b;
     return (left->cost > right->cost) - (left->cost < right->cost);
 }
 
-static size_t shares_make(const struct log_kept *logs, size_t count, struct share *shares)
+static size_t shares_make(const struct log_kept *logs, size_t count, struct owner_share *shares)
 {
     size_t made = 0;
     for (size_t i = 0; i < count; i++) {
         if (i == 0 || strcmp(logs[i].owner, logs[i - 1].owner) != 0)
-            shares[made++] = (struct share){.first = i};
+            shares[made++] = (struct owner_share){.first = i};
         shares[made - 1].count++;
         if (!logs[i].is_chosen)
             shares[made - 1].cost += logs[i].cost;
@@ -53,7 +53,7 @@ static size_t shares_make(const struct log_kept *logs, size_t count, struct shar
 }
 
 /* The most that one user may take, so that all together take `room`; shares by rising cost. */
-static uint64_t share_limit(const struct share *shares, size_t count, uint64_t room)
+static uint64_t share_limit(const struct owner_share *shares, size_t count, uint64_t room)
 {
     for (size_t i = 0; i < count; i++) {
         const uint64_t even = room / (count - i);
@@ -64,7 +64,7 @@ static uint64_t share_limit(const struct share *shares, size_t count, uint64_t r
     return UINT64_MAX;
 }
 
-static void share_cut(struct log_kept *logs, struct share *share, uint64_t most)
+static void share_cut(struct log_kept *logs, struct owner_share *share, uint64_t most)
 {
     for (size_t i = share->first; i < share->first + share->count && share->cost > most; i++) {
         if (logs[i].is_live || logs[i].is_chosen)
@@ -82,7 +82,7 @@ void log_keep_choose(struct log_kept *logs, size_t count, const struct log_limit
     qsort(logs, count, sizeof *logs, by_owner_and_age);
     for (size_t i = 0; i < count; i++)
         logs[i].is_chosen = !logs[i].is_live && now_s - logs[i].used_s > limits->keep_s;
-    struct share *shares = mem_zero(count, sizeof *shares);
+    struct owner_share *shares = mem_zero(count, sizeof *shares);
     const size_t owners = shares_make(logs, count, shares);
     qsort(shares, owners, sizeof *shares, by_cost);
     const uint64_t most = share_limit(shares, owners, limits->cost);

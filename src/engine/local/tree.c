@@ -13,7 +13,7 @@
 
 enum { LEVELS_AT_ONCE = 8 }; /* descriptors held */
 
-struct removal {
+struct tree_removal {
     int top;
     dev_t device;
     uint64_t lifted;
@@ -21,14 +21,14 @@ struct removal {
     int failure;    /* errno of the last thing that stayed, or 0 */
 };
 
-static bool entry_stays(struct removal *removal)
+static bool entry_stays(struct tree_removal *removal)
 {
     removal->failure = errno;
     return false;
 }
 
 /* A tree may be deeper than any path is long: what is too deep is moved up, for the next pass. */
-static bool entry_lift(struct removal *removal, int folder, const char *name)
+static bool entry_lift(struct tree_removal *removal, int folder, const char *name)
 {
     char above[40];
     do
@@ -43,10 +43,11 @@ static bool entry_lift(struct removal *removal, int folder, const char *name)
     return true;
 }
 
-static bool entry_remove(struct removal *removal, int folder, const char *name, unsigned levels);
+static bool entry_remove(struct tree_removal *removal, int folder, const char *name,
+                         unsigned levels);
 
 /* Takes `fd`. False: something stayed. */
-static bool folder_clear(struct removal *removal, int fd, unsigned levels)
+static bool folder_clear(struct tree_removal *removal, int fd, unsigned levels)
 {
     struct stat stat;
     cleanup_dir DIR *dir = fdopendir(fd);
@@ -73,7 +74,8 @@ static bool folder_clear(struct removal *removal, int fd, unsigned levels)
 }
 
 /* Mostly a few levels of few entries: a call or two for each. False: something stayed. */
-static bool entry_remove(struct removal *removal, int folder, const char *name, unsigned levels)
+static bool entry_remove(struct tree_removal *removal, int folder, const char *name,
+                         unsigned levels)
 {
     int result = unlinkat(folder, name, AT_REMOVEDIR);
     if (result < 0 && errno == ENOTDIR)
@@ -105,7 +107,7 @@ int tree_remove(const char *path, struct err *err)
     cleanup_close int top = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (top < 0 || fstat(top, &stat) < 0)
         return errno == ENOENT ? 0 : err_errno(err, errno, "remove %s", path);
-    struct removal removal = {.top = top, .device = stat.st_dev};
+    struct tree_removal removal = {.top = top, .device = stat.st_dev};
     do {
         removal.removed = 0;
         removal.failure = 0;
