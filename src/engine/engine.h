@@ -36,6 +36,7 @@ struct container {
     struct attempt_id attempt;
     const char *job; /* "user~job", for labels and names in process lists */
     const char *role;
+    const char *virtual_cluster; /* its operator's rights go with it; NULL: none */
     uint32_t index;
     const char *node;
     const char *image; /* docker-style reference, docker-archive:PATH, oci:PATH[:TAG], dir */

@@ -138,6 +138,14 @@ static const struct field images_fields[] = {
 };
 static const struct shape images_shape = SHAPE(images_fields);
 
+static const struct field rights_fields[] = {
+    STRINGS("sysAdmin", "Virtual clusters whose tasks get CAP_SYS_ADMIN; \"*\": all."),
+    STRINGS("fuse", "… whose tasks get /dev/fuse."),
+    STRINGS("lockMemory", "… whose tasks get CAP_IPC_LOCK."),
+    STRINGS("newPrivileges", "… in whose tasks set-user-id programs work."),
+};
+static const struct shape rights_shape = SHAPE(rights_fields);
+
 static const struct field engine_fields[] = {
     CHOICE("kind", kind_choices, "local: containers on this machine; fake: none, for tests."),
     STRING("runtime", "Path of crun or runc."),
@@ -154,6 +162,7 @@ static const struct field engine_fields[] = {
         "Each stream of a task's log keeps its newest two pieces of this."),
     INT("logKeepDays", 1, 36500, "How long logs of ended containers stay."),
     INT("logKeepMB", 1, 1 << 30, "Above this the oldest logs of those who have most are removed."),
+    MAP("rights", &rights_shape, "What tasks may beyond their walls, by virtual cluster."),
     MAP("devices", &devices_shape, "GPUs."),
     MAP("images", &images_shape, "Images and registries."),
     MAP("fake", &fake_shape, "What the fake engine plays."),
@@ -330,6 +339,9 @@ static void read_engine(struct server_config *config, const struct doc *doc)
     local->gpu_sample_ms = (uint32_t)(get_int(devices, "sampleSeconds", 0) * 1000);
     get_strings(config, devices, "cdiDirectories", &local->cdi_directories,
                 &local->cdi_directory_count);
+    for (size_t i = 0; i < RIGHTS; i++)
+        get_strings(config, doc_get(doc, "rights"), right_names[i], &local->rights[i].items,
+                    &local->rights[i].count);
     read_images(config, doc_get(doc, "images"));
     get_u32(fake, "nodes", &config->fake.nodes);
     get_u32(fake, "cpu", &config->fake.cpu);

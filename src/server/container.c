@@ -360,6 +360,7 @@ int container_make(const struct launch_job *launch, const struct task_record *ta
         .attempt = task->attempt,
         .job = arena_format(arena, "%s~%s", launch->row.record.user, launch->row.record.name),
         .role = role->name,
+        .virtual_cluster = launch->row.record.virtual_cluster,
         .index = task->task.index,
         .node = task->node,
         .cpu = role->cpu,

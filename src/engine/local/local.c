@@ -265,6 +265,7 @@ static const struct container *container_copy(struct arena *arena, const struct 
     *to = *from;
     to->job = string_copy(arena, from->job);
     to->role = string_copy(arena, from->role);
+    to->virtual_cluster = string_copy(arena, from->virtual_cluster);
     to->node = string_copy(arena, from->node);
     to->image = string_copy(arena, from->image);
     to->registry_user = string_copy(arena, from->registry_user);
@@ -459,6 +460,8 @@ static void config_copy(struct local_engine *local, const struct engine_local_co
     to->image_roots = strings_copy(arena, from->image_roots, from->image_root_count);
     to->insecure_registries =
         strings_copy(arena, from->insecure_registries, from->insecure_registry_count);
+    for (size_t i = 0; i < RIGHTS; i++)
+        to->rights[i].items = strings_copy(arena, from->rights[i].items, from->rights[i].count);
     const char **const fields[] = {
         &to->directory,     &to->run_directory,     &to->init_path,          &to->runtime,
         &to->node_name,     &to->address,           &to->simulated_gpu_type, &to->nvml_path,

@@ -11,6 +11,7 @@
 #ifndef ENGINE_LOCAL_LOCAL_H
 #define ENGINE_LOCAL_LOCAL_H
 #include "engine/engine.h"
+#include "engine/local/rights.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -51,6 +52,8 @@ struct engine_local_config {
 
     /* limits of a container */
     uint32_t pids_max; /* [32768] */
+
+    struct right_list rights[RIGHTS]; /* [none] */
 
     /* images */
     /* local images may be used from below these folders [none]; ROOT/skep/base is found by the name

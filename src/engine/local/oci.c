@@ -2,13 +2,16 @@
 #include "base/buf.h"
 #include "base/json_writer.h"
 #include "base/memory.h"
+#include "engine/local/rights.h"
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
+/* Docker's without CAP_NET_RAW, which reads and forges what others send on a shared network, and
+ * CAP_MKNOD. */
 static const char *const capabilities[] = {
-    "CAP_AUDIT_WRITE", "CAP_CHOWN",   "CAP_DAC_OVERRIDE",     "CAP_FOWNER",     "CAP_FSETID",
-    "CAP_KILL",        "CAP_MKNOD",   "CAP_NET_BIND_SERVICE", "CAP_NET_RAW",    "CAP_SETFCAP",
+    "CAP_AUDIT_WRITE", "CAP_CHOWN",   "CAP_DAC_OVERRIDE",     "CAP_FOWNER",
+    "CAP_FSETID",      "CAP_KILL",    "CAP_NET_BIND_SERVICE", "CAP_SETFCAP",
     "CAP_SETGID",      "CAP_SETPCAP", "CAP_SETUID",           "CAP_SYS_CHROOT",
 };
 
@@ -47,13 +50,23 @@ static void user_write(struct json_writer *json, const struct oci_config *config
 }
 
 /* As Docker: a user other than root has the capabilities only in reach, through setuid programs. */
-static void capabilities_write(struct json_writer *json, bool is_root)
+static void capabilities_write(struct json_writer *json, const struct oci_config *config)
 {
     static const char *const sets[] = {"bounding", "effective", "permitted"};
+    const bool is_root = config->uid == 0;
     json_key(json, "capabilities");
     json_object(json);
-    for (size_t i = 0; i < (is_root ? COUNT_OF(sets) : 1); i++)
-        json_key_strings(json, sets[i], capabilities, COUNT_OF(capabilities));
+    for (size_t i = 0; i < (is_root ? COUNT_OF(sets) : 1); i++) {
+        json_key(json, sets[i]);
+        json_array(json);
+        for (size_t k = 0; k < COUNT_OF(capabilities); k++)
+            json_string(json, capabilities[k]);
+        if (config->rights & 1u << RIGHT_SYS_ADMIN)
+            json_string(json, "CAP_SYS_ADMIN");
+        if (config->rights & 1u << RIGHT_LOCK_MEMORY)
+            json_string(json, "CAP_IPC_LOCK");
+        json_array_end(json);
+    }
     json_object_end(json);
 }
 
@@ -66,7 +79,7 @@ static void process_write(struct json_writer *json, const struct oci_config *con
     json_key_strings(json, "args", config->argv, config->argv_count);
     json_key_strings(json, "env", config->env, config->env_count);
     json_key_string(json, "cwd", config->cwd);
-    capabilities_write(json, config->uid == 0);
+    capabilities_write(json, config);
     if (config->rlimit_count) {
         json_key(json, "rlimits");
         json_array(json);
@@ -84,7 +97,7 @@ static void process_write(struct json_writer *json, const struct oci_config *con
         }
         json_array_end(json);
     }
-    json_key_bool(json, "noNewPrivileges", false);
+    json_key_bool(json, "noNewPrivileges", !(config->rights & 1u << RIGHT_NEW_PRIVILEGES));
     if (config->has_oom_score)
         json_key_int(json, "oomScoreAdj", config->oom_score);
     json_object_end(json);
@@ -226,7 +239,7 @@ static void linux_write(struct json_writer *json, const struct oci_config *confi
     devices_write(json, config);
     resources_write(json, config);
     if (!config->seccomp_bpf)
-        oci_seccomp_write(json);
+        oci_seccomp_write(json, config->rights & 1u << RIGHT_SYS_ADMIN);
     json_key_strings(json, "maskedPaths", masked_paths, COUNT_OF(masked_paths));
     json_key_strings(json, "readonlyPaths", read_only_paths, COUNT_OF(read_only_paths));
     json_key_string(json, "rootfsPropagation", "rprivate");

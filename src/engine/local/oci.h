@@ -1,7 +1,8 @@
 /* oci.h — the OCI runtime configuration (config.json) of a task's container.
  *
- * Text out of data. Capabilities, seccomp profile, masked and read-only paths, and default
- * mounts are those of Docker's defaults; the network, host name and time are the host's.
+ * Text out of data. The seccomp profile, masked and read-only paths, and default mounts are
+ * those of Docker's defaults, the capabilities fewer; the network, host name and time are the
+ * host's.
  * Source: OCI runtime specification 1.0.2.
  */
 #ifndef ENGINE_LOCAL_OCI_H
@@ -47,6 +48,7 @@ struct oci_rlimit {
 
 struct oci_config {
     const char *rootfs;
+    unsigned rights; /* rights.h: 1u << RIGHT_… */
     const char *const *argv;
     size_t argv_count;
     const char *const *env; /* NAME=VALUE */
@@ -77,8 +79,9 @@ struct oci_config {
 
 void oci_config_write(const struct oci_config *config, struct buf *out);
 
-/* Docker's default profile for containers with the default capabilities. */
-void oci_seccomp_write(struct json_writer *json);
+/* Docker's default profile for containers with the default capabilities; `is_admin`: with
+ * CAP_SYS_ADMIN beside them. */
+void oci_seccomp_write(struct json_writer *json, bool is_admin);
 
 /* The same profile as the kernel's filter program, as libseccomp makes it: FILTER_MAX instructions
  * at most (filter.h). */

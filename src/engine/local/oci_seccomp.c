@@ -131,7 +131,21 @@ static void rule_open(struct json_writer *json, const char *name, const char *ac
     json_key_string(json, "action", action);
 }
 
-void oci_seccomp_write(struct json_writer *json)
+/* Docker allows these beside CAP_SYS_ADMIN, without which the capability is of no use. */
+static const char *const allowed_to_admin[] = {
+    "clone", "fsconfig",   "fsmount",   "fsopen",      "fspick", "mount",   "mount_setattr",
+    "setns", "move_mount", "open_tree", "sethostname", "umount", "umount2", "unshare",
+};
+
+static void admin_write(struct json_writer *json)
+{
+    json_object(json);
+    json_key_strings(json, "names", allowed_to_admin, COUNT_OF(allowed_to_admin));
+    json_key_string(json, "action", "SCMP_ACT_ALLOW");
+    json_object_end(json);
+}
+
+void oci_seccomp_write(struct json_writer *json, bool is_admin)
 {
     json_key(json, "seccomp");
     json_object(json);
@@ -153,9 +167,13 @@ void oci_seccomp_write(struct json_writer *json)
     rule_open(json, "socket", "SCMP_ACT_ALLOW");
     argument_write(json, FAMILY_VSOCK, 0, "SCMP_CMP_NE");
     json_object_end(json);
-    rule_open(json, "clone", "SCMP_ACT_ALLOW");
-    argument_write(json, CLONE_NAMESPACES, 0, "SCMP_CMP_MASKED_EQ");
-    json_object_end(json);
+    if (is_admin) {
+        admin_write(json);
+    } else {
+        rule_open(json, "clone", "SCMP_ACT_ALLOW");
+        argument_write(json, CLONE_NAMESPACES, 0, "SCMP_CMP_MASKED_EQ");
+        json_object_end(json);
+    }
     /* its flags stand in memory, out of a filter's sight: C libraries fall back to clone */
     rule_open(json, "clone3", "SCMP_ACT_ERRNO");
     json_key_int(json, "errnoRet", ENOSYS);

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "engine/local/document.h"
 #include "engine/local/oci.h"
+#include "engine/local/rights.h"
 #include "engine/local/sealed.h"
 #include "engine/local/spawn.h"
 #include "sys/cleanup.h"
@@ -25,6 +26,8 @@
 static const char *const search_path[] = {
     "/usr/bin",        "/usr/sbin",           "/usr/local/bin", "/usr/local/sbin",
     "/usr/lib/podman", "/usr/libexec/podman", "/bin",           "/sbin"};
+
+static const char *const environment[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", NULL};
 
 static bool program_find(const char *name, char path[RUNTIME_PATH_MAX])
 {
@@ -127,7 +130,7 @@ int runtime_create(const struct runtime *runtime, const struct runtime_launch *l
                           "--runtime-arg",
                           runtime->root,
                           NULL};
-    const char *env[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", "_OCI_SYNCPIPE=3", NULL};
+    const char *env[] = {environment[0], "_OCI_SYNCPIPE=3", NULL};
     struct spawn spawn = {.argv = argv,
                           .env = env,
                           .directory = launch->bundle,
@@ -163,7 +166,8 @@ static int runtime_run(const struct runtime *runtime, const char *verb, const ch
         argv[4] = flag;
         argv[5] = id;
     }
-    struct process process = {.argv = argv, .in = -1, .out = -1, .err = -1};
+    /* nothing of ours: runc would take systemd's NOTIFY_SOCKET for the container's */
+    struct process process = {.argv = argv, .env = environment, .in = -1, .out = -1, .err = -1};
     return process_run(&process, 30000, out, complaint, code, err);
 }
 
@@ -242,6 +246,9 @@ static int probe_prepare(const char *scratch, const char *group, const struct cg
     char merged[RUNTIME_PATH_MAX + 64];
     snprintf(merged, sizeof merged, "%s/merged", scratch);
     struct oci_config config = {.rootfs = merged,
+                                /* where no privileges can be gained, crun loads the same profile
+                                 * only at the start, which this container does not come to */
+                                .rights = 1u << RIGHT_NEW_PRIVILEGES,
                                 .argv = argv,
                                 .argv_count = 1,
                                 .env = env,

@@ -31,6 +31,7 @@ struct start {
     const struct container *wanted;
     struct arena *arena;
     struct user user;
+    unsigned rights; /* rights.h */
     struct device_edits edits;
     char upper[RUNTIME_PATH_MAX], work[RUNTIME_PATH_MAX], merged[RUNTIME_PATH_MAX],
         folder[RUNTIME_PATH_MAX], bundle[RUNTIME_PATH_MAX], skep[RUNTIME_PATH_MAX],
@@ -184,14 +185,16 @@ static struct oci_rlimit rlimit_of(const char *name, __rlimit_resource_t resourc
     return (struct oci_rlimit){name, limit, limit};
 }
 
-static size_t rlimits_fill(const struct container *wanted, struct oci_rlimit *limits)
+static size_t rlimits_fill(const struct start *start, struct oci_rlimit *limits)
 {
+    const struct container *wanted = start->wanted;
     size_t count = 0;
     limits[count++] = rlimit_of("RLIMIT_NOFILE", RLIMIT_NOFILE, 1048576);
     struct rlimit core;
     getrlimit(RLIMIT_CORE, &core);
     limits[count++] = (struct oci_rlimit){"RLIMIT_CORE", 0, core.rlim_max};
-    if (wanted->gpu_count || wanted->wants_infiniband) /* page-locked buffers of NCCL and verbs */
+    if (wanted->gpu_count || wanted->wants_infiniband || /* page-locked buffers of NCCL and verbs */
+        start->rights & 1u << RIGHT_LOCK_MEMORY)
         limits[count++] = rlimit_of("RLIMIT_MEMLOCK", RLIMIT_MEMLOCK, UINT64_MAX);
     assert(count <= RLIMITS_MAX);
     return count;
@@ -285,6 +288,23 @@ static const char *const *env_of(struct start *start, size_t *count)
     return env;
 }
 
+/* Those of its GPUs and network cards, and what a right adds. */
+static const struct oci_device *devices_of(struct start *start, size_t *count)
+{
+    /* everywhere 10:229 (Linux, admin-guide/devices.txt) */
+    static const struct oci_device fuse = {
+        .path = "/dev/fuse", .type = 'c', .major = 10, .minor = 229, .mode = 0666, .access = "rw"};
+    const struct device_edits *edits = &start->edits;
+    struct oci_device *devices =
+        ARENA_ARRAY(start->arena, struct oci_device, edits->device_count + 1);
+    for (size_t i = 0; i < edits->device_count; i++)
+        devices[i] = edits->devices[i];
+    *count = edits->device_count;
+    if (start->rights & 1u << RIGHT_FUSE)
+        devices[(*count)++] = fuse;
+    return devices;
+}
+
 static int config_put(struct start *start)
 {
     struct local_engine *local = start->local;
@@ -307,18 +327,19 @@ static int config_put(struct start *start)
         .memory_mib = wanted->memory_mib,
         .shm_mib = wanted->shm_mib,
         .pids_max = local->config.pids_max,
-        .devices = start->edits.devices,
-        .device_count = start->edits.device_count,
         .hooks = start->edits.hooks,
         .hook_count = start->edits.hook_count,
         .rlimits = limits,
-        .rlimit_count = rlimits_fill(wanted, limits),
+        .rlimit_count = rlimits_fill(start, limits),
         .has_oom_score = process_oom_score(0) < 0, /* our own protection is not for tasks */
-        .seccomp_bpf = local->runtime.seccomp_bpf,
+        .rights = start->rights,
+        /* the compiled profile is for those without CAP_SYS_ADMIN */
+        .seccomp_bpf = start->rights & 1u << RIGHT_SYS_ADMIN ? NULL : local->runtime.seccomp_bpf,
         .annotations = annotations,
         .annotation_count = COUNT_OF(annotations) / 2,
     };
     config.mounts = mounts_of(start, &config.mount_count);
+    config.devices = devices_of(start, &config.device_count);
     config.env = env_of(start, &config.env_count);
     cleanup_buf struct buf text = BUF_INIT;
     oci_config_write(&config, &text);
@@ -346,6 +367,7 @@ static int start_prepare(struct start *start)
     struct err err = {0};
     struct image *image = start->task->image;
     paths_fill(start);
+    start->rights = rights_of(start->local->config.rights, start->wanted->virtual_cluster);
     if (user_find(image->rootfs, image->user, &start->user, &err) < 0) {
         task_fail(start->task, "ContainerCannotRun", "%s", err.text);
         return err.code;

@@ -241,6 +241,8 @@ static void test_config_golden(void **state)
                                         {"RLIMIT_MEMLOCK", UINT64_MAX, UINT64_MAX}};
     const char *annotations[] = {"skep.job", "alice~train"};
     struct oci_config config = {.rootfs = "/data/17/merged",
+                                .rights = 1u << RIGHT_SYS_ADMIN | 1u << RIGHT_LOCK_MEMORY |
+                                          1u << RIGHT_NEW_PRIVILEGES,
                                 .argv = argv,
                                 .argv_count = 1,
                                 .env = env,
@@ -299,7 +301,7 @@ static void test_seccomp(void **state)
     arena_init(&arena);
     json_init(&json, &text);
     json_object(&json);
-    oci_seccomp_write(&json);
+    oci_seccomp_write(&json, false);
     json_object_end(&json);
     const struct doc *doc = document_read(buf_as_text(&text), false, &arena);
     const struct doc *profile = doc_get(doc, "seccomp");
