@@ -47,6 +47,10 @@ MEM_NEVER_NULL void *array_grow(void *items, size_t *room, size_t count, size_t 
          array_grow((array)->items, &(array)->room, (array)->count, sizeof *(array)->items),       \
      (array)->items[(array)->count] = (__typeof__(*(array)->items)){0},                            \
      &(array)->items[(array)->count++])
+/* `to` is empty and gets the items of `from`, byte by byte. */
+#define ARRAY_COPY(to, from)                                                                       \
+    ((to)->items = mem_copy_array((from)->items, (from)->count, sizeof *(from)->items),            \
+     (to)->count = (to)->room = (from)->count)
 #define ARRAY_FREE(array)                                                                          \
     (mem_free((array)->items), (array)->items = NULL, (array)->count = (array)->room = 0)
 

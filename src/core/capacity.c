@@ -26,7 +26,7 @@ static void count_node(struct core *core, struct core_node *node, bool is_added)
 
 void capacity_update(struct core *core, uint32_t at)
 {
-    struct core_node *node = &core->nodes.items[at];
+    struct core_node *node = core_node_at(core, at);
     count_node(core, node, false);
     node->is_counted = node->facts.is_healthy && !node->is_lost && !node_is_cordoned(node);
     node->counted_gpus =
@@ -39,7 +39,7 @@ void capacity_update(struct core *core, uint32_t at)
  * downgraded by the placer. */
 void capacity_group(struct core *core, const struct core_group *group, bool is_added)
 {
-    const struct plan *plan = core->jobs.items[group->job].plan;
+    const struct plan *plan = core_job_at(core, group->job)->plan;
     int32_t priority = plan->is_lazy_preemptible ? PLACEMENT_PRIORITY_OPPO : plan->priority;
     assert(priority >= PLACEMENT_PRIORITY_OPPO && priority <= PLACEMENT_PRIORITY_MAX);
     uint32_t index = (uint32_t)(priority + 1);

@@ -33,18 +33,18 @@ static void check_task(const struct core *core, const struct core_task *task, st
         CHECK(ports_are_free(ports, task->ports[j].first, task->ports[j].count));
         ports_take(ports, task->ports[j].first, task->ports[j].count);
     }
-    for (uint32_t k = task->node_next; k != NONE; k = core->tasks.items[k].node_next)
-        for (size_t j = 0; j < core->tasks.items[k].gpu_count; j++)
-            CHECK(!core_task_has_gpu(task, core->tasks.items[k].gpus[j]));
+    for (uint32_t k = task->node_next; k != NONE; k = core_task_at(core, k)->node_next)
+        for (size_t j = 0; j < core_task_at(core, k)->gpu_count; j++)
+            CHECK(!core_task_has_gpu(task, core_task_at(core, k)->gpus[j]));
 }
 
 static void check_node(const struct core *core, uint32_t at)
 {
-    const struct core_node *node = &core->nodes.items[at];
+    const struct core_node *node = core_node_at(core, at);
     struct ports ports = {0};
     uint32_t tasks = 0, gpus = 0;
-    for (uint32_t i = node->first_task; i != NONE; i = core->tasks.items[i].node_next) {
-        const struct core_task *task = &core->tasks.items[i];
+    for (uint32_t i = node->first_task; i != NONE; i = core_task_at(core, i)->node_next) {
+        const struct core_task *task = core_task_at(core, i);
         CHECK(task->is_taken && task->node == at);
         tasks++;
         gpus += task->gpu_count;
@@ -61,15 +61,15 @@ static void check_node(const struct core *core, uint32_t at)
 
 static void check_groups(const struct core *core)
 {
-    for (size_t i = 0; i < core->groups.count; i++) {
-        const struct core_group *group = &core->groups.items[i];
+    for (uint32_t i = 0; i < core_group_slots(core); i++) {
+        const struct core_group *group = core_group_at(core, i);
         if (!group->name)
             continue;
         uint32_t taken = 0;
         for (uint32_t j = 0; j < group->slot_count; j++) {
             if (group->tasks[j] == NONE)
                 continue;
-            const struct core_task *task = &core->tasks.items[group->tasks[j]];
+            const struct core_task *task = core_task_at(core, group->tasks[j]);
             taken += task->is_taken && task->group == i && task->group_slot == j;
         }
         CHECK(taken == group->taken_count && taken > 0);
@@ -79,7 +79,7 @@ static void check_groups(const struct core *core)
 static void check_tasks(const struct core *core, uint32_t slot, uint32_t *taken)
 {
     struct core *mutable = (struct core *)(uintptr_t)core;
-    const struct core_job *job = &core->jobs.items[slot];
+    const struct core_job *job = core_job_at(core, slot);
     for (uint16_t i = 0; job->life.has_tasks && i < job->plan->role_count; i++)
         for (size_t j = 0; j < job->life.roles[i].count; j++) {
             struct task_ref ref = {i, (uint16_t)j};
@@ -97,7 +97,7 @@ static void check_tasks(const struct core *core, uint32_t slot, uint32_t *taken)
 static void check_job(const struct core *core, uint32_t slot, size_t *queued, size_t *tasks)
 {
     struct core *mutable = (struct core *)(uintptr_t)core;
-    const struct core_job *job = &core->jobs.items[slot];
+    const struct core_job *job = core_job_at(core, slot);
     const struct job_policy *policy = policy_of(mutable, job);
     uint32_t taken = 0;
     bool is_queued = queue_has(core->queue, slot);
@@ -121,11 +121,11 @@ static void check_job(const struct core *core, uint32_t slot, size_t *queued, si
 void core_check(const struct core *core)
 {
     size_t queued = 0, tasks = 0, jobs = 0;
-    for (size_t i = 0; i < core->nodes.count; i++)
+    for (uint32_t i = 0; i < core_node_count(core); i++)
         check_node(core, (uint32_t)i);
     check_groups(core);
-    for (size_t i = 0; i < core->jobs.count; i++)
-        if (core->jobs.items[i].id.v) {
+    for (uint32_t i = 0; i < core_job_slots(core); i++)
+        if (core_job_at(core, i)->id.v) {
             check_job(core, (uint32_t)i, &queued, &tasks);
             jobs++;
         }
@@ -165,7 +165,7 @@ static void mix_node(uint64_t *hash, const struct core_node *node)
 static void mix_job(uint64_t *hash, const struct core *core, uint32_t slot)
 {
     struct core *mutable = (struct core *)(uintptr_t)core;
-    const struct core_job *job = &core->jobs.items[slot];
+    const struct core_job *job = core_job_at(core, slot);
     mix(hash, job->id.v);
     mix_text(hash, job->full_name);
     mix(hash, job_hash(&job->life));
@@ -198,13 +198,13 @@ uint64_t core_hash(const struct core *core)
     uint64_t hash = 1;
     mix(&hash, core->last_job);
     mix(&hash, core->last_attempt);
-    for (size_t i = 0; i < core->nodes.count; i++)
-        mix_node(&hash, &core->nodes.items[i]);
-    uint64_t *ids = mem_alloc(mem_size(core->jobs.count + 1, sizeof *ids));
+    for (uint32_t i = 0; i < core_node_count(core); i++)
+        mix_node(&hash, core_node_at(core, i));
+    uint64_t *ids = mem_alloc(mem_size(core_job_slots(core) + 1, sizeof *ids));
     size_t count = 0;
-    for (size_t i = 0; i < core->jobs.count; i++)
-        if (core->jobs.items[i].id.v)
-            ids[count++] = (uint64_t)core->jobs.items[i].id.v << 32 | i;
+    for (uint32_t i = 0; i < core_job_slots(core); i++)
+        if (core_job_at(core, i)->id.v)
+            ids[count++] = (uint64_t)core_job_at(core, i)->id.v << 32 | i;
     qsort(ids, count, sizeof *ids, compare_ids);
     for (size_t i = 0; i < count; i++)
         mix_job(&hash, core, (uint32_t)ids[i]);

@@ -1,6 +1,8 @@
 /* check_places.c — do the placer, and each reservation's shadow of it, hold what the core says
  * and nothing else? What they hold beyond that is lost for everybody. For tests. */
+#include "core/jobs.h"
 #include "core/preempt.h"
+#include "core/reserve.h"
 #include "core/state.h"
 #include "core/tasks.h"
 #include "placement/check.h"
@@ -18,12 +20,11 @@ static uint32_t place_node(struct core *core, const char *group, size_t slot)
     const struct core_group *known = core_group_find(core, group);
     if (known) {
         uint32_t task = slot < known->slot_count ? known->tasks[slot] : NONE;
-        return task != NONE && core->tasks.items[task].is_taken ? core->tasks.items[task].node
-                                                                : NONE;
+        bool is_taken = task != NONE && core_task_at(core, task)->is_taken;
+        return is_taken ? core_task_at(core, task)->node : NONE;
     }
-    uint32_t holder = text_map_get(&core->hold_names, text_of(group));
-    const struct hold *hold =
-        holder == MAP_NONE ? NULL : hold_find(&core->jobs.items[holder], group);
+    struct core_job *holder = hold_holder(core, group);
+    const struct hold *hold = holder ? hold_find(holder, group) : NULL;
     return hold && hold->slots && slot < hold->slot_count ? hold->slots[slot].node.v : NONE;
 }
 
@@ -32,7 +33,7 @@ static void place_see(void *context, const char *group, size_t slot, struct node
     struct places *places = context;
     bool is_right;
     if (slot == PLACEMENT_WAITING) {
-        is_right = text_map_get(&places->core->hold_names, text_of(group)) != MAP_NONE;
+        is_right = hold_holder(places->core, group) != NULL;
     } else {
         uint32_t known = place_node(places->core, group, slot);
         is_right = known != NONE && (known == node.v || node.v == NODE_NONE.v);
@@ -47,12 +48,13 @@ static void place_see(void *context, const char *group, size_t slot, struct node
 static size_t places_count(const struct core *core)
 {
     size_t count = 0;
-    for (size_t i = 0; i < core->groups.count; i++)
-        count += core->groups.items[i].is_refused ? 0 : core->groups.items[i].taken_count;
-    for (size_t i = 0; i < core->jobs.count; i++)
-        for (uint32_t j = 0; j < core->jobs.items[i].hold_count; j++)
-            if (core->jobs.items[i].holds[j].slots)
-                count += core->jobs.items[i].holds[j].slot_count;
+    for (uint32_t i = 0; i < core_group_slots(core); i++)
+        count += core_group_at(core, i)->is_refused ? 0 : core_group_at(core, i)->taken_count;
+    for (uint32_t i = 0; i < core_job_slots(core); i++) {
+        const struct core_job *job = core_job_at(core, i);
+        for (uint32_t j = 0; j < job->hold_count; j++)
+            count += job->holds[j].slots ? job->holds[j].slot_count : 0;
+    }
     return count;
 }
 
@@ -74,12 +76,12 @@ int core_check_places(const struct core *core, struct err *err)
 {
     struct core *mutable = (struct core *)(uintptr_t)core;
     int code = places_compare(mutable, core->placer, "placer", places_count(core), err);
-    for (size_t i = 0; i < core->reservations.count && !code; i++) {
-        const struct placer *shadow = core->reservations.items[i].shadow;
+    for (size_t i = 0; i < reserve_count(core) && !code; i++) {
+        const struct placer *shadow = reserve_at(core, i)->shadow;
         CHECK(shadow->ops == core->placer->ops, "shadow", "is of the policy %s", shadow->ops->name);
     }
-    for (size_t i = 0; i < core->reservations.count && !code; i++)
-        if (!core->reservations.items[i].is_stale) /* else it is filled anew before it is asked */
-            code = places_compare(mutable, core->reservations.items[i].shadow, "shadow", 0, err);
+    for (size_t i = 0; i < reserve_count(core) && !code; i++)
+        if (!reserve_at(core, i)->is_stale) /* else it is filled anew before it is asked */
+            code = places_compare(mutable, reserve_at(core, i)->shadow, "shadow", 0, err);
     return code;
 }

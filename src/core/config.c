@@ -10,6 +10,7 @@
 #include "core/records.h"
 #include "core/request.h"
 #include "core/reserve.h"
+#include "core/schedule.h"
 #include "core/state.h"
 #include "core/tasks.h"
 #include "core/waiting.h"
@@ -86,11 +87,11 @@ void config_release(struct core_config *config)
 
 static void group_tell(struct core *core, struct placer *placer, struct core_group *group)
 {
-    struct core_job *job = &core->jobs.items[group->job];
+    struct core_job *job = core_job_at(core, group->job);
     struct request request;
     if (group->is_task) {
         assert(group->slot_count == 1);
-        const struct core_task *task = &core->tasks.items[group->tasks[0]];
+        const struct core_task *task = core_task_at(core, group->tasks[0]);
         request_of_task(core, job, task->ref, 0, &core->scratch, &request);
     } else {
         request_of_part(core, job, group->first_role, &core->scratch, &request);
@@ -101,11 +102,11 @@ static void group_tell(struct core *core, struct placer *placer, struct core_gro
         ARENA_ARRAY(&core->scratch, struct placement_slot, group->slot_count);
     for (uint32_t i = 0; i < group->slot_count; i++) {
         const struct core_task *task =
-            group->tasks[i] == NONE ? NULL : &core->tasks.items[group->tasks[i]];
+            group->tasks[i] == NONE ? NULL : core_task_at(core, group->tasks[i]);
         slots[i].node = NODE_NONE;
         if (!task || !task->is_taken)
             continue; /* this task has ended */
-        assert(&core->groups.items[task->group] == group);
+        assert(core_group_at(core, task->group) == group);
         slots[i].node.v = task->node;
         slots[i].cell_level = task->cell_level;
         slots[i].gpu_count = task->gpu_count;
@@ -129,7 +130,7 @@ static int group_rank(const struct core *core, const struct core_group *group)
     for (uint32_t i = 0; i < group->slot_count; i++) {
         if (group->tasks[i] == NONE)
             continue;
-        if (core->tasks.items[group->tasks[i]].gpu_count)
+        if (core_task_at(core, group->tasks[i])->gpu_count)
             with++;
         else
             without++;
@@ -139,19 +140,19 @@ static int group_rank(const struct core *core, const struct core_group *group)
 
 void placer_fill(struct core *core, struct placer *placer)
 {
-    for (size_t i = 0; i < core->nodes.count; i++)
+    for (uint32_t i = 0; i < core_node_count(core); i++)
         node_tell_placer(core, placer, (uint32_t)i);
     /* in the order in which they were placed */
-    uint32_t *order = mem_alloc(mem_size(core->groups.count + 1, sizeof *order));
+    uint32_t *order = mem_alloc(mem_size(core_group_slots(core) + 1, sizeof *order));
     size_t count = 0;
-    for (size_t i = 0; i < core->groups.count; i++)
-        if (core->groups.items[i].name)
+    for (uint32_t i = 0; i < core_group_slots(core); i++)
+        if (core_group_at(core, i)->name)
             order[count++] = (uint32_t)i;
     groups_sort(core, order, count);
     for (int rank = 0; rank < GROUP_RANKS; rank++)
         for (size_t i = 0; i < count; i++)
-            if (group_rank(core, &core->groups.items[order[i]]) == rank)
-                group_tell(core, placer, &core->groups.items[order[i]]);
+            if (group_rank(core, core_group_at(core, order[i])) == rank)
+                group_tell(core, placer, core_group_at(core, order[i]));
     mem_free(order);
 }
 
@@ -159,8 +160,8 @@ void placer_fill(struct core *core, struct placer *placer)
 static void waiting_forget(struct core *core)
 {
     reserve_drop_all(core);
-    for (size_t i = 0; i < core->jobs.count; i++) {
-        struct core_job *job = &core->jobs.items[i];
+    for (uint32_t i = 0; i < core_job_slots(core); i++) {
+        struct core_job *job = core_job_at(core, i);
         if (job->hold_count) {
             holds_forget(core, job);
             core_job_queue(core, job);
@@ -176,7 +177,7 @@ static void placer_change(struct core *core, struct placer *placer)
     placer_fill(core, placer);
     core->placer->ops->free(core->placer);
     core->placer = placer;
-    id_map_release(&core->known_shapes);
+    schedule_forget_shapes(core);
 }
 
 void placer_renew(struct core *core)

@@ -40,66 +40,20 @@ struct core *core_new(const struct core_config *config, struct err *err)
     return core;
 }
 
-static void jobs_free(struct core *core)
-{
-    for (size_t i = 0; i < core->jobs.count; i++) {
-        struct core_job *job = &core->jobs.items[i];
-        if (!job->id.v)
-            continue;
-        job_release(&job->life);
-        plan_free(job->plan);
-        holds_forget(core, job);
-    }
-    ARRAY_FREE(&core->jobs);
-    for (size_t i = 0; i < core->names.count; i++)
-        mem_free(core->names.items[i].text);
-    ARRAY_FREE(&core->names);
-}
-
-static void tasks_free(struct core *core)
-{
-    for (size_t i = 0; i < core->tasks.count; i++)
-        mem_free(core->tasks.items[i].ports);
-    ARRAY_FREE(&core->tasks);
-    for (size_t i = 0; i < core->groups.count; i++) {
-        mem_free(core->groups.items[i].name);
-        mem_free(core->groups.items[i].tasks);
-    }
-    ARRAY_FREE(&core->groups);
-    for (size_t i = 0; i < core->nodes.count; i++)
-        node_release(&core->nodes.items[i]);
-    ARRAY_FREE(&core->nodes);
-}
-
 void core_free(struct core *core)
 {
     if (!core)
         return;
-    reserve_drop_all(core);
-    ARRAY_FREE(&core->reservations);
+    reserve_release(core);
     core->placer->ops->free(core->placer);
     queue_free(core->queue);
-    jobs_free(core);
-    tasks_free(core);
+    core_jobs_release(core);
+    preempt_release(core);
+    core_tasks_release(core);
+    core_nodes_release(core);
     timers_release(&core->timers);
-    timers_release(&core->name_timers);
-    ARRAY_FREE(&core->free_jobs);
-    ARRAY_FREE(&core->free_tasks);
-    ARRAY_FREE(&core->free_groups);
-    ARRAY_FREE(&core->free_names);
-    ARRAY_FREE(&core->changed_jobs);
-    ARRAY_FREE(&core->changed_tasks);
-    ARRAY_FREE(&core->finished_jobs);
-    ARRAY_FREE(&core->queued_jobs);
-    ARRAY_FREE(&core->blamed);
-    id_map_release(&core->job_ids);
-    id_map_release(&core->task_keys);
-    id_map_release(&core->attempts);
-    id_map_release(&core->known_shapes);
-    text_map_release(&core->job_names);
-    text_map_release(&core->node_names);
-    text_map_release(&core->group_names);
-    text_map_release(&core->hold_names);
+    records_release(core);
+    schedule_release(core);
     job_output_release(&core->actions);
     arena_release(&core->scratch);
     config_release(&core->config);
@@ -275,7 +229,7 @@ static void release_event(struct core *core, const struct event *event)
 /* To the job whose failure was the last straw: who looks for the reason begins there. */
 static void blame_told(struct core *core, struct core_job *job, const struct core_task *task)
 {
-    const struct core_node *node = &core->nodes.items[task->node];
+    const struct core_node *node = core_node_at(core, task->node);
     const bool is_cordoned = node->blame.level == BLAME_CORDON;
     record_story(core, job, task, true, is_cordoned ? "NodeCordoned" : "NodeAvoided",
                  "node %s is taken %s; %s", node->facts.name,
@@ -301,7 +255,7 @@ static void task_event(struct core *core, const struct event *event, enum job_ev
     struct core_task *task = core_task_of_attempt(core, event->task.attempt);
     if (!task)
         return; /* of an attempt that has ended: told twice, or after its node was lost */
-    struct core_job *job = &core->jobs.items[task->job];
+    struct core_job *job = core_job_at(core, task->job);
     if (kind == JOB_EVENT_TASK_EXITED && task->is_taken)
         task_blame(core, job, task, event);
     core_job_step(core, job,
@@ -315,7 +269,7 @@ static void note_event(struct core *core, const struct event *event)
 {
     struct core_task *task = core_task_of_attempt(core, event->task.attempt);
     if (task)
-        record_story(core, &core->jobs.items[task->job], task, false,
+        record_story(core, core_job_at(core, task->job), task, false,
                      event->task.reason ? event->task.reason : "Note", "%s",
                      event->task.message ? event->task.message : "");
 }
@@ -325,7 +279,7 @@ static void idle_event(struct core *core, const struct event *event)
     struct core_task *task = core_task_of_attempt(core, event->task.attempt);
     if (!task || !task->is_taken)
         return;
-    struct core_job *job = &core->jobs.items[task->job];
+    struct core_job *job = core_job_at(core, task->job);
     struct task_ref ref = task->ref;
     const char *message = event->task.message ? event->task.message : "no progress";
     record_story(core, job, task, true, event->task.reason ? event->task.reason : "Idle", "%s: %s",
@@ -436,22 +390,6 @@ static void event_apply(struct core *core, const struct event *event)
     }
 }
 
-static void finished_forget(struct core *core)
-{
-    for (size_t i = 0; i < core->finished_jobs.count; i++) {
-        struct core_job *job = &core->jobs.items[core->finished_jobs.items[i]];
-        assert(job->id.v && job->is_finished);
-        if (!job_is_final(&job->life)) { /* started again in the same step */
-            job->is_finished = false;
-            continue;
-        }
-        if (job->is_deleted)
-            record_job_deleted(core, job->id);
-        core_job_forget(core, job, core->now_ms + (int64_t)core->config.finished_keep_s * 1000);
-    }
-    core->finished_jobs.count = 0;
-}
-
 static void wake_ask(struct core *core)
 {
     int64_t next_ms = timers_next_ms(&core->timers);
@@ -465,30 +403,12 @@ static void wake_ask(struct core *core)
     command->at_ms = next_ms;
 }
 
-/* Jobs that came to wait behind others of their class hear the reason of the class. */
-static void queued_tell(struct core *core)
-{
-    for (size_t i = 0; i < core->queued_jobs.count; i++) {
-        uint32_t slot = core->queued_jobs.items[i];
-        struct core_job *job = &core->jobs.items[slot];
-        assert(job->id.v);
-        if (job->reason_topic || !queue_has(core->queue, slot))
-            continue;
-        const uint32_t class = queue_class_of(core->queue, slot);
-        const char *reason = queue_reason(core->queue, class);
-        if (*reason)
-            wait_reason_tell(core, job, arena_copy(&core->scratch, text_of(reason)),
-                             queue_topic(core->queue, class));
-    }
-    core->queued_jobs.count = 0;
-}
-
 void core_step_end(struct core *core)
 {
     core_schedule(core);
     queued_tell(core);
     records_flush(core);
-    finished_forget(core);
+    core_jobs_forget_finished(core);
     wake_ask(core);
     arena_clear(&core->scratch);
     core->output = NULL;
@@ -509,16 +429,6 @@ void core_step(struct core *core, const struct event *event, struct output *outp
     core_step_end(core);
 }
 
-bool core_attempt_is_live(const struct core *core, struct attempt_id attempt)
-{
-    uint32_t at = attempt.v ? id_map_get(&core->attempts, attempt.v) : MAP_NONE;
-    if (at == MAP_NONE)
-        return false;
-    const struct core_task *task = &core->tasks.items[at];
-    const struct job_task *life = job_task_find(&core->jobs.items[task->job].life, task->ref);
-    return task->is_taken || (life && life->is_held);
-}
-
 void core_count(const struct core *core, struct core_counts *counts)
 {
     *counts = (struct core_counts){
@@ -526,21 +436,9 @@ void core_count(const struct core *core, struct core_counts *counts)
         .jobs_live = core->jobs_live,
         .jobs_queued = queue_count(core->queue),
         .tasks_live = core->tasks_live,
-        .nodes = core->nodes.count,
+        .nodes = core_node_count(core),
         .gpus_total = core->gpus_total,
         .gpus_used = core->gpus_used,
-        .timers = core->timers.count + core->name_timers.count,
+        .timers = core->timers.count + names_expiring(core),
     };
-}
-
-uint32_t core_node_count(const struct core *core)
-{
-    return (uint32_t)core->nodes.count;
-}
-
-struct core_node_use core_node_use(const struct core *core, struct node_id node)
-{
-    assert(node.v < core->nodes.count);
-    const struct core_node *own = &core->nodes.items[node.v];
-    return (struct core_node_use){own->gpus_used, own->cpus_used, own->memory_used_mib};
 }

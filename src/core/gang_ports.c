@@ -1,6 +1,7 @@
 #include <string.h>
 
 #include "core/gang_ports.h"
+#include "core/nodes.h"
 #include "core/state.h"
 
 static bool ports_fixed_take(struct core_node *node, const struct plan_role *role,
@@ -41,7 +42,7 @@ static bool ports_any_take(const struct core *core, struct core_node *node,
 static const char *task_ports_take(struct core *core, const struct plan_role *role, uint32_t at,
                                    struct port_range *ranges)
 {
-    struct core_node *node = &core->nodes.items[at];
+    struct core_node *node = core_node_at(core, at);
     for (size_t i = 0; i < role->port_count; i++)
         ranges[i] = (struct port_range){role->ports[i].label, 0, 0};
     if (!ports_fixed_take(node, role, ranges))
@@ -58,7 +59,7 @@ static void task_ports_give(struct core *core, uint32_t at, const struct port_ra
 {
     for (size_t i = 0; i < count; i++)
         if (ranges[i].first)
-            ports_give(&core->nodes.items[at].ports, ranges[i].first, ranges[i].count);
+            ports_give(&core_node_at(core, at)->ports, ranges[i].first, ranges[i].count);
 }
 
 /* Find ports for all slots and leave them free again: place_take takes them. NULL or why not. */

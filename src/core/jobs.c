@@ -5,10 +5,12 @@
 #include "base/memory.h"
 #include "core/capacity.h"
 #include "core/jobs.h"
+#include "core/nodes.h"
 #include "core/preempt.h"
 #include "core/records.h"
 #include "core/request.h"
 #include "core/reserve.h"
+#include "core/schedule.h"
 #include "core/state.h"
 #include "core/tasks.h"
 #include "core/waiting.h"
@@ -19,11 +21,6 @@ struct core_job *core_job_find(struct core *core, struct job_id id)
 {
     uint32_t slot = id_map_get(&core->job_ids, id.v);
     return slot == MAP_NONE ? NULL : &core->jobs.items[slot];
-}
-
-uint32_t core_job_slot(const struct core *core, const struct core_job *job)
-{
-    return (uint32_t)(job - core->jobs.items);
 }
 
 /* The entry of "user~name", made if need be; NONE and ERR_CONFLICT when another job has it. */
@@ -76,6 +73,11 @@ void names_expire(struct core *core)
     }
 }
 
+size_t names_expiring(const struct core *core)
+{
+    return core->name_timers.count;
+}
+
 struct core_job *core_job_add(struct core *core, struct job_id id, struct plan *plan,
                               struct err *err)
 {
@@ -118,6 +120,75 @@ void core_job_forget(struct core *core, struct core_job *job, int64_t name_until
     *job = (struct core_job){0};
     *ARRAY_ADD(&core->free_jobs) = slot;
     core->jobs_live--;
+}
+
+void core_jobs_forget_finished(struct core *core)
+{
+    for (size_t i = 0; i < core->finished_jobs.count; i++) {
+        struct core_job *job = core_job_at(core, core->finished_jobs.items[i]);
+        assert(job->id.v && job->is_finished);
+        if (!job_is_final(&job->life)) { /* started again in the same step */
+            job->is_finished = false;
+            continue;
+        }
+        if (job->is_deleted)
+            record_job_deleted(core, job->id);
+        core_job_forget(core, job, core->now_ms + (int64_t)core->config.finished_keep_s * 1000);
+    }
+    core->finished_jobs.count = 0;
+}
+
+static void names_copy(struct core *to, const struct core *from)
+{
+    ARRAY_COPY(&to->names, &from->names);
+    ARRAY_COPY(&to->free_names, &from->free_names);
+    timers_copy(&to->name_timers, &from->name_timers);
+    for (size_t i = 0; i < to->names.count; i++)
+        if (to->names.items[i].text) {
+            to->names.items[i].text = mem_copy(from->names.items[i].text);
+            text_map_set(&to->job_names, text_of(to->names.items[i].text), (uint32_t)i);
+        }
+}
+
+void core_jobs_copy(struct core *to, const struct core *from)
+{
+    assert(!to->jobs.count && !from->finished_jobs.count);
+    names_copy(to, from);
+    ARRAY_COPY(&to->jobs, &from->jobs);
+    ARRAY_COPY(&to->free_jobs, &from->free_jobs);
+    for (uint32_t i = 0; i < core_job_slots(to); i++) {
+        const struct core_job *old = core_job_at(from, i);
+        struct core_job *new = core_job_at(to, i);
+        if (!old->id.v)
+            continue;
+        new->plan = plan_copy(old->plan);
+        new->full_name = to->names.items[old->name].text;
+        job_clone(&new->life, &old->life);
+        holds_copy(to, new, old);
+        id_map_set(&to->job_ids, new->id.v, i);
+    }
+}
+
+void core_jobs_release(struct core *core)
+{
+    for (uint32_t i = 0; i < core_job_slots(core); i++) {
+        struct core_job *job = core_job_at(core, i);
+        if (!job->id.v)
+            continue;
+        job_release(&job->life);
+        plan_free(job->plan);
+        holds_forget(core, job);
+    }
+    for (size_t i = 0; i < core->names.count; i++)
+        mem_free(core->names.items[i].text);
+    ARRAY_FREE(&core->jobs);
+    ARRAY_FREE(&core->names);
+    ARRAY_FREE(&core->free_jobs);
+    ARRAY_FREE(&core->free_names);
+    ARRAY_FREE(&core->finished_jobs);
+    id_map_release(&core->job_ids);
+    text_map_release(&core->job_names);
+    timers_release(&core->name_timers);
 }
 
 /* --- the rules of one job --- */
@@ -202,7 +273,7 @@ void core_job_queue(struct core *core, struct core_job *job)
     struct queue_item item = core_job_item(core, job);
     struct queue_need need = capacity_need(core, job);
     queue_push(core->queue, &item, &need, shape_of(core, job, &core->scratch));
-    *ARRAY_ADD(&core->queued_jobs) = item.slot;
+    queued_note(core, item.slot);
     record_job_changed(core, job);
 }
 
@@ -246,7 +317,7 @@ static void preparation_note(struct core *core, const struct core_job *job,
                              const struct core_task *task)
 {
     enum { FADES = 16 };
-    const int64_t took_ms = core->now_ms - core->groups.items[task->group].placed_ms;
+    const int64_t took_ms = core->now_ms - core_group_at(core, task->group)->placed_ms;
     core->prepare_ms = took_ms > core->prepare_ms
                            ? took_ms
                            : core->prepare_ms - (core->prepare_ms - took_ms) / FADES;
@@ -265,7 +336,7 @@ static void task_changed(struct core *core, struct core_job *job, const struct j
         cleanup_buf struct buf gpus = BUF_INIT;
         gpus_write(task, &gpus);
         record_story(core, job, task, false, "Started", "%s started on node %s%s",
-                     task_name(core, job, action->task), core->nodes.items[task->node].facts.name,
+                     task_name(core, job, action->task), core_node_at(core, task->node)->facts.name,
                      buf_cstr(&gpus));
     }
     if (action->task_then)

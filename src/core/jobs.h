@@ -6,10 +6,26 @@
  */
 #ifndef CORE_JOBS_H
 #define CORE_JOBS_H
+#include <assert.h>
+
 #include "core/state.h"
 
 struct core_job *core_job_find(struct core *core, struct job_id id); /* NULL: not in memory */
-uint32_t core_job_slot(const struct core *core, const struct core_job *job);
+/* Slots of the table, free ones included: those have no id. */
+static inline uint32_t core_job_slots(const struct core *core)
+{
+    return (uint32_t)core->jobs.count;
+}
+static inline struct core_job *core_job_at(const struct core *core, uint32_t slot)
+{
+    assert(slot < core->jobs.count);
+    return &core->jobs.items[slot];
+}
+static inline uint32_t core_job_slot(const struct core *core, const struct core_job *job)
+{
+    assert(job >= core->jobs.items && job < core->jobs.items + core->jobs.count);
+    return (uint32_t)(job - core->jobs.items);
+}
 /* NULL and ERR_CONFLICT when the name is taken; the plan stays the caller's then. */
 struct core_job *core_job_add(struct core *core, struct job_id id, struct plan *plan,
                               struct err *err);
@@ -28,5 +44,10 @@ struct core_job_size core_job_size(struct core *core, const struct core_job *job
 struct queue_item core_job_item(struct core *core, const struct core_job *job);
 void core_job_queue(struct core *core, struct core_job *job);
 void names_expire(struct core *core);
+size_t names_expiring(const struct core *core); /* whose jobs have ended */
+/* Those that have become final in this step, and whose containers nobody holds. */
+void core_jobs_forget_finished(struct core *core);
+void core_jobs_copy(struct core *to, const struct core *from); /* `to` has none yet */
+void core_jobs_release(struct core *core);
 
 #endif

@@ -36,7 +36,7 @@ double node_blame_now(const struct core *core, const struct core_node *node)
     return blame_value(&node->blame, &policy, core->now_ms);
 }
 
-void node_release(struct core_node *node)
+static void node_release(struct core_node *node)
 {
     node_facts_release(&node->facts);
     mem_free(node->cordon);
@@ -140,13 +140,13 @@ static void node_tasks_lose(struct core *core, uint32_t at)
     struct attempt_id *attempts =
         ARENA_ARRAY(arena, struct attempt_id, core->nodes.items[at].task_count + 1u);
     for (uint32_t i = core->nodes.items[at].first_task; i != NONE;
-         i = core->tasks.items[i].node_next)
-        attempts[count++] = core->tasks.items[i].attempt;
+         i = core_task_at(core, i)->node_next)
+        attempts[count++] = core_task_at(core, i)->attempt;
     /* the newest stands first */
     while (count > 0) {
         struct core_task *task = core_task_of_attempt(core, attempts[--count]);
         assert(task && task->is_taken);
-        struct core_job *job = &core->jobs.items[task->job];
+        struct core_job *job = core_job_at(core, task->job);
         struct completion completion = completion_of(CODE_NODE_LOST, "node %s was lost", name);
         core_job_step(core, job,
                       &(struct job_event){.kind = JOB_EVENT_TASK_EXITED,
@@ -263,6 +263,29 @@ bool node_blame(struct core *core, uint32_t at, double weight, const char *what)
     return is_changed;
 }
 
+size_t nodes_to_avoid(struct core *core, struct arena *arena, const struct node_id **nodes)
+{
+    size_t count = 0, kept = 0;
+    struct node_id *list = NULL;
+    for (size_t i = 0; i < core->blamed.count; i++) {
+        uint32_t at = core->blamed.items[i];
+        double blame = node_blame_now(core, core_node_at(core, at));
+        if (blame < 0.01) {
+            core_node_at(core, at)->blame.value = 0;
+            continue;
+        }
+        core->blamed.items[kept++] = at;
+        if (blame < core->config.blame_avoid)
+            continue;
+        if (!list)
+            list = ARENA_ARRAY(arena, struct node_id, core->blamed.count);
+        list[count++].v = at;
+    }
+    core->blamed.count = kept;
+    *nodes = list;
+    return count;
+}
+
 void node_blame_look(struct core *core, uint32_t at)
 {
     struct blame_policy policy = blame_policy_of(core);
@@ -313,4 +336,42 @@ int node_restore(struct core *core, const struct node_record *record, struct err
         blame_timer(core, at);
     }
     return 0;
+}
+
+uint32_t core_node_count(const struct core *core)
+{
+    return (uint32_t)core->nodes.count;
+}
+
+struct core_node_use core_node_use(const struct core *core, struct node_id node)
+{
+    assert(node.v < core_node_count(core));
+    const struct core_node *own = core_node_at(core, node.v);
+    return (struct core_node_use){own->gpus_used, own->cpus_used, own->memory_used_mib};
+}
+
+void core_nodes_copy(struct core *to, const struct core *from)
+{
+    assert(!to->nodes.count);
+    ARRAY_COPY(&to->nodes, &from->nodes);
+    ARRAY_COPY(&to->blamed, &from->blamed);
+    for (uint32_t i = 0; i < core_node_count(to); i++) {
+        const struct core_node *old = core_node_at(from, i);
+        struct core_node *new = core_node_at(to, i);
+        new->facts = (struct node_facts){0};
+        node_facts_copy(&new->facts, &old->facts);
+        new->cordon = mem_copy(old->cordon);
+        new->refusal = mem_copy(old->refusal);
+        ports_copy(&new->ports, &old->ports);
+        text_map_set(&to->node_names, text_of(new->facts.name), i);
+    }
+}
+
+void core_nodes_release(struct core *core)
+{
+    for (uint32_t i = 0; i < core_node_count(core); i++)
+        node_release(core_node_at(core, i));
+    ARRAY_FREE(&core->nodes);
+    ARRAY_FREE(&core->blamed);
+    text_map_release(&core->node_names);
 }

@@ -4,8 +4,15 @@
  */
 #ifndef CORE_NODES_H
 #define CORE_NODES_H
+#include <assert.h>
+
 #include "core/state.h"
 
+static inline struct core_node *core_node_at(const struct core *core, uint32_t at)
+{
+    assert(at < core->nodes.count);
+    return &core->nodes.items[at];
+}
 void node_event(struct core *core, const struct event *event);
 void node_lost_event(struct core *core, const struct event *event);
 void node_pardon_event(struct core *core, const struct event *event);
@@ -20,6 +27,9 @@ bool node_is_cordoned(const struct core_node *node);
 uint32_t node_find(const struct core *core, const char *name); /* NONE */
 void node_tell_placer(struct core *core, struct placer *placer, uint32_t node);
 int node_restore(struct core *core, const struct node_record *record, struct err *err);
-void node_release(struct core_node *node);
+/* Nodes blamed for failures of the platform, while the blame still counts: their number. */
+size_t nodes_to_avoid(struct core *core, struct arena *arena, const struct node_id **nodes);
+void core_nodes_copy(struct core *to, const struct core *from); /* `to` has none yet */
+void core_nodes_release(struct core *core);
 
 #endif

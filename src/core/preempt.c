@@ -42,6 +42,21 @@ void hold_add(struct core *core, struct core_job *job, const char *group,
     hold->slot_count = (uint32_t)slot_count;
 }
 
+/* `to` has been copied byte by byte. */
+void holds_copy(struct core *core, struct core_job *to, const struct core_job *from)
+{
+    to->holds = NULL;
+    to->hold_count = 0;
+    for (uint32_t i = 0; i < from->hold_count; i++)
+        hold_add(core, to, from->holds[i].group, from->holds[i].slots, from->holds[i].slot_count);
+}
+
+struct core_job *hold_holder(const struct core *core, const char *group)
+{
+    uint32_t slot = text_map_get(&core->hold_names, text_of(group));
+    return slot == MAP_NONE ? NULL : core_job_at(core, slot);
+}
+
 static void hold_free(struct core *core, struct hold *hold)
 {
     text_map_remove(&core->hold_names, text_of(hold->group));
@@ -87,6 +102,11 @@ void holds_release(struct core *core, struct core_job *job)
     core->is_unblocked = true;
 }
 
+void preempt_release(struct core *core)
+{
+    text_map_release(&core->hold_names);
+}
+
 void preemption_failed(struct core *core, struct core_job *job)
 {
     enum { AGAIN_MS = 30000, DOUBLINGS_MAX = 7 };
@@ -108,14 +128,14 @@ static void group_preempt(struct core *core, struct core_group *group, const str
     if (group->is_preempted)
         return;
     group->is_preempted = true;
-    struct core_job *victim = &core->jobs.items[group->job];
+    struct core_job *victim = core_job_at(core, group->job);
     core_trace(core, "job %s: preempts %s", by->full_name, group->name);
     struct completion completion = completion_of(CODE_PREEMPTED, "preempted by %s (priority %d)",
                                                  by->full_name, by->plan->priority);
     struct job_event event = {.kind = JOB_EVENT_PREEMPT, .completion = &completion};
     if (group->is_task) {
         event.kind = JOB_EVENT_TASK_KILL;
-        event.task = core->tasks.items[group->tasks[0]].ref;
+        event.task = core_task_at(core, group->tasks[0])->ref;
     }
     core_job_step(core, victim, &event);
 }
@@ -124,14 +144,14 @@ static void group_preempt(struct core *core, struct core_group *group, const str
 static void victim_end(struct core *core, const char *name, const struct core_job *by)
 {
     struct core_group *group = core_group_find(core, name);
-    uint32_t holder = text_map_get(&core->hold_names, text_of(name));
+    struct core_job *holder = hold_holder(core, name);
     if (group) {
         group_preempt(core, group, by);
-    } else if (holder != MAP_NONE && &core->jobs.items[holder] != by) {
+    } else if (holder && holder != by) {
         core_trace(core, "job %s: takes what %s holds", by->full_name, name);
-        holds_release(core, &core->jobs.items[holder]);
-        core_job_queue(core, &core->jobs.items[holder]);
-        waiting_changed(core, &core->jobs.items[holder], WAITING_BY_TAKEN);
+        holds_release(core, holder);
+        core_job_queue(core, holder);
+        waiting_changed(core, holder, WAITING_BY_TAKEN);
     }
 }
 

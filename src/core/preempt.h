@@ -11,9 +11,13 @@ struct hold *hold_find(struct core_job *job, const char *group);
 /* `slots` NULL: the placer keeps what it waits for. */
 void hold_add(struct core *core, struct core_job *job, const char *group,
               const struct placement_slot *slots, size_t slot_count);
+void holds_copy(struct core *core, struct core_job *to, const struct core_job *from);
+/* The job that has a hold of this name, or NULL. */
+struct core_job *hold_holder(const struct core *core, const char *group);
 void hold_forget(struct core *core, struct core_job *job, const char *group); /* it is placed */
 void holds_forget(struct core *core, struct core_job *job); /* the placer knows nothing of them */
 void holds_release(struct core *core, struct core_job *job);
+void preempt_release(struct core *core); /* after all holds */
 /* It could not start although others have ended for it: not again soon, and ever more rarely. */
 void preemption_failed(struct core *core, struct core_job *job);
 /* A job waits that would have to end others; `why_not`: what keeps it from that, or "". */

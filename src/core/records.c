@@ -151,9 +151,9 @@ static void job_flush(struct core *core, struct core_job *job)
 static void task_fill(struct core *core, const struct core_task *task, const struct job_task *life,
                       struct task_record *record)
 {
-    const struct core_job *job = &core->jobs.items[task->job];
+    const struct core_job *job = core_job_at(core, task->job);
     struct arena *arena = &core->output->arena;
-    const struct core_node *node = task->node == NONE ? NULL : &core->nodes.items[task->node];
+    const struct core_node *node = task->node == NONE ? NULL : core_node_at(core, task->node);
     bool has_place = node && task->attempt.v;
     uint16_t *gpus = NULL;
     struct port_range *ports = NULL;
@@ -217,7 +217,7 @@ void record_task_changed(struct core *core, struct core_task *task)
     if (task->is_changed)
         return;
     task->is_changed = true;
-    *ARRAY_ADD(&core->changed_tasks) = (uint32_t)(task - core->tasks.items);
+    *ARRAY_ADD(&core->changed_tasks) = core_task_index(core, task);
 }
 
 void record_task_then(struct core *core, struct core_task *task, const struct job_task *life)
@@ -242,21 +242,27 @@ void record_task_removed(struct core *core, const struct core_job *job, struct t
 void records_flush(struct core *core)
 {
     for (size_t i = 0; i < core->changed_tasks.count; i++) {
-        struct core_task *task = &core->tasks.items[core->changed_tasks.items[i]];
+        struct core_task *task = core_task_at(core, core->changed_tasks.items[i]);
         if (task->job == NONE || !task->is_changed)
             continue;
         task->is_changed = false;
-        const struct job_task *life = job_task_find(&core->jobs.items[task->job].life, task->ref);
+        const struct job_task *life = job_task_find(&core_job_at(core, task->job)->life, task->ref);
         assert(life);
         task_write(core, task, life);
     }
     core->changed_tasks.count = 0;
     for (size_t i = 0; i < core->changed_jobs.count; i++) {
-        struct core_job *job = &core->jobs.items[core->changed_jobs.items[i]];
+        struct core_job *job = core_job_at(core, core->changed_jobs.items[i]);
         assert(job->id.v && job->is_changed);
         job_flush(core, job);
     }
     core->changed_jobs.count = 0;
+}
+
+void records_release(struct core *core)
+{
+    ARRAY_FREE(&core->changed_jobs);
+    ARRAY_FREE(&core->changed_tasks);
 }
 
 void record_job_deleted(struct core *core, struct job_id id)
@@ -268,7 +274,7 @@ void record_job_deleted(struct core *core, struct job_id id)
 
 void record_node(struct core *core, uint32_t at)
 {
-    const struct core_node *node = &core->nodes.items[at];
+    const struct core_node *node = core_node_at(core, at);
     const bool is_reason_blame = node_is_cordoned(node) || !*node->facts.reason;
     struct node_record *record = &record_add(core, RECORD_NODE)->node;
     *record = (struct node_record){
@@ -317,7 +323,7 @@ struct command *command_add(struct core *core, enum command_kind kind, const str
     command->attempt = attempt;
     const struct core_task *task = core_task_find(core, core_job_slot(core, job), ref);
     command->node =
-        task && task->node != NONE ? keep(core, core->nodes.items[task->node].facts.name) : "";
+        task && task->node != NONE ? keep(core, core_node_at(core, task->node)->facts.name) : "";
     command->reason = "";
     return command;
 }

@@ -19,6 +19,7 @@ void record_story(struct core *core, const struct core_job *job, const struct co
                   bool is_warning, const char *reason, const char *format, ...)
     __attribute__((format(printf, 6, 7)));
 void records_flush(struct core *core);
+void records_release(struct core *core);
 struct command *command_add(struct core *core, enum command_kind kind, const struct core_job *job,
                             struct task_ref task, struct attempt_id attempt);
 void core_answer(struct core *core, const struct event *event, struct job_id slot,

@@ -7,30 +7,6 @@
 #include "core/request.h"
 #include "core/state.h"
 
-/* Nodes blamed for failures of the platform, while the blame still counts. */
-static size_t avoid_list(struct core *core, struct arena *arena, const struct node_id **nodes)
-{
-    size_t count = 0, kept = 0;
-    struct node_id *list = NULL;
-    for (size_t i = 0; i < core->blamed.count; i++) {
-        uint32_t at = core->blamed.items[i];
-        double blame = node_blame_now(core, &core->nodes.items[at]);
-        if (blame < 0.01) {
-            core->nodes.items[at].blame.value = 0;
-            continue;
-        }
-        core->blamed.items[kept++] = at;
-        if (blame < core->config.blame_avoid)
-            continue;
-        if (!list)
-            list = ARENA_ARRAY(arena, struct node_id, core->blamed.count);
-        list[count++].v = at;
-    }
-    core->blamed.count = kept;
-    *nodes = list;
-    return count;
-}
-
 static void request_head(struct core *core, const struct core_job *job, struct arena *arena,
                          struct request *request)
 {
@@ -43,7 +19,7 @@ static void request_head(struct core *core, const struct core_job *job, struct a
         .may_preempt = true,
         .now_ms = core->now_ms,
     };
-    request->placement.avoid_count = avoid_list(core, arena, &request->placement.avoid);
+    request->placement.avoid_count = nodes_to_avoid(core, arena, &request->placement.avoid);
 }
 
 static struct placement_member member_of(const struct plan_role *role, uint32_t count)

@@ -11,6 +11,7 @@
 #include "core/request.h"
 #include "core/reserve.h"
 #include "core/state.h"
+#include "core/tasks.h"
 #include "core/waiting.h"
 
 /* How a reservation works: the shadow is a copy of the placer in which every group that ran when
@@ -129,12 +130,12 @@ static int ending_compare(const void *a, const void *b)
 static bool shadow_run_forward(struct core *core, struct placer *shadow, struct core_job *job,
                                int64_t *starts_ms)
 {
-    struct ending *endings = mem_zero(core->groups.count + 1, sizeof *endings);
+    struct ending *endings = mem_zero(core_group_slots(core) + 1, sizeof *endings);
     size_t count = 0;
-    for (size_t i = 0; i < core->groups.count; i++)
-        if (core->groups.items[i].name)
+    for (uint32_t i = 0; i < core_group_slots(core); i++)
+        if (core_group_at(core, i)->name)
             endings[count++] = (struct ending){
-                core_job_ends_ms(core, &core->jobs.items[core->groups.items[i].job], 0),
+                core_job_ends_ms(core, core_job_at(core, core_group_at(core, i)->job), 0),
                 (uint32_t)i};
     qsort(endings, count, sizeof *endings, ending_compare);
     *starts_ms = 0;
@@ -142,7 +143,7 @@ static bool shadow_run_forward(struct core *core, struct placer *shadow, struct 
     while (next < count) {
         size_t end = next + step < count ? next + step : count;
         for (; next < end; next++)
-            shadow->ops->release_group(shadow, core->groups.items[endings[next].group].name);
+            shadow->ops->release_group(shadow, core_group_at(core, endings[next].group)->name);
         step *= 2;
         if (!*starts_ms && shadow_fits(core, shadow, job))
             *starts_ms = endings[next - 1].ends_ms;
@@ -156,7 +157,7 @@ static bool shadow_run_forward(struct core *core, struct placer *shadow, struct 
 /* A copy of the placer in which the job holds nothing. */
 static struct placer *placer_without_holds(struct core *core, const struct reservation *reservation)
 {
-    const struct core_job *job = &core->jobs.items[reservation->job];
+    const struct core_job *job = core_job_at(core, reservation->job);
     struct placer *copy = core->placer->ops->copy(core->placer);
     for (uint32_t i = 0; i < job->hold_count; i++) {
         copy->ops->cancel(copy, job->holds[i].group);
@@ -168,7 +169,7 @@ static struct placer *placer_without_holds(struct core *core, const struct reser
 /* The shadow anew, with all that runs now taken for ended. */
 static bool reservation_fill(struct core *core, struct reservation *reservation)
 {
-    struct core_job *job = &core->jobs.items[reservation->job];
+    struct core_job *job = core_job_at(core, reservation->job);
     reservation_release(reservation);
     reservation->shadow = placer_without_holds(core, reservation);
     reservation->is_stale = reservation->is_aged = false;
@@ -179,7 +180,7 @@ static bool reservation_fill(struct core *core, struct reservation *reservation)
 static struct reservation *reservation_of_cluster(struct core *core, const struct core_job *job)
 {
     for (size_t i = 0; i < core->reservations.count; i++) {
-        const struct core_job *other = &core->jobs.items[core->reservations.items[i].job];
+        const struct core_job *other = core_job_at(core, core->reservations.items[i].job);
         if (strcmp(other->plan->virtual_cluster, job->plan->virtual_cluster) == 0)
             return &core->reservations.items[i];
     }
@@ -203,7 +204,7 @@ static void reservation_remove(struct core *core, struct reservation *reservatio
 
 static void reservation_lose(struct core *core, struct reservation *reservation)
 {
-    struct core_job *job = &core->jobs.items[reservation->job];
+    struct core_job *job = core_job_at(core, reservation->job);
     reservation_remove(core, reservation);
     waiting_changed(core, job, WAITING_BY_RESERVATION_LOST);
 }
@@ -230,7 +231,7 @@ void reserve_update(struct core *core, struct core_job *job)
     if (reserve_has(core, slot))
         return;
     struct reservation *old = reservation_of_cluster(core, job);
-    if (old && (!is_behind(core, &core->jobs.items[old->job], job)))
+    if (old && (!is_behind(core, core_job_at(core, old->job), job)))
         return;
     if (!old && core->reservations.count >= RESERVATIONS_MAX)
         return;
@@ -267,6 +268,22 @@ void reserve_drop_all(struct core *core)
     core->reservations.count = 0;
 }
 
+void reserve_copy(struct core *to, const struct core *from)
+{
+    assert(!to->reservations.count);
+    ARRAY_COPY(&to->reservations, &from->reservations);
+    for (size_t i = 0; i < to->reservations.count; i++) {
+        struct placer *shadow = from->reservations.items[i].shadow;
+        to->reservations.items[i].shadow = shadow->ops->copy(shadow);
+    }
+}
+
+void reserve_release(struct core *core)
+{
+    reserve_drop_all(core);
+    ARRAY_FREE(&core->reservations);
+}
+
 /* What has ended since may have told when it starts, or let it start earlier. */
 static void starts_update(struct core *core, struct reservation *reservation)
 {
@@ -274,7 +291,7 @@ static void starts_update(struct core *core, struct reservation *reservation)
     if (!reservation->is_aged || core->now_ms < reservation->starts_asked_ms + AGAIN_MS)
         return;
     struct placer *copy = placer_without_holds(core, reservation);
-    shadow_run_forward(core, copy, &core->jobs.items[reservation->job], &reservation->starts_ms);
+    shadow_run_forward(core, copy, core_job_at(core, reservation->job), &reservation->starts_ms);
     copy->ops->free(copy);
     reservation->is_aged = false;
     reservation->starts_asked_ms = core->now_ms;
@@ -306,7 +323,7 @@ const char *reserve_check(struct core *core, const struct core_job *job,
 {
     for (size_t i = 0; i < core->reservations.count; i++) {
         struct reservation *reservation = &core->reservations.items[i];
-        struct core_job *starving = &core->jobs.items[reservation->job];
+        struct core_job *starving = core_job_at(core, reservation->job);
         if (starving == job || !is_behind(core, job, starving))
             continue;
         if (reservation->is_stale && !reservation_fill(core, reservation)) {
@@ -356,7 +373,7 @@ static bool shadow_takes_both(struct core *core, struct placer *shadow, struct c
 static bool shadow_has_room(struct core *core, const struct reservation *reservation,
                             const struct placement_request *request, struct arena *arena)
 {
-    struct core_job *starving = &core->jobs.items[reservation->job];
+    struct core_job *starving = core_job_at(core, reservation->job);
     struct placer *copy = reservation->shadow->ops->copy(reservation->shadow);
     bool has_room = shadow_takes_both(core, copy, starving, request, arena);
     copy->ops->free(copy);
@@ -368,7 +385,7 @@ const struct core_job *reserve_holder(struct core *core, const struct core_job *
 {
     for (size_t i = 0; i < core->reservations.count; i++) {
         struct reservation *reservation = &core->reservations.items[i];
-        const struct core_job *starving = &core->jobs.items[reservation->job];
+        const struct core_job *starving = core_job_at(core, reservation->job);
         if (starving == job || !is_behind(core, job, starving))
             continue;
         if (reservation->is_stale && !reservation_fill(core, reservation)) {
@@ -389,7 +406,7 @@ void reserve_commit(struct core *core, const struct core_job *job,
 {
     for (size_t i = 0; i < core->reservations.count; i++) {
         struct reservation *reservation = &core->reservations.items[i];
-        const struct core_job *starving = &core->jobs.items[reservation->job];
+        const struct core_job *starving = core_job_at(core, reservation->job);
         if (starving == job)
             continue;
         if (!is_behind(core, job, starving)) {

@@ -4,11 +4,24 @@
  */
 #ifndef CORE_RESERVE_H
 #define CORE_RESERVE_H
+#include <assert.h>
+
 #include "core/state.h"
 
 void reserve_update(struct core *core, struct core_job *job); /* it waits; does it starve? */
 void reserve_drop(struct core *core, uint32_t slot);
 void reserve_drop_all(struct core *core);
+static inline size_t reserve_count(const struct core *core)
+{
+    return core->reservations.count;
+}
+static inline const struct reservation *reserve_at(const struct core *core, size_t nth)
+{
+    assert(nth < core->reservations.count);
+    return &core->reservations.items[nth];
+}
+void reserve_copy(struct core *to, const struct core *from); /* `to` has none yet */
+void reserve_release(struct core *core);
 bool reserve_has(const struct core *core, uint32_t slot); /* is capacity held back for it? */
 /* May `job`, behind a starving job, take these slots? "" or why not, in `arena`. */
 const char *reserve_check(struct core *core, const struct core_job *job,

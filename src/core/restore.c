@@ -141,7 +141,7 @@ static bool is_running(const struct job_task *task)
 
 static bool ports_fit(const struct core *core, const struct core_task *task)
 {
-    const struct ports *ports = &core->nodes.items[task->node].ports;
+    const struct ports *ports = &core_node_at(core, task->node)->ports;
     for (size_t i = 0; i < task->port_count; i++)
         if (!ports_are_free(ports, task->ports[i].first, task->ports[i].count))
             return false;
@@ -151,10 +151,10 @@ static bool ports_fit(const struct core *core, const struct core_task *task)
 /* Is any of its GPUs one of a task that is taken already? */
 static bool gpus_fit(const struct core *core, const struct core_task *task)
 {
-    uint32_t other = task->gpu_count ? core->nodes.items[task->node].first_task : NONE;
-    for (; other != NONE; other = core->tasks.items[other].node_next)
+    uint32_t other = task->gpu_count ? core_node_at(core, task->node)->first_task : NONE;
+    for (; other != NONE; other = core_task_at(core, other)->node_next)
         for (size_t i = 0; i < task->gpu_count; i++)
-            if (core_task_has_gpu(&core->tasks.items[other], task->gpus[i]))
+            if (core_task_has_gpu(core_task_at(core, other), task->gpus[i]))
                 return false;
     return true;
 }
@@ -177,7 +177,7 @@ static int group_restore(struct core *core, struct core_job *job, const struct r
         return 0;
     uint32_t at = core_group_add(core, job, request->placement.group, first_role,
                                  !job->plan->is_gang, (uint32_t)request->task_count);
-    struct core_group *group = &core->groups.items[at];
+    struct core_group *group = core_group_at(core, at);
     group->taken_count = running;
     group->sequence = first_attempt;
     for (uint32_t i = 0; i < request->task_count; i++) {
@@ -188,7 +188,7 @@ static int group_restore(struct core *core, struct core_job *job, const struct r
         if (!task || task->node == NONE || !ports_fit(core, task) || !gpus_fit(core, task))
             return err_fail(err, ERR_CORRUPT, "tasks",
                             "%s: two tasks have one port or GPU, or none has", job->full_name);
-        group->tasks[i] = (uint32_t)(task - core->tasks.items);
+        group->tasks[i] = core_task_index(core, task);
         task->group = at;
         task->group_slot = i;
         core_task_take(core, task);
@@ -228,14 +228,14 @@ int core_restore_finish(struct core *core, int64_t now_ms, struct output *output
     core->output = output;
     core->now_ms = now_ms;
     core->step++;
-    for (size_t i = 0; i < core->jobs.count; i++) {
-        int code = job_groups_restore(core, &core->jobs.items[i], err);
+    for (uint32_t i = 0; i < core_job_slots(core); i++) {
+        int code = job_groups_restore(core, core_job_at(core, i), err);
         if (code)
             return code;
     }
     placer_fill(core, core->placer);
-    for (size_t i = 0; i < core->jobs.count; i++) {
-        struct core_job *job = &core->jobs.items[i];
+    for (uint32_t i = 0; i < core_job_slots(core); i++) {
+        struct core_job *job = core_job_at(core, i);
         struct err why = {0};
         if (job_restore_finish(&job->life, policy_of(core, job), now_ms, &core->actions, &why))
             return err_fail(err, ERR_CORRUPT, "jobs", "%s: %s", job->full_name, why.text);

@@ -77,11 +77,11 @@ static bool job_is_hopeless(struct core *core, const struct core_job *job, uint3
 /* One job that does not start: to its class, and to whoever asks why it waits. */
 static struct start_outcome job_try(struct core *core, uint32_t slot, uint32_t *class)
 {
-    struct core_job *job = &core->jobs.items[slot];
+    struct core_job *job = core_job_at(core, slot);
     const bool was_holding = job->hold_count, was_alone = job->is_alone;
     const uint32_t was_waiting = job_waiting_count(&job->life, policy_of(core, job));
     struct start_outcome outcome = core_job_start(core, job);
-    assert(&core->jobs.items[slot] == job);
+    assert(core_job_at(core, slot) == job);
     assert(queue_has(core->queue, slot) == (outcome.kind != PLACEMENT_BIND));
     waiting_changed(core, job, WAITING_BY_TRY);
     if (outcome.kind == PLACEMENT_BIND)
@@ -115,7 +115,7 @@ static bool shortest_starts(struct core *core, uint32_t class, const struct queu
 static void class_try(struct core *core, const struct queue_item *item, uint32_t class,
                       bool is_look)
 {
-    struct core_job *job = &core->jobs.items[item->slot];
+    struct core_job *job = core_job_at(core, item->slot);
     core->pass.work += WORK_OF_TRY;
     if (job_is_hopeless(core, job, class, is_look)) {
         reason_put_off(core);
@@ -281,4 +281,38 @@ int core_check_request(struct core *core, struct core_job *job, struct err *err)
         id_map_release(&core->known_shapes);
     id_map_set(&core->known_shapes, hash, 1);
     return 0;
+}
+
+void schedule_forget_shapes(struct core *core)
+{
+    id_map_release(&core->known_shapes);
+}
+
+void queued_note(struct core *core, uint32_t slot)
+{
+    assert(queue_has(core->queue, slot));
+    *ARRAY_ADD(&core->queued_jobs) = slot;
+}
+
+void queued_tell(struct core *core)
+{
+    for (size_t i = 0; i < core->queued_jobs.count; i++) {
+        uint32_t slot = core->queued_jobs.items[i];
+        struct core_job *job = core_job_at(core, slot);
+        assert(job->id.v);
+        if (job->reason_topic || !queue_has(core->queue, slot))
+            continue;
+        const uint32_t class = queue_class_of(core->queue, slot);
+        const char *reason = queue_reason(core->queue, class);
+        if (*reason)
+            wait_reason_tell(core, job, arena_copy(&core->scratch, text_of(reason)),
+                             queue_topic(core->queue, class));
+    }
+    core->queued_jobs.count = 0;
+}
+
+void schedule_release(struct core *core)
+{
+    ARRAY_FREE(&core->queued_jobs);
+    id_map_release(&core->known_shapes);
 }

@@ -7,6 +7,12 @@
 #include "core/state.h"
 
 void core_schedule(struct core *core);
+/* The job in `slot` has been put into the queue in this step. */
+void queued_note(struct core *core, uint32_t slot);
+/* Jobs that came to wait behind others of their class hear the reason of the class. */
+void queued_tell(struct core *core);
+void schedule_forget_shapes(struct core *core); /* another placer has begun */
+void schedule_release(struct core *core);
 /* 0, or why the placer will never serve this job. */
 int core_check_request(struct core *core, struct core_job *job, struct err *err);
 /* Numbers and holders come and go with every task that ends: a reason of the topic that the job was

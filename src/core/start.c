@@ -61,7 +61,7 @@ static bool slots_are_usable(const struct core *core, const struct placement_slo
                              size_t count)
 {
     for (size_t i = 0; i < count; i++) {
-        const struct core_node *node = &core->nodes.items[slots[i].node.v];
+        const struct core_node *node = core_node_at(core, slots[i].node.v);
         if (!node->facts.is_healthy || node->is_lost || node_is_cordoned(node))
             return false;
     }
@@ -89,7 +89,7 @@ static bool victims_are_own(struct core *core, const struct core_job *job,
 {
     for (size_t i = 0; i < result->victim_count; i++) {
         const struct core_group *group = core_group_find(core, result->victims[i]);
-        if (group && &core->jobs.items[group->job] == job)
+        if (group && core_job_at(core, group->job) == job)
             return true;
     }
     return false;
@@ -107,7 +107,7 @@ static int part_ask(struct core *core, struct core_job *job, const struct parts 
     /* one task of a job at a time: what it ends may be enough for the others */
     bool is_after = parts->is_task && job->hold_count;
     bool may_preempt = is_holding || (!is_paused && !is_after);
-    request->may_preempt = is_holding || (may_preempt && !core->reservations.count);
+    request->may_preempt = is_holding || (may_preempt && !reserve_count(core));
     int code = placer->ops->place(placer, request, &core->scratch, result, err);
     if (code || result->kind != PLACEMENT_PREEMPT || request->may_preempt)
         return code;
@@ -134,7 +134,7 @@ static int part_ask(struct core *core, struct core_job *job, const struct parts 
 static void search_count(struct core *core, const struct gang_part *part)
 {
     enum { NODES_MARKED_PER_WORK = 64 };
-    const uint32_t nodes = (uint32_t)core->nodes.count;
+    const uint32_t nodes = core_node_count(core);
     core->pass.work += WORK_OF_SEARCH + (uint32_t)part->request.task_count +
                        nodes / core->placer->ops->nodes_per_work;
     if (part->request.placement.avoid_count)
@@ -284,7 +284,7 @@ static void parts_take(struct core *core, struct core_job *job, const struct par
             task->group = at;
             task->group_slot = j;
             core_task_take(core, task);
-            core->groups.items[at].tasks[j] = (uint32_t)(task - core->tasks.items);
+            core_group_at(core, at)->tasks[j] = core_task_index(core, task);
         }
         hold_forget(core, job, request->placement.group);
     }

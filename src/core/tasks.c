@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "core/capacity.h"
 #include "core/jobs.h"
+#include "core/nodes.h"
 #include "core/reserve.h"
 #include "core/state.h"
 #include "core/tasks.h"
@@ -43,7 +44,7 @@ struct core_task *core_task_get(struct core *core, uint32_t slot, struct task_re
     *task = (struct core_task){
         .job = slot,
         .ref = ref,
-        .job_attempt = core->jobs.items[slot].life.attempt,
+        .job_attempt = core_job_at(core, slot)->life.attempt,
         .node = NONE,
         .group = NONE,
         .node_next = NONE,
@@ -53,22 +54,13 @@ struct core_task *core_task_get(struct core *core, uint32_t slot, struct task_re
     return task;
 }
 
-/* Into the maps of a copy. */
-void core_task_index(struct core *core, uint32_t at)
-{
-    const struct core_task *task = &core->tasks.items[at];
-    id_map_set(&core->task_keys, core_task_key(task->job, task->ref), at);
-    if (task->attempt.v)
-        id_map_set(&core->attempts, task->attempt.v, at);
-}
-
 void core_task_attempt(struct core *core, struct core_task *task, struct attempt_id attempt)
 {
     if (task->attempt.v)
         id_map_remove(&core->attempts, task->attempt.v);
     task->attempt = attempt;
     if (attempt.v)
-        id_map_set(&core->attempts, attempt.v, (uint32_t)(task - core->tasks.items));
+        id_map_set(&core->attempts, attempt.v, core_task_index(core, task));
 }
 
 /* GPUs and ports in one block. */
@@ -105,9 +97,9 @@ bool core_task_has_gpu(const struct core_task *task, uint16_t gpu)
 
 void core_task_take(struct core *core, struct core_task *task)
 {
-    assert(!task->is_taken && task->node < core->nodes.count);
-    struct core_node *node = &core->nodes.items[task->node];
-    uint32_t at = (uint32_t)(task - core->tasks.items);
+    assert(!task->is_taken && task->node < core_node_count(core));
+    struct core_node *node = core_node_at(core, task->node);
+    uint32_t at = core_task_index(core, task);
     task->is_taken = true;
     task->node_previous = NONE;
     task->node_next = node->first_task;
@@ -116,8 +108,8 @@ void core_task_take(struct core *core, struct core_task *task)
     node->first_task = at;
     node->task_count++;
     node->gpus_used += task->gpu_count;
-    node->cpus_used += core->jobs.items[task->job].plan->roles[task->ref.role].cpu;
-    node->memory_used_mib += core->jobs.items[task->job].plan->roles[task->ref.role].memory_mib;
+    node->cpus_used += core_job_at(core, task->job)->plan->roles[task->ref.role].cpu;
+    node->memory_used_mib += core_job_at(core, task->job)->plan->roles[task->ref.role].memory_mib;
     capacity_update(core, task->node);
     core->gpus_used += task->gpu_count;
     core->tasks_live++;
@@ -142,7 +134,7 @@ void core_task_release(struct core *core, struct core_task *task)
 {
     if (!task->is_taken)
         return;
-    struct core_node *node = &core->nodes.items[task->node];
+    struct core_node *node = core_node_at(core, task->node);
     task->is_taken = false;
     if (task->node_previous == NONE)
         node->first_task = task->node_next;
@@ -152,8 +144,8 @@ void core_task_release(struct core *core, struct core_task *task)
         core->tasks.items[task->node_next].node_previous = task->node_previous;
     node->task_count--;
     node->gpus_used -= task->gpu_count;
-    node->cpus_used -= core->jobs.items[task->job].plan->roles[task->ref.role].cpu;
-    node->memory_used_mib -= core->jobs.items[task->job].plan->roles[task->ref.role].memory_mib;
+    node->cpus_used -= core_job_at(core, task->job)->plan->roles[task->ref.role].cpu;
+    node->memory_used_mib -= core_job_at(core, task->job)->plan->roles[task->ref.role].memory_mib;
     capacity_update(core, task->node);
     core->gpus_used -= task->gpu_count;
     core->tasks_live--;
@@ -177,7 +169,7 @@ void core_task_drop(struct core *core, struct core_task *task)
     id_map_remove(&core->task_keys, core_task_key(task->job, task->ref));
     mem_free(task->ports);
     *task = (struct core_task){.job = NONE, .node = NONE, .group = NONE};
-    *ARRAY_ADD(&core->free_tasks) = (uint32_t)(task - core->tasks.items);
+    *ARRAY_ADD(&core->free_tasks) = core_task_index(core, task);
 }
 
 void core_tasks_drop(struct core *core, struct core_job *job)
@@ -255,4 +247,79 @@ void groups_sort(const struct core *core, uint32_t *groups, size_t count)
     for (size_t i = 0; i < count; i++)
         groups[i] = keys[i].group;
     mem_free(keys);
+}
+
+bool core_attempt_is_live(const struct core *core, struct attempt_id attempt)
+{
+    uint32_t at = attempt.v ? id_map_get(&core->attempts, attempt.v) : MAP_NONE;
+    if (at == MAP_NONE)
+        return false;
+    const struct core_task *task = core_task_at(core, at);
+    const struct job_task *life = job_task_find(&core_job_at(core, task->job)->life, task->ref);
+    return task->is_taken || (life && life->is_held);
+}
+
+/* --- all of them --- */
+
+/* Labels point into the plan of the job. */
+static void task_ports_copy(const struct core *to, struct core_task *new,
+                            const struct core_task *old)
+{
+    size_t size = old->port_count * sizeof *old->ports + old->gpu_count * sizeof *old->gpus;
+    const struct plan_role *role = &core_job_at(to, old->job)->plan->roles[old->ref.role];
+    new->ports = mem_copy_array(old->ports, 1, size);
+    new->gpus = new->ports ? (uint16_t *)(new->ports + old->port_count) : NULL;
+    for (size_t i = 0; i < old->port_count; i++)
+        for (size_t j = 0; j < role->port_count; j++)
+            if (strcmp(role->ports[j].label, old->ports[i].label) == 0)
+                new->ports[i].label = role->ports[j].label;
+}
+
+static void groups_copy(struct core *to, const struct core *from)
+{
+    ARRAY_COPY(&to->groups, &from->groups);
+    ARRAY_COPY(&to->free_groups, &from->free_groups);
+    for (uint32_t i = 0; i < core_group_slots(to); i++) {
+        const struct core_group *old = core_group_at(from, i);
+        struct core_group *new = core_group_at(to, i);
+        if (!old->name)
+            continue;
+        new->name = mem_copy(old->name);
+        new->tasks = mem_copy_array(old->tasks, old->slot_count, sizeof *old->tasks);
+        text_map_set(&to->group_names, text_of(new->name), i);
+    }
+}
+
+void core_tasks_copy(struct core *to, const struct core *from)
+{
+    assert(!to->tasks.count && !to->groups.count);
+    ARRAY_COPY(&to->tasks, &from->tasks);
+    ARRAY_COPY(&to->free_tasks, &from->free_tasks);
+    for (uint32_t i = 0; i < to->tasks.count; i++) {
+        const struct core_task *old = core_task_at(from, i);
+        if (old->job == NONE)
+            continue;
+        task_ports_copy(to, core_task_at(to, i), old);
+        id_map_set(&to->task_keys, core_task_key(old->job, old->ref), i);
+        if (old->attempt.v)
+            id_map_set(&to->attempts, old->attempt.v, i);
+    }
+    groups_copy(to, from);
+}
+
+void core_tasks_release(struct core *core)
+{
+    for (size_t i = 0; i < core->tasks.count; i++)
+        mem_free(core->tasks.items[i].ports);
+    for (size_t i = 0; i < core->groups.count; i++) {
+        mem_free(core->groups.items[i].name);
+        mem_free(core->groups.items[i].tasks);
+    }
+    ARRAY_FREE(&core->tasks);
+    ARRAY_FREE(&core->groups);
+    ARRAY_FREE(&core->free_tasks);
+    ARRAY_FREE(&core->free_groups);
+    id_map_release(&core->task_keys);
+    id_map_release(&core->attempts);
+    text_map_release(&core->group_names);
 }

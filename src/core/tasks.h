@@ -4,14 +4,35 @@
  */
 #ifndef CORE_TASKS_H
 #define CORE_TASKS_H
+#include <assert.h>
+
 #include "core/ports.h"
 #include "core/state.h"
 
+static inline struct core_task *core_task_at(const struct core *core, uint32_t at)
+{
+    assert(at < core->tasks.count);
+    return &core->tasks.items[at];
+}
+static inline uint32_t core_task_index(const struct core *core, const struct core_task *task)
+{
+    assert(task >= core->tasks.items && task < core->tasks.items + core->tasks.count);
+    return (uint32_t)(task - core->tasks.items);
+}
+/* Slots of the table, free ones included: those have no name. */
+static inline uint32_t core_group_slots(const struct core *core)
+{
+    return (uint32_t)core->groups.count;
+}
+static inline struct core_group *core_group_at(const struct core *core, uint32_t at)
+{
+    assert(at < core->groups.count);
+    return &core->groups.items[at];
+}
 struct core_task *core_task_find(struct core *core, uint32_t slot, struct task_ref ref);
 struct core_task *core_task_of_attempt(struct core *core, struct attempt_id attempt);
 struct core_task *core_task_get(struct core *core, uint32_t slot,
                                 struct task_ref ref); /* made if need be */
-void core_task_index(struct core *core, uint32_t at);
 void core_task_attempt(struct core *core, struct core_task *task, struct attempt_id attempt);
 void core_task_set(struct core *core, struct core_task *task, const struct placement_slot *slot,
                    const struct port_range *ports, size_t port_count);
@@ -25,5 +46,7 @@ uint32_t core_group_add(struct core *core, struct core_job *job, const char *nam
 struct core_group *core_group_find(struct core *core, const char *name);
 /* By the order in which they were placed. */
 void groups_sort(const struct core *core, uint32_t *groups, size_t count);
+void core_tasks_copy(struct core *to, const struct core *from); /* and groups; `to` has none */
+void core_tasks_release(struct core *core);
 
 #endif
