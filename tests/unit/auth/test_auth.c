@@ -1,10 +1,6 @@
 /* Every caller beside every right: the whole table of who may do what. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
 #include <string.h>
 
 #include "auth/auth.h"
@@ -87,13 +83,10 @@ static void refusals_say_what_was_missing(void **state)
                          auth_right_name((enum auth_right)right));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(who_may_do_what),
-        cmocka_unit_test(the_default_cluster_is_everybodys),
-        cmocka_unit_test(an_operator_can_open_the_output),
-        cmocka_unit_test(refusals_say_what_was_missing),
-    };
-    return cmocka_run_group_tests_name("auth", tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(who_may_do_what),
+    cmocka_unit_test(the_default_cluster_is_everybodys),
+    cmocka_unit_test(an_operator_can_open_the_output),
+    cmocka_unit_test(refusals_say_what_was_missing),
+};
+UNIT_FILE(tests, NULL, NULL);

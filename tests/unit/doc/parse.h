@@ -1,12 +1,7 @@
 /* parse.h — one parse and its report, for the tests of doc. */
 #ifndef TESTS_DOC_PARSE_H
 #define TESTS_DOC_PARSE_H
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -57,8 +52,5 @@ static inline void is_wrong(enum doc_format format, const char *source, const ch
     assert_string_equal(buf_cstr(&p.report), report);
     parse_free(&p);
 }
-
-int test_json(void);
-int test_shape(void);
 
 #endif

@@ -1,5 +1,6 @@
 /* JSON, strict and with comments. */
 #include "parse.h"
+#include "unit.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -197,13 +198,10 @@ static void test_limits(void **state)
     buf_release(&text);
 }
 
-int test_json(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_values),   cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_strings),  cmocka_unit_test(test_utf8),
-        cmocka_unit_test(test_comments), cmocka_unit_test(test_structure),
-        cmocka_unit_test(test_places),   cmocka_unit_test(test_limits),
-    };
-    return cmocka_run_group_tests_name("json", tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_values),   cmocka_unit_test(test_numbers),
+    cmocka_unit_test(test_strings),  cmocka_unit_test(test_utf8),
+    cmocka_unit_test(test_comments), cmocka_unit_test(test_structure),
+    cmocka_unit_test(test_places),   cmocka_unit_test(test_limits),
+};
+UNIT_FILE(tests, NULL, NULL);

@@ -1,43 +1,13 @@
-/* A table of fields checks a tree and writes a JSON Schema. */
+/* A table of fields checks a tree. */
 #include "parse.h"
+#include "shapes.h"
+#include "unit.h"
 
 #include <string.h>
 
 #include "base/memory.h"
 #include "doc/shape.h"
 
-static const struct shape_pattern word = {"a-z", "a-z0-9\\-_", "small letters"};
-static const char *const colours[] = {"red", "green", "7", NULL};
-static const char *const only[] = {"x", NULL};
-static const struct field inner_fields[] = {
-    {.name = "kind", .kind = FIELD_STRING},
-    {.name = "size", .kind = FIELD_INT, .flags = FIELD_REQUIRED},
-};
-static const struct shape inner = {inner_fields, COUNT_OF(inner_fields), UNKNOWN_WARN};
-static const struct shape_variant variants[] = {{"box", &inner}, {"ball", &inner}};
-static const struct field fields[] = {
-    {.name = "any", .kind = FIELD_ANY},
-    {.name = "string", .kind = FIELD_STRING, .min = 1, .max = 5, .pattern = &word},
-    {.name = "free", .kind = FIELD_STRING, .flags = FIELD_NULLABLE, .help = "Text"},
-    {.name = "label", .kind = FIELD_LABEL},
-    {.name = "int", .kind = FIELD_INT, .min = 2, .max = 9},
-    {.name = "soft", .kind = FIELD_INT, .flags = FIELD_CONVERTS},
-    {.name = "bool", .kind = FIELD_BOOL},
-    {.name = "choice", .kind = FIELD_CHOICE, .choices = colours, .flags = FIELD_CONVERTS},
-    {.name = "only", .kind = FIELD_CHOICE, .choices = only},
-    {.name = "strings", .kind = FIELD_STRINGS, .min = 1, .max = 2},
-    {.name = "map", .kind = FIELD_MAP, .shape = &inner, .flags = FIELD_NULLABLE},
-    {.name = "maps", .kind = FIELD_MAP_LIST, .shape = &inner, .min = 0, .max = 2},
-    {.name = "variants",
-     .kind = FIELD_VARIANT_LIST,
-     .tag = "kind",
-     .variants = variants,
-     .variant_count = COUNT_OF(variants)},
-    {.name = "names", .kind = FIELD_MAP_MAP, .shape = &inner, .pattern = &word, .min = 1, .max = 2},
-    {.name = "numbers", .kind = FIELD_INT_MAP, .min = 1, .max = 3},
-    {.name = "open", .kind = FIELD_FREE_MAP},
-};
-static const struct shape outer = {fields, COUNT_OF(fields), UNKNOWN_ERROR};
 static const struct shape lax = {fields, COUNT_OF(fields), UNKNOWN_FREE};
 
 static void checks_as(const struct shape *shape, const char *source, const char *report)
@@ -199,36 +169,8 @@ static void test_near(void **state)
     assert_string_equal(near.best.at, "abcdx");
 }
 
-static void test_schema(void **state)
-{
-    (void)state;
-    struct buf out = BUF_INIT;
-    struct parse p;
-    shape_schema(&outer, "A title", &out);
-    parse_text(&p, DOC_JSON, buf_as_text(&out));
-    assert_string_equal(buf_cstr(&p.report), "");
-    assert_string_equal(doc_get_text(p.doc, "title", "").at, "A title");
-    assert_false(doc_get_bool(p.doc, "additionalProperties", true));
-    const struct doc *properties = doc_get(p.doc, "properties");
-    assert_int_equal(doc_count(properties), COUNT_OF(fields));
-    const struct doc *string = doc_get(properties, "string");
-    assert_string_equal(doc_get_text(string, "pattern", "").at, "^[a-z][a-z0-9\\-_]*$");
-    assert_int_equal(doc_get_int(string, "maxLength", 0), 5);
-    assert_int_equal(doc_count(doc_get(doc_get(properties, "choice"), "enum")), 4);
-    assert_int_equal(doc_count(doc_get(doc_get(properties, "map"), "anyOf")), 2);
-    const struct doc *named = doc_get(doc_get(properties, "names"), "additionalProperties");
-    assert_null(doc_get(named, "additionalProperties"));
-    assert_string_equal(doc_get(named, "required")->as.list.items[0]->as.string.at, "size");
-    parse_free(&p);
-    buf_release(&out);
-}
-
-int test_shape(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_right),   cmocka_unit_test(test_wrong),
-        cmocka_unit_test(test_unknown), cmocka_unit_test(test_long_path),
-        cmocka_unit_test(test_near),    cmocka_unit_test(test_schema),
-    };
-    return cmocka_run_group_tests_name("shape", tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_right),     cmocka_unit_test(test_wrong), cmocka_unit_test(test_unknown),
+    cmocka_unit_test(test_long_path), cmocka_unit_test(test_near),
+};
+UNIT_FILE(tests, NULL, NULL);

@@ -11,7 +11,7 @@
 static const char head[] =
     "# Exit codes\n"
     "\n"
-    "<!-- made from src/exits/specs.yaml by `build/tests/unit/job/exit-doc`; do not edit -->\n"
+    "<!-- made from src/exits/specs.yaml by `build/tests/unit/exits/exit-doc`; do not edit -->\n"
     "\n"
     "Every end of a task and of a job has a code. Codes 1 to 255 belong to your program or to a "
     "rule "

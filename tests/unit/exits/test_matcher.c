@@ -1,11 +1,6 @@
 /* What an operator may write; that the filter never hides a match; where a match is said to be. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -316,12 +311,9 @@ static void large_expressions_see_the_end(void **state)
     mem_free(text);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(filter_hides_no_match),         cmocka_unit_test(the_line_is_found),
-        cmocka_unit_test(bytes_and_characters),          cmocka_unit_test(expressions_of_re2),
-        cmocka_unit_test(large_expressions_see_the_end),
-    };
-    return cmocka_run_group_tests_name("matcher", tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(filter_hides_no_match),         cmocka_unit_test(the_line_is_found),
+    cmocka_unit_test(bytes_and_characters),          cmocka_unit_test(expressions_of_re2),
+    cmocka_unit_test(large_expressions_see_the_end),
+};
+UNIT_FILE(tests, NULL, NULL);

@@ -17,6 +17,8 @@ struct job_world {
     uint64_t random;
 };
 
+#define ROLES(...) ((const int[]){__VA_ARGS__, -1})
+
 /* Roles named a, b, …; `instances` ends with -1. Fancy retry 0, gang, any failure fails. */
 void world_init(struct job_world *world, const int *instances);
 void world_begin(struct job_world *world); /* job_init with the policy as it is now */

@@ -1,20 +1,17 @@
 /* Random lives of jobs: whatever happens, the edges are legal, no container is asked for or given
  * back twice, counters agree with the tasks, a restart changes nothing, and every job ends.
  *
- * A failure prints its seed; `test-job-walk SEED` runs it alone. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+ * A failure prints its seed; `test-job walk -- SEED` runs it alone.
+ *
+ * Covers: src/job/job.c, src/job/attempt.c, src/job/task.c, src/job/step.c */
+#include "job_world.h"
+#include "unit.h"
 
-#include <cmocka.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/buf.h"
 #include "base/memory.h"
 #include "base/random.h"
-#include "job_world.h"
 
 enum { WALKS = 20000, EVENTS = 80, ATTEMPTS_MAX = 20000 };
 
@@ -371,13 +368,16 @@ static void lives_end_by_themselves(void **state)
     }
 }
 
-int main(int argc, char **argv)
+static int seed_read(void **state)
 {
-    if (argc > 1)
-        first_seed = last_seed = strtoull(argv[1], NULL, 10);
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(random_lives),
-        cmocka_unit_test(lives_end_by_themselves),
-    };
-    return cmocka_run_group_tests_name("walk", tests, NULL, NULL);
+    (void)state;
+    if (unit_argument(0))
+        first_seed = last_seed = strtoull(unit_argument(0), NULL, 10);
+    return 0;
 }
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(random_lives),
+    cmocka_unit_test(lives_end_by_themselves),
+};
+UNIT_FILE(tests, seed_read, NULL);

@@ -1,9 +1,5 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+/* A node and its facts: copies are their own, likeness is by what a node offers. */
+#include "unit.h"
 
 #include "base/arena.h"
 #include "base/memory.h"
@@ -108,13 +104,10 @@ static void a_switch_marks_a_lost_gpu(void **state)
     assert_false(node_gpu_is_lost(&(struct node_facts){.gpu_count = 1}, 0));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_copy_is_its_own),
-        cmocka_unit_test(an_arena_keeps_a_copy),
-        cmocka_unit_test(nodes_are_alike_by_what_they_offer),
-        cmocka_unit_test(a_switch_marks_a_lost_gpu),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_copy_is_its_own),
+    cmocka_unit_test(an_arena_keeps_a_copy),
+    cmocka_unit_test(nodes_are_alike_by_what_they_offer),
+    cmocka_unit_test(a_switch_marks_a_lost_gpu),
+};
+UNIT_FILE(tests, NULL, NULL);

@@ -1,10 +1,5 @@
 /* The states of a life, and what people see of them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/memory.h"
 #include "model/completion.h"
@@ -63,12 +58,9 @@ static void executions_go_one_way(void **state)
     assert_false(execution_can_change((enum execution)9, EXECUTION_STOP));
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(states_have_names),
-        cmocka_unit_test(people_see_openpais_states),
-        cmocka_unit_test(executions_go_one_way),
-    };
-    return cmocka_run_group_tests_name("states", tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(states_have_names),
+    cmocka_unit_test(people_see_openpais_states),
+    cmocka_unit_test(executions_go_one_way),
+};
+UNIT_FILE(tests, NULL, NULL);

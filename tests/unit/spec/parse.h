@@ -1,12 +1,9 @@
 /* parse.h — one parse and everything that it gives, for the tests of spec. */
 #ifndef TESTS_SPEC_PARSE_H
 #define TESTS_SPEC_PARSE_H
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
@@ -67,6 +64,29 @@ static inline void is_wrong(const char *source, const char *message)
     parse_free(&p);
 }
 
+/* The text is read, or refused with `message`; then it is cleared. */
+static inline void fits(struct buf *text)
+{
+    struct parse p;
+    parse_text(&p, buf_as_text(text));
+    if (!p.spec)
+        fail_msg("%.500s", buf_cstr(&p.report));
+    parse_free(&p);
+    buf_clear(text);
+}
+
+static inline void refused(struct buf *text, const char *message)
+{
+    is_wrong(buf_cstr(text), message);
+    buf_clear(text);
+}
+
+static inline void fill(struct buf *text, char c, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        buf_char(text, c);
+}
+
 #define HEAD                                                                                       \
     "protocolVersion: 2\n"                                                                         \
     "name: hello\n"                                                                                \
@@ -79,9 +99,5 @@ static inline void is_wrong(const char *source, const char *message)
     "    dockerImage: debian\n" RESOURCES "    commands:\n"                                        \
     "      - echo hello\n"
 #define HELLO HEAD "taskRoles:\n" WORKER
-
-int test_limits(void);
-int test_mask(void);
-int test_mutations(void);
 
 #endif

@@ -1,6 +1,7 @@
-/* Secrets written in random textual forms: the masked text never shows one, parses to the same
- * document otherwise, and keeps every byte outside the block. */
+/* However secrets are written, the masked text never shows one, parses to the same document
+ * otherwise, and keeps every byte outside the block: by example, and in random textual forms. */
 #include "parse.h"
+#include "unit.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -251,8 +252,64 @@ static void test_json(void **state)
     }
 }
 
-int test_mask(void)
+static void masked_is(const char *source, const char *expected)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_yaml), cmocka_unit_test(test_json)};
-    return cmocka_run_group_tests_name("mask", tests, NULL, NULL);
+    struct parse p;
+    parse(&p, source);
+    assert_string_equal(buf_cstr(&p.report), "");
+    assert_string_equal(buf_cstr(&p.masked), expected);
+    assert_null(strstr(buf_cstr(&p.masked), "pw"));
+    parse_free(&p);
 }
+
+/* However the block is written, its value goes and everything else stays. */
+static void test_masks(void **state)
+{
+    (void)state;
+    masked_is(HELLO "secrets: {a: pw}\n", HELLO "secrets: \"******\"\n");
+    masked_is(HELLO "secrets: {a: pw}", HELLO "secrets: \"******\"");
+    masked_is(HELLO "secrets: {a: pw} # pw\n", HELLO "secrets: \"******\"\n");
+    masked_is(HELLO "secrets:\n  a: pw", HELLO "secrets:\n  \"******\"");
+    masked_is(HELLO "secrets:\n  a: |\n    pw\n    pw\n\n\n", HELLO "secrets:\n  \"******\"\n\n\n");
+    masked_is(HELLO "secrets:\n  a: >+\n    pw\n\n# c\n", HELLO "secrets:\n  \"******\"\n\n# c\n");
+    masked_is(HELLO "secrets:\n  a: pw\n   # pw\n\n # pw\n\n# c\n",
+              HELLO "secrets:\n  \"******\"\n\n# c\n");
+    masked_is(HELLO "secrets: # c\n  # pw\n\n  # pw\n  a: pw\n",
+              HELLO "secrets: # c\n  \"******\"\n");
+    masked_is(HELLO "secrets:\n\n\n  a: pw\n", HELLO "secrets:\n\n\n  \"******\"\n");
+    masked_is(HELLO "secrets:\r\n  # pw\r\n  a: pw\r\n  # pw\r\n",
+              HELLO "secrets:\r\n  \"******\"\r\n");
+    masked_is(HELLO "secrets:\r  # pw\r  a: pw\r  # pw\r# c", HELLO "secrets:\r  \"******\"\r# c");
+    masked_is(HELLO "? secrets\n: a: pw\n  b: pw\n", HELLO "? secrets\n: \"******\"\n");
+    masked_is(HELLO "secrets: !!map\n  a: pw\n", HELLO "secrets: \"******\"\n");
+    masked_is(HELLO "secrets: {}\n", HELLO "secrets: \"******\"\n");
+    masked_is(HELLO "secrets:\n", HELLO "secrets:\n");
+    masked_is(HELLO "secrets:\n  a: 'p\xc3\xa9pw'\nversion: '\xc3\xa9'\n",
+              HELLO "secrets:\n  \"******\"\nversion: '\xc3\xa9'\n");
+    masked_is("secrets:\n  a: pw\n" HELLO, "secrets:\n  \"******\"\n" HELLO);
+    masked_is("# secrets: a\nsecrets: {a: pw,\n  b: [pw]}   \n" HELLO
+              "parameters: {secrets: {a: b}}\n",
+              "# secrets: a\nsecrets: \"******\"   \n" HELLO "parameters: {secrets: {a: b}}\n");
+}
+
+static void test_secrets_wrong(void **state)
+{
+    (void)state;
+    is_wrong(HELLO "secrets: {a: &x b}\n", "no anchors, aliases and merge keys here");
+    is_wrong("parameters: {a: &x pw}\n" HELLO "secrets: {a: *x}\n", "no anchors");
+    is_wrong("parameters: &x {a: pw}\n" HELLO "secrets: *x\n", "no anchors");
+    is_wrong("parameters: &x {a: pw}\n" HELLO "secrets: {<<: *x}\n", "no anchors");
+    is_wrong(HELLO "secrets: {a: [[{b: &x c}]]}\n", "no anchors");
+    is_wrong(HELLO "secrets: [a]\n", "secrets: must be a map, not a list");
+    is_wrong(HELLO "secrets: \"******\"\n", "this is a stored copy: write the secrets in again");
+    is_wrong(HELLO "secrets: {a: \"b\\0c\"}\n", "secrets.a: must not hold a NUL character");
+    is_wrong(HELLO "secrets: {a: b}\nsecrets: {a: b}\n", "duplicate key \"secrets\"");
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_yaml),
+    cmocka_unit_test(test_json),
+    cmocka_unit_test(test_masks),
+    cmocka_unit_test(test_secrets_wrong),
+};
+UNIT_FILE(tests, NULL, NULL);

@@ -1,9 +1,11 @@
 /* Every value of a full job file, replaced by every kind of wrong value, one at a time and in
- * pairs: the reader must neither crash nor accept what it cannot encode. */
+ * pairs: the reader must neither crash nor accept what it cannot encode.
+ *
+ * Covers: src/spec/v1.c, src/spec/v2.c, src/spec/codec.c */
 #include "parse.h"
+#include "unit.h"
 
 #include <assert.h>
-#include <string.h>
 
 #include "base/err.h"
 #include "base/json_writer.h"
@@ -196,8 +198,8 @@ static void test_v1(void **state)
     mutate(full_v1, 1);
 }
 
-int test_mutations(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_v2), cmocka_unit_test(test_v1)};
-    return cmocka_run_group_tests_name("mutations", tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_v2),
+    cmocka_unit_test(test_v1),
+};
+UNIT_FILE(tests, NULL, NULL);

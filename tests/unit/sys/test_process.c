@@ -1,17 +1,15 @@
 /* process.h on real children. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka wants these first */
-#include "base/buf.h"
-#include "base/err.h"
-#include "sys/process.h"
-#include <cmocka.h>
+#include "unit.h"
+
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>
+
+#include "base/err.h"
+#include "sys/process.h"
+/* cmocka wants these first */
+#include "base/buf.h"
 
 static int shell_run(const char *script, uint32_t timeout_ms, struct buf *out,
                      struct buf *complaint, int *code, struct err *err)
@@ -173,13 +171,10 @@ static void test_bound_is_a_child(void **state)
     buf_release(&complaint);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_output_and_code), cmocka_unit_test(test_killed),
-        cmocka_unit_test(test_limits),          cmocka_unit_test(test_missing_program),
-        cmocka_unit_test(test_watch),           cmocka_unit_test(test_oom_score),
-        cmocka_unit_test(test_bound),           cmocka_unit_test(test_bound_is_a_child),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_output_and_code), cmocka_unit_test(test_killed),
+    cmocka_unit_test(test_limits),          cmocka_unit_test(test_missing_program),
+    cmocka_unit_test(test_watch),           cmocka_unit_test(test_oom_score),
+    cmocka_unit_test(test_bound),           cmocka_unit_test(test_bound_is_a_child),
+};
+UNIT_FILE(tests, NULL, NULL);

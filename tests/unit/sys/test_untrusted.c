@@ -1,21 +1,18 @@
 /* Files at names that somebody else controls: read when they are plain, refused unopened else. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka wants these first */
-#include "base/buf.h"
-#include "base/err.h"
-#include "sys/file.h"
-#include "sys/untrusted.h"
-#include <cmocka.h>
-#include <fcntl.h>
+#include "unit.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
+
+#include "base/err.h"
+#include "sys/file.h"
+#include "sys/untrusted.h"
+/* cmocka wants these first */
+#include "base/buf.h"
 
 enum { LIMIT = 1000 };
 
@@ -152,11 +149,8 @@ static void test_put(void **state)
     assert_int_equal(untrusted_put(place("no"), "x", TEXT(""), 0644, &err), ERR_NOT_FOUND);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plain),    cmocka_unit_test(test_links),  cmocka_unit_test(test_huge),
-        cmocka_unit_test(test_no_files), cmocka_unit_test(test_device), cmocka_unit_test(test_put),
-    };
-    return cmocka_run_group_tests(tests, setup, teardown);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_plain),    cmocka_unit_test(test_links),  cmocka_unit_test(test_huge),
+    cmocka_unit_test(test_no_files), cmocka_unit_test(test_device), cmocka_unit_test(test_put),
+};
+UNIT_FILE(tests, setup, teardown);

@@ -1,30 +1,8 @@
 /* Every limit that spec.h states: what just fits is read, one more is refused with a reason. */
 #include "parse.h"
+#include "unit.h"
 
-#include <stdio.h>
 #include <string.h>
-
-static void fits(struct buf *text)
-{
-    struct parse p;
-    parse_text(&p, buf_as_text(text));
-    if (!p.spec)
-        fail_msg("%.500s", buf_cstr(&p.report));
-    parse_free(&p);
-    buf_clear(text);
-}
-
-static void refused(struct buf *text, const char *message)
-{
-    is_wrong(buf_cstr(text), message);
-    buf_clear(text);
-}
-
-static void fill(struct buf *text, char c, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        buf_char(text, c);
-}
 
 /* Errors of one file do not hide those of the next. */
 static void test_same_problems(void **state)
@@ -250,151 +228,6 @@ static void test_lists(void **state)
              "taskRoles.worker.commands: must be at most 100000 items, not 100002");
 }
 
-/* Two old storage plugins together, and a map of placements longer than the roles. */
-static void test_extras(void **state)
-{
-    (void)state;
-    struct buf text = BUF_INIT;
-    buf_string(&text, HELLO "extras:\n  com.microsoft.pai.runtimeplugin:\n");
-    for (int plugin = 0; plugin < 2; plugin++) {
-        buf_string(&text, "    - {plugin: teamwise_storage, parameters: {storageConfigNames: [");
-        for (int i = 0; i < 200; i++)
-            buf_format(&text, "s%d, ", plugin * 200 + i);
-        buf_string(&text, "]}}\n");
-    }
-    refused(&text, "more than 256 storages");
-    buf_string(&text, HELLO "extras:\n  hivedScheduler:\n    taskRoles:\n      worker: {}\n");
-    for (int i = 0; i < SPEC_ROLES_MAX; i++)
-        buf_format(&text, "      r%d: {}\n", i);
-    refused(&text, "extras.hivedScheduler.taskRoles: must be at most 256 entries, not 257");
-    buf_release(&text);
-}
-
-static void test_plugins(void **state)
-{
-    (void)state;
-    struct buf text = BUF_INIT;
-    /* 17 prerequisites with plugins in each of 256 roles */
-    buf_string(&text, HEAD);
-    for (int i = 0; i < 17; i++)
-        buf_format(&text, "  - {type: data, name: d%d, plugin: cmd}\n", i);
-    buf_string(&text, "taskRoles:\n");
-    for (int i = 0; i < SPEC_ROLES_MAX; i++) {
-        buf_format(&text,
-                   "  r%d:\n    dockerImage: debian\n" RESOURCES
-                   "    commands: [a]\n    prerequisites: [",
-                   i);
-        for (int j = 0; j < 17; j++)
-            buf_format(&text, "d%d,", j);
-        buf_string(&text, "]\n");
-    }
-    refused(&text, "more than 4096 plugins in all roles");
-    /* parameters of one plugin: its JSON, rendered, secrets counted */
-    for (size_t more = 0; more < 2; more++) {
-        buf_string(&text, HELLO "extras:\n  com.microsoft.pai.runtimeplugin:\n"
-                                "    - {plugin: tensorboard, parameters: {logdir: {a: ");
-        fill(&text, 'x', SPEC_PARAMETERS_MAX - strlen("{\"logdir\":{\"a\":\"\"}}") + more);
-        buf_string(&text, "}}}\n");
-        if (more)
-            refused(&text, "[0].parameters: longer than 65536 bytes");
-        else
-            fits(&text);
-    }
-    buf_string(&text, HELLO "parameters: {p: ");
-    fill(&text, 'x', 40000);
-    buf_string(&text, "}\nextras:\n  com.microsoft.pai.runtimeplugin:\n    - plugin: cmd\n"
-                      "      parameters: {preCommands: [\"<% $parameters.p %>\", "
-                      "\"<% $parameters.p %>\"]}\n");
-    refused(&text, "[0].parameters: longer than 65536 bytes");
-    buf_string(&text, HEAD "  - {type: data, name: d, plugin: cmd, what: &long ");
-    fill(&text, 'x', SPEC_PARAMETERS_MAX);
-    buf_string(&text, "}\ntaskRoles:\n" WORKER "    prerequisites: [d]\n");
-    refused(&text, "prerequisites[1]: longer than 65536 bytes");
-    /* all parameters together */
-    buf_string(&text, HELLO "parameters: {p: ");
-    fill(&text, 'x', 60000);
-    buf_string(&text, "}\nextras:\n  com.microsoft.pai.runtimeplugin:\n");
-    for (int i = 0; i < 70; i++)
-        buf_string(&text,
-                   "    - {plugin: cmd, parameters: {preCommands: [\"<% $parameters.p %>\"]}}\n");
-    refused(&text, "all parameters are longer than 4194304 bytes");
-    buf_release(&text);
-}
-
-static void test_commands(void **state)
-{
-    (void)state;
-    struct buf text = BUF_INIT;
-    for (size_t more = 0; more < 2; more++) {
-        buf_string(&text, HELLO "      - ");
-        fill(&text, 'x', SPEC_COMMAND_MAX - strlen("echo hello\n") + more);
-        if (more)
-            refused(&text, "the role's command is longer than 262144 bytes");
-        else
-            fits(&text);
-        buf_string(&text,
-                   "{\"jobName\": \"a\", \"image\": \"i\", \"taskRoles\": [{\"name\": \"r\", "
-                   "\"command\": \"");
-        fill(&text, 'x', SPEC_COMMAND_MAX + more);
-        buf_string(&text, "\"}]}");
-        if (more)
-            refused(&text, "command: must be at most 262144 bytes, not 262145");
-        else
-            fits(&text);
-    }
-    /* a small text that stands for a large one: by templates, lists of them, and secrets */
-    char line[9000];
-    memset(line, 'x', sizeof line);
-    line[sizeof line - 1] = '\0';
-    for (size_t i = 0; i < 2; i++) {
-        buf_string(&text, HELLO);
-        for (int j = 0; j < 40; j++)
-            buf_string(&text, "      - <% $parameters.p %>\n");
-        buf_string(&text, "parameters: {p: ");
-        if (i == 0)
-            buf_format(&text, "%s}\n", line);
-        else
-            buf_format(&text, "[%s, %s, %s]}\n", line, line, line);
-        refused(&text, "the role's command is longer than 262144 bytes");
-    }
-    buf_string(&text, HELLO);
-    for (int j = 0; j < 40; j++)
-        buf_string(&text, "      - <% $secrets.p %>\n");
-    buf_format(&text, "secrets: {p: %s}\n", line);
-    refused(&text, "the role's command is longer than 262144 bytes");
-    /* a secret counts with its own length, to the byte, though it is put in later */
-    for (size_t more = 0; more < 2; more++) {
-        buf_string(&text, HELLO "      - <% $secrets.p %>");
-        fill(&text, 'x', SPEC_COMMAND_MAX - strlen("echo hello\n<% $secrets.p %>abc") + more);
-        buf_string(&text, "\nsecrets: {p: abc}\n");
-        if (more)
-            refused(&text, "the role's command is longer than 262144 bytes");
-        else
-            fits(&text);
-    }
-    /* before and behind the role's own commands */
-    for (int i = 0; i < 2; i++) {
-        buf_format(&text, HELLO "deployments:\n  - {name: d, taskRoles: {worker: {%s: [\"",
-                   i ? "preCommands" : "postCommands");
-        fill(&text, 'y', SPEC_COMMAND_MAX + 1);
-        buf_string(&text, "\"]}}}\ndefaults: {deployment: d}\n");
-        refused(&text, "Commands[0]: the role's command is longer than 262144 bytes");
-    }
-    /* all roles together */
-    buf_string(&text, HEAD "parameters: {p: ");
-    fill(&text, 'x', 200000);
-    buf_string(&text, "}\ntaskRoles:\n");
-    for (int i = 0; i < 22; i++)
-        buf_format(&text,
-                   "  r%d:\n    dockerImage: debian\n" RESOURCES
-                   "    commands: [\"<%% $parameters.p %%>\"]\n",
-                   i);
-    refused(&text, "the commands of all roles are longer than 4194304 bytes");
-    is_wrong(HELLO "      - <% $parameters.p %>\nparameters: {p: \"a\\0b\"}\n",
-             "must not hold a NUL character");
-    buf_release(&text);
-}
-
 static void test_texts(void **state)
 {
     (void)state;
@@ -505,43 +338,11 @@ static void test_numbers(void **state)
     is_wrong(HELLO "jobRetryCount: 1000001\n", "jobRetryCount: must be at most 1000000");
 }
 
-/* A complete graph of requirements, in every role. */
-static void test_requirements(void **state)
-{
-    (void)state;
-    struct buf text = BUF_INIT;
-    buf_string(&text, HEAD);
-    for (int i = 0; i < 200; i++) {
-        buf_format(&text, "  - {type: script, name: s%d, require: [", i);
-        for (int j = 0; j < i; j++)
-            buf_format(&text, "s%d,", j);
-        buf_string(&text, "]}\n");
-    }
-    buf_string(&text, "taskRoles:\n");
-    for (int i = 0; i < 200; i++)
-        buf_format(&text,
-                   "  r%d:\n    dockerImage: debian\n" RESOURCES
-                   "    commands: [a]\n    prerequisites: [s199]\n",
-                   i);
-    struct parse p;
-    parse_text(&p, buf_as_text(&text));
-    assert_non_null(p.spec);
-    assert_int_equal(p.spec->roles[199].prerequisite_count, 200);
-    assert_string_equal(p.spec->roles[199].prerequisites[0], "s0");
-    parse_free(&p);
-    buf_release(&text);
-}
-
-int test_limits(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_same_problems), cmocka_unit_test(test_bytes),
-        cmocka_unit_test(test_names),         cmocka_unit_test(test_roles),
-        cmocka_unit_test(test_tasks),         cmocka_unit_test(test_ports),
-        cmocka_unit_test(test_lists),         cmocka_unit_test(test_plugins),
-        cmocka_unit_test(test_commands),      cmocka_unit_test(test_texts),
-        cmocka_unit_test(test_numbers),       cmocka_unit_test(test_requirements),
-        cmocka_unit_test(test_extras),
-    };
-    return cmocka_run_group_tests_name("limits", tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_same_problems), cmocka_unit_test(test_bytes),
+    cmocka_unit_test(test_names),         cmocka_unit_test(test_roles),
+    cmocka_unit_test(test_tasks),         cmocka_unit_test(test_ports),
+    cmocka_unit_test(test_lists),         cmocka_unit_test(test_texts),
+    cmocka_unit_test(test_numbers),
+};
+UNIT_FILE(tests, NULL, NULL);

@@ -1,16 +1,12 @@
-/* Pauses between retries that no budget ends. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* Which ends are tried again, what counts, and the pauses between retries. */
+#include "job_world.h"
+#include "unit.h"
 
-#include <cmocka.h>
 #include <string.h>
 
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/memory.h"
-#include "job_world.h"
 
 static const int ONE[] = {1, -1}, TWO[] = {2, -1};
 static const struct retry_pause PAUSE = {.first_s = 1, .max_s = 10, .calm_s = 60};
@@ -304,20 +300,74 @@ static void a_restart_forgets_the_pause_of_a_task(void **state)
     world_release(&world);
 }
 
-int main(void)
+static void transient_is_retried_uncounted(void **state)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_length),
-        cmocka_unit_test(which_retries),
-        cmocka_unit_test(a_job_is_spaced),
-        cmocka_unit_test(a_start_ends_a_pause),
-        cmocka_unit_test(a_start_ends_the_pause_of_a_task),
-        cmocka_unit_test(who_runs_long_begins_anew),
-        cmocka_unit_test(a_budget_is_never_spaced),
-        cmocka_unit_test(the_row_is_stored),
-        cmocka_unit_test(a_task_is_spaced),
-        cmocka_unit_test(a_paused_task_can_be_ended),
-        cmocka_unit_test(a_restart_forgets_the_pause_of_a_task),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    (void)state;
+    struct job_world world;
+    world_init(&world, ROLES(1));
+    world_begin(&world);
+    world_run_all(&world);
+    world_exit(&world, 0, 0, -1001, EXIT_TRANSIENT);
+    assert_int_equal(world.job.state, LIFE_CREATION_PENDING);
+    assert_int_equal(world.job.attempt, 1);
+    assert_int_equal(world.job.retries_platform, 1);
+    assert_int_equal(world_count(&world, JOB_ACTION_QUEUE), 1);
+    assert_null(world.job.completion);
+    assert_false(world.job.has_tasks);
+    world_run_all(&world);
+    world_exit(&world, 0, 0, 1, 0);
+    assert_int_equal(world.job.state, LIFE_COMPLETED);
+    world_release(&world);
 }
+
+static void conflict_backs_off(void **state)
+{
+    (void)state;
+    struct job_world world;
+    world_init(&world, ROLES(1));
+    world.random = 40;
+    world_begin(&world);
+    world_run_all(&world);
+    world_exit(&world, 0, 0, 251, EXIT_TRANSIENT | EXIT_CONFLICT);
+    assert_int_equal(world.job.state, LIFE_ATTEMPT_COMPLETED);
+    assert_int_equal(job_wake_ms(&world.job, &world.policy), world.now_ms + 100000);
+    world_simple(&world, JOB_EVENT_TIMER); /* too early */
+    assert_int_equal(world.out.count, 0);
+    world_timer(&world);
+    assert_int_equal(world.job.state, LIFE_CREATION_PENDING);
+    assert_int_equal(world.job.retries_resource, 1);
+    world_release(&world);
+}
+
+static void retry_order(void **state)
+{
+    (void)state;
+    const struct retry_policy always = {.max = -2};
+    static const int32_t never[] = {CODE_STOP_REQUESTED, CODE_ATTEMPT_COMPLETION, CODE_SCALED_DOWN};
+    for (size_t i = 0; i < 3; i++) {
+        const struct completion completion = completion_of(never[i], "%s", "");
+        assert_false(retry_decide(always, 0, &completion).is_retried);
+    }
+    struct completion syntax = completion_of(231, "%s", "");
+    assert_true(retry_decide(always, 0, &syntax).is_counted);
+    syntax.attributes = EXIT_PERMANENT | EXIT_NEVER_RETRIED;
+    assert_false(retry_decide(always, 0, &syntax).is_retried);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_length),
+    cmocka_unit_test(which_retries),
+    cmocka_unit_test(a_job_is_spaced),
+    cmocka_unit_test(a_start_ends_a_pause),
+    cmocka_unit_test(a_start_ends_the_pause_of_a_task),
+    cmocka_unit_test(who_runs_long_begins_anew),
+    cmocka_unit_test(a_budget_is_never_spaced),
+    cmocka_unit_test(the_row_is_stored),
+    cmocka_unit_test(a_task_is_spaced),
+    cmocka_unit_test(a_paused_task_can_be_ended),
+    cmocka_unit_test(a_restart_forgets_the_pause_of_a_task),
+    cmocka_unit_test(transient_is_retried_uncounted),
+    cmocka_unit_test(conflict_backs_off),
+    cmocka_unit_test(retry_order),
+};
+UNIT_FILE(tests, NULL, NULL);

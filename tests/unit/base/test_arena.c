@@ -1,0 +1,56 @@
+/* An arena gives memory that lives until its release. */
+#include "unit.h"
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/memory.h"
+#include "base/text.h"
+
+static void test_arena(void **state)
+{
+    (void)state;
+    struct arena arena;
+    arena_init(&arena);
+    for (size_t i = 1; i < 3000; i += 7) {
+        unsigned char *bytes = arena_alloc(&arena, i);
+        assert_int_equal((uintptr_t)bytes % _Alignof(max_align_t), 0);
+        for (size_t j = 0; j < i; j++) {
+            assert_int_equal(bytes[j], 0);
+            bytes[j] = 0xff;
+        }
+    }
+    arena_clear(&arena);
+    assert_string_equal(arena_format(&arena, "%s-%d", "worker", 3), "worker-3");
+    assert_string_equal(arena_copy(&arena, TEXT("abc")), "abc");
+    arena_release(&arena);
+    arena_wipe(&arena); /* nothing to wipe */
+    const char *secret = arena_copy(&arena, TEXT("secret"));
+    arena_wipe(&arena); /* its memory is kept for the next, but not what was in it */
+    for (size_t i = 0; i < sizeof "secret"; i++)
+        assert_int_equal(secret[i], 0);
+    arena_release(&arena);
+}
+
+static void test_arena_large(void **state)
+{
+    (void)state;
+    struct arena arena;
+    arena_init(&arena);
+    arena_clear(&arena); /* nothing to forget */
+    assert_int_equal(arena_size(&arena), 0);
+    memset(arena_alloc(&arena, 3 << 20), 1, 3 << 20); /* larger than a block */
+    for (int i = 0; i < 5; i++)
+        assert_non_null(arena_alloc(&arena, 1 << 20));
+    assert_true(arena_size(&arena) >= 8 << 20);
+    int *numbers = ARENA_ARRAY(&arena, int, 10);
+    assert_int_equal(numbers[9], 0);
+    assert_non_null(ARENA_NEW(&arena, struct err));
+    assert_string_equal(arena_copy(&arena, (struct text){NULL, 0}), "");
+    arena_release(&arena);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_arena),
+    cmocka_unit_test(test_arena_large),
+};
+UNIT_FILE(tests, NULL, NULL);

@@ -1,0 +1,72 @@
+/* A buffer grows, and what is encoded in it is read back, or refused. */
+#include "unit.h"
+
+#include "base/buf.h"
+#include "base/map.h"
+#include "base/memory.h"
+#include "base/text.h"
+
+static void test_buf_encoding(void **state)
+{
+    (void)state;
+    struct buf buf = BUF_INIT;
+    buf_put_u8(&buf, 200);
+    buf_put_u32(&buf, 0xdeadbeef);
+    buf_put_u64(&buf, UINT64_MAX - 1);
+    buf_put_text(&buf, TEXT("skep"));
+    struct cursor cursor = cursor_of(buf_as_text(&buf));
+    assert_int_equal(cursor_u8(&cursor), 200);
+    assert_int_equal(cursor_u32(&cursor), 0xdeadbeef);
+    assert_true(cursor_u64(&cursor) == UINT64_MAX - 1);
+    assert_true(text_is(cursor_text(&cursor), "skep"));
+    assert_false(cursor.is_bad);
+    assert_int_equal(cursor_u8(&cursor), 0);
+    assert_true(cursor.is_bad);
+    assert_int_equal(cursor_text(&cursor).length, 0);
+    buf_release(&buf);
+}
+
+/* A length that points past the end must not be believed. */
+static void test_cursor_lying_length(void **state)
+{
+    (void)state;
+    struct buf buf = BUF_INIT;
+    buf_put_u32(&buf, UINT32_MAX);
+    buf_string(&buf, "short");
+    struct cursor cursor = cursor_of(buf_as_text(&buf));
+    assert_int_equal(cursor_text(&cursor).length, 0);
+    assert_true(cursor.is_bad);
+    buf_release(&buf);
+}
+
+static void test_buf_grows(void **state)
+{
+    (void)state;
+    struct buf buf = BUF_INIT;
+    assert_string_equal(buf_cstr(&buf), "");
+    buf_clear(&buf);
+    for (int i = 0; i < 1000; i++)
+        buf_format(&buf, "%d,", i);
+    assert_int_equal(buf.length, 3890);
+    assert_true(text_starts(buf_as_text(&buf), TEXT("0,1,2,")));
+    assert_false(text_starts(TEXT("ab"), TEXT("abc")));
+    buf_clear(&buf);
+    assert_string_equal(buf_cstr(&buf), "");
+    buf_char(&buf, 'x');
+    char *bytes = buf_steal(&buf);
+    assert_string_equal(bytes, "x");
+    mem_free(bytes);
+    bytes = buf_steal(&buf); /* of an empty buffer: an empty string */
+    assert_string_equal(bytes, "");
+    mem_free(bytes);
+    struct cursor none = cursor_of((struct text){NULL, 0});
+    assert_int_equal(cursor_u64(&none), 0);
+    assert_true(none.is_bad);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_buf_encoding),
+    cmocka_unit_test(test_cursor_lying_length),
+    cmocka_unit_test(test_buf_grows),
+};
+UNIT_FILE(tests, NULL, NULL);

@@ -1,0 +1,32 @@
+/* A time in words. */
+#include "unit.h"
+
+#include "base/memory.h"
+#include "base/utc.h"
+
+static void test_utc(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t at_ms;
+        const char *text;
+    } CASES[] = {
+        {0, "1970-01-01 00:00:00 UTC"},
+        {-1, "1970-01-01 00:00:00 UTC"},
+        {951782399999, "2000-02-28 23:59:59 UTC"},
+        {951782400000, "2000-02-29 00:00:00 UTC"},
+        {951868800000, "2000-03-01 00:00:00 UTC"},
+        {4107542400000, "2100-03-01 00:00:00 UTC"}, /* no leap year */
+        {1798761599000, "2026-12-31 23:59:59 UTC"},
+        {INT64_MAX, "9999-12-31 23:59:59 UTC"},
+    };
+    for (size_t i = 0; i < COUNT_OF(CASES); i++) {
+        char text[UTC_SIZE];
+        assert_string_equal(utc_text(CASES[i].at_ms, text), CASES[i].text);
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_utc),
+};
+UNIT_FILE(tests, NULL, NULL);

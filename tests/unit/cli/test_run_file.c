@@ -1,0 +1,38 @@
+/* `skep run`: a command line becomes a job file. */
+#include "line.h"
+#include "unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "cli/command.h"
+#include "cli/print.h"
+#include "cli/run_file.h"
+
+static void test_run_file(void **state)
+{
+    (void)state;
+    struct cli cli;
+    struct buf file = BUF_INIT;
+    assert_int_equal(parse(&cli, "run --image debian --memory 64 --vc vc1 echo it's $HOME"), 0);
+    assert_int_equal(run_file(&cli, &file), 0);
+    json_t *json = json_loadb(buf_cstr(&file), file.length, 0, NULL);
+    const json_t *role = json_object_get(json_object_get(json, "taskRoles"), "main");
+    assert_string_equal(json_string_value(json_array_get(json_object_get(role, "commands"), 0)),
+                        "echo 'it'\\''s' '$HOME'");
+    assert_int_equal(field_int(json_object_get(role, "extraContainerOptions"), "shmMB"), 33);
+    assert_string_equal(field_text(json_object_get(json, "defaults"), "virtualCluster"), "vc1");
+    assert_int_equal(strncmp(field_text(json, "name"), "run-", 4), 0);
+    json_decref(json);
+    mem_free(cli.arguments);
+    assert_int_equal(parse(&cli, "run echo"), 0);
+    assert_int_equal(run_file(&cli, &file), EXIT_USAGE);
+    mem_free(cli.arguments);
+    buf_release(&file);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_run_file),
+};
+UNIT_FILE(tests, NULL, NULL);

@@ -1,0 +1,129 @@
+/* One attempt of a job: from its places to its end, and what is held after it. */
+#include "job_world.h"
+#include "unit.h"
+
+static void gang_succeeds(void **state)
+{
+    (void)state;
+    struct job_world world;
+    world_init(&world, ROLES(2, 1));
+    world_begin(&world);
+    assert_int_equal(world_count(&world, JOB_ACTION_QUEUE), 1);
+    assert_int_equal(job_waiting_count(&world.job, &world.policy), 3);
+    assert_true(job_task_is_waiting(&world.job, &world.policy, (struct task_ref){1, 0}));
+    assert_false(job_task_is_waiting(&world.job, &world.policy, (struct task_ref){1, 1}));
+    world_place(&world);
+    assert_int_equal(world_count(&world, JOB_ACTION_CREATE), 3);
+    assert_int_equal(world_count(&world, JOB_ACTION_UNQUEUE), 1);
+    assert_int_equal(world.job.state, LIFE_CREATION_REQUESTED);
+    assert_int_equal(world_task(&world, 1, 0)->attempt.v, 3);
+    world_run(&world, 0, 0);
+    assert_int_equal(world.job.state, LIFE_RUNNING);
+    assert_int_equal(world.job.launched_ms, world.now_ms);
+    world_run(&world, 0, 1);
+    world_run(&world, 1, 0);
+    world_exit(&world, 0, 0, 0, 0);
+    world_exit(&world, 0, 1, 0, 0);
+    assert_int_equal(world.job.state, LIFE_RUNNING);
+    world_exit(&world, 1, 0, 0, 0);
+    assert_int_equal(world.job.state, LIFE_COMPLETED);
+    assert_true(world.job.completion->is_success);
+    assert_int_equal(world.job.trigger_role, 1);
+    assert_int_equal(world_count(&world, JOB_ACTION_RELEASE), 1);
+    assert_int_equal(world_count(&world, JOB_ACTION_ATTEMPT_COMPLETED), 1);
+    assert_int_equal(world_count(&world, JOB_ACTION_COMPLETED), 1);
+    assert_int_equal(job_wake_ms(&world.job, &world.policy), 0);
+    world_release(&world);
+}
+
+static void failure_ends_the_others(void **state)
+{
+    (void)state;
+    struct job_world world;
+    world_init(&world, ROLES(3));
+    world_begin(&world);
+    world_run_all(&world);
+    world_exit(&world, 0, 1, 7, 0);
+    assert_int_equal(world.job.state, LIFE_DELETION_REQUESTED);
+    assert_int_equal(world_count(&world, JOB_ACTION_KILL), 2);
+    assert_string_equal(world_find(&world, JOB_ACTION_KILL)->reason, "attempt completed");
+    assert_int_equal(world_find(&world, JOB_ACTION_KILL)->grace_ms, 10000);
+    assert_string_equal(world_story(&world, "TaskFailed"),
+                        "a-1 exited 7 (ContainerUnrecognizedFailed), not retried");
+    world_exit(&world, 0, 0, 143, EXIT_TRANSIENT);
+    world_exit(&world, 0, 0, 143, EXIT_TRANSIENT); /* told twice: nothing */
+    assert_int_equal(world.out.count, 0);
+    world_exit(&world, 0, 2, 0, 0);
+    assert_int_equal(world.job.state, LIFE_COMPLETED);
+    assert_int_equal(world.job.completion->code, 7);
+    assert_int_equal(world_task(&world, 0, 0)->completion->code, CODE_ATTEMPT_COMPLETION);
+    world_release(&world);
+}
+
+static void gang_timeout_backs_off(void **state)
+{
+    (void)state;
+    struct job_world world;
+    world_init(&world, ROLES(3));
+    world.policy.gang_timeout_s = 500;
+    world_begin(&world);
+    assert_int_equal(job_wake_ms(&world.job, &world.policy), world.now_ms + 500000);
+    world_timer(&world);
+    assert_int_equal(world.job.state, LIFE_ATTEMPT_COMPLETED);
+    assert_int_equal(world.job.completion->code, CODE_GANG_TIMEOUT);
+    assert_int_equal(world_count(&world, JOB_ACTION_UNQUEUE), 1);
+    assert_non_null(world_story(&world, "BackingOff"));
+    world_timer(&world);
+    assert_int_equal(world.job.state, LIFE_CREATION_PENDING);
+    assert_int_equal(world.job.retries_resource, 1);
+    assert_int_equal(world_count(&world, JOB_ACTION_QUEUE), 1);
+    world_release(&world);
+}
+
+static void held_after_failure(void **state)
+{
+    (void)state;
+    for (int end = 0; end < 2; end++) {
+        struct job_world world;
+        world_init(&world, ROLES(2));
+        world.policy.debug_hold_s = 604800;
+        world_begin(&world);
+        world_run_all(&world);
+        world_exit(&world, 0, 0, 3, 0);
+        assert_int_equal(world_count(&world, JOB_ACTION_HOLD), 1);
+        assert_true(world_find(&world, JOB_ACTION_KILL)->is_held);
+        world_exit(&world, 0, 1, 143, 0);
+        assert_int_equal(world.job.state, LIFE_COMPLETED);
+        assert_int_equal(world.job.held, 2);
+        assert_non_null(world_story(&world, "Held"));
+        assert_int_equal(job_wake_ms(&world.job, &world.policy), world.now_ms + 604800000);
+        if (end == 0)
+            world_simple(&world, JOB_EVENT_RELEASE);
+        else
+            world_timer(&world);
+        assert_int_equal(world_count(&world, JOB_ACTION_FORGET), 2);
+        assert_int_equal(job_wake_ms(&world.job, &world.policy), 0);
+        world_simple(&world, JOB_EVENT_RELEASE);
+        assert_int_equal(world.out.count, 0);
+        world_release(&world);
+    }
+    struct job_world world; /* tried again: nothing is kept */
+    world_init(&world, ROLES(1));
+    world.policy.debug_hold_s = 10;
+    world.policy.retry.max = 1;
+    world_begin(&world);
+    world_run_all(&world);
+    world_exit(&world, 0, 0, 3, 0);
+    assert_int_equal(world_count(&world, JOB_ACTION_HOLD), 1);
+    assert_int_equal(world_count(&world, JOB_ACTION_FORGET), 1);
+    assert_int_equal(world.job.held, 0);
+    world_release(&world);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(gang_succeeds),
+    cmocka_unit_test(failure_ends_the_others),
+    cmocka_unit_test(gang_timeout_backs_off),
+    cmocka_unit_test(held_after_failure),
+};
+UNIT_FILE(tests, NULL, NULL);

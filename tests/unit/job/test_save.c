@@ -1,0 +1,175 @@
+/* A job and its tasks as rows: read back as they were, or refused. */
+#include "job_world.h"
+#include "unit.h"
+
+#include "base/buf.h"
+#include "base/err.h"
+
+static void saved_and_restored(void **state)
+{
+    (void)state;
+    struct job_world world;
+    world_init(&world, ROLES(2, 2));
+    world.policy.is_gang = false;
+    world_begin(&world);
+    world_run_all(&world);
+    world_exit(&world, 1, 1, 0, 0);
+    struct buf saved = BUF_INIT;
+    job_save(&world.job, &saved);
+    struct job copy;
+    struct err err = {0};
+    assert_int_equal(job_restore(&copy, &world.policy, buf_as_text(&saved), &err), 0);
+    for (uint16_t r = 0; r < 2; r++)
+        for (uint16_t i = 0; i < 2; i++)
+            assert_int_equal(
+                job_restore_task(&copy, (struct task_ref){r, i}, world_task(&world, r, i), &err),
+                0);
+    world.out.count = 0;
+    assert_int_equal(job_restore_finish(&copy, &world.policy, world.now_ms, &world.out, &err), 0);
+    assert_int_equal(job_hash(&copy), job_hash(&world.job));
+    struct job clone;
+    job_clone(&clone, &copy);
+    assert_int_equal(job_hash(&clone), job_hash(&world.job));
+    job_release(&clone);
+    job_release(&copy);
+    buf_release(&saved);
+    world_release(&world);
+}
+
+/* What runs is left alone; what was asked for or whose image was being fetched is asked for again.
+ */
+static void restored_in_preparation(void **state)
+{
+    (void)state;
+    struct job_world world;
+    world_init(&world, ROLES(3));
+    world_begin(&world);
+    world_place(&world);
+    for (uint16_t i = 1; i < 3; i++)
+        world_step(&world, (struct job_event){.kind = JOB_EVENT_TASK_PREPARING, .task = {0, i}});
+    world_step(&world, (struct job_event){.kind = JOB_EVENT_TASK_RUNNING, .task = {0, 2}});
+    struct buf saved = BUF_INIT;
+    job_save(&world.job, &saved);
+    struct job copy;
+    struct err err = {0};
+    assert_int_equal(job_restore(&copy, &world.policy, buf_as_text(&saved), &err), 0);
+    for (uint16_t i = 0; i < 3; i++)
+        assert_int_equal(
+            job_restore_task(&copy, (struct task_ref){0, i}, world_task(&world, 0, i), &err), 0);
+    world.out.count = 0;
+    assert_int_equal(job_restore_finish(&copy, &world.policy, world.now_ms, &world.out, &err), 0);
+    assert_int_equal(world.out.count, 2);
+    for (uint16_t i = 0; i < 2; i++) {
+        assert_int_equal(world.out.items[i].kind, JOB_ACTION_CREATE);
+        assert_int_equal(world.out.items[i].task.index, i);
+    }
+    job_release(&copy);
+    buf_release(&saved);
+    world_release(&world);
+}
+
+/* Every byte of a stored job, changed: it is read back or refused, never anything else. */
+static void damaged_rows_are_refused(void **state)
+{
+    (void)state;
+    struct job_world world;
+    world_init(&world, ROLES(2, 1));
+    world.policy.debug_hold_s = 100;
+    world_begin(&world);
+    world_run_all(&world);
+    world_exit(&world, 0, 1, 3, 0);
+    struct buf saved = BUF_INIT;
+    job_save(&world.job, &saved);
+    struct job copy;
+    struct err err;
+    size_t refused_count = 0;
+    for (size_t i = 0; i < saved.length; i++)
+        for (int bit = 0; bit < 8; bit++) {
+            saved.at[i] = (char)(saved.at[i] ^ 1 << bit);
+            if (job_restore(&copy, &world.policy, buf_as_text(&saved), &err) == 0)
+                job_release(&copy);
+            else
+                refused_count++;
+            saved.at[i] = (char)(saved.at[i] ^ 1 << bit);
+        }
+    assert_true(refused_count > saved.length);
+    for (size_t length = 0; length < saved.length; length++)
+        assert_int_equal(job_restore(&copy, &world.policy, (struct text){saved.at, length}, &err),
+                         ERR_CORRUPT);
+    assert_int_equal(job_restore(&copy, &world.policy, buf_as_text(&saved), &err), 0);
+    /* a task is missing, is there twice, is not one of the job's, cannot be */
+    world.out.count = 0;
+    assert_int_equal(job_restore_finish(&copy, &world.policy, world.now_ms, &world.out, &err),
+                     ERR_CORRUPT);
+    struct job_task task = *world_task(&world, 0, 0);
+    const struct task_ref first = {0, 0};
+    assert_int_equal(job_restore_task(&copy, (struct task_ref){0, 2}, &task, &err), ERR_CORRUPT);
+    task.created_ms = 0;
+    assert_int_equal(job_restore_task(&copy, first, &task, &err), ERR_CORRUPT);
+    task = *world_task(&world, 0, 0);
+    task.completion = NULL;
+    assert_int_equal(job_restore_task(&copy, first, &task, &err), ERR_CORRUPT);
+    task = *world_task(&world, 0, 0);
+    task.attempt.v = 0;
+    assert_int_equal(job_restore_task(&copy, first, &task, &err), ERR_CORRUPT);
+    task = *world_task(&world, 0, 0);
+    assert_int_equal(job_restore_task(&copy, first, &task, &err), 0);
+    assert_int_equal(job_restore_task(&copy, first, &task, &err), ERR_CORRUPT);
+    /* the job is ending, but all of its tasks have ended */
+    struct job other;
+    assert_int_equal(job_restore(&other, &world.policy, buf_as_text(&saved), &err), 0);
+    task.state = LIFE_COMPLETED;
+    for (uint16_t r = 0; r < 2; r++)
+        for (uint16_t i = 0; i < (r == 0 ? 2 : 1); i++)
+            assert_int_equal(job_restore_task(&other, (struct task_ref){r, i}, &task, &err), 0);
+    assert_int_equal(job_restore_finish(&other, &world.policy, world.now_ms, &world.out, &err),
+                     ERR_CORRUPT);
+    job_release(&other);
+    job_release(&copy);
+    buf_release(&saved);
+    assert_true(job_memory(&world.job) > sizeof world.job);
+    world_release(&world);
+}
+
+/* What is shown of a job's tasks is counted from its row. */
+static uint32_t saved_count(const struct job_world *world)
+{
+    struct buf saved = BUF_INIT;
+    uint32_t counts[2] = {77, 77};
+    job_save(&world->job, &saved);
+    const bool is_known = job_saved_counts(buf_as_text(&saved), world->job.role_count, counts);
+    assert_int_equal(counts[1], 77);
+    assert_true(is_known || counts[0] == 77);
+    buf_release(&saved);
+    return counts[0];
+}
+
+static void counts_are_in_the_row(void **state)
+{
+    (void)state;
+    struct job_world world;
+    world_init(&world, ROLES(3));
+    world.policy.is_gang = false;
+    world_begin(&world);
+    assert_int_equal(saved_count(&world), 77); /* as the plan says */
+    world_run_all(&world);
+    assert_int_equal(saved_count(&world), 3);
+    world_scale(&world, 0, 1, 1);
+    assert_int_equal(saved_count(&world), 3); /* the surplus is being ended */
+    world_exit(&world, 0, 2, 143, 0);
+    world_exit(&world, 0, 1, 143, 0);
+    assert_int_equal(saved_count(&world), 1);
+    world_scale(&world, 0, 5, 1);
+    assert_int_equal(saved_count(&world), 5);
+    uint32_t count;
+    assert_false(job_saved_counts(TEXT("nothing that we wrote"), 1, &count));
+    world_release(&world);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(saved_and_restored),
+    cmocka_unit_test(restored_in_preparation),
+    cmocka_unit_test(damaged_rows_are_refused),
+    cmocka_unit_test(counts_are_in_the_row),
+};
+UNIT_FILE(tests, NULL, NULL);

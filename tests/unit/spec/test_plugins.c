@@ -1,0 +1,61 @@
+/* The limits of plugins and their parameters. */
+#include "parse.h"
+#include "unit.h"
+
+#include <string.h>
+
+static void test_plugins(void **state)
+{
+    (void)state;
+    struct buf text = BUF_INIT;
+    /* 17 prerequisites with plugins in each of 256 roles */
+    buf_string(&text, HEAD);
+    for (int i = 0; i < 17; i++)
+        buf_format(&text, "  - {type: data, name: d%d, plugin: cmd}\n", i);
+    buf_string(&text, "taskRoles:\n");
+    for (int i = 0; i < SPEC_ROLES_MAX; i++) {
+        buf_format(&text,
+                   "  r%d:\n    dockerImage: debian\n" RESOURCES
+                   "    commands: [a]\n    prerequisites: [",
+                   i);
+        for (int j = 0; j < 17; j++)
+            buf_format(&text, "d%d,", j);
+        buf_string(&text, "]\n");
+    }
+    refused(&text, "more than 4096 plugins in all roles");
+    /* parameters of one plugin: its JSON, rendered, secrets counted */
+    for (size_t more = 0; more < 2; more++) {
+        buf_string(&text, HELLO "extras:\n  com.microsoft.pai.runtimeplugin:\n"
+                                "    - {plugin: tensorboard, parameters: {logdir: {a: ");
+        fill(&text, 'x', SPEC_PARAMETERS_MAX - strlen("{\"logdir\":{\"a\":\"\"}}") + more);
+        buf_string(&text, "}}}\n");
+        if (more)
+            refused(&text, "[0].parameters: longer than 65536 bytes");
+        else
+            fits(&text);
+    }
+    buf_string(&text, HELLO "parameters: {p: ");
+    fill(&text, 'x', 40000);
+    buf_string(&text, "}\nextras:\n  com.microsoft.pai.runtimeplugin:\n    - plugin: cmd\n"
+                      "      parameters: {preCommands: [\"<% $parameters.p %>\", "
+                      "\"<% $parameters.p %>\"]}\n");
+    refused(&text, "[0].parameters: longer than 65536 bytes");
+    buf_string(&text, HEAD "  - {type: data, name: d, plugin: cmd, what: &long ");
+    fill(&text, 'x', SPEC_PARAMETERS_MAX);
+    buf_string(&text, "}\ntaskRoles:\n" WORKER "    prerequisites: [d]\n");
+    refused(&text, "prerequisites[1]: longer than 65536 bytes");
+    /* all parameters together */
+    buf_string(&text, HELLO "parameters: {p: ");
+    fill(&text, 'x', 60000);
+    buf_string(&text, "}\nextras:\n  com.microsoft.pai.runtimeplugin:\n");
+    for (int i = 0; i < 70; i++)
+        buf_string(&text,
+                   "    - {plugin: cmd, parameters: {preCommands: [\"<% $parameters.p %>\"]}}\n");
+    refused(&text, "all parameters are longer than 4194304 bytes");
+    buf_release(&text);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_plugins),
+};
+UNIT_FILE(tests, NULL, NULL);
