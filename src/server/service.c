@@ -4,7 +4,6 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "core/plan.h"
-#include "doc/doc.h"
 #include "server/clock.h"
 #include "server/container.h"
 #include "server/state.h"
@@ -34,31 +33,13 @@ static int service_post(struct server *server, struct server_mail *mail, struct 
     return 0;
 }
 
-/* The names in a JSON list of them. */
-static const char *const *clusters_of(const char *json, struct arena *arena, size_t *count)
-{
-    cleanup_problems struct problems problems;
-    const char **names = NULL;
-
-    *count = 0;
-    problems_init(&problems, arena);
-    const struct doc *list = doc_parse(text_of(json), DOC_JSON, arena, &problems);
-    if (!list || list->kind != DOC_LIST)
-        return names;
-    names = ARENA_ARRAY(arena, const char *, list->as.list.count + 1);
-    for (size_t i = 0; i < list->as.list.count; i++)
-        if (list->as.list.items[i]->kind == DOC_STRING)
-            names[(*count)++] = arena_copy(arena, list->as.list.items[i]->as.string);
-    return names;
-}
-
 static int check_cluster(struct server *server, const char *name, const char *cluster,
                          struct arena *arena, struct err *err)
 {
     struct store_reader *reader;
     struct store_user user;
+    struct store_names granted = {0};
     const struct auth_subject subject = {.cluster = cluster};
-    size_t count;
     int code;
 
     if (strcmp(cluster, "default") == 0)
@@ -67,14 +48,16 @@ static int check_cluster(struct server *server, const char *name, const char *cl
     if (!reader)
         return ERR_UNAVAILABLE;
     code = store_user(reader, text_of(name), arena, &user, err);
+    if (code == 0)
+        code = store_user_clusters(reader, name, arena, &granted, err);
     server->service.reader_put(server, reader);
     if (code < 0)
         return code;
     const struct auth_caller caller = {
         .user = name,
         .is_admin = user.is_admin,
-        .clusters = clusters_of(user.virtual_clusters_json, arena, &count),
-        .cluster_count = count,
+        .clusters = granted.items,
+        .cluster_count = granted.count,
     };
     return auth_check(&caller, AUTH_USE_CLUSTER, &subject, err);
 }
@@ -133,7 +116,8 @@ bool event_grows(enum event_kind kind)
 
 static bool change_grows(enum store_change_kind kind)
 {
-    return kind == CHANGE_TAG_ADD || kind == CHANGE_USER_ADD || kind == CHANGE_SETTING;
+    return kind == CHANGE_TAG_ADD || kind == CHANGE_USER_ADD || kind == CHANGE_GROUP_ADD ||
+           kind == CHANGE_SETTING;
 }
 
 static int service_submit(void *context, const char *user, struct text source,
@@ -211,6 +195,41 @@ static const char *kept(struct server_mail *mail, const char *string)
     return arena_copy(&mail->arena, text_of(string));
 }
 
+static struct store_names names_kept(struct server_mail *mail, const struct store_names *names)
+{
+    const char **items = ARENA_ARRAY(&mail->arena, const char *, names->count);
+
+    for (size_t i = 0; i < names->count; i++)
+        items[i] = kept(mail, names->items[i]);
+    return (struct store_names){items, names->count};
+}
+
+static void user_copy(struct server_mail *mail, const struct store_user *from)
+{
+    struct store_user *to = &mail->change.user;
+    struct store_member *groups =
+        ARENA_ARRAY(&mail->arena, struct store_member, from->groups.count);
+
+    for (size_t i = 0; i < from->groups.count; i++)
+        groups[i] = (struct store_member){kept(mail, from->groups.items[i].name),
+                                          from->groups.items[i].is_admin};
+    to->name = kept(mail, from->name);
+    to->password_hash = kept(mail, from->password_hash);
+    to->email = kept(mail, from->email);
+    to->groups.items = groups;
+    to->virtual_clusters = names_kept(mail, &from->virtual_clusters);
+    to->extension_json = kept(mail, from->extension_json);
+}
+
+static void group_copy(struct server_mail *mail, const struct store_group *from)
+{
+    struct store_group *to = &mail->change.group;
+
+    to->name = kept(mail, from->name);
+    to->description = kept(mail, from->description);
+    to->virtual_clusters = names_kept(mail, &from->virtual_clusters);
+}
+
 static void change_copy(struct server_mail *mail, const struct store_change *from)
 {
     struct store_change *to = &mail->change;
@@ -224,12 +243,12 @@ static void change_copy(struct server_mail *mail, const struct store_change *fro
     case CHANGE_USER_ADD:
     case CHANGE_USER_SET:
     case CHANGE_USER_REMOVE:
-        to->user.name = kept(mail, from->user.name);
-        to->user.password_hash = kept(mail, from->user.password_hash);
-        to->user.email = kept(mail, from->user.email);
-        to->user.groups_json = kept(mail, from->user.groups_json);
-        to->user.virtual_clusters_json = kept(mail, from->user.virtual_clusters_json);
-        to->user.extension_json = kept(mail, from->user.extension_json);
+        user_copy(mail, &from->user);
+        return;
+    case CHANGE_GROUP_ADD:
+    case CHANGE_GROUP_SET:
+    case CHANGE_GROUP_REMOVE:
+        group_copy(mail, &from->group);
         return;
     case CHANGE_TOKEN_ADD:
     case CHANGE_TOKEN_REMOVE:

@@ -45,8 +45,6 @@ int server_first_user(struct server *server, const struct server_teller *teller,
     struct store_user admin = {.name = server->config->admin_name,
                                .email = "",
                                .is_admin = true,
-                               .groups_json = "[]",
-                               .virtual_clusters_json = "[]",
                                .extension_json = "{}",
                                .created_ms = clock_wall_ms()};
     cleanup_arena struct arena arena;

@@ -108,6 +108,12 @@ static int write_change(struct store *store, struct store_change *change, struct
         return user_set(store, change, err);
     case CHANGE_USER_REMOVE:
         return user_remove(store, change, err);
+    case CHANGE_GROUP_ADD:
+        return user_group_add(store, change, err);
+    case CHANGE_GROUP_SET:
+        return user_group_set(store, change, err);
+    case CHANGE_GROUP_REMOVE:
+        return user_group_remove(store, change, err);
     case CHANGE_TOKEN_ADD:
         return token_add(store, change, err);
     case CHANGE_TOKEN_REMOVE:

@@ -81,6 +81,18 @@ int user_add(struct store *store, struct store_change *change, struct err *err);
 int user_set(struct store *store, struct store_change *change, struct err *err);
 int user_remove(struct store *store, struct store_change *change, struct err *err);
 int user_exists(struct store *store, const char *name, bool *exists, struct err *err);
+int user_group_add(struct store *store, struct store_change *change, struct err *err);
+int user_group_set(struct store *store, struct store_change *change, struct err *err);
+int user_group_remove(struct store *store, struct store_change *change, struct err *err);
+/* Memberships and grants of a user who is added or set: refused before anything is written. */
+int user_rights_check(struct store *store, struct store_change *change, struct err *err);
+int user_rights_put(struct store *store, const struct store_user *user, struct err *err);
+int user_rights_remove(struct store *store, const char *user, struct err *err);
+/* Of a user, or of all, in order, whose names have been read. */
+int user_rights_read(struct store_reader *reader, struct arena *arena, struct store_user *user,
+                     struct err *err);
+int users_rights_read(struct store_reader *reader, struct arena *arena, struct store_users *users,
+                      struct err *err);
 int token_add(struct store *store, struct store_change *change, struct err *err);
 int token_remove(struct store *store, struct store_change *change, struct err *err);
 /* All browser tokens of a user, those of applications too when the change says so. */

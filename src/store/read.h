@@ -182,6 +182,19 @@ struct store_users {
 int store_users(struct store_reader *reader, struct arena *arena, struct store_users *users,
                 struct err *err);
 
+/* ERR_NOT_FOUND. The members are users. */
+int store_group(struct store_reader *reader, struct text name, struct arena *arena,
+                struct store_group *group, struct store_members *members, struct err *err);
+struct store_groups {
+    struct store_group *items; /* by name */
+    size_t count;
+};
+int store_groups(struct store_reader *reader, struct arena *arena, struct store_groups *groups,
+                 struct err *err);
+/* All virtual clusters that were granted to a user, or to a group that the user is in. */
+int store_user_clusters(struct store_reader *reader, const char *user, struct arena *arena,
+                        struct store_names *clusters, struct err *err);
+
 int store_token(struct store_reader *reader, struct text id, struct arena *arena,
                 struct store_token *token, struct err *err);
 struct store_tokens {

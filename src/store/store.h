@@ -26,8 +26,13 @@ enum {
     STORE_TAG_MAX = 512, /* bytes of a tag; a comma is not allowed in it */
     STORE_TAGS_MAX = 64, /* of one job */
     STORE_USERS_MAX = 100000,
-    STORE_USER_NAME_MAX = 64,
-    STORE_TOKENS_MAX = 1000, /* of one user */
+    STORE_USER_NAME_MAX = 64, /* of a group's name, too */
+    STORE_GROUPS_MAX = 10000,
+    STORE_USER_GROUPS_MAX = 1000, /* of one user */
+    STORE_GRANTS_MAX = 1000,      /* of one user or group */
+    STORE_CLUSTER_NAME_MAX = 255, /* as granted */
+    STORE_DESCRIPTION_MAX = 4096, /* of a group */
+    STORE_TOKENS_MAX = 1000,      /* of one user */
     STORE_SETTING_MAX = 1 << 20,
     STORE_EXTENSION_MAX = 1 << 20, /* of a user, bytes of JSON */
     STORE_TAIL_MAX = 4096,         /* bytes of an attempt's last lines */
@@ -55,16 +60,40 @@ struct store_event {
     struct text body;
 };
 
+/* In order when they were read; given ones need not be. */
+struct store_names {
+    const char *const *items;
+    size_t count;
+};
+
+/* A user in a group, by the name of the other of the two. */
+struct store_members {
+    struct store_member {
+        const char *name;
+        bool is_admin; /* of the group */
+    } * items;
+    size_t count;
+};
+
 struct store_user {
     const char *name;
     const char *password_hash; /* as sys/secret.h makes it; "" = cannot log in by password */
     const char *email;
     bool is_admin;
-    const char *groups_json;           /* array of names */
-    const char *virtual_clusters_json; /* array of names */
-    const char *extension_json;        /* object */
+    struct store_members groups;         /* which exist */
+    struct store_names virtual_clusters; /* granted to the user, not to a group */
+    const char *extension_json;          /* object */
     int64_t created_ms;
 };
+
+struct store_group {
+    const char *name, *description;
+    struct store_names virtual_clusters; /* granted to all members */
+    int64_t created_ms;
+};
+
+/* What was granted. Stored: never change one. */
+enum store_grant_kind { GRANT_CLUSTER = 1 };
 
 struct store_token {
     const char *id; /* jti of the token: the token itself is never stored */
@@ -92,9 +121,12 @@ enum store_barrier { BARRIER_START = 0, BARRIER_SSH = 1 };
 enum store_change_kind {
     CHANGE_TAG_ADD,       /* idempotent; ERR_NOT_FOUND job, ERR_TOO_BIG, ERR_INVALID */
     CHANGE_TAG_REMOVE,    /* ERR_NOT_FOUND job or tag */
-    CHANGE_USER_ADD,      /* ERR_CONFLICT: exists; ERR_TOO_BIG */
-    CHANGE_USER_SET,      /* replaces; ERR_NOT_FOUND */
-    CHANGE_USER_REMOVE,   /* and its tokens; ERR_NOT_FOUND */
+    CHANGE_USER_ADD,      /* ERR_CONFLICT: exists; ERR_NOT_FOUND group; ERR_TOO_BIG, ERR_INVALID */
+    CHANGE_USER_SET,      /* replaces; ERR_NOT_FOUND user or group; ERR_TOO_BIG, ERR_INVALID */
+    CHANGE_USER_REMOVE,   /* and its tokens, memberships and grants; ERR_NOT_FOUND */
+    CHANGE_GROUP_ADD,     /* ERR_CONFLICT: exists; ERR_TOO_BIG, ERR_INVALID */
+    CHANGE_GROUP_SET,     /* replaces, members stay; ERR_NOT_FOUND, ERR_TOO_BIG, ERR_INVALID */
+    CHANGE_GROUP_REMOVE,  /* and what members have by it; ERR_NOT_FOUND */
     CHANGE_TOKEN_ADD,     /* ERR_NOT_FOUND user; ERR_CONFLICT; ERR_TOO_BIG */
     CHANGE_TOKEN_REMOVE,  /* ERR_NOT_FOUND: no such token of this user */
     CHANGE_TOKENS_REMOVE, /* all browser tokens of the user, and those of applications, too, when
@@ -118,7 +150,8 @@ struct store_change {
             struct job_id job;
             const char *name;
         } tag;
-        struct store_user user; /* USER_REMOVE: the name alone */
+        struct store_user user;   /* USER_REMOVE: the name alone */
+        struct store_group group; /* GROUP_REMOVE: the name alone */
         struct store_token token;
         struct {
             const char *key;

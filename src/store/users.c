@@ -5,13 +5,12 @@
 
 #define COLUMNS(C)                                                                                 \
     C(name)                                                                                        \
-    "," C(password_hash) "," C(email) "," C(is_admin) "," C(groups_json) "," C(                    \
-        virtual_clusters_json) "," C(extension_json) "," C(created_ms)
+    "," C(password_hash) "," C(email) "," C(is_admin) "," C(extension_json) "," C(created_ms)
 
 static const char insert[] = INSERT_NEW_INTO("users", COLUMNS);
 static const char update[] =
     "UPDATE users SET (" COLUMNS(COLUMN_NAME) ") = "
-                                              "(?1,?2,?3,?4,?5,?6,?7,?8) WHERE name = ?1";
+                                              "(?1,?2,?3,?4,?5,?6) WHERE name = ?1";
 static const char delete[] = "DELETE FROM users WHERE name = ?";
 static const char count_all[] = "SELECT count(*) FROM users";
 static const char count_name[] = "SELECT count(*) FROM users WHERE name = ?";
@@ -24,20 +23,16 @@ static void row_put(struct sql *sql, const struct store_user *user)
     sql_put_string(sql, user->password_hash);
     sql_put_string(sql, user->email);
     sql_put_int(sql, user->is_admin);
-    sql_put_string(sql, user->groups_json);
-    sql_put_string(sql, user->virtual_clusters_json);
     sql_put_string(sql, user->extension_json);
     sql_put_int(sql, user->created_ms);
 }
 
 static void row_get(struct sql *sql, struct store_user *user, struct arena *arena)
 {
-    user->name = sql_string(sql, arena);
+    *user = (struct store_user){.name = sql_string(sql, arena)};
     user->password_hash = sql_string(sql, arena);
     user->email = sql_string(sql, arena);
     user->is_admin = sql_bool(sql);
-    user->groups_json = sql_string(sql, arena);
-    user->virtual_clusters_json = sql_string(sql, arena);
     user->extension_json = sql_string(sql, arena);
     user->created_ms = sql_int(sql);
 }
@@ -55,7 +50,9 @@ int user_add(struct store *store, struct store_change *change, struct err *err)
         return REFUSE(change, ERR_TOO_BIG, "an extension has at most %d bytes",
                       STORE_EXTENSION_MAX);
     code = sql_number(&sql, &count, err);
-    if (code < 0)
+    if (code == 0)
+        code = user_rights_check(store, change, err);
+    if (code < 0 || change->code < 0)
         return code;
     if (count >= STORE_USERS_MAX)
         return REFUSE(change, ERR_TOO_BIG, "there are %d users already", STORE_USERS_MAX);
@@ -64,7 +61,7 @@ int user_add(struct store *store, struct store_change *change, struct err *err)
     code = sql_run(&sql, &changed, err);
     if (code == 0 && changed == 0)
         return REFUSE(change, ERR_CONFLICT, "user %s exists", change->user.name);
-    return code;
+    return code == 0 ? user_rights_put(store, &change->user, err) : code;
 }
 
 int user_set(struct store *store, struct store_change *change, struct err *err)
@@ -75,12 +72,15 @@ int user_set(struct store *store, struct store_change *change, struct err *err)
     if (strlen(change->user.extension_json) > STORE_EXTENSION_MAX)
         return REFUSE(change, ERR_TOO_BIG, "an extension has at most %d bytes",
                       STORE_EXTENSION_MAX);
+    code = user_rights_check(store, change, err);
+    if (code < 0 || change->code < 0)
+        return code;
     sql = sql_of(&store->session, update);
     row_put(&sql, &change->user);
     code = sql_run(&sql, &changed, err);
     if (code == 0 && changed == 0)
         return REFUSE(change, ERR_NOT_FOUND, "no user %s", change->user.name);
-    return code;
+    return code == 0 ? user_rights_put(store, &change->user, err) : code;
 }
 
 int user_remove(struct store *store, struct store_change *change, struct err *err)
@@ -92,9 +92,9 @@ int user_remove(struct store *store, struct store_change *change, struct err *er
     code = sql_run(&sql, &changed, err);
     if (code == 0 && changed == 0)
         return REFUSE(change, ERR_NOT_FOUND, "no user %s", change->user.name);
-    if (code < 0)
-        return code;
-    return tokens_remove_all(store, change->user.name, err);
+    if (code == 0)
+        code = user_rights_remove(store, change->user.name, err);
+    return code == 0 ? tokens_remove_all(store, change->user.name, err) : code;
 }
 
 int user_exists(struct store *store, const char *name, bool *exists, struct err *err)
@@ -109,8 +109,8 @@ int user_exists(struct store *store, const char *name, bool *exists, struct err 
     return code;
 }
 
-int store_user(struct store_reader *reader, struct text name, struct arena *arena,
-               struct store_user *user, struct err *err)
+static int read_user(struct store_reader *reader, struct text name, struct arena *arena,
+                     struct store_user *user, struct err *err)
 {
     struct sql sql = sql_of(&reader->session, select_one);
     int code;
@@ -124,11 +124,23 @@ int store_user(struct store_reader *reader, struct text name, struct arena *aren
         return code;
     row_get(&sql, user, arena);
     sql_done(&sql);
-    return 0;
+    return user_rights_read(reader, arena, user, err);
 }
 
-int store_users(struct store_reader *reader, struct arena *arena, struct store_users *users,
-                struct err *err)
+int store_user(struct store_reader *reader, struct text name, struct arena *arena,
+               struct store_user *user, struct err *err)
+{
+    int code = reader_begin(reader, err);
+
+    if (code < 0)
+        return code;
+    code = read_user(reader, name, arena, user, err);
+    reader_end(reader);
+    return code;
+}
+
+static int read_users(struct store_reader *reader, struct arena *arena, struct store_users *users,
+                      struct err *err)
 {
     struct {
         struct store_user *items;
@@ -140,5 +152,17 @@ int store_users(struct store_reader *reader, struct arena *arena, struct store_u
     while ((code = sql_next(&sql, err)) > 0)
         row_get(&sql, ARRAY_ADD(&list), arena);
     LIST_HAND_OVER(&list, arena, users);
+    return code == 0 ? users_rights_read(reader, arena, users, err) : code;
+}
+
+int store_users(struct store_reader *reader, struct arena *arena, struct store_users *users,
+                struct err *err)
+{
+    int code = reader_begin(reader, err);
+
+    if (code < 0)
+        return code;
+    code = read_users(reader, arena, users, err);
+    reader_end(reader);
     return code;
 }

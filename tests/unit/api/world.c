@@ -299,8 +299,6 @@ static void user_add(struct world *world, const char *name, bool is_admin)
                                            .password_hash = hash,
                                            .email = "",
                                            .is_admin = is_admin,
-                                           .groups_json = "[]",
-                                           .virtual_clusters_json = "[\"default\"]",
                                            .extension_json = "{}"}};
     struct store_batch batch = {.changes = &change, .change_count = 1};
     int failed = store_commit(world->store, &batch, &err);

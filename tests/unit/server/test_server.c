@@ -69,7 +69,8 @@ static void a_job_runs_and_is_there_after_a_restart(void **state)
 static void wrong_files_and_forbidden_clusters_are_refused(void **state)
 {
     struct world *world = *state;
-    struct store_user bob = {"bob", "", "", false, "[]", "[\"vc1\"]", "{}", 1};
+    const char *const vc1 = "vc1", *const vc3 = "vc3";
+    struct store_user bob = {"bob", "", "", false, {0}, {&vc1, 1}, "{}", 1};
     struct job_id job;
 
     /* a policy for which virtual clusters are names alone */
@@ -85,6 +86,24 @@ static void wrong_files_and_forbidden_clusters_are_refused(void **state)
     assert_string_equal(world->err.path, "defaults.virtualCluster");
     assert_int_equal(submit(world, job_text(world, "a", "defaults: {virtualCluster: vc1}\n"), &job),
                      0);
+    /* a group gives its members what it was granted */
+    struct store_group team = {"team", "", {&vc3, 1}, 1};
+    struct store_member in_team = {"team", false};
+    assert_int_equal(submit(world, job_text(world, "b", "defaults: {virtualCluster: vc3}\n"), &job),
+                     ERR_FORBIDDEN);
+    bob.groups = (struct store_members){&in_team, 1};
+    assert_int_equal(change(world, (struct store_change){.kind = CHANGE_USER_SET, .user = bob}),
+                     ERR_NOT_FOUND);
+    assert_int_equal(change(world, (struct store_change){.kind = CHANGE_GROUP_ADD, .group = team}),
+                     0);
+    assert_int_equal(change(world, (struct store_change){.kind = CHANGE_USER_SET, .user = bob}), 0);
+    assert_int_equal(submit(world, job_text(world, "b", "defaults: {virtualCluster: vc3}\n"), &job),
+                     0);
+    assert_int_equal(change(world, (struct store_change){.kind = CHANGE_GROUP_REMOVE,
+                                                         .group = {.name = "team"}}),
+                     0);
+    assert_int_equal(submit(world, job_text(world, "c", "defaults: {virtualCluster: vc3}\n"), &job),
+                     ERR_FORBIDDEN);
     world->user = "nobody";
     assert_int_equal(submit(world, job_text(world, "a", "defaults: {virtualCluster: vc1}\n"), &job),
                      ERR_NOT_FOUND);
@@ -141,7 +160,7 @@ static void tags_users_and_settings_change_durably(void **state)
 {
     struct world *world = *state;
     struct job_id job;
-    struct store_user user = {"bob", "", "", false, "[]", "[]", "{}", 1};
+    struct store_user user = {"bob", "", "", false, {0}, {0}, "{}", 1};
 
     assert_int_equal(submit(world, job_text(world, "a", ""), &job), 0);
     assert_int_equal(
@@ -155,7 +174,7 @@ static void tags_users_and_settings_change_durably(void **state)
                      ERR_CONFLICT);
     assert_int_equal(
         change(world, (struct store_change){.kind = CHANGE_USER_ADD,
-                                            .user = {"admin", "", "", true, "[]", "[]", "{}", 1}}),
+                                            .user = {"admin", "", "", true, {0}, {0}, "{}", 1}}),
         ERR_CONFLICT); /* the first start has made it */
 }
 

@@ -242,6 +242,10 @@ static void a_database_of_an_older_program_is_no_copy(void **state)
                                       "ALTER TABLE task_attempts DROP COLUMN kill_by_ms;"
                                       "ALTER TABLE jobs DROP COLUMN reason_topic;"
                                       "ALTER TABLE nodes DROP COLUMN is_reason_blame;"
+                                      "DROP TABLE groups; DROP TABLE members; DROP TABLE grants;"
+                                      "ALTER TABLE users ADD COLUMN groups_json TEXT DEFAULT '[]';"
+                                      "ALTER TABLE users ADD COLUMN virtual_clusters_json TEXT "
+                                      "DEFAULT '[]';"
                                       "DELETE FROM counters WHERE name IN ('commit', 'event')"),
                      0);
     shell(world, "rm mark");

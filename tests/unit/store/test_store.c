@@ -443,7 +443,7 @@ static void names_tags_and_purges(void **state)
 static void users_and_tokens(void **state)
 {
     struct world *world = *state;
-    struct store_user alice = {"alice", "hash", "a@b", true, "[]", "[\"default\"]", "{}", 5};
+    struct store_user alice = {"alice", "hash", "a@b", true, {0}, {0}, "{}", 5};
     struct store_user read;
     struct store_users users;
     struct store_token token = {"t1", "alice", false, 10, 20}, got;

@@ -1,0 +1,446 @@
+/* groups.c — groups, who is in them, and what users and groups were granted. */
+#include "base/err.h"
+#include "store/noun.h"
+#include <string.h>
+
+#define COLUMNS(C) C(name) "," C(description) "," C(created_ms)
+
+static const char insert[] = INSERT_NEW_INTO("groups", COLUMNS);
+static const char update[] = "UPDATE groups SET description = ?2, created_ms = ?3 WHERE name = ?1";
+static const char delete[] = "DELETE FROM groups WHERE name = ?";
+static const char count_all[] = "SELECT count(*) FROM groups";
+static const char count_name[] = "SELECT count(*) FROM groups WHERE name = ?";
+static const char select_one[] = "SELECT " COLUMNS(COLUMN_NAME) " FROM groups WHERE name = ?";
+static const char select_all[] = "SELECT " COLUMNS(COLUMN_NAME) " FROM groups ORDER BY name";
+
+static const char insert_member[] =
+    "INSERT INTO members (user_name, group_name, is_admin) VALUES (?,?,?) ON CONFLICT DO NOTHING";
+static const char delete_user_members[] = "DELETE FROM members WHERE user_name = ?";
+static const char delete_group_members[] = "DELETE FROM members WHERE group_name = ?";
+static const char select_user_groups[] =
+    "SELECT user_name, group_name, is_admin FROM members WHERE user_name = ? ORDER BY group_name";
+static const char select_all_groups[] =
+    "SELECT user_name, group_name, is_admin FROM members ORDER BY user_name, group_name";
+static const char select_members[] =
+    "SELECT group_name, user_name, is_admin FROM members WHERE group_name = ? ORDER BY user_name";
+
+static const char insert_grant[] = "INSERT INTO grants (is_group, holder, kind, subject) "
+                                   "VALUES (?,?,?,?) ON CONFLICT DO NOTHING";
+static const char delete_grants[] = "DELETE FROM grants WHERE is_group = ? AND holder = ?";
+static const char select_grants[] = "SELECT holder, subject FROM grants WHERE is_group = ? AND "
+                                    "holder = ? AND kind = ? ORDER BY subject";
+static const char select_all_grants[] = "SELECT holder, subject FROM grants WHERE is_group = ? AND "
+                                        "kind = ? ORDER BY holder, subject";
+/* the user's own, and those of the groups that the user is in */
+static const char select_given[] =
+    "SELECT subject FROM grants WHERE is_group = 0 AND holder = ?1 AND kind = ?2 UNION "
+    "SELECT g.subject FROM members m JOIN grants g ON g.is_group = 1 AND g.holder = m.group_name "
+    "AND g.kind = ?2 WHERE m.user_name = ?1 ORDER BY 1";
+
+/* --- lists --- */
+
+struct name_list {
+    const char **items;
+    size_t count, room;
+};
+
+struct member_list {
+    struct store_member *items;
+    size_t count, room;
+};
+
+static struct store_names names_hand_over(struct name_list *list, struct arena *arena)
+{
+    struct {
+        const char **items;
+        size_t count;
+    } out;
+
+    LIST_HAND_OVER(list, arena, &out);
+    return (struct store_names){out.items, out.count};
+}
+
+static struct store_members members_hand_over(struct member_list *list, struct arena *arena)
+{
+    struct store_members out;
+
+    LIST_HAND_OVER(list, arena, &out);
+    return out;
+}
+
+static bool is_name(const char *name)
+{
+    size_t length = strlen(name);
+
+    return length > 0 && length <= STORE_USER_NAME_MAX;
+}
+
+/* --- changes --- */
+
+static int grants_put(struct store *store, bool is_group, const char *holder,
+                      const struct store_names *clusters, struct err *err)
+{
+    struct sql sql = sql_of(&store->session, delete_grants);
+    int code;
+
+    sql_put_int(&sql, is_group);
+    sql_put_string(&sql, holder);
+    code = sql_run(&sql, NULL, err);
+    for (size_t i = 0; code == 0 && i < clusters->count; i++) {
+        sql = sql_of(&store->session, insert_grant);
+        sql_put_int(&sql, is_group);
+        sql_put_string(&sql, holder);
+        sql_put_int(&sql, GRANT_CLUSTER);
+        sql_put_string(&sql, clusters->items[i]);
+        code = sql_run(&sql, NULL, err);
+    }
+    return code;
+}
+
+static int members_remove(struct store *store, const char *text, const char *name, struct err *err)
+{
+    struct sql sql = sql_of(&store->session, text);
+
+    sql_put_string(&sql, name);
+    return sql_run(&sql, NULL, err);
+}
+
+/* Refuses names that no row takes: change->code says whether. */
+static int clusters_check(struct store_change *change, const struct store_names *clusters)
+{
+    if (clusters->count > STORE_GRANTS_MAX)
+        return REFUSE(change, ERR_TOO_BIG, "at most %d virtual clusters can be granted",
+                      STORE_GRANTS_MAX);
+    for (size_t i = 0; i < clusters->count; i++)
+        if (!clusters->items[i][0] || strlen(clusters->items[i]) > STORE_CLUSTER_NAME_MAX)
+            return REFUSE(change, ERR_INVALID, "a virtual cluster's name has 1 to %d bytes",
+                          STORE_CLUSTER_NAME_MAX);
+    return 0;
+}
+
+static int group_exists(struct store *store, const char *name, bool *exists, struct err *err)
+{
+    struct sql sql = sql_of(&store->session, count_name);
+    int64_t count;
+    int code;
+
+    sql_put_string(&sql, name);
+    code = sql_number(&sql, &count, err);
+    *exists = count > 0;
+    return code;
+}
+
+int user_rights_check(struct store *store, struct store_change *change, struct err *err)
+{
+    const struct store_members *groups = &change->user.groups;
+    bool exists = true;
+    int code = clusters_check(change, &change->user.virtual_clusters);
+
+    if (change->code == 0 && groups->count > STORE_USER_GROUPS_MAX)
+        return REFUSE(change, ERR_TOO_BIG, "a user is in at most %d groups", STORE_USER_GROUPS_MAX);
+    for (size_t i = 0; code == 0 && change->code == 0 && i < groups->count; i++) {
+        code = group_exists(store, groups->items[i].name, &exists, err);
+        if (code == 0 && !exists)
+            return REFUSE(change, ERR_NOT_FOUND, "no group %.100s", groups->items[i].name);
+    }
+    return code;
+}
+
+int user_rights_put(struct store *store, const struct store_user *user, struct err *err)
+{
+    int code = members_remove(store, delete_user_members, user->name, err);
+
+    for (size_t i = 0; code == 0 && i < user->groups.count; i++) {
+        struct sql sql = sql_of(&store->session, insert_member);
+        sql_put_string(&sql, user->name);
+        sql_put_string(&sql, user->groups.items[i].name);
+        sql_put_int(&sql, user->groups.items[i].is_admin);
+        code = sql_run(&sql, NULL, err);
+    }
+    return code == 0 ? grants_put(store, false, user->name, &user->virtual_clusters, err) : code;
+}
+
+int user_rights_remove(struct store *store, const char *user, struct err *err)
+{
+    int code = members_remove(store, delete_user_members, user, err);
+
+    return code == 0 ? grants_put(store, false, user, &(struct store_names){0}, err) : code;
+}
+
+static void row_put(struct sql *sql, const struct store_group *group)
+{
+    sql_put_string(sql, group->name);
+    sql_put_string(sql, group->description);
+    sql_put_int(sql, group->created_ms);
+}
+
+static int group_check(struct store_change *change)
+{
+    if (!is_name(change->group.name))
+        return REFUSE(change, ERR_INVALID, "a group's name has 1 to %d bytes", STORE_USER_NAME_MAX);
+    if (strlen(change->group.description) > STORE_DESCRIPTION_MAX)
+        return REFUSE(change, ERR_TOO_BIG, "a description has at most %d bytes",
+                      STORE_DESCRIPTION_MAX);
+    return clusters_check(change, &change->group.virtual_clusters);
+}
+
+int user_group_add(struct store *store, struct store_change *change, struct err *err)
+{
+    struct sql sql = sql_of(&store->session, count_all);
+    int64_t count;
+    int changed = 0, code = group_check(change);
+
+    if (change->code < 0)
+        return code;
+    code = sql_number(&sql, &count, err);
+    if (code < 0)
+        return code;
+    if (count >= STORE_GROUPS_MAX)
+        return REFUSE(change, ERR_TOO_BIG, "there are %d groups already", STORE_GROUPS_MAX);
+    sql = sql_of(&store->session, insert);
+    row_put(&sql, &change->group);
+    code = sql_run(&sql, &changed, err);
+    if (code == 0 && changed == 0)
+        return REFUSE(change, ERR_CONFLICT, "group %s exists", change->group.name);
+    if (code < 0)
+        return code;
+    return grants_put(store, true, change->group.name, &change->group.virtual_clusters, err);
+}
+
+int user_group_set(struct store *store, struct store_change *change, struct err *err)
+{
+    struct sql sql;
+    int changed = 0, code = group_check(change);
+
+    if (change->code < 0)
+        return code;
+    sql = sql_of(&store->session, update);
+    row_put(&sql, &change->group);
+    code = sql_run(&sql, &changed, err);
+    if (code == 0 && changed == 0)
+        return REFUSE(change, ERR_NOT_FOUND, "no group %s", change->group.name);
+    if (code < 0)
+        return code;
+    return grants_put(store, true, change->group.name, &change->group.virtual_clusters, err);
+}
+
+int user_group_remove(struct store *store, struct store_change *change, struct err *err)
+{
+    struct sql sql = sql_of(&store->session, delete);
+    int changed = 0, code;
+
+    sql_put_string(&sql, change->group.name);
+    code = sql_run(&sql, &changed, err);
+    if (code == 0 && changed == 0)
+        return REFUSE(change, ERR_NOT_FOUND, "no group %s", change->group.name);
+    if (code == 0)
+        code = members_remove(store, delete_group_members, change->group.name, err);
+    if (code < 0)
+        return code;
+    return grants_put(store, true, change->group.name, &(struct store_names){0}, err);
+}
+
+/* --- reads --- */
+
+/* Rows (owner, other, is_admin): the others of the owner; `sql` is bound. */
+static int read_members(struct sql *sql, struct arena *arena, struct store_members *members,
+                        struct err *err)
+{
+    struct member_list list = {0};
+    int code;
+
+    while ((code = sql_next(sql, err)) > 0) {
+        struct store_member *member = ARRAY_ADD(&list);
+        sql_string(sql, arena);
+        member->name = sql_string(sql, arena);
+        member->is_admin = sql_bool(sql);
+    }
+    *members = members_hand_over(&list, arena);
+    return code;
+}
+
+static int read_clusters(struct store_reader *reader, bool is_group, const char *holder,
+                         struct arena *arena, struct store_names *clusters, struct err *err)
+{
+    struct sql sql = sql_of(&reader->session, select_grants);
+    struct name_list list = {0};
+    int code;
+
+    sql_put_int(&sql, is_group);
+    sql_put_string(&sql, holder);
+    sql_put_int(&sql, GRANT_CLUSTER);
+    while ((code = sql_next(&sql, err)) > 0) {
+        sql_string(&sql, arena);
+        *ARRAY_ADD(&list) = sql_string(&sql, arena);
+    }
+    *clusters = names_hand_over(&list, arena);
+    return code;
+}
+
+int user_rights_read(struct store_reader *reader, struct arena *arena, struct store_user *user,
+                     struct err *err)
+{
+    struct sql sql = sql_of(&reader->session, select_user_groups);
+    int code;
+
+    sql_put_string(&sql, user->name);
+    code = read_members(&sql, arena, &user->groups, err);
+    if (code < 0)
+        return code;
+    return read_clusters(reader, false, user->name, arena, &user->virtual_clusters, err);
+}
+
+/* Rows come in the order of the users: those of a user follow each other. */
+static struct store_user *user_next(struct store_users *users, size_t *at, const char *name)
+{
+    while (*at < users->count && strcmp(users->items[*at].name, name) < 0)
+        ++*at;
+    if (*at == users->count || strcmp(users->items[*at].name, name) != 0)
+        return NULL;
+    return &users->items[*at];
+}
+
+static int users_groups_read(struct store_reader *reader, struct arena *arena,
+                             struct store_users *users, struct err *err)
+{
+    struct sql sql = sql_of(&reader->session, select_all_groups);
+    struct store_user *user = NULL, *next;
+    struct member_list list = {0};
+    size_t at = 0;
+    int code;
+
+    while ((code = sql_next(&sql, err)) > 0) {
+        next = user_next(users, &at, sql_string(&sql, arena));
+        if (user && next != user)
+            user->groups = members_hand_over(&list, arena);
+        user = next;
+        if (!user)
+            continue;
+        struct store_member *member = ARRAY_ADD(&list);
+        member->name = sql_string(&sql, arena);
+        member->is_admin = sql_bool(&sql);
+    }
+    if (user)
+        user->groups = members_hand_over(&list, arena);
+    return code;
+}
+
+static int users_clusters_read(struct store_reader *reader, struct arena *arena,
+                               struct store_users *users, struct err *err)
+{
+    struct sql sql = sql_of(&reader->session, select_all_grants);
+    struct store_user *user = NULL, *next;
+    struct name_list list = {0};
+    size_t at = 0;
+    int code;
+
+    sql_put_int(&sql, false);
+    sql_put_int(&sql, GRANT_CLUSTER);
+    while ((code = sql_next(&sql, err)) > 0) {
+        next = user_next(users, &at, sql_string(&sql, arena));
+        if (user && next != user)
+            user->virtual_clusters = names_hand_over(&list, arena);
+        user = next;
+        if (user)
+            *ARRAY_ADD(&list) = sql_string(&sql, arena);
+    }
+    if (user)
+        user->virtual_clusters = names_hand_over(&list, arena);
+    return code;
+}
+
+int users_rights_read(struct store_reader *reader, struct arena *arena, struct store_users *users,
+                      struct err *err)
+{
+    int code = users_groups_read(reader, arena, users, err);
+
+    return code == 0 ? users_clusters_read(reader, arena, users, err) : code;
+}
+
+static void row_get(struct sql *sql, struct store_group *group, struct arena *arena)
+{
+    *group = (struct store_group){.name = sql_string(sql, arena)};
+    group->description = sql_string(sql, arena);
+    group->created_ms = sql_int(sql);
+}
+
+static int read_group(struct store_reader *reader, struct text name, struct arena *arena,
+                      struct store_group *group, struct store_members *members, struct err *err)
+{
+    struct sql sql = sql_of(&reader->session, select_one);
+    int code;
+
+    sql_put_text(&sql, name);
+    code = sql_next(&sql, err);
+    if (code == 0)
+        return err_fail(err, ERR_NOT_FOUND, "", "no group %.*s",
+                        (int)(name.length > 64 ? 64 : name.length), name.at);
+    if (code < 0)
+        return code;
+    row_get(&sql, group, arena);
+    sql_done(&sql);
+    sql = sql_of(&reader->session, select_members);
+    sql_put_string(&sql, group->name);
+    code = read_members(&sql, arena, members, err);
+    if (code < 0)
+        return code;
+    return read_clusters(reader, true, group->name, arena, &group->virtual_clusters, err);
+}
+
+int store_group(struct store_reader *reader, struct text name, struct arena *arena,
+                struct store_group *group, struct store_members *members, struct err *err)
+{
+    int code = reader_begin(reader, err);
+
+    if (code < 0)
+        return code;
+    code = read_group(reader, name, arena, group, members, err);
+    reader_end(reader);
+    return code;
+}
+
+static int read_groups(struct store_reader *reader, struct arena *arena,
+                       struct store_groups *groups, struct err *err)
+{
+    struct {
+        struct store_group *items;
+        size_t count, room;
+    } list = {0};
+    struct sql sql = sql_of(&reader->session, select_all);
+    int code;
+
+    while ((code = sql_next(&sql, err)) > 0)
+        row_get(&sql, ARRAY_ADD(&list), arena);
+    LIST_HAND_OVER(&list, arena, groups);
+    for (size_t i = 0; code == 0 && i < groups->count; i++)
+        code = read_clusters(reader, true, groups->items[i].name, arena,
+                             &groups->items[i].virtual_clusters, err);
+    return code;
+}
+
+int store_groups(struct store_reader *reader, struct arena *arena, struct store_groups *groups,
+                 struct err *err)
+{
+    int code = reader_begin(reader, err);
+
+    if (code < 0)
+        return code;
+    code = read_groups(reader, arena, groups, err);
+    reader_end(reader);
+    return code;
+}
+
+int store_user_clusters(struct store_reader *reader, const char *user, struct arena *arena,
+                        struct store_names *clusters, struct err *err)
+{
+    struct sql sql = sql_of(&reader->session, select_given);
+    struct name_list list = {0};
+    int code;
+
+    sql_put_string(&sql, user);
+    sql_put_int(&sql, GRANT_CLUSTER);
+    while ((code = sql_next(&sql, err)) > 0)
+        *ARRAY_ADD(&list) = sql_string(&sql, arena);
+    *clusters = names_hand_over(&list, arena);
+    return code;
+}
