@@ -21,7 +21,7 @@ static int barrier_answered(struct call *call)
     return 0;
 }
 
-static int barrier_kind(struct call *call, enum store_barrier *kind)
+static int barrier_kind(struct call *call, enum barrier_kind *kind)
 {
     if (text_is(call->parameters[1], "start"))
         *kind = BARRIER_START;

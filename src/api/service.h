@@ -51,7 +51,7 @@ enum service_action {
 struct service_barrier {
     struct attempt_id attempt;
     struct text token; /* of the try */
-    enum store_barrier kind;
+    enum barrier_kind kind;
     bool is_up;      /* false: it came, but what the others wait for will not be there (ssh) */
     bool is_waiting; /* answered when all have come, else at once */
 };

@@ -2,62 +2,46 @@
 #include "server/barrier.h"
 #include "base/arena.h"
 #include "base/err.h"
-#include "base/map.h"
 #include "base/memory.h"
+#include "core/barriers.h"
 #include "spec/spec.h"
 #include "store/read.h"
-#include "sys/log.h"
 #include "sys/secret.h"
 #include <assert.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <string.h>
 
-struct barrier_task {
-    struct task_ref ref;
-    struct attempt_id attempt; /* the current try */
-    bool is_needed, has_come;
-    struct service_reply held; /* .done NULL: none */
-};
-
-struct barrier {
-    struct job_id job;
-    uint32_t attempt; /* of the job */
-    enum store_barrier kind;
-    bool is_passed;
-    char broken[160]; /* why it can never be passed; "" = it can */
-    struct {          /* roles that take part, by index, and their names */
-        bool *takes_part;
-        size_t count;
-    } roles;
-    struct {
-        struct barrier_task *items;
-        size_t count, room;
-    } tasks;
-    struct id_map by_ref;
-    size_t missing; /* tasks needed that have not come */
-};
-
 struct barrier_table {
-    struct store *store;
     struct store_reader *reader;
     struct arena scratch;
-    struct id_map by_key;
+    struct barriers *barriers;
+    struct barrier_output output; /* since the last answers */
     struct {
-        struct barrier **items;
+        struct service_reply *items; /* the reply of request n is item n - 1; .done NULL: free */
         size_t count, room;
-    } barriers;
+    } replies;
+    struct {
+        uint64_t *items; /* requests whose items are free */
+        size_t count, room;
+    } free_requests;
     _Atomic uint64_t held;
 };
 
-static uint64_t barrier_key(struct job_id job, enum store_barrier kind)
-{
-    return (uint64_t)job.v << 1 | (uint64_t)kind;
-}
+/* ---- requests by number ---- */
 
-static uint64_t ref_key(struct task_ref ref)
+static uint64_t request_of(struct barrier_table *table, struct service_reply reply)
 {
-    return (uint64_t)ref.role << 16 | ref.index;
+    uint64_t request;
+
+    assert(reply.done);
+    if (table->free_requests.count > 0) {
+        request = table->free_requests.items[--table->free_requests.count];
+    } else {
+        ARRAY_ADD(&table->replies);
+        request = table->replies.count;
+    }
+    table->replies.items[request - 1] = reply;
+    return request;
 }
 
 static void answer(struct service_reply reply, int code, const char *text)
@@ -66,313 +50,187 @@ static void answer(struct service_reply reply, int code, const char *text)
                &(struct service_answer){.code = code, .path = "", .text = code ? text : ""});
 }
 
-static void task_release(struct barrier_table *table, struct barrier_task *task, int code,
-                         const char *text)
+static void answer_give(struct barrier_table *table, const struct barrier_answer *given)
 {
-    struct service_reply held = task->held;
+    struct service_reply reply;
 
-    if (!held.done)
-        return;
-    task->held.done = NULL;
-    atomic_fetch_sub(&table->held, 1);
-    answer(held, code, text);
+    assert(given->request > 0 && given->request <= table->replies.count);
+    reply = table->replies.items[given->request - 1];
+    table->replies.items[given->request - 1] = (struct service_reply){0};
+    *ARRAY_ADD(&table->free_requests) = given->request;
+    answer(reply, given->code, given->text);
 }
 
-static void barrier_release(struct barrier_table *table, struct barrier *barrier, int code,
-                            const char *text)
-{
-    for (size_t i = 0; i < barrier->tasks.count; i++)
-        task_release(table, &barrier->tasks.items[i], code, text);
-}
-
-static void barrier_free(struct barrier *barrier)
-{
-    mem_free(barrier->roles.takes_part);
-    ARRAY_FREE(&barrier->tasks);
-    id_map_release(&barrier->by_ref);
-    mem_free(barrier);
-}
-
-static struct barrier *barrier_find(struct barrier_table *table, struct job_id job,
-                                    enum store_barrier kind)
-{
-    uint32_t index = id_map_get(&table->by_key, barrier_key(job, kind));
-
-    return index == MAP_NONE ? NULL : table->barriers.items[index];
-}
-
-/* The job's attempt ends: nobody has anything to wait for. */
-static void barrier_drop(struct barrier_table *table, struct barrier *barrier, const char *why)
-{
-    uint64_t key = barrier_key(barrier->job, barrier->kind);
-    uint32_t index = id_map_get(&table->by_key, key);
-    struct barrier *last = table->barriers.items[table->barriers.count - 1];
-
-    assert(index < table->barriers.count);
-    barrier_release(table, barrier, ERR_CONFLICT, why);
-    table->barriers.items[index] = last;
-    table->barriers.count--;
-    id_map_set(&table->by_key, barrier_key(last->job, last->kind), index);
-    id_map_remove(&table->by_key, key);
-    barrier_free(barrier);
-}
-
-/* ---- what the tasks do ---- */
-
-static void task_set(struct barrier *barrier, struct barrier_task *task, bool is_needed,
-                     bool has_come)
-{
-    barrier->missing -= task->is_needed && !task->has_come;
-    task->is_needed = is_needed;
-    task->has_come = has_come;
-    barrier->missing += is_needed && !has_come;
-}
-
-static struct barrier_task *task_of(struct barrier *barrier, const struct task_record *row)
-{
-    uint32_t index = id_map_get(&barrier->by_ref, ref_key(row->task));
-    struct barrier_task *task;
-
-    if (index != MAP_NONE)
-        return &barrier->tasks.items[index];
-    id_map_set(&barrier->by_ref, ref_key(row->task), (uint32_t)barrier->tasks.count);
-    task = ARRAY_ADD(&barrier->tasks);
-    *task = (struct barrier_task){.ref = row->task, .attempt = row->attempt};
-    return task;
-}
-
-/* A row of the job attempt as it is now. */
-static void barrier_row(struct barrier_table *table, struct barrier *barrier,
-                        const struct task_record *row)
-{
-    bool is_off = row->is_removed || row->is_deletion_pending;
-    struct barrier_task *task;
-
-    if (barrier->is_passed || row->job_attempt != barrier->attempt ||
-        row->task.role >= barrier->roles.count || !barrier->roles.takes_part[row->task.role])
-        return;
-    task = task_of(barrier, row);
-    if (task->attempt.v != row->attempt.v || row->state >= LIFE_ATTEMPT_COMPLETED) {
-        task_set(barrier, task, task->is_needed, false);
-        task_release(table, task, ERR_CONFLICT, "this try has ended");
-    }
-    task->attempt = row->attempt;
-    task_set(barrier, task, !is_off, task->has_come);
-    if (row->state == LIFE_COMPLETED && !is_off && !barrier->broken[0])
-        snprintf(barrier->broken, sizeof barrier->broken, "%.100s-%u has ended with code %d",
-                 row->role_name, row->task.index, row->completion.code);
-}
-
-/* Whoever waits is answered when there is something to say. */
-static void barrier_settle(struct barrier_table *table, struct barrier *barrier)
-{
-    struct store_change change = {.kind = CHANGE_BARRIER,
-                                  .barrier = {barrier->job, barrier->attempt, barrier->kind}};
-    struct store_batch batch = {.changes = &change, .change_count = 1};
-    struct err err;
-
-    if (barrier->is_passed)
-        return;
-    if (barrier->broken[0]) {
-        barrier_release(table, barrier, ERR_CONFLICT, barrier->broken);
-        return;
-    }
-    if (barrier->missing > 0 || barrier->tasks.count == 0)
-        return;
-    if (store_commit(table->store, &batch, &err) < 0) {
-        log_warning("server", "job %u cannot pass a barrier yet: %s", barrier->job.v, err.text);
-        barrier_release(table, barrier, ERR_UNAVAILABLE, err.text);
-        return;
-    }
-    barrier->is_passed = true;
-    barrier_release(table, barrier, 0, "");
-    ARRAY_FREE(&barrier->tasks);
-    id_map_release(&barrier->by_ref);
-}
-
-static void take_task(struct barrier_table *table, const struct task_record *row)
-{
-    for (int kind = BARRIER_START; kind <= BARRIER_SSH; kind++) {
-        struct barrier *barrier = barrier_find(table, row->job, (enum store_barrier)kind);
-        if (!barrier)
-            continue;
-        barrier_row(table, barrier, row);
-        barrier_settle(table, barrier);
-    }
-}
+/* ---- the rows of a barrier that is not known yet ---- */
 
 static bool is_under_way(const struct job_record *job, uint32_t attempt)
 {
     return job->attempt == attempt && job->state < LIFE_DELETION_PENDING;
 }
 
-static void take_job(struct barrier_table *table, struct job_id id, const struct job_record *job)
-{
-    for (int kind = BARRIER_START; kind <= BARRIER_SSH; kind++) {
-        struct barrier *barrier = barrier_find(table, id, (enum store_barrier)kind);
-        if (barrier && (!job || !is_under_way(job, barrier->attempt)))
-            barrier_drop(table, barrier, "the job's attempt ends");
-    }
-}
-
-void barrier_take(struct barrier_table *table, const struct record *records, size_t count)
-{
-    if (table->barriers.count == 0)
-        return;
-    for (size_t i = 0; i < count; i++) {
-        if (records[i].kind == RECORD_TASK)
-            take_task(table, &records[i].task);
-        else if (records[i].kind == RECORD_JOB)
-            take_job(table, records[i].job.id, &records[i].job);
-        else if (records[i].kind == RECORD_JOB_DELETED)
-            take_job(table, records[i].deleted, NULL);
-    }
-}
-
-/* ---- reports ---- */
-
 /* Who takes part: all in the start barrier, those with ssh in the other. */
-static int barrier_roles(struct barrier_table *table, struct barrier *barrier, struct err *err)
+static int roles_read(struct barrier_table *table, struct barrier_rows *rows, struct err *err)
 {
     struct store_source source;
     struct spec *spec;
-    int code = store_job_source(table->reader, barrier->job, &table->scratch, &source, err);
+    bool *takes_part;
+    int code = store_job_source(table->reader, rows->job, &table->scratch, &source, err);
 
     if (code < 0)
         return code;
     spec = spec_decode(source.spec_bytes, err);
     if (!spec)
         return ERR_CORRUPT;
-    barrier->roles.count = spec->role_count;
-    barrier->roles.takes_part = mem_zero(spec->role_count, sizeof *barrier->roles.takes_part);
+    takes_part = ARENA_ARRAY(&table->scratch, bool, spec->role_count + 1);
     for (size_t i = 0; i < spec->role_count; i++)
-        barrier->roles.takes_part[i] =
-            barrier->kind == BARRIER_START || spec->roles[i].is_ssh_enabled;
+        takes_part[i] = rows->kind == BARRIER_START || spec->roles[i].is_ssh_enabled;
+    rows->takes_part = takes_part;
+    rows->role_count = spec->role_count;
     spec_free(spec);
     return 0;
 }
 
-static int barrier_load(struct barrier_table *table, struct barrier *barrier, struct err *err)
+static int rows_read(struct barrier_table *table, struct barrier_rows *rows, struct err *err)
 {
     struct store_job job;
-    struct store_tasks tasks;
+    struct store_tasks tasks = {0};
     int64_t passed = -1;
-    int code = store_job_read(table->reader, barrier->job, &table->scratch, &job, err);
+    int code = store_job_read(table->reader, rows->job, &table->scratch, &job, err);
 
-    if (code == 0 && !is_under_way(&job.record, barrier->attempt))
+    if (code == 0 && !is_under_way(&job.record, rows->attempt))
         code = err_fail(err, ERR_CONFLICT, "", "the job's attempt ends");
     if (code == 0)
-        code = store_barrier_passed(table->reader, barrier->job, barrier->kind, &passed, err);
+        code = store_barrier_passed(table->reader, rows->job, rows->kind, &passed, err);
     if (code)
         return code;
-    barrier->is_passed = passed == (int64_t)barrier->attempt;
-    if (barrier->is_passed)
+    rows->is_passed = passed == (int64_t)rows->attempt;
+    if (rows->is_passed)
         return 0;
-    code = barrier_roles(table, barrier, err);
+    code = roles_read(table, rows, err);
     if (code == 0)
-        code = store_tasks(table->reader, barrier->job, -1, &table->scratch, &tasks, err);
-    for (size_t i = 0; code == 0 && i < tasks.count; i++)
-        barrier_row(table, barrier, &tasks.items[i]);
+        code = store_tasks(table->reader, rows->job, -1, &table->scratch, &tasks, err);
+    rows->tasks = tasks.items;
+    rows->task_count = tasks.count;
     return code;
 }
 
-/* NULL with an error: the attempt of the job ends, or its rows cannot be read. */
-static struct barrier *barrier_of(struct barrier_table *table, const struct task_record *row,
-                                  enum store_barrier kind, struct err *err)
+/* The row of the try: as this round leaves it, or as it is stored. */
+static int row_find(struct barrier_table *table, struct attempt_id attempt,
+                    const struct output *output, struct task_record *row, struct err *err)
 {
-    struct barrier *barrier = barrier_find(table, row->job, kind);
-
-    if (barrier && barrier->attempt != row->job_attempt) {
-        err_fail(err, ERR_CONFLICT, "", "this attempt of the job has ended");
-        return NULL;
+    for (size_t i = output->records.count; i > 0; i--) {
+        const struct record *record = &output->records.items[i - 1];
+        if (record->kind == RECORD_TASK && record->task.attempt.v == attempt.v) {
+            *row = record->task;
+            return 0;
+        }
     }
-    if (barrier)
-        return barrier;
-    barrier = mem_zero(1, sizeof *barrier);
-    barrier->job = row->job;
-    barrier->attempt = row->job_attempt;
-    barrier->kind = kind;
-    if (barrier_load(table, barrier, err)) {
-        barrier_free(barrier);
-        return NULL;
-    }
-    id_map_set(&table->by_key, barrier_key(row->job, kind), (uint32_t)table->barriers.count);
-    *ARRAY_ADD(&table->barriers) = barrier;
-    return barrier;
+    return store_attempt(table->reader, attempt, &table->scratch, row, err);
 }
 
-static void barrier_come(struct barrier_table *table, struct barrier *barrier,
-                         const struct service_barrier *report, const struct task_record *row,
-                         struct service_reply reply)
+static int barrier_known(struct barrier_table *table, const struct task_record *row,
+                         enum barrier_kind kind, const struct output *output, struct err *err)
 {
-    uint32_t index = id_map_get(&barrier->by_ref, ref_key(row->task));
-    struct barrier_task *task;
+    struct barrier_rows rows = {.job = row->job,
+                                .attempt = row->job_attempt,
+                                .kind = kind,
+                                .records = output->records.items,
+                                .record_count = output->records.count};
+    int code;
 
-    if (barrier->is_passed) {
-        answer(reply, 0, "");
-        return;
-    }
-    if (index == MAP_NONE || barrier->tasks.items[index].attempt.v != report->attempt.v) {
-        answer(reply, ERR_CONFLICT, "this task does not take part, or this try has ended");
-        return;
-    }
-    task = &barrier->tasks.items[index];
-    task_set(barrier, task, task->is_needed, true);
-    task_release(table, task, ERR_UNAVAILABLE, "asked again");
-    if (!report->is_up && !barrier->broken[0])
-        snprintf(barrier->broken, sizeof barrier->broken, "%.100s-%u has no ssh server",
-                 row->role_name, row->task.index);
-    if (!report->is_waiting) {
-        answer(reply, 0, "");
-    } else if (atomic_load(&table->held) >= BARRIER_HELD_MAX && barrier->missing > 0) {
-        answer(reply, ERR_BUSY, "too many wait: ask again");
-    } else {
-        task->held = reply;
-        atomic_fetch_add(&table->held, 1);
-    }
-    barrier_settle(table, barrier);
+    if (barriers_has(table->barriers, row->job, kind))
+        return 0;
+    code = rows_read(table, &rows, err);
+    if (code < 0)
+        return code;
+    barriers_add(table->barriers, &rows);
+    return 0;
+}
+
+/* ---- the steps of a round ---- */
+
+static void held_count(struct barrier_table *table)
+{
+    atomic_store(&table->held, barriers_held(table->barriers));
+}
+
+void barrier_take(struct barrier_table *table, const struct record *records, size_t count)
+{
+    barriers_take(table->barriers, records, count, &table->output);
+    held_count(table);
 }
 
 void barrier_report(struct barrier_table *table, const struct service_barrier *report,
-                    struct service_reply reply)
+                    struct service_reply reply, const struct output *output)
 {
     struct task_record row;
-    struct barrier *barrier = NULL;
     struct err err = {0};
-    int code = store_attempt(table->reader, report->attempt, &table->scratch, &row, &err);
+    uint64_t request = request_of(table, reply);
+    int code = row_find(table, report->attempt, output, &row, &err);
 
     if (code == 0 && row.state >= LIFE_ATTEMPT_COMPLETED)
         code = err_fail(&err, ERR_CONFLICT, "", "this try has ended");
     if (code == 0)
-        barrier = barrier_of(table, &row, report->kind, &err);
-    if (barrier)
-        barrier_come(table, barrier, report, &row, reply);
+        code = barrier_known(table, &row, report->kind, output, &err);
+    if (code == 0)
+        barriers_report(table->barriers,
+                        &(struct barrier_report){.request = request,
+                                                 .row = &row,
+                                                 .kind = report->kind,
+                                                 .is_up = report->is_up,
+                                                 .is_waiting = report->is_waiting},
+                        &table->output);
     else
-        answer(reply, code ? code : err.code, err.text);
+        barrier_refuse(&table->output, request, code, err.text);
+    held_count(table);
     arena_clear(&table->scratch);
+}
+
+size_t barrier_change_count(const struct barrier_table *table)
+{
+    return table->output.passes.count;
+}
+
+void barrier_changes(const struct barrier_table *table, struct store_change *changes)
+{
+    for (size_t i = 0; i < table->output.passes.count; i++) {
+        const struct barrier_pass *pass = &table->output.passes.items[i];
+        changes[i] = (struct store_change){.kind = CHANGE_BARRIER,
+                                           .barrier = {pass->job, pass->attempt, pass->kind}};
+    }
+}
+
+void barrier_answer(struct barrier_table *table)
+{
+    for (size_t i = 0; i < table->output.answers.count; i++)
+        answer_give(table, &table->output.answers.items[i]);
+    barrier_output_clear(&table->output);
+}
+
+/* What the failed commit would have answered is not true. */
+void barrier_clear(struct barrier_table *table, const char *why)
+{
+    barriers_clear(table->barriers, ERR_UNAVAILABLE, why, &table->output);
+    for (size_t i = 0; i < table->output.answers.count; i++) {
+        table->output.answers.items[i].code = ERR_UNAVAILABLE;
+        table->output.answers.items[i].text = why;
+    }
+    table->output.passes.count = 0;
+    held_count(table);
+    barrier_answer(table);
 }
 
 /* ---- the table ---- */
 
-struct barrier_table *barrier_table_new(struct store *store, struct store_reader *reader)
+struct barrier_table *barrier_table_new(struct store_reader *reader)
 {
     struct barrier_table *table = mem_zero(1, sizeof *table);
 
-    table->store = store;
     table->reader = reader;
+    table->barriers = barriers_new(BARRIER_HELD_MAX);
+    barrier_output_init(&table->output);
     arena_init(&table->scratch);
     return table;
-}
-
-void barrier_clear(struct barrier_table *table, const char *why)
-{
-    for (size_t i = 0; i < table->barriers.count; i++) {
-        barrier_release(table, table->barriers.items[i], ERR_UNAVAILABLE, why);
-        barrier_free(table->barriers.items[i]);
-    }
-    table->barriers.count = 0;
-    id_map_release(&table->by_key);
-    assert(atomic_load(&table->held) == 0);
 }
 
 void barrier_table_free(struct barrier_table *table)
@@ -380,7 +238,10 @@ void barrier_table_free(struct barrier_table *table)
     if (!table)
         return;
     barrier_clear(table, "the server is ending");
-    ARRAY_FREE(&table->barriers);
+    barriers_free(table->barriers);
+    barrier_output_release(&table->output);
+    ARRAY_FREE(&table->replies);
+    ARRAY_FREE(&table->free_requests);
     arena_release(&table->scratch);
     mem_free(table);
 }
@@ -389,6 +250,8 @@ uint64_t barrier_held_count(const struct barrier_table *table)
 {
     return atomic_load(&table->held);
 }
+
+/* ---- tokens ---- */
 
 void barrier_token(const uint8_t *master_key, struct attempt_id attempt,
                    char token[BARRIER_TOKEN_SIZE])

@@ -227,17 +227,37 @@ static void core_thread_take(struct server *server, struct server_mail *mail)
         core_thread_mail_config(server, mail, index);
         break;
     case MAIL_CHANGE:   /* within the transaction */
+    case MAIL_BARRIER:  /* when all records of the round are known */
     case MAIL_SNAPSHOT: /* after it */
-    case MAIL_BARRIER:
         break;
     }
 }
 
-/* The batch's changes in one array, in order. */
-static struct store_change *batch_changes(struct core_thread *core, size_t *count)
+/* The tasks that came and those that ended in this round. A report's reply may wait: it is the
+ * barrier's from here on. */
+static void batch_barriers(struct server *server)
 {
+    struct core_thread *core = &server->core;
+
+    barrier_take(server->barriers, core->output.records.items, core->output.records.count);
+    for (size_t i = 0; i < core->batch_count; i++) {
+        struct server_mail *mail = core->batch[i];
+        struct service_reply reply = mail->reply;
+        if (mail->kind != MAIL_BARRIER || mail->is_done)
+            continue;
+        mail->reply.done = NULL;
+        mail->is_done = true;
+        barrier_report(server->barriers, &mail->barrier, reply, &core->output);
+    }
+}
+
+/* The batch's changes in one array, in order, and behind them those of the barriers. */
+static struct store_change *batch_changes(struct server *server, size_t *count)
+{
+    struct core_thread *core = &server->core;
+    size_t passed = barrier_change_count(server->barriers);
     struct store_change *changes =
-        arena_array(&core->scratch, core->batch_count + 1, sizeof *changes);
+        arena_array(&core->scratch, core->batch_count + passed + 1, sizeof *changes);
 
     *count = 0;
     for (size_t i = 0; i < core->batch_count; i++) {
@@ -247,6 +267,8 @@ static struct store_change *batch_changes(struct core_thread *core, size_t *coun
         changes[*count] = mail->change;
         changes[(*count)++].err = &mail->change_err;
     }
+    barrier_changes(server->barriers, changes + *count);
+    *count += passed;
     return changes;
 }
 
@@ -263,7 +285,8 @@ int core_thread_commit(struct server *server, struct err *err)
         core->events[i].body.at = at;
         at += core->events[i].body.length;
     }
-    batch.changes = batch_changes(core, &batch.change_count);
+    batch_barriers(server);
+    batch.changes = batch_changes(server, &batch.change_count);
     if (batch.event_count == 0 && batch.change_count == 0 && core->output.records.count == 0)
         return 0;
     code = store_commit(server->store, &batch, err);
@@ -276,15 +299,6 @@ int core_thread_commit(struct server *server, struct err *err)
     atomic_fetch_add(&server->metrics.batches, 1);
     atomic_fetch_add(&server->metrics.batch_mails, core->batch_count);
     return 0;
-}
-
-/* The reply may wait: it is the barrier's from here on. */
-static void batch_barrier(struct server *server, struct server_mail *mail)
-{
-    struct service_reply reply = mail->reply;
-
-    mail->reply.done = NULL;
-    barrier_report(server->barriers, &mail->barrier, reply);
 }
 
 static void batch_snapshot(struct server *server, struct server_mail *mail)
@@ -314,8 +328,6 @@ static void batch_answer(struct server *server)
                                   .code = mail->change.code,
                                   .path = "",
                                   .text = mail->change.code < 0 ? mail->change_err.text : ""});
-        else if (mail->kind == MAIL_BARRIER)
-            batch_barrier(server, mail);
         else if (mail->kind == MAIL_SNAPSHOT)
             batch_snapshot(server, mail);
         else if (mail->reply.done)
@@ -448,10 +460,10 @@ static void batch_carry_out(struct server *server)
     struct core_thread *core = &server->core;
 
     core_thread_commands(server);
-    barrier_take(server->barriers, core->output.records.items, core->output.records.count);
     hang_watch_take(server->hang_watch, core->output.records.items, core->output.records.count);
     batch_forget(server); /* first: who has an answer may count on what came before it */
     batch_answer(server);
+    barrier_answer(server->barriers);
     if (has_job_records(&core->output))
         server_notify(server);
     pthread_mutex_lock(&server->state_lock);
@@ -472,7 +484,6 @@ static int core_thread_renew(struct server *server, struct err *err)
     if (code < 0)
         return code;
     core_thread_commands(server);
-    barrier_take(server->barriers, output->records.items, output->records.count);
     if (has_job_records(output))
         server_notify(server);
     core_thread_batch_begin(&server->core);
@@ -578,6 +589,7 @@ static void batch_part(struct server *server, const struct err *why)
     int code = 0;
 
     log_warning("store", "a round of %zu is stored one by one: %s", count, err.text);
+    barrier_clear(server->barriers, "ask again"); /* its reports have run ahead of the store, too */
     memcpy(mails, core->batch, count * sizeof *mails);
     core_thread_batch_begin(core);
     core_free(core->core);

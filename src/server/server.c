@@ -47,7 +47,7 @@ static int server_open(struct server *server, const struct server_teller *teller
     if (code == 0)
         code = store_reader_open(server->store, &server->core.reader, err);
     if (code == 0)
-        server->barriers = barrier_table_new(server->store, server->core.reader);
+        server->barriers = barrier_table_new(server->core.reader);
     if (code == 0)
         code = server_keys(server, err);
     if (code == 0)

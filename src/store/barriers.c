@@ -22,7 +22,7 @@ int barriers_purge(struct store *store, struct job_id job, struct err *err)
     return purge(store, delete_job, job, err);
 }
 
-int store_barrier_passed(struct store_reader *reader, struct job_id job, enum store_barrier kind,
+int store_barrier_passed(struct store_reader *reader, struct job_id job, enum barrier_kind kind,
                          int64_t *attempt, struct err *err)
 {
     struct sql sql = sql_of(&reader->session, select_one);

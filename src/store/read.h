@@ -128,7 +128,7 @@ int store_attempt(struct store_reader *reader, struct attempt_id attempt, struct
                   struct task_record *row, struct err *err);
 
 /* The job attempt that has passed the barrier last; -1 when none has. */
-int store_barrier_passed(struct store_reader *reader, struct job_id job, enum store_barrier kind,
+int store_barrier_passed(struct store_reader *reader, struct job_id job, enum barrier_kind kind,
                          int64_t *attempt, struct err *err);
 
 /* Lines of jobs' stories in order of `sequence`, which only grows. */

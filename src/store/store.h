@@ -11,6 +11,7 @@
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
 #include "base/text.h"
+#include "core/barriers.h"
 #include "core/output.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -115,8 +116,6 @@ struct store_end {
     } rule;
     struct text tail; /* the last lines */
 };
-/* What the tasks of a job attempt wait for together (docs/rfc/0009). Stored: never change one. */
-enum store_barrier { BARRIER_START = 0, BARRIER_SSH = 1 };
 
 enum store_change_kind {
     CHANGE_TAG_ADD,       /* idempotent; ERR_NOT_FOUND job, ERR_TOO_BIG, ERR_INVALID */
@@ -161,7 +160,7 @@ struct store_change {
         struct {
             struct job_id job;
             uint32_t attempt; /* of the job */
-            enum store_barrier kind;
+            enum barrier_kind kind;
         } barrier;
         int64_t before_ms;
     };

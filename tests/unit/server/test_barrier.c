@@ -2,6 +2,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
+#include "base/memory.h"
 #include "doc/problem.h"
 #include "server/barrier.h"
 #include "server/server.h"
@@ -74,7 +75,7 @@ static int report(struct world *world, struct service_barrier what, struct wait 
     return world->service->barrier(world->service->context, &what, wait_init(wait), &world->err);
 }
 
-static struct service_barrier come(struct attempt_id attempt, enum store_barrier kind)
+static struct service_barrier come(struct attempt_id attempt, enum barrier_kind kind)
 {
     return (struct service_barrier){
         .attempt = attempt, .kind = kind, .is_up = true, .is_waiting = true};
@@ -129,6 +130,40 @@ static void only_the_try_itself_may_say_so(void **state)
     assert_int_equal(wait_for(&wait), ERR_NOT_FOUND);
 }
 
+/* A round of the core thread: records and a report, one commit, the answers. */
+static void round_run(struct world *world, struct barrier_table *table, const struct record *record,
+                      const struct service_barrier *what, struct wait *wait)
+{
+    struct store_change changes[2];
+    struct store_batch batch = {.changes = changes};
+    struct output output;
+
+    output_init(&output);
+    if (record)
+        *ARRAY_ADD(&output.records) = *record;
+    barrier_take(table, output.records.items, output.records.count);
+    if (what)
+        barrier_report(table, what, wait_init(wait), &output);
+    batch.change_count = barrier_change_count(table);
+    assert_in_range(batch.change_count, 0, 2);
+    barrier_changes(table, changes);
+    if (batch.change_count > 0)
+        assert_int_equal(store_commit(world->service->store, &batch, &world->err), 0);
+    barrier_answer(table);
+    output_release(&output);
+}
+
+static void come_to(struct world *world, struct barrier_table *table,
+                    const struct service_barrier *what, struct wait *wait)
+{
+    round_run(world, table, NULL, what, wait);
+}
+
+static void take(struct world *world, struct barrier_table *table, const struct record *record)
+{
+    round_run(world, table, record, NULL, NULL);
+}
+
 /* What a restart leaves is the store: a table after a table stands for server after server. (The
  * containers of the fake engine do not outlive it.) */
 static void a_restart_loses_nothing(void **state)
@@ -143,23 +178,23 @@ static void a_restart_loses_nothing(void **state)
     for (size_t i = 0; i < 3; i++)
         what[i] = come(attempt_of(world, job, i), BARRIER_START);
     server_stop(world->server); /* only one may write the store */
-    table = barrier_table_new(world->service->store, reader);
-    barrier_report(table, &what[0], wait_init(&waits[0]));
-    barrier_report(table, &what[1], wait_init(&waits[1]));
+    table = barrier_table_new(reader);
+    come_to(world, table, &what[0], &waits[0]);
+    come_to(world, table, &what[1], &waits[1]);
     barrier_table_free(table);
     assert_int_equal(wait_for(&waits[0]), ERR_UNAVAILABLE);
     assert_int_equal(wait_for(&waits[1]), ERR_UNAVAILABLE);
-    table = barrier_table_new(world->service->store, reader);
-    barrier_report(table, &what[2], wait_init(&waits[2]));
-    barrier_report(table, &what[0], wait_init(&waits[0]));
+    table = barrier_table_new(reader);
+    come_to(world, table, &what[2], &waits[2]);
+    come_to(world, table, &what[0], &waits[0]);
     assert_false(wait_is_done(&waits[0]));
-    barrier_report(table, &what[1], wait_init(&waits[1]));
+    come_to(world, table, &what[1], &waits[1]);
     for (size_t i = 0; i < 3; i++)
         assert_int_equal(wait_for(&waits[i]), 0);
     barrier_table_free(table);
     /* one that had not read its answer asks the next server */
-    table = barrier_table_new(world->service->store, reader);
-    barrier_report(table, &what[1], wait_init(&waits[1]));
+    table = barrier_table_new(reader);
+    come_to(world, table, &what[1], &waits[1]);
     assert_int_equal(wait_for(&waits[1]), 0);
     barrier_table_free(table);
     world->service->reader_put(world->service->context, reader);
@@ -176,30 +211,82 @@ static void tasks_that_end(void **state)
     struct world *world = *state;
     struct job_id job = job_start(world, "a", "startBarrier: true");
     struct store_reader *reader = world->service->reader_get(world->service->context, &world->err);
-    struct barrier_table *table = barrier_table_new(world->service->store, reader);
+    struct barrier_table *table = barrier_table_new(reader);
     struct record row = row_of(world, job, 0), scaled = row_of(world, job, 2);
     struct wait waits[3];
     struct service_barrier what[3];
 
     for (size_t i = 0; i < 3; i++)
         what[i] = come(attempt_of(world, job, i), BARRIER_START);
-    barrier_report(table, &what[0], wait_init(&waits[0]));
-    barrier_report(table, &what[1], wait_init(&waits[1]));
+    come_to(world, table, &what[0], &waits[0]);
+    come_to(world, table, &what[1], &waits[1]);
     row.task.state = LIFE_ATTEMPT_COMPLETED;
-    barrier_take(table, &row, 1);
+    take(world, table, &row);
     assert_int_equal(wait_for(&waits[0]), ERR_CONFLICT);
     assert_string_equal(waits[0].answer.text, "this try has ended");
     /* one that is scaled away is not waited for, but the other is */
     scaled.task.is_deletion_pending = true;
-    barrier_take(table, &scaled, 1);
+    take(world, table, &scaled);
     assert_false(wait_is_done(&waits[1]));
     row.task.state = LIFE_COMPLETED;
     row.task.completion.code = 7;
-    barrier_take(table, &row, 1);
+    take(world, table, &row);
     assert_int_equal(wait_for(&waits[1]), ERR_CONFLICT);
     assert_string_equal(waits[1].answer.text, "w-0 has ended with code 7");
-    barrier_report(table, &what[1], wait_init(&waits[1])); /* for good */
+    come_to(world, table, &what[1], &waits[1]); /* for good */
     assert_int_equal(wait_for(&waits[1]), ERR_CONFLICT);
+    barrier_table_free(table);
+    world->service->reader_put(world->service->context, reader);
+}
+
+/* What a commit that fails would have told is told to nobody: all ask again. */
+static void a_commit_that_fails_passes_nobody(void **state)
+{
+    struct world *world = *state;
+    struct job_id job = job_start(world, "a", "startBarrier: true");
+    struct store_reader *reader = world->service->reader_get(world->service->context, &world->err);
+    struct barrier_table *table = barrier_table_new(reader);
+    struct output output;
+    struct wait waits[3];
+
+    output_init(&output);
+    for (size_t i = 0; i < 3; i++) {
+        struct service_barrier what = come(attempt_of(world, job, i), BARRIER_START);
+        barrier_report(table, &what, wait_init(&waits[i]), &output);
+    }
+    assert_int_equal(barrier_change_count(table), 1);
+    assert_false(wait_is_done(&waits[0])); /* nothing is told before the commit */
+    barrier_clear(table, "nothing can be stored now");
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(wait_for(&waits[i]), ERR_UNAVAILABLE);
+    assert_int_equal(barrier_change_count(table), 0);
+    assert_int_equal(barrier_held_count(table), 0);
+    output_release(&output);
+    barrier_table_free(table);
+    world->service->reader_put(world->service->context, reader);
+}
+
+/* A try that is known from the records of this round alone, and one that they end. */
+static void the_records_of_the_round_come_first(void **state)
+{
+    struct world *world = *state;
+    struct job_id job = job_start(world, "a", "startBarrier: true");
+    struct store_reader *reader = world->service->reader_get(world->service->context, &world->err);
+    struct barrier_table *table = barrier_table_new(reader);
+    struct service_barrier what = come(attempt_of(world, job, 0), BARRIER_START);
+    struct record row = row_of(world, job, 0);
+    struct wait wait;
+
+    row.task.state = LIFE_ATTEMPT_COMPLETED;
+    round_run(world, table, &row, &what, &wait);
+    assert_int_equal(wait_for(&wait), ERR_CONFLICT);
+    assert_string_equal(wait.answer.text, "this try has ended");
+    row.task.state = LIFE_RUNNING;
+    what.attempt.v = row.task.attempt.v = 4711; /* not stored yet */
+    round_run(world, table, &row, &what, &wait);
+    assert_int_equal(barrier_held_count(table), 1);
+    barrier_clear(table, "the test ends");
+    assert_int_equal(wait_for(&wait), ERR_UNAVAILABLE);
     barrier_table_free(table);
     world->service->reader_put(world->service->context, reader);
 }
@@ -264,6 +351,8 @@ int main(void)
         WORLD(only_the_try_itself_may_say_so),
         WORLD(a_restart_loses_nothing),
         WORLD(tasks_that_end),
+        WORLD(a_commit_that_fails_passes_nobody),
+        WORLD(the_records_of_the_round_come_first),
         WORLD(the_server_ends),
         WORLD(the_end_of_the_job_lets_go),
         WORLD(the_ssh_barrier_counts_servers),
