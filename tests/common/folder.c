@@ -2,6 +2,10 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "unit.h"
 
 static char folder[sizeof "/tmp/skep-test-XXXXXX"];
 
@@ -22,9 +26,24 @@ int folder_teardown(void **state)
 
 const char *in_folder(const char *name)
 {
-    static char paths[4][256];
+    static char paths[8][512];
     static unsigned next;
-    char *path = paths[next++ % 4];
+    char *path = paths[next++ % 8];
     snprintf(path, sizeof paths[0], "%s%s%s", folder, *name ? "/" : "", name);
     return path;
+}
+
+void folder_put(const char *name, const char *text)
+{
+    char path[512];
+    snprintf(path, sizeof path, "%s", in_folder(name));
+    for (char *slash = path + strlen(folder) + 1; (slash = strchr(slash, '/')); slash++) {
+        *slash = '\0';
+        mkdir(path, 0755); /* or it is there */
+        *slash = '/';
+    }
+    FILE *file = fopen(path, "we");
+    assert_non_null(file);
+    assert_int_not_equal(fputs(text, file), EOF);
+    assert_int_equal(fclose(file), 0);
 }

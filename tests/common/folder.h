@@ -7,8 +7,11 @@
 int folder_setup(void **state);
 int folder_teardown(void **state);
 
-/* The path of `name` in the folder; "" for the folder itself. Good until the fourth call after it.
+/* The path of `name` in the folder; "" for the folder itself. Good until the eighth call after it.
  */
 const char *in_folder(const char *name);
+
+/* A file in the folder, and the folders that it stands in. */
+void folder_put(const char *name, const char *text);
 
 #endif

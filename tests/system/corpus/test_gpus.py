@@ -2,6 +2,8 @@
 
 The library is a stand-in (tests/unit/engine/fake_nvml.c) that does as a file says; the device files are those of /dev/null, named by a
 CDI specification; everything between is real: skepd, its containers, the judge, the command line.
+
+Covers: src/engine/local/gpus.c
 """
 import json
 import os

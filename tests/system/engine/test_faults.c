@@ -1,4 +1,6 @@
-/* What the local engine must withstand: a full disk, and its own death at any instant. */
+/* What the local engine must withstand: a full disk, and its own death at any instant.
+ *
+ * Covers: src/engine/local/keeper.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,6 @@
 /* Images: registries with and without a password, archives, layouts; what can go wrong with them.
- */
+ *
+ * Covers: src/engine/local/fetch.c, src/engine/local/image.c, src/engine/local/pull.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -3,6 +3,8 @@
 
 A full disk, a second process, damaged and foreign databases, an open key, wrong configurations,
 reloads, and ends by SIGTERM with requests under way.
+
+Covers: src/server/main.c
 """
 
 import contextlib

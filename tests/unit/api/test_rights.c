@@ -1,21 +1,20 @@
-/* test_rights.c — who may call what: every route of the API by every kind of caller.
+/* Who may call what: every route of the API by every kind of caller.
  *
  * One table: a row for each route, with the status that each kind of caller gets. A route without
  * a row fails the test. Each call is made with fresh things (a running job of alice's, a token), so
  * that no row depends on another.
- */
+ *
+ * Covers: src/api/routes.c, src/api/app.c */
+#include "unit.h"
+#include "world.h"
+
+#include <sodium.h>
+#include <stdio.h>
+#include <time.h>
+
 #include "api/route.h"
 #include "api/token.h"
 #include "base/memory.h"
-#include "world.h"
-#include <sodium.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <time.h>
-/* cmocka needs stdarg before it */
-#include <setjmp.h>
-
-#include <cmocka.h>
 
 enum caller_kind {
     NOBODY,
@@ -379,11 +378,8 @@ static void test_every_route_has_a_row(void **state)
     assert_int_equal(COUNT_OF(ROWS), ROUTE_COUNT);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_route_has_a_row),
-        cmocka_unit_test(test_matrix),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_every_route_has_a_row),
+    cmocka_unit_test(test_matrix),
+};
+UNIT_FILE(tests, NULL, NULL);

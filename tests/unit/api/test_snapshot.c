@@ -1,22 +1,19 @@
 /* Readers of the cluster's state share copies, also when their clients break off: the API over real
  * sockets, with a server behind it that answers when the test says so. */
-#include "api/snapshot.h"
-#include "base/memory.h"
+#include "unit.h"
 #include "world.h"
+
 #include <arpa/inet.h>
 #include <assert.h>
 #include <dirent.h>
 #include <malloc.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "base/memory.h"
 
 enum { COPY_BYTES = 1 << 20, CLIENTS = 100, ROUNDS = 4, GROWTH_MAX = 16 * COPY_BYTES };
 
@@ -291,12 +288,9 @@ static void test_shared(void **state)
     assert_int_equal(client_status(client_ask(served, PHYSICAL)), 400);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_failure_is_told, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_clients_break_off, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_shared, setup, teardown),
-    };
-    return cmocka_run_group_tests_name("snapshot", tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(test_failure_is_told, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_clients_break_off, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_shared, setup, teardown),
+};
+UNIT_FILE(tests, NULL, NULL);

@@ -671,3 +671,24 @@ void world_stream_close(struct world *world)
         carried_free(world, (struct carried *)world->streaming);
     world->streaming = NULL;
 }
+
+ssize_t world_read_all(struct world *world, struct buf *out)
+{
+    ssize_t length;
+    buf_clear(out);
+    while ((length = world_stream(world)) > 0)
+        buf_text(out, buf_as_text(&world->body));
+    return length;
+}
+
+int world_setup(void **state)
+{
+    *state = world_new();
+    return 0;
+}
+
+int world_teardown(void **state)
+{
+    world_free(*state);
+    return 0;
+}

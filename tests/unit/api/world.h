@@ -70,6 +70,20 @@ struct world_attempt_log *world_log(struct world *world, struct attempt_id attem
 ssize_t world_stream(struct world *world);
 void world_stream_close(struct world *world);
 
+/* To the end of what there is now: all of it, and what the last read gave. */
+ssize_t world_read_all(struct world *world, struct buf *out);
+
 bool world_body_has(const struct world *world, const char *part);
+
+/* Of each test: *state is a new world. */
+int world_setup(void **state);
+int world_teardown(void **state);
+
+#define assert_body(world, part)                                                                   \
+    do {                                                                                           \
+        if (!world_body_has((world), (part)))                                                      \
+            fail_msg("'%s' is not in: %s", (part), buf_cstr(&(world)->body));                      \
+    } while (0)
+#define assert_no_body(world, part) assert_false(world_body_has((world), (part)))
 
 #endif

@@ -1,10 +1,6 @@
 /* Each event of an engine as the core hears it, with nothing left out. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
 #include <string.h>
 
 #include "base/arena.h"
@@ -102,12 +98,9 @@ static void an_exit_means_what_its_judge_says(void **state)
     arena_release(&arena);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nodes_keep_all_that_is_known),
-        cmocka_unit_test(tasks_keep_their_words),
-        cmocka_unit_test(an_exit_means_what_its_judge_says),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(nodes_keep_all_that_is_known),
+    cmocka_unit_test(tasks_keep_their_words),
+    cmocka_unit_test(an_exit_means_what_its_judge_says),
+};
+UNIT_FILE(tests, NULL, NULL);

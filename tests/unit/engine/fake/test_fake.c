@@ -1,14 +1,9 @@
 /* The fake engine: the life of a container, each fault, virtual and real time. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -360,18 +355,15 @@ static void gpus_lie_at_switches_and_get_lost(void **state)
                      ERR_TOO_BIG);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gpus_lie_at_switches_and_get_lost),
-        cmocka_unit_test(test_life),
-        cmocka_unit_test(test_rules),
-        cmocka_unit_test(test_kill),
-        cmocka_unit_test(test_finish),
-        cmocka_unit_test(test_nodes),
-        cmocka_unit_test(test_node_that_goes_and_comes),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_real_time),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(gpus_lie_at_switches_and_get_lost),
+    cmocka_unit_test(test_life),
+    cmocka_unit_test(test_rules),
+    cmocka_unit_test(test_kill),
+    cmocka_unit_test(test_finish),
+    cmocka_unit_test(test_nodes),
+    cmocka_unit_test(test_node_that_goes_and_comes),
+    cmocka_unit_test(test_limits),
+    cmocka_unit_test(test_real_time),
+};
+UNIT_FILE(tests, NULL, NULL);

@@ -1,16 +1,12 @@
-/* The HTTP edge over real sockets, with a small app behind it. */
-#include "api/http.h"
-#include "api/http_watch.h"
-#include "api/route.h"
-#include "base/err.h"
-#include "base/memory.h"
+/* The HTTP edge over real sockets, with a small app behind it.
+ *
+ * Covers: src/api/http_watch.c */
+#include "unit.h"
+
 #include <arpa/inet.h>
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -18,7 +14,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "api/http.h"
+#include "base/err.h"
+#include "base/memory.h"
 
 /* ---- the app: /echo, /later, /stream ---- */
 
@@ -480,85 +478,17 @@ static void test_addresses(void **state)
     assert_non_null(strstr(err.text, taken));
 }
 
-/* ---- targets and routes, without a socket ---- */
-
-static void test_target(void **state)
-{
-    (void)state;
-    struct exchange exchange;
-    struct err err;
-    exchange_init(&exchange);
-    assert_int_equal(
-        exchange_target(&exchange, TEXT("http://h:1/a%2Fb/c/?x=1+2&y&z=%26&x=3"), &err), 0);
-    assert_int_equal(exchange.segment_count, 2);
-    assert_true(text_is(exchange.segments[0], "a/b"));
-    assert_true(text_is(exchange.segments[1], "c"));
-    assert_true(text_is(exchange_query(&exchange, "x"), "1 2"));
-    assert_true(text_is(exchange_query(&exchange, "z"), "&"));
-    assert_non_null(exchange_query(&exchange, "y").at);
-    assert_null(exchange_query(&exchange, "w").at);
-    exchange_release(&exchange);
-
-    struct buf many = BUF_INIT;
-    buf_string(&many, "/?a");
-    for (int i = 0; i < HTTP_QUERY_MAX; i++)
-        buf_string(&many, "&a");
-    exchange_init(&exchange);
-    assert_int_equal(exchange_target(&exchange, buf_as_text(&many), &err), ERR_TOO_BIG);
-    exchange_release(&exchange);
-    buf_release(&many);
-}
-
-static const struct route TEST_ROUTES[] = {
-    {HTTP_GET, "/x/fixed", ACCESS_ANYONE, NULL, false},
-    {HTTP_GET, "/x/:a", ACCESS_ANYONE, NULL, false},
-    {HTTP_PUT, "/x/:a/y/:b", ACCESS_ANYONE, NULL, false},
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_plain),
+    cmocka_unit_test(test_suspended),
+    cmocka_unit_test(test_stream),
+    cmocka_unit_test(test_stream_client_goes),
+    cmocka_unit_test(test_stop_with_stream),
+    cmocka_unit_test(test_limits),
+    cmocka_unit_test(test_bad_requests),
+    cmocka_unit_test(test_no_http),
+    cmocka_unit_test(test_slow_request),
+    cmocka_unit_test(test_client_address),
+    cmocka_unit_test(test_addresses),
 };
-
-static const struct route *find(enum http_method method, const char *target,
-                                struct route_match *match)
-{
-    struct exchange exchange;
-    struct err err;
-    exchange_init(&exchange);
-    exchange.method = method;
-    assert_int_equal(exchange_target(&exchange, text_of(target), &err), 0);
-    route_find(TEST_ROUTES, COUNT_OF(TEST_ROUTES), &exchange, match);
-    exchange_release(&exchange);
-    return match->route;
-}
-
-static void test_routes(void **state)
-{
-    (void)state;
-    struct route_match match;
-    assert_ptr_equal(find(HTTP_GET, "/x/fixed", &match), &TEST_ROUTES[0]);
-    assert_ptr_equal(find(HTTP_HEAD, "/x/other", &match), &TEST_ROUTES[1]);
-    assert_ptr_equal(find(HTTP_PUT, "/rest-server/x/1/y/2", &match), &TEST_ROUTES[2]);
-    assert_null(find(HTTP_GET, "/x/1/y/2", &match));
-    assert_true(match.is_path_known);
-    assert_null(find(HTTP_GET, "/x", &match));
-    assert_false(match.is_path_known);
-    assert_null(find(HTTP_GET, "/x//", &match));
-    assert_null(find(HTTP_GET, "/", &match));
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plain),
-        cmocka_unit_test(test_suspended),
-        cmocka_unit_test(test_stream),
-        cmocka_unit_test(test_stream_client_goes),
-        cmocka_unit_test(test_stop_with_stream),
-        cmocka_unit_test(test_limits),
-        cmocka_unit_test(test_bad_requests),
-        cmocka_unit_test(test_no_http),
-        cmocka_unit_test(test_slow_request),
-        cmocka_unit_test(test_client_address),
-        cmocka_unit_test(test_addresses),
-        cmocka_unit_test(test_target),
-        cmocka_unit_test(test_routes),
-    };
-    return cmocka_run_group_tests(tests, server_setup, server_teardown);
-}
+UNIT_FILE(tests, server_setup, server_teardown);

@@ -1,17 +1,13 @@
 /* The shortened seccomp program answers as the one it was made of. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka wants these first */
+#include "unit.h"
+
+#include <errno.h>
+#include <linux/audit.h>
+
 #include "base/err.h"
 #include "base/memory.h"
 #include "engine/local/filter.h"
 #include "engine/local/oci.h"
-#include <cmocka.h>
-#include <errno.h>
-#include <linux/audit.h>
-#include <string.h>
 
 static struct sock_filter whole[FILTER_MAX], shorter[FILTER_MAX];
 
@@ -177,13 +173,10 @@ static void test_many_ranges(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_profile),
-        cmocka_unit_test(test_answers),
-        cmocka_unit_test(test_refused),
-        cmocka_unit_test(test_many_ranges),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_profile),
+    cmocka_unit_test(test_answers),
+    cmocka_unit_test(test_refused),
+    cmocka_unit_test(test_many_ranges),
+};
+UNIT_FILE(tests, NULL, NULL);

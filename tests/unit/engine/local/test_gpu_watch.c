@@ -1,128 +1,20 @@
-/* NVML and the thread that calls it, with a library that does as a file says. */
-#include "base/err.h"
-#include "base/memory.h"
-#include "engine/local/gpu_watch.h"
-#include "engine/local/nvml.h"
-#include "engine/local/runtime.h"
-#include "sys/file.h"
-#include "sys/mailbox.h"
+/* The thread that calls the library: lost GPUs are told, a call that hangs holds up nobody. */
+#include "machine.h"
+#include "unit.h"
+
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "base/err.h"
+#include "base/memory.h"
+#include "engine/local/gpu_watch.h"
+#include "sys/mailbox.h"
 
-static char folder[] = "/tmp/skep-gpus-XXXXXX";
-static char state_path[PATH_MAX], pipe_path[PATH_MAX];
-
-static void state_put(const char *text)
-{
-    char beside[PATH_MAX + 1];
-    snprintf(beside, sizeof beside, "%s~", state_path);
-    FILE *file = fopen(beside, "we");
-    assert_non_null(file);
-    fputs(text, file);
-    fclose(file);
-    assert_int_equal(rename(beside, state_path), 0);
-}
-
-static int group_setup(void **state)
-{
-    (void)state;
-    if (!mkdtemp(folder))
-        return -1;
-    snprintf(state_path, sizeof state_path, "%s/state", folder);
-    snprintf(pipe_path, sizeof pipe_path, "%s/pipe", folder);
-    setenv("FAKE_NVML_STATE", state_path, 1);
-    return mkfifo(pipe_path, 0600);
-}
-
-static int group_teardown(void **state)
-{
-    (void)state;
-    return tree_remove(folder, NULL);
-}
-
-static int well(void **state)
-{
-    (void)state;
-    state_put("");
-    return 0;
-}
-
-/* --- the library --- */
-
-static void the_library_is_listed(void **state)
-{
-    (void)state;
-    struct nvml *nvml = NULL;
-    struct nvml_gpu gpus[NVML_GPUS_MAX];
-    size_t count;
-    struct err err = {0};
-    assert_int_equal(nvml_open(FAKE_NVML, &nvml, &err), 0);
-    assert_int_equal(nvml_list(nvml, gpus, &count, &err), 0);
-    assert_int_equal(count, 4);
-    assert_string_equal(gpus[2].uuid, "GPU-00000002");
-    assert_string_equal(gpus[2].name, "NVIDIA Test V100 16GB");
-    assert_string_equal(gpus[2].bus_id, "00000000:85:00.0");
-    assert_int_equal(gpus[2].minor, 2);
-    assert_int_equal(gpus[2].memory_mib, 16384);
-    assert_false(gpus[2].is_lost);
-    nvml_close(nvml);
-    nvml_close(NULL);
-    assert_int_equal(nvml_open("libno-such-nvml.so", &nvml, &err), ERR_NOT_FOUND);
-    assert_int_equal(nvml_open("libc.so.6", &nvml, &err), ERR_UNAVAILABLE);
-    assert_non_null(strstr(err.text, "nvmlInit_v2"));
-    state_put("broken\n");
-    assert_int_equal(nvml_open(FAKE_NVML, &nvml, &err), ERR_UNAVAILABLE);
-    assert_non_null(strstr(err.text, "999"));
-}
-
-static void a_sample_says_what_the_library_says(void **state)
-{
-    (void)state;
-    struct nvml *nvml = NULL;
-    struct nvml_gpu gpus[NVML_GPUS_MAX];
-    struct nvml_sample sample;
-    size_t count;
-    state_put("gpu 0 busy 70\ngpu 0 used 2048\ngpu 0 ecc 3\ngpu 0 retired 2\ngpu 1 lost\n"
-              "gpu 2 plain\ngpu 3 reset\n");
-    assert_int_equal(nvml_open(FAKE_NVML, &nvml, NULL), 0);
-    assert_int_equal(nvml_list(nvml, gpus, &count, NULL), 0);
-    assert_int_equal(count, 4); /* those that are lost keep their numbers */
-    assert_true(gpus[1].is_lost && gpus[3].is_lost && !gpus[0].is_lost && !gpus[2].is_lost);
-    nvml_sample(nvml, 0, true, &sample);
-    assert_true(sample.has_use && sample.has_errors && !sample.is_lost);
-    assert_int_equal(sample.busy_percent, 70);
-    assert_int_equal(sample.memory_used_bytes, 2ull << 30);
-    assert_int_equal(sample.ecc_errors, 3);
-    assert_int_equal(sample.retired_pages, 2);
-    nvml_sample(nvml, 0, false, &sample);
-    assert_false(sample.has_errors);
-    nvml_sample(nvml, 1, true, &sample);
-    assert_true(sample.is_lost && !sample.has_use && !sample.has_errors);
-    nvml_sample(nvml, 2, true, &sample);
-    assert_true(sample.has_use && !sample.has_errors);
-    /* it fell off before it could say its name: found again by its number */
-    state_put("gpu 1 busy 5\n");
-    assert_int_equal(nvml_reopen(nvml, gpus, count, NULL), 0);
-    nvml_sample(nvml, 1, true, &sample);
-    assert_true(!sample.is_lost && sample.busy_percent == 5);
-    state_put("broken\n");
-    assert_int_equal(nvml_reopen(nvml, gpus, count, NULL), ERR_UNAVAILABLE);
-    nvml_sample(nvml, 0, true, &sample);
-    assert_true(sample.is_lost);
-    nvml_close(nvml);
-}
-
-/* --- the watch --- */
+static char pipe_path[PATH_MAX];
 
 struct heard {
     pthread_mutex_t lock;
@@ -277,16 +169,19 @@ static void a_list_that_does_not_come_is_not_waited_for(void **state)
     gpu_watch_free(watch);
 }
 
-int main(void)
+static int setup(void **state)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup(the_library_is_listed, well),
-        cmocka_unit_test_setup(a_sample_says_what_the_library_says, well),
-        cmocka_unit_test_setup(without_the_library_there_are_no_gpus, well),
-        cmocka_unit_test_setup(use_is_summed_up, well),
-        cmocka_unit_test_setup(a_lost_gpu_is_told, well),
-        cmocka_unit_test_setup(a_hanging_call_holds_up_nobody, well),
-        cmocka_unit_test_setup(a_list_that_does_not_come_is_not_waited_for, well),
-    };
-    return cmocka_run_group_tests(tests, group_setup, group_teardown);
+    if (gpus_setup(state) < 0)
+        return -1;
+    snprintf(pipe_path, sizeof pipe_path, "%s", in_folder("pipe"));
+    return mkfifo(pipe_path, 0600);
 }
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup(without_the_library_there_are_no_gpus, gpus_well),
+    cmocka_unit_test_setup(use_is_summed_up, gpus_well),
+    cmocka_unit_test_setup(a_lost_gpu_is_told, gpus_well),
+    cmocka_unit_test_setup(a_hanging_call_holds_up_nobody, gpus_well),
+    cmocka_unit_test_setup(a_list_that_does_not_come_is_not_waited_for, gpus_well),
+};
+UNIT_FILE(tests, setup, folder_teardown);

@@ -1,0 +1,43 @@
+/* What a request line asks for: the parts of its path and its query. */
+#include "unit.h"
+
+#include <semaphore.h>
+#include <sys/eventfd.h>
+
+#include "api/http.h"
+#include "base/err.h"
+#include "base/memory.h"
+
+/* ---- targets and routes, without a socket ---- */
+
+static void test_target(void **state)
+{
+    (void)state;
+    struct exchange exchange;
+    struct err err;
+    exchange_init(&exchange);
+    assert_int_equal(
+        exchange_target(&exchange, TEXT("http://h:1/a%2Fb/c/?x=1+2&y&z=%26&x=3"), &err), 0);
+    assert_int_equal(exchange.segment_count, 2);
+    assert_true(text_is(exchange.segments[0], "a/b"));
+    assert_true(text_is(exchange.segments[1], "c"));
+    assert_true(text_is(exchange_query(&exchange, "x"), "1 2"));
+    assert_true(text_is(exchange_query(&exchange, "z"), "&"));
+    assert_non_null(exchange_query(&exchange, "y").at);
+    assert_null(exchange_query(&exchange, "w").at);
+    exchange_release(&exchange);
+
+    struct buf many = BUF_INIT;
+    buf_string(&many, "/?a");
+    for (int i = 0; i < HTTP_QUERY_MAX; i++)
+        buf_string(&many, "&a");
+    exchange_init(&exchange);
+    assert_int_equal(exchange_target(&exchange, buf_as_text(&many), &err), ERR_TOO_BIG);
+    exchange_release(&exchange);
+    buf_release(&many);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_target),
+};
+UNIT_FILE(tests, NULL, NULL);

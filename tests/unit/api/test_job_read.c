@@ -1,0 +1,66 @@
+/* What is shown of one job: its state, its attempts and its tasks.
+ *
+ * Covers: src/api/view.c, src/api/view_task.c */
+#include "unit.h"
+#include "world.h"
+
+#include "base/memory.h"
+
+static void test_job_life(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice");
+    struct job_id job = world_submit(world, alice, "train", 2);
+    assert_body(world, "\"name\":\"alice~train\"");
+    assert_int_equal(world_get(world, "/api/v2/jobs/alice~train", alice), 200);
+    assert_body(world, "\"subState\":\"AttemptCreationRequested\"");
+    assert_body(world, "\"containerNodeName\":\"n1\"");
+    assert_body(world, "\"taskRoles\":{\"worker\":{\"taskRoleStatus\":{\"name\":\"worker\"}");
+    world_run(world, job);
+    assert_int_equal(world_get(world, "/api/v2/jobs/train", alice), 200);
+    assert_body(world, "\"state\":\"RUNNING\"");
+    /* a job that waits for room: its tasks have no attempt yet, and that is no error */
+    world_submit(world, alice, "large", 60);
+    assert_int_equal(
+        world_get(world, "/api/v2/jobs/large/attempts/0/taskRoles/worker/taskIndex/7/attempts",
+                  alice),
+        200);
+    assert_body(world, "\"taskState\":\"WAITING\"");
+    assert_body(world, "\"attempts\":[]");
+    world_exit(world, job, 0, 0);
+    world_exit(world, job, 1, 0);
+    assert_int_equal(world_get(world, "/api/v2/jobs/train", alice), 200);
+    assert_body(world, "\"state\":\"SUCCEEDED\"");
+    assert_body(world, "\"appExitCode\":0,\"appOriginalExitCode\":0");
+    assert_int_equal(world_get(world, "/api/v2/jobs/train/attempts/0", alice), 200);
+    assert_int_equal(world_get(world, "/api/v2/jobs/train/attempts/1", alice), 404);
+    assert_int_equal(world_get(world, "/api/v2/jobs/train/attempts/x", alice), 400);
+    assert_int_equal(world_get(world, "/api/v2/jobs/train/job-attempts", alice), 200);
+    assert_body(world, "\"isLatest\":true");
+    assert_int_equal(world_get(world, "/api/v2/jobs/train/job-attempts/0", alice), 200);
+    assert_body(world, "\"totalGpuNumber\":");
+    assert_body(world, "\"totalTaskNumber\":");
+    assert_body(world, "\"totalTaskRoleNumber\":");
+    assert_body(world, "\"uid\":\"1.0\"");
+    assert_int_equal(world_get(world, "/api/v2/jobs/train/job-attempts/healthz", alice), 200);
+    assert_int_equal(
+        world_get(world, "/api/v2/jobs/train/attempts/0/taskRoles/worker/taskIndex/1/attempts",
+                  alice),
+        200);
+    assert_body(world, "\"attempts\":[{\"attemptId\":0");
+    assert_int_equal(
+        world_get(world, "/api/v2/jobs/train/attempts/0/taskRoles/worker/taskIndex/2/attempts",
+                  alice),
+        404);
+    assert_body(world, "NoTaskError");
+    assert_int_equal(world_get(world, "/api/v2/jobs/train/ssh", alice), 404);
+    assert_body(world, "NoJobSshInfoError");
+    assert_int_equal(world_send(world, HTTP_DELETE, "/api/v2/jobs/train", alice, ""), 202);
+    assert_int_equal(world_get(world, "/api/v2/jobs/train", alice), 404);
+    assert_body(world, "\"code\":\"NoJobError\"");
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(test_job_life, world_setup, world_teardown),
+};
+UNIT_FILE(tests, NULL, NULL);

@@ -1,0 +1,96 @@
+/* Requests that change a job: submit, stop, delete, tags. */
+#include "unit.h"
+#include "world.h"
+
+#include <stdio.h>
+
+#include "base/memory.h"
+
+static void test_job_stop(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice");
+    struct job_id job = world_submit(world, alice, "stop", 1);
+    const char *path = "/api/v2/jobs/alice~stop/executionType";
+    world_run(world, job);
+    assert_int_equal(world_send(world, HTTP_DELETE, "/api/v2/jobs/stop", alice, ""), 409);
+    assert_int_equal(world_send(world, HTTP_PUT, path, alice, "{}"), 400);
+    assert_int_equal(world_send(world, HTTP_PUT, path, alice, "{\"value\":\"PAUSE\"}"), 400);
+    assert_int_equal(world_send(world, HTTP_PUT, path, alice, "{\"value\":\"STOP\"}"), 202);
+    assert_body(world, "execute job stop successfully");
+    world_exit(world, job, 0, 143);
+    assert_int_equal(world_get(world, "/api/v2/jobs/stop", alice), 200);
+    assert_body(world, "\"state\":\"STOPPED\"");
+    assert_body(world, "\"executionType\":\"STOP\"");
+    /* the row of the exit table, whole */
+    assert_body(world, "\"appExitSpec\":{\"code\":-210,\"phrase\":\"StopFrameworkRequested\"");
+    assert_body(world, "\"solution\":[");
+}
+
+static void test_submit_refused(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice");
+    assert_int_equal(world_send(world, HTTP_POST, "/api/v2/jobs", alice, ""), 400);
+    assert_body(world, "InvalidProtocolError");
+    assert_int_equal(world_send(world, HTTP_POST, "/api/v2/jobs", alice,
+                                "protocolVersion: 2\nname: x\ntype: job\ntaskRols: {}\n"),
+                     400);
+    assert_body(world, "\"line\":4");
+    assert_body(world, "taskRoles");
+    world_submit(world, alice, "twice", 1);
+    struct text file = TEXT("protocolVersion: 2\nname: twice\ntype: job\nprerequisites:\n"
+                            "- {name: i, type: dockerimage, uri: d}\ntaskRoles:\n  w:\n"
+                            "    dockerImage: i\n    resourcePerInstance: {cpu: 1, memoryMB: 1, "
+                            "gpu: 0}\n    commands: [x]\n");
+    assert_int_equal(world_ask(world, HTTP_POST, "/api/v2/jobs", alice, "text/yaml", file), 409);
+    assert_body(world, "ConflictJobError");
+    world->refuse = ERR_BUSY;
+    assert_int_equal(world_ask(world, HTTP_POST, "/api/v2/jobs", alice, "text/yaml", file), 429);
+    world->refuse = ERR_UNAVAILABLE;
+    assert_int_equal(world_ask(world, HTTP_POST, "/api/v2/jobs", alice, "text/yaml", file), 503);
+    world->refuse = 0;
+    struct buf big = BUF_INIT;
+    for (int i = 0; i < HTTP_BODY_MAX + 1; i++)
+        buf_char(&big, 'a');
+    assert_int_equal(
+        world_ask(world, HTTP_POST, "/api/v2/jobs", alice, "text/yaml", buf_as_text(&big)), 413);
+    buf_release(&big);
+}
+
+static void test_tags(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice"), *bob = world_login(world, "bob");
+    world_submit(world, alice, "one", 1);
+    const char *path = "/api/v2/jobs/alice~one/tag";
+    assert_int_equal(world_send(world, HTTP_PUT, path, alice, "{\"value\":\"blue\"}"), 200);
+    assert_int_equal(world_send(world, HTTP_PUT, path, alice, "{\"value\":\"blue\"}"), 200);
+    assert_int_equal(world_send(world, HTTP_PUT, path, alice, "{\"value\":\"a,b\"}"), 400);
+    assert_int_equal(world_send(world, HTTP_PUT, path, alice, "{}"), 400);
+    assert_body(world, "value is missing");
+    /* nothing that a terminal would obey: ESC, CSI in one character, newline, NUL */
+    static const char *const OBEYED[] = {"\\u001b[2J", "\\u009b2J", "a\\nb", "blue\\u0000",
+                                         "\\u007f"};
+    for (size_t i = 0; i < COUNT_OF(OBEYED); i++) {
+        char body[64];
+        snprintf(body, sizeof body, "{\"value\":\"%s\"}", OBEYED[i]);
+        assert_int_equal(world_send(world, HTTP_PUT, path, alice, body), 400);
+        assert_int_equal(world_send(world, HTTP_DELETE, path, alice, body), 404);
+    }
+    assert_int_equal(world_send(world, HTTP_PUT, path, bob, "{\"value\":\"red\"}"), 403);
+    assert_int_equal(world_get(world, "/api/v2/jobs?tagsContain=blue", alice), 200);
+    assert_body(world, "\"tags\":[\"blue\"]");
+    assert_int_equal(world_get(world, "/api/v2/jobs?tagsNotContain=blue", alice), 200);
+    assert_body(world, "[]");
+    assert_int_equal(world_send(world, HTTP_DELETE, path, alice, "{\"value\":\"blue\"}"), 200);
+    assert_int_equal(world_send(world, HTTP_DELETE, path, alice, "{\"value\":\"blue\"}"), 404);
+    assert_body(world, "NoTagError");
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(test_job_stop, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(test_submit_refused, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(test_tags, world_setup, world_teardown),
+};
+UNIT_FILE(tests, NULL, NULL);

@@ -1,0 +1,203 @@
+/* Logs of tasks: whole, their last lines, and followed through retries. */
+#include "unit.h"
+#include "world.h"
+
+#include "base/memory.h"
+
+static void test_logs(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice");
+    struct job_id job = world_submit(world, alice, "log", 1);
+    struct buf out = BUF_INIT;
+    assert_int_equal(world_get(world, "/api/v2/jobs/log/logs", alice), 404);
+    assert_body(world, "NoTaskLogError");
+    world_run(world, job);
+    struct world_attempt_log *log = world_log(world, world_attempt(world, job, 0));
+    for (int i = 0; i < 2000; i++)
+        buf_format(&log->text, "line %d\n", i);
+    assert_int_equal(world_get(world, "/api/v2/jobs/log/logs", alice), 200);
+    assert_string_equal(world->content_type, "text/plain; charset=utf-8");
+    world_read_all(world, &out);
+    assert_int_equal(out.length, log->text.length);
+    assert_int_equal(world_get(world, "/api/v2/jobs/log/logs?tail-lines=2", alice), 200);
+    world_read_all(world, &out);
+    assert_string_equal(buf_cstr(&out), "line 1998\nline 1999\n");
+    assert_int_equal(world_get(world, "/api/v2/jobs/log/logs?tail=5", alice), 200);
+    world_read_all(world, &out);
+    assert_string_equal(buf_cstr(&out), "1999\n");
+    assert_int_equal(world_get(world, "/api/v2/jobs/log/logs?offset=7&tail-lines=5000", alice),
+                     200);
+    world_read_all(world, &out);
+    assert_int_equal(out.length, log->text.length);
+    assert_int_equal(world_get(world,
+                               "/api/v2/jobs/log/attempts/0/taskRoles/worker/taskIndex/0/attempts/"
+                               "0/logs?tail-mode=true",
+                               alice),
+                     200);
+    assert_body(world, "/attempts/0/logs/stdout?tail-mode=true");
+    assert_int_equal(world_get(world,
+                               "/api/v2/jobs/log/attempts/0/taskRoles/worker/taskIndex/0/attempts/"
+                               "0/logs/all?tail-mode=1",
+                               alice),
+                     200);
+    world_read_all(world, &out);
+    assert_int_equal(out.length, 16384);
+    static const char *const MISSING[] = {
+        "/api/v2/jobs/log/logs?role=none",
+        "/api/v2/jobs/log/logs?index=7",
+        "/api/v2/jobs/log/logs?stream=none",
+        "/api/v2/jobs/log/attempts/0/taskRoles/worker/taskIndex/0/attempts/9/logs",
+        "/api/v2/jobs/log/attempts/9/taskRoles/worker/taskIndex/0/attempts/0/logs",
+    };
+    for (size_t i = 0; i < COUNT_OF(MISSING); i++)
+        assert_int_equal(world_get(world, MISSING[i], alice), 404);
+    assert_int_equal(world_get(world, "/api/v2/jobs/log/logs?tail=0", alice), 400);
+    buf_release(&out);
+}
+
+/* What is left of a log that is gone: its last lines, in the history and as the log. */
+static void test_log_tail(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice"), *bob = world_login(world, "bob");
+    struct job_id job = world_submit(world, alice, "gone", 1);
+    world_run(world, job);
+    struct attempt_id attempt = world_attempt(world, job, 0);
+    struct store_change change = {.kind = CHANGE_END,
+                                  .end = {.attempt = attempt,
+                                          .rule = {.code = 3,
+                                                   .phrase = "ContainerOutOfLuck",
+                                                   .number = 2,
+                                                   .pattern = 1,
+                                                   .line = 40,
+                                                   .file = "/etc/skep/rules.yaml",
+                                                   .log = "user",
+                                                   .text = TEXT("no luck")},
+                                          .tail = TEXT("last words\n")}};
+    struct store_batch batch = {.changes = &change, .change_count = 1};
+    struct err err;
+    world_exit(world, job, 0, 3);
+    assert_int_equal(store_commit(world->store, &batch, &err), 0);
+    assert_int_equal(change.code, 0);
+    const char *path = "/api/v2/jobs/alice~gone/attempts/0/taskRoles/worker/taskIndex/0/attempts";
+    assert_int_equal(world_get(world, path, alice), 200);
+    assert_body(world, "\"containerLogTail\":\"last words\\n\"");
+    assert_body(world, "\"matchedRule\":{\"code\":3,\"name\":\"ContainerOutOfLuck\",\"file\":"
+                       "\"/etc/skep/rules.yaml\",\"number\":2,\"pattern\":1,\"line\":40,"
+                       "\"log\":\"user\",\"text\":\"no luck\"}");
+    assert_int_equal(world_get(world, path, bob), 200);
+    assert_body(world, "\"containerLogTail\":null");
+    assert_body(world, "\"log\":\"user\",\"text\":null}");
+    assert_int_equal(world_get(world, "/api/v2/jobs/gone/logs", alice), 200);
+    assert_string_equal(buf_cstr(&world->body), "last words\n");
+    assert_int_equal(world_get(world, "/api/v2/jobs/alice~gone/logs", bob), 403);
+    /* too long is refused; with the job the lines go, too */
+    char long_text[STORE_TAIL_MAX + 1] = {0};
+    change.end.tail = (struct text){long_text, sizeof long_text};
+    assert_int_equal(store_commit(world->store, &batch, &err), 0);
+    assert_int_equal(change.code, ERR_TOO_BIG);
+    assert_int_equal(world_send(world, HTTP_DELETE, "/api/v2/jobs/gone", alice, ""), 202);
+    struct store_reader *reader = NULL;
+    struct arena arena;
+    struct store_end end;
+    arena_init(&arena);
+    assert_int_equal(store_reader_open(world->store, &reader, &err), 0);
+    assert_int_equal(store_attempt_end(reader, attempt, &arena, &end, &err), ERR_NOT_FOUND);
+    store_reader_close(reader);
+    arena_release(&arena);
+}
+
+/* A follow goes on through a retry of the job and ends with it. */
+static void test_log_follow(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice");
+    struct job_id job = world_submit(world, alice, "follow", 1);
+    assert_int_equal(world_get(world, "/api/v2/jobs/follow/logs?follow=true", alice), 200);
+    assert_int_equal(world_stream(world), HTTP_STREAM_WAIT);
+    world_run(world, job);
+    struct attempt_id first = world_attempt(world, job, 0);
+    buf_string(&world_log(world, first)->text, "one\n");
+    assert_int_equal(world_stream(world), 4);
+    assert_int_equal(world_stream(world), HTTP_STREAM_WAIT);
+    buf_string(&world_log(world, first)->text, "two\n");
+    assert_int_equal(world_stream(world), 4);
+    assert_body(world, "two");
+    world_log(world, first)->is_ended = true;
+    assert_int_equal(world_stream(world), HTTP_STREAM_WAIT); /* the job is not final */
+    world_exit(world, job, 0, 0);
+    assert_int_equal(world_stream(world), HTTP_STREAM_END);
+}
+
+/* One reader too many is told so, and there is room again when another has gone. */
+static void test_log_followers(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice");
+    struct job_id job = world_submit(world, alice, "crowd", 1);
+    world_run(world, job);
+    buf_string(&world_log(world, world_attempt(world, job, 0))->text, "one\n");
+    world->api.config.followers_max = 1;
+    assert_int_equal(world_get(world, "/api/v2/jobs/crowd/logs?follow=true", alice), 200);
+    atomic_fetch_add(&world->api.followers, 1); /* another one */
+    world_stream_close(world);
+    assert_int_equal(world_get(world, "/api/v2/jobs/crowd/logs?follow=true", alice), 429);
+    assert_body(world, "BusyError");
+    assert_int_equal(world_get(world, "/api/v2/jobs/crowd/logs", alice), 200);
+    atomic_fetch_sub(&world->api.followers, 1);
+    assert_int_equal(world_get(world, "/api/v2/jobs/crowd/logs?follow=true", alice), 200);
+    world_stream_close(world);
+    assert_int_equal(atomic_load(&world->api.followers), 0);
+    world->api.config.followers_max = 0;
+}
+
+/* Attempts that began and ended between two looks are all told, in order, none twice. */
+static void test_log_follow_fast_retries(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice");
+    struct text file = TEXT("protocolVersion: 2\nname: fast\ntype: job\njobRetryCount: 3\n"
+                            "prerequisites:\n- {name: i, type: dockerimage, uri: d}\ntaskRoles:\n"
+                            "  w:\n    dockerImage: i\n    resourcePerInstance: {cpu: 1, memoryMB: "
+                            "1, gpu: 0}\n    commands: [x]\n");
+    assert_int_equal(world_ask(world, HTTP_POST, "/api/v2/jobs", alice, "text/yaml", file), 202);
+    struct job_id job = {1};
+    struct buf out = BUF_INIT;
+    for (int i = 0; i < 4; i++) {
+        world_run(world, job);
+        struct attempt_id attempt = world_attempt(world, job, 0);
+        assert_true(attempt.v != 0);
+        buf_format(&world_log(world, attempt)->text, "try %d\n", i);
+        if (i == 1) { /* a follow that begins here shows this try and what comes */
+            assert_int_equal(world_get(world, "/api/v2/jobs/fast/logs?follow=true", alice), 200);
+            assert_int_equal(world_stream(world), 6);
+            assert_body(world, "try 1");
+        }
+        world_log(world, attempt)->is_ended = true;
+        world_exit(world, job, 0, 3);
+    }
+    assert_int_equal(world_read_all(world, &out), HTTP_STREAM_END);
+    assert_string_equal(buf_cstr(&out), "try 2\ntry 3\n");
+    /* from the start; and on from the middle of the second try, after a cut connection */
+    assert_int_equal(world_get(world, "/api/v2/jobs/fast/logs?follow=true&after=0", alice), 200);
+    assert_int_equal(world_read_all(world, &out), HTTP_STREAM_END);
+    assert_string_equal(buf_cstr(&out), "try 0\ntry 1\ntry 2\ntry 3\n");
+    assert_int_equal(world_get(world, "/api/v2/jobs/fast/logs?follow=true&after=0&offset=9", alice),
+                     200);
+    assert_int_equal(world_read_all(world, &out), HTTP_STREAM_END);
+    assert_string_equal(buf_cstr(&out), " 1\ntry 2\ntry 3\n");
+    assert_int_equal(world_get(world, "/api/v2/jobs/fast/logs", alice), 200);
+    assert_true(world_read_all(world, &out) < 0);
+    assert_string_equal(buf_cstr(&out), "try 3\n");
+    buf_release(&out);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(test_logs, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(test_log_tail, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(test_log_follow, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(test_log_followers, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(test_log_follow_fast_retries, world_setup, world_teardown),
+};
+UNIT_FILE(tests, NULL, NULL);

@@ -1,0 +1,155 @@
+/* The brakes: who guesses has to wait, and nobody else has. */
+#include "unit.h"
+
+#include <semaphore.h>
+#include <stdio.h>
+
+#include "api/login.h"
+#include "base/err.h"
+#include "base/memory.h"
+
+/* ---- brakes ---- */
+
+static struct login_table *table;
+
+static int table_setup(void **state)
+{
+    (void)state;
+    table = login_table_new();
+    return 0;
+}
+
+static int table_teardown(void **state)
+{
+    (void)state;
+    login_table_free(table);
+    return 0;
+}
+
+/* One try: 0, or the seconds to wait. */
+static int64_t guess_by(const char *user, const char *address, const char *device, int64_t now_ms,
+                        bool is_right)
+{
+    struct login_who who = {text_of(user), text_of(address), device};
+    struct login_try attempt;
+    int64_t wait_s;
+    struct err err;
+    if (login_begin(table, &who, now_ms, &attempt, &wait_s, &err) == 0) {
+        login_end(table, &attempt, now_ms, true, is_right);
+        return 0;
+    }
+    assert_true(wait_s > 0 && wait_s <= LOGIN_DELAY_MAX_MS / 1000);
+    return wait_s;
+}
+
+static int64_t guess(const char *user, const char *address, int64_t now_ms, bool is_right)
+{
+    return guess_by(user, address, NULL, now_ms, is_right);
+}
+
+static void test_delay_doubles(void **state)
+{
+    (void)state;
+    static const int64_t WAITS[] = {1, 2, 4, 8, 16, 32, 32, 32};
+    int64_t now_ms = 1000;
+    for (int i = 0; i < LOGIN_FREE; i++)
+        assert_int_equal(guess("alice", "10.0.0.1", now_ms, false), 0);
+    for (size_t i = 0; i < COUNT_OF(WAITS); i++) {
+        /* tries that are refused make nobody wait longer */
+        for (int k = 0; k < 100; k++)
+            assert_int_equal(guess("alice", "10.0.0.2", now_ms, false), WAITS[i]);
+        now_ms += WAITS[i] * 1000;
+        assert_int_equal(guess("alice", "10.0.0.1", now_ms, false), 0);
+    }
+    assert_int_equal(guess("alice", "10.0.0.1", now_ms, true), 32);
+    assert_int_equal(guess("bob", "10.0.0.1", now_ms, true), 0);
+    /* forgiven one by one; the right password counts nothing */
+    now_ms += (int64_t)LOGIN_FORGET_MS * 100;
+    for (int i = 0; i < LOGIN_FREE - 1; i++)
+        assert_int_equal(guess("alice", "10.0.0.3", now_ms, false), 0);
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(guess("alice", "10.0.0.4", now_ms, true), 0);
+    assert_int_equal(guess("alice", "10.0.0.5", now_ms, false), 0);
+    assert_int_equal(guess("alice", "10.0.0.6", now_ms, false), 1);
+}
+
+/* 120 guesses within 11 s, each from another address. */
+static void test_changing_addresses(void **state)
+{
+    (void)state;
+    int passed = 0;
+    for (int i = 0; i < 120; i++) {
+        char address[32];
+        snprintf(address, sizeof address, "127.0.%d.%d", i / 200, i % 200 + 1);
+        passed += guess("admin", address, 1000 + i * 92, false) == 0;
+    }
+    assert_true(passed <= LOGIN_FREE + 4);
+}
+
+static void test_strangers_lock_nobody_out(void **state)
+{
+    (void)state;
+    assert_int_equal(guess("admin", "10.0.0.1", 1000, true), 0);
+    for (int i = 0; i < 100; i++)
+        guess("admin", "10.9.9.9", 1000 + i, false);
+    assert_true(guess("admin", "10.0.0.2", 1100, true) > 0);
+    assert_int_equal(guess("admin", "10.0.0.1", 1100, true), 0); /* has logged in there */
+    /* a stranger at the same address: whoever shows a token of before is not that stranger */
+    for (int i = 0; i < 100; i++)
+        guess("admin", "10.0.0.1", 1200 + i, false);
+    assert_true(guess("admin", "10.0.0.1", 1300, true) > 0);
+    assert_int_equal(guess_by("admin", "10.0.0.1", "token-1", 1300, true), 0);
+    /* who has stolen such a token guesses no faster */
+    int passed = 0;
+    for (int i = 0; i < 100; i++)
+        passed += guess_by("admin", "10.0.0.3", "token-2", 1300 + i, false) == 0;
+    assert_int_equal(passed, LOGIN_FREE);
+}
+
+static void test_one_address_many_users(void **state)
+{
+    (void)state;
+    int passed = 0;
+    for (int i = 0; i < 500; i++) {
+        char user[32], address[64];
+        snprintf(user, sizeof user, "user-%d", i);
+        snprintf(address, sizeof address, "2001:db8:1:2:%x::%x", i + 1, i);
+        passed += guess(user, address, 1000, false) == 0;
+    }
+    assert_int_equal(passed, LOGIN_FREE_ADDRESS);
+    assert_int_equal(guess("user-1", "2001:db8:1:3::1", 1000, true), 0);
+    /* this machine, and IPv4 on a socket of IPv6, have a brake for each address */
+    for (int i = 0; i < 2 * LOGIN_FREE_ADDRESS; i++) {
+        char user[32];
+        snprintf(user, sizeof user, "other-%d", i);
+        guess(user, "::ffff:10.0.0.1", 1000, false);
+    }
+    assert_true(guess("other", "::ffff:10.0.0.1", 1000, true) > 0);
+    assert_int_equal(guess("other", "::ffff:10.0.0.2", 1000, true), 0);
+    assert_int_equal(guess("other", "::1", 1000, true), 0);
+}
+
+/* Names that are tried once do not push out one that is being guessed. */
+static void test_flood_of_names(void **state)
+{
+    (void)state;
+    for (int i = 0; i < LOGIN_FREE + 1; i++)
+        guess("admin", "10.0.0.1", 1000 + i * 1000, false);
+    for (int i = 0; i < 20 * LOGIN_BRAKES_MAX; i++) {
+        char user[32], address[32];
+        snprintf(user, sizeof user, "name-%d", i);
+        snprintf(address, sizeof address, "10.%d.%d.1", i / 250, i % 250);
+        guess(user, address, 7000, false);
+    }
+    assert_true(guess("admin", "10.0.0.2", 7000, true) > 0);
+}
+
+#define TABLE(test) cmocka_unit_test_setup_teardown(test, table_setup, table_teardown)
+static const struct CMUnitTest tests[] = {
+    TABLE(test_delay_doubles),
+    TABLE(test_changing_addresses),
+    TABLE(test_strangers_lock_nobody_out),
+    TABLE(test_one_address_many_users),
+    TABLE(test_flood_of_names),
+};
+UNIT_FILE(tests, NULL, NULL);

@@ -1,0 +1,84 @@
+/* The thread that checks passwords: one after the other, a queue with an end. */
+#include "unit.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+
+#include "api/passwords.h"
+#include "base/err.h"
+#include "base/memory.h"
+#include "sys/secret.h"
+
+/* ---- the thread that checks ---- */
+
+struct checked {
+    struct password_check check; /* first */
+    sem_t done, *hold;
+    pthread_t thread;
+    bool is_tried, is_right;
+};
+
+static void on_checked(struct password_check *check, bool is_tried, bool is_right)
+{
+    struct checked *checked = (struct checked *)check;
+    checked->thread = pthread_self();
+    checked->is_tried = is_tried;
+    checked->is_right = is_right;
+    sem_t *hold = checked->hold;
+    assert_int_equal(sem_post(&checked->done), 0);
+    if (hold)
+        assert_int_equal(sem_wait(hold), 0);
+}
+
+static void checked_init(struct checked *checked, const char *hash, sem_t *hold)
+{
+    *checked = (struct checked){
+        .check = {.password = TEXT("word"), .hash = hash, .done = on_checked}, .hold = hold};
+    assert_int_equal(sem_init(&checked->done, 0, 0), 0);
+}
+
+static void test_thread(void **state)
+{
+    (void)state;
+    struct passwords *passwords;
+    struct checked held, right, wrong, nobody, unset, late, waiting[PASSWORDS_WAITING_MAX];
+    struct err err;
+    char hash[PASSWORD_HASH_SIZE], other[PASSWORD_HASH_SIZE];
+    sem_t hold;
+    assert_int_equal(secret_init(&err), 0);
+    assert_int_equal(password_hash(TEXT("word"), hash, &err), 0);
+    assert_int_equal(password_hash(TEXT("another"), other, &err), 0);
+    assert_int_equal(sem_init(&hold, 0, 0), 0);
+    assert_int_equal(passwords_start(&passwords, &err), 0);
+    struct checked *each[] = {&right, &wrong, &nobody, &unset};
+    const char *hashes[] = {hash, other, NULL, ""};
+    for (size_t i = 0; i < COUNT_OF(each); i++) {
+        checked_init(each[i], hashes[i], NULL);
+        assert_int_equal(passwords_check(passwords, &each[i]->check, &err), 0);
+        assert_int_equal(sem_wait(&each[i]->done), 0);
+        assert_true(each[i]->is_tried);
+        assert_int_equal(each[i]->is_right, i == 0);
+        assert_false(pthread_equal(each[i]->thread, pthread_self()));
+    }
+    /* a queue with an end */
+    checked_init(&held, NULL, &hold);
+    assert_int_equal(passwords_check(passwords, &held.check, &err), 0);
+    assert_int_equal(sem_wait(&held.done), 0); /* and stays in the thread's hands */
+    for (size_t i = 0; i < COUNT_OF(waiting); i++) {
+        checked_init(&waiting[i], hash, NULL);
+        assert_int_equal(passwords_check(passwords, &waiting[i].check, &err), 0);
+    }
+    checked_init(&late, hash, NULL);
+    assert_int_equal(passwords_check(passwords, &late.check, &err), ERR_BUSY);
+    assert_int_equal(sem_post(&hold), 0);
+    passwords_stop(passwords);
+    for (size_t i = 0; i < COUNT_OF(waiting); i++)
+        assert_int_equal(sem_wait(&waiting[i].done), 0); /* answered, tried or not */
+    assert_int_equal(passwords_check(passwords, &late.check, &err), ERR_UNAVAILABLE);
+    passwords_free(passwords);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_thread),
+};
+UNIT_FILE(tests, NULL, NULL);

@@ -1,0 +1,36 @@
+/* The story of a job, read and followed. */
+#include "unit.h"
+#include "world.h"
+
+#include "base/memory.h"
+
+static void test_events(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice");
+    struct job_id job = world_submit(world, alice, "story", 1);
+    world_run(world, job);
+    assert_int_equal(world_get(world, "/api/v2/jobs/story/events", alice), 200);
+    assert_body(world, "\"totalCount\":");
+    assert_body(world, "\"type\":\"Normal\"");
+    assert_int_equal(world_get(world, "/api/v2/jobs/story/events?type=Warning", alice), 200);
+    assert_no_body(world, "\"type\":\"Normal\"");
+    assert_int_equal(world_get(world, "/api/v2/jobs/story/events?type=Bad", alice), 400);
+    assert_int_equal(world_get(world, "/api/v2/jobs/story/events?limit=0", alice), 400);
+
+    assert_int_equal(world_get(world, "/api/v2/jobs/story/events?follow=true", alice), 200);
+    assert_string_equal(world->content_type, "application/x-ndjson");
+    struct buf out = BUF_INIT;
+    assert_int_equal(world_read_all(world, &out), HTTP_STREAM_WAIT);
+    size_t before = out.length;
+    assert_true(before > 0);
+    world_exit(world, job, 0, 0);
+    assert_int_equal(world_read_all(world, &out), HTTP_STREAM_END);
+    assert_true(out.length > 0);
+    buf_release(&out);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(test_events, world_setup, world_teardown),
+};
+UNIT_FILE(tests, NULL, NULL);

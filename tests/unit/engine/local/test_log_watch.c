@@ -1,0 +1,123 @@
+/* Who follows a log is woken when it grows. */
+#include "folder.h"
+#include "unit.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/memory.h"
+#include "engine/local/log_watch.h"
+#include "sys/file.h"
+
+/* How many inotify instances we hold, and how many watches are in them. */
+static void inotify_count(size_t *instances, size_t *watches)
+{
+    *instances = *watches = 0;
+    for (int fd = 0; fd < 4096; fd++) {
+        char path[64];
+        struct buf text = BUF_INIT;
+        snprintf(path, sizeof path, "/proc/self/fdinfo/%d", fd);
+        struct text rest;
+        if (file_read(path, 1 << 20, &text, NULL) == 0) {
+            snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+            char target[64] = "";
+            if (readlink(path, target, sizeof target - 1) > 0 && strstr(target, "inotify"))
+                ++*instances;
+            for (rest = buf_as_text(&text); rest.length;)
+                *watches += text_starts(text_cut(&rest, '\n'), TEXT("inotify wd:"));
+        }
+        buf_release(&text);
+    }
+}
+
+static void assert_awake(int fd, bool is_awake)
+{
+    struct pollfd poll_fd = {.fd = fd, .events = POLLIN};
+    assert_int_equal(poll(&poll_fd, 1, is_awake ? 10000 : 0), is_awake);
+}
+
+static void append(const char *name)
+{
+    int fd = open(in_folder(name), O_WRONLY | O_APPEND);
+    assert_int_equal(write(fd, "x", 1), 1);
+    close(fd);
+}
+
+static void test_log_watch(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    char byte[8];
+    folder_put("watch/all.000000000000000", "");
+    folder_put("watch2/all.000000000000000", "");
+    struct log_watch *watch = log_watch_new(&err);
+    assert_non_null(watch);
+    const int first = log_watch_add(watch, in_folder("watch"), &err);
+    const int second = log_watch_add(watch, in_folder("watch"), &err);
+    const int other = log_watch_add(watch, in_folder("watch2"), &err);
+    assert_true(first >= 0 && second >= 0 && other >= 0);
+    assert_awake(first, false);
+    append("watch/all.000000000000000");
+    assert_awake(first, true);
+    assert_awake(second, true);
+    assert_awake(other, false);
+    close(first);
+    assert_int_equal(read(second, byte, sizeof byte) > 0, true);
+    append("watch/all.000000000000000");
+    assert_awake(second, true);
+    assert_int_equal(log_watch_add(watch, in_folder("nowhere"), &err), ERR_NOT_FOUND);
+    close(second);
+    close(other);
+    log_watch_free(watch);
+}
+
+/* Root has 128 inotify instances for all of its programs. */
+static void test_log_watch_of_many(void **state)
+{
+    (void)state;
+    enum { FOLLOWERS = 500, FOLDERS = 50 };
+    int fds[FOLLOWERS];
+    char name[64];
+    struct err err = {0};
+    size_t instances, watches, instances_before, watches_before;
+    struct rlimit files;
+    getrlimit(RLIMIT_NOFILE, &files);
+    files.rlim_cur = files.rlim_max < 4096 ? files.rlim_max : 4096;
+    setrlimit(RLIMIT_NOFILE, &files);
+    inotify_count(&instances_before, &watches_before);
+    struct log_watch *watch = log_watch_new(&err);
+    assert_non_null(watch);
+    for (int i = 0; i < FOLLOWERS; i++) {
+        snprintf(name, sizeof name, "many/%d/all.000000000000000", i % FOLDERS);
+        if (i < FOLDERS)
+            folder_put(name, "");
+        snprintf(name, sizeof name, "many/%d", i % FOLDERS);
+        fds[i] = log_watch_add(watch, in_folder(name), &err);
+        assert_true(fds[i] >= 0);
+    }
+    inotify_count(&instances, &watches);
+    assert_int_equal(instances - instances_before, 1);
+    assert_int_equal(watches - watches_before, FOLDERS);
+    append("many/7/all.000000000000000");
+    for (int i = 7; i < FOLLOWERS; i += FOLDERS)
+        assert_awake(fds[i], true);
+    for (int i = 0; i < FOLLOWERS; i++)
+        close(fds[i]);
+    while (watches > watches_before) /* with the last reader goes the watch of a folder */
+        inotify_count(&instances, &watches);
+    log_watch_free(watch);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_log_watch),
+    cmocka_unit_test(test_log_watch_of_many),
+};
+UNIT_FILE(tests, folder_setup, folder_teardown);

@@ -1,0 +1,82 @@
+/* Logs are read from their segments, by position and from their end. */
+#include "folder.h"
+#include "unit.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/memory.h"
+#include "engine/local/logs.h"
+#include "sys/file.h"
+
+static void test_log_segments(void **state)
+{
+    (void)state;
+    struct log_part part;
+    char text[32];
+    uint64_t offset = 0;
+    folder_put("log/all.000000000000010", "0123456789");
+    folder_put("log/all.000000000000020", "abcdef");
+    folder_put("log/all.20", "not a segment");
+    folder_put("log/stdout.000000000000000", "x");
+    const char *log = in_folder("log");
+    /* what came before 10 is gone */
+    assert_int_equal(logs_read(log, LOG_ALL, &offset, text, 4, &part, NULL), 4);
+    assert_int_equal(offset, 10);
+    assert_int_equal(part.begin, 10);
+    assert_int_equal(part.end, 26);
+    assert_memory_equal(text, "0123", 4);
+    offset = 18;
+    assert_int_equal(logs_read(log, LOG_ALL, &offset, text, sizeof text, &part, NULL), 2);
+    offset = 20;
+    assert_int_equal(logs_read(log, LOG_ALL, &offset, text, sizeof text, &part, NULL), 6);
+    offset = 26;
+    assert_int_equal(logs_read(log, LOG_ALL, &offset, text, sizeof text, &part, NULL), 0);
+    offset = 5;
+    assert_int_equal(logs_read(log, LOG_STDERR, &offset, text, sizeof text, &part, NULL), 0);
+    assert_int_equal(offset, 0);
+    assert_int_equal(logs_read(in_folder("nolog"), LOG_ALL, &offset, text, 1, &part, NULL),
+                     ERR_NOT_FOUND);
+}
+
+static void test_log_tail(void **state)
+{
+    (void)state;
+    struct buf out = BUF_INIT;
+    folder_put("tail/all.000000000000000", "one\ntwo\nthree\n");
+    logs_tail(in_folder("tail"), LOG_ALL, 1000, &out);
+    assert_string_equal(buf_cstr(&out), "one\ntwo\nthree\n");
+    buf_clear(&out);
+    logs_tail(in_folder("tail"), LOG_ALL, 8, &out); /* from the begin of a line */
+    assert_string_equal(buf_cstr(&out), "three\n");
+    buf_clear(&out);
+    logs_tail(in_folder("tail"), LOG_RUNTIME, 8, &out);
+    assert_int_equal(out.length, 0);
+    buf_release(&out);
+}
+
+static void test_log_links(void **state)
+{
+    (void)state;
+    struct log_part part;
+    char text[32];
+    uint64_t offset = 0;
+    folder_put("links/stderr.000000000000000", "x");
+    assert_int_equal(symlink("/etc/passwd", in_folder("links/all.000000000000000")), 0);
+    assert_int_equal(mkfifo(in_folder("links/stdout.000000000000000"), 0600), 0);
+    assert_int_equal(logs_read(in_folder("links"), LOG_ALL, &offset, text, 9, &part, NULL), 0);
+    assert_int_equal(logs_read(in_folder("links"), LOG_STDOUT, &offset, text, 9, &part, NULL), 0);
+    assert_int_equal(part.end, 0);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_log_segments),
+    cmocka_unit_test(test_log_tail),
+    cmocka_unit_test(test_log_links),
+};
+UNIT_FILE(tests, folder_setup, folder_teardown);

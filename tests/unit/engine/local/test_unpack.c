@@ -1,0 +1,57 @@
+/* What an image may unpack to. */
+#include "unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "base/memory.h"
+#include "engine/local/pull_work.h"
+
+static void test_unpack_limit(void **state)
+{
+    (void)state;
+    const struct engine_local_config config = {.image_max_mib = 10240, .image_max_ratio = 100};
+    assert_int_equal(unpack_bytes_max(&config, 0), 1ull << 30);
+    assert_int_equal(unpack_bytes_max(&config, 2ull << 20), 1ull << 30);
+    assert_int_equal(unpack_bytes_max(&config, 20ull << 20), 2000ull << 20);
+    assert_int_equal(unpack_bytes_max(&config, 200ull << 20), 10240ull << 20);
+    assert_int_equal(unpack_bytes_max(&config, UINT64_MAX), 10240ull << 20);
+    const struct engine_local_config small = {.image_max_mib = 64, .image_max_ratio = 100};
+    assert_int_equal(unpack_bytes_max(&small, 2ull << 20), 64ull << 20);
+}
+
+static void test_tree_measure(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/skep-tree-XXXXXX", command[300];
+    struct tree_size size, linked;
+    assert_non_null(mkdtemp(folder));
+    snprintf(command, sizeof command,
+             "cd %s && mkdir -p a/b && head -c 1000000 /dev/urandom > a/b/c && ln -s / a/root",
+             folder);
+    assert_int_equal(system(command), 0);
+    assert_true(tree_measure(folder, 1000, &size));
+    assert_int_equal(size.entries, 4);
+    assert_true(size.bytes >= 1000000);
+    snprintf(command, sizeof command, "cd %s && ln a/b/c a/d && ln a/b/c a/e", folder);
+    assert_int_equal(system(command), 0);
+    assert_true(tree_measure(folder, 1000, &linked)); /* one file by three names */
+    assert_int_equal(linked.entries, 6);
+    assert_true(linked.bytes < size.bytes + 100000);
+    assert_true(tree_measure(folder, 2, &size));
+    assert_int_equal(size.entries, 3); /* enough is enough */
+    snprintf(command, sizeof command,
+             "cd %s && i=0; while [ $i -lt 300 ]; do mkdir x && cd x; i=$((i+1)); done", folder);
+    assert_int_equal(system(command), 0);
+    assert_false(tree_measure(folder, 1000, &size));
+    snprintf(command, sizeof command, "rm -rf %s", folder);
+    assert_int_equal(system(command), 0);
+    assert_false(tree_measure(folder, 1000, &size));
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_unpack_limit),
+    cmocka_unit_test(test_tree_measure),
+};
+UNIT_FILE(tests, NULL, NULL);

@@ -1,0 +1,67 @@
+/* The logs of a task: segments, nothing lost, and both streams merged in order. */
+#include "run.h"
+#include "unit.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/memory.h"
+#include "init/exit_file.h"
+
+/* 3 segments' worth: the newest two stay, named by their offsets; no byte of them is lost. */
+static void rotation(void **state)
+{
+    (void)state;
+    struct world w;
+    struct buf bytes = BUF_INIT;
+    world_init(&w, "i=0; while [ $i -lt 1000 ]; do echo line $((10000 + i)); i=$((i+1)); done");
+    w.task.segment_bytes = 4096;
+    world_run(&w);
+    end_is(&w, EXIT_STAGE_USER, 0, 0);
+    assert_int_equal(access(path_in(&w, "log/stdout.000000000000000"), F_OK), -1);
+    assert_int_equal(access(path_in(&w, "log/stdout.000000000004096"), F_OK), 0);
+    read_whole(path_in(&w, "log/stdout.000000000008192"), &bytes);
+    assert_int_equal(bytes.length, 11000 - 8192);
+    assert_string_equal(bytes.at + bytes.length - 11, "line 10999\n");
+    read_whole(path_in(&w, "log/all.000000000004096"), &bytes);
+    assert_int_equal(bytes.length, 4096);
+    buf_release(&bytes);
+    folder_remove(w.root);
+}
+
+/* What a process that is not awaited wrote just before the end is in the log. */
+static void nothing_lost(void **state)
+{
+    (void)state;
+    struct world w;
+    struct stat what;
+    world_init(&w, "head -c 3000000 /dev/zero; head -c 2000000 /dev/zero >&2");
+    world_run(&w);
+    end_is(&w, EXIT_STAGE_USER, 0, 0);
+    assert_int_equal(stat(path_in(&w, "log/all.000000000000000"), &what), 0);
+    assert_int_equal(what.st_size, 5000000);
+    assert_int_equal(stat(path_in(&w, "log/stderr.000000000000000"), &what), 0);
+    assert_int_equal(what.st_size, 2000000);
+    folder_remove(w.root);
+}
+
+/* Alternating streams, each line waited for by the writer: the merged log has them in order. */
+static void merged_order(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w, "for i in 1 2 3 4 5; do echo o$i; sleep 0.02; echo e$i >&2; sleep 0.02; done");
+    world_run(&w);
+    log_is(&w, "all", "o1\ne1\no2\ne2\no3\ne3\no4\ne4\no5\ne5\n");
+    folder_remove(w.root);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(rotation),
+    cmocka_unit_test(nothing_lost),
+    cmocka_unit_test(merged_order),
+};
+UNIT_FILE(tests, run_setup, NULL);
