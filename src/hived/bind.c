@@ -186,7 +186,7 @@ static uint8_t whole_top(const struct hived *h, const struct cell *cell)
 
 static void dooms_look_early(struct hived *h, uint16_t chain, uint8_t level, bool is_given)
 {
-    if (!h->habits.dooms_early)
+    if (!h->habits->dooms_early)
         return;
     if (is_given)
         doom_try(h, chain, level);
@@ -199,7 +199,7 @@ static void dooms_look(struct hived *h, const struct cell *cell, uint8_t top, bo
 {
     uint16_t chain = cell->chain;
     uint8_t own = cell->level;
-    if (h->habits.dooms_early)
+    if (h->habits->dooms_early)
         return;
     for (uint8_t at = top; !is_given && at >= 1; at--)
         doom_undo_try(h, chain, at);
@@ -223,7 +223,7 @@ static bool preassigned_count(struct hived *h, uint32_t physical, uint32_t vc, b
     quota_of(h, vc, chain)->levels[own].free += by;
     levels[own].all_vc_free += by;
     levels[own].total_left += by;
-    bool is_safe = h->habits.trusts_own_level || levels[own].total_left >= levels[own].all_vc_free;
+    bool is_safe = h->habits->trusts_own_level || levels[own].total_left >= levels[own].all_vc_free;
     if (!is_given)
         free_give(h, physical);
     uint8_t top = whole_top(h, cell);
@@ -340,12 +340,12 @@ void doom_undo_try(struct hived *h, uint32_t chain_index, uint8_t at)
 /* Compound changes hold the dooms until they are whole. */
 void dooms_hold(struct hived *h)
 {
-    h->dooms_held += !h->habits.dooms_early;
+    h->dooms_held += !h->habits->dooms_early;
 }
 
 void dooms_let(struct hived *h)
 {
-    if (h->habits.dooms_early)
+    if (h->habits->dooms_early)
         return;
     assert(h->dooms_held > 0);
     if (--h->dooms_held > 0 || !h->dooms_missed)
@@ -401,8 +401,8 @@ void leaf_release(struct hived *h, uint32_t physical, uint32_t vc)
     if (virtual == NONE || h->cells[virtual].priority < HIVED_PRIORITY_MIN) {
         oppo_remove(h, physical);
         leaf_unuse(h, physical);
-        if (h->habits.misses_ends && virtual != NONE)
-            imitate_leaf_released(h, virtual, vc);
+        if (h->habits->leaf_released && virtual != NONE)
+            h->habits->leaf_released(h, virtual, vc);
         return;
     }
     leaf_unuse(h, virtual);

@@ -152,7 +152,7 @@ static int check_quota(struct hived *h, uint32_t vc, uint32_t chain, uint32_t *s
         CHECK(own->free == unbound, "free cells of quota level", at);
         sums[at] += unbound;
         uint32_t healthy = level->total_left - (uint32_t)level->bad_free.count;
-        bool is_exempt = h->dooms_held || h->habits.dooms_early;
+        bool is_exempt = h->dooms_held || h->habits->dooms_early;
         CHECK(is_exempt || h->is_safety_broken || own->free <= healthy || !level->bad_free.count,
               "doom of level", at);
         CHECK(is_exempt || !own->doomed.count || own->free >= healthy, "undone doom of level", at);
@@ -216,7 +216,7 @@ const char *hived_group_next(const struct hived *h, uint32_t *at)
 int hived_check(struct hived *h, struct err *err)
 {
     int code = 0;
-    CHECK(h->habits.dooms_early ||
+    CHECK(h->habits->dooms_early ||
               h->dooms_held == (uint32_t)(h->pending_count > 0) + h->holds_for_commit,
           "holders of the dooms", h->dooms_held);
     for (uint32_t i = 0; i < h->cell_count && !code; i++)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct hived *new_of(struct hived_config *config, struct habits habits)
+struct hived *hived_new_with(struct hived_config *config, const struct habits *habits)
 {
     struct hived *h = mem_zero(1, sizeof *h);
     h->config = config;
@@ -19,20 +19,8 @@ static struct hived *new_of(struct hived_config *config, struct habits habits)
 
 struct hived *hived_new(struct hived_config *config)
 {
-    return new_of(config, (struct habits){0});
-}
-
-struct hived *hived_new_imitating(struct hived_config *config)
-{
-    return new_of(config, (struct habits){.packs_greedily = true,
-                                          .displaces_by_chain = true,
-                                          .downgrades_at_once = true,
-                                          .minds_suggestions = true,
-                                          .dooms_early = true,
-                                          .trusts_own_level = true,
-                                          .splits_all = true,
-                                          .misses_ends = true,
-                                          .keeps_virtual_state = true});
+    static const struct habits none = {0};
+    return hived_new_with(config, &none);
 }
 
 static void scratch_free(struct hived *h)
@@ -381,8 +369,8 @@ bool hived_vc_walk(struct hived *h, const char *name, hived_vc_visit *visit, voi
     uint32_t vc = text_map_get(&h->vc_index, text_of(name));
     if (vc == MAP_NONE)
         return false;
-    if (h->habits.keeps_virtual_state) {
-        imitate_vc_walk(h, vc, visit, context);
+    if (h->habits->vc_walk) {
+        h->habits->vc_walk(h, vc, visit, context);
         return true;
     }
     for (size_t i = 0; i < h->vcs[vc].roots.count; i++) {

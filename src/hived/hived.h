@@ -35,17 +35,6 @@ enum {
 
 /* All nodes are bad until hived_node_set. The configuration becomes hived's. */
 struct hived *hived_new(struct hived_config *config);
-/* The same with habits of the original that we do not share, so that its recorded sequences can be
- * repeated:
- * - lazy groups are downgraded even in a call in HIVED_FILTERING that ends with a Preempt: a mere
- *   look costs them their guarantee;
- * - a gang that its virtual cluster has room for, but only on bad nodes, waits there though it
- *   might displace lower priorities; it displaces in one chain before the next is looked at;
- * - gangs are packed greedily only, and nodes that were not suggested once stay behind their
- * equals;
- * - doomed cells are looked for in another order, in the middle of compound changes;
- * - to get round bad nodes, the last cell that a quota needs at a level in between may be split. */
-struct hived *hived_new_imitating(struct hived_config *config);
 void hived_free(struct hived *hived);
 
 /* An independent deep copy; only the immutable configuration is shared, also between threads. */

@@ -420,7 +420,7 @@ static uint32_t relaxed_map(struct mapper *mapper, uint32_t vertex)
     for (uint8_t at = (uint8_t)(own + 1); at <= chain->top; at++) {
         const struct free_list *free = &chain->levels[at].free;
         int64_t limit = spare[at] < free->count ? spare[at] : free->count;
-        if (spare[at] < 1 && !h->habits.splits_all)
+        if (spare[at] < 1 && !h->habits->splits_all)
             return NONE; /* every level in between loses one cell as well */
         if (limit < 1)
             continue;
@@ -437,7 +437,7 @@ static uint32_t relaxed_map(struct mapper *mapper, uint32_t vertex)
             for (uint32_t k = 0; k < width; k++)
                 split[count++] = cell + k;
         }
-        if (h->habits.splits_all)
+        if (h->habits->splits_all)
             pieces_free(mapper, split, count, &chain->levels[own].free);
         struct cell_candidates candidates;
         candidates_sort(mapper, split, 0, count, &candidates);
@@ -457,7 +457,7 @@ static bool preassigned_map(struct mapper *mapper, uint32_t vertex, bool is_last
         found = relaxed_map(mapper, vertex);
     if (found == NONE || is_last)
         return found != NONE;
-    if (!is_relaxed || !mapper->h->habits.splits_all)
+    if (!is_relaxed || !mapper->h->habits->splits_all)
         mapper->needs[mapper->h->cells[found].level]++;
     free_take(mapper->h, found);
     return true;

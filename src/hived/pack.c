@@ -487,8 +487,8 @@ static bool pack_once(struct pack *pack, const char *within)
         has_within |= pack->items[i].within != NULL;
     if (has_within)
         return within_run(pack, within);
-    if (pack->h->habits.packs_greedily ? !imitate_pack(pack)
-                                       : !view_greedy(pack) && !view_search(pack))
+    const struct habits *habits = pack->h->habits;
+    if (habits->pack ? !habits->pack(pack) : !view_greedy(pack) && !view_search(pack))
         return false;
     items_take(pack);
     return true;

@@ -223,7 +223,7 @@ static bool placement_is_usable(struct scheduling *plan, const struct group *gro
 {
     const struct hived *h = plan->h;
     const bool *is_excluded = plan->is_excluded;
-    if (h->habits.minds_suggestions)
+    if (h->habits->minds_suggestions)
         is_excluded = scope_nodes(plan, plan->scope);
     for (uint32_t i = 0; i < group->leaf_count; i++) {
         const struct cell *leaf = &h->cells[group->physical[i]];
@@ -322,7 +322,7 @@ static bool guaranteed_place(struct scheduling *plan, uint32_t chain, uint32_t v
                              int32_t priority)
 {
     return guaranteed_try(plan, chain, view, priority) ||
-           (plan->h->habits.displaces_by_chain && !plan->wait.is_mapping &&
+           (plan->h->habits->displaces_by_chain && !plan->wait.is_mapping &&
             guaranteed_try(plan, chain, view, plan->request->priority));
 }
 
@@ -525,7 +525,7 @@ static void found_conclude(struct scheduling *plan)
             h->holds_for_commit = true;
         }
     } else if (conflict.victim_count) {
-        group_pending_settle(h, h->habits.downgrades_at_once);
+        group_pending_settle(h, h->habits->downgrades_at_once);
     }
     if (result->kind == HIVED_BIND && h->pending_count)
         h->pending_group = mem_copy(plan->request->group);
@@ -552,7 +552,7 @@ static int new_schedule(struct scheduling *plan, struct err *err)
     /* displace nobody while any chain has room */
     code = place_try(plan, HIVED_PRIORITY_OPPO, &is_found, err);
     if (!code && !is_found && plan->request->priority > HIVED_PRIORITY_MIN &&
-        !h->habits.displaces_by_chain) {
+        !h->habits->displaces_by_chain) {
         struct wait first = plan->wait;
         code = place_try(plan, plan->request->priority, &is_found, err);
         if (plan->wait.bad_node == NONE && !plan->wait.is_mapping)

@@ -6,6 +6,7 @@
 #ifndef HIVED_STATE_H
 #define HIVED_STATE_H
 #include "base/map.h"
+#include "hived/habits.h"
 #include "hived/hived.h"
 
 #define NONE HIVED_NONE
@@ -26,7 +27,7 @@ struct cell {
     uint16_t chain;
     int16_t priority;
     uint8_t level;
-    uint8_t state; /* enum hived_cell_state; of virtual cells read by imitate.c only */
+    uint8_t state; /* enum hived_cell_state; of virtual cells only when imitating */
     bool is_virtual : 1, is_pinned : 1 /* roots, too */, is_split : 1, is_bad : 1, is_doomed : 1;
     bool is_free : 1; /* in the free list of its level; physical */
     bool is_viewed : 1;
@@ -232,19 +233,6 @@ struct journal_entry {
     uint32_t cell, at;      /* at NONE: appended; else removed from there */
 };
 
-/* What the original does otherwise. All are true after hived_new_imitating, else none is. */
-struct habits {
-    bool packs_greedily;      /* in one pass over a list of nodes that is sorted anew (imitate.c) */
-    bool displaces_by_chain;  /* in one chain before it looks at the next */
-    bool downgrades_at_once;  /* lazy groups, though it be a mere look */
-    bool minds_suggestions;   /* for a group under preemption, though it ignores them */
-    bool dooms_early;         /* at each level as it is counted, and inside compound changes */
-    bool trusts_own_level;    /* of a cell that is given away: its quota is not looked at */
-    bool splits_all;          /* that one level could spare, whatever others need in between */
-    bool misses_ends;         /* of opportunistic pods on bad leaves that stand for virtual ones */
-    bool keeps_virtual_state; /* told only when the bound physical cell is set */
-};
-
 struct hived {
     struct hived_config *config;
     struct cell *cells;
@@ -289,8 +277,8 @@ struct hived {
     struct text_map group_index;
     uint64_t sequence;
     int64_t now_ms;
-    struct habits habits;
-    bool is_safety_broken; /* a reconfiguration or recovery left less than the quotas need */
+    const struct habits *habits; /* none but in drivers that repeat recordings: habits.h */
+    bool is_safety_broken;       /* a reconfiguration or recovery left less than the quotas need */
     /* a decision to bind that displaced lazy groups, to be committed or taken back */
     struct downgrade *pending;
     uint32_t pending_count, pending_room;
@@ -457,12 +445,6 @@ bool pack_run(struct pack *pack, const char *within);
 
 uint32_t pack_open_count(const struct pack *pack, uint32_t cell);
 void pack_shun_note(struct pack *pack, uint32_t cell, bool is_bad);
-
-/* imitate.c */
-bool imitate_pack(struct pack *pack);
-void imitate_leaf_released(struct hived *h, uint32_t virtual, uint32_t vc);
-void imitate_state_set(struct hived *h, uint32_t physical, enum hived_cell_state state);
-void imitate_vc_walk(struct hived *h, uint32_t vc, hived_vc_visit *visit, void *context);
 
 /* bins.c: items of several sizes into bins, exactly */
 struct bins_fit {

@@ -96,8 +96,8 @@ static void state_set(struct hived *h, uint32_t cell, enum hived_cell_state stat
 void cell_state_set(struct hived *h, uint32_t cell, enum hived_cell_state state)
 {
     state_set(h, cell, state);
-    if (h->habits.keeps_virtual_state)
-        imitate_state_set(h, cell, state);
+    if (h->habits->state_set)
+        h->habits->state_set(h, cell, state);
 }
 
 uint32_t cell_common(const struct hived *h, uint32_t a, uint32_t b)

@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "doc/doc.h"
 #include "hived/hived.h"
+#include "originals/imitate.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,5 @@
 /* test_imitate.c — habits of the original that only hived_new_imitating has. */
+#include "originals/imitate.h"
 #include "world.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +19,7 @@
 
 static void init(struct world *world, bool is_imitating, const char *configuration)
 {
-    (is_imitating ? world_init_imitating : world_init)(world, configuration);
+    world_init_of(world, configuration, is_imitating ? hived_new_imitating : hived_new);
 }
 
 static const char *node_of(struct world *world, const char *group)

@@ -58,8 +58,8 @@ void world_config_wrong(struct arena *arena, const char *yaml, const char *says)
                  says);
 }
 
-static void init(struct world *world, const char *yaml,
-                 struct hived *new (struct hived_config *config))
+void world_init_of(struct world *world, const char *yaml,
+                   struct hived *new (struct hived_config *config))
 {
     arena_init(&world->arena);
     world->hived = new (world_config_good(&world->arena, yaml, ""));
@@ -69,12 +69,7 @@ static void init(struct world *world, const char *yaml,
 
 void world_init(struct world *world, const char *yaml)
 {
-    init(world, yaml, hived_new);
-}
-
-void world_init_imitating(struct world *world, const char *yaml)
-{
-    init(world, yaml, hived_new_imitating);
+    world_init_of(world, yaml, hived_new);
 }
 
 static void check(struct world *world)

@@ -25,7 +25,9 @@ void world_config_wrong(struct arena *arena, const char *yaml, const char *says)
 
 /* All nodes are healthy. */
 void world_init(struct world *world, const char *yaml);
-void world_init_imitating(struct world *world, const char *yaml);
+/* With another function in place of hived_new. */
+void world_init_of(struct world *world, const char *yaml,
+                   struct hived *new (struct hived_config *config));
 void world_release(struct world *world);
 
 /* One gang of `pods` pods of `leaves` leaves; committed whole when it binds. */

@@ -1,9 +1,10 @@
-/* imitate.c — what only hived_new_imitating does: the original's list of nodes, sorted anew at each
- * call, with its one greedy pass, and what it shows of virtual clusters.
+/* imitate.c — habits of the original: its list of nodes, sorted anew at each call, with its one
+ * greedy pass, and what it shows of virtual clusters. The others are flags of hived/habits.h.
  *
  * The list keeps its order between calls, so nodes that were not suggested once stay behind their
  * equals.
  */
+#include "originals/imitate.h"
 #include "base/memory.h"
 #include "hived/state.h"
 #include <stdlib.h>
@@ -59,7 +60,7 @@ static struct listed listed_of(const struct pack *pack, uint32_t view_node, uint
     return listed;
 }
 
-bool imitate_pack(struct pack *pack)
+static bool imitate_pack(struct pack *pack)
 {
     struct hived *h = pack->h;
     struct view *view = pack->view;
@@ -92,7 +93,7 @@ bool imitate_pack(struct pack *pack)
 
 /* The original's virtual cells keep a state of their own, told only when that of the bound physical
  * cell is set. */
-void imitate_state_set(struct hived *h, uint32_t physical, enum hived_cell_state state)
+static void imitate_state_set(struct hived *h, uint32_t physical, enum hived_cell_state state)
 {
     for (uint32_t at = physical; at != NONE && h->cells[at].state == state;
          at = h->cells[at].parent)
@@ -102,7 +103,7 @@ void imitate_state_set(struct hived *h, uint32_t physical, enum hived_cell_state
 
 /* What the original shows of a virtual cluster: opportunistic leaves as they were when they were
  * taken, also those whose end it missed. */
-void imitate_vc_walk(struct hived *h, uint32_t vc, hived_vc_visit *visit, void *context)
+static void imitate_vc_walk(struct hived *h, uint32_t vc, hived_vc_visit *visit, void *context)
 {
     for (size_t i = 0; i < h->vcs[vc].roots.count; i++) {
         const struct cell *root = &h->cells[h->vcs[vc].roots.items[i]];
@@ -120,10 +121,27 @@ void imitate_vc_walk(struct hived *h, uint32_t vc, hived_vc_visit *visit, void *
 
 /* The end of an opportunistic pod on a bad leaf that a virtual one stands for: the original takes
  * it off the virtual cells' use, and leaves it in the list of its virtual cluster. */
-void imitate_leaf_released(struct hived *h, uint32_t virtual, uint32_t vc)
+static void imitate_leaf_released(struct hived *h, uint32_t virtual, uint32_t vc)
 {
     if (vc != NONE)
         quota_of(h, vc, h->cells[virtual].chain)->oppo_missed++;
     for (uint32_t cell = virtual; cell != NONE; cell = h->cells[cell].parent)
         h->rests[cell].over_released++;
+}
+
+struct hived *hived_new_imitating(struct hived_config *config)
+{
+    static const struct habits all = {
+        .displaces_by_chain = true,
+        .downgrades_at_once = true,
+        .minds_suggestions = true,
+        .dooms_early = true,
+        .trusts_own_level = true,
+        .splits_all = true,
+        .pack = imitate_pack,
+        .state_set = imitate_state_set,
+        .leaf_released = imitate_leaf_released,
+        .vc_walk = imitate_vc_walk,
+    };
+    return hived_new_with(config, &all);
 }
