@@ -3,6 +3,7 @@
 #include "core/event.h"
 #include "core/output.h"
 #include "store/noun.h"
+#include "sys/log.h"
 #include <assert.h>
 #include <time.h>
 
@@ -159,6 +160,21 @@ static int write_batch(struct store *store, const struct store_batch *batch, str
     return code == 0 ? counters_write_progress(store, batch->event_count, err) : code;
 }
 
+/* Was the last commit stored, whose answer was lost? The database counts its commits. */
+static int doubt_settle(struct store *store, struct err *err)
+{
+    uint64_t commits = 0;
+    int code = counters_read_commits(store, &commits, err);
+
+    if (code == 0 && commits != store->stored_commits) {
+        log_warning("store", "the last commit was stored, though its answer was lost");
+        code = store_load_jobs(store, err);
+    }
+    if (code == 0)
+        store->is_in_doubt = false;
+    return code;
+}
+
 /* The numbers that were used are those of the rows again when it fails. */
 static int transact(struct store *store, const struct store_batch *batch, struct err *err)
 {
@@ -170,8 +186,10 @@ static int transact(struct store *store, const struct store_batch *batch, struct
     if (code < 0)
         return code;
     code = write_batch(store, batch, err);
-    if (code == 0)
+    if (code == 0) {
         code = db->ops->commit(db, err);
+        store->is_in_doubt = code < 0;
+    }
     if (code < 0) {
         db->ops->rollback(db);
         store->last_job = last_job;
@@ -214,15 +232,22 @@ static void index_batch(struct store *store, const struct store_batch *batch)
     job_index_write_end(store->job_index);
 }
 
+static int commit_once(struct store *store, const struct store_batch *batch, struct err *err)
+{
+    int code = store->is_in_doubt ? doubt_settle(store, err) : 0;
+
+    return code < 0 ? code : transact(store, batch, err);
+}
+
 int store_commit(struct store *store, const struct store_batch *batch, struct err *err)
 {
     int64_t begin_us = now_us();
     struct database *database = store->database;
     struct db_progress progress;
-    int code = transact(store, batch, err);
+    int code = commit_once(store, batch, err);
 
     if (code == ERR_UNAVAILABLE && database->ops->give_way(database))
-        code = transact(store, batch, err);
+        code = commit_once(store, batch, err);
     atomic_fetch_add(&store->commit_us, (uint64_t)(now_us() - begin_us));
     if (code < 0) {
         atomic_fetch_add(&store->commit_failures, 1);

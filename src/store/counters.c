@@ -66,6 +66,15 @@ int counters_load(struct store *store, struct err *err)
     return 0;
 }
 
+int counters_read_commits(struct store *store, uint64_t *commits, struct err *err)
+{
+    int64_t count = 0;
+    int code = counter_read(&store->session, "commit", &count, err);
+
+    *commits = (uint64_t)count;
+    return code;
+}
+
 int store_restore_counters(struct store_reader *reader, struct job_id *last_job,
                            struct attempt_id *last_attempt, struct err *err)
 {

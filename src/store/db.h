@@ -18,7 +18,8 @@
 
 struct err;
 
-/* A connection, for one thread at a time. */
+/* A connection, for one thread at a time. One that breaks is made again by the next transaction, or
+ * the next statement outside of one. */
 struct db {
     const struct db_ops *ops;
 };
@@ -36,7 +37,8 @@ struct db_ops {
     /* A transaction that writes holds out all other writers, and sees what they have committed; one
      * that reads sees one state of the database from its first statement on. */
     int (*begin)(struct db *db, bool writes, struct err *err);
-    /* On failure nothing of it is stored; roll back. When 0 is returned it is durable. */
+    /* When 0 is returned it is durable. On failure nothing of it is stored, unless the answer was
+     * lost: the database's, or the network's errors leave that open. Roll back in any case. */
     int (*commit)(struct db *db, struct err *err);
     /* Nothing when no transaction is open: some failures have ended it. */
     void (*rollback)(struct db *db);
@@ -47,18 +49,27 @@ struct db_ops {
                    struct err *err);
     void (*free)(struct db_statement *statement);
 
-    /* Bytes are borrowed until the statement is reset. */
+    /* Bytes are borrowed until the statement has run, or is reset. */
     void (*put_int)(struct db_statement *statement, int at, int64_t value);
     void (*put_real)(struct db_statement *statement, int at, double value);
     void (*put_text)(struct db_statement *statement, int at, struct text value);
     void (*put_blob)(struct db_statement *statement, int at, struct text value);
     void (*put_null)(struct db_statement *statement, int at);
 
-    /* 1: a row; 0: no more. After 0 or an error it is reset. */
+    /* 1: a row; 0: no more. After 0 or an error it is reset. Outside of a transaction that writes,
+     * a connection has rows of one statement at a time: read to the end, or reset, the one before.
+     */
     int (*step)(struct db_statement *statement, struct err *err);
-    /* Rows that the last step to 0 has inserted, changed or deleted. */
-    int (*changed)(const struct db_statement *statement);
     void (*reset)(struct db_statement *statement);
+
+    /* For what gives no rows. With `changed` it has run when this returns, and that is how many
+     * rows it has inserted, changed or deleted. Without, in a transaction, it may be put off: then
+     * it runs before whatever is asked for later, at the latest before the commit, which gives its
+     * failure. Put off or not, the statement can be used again. */
+    int (*run)(struct db_statement *statement, int *changed, struct err *err);
+    /* The same in a transaction that writes, of a statement that must change exactly one row: else
+     * ERR_INTERNAL. */
+    int (*run_one)(struct db_statement *statement, struct err *err);
     int (*parameters)(const struct db_statement *statement);
 
     int64_t (*get_int)(struct db_statement *statement, int at);

@@ -85,6 +85,18 @@ void job_index_free(struct job_index *jobs)
     mem_free(jobs);
 }
 
+void job_index_take(struct job_index *jobs, struct job_index *from)
+{
+    struct job_index old;
+    const size_t kept = offsetof(struct job_index, seed); /* the locks stay where they are */
+
+    job_index_write_begin(jobs);
+    memcpy(&old, jobs, sizeof old);
+    memcpy((char *)jobs + kept, (const char *)from + kept, sizeof old - kept);
+    memcpy((char *)from + kept, (const char *)&old + kept, sizeof old - kept);
+    job_index_write_end(jobs);
+}
+
 size_t job_index_position(const struct job_index *jobs, struct job_id job)
 {
     size_t low = 0, high = jobs->count;

@@ -14,6 +14,10 @@ struct job_index;
 struct job_index *job_index_new(uint64_t seed);
 void job_index_free(struct job_index *jobs);
 
+/* Everything that `from` holds, which gets what was here: for an index that was loaded anew. Others
+ * may look at `jobs` meanwhile. */
+void job_index_take(struct job_index *jobs, struct job_index *from);
+
 /* The writer: between begin and end, no reader looks. */
 void job_index_write_begin(struct job_index *jobs);
 void job_index_write_end(struct job_index *jobs);

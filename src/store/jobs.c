@@ -7,7 +7,7 @@
 
 /* fixed at submission */
 #define FIXED_COLUMNS(C)                                                                           \
-    C(id) "," C(name) "," C(user) "," C(virtual_cluster) "," C(submitted_ms) "," C(has_priority)
+    C(id) "," C(name) "," C(owner) "," C(virtual_cluster) "," C(submitted_ms) "," C(has_priority)
 /* that change */
 #define STATE_COLUMNS(C)                                                                                                                                                                                                                                                                                 \
     C(priority)                                                                                                                                                                                                                                                                                          \
@@ -185,14 +185,10 @@ static int write_job_new(struct store *store, const struct job_record *first,
 static int write_job_state(struct store *store, const struct job_record *job, struct err *err)
 {
     struct sql sql = sql_of(&store->session, update);
-    int changed = 0, code;
 
     row_put_state(&sql, job);
     sql_put_int(&sql, job->id.v);
-    code = sql_run(&sql, &changed, err);
-    if (code == 0 && changed != 1)
-        return err_fail(err, ERR_INTERNAL, "", "job %u is changed but was never stored", job->id.v);
-    return code;
+    return sql_run_one(&sql, err);
 }
 
 static int write_job_attempt(struct store *store, const struct job_record *job, struct err *err)
@@ -230,7 +226,7 @@ int job_purge(struct store *store, struct job_id job, struct err *err)
 
 /* --- into memory --- */
 
-int jobs_load(struct store *store, struct err *err)
+int jobs_load(struct store *store, struct job_index *index, struct err *err)
 {
     struct sql sql = sql_of(&store->session, select_all);
     cleanup_arena struct arena arena;
@@ -241,7 +237,7 @@ int jobs_load(struct store *store, struct err *err)
         struct job_record job;
         bool has_priority;
         row_get(&sql, &job, &has_priority, &arena);
-        job_index_put(store->job_index, &job, has_priority);
+        job_index_put(index, &job, has_priority);
         store->last_job = job.id.v;
         arena_clear(&arena);
     }

@@ -28,6 +28,7 @@ struct store {
         size_t count, room;
     } epochs;
     uint64_t stored_commits, stored_events; /* in all, as the counters say */
+    bool is_in_doubt; /* the answer to the last commit was lost: it may be stored */
     _Atomic uint64_t commits, commit_failures, records, events, commit_us;
 };
 
@@ -136,10 +137,14 @@ int counters_write_progress(struct store *store, size_t event_count, struct err 
 
 /* --- opening and restoring --- */
 
-/* Into memory, before others use the store. */
-int jobs_load(struct store *store, struct err *err); /* sets last_job, too */
-int tags_load(struct store *store, struct err *err);
+/* Into memory. */
+int store_load_jobs(struct store *store, struct err *err); /* all of the next three */
+int jobs_load(struct store *store, struct job_index *index,
+              struct err *err); /* sets last_job, too */
+int tags_load(struct store *store, struct job_index *index, struct err *err);
 int counters_load(struct store *store, struct err *err); /* ERR_CORRUPT: behind the jobs */
+/* How many commits the database counts. */
+int counters_read_commits(struct store *store, uint64_t *commits, struct err *err);
 /* And begin the first, or a new one where the database says so. */
 int epochs_load(struct store *store, struct err *err);
 struct db_progress store_progress(const struct store *store);

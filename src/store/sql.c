@@ -82,10 +82,20 @@ int sql_run(struct sql *sql, int *changed, struct err *err)
     if (!statement)
         return sql_failure(sql, err);
     assert(sql->at == statement->ops->parameters(statement));
-    code = statement->ops->step(statement, err);
-    assert(code <= 0);
-    if (code == 0 && changed)
-        *changed = statement->ops->changed(statement);
+    code = statement->ops->run(statement, changed, err);
+    sql->at = 0;
+    return code;
+}
+
+int sql_run_one(struct sql *sql, struct err *err)
+{
+    struct db_statement *statement = sql->statement;
+    int code;
+
+    if (!statement)
+        return sql_failure(sql, err);
+    assert(sql->at == statement->ops->parameters(statement));
+    code = statement->ops->run_one(statement, err);
     sql->at = 0;
     return code;
 }

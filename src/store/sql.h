@@ -46,8 +46,10 @@ void sql_put_text(struct sql *sql, struct text value);
 void sql_put_blob(struct sql *sql, struct text value);
 void sql_put_null(struct sql *sql);
 
-/* Step once and reset: for what gives no rows. `changed` may be NULL. */
+/* For what gives no rows. `changed` may be NULL: then it may be put off until the commit. */
 int sql_run(struct sql *sql, int *changed, struct err *err);
+/* Must change exactly one row, else ERR_INTERNAL; may be put off, too. */
+int sql_run_one(struct sql *sql, struct err *err);
 
 /* 1: a row, read it; 0: no more (and reset); ERR_*. Rewinds `at`. */
 int sql_next(struct sql *sql, struct err *err);

@@ -17,20 +17,34 @@ struct db_progress store_progress(const struct store *store)
     };
 }
 
-static int store_load(struct store *store, struct err *err)
+/* An index is made, to be the store's, or to take the place of what the store's holds. */
+int store_load_jobs(struct store *store, struct err *err)
 {
-    struct db_progress progress;
+    struct job_index *index;
     uint64_t seed = 0;
     int code;
 
     if (getrandom(&seed, sizeof seed, 0) != sizeof seed)
         return err_errno(err, errno, "getrandom");
-    store->job_index = job_index_new(seed);
-    code = jobs_load(store, err);
+    index = job_index_new(seed);
+    code = jobs_load(store, index, err);
     if (code == 0)
-        code = tags_load(store, err);
+        code = tags_load(store, index, err);
     if (code == 0)
         code = counters_load(store, err);
+    if (code == 0)
+        job_index_take(store->job_index, index);
+    job_index_free(index);
+    return code;
+}
+
+static int store_load(struct store *store, struct err *err)
+{
+    struct db_progress progress;
+    int code;
+
+    store->job_index = job_index_new(0);
+    code = store_load_jobs(store, err);
     if (code == 0)
         code = epochs_load(store, err);
     if (code < 0)

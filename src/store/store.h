@@ -2,8 +2,9 @@
  *
  * Edge. One writer (the core thread) commits batches; any number of readers (read.h), each thread
  * with its own `struct store_reader`, which sees one state of the database. A commit is durable
- * when it returns 0; otherwise nothing of it is stored. Which database it is (SQLite, later
- * PostgreSQL) is chosen when the store is opened: db.h.
+ * when it returns 0; otherwise nothing of it is stored, or, when a database's answer was lost with
+ * the connection, perhaps all of it. Which database it is (SQLite, PostgreSQL) is chosen when the
+ * store is opened: db.h.
  *
  * Beside the database stands an index of all jobs in memory, for lists and names (read.h); it is
  * brought up to date by each commit, before store_commit returns.
@@ -40,10 +41,11 @@ enum {
     STORE_MATCH_MAX = 1024,        /* bytes of the line by which a rule recognised its end */
 };
 
-/* Open (and migrate) the database under `directory`, which exists. ERR_CONFLICT: another process
- * has it. ERR_CORRUPT: damaged, or no database of ours, or commits that were acknowledged are
- * missing, or it is another one than was there; the latter two begin a new epoch when the loss is
- * accepted. ERR_UNSUPPORTED: written by a newer program. ERR_IO otherwise. */
+/* Open (and migrate) the database under `directory`, which exists.
+ * ERR_CONFLICT: another process has it. ERR_CORRUPT: damaged, or no database of ours, or commits
+ * that were acknowledged are missing, or it is another one than was there; the latter two begin a
+ * new epoch when the loss is accepted. ERR_UNSUPPORTED: written by a newer program.
+ * ERR_IO otherwise. */
 struct store_opening {
     bool accepts_loss;
 };
@@ -177,8 +179,10 @@ struct store_batch {
 };
 
 /* One transaction; on failure nothing of it is stored. The codes tell whose fault it is.
- * The disk's: ERR_UNAVAILABLE (full or read-only), ERR_BUSY (locked by another program), ERR_IO;
- * the same batch may succeed later. ERR_CORRUPT: the database is damaged.
+ * The disk's, or the network's: ERR_UNAVAILABLE (full, read-only, not reached), ERR_BUSY (locked by
+ * another program), ERR_IO; the same batch may succeed later. Whether a batch was stored after all
+ * whose answer was lost is found out before the next one; the reads show it from then on.
+ * ERR_CONFLICT: another server has taken the database over. ERR_CORRUPT: the database is damaged.
  * A record's: ERR_INTERNAL. A row that should change does not exist, or one that should be new
  * exists already: the same batch fails again, however good the disk is. */
 int store_commit(struct store *store, const struct store_batch *batch, struct err *err);

@@ -52,7 +52,7 @@ int tags_purge(struct store *store, struct job_id job, struct err *err)
     return purge(store, delete_job, job, err);
 }
 
-int tags_load(struct store *store, struct err *err)
+int tags_load(struct store *store, struct job_index *index, struct err *err)
 {
     struct sql sql = sql_of(&store->session, select_all);
     cleanup_arena struct arena arena;
@@ -61,7 +61,7 @@ int tags_load(struct store *store, struct err *err)
     arena_init(&arena);
     while ((code = sql_next(&sql, err)) > 0) {
         struct job_id job = {(uint32_t)sql_int(&sql)};
-        job_index_tag(store->job_index, job, sql_string(&sql, &arena));
+        job_index_tag(index, job, sql_string(&sql, &arena));
         arena_clear(&arena);
     }
     return code;

@@ -2,19 +2,19 @@
 #include "base/err.h"
 #include "store/noun.h"
 
-#define COLUMNS(C) C(id) "," C(user) "," C(is_application) "," C(created_ms) "," C(expires_ms)
+#define COLUMNS(C) C(id) "," C(owner) "," C(is_application) "," C(created_ms) "," C(expires_ms)
 
 static const char insert[] = INSERT_NEW_INTO("tokens", COLUMNS);
-static const char delete[] = "DELETE FROM tokens WHERE id = ? AND user = ?";
+static const char delete[] = "DELETE FROM tokens WHERE id = ? AND owner = ?";
 static const char delete_others[] =
-    "DELETE FROM tokens WHERE user = ? AND is_application <= ? AND id <> ?";
-static const char delete_user[] = "DELETE FROM tokens WHERE user = ?";
+    "DELETE FROM tokens WHERE owner = ? AND is_application <= ? AND id <> ?";
+static const char delete_user[] = "DELETE FROM tokens WHERE owner = ?";
 static const char delete_expired[] = "DELETE FROM tokens WHERE id IN (SELECT id FROM tokens "
                                      "WHERE expires_ms <> 0 AND expires_ms < ? LIMIT 1000)";
-static const char count_user[] = "SELECT count(*) FROM tokens WHERE user = ?";
+static const char count_user[] = "SELECT count(*) FROM tokens WHERE owner = ?";
 static const char select_one[] = "SELECT " COLUMNS(COLUMN_NAME) " FROM tokens WHERE id = ?";
 static const char select_user[] =
-    "SELECT " COLUMNS(COLUMN_NAME) " FROM tokens WHERE user = ? ORDER BY created_ms DESC, id";
+    "SELECT " COLUMNS(COLUMN_NAME) " FROM tokens WHERE owner = ? ORDER BY created_ms DESC, id";
 
 static void row_put(struct sql *sql, const struct store_token *token)
 {

@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/memory.h"
+#include "store/directory.h"
 #include "store/sqlite/connection.h"
 #include "sys/cleanup.h"
 #include "sys/file.h"
@@ -340,7 +341,7 @@ int store_restore_backup(const char *path, const char *directory, bool replaces,
     if (code == 0)
         code = dir_make(directory, 0700, err);
     if (code == 0)
-        code = sqlite_lock(directory, &lock_fd, err);
+        code = directory_lock(directory, &lock_fd, err);
     if (code == 0)
         code = directory_free(directory, replaces, err);
     if (code == 0)

@@ -203,9 +203,25 @@ static int statement_step(struct db_statement *statement, struct err *err)
     return result;
 }
 
-static int statement_changed(const struct db_statement *statement)
+static int statement_run(struct db_statement *statement, int *changed, struct err *err)
 {
-    return sqlite3_changes(sqlite3_db_handle(stmt_of(statement)));
+    int code = statement_step(statement, err);
+
+    assert(code <= 0);
+    if (code == 0 && changed)
+        *changed = sqlite3_changes(sqlite3_db_handle(stmt_of(statement)));
+    return code;
+}
+
+static int statement_run_one(struct db_statement *statement, struct err *err)
+{
+    int changed = 0, code = statement_run(statement, &changed, err);
+
+    if (code == 0 && changed != 1)
+        return err_fail(err, ERR_INTERNAL, "", "%s: a row that should change is not there: %.100s",
+                        sqlite3_db_filename(sqlite3_db_handle(stmt_of(statement)), "main"),
+                        sqlite3_sql(stmt_of(statement)));
+    return code;
 }
 
 static void statement_reset(struct db_statement *statement)
@@ -268,7 +284,8 @@ static const struct db_ops ops = {
     .put_blob = statement_put_blob,
     .put_null = statement_put_null,
     .step = statement_step,
-    .changed = statement_changed,
+    .run = statement_run,
+    .run_one = statement_run_one,
     .reset = statement_reset,
     .parameters = statement_parameters,
     .get_int = statement_get_int,

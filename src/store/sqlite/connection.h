@@ -41,8 +41,4 @@ int sqlite_check_program(sqlite3 *db, struct err *err);
 /* Look through it for damage. ERR_CORRUPT says what was found first. */
 int sqlite_look_through(sqlite3 *db, struct err *err);
 
-/* Who has the directory: a lock of the process on the file `lock`, which goes with it.
- * ERR_CONFLICT: another has. */
-int sqlite_lock(const char *directory, int *fd, struct err *err);
-
 #endif

@@ -1,9 +1,10 @@
 /* database.c — see sqlite.h: opening, what happens beside the commits, closing. */
 #include "base/err.h"
 #include "base/memory.h"
+#include "store/directory.h"
+#include "store/migrations.h"
 #include "store/sqlite/checkpoint.h"
 #include "store/sqlite/marker.h"
-#include "store/sqlite/migrations.h"
 #include "store/sqlite/past.h"
 #include "store/sqlite/reserve.h"
 #include "store/sqlite/sqlite.h"
@@ -40,38 +41,6 @@ static struct sqlite_database *self_of(struct database *database)
     return (struct sqlite_database *)database;
 }
 
-/* The lock is the process's own: it goes when the process goes, however it ends. (A lock of the
- * open file would live on in a child that a killed server had just forked.) */
-int sqlite_lock(const char *directory, int *out_fd, struct err *err)
-{
-    cleanup_free char *path = mem_alloc(strlen(directory) + sizeof "/lock");
-    cleanup_close int fd = -1;
-    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    char text[32] = "";
-    ssize_t length;
-
-    sprintf(path, "%s/lock", directory);
-    fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return err_errno(err, errno, "open %s", path);
-    if (fcntl(fd, F_SETLK, &whole) < 0) {
-        if (errno != EAGAIN && errno != EACCES)
-            return err_errno(err, errno, "lock %s", path);
-        length = pread(fd, text, sizeof text - 1, 0);
-        if (length > 0 && strchr(text, '\n'))
-            *strchr(text, '\n') = '\0';
-        return err_fail(err, ERR_CONFLICT, "", "%s is in use by another skepd (process %s)",
-                        directory, length > 0 ? text : "unknown");
-    }
-    length = snprintf(text, sizeof text, "%ld\n", (long)getpid());
-    /* the number is only for the message above, and no reason not to start on a full disk; what is
-     * written first takes the room of the number before */
-    if (pwrite(fd, text, (size_t)length, 0) == length && ftruncate(fd, length) < 0)
-        return err_errno(err, errno, "truncate %s", path);
-    *out_fd = fd_steal(&fd);
-    return 0;
-}
-
 /* At the end the last connection empties the log and removes it, unless told to keep it. */
 int sqlite_keep_log(sqlite3 *db, bool is_kept, struct err *err)
 {
@@ -95,10 +64,11 @@ int sqlite_check_program(sqlite3 *db, struct err *err)
     if (tables > 0 && application != APPLICATION_ID)
         return err_fail(err, ERR_CORRUPT, "", "%s is a database of another program",
                         sqlite3_db_filename(db, "main"));
-    if (version > migration_count)
+    if (version > sqlite_migration_count)
         return err_fail(err, ERR_UNSUPPORTED, "",
                         "%s was written by a newer skepd (version %lld, this one knows %u)",
-                        sqlite3_db_filename(db, "main"), (long long)version, migration_count);
+                        sqlite3_db_filename(db, "main"), (long long)version,
+                        sqlite_migration_count);
     return 0;
 }
 
@@ -127,7 +97,7 @@ static int migration_run(sqlite3 *db, unsigned number, struct err *err)
     int code = sqlite_execute(db, "BEGIN IMMEDIATE", err);
 
     if (code == 0)
-        code = sqlite_execute(db, migrations[number].sql, err);
+        code = sqlite_execute(db, sqlite_migrations[number].sql, err);
     snprintf(text, sizeof text, "PRAGMA user_version = %u", number + 1);
     if (code == 0)
         code = sqlite_execute(db, text, err);
@@ -149,7 +119,7 @@ static int database_migrate(sqlite3 *db, struct err *err)
     snprintf(text, sizeof text, "PRAGMA application_id = %d", APPLICATION_ID);
     if (version == 0)
         code = sqlite_execute(db, text, err);
-    for (unsigned i = (unsigned)version; code == 0 && i < migration_count; i++)
+    for (unsigned i = (unsigned)version; code == 0 && i < sqlite_migration_count; i++)
         code = migration_run(db, i, err);
     return code;
 }
@@ -340,7 +310,7 @@ int sqlite_open(const char *directory, bool accepts_loss, struct database **out,
     self->path = mem_alloc(strlen(directory) + sizeof "/skep.db");
     sprintf(self->path, "%s/skep.db", directory);
     self->base = (struct database){.ops = &ops, .name = self->path};
-    code = sqlite_lock(directory, &self->lock_fd, err);
+    code = directory_lock(directory, &self->lock_fd, err);
     if (code == 0)
         code = reserve_open(&self->reserve, directory, err);
     if (code == 0)

@@ -373,7 +373,7 @@ class Storm:
             return database.execute(text).fetchall()
 
     def names_stored(self):
-        return {f"{user}~{name}" for user, name in self.rows("SELECT user, name FROM jobs")}
+        return {f"{user}~{name}" for user, name in self.rows("SELECT owner, name FROM jobs")}
 
     def starts_stored(self, where):
         one = f"SELECT attempt FROM {{}} WHERE attempt_launched_ms <> 0 AND {where}"

@@ -3,8 +3,8 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "core/output.h"
+#include "store/migrations.h"
 #include "store/read.h"
-#include "store/sqlite/migrations.h"
 #include "store/store.h"
 #include <setjmp.h>
 #include <sqlite3.h>
@@ -194,7 +194,7 @@ static void a_database_of_version_3_is_taken_over(void **state)
     snprintf(path, sizeof path, "%s/mark", world->directory); /* it made none */
     unlink(path);
     for (int i = 0; i < 3; i++)
-        assert_int_equal(world_sql(world, migrations[i].sql), SQLITE_OK);
+        assert_int_equal(world_sql(world, sqlite_migrations[i].sql), SQLITE_OK);
     assert_int_equal(world_sql(world, old_rows), SQLITE_OK);
     assert_int_equal(
         world_sql(world, "PRAGMA user_version = 3; PRAGMA application_id = 1399547248"), SQLITE_OK);

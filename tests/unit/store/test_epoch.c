@@ -61,7 +61,8 @@ static void check_refused(struct world *world, const char *words)
 
 static void accept_loss(struct world *world)
 {
-    assert_int_equal(store_open_with(world->directory, &(struct store_opening){true}, &world->store,
+    assert_int_equal(store_open_with(world->directory,
+                                     &(struct store_opening){.accepts_loss = true}, &world->store,
                                      &world->err),
                      0);
     assert_int_equal(store_reader_open(world->store, &world->reader, &world->err), 0);
@@ -242,6 +243,8 @@ static void a_database_of_an_older_program_is_no_copy(void **state)
                                       "ALTER TABLE task_attempts DROP COLUMN kill_by_ms;"
                                       "ALTER TABLE jobs DROP COLUMN reason_topic;"
                                       "ALTER TABLE nodes DROP COLUMN is_reason_blame;"
+                                      "ALTER TABLE jobs RENAME COLUMN owner TO user;"
+                                      "ALTER TABLE tokens RENAME COLUMN owner TO user;"
                                       "DROP TABLE groups; DROP TABLE members; DROP TABLE grants;"
                                       "ALTER TABLE users ADD COLUMN groups_json TEXT DEFAULT '[]';"
                                       "ALTER TABLE users ADD COLUMN virtual_clusters_json TEXT "

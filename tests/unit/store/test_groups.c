@@ -1,8 +1,8 @@
 /* test_groups.c — groups, who is in them, and what users and groups were granted. */
 #include "base/err.h"
 #include "base/memory.h"
+#include "store/migrations.h"
 #include "store/read.h"
-#include "store/sqlite/migrations.h"
 #include "store/store.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -209,7 +209,7 @@ static void a_database_of_version_9_is_taken_over(void **state)
     unlink(arena_format(&world->arena, "%s/skep.db", world->directory));
     unlink(arena_format(&world->arena, "%s/mark", world->directory));
     for (int i = 0; i < 9; i++)
-        assert_int_equal(world_sql(world, migrations[i].sql), 0);
+        assert_int_equal(world_sql(world, sqlite_migrations[i].sql), 0);
     assert_int_equal(world_sql(world, old_rows), 0);
     assert_int_equal(
         world_sql(world, "PRAGMA user_version = 9; PRAGMA application_id = 1399547248"), 0);

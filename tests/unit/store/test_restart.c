@@ -106,7 +106,7 @@ static void a_failing_commit_stores_nothing(void **state)
     /* a new job of a number that is taken: the record's fault as well, not the disk's */
     add_submitted(world, 1, "alice", "again");
     assert_int_equal(commit(world, NULL, 0), ERR_INTERNAL);
-    assert_non_null(strstr(world->err.text, "jobs.id"));
+    assert_non_null(strstr(world->err.text, "takes no such row"));
     submit(world, 2, "alice", "other");
 }
 

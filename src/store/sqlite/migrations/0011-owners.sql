@@ -1,0 +1,3 @@
+-- PostgreSQL keeps the word `user` for itself.
+ALTER TABLE jobs RENAME COLUMN user TO owner;
+ALTER TABLE tokens RENAME COLUMN user TO owner;
