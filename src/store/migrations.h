@@ -9,7 +9,7 @@
 struct migration {
     const char *name, *sql;
 };
-extern const struct migration sqlite_migrations[];
-extern const unsigned sqlite_migration_count;
+extern const struct migration sqlite_migrations[], postgres_migrations[];
+extern const unsigned sqlite_migration_count, postgres_migration_count;
 
 #endif

@@ -2,9 +2,14 @@
 #include "store/store.h"
 #include "base/err.h"
 #include "store/noun.h"
+#include "store/postgres/postgres.h"
 #include "store/sqlite/sqlite.h"
+#include "sys/cleanup.h"
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 struct db_progress store_progress(const struct store *store)
 {
@@ -62,9 +67,26 @@ int store_open_with(const char *directory, const struct store_opening *opening, 
                     struct err *err)
 {
     struct database *database;
-    int code = sqlite_open(directory, opening->accepts_loss, &database, err);
+    int code = opening->address && *opening->address
+                   ? postgres_open(opening->address, directory, &database, err)
+                   : sqlite_open(directory, opening->accepts_loss, &database, err);
 
     return code < 0 ? code : store_open_on(database, out, err);
+}
+
+int store_find(const char *directory, const struct store_opening *opening, bool *is_there,
+               struct err *err)
+{
+    cleanup_free char *path = NULL;
+
+    if (opening->address && *opening->address)
+        return postgres_find(opening->address, is_there, err);
+    path = mem_alloc(strlen(directory) + sizeof "/skep.db");
+    sprintf(path, "%s/skep.db", directory);
+    *is_there = access(path, F_OK) == 0;
+    if (!*is_there && errno != ENOENT)
+        return err_errno(err, errno, "look for %s", path);
+    return 0;
 }
 
 int store_open_on(struct database *database, struct store **out, struct err *err)

@@ -41,17 +41,21 @@ enum {
     STORE_MATCH_MAX = 1024,        /* bytes of the line by which a rule recognised its end */
 };
 
-/* Open (and migrate) the database under `directory`, which exists.
+/* Open (and migrate) the database under `directory`, which exists, or the one at the address.
  * ERR_CONFLICT: another process has it. ERR_CORRUPT: damaged, or no database of ours, or commits
  * that were acknowledged are missing, or it is another one than was there; the latter two begin a
  * new epoch when the loss is accepted. ERR_UNSUPPORTED: written by a newer program.
- * ERR_IO otherwise. */
+ * ERR_UNAVAILABLE: it cannot be reached. ERR_INVALID: the address is none. ERR_IO otherwise. */
 struct store_opening {
     bool accepts_loss;
+    const char *address; /* of a database of PostgreSQL; NULL or "": SQLite's, in `directory` */
 };
 int store_open(const char *directory, struct store **store, struct err *err);
 int store_open_with(const char *directory, const struct store_opening *opening,
                     struct store **store, struct err *err);
+/* Whether there is a database of a store already; makes none. */
+int store_find(const char *directory, const struct store_opening *opening, bool *is_there,
+               struct err *err);
 /* Over a database that is open (db.h); the store closes it, also when it fails. */
 int store_open_on(struct database *database, struct store **store, struct err *err);
 void store_close(struct store *store); /* all readers must have been closed */

@@ -188,6 +188,7 @@ static void a_database_of_version_3_is_taken_over(void **state)
     struct task_record row;
     char path[100];
 
+    SQLITE_ONLY(world);
     world_close(world);
     snprintf(path, sizeof path, "%s/skep.db", world->directory);
     unlink(path);

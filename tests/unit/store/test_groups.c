@@ -205,6 +205,7 @@ static void a_database_of_version_9_is_taken_over(void **state)
     struct store_users users;
     struct store_groups groups;
 
+    SQLITE_ONLY(world);
     world_close(world);
     unlink(arena_format(&world->arena, "%s/skep.db", world->directory));
     unlink(arena_format(&world->arena, "%s/mark", world->directory));

@@ -118,11 +118,10 @@ static void a_second_process_is_refused(void **state)
 
     if (child == 0) {
         struct store *store;
-        struct err err;
-        int code = store_open(world->directory, &store, &err);
+        int code = world_try(world, &store);
         char number[20];
         snprintf(number, sizeof number, "process %ld", (long)getppid());
-        _exit(code == ERR_CONFLICT && strstr(err.text, number) ? 0 : 1);
+        _exit(code == ERR_CONFLICT && strstr(world->err.text, number) ? 0 : 1);
     }
     waitpid(child, &status, 0);
     assert_int_equal(status, 0);
@@ -134,6 +133,7 @@ static void strange_databases_are_refused(void **state)
     char path[100];
     struct store *store;
 
+    SQLITE_ONLY(world);
     world_close(world);
     snprintf(path, sizeof path, "%s/skep.db", world->directory);
     assert_int_equal(world_sql(world, "PRAGMA user_version = 999"), 0);

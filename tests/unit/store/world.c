@@ -1,7 +1,11 @@
 /* world.c — see world.h. */
+#include "base/err.h"
 #include "base/memory.h"
 #include "core/event.h"
 #include "core/plan.h"
+#ifdef HAS_POSTGRES
+#include <libpq-fe.h>
+#endif
 #include <setjmp.h>
 #include <sqlite3.h>
 #include <stdarg.h>
@@ -15,9 +19,17 @@
 
 #include "world.h"
 
+int world_try(struct world *world, struct store **store)
+{
+    struct store_opening opening = {.address = world->relayed[0] ? world->relayed : world->address};
+
+    return store_open_with(world->directory, &opening, store, &world->err);
+}
+
 void world_open(struct world *world)
 {
-    assert_int_equal(store_open(world->directory, &world->store, &world->err), 0);
+    if (world_try(world, &world->store) < 0)
+        fail_msg("%s", world->err.text);
     assert_int_equal(store_reader_open(world->store, &world->reader, &world->err), 0);
 }
 
@@ -27,12 +39,58 @@ void world_close(struct world *world)
     store_close(world->store);
 }
 
+#ifdef HAS_POSTGRES
+/* As the server's own user; the number of errors. */
+static int postgres_sql(const char *address, const char *text)
+{
+    PGconn *conn = PQconnectdb(address);
+    PGresult *result = PQexec(conn, text);
+    ExecStatusType status = PQresultStatus(result);
+
+    if (status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK)
+        print_error("%s: %s", text, PQerrorMessage(conn));
+    PQclear(result);
+    PQfinish(conn);
+    return status != PGRES_COMMAND_OK && status != PGRES_TUPLES_OK;
+}
+
+/* A database of a new name: of another one's rows, or empty. */
+static void database_make(struct world *world, const char *of)
+{
+    static int number;
+    const char *server = getenv("SKEP_TEST_POSTGRES");
+    const char *at = strstr(server, "/postgres?");
+    char text[100];
+
+    assert_non_null(at);
+    snprintf(world->address, sizeof world->address, "%.*s/test%ld_%d?%s", (int)(at - server),
+             server, (long)getpid(), ++number, at + strlen("/postgres?"));
+    snprintf(text, sizeof text, "CREATE DATABASE test%ld_%d TEMPLATE %s", (long)getpid(), number,
+             of);
+    assert_int_equal(postgres_sql(server, text), 0);
+}
+
+void world_copy(struct world *world)
+{
+    const char *name = strrchr(world->address, '/'), *at = strstr(world->address, "/test");
+    char of[40];
+
+    assert_non_null(name);
+    snprintf(of, sizeof of, "%.*s", (int)strcspn(at + 1, "?"), at + 1);
+    database_make(world, of);
+}
+#endif
+
 int world_sql(const struct world *world, const char *text)
 {
     char path[100];
     sqlite3 *db;
     int code;
 
+#ifdef HAS_POSTGRES
+    if (world->address[0])
+        return postgres_sql(world->address, text);
+#endif
     snprintf(path, sizeof path, "%s/skep.db", world->directory);
     assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
     code = sqlite3_exec(db, text, NULL, NULL, NULL);
@@ -56,6 +114,10 @@ int setup(void **state)
     output_init(&world->output);
     arena_init(&world->arena);
     plan_encode(&plan, &world->plan_bytes);
+#ifdef HAS_POSTGRES
+    if (getenv("SKEP_TEST_POSTGRES"))
+        database_make(world, "template0");
+#endif
     world_open(world);
     *state = world;
     return 0;

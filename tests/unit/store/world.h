@@ -1,4 +1,8 @@
-/* world.h — a store in a folder of its own, with one reader, and the records of its tests. */
+/* world.h — a store in a folder of its own, with one reader, and the records of its tests.
+ *
+ * With SKEP_TEST_POSTGRES=postgres://… in the environment (tests/common/postgres.py) each test has
+ * a database of its own there; without it, SQLite's.
+ */
 #ifndef TEST_STORE_WORLD_H
 #define TEST_STORE_WORLD_H
 #include "base/arena.h"
@@ -10,6 +14,8 @@
 
 struct world {
     char directory[64];
+    char address[200]; /* of a database of PostgreSQL; "": SQLite's */
+    char relayed[200]; /* the same through something between, when not "" */
     struct store *store;
     struct store_reader *reader;
     struct output output; /* what the next commit stores */
@@ -24,8 +30,16 @@ int teardown(void **state);
 
 void world_open(struct world *world);
 void world_close(struct world *world);
-/* Change the closed database behind the store's back; sqlite's code. */
+/* What store_open_with says, of the world's database. */
+int world_try(struct world *world, struct store **store);
+/* Change the database behind the store's back; 0, or that it failed. */
 int world_sql(const struct world *world, const char *text);
+/* The closed world goes on with a copy of its database, of PostgreSQL. */
+void world_copy(struct world *world);
+/* Of tests that look at SQLite's files: the rest is left out. */
+#define SQLITE_ONLY(world)                                                                         \
+    if ((world)->address[0])                                                                       \
+    skip()
 
 struct job_record job_of(uint32_t id, const char *user, const char *name);
 struct task_record task_of(uint32_t job, uint16_t role, uint16_t index, uint64_t attempt);
