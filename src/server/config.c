@@ -6,6 +6,7 @@
 #include "doc/doc.h"
 #include "doc/shape.h"
 #include "hived/config.h"
+#include "store/postgres/postgres.h"
 #include "sys/file.h"
 #include <assert.h>
 #include <stdlib.h>
@@ -171,6 +172,7 @@ static const struct shape engine_shape = SHAPE(engine_fields);
 
 static const struct field top_fields[] = {
     STRING("dataDirectory", "Where everything is kept."),
+    STRING("database", "postgres://…: a database of PostgreSQL instead of SQLite's."),
     STRING("filesDirectory", "Files of format 1 jobs; DATA/files when none is named."),
     STRING("adminName", "Name of the user that the first start creates."),
     STRING("exitRulesFile", "Operator's own exit codes and failure rules."),
@@ -245,6 +247,7 @@ static void config_default(struct server_config *config)
     config->path = "";
     config->listen = "127.0.0.1:9186";
     config->data_directory = "/var/lib/skep";
+    config->database = "";
     config->admin_name = "admin";
     config->files_directory = "";
     config->exit_rules_path = "";
@@ -359,6 +362,7 @@ static void read_top(struct server_config *config, const struct doc *doc)
     const struct doc *retention = doc_get(doc, "retention");
 
     get_string(config, doc, "dataDirectory", &config->data_directory);
+    get_string(config, doc, "database", &config->database);
     get_string(config, doc, "filesDirectory", &config->files_directory);
     get_string(config, doc, "adminName", &config->admin_name);
     get_string(config, doc, "exitRulesFile", &config->exit_rules_path);
@@ -386,8 +390,12 @@ static void check_together(const struct server_config *config, const struct doc 
 {
     const struct core_config *core = &config->core;
     const struct doc *scheduling = doc_get(doc, "scheduling");
+    const struct doc *database = doc_get(doc, "database");
     struct place place = scheduling ? scheduling->place : (struct place){1, 1};
 
+    if (config->database[0] && !postgres_is_address(config->database)) /* it may hold a password */
+        problem_add(problems, database->place, "database",
+                    "must be an address of PostgreSQL, postgres://USER@HOST/DATABASE");
     if (core->port_first > core->port_last)
         problem_add(problems, place, "scheduling.portFirst", "%u is above portLast, %u",
                     core->port_first, core->port_last);
@@ -508,6 +516,7 @@ static void note_if(bool is_different, const char *key, struct buf *keys)
 void server_config_compare(const struct server_config *old, const struct server_config *now,
                            struct buf *keys)
 {
+    note_if(strcmp(old->database, now->database) != 0, "database", keys);
     note_if(strcmp(old->data_directory, now->data_directory) != 0, "dataDirectory", keys);
     note_if(strcmp(old->files_directory, now->files_directory) != 0, "filesDirectory", keys);
     note_if(strcmp(old->listen, now->listen) != 0, "api.listen", keys);

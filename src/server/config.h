@@ -35,7 +35,8 @@ struct server_config {
     const char *path; /* of the file; "" when there is none */
     const char *listen;
     const char *data_directory;
-    bool accepts_loss; /* by the command line: struct store_opening */
+    const char *database; /* address of PostgreSQL's; "": SQLite's in the data directory */
+    bool accepts_loss;    /* by the command line: struct store_opening */
     const char *admin_name;
     const char *files_directory; /* of v1 jobs; "": DATA/files */
     const char *exit_rules_path; /* "" none */

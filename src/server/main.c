@@ -53,14 +53,14 @@ static void usage(FILE *out)
         "  --accept-loss         start though the database lacks what had been stored, or is\n"
         "                        another one than was there (docs/operator/backup.md)\n"
         "  --backup FILE         copy the database, and the key, into FILE, and end; a server may\n"
-        "                        be at work (docs/operator/backup.md)\n"
+        "                        be at work; not with PostgreSQL (docs/operator/backup.md)\n"
         "  --restore FILE        put a backup into the data directory, and end\n"
         "  --replace             with --restore: put the database away that is there\n"
         "  --check               read the configuration, check the database, and end\n"
         "\n"
         "exit status: 0 ended as asked; 1 failed; 2 usage; 3 the configuration is wrong;\n"
-        "4 the data directory is in use; 5 the database is damaged, lacks what had been stored,\n"
-        "or is of a newer program\n",
+        "4 the data directory, or the database, is in use; 5 the database is damaged, lacks what\n"
+        "had been stored, or is of a newer program\n",
         out);
 }
 
@@ -312,12 +312,18 @@ static void protect_from_oom(void)
         log_debug("server", "no right to be protected when the machine's memory runs out");
 }
 
+static int database_open(const struct server_config *config, struct store **store, struct err *err)
+{
+    return store_open_with(config->data_directory,
+                           &(struct store_opening){.address = config->database}, store, err);
+}
+
 static int reset_password(const struct options *options, struct server_config *config)
 {
     struct server_teller teller = {(void *)(uintptr_t)options, tell_password};
     struct store *store;
     struct err err;
-    int code = store_open(config->data_directory, &store, &err);
+    int code = database_open(config, &store, &err);
 
     if (code == 0) {
         code = server_password_reset(store, options->reset_user, &teller, &err);
@@ -332,26 +338,22 @@ static int reset_password(const struct options *options, struct server_config *c
     return code < 0 ? exit_status_of(code) : 0;
 }
 
-/* Before the first start: nothing is made for a mere look. */
-static bool has_database(const struct server_config *config)
-{
-    cleanup_buf struct buf path = BUF_INIT;
-    buf_format(&path, "%s/skep.db", config->data_directory);
-    return access(buf_cstr(&path), F_OK) == 0 || errno != ENOENT;
-}
-
 static int check(struct server_config *config)
 {
+    const struct store_opening opening = {.address = config->database};
     struct store *store;
     struct err err;
+    bool is_there;
+    /* before the first start: nothing is made for a mere look */
+    int code = store_find(config->data_directory, &opening, &is_there, &err);
 
-    if (!has_database(config)) {
+    if (code == 0 && !is_there) {
         log_info("config", "the configuration is sound; there is no database yet");
         server_config_free(config);
         return 0;
     }
-    int code = store_open(config->data_directory, &store, &err);
-
+    if (code == 0)
+        code = database_open(config, &store, &err);
     if (code == 0) {
         code = store_check(store, &err);
         store_close(store);
@@ -364,10 +366,21 @@ static int check(struct server_config *config)
     return code < 0 ? exit_status_of(code) : 0;
 }
 
+/* PostgreSQL has its own means, which know all of it. */
+static int refuse_copy(struct server_config *config, const char *advice)
+{
+    log_error("store", "the database is PostgreSQL's: %s (docs/operator/postgresql.md)", advice);
+    server_config_free(config);
+    return EXIT_FAILURE;
+}
+
 static int backup(const struct options *options, struct server_config *config)
 {
     uint64_t bytes;
     struct err err;
+
+    if (config->database[0])
+        return refuse_copy(config, "back it up with pg_dump, and copy the file key");
     int code = store_backup(config->data_directory, options->backup_path, &bytes, &err);
 
     if (code < 0)
@@ -382,6 +395,9 @@ static int backup(const struct options *options, struct server_config *config)
 static int restore(const struct options *options, struct server_config *config)
 {
     struct err err;
+
+    if (config->database[0])
+        return refuse_copy(config, "restore it with pg_restore, and put the file key back");
     int code = store_restore_backup(options->restore_path, config->data_directory,
                                     options->replaces, &err);
 
@@ -399,7 +415,7 @@ static int audit(struct server_config *config)
     struct store *store;
     struct audit found = {0};
     struct err err;
-    int code = store_open(config->data_directory, &store, &err);
+    int code = database_open(config, &store, &err);
 
     if (code == 0) {
         code = server_audit(store, &config->core, &found, &err);

@@ -42,7 +42,8 @@ static int server_open(struct server *server, const struct server_teller *teller
 
     if (code == 0)
         code = store_open_with(config->data_directory,
-                               &(struct store_opening){.accepts_loss = config->accepts_loss},
+                               &(struct store_opening){.accepts_loss = config->accepts_loss,
+                                                       .address = config->database},
                                &server->store, err);
     if (code == 0)
         code = store_reader_open(server->store, &server->core.reader, err);

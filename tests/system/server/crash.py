@@ -1,7 +1,10 @@
 #!/usr/bin/env python3
 """Kill skepd with SIGKILL at random points, hundreds of times, while jobs start, run, fail, stop.
 
-usage: crash.py SKEPD --engine fake|local [--kills N] [--seed S]
+usage: crash.py SKEPD --engine fake|local [--store sqlite|postgres] [--kills N] [--seed S]
+
+With --store postgres the database is a PostgreSQL of our own, which is restarted meanwhile as well: ended in order, or as by
+a crash, under a skepd that is at work.
 
 Checked while it goes on: no task has two attempts running at the same time. Checked at the end: no
 accepted job is lost, every job reaches a final state, an accepted stop has ended its job, no
@@ -24,8 +27,10 @@ import tempfile
 import threading
 import time
 
-from skepd import Refused, Skepd, busybox_image, can_run_containers, job_file
-from waits import emptied, ended
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[2] / "common"))
+from postgres import Postgres, programs as postgres_programs  # noqa: E402
+from skepd import Refused, Skepd, busybox_image, can_run_containers, job_file  # noqa: E402
+from waits import emptied, ended  # noqa: E402
 
 SKIP = 77
 
@@ -138,11 +143,53 @@ def ports_of(blob):
         yield from range(first, first + count)
 
 
-def check_ports(database):
+class Sqlite:
+    """The rows of a server that has ended."""
+
+    def __init__(self, server):
+        self.uri = f"file:{server.data}/skep.db?mode=ro"
+
+    def rows(self, query):
+        with contextlib.closing(sqlite3.connect(self.uri, uri=True)) as database:
+            return database.execute(query).fetchall()
+
+    def check(self):
+        assert self.rows("PRAGMA integrity_check") == [("ok",)]
+
+
+class OnPostgres:
+    """The same of a server on PostgreSQL; psql gives texts."""
+
+    def __init__(self, postgres):
+        self.postgres = postgres
+
+    @staticmethod
+    def value(text):
+        if text.startswith("\\x"):
+            return bytes.fromhex(text[2:])
+        return int(text) if text.lstrip("-").isdigit() else text
+
+    def rows(self, query):
+        return [tuple(self.value(field) for field in row) for row in self.postgres.rows(query)]
+
+    def check(self):
+        pass  # skepd --check is asked in any case
+
+
+def refuses_copies(server):
+    """What PostgreSQL has its own means for."""
+    for word in ("--backup", "--restore"):
+        done = subprocess.run([server.program, "--config", server.config_path, word, server.directory / "copy"],
+                              capture_output=True, text=True, timeout=60)
+        assert done.returncode == 1 and "docs/operator/postgresql.md" in done.stderr, done.stderr
+        assert not (server.directory / "copy").exists()
+
+
+def check_ports(rows):
     """Intervals in which attempts ran with a port, by node and port: none may overlap another. (An attempt is
     created when it begins to wait for its place; it runs, and its ports are in use, from its launch on.)"""
     held = collections.defaultdict(list)
-    rows = database.execute(
+    rows = rows(
         "SELECT attempt, node, ports, attempt_launched_ms, attempt_completed_ms FROM tasks "
         "WHERE attempt_launched_ms <> 0 "
         "UNION SELECT attempt, node, ports, attempt_launched_ms, attempt_completed_ms FROM task_attempts "
@@ -160,7 +207,7 @@ def check_ports(database):
     return count
 
 
-def check(server, load, watch):
+def check(server, load, watch, database):
     # those that run for ever; also those whose acceptance was not heard of any more
     names = {f'{job["username"]}~{job["name"]}' for job in server.jobs()}
     for name in names:
@@ -181,12 +228,12 @@ def check(server, load, watch):
         assert not left, f"containers left over: {left}"
         assert not watch.twice, f"ran twice at the same time: {watch.twice}"
     assert server.stop() == 0, server.tail()
-    uri = f"file:{server.data}/skep.db?mode=ro"
-    with contextlib.closing(sqlite3.connect(uri, uri=True)) as database:
-        assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        ports = check_ports(database)
-        apart = database.execute("SELECT count(*) FROM attempt_ends e LEFT JOIN task_attempts t USING (attempt) WHERE t.attempt IS NULL")
-        assert apart.fetchone() == (0,), "something is kept of ends that no attempt has"
+    database.check()
+    ports = check_ports(database.rows)
+    apart = database.rows("SELECT count(*) FROM attempt_ends e LEFT JOIN task_attempts t USING (attempt) WHERE t.attempt IS NULL")
+    assert apart == [(0,)], "something is kept of ends that no attempt has"
+    looked = subprocess.run([server.program, "--config", server.config_path, "--check"], capture_output=True, text=True, timeout=120)
+    assert looked.returncode == 0, looked.stderr
     audit = subprocess.run([server.program, "--config", server.config_path, "--audit"], capture_output=True, text=True, timeout=120)
     assert audit.returncode == 0, audit.stderr
     print(audit.stderr.strip())
@@ -199,11 +246,15 @@ def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("skepd")
     parser.add_argument("--engine", choices=("fake", "local"), required=True)
+    parser.add_argument("--store", choices=("sqlite", "postgres"), default="sqlite")
     parser.add_argument("--kills", type=int, default=100)
     parser.add_argument("--seed", type=int, default=random.SystemRandom().randrange(1 << 32))
     options = parser.parse_args()
     if options.engine == "local" and not can_run_containers():
         print("skipped: needs root and the container tools")
+        return SKIP
+    if options.store == "postgres" and not postgres_programs():
+        print("skipped: PostgreSQL is not installed (tools/install-deps --test)")
         return SKIP
     print(f"seed {options.seed}", flush=True)
     chance = random.Random(options.seed)
@@ -215,10 +266,15 @@ def main():
     if options.engine == "local":
         del engine["fake"]
         image = busybox_image(scratch.name)
-    server = Skepd(options.skepd, {"engine": engine, "scheduling": {"killGraceSeconds": 1}})
+    config = {"engine": engine, "scheduling": {"killGraceSeconds": 1}}
+    postgres = Postgres() if options.store == "postgres" else None
+    if postgres:
+        config["database"] = postgres.address()
+    server = Skepd(options.skepd, config)
+    database = OnPostgres(postgres) if postgres else Sqlite(server)
     server.start()
     server.login()
-    is_awaited = True
+    is_awaited, restarts = True, 0
     load = Load(server, image, options.seed)
     watch = None
     if options.engine == "local":
@@ -230,6 +286,14 @@ def main():
         for _ in range(options.kills):
             time.sleep(chance.random() * chance.choice((0.02, 0.2, 0.6)))  # the instant is the test's chance
             load.is_up.clear()
+            if postgres and is_awaited and chance.random() < 0.3:
+                postgres.stop(chance.choice((signal.SIGINT, signal.SIGQUIT)))
+                postgres.start()
+                restarts += 1
+                if chance.random() < 0.7:  # skepd finds its way back by itself
+                    server.wait_ready()
+                    load.is_up.set()
+                    continue
             server.kill()
             # sometimes it is killed again before it is ready
             is_awaited = chance.random() < 0.8
@@ -242,7 +306,10 @@ def main():
         load.is_over.set()
         load.join()
         assert load.wrong is None, load.wrong
-        check(server, load, watch)
+        check(server, load, watch, database)
+        if postgres:
+            refuses_copies(server)
+            print(f"PostgreSQL was restarted {restarts} times")
     except BaseException:
         print(server.tail())
         if watch:
@@ -255,6 +322,8 @@ def main():
             watch.is_over.set()
         if server.process.poll() is None:
             server.kill()
+        if postgres:
+            postgres.remove()
     server.remove()
     scratch.cleanup()
     return 0

@@ -39,7 +39,8 @@ static void every_key_is_read(void **state)
 
     assert_int_equal(
         read_config(
-            "dataDirectory: /d\nfilesDirectory: /f\nadminName: root\nexitRulesFile: /e\n"
+            "dataDirectory: /d\ndatabase: 'postgres://u@h/d'\nfilesDirectory: /f\nadminName: "
+            "root\nexitRulesFile: /e\n"
             "api: {listen: 'h:1', threads: 3, requestsMax: 50, shareConfigurations: true, "
             "shareLogs: true}\n"
             "log: {level: debug, format: json}\n"
@@ -65,6 +66,7 @@ static void every_key_is_read(void **state)
         0);
     assert_string_equal(buf_cstr(&report), "");
     assert_string_equal(config->data_directory, "/d");
+    assert_string_equal(config->database, "postgres://u@h/d");
     assert_string_equal(config->files_directory, "/f");
     assert_string_equal(config->listen, "h:1");
     assert_true(config->is_config_shared && config->is_log_shared);
@@ -163,6 +165,12 @@ static void wrong_keys_and_values_are_told_with_place_and_hint(void **state)
         read_config("scheduling: {portFirst: 9, portLast: 8}\n", &config, &report, &err),
         ERR_INVALID);
     assert_non_null(strstr(buf_cstr(&report), "9 is above portLast, 8"));
+    buf_clear(&report);
+    assert_int_equal(read_config("database: mysql://u:topsecret@h/d\n", &config, &report, &err),
+                     ERR_INVALID);
+    assert_non_null(
+        strstr(buf_cstr(&report), "c.yaml:1:11: database: must be an address of Postg"));
+    assert_null(strstr(buf_cstr(&report), "topsecret"));
     assert_int_equal(server_config_read("/nonexistent", &config, &report, &err), ERR_NOT_FOUND);
     buf_release(&report);
 }
