@@ -158,6 +158,8 @@ static void mix_node(uint64_t *hash, const struct core_node *node)
     mix(hash, blame);
     mix(hash, (uint64_t)node->blame.at_ms);
     mix(hash, node->blame.level);
+    mix(hash, node->refusals);
+    mix(hash, (uint64_t)node->avoid_ms);
     mix_text(hash, node->cordon);
     mix(hash, (uint64_t)node->task_count << 32 | node->ports.taken);
 }

@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "base/memory.h"
+#include "base/utc.h"
 #include "core/config.h"
 #include "core/jobs.h"
 #include "core/nodes.h"
@@ -265,6 +266,68 @@ static void task_event(struct core *core, const struct event *event, enum job_ev
                                       .completion = &event->task.completion});
 }
 
+static void refusal_told(struct core *core, struct core_job *job, const struct core_task *task)
+{
+    const struct core_node *node = core_node_at(core, task->node);
+    char until[UTC_SIZE];
+    record_story(core, job, task, false, "NodeAvoided",
+                 "node %s is taken last until %s: it refused %u task%s in a row", node->facts.name,
+                 utc_text(node->avoid_ms, until), node->refusals, node->refusals == 1 ? "" : "s");
+}
+
+/* Its node, or the cluster behind it, does not take it: it has no container and never had one. */
+static void refused_event(struct core *core, const struct event *event)
+{
+    const struct core_task *task = core_task_of_attempt(core, event->task.attempt);
+    if (!task || !task->is_taken)
+        return;
+    struct core_job *job = core_job_at(core, task->job);
+    const char *reason = event->task.reason ? event->task.reason : "";
+    const char *message = event->task.message ? event->task.message : "";
+    struct completion completion = completion_of(
+        CODE_REFUSED, "node %s refused it%s%s%s%s", core_node_at(core, task->node)->facts.name,
+        *reason ? ": " : "", reason, *message ? ": " : "", message);
+    node_refused(core, task->node);
+    refusal_told(core, job, task);
+    core_job_step(core, job,
+                  &(struct job_event){.kind = JOB_EVENT_TASK_EXITED,
+                                      .task = task->ref,
+                                      .attempt = event->task.attempt,
+                                      .completion = &completion});
+}
+
+/* Its ports, its GPUs and what its peers were told are of the place that was chosen: it cannot run
+ * anywhere else. */
+static void task_moved(struct core *core, struct core_job *job, const struct core_task *task,
+                       const struct event *event)
+{
+    struct completion completion =
+        completion_of(CODE_REFUSED, "it was started on node %s instead of %s: it is ended there",
+                      event->task.node, core_node_at(core, task->node)->facts.name);
+    node_refused(core, task->node);
+    refusal_told(core, job, task);
+    core_job_step(core, job,
+                  &(struct job_event){
+                      .kind = job->plan->is_gang ? JOB_EVENT_PREEMPT : JOB_EVENT_TASK_KILL,
+                      .task = task->ref,
+                      .completion = &completion,
+                  });
+}
+
+static void started_event(struct core *core, const struct event *event)
+{
+    struct core_task *task = core_task_of_attempt(core, event->task.attempt);
+    if (!task || !task->is_taken)
+        return;
+    const char *name = core_node_at(core, task->node)->facts.name;
+    if (event->task.node && *event->task.node && strcmp(event->task.node, name) != 0) {
+        task_moved(core, core_job_at(core, task->job), task, event);
+        return;
+    }
+    node_accepted(core, task->node);
+    task_event(core, event, JOB_EVENT_TASK_RUNNING);
+}
+
 static void note_event(struct core *core, const struct event *event)
 {
     struct core_task *task = core_task_of_attempt(core, event->task.attempt);
@@ -369,7 +432,7 @@ static void event_apply(struct core *core, const struct event *event)
         task_event(core, event, JOB_EVENT_TASK_PREPARING);
         break;
     case EVENT_TASK_STARTED:
-        task_event(core, event, JOB_EVENT_TASK_RUNNING);
+        started_event(core, event);
         break;
     case EVENT_TASK_EXITED:
         task_event(core, event, JOB_EVENT_TASK_EXITED);
@@ -384,6 +447,9 @@ static void event_apply(struct core *core, const struct event *event)
         break; /* what is due is done with every event */
     case EVENT_CONFIG:
         config_event(core, event);
+        break;
+    case EVENT_TASK_REFUSED:
+        refused_event(core, event);
         break;
     case EVENT_RESTORE: /* whoever makes a core of rows has done it */
         break;

@@ -10,8 +10,9 @@
 #include "core/plan.h"
 
 /* The configuration of version 2 had no pauses of retries, that of 3 no time for gangs to wait,
- * that of 4 no order of the queue. RESTORE had no numbers up to version 5. */
-enum { EVENT_VERSION = 6, EVENT_VERSION_MIN = 2 };
+ * that of 4 no order of the queue. RESTORE had no numbers up to version 5, STARTED no node and
+ * nodes no engine up to version 6. */
+enum { EVENT_VERSION = 7, EVENT_VERSION_MIN = 2 };
 
 /* --- out --- */
 
@@ -54,6 +55,7 @@ static void put_node(struct buf *out, const struct node_facts *node)
     buf_put_u8(out, node->is_healthy);
     put_numbers(out, node->gpu_numa, node->gpu_count);
     put_numbers(out, node->gpu_switch, node->gpu_count);
+    put_string(out, node->engine);
 }
 
 static void put_task(struct buf *out, const struct event *event)
@@ -62,6 +64,8 @@ static void put_task(struct buf *out, const struct event *event)
     buf_put_u64(out, event->task.attempt.v);
     put_string(out, event->task.reason);
     put_string(out, event->task.message);
+    if (event->kind == EVENT_TASK_STARTED)
+        put_string(out, event->task.node);
     if (event->kind != EVENT_TASK_EXITED)
         return;
     buf_put_u32(out, (uint32_t)completion->code);
@@ -143,6 +147,7 @@ void event_encode(const struct event *event, struct buf *out)
     case EVENT_TASK_EXITED:
     case EVENT_TASK_NOTE:
     case EVENT_TASK_IDLE:
+    case EVENT_TASK_REFUSED:
         put_task(out, event);
         break;
     case EVENT_TIMER:
@@ -248,6 +253,7 @@ static void take_node(struct event_reader *reader, struct node_facts *node)
     node->is_healthy = take_bool(reader);
     node->gpu_numa = take_numbers(reader, node->gpu_count);
     node->gpu_switch = take_numbers(reader, node->gpu_count);
+    node->engine = reader->version >= 7 ? take_string(reader) : "";
 }
 
 static void take_task(struct event_reader *reader, struct event *event)
@@ -256,6 +262,8 @@ static void take_task(struct event_reader *reader, struct event *event)
     event->task.attempt.v = cursor_u64(&reader->cursor);
     event->task.reason = take_string(reader);
     event->task.message = take_string(reader);
+    if (event->kind == EVENT_TASK_STARTED)
+        event->task.node = reader->version >= 7 ? take_string(reader) : "";
     if (event->kind != EVENT_TASK_EXITED)
         return;
     completion->code = (int32_t)cursor_u32(&reader->cursor);
@@ -347,6 +355,7 @@ static void take_body(struct event_reader *reader, struct event *event)
     case EVENT_TASK_EXITED:
     case EVENT_TASK_NOTE:
     case EVENT_TASK_IDLE:
+    case EVENT_TASK_REFUSED:
         take_task(reader, event);
         break;
     case EVENT_TIMER:
@@ -379,7 +388,7 @@ int event_decode(struct text bytes, struct arena *arena, struct event *event, st
     reader.version = cursor_u8(&reader.cursor);
     bool is_known = reader.version >= EVENT_VERSION_MIN && reader.version <= EVENT_VERSION;
     uint8_t kind = cursor_u8(&reader.cursor);
-    is_known = is_known && kind <= EVENT_RESTORE;
+    is_known = is_known && kind <= EVENT_TASK_REFUSED;
     if (is_known) {
         event->kind = kind;
         event->now_ms = (int64_t)cursor_u64(&reader.cursor);
@@ -415,7 +424,8 @@ const char *event_name(enum event_kind kind)
         [EVENT_TIMER] = "timer",
         [EVENT_CONFIG] = "config",
         [EVENT_RESTORE] = "restore",
+        [EVENT_TASK_REFUSED] = "task refused",
     };
-    assert((unsigned)kind <= EVENT_RESTORE);
+    assert((unsigned)kind <= EVENT_TASK_REFUSED);
     return names[kind];
 }

@@ -39,6 +39,7 @@ enum event_kind {
     EVENT_CONFIG,         /* new configuration */
     EVENT_RESTORE,        /* a server starts: a new core of this configuration is made of the rows;
                            * logged, never stepped (replay.h) */
+    EVENT_TASK_REFUSED,   /* its node or cluster does not take it: it is placed anew, elsewhere */
 };
 
 /* Opaque to the core: rows that the store keeps with the job. */
@@ -80,7 +81,8 @@ struct event {
             struct attempt_id attempt;
             struct completion completion; /* EXITED */
             double blame;                 /* EXITED: its weight against the node (blame_weight) */
-            const char *reason, *message; /* NOTE, IDLE */
+            const char *reason, *message; /* NOTE, IDLE, REFUSED */
+            const char *node;             /* STARTED: where it runs; NULL or "": as was asked */
         } task;
         struct {
             const struct core_config *config; /* CONFIG, RESTORE */

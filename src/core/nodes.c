@@ -263,10 +263,10 @@ bool node_blame(struct core *core, uint32_t at, double weight, const char *what)
     return is_changed;
 }
 
-size_t nodes_to_avoid(struct core *core, struct arena *arena, const struct node_id **nodes)
+/* Blamed for failures of the platform, while the blame still counts, … */
+static size_t blamed_list(struct core *core, struct node_id *nodes)
 {
     size_t count = 0, kept = 0;
-    struct node_id *list = NULL;
     for (size_t i = 0; i < core->blamed.count; i++) {
         uint32_t at = core->blamed.items[i];
         double blame = node_blame_now(core, core_node_at(core, at));
@@ -275,13 +275,39 @@ size_t nodes_to_avoid(struct core *core, struct arena *arena, const struct node_
             continue;
         }
         core->blamed.items[kept++] = at;
-        if (blame < core->config.blame_avoid)
-            continue;
-        if (!list)
-            list = ARENA_ARRAY(arena, struct node_id, core->blamed.count);
-        list[count++].v = at;
+        if (blame >= core->config.blame_avoid)
+            nodes[count++].v = at;
     }
     core->blamed.count = kept;
+    return count;
+}
+
+/* … or refusing tasks, for as long as they are avoided for that. */
+static size_t refusing_list(struct core *core, struct node_id *nodes)
+{
+    size_t count = 0, kept = 0;
+    for (size_t i = 0; i < core->refusing.count; i++) {
+        uint32_t at = core->refusing.items[i];
+        const struct core_node *node = core_node_at(core, at);
+        if (node->avoid_ms <= core->now_ms)
+            continue;
+        core->refusing.items[kept++] = at;
+        if (node_blame_now(core, node) < core->config.blame_avoid)
+            nodes[count++].v = at;
+    }
+    core->refusing.count = kept;
+    return count;
+}
+
+size_t nodes_to_avoid(struct core *core, struct arena *arena, const struct node_id **nodes)
+{
+    const size_t room = core->blamed.count + core->refusing.count;
+    struct node_id *list = room ? ARENA_ARRAY(arena, struct node_id, room) : NULL;
+    size_t count = 0;
+    if (room) {
+        count = blamed_list(core, list);
+        count += refusing_list(core, list + count);
+    }
     *nodes = list;
     return count;
 }
@@ -307,6 +333,51 @@ void node_pardon_event(struct core *core, const struct event *event)
     core_answer(core, event, (struct job_id){0}, NULL);
 }
 
+/* --- refusals --- */
+
+enum { AVOID_FIRST_MS = 10 * 1000, AVOID_MAX_MS = 600 * 1000 };
+
+/* Doubled with each refusal in a row; less up to a quarter by chance. */
+static int64_t avoid_for_ms(uint32_t refusals, uint64_t random)
+{
+    int64_t pause_ms = AVOID_FIRST_MS;
+    for (uint32_t i = 1; i < refusals && pause_ms < AVOID_MAX_MS; i++)
+        pause_ms *= 2;
+    if (pause_ms > AVOID_MAX_MS)
+        pause_ms = AVOID_MAX_MS;
+    return pause_ms - (int64_t)(random % (uint64_t)(pause_ms / 4 + 1));
+}
+
+static void refusing_add(struct core *core, uint32_t at)
+{
+    for (size_t i = 0; i < core->refusing.count; i++)
+        if (core->refusing.items[i] == at)
+            return;
+    *ARRAY_ADD(&core->refusing) = at;
+}
+
+void node_refused(struct core *core, uint32_t at)
+{
+    struct core_node *node = &core->nodes.items[at];
+    if (node->refusals < UINT32_MAX)
+        node->refusals++;
+    node->avoid_ms = core->now_ms + avoid_for_ms(node->refusals, core->random);
+    refusing_add(core, at);
+    core_trace(core, "node %s: refused %u tasks in a row, taken last for %lld ms", node->facts.name,
+               node->refusals, (long long)(node->avoid_ms - core->now_ms));
+    record_node(core, at);
+}
+
+void node_accepted(struct core *core, uint32_t at)
+{
+    struct core_node *node = &core->nodes.items[at];
+    if (node->refusals == 0)
+        return;
+    node->refusals = 0;
+    node->avoid_ms = 0;
+    record_node(core, at);
+}
+
 int node_restore(struct core *core, const struct node_record *record, struct err *err)
 {
     if (record->id.v != core->nodes.count || node_find(core, record->facts.name) != NONE)
@@ -330,6 +401,10 @@ int node_restore(struct core *core, const struct node_record *record, struct err
                  : record->blame >= core->config.blame_avoid ? BLAME_AVOID
                                                              : BLAME_NONE,
     };
+    node->refusals = record->refusals;
+    node->avoid_ms = record->avoid_ms;
+    if (node->avoid_ms > 0)
+        refusing_add(core, at);
     capacity_update(core, at);
     if (record->blame > 0) {
         *ARRAY_ADD(&core->blamed) = at;
@@ -355,6 +430,7 @@ void core_nodes_copy(struct core *to, const struct core *from)
     assert(!to->nodes.count);
     ARRAY_COPY(&to->nodes, &from->nodes);
     ARRAY_COPY(&to->blamed, &from->blamed);
+    ARRAY_COPY(&to->refusing, &from->refusing);
     for (uint32_t i = 0; i < core_node_count(to); i++) {
         const struct core_node *old = core_node_at(from, i);
         struct core_node *new = core_node_at(to, i);
@@ -373,5 +449,6 @@ void core_nodes_release(struct core *core)
         node_release(core_node_at(core, i));
     ARRAY_FREE(&core->nodes);
     ARRAY_FREE(&core->blamed);
+    ARRAY_FREE(&core->refusing);
     text_map_release(&core->node_names);
 }

@@ -1,6 +1,7 @@
 /* nodes.h — what is known of nodes, and how far they are trusted. Inside src/core only.
  *
- * Owns core->nodes and core->blamed. A change is told to the placer, the reservations and the rows.
+ * Owns core->nodes, core->blamed and core->refusing. A change is told to the placer, the
+ * reservations and the rows.
  */
 #ifndef CORE_NODES_H
 #define CORE_NODES_H
@@ -18,6 +19,9 @@ void node_lost_event(struct core *core, const struct event *event);
 void node_pardon_event(struct core *core, const struct event *event);
 /* Has its level changed? `what`: the failure, for people. */
 bool node_blame(struct core *core, uint32_t node, double weight, const char *what);
+/* It did not take a task: it is taken last for a while, longer with each refusal in a row. */
+void node_refused(struct core *core, uint32_t node);
+void node_accepted(struct core *core, uint32_t node); /* a task has started there */
 /* Nodes that nothing can be placed on, with the reasons: "; not used: n1 (cordoned by …), …"; ""
  * when there are none. In `arena`. */
 const char *nodes_not_used(const struct core *core, struct arena *arena);
@@ -27,7 +31,7 @@ bool node_is_cordoned(const struct core_node *node);
 uint32_t node_find(const struct core *core, const char *name); /* NONE */
 void node_tell_placer(struct core *core, struct placer *placer, uint32_t node);
 int node_restore(struct core *core, const struct node_record *record, struct err *err);
-/* Nodes blamed for failures of the platform, while the blame still counts: their number. */
+/* Nodes that are taken last, for blame or refusals: their number. */
 size_t nodes_to_avoid(struct core *core, struct arena *arena, const struct node_id **nodes);
 void core_nodes_copy(struct core *to, const struct core *from); /* `to` has none yet */
 void core_nodes_release(struct core *core);

@@ -91,8 +91,10 @@ struct node_record {
     struct node_facts facts; /* its reason: why not healthy, or lost; … */
     bool is_reason_blame;    /* … or rather why avoided or cordoned */
     bool is_cordoned, is_lost;
-    double blame;     /* decayed count of platform failures … */
-    int64_t blame_ms; /* … as of this time */
+    double blame;      /* decayed count of platform failures … */
+    int64_t blame_ms;  /* … as of this time */
+    uint32_t refusals; /* tasks that it refused in a row … */
+    int64_t avoid_ms;  /* … so it is taken last until then; 0: it is not */
 };
 
 struct record {

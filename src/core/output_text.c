@@ -90,6 +90,8 @@ static void write_node(struct buf *out, const struct node_record *node)
                node->is_lost ? " lost" : "");
     if (node->blame > 0)
         buf_format(out, " blame=%.3f", node->blame);
+    if (node->refusals > 0)
+        buf_format(out, " refusals=%u", node->refusals);
     if (*node->facts.reason)
         buf_format(out, " \"%s\"", node->facts.reason);
 }

@@ -284,6 +284,8 @@ void record_node(struct core *core, uint32_t at)
         .is_lost = node->is_lost,
         .blame = node->blame.value,
         .blame_ms = node->blame.at_ms,
+        .refusals = node->refusals,
+        .avoid_ms = node->avoid_ms,
         .is_reason_blame = is_reason_blame,
     };
     if (is_reason_blame)

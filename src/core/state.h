@@ -127,6 +127,8 @@ struct core_node {
     char *refusal;           /* why the placer does not take it, though it is healthy; "" */
     bool is_lost;
     struct blame blame;
+    uint32_t refusals; /* of tasks, in a row: none has started since … */
+    int64_t avoid_ms;  /* … so it is taken last until then */
     struct ports ports;
     uint32_t first_task, task_count, gpus_used, cpus_used;
     uint64_t memory_used_mib;
@@ -225,7 +227,8 @@ struct core {
         size_t count, room;
     } free_jobs, free_tasks, free_groups, free_names, changed_jobs, changed_tasks, finished_jobs,
         queued_jobs, /* in this step */
-        blamed;      /* nodes with a blame that still counts */
+        blamed,      /* nodes with a blame that still counts */
+        refusing;    /* nodes that are taken last because they refused tasks */
     struct {
         struct name *items;
         size_t count, room;

@@ -1,4 +1,5 @@
 /* engine.h — the port through which containers are run. Engines: local (OCI) and fake (in memory).
+ * What each must do stands in docs/rfc/0013-engine-port.md.
  *
  * Edge. create, kill and forget are called by one thread (the server's launcher); list by one
  * thread, before events are taken; what reads (log_read, log_watch, stats, gpus) by any thread, at
@@ -60,6 +61,7 @@ enum engine_event_kind {
     ENGINE_NOTE,      /* progress for the story: reason, message */
     ENGINE_STARTED,   /* the container runs */
     ENGINE_EXITED,    /* final: it ended, or could not be created */
+    ENGINE_REFUSED,   /* final: its node or cluster does not take it now; nothing of it has run */
 };
 
 struct engine_event {
@@ -67,7 +69,8 @@ struct engine_event {
     struct attempt_id attempt;
     const struct node_facts *node;
     const struct exit_report *exit;
-    const char *reason, *message;
+    const char *runs_on;          /* STARTED: the node that it runs on; NULL: the one asked for */
+    const char *reason, *message; /* REFUSED: one word, "OutOfcpu", and a sentence for people */
 };
 
 /* Called from any thread of the engine; copies what it needs. May block for a short time when the
@@ -117,7 +120,8 @@ struct engine_ops {
     int (*list)(struct engine *engine, struct attempt_id **attempts, size_t *count,
                 struct err *err);
     /* Accepts and returns: all that goes wrong later is an EXITED with a reason. ERR_INVALID,
-     * ERR_TOO_BIG, ERR_BUSY: refused, nothing has changed. */
+     * ERR_TOO_BIG, ERR_UNSUPPORTED: never; ERR_BUSY, ERR_UNAVAILABLE: as REFUSED, nothing has
+     * changed. */
     int (*create)(struct engine *engine, const struct container *container, struct err *err);
     /* `reason` is one word, told to the task before SIGTERM. is_held is for the server's own
      * bookkeeping: files stay until forget in any case. An unknown attempt is ERR_NOT_FOUND. */
@@ -138,13 +142,32 @@ struct engine_ops {
     int (*stats)(struct engine *engine, struct attempt_id attempt, struct engine_stats *stats,
                  struct err *err);
     /* What is known of the GPUs that are sampled, by node and index; everything in `arena`. Never
-     * waits for a driver. NULL: this engine samples none. */
+     * waits for a driver. */
     void (*gpus)(struct engine *engine, struct arena *arena, const struct engine_gpu **gpus,
                  size_t *count);
 };
 
+/* What an engine may lack; a setting of what stands behind it can decide. */
+enum engine_capability {
+    ENGINE_CAN_LOG,           /* log_read */
+    ENGINE_CAN_FOLLOW,        /* log_watch */
+    ENGINE_CAN_STATS,         /* stats */
+    ENGINE_CAN_SAMPLE_GPUS,   /* gpus */
+    ENGINE_CAN_EXACT_DEVICES, /* a task gets the GPUs of its indices, not just as many */
+    ENGINE_CAN_EXEC,          /* no operation yet */
+    ENGINE_CAN_RESIZE,        /* no operation yet */
+    ENGINE_CAPABILITIES,
+};
+#define ENGINE_CAN(capability) (1u << (capability))
+
 struct engine { /* first member of every implementation */
     const struct engine_ops *ops;
+    const char *name;      /* in the configuration; its owner's. NULL: ops->name */
+    uint32_t capabilities; /* ENGINE_CAN of each */
 };
+
+/* Asked before what it may lack is used. ERR_UNSUPPORTED: names the engine and what it cannot do.
+ * Pure. */
+int engine_need(const struct engine *engine, enum engine_capability capability, struct err *err);
 
 #endif

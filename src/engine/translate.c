@@ -19,6 +19,8 @@ static enum event_kind kind_of(enum engine_event_kind kind)
         return EVENT_TASK_STARTED;
     case ENGINE_EXITED:
         return EVENT_TASK_EXITED;
+    case ENGINE_REFUSED:
+        return EVENT_TASK_REFUSED;
     }
     assert(false && "a kind of event");
     return EVENT_TASK_NOTE;
@@ -42,6 +44,7 @@ void engine_event_translate(const struct engine_event *from, const struct exit_m
     to->task.attempt = from->attempt;
     to->task.reason = string_keep(arena, from->reason);
     to->task.message = string_keep(arena, from->message);
+    to->task.node = string_keep(arena, from->runs_on);
     if (!meaning)
         return;
     to->task.completion = meaning->completion;

@@ -295,7 +295,8 @@ static void step_preempt(struct step *step)
         .reason = KILL_PREEMPTED,
         .grace_ms = step->policy->preemption_grace_ms,
     };
-    step_story(step, NULL, true, "Preempted", "%s", end.completion.diagnostics);
+    step_story(step, NULL, true, end.completion.code == CODE_REFUSED ? "TaskRefused" : "Preempted",
+               "%s", end.completion.diagnostics);
     step_attempt_end(step, &end);
 }
 
@@ -317,7 +318,8 @@ static void step_lost(struct step *step)
 static void step_kill(struct step *step)
 {
     const struct completion *completion = step->event->completion;
-    const bool is_preemption = completion->code == CODE_PREEMPTED;
+    const bool is_preemption =
+        completion->code == CODE_PREEMPTED || completion->code == CODE_REFUSED;
     const enum kill_reason reason = is_preemption                   ? KILL_PREEMPTED
                                     : completion->code == CODE_HUNG ? KILL_HUNG
                                                                     : KILL_OTHER;

@@ -113,7 +113,8 @@ enum job_event_kind {
     JOB_EVENT_TASK_RUNNING,
     JOB_EVENT_TASK_EXITED, /* completion */
     JOB_EVENT_TASK_KILL,   /* the platform ends one task for `completion`: preempted, hung, … */
-    JOB_EVENT_PREEMPT,     /* the platform ends the attempt for `completion` */
+    JOB_EVENT_PREEMPT,     /* the platform ends the attempt for `completion`: preempted, or a place
+                              of it was refused */
     JOB_EVENT_LOST,        /* the attempt's own object went away behind our back (-100) */
     JOB_EVENT_STOP,
     JOB_EVENT_START, /* of a job created only, or again of one that was stopped */

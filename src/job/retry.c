@@ -9,6 +9,8 @@ struct retry_decision retry_decide(struct retry_policy policy, uint32_t counted,
     if (completion->code == CODE_STOP_REQUESTED || completion->code == CODE_ATTEMPT_COMPLETION ||
         completion->code == CODE_SCALED_DOWN || (completion->attributes & EXIT_NEVER_RETRIED))
         return no;
+    if (completion->attributes & EXIT_ALWAYS_RETRIED)
+        return (struct retry_decision){.is_retried = true};
     if (policy.is_fancy && is_failed) {
         if (completion->attributes & EXIT_TRANSIENT)
             return (struct retry_decision){

@@ -20,9 +20,9 @@ struct retry_decision {
     bool is_backoff; /* after a random delay, where the level has one (jobs; tasks retry at once) */
 };
 
-/* (0) ended by the user or with its attempt, or EXIT_NEVER_RETRIED: no. (1) fancy and failed:
- * transient → yes, uncounted; permanent → no. (2) -2, or failed and -1 or fewer than max counted
- * before: yes, counted. (3) no. */
+/* (0) ended by the user or with its attempt, or EXIT_NEVER_RETRIED: no; EXIT_ALWAYS_RETRIED: yes,
+ * uncounted. (1) fancy and failed: transient → yes, uncounted; permanent → no. (2) -2, or failed
+ * and -1 or fewer than max counted before: yes, counted. (3) no. */
 struct retry_decision retry_decide(struct retry_policy policy, uint32_t counted,
                                    const struct completion *completion);
 

@@ -116,6 +116,11 @@ static void story_of_exit(struct step *step, struct task_ref ref, struct retry_d
     char code[16] = "";
     if (is_told)
         snprintf(code, sizeof code, "%d ", completion->code);
+    if (completion->code == CODE_REFUSED) {
+        step_story(step, &ref, true, "TaskRefused", "%s: %s%s", step_task_name(step, ref),
+                   completion->diagnostics, what);
+        return;
+    }
     step_story(step, &ref, !completion->is_success,
                completion->is_success ? "TaskSucceeded" : "TaskFailed", "%s %s %d (%s%s)%s%s%s",
                step_task_name(step, ref),
@@ -123,6 +128,26 @@ static void story_of_exit(struct step *step, struct task_ref ref, struct retry_d
                                                                          : "exited",
                is_told ? completion->exit_code : completion->code, code, completion->phrase,
                completion->diagnostics[0] ? ": " : "", completion->diagnostics, what);
+}
+
+/* What was placed together is placed anew together. */
+static bool ends_gang(const struct step *step, const struct completion *completion)
+{
+    return step->policy->is_gang && (completion->attributes & EXIT_ALWAYS_RETRIED);
+}
+
+/* As by a preemption: the peers have the time for a checkpoint. */
+static void gang_end(struct step *step, struct task_ref ref, const struct completion *completion)
+{
+    const struct attempt_end end = {
+        .completion = *completion,
+        .trigger = &ref,
+        .task_code = completion->code,
+        .reason = KILL_PREEMPTED,
+        .grace_ms = step->policy->preemption_grace_ms,
+        .is_inherited = true,
+    };
+    step_attempt_end(step, &end);
 }
 
 /* ATTEMPT_COMPLETED: again, or final. */
@@ -133,7 +158,7 @@ static void settle(struct step *step, struct task_ref ref)
     struct job_role *role = &job->roles[ref.role];
     assert(task->state == LIFE_ATTEMPT_COMPLETED && task->completion);
     struct retry_decision decision = {0};
-    if (!task->is_deletion_pending && job_is_active(job))
+    if (!task->is_deletion_pending && job_is_active(job) && !ends_gang(step, task->completion))
         decision = retry_decide(step->policy->roles[ref.role].task_retry, task->retries_counted,
                                 task->completion);
     const uint64_t pause_ms = pause_after(step, ref, decision);
@@ -216,7 +241,10 @@ void step_task_exited(struct step *step, struct task_ref ref, const struct compl
         hold(step, ref);
         step_task_action(step, JOB_ACTION_HOLD, ref);
     }
-    conclude(step);
+    if (task && task->completion && job_is_active(step->job) && ends_gang(step, task->completion))
+        gang_end(step, ref, task->completion);
+    else
+        conclude(step);
 }
 
 void step_task_refused(struct step *step, struct task_ref ref, const struct completion *completion)

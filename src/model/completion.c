@@ -32,6 +32,7 @@ static const struct {
     /* the limit has passed for every further attempt too */
     {CODE_DEADLINE_EXCEEDED, EXIT_PERMANENT | EXIT_NEVER_RETRIED, "PodDeadlineExceeded"},
     {CODE_HUNG, 0, "ContainerHung"},
+    {CODE_REFUSED, EXIT_TRANSIENT | EXIT_ALWAYS_RETRIED, "TaskRefused"},
 };
 
 struct completion completion_of(int32_t code, const char *format, ...)

@@ -13,7 +13,8 @@ enum {
     EXIT_TRANSIENT = 1,
     EXIT_CONFLICT = 2, /* with EXIT_TRANSIENT: retry after a jittered back-off */
     EXIT_PERMANENT = 4,
-    EXIT_NEVER_RETRIED = 8, /* whatever the job's policy says: trying again cannot help */
+    EXIT_NEVER_RETRIED = 8,   /* whatever the job's policy says: trying again cannot help */
+    EXIT_ALWAYS_RETRIED = 16, /* whatever the job's policy says, and no budget pays: nothing ran */
 };
 
 /* codes that the platform itself gives (OpenPAI's exit-spec table); all others are rules' results
@@ -36,6 +37,7 @@ enum {
     CODE_PREEMPTED = -1003,
     CODE_DEADLINE_EXCEEDED = -1004,
     CODE_HUNG = -1400,       /* our own: idle while its peers moved, ended at the job's wish */
+    CODE_REFUSED = -1401,    /* our own: its node or cluster did not take it; it is placed anew */
     CODE_GANG_TIMEOUT = 251, /* waited longer for its places than the job allows */
     CODE_TRANSIENT = 200,    /* a container may exit with these three to say it itself */
     CODE_TRANSIENT_CONFLICT = 201,

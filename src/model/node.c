@@ -26,12 +26,14 @@ void node_facts_copy(struct node_facts *to, const struct node_facts *from)
     copy.name = string_copy(to->name, from->name);
     copy.address = string_copy(to->address, from->address);
     copy.gpu_type = string_copy(to->gpu_type, from->gpu_type);
+    copy.engine = string_copy(to->engine, from->engine);
     copy.reason = string_copy(to->reason, from->reason);
     copy.gpu_numa = mem_copy_array(from->gpu_numa, from->gpu_count, sizeof *from->gpu_numa);
     copy.gpu_switch = mem_copy_array(from->gpu_switch, from->gpu_count, sizeof *from->gpu_switch);
     string_free(to->name, copy.name);
     string_free(to->address, copy.address);
     string_free(to->gpu_type, copy.gpu_type);
+    string_free(to->engine, copy.engine);
     string_free(to->reason, copy.reason);
     mem_free((uint16_t *)to->gpu_numa);
     mem_free((uint16_t *)to->gpu_switch);
@@ -43,6 +45,7 @@ void node_facts_release(struct node_facts *facts)
     mem_free((char *)facts->name);
     mem_free((char *)facts->address);
     mem_free((char *)facts->gpu_type);
+    mem_free((char *)facts->engine);
     mem_free((char *)facts->reason);
     mem_free((uint16_t *)facts->gpu_numa);
     mem_free((uint16_t *)facts->gpu_switch);
@@ -69,6 +72,7 @@ struct node_facts node_facts_keep(struct arena *arena, const struct node_facts *
     kept.name = string_keep(arena, facts->name);
     kept.address = string_keep(arena, facts->address);
     kept.gpu_type = string_keep(arena, facts->gpu_type);
+    kept.engine = string_keep(arena, facts->engine);
     kept.reason = string_keep(arena, facts->reason);
     kept.gpu_numa = numbers_keep(arena, facts->gpu_numa, facts->gpu_count);
     kept.gpu_switch = numbers_keep(arena, facts->gpu_switch, facts->gpu_count);

@@ -20,6 +20,7 @@ struct node_facts {
     const char *name;
     const char *address;  /* what peers connect to */
     const char *gpu_type; /* "" without GPUs */
+    const char *engine; /* which runs its tasks, by its name in the configuration; "": not known */
     uint32_t cpu, gpu_count;
     uint64_t memory_mib;
     const uint16_t *gpu_numa,

@@ -335,6 +335,12 @@ static void batch_answer(struct server *server)
     }
 }
 
+/* After it the attempt has no container. */
+static bool is_end(const struct event *event)
+{
+    return event->kind == EVENT_TASK_EXITED || event->kind == EVENT_TASK_REFUSED;
+}
+
 /* An exit of which the core knew nothing (told again after a restart, or of an orphan): it gives no
  * command for it, and the store says whether the container is held for debugging. */
 static void batch_forget(struct server *server)
@@ -350,7 +356,7 @@ static void batch_forget(struct server *server)
     for (size_t i = 0; i < core->batch_count; i++) {
         const struct server_mail *mail = core->batch[i];
         struct attempt_id attempt = mail->event.task.attempt;
-        if (mail->kind != MAIL_EVENT || mail->event.kind != EVENT_TASK_EXITED ||
+        if (mail->kind != MAIL_EVENT || !is_end(&mail->event) ||
             id_map_get(&known, attempt.v) != MAP_NONE)
             continue;
         leftover_take(server, attempt, false);
@@ -414,7 +420,7 @@ static void fact_keep(struct server *server, struct server_mail *mail)
     *core->last_fact = mail;
     core->last_fact = (struct server_mail **)(void *)&mail->mail.next;
     atomic_fetch_add(&server->metrics.facts_kept, 1);
-    if (mail->event.kind == EVENT_TASK_EXITED)
+    if (mail->kind == MAIL_EVENT && is_end(&mail->event))
         log_debug("store", "attempt %llu has ended, which cannot be stored yet",
                   (unsigned long long)mail->event.task.attempt.v);
 }
@@ -492,7 +498,7 @@ static int core_thread_renew(struct server *server, struct err *err)
 
 static bool is_of_task(enum event_kind kind)
 {
-    return kind >= EVENT_TASK_PREPARING && kind <= EVENT_TASK_IDLE;
+    return (kind >= EVENT_TASK_PREPARING && kind <= EVENT_TASK_IDLE) || kind == EVENT_TASK_REFUSED;
 }
 
 static void submission_log(const struct submission *submit, char *what, size_t size)
@@ -537,7 +543,7 @@ static void mail_set_aside(struct server *server, struct server_mail *mail, cons
     set_aside_log(mail, err);
     err_fail(&told, ERR_INTERNAL, "", "it cannot be stored: %.200s", err->text);
     mail_refuse(mail, told.code, told.text);
-    if (mail->kind == MAIL_EVENT && event->kind == EVENT_TASK_EXITED)
+    if (mail->kind == MAIL_EVENT && is_end(event))
         launcher_forget(server->launcher, event->task.attempt);
     else if (mail->kind == MAIL_EVENT && is_of_task(event->kind))
         launcher_kill(server->launcher, event->task.attempt);

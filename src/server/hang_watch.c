@@ -252,9 +252,12 @@ static bool task_sample(struct hang_watch *watch, struct watched_task *task, int
     struct err err;
     char byte;
 
+    if (engine_need(engine, ENGINE_CAN_STATS, &err) < 0)
+        return false;
     if (engine->ops->stats(engine, task->attempt, &stats, &err) < 0)
         return false; /* it has just ended: the record comes */
-    if (engine->ops->log_read(engine, task->attempt, LOG_ALL, &offset, &byte, 0, &part, &err) < 0)
+    if (engine_need(engine, ENGINE_CAN_LOG, &err) < 0 ||
+        engine->ops->log_read(engine, task->attempt, LOG_ALL, &offset, &byte, 0, &part, &err) < 0)
         part.end = 0; /* nothing written yet */
     *sample =
         (struct hang_sample){.at_ms = now_ms, .cpu_ns = stats.cpu_ns, .output_bytes = part.end};

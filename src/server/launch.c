@@ -95,17 +95,28 @@ static void post_failure(struct launcher *launcher, const struct launch_mail *ma
     server_post_fact(launcher->server, fact);
 }
 
-/* Will trying again help? */
-static int32_t creation_code(int code)
+/* The engine does not take it now: it goes back to the queue. */
+static void post_refusal(struct launcher *launcher, const struct launch_mail *mail,
+                         const struct err *err)
 {
-    switch (code) {
-    case ERR_BUSY:
-    case ERR_UNAVAILABLE:
-    case ERR_IO:
-        return CODE_CREATION_TRANSIENT;
-    default:
-        return CODE_CREATION_PERMANENT;
-    }
+    struct server_mail *fact = mail_event(EVENT_TASK_REFUSED, "");
+
+    fact->event.task.attempt = mail->attempt;
+    fact->event.task.reason = err->code == ERR_BUSY ? "EngineBusy" : "EngineUnavailable";
+    fact->event.task.message = arena_copy(&fact->arena, text_of(err->text));
+    server_post_fact(launcher->server, fact);
+}
+
+/* An error of ours may pass; one of the request does not. */
+static void post_creation(struct launcher *launcher, const struct launch_mail *mail,
+                          const struct err *err)
+{
+    if (err->code == ERR_BUSY || err->code == ERR_UNAVAILABLE)
+        post_refusal(launcher, mail, err);
+    else if (err->code == ERR_IO)
+        post_failure(launcher, mail, CODE_CREATION_TRANSIENT, err);
+    else
+        post_failure(launcher, mail, CODE_CREATION_PERMANENT, err);
 }
 
 /* The API's address for a task that shares the host's network: what listens everywhere is reached
@@ -180,7 +191,7 @@ static void run_create(struct launcher *launcher, const struct launch_mail *mail
     atomic_fetch_add(&metrics->create_failures, 1);
     log_warning("launch", "attempt %llu of job %u cannot be created: %s",
                 (unsigned long long)mail->attempt.v, mail->job.v, err.text);
-    post_failure(launcher, mail, creation_code(code), &err);
+    post_creation(launcher, mail, &err);
 }
 
 static void run_kill(struct launcher *launcher, const struct launch_mail *mail)

@@ -364,6 +364,9 @@ static ssize_t service_log_read(void *context, struct attempt_id attempt, enum l
 {
     struct engine *engine = ((struct server *)context)->engine;
 
+    const int code = engine_need(engine, ENGINE_CAN_LOG, err);
+    if (code < 0)
+        return code;
     return engine->ops->log_read(engine, attempt, stream, offset, bytes, size, part, err);
 }
 
@@ -372,6 +375,9 @@ static int service_log_watch(void *context, struct attempt_id attempt, enum log_
 {
     struct engine *engine = ((struct server *)context)->engine;
 
+    const int code = engine_need(engine, ENGINE_CAN_FOLLOW, err);
+    if (code < 0)
+        return code;
     return engine->ops->log_watch(engine, attempt, stream, err);
 }
 
@@ -380,6 +386,9 @@ static int service_stats(void *context, struct attempt_id attempt, struct engine
 {
     struct engine *engine = ((struct server *)context)->engine;
 
+    const int code = engine_need(engine, ENGINE_CAN_STATS, err);
+    if (code < 0)
+        return code;
     return engine->ops->stats(engine, attempt, stats, err);
 }
 
@@ -390,7 +399,7 @@ static void service_gpus(void *context, struct arena *arena, const struct engine
 
     *gpus = NULL;
     *count = 0;
-    if (engine->ops->gpus)
+    if (engine_need(engine, ENGINE_CAN_SAMPLE_GPUS, NULL) == 0)
         engine->ops->gpus(engine, arena, gpus, count);
 }
 

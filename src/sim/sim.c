@@ -315,8 +315,9 @@ static int maybe_restart(struct sim *sim)
 /* --- what happens from outside --- */
 
 enum { CALM_KINDS = 6 };
-static const char *const kinds[] = {"ok",   "ok",    "fails",     "permanent", "deaf",   "noimage",
-                                    "lost", "flaky", "transient", "conflict",  "forever"};
+static const char *const kinds[] = {"ok",      "ok",      "fails", "permanent", "deaf",
+                                    "noimage", "lost",    "flaky", "transient", "conflict",
+                                    "forever", "refused", "moved"};
 
 static const struct engine_fake_rule rules[] = {
     {.job = "fails", .index = 0, .exit_code = 1},
@@ -328,6 +329,8 @@ static const struct engine_fake_rule rules[] = {
     {.job = "flaky", .index = -1, .exit_code = 1, .times = 2},
     {.job = "lost", .index = -1, .is_exit_lost = true, .times = 3},
     {.job = "forever", .index = -1, .runs_for_ever = true},
+    {.job = "refused", .index = -1, .refusal = "OutOfcpu", .times = 4},
+    {.job = "moved", .index = 0, .is_moved = true, .times = 2},
 };
 
 static void role_random(struct sim *sim, struct plan_role *role, struct plan_port *ports,
@@ -490,7 +493,14 @@ static void fault_random(struct sim *sim)
         engine_fake_gpu_set(sim->engine, name, gpu, chance(sim, 2) == 0, NULL);
         return;
     }
-    switch (chance(sim, 8)) {
+    switch (chance(sim, 10)) {
+    case 8:
+        engine_fake_node_refuse(sim->engine, name, "UnexpectedAdmissionError",
+                                1 + (uint32_t)chance(sim, 20), NULL);
+        break;
+    case 9:
+        engine_fake_node_refuse(sim->engine, name, NULL, 0, NULL);
+        break;
     case 0:
         engine_fake_node_lose(sim->engine, name, NULL);
         break;
@@ -561,6 +571,7 @@ static void ending_begin(struct sim *sim)
         snprintf(name, sizeof name, "%s%u",
                  sim->config->node_prefix ? sim->config->node_prefix : "fake", i);
         engine_fake_node_return(sim->engine, name, NULL);
+        engine_fake_node_refuse(sim->engine, name, NULL, 0, NULL);
     }
     for (uint32_t id = 1; id <= rows_job_count(sim->rows); id++) {
         struct event event = {.kind = EVENT_STOP};

@@ -2,10 +2,10 @@
 #include "base/err.h"
 #include "store/noun.h"
 
-#define COLUMNS(C)                                                                                                    \
-    C(id)                                                                                                             \
-    "," C(name) "," C(address) "," C(gpu_type) "," C(cpu) "," C(gpu_count) "," C(memory_mib) "," C(is_healthy) "," C( \
-        is_cordoned) "," C(is_lost) "," C(blame) "," C(blame_ms) "," C(reason) "," C(is_reason_blame) "," C(gpu_numa) "," C(gpu_switch)
+#define COLUMNS(C)                                                                                                                                      \
+    C(id)                                                                                                                                               \
+    "," C(name) "," C(address) "," C(gpu_type) "," C(cpu) "," C(gpu_count) "," C(memory_mib) "," C(is_healthy) "," C(is_cordoned) "," C(is_lost) "," C( \
+        blame) "," C(blame_ms) "," C(reason) "," C(is_reason_blame) "," C(gpu_numa) "," C(gpu_switch) "," C(engine) "," C(refusals) "," C(avoid_ms)
 
 static const char replace[] = REPLACE_INTO("nodes", COLUMNS, "id");
 static const char select_all[] = "SELECT " COLUMNS(COLUMN_NAME) " FROM nodes ORDER BY id";
@@ -42,6 +42,9 @@ static void row_put(struct sql *sql, const struct node_record *node, struct buf 
     sql_put_int(sql, node->is_reason_blame);
     row_put_places(sql, node->facts.gpu_numa, node->facts.gpu_count, scratch);
     row_put_places(sql, node->facts.gpu_switch, node->facts.gpu_count, scratch);
+    sql_put_string(sql, node->facts.engine);
+    sql_put_int(sql, node->refusals);
+    sql_put_int(sql, node->avoid_ms);
 }
 
 static int row_get_places(struct sql *sql, const struct node_record *node, const uint16_t **places,
@@ -78,7 +81,12 @@ static int row_get(struct sql *sql, struct node_record *node, struct arena *aren
     node->facts.reason = sql_string(sql, arena);
     node->is_reason_blame = sql_bool(sql);
     code = row_get_places(sql, node, &node->facts.gpu_numa, arena, err);
-    return code < 0 ? code : row_get_places(sql, node, &node->facts.gpu_switch, arena, err);
+    if (code == 0)
+        code = row_get_places(sql, node, &node->facts.gpu_switch, arena, err);
+    node->facts.engine = sql_string(sql, arena);
+    node->refusals = (uint32_t)sql_int(sql);
+    node->avoid_ms = sql_int(sql);
+    return code;
 }
 
 int node_write(struct store *store, const struct node_record *node, struct err *err)

@@ -27,7 +27,7 @@ struct fake_container {
     enum phase phase;
     uint32_t node;
     const struct engine_fake_rule *rule;
-    bool is_killed;
+    bool is_killed, is_refused;
     struct exit_report exit;
     char *log;
     int64_t created_ms;
@@ -36,6 +36,8 @@ struct fake_container {
 
 struct fake_node {
     char name[64];
+    const char *refusal; /* NULL: it takes what it is asked to; in the arena */
+    uint32_t refusals;   /* how often more; 0: always */
     bool is_lost;
     uint64_t gpus_lost; /* a bit for each */
 };
@@ -122,6 +124,11 @@ static void container_drop(struct fake *fake, struct fake_container *container)
     *ARRAY_ADD(&fake->free_containers) = (uint32_t)(container - fake->containers.items);
 }
 
+static const char *config_string(struct fake *fake, const char *string)
+{
+    return string && *string ? arena_copy(&fake->arena, text_of(string)) : NULL;
+}
+
 static uint32_t node_of(const struct fake *fake, const char *name)
 {
     for (uint32_t i = 0; i < fake->config.node_count; i++)
@@ -175,6 +182,12 @@ static void post_fill_node(const struct fake *fake, uint32_t at, struct posted *
 
 static void post_fill_exit(const struct fake_container *container, struct posted *posted)
 {
+    if (container->is_refused) {
+        posted->event.kind = ENGINE_REFUSED;
+        posted->event.reason = container->exit.reason;
+        posted->event.message = container->exit.message;
+        return;
+    }
     posted->event.kind = ENGINE_EXITED;
     posted->exit = container->exit;
     posted->log_tail = mem_copy(container->log);
@@ -228,6 +241,28 @@ static void node_turn(struct fake *fake, uint32_t node, bool is_lost)
     fake_due(fake, 0, node, DUE_NODES);
 }
 
+/* Why it is not taken, which counts; NULL: it is. */
+static const char *container_refusal(struct fake *fake, const struct fake_container *container)
+{
+    struct fake_node *node = &fake->nodes[container->node];
+    const char *refusal = node->refusal;
+    if (container->rule->refusal || !refusal)
+        return container->rule->refusal;
+    if (node->refusals && --node->refusals == 0)
+        node->refusal = NULL;
+    return refusal;
+}
+
+static void container_refuse(struct fake *fake, struct fake_container *container,
+                             const char *reason)
+{
+    container_end(container, 0, 0);
+    container->is_refused = true;
+    container->exit.reason = reason;
+    container->exit.message = "scripted refusal";
+    fake_due(fake, 0, container->attempt.v, DUE_REPORT);
+}
+
 /* The container's command begins, or fails to. True when that is to be posted. */
 static bool container_start(struct fake *fake, struct fake_container *container,
                             struct posted *posted)
@@ -241,9 +276,16 @@ static bool container_start(struct fake *fake, struct fake_container *container,
         fake_due(fake, 0, container->attempt.v, DUE_REPORT);
         return false;
     }
+    const char *refusal = container_refusal(fake, container);
+    if (refusal) {
+        container_refuse(fake, container, refusal);
+        return false;
+    }
     container->phase = PHASE_RUNNING;
     log_add(container, "started\n");
     posted->event.kind = ENGINE_STARTED;
+    if (rule->is_moved)
+        posted->event.runs_on = fake->nodes[(container->node + 1) % fake->config.node_count].name;
     if (!rule->runs_for_ever)
         fake_due(fake, rule->run_ms, container->attempt.v, DUE_END);
     return true;
@@ -649,6 +691,23 @@ int engine_fake_gpu_set(struct engine *engine, const char *name, uint32_t gpu, b
     return code;
 }
 
+int engine_fake_node_refuse(struct engine *engine, const char *name, const char *reason,
+                            uint32_t times, struct err *err)
+{
+    struct fake *fake = fake_of(engine);
+    int code = 0;
+    pthread_mutex_lock(&fake->lock);
+    uint32_t at = node_of(fake, name);
+    if (at == UINT32_MAX)
+        code = err_fail(err, ERR_NOT_FOUND, "node", "there is no node %s", name);
+    if (!code) {
+        fake->nodes[at].refusal = config_string(fake, reason);
+        fake->nodes[at].refusals = times;
+    }
+    pthread_mutex_unlock(&fake->lock);
+    return code;
+}
+
 int engine_fake_finish(struct engine *engine, struct attempt_id attempt, struct err *err)
 {
     struct fake *fake = fake_of(engine);
@@ -687,11 +746,6 @@ size_t engine_fake_container_count(struct engine *engine)
 
 /* --- life --- */
 
-static const char *config_string(struct fake *fake, const char *string)
-{
-    return string && *string ? arena_copy(&fake->arena, text_of(string)) : NULL;
-}
-
 static void rules_copy(struct fake *fake, const struct engine_fake_config *config)
 {
     fake->rules = mem_zero(config->rule_count + 1, sizeof *fake->rules);
@@ -702,6 +756,7 @@ static void rules_copy(struct fake *fake, const struct engine_fake_config *confi
         rule->role = config_string(fake, rule->role);
         rule->log = config_string(fake, rule->log);
         rule->create_failure = config_string(fake, rule->create_failure);
+        rule->refusal = config_string(fake, rule->refusal);
         rule->create_ms = rule->create_ms ? rule->create_ms : config->create_ms;
         rule->start_ms = rule->start_ms ? rule->start_ms : config->start_ms;
         rule->run_ms = rule->run_ms ? rule->run_ms : config->run_ms;
@@ -753,6 +808,8 @@ int engine_fake_new(const struct engine_fake_config *config, const struct engine
     struct fake *fake = mem_zero(1, sizeof *fake);
     arena_init(&fake->arena);
     fake->engine.ops = &fake_ops;
+    fake->engine.capabilities = ENGINE_CAN(ENGINE_CAN_LOG) | ENGINE_CAN(ENGINE_CAN_FOLLOW) |
+                                ENGINE_CAN(ENGINE_CAN_STATS) | ENGINE_CAN(ENGINE_CAN_EXACT_DEVICES);
     fake->sink = *sink;
     fake->config = *config;
     fake->config.rules = NULL;

@@ -32,6 +32,8 @@ struct engine_fake_rule {
     uint32_t times;   /* so often at most, then the rule is used up; 0: always */
     uint32_t create_ms, start_ms, run_ms;
     const char *create_failure; /* "ImageNotFound", …: never starts */
+    const char *refusal;        /* "OutOfcpu", …: its node does not take it */
+    bool is_moved;              /* it is started on the next node instead */
     int32_t exit_code, signal;
     bool is_oom_killed;
     bool is_deaf;      /* does not end by SIGTERM */
@@ -73,6 +75,11 @@ int engine_fake_node_return(struct engine *engine, const char *name, struct err 
  * such node or GPU. */
 int engine_fake_gpu_set(struct engine *engine, const char *node, uint32_t gpu, bool is_lost,
                         struct err *err);
+
+/* The node does not take the next `times` containers (0: none of them), for this reason; NULL: it
+ * takes all again. ERR_NOT_FOUND. */
+int engine_fake_node_refuse(struct engine *engine, const char *node, const char *reason,
+                            uint32_t times, struct err *err);
 
 /* A running container's command ends now, as its rule says, whatever its time was; nothing happens
  * to one that does not run. */

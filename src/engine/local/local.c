@@ -722,6 +722,9 @@ struct engine *engine_local_new(const struct engine_local_config *config, struct
     assert(config->directory && sink.post);
     struct local_engine *local = mem_zero(1, sizeof *local);
     local->engine.ops = &local_ops;
+    local->engine.capabilities = ENGINE_CAN(ENGINE_CAN_LOG) | ENGINE_CAN(ENGINE_CAN_FOLLOW) |
+                                 ENGINE_CAN(ENGINE_CAN_STATS) | ENGINE_CAN(ENGINE_CAN_SAMPLE_GPUS) |
+                                 ENGINE_CAN(ENGINE_CAN_EXACT_DEVICES);
     local->sink = sink;
     arena_init(&local->arena);
     pthread_mutex_init(&local->lock, NULL);

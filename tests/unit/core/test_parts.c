@@ -479,6 +479,7 @@ static void test_event_codec(void **state)
                      .gpu_switch = i ? NULL : places,
                      .is_healthy = true,
                      .address = "10.0.0.1",
+                     .engine = "kube",
                      .reason = "so"},
         };
         assert_event_survives(&event);
@@ -490,8 +491,14 @@ static void test_event_codec(void **state)
         event.task.blame = 0.5;
         event.task.reason = "Pulling";
         event.task.message = "40 %";
+        event.task.node = "n7";
         assert_event_survives(&event);
     }
+    event = (struct event){.kind = EVENT_TASK_REFUSED};
+    event.task.attempt.v = 7;
+    event.task.reason = "OutOfcpu";
+    event.task.message = "4 < 8";
+    assert_event_survives(&event);
     event = (struct event){.kind = EVENT_TIMER};
     assert_event_survives(&event);
     struct core_config config;
@@ -507,7 +514,7 @@ static void test_event_codec(void **state)
 static void test_event_names(void **state)
 {
     (void)state;
-    for (int kind = EVENT_SUBMIT; kind <= EVENT_RESTORE; kind++)
+    for (int kind = EVENT_SUBMIT; kind <= EVENT_TASK_REFUSED; kind++)
         assert_non_null(event_name((enum event_kind)kind));
     assert_string_equal(event_name(EVENT_SUBMIT), "submit");
     assert_string_equal(event_name(EVENT_TASK_EXITED), "task exited");
@@ -523,7 +530,7 @@ static void test_event_of_version_4(void **state)
     struct event event = {.kind = EVENT_CONFIG, .config = &config, .user = ""}, back;
     struct buf bytes = BUF_INIT;
     event_encode(&event, &bytes);
-    assert_int_equal(bytes.at[0], 6);
+    assert_int_equal(bytes.at[0], 7);
     bytes.at[0] = 4;
     struct arena arena;
     arena_init(&arena);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/err.h"
 #include "base/memory.h"
 #include "engine/translate.h"
 
@@ -20,6 +21,7 @@ static void nodes_keep_all_that_is_known(void **state)
         const struct node_facts node = {.name = name,
                                         .address = "10.0.0.1",
                                         .gpu_type = "V100",
+                                        .engine = "kube",
                                         .cpu = 8,
                                         .gpu_count = 2,
                                         .memory_mib = 4096,
@@ -40,6 +42,7 @@ static void nodes_keep_all_that_is_known(void **state)
         assert_string_equal(event.node.name, "n1");
         assert_string_equal(event.node.address, "10.0.0.1");
         assert_string_equal(event.node.gpu_type, "V100");
+        assert_string_equal(event.node.engine, "kube");
         assert_string_equal(event.node.reason, "a GPU is lost");
         assert_int_equal(event.node.cpu, 8);
         assert_int_equal(event.node.memory_mib, 4096);
@@ -60,7 +63,8 @@ static void tasks_keep_their_words(void **state)
         enum event_kind to;
     } kinds[] = {{ENGINE_PREPARING, EVENT_TASK_PREPARING},
                  {ENGINE_NOTE, EVENT_TASK_NOTE},
-                 {ENGINE_STARTED, EVENT_TASK_STARTED}};
+                 {ENGINE_STARTED, EVENT_TASK_STARTED},
+                 {ENGINE_REFUSED, EVENT_TASK_REFUSED}};
     struct arena arena;
     arena_init(&arena);
     for (size_t i = 0; i < COUNT_OF(kinds); i++) {
@@ -68,12 +72,14 @@ static void tasks_keep_their_words(void **state)
         engine_event_translate(&(struct engine_event){.kind = kinds[i].from,
                                                       .attempt = {7},
                                                       .reason = "Pulling",
+                                                      .runs_on = i ? "n7" : NULL,
                                                       .message = i ? "40 %" : NULL},
                                NULL, &arena, &event);
         assert_int_equal(event.kind, kinds[i].to);
         assert_int_equal(event.task.attempt.v, 7);
         assert_string_equal(event.task.reason, "Pulling");
         assert_string_equal(event.task.message, i ? "40 %" : "");
+        assert_string_equal(event.task.node, i ? "n7" : "");
     }
     arena_release(&arena);
 }
@@ -98,9 +104,25 @@ static void an_exit_means_what_its_judge_says(void **state)
     arena_release(&arena);
 }
 
+static void what_an_engine_lacks_is_named(void **state)
+{
+    (void)state;
+    const struct engine_ops ops = {.name = "fake"};
+    struct engine engine = {.ops = &ops, .capabilities = ENGINE_CAN(ENGINE_CAN_LOG)};
+    struct err err = {0};
+    assert_int_equal(engine_need(&engine, ENGINE_CAN_LOG, &err), 0);
+    for (int i = ENGINE_CAN_FOLLOW; i < ENGINE_CAPABILITIES; i++)
+        assert_int_equal(engine_need(&engine, (enum engine_capability)i, &err), ERR_UNSUPPORTED);
+    assert_string_equal(err.text, "the engine \"fake\" cannot change the limits of a running task");
+    engine.name = "kube-a";
+    assert_int_equal(engine_need(&engine, ENGINE_CAN_EXEC, &err), ERR_UNSUPPORTED);
+    assert_string_equal(err.text, "the engine \"kube-a\" cannot start a program in a running task");
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(nodes_keep_all_that_is_known),
     cmocka_unit_test(tasks_keep_their_words),
+    cmocka_unit_test(what_an_engine_lacks_is_named),
     cmocka_unit_test(an_exit_means_what_its_judge_says),
 };
 UNIT_FILE(tests, NULL, NULL);

@@ -352,6 +352,13 @@ static void retry_order(void **state)
     assert_true(retry_decide(always, 0, &syntax).is_counted);
     syntax.attributes = EXIT_PERMANENT | EXIT_NEVER_RETRIED;
     assert_false(retry_decide(always, 0, &syntax).is_retried);
+    /* refused: whatever the policy is, and no budget pays */
+    const struct completion refused = completion_of(CODE_REFUSED, "full");
+    const struct retry_policy none = {.max = 0};
+    assert_true(retry_decide(none, 0, &refused).is_retried);
+    assert_false(retry_decide(none, 0, &refused).is_counted);
+    assert_false(retry_decide(none, 0, &refused).is_backoff);
+    assert_false(retry_decide(always, 0, &refused).is_counted);
 }
 
 static const struct CMUnitTest tests[] = {

@@ -10,9 +10,10 @@ static void platform_ends_tasks(void **state)
         const char *reason;
         uint32_t grace_ms;
     } cases[] = {{CODE_PREEMPTED, "preempted", 30000},
+                 {CODE_REFUSED, "preempted", 30000},
                  {CODE_HUNG, "hung", 10000},
                  {CODE_EVICTED, "ended by the platform", 10000}};
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
         struct job_world world;
         world_init(&world, ROLES(2));
         world.policy.is_gang = false;

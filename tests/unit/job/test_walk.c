@@ -225,6 +225,7 @@ static const struct {
     {CODE_CREATION_PERMANENT, EXIT_PERMANENT},
     {CODE_PREEMPTED, EXIT_TRANSIENT},
     {CODE_HUNG, 0},
+    {CODE_REFUSED, EXIT_TRANSIENT | EXIT_ALWAYS_RETRIED},
 };
 
 static struct task_ref task_draw(void)

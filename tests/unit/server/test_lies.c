@@ -90,6 +90,31 @@ static struct attempt_id attempt_of(struct world *world, struct job_id job, size
     return tasks.items[task].attempt;
 }
 
+/* A place that refuses is no failure: no budget pays, though this job has none. */
+static void a_refusal_costs_nothing(void **state)
+{
+    struct world *world = *state;
+    struct job_id job = running_job_with(world, "a", "jobRetryCount: 0\n");
+    const struct attempt_id first = attempt_of(world, job, 0);
+    struct store_job row;
+
+    tell(world, ENGINE_REFUSED, first, 0);
+    await(liar_forgets, first, 1);
+    settle(world);
+    wait_until_tasks_run(world, job);
+    assert_true(attempt_of(world, job, 0).v > first.v);
+    assert_int_equal(
+        store_job_summary(world->service->store, job, &world->arena, &row, &world->err), 0);
+    assert_int_equal(row.record.attempt, 1);
+    assert_int_equal(row.record.retries_user, 0);
+    assert_int_equal(row.record.retries_platform, 1);
+    tell(world, ENGINE_REFUSED, first, 0); /* told again */
+    await(liar_forgets, first, 2);
+    assert_int_equal(shown(world, job), PUBLIC_RUNNING);
+    assert_int_equal(act(world, SERVICE_STOP, job), 0);
+    wait_until(world, job, PUBLIC_STOPPED);
+}
+
 /* A busy engine is asked again; one that never takes it ends the job. */
 static void what_the_engine_refuses_for_now_is_tried_again(void **state)
 {
@@ -309,6 +334,7 @@ int main(void)
 {
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, setup_lies, teardown_lies)
     const struct CMUnitTest tests[] = {
+        WORLD(a_refusal_costs_nothing),
         WORLD(what_the_engine_refuses_for_now_is_tried_again),
         WORLD(what_it_refuses_for_good_ends_the_job),
         WORLD(every_exit_is_forgotten_once_it_is_stored),

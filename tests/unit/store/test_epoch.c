@@ -249,6 +249,9 @@ static void a_database_of_an_older_program_is_no_copy(void **state)
                                       "ALTER TABLE users ADD COLUMN groups_json TEXT DEFAULT '[]';"
                                       "ALTER TABLE users ADD COLUMN virtual_clusters_json TEXT "
                                       "DEFAULT '[]';"
+                                      "ALTER TABLE nodes DROP COLUMN engine;"
+                                      "ALTER TABLE nodes DROP COLUMN refusals;"
+                                      "ALTER TABLE nodes DROP COLUMN avoid_ms;"
                                       "DELETE FROM counters WHERE name IN ('commit', 'event')"),
                      0);
     shell(world, "rm mark");

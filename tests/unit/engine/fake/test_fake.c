@@ -30,6 +30,10 @@ static void hear(void *context, const struct engine_event *event)
     assert_true(heard->count < COUNT_OF(heard->events));
     heard->events[heard->count].kind = event->kind;
     heard->events[heard->count].attempt = event->attempt.v;
+    if (event->kind == ENGINE_REFUSED)
+        snprintf(heard->events[heard->count].reason, 64, "%s", event->reason);
+    if (event->runs_on)
+        snprintf(heard->events[heard->count].node, 64, "%s", event->runs_on);
     if (event->exit) {
         heard->events[heard->count].exit = *event->exit;
         snprintf(heard->events[heard->count].tail, 64, "%.*s", TEXT_ARG(event->exit->log_tail));
@@ -116,6 +120,43 @@ static void test_life(void **state)
     assert_int_equal(engine->ops->forget(engine, (struct attempt_id){7}, NULL), 0);
     assert_int_equal(engine->ops->forget(engine, (struct attempt_id){7}, NULL), ERR_NOT_FOUND);
     assert_int_equal(engine_fake_next_ms(engine), INT64_MAX);
+    engine->ops->free(engine);
+}
+
+/* What is refused stays known until it is forgotten, and is told again to whoever asks. */
+static void test_refusals(void **state)
+{
+    (void)state;
+    const struct engine_fake_rule rules[] = {
+        {.job = "picky", .index = -1, .refusal = "NodeAffinity", .times = 1},
+        {.job = "moved", .index = -1, .is_moved = true},
+    };
+    struct engine *engine = engine_make(rules, COUNT_OF(rules), true);
+    struct attempt_id *attempts;
+    size_t count;
+    assert_int_equal(engine_fake_node_refuse(engine, "fake9", "x", 0, NULL), ERR_NOT_FOUND);
+    assert_int_equal(engine_fake_node_refuse(engine, "fake0", "OutOfcpu", 1, NULL), 0);
+    assert_int_equal(create(engine, 1, "alice~x", 0), 0);
+    engine_fake_advance(engine, 1000);
+    assert_int_equal(heard.events[heard.count - 1].kind, ENGINE_REFUSED);
+    assert_string_equal(heard.events[heard.count - 1].reason, "OutOfcpu");
+    assert_int_equal(engine->ops->list(engine, &attempts, &count, NULL), 0);
+    assert_int_equal(count, 1);
+    mem_free(attempts);
+    size_t before = heard.count;
+    engine_fake_advance(engine, 1000);
+    assert_int_equal(heard.count, before + 3); /* two nodes, and once more */
+    assert_int_equal(engine->ops->forget(engine, (struct attempt_id){1}, NULL), 0);
+    assert_int_equal(create(engine, 2, "alice~picky", 0), 0);
+    engine_fake_advance(engine, 2000);
+    assert_string_equal(heard.events[heard.count - 1].reason, "NodeAffinity");
+    assert_int_equal(create(engine, 3, "alice~picky", 0), 0);
+    engine_fake_advance(engine, 3000);
+    assert_int_equal(heard.events[heard.count - 1].kind, ENGINE_EXITED); /* both were once */
+    assert_int_equal(create(engine, 4, "alice~moved", 0), 0);
+    engine_fake_advance(engine, 3050);
+    assert_int_equal(heard.events[heard.count - 1].kind, ENGINE_STARTED);
+    assert_string_equal(heard.events[heard.count - 1].node, "fake1");
     engine->ops->free(engine);
 }
 
@@ -358,6 +399,7 @@ static void gpus_lie_at_switches_and_get_lost(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(gpus_lie_at_switches_and_get_lost),
     cmocka_unit_test(test_life),
+    cmocka_unit_test(test_refusals),
     cmocka_unit_test(test_rules),
     cmocka_unit_test(test_kill),
     cmocka_unit_test(test_finish),
