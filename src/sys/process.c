@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "sys/child.h"
 #include "sys/cleanup.h"
+#include "sys/file.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -252,6 +253,20 @@ int process_watch(pid_t pid, struct err *err)
     if (errno == ESRCH)
         return err_fail(err, ERR_NOT_FOUND, "", "process %d is gone", (int)pid);
     return err_errno(err, errno, "watch process %d", (int)pid);
+}
+
+bool process_has_argument(pid_t pid, const char *argument)
+{
+    char path[64];
+    cleanup_buf struct buf line = BUF_INIT;
+    snprintf(path, sizeof path, "/proc/%d/cmdline", (int)pid);
+    if (file_read(path, PROCESS_TEXT_MAX, &line, NULL) < 0)
+        return false;
+    struct text rest = buf_as_text(&line); /* each ends with a NUL */
+    while (rest.length > 0)
+        if (text_is(text_cut(&rest, 0), argument))
+            return true;
+    return false;
 }
 
 uint64_t process_start_time(pid_t pid)

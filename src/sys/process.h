@@ -42,6 +42,9 @@ int process_run(const struct process *process, uint32_t timeout_ms, struct buf *
  * not our children. ERR_NOT_FOUND: there is no such process. */
 int process_watch(pid_t pid, struct err *err);
 
+/* Has a running process this among the arguments that it was started with? */
+bool process_has_argument(pid_t pid, const char *argument);
+
 /* What the kernel adds to a process's score when it looks for one to kill because the machine's
  * memory ran out, -1000 … 1000 (proc(5), oom_score_adj); of ourselves when pid is 0; 0 when it
  * cannot be read. Children inherit it. */

@@ -42,25 +42,19 @@ static pid_t pid_read(const struct local_engine *local, const char *id, const ch
     return value > 0 && value < INT32_MAX ? (pid_t)value : 0;
 }
 
-/* A pid may have been given to somebody else: conmon has our bundle in its command line, the first
- * process is in our control group. */
-static bool process_mentions(pid_t pid, const char *file, const char *wanted)
+/* A pid may have been given to somebody else: conmon has our bundle among its arguments. A pidfd,
+ * or -1. */
+static int conmon_adopt(pid_t pid, const char *bundle)
 {
-    char path[64];
-    cleanup_buf struct buf text = BUF_INIT;
-    snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, file);
-    return file_read(path, 65536, &text, NULL) == 0 &&
-           text_find(buf_as_text(&text), text_of(wanted)) != SIZE_MAX;
+    cleanup_close int watch = pid ? process_watch(pid, NULL) : -1;
+    return watch >= 0 && process_has_argument(pid, bundle) ? fd_steal(&watch) : -1;
 }
 
-static int process_adopt(pid_t pid, const char *file, const char *wanted)
+/* Likewise the first process of a container, which is in the container's control group. */
+static int init_adopt(const struct local_engine *local, pid_t pid, const char *group)
 {
-    int watch = pid ? process_watch(pid, NULL) : -1;
-    if (watch >= 0 && !process_mentions(pid, file, wanted)) {
-        close(watch);
-        return -1;
-    }
-    return watch;
+    cleanup_close int watch = pid ? process_watch(pid, NULL) : -1;
+    return watch >= 0 && cgroup_has_process(&local->cgroups, group, pid) ? fd_steal(&watch) : -1;
 }
 
 static bool ended_is_there(const struct local_engine *local, const char *id)
@@ -156,8 +150,8 @@ static void task_adopt(struct local_engine *local, struct task *task, struct err
     if (is_this_boot) {
         task->process.conmon = pid_read(local, task->id, "conmon.pid");
         task->process.init = pid_read(local, task->id, "init.pid");
-        task->process.conmon_fd = process_adopt(task->process.conmon, "cmdline", bundle);
-        task->init_fd = process_adopt(task->process.init, "cgroup", group);
+        task->process.conmon_fd = conmon_adopt(task->process.conmon, bundle);
+        task->init_fd = init_adopt(local, task->process.init, group);
     }
     bool is_lost = is_whole && !is_this_boot; /* whether it ran is not known any more */
     if (!is_lost && (!is_whole || !task_was_started(local, task))) {
@@ -188,7 +182,7 @@ static void conmon_kill(struct local_engine *local, const char *id)
         cleanup_file FILE *file = fopen(path, "re");
         int pid;
         while (file && fscanf(file, "%d", &pid) == 1) {
-            cleanup_close int watch = process_adopt(pid, "cmdline", bundle);
+            cleanup_close int watch = conmon_adopt(pid, bundle);
             struct pollfd ended = {.fd = watch, .events = POLLIN};
             if (watch >= 0 && syscall_kill(watch, SIGKILL) == 0)
                 poll(&ended, 1, 10000);

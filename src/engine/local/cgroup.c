@@ -54,20 +54,25 @@ static void line_read(struct text line, struct cgroup_layout *layout)
     if (dash == SIZE_MAX || layout->tree_count == CGROUP_TREES_MAX)
         return;
     struct text head = {line.at, dash}, tail = {line.at + dash + 3, line.length - dash - 3};
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < 3; i++)
         text_cut(&head, ' ');
+    struct text root = text_cut(&head, ' ');
     struct text mount = text_cut(&head, ' ');
     struct text type = text_cut(&tail, ' ');
     text_cut(&tail, ' ');
     struct cgroup_tree *tree = &layout->trees[layout->tree_count];
     *tree = (struct cgroup_tree){.is_v2 = text_is(type, "cgroup2")};
+    if (text_is(root, "/"))
+        root.length = 0;
     if (mount.length == 0 || mount.length >= sizeof tree->mount ||
+        root.length >= sizeof tree->root ||
         !controllers_set(tree, tree->is_v2 ? (struct text){"", 0} : tail))
         return;
     for (size_t i = 0; i < layout->tree_count; i++) /* mounted twice: the first counts */
         if (tree->is_v2 && layout->trees[i].is_v2)
             return;
     snprintf(tree->mount, sizeof tree->mount, "%.*s", TEXT_ARG(mount));
+    snprintf(tree->root, sizeof tree->root, "%.*s", TEXT_ARG(root));
     layout->tree_count++;
 }
 
@@ -125,6 +130,38 @@ bool cgroup_path(const struct cgroup_layout *layout, const char *controller, con
             return true;
         }
     return false;
+}
+
+/* The group itself, or one below it: names of others may begin or end alike. */
+static bool path_is_in(struct text path, const char *root, const char *group)
+{
+    size_t length = strlen(root) + strlen(group);
+    return text_starts(path, text_of(root)) &&
+           text_starts((struct text){path.at + strlen(root), path.length - strlen(root)},
+                       text_of(group)) &&
+           (path.length == length || path.at[length] == '/');
+}
+
+bool cgroup_lines_name(const struct cgroup_layout *layout, const char *group, struct text lines)
+{
+    while (lines.length > 0) {
+        struct text path = text_cut(&lines, '\n'); /* "4:cpu,cpuacct:/skep/1a2b/17" */
+        text_cut(&path, ':');
+        text_cut(&path, ':');
+        for (size_t i = 0; i < layout->tree_count; i++)
+            if (path_is_in(path, layout->trees[i].root, group))
+                return true;
+    }
+    return false;
+}
+
+bool cgroup_has_process(const struct cgroup_layout *layout, const char *group, pid_t pid)
+{
+    char path[64];
+    cleanup_buf struct buf lines = BUF_INIT;
+    snprintf(path, sizeof path, "/proc/%d/cgroup", (int)pid);
+    return file_read(path, 65536, &lines, NULL) == 0 &&
+           cgroup_lines_name(layout, group, buf_as_text(&lines));
 }
 
 /* A small file of a group, "" when it is not there. */

@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct engine_stats;
 struct err;
@@ -18,6 +19,7 @@ enum { CGROUP_TREES_MAX = 24, CGROUP_PATH_MAX = 512 };
 
 struct cgroup_tree {
     char mount[128];
+    char root[256];       /* which group is mounted there: "" = the tree's root */
     char controllers[64]; /* ",rw,cpu,cpuacct,", ",rw,xattr,name=systemd,"; of v2 "," */
     bool is_v2;
 };
@@ -41,6 +43,10 @@ bool cgroup_path(const struct cgroup_layout *layout, const char *controller, con
 /* Where a group is in one tree. */
 void cgroup_tree_path(const struct cgroup_tree *tree, const char *group,
                       char path[CGROUP_PATH_MAX]);
+
+/* Is a process in the group, or below it? `lines` are those of its /proc/PID/cgroup. */
+bool cgroup_lines_name(const struct cgroup_layout *layout, const char *group, struct text lines);
+bool cgroup_has_process(const struct cgroup_layout *layout, const char *group, pid_t pid);
 
 /* Memory ran out and processes of the group were killed for it. */
 struct cgroup_oom {

@@ -67,22 +67,10 @@ void cgroup_unlimit(const struct cgroup_layout *layout, const char *group)
 /* --- the list of processes --- */
 
 struct sweep {
+    const struct cgroup_layout *layout;
     const char *group;
     bool is_frozen;
 };
-
-static bool process_is_member(pid_t pid, const char *group)
-{
-    char path[64];
-    cleanup_buf struct buf text = BUF_INIT;
-    size_t length = strlen(group);
-    bool is_member = false;
-    snprintf(path, sizeof path, "/proc/%d/cgroup", (int)pid);
-    if (file_read(path, 65536, &text, NULL) == 0)
-        for (const char *at = buf_cstr(&text); !is_member && (at = strstr(at, group)); at += length)
-            is_member = at[length] == '\n' || at[length] == '/';
-    return is_member;
-}
 
 /* A pid that was listed may have been given to another process since, unless the group is frozen.
  */
@@ -93,7 +81,7 @@ static void process_kill(const struct sweep *sweep, pid_t pid)
         return;
     }
     cleanup_close int watch = process_watch(pid, NULL);
-    if (watch >= 0 && process_is_member(pid, sweep->group))
+    if (watch >= 0 && cgroup_has_process(sweep->layout, sweep->group, pid))
         syscall(SYS_pidfd_send_signal, watch, SIGKILL, NULL, 0u);
 }
 
@@ -151,7 +139,7 @@ static void tree_sweep(const struct cgroup_layout *layout, const struct cgroup_t
         snprintf(frozen_at, sizeof frozen_at, "%s", directory);
     else
         cgroup_path(layout, "freezer", group, frozen_at);
-    struct sweep sweep = {.group = group};
+    struct sweep sweep = {.layout = layout, .group = group};
     sweep.is_frozen = frozen_at[0] && group_freeze(freezer, frozen_at);
     groups_visit(directory, LEVELS_MAX, members_kill, &sweep);
     if (frozen_at[0]) /* also when it did not freeze in time: a frozen process cannot end */

@@ -2,6 +2,7 @@
 #include "unit.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <unistd.h>
@@ -171,10 +172,43 @@ static void test_bound_is_a_child(void **state)
     buf_release(&complaint);
 }
 
+/* A pid may be another process's by now: names that begin or end alike are not its argument. */
+static void test_arguments(void **state)
+{
+    (void)state;
+    const char *argv[] = {"sh", "-c", "echo runs; read line", "", "/run/skep/tasks/17", NULL};
+    int in[2], out[2], status;
+    char words[5];
+    pid_t pid;
+    assert_int_equal(pipe2(in, O_CLOEXEC), 0);
+    assert_int_equal(pipe2(out, O_CLOEXEC), 0);
+    struct process process = {.argv = argv, .in = in[0], .out = out[1], .err = -1};
+    assert_int_equal(process_spawn(&process, &pid, NULL), 0);
+    assert_int_equal(read(out[0], words, sizeof words), sizeof words);
+    assert_true(process_has_argument(pid, "/run/skep/tasks/17"));
+    assert_true(process_has_argument(pid, "sh"));
+    assert_true(process_has_argument(pid, ""));
+    const char *const others[] = {"/run/skep/tasks/1",
+                                  "/run/skep/tasks/177",
+                                  "/skep/tasks/17",
+                                  "/run/skep/tasks/17/",
+                                  "17",
+                                  "-c echo"};
+    for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)
+        assert_false(process_has_argument(pid, others[i]));
+    close(in[1]);
+    assert_int_equal(process_wait(pid, &status, NULL), 0);
+    assert_false(process_has_argument(pid, "sh"));
+    close(in[0]);
+    close(out[0]);
+    close(out[1]);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_output_and_code), cmocka_unit_test(test_killed),
     cmocka_unit_test(test_limits),          cmocka_unit_test(test_missing_program),
     cmocka_unit_test(test_watch),           cmocka_unit_test(test_oom_score),
     cmocka_unit_test(test_bound),           cmocka_unit_test(test_bound_is_a_child),
+    cmocka_unit_test(test_arguments),
 };
 UNIT_FILE(tests, NULL, NULL);

@@ -141,10 +141,51 @@ static void test_stats_of_fixtures(void **state)
     assert_true(oom.is_limit);
 }
 
+/* Lines of /proc/PID/cgroup name our group or one below it, and no neighbour that looks like it. */
+static void test_lines_name(void **state)
+{
+    (void)state;
+    struct cgroup_layout v1, shared;
+    folder_put("memory/tasks", "");
+    assert_int_equal(
+        cgroup_layout_read(mountinfo("31 22 0:27 / @/memory rw - cgroup cgroup rw,memory\n"
+                                     "32 22 0:28 / @/cpu rw - cgroup cgroup rw,cpu\n"),
+                           &v1, NULL),
+        0);
+    assert_int_equal(
+        cgroup_layout_read(mountinfo("31 22 0:27 /docker/1 @/memory rw - cgroup cgroup "
+                                     "rw,memory\n"),
+                           &shared, NULL),
+        0);
+    const struct {
+        const char *lines;
+        bool is_in, is_in_shared;
+    } cases[] = {
+        {"9:cpu,cpuacct:/\n4:memory:/skep/1a/17\n", true, false},
+        {"4:memory:/skep/1a/17/below\n3:cpu:/\n", true, false},
+        {"0::/skep/1a/17", true, false},
+        {"4:memory:/docker/1/skep/1a/17\n", false, true},
+        {"4:memory:/docker/1/skep/1a/17/below\n", false, true},
+        {"4:memory:/docker/12/skep/1a/17\n", false, false},
+        {"4:memory:/skep/1a/177\n", false, false},
+        {"4:memory:/skep/1a/1\n", false, false},
+        {"4:memory:/other/skep/1a/17\n", false, false},
+        {"4:memory:/docker/1/other/skep/1a/17\n", false, false},
+        {"4:/skep/1a/17:/\n", false, false},
+        {"4:name=/skep/1a/17\n", false, false},
+        {"", false, false},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct text lines = text_of(cases[i].lines);
+        if (cgroup_lines_name(&v1, "/skep/1a/17", lines) != cases[i].is_in ||
+            cgroup_lines_name(&shared, "/skep/1a/17", lines) != cases[i].is_in_shared)
+            fail_msg("%s", cases[i].lines);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(test_layout_v2),
-    cmocka_unit_test(test_layout_hybrid),
-    cmocka_unit_test(test_layout_v1_and_none),
-    cmocka_unit_test(test_stats_of_fixtures),
+    cmocka_unit_test(test_layout_v2),          cmocka_unit_test(test_layout_hybrid),
+    cmocka_unit_test(test_layout_v1_and_none), cmocka_unit_test(test_stats_of_fixtures),
+    cmocka_unit_test(test_lines_name),
 };
 UNIT_FILE(tests, folder_setup, folder_teardown);
