@@ -34,7 +34,7 @@ enum {
     STORE_GRANTS_MAX = 1000,      /* of one user or group */
     STORE_CLUSTER_NAME_MAX = 255, /* as granted */
     STORE_DESCRIPTION_MAX = 4096, /* of a group */
-    STORE_TOKENS_MAX = 1000,      /* of one user */
+    STORE_TOKENS_MAX = 1000,      /* of one user, of logins and of applications each */
     STORE_SETTING_MAX = 1 << 20,
     STORE_EXTENSION_MAX = 1 << 20, /* of a user, bytes of JSON */
     STORE_TAIL_MAX = 4096,         /* bytes of an attempt's last lines */
@@ -132,7 +132,8 @@ enum store_change_kind {
     CHANGE_GROUP_ADD,     /* ERR_CONFLICT: exists; ERR_TOO_BIG, ERR_INVALID */
     CHANGE_GROUP_SET,     /* replaces, members stay; ERR_NOT_FOUND, ERR_TOO_BIG, ERR_INVALID */
     CHANGE_GROUP_REMOVE,  /* and what members have by it; ERR_NOT_FOUND */
-    CHANGE_TOKEN_ADD,     /* ERR_NOT_FOUND user; ERR_CONFLICT; ERR_TOO_BIG */
+    CHANGE_TOKEN_ADD,     /* ERR_NOT_FOUND user; ERR_CONFLICT; ERR_TOO_BIG: of applications. A login
+                           * beyond the limit ends one that has expired, else the oldest. */
     CHANGE_TOKEN_REMOVE,  /* ERR_NOT_FOUND: no such token of this user */
     CHANGE_TOKENS_REMOVE, /* all browser tokens of the user, and those of applications, too, when
                            * token.is_application; except `token.id` if not "" */

@@ -11,7 +11,12 @@ static const char delete_others[] =
 static const char delete_user[] = "DELETE FROM tokens WHERE owner = ?";
 static const char delete_expired[] = "DELETE FROM tokens WHERE id IN (SELECT id FROM tokens "
                                      "WHERE expires_ms <> 0 AND expires_ms < ? LIMIT 1000)";
-static const char count_user[] = "SELECT count(*) FROM tokens WHERE owner = ?";
+static const char delete_oldest[] =
+    "DELETE FROM tokens WHERE id IN (SELECT id FROM tokens "
+    "WHERE owner = ? AND is_application = 0 AND id <> ? "
+    "ORDER BY expires_ms <> 0 AND expires_ms <= ? DESC, created_ms, id LIMIT ?)";
+static const char count_kind[] =
+    "SELECT count(*) FROM tokens WHERE owner = ? AND is_application = ?";
 static const char select_one[] = "SELECT " COLUMNS(COLUMN_NAME) " FROM tokens WHERE id = ?";
 static const char select_user[] =
     "SELECT " COLUMNS(COLUMN_NAME) " FROM tokens WHERE owner = ? ORDER BY created_ms DESC, id";
@@ -34,29 +39,55 @@ static void row_get(struct sql *sql, struct store_token *token, struct arena *ar
     token->expires_ms = sql_int(sql);
 }
 
+static int count_of(struct store *store, const struct store_token *token, int64_t *count,
+                    struct err *err)
+{
+    struct sql sql = sql_of(&store->session, count_kind);
+
+    sql_put_string(&sql, token->user);
+    sql_put_int(&sql, token->is_application);
+    return sql_number(&sql, count, err);
+}
+
+/* Ends logins beyond the limit, `token` excepted: those that have expired, then the oldest. */
+static int logins_trim(struct store *store, const struct store_token *token, int64_t count,
+                       struct err *err)
+{
+    struct sql sql = sql_of(&store->session, delete_oldest);
+
+    if (count <= STORE_TOKENS_MAX)
+        return 0;
+    sql_put_string(&sql, token->user);
+    sql_put_string(&sql, token->id);
+    sql_put_int(&sql, token->created_ms);
+    sql_put_int(&sql, count - STORE_TOKENS_MAX);
+    return sql_run(&sql, NULL, err);
+}
+
 int token_add(struct store *store, struct store_change *change, struct err *err)
 {
-    struct sql sql = sql_of(&store->session, count_user);
+    const struct store_token *token = &change->token;
+    struct sql sql = sql_of(&store->session, insert);
     bool has_user;
     int64_t count = 0;
-    int changed = 0, code = user_exists(store, change->token.user, &has_user, err);
+    int changed = 0, code = user_exists(store, token->user, &has_user, err);
 
-    sql_put_string(&sql, change->token.user);
     if (code == 0)
-        code = sql_number(&sql, &count, err);
+        code = count_of(store, token, &count, err);
     if (code < 0)
         return code;
     if (!has_user)
-        return REFUSE(change, ERR_NOT_FOUND, "no user %s", change->token.user);
-    if (count >= STORE_TOKENS_MAX)
-        return REFUSE(change, ERR_TOO_BIG, "user %s has %d tokens already", change->token.user,
-                      STORE_TOKENS_MAX);
-    sql = sql_of(&store->session, insert);
-    row_put(&sql, &change->token);
+        return REFUSE(change, ERR_NOT_FOUND, "no user %s", token->user);
+    if (token->is_application && count >= STORE_TOKENS_MAX)
+        return REFUSE(change, ERR_TOO_BIG,
+                      "user %s has %d tokens of applications, and may have no more: revoke those "
+                      "that are not needed (DELETE /api/v2/tokens/TOKEN)",
+                      token->user, STORE_TOKENS_MAX);
+    row_put(&sql, token);
     code = sql_run(&sql, &changed, err);
     if (code == 0 && changed == 0)
         return REFUSE(change, ERR_CONFLICT, "this token exists");
-    return code;
+    return code < 0 || token->is_application ? code : logins_trim(store, token, count + 1, err);
 }
 
 int token_remove(struct store *store, struct store_change *change, struct err *err)
@@ -118,14 +149,14 @@ int store_token(struct store_reader *reader, struct text id, struct arena *arena
 int store_tokens(struct store_reader *reader, struct text user, struct arena *arena,
                  struct store_tokens *tokens, struct err *err)
 {
-    struct store_token *items = arena_array(arena, STORE_TOKENS_MAX, sizeof *items);
+    struct store_token *items = arena_array(arena, 2 * STORE_TOKENS_MAX, sizeof *items);
     struct sql sql = sql_of(&reader->session, select_user);
     int code;
 
     *tokens = (struct store_tokens){items, 0};
     sql_put_text(&sql, user);
     while ((code = sql_next(&sql, err)) > 0)
-        if (tokens->count < STORE_TOKENS_MAX)
+        if (tokens->count < 2 * STORE_TOKENS_MAX)
             row_get(&sql, &items[tokens->count++], arena);
     return code;
 }
