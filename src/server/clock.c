@@ -1,6 +1,8 @@
 /* clock.c — see clock.h. */
 #include "server/clock.h"
 #include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <time.h>
 
 enum {
@@ -8,6 +10,8 @@ enum {
     LEAP_MS = 86400 * 1000,   /* retention believes such a step … */
     CONFIRM_MS = 3600 * 1000, /* … after this time, … */
     UNSTEADY_MS = 60 * 1000,  /* … in which the wall clock has not moved by more than this */
+    APART_MS = 3600 * 1000,   /* beyond this the operator should know */
+    WARN_MS = 86400 * 1000,   /* and be reminded */
 };
 
 static int64_t clock_ms(clockid_t which)
@@ -71,6 +75,44 @@ int64_t server_clock_step(struct server_clock *clock, int64_t boot_ms, int64_t w
     clock->boot_ms = boot_ms;
     assert(elapsed + change >= 0 && clock->credit >= 0);
     return clock->now_ms;
+}
+
+int64_t server_clock_behind_ms(const struct server_clock *clock)
+{
+    return clock->wall_ms - clock->now_ms;
+}
+
+static bool is_apart(int64_t behind_ms)
+{
+    return behind_ms > APART_MS || behind_ms < -APART_MS;
+}
+
+bool server_clock_warns(struct server_clock *clock)
+{
+    if (!is_apart(server_clock_behind_ms(clock)) ||
+        (clock->warned_boot_ms && clock->boot_ms - clock->warned_boot_ms < WARN_MS))
+        return false;
+    clock->warned_boot_ms = clock->boot_ms;
+    return true;
+}
+
+void server_clock_text(int64_t behind_ms, char *text, size_t size)
+{
+    int64_t behind_h = (behind_ms + (behind_ms < 0 ? -1800000 : 1800000)) / 3600000;
+
+    if (!is_apart(behind_ms))
+        snprintf(text, size, "the times that are shown are right");
+    else if (behind_ms < 0)
+        snprintf(text, size,
+                 "the times that are shown are %" PRId64 " h ahead of the machine's clock until it "
+                 "has caught up, or for ten times as long",
+                 -behind_h);
+    else
+        snprintf(text, size,
+                 "the times that are shown are %" PRId64 " h behind the machine's clock, for ten "
+                 "times as long; a restart of skepd takes the clock's time at once, and counts the "
+                 "difference to all time limits",
+                 behind_h);
 }
 
 int64_t server_clock_trusted(struct server_clock *clock)

@@ -7,6 +7,8 @@
  */
 #ifndef SERVER_CLOCK_H
 #define SERVER_CLOCK_H
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -27,6 +29,7 @@ struct server_clock {
     int64_t steady_boot_ms;   /* since then the wall clock has not been set */
     int64_t trusted_ms;       /* how far retention has believed the time */
     int64_t stepped_ms;       /* by which the wall clock was set last; cleared by who tells it */
+    int64_t warned_boot_ms;   /* when it was last said that the clocks are apart; 0: never */
 };
 
 /* `last_ms`: the core's time when the server last did something, 0: never. It goes on from there
@@ -35,6 +38,16 @@ void server_clock_start(struct server_clock *clock, int64_t boot_ms, int64_t wal
                         int64_t last_ms, int64_t trusted_ms);
 /* The core's time now. */
 int64_t server_clock_step(struct server_clock *clock, int64_t boot_ms, int64_t wall_ms);
+
+/* By how much the core's time is behind the wall clock; negative: ahead of it. As of the last step.
+ */
+int64_t server_clock_behind_ms(const struct server_clock *clock);
+
+/* True once a day while the two are more than an hour apart: the operator should know. */
+bool server_clock_warns(struct server_clock *clock);
+
+/* For the operator: whether the times that are shown are right, and what to do if not. */
+void server_clock_text(int64_t behind_ms, char *text, size_t size);
 
 /* The time by which retention removes what is old: the earlier of both clocks as of the last step.
  * More than a day beyond what it believed before is believed only after an hour in which nobody has

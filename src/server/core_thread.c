@@ -20,7 +20,7 @@ int64_t core_thread_now(struct server *server)
 {
     struct server_clock *clock = &server->core.clock;
     int64_t now = server_clock_step(clock, clock_boot_ms(), clock_wall_ms());
-    int64_t apart_s = (clock->wall_ms - now) / 1000;
+    char text[200];
 
     if (clock->stepped_ms)
         log_warning("server",
@@ -28,7 +28,11 @@ int64_t core_thread_now(struct server *server)
                     "passed, and times that are shown near the clock by a tenth of it",
                     (long long)clock->stepped_ms / 1000);
     clock->stepped_ms = 0;
-    atomic_store(&server->metrics.clock_apart_s, (uint64_t)(apart_s < 0 ? -apart_s : apart_s));
+    if (server_clock_warns(clock)) {
+        server_clock_text(server_clock_behind_ms(clock), text, sizeof text);
+        log_warning("server", "%s", text);
+    }
+    atomic_store(&server->metrics.clock_behind_ms, server_clock_behind_ms(clock));
     return now;
 }
 

@@ -24,7 +24,7 @@ struct metrics {
     struct histogram launch; /* one create: reading, building, handing over */
     _Atomic uint64_t requests, refused, facts, facts_dropped, facts_kept, batches, batch_mails;
     _Atomic uint64_t creates, create_failures, kills, orphans, lost, adopted;
-    _Atomic uint64_t clock_apart_s; /* of the core's time and the wall clock */
+    _Atomic int64_t clock_behind_ms; /* the core's time behind the wall clock */
     _Atomic uint64_t restores, purged_jobs, idle_tasks, set_aside;
 };
 

@@ -512,9 +512,11 @@ static size_t service_ready(void *context, struct service_check checks[SERVICE_C
     snprintf(text, sizeof text, "%llu nodes, %zu commands wait", (unsigned long long)counts.nodes,
              launcher_count(server->launcher));
     check_fill(&checks[2], "engine", counts.nodes > 0, text);
-    check_fill(&checks[3], "running", !atomic_load(&server->is_draining),
+    server_clock_text(atomic_load(&server->metrics.clock_behind_ms), text, sizeof text);
+    check_fill(&checks[3], "clock", true, text); /* requests are served all the same */
+    check_fill(&checks[4], "running", !atomic_load(&server->is_draining),
                atomic_load(&server->is_draining) ? "the server is ending" : "taking requests");
-    return 4;
+    return 5;
 }
 
 static void write_core_metrics(struct server *server, struct buf *out)
@@ -595,7 +597,7 @@ static void service_metrics(void *context, struct buf *out)
                  atomic_load(&metrics->set_aside));
     metric_write(out, "skep_clock_apart_seconds", "gauge",
                  "Between the server's own time and the machine's clock, which was set.",
-                 atomic_load(&metrics->clock_apart_s));
+                 (uint64_t)llabs(atomic_load(&metrics->clock_behind_ms)) / 1000);
     metric_write(out, "skep_batches_total", "counter", "Rounds of the core thread.",
                  atomic_load(&metrics->batches));
     metric_write(out, "skep_batch_mails_total", "counter", "Requests and facts in those rounds.",

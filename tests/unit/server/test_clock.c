@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -147,6 +148,56 @@ static void retention_believes_a_late_start_after_an_hour(void **state)
     assert_int_equal(server_clock_trusted(&machine.clock), begin + DAY);
 }
 
+/* At once, then once a day, for as long as it lasts; a small difference is not worth a word. */
+static void the_operator_is_reminded_of_wrong_times(void **state)
+{
+    static const int64_t jumps[] = {400 * DAY, -400 * DAY, 2 * HOUR, -2 * HOUR, 50 * MINUTE};
+    static const int expected[] = {3, 3, 1, 1, 0}; /* the small ones are over within the day */
+    (void)state;
+
+    for (size_t i = 0; i < sizeof jumps / sizeof jumps[0]; i++) {
+        struct machine machine = started();
+        int warnings = 0;
+        pass(&machine, MINUTE, SECOND);
+        assert_false(server_clock_warns(&machine.clock));
+        machine.wall += jumps[i];
+        for (int64_t passed = 0; passed < 2 * DAY + HOUR; passed += MINUTE) {
+            int64_t behind;
+            pass(&machine, MINUTE, MINUTE);
+            behind = server_clock_behind_ms(&machine.clock);
+            assert_int_equal(behind, machine.wall - machine.clock.now_ms);
+            if (server_clock_warns(&machine.clock)) {
+                assert_true(llabs(behind) > HOUR);
+                warnings++;
+            }
+        }
+        assert_int_equal(warnings, expected[i]);
+    }
+}
+
+static void the_text_says_what_to_do(void **state)
+{
+    static const struct {
+        int64_t behind_ms;
+        const char *words, *restart;
+    } cases[] = {
+        {0, "are right", NULL},
+        {HOUR, "are right", NULL},
+        {-HOUR, "are right", NULL},
+        {400 * DAY, " 9600 h behind", "a restart of skepd"},
+        {-400 * DAY, " 9600 h ahead", NULL},
+        {2 * HOUR, " 2 h behind", "a restart of skepd"},
+    };
+    char text[200];
+    (void)state;
+
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        server_clock_text(cases[i].behind_ms, text, sizeof text);
+        assert_non_null(strstr(text, cases[i].words));
+        assert_int_equal(!strstr(text, "restart"), !cases[i].restart);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -156,6 +207,8 @@ int main(void)
         cmocka_unit_test(a_start_goes_on_from_what_is_stored),
         cmocka_unit_test(retention_believes_no_jump),
         cmocka_unit_test(retention_believes_a_late_start_after_an_hour),
+        cmocka_unit_test(the_operator_is_reminded_of_wrong_times),
+        cmocka_unit_test(the_text_says_what_to_do),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

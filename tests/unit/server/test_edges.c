@@ -87,6 +87,21 @@ static bool is_writable(struct world *world)
     return checks[0].is_ok;
 }
 
+/* All is well, and what stands behind the named check holds these words. */
+static bool is_ready_with(struct world *world, const char *name, const char *words)
+{
+    struct service_check checks[SERVICE_CHECKS_MAX];
+    size_t count = world->service->ready(world->service->context, checks);
+    bool has_words = false;
+
+    for (size_t i = 0; i < count; i++) {
+        if (!checks[i].is_ok)
+            return false;
+        has_words |= strcmp(checks[i].name, name) == 0 && strstr(checks[i].text, words);
+    }
+    return has_words;
+}
+
 static struct job_id stopped_job(struct world *world, const char *name)
 {
     struct job_id job;
@@ -468,6 +483,7 @@ static void a_clock_that_is_set_forward_ends_nothing(void **state)
     settle(world);
     assert_int_equal(shown(world, job), PUBLIC_RUNNING);
     assert_true(metric(world, "skep_clock_apart_seconds") > 7000);
+    assert_true(is_ready_with(world, "clock", " 2 h behind the machine's clock"));
     /* and the time after it goes on */
     clock_pass(2 * HOUR_MS);
     settle(world);
