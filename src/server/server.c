@@ -69,10 +69,12 @@ static int server_open(struct server *server, const struct server_teller *teller
         code = server_restore(server, err);
     if (code < 0)
         return code;
-    /* into the launcher's queue, for when it starts */
+    /* into the launcher's queue, for when it starts: first the end of those that nobody knows, as
+     * what is created next may have been given their devices */
+    code = server_reconcile(server, err);
     core_thread_commands(server);
     core_thread_batch_begin(&server->core);
-    return server_reconcile(server, err);
+    return code;
 }
 
 int server_new(struct server_config *config, const struct server_teller *teller,

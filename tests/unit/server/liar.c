@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "server/engines.h"
 #include <assert.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,7 @@ static struct {
     pthread_mutex_t lock;
     const struct engine_ops *real;
     struct engine_ops ops;
-    unsigned refusals, creates;
+    unsigned refusals, creates, creates_before[TOLD_MAX]; /* … the kill */
     int code;
     struct attempt_id listed[LIAR_LIST_MAX], killed[TOLD_MAX], forgotten[TOLD_MAX];
     size_t list_count, kill_count, forget_count;
@@ -21,17 +22,18 @@ static struct {
 
 static int lying_create(struct engine *engine, const struct container *container, struct err *err)
 {
-    int code = 0;
+    bool is_refused;
+    int code;
 
     pthread_mutex_lock(&liar.lock);
     liar.creates++;
-    if (liar.refusals > 0) {
-        liar.refusals--;
-        code = liar.code;
-    }
+    is_refused = liar.refusals > 0;
+    liar.refusals -= is_refused;
+    code = liar.code;
     pthread_mutex_unlock(&liar.lock);
-    return code < 0 ? err_fail(err, code, "", "refused by the test")
-                    : liar.real->create(engine, container, err);
+    if (!is_refused)
+        return liar.real->create(engine, container, err);
+    return code < 0 ? err_fail(err, code, "", "refused by the test") : 0;
 }
 
 static int lying_kill(struct engine *engine, struct attempt_id attempt, uint32_t grace_ms,
@@ -39,6 +41,7 @@ static int lying_kill(struct engine *engine, struct attempt_id attempt, uint32_t
 {
     pthread_mutex_lock(&liar.lock);
     assert(liar.kill_count < TOLD_MAX);
+    liar.creates_before[liar.kill_count] = liar.creates;
     liar.killed[liar.kill_count++] = attempt;
     pthread_mutex_unlock(&liar.lock);
     return liar.real->kill(engine, attempt, grace_ms, reason, is_held, err);
@@ -141,6 +144,18 @@ unsigned liar_creates(void)
 {
     pthread_mutex_lock(&liar.lock);
     unsigned count = liar.creates;
+    pthread_mutex_unlock(&liar.lock);
+    return count;
+}
+
+unsigned liar_creates_before(struct attempt_id killed)
+{
+    unsigned count = UINT_MAX;
+
+    pthread_mutex_lock(&liar.lock);
+    for (size_t i = liar.kill_count; i-- > 0;)
+        if (liar.killed[i].v == killed.v)
+            count = liar.creates_before[i];
     pthread_mutex_unlock(&liar.lock);
     return count;
 }

@@ -8,7 +8,7 @@
 
 void liar_clear(void);
 
-/* The next `count` creations are refused with this code. */
+/* The next `count` creations are refused with this code; 0: taken, and nothing comes of them. */
 void liar_refuse(unsigned count, int code);
 /* What the list says beside what there is; at most LIAR_LIST_MAX. */
 enum { LIAR_LIST_MAX = 8 };
@@ -18,5 +18,7 @@ void liar_list(const struct attempt_id *attempts, size_t count);
 unsigned liar_kills(struct attempt_id attempt);
 unsigned liar_forgets(struct attempt_id attempt);
 unsigned liar_creates(void);
+/* How many creations came before the first kill of this one. */
+unsigned liar_creates_before(struct attempt_id killed);
 
 #endif

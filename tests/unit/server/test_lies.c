@@ -205,6 +205,30 @@ static void a_start_ends_strangers_and_adopts_its_own(void **state)
     await(liar_forgets, lost, 1); /* its end is stored */
 }
 
+/* What is created may have been given the devices that a stranger still holds. */
+static void a_start_ends_strangers_before_it_creates(void **state)
+{
+    struct world *world = *state;
+    struct job_id old = running_job(world, "old"), job;
+    const struct attempt_id orphan = attempt_of(world, old, 0);
+
+    assert_int_equal(act(world, SERVICE_STOP, old), 0);
+    wait_until(world, old, PUBLIC_STOPPED);
+    const unsigned before = liar_creates();
+    liar_refuse(2, 0);
+    assert_int_equal(submit(world, job_text(world, "new", ""), &job), 0);
+    while (liar_creates() < before + 2)
+        sched_yield();
+    world_stop(world);
+    liar_clear();
+    liar_list(&orphan, 1);
+    world_start(world);
+    wait_until_tasks_run(world, job);
+    assert_int_equal(liar_creates(), 2); /* the same again: nobody knew whether they were made */
+    assert_int_equal(liar_kills(orphan), 1);
+    assert_int_equal(liar_creates_before(orphan), 0);
+}
+
 /* The container of a failed task, held for debugging. */
 static struct attempt_id held_attempt(struct world *world)
 {
@@ -340,6 +364,7 @@ int main(void)
         WORLD(every_exit_is_forgotten_once_it_is_stored),
         WORLD(what_is_told_after_the_end_changes_nothing),
         WORLD(a_start_ends_strangers_and_adopts_its_own),
+        WORLD(a_start_ends_strangers_before_it_creates),
         WORLD(a_start_leaves_what_is_held),
         WORLD(a_start_leaves_what_it_cannot_read),
         WORLD(a_full_disk_sends_those_at_a_barrier_away),
