@@ -64,15 +64,20 @@ def second_process_is_refused(program):
         assert server.wait_final(["admin~after"])["admin~after"] == "SUCCEEDED"
 
 
-def fill(path):
-    """Take all room of a file system."""
-    with open(path, "wb") as file:
-        size = 1 << 20
-        while size >= 512:
-            try:
-                os.write(file.fileno(), b"\0" * size)
-            except OSError:
-                size //= 2
+def fill(server):
+    """Take all room of the data's file system, at one instant for skepd: what it gives up when it notices stays its own."""
+    server.process.send_signal(signal.SIGSTOP)
+    try:
+        assert os.WIFSTOPPED(os.waitpid(server.process.pid, os.WUNTRACED)[1]), "skepd has ended"
+        with open(server.data / "filler", "wb") as file:
+            size = 1 << 20
+            while size >= 512:
+                try:
+                    os.write(file.fileno(), b"\0" * size)
+                except OSError:
+                    size //= 2
+    finally:
+        server.process.send_signal(signal.SIGCONT)
 
 
 def full_disk_refuses_writes_and_hurts_no_job(program):
@@ -139,7 +144,7 @@ def full_disk(server, data, await_end, make=lambda name: job_file(name, ONE), fi
     for index in range(2 if first_line else 0):
         with server.stream(LOG.format(index) + "?follow=true") as log:
             assert log.readline().decode() == first_line + "\n"
-    fill(data / "filler")
+    fill(server)
     refused = 0
     for number in range(50):
         try:
@@ -198,7 +203,7 @@ def jobs_are_stopped_on_a_full_disk(server, data):
     for number in range(4):
         server.submit(job_file(f"runs{number}", ONE))
     assert (data / "reserve").exists()
-    fill(data / "filler")
+    fill(server)
     submit_until_refused(server, "fills")
     assert not (data / "reserve").exists()
     server.act("admin~runs0", "STOP")

@@ -291,12 +291,7 @@ class Storm:
         if self.has_filler():
             os.unlink(self.data / "filler")
             return
-        # at one instant for skepd: what fills the disk must not take the reserve that skepd gives up meanwhile
-        self.server.process.send_signal(signal.SIGSTOP)
-        try:
-            fill(self.data / "filler")
-        finally:
-            self.server.process.send_signal(signal.SIGCONT)
+        fill(self.server)
 
     def read(self):
         if len(self.readers) > 2 or (self.readers and self.random.random() < 0.4):

@@ -15,7 +15,6 @@
 int run_setup(void **state)
 {
     (void)state;
-    alarm(60);
     signal(SIGPIPE, SIG_IGN);
     return 0;
 }
@@ -157,5 +156,5 @@ void end_is(const struct world *world, enum exit_stage stage, int code, int sign
 
 void ready_await(const struct world *world)
 {
-    assert_true(file_await(path_in(world, "run/ready"), 10000));
+    assert_true(file_await(path_in(world, "run/ready"), RUN_LIMIT_MS));
 }

@@ -47,7 +47,7 @@ static void start_barrier(void **state)
         w.task.barrier_url = url;
         w.task.barrier_token = "secret";
         w.task.has_start_barrier = true;
-        w.task.barrier_timeout_s = 10;
+        w.task.barrier_timeout_s = RUN_LIMIT_MS / 1000;
         pid_t pid = world_start(&w);
         int peer = accept(fd, NULL, NULL);
         assert_true(peer >= 0);
@@ -84,7 +84,7 @@ static void asked_again(void **state)
     world_init(&w, "echo through");
     w.role.is_ssh_enabled = true; /* without keys: no sshd is started */
     w.task.has_ssh_barrier = w.task.reports_ssh = true;
-    w.task.ssh_barrier_timeout_s = 20;
+    w.task.ssh_barrier_timeout_s = RUN_LIMIT_MS / 1000;
     snprintf(url, sizeof url, "http://127.0.0.1:%u/b/", ntohs(address.sin_port));
     w.task.barrier_url = url;
     pid_t pid = world_start(&w);
@@ -122,7 +122,7 @@ static void ssh_barrier(void **state)
         w.role.instances = 1;
         w.tasks[0].ports = peer_ports;
         w.task.has_ssh_barrier = true;
-        w.task.ssh_barrier_timeout_s = comes ? 20 : 1;
+        w.task.ssh_barrier_timeout_s = comes ? RUN_LIMIT_MS / 1000 : 1;
         if (comes)
             assert_int_equal(listen(fd, 4), 0);
         else

@@ -48,12 +48,14 @@ static void nothing_lost(void **state)
     folder_remove(w.root);
 }
 
-/* Alternating streams, each line waited for by the writer: the merged log has them in order. */
+/* Alternating streams, each line waited for by the writer until it is in the merged log: there they
+ * stand in order. */
 static void merged_order(void **state)
 {
     (void)state;
     struct world w;
-    world_init(&w, "for i in 1 2 3 4 5; do echo o$i; sleep 0.02; echo e$i >&2; sleep 0.02; done");
+    world_init(&w, "seen() { until grep -q $1 log/all.*; do sleep 0.01; done; }\n"
+                   "for i in 1 2 3 4 5; do echo o$i; seen o$i; echo e$i >&2; seen e$i; done");
     world_run(&w);
     log_is(&w, "all", "o1\ne1\no2\ne2\no3\ne3\no4\ne4\no5\ne5\n");
     folder_remove(w.root);
