@@ -5,6 +5,7 @@
 #include "unit.h"
 #include "world.h"
 
+#include "api/route.h"
 #include "base/memory.h"
 
 /* A user without the right never sees another's secret, configuration or log. */
@@ -107,9 +108,26 @@ static void test_near_names(void **state)
     assert_no_body(world, "did you mean");
 }
 
+/* Programs of the old API read `error`; it stands beside `code` there, and nowhere else. */
+static void test_old_errors(void **state)
+{
+    struct world *world = *state;
+    const char *nonsense = "nonsense";
+    for (size_t i = 0; i < ROUTE_COUNT; i++) {
+        const struct route *route = &ROUTES[i];
+        bool is_old = text_starts(text_of(route->path), TEXT("/api/v1/"));
+        int status = world_send(world, route->method, route->path, NULL, nonsense);
+        if (route->access == ACCESS_ANYONE && status < 400)
+            continue;
+        if (status < 400 || world_body_has(world, "\"error\":\"") != is_old)
+            fail_msg("%s: %d %s", route->path, status, buf_cstr(&world->body));
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_privacy, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_v1, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(test_old_errors, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_near_names, world_setup, world_teardown),
 };
 UNIT_FILE(tests, NULL, NULL);
