@@ -177,6 +177,36 @@ static void whoever_preempts_in_vain_pauses(void **state)
     world_release(&world);
 }
 
+/* Nothing else happens: the end of the pause alone has it tried, and it may end others again. */
+static void after_its_pause_it_preempts_again(void **state)
+{
+    (void)state;
+    struct world world;
+    world_full(&world);
+    world_node(&world, "n2", 16, 4);
+    submit(&world, "one", 500, true, 1, 2);
+    world_run(&world, 2);
+    submit(&world, "two", 500, true, 1, 2);
+    world_run(&world, 3);
+    uint32_t high = submit(&world, "high", 100, true, 1, 4);
+    assert_int_equal(state_of(&world, high), WAITING_PREEMPTING);
+    world_node_event(&world, EVENT_NODE_LOST, "n1");
+    assert_int_equal(state_of(&world, high), WAITING_PAUSED);
+    /* half of n2 is taken by a job that it may end, but not now, before the other half is free */
+    submit(&world, "behind", -1, true, 1, 2);
+    world_exit(&world, 2, 0, 0);
+    const uint64_t victim = world_command(&world, COMMAND_CREATE, 0)->attempt.v;
+    world_run(&world, victim);
+    world_exit(&world, 3, 0, 0);
+    world_timer(&world, 29000);
+    assert_int_equal(state_of(&world, high), WAITING_PAUSED);
+    assert_int_equal(world_command_count(&world, COMMAND_KILL), 0);
+    world_timer(&world, 1000);
+    assert_int_equal(state_of(&world, high), WAITING_PREEMPTING);
+    assert_int_equal(world_command(&world, COMMAND_KILL, 0)->attempt.v, victim);
+    world_release(&world);
+}
+
 static void a_pause_may_starve_and_outlives_a_stop(void **state)
 {
     (void)state;
@@ -235,6 +265,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_job_preempts_and_starts),
         cmocka_unit_test(what_it_holds_is_taken),
         cmocka_unit_test(whoever_preempts_in_vain_pauses),
+        cmocka_unit_test(after_its_pause_it_preempts_again),
         cmocka_unit_test(a_pause_may_starve_and_outlives_a_stop),
         cmocka_unit_test(another_policy_begins_anew),
     };
