@@ -22,7 +22,7 @@ struct entry {
 
 struct shape {
     struct queue_need need;
-    bool is_blocked, was_tried;
+    bool is_blocked, was_tried, is_for_limit;
 };
 
 struct plain {
@@ -112,6 +112,12 @@ static void compare(struct random *random, const struct plain *plain, const stru
                      plain_shortest(plain, queue, plain->entries[expected].shape));
 }
 
+/* Nobody is in it any more. */
+static void shape_forget(struct shape *shape)
+{
+    shape->is_blocked = shape->was_tried = shape->is_for_limit = false;
+}
+
 static void put(struct random *random, struct plain *plain, struct queue *queue)
 {
     /* half of the jobs are of few shapes: large heaps beside small ones */
@@ -122,7 +128,7 @@ static void put(struct random *random, struct plain *plain, struct queue *queue)
     bool was_in = entry->is_in;
     entry->is_in = false;
     if (was_in && plain_first(plain, queue, old) == SLOTS)
-        plain->shapes[old].is_blocked = plain->shapes[old].was_tried = false;
+        shape_forget(&plain->shapes[old]);
     entry->shape = at;
     entry->item = (struct queue_item){.slot = slot,
                                       .id = slot + 1,
@@ -133,6 +139,8 @@ static void put(struct random *random, struct plain *plain, struct queue *queue)
                                       .limit_s = below(random, 4)};
     entry->is_in = true;
     queue_push(queue, &entry->item, &shape->need, (struct text){(const char *)&at, sizeof at});
+    if (shape->is_for_limit && plain_shortest(plain, queue, at) == slot)
+        shape->is_blocked = shape->was_tried = false;
 }
 
 static void take(struct random *random, struct plain *plain, struct queue *queue)
@@ -142,7 +150,33 @@ static void take(struct random *random, struct plain *plain, struct queue *queue
     bool was_in = entry->is_in;
     entry->is_in = false;
     if (was_in && plain_first(plain, queue, entry->shape) == SLOTS)
-        plain->shapes[entry->shape].is_blocked = plain->shapes[entry->shape].was_tried = false;
+        shape_forget(&plain->shapes[entry->shape]);
+}
+
+/* Taken one after the other, all come in their order, and the shortest limit of each shape is known
+ * at any time: whatever was pushed and removed before. */
+static void drain(const struct plain *now, const struct queue *queue)
+{
+    struct plain plain = *now;
+    struct queue *copy = queue_copy(queue);
+    struct queue_item item;
+    uint32_t class, left = 0;
+    queue_unblock(copy);
+    for (uint32_t i = 0; i < SHAPES; i++)
+        plain.shapes[i].is_blocked = false;
+    for (uint32_t i = 0; i < SLOTS; i++)
+        left += plain.entries[i].is_in;
+    assert_int_equal(queue_count(copy), left);
+    for (; queue_first(copy, &item, &class); left--) {
+        assert_int_equal(item.slot, plain_next(&plain, copy, NULL, NULL));
+        assert_int_equal(queue_shortest(copy, class).slot,
+                         plain_shortest(&plain, copy, plain.entries[item.slot].shape));
+        plain.entries[item.slot].is_in = false;
+        queue_remove(copy, item.slot);
+    }
+    assert_int_equal(left, 0);
+    assert_int_equal(queue_class_count(copy), 0);
+    queue_free(copy);
 }
 
 static void the_next_is_the_first_that_fits(void **state)
@@ -164,7 +198,8 @@ static void the_next_is_the_first_that_fits(void **state)
             take(&random, &plain, queue);
         } else if (action < 80 && plain.entries[slot].is_in) {
             struct shape *shape = &plain.shapes[plain.entries[slot].shape];
-            queue_block(queue, queue_class_of(queue, slot), "full", 7, false);
+            shape->is_for_limit = below(&random, 2);
+            queue_block(queue, queue_class_of(queue, slot), "full", 7, shape->is_for_limit);
             shape->is_blocked = shape->was_tried = true;
         } else if (action == 80) {
             queue_unblock(queue);
@@ -176,6 +211,8 @@ static void the_next_is_the_first_that_fits(void **state)
             struct queue *copy = queue_copy(queue);
             queue_free(queue);
             queue = copy;
+        } else if (action == 83 && i % 4 == 0) {
+            drain(&plain, queue);
         }
         compare(&random, &plain, queue);
     }
