@@ -70,6 +70,32 @@ static void no_node_joins_a_broken_cluster(void **state)
     world_release(&world);
 }
 
+/* What is tried and undone, by a look or by a preemption that is given up, leaves the guarantees of
+ * all as they were: the cluster can still grow. */
+static void what_is_undone_breaks_nothing(void **state)
+{
+    (void)state;
+    struct world world;
+    struct hived_group_view view;
+    struct err err = {0};
+    world_init(&world, cluster);
+    struct ask low = {.group = "low", .vc = "red", .pods = 1, .leaves = 2, .is_lazy = true};
+    assert_int_equal(world_ask(&world, low).kind, HIVED_BIND);
+    struct ask high = {
+        .group = "high", .vc = "red", .priority = 5, .pods = 1, .leaves = 2, .is_filtering = true};
+    for (int i = 0; i < 2; i++, high.is_filtering = false) {
+        assert_int_equal(world_ask(&world, high).kind, HIVED_PREEMPT);
+        hived_group_end(world.hived, "high");
+        assert_false(world.hived->is_safety_broken);
+        assert_true(hived_group_find(world.hived, "low", &view));
+        assert_int_equal(view.state, HIVED_GROUP_ALLOCATED);
+        assert_int_equal(hived_check(world.hived, &err), 0);
+    }
+    assert_true(
+        hived_node_add(world.hived, "BOX", &(struct hived_cell_spec){.address = "d"}, "red"));
+    world_release(&world);
+}
+
 /* --- what is told --- */
 
 static const char *inspect(struct world *world, const char *path, enum hived_answer wanted)
@@ -195,6 +221,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nodes_join_where_they_may),
         cmocka_unit_test(no_node_joins_a_broken_cluster),
+        cmocka_unit_test(what_is_undone_breaks_nothing),
         cmocka_unit_test(paths_are_forgiving_at_their_end_only),
         cmocka_unit_test(pods_are_named),
         cmocka_unit_test(victims_on_lost_devices),

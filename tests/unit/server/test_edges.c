@@ -484,6 +484,7 @@ static void a_clock_that_is_set_forward_ends_nothing(void **state)
     assert_int_equal(shown(world, job), PUBLIC_RUNNING);
     assert_true(metric(world, "skep_clock_apart_seconds") > 7000);
     assert_true(is_ready_with(world, "clock", " 2 h behind the machine's clock"));
+    assert_true(is_ready_with(world, "store", "written"));
     /* and the time after it goes on */
     clock_pass(2 * HOUR_MS);
     settle(world);

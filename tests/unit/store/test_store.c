@@ -381,6 +381,33 @@ static void every_page_is_part_of_the_full_order(void **state)
     }
 }
 
+/* Every job is found by its names, of whatever length they may have; longer ones find nothing. */
+static void find_by_the_longest_names(struct world *world)
+{
+    enum { NAME_MAX_BYTES = 255 };
+    char user[STORE_USER_NAME_MAX + 2], name[NAME_MAX_BYTES + 2];
+    struct job_id job;
+
+    memset(user, 'u', sizeof user);
+    memset(name, 'n', sizeof name);
+    user[STORE_USER_NAME_MAX] = name[NAME_MAX_BYTES] = '\0';
+    submit(world, 70, user, "short");
+    submit(world, 71, "alice", name);
+    submit(world, 72, user, name);
+    assert_int_equal(store_job_find(world->store, text_of(user), TEXT("short"), &job, NULL), 0);
+    assert_int_equal(job.v, 70);
+    assert_int_equal(store_job_find(world->store, TEXT("alice"), text_of(name), &job, NULL), 0);
+    assert_int_equal(job.v, 71);
+    assert_int_equal(store_job_find(world->store, text_of(user), text_of(name), &job, NULL), 0);
+    assert_int_equal(job.v, 72);
+    const struct text user_more = {user, STORE_USER_NAME_MAX + 1},
+                      name_more = {name, NAME_MAX_BYTES + 1};
+    assert_int_equal(store_job_find(world->store, user_more, TEXT("short"), &job, NULL),
+                     ERR_NOT_FOUND);
+    assert_int_equal(store_job_find(world->store, TEXT("alice"), name_more, &job, NULL),
+                     ERR_NOT_FOUND);
+}
+
 static void names_tags_and_purges(void **state)
 {
     struct world *world = *state;
@@ -397,6 +424,7 @@ static void names_tags_and_purges(void **state)
     assert_int_equal(job.v, 2);
     assert_int_equal(store_job_find(world->store, TEXT("bob~tr"), TEXT("ain"), &job, &world->err),
                      ERR_NOT_FOUND);
+    find_by_the_longest_names(world);
     change(world, (struct store_change){.kind = CHANGE_TAG_ADD, .tag = {{1}, "b"}}, 0);
     change(world, (struct store_change){.kind = CHANGE_TAG_ADD, .tag = {{1}, "a"}}, 0);
     change(world, (struct store_change){.kind = CHANGE_TAG_ADD, .tag = {{1}, "a"}}, 0);
