@@ -159,12 +159,12 @@ static void connection_look(struct postgres_connection *connection)
     if (postgres_is_broken(connection) || connection->is_in_transaction || connection->streaming)
         return;
     polled.fd = PQsocket(connection->conn);
-    if (poll(&polled, 1, 0) <= 0)
-        return;
-    if (PQconsumeInput(connection->conn))
-        PQisBusy(connection->conn); /* reads what has come */
-    else
-        connection->is_ending = true;
+    while (!connection->is_ending && poll(&polled, 1, 0) > 0) {
+        if (PQconsumeInput(connection->conn))
+            PQisBusy(connection->conn); /* reads what has come: a notice, or a last word */
+        else
+            connection->is_ending = true;
+    }
     if (connection->is_ending)
         connection_drop(connection);
 }

@@ -120,30 +120,38 @@ static int lock_take(const struct postgres_database *self, struct err *err)
     return code < 0 ? code : postgres_execute(self->writer, "SET lock_timeout = 0", err);
 }
 
+static int fence_check(const struct postgres_database *self, struct err *err)
+{
+    int64_t fence;
+    int code = postgres_number(self->writer, "SELECT fence FROM skep", &fence, err);
+
+    if (code == 0 && fence != self->writer->fence)
+        return err_fail(err, ERR_CONFLICT, "", "another skepd has taken %s over", self->name);
+    return code;
+}
+
 /* A new session of this server: the one before may still hold the lock, when the network broke and
- * PostgreSQL has not noticed yet. Then: has another server had the database meanwhile? */
+ * PostgreSQL has not noticed yet. Has another server had the database meanwhile? Nobody waits for
+ * the lock in vain then; and it may come while this one waits. */
 static int lease_renew(void *context, struct err *err)
 {
     struct postgres_database *self = context;
     char text[200];
-    int64_t fence;
-    int code;
+    int code = fence_check(self, err);
 
     snprintf(text, sizeof text,
              "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = %d AND "
              "application_name = current_setting('application_name') AND pid <> pg_backend_pid()",
              self->backend);
-    code = postgres_execute(self->writer, text, err);
+    if (code == 0)
+        code = postgres_execute(self->writer, text, err);
     if (code == 0)
         code = lock_take(self, err);
     if (code == 0)
-        code = postgres_number(self->writer, "SELECT fence FROM skep", &fence, err);
-    if (code < 0)
-        return code;
-    if (fence != self->writer->fence)
-        return err_fail(err, ERR_CONFLICT, "", "another skepd has taken %s over", self->name);
-    self->backend = PQbackendPID(self->writer->conn);
-    return 0;
+        code = fence_check(self, err);
+    if (code == 0)
+        self->backend = PQbackendPID(self->writer->conn);
+    return code;
 }
 
 /* From here on whoever had the database before cannot write. */
