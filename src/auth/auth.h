@@ -29,7 +29,8 @@ struct auth_caller {
     const char *user;    /* "": nobody */
     bool is_admin;       /* of the platform */
     bool is_application; /* came with an application token */
-    /* names of virtual clusters granted to the user, beside `default`, which is everybody's */
+    /* names of virtual clusters granted to the user or to a group of the user, beside `default`,
+     * which is everybody's */
     const char *const *clusters;
     size_t cluster_count;
 };
