@@ -32,6 +32,8 @@ int api_start(const struct api_config *config, struct api **out, struct err *err
     struct http_server_config http = {
         .listen = config->listen ? config->listen : "127.0.0.1:9186",
         .threads = config->threads,
+        .door = config->door,
+        .door_prefix = "/api/internal/",
         .app = api_app(api),
     };
     api->watch = (struct service_watch){.notify = changed, .context = api};

@@ -28,6 +28,7 @@ enum {
 struct api_config {
     const char *listen;      /* NULL: "127.0.0.1:9186" */
     unsigned threads;        /* 0: one for each processor */
+    const char *door;        /* a folder for a socket that tasks ask; NULL: none */
     struct service *service; /* must outlive the API */
     bool is_config_shared, is_log_shared;
     uint32_t followers_max; /* of logs, at one time; 0: API_FOLLOWERS_MAX */

@@ -30,6 +30,7 @@ enum {
     HTTP_SEGMENTS_MAX = 16,
     HTTP_QUERY_MAX = 64,
     HTTP_CONNECTIONS_MAX = 4096,
+    HTTP_DOOR_MAX = 2048, /* of them, by the door */
     HTTP_STREAMS_MAX = 1024,
     HTTP_IDLE_S = 30,
     HTTP_REQUEST_MS = 90000,
@@ -107,7 +108,7 @@ struct exchange {
     struct http_pair query[HTTP_QUERY_MAX];
     size_t query_count;
     struct text authorization, content_type, accept;
-    struct text address; /* of the client, numeric */
+    struct text address; /* of the client, numeric; "" when it came by the door */
     struct buf body;
     bool is_body_too_big; /* beyond HTTP_BODY_MAX: must be answered with 413 */
     struct http_reply reply;
@@ -145,6 +146,9 @@ struct http_server_config {
     const char *listen;  /* "127.0.0.1:9186", "[::1]:9186", ":9186" (all addresses) */
     unsigned threads;    /* 0: one for each processor, 2 … 8 */
     uint32_t request_ms; /* 0: HTTP_REQUEST_MS; looked at once a second */
+    /* A folder: requests are taken from the socket DOOR/api in it as well, for targets that begin
+     * with door_prefix alone; others get 403. At most HTTP_DOOR_MAX connections. NULL: none. */
+    const char *door, *door_prefix;
     struct http_app app;
 };
 

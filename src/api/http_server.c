@@ -1,4 +1,5 @@
 #include "api/http.h"
+#include "api/http_door.h"
 #include "api/http_watch.h"
 #include "base/err.h"
 #include "base/memory.h"
@@ -29,6 +30,7 @@ struct http_client {
     struct http_client *next, *previous;
     int fd;
     int64_t idle_ms;         /* since when no request is under way, or the request began */
+    bool is_by_door;         /* of HTTP_DOOR_MAX */
     bool is_whole;           /* the request has been read: no time limit of ours */
     struct carried *carried; /* of the request under way; only for the connection's thread */
 };
@@ -37,13 +39,15 @@ struct http_server {
     struct http_app app;
     struct MHD_Daemon *daemon;
     struct http_watch *watch;
+    struct http_door *door;  /* NULL: none */
+    const char *door_prefix; /* static */
     uint16_t port;
     uint32_t request_ms;
     atomic_bool is_draining;
     atomic_uint streams;
     pthread_mutex_t lock;       /* guards the list */
     struct http_client clients; /* head */
-    size_t client_count;
+    size_t client_count, door_count;
 };
 
 /* An exchange on its way through libmicrohttpd. */
@@ -232,14 +236,12 @@ static struct http_client *client_of(struct MHD_Connection *connection)
     return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
 }
 
-static enum MHD_Result refuse_ambiguous(struct carried *carried)
+static enum MHD_Result refuse(struct carried *carried, int status, const char *body)
 {
     struct http_reply *reply = &carried->exchange.reply;
-    reply->status = 400;
+    reply->status = status;
     reply->content_type = "application/json; charset=utf-8";
-    buf_string(&reply->body,
-               "{\"code\":\"InvalidParametersError\",\"message\":\"the headers say twice "
-               "where the request ends, or for whom it is\"}");
+    buf_string(&reply->body, body);
     exchange_header(&carried->exchange, "Connection", "close");
     carried->is_handled = true;
     return reply_queue(carried);
@@ -249,7 +251,13 @@ static enum MHD_Result request_begin(struct carried *carried, const char *method
 {
     struct exchange *exchange = &carried->exchange;
     if (is_ambiguous(carried))
-        return refuse_ambiguous(carried);
+        return refuse(carried, 400,
+                      "{\"code\":\"InvalidParametersError\",\"message\":\"the headers say twice "
+                      "where the request ends, or for whom it is\"}");
+    if (client_of(carried->connection)->is_by_door &&
+        !text_starts(text_of(carried->target), text_of(carried->server->door_prefix)))
+        return refuse(carried, 403,
+                      "{\"code\":\"ForbiddenUserError\",\"message\":\"this is not for tasks\"}");
     carried->is_begun = true;
     exchange->begin_us = http_clock_us();
     exchange->method = method_of(method);
@@ -381,6 +389,27 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
 
 /* ---- connections ---- */
 
+static bool is_by_door(struct MHD_Connection *connection)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    return info && info->client_addr && info->client_addr->sa_family == AF_UNIX;
+}
+
+/* Of the door's thread. */
+static void door_take(void *context, int fd)
+{
+    struct http_server *server = context;
+    const struct sockaddr nobody = {.sa_family = AF_UNIX};
+    pthread_mutex_lock(&server->lock);
+    bool is_full = server->door_count >= HTTP_DOOR_MAX;
+    pthread_mutex_unlock(&server->lock);
+    if (is_full)
+        close(fd); /* it asks again */
+    else           /* a refused one is closed */
+        MHD_add_connection(server->daemon, fd, &nobody, sizeof nobody);
+}
+
 static void on_connection(void *context, struct MHD_Connection *connection, void **socket_context,
                           enum MHD_ConnectionNotificationCode code)
 {
@@ -390,6 +419,8 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
         struct http_client *client = mem_zero(1, sizeof *client);
         client->fd = client_fd_of(connection);
         client->idle_ms = http_clock_ms();
+        client->is_by_door = is_by_door(connection);
+        server->door_count += client->is_by_door;
         client->next = server->clients.next;
         client->previous = &server->clients;
         client->next->previous = client;
@@ -401,6 +432,7 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
         client->previous->next = client->next;
         client->next->previous = client->previous;
         server->client_count--;
+        server->door_count -= client->is_by_door;
         *socket_context = NULL;
         carried_free(client->carried);
         mem_free(client);
@@ -532,6 +564,15 @@ int http_server_start(const struct http_server_config *config, struct http_serve
         if (!server->daemon)
             failed = err_errno(err, errno, "start the HTTP server on %s", config->listen);
     }
+    if (!failed && config->door) {
+        const struct http_door_ops door = {.context = server, .take = door_take};
+        server->door_prefix = config->door_prefix;
+        failed = http_door_open(config->door, "api", &door, &server->door, err);
+        if (failed)
+            MHD_stop_daemon(server->daemon); /* closes the socket as well */
+        if (failed)
+            fd_steal(&fd);
+    }
     if (failed) {
         http_watch_stop(server->watch);
         pthread_mutex_destroy(&server->lock);
@@ -551,6 +592,8 @@ uint16_t http_server_port(const struct http_server *server)
 void http_server_drain(struct http_server *server)
 {
     atomic_store(&server->is_draining, true);
+    http_door_close(server->door);
+    server->door = NULL;
     int fd = MHD_quiesce_daemon(server->daemon);
     if (fd >= 0)
         close(fd);

@@ -32,6 +32,10 @@ struct engine_file { /* written into the task's directory, mounted at /skep (rea
     uint32_t mode;
 };
 
+struct engine_port { /* consecutive numbers */
+    uint16_t first, count;
+};
+
 /* Everything that an engine needs to start one attempt. Borrowed for the call. */
 struct container {
     struct attempt_id attempt;
@@ -48,6 +52,8 @@ struct container {
     size_t gpu_count;
     bool is_gpu_simulated; /* indices only, no devices */
     bool wants_infiniband;
+    const struct engine_port *ports; /* to be reached from outside at the node's address */
+    size_t port_count;
     const struct engine_mount *mounts;
     size_t mount_count;
     const struct engine_file *files; /* the task file and the job file for skep-init */

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -23,6 +24,7 @@ enum {
     DEFAULT_S = 1800, /* OpenPAI documents 30 minutes */
     SAY_DEADLINE_MS = 10000, /* to say something that nobody waits for here */
     ANSWER_BYTES = 2048,
+    SOCKET_PATH_MAX = sizeof((struct sockaddr_un *)NULL)->sun_path,
     STOPPED = 1, /* an outcome beside 0 and ERR_*: asked to end */
 };
 
@@ -106,10 +108,27 @@ static int connect_once(struct barrier_wait *wait, const struct sockaddr_storage
 /* --- by the server --- */
 
 struct url {
-    char host[64];
+    char host[SOCKET_PATH_MAX]; /* or the path of a socket */
     unsigned port;
     const char *path;
+    bool is_local; /* port 0 */
 };
+
+/* unix:SOCKET:/PATH */
+static bool local_url_read(const char *text, struct url *url)
+{
+    static const char SCHEME[] = "unix:";
+    if (strncmp(text, SCHEME, sizeof SCHEME - 1) != 0)
+        return false;
+    text += sizeof SCHEME - 1;
+    const char *colon = strchr(text, ':');
+    if (!colon || colon == text || (size_t)(colon - text) >= sizeof url->host || colon[1] != '/')
+        return false;
+    snprintf(url->host, sizeof url->host, "%.*s", (int)(colon - text), text);
+    url->path = colon + 1;
+    url->is_local = true;
+    return true;
+}
 
 /* http://HOST:PORT/PATH with a numeric host, as the server writes it. */
 static bool url_read(const char *text, struct url *url)
@@ -142,6 +161,14 @@ struct barrier_server {
 static int server_read(struct init *init, struct barrier_server *server, struct err *err)
 {
     const char *text = init->task.barrier_url;
+    *server = (struct barrier_server){0};
+    if (local_url_read(text, &server->url)) {
+        struct sockaddr_un *address = (struct sockaddr_un *)(void *)&server->address;
+        address->sun_family = AF_UNIX;
+        memcpy(address->sun_path, server->url.host, strlen(server->url.host) + 1);
+        server->length = sizeof *address;
+        return 0;
+    }
     if (!url_read(text, &server->url))
         return err_fail(err, ERR_INVALID, "", "cannot read the server's address \"%s\"", text);
     server->length = address_of(server->url.host, server->url.port, &server->address);
@@ -191,8 +218,8 @@ static int request_once(struct barrier_wait *wait, const struct barrier_server *
     buf_format(&text,
                "POST %s%s HTTP/1.1\r\nHost: %s:%u\r\nAuthorization: Bearer %s\r\n"
                "Content-Length: 0\r\nConnection: close\r\n\r\n",
-               server->url.path, what, server->url.host, server->url.port,
-               wait->init->task.barrier_token);
+               server->url.path, what, server->url.is_local ? "localhost" : server->url.host,
+               server->url.port, wait->init->task.barrier_token);
     ssize_t sent = send(fd, text.at, text.length, MSG_NOSIGNAL);
     if (sent == (ssize_t)text.length && answer_read(wait, fd, until, answer) > 0 &&
         sscanf(answer, "HTTP/1.%*d %d", &status) != 1)

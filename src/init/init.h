@@ -79,6 +79,7 @@ int file_write(const char *path, struct text bytes, mode_t mode, struct err *err
 const char *private_path(struct init *init, const char *name);
 
 /* --- setup.c, ssh.c, barrier.c, code.c: each returns 0, or ERR_* with end.code set --- */
+int setup_network(struct init *init, struct err *err);
 int setup_identity(struct init *init, struct err *err);
 int setup_environment(struct init *init, struct err *err);
 int setup_ports(struct init *init, struct err *err);

@@ -8,6 +8,8 @@
  *   /skep/task       task_file.h, this task's own; holds secrets: mode 0400
  *   /skep/log        writable by the image's user: log segments
  *   /skep/run        writable by the image's user: exit report, stop reason
+ *   /skep/network    the task's address where its job has a network of its own; else not there
+ *   /skep/door       read-only: sockets of the server, where the engine is on its machine
  *   /skep/private    in memory, of the image's user alone, gone with the container: what holds
  *                    secrets (scripts of the commands, the job's ssh key); without it /skep/run
  *
@@ -25,10 +27,15 @@
 #define LAYOUT_LOG     "/skep/log"
 #define LAYOUT_RUN     "/skep/run"
 #define LAYOUT_PRIVATE "/skep/private"
+#define LAYOUT_DOOR    "/skep/door"
 
 /* names in /skep, for `struct engine_file` */
-#define LAYOUT_JOB_NAME  "job"
-#define LAYOUT_TASK_NAME "task"
+#define LAYOUT_JOB_NAME     "job"
+#define LAYOUT_TASK_NAME    "task"
+#define LAYOUT_NETWORK_NAME "network"
+
+/* in /skep/door: the API, for what tasks ask */
+#define LAYOUT_DOOR_API_NAME "api"
 
 /* in /skep/run */
 #define LAYOUT_EXIT_NAME    "exit"    /* exit_file.h, written by skep-init before it ends */

@@ -99,8 +99,8 @@ static int job_read(struct init *init, struct err *err)
 static int setup(struct init *init, struct err *err)
 {
     static int (*const STEPS[])(struct init *, struct err *) = {
-        job_read,  setup_identity, setup_environment, setup_ports,
-        code_copy, ssh_setup,      barrier_start,     barrier_ssh,
+        job_read,  setup_network, setup_identity, setup_environment, setup_ports,
+        code_copy, ssh_setup,     barrier_start,  barrier_ssh,
     };
     for (size_t i = 0; i < COUNT_OF(STEPS); i++) {
         int code = STEPS[i](init, err);

@@ -1,5 +1,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -38,6 +39,57 @@ static void passwd_read(struct init *init)
     }
     if (file)
         fclose(file);
+}
+
+/* Names for programs that know nothing of the variables: `ping worker-1`. */
+static void hosts_write(struct init *init, const struct job_file *job)
+{
+    struct buf lines = BUF_INIT;
+    for (size_t r = 0; r < job->role_count; r++)
+        for (uint32_t i = 0; i < job->roles[r].instances; i++) {
+            const char *names[ENV_SPELLINGS];
+            const char *address = job->tasks[job_file_first_task(job, r) + i].address;
+            const size_t count = env_role_spellings(job, r, &init->arena, names);
+            if (!address[0])
+                continue;
+            buf_string(&lines, address);
+            for (size_t k = 0; k < count; k++)
+                buf_format(&lines, " %s-%u", names[k], i);
+            buf_char(&lines, '\n');
+        }
+    const char *path = arena_format(&init->arena, "%s/../etc/hosts", init->root);
+    int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);
+    if (fd < 0 || write(fd, lines.at, lines.length) != (ssize_t)lines.length)
+        note(init, "the names of the job's tasks are not in /etc/hosts: %s", strerror(errno));
+    if (fd >= 0)
+        close(fd);
+    buf_release(&lines);
+}
+
+/* Where the job has a network of its own on this machine, its tasks here reach each other at that
+ * network's address; the node's, which the server knows, is for those outside. */
+int setup_network(struct init *init, struct err *err)
+{
+    char address[INET6_ADDRSTRLEN] = "";
+    const char *path = arena_format(&init->arena, "%s/%s", init->root, LAYOUT_NETWORK_NAME);
+    struct job_file *job = &init->job;
+    struct in_addr parsed;
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return errno == ENOENT ? 0 : err_errno(err, errno, "cannot open %s", path);
+    const bool is_read = fgets(address, sizeof address, file) != NULL;
+    fclose(file);
+    if (!is_read || inet_pton(AF_INET, address, &parsed) != 1)
+        return err_fail(err, ERR_CORRUPT, "", "%s is no address: \"%s\"", path, address);
+    struct job_file_task *tasks = ARENA_ARRAY(&init->arena, struct job_file_task, job->task_count);
+    memcpy(tasks, job->tasks, job->task_count * sizeof *tasks);
+    for (size_t i = 0; i < job->task_count; i++)
+        if (tasks[i].address[0] && strcmp(tasks[i].node, init->self->node) == 0)
+            tasks[i].address = arena_copy(&init->arena, text_of(address));
+    init->self = tasks + (init->self - job->tasks);
+    job->tasks = tasks;
+    hosts_write(init, job);
+    return 0;
 }
 
 int setup_identity(struct init *init, struct err *err)

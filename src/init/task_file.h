@@ -37,9 +37,9 @@ struct task_file {
     bool has_ssh_barrier;           /* wait until the ssh servers of all tasks with ssh answer */
     uint32_t ssh_barrier_timeout_s; /* 0: the default, and no barrier where no sshd could be
                                        started, as early jobs had it */
-    /* The server that answers when all tasks have come (docs/rfc/0009): http://HOST:PORT/…, to
-     * which the barrier's name is added; "" = none can be reached. The token, of this try alone,
-     * goes into the Authorization header. */
+    /* The server that answers when all tasks have come (docs/rfc/0009): http://HOST:PORT/… or
+     * unix:SOCKET:/…, to which the barrier's name is added; "" = none can be reached. The token, of
+     * this try alone, goes into the Authorization header. */
     const char *barrier_url, *barrier_token;
     bool has_start_barrier;
     uint32_t barrier_timeout_s; /* of the start barrier; 0: the default */

@@ -17,6 +17,8 @@ enum { FILE_BYTES_MAX = 4 << 20, SECONDS_MAX = 20 * 365 * 86400 };
 
 static const char *const level_choices[] = {"error", "warning", "info", "debug", NULL};
 static const char *const format_choices[] = {"auto", "text", "json", NULL};
+static const char *const network_choices[] = {"host", "private", NULL};
+static const char *const outside_choices[] = {"nat", "none", NULL};
 static const char *const kind_choices[] = {"local", "fake", NULL};
 static const char *const order_choices[] = {"priority", "smallest", "fifo", NULL};
 static const char *const policy_choices[] = {"hived", "best-fit", "spread", "first-fit", NULL};
@@ -139,8 +141,17 @@ static const struct field images_fields[] = {
 };
 static const struct shape images_shape = SHAPE(images_fields);
 
+static const struct field network_fields[] = {
+    CHOICE("mode", network_choices, "host: the machine's network; private: one a job."),
+    STRING("subnet", "Addresses of private networks, ADDRESS/BITS."),
+    CHOICE("outside", outside_choices, "nat: they reach other machines; none: they do not."),
+};
+static const struct shape network_shape = SHAPE(network_fields);
+
 static const struct field rights_fields[] = {
-    STRINGS("sysAdmin", "Virtual clusters whose tasks get CAP_SYS_ADMIN; \"*\": all."),
+    STRINGS("hostNetwork",
+            "Virtual clusters whose tasks are in the machine's network; \"*\": all."),
+    STRINGS("sysAdmin", "… whose tasks get CAP_SYS_ADMIN."),
     STRINGS("fuse", "… whose tasks get /dev/fuse."),
     STRINGS("lockMemory", "… whose tasks get CAP_IPC_LOCK."),
     STRINGS("newPrivileges", "… in whose tasks set-user-id programs work."),
@@ -163,6 +174,7 @@ static const struct field engine_fields[] = {
         "Each stream of a task's log keeps its newest two pieces of this."),
     INT("logKeepDays", 1, 36500, "How long logs of ended containers stay."),
     INT("logKeepMB", 1, 1 << 30, "Above this the oldest logs of those who have most are removed."),
+    MAP("network", &network_shape, "The network of tasks."),
     MAP("rights", &rights_shape, "What tasks may beyond their walls, by virtual cluster."),
     MAP("devices", &devices_shape, "GPUs."),
     MAP("images", &images_shape, "Images and registries."),
@@ -342,6 +354,10 @@ static void read_engine(struct server_config *config, const struct doc *doc)
     local->gpu_sample_ms = (uint32_t)(get_int(devices, "sampleSeconds", 0) * 1000);
     get_strings(config, devices, "cdiDirectories", &local->cdi_directories,
                 &local->cdi_directory_count);
+    const struct doc *network = doc_get(doc, "network");
+    local->has_private_network = get_choice(network, "mode", network_choices, 0) == 1;
+    local->is_network_closed = get_choice(network, "outside", outside_choices, 0) == 1;
+    get_string(config, network, "subnet", &local->subnet);
     for (size_t i = 0; i < RIGHTS; i++)
         get_strings(config, doc_get(doc, "rights"), right_names[i], &local->rights[i].items,
                     &local->rights[i].count);

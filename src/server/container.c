@@ -136,6 +136,16 @@ static uint16_t first_port(const struct task_record *task, const char *label)
     return 0;
 }
 
+static const struct engine_port *engine_ports_of(const struct task_record *task,
+                                                 struct arena *arena)
+{
+    struct engine_port *ports = arena_array(arena, task->port_count, sizeof *ports);
+
+    for (size_t i = 0; i < task->port_count; i++)
+        ports[i] = (struct engine_port){task->ports[i].first, task->ports[i].count};
+    return ports;
+}
+
 static struct job_file_task *tasks_of(const struct launch_job *launch, struct arena *arena)
 {
     struct job_file_task *tasks = arena_array(arena, launch->tasks.count, sizeof *tasks);
@@ -370,6 +380,8 @@ int container_make(const struct launch_job *launch, const struct task_record *ta
         .gpu_count = task->gpu_count,
         .is_gpu_simulated = is_gpu_simulated,
         .wants_infiniband = role->wants_infiniband,
+        .ports = engine_ports_of(task, arena),
+        .port_count = task->port_count,
         .registry_user = user,
         .registry_password = password,
         .mounts = &launch->files.mount,

@@ -48,7 +48,7 @@ static void init_path_of(char path[PATH_MAX])
     }
 }
 
-static int local_of(const struct server_config *config, struct engine_sink sink,
+static int local_of(const struct server_config *config, const char *door, struct engine_sink sink,
                     struct engine **engine, struct err *err)
 {
     struct engine_local_config local = config->local;
@@ -57,6 +57,7 @@ static int local_of(const struct server_config *config, struct engine_sink sink,
 
     snprintf(directory, sizeof directory, "%s/engine", config->data_directory);
     local.directory = directory;
+    local.door_directory = door;
     snprintf(images, sizeof images, "%s/images", config->data_directory);
     if (local.image_root_count == 0) { /* where images/build puts them */
         local.image_roots = roots;
@@ -73,12 +74,12 @@ static int local_of(const struct server_config *config, struct engine_sink sink,
     return *engine ? 0 : err->code;
 }
 
-int engine_of_config(const struct server_config *config, struct engine_sink sink,
+int engine_of_config(const struct server_config *config, const char *door, struct engine_sink sink,
                      struct engine **engine, struct err *err)
 {
     switch (config->engine_kind) {
     case ENGINE_KIND_LOCAL:
-        return local_of(config, sink, engine, err);
+        return local_of(config, door, sink, engine, err);
     case ENGINE_KIND_FAKE:
         return fake_of(config, sink, engine, err);
     }

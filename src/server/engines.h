@@ -6,9 +6,10 @@
 struct err;
 struct server_config;
 
-/* A running engine, to be freed by its own ops; events come to `sink` from then on. The engine's
- * own errors: ERR_UNSUPPORTED says what this machine lacks. */
-int engine_of_config(const struct server_config *config, struct engine_sink sink,
+/* `door`: a folder of the server's sockets, for tasks of this machine; NULL: none. A running
+ * engine, to be freed by its own ops; events come to `sink` from then on. The engine's own errors:
+ * ERR_UNSUPPORTED says what this machine lacks. */
+int engine_of_config(const struct server_config *config, const char *door, struct engine_sink sink,
                      struct engine **engine, struct err *err);
 
 #endif

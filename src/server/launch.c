@@ -2,6 +2,7 @@
 #include "server/launch.h"
 #include "base/err.h"
 #include "base/memory.h"
+#include "init/layout.h"
 #include "server/clock.h"
 #include "server/container.h"
 #include "server/state.h"
@@ -128,6 +129,10 @@ static void api_url(struct server *server, char url[LAUNCH_URL_SIZE])
     int64_t number = 0;
 
     url[0] = '\0';
+    if (server->door) { /* whatever network the task has */
+        snprintf(url, LAUNCH_URL_SIZE, "unix:" LAYOUT_DOOR "/" LAYOUT_DOOR_API_NAME ":");
+        return;
+    }
     while (host.length > 0 && host.at[host.length - 1] != ':')
         host.length--;
     if (host.length == 0)

@@ -277,6 +277,7 @@ static int run(const struct options *options, struct server_config *config, cons
     struct api_config api_config = {
         .listen = first->listen,
         .threads = first->threads,
+        .door = server_door(server),
         .service = server_service(server),
         .is_config_shared = first->is_config_shared,
         .is_log_shared = first->is_log_shared,

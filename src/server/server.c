@@ -6,8 +6,12 @@
 #include "server/state.h"
 #include "sys/file.h"
 #include <assert.h>
+#include <errno.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static int server_keys(struct server *server, struct err *err)
 {
@@ -35,6 +39,24 @@ static int server_space(struct server *server, struct err *err)
     return file_space_init(&server->space, path, err);
 }
 
+/* The local engine mounts it into each container: the socket's file may be made anew in it. */
+static int server_door_make(struct server *server, struct err *err)
+{
+    const struct server_config *config = server->config;
+    char path[PATH_MAX];
+
+    if (config->engine_kind != ENGINE_KIND_LOCAL)
+        return 0;
+    if ((size_t)snprintf(path, sizeof path, "%s/door", config->data_directory) >= sizeof path)
+        return err_fail(err, ERR_TOO_BIG, "dataDirectory", "the path is too long");
+    int code = dir_make(path, 0755, err);
+    if (code == 0 && chmod(path, 0755) < 0) /* whatever the umask */
+        code = err_errno(err, errno, "chmod %s", path);
+    if (code == 0)
+        server->door = realpath(path, NULL);
+    return code;
+}
+
 static int server_open(struct server *server, const struct server_teller *teller, struct err *err)
 {
     const struct server_config *config = server->config;
@@ -58,9 +80,11 @@ static int server_open(struct server *server, const struct server_teller *teller
         code = server_rules_load(server, config->exit_rules_path, err);
     if (code == 0)
         code = server_first_user(server, teller, err);
+    if (code == 0)
+        code = server_door_make(server, err);
     /* what it tells waits in the mailbox for the core thread */
     if (code == 0)
-        code = engine_of_config(config, server_sink(server), &server->engine, err);
+        code = engine_of_config(config, server->door, server_sink(server), &server->engine, err);
     if (code == 0)
         code = server_engine_epoch(server, err);
     if (code == 0)
@@ -121,6 +145,11 @@ void server_start(struct server *server)
 void server_listens(struct server *server, uint16_t port)
 {
     atomic_store(&server->api_port, port);
+}
+
+const char *server_door(const struct server *server)
+{
+    return server->door;
 }
 
 struct service *server_service(struct server *server)
@@ -193,6 +222,7 @@ void server_free(struct server *server)
     exit_rules_free(server->rules);
     mem_free(server->rules_path);
     mem_free(server->listen);
+    free(server->door);
     for (size_t i = 0; i < server->nodes.count; i++)
         mem_free(server->nodes.items[i].name);
     ARRAY_FREE(&server->nodes);

@@ -32,6 +32,9 @@ void server_start(struct server *server);
  * then on know whom to ask at their barriers. */
 void server_listens(struct server *server, uint16_t port);
 
+/* The folder for the socket that tasks ask; NULL: no task of this engine could reach it. */
+const char *server_door(const struct server *server);
+
 /* The port for the API; valid until server_free. */
 struct service *server_service(struct server *server);
 

@@ -85,6 +85,7 @@ struct server {
     struct file_space space;
     struct reader_pool readers;
     uint64_t log_segment_bytes; /* as at the start */
+    char *door;                 /* server_door; of realpath */
     char *listen;               /* as at the start: read by other threads */
     struct service service;
     struct metrics metrics;

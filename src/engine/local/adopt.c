@@ -100,6 +100,18 @@ static bool state_read(struct local_engine *local, struct task *task, bool *is_t
     return is_whole;
 }
 
+/* As state_read, once its first process is known. */
+static void network_read(struct local_engine *local, struct task *task)
+{
+    char path[RUNTIME_PATH_MAX];
+    cleanup_buf struct buf text = BUF_INIT;
+    task_path(local, task->id, "state", path);
+    file_read(path, 65536, &text, NULL);
+    cleanup_arena struct arena arena;
+    arena_init(&arena);
+    task_network_adopt(local, task, document_read(buf_as_text(&text), false, &arena));
+}
+
 /* Did its first process get to run? The marker says so, else the runtime, else it never did. */
 static bool task_was_started(struct local_engine *local, struct task *task)
 {
@@ -164,6 +176,7 @@ static void task_adopt(struct local_engine *local, struct task *task, struct err
     task->is_unsupervised = task->process.conmon_fd < 0 && task->init_fd >= 0;
     if (task->process.conmon_fd >= 0 || task->init_fd >= 0) {
         task->phase = TASK_RUNNING;
+        network_read(local, task);
         if (monitor_watch(local, task, err) == 0)
             return;
     }

@@ -185,6 +185,7 @@ static bool remains_clear(struct finish *finish)
             process_wait(task->process.conmon, &status, NULL);
     }
     runtime_remove(&local->runtime, task->id, task->has_poststop);
+    task_network_leave(local, task);
     if (task_mounts_remain(local, task->id)) {
         log_error("engine", "attempt %s: a mount is left", task->id);
         is_clean = false;

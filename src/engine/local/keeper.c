@@ -4,6 +4,7 @@
 #include "engine/local/image.h"
 #include "engine/local/inventory.h"
 #include "engine/local/log_keep.h"
+#include "engine/local/network.h"
 #include "engine/local/storage.h"
 #include "engine/local/task.h"
 #include "sys/cleanup.h"
@@ -232,6 +233,8 @@ void keeper_round(struct local_engine *local)
 {
     pthread_mutex_lock(&local->keeper_lock);
     remains_retry(local);
+    if (local->networks)
+        networks_sweep(local->networks);
     containers_collect(local);
     logs_collect(local);
     images_give_way(local);

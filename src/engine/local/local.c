@@ -5,8 +5,10 @@
 #include "engine/local/inventory.h"
 #include "engine/local/log_watch.h"
 #include "engine/local/logs.h"
+#include "engine/local/network.h"
 #include "engine/local/reference.h"
 #include "engine/local/task.h"
+#include "init/layout.h"
 #include "sys/cleanup.h"
 #include "sys/file.h"
 #include "sys/log.h"
@@ -246,7 +248,8 @@ static int mounts_check(const struct container *container, struct err *err)
     for (size_t i = 0; i < container->file_count; i++) {
         const char *name = container->files[i].name;
         if (!name[0] || name[0] == '.' || strchr(name, '/') || strcmp(name, "log") == 0 ||
-            strcmp(name, "run") == 0 || strcmp(name, "init") == 0)
+            strcmp(name, "run") == 0 || strcmp(name, "init") == 0 ||
+            strcmp(name, LAYOUT_NETWORK_NAME) == 0 || strcmp(name, "door") == 0)
             return err_fail(err, ERR_INVALID, "", "\"%s\" cannot be the name of a task's file",
                             name);
     }
@@ -274,6 +277,10 @@ static const struct container *container_copy(struct arena *arena, const struct 
     if (from->gpu_count)
         memcpy(gpus, from->gpus, from->gpu_count * sizeof *gpus);
     to->gpus = gpus;
+    struct engine_port *ports = ARENA_ARRAY(arena, struct engine_port, from->port_count);
+    for (size_t i = 0; i < from->port_count; i++)
+        ports[i] = from->ports[i];
+    to->ports = ports;
     struct engine_mount *mounts = ARENA_ARRAY(arena, struct engine_mount, from->mount_count);
     for (size_t i = 0; i < from->mount_count; i++)
         mounts[i] = (struct engine_mount){string_copy(arena, from->mounts[i].source),
@@ -455,6 +462,7 @@ static void config_copy(struct local_engine *local, const struct engine_local_co
         to->cdi_directories = cdi;
         to->cdi_directory_count = COUNT_OF(cdi);
     }
+    DEFAULT(to->subnet, "10.213.0.0/16");
     to->argv = strings_copy(arena, to->argv, to->argv_count);
     to->cdi_directories = strings_copy(arena, to->cdi_directories, to->cdi_directory_count);
     to->image_roots = strings_copy(arena, from->image_roots, from->image_root_count);
@@ -462,10 +470,18 @@ static void config_copy(struct local_engine *local, const struct engine_local_co
         strings_copy(arena, from->insecure_registries, from->insecure_registry_count);
     for (size_t i = 0; i < RIGHTS; i++)
         to->rights[i].items = strings_copy(arena, from->rights[i].items, from->rights[i].count);
-    const char **const fields[] = {
-        &to->directory,     &to->run_directory,     &to->init_path,          &to->runtime,
-        &to->node_name,     &to->address,           &to->simulated_gpu_type, &to->nvml_path,
-        &to->topology_path, &to->registry_auth_file};
+    const char **const fields[] = {&to->directory,
+                                   &to->run_directory,
+                                   &to->init_path,
+                                   &to->runtime,
+                                   &to->node_name,
+                                   &to->address,
+                                   &to->simulated_gpu_type,
+                                   &to->nvml_path,
+                                   &to->topology_path,
+                                   &to->registry_auth_file,
+                                   &to->subnet,
+                                   &to->door_directory};
     for (size_t i = 0; i < COUNT_OF(fields); i++)
         *fields[i] = string_copy(arena, *fields[i]);
     DEFAULT(to->workers, 8);
@@ -544,6 +560,7 @@ static int directories_make(struct local_engine *local, struct err *err)
             close(fd);
     }
     unsigned hash = (unsigned)(text_hash(text_of(real), 0) & 0xffffffffu);
+    local->id = hash;
     snprintf(local->group, sizeof local->group, "/skep/%08x", hash);
     if (local->config.run_directory[0])
         snprintf(local->run_directory, sizeof local->run_directory, "%s",
@@ -705,6 +722,8 @@ static int local_open(struct local_engine *local, struct err *err)
         result = system_read(local, err);
     if (result == 0)
         result = runtime_prepare(local, err);
+    if (result == 0 && local->config.has_private_network)
+        result = task_networks_open(local, err);
     if (result == 0)
         local->images = images_new(local, err);
     if (result == 0 && !local->images)
@@ -774,6 +793,7 @@ static void local_free(struct engine *engine)
     for (size_t i = 0; i < local->task_room; i++)
         if (local->tasks[i])
             task_drop(local, local->tasks[i]);
+    networks_free(local->networks);
     mem_free(local->tasks);
     ARRAY_FREE(&local->remains);
     id_map_release(&local->task_index);

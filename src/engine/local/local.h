@@ -55,6 +55,13 @@ struct engine_local_config {
 
     struct right_list rights[RIGHTS]; /* [none] */
 
+    /* network: each job's own, but for those with RIGHT_HOST_NETWORK [the machine's, for all] */
+    bool has_private_network;
+    bool is_network_closed; /* it leads to no other machine */
+    const char *subnet;     /* addresses of jobs [10.213.0.0/16] */
+    /* a folder with the server's sockets, mounted at LAYOUT_DOOR [none] */
+    const char *door_directory;
+
     /* images */
     /* local images may be used from below these folders [none]; ROOT/skep/base is found by the name
      * skep/base as well */

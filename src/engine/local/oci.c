@@ -235,6 +235,12 @@ static void linux_write(struct json_writer *json, const struct oci_config *confi
         json_key_string(json, "type", namespaces[i]);
         json_object_end(json);
     }
+    if (config->network_path) {
+        json_object(json);
+        json_key_string(json, "type", "network");
+        json_key_string(json, "path", config->network_path);
+        json_object_end(json);
+    }
     json_array_end(json);
     devices_write(json, config);
     resources_write(json, config);

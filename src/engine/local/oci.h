@@ -1,8 +1,8 @@
 /* oci.h — the OCI runtime configuration (config.json) of a task's container.
  *
  * Text out of data. The seccomp profile, masked and read-only paths, and default mounts are
- * those of Docker's defaults, the capabilities fewer; the network, host name and time are the
- * host's.
+ * those of Docker's defaults, the capabilities fewer; host name and time are the host's, and the
+ * network unless another one is named.
  * Source: OCI runtime specification 1.0.2.
  */
 #ifndef ENGINE_LOCAL_OCI_H
@@ -48,7 +48,8 @@ struct oci_rlimit {
 
 struct oci_config {
     const char *rootfs;
-    unsigned rights; /* rights.h: 1u << RIGHT_… */
+    unsigned rights;          /* rights.h: 1u << RIGHT_… */
+    const char *network_path; /* of its network namespace; NULL: the machine's */
     const char *const *argv;
     size_t argv_count;
     const char *const *env; /* NAME=VALUE */

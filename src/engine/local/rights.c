@@ -3,6 +3,7 @@
 #include <string.h>
 
 const char *const right_names[RIGHTS] = {
+    [RIGHT_HOST_NETWORK] = "hostNetwork",
     [RIGHT_SYS_ADMIN] = "sysAdmin",
     [RIGHT_FUSE] = "fuse",
     [RIGHT_LOCK_MEMORY] = "lockMemory",

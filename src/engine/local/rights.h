@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 enum right {
+    RIGHT_HOST_NETWORK,   /* the machine's network instead of one of the job's own */
     RIGHT_SYS_ADMIN,      /* CAP_SYS_ADMIN, and the system calls that go with it */
     RIGHT_FUSE,           /* the device /dev/fuse */
     RIGHT_LOCK_MEMORY,    /* CAP_IPC_LOCK, and no limit of locked memory */

@@ -5,6 +5,7 @@
 #include "engine/local/image.h"
 #include "engine/local/inventory.h"
 #include "engine/local/log_keep.h"
+#include "engine/local/network.h"
 #include "engine/local/oci.h"
 #include "engine/local/spawn.h"
 #include "engine/local/task.h"
@@ -22,7 +23,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
-enum { MOUNTS_OF_OURS = 8, PRIVATE_OPTIONS = 8, ENV_OF_OURS = 4, RLIMITS_MAX = 4 };
+enum { MOUNTS_OF_OURS = 9, PRIVATE_OPTIONS = 8, ENV_OF_OURS = 4, RLIMITS_MAX = 4 };
 
 /* Everything that the steps of one start share. */
 struct start {
@@ -32,11 +33,12 @@ struct start {
     struct arena *arena;
     struct user user;
     unsigned rights; /* rights.h */
+    struct network_place place;
     struct device_edits edits;
     char upper[RUNTIME_PATH_MAX], work[RUNTIME_PATH_MAX], merged[RUNTIME_PATH_MAX],
         folder[RUNTIME_PATH_MAX], bundle[RUNTIME_PATH_MAX], skep[RUNTIME_PATH_MAX],
         run[RUNTIME_PATH_MAX], log[RUNTIME_PATH_MAX], output[RUNTIME_PATH_MAX],
-        group[CGROUP_PATH_MAX];
+        hosts[RUNTIME_PATH_MAX], resolver[RUNTIME_PATH_MAX], group[CGROUP_PATH_MAX];
 };
 
 /* A full disk must be told from all else: it is the machine's fault, not the job's. */
@@ -93,6 +95,8 @@ static void paths_fill(struct start *start)
     task_run_path(local, id, "skep", start->skep);
     task_path(local, id, "run", start->run);
     task_path(local, id, "output", start->output);
+    task_path(local, id, "hosts", start->hosts);
+    task_run_path(local, id, "resolv.conf", start->resolver);
     task_log_path(local, id, start->log);
     task_group(local, id, start->group);
 }
@@ -115,6 +119,7 @@ static int state_put(struct start *start)
     json_key_int(&json, "created_ms", (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000);
     json_key_bool(&json, "poststop", start->task->has_poststop);
     task_gpus_write(start->local, start->task, &json);
+    task_network_write(start->wanted, &start->place, &json);
     json_object_end(&json);
     char path[RUNTIME_PATH_MAX];
     task_path(start->local, start->task->id, "state", path);
@@ -140,13 +145,38 @@ static int directories_put(struct start *start)
     return result;
 }
 
+/* Of a task with a network of its own: where it is, and what its names and resolvers are. The names
+ * are skep-init's to add to, and lie where the task may write on the disk anyway. */
+static int network_files_put(struct start *start)
+{
+    struct buf hosts = BUF_INIT, resolver = BUF_INIT;
+    task_hosts_text(&start->place, &hosts);
+    task_resolver_text(&resolver);
+    int result = file_place(start, LAYOUT_NETWORK_NAME, text_of(start->place.address), 0444);
+    if (result == 0 && file_put(start->hosts, buf_as_text(&hosts), 0644, NULL) < 0)
+        result = fail_by_errno(start, errno, start->hosts);
+    if (result == 0 && chown(start->hosts, start->user.uid, start->user.gid) < 0)
+        result = fail_by_errno(start, errno, start->hosts);
+    if (result == 0 && file_put(start->resolver, buf_as_text(&resolver), 0644, NULL) < 0)
+        result = fail_by_errno(start, errno, start->resolver);
+    /* whatever the umask: the image's user reads them */
+    if (result == 0 && (chmod(start->hosts, 0644) < 0 || chmod(start->resolver, 0644) < 0))
+        result = fail_by_errno(start, errno, start->hosts);
+    buf_release(&hosts);
+    buf_release(&resolver);
+    return result;
+}
+
 /* What is mounted at /skep: the task's files, and the places for the mounts in it. */
 static int files_put(struct start *start)
 {
-    static const char *const places[] = {"/log", "/run", "/private"};
+    static const char *const places[] = {"/log", "/run", "/private", "/door"};
+    const size_t place_count = COUNT_OF(places) - !start->local->config.door_directory[0];
     char path[2 * RUNTIME_PATH_MAX];
     int result = file_place(start, "init", (struct text){"", 0}, 0755);
-    for (size_t i = 0; i < COUNT_OF(places) && result == 0; i++) {
+    if (result == 0 && start->place.address[0])
+        result = network_files_put(start);
+    for (size_t i = 0; i < place_count && result == 0; i++) {
         snprintf(path, sizeof path, "%s%s", start->skep, places[i]);
         result = directory_put(start, path, 0755, false);
     }
@@ -233,18 +263,29 @@ static struct oci_mount mount_private(struct start *start)
                               .option_count = count};
 }
 
+static size_t resolver_mounts(const struct start *start, struct oci_mount *mounts)
+{
+    static const char *const host_files[] = {"/etc/resolv.conf", "/etc/hosts"};
+    size_t count = 0;
+    if (start->place.address[0]) {
+        mounts[count++] = mount_read_only(start->resolver, host_files[0]);
+        mounts[count++] = mount_writable(start->hosts, host_files[1]);
+        return count;
+    }
+    for (size_t i = 0; i < COUNT_OF(host_files); i++)
+        if (access(host_files[i], R_OK) == 0)
+            mounts[count++] = mount_read_only(host_files[i], host_files[i]);
+    return count;
+}
+
 /* The user's mounts first: nothing of theirs can cover /skep. */
 static const struct oci_mount *mounts_of(struct start *start, size_t *count)
 {
-    static const char *const host_files[] = {"/etc/resolv.conf", "/etc/hosts"};
     const struct container *wanted = start->wanted;
     struct oci_mount *mounts =
         ARENA_ARRAY(start->arena, struct oci_mount,
                     wanted->mount_count + start->edits.mount_count + MOUNTS_OF_OURS);
-    *count = 0;
-    for (size_t i = 0; i < COUNT_OF(host_files); i++)
-        if (access(host_files[i], R_OK) == 0)
-            mounts[(*count)++] = mount_read_only(host_files[i], host_files[i]);
+    *count = resolver_mounts(start, mounts);
     for (size_t i = 0; i < start->edits.mount_count; i++)
         mounts[(*count)++] = start->edits.mounts[i];
     for (size_t i = 0; i < wanted->mount_count; i++)
@@ -257,6 +298,8 @@ static const struct oci_mount *mounts_of(struct start *start, size_t *count)
     mounts[(*count)++] = mount_writable(start->log, LAYOUT_LOG);
     mounts[(*count)++] = mount_writable(start->run, LAYOUT_RUN);
     mounts[(*count)++] = mount_private(start);
+    if (start->local->config.door_directory[0])
+        mounts[(*count)++] = mount_read_only(start->local->config.door_directory, LAYOUT_DOOR);
     if (start->local->config.init_path[0])
         mounts[(*count)++] = mount_read_only(start->local->config.init_path, LAYOUT_INIT);
     return mounts;
@@ -333,6 +376,7 @@ static int config_put(struct start *start)
         .rlimit_count = rlimits_fill(start, limits),
         .has_oom_score = process_oom_score(0) < 0, /* our own protection is not for tasks */
         .rights = start->rights,
+        .network_path = start->place.address[0] ? start->place.path : NULL,
         /* the compiled profile is for those without CAP_SYS_ADMIN */
         .seccomp_bpf = start->rights & 1u << RIGHT_SYS_ADMIN ? NULL : local->runtime.seccomp_bpf,
         .annotations = annotations,
@@ -384,6 +428,9 @@ static int start_prepare(struct start *start)
     int result = sources_check(start);
     if (result == 0)
         result = directories_put(start);
+    if (result == 0)
+        result = task_network_join(start->local, start->task, start->wanted, start->rights,
+                                   &start->place);
     if (result == 0)
         result = state_put(start);
     if (result == 0)

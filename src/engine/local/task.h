@@ -14,12 +14,14 @@
 #include "engine/local/runtime.h"
 #include <pthread.h>
 
+struct buf;
 struct doc;
 struct image;
 struct images;
 struct inventory;
 struct json_writer;
 struct log_watch;
+struct networks;
 
 enum task_phase {
     TASK_WAITING,  /* for its image */
@@ -84,6 +86,7 @@ struct local_engine {
     struct arena arena;
     char directory[LOCAL_DIRECTORY_MAX]; /* real path */
     char run_directory[LOCAL_DIRECTORY_MAX];
+    uint32_t id;    /* HASH, of the directory */
     char group[64]; /* control group of all tasks: /skep/HASH */
     char boot_id[40];
     int lock_fd;
@@ -91,6 +94,7 @@ struct local_engine {
     struct runtime runtime;
     struct images *images;
     struct inventory *inventory;
+    struct networks *networks;   /* NULL: no task has a network of its own */
     struct log_watch *log_watch; /* NULL: whoever follows a log looks from time to time */
 
     pthread_mutex_t lock;
@@ -166,6 +170,23 @@ int adopt_all(struct local_engine *local, struct err *err);
 /* Tell of them: ENGINE_NODE, then STARTED of those that run and EXITED of those that have ended. In
  * a thread of its own, because the receiver may not listen before engine_local_new returns. */
 void adopt_announce(struct local_engine *local);
+
+/* --- networks (network_task.c) --- */
+
+struct network_place;
+/* local->networks, which is NULL before. */
+int task_networks_open(struct local_engine *local, struct err *err);
+/* `place->address` is "" where the task is in the machine's network. Fails the task. */
+int task_network_join(struct local_engine *local, struct task *task, const struct container *wanted,
+                      unsigned rights, struct network_place *place);
+void task_network_leave(struct local_engine *local, struct task *task);
+/* Into the task's state, and from that of an earlier engine; the task runs. */
+void task_network_write(const struct container *wanted, const struct network_place *place,
+                        struct json_writer *json);
+void task_network_adopt(struct local_engine *local, struct task *task, const struct doc *state);
+/* /etc/hosts and /etc/resolv.conf of such a task. */
+void task_hosts_text(const struct network_place *place, struct buf *out);
+void task_resolver_text(struct buf *out);
 
 /* --- GPUs (gpus.c): all do nothing where NVML found none --- */
 

@@ -7,7 +7,8 @@
  * bare: an overlay mounted by us, then the runtime's `run` of a bundle made by its own `spec` with
  * the host's network; the command is executed directly.
  * engine: create() of a task under skep-init, which runs the command in a shell, to its end and its
- * clean-up.
+ * clean-up. Private network: the same with a network of the task's own and a published port, where
+ * nft is installed.
  * skepd: a job submitted over HTTP, durable before it is answered; when bench_engine.py started
  * one. docker, podman: `run --rm` of an image of the same files, where their `info` works
  * (DOCKER_HOST, CONTAINERS_CONF and CONTAINERS_STORAGE_CONF say which).
@@ -36,7 +37,7 @@
 
 static const char usage[] = "usage: engine-bench [RUNS [CONTAINERS [AT_ONCE]]]     (100, 100, 8)\n";
 
-enum way_kind { WAY_BARE, WAY_ENGINE, WAY_SERVER, WAY_PROGRAM };
+enum way_kind { WAY_BARE, WAY_ENGINE, WAY_PRIVATE, WAY_SERVER, WAY_PROGRAM };
 
 struct way {
     const char *name;
@@ -192,10 +193,26 @@ static double bare_many(unsigned count, unsigned at_once)
 
 /* --- the engine --- */
 
-static double engine_one(uint64_t attempt)
+static const char host_cluster[] = "host"; /* it has the right to the host's network */
+
+static void engine_create(uint64_t attempt, bool is_private)
+{
+    char job[40];
+    snprintf(job, sizeof job, "alice~%llu", (unsigned long long)attempt);
+    const struct task_options options = {.job = job,
+                                         .virtual_cluster = is_private ? NULL : host_cluster,
+                                         .port = (uint16_t)(20000 + attempt % 10000)};
+    struct err err = {0};
+    if (world_create_with(&world, attempt, "exec /bin/stamp", &options, &err) < 0) {
+        fprintf(stderr, "create: %s\n", err.text);
+        exit(1);
+    }
+}
+
+static double engine_one(uint64_t attempt, bool is_private)
 {
     int64_t begun = now_us();
-    world_create(&world, attempt, "exec /bin/stamp");
+    engine_create(attempt, is_private);
     const struct seen *end = world_wait(&world, ENGINE_EXITED, attempt, 0, 30000);
     if (!end || end->exit.exit_code != 0) {
         fprintf(stderr, "attempt %llu: %s %s\n%s\n", (unsigned long long)attempt,
@@ -206,14 +223,14 @@ static double engine_one(uint64_t attempt)
     return (double)(strtoll(end->log, NULL, 10) - begun) / 1000;
 }
 
-static double engine_many(uint64_t first, unsigned count, unsigned at_once)
+static double engine_many(uint64_t first, unsigned count, unsigned at_once, bool is_private)
 {
     int64_t begun = now_us();
     size_t from = world_seen_count(&world);
     unsigned started = 0, ended = 0;
     while (ended < count) {
         while (started < count && started - ended < at_once)
-            world_create(&world, first + started++, "exec /bin/stamp");
+            engine_create(first + started++, is_private);
         const struct seen *end = world_wait(&world, ENGINE_EXITED, 0, from, 30000);
         if (!end || end->exit.exit_code != 0) {
             fprintf(stderr, "a container failed: %s\n", end ? end->message : "no end");
@@ -372,7 +389,9 @@ static double way_one(const struct way *way, unsigned number)
         return bare_end(&one);
     }
     case WAY_ENGINE:
-        return engine_one(1 + number);
+        return engine_one(1 + number, false);
+    case WAY_PRIVATE:
+        return engine_one(20001 + number, true);
     case WAY_SERVER:
         return server_one(number);
     case WAY_PROGRAM:
@@ -387,7 +406,9 @@ static double way_many(const struct way *way, unsigned count, unsigned at_once)
     case WAY_BARE:
         return bare_many(count, at_once);
     case WAY_ENGINE:
-        return engine_many(100000, count, at_once);
+        return engine_many(100000, count, at_once, false);
+    case WAY_PRIVATE:
+        return engine_many(200000, count, at_once, true);
     case WAY_SERVER:
         return server_many(100000, count, at_once);
     case WAY_PROGRAM:
@@ -413,7 +434,7 @@ static void processor_print(unsigned count, unsigned at_once)
     double before = cpu_ms();
     bare_many(count, at_once);
     double between = cpu_ms();
-    engine_many(200000, count, at_once);
+    engine_many(300000, count, at_once, false);
     printf("processor time a container: %.1f ms bare, %.1f ms engine\n", (between - before) / count,
            (cpu_ms() - between) / count);
 }
@@ -428,6 +449,7 @@ int main(int argc, char **argv)
     struct way ways[] = {
         {.name = "bare runtime + overlay", .kind = WAY_BARE, .is_here = true},
         {.name = "Skep's engine, create to command", .kind = WAY_ENGINE, .is_here = true},
+        {.name = "… with a private network", .kind = WAY_PRIVATE},
         {.name = "skepd, submit over HTTP to command", .kind = WAY_SERVER},
         {.name = "docker run --rm", .kind = WAY_PROGRAM, .program = "docker"},
         {.name = "podman run --rm", .kind = WAY_PROGRAM, .program = "podman"},
@@ -436,6 +458,10 @@ int main(int argc, char **argv)
         return 2;
     if (shell("cp %s %s/bin/stamp", BENCH_STAMP, world.image + 4) != 0)
         return 1;
+    static const char *const host_clusters[] = {host_cluster};
+    ways[2].is_here = shell("PATH=/usr/sbin:/sbin:$PATH command -v nft >/dev/null") == 0;
+    world.config.has_private_network = ways[2].is_here;
+    world.config.rights[RIGHT_HOST_NETWORK] = (struct right_list){host_clusters, 1};
     world_start(&world);
     bare_prepare(&((struct local_engine *)world.engine)->runtime);
     for (size_t i = 0; i < COUNT_OF(ways); i++) {

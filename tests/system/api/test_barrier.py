@@ -184,7 +184,7 @@ class Barrier(unittest.TestCase):
         self.assertEqual(self.world.ask("POST", path, token=False)[0], 401)
         self.assertNotIn("barriers", json.dumps(job))
         # not on the disk; and nobody but root reads what is in memory
-        search = ["grep", "-rlas", f"127.0.0.1:{self.world.port}/api/internal/attempts/1/barriers/"]
+        search = ["grep", "-rlas", "/skep/door/api:/api/internal/attempts/1/barriers/"]
         self.assertEqual(subprocess.run([*search, self.world.folder], capture_output=True, text=True).stdout, "")
         holders = subprocess.run([*search, "/run/skep"], capture_output=True, text=True).stdout.split()
         self.assertTrue(holders)

@@ -290,9 +290,11 @@ int world_create_with(struct world *world, uint64_t attempt, const char *command
         {"job", buf_as_text(&job_text), 0444},
         {"task", buf_as_text(&task_text), 0400},
     };
+    const struct engine_port port = {options->port, 1};
     struct container container = {
         .attempt = {attempt},
-        .job = "alice~job",
+        .job = options->job ? options->job : "alice~job",
+        .virtual_cluster = options->virtual_cluster,
         .role = "main",
         .node = "here",
         .image = options->image ? options->image : world->image,
@@ -304,6 +306,8 @@ int world_create_with(struct world *world, uint64_t attempt, const char *command
         .gpus = options->gpus,
         .gpu_count = options->gpu_count,
         .is_gpu_simulated = options->is_gpu_simulated,
+        .ports = &port,
+        .port_count = options->port > 0,
         .mounts = options->mounts,
         .mount_count = options->mount_count,
         .files = files,

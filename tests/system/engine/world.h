@@ -47,6 +47,7 @@ void world_create(struct world *world, uint64_t attempt, const char *command);
 struct task_options {
     const char *image; /* NULL: world->image */
     const char *user, *password;
+    const char *job, *virtual_cluster; /* NULL: "alice~job", none */
     uint32_t cpu;
     uint64_t memory_mib, shm_mib;
     const struct engine_mount *mounts;

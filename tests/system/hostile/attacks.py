@@ -31,6 +31,7 @@ def system_call(name, *arguments):
 class Attack:
     name: str
     text: str
+    is_of_network: bool = False
     # what image.py asks of a program
     kind: str = "py"
 
@@ -38,8 +39,8 @@ class Attack:
 ATTACKS = []
 
 
-def attack(name, text):
-    ATTACKS.append(Attack(name, PRELUDE + text + '\nprint("tried", flush=True)\n'))
+def attack(name, text, **more):
+    ATTACKS.append(Attack(name, PRELUDE + text + '\nprint("tried", flush=True)\n', **more))
 
 
 # ---- capabilities ----
@@ -154,3 +155,89 @@ got("to write skep-init", os.open, "/skep/init", os.O_WRONLY)
 os.unlink("/skep/run/exit")
 os.unlink("/skep/run/started")
 """)
+
+
+# ---- the network: only where a job has one of its own. NODE, SERVICE and API are the machine's address, the port of a service of its own
+# at all addresses, and the API's; VICTIM is the neighbour's address, TALK and GREET ports of its that are published, INNER one that is not.
+attack("loopback", """
+service, api = int(os.environ["SERVICE"]), int(os.environ["API"])
+gateway = "10.213.0.1"
+for host in ("127.0.0.1", "127.0.0.2", gateway, os.environ["NODE"], "0.0.0.0"):
+    for port in (service, api, 22):
+        got(f"{host}:{port}", socket.create_connection, (host, port), 3)
+        datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        datagrams.settimeout(0.2)
+        datagrams.connect((host, port))
+        got(f"an answer of {host}:{port}", lambda: (datagrams.send(b"?"), datagrams.recv(10)))
+for line in open("/proc/net/tcp").readlines()[1:]:
+    if int(line.split()[1].split(":")[1], 16) in (service, api):
+        print("GOT the machine's connections", line, flush=True)
+with open("/proc/net/dev") as links:
+    if sorted(line.split(":")[0].strip() for line in links if ":" in line) not in (["eth0", "lo"], ["lo", "eth0"]):
+        print("GOT links of the machine", open("/proc/net/dev").read(), flush=True)
+""", is_of_network=True)
+
+attack("others", """
+victim = os.environ["VICTIM"]
+for port in (int(os.environ["TALK"]), int(os.environ["GREET"]), int(os.environ["INNER"])):
+    got(f"{victim}:{port}", socket.create_connection, (victim, port), 3)
+got("the neighbour's inner port by the machine", socket.create_connection, (os.environ["NODE"], int(os.environ["INNER"])), 3)
+IP_FREEBIND, IP_TRANSPARENT = 15, 19
+forger = socket.socket()
+got("to answer for anybody", forger.setsockopt, socket.IPPROTO_IP, IP_TRANSPARENT, 1)
+forger.setsockopt(socket.IPPROTO_IP, IP_FREEBIND, 1)
+forger.settimeout(3)
+def forge():
+    forger.bind((victim, 0))
+    forger.connect((os.environ["NODE"], int(os.environ["GREET"])))
+got("a connection in the neighbour's name", forge)
+SIOCSIFADDR, SIOCSIFFLAGS = 0x8916, 0x8914
+import fcntl
+request = struct.pack("16sHHI8s", b"eth0", socket.AF_INET, 0, struct.unpack("I", socket.inet_aton(victim))[0], b"")
+got("the neighbour's address", fcntl.ioctl, socket.socket(), SIOCSIFADDR, request)
+""", is_of_network=True)
+
+attack("abstract-sockets", """
+caller = socket.socket(socket.AF_UNIX)
+got("the neighbour's abstract socket", caller.connect, "\\0neighbour")
+for line in open("/proc/net/unix"):
+    if "neighbour" in line or "dbus" in line or "skep-test" in line:
+        print("GOT sight of", line, flush=True)
+""", is_of_network=True)
+
+attack("door", """
+def ask(line, authorization=""):
+    with socket.socket(socket.AF_UNIX) as door:
+        door.connect("/skep/door/api")
+        door.sendall(f"{line} HTTP/1.1\\r\\nHost: x\\r\\n{authorization}Content-Length: 0\\r\\nConnection: close\\r\\n\\r\\n".encode())
+        return b"".join(iter(lambda: door.recv(65536), b"")).split(b"\\r\\n")[0].decode()
+for path in ("/api/v2/jobs", "/api/v2/info", "/metrics", "/healthz", "//api/internal/attempts/1/barriers/start", "/API/internal/",
+             "/api/internal/../v2/jobs", "/api/internal/%2e%2e/v2/jobs", "/rest-server/api/internal/attempts/1/barriers/start"):
+    answer = ask("GET " + path)
+    if " 200 " in answer:
+        print("GOT", path, answer, flush=True)
+for attempt in range(1, 30):
+    for token in ("", "Authorization: Bearer " + "0" * 64 + "\\r\\n"):
+        for barrier in ("start", "ssh"):
+            answer = ask(f"POST /api/internal/attempts/{attempt}/barriers/{barrier}", token)
+            if " 401 " not in answer and " 403 " not in answer and " 404 " not in answer:
+                print("GOT the barrier of", attempt, answer, flush=True)
+for name in ("api", "other"):
+    got("to replace the door", os.rename, "/skep/door/api", "/skep/door/" + name + "~")
+got("a socket at the door", socket.socket(socket.AF_UNIX).bind, "/skep/door/mine")
+""", is_of_network=True)
+
+# It waits at the neighbour's ports until it is told to end at its own: whoever calls the neighbour meanwhile must not come here.
+attack("ports", """
+import select
+thieves = [socket.create_server(("", int(os.environ[name]))) for name in ("TALK", "GREET", "INNER")]
+own = socket.create_server(("", int(os.environ["PAI_PORT_LIST_worker_0_own"])))
+print("listening", flush=True)
+while True:
+    ready = select.select([own, *thieves], [], [])[0]
+    if any(thief in ready for thief in thieves):
+        print("GOT a connection of the neighbour's", flush=True)
+        break
+    own.accept()[0].sendall(b"ended\\n")
+    break
+""", is_of_network=True)

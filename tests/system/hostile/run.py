@@ -3,12 +3,16 @@
     run.py [NAME…]     all attacks, or these; exit code 1 when one got what it must not get, 77 to skip
 
 SKEP_TEST_RUNTIME: crun or runc instead of the first that works.
+SKEP_TEST_NETWORK: host: without the attacks on the network; else private.
 """
 import json
 import os
 import pathlib
 import shutil
+import socket
+import subprocess
 import sys
+import threading
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "corpus"))
 import attacks  # noqa: E402
@@ -22,6 +26,7 @@ engine:
   kind: local
   initPath: {init}
   {runtime}
+  network: {{mode: {network}}}
   images: {{localRoots: [{images}]}}
   cpu: 32
   memoryMB: 8192
@@ -30,8 +35,9 @@ engine:
 LIMIT_S = 120
 
 # Two tasks that talk to each other all the time. They end when each has had its say and the first one has read a line.
-NEIGHBOUR = '''
-import os, socket, sys
+INNER = 12345
+NEIGHBOUR = f"INNER = {INNER}" + '''
+import os, socket, sys, threading
 me = int(os.environ["PAI_CURRENT_TASK_ROLE_CURRENT_TASK_INDEX"])
 address, port = os.environ["PAI_HOST_IP_worker_0"], int(os.environ["PAI_PORT_LIST_worker_0_talk"])
 if me == 0:
@@ -45,6 +51,18 @@ else:
         except ConnectionRefusedError:
             continue
 stream = other.makefile("rw")
+def serve(listener, words):
+    while True:
+        caller, _ = listener.accept()
+        caller.sendall(words)
+        caller.close()
+if me == 0:
+    hidden = socket.socket(socket.AF_UNIX)
+    hidden.bind("\\0neighbour")
+    hidden.listen()
+    own = os.environ["PAI_CURRENT_CONTAINER_IP"], int(os.environ["PAI_PORT_LIST_worker_0_greet"])
+    for listener, words in ((socket.create_server(own), b"neighbour\\n"), (socket.create_server(("", INNER)), b"inner\\n")):
+        threading.Thread(target=serve, args=(listener, words), daemon=True).start()
 print("talking", flush=True)
 rounds = 0
 while True:
@@ -67,9 +85,17 @@ class Hostile(world.World):
     def __init__(self, cases):
         super().__init__(local=True)
         self.cases = cases
+        self.service = socket.create_server(("", 0))
+        threading.Thread(target=self.serve, daemon=True).start()
         runtime = os.environ.get("SKEP_TEST_RUNTIME")
         runtime = f"runtime: {shutil.which(runtime)}" if runtime else ""
-        (self.folder / "skepd.yaml").write_text(CONFIG.format(init=os.environ["SKEP_INIT"], images=self.images, runtime=runtime))
+        (self.folder / "skepd.yaml").write_text(CONFIG.format(
+            init=os.environ["SKEP_INIT"], images=self.images, runtime=runtime, network=os.environ.get("SKEP_TEST_NETWORK", "private")))
+
+    def serve(self):
+        """A service of the machine, for itself."""
+        while True:
+            self.service.accept()[0].sendall(b"secret")
 
     def make_image(self):
         pass  # when the attacks are known
@@ -94,16 +120,37 @@ class Hostile(world.World):
         return self.skep("logs", "--role", "worker", "--index", index, name).stdout
 
     def neighbour_begin(self):
-        self.submit("neighbour", "python3 /corpus/neighbour.py", instances=2, ports=", ports: {talk: 1}")
+        self.submit("neighbour", "python3 /corpus/neighbour.py", instances=2, ports=", ports: {talk: 1, greet: 1}")
         with processes.follow(self, "logs", "--follow", "neighbour") as log:
             processes.until(log, "^talking$")
 
+    def task_of(self, name):
+        """Of its first task: the address for others, and its ports."""
+        job = self.json("GET", f"/api/v2/jobs/admin~{name}")[1]
+        task = job["taskRoles"]["worker"]["taskStatuses"][0]
+        return task["containerIp"], {label: int(port) for label, port in task["containerPorts"].items()}
+
+    def knowledge(self):
+        """What an attacker may know: as variables in front of a command."""
+        node, ports = self.task_of("neighbour")
+        state = json.loads((self.container_of("neighbour") / "state").read_text())
+        known = {"NODE": node, "SERVICE": self.service.getsockname()[1], "API": self.port, "VICTIM": state.get("address", node),
+                 "TALK": ports["talk"], "GREET": ports["greet"], "INNER": INNER}
+        return " ".join(f"{name}={value}" for name, value in known.items())
+
+    def container_of(self, name):
+        for path in (self.folder / "data/engine/containers").iterdir():
+            try:
+                state = json.loads((path / "state").read_text())
+            except FileNotFoundError:
+                continue  # of a task that is being started, or was forgotten
+            if state["job"] == f"admin~{name}" and state["index"] == 0:
+                return path
+        raise AssertionError(f"there is no container of {name}")
+
     def neighbour_end(self):
         """By its normal end: a file in the folder of its first task, which only the machine's root and the task can write."""
-        folder = next(path for path in (self.folder / "data/engine/containers").iterdir()
-                      if json.loads((path / "state").read_text())["job"] == "admin~neighbour"
-                      and json.loads((path / "state").read_text())["index"] == 0)
-        (folder / "run/over").touch()
+        (self.container_of("neighbour") / "run/over").touch()
         self.skep("wait", "--quiet", "--timeout", LIMIT_S, "neighbour", timeout=LIMIT_S + 30)
 
 
@@ -118,13 +165,75 @@ def judge(the, case):
     return None
 
 
+def call(address, port, words=("python3", "-c")):
+    """What is said at a port, by a program that `words` start."""
+    program = f"import socket; print(socket.create_connection(({address!r}, {port}), 10).makefile().read(), end='')"
+    done = subprocess.run([*words, program], capture_output=True, text=True, timeout=30)
+    return done.stdout or done.stderr[-200:]
+
+
+class Elsewhere:
+    """Another machine: a network namespace with a link to this one."""
+
+    def __enter__(self):
+        self.name = f"skep-else-{os.getpid()}"
+        self.address = "10.214.113.1"
+        run = lambda *words: subprocess.run(words, check=True)  # noqa: E731
+        run("ip", "netns", "add", self.name)
+        run("ip", "link", "add", "skepelse", "type", "veth", "peer", "name", "eth0", "netns", self.name)
+        run("ip", "addr", "add", f"{self.address}/30", "dev", "skepelse")
+        run("ip", "link", "set", "skepelse", "up")
+        run("ip", "-n", self.name, "addr", "add", "10.214.113.2/30", "dev", "eth0")
+        run("ip", "-n", self.name, "link", "set", "eth0", "up")
+        run("ip", "-n", self.name, "route", "add", "10.213.0.0/16", "via", self.address)
+        return self
+
+    def call(self, address, port):
+        return call(address, port, ("nsenter", f"--net=/run/netns/{self.name}", "python3", "-c"))
+
+    def __exit__(self, *_):
+        subprocess.run(["ip", "netns", "del", self.name], check=True)
+
+
+def network_check(the):
+    """Published ports are reached from this machine and from another one, others are not; what is wrong."""
+    node, ports = the.task_of("neighbour")
+    own = json.loads((the.container_of("neighbour") / "state").read_text())["address"]
+    with Elsewhere() as elsewhere:
+        answers = {"at the node's address": call(node, ports["greet"]), "at the loopback": call("127.0.0.1", ports["greet"]),
+                   "from another machine": elsewhere.call(elsewhere.address, ports["greet"])}
+        wrong = [f"{place}: {answer}" for place, answer in answers.items() if answer != "neighbour\n"]
+        for address, port in ((elsewhere.address, INNER), (own, INNER), (own, ports["greet"]), (elsewhere.address, the.port)):
+            answer = elsewhere.call(address, port)
+            if "Error" not in answer:
+                wrong.append(f"from another machine {address}:{port} {answer}")
+    return wrong
+
+
+def ports_end(the):
+    """Calls the neighbour while another task waits at its ports, then tells that one to end."""
+    with processes.follow(the, "logs", "--follow", "ports") as log:
+        processes.until(log, "^listening$")
+    node, ports = the.task_of("neighbour")
+    answer = call(node, ports["greet"])
+    node, ports = the.task_of("ports")
+    ended = call(node, ports["own"])
+    return [] if (answer, ended) == ("neighbour\n", "ended\n") else [f"ports: {answer} {ended}"]
+
+
 def main(names):
-    cases = [case for case in attacks.ATTACKS if not names or case.name in names]
+    is_private = os.environ.get("SKEP_TEST_NETWORK", "private") == "private"
+    cases = [case for case in attacks.ATTACKS if (not names or case.name in names) and (is_private or not case.is_of_network)]
     wrong = []
     with Hostile(cases) as the:
         the.neighbour_begin()
+        known = the.knowledge()
         for case in cases:
-            the.submit(case.name, f"python3 /corpus/{case.name}.py")
+            the.submit(case.name, f"{known} python3 /corpus/{case.name}.py", ports=", ports: {own: 1}" if case.name == "ports" else "")
+        if is_private:
+            wrong += network_check(the)
+        if any(case.name == "ports" for case in cases):
+            wrong += ports_end(the)
         done = the.skep("wait", "--quiet", "--timeout", LIMIT_S, *[case.name for case in cases], timeout=LIMIT_S + 30)
         print(done.stdout, done.stderr)
         for case in cases:
@@ -136,6 +245,8 @@ def main(names):
         print("neighbour:", job["jobStatus"]["state"], [the.logs("neighbour", index).split("\n")[-2:] for index in (0, 1)])
         if job["jobStatus"]["state"] != "SUCCEEDED" or job["jobStatus"]["retries"] != 0:
             wrong.append("neighbour")
+    for line in wrong:
+        print("WRONG", line)
     return 1 if wrong else 0
 
 

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -201,9 +202,43 @@ static void ended_at_barrier(void **state)
     folder_remove(w.root);
 }
 
+/* The same by a socket in a folder, which needs no network. */
+static void start_barrier_by_door(void **state)
+{
+    (void)state;
+    struct world w;
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    char request[512] = "", url[200];
+    static const char answer[] = "HTTP/1.1 200 OK\r\n\r\n";
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    world_init(&w, "echo through");
+    snprintf(address.sun_path, sizeof address.sun_path, "%s/door", w.root);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof address), 0);
+    assert_int_equal(listen(fd, 1), 0);
+    snprintf(url, sizeof url, "unix:%s:/api/internal/1/", address.sun_path);
+    w.task.barrier_url = url;
+    w.task.barrier_token = "secret";
+    w.task.has_start_barrier = true;
+    pid_t pid = world_start(&w);
+    int peer = accept(fd, NULL, NULL);
+    assert_true(peer >= 0);
+    assert_true(recv(peer, request, sizeof request - 1, 0) > 0);
+    assert_non_null(strstr(request, "POST /api/internal/1/start HTTP/1.1\r\nHost: localhost"));
+    assert_non_null(strstr(request, "Authorization: Bearer secret\r\n"));
+    assert_true(send(peer, answer, strlen(answer), 0) > 0);
+    close(peer);
+    world_wait(&w, pid);
+    assert_int_equal(w.end.code, 0);
+    close(fd);
+    folder_remove(w.root);
+}
+
 static const struct CMUnitTest tests[] = {
-    cmocka_unit_test(start_barrier),    cmocka_unit_test(asked_again),
-    cmocka_unit_test(ssh_barrier),      cmocka_unit_test(ssh_barrier_without_sshd),
+    cmocka_unit_test(start_barrier),
+    cmocka_unit_test(start_barrier_by_door),
+    cmocka_unit_test(asked_again),
+    cmocka_unit_test(ssh_barrier),
+    cmocka_unit_test(ssh_barrier_without_sshd),
     cmocka_unit_test(ended_at_barrier),
 };
 UNIT_FILE(tests, run_setup, NULL);

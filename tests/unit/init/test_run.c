@@ -199,6 +199,32 @@ static void test_no_place_for_the_mark(void **state)
     folder_remove(w.root);
 }
 
+/* Tasks on the own node are known by the network's address, others by their node's. */
+static void network_of_its_own(void **state)
+{
+    (void)state;
+    struct world w;
+    struct buf log = BUF_INIT;
+    world_init(&w, "echo $PAI_HOST_IP_main_0 $PAI_HOST_IP_main_1 $PAI_CURRENT_CONTAINER_IP");
+    w.role.instances = 2;
+    w.job.task_count = 2;
+    w.tasks[0].address = "192.0.2.1";
+    w.tasks[1] = (struct job_file_task){"192.0.2.2", "other", w.port_numbers};
+    write_whole(path_in(&w, "network"), "10.213.0.9", 10);
+    world_run(&w);
+    assert_int_equal(w.end.code, 0);
+    read_whole(path_in(&w, "log/stdout.000000000000000"), &log);
+    assert_string_equal(buf_cstr(&log), "10.213.0.9 192.0.2.2 10.213.0.9\n");
+    buf_release(&log);
+    folder_remove(w.root);
+    world_init(&w, "true");
+    write_whole(path_in(&w, "network"), "somewhere", 9);
+    world_run(&w);
+    assert_int_equal(w.end.stage, EXIT_STAGE_SETUP);
+    assert_non_null(strstr(w.end.message, "is no address: \"somewhere\""));
+    folder_remove(w.root);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_private),
     cmocka_unit_test(test_output_of_init),
@@ -208,6 +234,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(pre_fails),
     cmocka_unit_test(port_conflict),
     cmocka_unit_test(signals_forwarded),
+    cmocka_unit_test(network_of_its_own),
     cmocka_unit_test(not_usable),
 };
 UNIT_FILE(tests, run_setup, NULL);

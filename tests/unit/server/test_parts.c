@@ -54,7 +54,9 @@ static void every_key_is_read(void **state)
             "engine: {kind: fake, runtime: /r, initPath: /i, nodeName: n, address: a, "
             "cpu: 2, memoryMB: 3, workers: 4, pidsMax: 5, diskReserveMB: 6, "
             "containerKeepHours: 2, logKeepDays: 3, logKeepMB: 7, logSegmentMB: 8,\n"
-            "  rights: {sysAdmin: [x, y], fuse: [x], lockMemory: ['*'], newPrivileges: []},\n"
+            "  network: {mode: private, subnet: 10.9.0.0/24, outside: none},\n"
+            "  rights: {hostNetwork: [y], sysAdmin: [x, y], fuse: [x], lockMemory: ['*'], "
+            "newPrivileges: []},\n"
             "  devices: {simulatedGpus: 8, simulatedGpuType: V100, nvmlPath: /n, "
             "sampleSeconds: 9, cdiDirectories: [/x, /y]},\n"
             "  images: {localRoots: [/l], insecureRegistries: [r:1], registryAuthFile: /f, "
@@ -110,8 +112,10 @@ static void every_key_is_read(void **state)
     assert_int_equal(local->pids_max, 5);
     assert_int_equal(rights_of(local->rights, "x"),
                      1u << RIGHT_SYS_ADMIN | 1u << RIGHT_FUSE | 1u << RIGHT_LOCK_MEMORY);
+    assert_true(local->has_private_network && local->is_network_closed);
+    assert_string_equal(local->subnet, "10.9.0.0/24");
     assert_int_equal(rights_of(local->rights, "y"),
-                     1u << RIGHT_SYS_ADMIN | 1u << RIGHT_LOCK_MEMORY);
+                     1u << RIGHT_HOST_NETWORK | 1u << RIGHT_SYS_ADMIN | 1u << RIGHT_LOCK_MEMORY);
     assert_int_equal(rights_of(local->rights, ""), 1u << RIGHT_LOCK_MEMORY);
     assert_int_equal(local->disk_reserve_mib, 6);
     assert_int_equal(local->log_keep_s, 3 * 86400);

@@ -1,0 +1,368 @@
+#include "engine/local/network.h"
+#include "base/err.h"
+#include "base/map.h"
+#include "base/memory.h"
+#include "engine/local/network_link.h"
+#include "engine/local/network_rules.h"
+#include "sys/cleanup.h"
+#include "sys/file.h"
+#include "sys/log.h"
+#include <arpa/inet.h>
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/netlink.h>
+#include <net/if.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+struct network { /* of one job */
+    char *job;
+    uint32_t address;
+    int namespace_fd, link; /* link: index of the machine's end */
+    size_t member_count;
+};
+
+struct network_member { /* a task */
+    struct attempt_id attempt;
+    struct network *network;
+    struct engine_port *ports;
+    size_t port_count;
+};
+
+struct networks {
+    struct network_rules rules;
+    uint32_t first, count; /* addresses that may be given: behind the machine's own */
+    uint32_t next;         /* looked at next, from 0: one that was given just now comes last */
+    int host_fd;
+    bool has_rules;
+    pthread_mutex_t lock; /* of all that follows */
+    struct netlink route, filter;
+    struct {
+        struct network **items;
+        size_t count, room;
+    } all;
+    struct {
+        int *items;
+        size_t count, room;
+    } retired; /* links whose namespaces should have gone with them */
+    struct {
+        struct network_member *items;
+        size_t count, room;
+    } members;
+};
+
+/* --- the machine --- */
+
+static int subnet_read(const char *subnet, struct networks *networks, struct err *err)
+{
+    char base[NETWORK_ADDRESS_MAX + 4];
+    struct text rest = text_of(subnet), address = text_cut(&rest, '/');
+    int64_t prefix = 0;
+    struct in_addr parsed;
+    snprintf(base, sizeof base, "%.*s", TEXT_ARG(address));
+    if (inet_pton(AF_INET, base, &parsed) != 1 || !text_to_int64(rest, &prefix) ||
+        prefix < NETWORK_PREFIX_LOW || prefix > NETWORK_PREFIX_HIGH)
+        return err_fail(err, ERR_INVALID, "engine.network.subnet",
+                        "\"%.40s\" is not ADDRESS/BITS with %d to %d bits", subnet,
+                        NETWORK_PREFIX_LOW, NETWORK_PREFIX_HIGH);
+    const uint32_t size = 1u << (32 - prefix);
+    networks->first = ntohl(parsed.s_addr) & ~(size - 1);
+    networks->count = size - 3; /* not the net's, the machine's, the broadcast's */
+    snprintf(networks->rules.subnet, sizeof networks->rules.subnet, "%s/%d", base, (int)prefix);
+    return 0;
+}
+
+/* Without forwarding nothing leaves a namespace. */
+static int forwarding_put(struct err *err)
+{
+    static const char path[] = "/proc/sys/net/ipv4/ip_forward";
+    char now = '0';
+    cleanup_close int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0 || read(fd, &now, 1) != 1)
+        return err_errno(err, errno, "read %s", path);
+    if (now == '1')
+        return 0;
+    log_info("engine", "%s is set to 1: the machine forwards packets from now on", path);
+    if (pwrite(fd, "1", 1, 0) != 1)
+        return err_errno(err, errno, "set %s", path);
+    return 0;
+}
+
+static int machine_open(struct networks *networks, struct err *err)
+{
+    int result = netlink_open(&networks->route, NETLINK_ROUTE, err);
+    if (result == 0)
+        result = netlink_open(&networks->filter, NETLINK_NETFILTER, err);
+    if (result == 0) {
+        networks->host_fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+        if (networks->host_fd < 0)
+            result = err_errno(err, errno, "open the machine's network namespace");
+    }
+    if (result == 0)
+        result = forwarding_put(err);
+    if (result == 0)
+        result = network_rules_write(&networks->rules, err);
+    networks->has_rules = result == 0;
+    return result;
+}
+
+int networks_new(const struct network_config *config, struct networks **out, struct err *err)
+{
+    struct networks *networks = mem_zero(1, sizeof *networks);
+    networks->host_fd = networks->route.fd = networks->filter.fd = -1;
+    networks->rules.is_closed = config->is_closed;
+    networks->rules.group = config->id & INT32_MAX;
+    snprintf(networks->rules.table, sizeof networks->rules.table, "skep_%08x", config->id);
+    pthread_mutex_init(&networks->lock, NULL);
+    int result = subnet_read(config->subnet, networks, err);
+    if (result == 0)
+        result = machine_open(networks, err);
+    if (result < 0) {
+        networks_free(networks);
+        return result;
+    }
+    networks->next = (uint32_t)getpid() % networks->count; /* beside another engine: elsewhere */
+    *out = networks;
+    return 0;
+}
+
+static void network_free(struct network *network)
+{
+    if (network->namespace_fd >= 0)
+        close(network->namespace_fd);
+    mem_free(network->job);
+    mem_free(network);
+}
+
+void networks_sweep(struct networks *networks)
+{
+    struct err err = {0};
+    pthread_mutex_lock(&networks->lock);
+    for (size_t i = 0; i < networks->retired.count; i++)
+        if (network_link_drop(&networks->route, networks->retired.items[i], &err) < 0)
+            log_warning("engine", "%s", err.text);
+    networks->retired.count = 0;
+    pthread_mutex_unlock(&networks->lock);
+}
+
+void networks_free(struct networks *networks)
+{
+    if (!networks)
+        return;
+    networks_sweep(networks);
+    if (networks->all.count == 0 && networks->has_rules)
+        network_rules_drop(&networks->rules);
+    for (size_t i = 0; i < networks->all.count; i++)
+        network_free(networks->all.items[i]);
+    for (size_t i = 0; i < networks->members.count; i++)
+        mem_free(networks->members.items[i].ports);
+    ARRAY_FREE(&networks->all);
+    ARRAY_FREE(&networks->retired);
+    ARRAY_FREE(&networks->members);
+    netlink_close(&networks->route);
+    netlink_close(&networks->filter);
+    if (networks->host_fd >= 0)
+        close(networks->host_fd);
+    pthread_mutex_destroy(&networks->lock);
+    mem_free(networks);
+}
+
+/* --- one job's; with the lock --- */
+
+static struct network *network_find(const struct networks *networks, const char *job)
+{
+    for (size_t i = 0; i < networks->all.count; i++)
+        if (strcmp(networks->all.items[i]->job, job) == 0)
+            return networks->all.items[i];
+    return NULL;
+}
+
+static struct network *network_add(struct networks *networks, const char *job, uint32_t address,
+                                   int namespace_fd, int link)
+{
+    struct network *network = mem_zero(1, sizeof *network);
+    network->job = mem_copy(job);
+    network->address = address;
+    network->namespace_fd = namespace_fd;
+    network->link = link;
+    *ARRAY_ADD(&networks->all) = network;
+    return network;
+}
+
+static void network_drop(struct networks *networks, struct network *network)
+{
+    struct err err = {0};
+    if (network->link > 0) {
+        if (network_link_retire(&networks->route, network->link, network->address, &err) < 0)
+            log_warning("engine", "%s: %s", network->job, err.text);
+        *ARRAY_ADD(&networks->retired) = network->link;
+    }
+    for (size_t i = 0; i < networks->all.count; i++)
+        if (networks->all.items[i] == network) {
+            networks->all.items[i] = networks->all.items[--networks->all.count];
+            break;
+        }
+    network_free(network);
+}
+
+static void link_name(const struct networks *networks, uint32_t address, char name[IFNAMSIZ])
+{
+    snprintf(name, IFNAMSIZ, "skep%x", address - networks->first);
+}
+
+/* The kernel says which addresses are free: it has the links of other engines as well. */
+static int link_find(struct networks *networks, struct netlink *inside, uint32_t *address,
+                     struct err *err)
+{
+    for (uint32_t tries = 0; tries < networks->count; tries++) {
+        struct network_link link = {.gateway = networks->first + 1,
+                                    .address = networks->first + 2 + networks->next,
+                                    .group = networks->rules.group};
+        networks->next = (networks->next + 1) % networks->count;
+        link_name(networks, link.address, link.name);
+        int result = network_link_make(&link, &networks->route, inside, networks->host_fd, err);
+        *address = link.address;
+        if (result != 0)
+            return result;
+    }
+    return err_fail(err, ERR_TOO_BIG, "", "all %u addresses of %s are in use", networks->count,
+                    networks->rules.subnet);
+}
+
+static int network_make(struct networks *networks, const char *job, struct network **network,
+                        struct err *err)
+{
+    int namespace_fd = -1;
+    uint32_t address = 0;
+    struct netlink inside = {.fd = -1};
+    int result = network_namespace_make(networks->host_fd, &namespace_fd, &inside, err);
+    if (result == 0)
+        result = link_find(networks, &inside, &address, err);
+    netlink_close(&inside);
+    if (result > 0) {
+        *network = network_add(networks, job, address, namespace_fd, result);
+        return 0;
+    }
+    if (namespace_fd >= 0)
+        close(namespace_fd);
+    return result;
+}
+
+/* --- tasks --- */
+
+/* Does a program of the machine have it? Then it stays its own. */
+static bool port_is_taken(unsigned port, int type)
+{
+    const struct sockaddr_in any = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+    const int on = 1;
+    cleanup_close int fd = socket(AF_INET, type | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && type == SOCK_STREAM)
+        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    return fd >= 0 && bind(fd, (const struct sockaddr *)&any, sizeof any) < 0 &&
+           errno == EADDRINUSE;
+}
+
+static int ports_check(const struct engine_port *ports, size_t count, struct err *err)
+{
+    for (size_t i = 0; i < count; i++)
+        for (unsigned k = 0; k < ports[i].count; k++)
+            if (port_is_taken(ports[i].first + k, SOCK_STREAM) ||
+                port_is_taken(ports[i].first + k, SOCK_DGRAM))
+                return err_fail(err, ERR_CONFLICT, "",
+                                "port conflict: port %u is in use on the machine",
+                                ports[i].first + k);
+    return 0;
+}
+
+static void member_add(struct networks *networks, struct network *network,
+                       struct attempt_id attempt, const struct engine_port *ports, size_t count)
+{
+    struct network_member *member = ARRAY_ADD(&networks->members);
+    *member = (struct network_member){.attempt = attempt, .network = network, .port_count = count};
+    member->ports = mem_zero(count ? count : 1, sizeof *ports);
+    if (count)
+        memcpy(member->ports, ports, count * sizeof *ports);
+    network->member_count++;
+}
+
+int networks_join(struct networks *networks, const char *job, struct attempt_id attempt,
+                  const struct engine_port *ports, size_t count, struct network_place *place,
+                  struct err *err)
+{
+    int result = ports_check(ports, count, err);
+    if (result < 0)
+        return result;
+    pthread_mutex_lock(&networks->lock);
+    struct network *network = network_find(networks, job);
+    if (!network)
+        result = network_make(networks, job, &network, err);
+    if (result == 0)
+        result = network_ports_publish(&networks->rules, &networks->filter, ports, count,
+                                       network->address, err);
+    if (result == 0) {
+        const struct in_addr address = {htonl(network->address)};
+        member_add(networks, network, attempt, ports, count);
+        inet_ntop(AF_INET, &address, place->address, sizeof place->address);
+        snprintf(place->path, sizeof place->path, "/proc/%d/fd/%d", (int)getpid(),
+                 network->namespace_fd);
+    } else if (network && network->member_count == 0) {
+        network_drop(networks, network);
+    }
+    pthread_mutex_unlock(&networks->lock);
+    return result;
+}
+
+int networks_adopt(struct networks *networks, const char *job, struct attempt_id attempt,
+                   const struct engine_port *ports, size_t count, const char *address, int process,
+                   struct err *err)
+{
+    char path[64], name[IFNAMSIZ];
+    struct in_addr parsed;
+    if (inet_pton(AF_INET, address, &parsed) != 1)
+        return err_fail(err, ERR_CORRUPT, "", "\"%.40s\" is no address", address);
+    snprintf(path, sizeof path, "/proc/%d/ns/net", process);
+    pthread_mutex_lock(&networks->lock);
+    int result = 0;
+    struct network *network = network_find(networks, job);
+    if (!network) {
+        int fd = open(path, O_RDONLY | O_CLOEXEC);
+        link_name(networks, ntohl(parsed.s_addr), name);
+        if (fd < 0)
+            result = err_errno(err, errno, "open %s", path);
+        else
+            network =
+                network_add(networks, job, ntohl(parsed.s_addr), fd, (int)if_nametoindex(name));
+    }
+    if (result == 0) {
+        member_add(networks, network, attempt, ports, count);
+        result = network_ports_publish(&networks->rules, &networks->filter, ports, count,
+                                       network->address, err);
+    }
+    pthread_mutex_unlock(&networks->lock);
+    return result;
+}
+
+int networks_leave(struct networks *networks, struct attempt_id attempt, struct err *err)
+{
+    int result = 0;
+    pthread_mutex_lock(&networks->lock);
+    for (size_t i = 0; i < networks->members.count; i++) {
+        struct network_member member = networks->members.items[i];
+        if (member.attempt.v != attempt.v)
+            continue;
+        result = network_ports_withdraw(&networks->rules, &networks->filter, member.ports,
+                                        member.port_count, err);
+        mem_free(member.ports);
+        networks->members.items[i] = networks->members.items[--networks->members.count];
+        assert(member.network->member_count > 0);
+        if (--member.network->member_count == 0)
+            network_drop(networks, member.network);
+        break;
+    }
+    pthread_mutex_unlock(&networks->lock);
+    return result;
+}

@@ -1,0 +1,32 @@
+/* network_rules.h — what may pass between the networks of jobs, the machine and the world: one
+ * table of nftables an engine.
+ *
+ * Edge, internal to network.c. The rules are written once, by the program nft, and are the same for
+ * all jobs: they know their links by the interfaces' group. What changes with each task is a map of
+ * published ports, changed by netlink.
+ */
+#ifndef ENGINE_LOCAL_NETWORK_RULES_H
+#define ENGINE_LOCAL_NETWORK_RULES_H
+#include "engine/engine.h"
+#include "sys/netlink.h"
+
+struct network_rules {
+    char table[24];
+    char subnet[24]; /* 10.213.0.0/16 */
+    uint32_t group;
+    bool is_closed; /* nothing leads to other machines */
+};
+
+/* Write the rules, with an empty map. ERR_UNSUPPORTED: there is no nft, or the kernel refuses. */
+int network_rules_write(const struct network_rules *rules, struct err *err);
+void network_rules_drop(const struct network_rules *rules);
+
+/* `socket` is of NETLINK_NETFILTER. All of the ports, or none. */
+int network_ports_publish(const struct network_rules *rules, struct netlink *socket,
+                          const struct engine_port *ports, size_t count, uint32_t address,
+                          struct err *err);
+/* Those that are there. */
+int network_ports_withdraw(const struct network_rules *rules, struct netlink *socket,
+                           const struct engine_port *ports, size_t count, struct err *err);
+
+#endif

@@ -1,0 +1,139 @@
+/* The network of one task: chosen at its start, noted in its state, taken up again by the next
+ * engine. */
+#include "base/err.h"
+#include "base/json_writer.h"
+#include "base/memory.h"
+#include "engine/local/document.h"
+#include "engine/local/network.h"
+#include "engine/local/task.h"
+#include "sys/file.h"
+#include "sys/log.h"
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { RESOLVER_BYTES = 64 << 10 };
+
+#define WORD "nameserver"
+
+int task_networks_open(struct local_engine *local, struct err *err)
+{
+    const struct engine_local_config *config = &local->config;
+    const struct network_config network = {
+        .subnet = config->subnet,
+        .is_closed = config->is_network_closed,
+        .id = local->id,
+    };
+    return networks_new(&network, &local->networks, err);
+}
+
+int task_network_join(struct local_engine *local, struct task *task, const struct container *wanted,
+                      unsigned rights, struct network_place *place)
+{
+    struct err err = {0};
+    place->address[0] = '\0';
+    if (!local->config.has_private_network || rights & 1u << RIGHT_HOST_NETWORK)
+        return 0;
+    int result = networks_join(local->networks, wanted->job, task->attempt, wanted->ports,
+                               wanted->port_count, place, &err);
+    if (result < 0)
+        task_fail(task, result == ERR_CONFLICT ? "PortConflict" : "CreationError", "%s", err.text);
+    return result;
+}
+
+void task_network_leave(struct local_engine *local, struct task *task)
+{
+    struct err err = {0};
+    if (local->networks && networks_leave(local->networks, task->attempt, &err) < 0)
+        log_error("engine", "attempt %s: %s", task->id, err.text);
+}
+
+/* --- its state: "address": "10.213.0.7", "ports": [first, count, …] --- */
+
+void task_network_write(const struct container *wanted, const struct network_place *place,
+                        struct json_writer *json)
+{
+    if (!place->address[0])
+        return;
+    json_key_string(json, "address", place->address);
+    json_key(json, "ports");
+    json_array(json);
+    for (size_t i = 0; i < wanted->port_count; i++) {
+        json_int(json, wanted->ports[i].first);
+        json_int(json, wanted->ports[i].count);
+    }
+    json_array_end(json);
+}
+
+static uint16_t number_of(const struct doc *doc)
+{
+    const bool is_port =
+        doc->kind == DOC_INT && doc->as.integer >= 0 && doc->as.integer <= UINT16_MAX;
+    return is_port ? (uint16_t)doc->as.integer : 0;
+}
+
+void task_network_adopt(struct local_engine *local, struct task *task, const struct doc *state)
+{
+    const char *address = document_string(state, "address");
+    const struct doc *list = doc_get(state, "ports");
+    struct err err = {0};
+    if (!address[0] || task->init_fd < 0)
+        return;
+    const size_t count = list && list->kind == DOC_LIST ? list->as.list.count / 2 : 0;
+    struct engine_port *ports = mem_zero(count ? count : 1, sizeof *ports);
+    for (size_t i = 0; i < count; i++)
+        ports[i] = (struct engine_port){number_of(list->as.list.items[2 * i]),
+                                        number_of(list->as.list.items[2 * i + 1])};
+    int result = local->networks ? 0 : task_networks_open(local, &err);
+    if (result == 0)
+        result = networks_adopt(local->networks, document_string(state, "job"), task->attempt,
+                                ports, count, address, task->process.init, &err);
+    if (result < 0)
+        log_error("engine", "attempt %s: its network: %s", task->id, err.text);
+    mem_free(ports);
+}
+
+/* --- files of a container with a network of its own --- */
+
+/* skep-init adds the names of the job's tasks. */
+void task_hosts_text(const struct network_place *place, struct buf *out)
+{
+    char name[256] = "";
+    gethostname(name, sizeof name - 1);
+    buf_string(out, "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n");
+    buf_format(out, "%s %s\n", place->address, name);
+}
+
+/* Lines that lead to a server elsewhere, or that name none; the number of servers. */
+static size_t resolver_filter(struct text text, struct buf *out)
+{
+    size_t count = 0;
+    while (text.length > 0) {
+        struct text line = text_cut(&text, '\n'), rest = text_trim(line);
+        if (text_starts(rest, TEXT(WORD))) {
+            rest.at += sizeof WORD - 1;
+            rest.length -= sizeof WORD - 1;
+            rest = text_trim(rest);
+            if (text_starts(rest, TEXT("127.")) || text_starts(rest, TEXT("::1")))
+                continue; /* the machine's loopback is out of reach */
+            count++;
+        }
+        buf_format(out, "%.*s\n", TEXT_ARG(line));
+    }
+    return count;
+}
+
+void task_resolver_text(struct buf *out)
+{
+    /* systemd's own names the servers behind the one on the loopback */
+    static const char *const paths[] = {"/etc/resolv.conf", "/run/systemd/resolve/resolv.conf"};
+    struct buf text = BUF_INIT;
+    for (size_t i = 0; i < COUNT_OF(paths); i++) {
+        buf_clear(&text);
+        buf_clear(out);
+        if (file_read(paths[i], RESOLVER_BYTES, &text, NULL) == 0 &&
+            resolver_filter(buf_as_text(&text), out) > 0)
+            break;
+    }
+    buf_release(&text);
+}
