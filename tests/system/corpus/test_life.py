@@ -1,4 +1,7 @@
-"""What follows from an end, and from none: hung tasks, rules read again while a task runs, nodes blamed and pardoned."""
+"""What follows from an end, and from none: hung tasks, rules read again while a task runs, nodes blamed and pardoned.
+
+Covers: src/server/hang_watch.c
+"""
 import json
 import os
 import random

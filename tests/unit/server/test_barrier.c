@@ -1,27 +1,16 @@
-/* test_barrier.c — barriers at the server's port: held reports, restarts, tasks that never come. */
+/* Barriers at the server's port: held reports, restarts, tasks that never come. */
+#include "unit.h"
+#include "world.h"
+
+#include <stdio.h>
+
 #include "base/arena.h"
-#include "base/buf.h"
 #include "base/err.h"
 #include "base/memory.h"
-#include "doc/problem.h"
 #include "server/barrier.h"
 #include "server/server.h"
 #include "store/read.h"
-#include "sys/log.h"
 #include "sys/secret.h"
-#include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-#include "world.h"
 
 static uint8_t key[SECRET_KEY_SIZE];
 
@@ -344,22 +333,15 @@ static void the_ssh_barrier_counts_servers(void **state)
 
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, barrier_setup, teardown)
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        WORLD(all_wait_for_the_last),
-        WORLD(only_the_try_itself_may_say_so),
-        WORLD(a_restart_loses_nothing),
-        WORLD(tasks_that_end),
-        WORLD(a_commit_that_fails_passes_nobody),
-        WORLD(the_records_of_the_round_come_first),
-        WORLD(the_server_ends),
-        WORLD(the_end_of_the_job_lets_go),
-        WORLD(the_ssh_barrier_counts_servers),
-    };
-    struct err err;
-
-    log_setup(LOG_ERROR, LOG_TEXT);
-    assert_int_equal(secret_init(&err), 0);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    WORLD(all_wait_for_the_last),
+    WORLD(only_the_try_itself_may_say_so),
+    WORLD(a_restart_loses_nothing),
+    WORLD(tasks_that_end),
+    WORLD(a_commit_that_fails_passes_nobody),
+    WORLD(the_records_of_the_round_come_first),
+    WORLD(the_server_ends),
+    WORLD(the_end_of_the_job_lets_go),
+    WORLD(the_ssh_barrier_counts_servers),
+};
+UNIT_FILE(tests, world_begin, NULL);

@@ -1,12 +1,10 @@
-/* test_clock.c — the core's time, by what the two clocks of the machine say. */
-#include "server/clock.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+/* The core's time, by what the two clocks of the machine say. */
+#include "unit.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "server/clock.h"
 
 enum { SECOND = 1000, MINUTE = 60 * SECOND, HOUR = 60 * MINUTE };
 #define DAY INT64_C(86400000)
@@ -198,18 +196,14 @@ static void the_text_says_what_to_do(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(it_goes_with_the_clocks_when_they_agree),
-        cmocka_unit_test(a_jump_is_followed_by_a_tenth),
-        cmocka_unit_test(it_stands_still_with_the_clock_from_boot),
-        cmocka_unit_test(a_start_goes_on_from_what_is_stored),
-        cmocka_unit_test(retention_believes_no_jump),
-        cmocka_unit_test(retention_believes_a_late_start_after_an_hour),
-        cmocka_unit_test(the_operator_is_reminded_of_wrong_times),
-        cmocka_unit_test(the_text_says_what_to_do),
-    };
-
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(it_goes_with_the_clocks_when_they_agree),
+    cmocka_unit_test(a_jump_is_followed_by_a_tenth),
+    cmocka_unit_test(it_stands_still_with_the_clock_from_boot),
+    cmocka_unit_test(a_start_goes_on_from_what_is_stored),
+    cmocka_unit_test(retention_believes_no_jump),
+    cmocka_unit_test(retention_believes_a_late_start_after_an_hour),
+    cmocka_unit_test(the_operator_is_reminded_of_wrong_times),
+    cmocka_unit_test(the_text_says_what_to_do),
+};
+UNIT_FILE(tests, NULL, NULL);

@@ -1,23 +1,19 @@
-/* test_edges.c — the server when its edges fail: a store that refuses, rows that cannot be read, an
- * engine that lies, a reload and a restart at a bad moment. */
+/* The server when its edges fail: a store that refuses, rows that cannot be read, an
+ * engine that lies, a reload and a restart at a bad moment.
+ *
+ * Covers: src/server/core_thread.c, src/server/leftover.c, src/server/mail.c */
+#include "faults.h"
+#include "unit.h"
+#include "world.h"
+
+#include <sched.h>
+#include <string.h>
+
 #include "base/err.h"
 #include "engine/fake/fake.h"
 #include "server/state.h"
 #include "store/read.h"
 #include "sys/log.h"
-#include "sys/secret.h"
-#include <pthread.h>
-#include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "faults.h"
-#include "world.h"
 
 static int setup_quiet(void **state)
 {
@@ -589,29 +585,22 @@ static void machines_that_nobody_speaks_of_are_lost(void **state)
     assert_false(node_named(world, "fake0").is_lost);
 }
 
-int main(void)
-{
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, setup_quiet, teardown_clear)
-    const struct CMUnitTest tests[] = {
-        WORLD(a_job_deleted_in_a_round_is_not_started_in_it),
-        WORLD(what_one_request_cannot_have_stored_costs_nobody_else),
-        WORLD(a_fact_that_cannot_be_stored_is_set_aside),
-        WORLD(an_exit_is_stored_without_what_is_kept_beside_it),
-        WORLD(a_disk_that_fails_in_between_keeps_facts),
-        WORLD(a_reload_waits_for_the_disk),
-        WORLD(a_reload_that_the_core_refuses_changes_nothing),
-        WORLD(a_container_stays_while_nobody_knows_whether_it_is_held),
-        WORLD(what_nobody_holds_goes_once_that_is_known),
-        WORLD(a_printed_line_blames_no_node),
-        WORLD(a_clock_that_is_set_back_holds_up_no_retry),
-        WORLD(nor_when_the_server_starts_with_it),
-        WORLD(a_clock_that_is_set_forward_ends_nothing),
-        WORLD(a_clock_far_ahead_purges_nothing),
-        WORLD(machines_that_nobody_speaks_of_are_lost),
-    };
-
-    log_setup(LOG_ERROR, LOG_TEXT);
-    if (secret_init(NULL) < 0)
-        return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    WORLD(a_job_deleted_in_a_round_is_not_started_in_it),
+    WORLD(what_one_request_cannot_have_stored_costs_nobody_else),
+    WORLD(a_fact_that_cannot_be_stored_is_set_aside),
+    WORLD(an_exit_is_stored_without_what_is_kept_beside_it),
+    WORLD(a_disk_that_fails_in_between_keeps_facts),
+    WORLD(a_reload_waits_for_the_disk),
+    WORLD(a_reload_that_the_core_refuses_changes_nothing),
+    WORLD(a_container_stays_while_nobody_knows_whether_it_is_held),
+    WORLD(what_nobody_holds_goes_once_that_is_known),
+    WORLD(a_printed_line_blames_no_node),
+    WORLD(a_clock_that_is_set_back_holds_up_no_retry),
+    WORLD(nor_when_the_server_starts_with_it),
+    WORLD(a_clock_that_is_set_forward_ends_nothing),
+    WORLD(a_clock_far_ahead_purges_nothing),
+    WORLD(machines_that_nobody_speaks_of_are_lost),
+};
+UNIT_FILE(tests, world_begin, NULL);

@@ -1,23 +1,17 @@
-/* test_lies.c — an engine that refuses, tells twice, tells of strangers, or forgets to tell. */
+/* An engine that refuses, tells twice, tells of strangers, or forgets to tell.
+ *
+ * Covers: src/server/engine_in.c, src/server/launch.c, src/server/recover.c */
+#include "faults.h"
+#include "liar.h"
+#include "unit.h"
+#include "world.h"
+
+#include <sched.h>
+
 #include "base/err.h"
-#include "engine/fake/fake.h"
 #include "server/state.h"
 #include "store/read.h"
 #include "sys/log.h"
-#include "sys/secret.h"
-#include <pthread.h>
-#include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
-
-#include "faults.h"
-#include "liar.h"
-#include "world.h"
 
 static const struct attempt_id stranger = {4711};
 
@@ -354,25 +348,18 @@ static void a_full_disk_loses_no_word_of_nodes(void **state)
     assert_true(nodes.items[2].is_lost);
 }
 
-int main(void)
-{
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, setup_lies, teardown_lies)
-    const struct CMUnitTest tests[] = {
-        WORLD(a_refusal_costs_nothing),
-        WORLD(what_the_engine_refuses_for_now_is_tried_again),
-        WORLD(what_it_refuses_for_good_ends_the_job),
-        WORLD(every_exit_is_forgotten_once_it_is_stored),
-        WORLD(what_is_told_after_the_end_changes_nothing),
-        WORLD(a_start_ends_strangers_and_adopts_its_own),
-        WORLD(a_start_ends_strangers_before_it_creates),
-        WORLD(a_start_leaves_what_is_held),
-        WORLD(a_start_leaves_what_it_cannot_read),
-        WORLD(a_full_disk_sends_those_at_a_barrier_away),
-        WORLD(a_full_disk_loses_no_word_of_nodes),
-    };
-
-    log_setup(LOG_ERROR, LOG_TEXT);
-    if (secret_init(NULL) < 0)
-        return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    WORLD(a_refusal_costs_nothing),
+    WORLD(what_the_engine_refuses_for_now_is_tried_again),
+    WORLD(what_it_refuses_for_good_ends_the_job),
+    WORLD(every_exit_is_forgotten_once_it_is_stored),
+    WORLD(what_is_told_after_the_end_changes_nothing),
+    WORLD(a_start_ends_strangers_and_adopts_its_own),
+    WORLD(a_start_ends_strangers_before_it_creates),
+    WORLD(a_start_leaves_what_is_held),
+    WORLD(a_start_leaves_what_it_cannot_read),
+    WORLD(a_full_disk_sends_those_at_a_barrier_away),
+    WORLD(a_full_disk_loses_no_word_of_nodes),
+};
+UNIT_FILE(tests, world_begin, NULL);

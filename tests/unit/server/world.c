@@ -1,6 +1,8 @@
 /* world.c — see world.h. */
 #include "base/buf.h"
 #include "sys/file.h"
+#include "sys/log.h"
+#include "sys/secret.h"
 #include <sched.h>
 #include <setjmp.h>
 #include <sqlite3.h>
@@ -330,4 +332,11 @@ int sql(struct world *world, const char *text)
     code = sqlite3_exec(db, text, NULL, NULL, NULL);
     sqlite3_close(db);
     return code;
+}
+
+int world_begin(void **state)
+{
+    (void)state;
+    log_setup(LOG_ERROR, LOG_TEXT);
+    return secret_init(NULL) < 0 ? -1 : 0;
 }

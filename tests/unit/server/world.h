@@ -21,6 +21,9 @@ struct world {
     const char *user, *engine;
 };
 
+/* Of each test file: secrets can be made, and the log tells of errors alone. */
+int world_begin(void **state);
+
 /* Of each test: the world's begin and end. The second begin with more than the engine's 30 ms. */
 int setup(void **state);
 int setup_with(void **state, const char *engine, const char *extra);

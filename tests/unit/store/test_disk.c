@@ -1,22 +1,21 @@
-/* test_disk.c — what has been acknowledged is on the disk; what a disk refuses changes nothing. */
-#include "base/err.h"
-#include "base/memory.h"
-#include "store/read.h"
-#include "store/store.h"
-#include "sys/file.h"
-#include <setjmp.h>
+/* What has been acknowledged is on the disk; what a disk refuses changes nothing.
+ *
+ * Covers: src/store/commit.c, src/store/sqlite/connection.c, src/store/sqlite/database.c */
+#include "disk.h"
+#include "unit.h"
+#include "world.h"
+
 #include <sqlite3.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-#include <cmocka.h>
-
-#include "disk.h"
-#include "world.h"
+#include "base/err.h"
+#include "base/memory.h"
+#include "store/read.h"
+#include "store/store.h"
+#include "sys/file.h"
 
 static int setup_disk(void **state)
 {
@@ -290,18 +289,15 @@ static void a_power_failure_loses_nothing_that_was_acknowledged(void **state)
     }
 }
 
-int main(void)
-{
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, setup_disk, teardown)
-    const struct CMUnitTest tests[] = {
-        WORLD(every_commit_is_synced_before_it_is_acknowledged),
-        WORLD(the_log_is_copied_by_another_thread),
-        WORLD(a_log_does_not_grow_for_ever),
-        WORLD(a_reader_that_keeps_its_snapshot_holds_no_commit),
-        WORLD(a_failed_commit_uses_no_number),
-        WORLD(a_disk_that_fails_in_the_middle_of_a_commit_stores_nothing),
-        WORLD(a_full_disk_takes_the_reserve),
-        cmocka_unit_test(a_power_failure_loses_nothing_that_was_acknowledged),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    WORLD(every_commit_is_synced_before_it_is_acknowledged),
+    WORLD(the_log_is_copied_by_another_thread),
+    WORLD(a_log_does_not_grow_for_ever),
+    WORLD(a_reader_that_keeps_its_snapshot_holds_no_commit),
+    WORLD(a_failed_commit_uses_no_number),
+    WORLD(a_disk_that_fails_in_the_middle_of_a_commit_stores_nothing),
+    WORLD(a_full_disk_takes_the_reserve),
+    cmocka_unit_test(a_power_failure_loses_nothing_that_was_acknowledged),
+};
+UNIT_FILE(tests, NULL, NULL);

@@ -1,4 +1,13 @@
-/* test_ends.c — what is kept of the ends of attempts: the rule and the last lines. */
+/* What is kept of the ends of attempts: the rule and the last lines. */
+#include "unit.h"
+#include "world.h"
+
+#include <sqlite3.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/memory.h"
@@ -6,19 +15,6 @@
 #include "store/migrations.h"
 #include "store/read.h"
 #include "store/store.h"
-#include <setjmp.h>
-#include <sqlite3.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-#include "world.h"
 
 static void add_attempt(struct world *world, uint32_t job, uint64_t attempt, enum life_state state,
                         int32_t code)
@@ -214,16 +210,13 @@ static void a_database_of_version_3_is_taken_over(void **state)
     assert_in_range(nodes.items[0].blame_ms, now_ms - 1000, now_ms + 60000);
 }
 
-int main(void)
-{
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        WORLD(an_end_is_read_back_whole),
-        WORLD(what_was_told_first_stays),
-        WORLD(a_rule_that_did_not_decide_is_not_kept),
-        WORLD(nothing_is_kept_that_no_row_names),
-        WORLD(too_long_ones_hinder_no_other),
-        WORLD(a_database_of_version_3_is_taken_over),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    WORLD(an_end_is_read_back_whole),
+    WORLD(what_was_told_first_stays),
+    WORLD(a_rule_that_did_not_decide_is_not_kept),
+    WORLD(nothing_is_kept_that_no_row_names),
+    WORLD(too_long_ones_hinder_no_other),
+    WORLD(a_database_of_version_3_is_taken_over),
+};
+UNIT_FILE(tests, NULL, NULL);

@@ -1,19 +1,15 @@
-/* test_groups.c — groups, who is in them, and what users and groups were granted. */
+/* Groups, who is in them, and what users and groups were granted. */
+#include "unit.h"
+#include "world.h"
+
+#include <string.h>
+#include <unistd.h>
+
 #include "base/err.h"
 #include "base/memory.h"
 #include "store/migrations.h"
 #include "store/read.h"
 #include "store/store.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-#include "world.h"
 
 static const char *const some[] = {"vc2", "vc1", "vc2"};
 static const char *const other[] = {"vc1", "vc3"};
@@ -232,14 +228,11 @@ static void a_database_of_version_9_is_taken_over(void **state)
     assert_string_equal(groups.items[0].name, "all");
 }
 
-int main(void)
-{
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        WORLD(groups_are_read_back),
-        WORLD(users_have_their_own_grants_and_those_of_their_groups),
-        WORLD(limits_hinder_no_other),
-        WORLD(a_database_of_version_9_is_taken_over),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    WORLD(groups_are_read_back),
+    WORLD(users_have_their_own_grants_and_those_of_their_groups),
+    WORLD(limits_hinder_no_other),
+    WORLD(a_database_of_version_9_is_taken_over),
+};
+UNIT_FILE(tests, NULL, NULL);

@@ -1,24 +1,22 @@
-/* test_postgres.c — what PostgreSQL does differently: the lease, lost connections, copies, texts.
+/* What PostgreSQL does differently: the lease, lost connections, copies, texts.
  *
  * Run by tests/common/postgres.py, which starts a real server.
- */
-#include "base/err.h"
-#include "base/memory.h"
+ *
+ * Covers: src/store/postgres/connection.c, src/store/postgres/database.c,
+ * src/store/postgres/statement.c, src/store/postgres/absent.c */
 #include "relay.h"
-#include "store/migrations.h"
-#include "store/read.h"
-#include "store/store.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "unit.h"
+#include "world.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-#include "world.h"
+#include "base/err.h"
+#include "base/memory.h"
+#include "store/read.h"
+#include "store/store.h"
 
 /* A second server: a store in a directory of its own, on the database of the world. */
 struct second {
@@ -306,20 +304,17 @@ static void sizes_and_checks(void **state)
     assert_int_equal(store_check(world->store, &world->err), 0);
 }
 
-int main(void)
-{
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        WORLD(a_second_server_is_refused),
-        WORLD(sessions_that_were_cut_are_made_again),
-        WORLD(a_server_that_was_taken_over_writes_no_more),
-        WORLD(each_transaction_is_fenced),
-        WORLD(a_commit_whose_answer_was_lost_is_found),
-        WORLD(a_commit_that_was_lost_is_not_there),
-        WORLD(a_copy_begins_an_epoch),
-        WORLD(strange_databases_are_refused),
-        WORLD(texts_that_are_none_hinder_nobody),
-        WORLD(sizes_and_checks),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    WORLD(a_second_server_is_refused),
+    WORLD(sessions_that_were_cut_are_made_again),
+    WORLD(a_server_that_was_taken_over_writes_no_more),
+    WORLD(each_transaction_is_fenced),
+    WORLD(a_commit_whose_answer_was_lost_is_found),
+    WORLD(a_commit_that_was_lost_is_not_there),
+    WORLD(a_copy_begins_an_epoch),
+    WORLD(strange_databases_are_refused),
+    WORLD(texts_that_are_none_hinder_nobody),
+    WORLD(sizes_and_checks),
+};
+UNIT_FILE(tests, NULL, NULL);

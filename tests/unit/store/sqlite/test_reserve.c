@@ -1,20 +1,17 @@
-/* test_reserve.c — what is kept of the disk, by how much of it is free. */
-#include "base/err.h"
-#include "store/sqlite/reserve.h"
-#include "store/store.h"
-#include "sys/log.h"
+/* What is kept of the disk, by how much of it is free. */
+#include "unit.h"
+
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "base/err.h"
+#include "store/sqlite/reserve.h"
+#include "store/store.h"
+#include "sys/log.h"
 
 /* The file system as the reserve sees it, in blocks of a KiB: --wrap. */
 static struct {
@@ -192,18 +189,21 @@ static void a_store_without_it_is_short_from_the_start(void **state)
     }
 }
 
-int main(void)
+static int quiet(void **state)
 {
-#define FIXTURE(test) cmocka_unit_test_setup_teardown(test, begin, end)
-    const struct CMUnitTest tests[] = {
-        FIXTURE(it_is_made_where_twice_its_size_is_free),
-        FIXTURE(a_start_on_a_full_disk_gives_it_up),
-        FIXTURE(it_is_a_sixteenth_of_the_disk_within_limits),
-        FIXTURE(one_that_is_too_small_is_made_anew),
-        FIXTURE(it_is_given_up_once),
-        FIXTURE(a_disk_that_cannot_be_asked_is_an_error),
-        FIXTURE(a_store_without_it_is_short_from_the_start),
-    };
+    (void)state;
     log_setup(LOG_ERROR, LOG_TEXT);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return 0;
 }
+
+#define FIXTURE(test) cmocka_unit_test_setup_teardown(test, begin, end)
+static const struct CMUnitTest tests[] = {
+    FIXTURE(it_is_made_where_twice_its_size_is_free),
+    FIXTURE(a_start_on_a_full_disk_gives_it_up),
+    FIXTURE(it_is_a_sixteenth_of_the_disk_within_limits),
+    FIXTURE(one_that_is_too_small_is_made_anew),
+    FIXTURE(it_is_given_up_once),
+    FIXTURE(a_disk_that_cannot_be_asked_is_an_error),
+    FIXTURE(a_store_without_it_is_short_from_the_start),
+};
+UNIT_FILE(tests, quiet, NULL);

@@ -1,19 +1,17 @@
-/* test_marker.c — the mark beside the database is read as it was written, or not at all. */
-#include "base/buf.h"
-#include "base/err.h"
-#include "store/sqlite/marker.h"
-#include "sys/file.h"
+/* The mark beside the database is read as it was written, or not at all. */
+#include "unit.h"
+
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "base/buf.h"
+#include "base/err.h"
+#include "store/sqlite/marker.h"
+#include "sys/file.h"
 
 /* What the marker asks of the disk passes through here: --wrap. */
 static struct {
@@ -149,15 +147,12 @@ static void a_sync_that_fails_is_told(void **state)
     assert_string_equal(fixture->err.text, "fsync mark: Input/output error");
 }
 
-int main(void)
-{
 #define FIXTURE(test) cmocka_unit_test_setup_teardown(test, begin, end)
-    const struct CMUnitTest tests[] = {
-        FIXTURE(a_mark_that_cannot_be_opened_is_an_error),
-        FIXTURE(a_mark_is_read_as_it_was_written),
-        FIXTURE(a_damaged_mark_is_not_believed),
-        FIXTURE(a_mark_is_synced_once),
-        FIXTURE(a_sync_that_fails_is_told),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    FIXTURE(a_mark_that_cannot_be_opened_is_an_error),
+    FIXTURE(a_mark_is_read_as_it_was_written),
+    FIXTURE(a_damaged_mark_is_not_believed),
+    FIXTURE(a_mark_is_synced_once),
+    FIXTURE(a_sync_that_fails_is_told),
+};
+UNIT_FILE(tests, NULL, NULL);

@@ -1,23 +1,19 @@
-/* test_checkpoint.c — the log is emptied when it can be, and told of when it cannot. */
-#include "base/err.h"
-#include "store/sqlite/checkpoint.h"
-#include "store/sqlite/marker.h"
-#include "sys/log.h"
+/* The log is emptied when it can be, and told of when it cannot. */
+#include "../disk.h"
+#include "unit.h"
 #include "waits.h"
+
 #include <fcntl.h>
-#include <setjmp.h>
 #include <sqlite3.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
-#include <cmocka.h>
-
-#include "disk.h"
+#include "base/err.h"
+#include "store/sqlite/checkpoint.h"
+#include "store/sqlite/marker.h"
+#include "sys/log.h"
 
 enum { LIMIT_MS = 60000 };
 
@@ -285,17 +281,14 @@ static void a_missing_database_is_an_error(void **state)
     assert_string_equal(err.text, "open /nonexistent/skep.db: No such file or directory");
 }
 
-int main(void)
-{
 #define FIXTURE(test) cmocka_unit_test_setup_teardown(test, begin, end)
-    const struct CMUnitTest tests[] = {
-        FIXTURE(a_kept_snapshot_is_told_with_its_size),
-        FIXTURE(a_commit_does_not_wait_for_the_copying),
-        FIXTURE(a_large_log_begins_anew_beside_commits),
-        FIXTURE(a_growing_log_is_told_once_a_doubling),
-        FIXTURE(the_mark_is_synced_by_the_thread),
-        FIXTURE(nothing_is_done_below_the_limit),
-        FIXTURE(a_missing_database_is_an_error),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    FIXTURE(a_kept_snapshot_is_told_with_its_size),
+    FIXTURE(a_commit_does_not_wait_for_the_copying),
+    FIXTURE(a_large_log_begins_anew_beside_commits),
+    FIXTURE(a_growing_log_is_told_once_a_doubling),
+    FIXTURE(the_mark_is_synced_by_the_thread),
+    FIXTURE(nothing_is_done_below_the_limit),
+    FIXTURE(a_missing_database_is_an_error),
+};
+UNIT_FILE(tests, NULL, NULL);

@@ -1,22 +1,16 @@
-/* test_retention.c — what is removed by age and by size, and what stays. */
-#include "base/err.h"
-#include "server/config.h"
-#include "server/server.h"
-#include "store/read.h"
-#include "sys/log.h"
-#include "sys/secret.h"
-#include <pthread.h>
-#include <setjmp.h>
+/* What is removed by age and by size, and what stays; a lost password is replaced. */
+#include "unit.h"
+#include "world.h"
+
 #include <sqlite3.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
+#include <sys/wait.h>
 
-#include <cmocka.h>
-
-#include "world.h"
+#include "base/err.h"
+#include "server/server.h"
+#include "store/read.h"
+#include "sys/secret.h"
 
 /* What one number the database gives. */
 static int64_t number(struct world *world, const char *query)
@@ -166,16 +160,46 @@ static void old_jobs_go_when_the_database_is_too_large(void **state)
     assert_int_equal(last.v, 61);
 }
 
-int main(void)
-{
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-    const struct CMUnitTest tests[] = {
-        WORLD(what_has_become_old_goes),
-        WORLD(old_jobs_go_when_the_database_is_too_large),
+static void a_lost_password_is_replaced(void **state)
+{
+    struct world *world = *state;
+    struct server_teller teller = {world, told};
+    struct store *store;
+    struct store_reader *reader;
+    struct store_user user;
+    struct store_tokens tokens;
+    struct store_change changes[] = {
+        {.kind = CHANGE_TOKEN_ADD, .token = {"browser", "admin", false, 1, 0}},
+        {.kind = CHANGE_TOKEN_ADD, .token = {"application", "admin", true, 1, 0}},
     };
+    struct store_batch batch = {.changes = changes, .change_count = COUNT_OF(changes)};
+    char before[64];
 
-    log_setup(LOG_ERROR, LOG_TEXT);
-    if (secret_init(NULL) < 0)
-        return 1;
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    snprintf(before, sizeof before, "%s", world->password);
+    world_stop(world);
+    assert_int_equal(store_open(world->directory, &store, &world->err), 0);
+    assert_int_equal(store_commit(store, &batch, &world->err), 0);
+    assert_int_equal(server_password_reset(store, "nobody", &teller, &world->err), ERR_NOT_FOUND);
+    assert_int_equal(server_password_reset(store, "admin", &teller, &world->err), 0);
+    assert_string_not_equal(world->password, before);
+    assert_int_equal(store_reader_open(store, &reader, &world->err), 0);
+    assert_int_equal(store_user(reader, TEXT("admin"), &world->arena, &user, &world->err), 0);
+    assert_true(password_matches(text_of(world->password), user.password_hash));
+    assert_false(password_matches(text_of(before), user.password_hash));
+    assert_true(user.is_admin);
+    assert_int_equal(store_tokens(reader, TEXT("admin"), &world->arena, &tokens, &world->err), 0);
+    assert_int_equal(tokens.count, 0);
+    store_reader_close(reader);
+    store_close(store);
+    world_start(world);
 }
+
+#define WORLD(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+static const struct CMUnitTest tests[] = {
+    WORLD(what_has_become_old_goes),
+    WORLD(old_jobs_go_when_the_database_is_too_large),
+    WORLD(a_lost_password_is_replaced),
+};
+UNIT_FILE(tests, world_begin, NULL);

@@ -1,17 +1,10 @@
-/* test_backup.c — a backup is whole whatever goes on beside it, and a restore gives it back. */
-#include "base/err.h"
-#include "base/memory.h"
-#include "store/read.h"
-#include "store/sqlite/backup.h"
-#include "store/store.h"
-#include "sys/file.h"
-#include "sys/log.h"
+/* A backup is whole whatever goes on beside it, and a restore gives it back. */
+#include "../world.h"
+#include "unit.h"
+
 #include <pthread.h>
-#include <setjmp.h>
 #include <sqlite3.h>
-#include <stdarg.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,9 +12,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
-#include "world.h"
+#include "base/err.h"
+#include "base/memory.h"
+#include "store/read.h"
+#include "store/sqlite/backup.h"
+#include "store/store.h"
+#include "sys/file.h"
+#include "sys/log.h"
 
 #define KEY "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef\n"
 
@@ -401,20 +398,23 @@ static void a_backup_that_cannot_be_made_leaves_nothing(void **state)
                      ERR_NOT_FOUND);
 }
 
-int main(void)
+static int quiet(void **state)
 {
-#define WORLD(test) cmocka_unit_test_setup_teardown(test, setup_key, teardown)
-    const struct CMUnitTest tests[] = {
-        WORLD(a_backup_is_restored_elsewhere),
-        WORLD(backups_are_whole_while_others_write),
-        WORLD(what_is_there_is_not_overwritten),
-        WORLD(what_is_no_backup_is_refused),
-        WORLD(a_restored_database_is_backed_up),
-        WORLD(a_backup_leaves_the_log_of_a_killed_server),
-        WORLD(a_restore_puts_a_log_away),
-        WORLD(what_is_damaged_is_not_backed_up),
-        WORLD(a_backup_that_cannot_be_made_leaves_nothing),
-    };
+    (void)state;
     log_setup(LOG_ERROR, LOG_TEXT);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return 0;
 }
+
+#define WORLD(test) cmocka_unit_test_setup_teardown(test, setup_key, teardown)
+static const struct CMUnitTest tests[] = {
+    WORLD(a_backup_is_restored_elsewhere),
+    WORLD(backups_are_whole_while_others_write),
+    WORLD(what_is_there_is_not_overwritten),
+    WORLD(what_is_no_backup_is_refused),
+    WORLD(a_restored_database_is_backed_up),
+    WORLD(a_backup_leaves_the_log_of_a_killed_server),
+    WORLD(a_restore_puts_a_log_away),
+    WORLD(what_is_damaged_is_not_backed_up),
+    WORLD(a_backup_that_cannot_be_made_leaves_nothing),
+};
+UNIT_FILE(tests, quiet, NULL);

@@ -1,31 +1,23 @@
-/* test_parts.c — configuration, plugins' shell text, sealed secrets, ssh keys, histograms. */
+/* The configuration of the server: every key, and what is wrong with its place and a hint. */
+#include "folder.h"
+#include "unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/memory.h"
 #include "server/config.h"
-#include "server/container.h"
-#include "server/metrics.h"
 #include "sys/file.h"
-#include "sys/secret.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-#include <cmocka.h>
-
-static char work[] = "/tmp/test-parts-XXXXXX";
 
 static int read_config(const char *text, struct server_config **config, struct buf *report,
                        struct err *err)
 {
     char path[100];
 
-    snprintf(path, sizeof path, "%s/c.yaml", work);
+    snprintf(path, sizeof path, "%s/c.yaml", in_folder(""));
     assert_int_equal(file_write(path, text_of(text), 0600, err), 0);
     return server_config_read(path, config, report, err);
 }
@@ -188,7 +180,7 @@ static void the_cells_are_checked(void **state)
     char path[100];
     (void)state;
 
-    snprintf(path, sizeof path, "%s/cells.yaml", work);
+    snprintf(path, sizeof path, "%s/cells.yaml", in_folder(""));
     assert_int_equal(file_write(path,
                                 text_of("physicalCluster:\n"
                                         "  cellTypes: {N: {childCellType: G, childCellNumber: 2, "
@@ -234,162 +226,10 @@ static void an_empty_file_gives_the_defaults(void **state)
     buf_release(&keys);
 }
 
-static void secrets_are_sealed_and_opened(void **state)
-{
-    struct spec_pair pairs[] = {{"a.b", "one"}, {"c", ""}}, *opened;
-    uint8_t key[SECRET_KEY_SIZE], other[SECRET_KEY_SIZE];
-    struct buf sealed = BUF_INIT;
-    struct arena arena;
-    struct err err;
-    size_t count;
-    (void)state;
-
-    arena_init(&arena);
-    secret_random(key, sizeof key);
-    secret_random(other, sizeof other);
-    secrets_seal(pairs, 2, key, &sealed);
-    assert_int_equal(secrets_open(buf_as_text(&sealed), key, &arena, &opened, &count, &err), 0);
-    assert_int_equal(count, 2);
-    assert_string_equal(opened[0].name, "a.b");
-    assert_string_equal(opened[0].value, "one");
-    assert_string_equal(opened[1].value, "");
-    assert_int_equal(secrets_open(buf_as_text(&sealed), other, &arena, &opened, &count, &err),
-                     ERR_CORRUPT);
-    buf_clear(&sealed);
-    secrets_seal(NULL, 0, key, &sealed);
-    assert_int_equal(sealed.length, 0);
-    assert_int_equal(secrets_open(TEXT(""), key, &arena, &opened, &count, &err), 0);
-    assert_int_equal(count, 0);
-    arena_release(&arena);
-    buf_release(&sealed);
-}
-
-static void plugins_become_shell_text(void **state)
-{
-    const char *worker[] = {"worker"};
-    struct spec_plugin plugins[] = {
-        {.name = "cmd",
-         .parameters_json = "{\"preCommands\":[\"before <% $secrets.k %>\"],"
-                            "\"postCommands\":[\"after\"]}"},
-        {.name = "cmd",
-         .parameters_json = "{\"callbacks\":[{\"event\":\"taskStarts\",\"commands\":[\"c1\"]},"
-                            "{\"event\":\"taskSucceeds\",\"commands\":[\"c2\"]}]}",
-         .roles = worker,
-         .role_count = 1,
-         .is_failure_ignored = true},
-        {.name = "git",
-         .parameters_json = "{\"repo_uri\":\"https://x/y'z\",\"clone_dir\":\"d\"}",
-         .roles = worker,
-         .role_count = 1},
-        {.name = "tensorboard",
-         .parameters_json = "{\"port\":\"7000\",\"logdir\":{\"a\":\"/a\",\"b\":\"/b\"}}",
-         .roles = worker,
-         .role_count = 1},
-        {.name = "ssh",
-         .parameters_json = "{\"userssh\":{\"type\":\"custom\",\"value\":\" ssh-rsa AAA me \"}}"},
-        {.name = "ssh", .parameters_json = "{\"userssh\":\"ssh-rsa BBB you\"}"},
-    };
-    struct spec_pair secret = {"k", "a\"b"};
-    struct spec spec = {.plugins = plugins, .plugin_count = COUNT_OF(plugins)};
-    struct spec_role role = {.name = "server"};
-    struct plugin_text text = {0};
-    struct err err;
-    (void)state;
-
-    assert_int_equal(plugin_write(&spec, &role, &secret, 1, &text, &err), 0);
-    assert_string_equal(buf_cstr(&text.pre), "before a\"b\n");
-    assert_string_equal(buf_cstr(&text.post), "after\n");
-    assert_string_equal(buf_cstr(&text.authorized_keys), "ssh-rsa AAA me\nssh-rsa BBB you\n");
-    plugin_text_release(&text);
-    role.name = "worker";
-    text = (struct plugin_text){0};
-    assert_int_equal(plugin_write(&spec, &role, &secret, 1, &text, &err), 0);
-    assert_non_null(strstr(buf_cstr(&text.pre), "(\nc1\n) || echo"));
-    const char *second = strstr(buf_cstr(&text.post), "(\nc2\n) || echo");
-    assert_non_null(second);
-    assert_non_null(strstr(second, "after\n")); /* of the first plugin */
-    assert_non_null(
-        strstr(buf_cstr(&text.pre), "git clone -- 'https://x/y'\\''z' 'd'; then break"));
-    assert_non_null(strstr(buf_cstr(&text.pre), "--logdir_spec='a:/a,b:/b' --port='7000' "));
-    plugin_text_release(&text);
-    plugins[0].parameters_json = "{";
-    text = (struct plugin_text){0};
-    assert_int_equal(plugin_write(&spec, &role, &secret, 1, &text, &err), ERR_CORRUPT);
-    plugin_text_release(&text);
-}
-
-static void a_jobs_ssh_key_is_the_same_each_time(void **state)
-{
-    uint8_t master[SECRET_KEY_SIZE], epoch_key[SECRET_KEY_SIZE];
-    struct arena arena;
-    const char *private_key, *public_key, *again, *other;
-    char path[100], command[200], line[400] = "";
-    struct err err;
-    FILE *pipe;
-    (void)state;
-
-    arena_init(&arena);
-    secret_random(master, sizeof master);
-    ssh_key_make(master, (struct job_id){7}, "alice~train", &arena, &private_key, &public_key);
-    ssh_key_make(master, (struct job_id){7}, "alice~train", &arena, &again, &other);
-    assert_string_equal(private_key, again);
-    ssh_key_make(master, (struct job_id){8}, "alice~train", &arena, &again, &other);
-    assert_string_not_equal(public_key, other);
-    /* nor has the job of another epoch the same, should it have the number */
-    epoch_key_make(master, &(struct store_epoch){.number = 0, .id = 5}, epoch_key);
-    assert_memory_equal(epoch_key, master, sizeof master);
-    epoch_key_make(master, &(struct store_epoch){.number = 1, .id = 5}, epoch_key);
-    ssh_key_make(epoch_key, (struct job_id){7}, "alice~train", &arena, &again, &other);
-    assert_string_not_equal(public_key, other);
-    if (access("/usr/bin/ssh-keygen", X_OK) == 0) { /* OpenSSH takes it for its own */
-        snprintf(path, sizeof path, "%s/key", work);
-        assert_int_equal(file_write(path, text_of(private_key), 0600, &err), 0);
-        snprintf(command, sizeof command, "ssh-keygen -y -f %s", path);
-        pipe = popen(command, "r");
-        assert_non_null(fgets(line, sizeof line, pipe));
-        assert_int_equal(pclose(pipe), 0);
-        line[strcspn(line, "\n")] = '\0';
-        assert_string_equal(line, public_key);
-    }
-    arena_release(&arena);
-}
-
-static void histograms_add_up(void **state)
-{
-    struct histogram histogram = {0};
-    struct buf text = BUF_INIT;
-    (void)state;
-
-    histogram_add(&histogram, 400);
-    histogram_add(&histogram, 1500);
-    histogram_add(&histogram, 5000000);
-    histogram_write(&histogram, "x_seconds", "Help.", &text);
-    assert_non_null(strstr(buf_cstr(&text), "x_seconds_bucket{le=\"0.0005\"} 1\n"));
-    assert_non_null(strstr(buf_cstr(&text), "x_seconds_bucket{le=\"0.002\"} 2\n"));
-    assert_non_null(strstr(buf_cstr(&text), "x_seconds_bucket{le=\"1\"} 2\n"));
-    assert_non_null(strstr(buf_cstr(&text), "x_seconds_bucket{le=\"+Inf\"} 3\n"));
-    assert_non_null(strstr(buf_cstr(&text), "x_seconds_count 3\n"));
-    buf_release(&text);
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_key_is_read),
-        cmocka_unit_test(wrong_keys_and_values_are_told_with_place_and_hint),
-        cmocka_unit_test(the_cells_are_checked),
-        cmocka_unit_test(an_empty_file_gives_the_defaults),
-        cmocka_unit_test(secrets_are_sealed_and_opened),
-        cmocka_unit_test(plugins_become_shell_text),
-        cmocka_unit_test(a_jobs_ssh_key_is_the_same_each_time),
-        cmocka_unit_test(histograms_add_up),
-    };
-    char remove[100];
-    int failed;
-
-    if (!mkdtemp(work) || secret_init(NULL) < 0)
-        return 1;
-    failed = cmocka_run_group_tests(tests, NULL, NULL);
-    snprintf(remove, sizeof remove, "rm -rf %s", work);
-    return system(remove) != 0 || failed;
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(every_key_is_read),
+    cmocka_unit_test(wrong_keys_and_values_are_told_with_place_and_hint),
+    cmocka_unit_test(the_cells_are_checked),
+    cmocka_unit_test(an_empty_file_gives_the_defaults),
+};
+UNIT_FILE(tests, folder_setup, folder_teardown);

@@ -1,0 +1,55 @@
+/* The index of all jobs in memory: many come and go, and it forgets its dead. */
+#include "lists.h"
+#include "unit.h"
+#include "world.h"
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/memory.h"
+#include "core/output.h"
+#include "store/read.h"
+#include "store/store.h"
+
+static void many_jobs_come_and_go(void **state)
+{
+    struct world *world = *state;
+    struct job_record job;
+    struct job_id found;
+
+    /* enough to make the index forget its dead */
+    for (uint32_t i = 1; i <= 9000; i++) {
+        char *name = arena_format(&world->output.arena, "j%u", i);
+        job = job_of(i, i % 2 ? "alice" : "bob", name);
+        job.submission = submission_of(world);
+        job.state = LIFE_COMPLETED;
+        add_job(world, job);
+    }
+    assert_int_equal(commit(world, NULL, 0), 0);
+    change(world, (struct store_change){.kind = CHANGE_TAG_ADD, .tag = {{8999}, "kept"}}, 0);
+    for (uint32_t i = 1; i <= 8000; i++)
+        add_deleted(world, i);
+    assert_int_equal(commit(world, NULL, 0), 0);
+    assert_int_equal(list(world, (struct job_filter){0}, NULL), 1000);
+    assert_int_equal(
+        store_job_find(world->store, TEXT("alice"), TEXT("j8999"), &found, &world->err), 0);
+    assert_int_equal(found.v, 8999);
+    assert_int_equal(store_job_find(world->store, TEXT("alice"), TEXT("j999"), &found, &world->err),
+                     ERR_NOT_FOUND);
+    struct text kept = TEXT("kept"), bob = TEXT("bob");
+    assert_int_equal(list(world, (struct job_filter){.tags = &kept, .tag_count = 1}, NULL), 1);
+    assert_int_equal(list(world, (struct job_filter){.users = &bob, .user_count = 1}, NULL), 500);
+    /* a deleted job's tags do not stay: no job has that number again, and nothing would end them */
+    change(world, (struct store_change){.kind = CHANGE_TAG_ADD, .tag = {{8001}, "gone"}}, 0);
+    add_deleted(world, 8001);
+    assert_int_equal(commit(world, NULL, 0), 0);
+    assert_int_equal(world_sql(world, "INSERT INTO tags (job, name) VALUES (8001, 'gone')"), 0);
+    world_sql(world, "DELETE FROM tags WHERE job = 8001");
+    submit(world, 9001, "bob", "new");
+    assert_int_equal(list(world, (struct job_filter){.users = &bob, .user_count = 1}, NULL), 501);
+}
+
+#define WORLD(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+static const struct CMUnitTest tests[] = {
+    WORLD(many_jobs_come_and_go),
+};
+UNIT_FILE(tests, NULL, NULL);

@@ -1,0 +1,124 @@
+/* Tasks and their attempts: rows, and what the plan says where there is no row. */
+#include "unit.h"
+#include "world.h"
+
+#include "base/err.h"
+#include "base/memory.h"
+#include "core/output.h"
+#include "store/read.h"
+
+static void tasks_without_a_row_come_from_the_plan(void **state)
+{
+    struct world *world = *state;
+    struct store_tasks tasks;
+    struct task_record task = task_of(1, 1, 1, 77);
+
+    submit(world, 1, "alice", "train");
+    add_task(world, task);
+    assert_int_equal(commit(world, NULL, 0), 0);
+    assert_int_equal(
+        store_tasks(world->reader, (struct job_id){1}, -1, &world->arena, &tasks, &world->err), 0);
+    assert_int_equal(tasks.count, 4);
+    assert_string_equal(tasks.items[0].role_name, "ps");
+    assert_int_equal(tasks.items[0].state, LIFE_CREATION_PENDING);
+    assert_int_equal(tasks.items[1].task.index, 0);
+    task = tasks.items[2];
+    assert_int_equal(task.attempt.v, 77);
+    assert_int_equal(task.gpus[2], 259);
+    assert_int_equal(task.cell_level, 4);
+    assert_int_equal(task.killed, KILL_PREEMPTED);
+    assert_int_equal(task.kill_by_ms, 30007);
+    assert_int_equal(task.port_count, 2);
+    assert_string_equal(task.ports[1].label, "http");
+    assert_int_equal(task.ports[1].first, 15001);
+    assert_int_equal(task.ports[1].count, 2);
+    assert_int_equal(
+        store_attempt(world->reader, (struct attempt_id){77}, &world->arena, &task, &world->err),
+        0);
+    assert_int_equal(
+        store_attempt(world->reader, (struct attempt_id){78}, &world->arena, &task, &world->err),
+        ERR_NOT_FOUND);
+    assert_int_equal(
+        store_tasks(world->reader, (struct job_id){1}, 1, &world->arena, &tasks, &world->err),
+        ERR_NOT_FOUND);
+}
+
+static void history_keeps_attempts_that_end_and_begin_in_one_batch(void **state)
+{
+    struct world *world = *state;
+    struct job_record job = job_of(1, "alice", "train");
+    struct task_record task = task_of(1, 0, 0, 5);
+    struct job_attempts attempts;
+    struct store_tasks tasks;
+
+    submit(world, 1, "alice", "train");
+    task.state = LIFE_ATTEMPT_COMPLETED;
+    task.completion = completion_of(1, "first");
+    add_task(world, task);
+    job.state = LIFE_ATTEMPT_COMPLETED;
+    job.completion = completion_of(1, "failed");
+    add_job(world, job);
+    task = task_of(1, 0, 0, 6);
+    task.job_attempt = 1;
+    add_task(world, task);
+    job = job_of(1, "alice", "train");
+    job.attempt = 1;
+    job.state = LIFE_RUNNING;
+    add_job(world, job);
+    assert_int_equal(commit(world, NULL, 0), 0);
+
+    assert_int_equal(store_job_attempts(world->reader, (struct job_id){1}, &world->arena, &attempts,
+                                        &world->err),
+                     0);
+    assert_int_equal(attempts.count, 2);
+    assert_string_equal(attempts.items[0].completion.diagnostics, "failed");
+    assert_int_equal(attempts.items[1].state, LIFE_RUNNING);
+    assert_int_equal(
+        store_tasks(world->reader, (struct job_id){1}, 0, &world->arena, &tasks, &world->err), 0);
+    assert_int_equal(tasks.count, 1);
+    assert_int_equal(tasks.items[0].attempt.v, 5);
+    assert_int_equal(
+        store_tasks(world->reader, (struct job_id){1}, 1, &world->arena, &tasks, &world->err), 0);
+    assert_int_equal(tasks.count, 4);
+    assert_int_equal(tasks.items[0].attempt.v, 6);
+    /* a task's own attempts: one past, one current */
+    task.task_attempt = 0;
+    task.state = LIFE_ATTEMPT_COMPLETED;
+    add_task(world, task);
+    task.attempt.v = 7;
+    task.task_attempt = 1;
+    task.state = LIFE_RUNNING;
+    add_task(world, task);
+    assert_int_equal(commit(world, NULL, 0), 0);
+    assert_int_equal(store_task_attempts(world->reader, (struct job_id){1}, 1,
+                                         (struct task_ref){0, 0}, &world->arena, &tasks,
+                                         &world->err),
+                     0);
+    assert_int_equal(tasks.count, 2);
+    assert_int_equal(tasks.items[0].attempt.v, 6);
+    assert_int_equal(tasks.items[1].attempt.v, 7);
+    /* ended: it stands in both tables and is shown once */
+    task.state = LIFE_COMPLETED;
+    add_task(world, task);
+    assert_int_equal(commit(world, NULL, 0), 0);
+    assert_int_equal(store_task_attempts(world->reader, (struct job_id){1}, 1,
+                                         (struct task_ref){0, 0}, &world->arena, &tasks,
+                                         &world->err),
+                     0);
+    assert_int_equal(tasks.count, 2);
+    assert_int_equal(tasks.items[1].state, LIFE_COMPLETED);
+    /* scaled down */
+    task.is_removed = true;
+    add_task(world, task);
+    assert_int_equal(commit(world, NULL, 0), 0);
+    assert_int_equal(
+        store_tasks(world->reader, (struct job_id){1}, -1, &world->arena, &tasks, &world->err), 0);
+    assert_int_equal(tasks.items[0].attempt.v, 0);
+}
+
+#define WORLD(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+static const struct CMUnitTest tests[] = {
+    WORLD(tasks_without_a_row_come_from_the_plan),
+    WORLD(history_keeps_attempts_that_end_and_begin_in_one_batch),
+};
+UNIT_FILE(tests, NULL, NULL);
