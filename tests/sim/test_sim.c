@@ -3,6 +3,8 @@
  *
  * usage: test-sim [--worlds N] [--seed FIRST] [--policy NAME] [--trace]
  * Exit 0: all worlds were good. Exit 1: prints the seed and what was wrong.
+ *
+ * Covers: src/sim/sim.c, src/sim/ledger.c
  */
 #include <signal.h>
 #include <stdint.h>

@@ -13,6 +13,8 @@
  *   run ATTEMPT | exit ATTEMPT CODE [transient|conflict|permanent]
  *   stop ID | delete ID | release ID | scale ID ROLE COUNT
  *   wait SECONDS                       time passes, then a timer comes
+ *
+ * Covers: src/core/output.c, src/core/output_text.c
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,14 +1,11 @@
 /* test_barriers.c — the table of barriers in docs/rfc/0009-skep-init.md, cell by cell. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-/* cmocka wants these first */
+#include "unit.h"
+
+#include <string.h>
+
 #include "base/buf.h"
 #include "base/err.h"
 #include "core/barriers.h"
-#include <cmocka.h>
-#include <string.h>
 
 enum { HELD_MAX = 3, ROLES = 3, JOB = 7 };
 
@@ -410,27 +407,23 @@ static void records_of_the_round_count(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        TEST(all_wait_for_the_last),
-        TEST(a_report_need_not_wait),
-        TEST(strangers_are_refused),
-        TEST(a_full_table_notes_and_refuses),
-        TEST(tries_that_end_are_waited_for_again),
-        TEST(the_next_try_replaces_one_that_came),
-        TEST(a_task_that_ends_for_good_breaks_it),
-        TEST(a_task_without_server_breaks_it),
-        TEST(a_long_name_is_cut),
-        TEST(tasks_scaled_away_are_not_waited_for),
-        TEST(a_new_task_is_waited_for),
-        TEST(the_end_of_the_attempt_lets_go),
-        TEST(one_of_several_ends),
-        TEST(a_deleted_job_has_no_mark),
-        TEST(everybody_is_told_when_it_is_cleared),
-        TEST(a_stored_mark_is_known),
-        TEST(records_of_the_round_count),
-    };
-    barriers_free(NULL);
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    TEST(all_wait_for_the_last),
+    TEST(a_report_need_not_wait),
+    TEST(strangers_are_refused),
+    TEST(a_full_table_notes_and_refuses),
+    TEST(tries_that_end_are_waited_for_again),
+    TEST(the_next_try_replaces_one_that_came),
+    TEST(a_task_that_ends_for_good_breaks_it),
+    TEST(a_task_without_server_breaks_it),
+    TEST(a_long_name_is_cut),
+    TEST(tasks_scaled_away_are_not_waited_for),
+    TEST(a_new_task_is_waited_for),
+    TEST(the_end_of_the_attempt_lets_go),
+    TEST(one_of_several_ends),
+    TEST(a_deleted_job_has_no_mark),
+    TEST(everybody_is_told_when_it_is_cleared),
+    TEST(a_stored_mark_is_known),
+    TEST(records_of_the_round_count),
+};
+UNIT_FILE(tests, NULL, NULL);

@@ -1,18 +1,9 @@
 /* A copy of the core is the core: whatever happens next, both say the same words. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
+#include "world.h"
 
-#include <cmocka.h>
-#include <stdio.h>
-#include <string.h>
-
-#include "base/err.h"
 #include "base/memory.h"
 #include "core/output_text.h"
-#include "job/job.h"
-#include "world.h"
 
 static uint32_t submit(struct world *world, const char *name, int32_t priority,
                        struct plan_role role, uint64_t limit_s)
@@ -162,12 +153,36 @@ static void a_preempting_core(void **state)
     }
 }
 
-int main(void)
+static void test_copy(void **state)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_new_core),
-        cmocka_unit_test(a_busy_core),
-        cmocka_unit_test(a_preempting_core),
-    };
-    return cmocka_run_group_tests_name("core copy", tests, NULL, NULL);
+    (void)state;
+    struct world world;
+    world_init(&world, "hived");
+    world_node(&world, "n1", 8, 4);
+    world_submit_for(&world, "a", -1, 4, 0);
+    world_run(&world, 1);
+    world_submit_for(&world, "b", 10, 4, 0); /* preempts: a hold is copied, too */
+    world_submit_for(&world, "c", 10, 4, 0);
+    struct core *copy = core_copy(world.core);
+    core_check(copy);
+    assert_true(core_hash(copy) == core_hash(world.core));
+    uint64_t before = core_hash(copy);
+    world_exit(&world, 1, 143, 0);
+    assert_true(core_hash(world.core) != before);
+    assert_true(core_hash(copy) == before); /* what is done to one is not seen by the other */
+    uint64_t after = core_hash(world.core);
+    core_free(world.core);
+    world.core = copy;
+    world.now_ms -= 10;
+    world_exit(&world, 1, 143, 0);
+    assert_true(core_hash(world.core) == after);
+    world_release(&world);
 }
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_new_core),
+    cmocka_unit_test(a_busy_core),
+    cmocka_unit_test(a_preempting_core),
+    cmocka_unit_test(test_copy),
+};
+UNIT_FILE(tests, NULL, NULL);

@@ -1,16 +1,12 @@
 /* A month of a cluster's life, simulated: what the core keeps and writes is bounded by what there
- * is, not by what there was. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+ * is, not by what there was.
+ *
+ * Covers: src/core/rows.c, src/core/records.c, src/core/check.c, src/core/check_places.c */
+#include "unit.h"
+#include "world.h"
 
-#include <cmocka.h>
 #include <malloc.h>
 #include <stdio.h>
-#include <string.h>
-
-#include "world.h"
 
 enum {
     NODES = 4,
@@ -160,11 +156,8 @@ static void who_still_waits_is_not_written(void **state)
     world_release(&world);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_piles_up),
-        cmocka_unit_test(who_still_waits_is_not_written),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(nothing_piles_up),
+    cmocka_unit_test(who_still_waits_is_not_written),
+};
+UNIT_FILE(tests, NULL, NULL);

@@ -1,16 +1,13 @@
 /* Preemption: as few as needed, never the job's own, nothing left behind. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
+#include "world.h"
 
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "hived/hived.h"
 #include "placement/hived.h"
-#include "world.h"
 
 static uint32_t submit(struct world *world, const char *name, int32_t priority, bool is_gang,
                        uint32_t instances, uint32_t gpu)
@@ -182,14 +179,85 @@ static void holds_end_with_the_policy(void **state)
     }
 }
 
-int main(void)
+static void test_preemption(void **state)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tasks_preempt_one_after_another),
-        cmocka_unit_test(a_gang_without_a_place_keeps_none),
-        cmocka_unit_test(a_stopped_gang_gives_up_cells_of_all_kinds),
-        cmocka_unit_test(nobody_preempts_its_own),
-        cmocka_unit_test(holds_end_with_the_policy),
-    };
-    return cmocka_run_group_tests_name("core preempt", tests, NULL, NULL);
+    (void)state;
+    static const char *const policies[] = {"first-fit", "best-fit", "spread", "hived"};
+    for (size_t i = 0; i < COUNT_OF(policies); i++) {
+        struct world world;
+        world_init(&world, policies[i]);
+        world_node(&world, "n1", 8, 4);
+        uint32_t cheap = world_submit_for(&world, "cheap", -1, 4, 0);
+        world_run(&world, 1);
+        uint32_t dear = world_submit_for(&world, "dear", 100, 4, 0);
+        const struct command *kill = world_command(&world, COMMAND_KILL, 0);
+        assert_non_null(kill);
+        assert_string_equal(kill->reason, "preempted");
+        assert_int_equal(kill->grace_ms, 30000);
+        assert_non_null(strstr(world_job(&world, dear)->reason, "alice~cheap"));
+        assert_true(world_has_story(&world, "Preempted", "alice~dear"));
+        assert_int_equal(world_command_count(&world, COMMAND_CREATE), 0);
+        world_submit_for(&world, "other", 10, 4, 0); /* nobody slips in between */
+        assert_int_equal(world_command_count(&world, COMMAND_CREATE), 0);
+        world_exit(&world, 1, 143, 0);
+        assert_int_equal(world_command(&world, COMMAND_CREATE, 0)->job.v, dear);
+        const struct job_record *record = world_job(&world, cheap);
+        assert_int_equal(record->state, LIFE_CREATION_PENDING);
+        assert_int_equal(record->retries_platform, 1);
+        assert_int_equal(record->retries_user, 0);
+        /* it had waited longer, but priority comes first */
+        world_exit(&world, 2, 0, 0);
+        assert_int_equal(world_command(&world, COMMAND_CREATE, 0)->job.v, 3);
+        world_release(&world);
+    }
 }
+
+static void test_preemptor_is_stopped(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world, "first-fit");
+    world_node(&world, "n1", 8, 4);
+    world_submit_for(&world, "cheap", -1, 4, 0);
+    uint32_t dear = world_submit_for(&world, "dear", 100, 4, 0);
+    assert_int_equal(world_command_count(&world, COMMAND_KILL), 1);
+    world_ask(&world, EVENT_STOP, dear);
+    uint32_t third = world_submit_for(&world, "third", 10, 4, 0);
+    world_exit(&world, 1, 143, 0);
+    assert_int_equal(world_command(&world, COMMAND_CREATE, 0)->job.v, third);
+    world_release(&world);
+}
+
+/* Within one virtual cluster a job behind the starving one ends nobody for room that it needs; it
+ * says so. */
+static void who_preempts_must_leave_room(void **state)
+{
+    (void)state;
+    struct world world;
+    world_two_clusters_init(&world);
+    world_submit_to(&world, "holder", "red", 100, 2);
+    world_run(&world, 1);
+    world_submit_to(&world, "low", "red", 10, 2);
+    world_run(&world, 2);
+    world_submit_to(&world, "wide", "red", 50, 4); /* may end low, not holder */
+    world_timer(&world, 601000);
+    assert_int_equal(world_story_count(&world, "Reserved"), 1);
+    uint32_t late = world_submit_to(&world, "late", "red", 50, 2);
+    assert_int_equal(world_command_count(&world, COMMAND_KILL), 0);
+    assert_string_equal(world_job(&world, late)->reason,
+                        "others of lower priority would have to be preempted, but room is held "
+                        "back for alice~wide; held by alice~low/0");
+    world_release(&world);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(tasks_preempt_one_after_another),
+    cmocka_unit_test(a_gang_without_a_place_keeps_none),
+    cmocka_unit_test(a_stopped_gang_gives_up_cells_of_all_kinds),
+    cmocka_unit_test(nobody_preempts_its_own),
+    cmocka_unit_test(holds_end_with_the_policy),
+    cmocka_unit_test(test_preemption),
+    cmocka_unit_test(test_preemptor_is_stopped),
+    cmocka_unit_test(who_preempts_must_leave_room),
+};
+UNIT_FILE(tests, NULL, NULL);

@@ -1,13 +1,10 @@
 /* The queue beside a plain list: what is blocked, what fits, who comes next, whose limit is
  * shortest. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "core/queue.h"
@@ -273,12 +270,136 @@ static void a_search_in_vain_is_cut(void **state)
     queue_free(queue);
 }
 
-int main(void)
+enum { RANDOM_SLOTS = 60 };
+
+struct naive {
+    bool is_in, is_blocked;
+    struct queue_item item;
+    int shape;
+};
+
+static int64_t sign(int64_t number)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_next_is_the_first_that_fits),
-        cmocka_unit_test(a_shorter_limit_opens_its_class),
-        cmocka_unit_test(a_search_in_vain_is_cut),
-    };
-    return cmocka_run_group_tests_name("queue", tests, NULL, NULL);
+    return (number > 0) - (number < 0);
 }
+
+/* By the words of queue.h: negative when a goes first. */
+static int64_t naive_compare(const char *order, const struct queue_item *a,
+                             const struct queue_item *b)
+{
+    int64_t by_time = 2 * sign(a->submitted_ms - b->submitted_ms) + sign((int64_t)a->id - b->id);
+    int64_t by_size = 2 * sign((int64_t)(a->gpus - b->gpus)) + sign((int64_t)a->tasks - b->tasks);
+    int64_t by_priority = sign((int64_t)b->priority - a->priority);
+    if (!strcmp(order, "fifo"))
+        return by_time;
+    if (!strcmp(order, "smallest"))
+        return 100 * by_priority + 10 * by_size + by_time;
+    return 10 * by_priority + by_time;
+}
+
+static int naive_first(const struct naive *items, const char *order)
+{
+    int best = -1;
+    for (int i = 0; i < RANDOM_SLOTS; i++)
+        if (items[i].is_in && !items[i].is_blocked &&
+            (best < 0 || naive_compare(order, &items[i].item, &items[best].item) < 0))
+            best = i;
+    return best;
+}
+
+static void naive_block(struct naive *items, int shape, bool is_blocked)
+{
+    for (int i = 0; i < RANDOM_SLOTS; i++)
+        if (shape < 0 || items[i].shape == shape)
+            items[i].is_blocked = is_blocked;
+}
+
+/* A job that comes into a blocked class is blocked with it; an empty class forgets. */
+static bool naive_class_is_blocked(const struct naive *items, int shape)
+{
+    for (int i = 0; i < RANDOM_SLOTS; i++)
+        if (items[i].is_in && items[i].shape == shape)
+            return items[i].is_blocked;
+    return false;
+}
+
+static void test_queue_random(void **state)
+{
+    (void)state;
+    static const char *const orders[] = {"priority", "smallest", "fifo"};
+    const char *order = orders[0];
+    struct queue *queue = queue_new(queue_order_named(order));
+    struct naive items[RANDOM_SLOTS] = {0};
+    struct random random = {7};
+    for (int i = 0; i < 20000; i++) {
+        uint32_t slot = (uint32_t)random_below(&random, RANDOM_SLOTS), class;
+        int shape = (int)random_below(&random, 6);
+        struct queue_item item = {slot,
+                                  slot + 1,
+                                  shape % 3,
+                                  (int64_t)random_below(&random, 50),
+                                  (uint64_t)(shape / 3),
+                                  (uint32_t)(shape % 2),
+                                  0};
+        switch (random_below(&random, 5)) {
+        case 0:
+        case 1:
+            items[slot].is_in = false;
+            items[slot] = (struct naive){true, naive_class_is_blocked(items, shape), item, shape};
+            queue_push(queue, &item, &(struct queue_need){0},
+                       (struct text){(char *)&shape, sizeof shape});
+            break;
+        case 2:
+            items[slot].is_in = false;
+            queue_remove(queue, slot);
+            break;
+        case 3:
+            if (!queue_first(queue, &item, &class))
+                break;
+            queue_block(queue, class, "full", 7, false);
+            assert_string_equal(queue_reason(queue, class), "full");
+            assert_int_equal(queue_topic(queue, class), 7);
+            assert_true(queue_is_blocked(queue, class));
+            naive_block(items, items[item.slot].shape, true);
+            break;
+        default:
+            if (random_below(&random, 10) == 0) {
+                queue_unblock(queue);
+                naive_block(items, -1, false);
+            }
+            if (random_below(&random, 50) == 0) {
+                struct queue *copy = queue_copy(queue);
+                queue_free(queue);
+                queue = copy;
+            }
+            if (random_below(&random, 20) == 0) {
+                order = orders[random_below(&random, 3)];
+                queue_order_set(queue, queue_order_named(order));
+            }
+        }
+        int best = naive_first(items, order);
+        assert_int_equal(queue_first(queue, &item, &class), best >= 0);
+        if (best >= 0)
+            assert_int_equal(item.slot, best);
+        size_t count = 0;
+        for (int j = 0; j < RANDOM_SLOTS; j++) {
+            count += items[j].is_in;
+            assert_int_equal(queue_has(queue, (uint32_t)j), items[j].is_in);
+        }
+        assert_int_equal(queue_count(queue), count);
+    }
+    uint32_t slots[RANDOM_SLOTS];
+    assert_int_equal(queue_list(queue, slots), queue_count(queue));
+    assert_true(queue_memory(queue) > 0);
+    assert_null(queue_order_named("random"));
+    queue_free(queue);
+    queue_free(NULL);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_next_is_the_first_that_fits),
+    cmocka_unit_test(a_shorter_limit_opens_its_class),
+    cmocka_unit_test(a_search_in_vain_is_cut),
+    cmocka_unit_test(test_queue_random),
+};
+UNIT_FILE(tests, NULL, NULL);

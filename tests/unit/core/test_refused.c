@@ -1,16 +1,12 @@
-/* A node refuses a task, or starts it elsewhere: it is placed anew, and nobody's budget pays. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* A node refuses a task, or starts it elsewhere: it is placed anew, and nobody's budget pays.
+ *
+ * Covers: src/core/tasks.c, src/core/jobs.c */
+#include "unit.h"
+#include "world.h"
 
-#include <cmocka.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/memory.h"
-#include "job/job.h"
-#include "world.h"
 
 static void refuse(struct world *world, uint64_t attempt)
 {
@@ -212,16 +208,13 @@ static void a_job_that_stops_stays_stopped(void **state)
     world_release(&world);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_gang_is_placed_anew_as_a_whole),
-        cmocka_unit_test(a_task_of_its_own_is_placed_elsewhere),
-        cmocka_unit_test(the_last_node_is_asked_again),
-        cmocka_unit_test(others_avoid_the_node_for_a_while),
-        cmocka_unit_test(what_a_node_refused_outlives_a_restart),
-        cmocka_unit_test(a_task_that_was_moved_is_ended_there),
-        cmocka_unit_test(a_job_that_stops_stays_stopped),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_gang_is_placed_anew_as_a_whole),
+    cmocka_unit_test(a_task_of_its_own_is_placed_elsewhere),
+    cmocka_unit_test(the_last_node_is_asked_again),
+    cmocka_unit_test(others_avoid_the_node_for_a_while),
+    cmocka_unit_test(what_a_node_refused_outlives_a_restart),
+    cmocka_unit_test(a_task_that_was_moved_is_ended_there),
+    cmocka_unit_test(a_job_that_stops_stays_stopped),
+};
+UNIT_FILE(tests, NULL, NULL);

@@ -1,14 +1,10 @@
-/* The automatic cells change their meaning while tasks run: a new placer is told of them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
-#include <stdio.h>
-#include <string.h>
-
+/* The automatic cells change their meaning while tasks run: a new placer is told of them.
+ *
+ * Covers: src/core/config.c */
+#include "unit.h"
 #include "world.h"
+
+#include <stdio.h>
 
 enum { CPUS = 8 };
 
@@ -97,12 +93,9 @@ static void growth_keeps_what_runs(void **state)
     world_release(&world);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tasks_keep_their_cpus),
-        cmocka_unit_test(a_preemption_under_way),
-        cmocka_unit_test(growth_keeps_what_runs),
-    };
-    return cmocka_run_group_tests_name("core: cells that change", tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(tasks_keep_their_cpus),
+    cmocka_unit_test(a_preemption_under_way),
+    cmocka_unit_test(growth_keeps_what_runs),
+};
+UNIT_FILE(tests, NULL, NULL);

@@ -1,15 +1,13 @@
 /* Reservations: the shadow knows what has started since, which nodes are gone, and when what runs
  * will have ended; so nobody behind the starving job delays it, and nobody waits for nothing. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
+#include "world.h"
 
-#include <cmocka.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/memory.h"
 #include "core/state.h"
-#include "world.h"
 
 enum { STARVES_MS = 601000, DAY_S = 86400 };
 
@@ -223,17 +221,252 @@ static void a_shadow_that_cannot_follow_is_made_anew(void **state)
     world_release(&world);
 }
 
-int main(void)
+static void test_starvation(void **state)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_starts_behind_counts),
-        cmocka_unit_test(what_ends_behind_counts_no_more),
-        cmocka_unit_test(what_starts_ahead_renews_the_shadow),
-        cmocka_unit_test(a_failed_node_is_no_room),
-        cmocka_unit_test(who_ends_in_time_may_preempt),
-        cmocka_unit_test(a_change_of_policy_makes_reservations_anew),
-        cmocka_unit_test(a_stopped_job_gives_up_its_room),
-        cmocka_unit_test(a_shadow_that_cannot_follow_is_made_anew),
-    };
-    return cmocka_run_group_tests_name("core reserve", tests, NULL, NULL);
+    (void)state;
+    struct world world;
+    world_init(&world, "first-fit");
+    world_node(&world, "n1", 8, 4);
+    world_submit_for(&world, "long", 10, 2, 3600);
+    world_submit_for(&world, "rest", 10, 2, 60);
+    uint32_t big = world_submit_for(&world, "big", 10, 4, 0);
+    world_timer(&world, 601000);
+    assert_true(world_has_story(&world, "Reserved", "has waited"));
+    world_exit(&world, 2, 0, 0); /* two GPUs are free now */
+    /* an endless job behind it would delay it */
+    uint32_t endless = world_submit_for(&world, "endless", 10, 2, 0);
+    assert_int_equal(world_command_count(&world, COMMAND_CREATE), 0);
+    assert_non_null(strstr(world_job(&world, endless)->reason, "held back for alice~big"));
+    /* a short one ends before big could start at all */
+    world_submit_for(&world, "short", 10, 2, 60);
+    assert_int_equal(world_command_count(&world, COMMAND_CREATE), 1);
+    /* a more urgent one is not held back */
+    world_exit(&world, 3, 0, 0);
+    world_submit_for(&world, "urgent", 100, 2, 0);
+    assert_int_equal(world_command_count(&world, COMMAND_CREATE), 1);
+    world_exit(&world, 4, 0, 0);
+    assert_int_equal(world_command_count(&world, COMMAND_CREATE), 0);
+    world_exit(&world, 1, 0, 0);
+    assert_int_equal(world_command(&world, COMMAND_CREATE, 0)->job.v, big);
+    world_exit(&world, 5, 0, 0);
+    assert_int_equal(world_command(&world, COMMAND_CREATE, 0)->job.v, endless);
+    world_release(&world);
 }
+
+static void only_so_many_jobs_are_held_back_for(void **state)
+{
+    (void)state;
+    enum { RESERVATIONS_MAX = 16, CLUSTERS = 20 };
+    struct world world;
+    world_init(&world, "first-fit");
+    world_node(&world, "n1", 8, 4);
+    world_submit_role(&world, "holder", 10, world_role("worker", 1, 1, 2));
+    world_submit_role(&world, "brief", 10, world_role("worker", 1, 1, 1));
+    for (uint32_t i = 0; i < CLUSTERS; i++) { /* one a virtual cluster */
+        char name[16], cluster[16];
+        snprintf(name, sizeof name, "j%u", i);
+        snprintf(cluster, sizeof cluster, "vc%u", i);
+        struct plan_role role = world_role("worker", 1, 1, 4);
+        struct plan plan = world_plan_of(name, &role);
+        plan.virtual_cluster = cluster;
+        world_submit(&world, &plan);
+    }
+    world_timer(&world, 601000);
+    assert_int_equal(world_story_count(&world, "Reserved"), RESERVATIONS_MAX);
+    world_release(&world);
+}
+
+/* The owner of cells gets them back from an opportunistic job, though a job of another virtual
+ * cluster starves: it could not have them. */
+static void a_reservation_takes_nothing_from_other_clusters(void **state)
+{
+    (void)state;
+    for (int is_reserved_between = 0; is_reserved_between < 2; is_reserved_between++) {
+        struct world world;
+        world_two_clusters_init(&world);
+        world_submit_to(&world, "holder", "red", 100, 2); /* attempt 1 */
+        world_run(&world, 1);
+        world_submit_to(&world, "brief", "red", 100, 1); /* attempt 2 */
+        world_run(&world, 2);
+        world_submit_to(&world, "wide", "red", 100, 4);
+        if (is_reserved_between)
+            world_submit_to(&world, "guest", "red", -1, 4); /* attempt 3, on blue's node */
+        world_timer(&world, is_reserved_between ? 599000 : 601000);
+        if (!is_reserved_between) {
+            assert_int_equal(world_story_count(&world, "Reserved"), 1);
+            world_submit_to(&world, "guest", "red", -1, 4);
+        }
+        world_run(&world, 3);
+        uint32_t owner = world_submit_to(&world, "owner", "blue", 100, 4);
+        assert_int_equal(world_command(&world, COMMAND_KILL, 0)->attempt.v, 3);
+        assert_non_null(strstr(world_job(&world, owner)->reason, "not ended yet: alice~guest/0"));
+        if (is_reserved_between) {
+            world_exit(&world, 2, 0, 0);
+            world_timer(&world, 2000);
+            assert_int_equal(world_story_count(&world, "Reserved"), 1);
+        }
+        world_exit(&world, 3, 143, 0);
+        assert_non_null(world_command(&world, COMMAND_CREATE, 0));
+        assert_int_equal(world_command(&world, COMMAND_CREATE, 0)->job.v, owner);
+        world_release(&world);
+    }
+}
+
+/* Nothing ends, and yet nobody slips in any more once a job has waited long enough. */
+static void it_starves_on_time(void **state)
+{
+    (void)state;
+    static const char *const policies[] = {"first-fit", "best-fit", "spread", "hived"};
+    for (size_t i = 0; i < COUNT_OF(policies); i++) {
+        struct world world;
+        world_init(&world, policies[i]);
+        world_node(&world, "n1", 8, 4);
+        world_submit_role(&world, "holder", 10, world_role("worker", 1, 1, 2));
+        world_submit_role(&world, "wide", 10, world_role("worker", 1, 1, 4));
+        world_timer(&world, 300000);
+        world_submit_role(&world, "second", 10, world_role("worker", 1, 1, 1));
+        assert_int_equal(world_command_count(&world, COMMAND_CREATE), 1);
+        world_submit_role(&world, "wider", 10, world_role("worker", 2, 1, 4));
+        world_timer(&world, 300000);
+        assert_int_equal(world_story_count(&world, "Reserved"), 1);
+        uint32_t third = world_submit_role(&world, "third", 10, world_role("worker", 1, 1, 1));
+        assert_int_equal(world_command_count(&world, COMMAND_CREATE), 0);
+        assert_non_null(strstr(world_job(&world, third)->reason, "held back for alice~wide"));
+        world_release(&world);
+    }
+}
+
+/* Of two that came in the same millisecond the one with the smaller number starves first. */
+static void the_smaller_number_is_ahead(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world, "first-fit");
+    world_node(&world, "n1", 8, 4);
+    world_submit_role(&world, "holder", 10, world_role("worker", 1, 1, 2));
+    world_submit_role(&world, "brief", 10, world_role("worker", 1, 1, 2));
+    world_submit_role(&world, "first", 10, world_role("worker", 1, 2, 4));
+    world.now_ms -= 10;
+    world_submit_role(&world, "second", 10, world_role("worker", 1, 1, 2));
+    world_timer(&world, 601000);
+    assert_int_equal(world_story_count(&world, "Reserved"), 1);
+    world_exit(&world, 2, 0, 0);
+    assert_int_equal(world_command_count(&world, COMMAND_CREATE), 0); /* second would delay first */
+    world_exit(&world, 1, 0, 0);
+    assert_int_equal(world_command(&world, COMMAND_CREATE, 0)->job.v, 3);
+    world_release(&world);
+}
+
+/* A time limit beyond the end of time is none: nothing that has it slips in before a starving job.
+ */
+static void an_endless_limit_is_no_limit(void **state)
+{
+    (void)state;
+    static const uint64_t limits[] = {UINT64_MAX, INT64_MAX, INT64_MAX / 1000, 1u << 31};
+    for (size_t i = 0; i < COUNT_OF(limits); i++) {
+        struct world world;
+        world_init(&world, "first-fit");
+        world_node(&world, "n1", 8, 4);
+        struct plan_role role = world_role("worker", 1, 1, 2);
+        struct plan plan = world_plan_of("long", &role);
+        plan.time_limit_s = 3600;
+        world_submit(&world, &plan);
+        world_submit_role(&world, "brief", 10, role);
+        world_submit_role(&world, "big", 10, world_role("worker", 1, 1, 4));
+        world_timer(&world, 601000);
+        assert_int_equal(world_story_count(&world, "Reserved"), 1);
+        world_exit(&world, 2, 0, 0);
+        plan.name = "endless";
+        plan.time_limit_s = limits[i];
+        uint32_t endless = world_submit(&world, &plan);
+        assert_int_equal(world_command_count(&world, COMMAND_CREATE), 0);
+        assert_non_null(strstr(world_job(&world, endless)->reason, "held back for alice~big"));
+        world_release(&world);
+    }
+}
+
+/* Two jobs hold all GPUs, one of them with a limit of an hour; a third needs all of them. */
+static struct plan starving_begin(struct world *world, const struct plan_role *half)
+{
+    struct plan plan = world_plan_of("long", half);
+    plan.time_limit_s = 3600;
+    world_submit(world, &plan);
+    world_submit_role(world, "brief", 10, *half);
+    world_submit_role(world, "big", 10, world_role("worker", 1, 1, 4));
+    plan.name = "slips in";
+    assert_int_equal(world_command_count(world, COMMAND_CREATE), 0);
+    return plan;
+}
+
+/* A time limit counts from the start: while a job is being prepared, its end moves on. */
+static void a_job_that_has_not_started_ends_later(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world, "first-fit");
+    world_node(&world, "n1", 8, 4);
+    const struct plan_role half = world_role("worker", 1, 1, 2);
+    struct plan plan = starving_begin(&world, &half);
+    world_timer(&world, 601000);
+    assert_int_equal(world_story_count(&world, "Reserved"), 1);
+    world_timer(&world, 3600000);
+    world_exit(&world, 2, 0, 0);
+    plan.time_limit_s = 3700;
+    world_submit(&world, &plan);
+    assert_int_equal(world_command_count(&world, COMMAND_CREATE), 0);
+    plan.name = "slips in too";
+    plan.time_limit_s = 3500;
+    world_submit(&world, &plan);
+    assert_int_equal(world_command_count(&world, COMMAND_CREATE), 1);
+    world_release(&world);
+}
+
+/* Preparations take two minutes here: who slips in must end in time all the same. */
+static void who_slips_in_is_prepared_first(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t limit_s;
+        size_t starts;
+    } cases[] = {{2800, 1}, {2950, 0}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct world world;
+        world_init(&world, "first-fit");
+        world_node(&world, "n1", 8, 4);
+        const struct plan_role half = world_role("worker", 1, 1, 2);
+        world_submit_role(&world, "slow", 10, half);
+        world_timer(&world, 120000);
+        world_run(&world, 1);
+        world_exit(&world, 1, 0, 0);
+        struct plan plan = starving_begin(&world, &half);
+        world_run(&world, 2);
+        world_timer(&world, 601000);
+        assert_int_equal(world_story_count(&world, "Reserved"), 1);
+        world_exit(&world, 3, 0, 0);
+        world_timer(&world, 2000); /* the time is found again at most once a second */
+        plan.time_limit_s = cases[i].limit_s;
+        world_submit(&world, &plan);
+        assert_int_equal(world_command_count(&world, COMMAND_CREATE), cases[i].starts);
+        world_release(&world);
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(what_starts_behind_counts),
+    cmocka_unit_test(what_ends_behind_counts_no_more),
+    cmocka_unit_test(what_starts_ahead_renews_the_shadow),
+    cmocka_unit_test(a_failed_node_is_no_room),
+    cmocka_unit_test(who_ends_in_time_may_preempt),
+    cmocka_unit_test(a_change_of_policy_makes_reservations_anew),
+    cmocka_unit_test(a_stopped_job_gives_up_its_room),
+    cmocka_unit_test(a_shadow_that_cannot_follow_is_made_anew),
+    cmocka_unit_test(test_starvation),
+    cmocka_unit_test(only_so_many_jobs_are_held_back_for),
+    cmocka_unit_test(the_smaller_number_is_ahead),
+    cmocka_unit_test(a_reservation_takes_nothing_from_other_clusters),
+    cmocka_unit_test(it_starves_on_time),
+    cmocka_unit_test(an_endless_limit_is_no_limit),
+    cmocka_unit_test(a_job_that_has_not_started_ends_later),
+    cmocka_unit_test(who_slips_in_is_prepared_first),
+};
+UNIT_FILE(tests, NULL, NULL);

@@ -1,17 +1,15 @@
 /* A core that begins from its rows goes on where the last one was: what it knew of groups, of
- * reasons and of held containers was not lost with it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+ * reasons and of held containers was not lost with it.
+ *
+ * Covers: src/core/restore.c, src/core/rows.c, src/core/tasks.c */
+#include "unit.h"
+#include "world.h"
 
-#include <cmocka.h>
 #include <string.h>
 
 #include "core/rows.h"
 #include "hived/hived.h"
 #include "placement/hived.h"
-#include "world.h"
 
 static void begin(struct world *world, const char *policy)
 {
@@ -152,14 +150,11 @@ static void held_containers_are_released_after_it(void **state)
     world_release(&world);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(victims_are_told_once),
-        cmocka_unit_test(who_was_placed_first_keeps_its_cells),
-        cmocka_unit_test(limits_run_on),
-        cmocka_unit_test(reasons_are_told_once),
-        cmocka_unit_test(held_containers_are_released_after_it),
-    };
-    return cmocka_run_group_tests_name("core restart", tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(victims_are_told_once),
+    cmocka_unit_test(who_was_placed_first_keeps_its_cells),
+    cmocka_unit_test(limits_run_on),
+    cmocka_unit_test(reasons_are_told_once),
+    cmocka_unit_test(held_containers_are_released_after_it),
+};
+UNIT_FILE(tests, NULL, NULL);

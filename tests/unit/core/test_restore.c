@@ -1,17 +1,12 @@
 /* Restart: the core comes back from its rows, and refuses rows that contradict each other. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
+#include "world.h"
 
-#include <cmocka.h>
 #include <string.h>
 
 #include "base/err.h"
 #include "base/memory.h"
 #include "core/state.h"
-#include "job/job.h"
-#include "world.h"
 
 /* One job of two tasks, just placed on one node: what the store holds then. Everything may be
  * changed before it is restored. */
@@ -89,8 +84,6 @@ static int restored(change_fn *change, bool is_gang, struct world *after)
     return code;
 }
 
-/* --- what is good --- */
-
 static void nothing(struct rows *rows)
 {
     (void)rows;
@@ -138,8 +131,6 @@ static void what_ran_runs_on(void **state)
     }
 }
 
-/* --- reasons --- */
-
 /* What an engine says may look like the words of the platform. */
 static void engine_reason(struct rows *rows)
 {
@@ -167,8 +158,6 @@ static void a_value_says_whose_the_reason_is(void **state)
     assert_string_equal(world.core->nodes.items[0].cordon, "whatever was said of it");
     world_release(&world);
 }
-
-/* --- what is being ended --- */
 
 enum { PREEMPTION_GRACE_MS = 30000, KILL_GRACE_MS = 10000 };
 
@@ -254,8 +243,6 @@ static void the_row_says_why_it_is_killed(void **state)
     assert_int_equal(world_task(&world, low, 0, 0)->kill_by_ms, 0);
     world_release(&world);
 }
-
-/* --- what contradicts itself --- */
 
 static void node_twice(struct rows *rows)
 {
@@ -398,14 +385,67 @@ static void contradictions_are_refused(void **state)
     }
 }
 
-int main(void)
+static void test_restore_refuses(void **state)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_ran_runs_on),
-        cmocka_unit_test(a_value_says_whose_the_reason_is),
-        cmocka_unit_test(a_kill_under_way_goes_on),
-        cmocka_unit_test(the_row_says_why_it_is_killed),
-        cmocka_unit_test(contradictions_are_refused),
-    };
-    return cmocka_run_group_tests_name("core restore", tests, NULL, NULL);
+    (void)state;
+    struct world world;
+    struct err err = {0};
+    world_init(&world, "first-fit");
+    core_restore_counters(world.core, (struct job_id){5}, (struct attempt_id){9});
+    struct node_record node = {
+        .facts = {.name = "n1", .address = "", .gpu_type = "", .reason = ""}};
+    assert_int_equal(core_restore_node(world.core, &node, &err), 0);
+    assert_int_equal(core_restore_node(world.core, &node, &err), ERR_CORRUPT);
+    struct plan plan = world_plan("a");
+    struct plan_role role = world_role("worker", 1, 1, 0);
+    plan.roles = &role;
+    plan.role_count = 1;
+    struct job_record job = {.id = {6}, .reason = ""};
+    assert_int_equal(core_restore_job(world.core, &job, plan_copy(&plan), &err), ERR_CORRUPT);
+    job.id.v = 5;
+    job.extra = TEXT("nonsense");
+    assert_int_equal(core_restore_job(world.core, &job, plan_copy(&plan), &err), ERR_CORRUPT);
+    struct task_record task = {.job = {5}, .node = ""};
+    assert_int_equal(core_restore_task(world.core, &task, &err), ERR_CORRUPT);
+    world_release(&world);
 }
+
+/* A stopped job comes back from its row, unless its name has found another owner or its row is not
+ * one that we wrote. */
+static void recalls_are_checked(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world, "first-fit");
+    world_node(&world, "n1", 8, 4);
+    struct plan_role role = world_role("worker", 1, 1, 0);
+    struct plan plan = world_plan_of("again", &role);
+    uint32_t job = world_submit(&world, &plan);
+    world_ask(&world, EVENT_STOP, job);
+    world_exit(&world, 1, 143, 0);
+    struct buf extra = BUF_INIT;
+    buf_text(&extra, world_job(&world, job)->extra);
+    assert_int_equal(world_recall(&world, 0, buf_as_text(&extra), &plan), ERR_CORRUPT);
+    assert_int_equal(world_recall(&world, job, TEXT("nonsense"), &plan), ERR_CORRUPT);
+    world_timer(&world, 61000); /* the name is free */
+    uint32_t other = world_submit(&world, &plan);
+    assert_int_equal(world_recall(&world, job, buf_as_text(&extra), &plan), ERR_CONFLICT);
+    world_ask(&world, EVENT_STOP, other);
+    world_exit(&world, 2, 143, 0);
+    world_timer(&world, 61000);
+    assert_int_equal(world_recall(&world, job, buf_as_text(&extra), &plan), 0);
+    assert_int_equal(world_command(&world, COMMAND_CREATE, 0)->job.v, job);
+    buf_release(&extra);
+    world_release(&world);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(what_ran_runs_on),
+    cmocka_unit_test(a_value_says_whose_the_reason_is),
+    cmocka_unit_test(a_kill_under_way_goes_on),
+    cmocka_unit_test(the_row_says_why_it_is_killed),
+    cmocka_unit_test(contradictions_are_refused),
+    cmocka_unit_test(test_restore_refuses),
+    cmocka_unit_test(recalls_are_checked),
+};
+UNIT_FILE(tests, NULL, NULL);

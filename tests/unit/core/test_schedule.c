@@ -1,17 +1,14 @@
 /* The scheduling pass: what hinders one class of jobs hinders no other, and nobody is forgotten. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
+#include "world.h"
 
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/err.h"
 #include "base/memory.h"
 #include "core/jobs.h"
 #include "core/state.h"
-#include "world.h"
 
 static const char *const policies[] = {"first-fit", "best-fit", "spread", "hived"};
 
@@ -20,8 +17,6 @@ static uint32_t submit_role(struct world *world, const char *name, struct plan_r
     struct plan plan = world_plan_of(name, &role);
     return world_submit(world, &plan);
 }
-
-/* --- what belongs to the shape --- */
 
 /* The node has 25,001 ports to give: 24 jobs of 1,002 leave too few for one more. */
 static void a_wait_for_ports_hinders_no_other_shape(void **state)
@@ -93,8 +88,6 @@ static void a_pause_hinders_nobody_else(void **state)
     assert_int_equal(world_command(&world, COMMAND_CREATE, 0)->job.v, twin);
     world_release(&world);
 }
-
-/* --- many shapes --- */
 
 enum { FAILING = 3000 };
 
@@ -254,8 +247,6 @@ static void a_cut_pass_is_bounded_and_copied(void **state)
     world_release(&world);
 }
 
-/* --- time limits --- */
-
 /* Jobs of one shape: room is held back from the endless one, but not from those that end before
  * the starving one can start. */
 static void the_shortest_of_a_shape_slips_in(void **state)
@@ -299,16 +290,121 @@ static void the_shortest_of_a_shape_slips_in(void **state)
     }
 }
 
-int main(void)
+/* A reason that differs in its holders alone is not told at once; when nothing else happens it is
+ * told a little later, and then no more. */
+static void reasons_do_not_grow_old(void **state)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_wait_for_ports_hinders_no_other_shape),
-        cmocka_unit_test(a_pause_hinders_nobody_else),
-        cmocka_unit_test(nobody_starves_behind_failures),
-        cmocka_unit_test(the_last_hears_why_it_waits),
-        cmocka_unit_test(the_first_in_order_is_served_first),
-        cmocka_unit_test(a_cut_pass_is_bounded_and_copied),
-        cmocka_unit_test(the_shortest_of_a_shape_slips_in),
-    };
-    return cmocka_run_group_tests_name("schedule", tests, NULL, NULL);
+    (void)state;
+    struct world world;
+    world_init(&world, "hived");
+    world_node(&world, "n1", 16, 4);
+    world_submit_role(&world, "first", 10, world_role("worker", 1, 1, 4)); /* attempt 1 */
+    world_run(&world, 1);
+    world_submit_role(&world, "second", 10, world_role("worker", 1, 1, 4));
+    uint32_t third = world_submit_role(&world, "third", 10, world_role("worker", 1, 1, 4));
+    assert_non_null(strstr(world_job(&world, third)->reason, "first/0"));
+    world_exit(&world, 1, 0, 0);
+    assert_non_null(world_command(&world, COMMAND_CREATE, 0));
+    const struct command *wake = world_command(&world, COMMAND_WAKE, 0);
+    assert_non_null(wake);
+    int64_t due_ms = wake->at_ms;
+    world_timer(&world, due_ms - world.now_ms);
+    const struct job_record *told = world_job(&world, third);
+    assert_non_null(told);
+    assert_non_null(strstr(told->reason, "second/0"));
+    world_timer(&world, 10000);
+    assert_null(world_job(&world, third));
+    world_release(&world);
 }
+
+/* Who gets the node that all wait for, in the order chosen while they wait. */
+static void the_order_of_the_queue_can_be_chosen(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *order;
+        int32_t priority; /* of the last one, which asks for least */
+        const char *next;
+    } cases[] = {{"priority", 10, "large"}, {"smallest", 10, "small"}, {"fifo", 10, "large"},
+                 {"priority", 50, "small"}, {"smallest", 5, "large"},  {"fifo", 50, "large"}};
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct world world;
+        world_init(&world, "hived");
+        world_node(&world, "n1", 16, 4);
+        world_submit_role(&world, "first", 100, world_role("worker", 1, 1, 4)); /* attempt 1 */
+        world_run(&world, 1);
+        uint32_t large = world_submit_role(&world, "large", 10, world_role("worker", 1, 1, 4));
+        uint32_t small =
+            world_submit_role(&world, "small", cases[i].priority, world_role("worker", 1, 1, 3));
+        world.config.order = cases[i].order;
+        world_configure(&world);
+        world_exit(&world, 1, 0, 0);
+        assert_int_equal(world_command(&world, COMMAND_CREATE, 0)->job.v,
+                         strcmp(cases[i].next, "large") ? small : large);
+        assert_null(world_command(&world, COMMAND_CREATE, 1));
+        world.config.order = "random";
+        world_configure(&world);
+        assert_int_equal(world_answer(&world)->code, ERR_INVALID);
+        world_release(&world);
+    }
+}
+
+/* A pass is cut and goes on soon: whoever stands behind many failures is not lost. */
+static void a_long_pass_goes_on(void **state)
+{
+    (void)state;
+    enum { SHAPES = 1010 };
+    struct world world;
+    world_init(&world, "first-fit");
+    world_node(&world, "n1", 8, 0);
+    uint32_t last = world_submit_role(&world, "last", -1, world_role("worker", 1, 8, 0));
+    for (uint32_t i = 0; i < SHAPES; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "j%u", i);
+        struct plan_role role = world_role("worker", 1, 1, 0);
+        role.memory_mib = 100000 + i;
+        world_submit_role(&world, name, 10, role);
+    }
+    world_node_event(&world, EVENT_NODE_LOST, "n1"); /* the last in the queue now */
+    assert_true(world_pass_end(&world) > 1);
+    world_node(&world, "n1", 8, 0);
+    uint32_t steps = 0;
+    for (; steps < SHAPES && !world_command_count(&world, COMMAND_CREATE); steps++)
+        assert_true(world_pass_step(&world));
+    assert_in_range(steps, 1, SHAPES);
+    assert_int_equal(world_command(&world, COMMAND_CREATE, 0)->job.v, last);
+    world_release(&world);
+}
+
+/* Jobs of one shape share a search, and so its reason, which therefore names none of them. */
+static void all_of_a_shape_wait_for_the_same(void **state)
+{
+    (void)state;
+    struct world world;
+    world_two_clusters_init(&world);
+    world_submit_to(&world, "first", "red", 100, 4);
+    uint32_t second = world_submit_to(&world, "second", "red", 100, 4);
+    static const char reason[] =
+        "it needs 1 x 4 G for red at priority 100 in its cells of NODE: 0 of "
+        "4 leaves are free; held by alice~first/0 (4)";
+    assert_string_equal(world_job(&world, second)->reason, reason);
+    uint32_t third = world_submit_to(&world, "third", "red", 100, 4);
+    assert_string_equal(world_job(&world, third)->reason, reason);
+    assert_true(world_has_story(&world, "Waiting", "waiting: it needs 1 x 4 G"));
+    world_release(&world);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_wait_for_ports_hinders_no_other_shape),
+    cmocka_unit_test(a_pause_hinders_nobody_else),
+    cmocka_unit_test(nobody_starves_behind_failures),
+    cmocka_unit_test(the_last_hears_why_it_waits),
+    cmocka_unit_test(the_first_in_order_is_served_first),
+    cmocka_unit_test(a_cut_pass_is_bounded_and_copied),
+    cmocka_unit_test(the_shortest_of_a_shape_slips_in),
+    cmocka_unit_test(reasons_do_not_grow_old),
+    cmocka_unit_test(the_order_of_the_queue_can_be_chosen),
+    cmocka_unit_test(a_long_pass_goes_on),
+    cmocka_unit_test(all_of_a_shape_wait_for_the_same),
+};
+UNIT_FILE(tests, NULL, NULL);

@@ -1,21 +1,13 @@
 /* The states of a waiting job: the table of the RFC is that of the code, and stories walk it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
+#include "world.h"
 
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "core/jobs.h"
 #include "core/state.h"
 #include "core/waiting.h"
-#include "world.h"
-
-static const char *rfc_path;
-
-/* --- the table --- */
 
 static char *cell_cut(char **line)
 {
@@ -72,7 +64,7 @@ static void the_rfc_has_the_table_of_the_code(void **state)
     (void)state;
     static change_table known;
     char line[2000];
-    FILE *file = fopen(rfc_path, "r");
+    FILE *file = fopen(RFC_PATH, "r");
     assert_non_null(file);
     while (fgets(line, sizeof line, file))
         if (*line == '|')
@@ -91,8 +83,6 @@ static void the_rfc_has_the_table_of_the_code(void **state)
                              waiting_state_name((enum waiting_state)to));
             }
 }
-
-/* --- stories --- */
 
 static enum waiting_state state_of(const struct world *world, uint32_t job)
 {
@@ -258,19 +248,13 @@ static void another_policy_begins_anew(void **state)
     world_release(&world);
 }
 
-int main(int argc, char **argv)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_rfc_has_the_table_of_the_code),
-        cmocka_unit_test(a_job_preempts_and_starts),
-        cmocka_unit_test(what_it_holds_is_taken),
-        cmocka_unit_test(whoever_preempts_in_vain_pauses),
-        cmocka_unit_test(after_its_pause_it_preempts_again),
-        cmocka_unit_test(a_pause_may_starve_and_outlives_a_stop),
-        cmocka_unit_test(another_policy_begins_anew),
-    };
-    if (argc != 2)
-        return 2;
-    rfc_path = argv[1];
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_rfc_has_the_table_of_the_code),
+    cmocka_unit_test(a_job_preempts_and_starts),
+    cmocka_unit_test(what_it_holds_is_taken),
+    cmocka_unit_test(whoever_preempts_in_vain_pauses),
+    cmocka_unit_test(after_its_pause_it_preempts_again),
+    cmocka_unit_test(a_pause_may_starve_and_outlives_a_stop),
+    cmocka_unit_test(another_policy_begins_anew),
+};
+UNIT_FILE(tests, NULL, NULL);

@@ -1,5 +1,12 @@
 #include "world.h"
 
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -292,4 +299,67 @@ bool world_has_story(const struct world *world, const char *reason, const char *
 const struct answer *world_answer(const struct world *world)
 {
     return world->output.answers.count ? &world->output.answers.items[0] : NULL;
+}
+
+const char *const world_two_clusters =
+    "physicalCluster:\n"
+    "  cellTypes: {NODE: {childCellType: G, childCellNumber: 4, isNodeLevel: true}}\n"
+    "  physicalCells: [{cellType: NODE, cellAddress: n1}, {cellType: NODE, cellAddress: n2}]\n"
+    "virtualClusters:\n"
+    "  red: {virtualCells: [{cellType: NODE, cellNumber: 1}]}\n"
+    "  blue: {virtualCells: [{cellType: NODE, cellNumber: 1}]}\n";
+
+uint32_t world_submit_for(struct world *world, const char *name, int32_t priority, uint32_t gpu,
+                          uint64_t limit_s)
+{
+    struct plan plan = world_plan(name);
+    struct plan_role role = world_role("worker", 1, 1, gpu);
+    plan.roles = &role;
+    plan.role_count = 1;
+    plan.priority = priority;
+    plan.time_limit_s = limit_s;
+    return world_submit(world, &plan);
+}
+
+int world_recall(struct world *world, uint32_t job, struct text extra, const struct plan *plan)
+{
+    struct job_record record = {.id = {job}, .extra = extra, .reason = ""};
+    struct event event = {.kind = EVENT_START};
+    event.start = (struct recall){{job}, &record, plan_copy(plan)};
+    world_step(world, &event);
+    return world_answer(world)->code;
+}
+
+uint32_t world_submit_role(struct world *world, const char *name, int32_t priority,
+                           struct plan_role role)
+{
+    struct plan plan = world_plan_of(name, &role);
+    plan.priority = priority;
+    return world_submit(world, &plan);
+}
+
+void world_reconfigure(struct world *world, const char *document)
+{
+    struct event event = {.kind = EVENT_CONFIG, .config = &world->config};
+    world->config.placement_document = text_of(document);
+    world_step(world, &event);
+    assert_int_equal(world_answer(world)->code, 0);
+}
+
+uint32_t world_submit_to(struct world *world, const char *name, const char *cluster,
+                         int32_t priority, uint32_t gpu)
+{
+    struct plan_role role = world_role("worker", 1, 1, gpu);
+    struct plan plan = world_plan_of(name, &role);
+    plan.virtual_cluster = cluster;
+    plan.priority = priority;
+    return world_submit(world, &plan);
+}
+
+void world_two_clusters_init(struct world *world)
+{
+    world_init(world, "hived");
+    world_node(world, "n1", 8, 4);
+    world_node(world, "n2", 8, 4);
+    world_reconfigure(world, world_two_clusters);
 }

@@ -52,6 +52,19 @@ void world_timer(struct world *world, int64_t after_ms);
 bool world_pass_step(struct world *world); /* false: it has come to its end */
 uint32_t world_pass_end(struct world *world);
 
+/* With more than the simple ones: of this priority, and what else its plan says. */
+uint32_t world_submit_for(struct world *world, const char *name, int32_t priority, uint32_t gpu,
+                          uint64_t limit_s);
+int world_recall(struct world *world, uint32_t job, struct text extra, const struct plan *plan);
+uint32_t world_submit_role(struct world *world, const char *name, int32_t priority,
+                           struct plan_role role);
+void world_reconfigure(struct world *world, const char *document);
+uint32_t world_submit_to(struct world *world, const char *name, const char *cluster,
+                         int32_t priority, uint32_t gpu);
+void world_two_clusters_init(struct world *world);
+/* Two virtual clusters of a node each, red and blue; one GPU a leaf. */
+extern const char *const world_two_clusters;
+
 /* Of the last output. */
 const struct command *world_command(const struct world *world, enum command_kind kind, size_t nth);
 size_t world_command_count(const struct world *world, enum command_kind kind);

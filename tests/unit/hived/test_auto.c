@@ -1,17 +1,14 @@
-/* test_auto.c — the CPU cells of the automatic configuration: how fine, how grouped. */
+/* The CPU cells of the automatic configuration: how fine, how grouped. */
+#include "unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/memory.h"
 #include "hived/auto.h"
-#include "world.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
+#include "hived/hived.h"
 
 static struct node_facts machine(uint32_t cpu, uint32_t gpu)
 {
@@ -172,15 +169,12 @@ static void a_large_cluster_fits(void **state)
     mem_free(names);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_grain_follows_the_inventory),
-        cmocka_unit_test(leaves_of_a_machine),
-        cmocka_unit_test(memory_of_a_leaf),
-        cmocka_unit_test(many_leaves_lie_in_groups),
-        cmocka_unit_test(groups_of_many_sizes),
-        cmocka_unit_test(a_large_cluster_fits),
-    };
-    return cmocka_run_group_tests_name("hived automatic cells", tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(the_grain_follows_the_inventory),
+    cmocka_unit_test(leaves_of_a_machine),
+    cmocka_unit_test(memory_of_a_leaf),
+    cmocka_unit_test(many_leaves_lie_in_groups),
+    cmocka_unit_test(groups_of_many_sizes),
+    cmocka_unit_test(a_large_cluster_fits),
+};
+UNIT_FILE(tests, NULL, NULL);

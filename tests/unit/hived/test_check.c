@@ -1,15 +1,12 @@
-/* test_check.c — hived_check, on which the random tests rely, finds what is broken. Looks inside.
+/* hived_check, on which the random tests rely, finds what is broken. Looks inside.
  */
-#include "base/memory.h"
-#include "hived/state.h"
+#include "unit.h"
 #include "world.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+
 #include <string.h>
 
-#include <cmocka.h>
+#include "base/memory.h"
+#include "hived/state.h"
 
 /* Two boxes in a duo that is red's; box c is blue's and sick; box d is nobody's. */
 static const char cluster[] =
@@ -43,8 +40,6 @@ static struct group *group_named(struct hived *h, const char *name)
 {
     return h->groups[text_map_get(&h->group_index, text_of(name))];
 }
-
-/* --- each breaks one thing --- */
 
 static void leaf_priority(struct hived *h)
 {
@@ -208,10 +203,7 @@ static void what_is_broken_is_found(void **state)
     world_release(&world);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_broken_is_found),
-    };
-    return cmocka_run_group_tests_name("hived check", tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(what_is_broken_is_found),
+};
+UNIT_FILE(tests, NULL, NULL);

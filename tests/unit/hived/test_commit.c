@@ -1,14 +1,12 @@
-/* test_commit.c — placements given to HiveD: by recoveries, by pods out of order, by nobody. */
-#include "base/buf.h"
-#include "base/memory.h"
+/* Placements given to HiveD: by recoveries, by pods out of order, by nobody.
+ *
+ * Covers: src/hived/copy.c */
+#include "unit.h"
 #include "world.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+
 #include <string.h>
 
-#include <cmocka.h>
+#include "base/memory.h"
 
 static const char two_boxes[] =
     "physicalCluster:\n"
@@ -416,20 +414,17 @@ static void unknown_names_are_nothing(void **state)
     world_release(&world);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wrong_commits_change_nothing),
-        cmocka_unit_test(wrong_members_are_refused),
-        cmocka_unit_test(pods_are_known_by_their_devices),
-        cmocka_unit_test(lost_devices_keep_their_pods),
-        cmocka_unit_test(recorded_types_decide_about_the_guarantee),
-        cmocka_unit_test(the_first_recovered_keeps_its_place),
-        cmocka_unit_test(victims_must_end_first),
-        cmocka_unit_test(copies_have_the_decision),
-        cmocka_unit_test(pins_are_told_apart),
-        cmocka_unit_test(levels_of_slots),
-        cmocka_unit_test(unknown_names_are_nothing),
-    };
-    return cmocka_run_group_tests_name("hived commits", tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(wrong_commits_change_nothing),
+    cmocka_unit_test(wrong_members_are_refused),
+    cmocka_unit_test(pods_are_known_by_their_devices),
+    cmocka_unit_test(lost_devices_keep_their_pods),
+    cmocka_unit_test(recorded_types_decide_about_the_guarantee),
+    cmocka_unit_test(the_first_recovered_keeps_its_place),
+    cmocka_unit_test(victims_must_end_first),
+    cmocka_unit_test(copies_have_the_decision),
+    cmocka_unit_test(pins_are_told_apart),
+    cmocka_unit_test(levels_of_slots),
+    cmocka_unit_test(unknown_names_are_nothing),
+};
+UNIT_FILE(tests, NULL, NULL);

@@ -1,13 +1,10 @@
-/* test_config.c — every rule of the configuration, and that problems name their place. */
-#include "base/memory.h"
+/* Every rule of the configuration, and that problems name their place. */
+#include "unit.h"
 #include "world.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+
 #include <string.h>
 
-#include <cmocka.h>
+#include "base/memory.h"
 
 struct wrong {
     const char *yaml, *says;
@@ -293,18 +290,15 @@ static void nodes_without_address_are_warned_of(void **state)
     hived_config_free(config);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        ARENA_TEST(wrong_ones_are_refused),
-        ARENA_TEST(good_ones_are_read),
-        ARENA_TEST(amounts_of_memory_are_read),
-        ARENA_TEST(nested_ones_are_found),
-        ARENA_TEST(nested_ones_name_their_line),
-        ARENA_TEST(skus_that_meet_no_type_are_warned_of),
-        ARENA_TEST(nodes_without_address_are_warned_of),
-        ARENA_TEST(old_words_are_read),
-        ARENA_TEST(gpus_of_two_types_are_warned_of),
-    };
-    return cmocka_run_group_tests_name("hived config", tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    ARENA_TEST(wrong_ones_are_refused),
+    ARENA_TEST(good_ones_are_read),
+    ARENA_TEST(amounts_of_memory_are_read),
+    ARENA_TEST(nested_ones_are_found),
+    ARENA_TEST(nested_ones_name_their_line),
+    ARENA_TEST(skus_that_meet_no_type_are_warned_of),
+    ARENA_TEST(nodes_without_address_are_warned_of),
+    ARENA_TEST(old_words_are_read),
+    ARENA_TEST(gpus_of_two_types_are_warned_of),
+};
+UNIT_FILE(tests, NULL, NULL);

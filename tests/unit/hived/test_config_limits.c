@@ -1,14 +1,13 @@
-/* test_config_limits.c — what a configuration may leave out, and its limits. */
-#include "base/buf.h"
-#include "base/memory.h"
+/* What a configuration may leave out, and its limits.
+ *
+ * Covers: src/hived/config.c, src/hived/config_read.c */
+#include "unit.h"
 #include "world.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+
 #include <string.h>
 
-#include <cmocka.h>
+#include "base/buf.h"
+#include "base/memory.h"
 
 struct wrong {
     const char *yaml, *says;
@@ -138,12 +137,9 @@ static void names_twice_are_found(void **state)
     hived_config_free(NULL);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        ARENA_TEST(nothing_is_as_if_left_out),
-        ARENA_TEST(limits_are_kept),
-        ARENA_TEST(names_twice_are_found),
-    };
-    return cmocka_run_group_tests_name("hived config, limits", tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    ARENA_TEST(nothing_is_as_if_left_out),
+    ARENA_TEST(limits_are_kept),
+    ARENA_TEST(names_twice_are_found),
+};
+UNIT_FILE(tests, NULL, NULL);

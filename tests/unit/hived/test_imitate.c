@@ -1,12 +1,10 @@
-/* test_imitate.c — habits of the original that only hived_new_imitating has. */
-#include "originals/imitate.h"
+/* Habits of the original that only hived_new_imitating has.
+ *
+ * Covers: src/hived/pack.c, src/hived/bind.c */
+#include "unit.h"
 #include "world.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "originals/imitate.h"
 
 #define BOXES                                                                                      \
     TYPES "  physicalCells:\n"                                                                     \
@@ -217,16 +215,13 @@ static void end_on_doomed_node_is_missed(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(mixed_gang_waits),
-        cmocka_unit_test(suggestion_is_remembered),
-        cmocka_unit_test(preemption_follows_suggestions),
-        cmocka_unit_test(doom_comes_in_between),
-        cmocka_unit_test(first_chain_displaces),
-        cmocka_unit_test(pieces_stay),
-        cmocka_unit_test(end_on_doomed_node_is_missed),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(mixed_gang_waits),
+    cmocka_unit_test(suggestion_is_remembered),
+    cmocka_unit_test(preemption_follows_suggestions),
+    cmocka_unit_test(doom_comes_in_between),
+    cmocka_unit_test(first_chain_displaces),
+    cmocka_unit_test(pieces_stay),
+    cmocka_unit_test(end_on_doomed_node_is_missed),
+};
+UNIT_FILE(tests, NULL, NULL);

@@ -1,20 +1,19 @@
-/* test_model.c — random sequences against the naive model, every invariant checked at every step.
+/* Random sequences against the naive model, every invariant checked at every step.
  *
- * usage: test-hived-model [COUNT [SEED]]
+ * usage: test-hived model [-- COUNT [SEED]]
  * COUNT sequences from SEED on (10,000 from 1); a failure prints the seed that repeats it.
- */
-#include "base/random.h"
+ *
+ * Covers: src/hived/bind.c, src/hived/free_list.c, src/hived/health.c, src/hived/span.c,
+ * src/hived/tree.c, src/hived/view.c */
 #include "model.h"
+#include "unit.h"
 #include "world.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "base/random.h"
 
 enum { EVENTS = 40 };
 
@@ -352,12 +351,17 @@ static void sequences_agree_with_the_model(void **state)
     }
 }
 
-int main(int argc, char **argv)
+static int arguments_read(void **state)
 {
-    if (argc > 1)
-        sequence_count = strtoull(argv[1], NULL, 10);
-    if (argc > 2)
-        first_seed = strtoull(argv[2], NULL, 10);
-    const struct CMUnitTest tests[] = {cmocka_unit_test(sequences_agree_with_the_model)};
-    return cmocka_run_group_tests_name("hived model", tests, NULL, NULL);
+    (void)state;
+    if (unit_argument(0))
+        sequence_count = strtoull(unit_argument(0), NULL, 10);
+    if (unit_argument(1))
+        first_seed = strtoull(unit_argument(1), NULL, 10);
+    return 0;
 }
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(sequences_agree_with_the_model),
+};
+UNIT_FILE(tests, arguments_read, NULL);

@@ -1,15 +1,14 @@
-/* test_nodes.c — nodes that join later, and what is told of cells, pods and times. */
+/* Nodes that join later, and what is told of cells, pods and times.
+ *
+ * Covers: src/hived/build.c, src/hived/health.c, src/hived/tree.c */
+#include "unit.h"
+#include "world.h"
+
+#include <string.h>
+
 #include "base/buf.h"
 #include "base/memory.h"
 #include "hived/state.h"
-#include "world.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 /* Chains with and without a level above the node; red owns of the first, blue of the second. */
 static const char cluster[] =
@@ -95,8 +94,6 @@ static void what_is_undone_breaks_nothing(void **state)
         hived_node_add(world.hived, "BOX", &(struct hived_cell_spec){.address = "d"}, "red"));
     world_release(&world);
 }
-
-/* --- what is told --- */
 
 static const char *inspect(struct world *world, const char *path, enum hived_answer wanted)
 {
@@ -216,16 +213,13 @@ static void every_size_has_its_own_pods(void **state)
     world_release(&world);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nodes_join_where_they_may),
-        cmocka_unit_test(no_node_joins_a_broken_cluster),
-        cmocka_unit_test(what_is_undone_breaks_nothing),
-        cmocka_unit_test(paths_are_forgiving_at_their_end_only),
-        cmocka_unit_test(pods_are_named),
-        cmocka_unit_test(victims_on_lost_devices),
-        cmocka_unit_test(every_size_has_its_own_pods),
-    };
-    return cmocka_run_group_tests_name("hived nodes", tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(nodes_join_where_they_may),
+    cmocka_unit_test(no_node_joins_a_broken_cluster),
+    cmocka_unit_test(what_is_undone_breaks_nothing),
+    cmocka_unit_test(paths_are_forgiving_at_their_end_only),
+    cmocka_unit_test(pods_are_named),
+    cmocka_unit_test(victims_on_lost_devices),
+    cmocka_unit_test(every_size_has_its_own_pods),
+};
+UNIT_FILE(tests, NULL, NULL);

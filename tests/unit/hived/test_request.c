@@ -1,17 +1,17 @@
-/* test_request.c — pods' annotations, and the automatic configuration from nodes. */
+/* Pods' annotations, and the automatic configuration from nodes.
+ *
+ * Covers: src/hived/config_read.c */
+#include "gangs.h"
+#include "unit.h"
+#include "world.h"
+
+#include <stdio.h>
+#include <string.h>
+
 #include "base/buf.h"
 #include "base/memory.h"
 #include "doc/doc.h"
 #include "hived/auto.h"
-#include "world.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 static int read_request(struct arena *arena, const char *yaml, struct hived_request *request,
                         struct err *err)
@@ -150,8 +150,6 @@ static void requests_are_read(void **state)
     assert_false(request.uses_suggested);
     arena_release(&arena);
 }
-
-/* --- automatic configurations --- */
 
 /* "TYPE=number,child" of all inner types, and the SKUs. */
 static const char *tell(struct arena *arena, const struct hived_config *config)
@@ -318,13 +316,32 @@ static void kinds_are_limited(void **state)
     mem_free(nodes);
 }
 
-int main(void)
+static void bad_requests_are_refused(void **state)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(wrong_requests_are_refused), cmocka_unit_test(long_requests_are_refused),
-        cmocka_unit_test(requests_are_read),          cmocka_unit_test(nodes_become_cells),
-        cmocka_unit_test(devices_keep_their_indices), cmocka_unit_test(poorest_node_makes_the_sku),
-        cmocka_unit_test(kinds_are_limited),
+    (void)state;
+    struct world world;
+    world_init(&world, TWO_VCS);
+    const struct ask asks[] = {
+        {.group = "g", .vc = "green", .pods = 1, .leaves = 1},
+        {.group = "g", .vc = "", .pods = 1, .leaves = 1},
+        {.group = "", .vc = "red", .pods = 1, .leaves = 1},
+        {.group = "g", .vc = "red", .pods = 0, .leaves = 1},
+        {.group = "g", .vc = "red", .pods = 1, .leaves = 0},
+        {.group = "g", .vc = "red", .pods = 1, .leaves = 1, .priority = 1001},
+        {.group = "g", .vc = "red", .pods = 1, .leaves = 1, .priority = -2},
+        {.group = "g", .vc = "red", .pods = 1, .leaves = 1, .type = "X"},
+        {.group = "g", .vc = "red", .pods = 1, .leaves = 1, .pin = "pin"},
+        {.group = "g", .vc = "red", .pods = 200000, .leaves = 1},
     };
-    return cmocka_run_group_tests_name("hived requests", tests, NULL, NULL);
+    for (size_t i = 0; i < sizeof asks / sizeof *asks; i++)
+        assert_int_equal(world_refuse(&world, asks[i]), ERR_INVALID);
+    world_release(&world);
 }
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(wrong_requests_are_refused), cmocka_unit_test(long_requests_are_refused),
+    cmocka_unit_test(requests_are_read),          cmocka_unit_test(nodes_become_cells),
+    cmocka_unit_test(devices_keep_their_indices), cmocka_unit_test(poorest_node_makes_the_sku),
+    cmocka_unit_test(kinds_are_limited),          cmocka_unit_test(bad_requests_are_refused),
+};
+UNIT_FILE(tests, NULL, NULL);

@@ -1,16 +1,14 @@
-/* test_safety.c — no virtual cluster loses a cell that its quota needs: not when what runs is
+/* No virtual cluster loses a cell that its quota needs: not when what runs is
  * recovered at random places, not when larger cells are split to get round bad nodes, not when
- * preemptions are given up. */
-#include "base/memory.h"
+ * preemptions are given up.
+ *
+ * Covers: src/hived/bind.c, src/hived/free_list.c, src/hived/group.c */
+#include "unit.h"
 #include "world.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 
-#include <cmocka.h>
+#include <stdio.h>
+
+#include "base/memory.h"
 
 static void check(struct world *world)
 {
@@ -383,21 +381,18 @@ static void a_pardon_gives_everything_back(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_recovery_splits_no_node_that_is_owed),
-        cmocka_unit_test(a_recovery_takes_no_rack_with_a_node_that_is_owed),
-        cmocka_unit_test(a_recovery_takes_nothing_of_a_pinned_cell),
-        cmocka_unit_test(a_device_has_one_owner),
-        cmocka_unit_test(a_row_of_racks_that_are_owed_is_not_split),
-        cmocka_unit_test(what_a_gang_takes_is_not_owed_to_it_any_more),
-        cmocka_unit_test(the_higher_priority_keeps_the_quota),
-        cmocka_unit_test(a_free_cell_is_guessed_before_one_in_use),
-        cmocka_unit_test(a_decision_not_taken_downgrades_nobody),
-        cmocka_unit_test(a_victim_of_two_is_not_pardoned_by_one),
-        cmocka_unit_test(a_preemption_given_up_dooms_all_its_cells),
-        cmocka_unit_test(a_pardon_gives_everything_back),
-    };
-    return cmocka_run_group_tests_name("hived safety", tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_recovery_splits_no_node_that_is_owed),
+    cmocka_unit_test(a_recovery_takes_no_rack_with_a_node_that_is_owed),
+    cmocka_unit_test(a_recovery_takes_nothing_of_a_pinned_cell),
+    cmocka_unit_test(a_device_has_one_owner),
+    cmocka_unit_test(a_row_of_racks_that_are_owed_is_not_split),
+    cmocka_unit_test(what_a_gang_takes_is_not_owed_to_it_any_more),
+    cmocka_unit_test(the_higher_priority_keeps_the_quota),
+    cmocka_unit_test(a_free_cell_is_guessed_before_one_in_use),
+    cmocka_unit_test(a_decision_not_taken_downgrades_nobody),
+    cmocka_unit_test(a_victim_of_two_is_not_pardoned_by_one),
+    cmocka_unit_test(a_preemption_given_up_dooms_all_its_cells),
+    cmocka_unit_test(a_pardon_gives_everything_back),
+};
+UNIT_FILE(tests, NULL, NULL);

@@ -1,16 +1,14 @@
-/* test_topology.c — which places are found when the first choice is wrong: matching of cells under
- * nodes that may not be used, members that must share a cell. */
+/* Which places are found when the first choice is wrong: matching of cells under
+ * nodes that may not be used, members that must share a cell.
+ *
+ * Covers: src/hived/map.c, src/hived/span.c, src/hived/bins.c */
+#include "unit.h"
+#include "world.h"
+
+#include <stdio.h>
+
 #include "base/buf.h"
 #include "base/memory.h"
-#include "world.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 /* One rack of four duos of two boxes of two pairs of GPUs. */
 #define RACK                                                                                       \
@@ -104,8 +102,6 @@ static void families_are_matched_with_usable_nodes(void **state)
     families_match(ROW "virtualClusters: {red: {virtualCells: [{cellType: ROW, cellNumber: 1}]}}\n",
                    3, 3);
 }
-
-/* --- members that must share a cell --- */
 
 static const char one_duo[] =
     RACK "virtualClusters: {red: {virtualCells: [{cellType: RACK.DUO, cellNumber: 1}]}}\n";
@@ -262,14 +258,11 @@ static void the_fullest_node_with_room_is_taken(void **state)
     world_release(&world);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(families_are_matched_with_usable_nodes),
-        cmocka_unit_test(the_fullest_node_with_room_is_taken),
-        cmocka_unit_test(a_first_choice_is_taken_back),
-        cmocka_unit_test(members_without_condition_come_last),
-        cmocka_unit_test(many_cells_are_searched),
-    };
-    return cmocka_run_group_tests_name("hived topology", tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(families_are_matched_with_usable_nodes),
+    cmocka_unit_test(the_fullest_node_with_room_is_taken),
+    cmocka_unit_test(a_first_choice_is_taken_back),
+    cmocka_unit_test(members_without_condition_come_last),
+    cmocka_unit_test(many_cells_are_searched),
+};
+UNIT_FILE(tests, NULL, NULL);

@@ -1,18 +1,17 @@
-/* test_hived.c — HiveD behind the core's seam. */
-#include "base/err.h"
-#include "base/memory.h"
-#include "base/random.h"
+/* HiveD behind the core's seam.
+ *
+ * Covers: src/placement/placement.c */
 #include "bench.h"
-#include "hived/hived.h"
-#include "placement/hived.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "base/err.h"
+#include "base/memory.h"
+#include "base/random.h"
+#include "hived/hived.h"
+#include "placement/hived.h"
 
 static void nodes_make_their_own_cells(void **state)
 {
@@ -478,22 +477,19 @@ static void parts_take_guarantees_from_the_lazy_only(void **state)
     assert_true(taken > 100); /* it is not about nothing */
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nodes_make_their_own_cells),
-        cmocka_unit_test(gangs_span_leaf_types),
-        cmocka_unit_test(a_gang_is_kept_in_one_cell),
-        cmocka_unit_test(a_part_that_fails_takes_the_others_along),
-        cmocka_unit_test(parts_keep_the_guarantees_that_they_take),
-        cmocka_unit_test(parts_take_guarantees_from_the_lazy_only),
-        cmocka_unit_test(what_runs_is_recovered),
-        cmocka_unit_test(copies_are_independent),
-        cmocka_unit_test(victims_are_named),
-        cmocka_unit_test(avoided_nodes_come_last),
-        cmocka_unit_test(many_nodes_join),
-        cmocka_unit_test(a_restart_keeps_every_guarantee),
-        cmocka_unit_test(configured_nodes_are_checked),
-    };
-    return cmocka_run_group_tests_name("hived placer", tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(nodes_make_their_own_cells),
+    cmocka_unit_test(gangs_span_leaf_types),
+    cmocka_unit_test(a_gang_is_kept_in_one_cell),
+    cmocka_unit_test(a_part_that_fails_takes_the_others_along),
+    cmocka_unit_test(parts_keep_the_guarantees_that_they_take),
+    cmocka_unit_test(parts_take_guarantees_from_the_lazy_only),
+    cmocka_unit_test(what_runs_is_recovered),
+    cmocka_unit_test(copies_are_independent),
+    cmocka_unit_test(victims_are_named),
+    cmocka_unit_test(avoided_nodes_come_last),
+    cmocka_unit_test(many_nodes_join),
+    cmocka_unit_test(a_restart_keeps_every_guarantee),
+    cmocka_unit_test(configured_nodes_are_checked),
+};
+UNIT_FILE(tests, NULL, NULL);

@@ -1,18 +1,17 @@
-/* test_hived_bare.c — HiveD behind the core's seam: tasks without GPUs, and CPU cells that change
- * their meaning. */
-#include "base/err.h"
-#include "base/memory.h"
+/* HiveD behind the core's seam: tasks without GPUs, and CPU cells that change
+ * their meaning.
+ *
+ * Covers: src/placement/hived_place.c, src/placement/hived_split.c */
 #include "bench.h"
-#include "hived/hived.h"
-#include "placement/hived.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "base/err.h"
+#include "base/memory.h"
+#include "hived/hived.h"
+#include "placement/hived.h"
 
 /* n0: a leaf of two GPUs and four CPUs, twice; two CPU cells. `poor` owns GPUs alone. */
 static const char mixed[] =
@@ -196,8 +195,6 @@ static void bare_tasks_come_back(void **state)
     bench_release(&bench);
 }
 
-/* --- CPU cells that change their meaning --- */
-
 static bool node_set(struct bench *bench, uint32_t id, uint32_t cpu, uint64_t memory_mib)
 {
     char name[16];
@@ -268,17 +265,14 @@ static void a_coarser_cluster_is_derived_anew(void **state)
     arena_release(&bench.arena);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gpus_are_left_to_those_who_need_them),
-        cmocka_unit_test(what_cpu_cells_cannot_hold),
-        cmocka_unit_test(servers_of_a_gang),
-        cmocka_unit_test(a_virtual_cluster_of_gpus_alone),
-        cmocka_unit_test(bare_tasks_come_back),
-        cmocka_unit_test(other_cpus_outdate_what_runs),
-        cmocka_unit_test(growth_outdates_what_runs),
-        cmocka_unit_test(a_coarser_cluster_is_derived_anew),
-    };
-    return cmocka_run_group_tests_name("hived placer: tasks without GPUs", tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(gpus_are_left_to_those_who_need_them),
+    cmocka_unit_test(what_cpu_cells_cannot_hold),
+    cmocka_unit_test(servers_of_a_gang),
+    cmocka_unit_test(a_virtual_cluster_of_gpus_alone),
+    cmocka_unit_test(bare_tasks_come_back),
+    cmocka_unit_test(other_cpus_outdate_what_runs),
+    cmocka_unit_test(growth_outdates_what_runs),
+    cmocka_unit_test(a_coarser_cluster_is_derived_anew),
+};
+UNIT_FILE(tests, NULL, NULL);

@@ -1,20 +1,19 @@
-/* test_hived_given.c — HiveD behind the core's seam: slots that it did not choose itself, demands
- * that it cannot serve, nodes that change. */
+/* HiveD behind the core's seam: slots that it did not choose itself, demands
+ * that it cannot serve, nodes that change.
+ *
+ * Covers: src/placement/hived_hold.c, src/placement/hived_split.c, src/placement/hived_check.c */
+#include "bench.h"
+#include "unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
 #include "base/err.h"
 #include "base/memory.h"
-#include "bench.h"
 #include "doc/doc.h"
 #include "hived/hived.h"
 #include "placement/hived.h"
 #include "placement/simple.h"
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
-#include <cmocka.h>
 
 /* n0: two leaves of two GPUs each and four of CPUs; n1: GPUs alone. */
 static const char mixed[] =
@@ -86,8 +85,6 @@ static uint32_t leaves_left(struct bench *bench, uint32_t gpu_per_leaf)
             return count;
     }
 }
-
-/* --- taking slots --- */
 
 static void other_slots_than_decided_are_taken_as_given(void **state)
 {
@@ -227,8 +224,6 @@ static void nodes_come_in_any_order(void **state)
     bench_release(&bench);
 }
 
-/* --- asking --- */
-
 static int ask_code(struct bench *bench, const struct placement_request *request)
 {
     struct placement_result result;
@@ -353,8 +348,6 @@ static void a_copy_before_any_question(void **state)
     bench_release(&other);
 }
 
-/* --- nodes --- */
-
 static void node_tell(struct bench *bench, uint32_t id, struct node_facts node)
 {
     node.is_healthy = true;
@@ -457,24 +450,21 @@ static void errors_are_told_before_warnings(void **state)
     arena_release(&arena);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(other_slots_than_decided_are_taken_as_given),
-        cmocka_unit_test(commits_that_cannot_be_are_refused_whole),
-        cmocka_unit_test(recovery_refuses_nothing),
-        cmocka_unit_test(leaves_of_tasks_without_devices),
-        cmocka_unit_test(devices_of_one_leaf_are_one_leaf),
-        cmocka_unit_test(nodes_come_in_any_order),
-        cmocka_unit_test(demands_that_nothing_serves),
-        cmocka_unit_test(leaves_by_the_scarcest_resource),
-        cmocka_unit_test(members_without_tasks_take_nothing),
-        cmocka_unit_test(victims_of_several_leaf_types),
-        cmocka_unit_test(a_copy_before_any_question),
-        cmocka_unit_test(cells_follow_the_shape_of_a_node),
-        cmocka_unit_test(the_poorest_node_sizes_the_leaves),
-        cmocka_unit_test(a_node_beyond_the_limits_stays_out),
-        cmocka_unit_test(errors_are_told_before_warnings),
-    };
-    return cmocka_run_group_tests_name("hived placer, given slots", tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(other_slots_than_decided_are_taken_as_given),
+    cmocka_unit_test(commits_that_cannot_be_are_refused_whole),
+    cmocka_unit_test(recovery_refuses_nothing),
+    cmocka_unit_test(leaves_of_tasks_without_devices),
+    cmocka_unit_test(devices_of_one_leaf_are_one_leaf),
+    cmocka_unit_test(nodes_come_in_any_order),
+    cmocka_unit_test(demands_that_nothing_serves),
+    cmocka_unit_test(leaves_by_the_scarcest_resource),
+    cmocka_unit_test(members_without_tasks_take_nothing),
+    cmocka_unit_test(victims_of_several_leaf_types),
+    cmocka_unit_test(a_copy_before_any_question),
+    cmocka_unit_test(cells_follow_the_shape_of_a_node),
+    cmocka_unit_test(the_poorest_node_sizes_the_leaves),
+    cmocka_unit_test(a_node_beyond_the_limits_stays_out),
+    cmocka_unit_test(errors_are_told_before_warnings),
+};
+UNIT_FILE(tests, NULL, NULL);

@@ -1,10 +1,9 @@
-/* The plain placers, at their own seam; and the invariants that every policy keeps. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+/* The plain placers, at their own seam; and the invariants that every policy keeps.
+ *
+ * Covers: src/placement/placement.c, src/placement/simple_search.c,
+ * src/placement/simple_check.c */
+#include "unit.h"
 
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -342,8 +341,6 @@ static void test_slots_given(void **state)
     placer->ops->free(placer);
 }
 
-/* --- what every policy keeps --- */
-
 enum { NODES = 4, GROUPS = 40, GPUS = 8 };
 
 struct shadow {
@@ -485,20 +482,17 @@ static void test_recovery_keeps_guarantees(void **state)
     placer->ops->free(placer);
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_order_of_nodes, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_lost_gpu, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_neighbours, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_demands, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_topics, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_avoid, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_victims, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_slots_given, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_every_policy, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_gang_in_one_cell, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_recovery_keeps_guarantees, setup, teardown),
-    };
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(test_order_of_nodes, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_lost_gpu, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_neighbours, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_demands, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_topics, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_avoid, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_victims, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_slots_given, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_every_policy, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_gang_in_one_cell, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_recovery_keeps_guarantees, setup, teardown),
+};
+UNIT_FILE(tests, NULL, NULL);

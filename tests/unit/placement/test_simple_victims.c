@@ -1,11 +1,7 @@
 /* Whom a gang preempts under the plain policies, compared with a model that follows the rule word
  * for word: it places the gang anew for each group that may be ended. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -66,8 +62,6 @@ static uint32_t minus(uint32_t a, uint32_t b)
 {
     return a > b ? a - b : 0;
 }
-
-/* --- the rule --- */
 
 static void view_take(struct room *view, const struct room *room)
 {
@@ -231,8 +225,6 @@ static bool model_victims(struct model *model, const struct placement_request *r
         }
     return fits_without(model, request, is_victim);
 }
-
-/* --- random worlds --- */
 
 static const char *const types[] = {"V100", "K80"}, *const clusters[] = {"a", "b"};
 
@@ -418,8 +410,7 @@ static void victims_are_the_models(void **state)
     }
 }
 
-int main(void)
-{
-    const struct CMUnitTest tests[] = {cmocka_unit_test(victims_are_the_models)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
-}
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(victims_are_the_models),
+};
+UNIT_FILE(tests, NULL, NULL);

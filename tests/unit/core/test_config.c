@@ -1,0 +1,140 @@
+/* The configuration of the core: checked whole, and changed while jobs wait and run. */
+#include "unit.h"
+
+#include "world.h"
+#include <string.h>
+
+#include "base/err.h"
+#include "base/memory.h"
+#include "core/state.h"
+#include "placement/hived.h"
+
+static void test_config(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world, "first-fit");
+    world_node(&world, "n1", 8, 4);
+    uint32_t job = world_submit_simple(&world, "a", 2, 1, 1);
+    world_run(&world, 1);
+    static const char *const policies[] = {"best-fit", "hived", "spread", "hived"};
+    for (size_t i = 0; i < COUNT_OF(policies); i++) { /* what runs keeps running */
+        world.config.policy = policies[i];
+        struct event event = {.kind = EVENT_CONFIG, .config = &world.config};
+        world_step(&world, &event);
+        assert_int_equal(world_answer(&world)->code, 0);
+        assert_int_equal(world_command_count(&world, COMMAND_KILL), 0);
+        world_submit_simple(&world, "b", 1, 1, 3); /* two GPUs are taken in any policy */
+        assert_int_equal(world_command_count(&world, COMMAND_CREATE), 0);
+    }
+    const char *const wrong_policy = "nonsense";
+    struct core_config bad[6];
+    for (size_t i = 0; i < COUNT_OF(bad); i++)
+        bad[i] = world.config;
+    bad[0].policy = wrong_policy;
+    bad[1].port_first = 0;
+    bad[2].backoff_min_s = bad[2].backoff_max_s + 1;
+    bad[3].blame_avoid = bad[3].blame_cordon + 1;
+    bad[4].policy = NULL;
+    bad[5].placement_document = TEXT("physicalCluster: [");
+    for (size_t i = 0; i < COUNT_OF(bad); i++) {
+        if (i == 4) {
+            assert_null(core_new(&bad[i], NULL));
+            continue;
+        }
+        struct event event = {.kind = EVENT_CONFIG, .config = &bad[i]};
+        world_step(&world, &event);
+        assert_int_equal(world_answer(&world)->code, ERR_INVALID);
+    }
+    world_exit(&world, 1, 0, 0);
+    world_exit(&world, 2, 0, 0);
+    assert_int_equal(world_job(&world, job)->state, LIFE_COMPLETED);
+    assert_int_equal(world_command_count(&world, COMMAND_CREATE), 1); /* b */
+    world_release(&world);
+}
+
+static void configurations_are_checked(void **state)
+{
+    (void)state;
+    enum { WRONG = 6 };
+    static const char *const paths[WRONG] = {"ports", "blame",           "policy",
+                                             "",      "physicalCluster", "retryPause"};
+    struct core_config wrong[WRONG];
+    for (size_t i = 0; i < WRONG; i++)
+        core_config_default(&wrong[i]);
+    wrong[0].port_first = 40001;
+    wrong[1].blame_avoid = 0;
+    wrong[2].policy = "nonsense";
+    wrong[3].placement_document = TEXT("a: [");
+    wrong[4].placement_document = TEXT("physicalCluster: 7\nvirtualClusters: {}\n");
+    wrong[5].retry_pause_first_s = wrong[5].retry_pause_max_s + 1;
+    for (size_t i = 0; i < WRONG; i++) {
+        struct err err = {0};
+        assert_null(core_new(&wrong[i], &err));
+        assert_int_equal(err.code, ERR_INVALID);
+        assert_string_equal(err.path, paths[i]);
+    }
+    struct core_config empty; /* a file of comments alone: automatic, as without a file */
+    core_config_default(&empty);
+    empty.placement_document = TEXT("# nothing yet\n");
+    struct core *core = core_new(&empty, NULL);
+    assert_non_null(core);
+    core_free(core);
+}
+
+static void hived_is_seen_under_its_policy_alone(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world, "first-fit");
+    world_node(&world, "n1", 8, 4);
+    assert_null(placer_hived_state(core_placer(world.core)));
+    world_release(&world);
+    world_init(&world, "hived");
+    world_node(&world, "n1", 8, 4);
+    assert_non_null(placer_hived_state(core_placer(world.core)));
+    world_release(&world);
+}
+
+static const char k80_document[] =
+    "physicalCluster:\n"
+    "  cellTypes: {BOX: {childCellType: K80, childCellNumber: 4, isNodeLevel: true}}\n"
+    "  physicalCells: [{cellType: BOX, cellAddress: n1}]\n"
+    "  skuTypes: {K80: {gpu: 1, cpu: 2, memory: 1Gi}}\n"
+    "virtualClusters: {default: {virtualCells: [{cellType: BOX, cellNumber: 1}]}}\n";
+
+static void what_the_configuration_lacks_runs_on(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world, "hived");
+    world_node(&world, "n1", 8, 4);
+    world_node(&world, "n2", 8, 4);
+    struct plan_role role = world_role("worker", 1, 1, 4);
+    role.sku_type = "V100";
+    uint32_t runs = world_submit_role(&world, "runs", 10, role);
+    world_run(&world, 1);
+    world_submit_role(&world, "beside", 10, role);
+    uint32_t waits = world_submit_role(&world, "waits", 10, role);
+    world.now_ms += 11000; /* its reason is old by now */
+    world_reconfigure(&world, k80_document);
+    assert_true(world_has_trace(&world, "alice~runs/0: not known to the placer"));
+    assert_true(world_has_trace(&world, "node n2: not used by the placer"));
+    assert_int_equal(world_command_count(&world, COMMAND_KILL), 0);
+    assert_non_null(strstr(world_job(&world, waits)->reason, "the cluster has no V100"));
+    assert_int_equal(world_submit_role(&world, "late", 10, role), 0);
+    assert_int_equal(world_answer(&world)->code, ERR_NOT_FOUND);
+    world_exit(&world, 1, 0, 0);
+    assert_true(world_job(&world, runs)->completion.is_success);
+    world_reconfigure(&world, ""); /* automatic again */
+    assert_int_equal(world_command(&world, COMMAND_CREATE, 0)->job.v, waits);
+    world_release(&world);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_config),
+    cmocka_unit_test(configurations_are_checked),
+    cmocka_unit_test(hived_is_seen_under_its_policy_alone),
+    cmocka_unit_test(what_the_configuration_lacks_runs_on),
+};
+UNIT_FILE(tests, NULL, NULL);
