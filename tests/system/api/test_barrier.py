@@ -1,4 +1,7 @@
-"""Tasks that wait for each other: held requests with real containers, a server that is killed meanwhile, tasks that never come."""
+"""Tasks that wait for each other: held requests with real containers, a server that is killed meanwhile, tasks that never come.
+
+Covers: src/api/http_door.c
+"""
 import hashlib
 import http.server
 import io

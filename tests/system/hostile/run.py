@@ -4,6 +4,9 @@
 
 SKEP_TEST_RUNTIME: crun or runc instead of the first that works.
 SKEP_TEST_NETWORK: host: without the attacks on the network; else private.
+
+Covers: src/engine/local/network.c, src/engine/local/network_link.c, src/engine/local/network_rules.c,
+src/engine/local/network_task.c, src/sys/netlink.c
 """
 import json
 import os
