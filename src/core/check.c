@@ -76,6 +76,37 @@ static void check_groups(const struct core *core)
     }
 }
 
+/* The sums by which a search is spared are those of the nodes and groups: whoever could start or
+ * preempt is not passed over. */
+static void check_capacity(const struct core *core)
+{
+    const struct capacity *known = &core->capacity;
+    struct capacity sum = {0};
+    for (uint32_t i = 0; i < core_node_count(core); i++) {
+        const struct core_node *node = core_node_at(core, i);
+        if (!node->is_counted)
+            continue;
+        if (node->counted_gpus > CAPACITY_GPUS_MAX)
+            sum.large_nodes++;
+        else
+            sum.nodes_by_gpus[node->counted_gpus]++;
+        sum.cpus += node->counted_cpus;
+    }
+    for (uint32_t i = 0; i < core_group_slots(core); i++) {
+        const struct core_group *group = core_group_at(core, i);
+        if (!group->name)
+            continue;
+        const struct plan *plan = core_job_at(core, group->job)->plan;
+        sum.groups_by_priority[(plan->is_lazy_preemptible ? -1 : plan->priority) + 1]++;
+    }
+    CHECK(sum.large_nodes == known->large_nodes && sum.cpus == known->cpus);
+    CHECK(!memcmp(sum.nodes_by_gpus, known->nodes_by_gpus, sizeof sum.nodes_by_gpus));
+    CHECK(
+        !memcmp(sum.groups_by_priority, known->groups_by_priority, sizeof sum.groups_by_priority));
+    for (uint32_t i = 0; i < known->lowest; i++)
+        CHECK(!known->groups_by_priority[i]);
+}
+
 static void check_tasks(const struct core *core, uint32_t slot, uint32_t *taken)
 {
     struct core *mutable = (struct core *)(uintptr_t)core;
@@ -124,6 +155,7 @@ void core_check(const struct core *core)
     for (uint32_t i = 0; i < core_node_count(core); i++)
         check_node(core, (uint32_t)i);
     check_groups(core);
+    check_capacity(core);
     for (uint32_t i = 0; i < core_job_slots(core); i++)
         if (core_job_at(core, i)->id.v) {
             check_job(core, (uint32_t)i, &queued, &tasks);

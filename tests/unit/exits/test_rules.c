@@ -125,6 +125,13 @@ static void operator_extends(void **state)
     assert_int_equal(verdict.completion.code, 255);
     assert_int_equal(verdict.completion.exit_code, 139);
     exit_rules_free(own);
+    /* the operator's own rules stay */
+    own = read_file("builtin: false\nspec:\n- code: 248\n  phrase: A\n  pattern:\n"
+                    "    runtimeContainerPatterns:\n    - exitCode: 5\n",
+                    &said);
+    verdict = judge(own, (struct exit_report){.exit_code = 5, .is_user_command = true});
+    assert_int_equal(verdict.completion.code, 248);
+    exit_rules_free(own);
     exit_rules_free(NULL);
     buf_release(&said);
 }

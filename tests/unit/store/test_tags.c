@@ -16,7 +16,7 @@
 static void find_by_the_longest_names(struct world *world)
 {
     enum { NAME_MAX_BYTES = 255 };
-    char user[STORE_USER_NAME_MAX + 2], name[NAME_MAX_BYTES + 2];
+    char user[1000], name[1000];
     struct job_id job;
 
     memset(user, 'u', sizeof user);
@@ -31,8 +31,9 @@ static void find_by_the_longest_names(struct world *world)
     assert_int_equal(job.v, 71);
     assert_int_equal(store_job_find(world->store, text_of(user), text_of(name), &job, NULL), 0);
     assert_int_equal(job.v, 72);
-    const struct text user_more = {user, STORE_USER_NAME_MAX + 1},
-                      name_more = {name, NAME_MAX_BYTES + 1};
+    user[STORE_USER_NAME_MAX] = 'u';
+    name[NAME_MAX_BYTES] = 'n';
+    const struct text user_more = {user, sizeof user}, name_more = {name, sizeof name};
     assert_int_equal(store_job_find(world->store, user_more, TEXT("short"), &job, NULL),
                      ERR_NOT_FOUND);
     assert_int_equal(store_job_find(world->store, TEXT("alice"), name_more, &job, NULL),
