@@ -6,7 +6,9 @@
 #include "sys/file.h"
 #include <assert.h>
 #include <errno.h>
+#include <openssl/evp.h>
 #include <sodium.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -148,8 +150,57 @@ int password_hash(struct text password, char hash[PASSWORD_HASH_SIZE], struct er
     return 0;
 }
 
+/* "$pbkdf2-sha512$SALT$HASH" in base64: hashes that came from OpenPAI. */
+#define IMPORTED "$pbkdf2-sha512$"
+enum { IMPORTED_ROUNDS = 10000, IMPORTED_SALT = 16, IMPORTED_HASH = 64 };
+
+int password_hash_import(struct text user, struct text digits, char hash[PASSWORD_HASH_SIZE])
+{
+    enum { BASE64 = sodium_base64_VARIANT_ORIGINAL_NO_PADDING };
+    unsigned char salt[IMPORTED_SALT], bytes[IMPORTED_HASH];
+    char salt_text[32], hash_text[96];
+    const char *end;
+    size_t length;
+
+    if (digits.length != 2 * sizeof bytes ||
+        sodium_hex2bin(bytes, sizeof bytes, digits.at, digits.length, NULL, &length, &end) < 0 ||
+        length != sizeof bytes ||
+        EVP_Digest(user.at, user.length, salt, NULL, EVP_md5(), NULL) != 1)
+        return ERR_INVALID;
+    sodium_bin2base64(salt_text, sizeof salt_text, salt, sizeof salt, BASE64);
+    sodium_bin2base64(hash_text, sizeof hash_text, bytes, sizeof bytes, BASE64);
+    length = (size_t)snprintf(hash, PASSWORD_HASH_SIZE, IMPORTED "%s$%s", salt_text, hash_text);
+    assert(length < PASSWORD_HASH_SIZE);
+    return 0;
+}
+
+static bool imported_matches(struct text password, const char *hash)
+{
+    enum { BASE64 = sodium_base64_VARIANT_ORIGINAL_NO_PADDING };
+    unsigned char salt[IMPORTED_SALT], wanted[IMPORTED_HASH], got[IMPORTED_HASH];
+    char salt_hex[2 * IMPORTED_SALT + 1];
+    size_t salt_length = 0, length = 0;
+    const char *at = hash + sizeof IMPORTED - 1, *mark = strchr(at, '$');
+
+    if (!mark ||
+        sodium_base642bin(salt, sizeof salt, at, (size_t)(mark - at), NULL, &salt_length, NULL,
+                          BASE64) < 0 ||
+        sodium_base642bin(wanted, sizeof wanted, mark + 1, strlen(mark + 1), NULL, &length, NULL,
+                          BASE64) < 0 ||
+        salt_length != sizeof salt || length != sizeof wanted)
+        return false;
+    sodium_bin2hex(salt_hex, sizeof salt_hex, salt, sizeof salt);
+    return PKCS5_PBKDF2_HMAC(password.at, (int)password.length, (const unsigned char *)salt_hex,
+                             2 * IMPORTED_SALT, IMPORTED_ROUNDS, EVP_sha512(), sizeof got,
+                             got) == 1 &&
+           sodium_memcmp(got, wanted, sizeof got) == 0;
+}
+
 bool password_matches(struct text password, const char *hash)
 {
-    return password.length <= PASSWORD_MAX && hash[0] != '\0' &&
-           crypto_pwhash_str_verify(hash, password.at, password.length) == 0;
+    if (password.length > PASSWORD_MAX || hash[0] == '\0')
+        return false;
+    if (strncmp(hash, IMPORTED, sizeof IMPORTED - 1) == 0)
+        return imported_matches(password, hash);
+    return crypto_pwhash_str_verify(hash, password.at, password.length) == 0;
 }

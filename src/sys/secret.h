@@ -1,7 +1,7 @@
 /* secret.h — keys, sealed secrets, passwords and random bytes, by libsodium.
  *
  * Edge. secret_init must have been called once. Sealed: XSalsa20-Poly1305 under a random nonce.
- * Passwords: Argon2id with libsodium's interactive limits.
+ * Passwords: Argon2id with libsodium's interactive limits; OpenPAI's PBKDF2 is checked, never made.
  */
 #ifndef SYS_SECRET_H
 #define SYS_SECRET_H
@@ -13,7 +13,7 @@
 struct buf;
 struct err;
 
-enum { SECRET_KEY_SIZE = 32, PASSWORD_HASH_SIZE = 128, PASSWORD_MAX = 1024 };
+enum { SECRET_KEY_SIZE = 32, PASSWORD_HASH_SIZE = 160, PASSWORD_MAX = 1024 };
 
 /* Once, before any other; `err` may be NULL. ERR_INTERNAL: libsodium cannot work here. */
 int secret_init(struct err *err);
@@ -41,6 +41,10 @@ void secret_wipe(void *bytes, size_t size);
 
 /* Takes some 50 ms and 64 MiB, by intention. ERR_TOO_BIG beyond PASSWORD_MAX. */
 int password_hash(struct text password, char hash[PASSWORD_HASH_SIZE], struct err *err);
+/* A hash as OpenPAI stored it: 128 hexadecimal digits of PBKDF2-SHA512, 10,000 rounds, the salt
+ * being the MD5 of the user's name in hexadecimal. ERR_INVALID: it is none. */
+int password_hash_import(struct text user, struct text digits, char hash[PASSWORD_HASH_SIZE]);
+/* Of either kind. */
 bool password_matches(struct text password, const char *hash);
 
 #endif
