@@ -55,7 +55,7 @@ static int check_cluster(struct server *server, const char *name, const char *cl
         return code;
     const struct auth_caller caller = {
         .user = name,
-        .is_admin = user.is_admin,
+        .is_admin = user.is_admin || user.is_admin_by_group,
         .clusters = granted.items,
         .cluster_count = granted.count,
     };
@@ -117,7 +117,7 @@ bool event_grows(enum event_kind kind)
 static bool change_grows(enum store_change_kind kind)
 {
     return kind == CHANGE_TAG_ADD || kind == CHANGE_USER_ADD || kind == CHANGE_GROUP_ADD ||
-           kind == CHANGE_SETTING;
+           kind == CHANGE_MEMBER_ADD || kind == CHANGE_SETTING;
 }
 
 static int service_submit(void *context, const char *user, struct text source,
@@ -192,7 +192,7 @@ static int service_pardon(void *context, const char *user, const char *node,
 
 static const char *kept(struct server_mail *mail, const char *string)
 {
-    return arena_copy(&mail->arena, text_of(string));
+    return string ? arena_copy(&mail->arena, text_of(string)) : NULL;
 }
 
 static struct store_names names_kept(struct server_mail *mail, const struct store_names *names)
@@ -211,8 +211,8 @@ static void user_copy(struct server_mail *mail, const struct store_user *from)
         ARENA_ARRAY(&mail->arena, struct store_member, from->groups.count);
 
     for (size_t i = 0; i < from->groups.count; i++)
-        groups[i] = (struct store_member){kept(mail, from->groups.items[i].name),
-                                          from->groups.items[i].is_admin};
+        groups[i] = (struct store_member){.name = kept(mail, from->groups.items[i].name),
+                                          .is_admin = from->groups.items[i].is_admin};
     to->name = kept(mail, from->name);
     to->password_hash = kept(mail, from->password_hash);
     to->email = kept(mail, from->email);
@@ -227,6 +227,8 @@ static void group_copy(struct server_mail *mail, const struct store_group *from)
 
     to->name = kept(mail, from->name);
     to->description = kept(mail, from->description);
+    to->external_name = kept(mail, from->external_name);
+    to->extension_json = kept(mail, from->extension_json);
     to->virtual_clusters = names_kept(mail, &from->virtual_clusters);
 }
 
@@ -235,6 +237,7 @@ static void change_copy(struct server_mail *mail, const struct store_change *fro
     struct store_change *to = &mail->change;
 
     *to = *from;
+    to->extension_was = kept(mail, from->extension_was);
     switch (from->kind) {
     case CHANGE_TAG_ADD:
     case CHANGE_TAG_REMOVE:
@@ -249,6 +252,11 @@ static void change_copy(struct server_mail *mail, const struct store_change *fro
     case CHANGE_GROUP_SET:
     case CHANGE_GROUP_REMOVE:
         group_copy(mail, &from->group);
+        return;
+    case CHANGE_MEMBER_ADD:
+    case CHANGE_MEMBER_REMOVE:
+        to->member.user = kept(mail, from->member.user);
+        to->member.group = kept(mail, from->member.group);
         return;
     case CHANGE_TOKEN_ADD:
     case CHANGE_TOKEN_REMOVE:

@@ -39,6 +39,29 @@ static int password_make(struct store *store, enum store_change_kind kind,
     return code < 0 ? code : changes[0].code;
 }
 
+/* OpenPAI's clients count on these two: everybody's, and the one that makes admins. */
+static int server_first_groups(struct server *server, struct err *err)
+{
+    struct store_change changes[] = {
+        {.kind = CHANGE_GROUP_ADD,
+         .group = {.name = "default", .description = "everybody", .created_ms = clock_wall_ms()},
+         .err = err},
+        {.kind = CHANGE_GROUP_ADD,
+         .group = {.name = "admingroup",
+                   .description = "admins of the platform",
+                   .created_ms = clock_wall_ms(),
+                   .is_admin = true},
+         .err = err},
+    };
+    struct store_batch batch = {.changes = changes, .change_count = COUNT_OF(changes)};
+    int code = store_commit(server->store, &batch, err);
+
+    for (size_t i = 0; code == 0 && i < COUNT_OF(changes); i++)
+        if (changes[i].code < 0 && changes[i].code != ERR_CONFLICT)
+            code = changes[i].code;
+    return code;
+}
+
 int server_first_user(struct server *server, const struct server_teller *teller, struct err *err)
 {
     struct store_users users;
@@ -47,9 +70,13 @@ int server_first_user(struct server *server, const struct server_teller *teller,
                                .is_admin = true,
                                .extension_json = "{}",
                                .created_ms = clock_wall_ms()};
+    struct store_member groups[] = {{.name = "default"}, {.name = "admingroup"}};
     cleanup_arena struct arena arena;
-    int code;
+    int code = server_first_groups(server, err);
 
+    if (code < 0)
+        return code;
+    admin.groups = (struct store_members){groups, COUNT_OF(groups)};
     arena_init(&arena);
     code = store_users(server->core.reader, &arena, &users, err);
     if (code < 0 || users.count > 0)

@@ -106,15 +106,19 @@ static int write_change(struct store *store, struct store_change *change, struct
     case CHANGE_USER_ADD:
         return user_add(store, change, err);
     case CHANGE_USER_SET:
-        return user_set(store, change, err);
+        return admins_guard(store, change, user_set, err);
     case CHANGE_USER_REMOVE:
-        return user_remove(store, change, err);
+        return admins_guard(store, change, user_remove, err);
+    case CHANGE_MEMBER_ADD:
+        return member_add(store, change, err);
+    case CHANGE_MEMBER_REMOVE:
+        return admins_guard(store, change, member_remove, err);
     case CHANGE_GROUP_ADD:
         return user_group_add(store, change, err);
     case CHANGE_GROUP_SET:
-        return user_group_set(store, change, err);
+        return admins_guard(store, change, user_group_set, err);
     case CHANGE_GROUP_REMOVE:
-        return user_group_remove(store, change, err);
+        return admins_guard(store, change, user_group_remove, err);
     case CHANGE_TOKEN_ADD:
         return token_add(store, change, err);
     case CHANGE_TOKEN_REMOVE:

@@ -3,10 +3,23 @@
 #include "store/noun.h"
 #include <string.h>
 
-#define COLUMNS(C) C(name) "," C(description) "," C(created_ms)
+#define COLUMNS(C)                                                                                 \
+    C(name)                                                                                        \
+    "," C(description) "," C(created_ms) "," C(external_name) "," C(is_admin) "," C(extension_json)
 
 static const char insert[] = INSERT_NEW_INTO("groups", COLUMNS);
-static const char update[] = "UPDATE groups SET description = ?2, created_ms = ?3 WHERE name = ?1";
+/* The columns whose bit is in ?7; only when the extension is ?8, if that is given. */
+#define REPLACED(column, bit, value)                                                               \
+    " " #column " = CASE WHEN (?7 & " #bit ") <> 0 THEN " value " ELSE " #column " END"
+/* clang-format off */
+static const char update[] = "UPDATE groups SET"
+    REPLACED(description, 1, "?2") ","
+    REPLACED(created_ms, 128, "?3") ","
+    REPLACED(external_name, 2, "?4") ","
+    REPLACED(is_admin, 4, "?5") ","
+    REPLACED(extension_json, 16, "?6")
+    " WHERE name = ?1 AND (?8 = '' OR extension_json = ?8)";
+/* clang-format on */
 static const char delete[] = "DELETE FROM groups WHERE name = ?";
 static const char count_all[] = "SELECT count(*) FROM groups";
 static const char count_name[] = "SELECT count(*) FROM groups WHERE name = ?";
@@ -17,12 +30,30 @@ static const char insert_member[] =
     "INSERT INTO members (user_name, group_name, is_admin) VALUES (?,?,?) ON CONFLICT DO NOTHING";
 static const char delete_user_members[] = "DELETE FROM members WHERE user_name = ?";
 static const char delete_group_members[] = "DELETE FROM members WHERE group_name = ?";
+/* ?3 < 0: who is a member already stays what they are */
+static const char put_member[] =
+    "INSERT INTO members (user_name, group_name, is_admin) VALUES (?1, ?2, CASE WHEN ?3 > 0 THEN 1 "
+    "ELSE 0 END) ON CONFLICT "
+    "(user_name, group_name) DO UPDATE SET is_admin = CASE WHEN ?3 < 0 THEN members.is_admin "
+    "ELSE excluded.is_admin END";
+static const char delete_member[] = "DELETE FROM members WHERE user_name = ? AND group_name = ?";
+static const char count_user_groups[] = "SELECT count(*) FROM members WHERE user_name = ?";
+#define USER_GROUPS_ARE                                                                            \
+    "SELECT m.user_name, m.group_name, m.is_admin, g.is_admin FROM members m "                     \
+    "JOIN groups g ON g.name = m.group_name "
 static const char select_user_groups[] =
-    "SELECT user_name, group_name, is_admin FROM members WHERE user_name = ? ORDER BY group_name";
-static const char select_all_groups[] =
-    "SELECT user_name, group_name, is_admin FROM members ORDER BY user_name, group_name";
-static const char select_members[] =
-    "SELECT group_name, user_name, is_admin FROM members WHERE group_name = ? ORDER BY user_name";
+    USER_GROUPS_ARE "WHERE m.user_name = ? ORDER BY m.group_name";
+static const char select_all_groups[] = USER_GROUPS_ARE "ORDER BY m.user_name, m.group_name";
+static const char select_members[] = "SELECT group_name, user_name, is_admin, 0 FROM members "
+                                     "WHERE group_name = ? ORDER BY user_name";
+/* who may log in and is an admin, by themselves or as a member */
+static const char count_admins[] =
+    "SELECT count(*) FROM (SELECT name FROM users WHERE is_admin <> 0 AND is_inactive = 0 UNION "
+    "SELECT m.user_name FROM groups g JOIN members m ON m.group_name = g.name JOIN users u ON "
+    "u.name = m.user_name WHERE g.is_admin <> 0 AND u.is_inactive = 0) admins";
+static const char begin_change[] = "SAVEPOINT account_change";
+static const char undo_change[] = "ROLLBACK TO SAVEPOINT account_change";
+static const char end_change[] = "RELEASE SAVEPOINT account_change";
 
 static const char insert_grant[] = "INSERT INTO grants (is_group, holder, kind, subject) "
                                    "VALUES (?,?,?,?) ON CONFLICT DO NOTHING";
@@ -132,9 +163,11 @@ static int group_exists(struct store *store, const char *name, bool *exists, str
 
 int user_rights_check(struct store *store, struct store_change *change, struct err *err)
 {
-    const struct store_members *groups = &change->user.groups;
+    static const struct store_members none;
+    unsigned fields = change->fields ? change->fields : ~0u;
+    const struct store_members *groups = fields & USER_GROUPS ? &change->user.groups : &none;
     bool exists = true;
-    int code = clusters_check(change, &change->user.virtual_clusters);
+    int code = fields & USER_CLUSTERS ? clusters_check(change, &change->user.virtual_clusters) : 0;
 
     if (change->code == 0 && groups->count > STORE_USER_GROUPS_MAX)
         return REFUSE(change, ERR_TOO_BIG, "a user is in at most %d groups", STORE_USER_GROUPS_MAX);
@@ -146,7 +179,7 @@ int user_rights_check(struct store *store, struct store_change *change, struct e
     return code;
 }
 
-int user_rights_put(struct store *store, const struct store_user *user, struct err *err)
+static int user_groups_put(struct store *store, const struct store_user *user, struct err *err)
 {
     int code = members_remove(store, delete_user_members, user->name, err);
 
@@ -157,7 +190,17 @@ int user_rights_put(struct store *store, const struct store_user *user, struct e
         sql_put_int(&sql, user->groups.items[i].is_admin);
         code = sql_run(&sql, NULL, err);
     }
-    return code == 0 ? grants_put(store, false, user->name, &user->virtual_clusters, err) : code;
+    return code;
+}
+
+int user_rights_put(struct store *store, const struct store_user *user, unsigned fields,
+                    struct err *err)
+{
+    int code = fields & USER_GROUPS ? user_groups_put(store, user, err) : 0;
+
+    if (code == 0 && (fields & USER_CLUSTERS))
+        code = grants_put(store, false, user->name, &user->virtual_clusters, err);
+    return code;
 }
 
 int user_rights_remove(struct store *store, const char *user, struct err *err)
@@ -172,23 +215,36 @@ static void row_put(struct sql *sql, const struct store_group *group)
     sql_put_string(sql, group->name);
     sql_put_string(sql, group->description);
     sql_put_int(sql, group->created_ms);
+    sql_put_string(sql, group->external_name);
+    sql_put_int(sql, group->is_admin);
+    sql_put_string(sql, group->extension_json ? group->extension_json : "{}");
 }
 
-static int group_check(struct store_change *change)
+static int group_check(struct store_change *change, unsigned fields)
 {
-    if (!is_name(change->group.name))
+    const struct store_group *group = &change->group;
+
+    if (!is_name(group->name))
         return REFUSE(change, ERR_INVALID, "a group's name has 1 to %d bytes", STORE_USER_NAME_MAX);
-    if (strlen(change->group.description) > STORE_DESCRIPTION_MAX)
+    if ((fields & GROUP_DESCRIPTION) && strlen(group->description) > STORE_DESCRIPTION_MAX)
         return REFUSE(change, ERR_TOO_BIG, "a description has at most %d bytes",
                       STORE_DESCRIPTION_MAX);
-    return clusters_check(change, &change->group.virtual_clusters);
+    if ((fields & GROUP_EXTERNAL_NAME) && group->external_name &&
+        strlen(group->external_name) > STORE_DESCRIPTION_MAX)
+        return REFUSE(change, ERR_TOO_BIG, "an external name has at most %d bytes",
+                      STORE_DESCRIPTION_MAX);
+    if ((fields & GROUP_EXTENSION) && group->extension_json &&
+        strlen(group->extension_json) > STORE_EXTENSION_MAX)
+        return REFUSE(change, ERR_TOO_BIG, "an extension has at most %d bytes",
+                      STORE_EXTENSION_MAX);
+    return fields & GROUP_CLUSTERS ? clusters_check(change, &group->virtual_clusters) : 0;
 }
 
 int user_group_add(struct store *store, struct store_change *change, struct err *err)
 {
     struct sql sql = sql_of(&store->session, count_all);
     int64_t count;
-    int changed = 0, code = group_check(change);
+    int changed = 0, code = group_check(change, ~0u);
 
     if (change->code < 0)
         return code;
@@ -209,17 +265,27 @@ int user_group_add(struct store *store, struct store_change *change, struct err 
 
 int user_group_set(struct store *store, struct store_change *change, struct err *err)
 {
+    unsigned fields = change->fields ? change->fields : ~0u;
     struct sql sql;
-    int changed = 0, code = group_check(change);
+    bool exists = false;
+    int changed = 0, code = group_check(change, fields);
 
     if (change->code < 0)
         return code;
-    sql = sql_of(&store->session, update);
-    row_put(&sql, &change->group);
-    code = sql_run(&sql, &changed, err);
-    if (code == 0 && changed == 0)
+    code = group_exists(store, change->group.name, &exists, err);
+    if (code == 0 && !exists)
         return REFUSE(change, ERR_NOT_FOUND, "no group %s", change->group.name);
     if (code < 0)
+        return code;
+    sql = sql_of(&store->session, update);
+    row_put(&sql, &change->group);
+    sql_put_int(&sql, fields & INT32_MAX);
+    sql_put_string(&sql, change->extension_was);
+    code = sql_run(&sql, &changed, err);
+    if (code == 0 && changed == 0)
+        return REFUSE(change, ERR_CONFLICT, "group %s was changed meanwhile: try again",
+                      change->group.name);
+    if (code < 0 || !(fields & GROUP_CLUSTERS))
         return code;
     return grants_put(store, true, change->group.name, &change->group.virtual_clusters, err);
 }
@@ -240,6 +306,94 @@ int user_group_remove(struct store *store, struct store_change *change, struct e
     return grants_put(store, true, change->group.name, &(struct store_names){0}, err);
 }
 
+/* Both must exist; change->code says whether. */
+static int member_check(struct store *store, struct store_change *change, struct err *err)
+{
+    bool has_user = false, has_group = false;
+    int code = user_exists(store, change->member.user, &has_user, err);
+
+    if (code == 0)
+        code = group_exists(store, change->member.group, &has_group, err);
+    if (code < 0)
+        return code;
+    if (!has_group)
+        return REFUSE(change, ERR_NOT_FOUND, "no group %.100s", change->member.group);
+    if (!has_user)
+        return REFUSE(change, ERR_NOT_FOUND, "no user %.100s", change->member.user);
+    return 0;
+}
+
+int member_add(struct store *store, struct store_change *change, struct err *err)
+{
+    struct sql sql = sql_of(&store->session, count_user_groups);
+    int64_t count = 0;
+    int code = member_check(store, change, err);
+
+    if (code < 0 || change->code < 0)
+        return code;
+    sql_put_string(&sql, change->member.user);
+    code = sql_number(&sql, &count, err);
+    if (code < 0)
+        return code;
+    if (count >= STORE_USER_GROUPS_MAX)
+        return REFUSE(change, ERR_TOO_BIG, "a user is in at most %d groups", STORE_USER_GROUPS_MAX);
+    sql = sql_of(&store->session, put_member);
+    sql_put_string(&sql, change->member.user);
+    sql_put_string(&sql, change->member.group);
+    sql_put_int(&sql, change->member.is_admin);
+    return sql_run(&sql, NULL, err);
+}
+
+int member_remove(struct store *store, struct store_change *change, struct err *err)
+{
+    int code = member_check(store, change, err);
+    struct sql sql;
+
+    if (code < 0 || change->code < 0)
+        return code;
+    sql = sql_of(&store->session, delete_member);
+    sql_put_string(&sql, change->member.user);
+    sql_put_string(&sql, change->member.group);
+    return sql_run(&sql, NULL, err);
+}
+
+static int plain_run(struct store *store, const char *text, struct err *err)
+{
+    struct sql sql = sql_of(&store->session, text);
+
+    return sql_run(&sql, NULL, err);
+}
+
+static int admins_count(struct store *store, int64_t *count, struct err *err)
+{
+    struct sql sql = sql_of(&store->session, count_admins);
+
+    return sql_number(&sql, count, err);
+}
+
+int admins_guard(struct store *store, struct store_change *change,
+                 int (*write)(struct store *store, struct store_change *change, struct err *err),
+                 struct err *err)
+{
+    int64_t before = 0, after = 0;
+    int code = admins_count(store, &before, err);
+
+    if (code == 0)
+        code = plain_run(store, begin_change, err);
+    if (code == 0)
+        code = write(store, change, err);
+    if (code == 0)
+        code = admins_count(store, &after, err);
+    if (code < 0)
+        return code;
+    if (before > 0 && after == 0) {
+        code = plain_run(store, undo_change, err);
+        if (code == 0)
+            code = REFUSE(change, ERR_FORBIDDEN, "no admin would be left who may log in");
+    }
+    return code == 0 ? plain_run(store, end_change, err) : code;
+}
+
 /* --- reads --- */
 
 /* Rows (owner, other, is_admin): the others of the owner; `sql` is bound. */
@@ -254,6 +408,7 @@ static int read_members(struct sql *sql, struct arena *arena, struct store_membe
         sql_string(sql, arena);
         member->name = sql_string(sql, arena);
         member->is_admin = sql_bool(sql);
+        member->makes_admins = sql_bool(sql);
     }
     *members = members_hand_over(&list, arena);
     return code;
@@ -287,6 +442,8 @@ int user_rights_read(struct store_reader *reader, struct arena *arena, struct st
     code = read_members(&sql, arena, &user->groups, err);
     if (code < 0)
         return code;
+    for (size_t i = 0; i < user->groups.count; i++)
+        user->is_admin_by_group = user->is_admin_by_group || user->groups.items[i].makes_admins;
     return read_clusters(reader, false, user->name, arena, &user->virtual_clusters, err);
 }
 
@@ -319,6 +476,8 @@ static int users_groups_read(struct store_reader *reader, struct arena *arena,
         struct store_member *member = ARRAY_ADD(&list);
         member->name = sql_string(&sql, arena);
         member->is_admin = sql_bool(&sql);
+        member->makes_admins = sql_bool(&sql);
+        user->is_admin_by_group = user->is_admin_by_group || member->makes_admins;
     }
     if (user)
         user->groups = members_hand_over(&list, arena);
@@ -362,6 +521,9 @@ static void row_get(struct sql *sql, struct store_group *group, struct arena *ar
     *group = (struct store_group){.name = sql_string(sql, arena)};
     group->description = sql_string(sql, arena);
     group->created_ms = sql_int(sql);
+    group->external_name = sql_string(sql, arena);
+    group->is_admin = sql_bool(sql);
+    group->extension_json = sql_string(sql, arena);
 }
 
 static int read_group(struct store_reader *reader, struct text name, struct arena *arena,

@@ -82,12 +82,19 @@ int user_add(struct store *store, struct store_change *change, struct err *err);
 int user_set(struct store *store, struct store_change *change, struct err *err);
 int user_remove(struct store *store, struct store_change *change, struct err *err);
 int user_exists(struct store *store, const char *name, bool *exists, struct err *err);
+int member_add(struct store *store, struct store_change *change, struct err *err);
+int member_remove(struct store *store, struct store_change *change, struct err *err);
+/* Carry out `write`, but refuse the change when no admin would be left after it. */
+int admins_guard(struct store *store, struct store_change *change,
+                 int (*write)(struct store *store, struct store_change *change, struct err *err),
+                 struct err *err);
 int user_group_add(struct store *store, struct store_change *change, struct err *err);
 int user_group_set(struct store *store, struct store_change *change, struct err *err);
 int user_group_remove(struct store *store, struct store_change *change, struct err *err);
 /* Memberships and grants of a user who is added or set: refused before anything is written. */
 int user_rights_check(struct store *store, struct store_change *change, struct err *err);
-int user_rights_put(struct store *store, const struct store_user *user, struct err *err);
+int user_rights_put(struct store *store, const struct store_user *user, unsigned fields,
+                    struct err *err);
 int user_rights_remove(struct store *store, const char *user, struct err *err);
 /* Of a user, or of all, in order, whose names have been read. */
 int user_rights_read(struct store_reader *reader, struct arena *arena, struct store_user *user,
@@ -99,6 +106,7 @@ int token_remove(struct store *store, struct store_change *change, struct err *e
 /* All browser tokens of a user, those of applications too when the change says so. */
 int tokens_remove(struct store *store, const struct store_change *change, struct err *err);
 int tokens_remove_all(struct store *store, const char *user, struct err *err);
+int tokens_remove_browser(struct store *store, const char *user, struct err *err);
 int tokens_expire(struct store *store, int64_t before_ms, struct err *err);
 int setting_change(struct store *store, struct store_change *change, struct err *err);
 int end_add(struct store *store, struct store_change *change, struct err *err);

@@ -77,7 +77,8 @@ struct store_names {
 struct store_members {
     struct store_member {
         const char *name;
-        bool is_admin; /* of the group */
+        bool is_admin;     /* of the group */
+        bool makes_admins; /* read of a user's groups: the group's members are admins */
     } * items;
     size_t count;
 };
@@ -86,7 +87,9 @@ struct store_user {
     const char *name;
     const char *password_hash; /* as sys/secret.h makes it; "" = cannot log in by password */
     const char *email;
-    bool is_admin;
+    bool is_admin;                       /* of their own … */
+    bool is_admin_by_group;              /* … or as a member of a group; only read */
+    bool is_inactive;                    /* may neither log in nor use a token */
     struct store_members groups;         /* which exist */
     struct store_names virtual_clusters; /* granted to the user, not to a group */
     const char *extension_json;          /* object */
@@ -97,6 +100,27 @@ struct store_group {
     const char *name, *description;
     struct store_names virtual_clusters; /* granted to all members */
     int64_t created_ms;
+    const char *external_name;  /* of the directory that users come from */
+    const char *extension_json; /* object */
+    bool is_admin;              /* members are admins of the platform */
+};
+
+/* What a change of a user or a group replaces; the rest stays. */
+enum store_user_field {
+    USER_PASSWORD = 1, /* browser tokens are revoked, too */
+    USER_EMAIL = 2,
+    USER_ADMIN = 4,
+    USER_INACTIVE = 8, /* all tokens are revoked when the user is inactive now */
+    USER_GROUPS = 16,
+    USER_CLUSTERS = 32,
+    USER_EXTENSION = 64,
+};
+enum store_group_field {
+    GROUP_DESCRIPTION = 1,
+    GROUP_EXTERNAL_NAME = 2,
+    GROUP_ADMIN = 4,
+    GROUP_CLUSTERS = 8,
+    GROUP_EXTENSION = 16,
 };
 
 /* What was granted. Stored: never change one. */
@@ -107,6 +131,7 @@ struct store_token {
     const char *user;
     bool is_application;
     int64_t created_ms, expires_ms; /* 0: never expires */
+    uint8_t scope;                  /* enum auth_scope, of an application's */
 };
 
 /* What is kept of an attempt's end beside its row. Texts are printable (base/printable.h). */
@@ -127,10 +152,15 @@ enum store_change_kind {
     CHANGE_TAG_ADD,       /* idempotent; ERR_NOT_FOUND job, ERR_TOO_BIG, ERR_INVALID */
     CHANGE_TAG_REMOVE,    /* ERR_NOT_FOUND job or tag */
     CHANGE_USER_ADD,      /* ERR_CONFLICT: exists; ERR_NOT_FOUND group; ERR_TOO_BIG, ERR_INVALID */
-    CHANGE_USER_SET,      /* replaces; ERR_NOT_FOUND user or group; ERR_TOO_BIG, ERR_INVALID */
+    CHANGE_USER_SET,      /* replaces; ERR_NOT_FOUND user or group; ERR_TOO_BIG, ERR_INVALID;
+                           * ERR_CONFLICT: the extension is not `extension_was`. This and the next
+                           * five: ERR_FORBIDDEN: no admin would be left who may log in */
     CHANGE_USER_REMOVE,   /* and its tokens, memberships and grants; ERR_NOT_FOUND */
+    CHANGE_MEMBER_ADD,    /* idempotent; ERR_NOT_FOUND user or group; ERR_TOO_BIG */
+    CHANGE_MEMBER_REMOVE, /* idempotent; ERR_NOT_FOUND user or group */
     CHANGE_GROUP_ADD,     /* ERR_CONFLICT: exists; ERR_TOO_BIG, ERR_INVALID */
-    CHANGE_GROUP_SET,     /* replaces, members stay; ERR_NOT_FOUND, ERR_TOO_BIG, ERR_INVALID */
+    CHANGE_GROUP_SET,     /* replaces, members stay; ERR_NOT_FOUND, ERR_TOO_BIG, ERR_INVALID;
+                           * ERR_CONFLICT as of a user */
     CHANGE_GROUP_REMOVE,  /* and what members have by it; ERR_NOT_FOUND */
     CHANGE_TOKEN_ADD,     /* ERR_NOT_FOUND user; ERR_CONFLICT; ERR_TOO_BIG: of applications. A login
                            * beyond the limit ends one that has expired, else the oldest. */
@@ -158,6 +188,10 @@ struct store_change {
         } tag;
         struct store_user user;   /* USER_REMOVE: the name alone */
         struct store_group group; /* GROUP_REMOVE: the name alone */
+        struct {
+            const char *user, *group;
+            int is_admin; /* of the group; < 0: as it was, at first no */
+        } member;
         struct store_token token;
         struct {
             const char *key;
@@ -171,8 +205,10 @@ struct store_change {
         } barrier;
         int64_t before_ms;
     };
-    int code;        /* out: 0 or ERR_* */
-    struct err *err; /* out, may be NULL */
+    unsigned fields;           /* USER_SET, GROUP_SET: what is replaced; 0: everything */
+    const char *extension_was; /* likewise: only of this extension; NULL: of any */
+    int code;                  /* out: 0 or ERR_* */
+    struct err *err;           /* out, may be NULL */
 };
 
 struct store_batch {

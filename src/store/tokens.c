@@ -2,7 +2,8 @@
 #include "base/err.h"
 #include "store/noun.h"
 
-#define COLUMNS(C) C(id) "," C(owner) "," C(is_application) "," C(created_ms) "," C(expires_ms)
+#define COLUMNS(C)                                                                                 \
+    C(id) "," C(owner) "," C(is_application) "," C(created_ms) "," C(expires_ms) "," C(scope)
 
 static const char insert[] = INSERT_NEW_INTO("tokens", COLUMNS);
 static const char delete[] = "DELETE FROM tokens WHERE id = ? AND owner = ?";
@@ -28,6 +29,7 @@ static void row_put(struct sql *sql, const struct store_token *token)
     sql_put_int(sql, token->is_application);
     sql_put_int(sql, token->created_ms);
     sql_put_int(sql, token->expires_ms);
+    sql_put_int(sql, token->scope);
 }
 
 static void row_get(struct sql *sql, struct store_token *token, struct arena *arena)
@@ -37,6 +39,7 @@ static void row_get(struct sql *sql, struct store_token *token, struct arena *ar
     token->is_application = sql_bool(sql);
     token->created_ms = sql_int(sql);
     token->expires_ms = sql_int(sql);
+    token->scope = (uint8_t)sql_int(sql);
 }
 
 static int count_of(struct store *store, const struct store_token *token, int64_t *count,
@@ -118,6 +121,16 @@ int tokens_remove_all(struct store *store, const char *user, struct err *err)
     struct sql sql = sql_of(&store->session, delete_user);
 
     sql_put_string(&sql, user);
+    return sql_run(&sql, NULL, err);
+}
+
+int tokens_remove_browser(struct store *store, const char *user, struct err *err)
+{
+    struct sql sql = sql_of(&store->session, delete_others);
+
+    sql_put_string(&sql, user);
+    sql_put_int(&sql, false);
+    sql_put_string(&sql, "");
     return sql_run(&sql, NULL, err);
 }
 

@@ -5,12 +5,23 @@
 
 #define COLUMNS(C)                                                                                 \
     C(name)                                                                                        \
-    "," C(password_hash) "," C(email) "," C(is_admin) "," C(extension_json) "," C(created_ms)
+    "," C(password_hash) "," C(email) "," C(is_admin) "," C(extension_json) "," C(                 \
+        created_ms) "," C(is_inactive)
 
 static const char insert[] = INSERT_NEW_INTO("users", COLUMNS);
-static const char update[] =
-    "UPDATE users SET (" COLUMNS(COLUMN_NAME) ") = "
-                                              "(?1,?2,?3,?4,?5,?6) WHERE name = ?1";
+/* The columns whose bit is in ?8; only when the extension is ?9, if that is given. */
+#define REPLACED(column, bit, value)                                                               \
+    " " #column " = CASE WHEN (?8 & " #bit ") <> 0 THEN " value " ELSE " #column " END"
+/* clang-format off */
+static const char update[] = "UPDATE users SET"
+    REPLACED(password_hash, 1, "?2") ","
+    REPLACED(email, 2, "?3") ","
+    REPLACED(is_admin, 4, "?4") ","
+    REPLACED(extension_json, 64, "?5") ","
+    REPLACED(created_ms, 128, "?6") ","
+    REPLACED(is_inactive, 8, "?7")
+    " WHERE name = ?1 AND (?9 = '' OR extension_json = ?9)";
+/* clang-format on */
 static const char delete[] = "DELETE FROM users WHERE name = ?";
 static const char count_all[] = "SELECT count(*) FROM users";
 static const char count_name[] = "SELECT count(*) FROM users WHERE name = ?";
@@ -25,6 +36,7 @@ static void row_put(struct sql *sql, const struct store_user *user)
     sql_put_int(sql, user->is_admin);
     sql_put_string(sql, user->extension_json);
     sql_put_int(sql, user->created_ms);
+    sql_put_int(sql, user->is_inactive);
 }
 
 static void row_get(struct sql *sql, struct store_user *user, struct arena *arena)
@@ -35,6 +47,7 @@ static void row_get(struct sql *sql, struct store_user *user, struct arena *aren
     user->is_admin = sql_bool(sql);
     user->extension_json = sql_string(sql, arena);
     user->created_ms = sql_int(sql);
+    user->is_inactive = sql_bool(sql);
 }
 
 int user_add(struct store *store, struct store_change *change, struct err *err)
@@ -61,26 +74,49 @@ int user_add(struct store *store, struct store_change *change, struct err *err)
     code = sql_run(&sql, &changed, err);
     if (code == 0 && changed == 0)
         return REFUSE(change, ERR_CONFLICT, "user %s exists", change->user.name);
-    return code == 0 ? user_rights_put(store, &change->user, err) : code;
+    return code == 0 ? user_rights_put(store, &change->user, ~0u, err) : code;
+}
+
+/* What follows from a change of these fields. */
+static int user_tokens_revoke(struct store *store, const struct store_user *user, unsigned fields,
+                              struct err *err)
+{
+    if ((fields & USER_INACTIVE) && user->is_inactive)
+        return tokens_remove_all(store, user->name, err);
+    if (fields & USER_PASSWORD)
+        return tokens_remove_browser(store, user->name, err);
+    return 0;
 }
 
 int user_set(struct store *store, struct store_change *change, struct err *err)
 {
+    const struct store_user *user = &change->user;
+    unsigned fields = change->fields ? change->fields : ~0u;
     struct sql sql;
+    bool exists = false;
     int changed = 0, code;
 
-    if (strlen(change->user.extension_json) > STORE_EXTENSION_MAX)
+    if ((fields & USER_EXTENSION) && strlen(user->extension_json) > STORE_EXTENSION_MAX)
         return REFUSE(change, ERR_TOO_BIG, "an extension has at most %d bytes",
                       STORE_EXTENSION_MAX);
-    code = user_rights_check(store, change, err);
+    code = user_exists(store, user->name, &exists, err);
+    if (code == 0 && !exists)
+        return REFUSE(change, ERR_NOT_FOUND, "no user %s", user->name);
+    if (code == 0)
+        code = user_rights_check(store, change, err);
     if (code < 0 || change->code < 0)
         return code;
     sql = sql_of(&store->session, update);
-    row_put(&sql, &change->user);
+    row_put(&sql, user);
+    sql_put_int(&sql, fields & INT32_MAX);
+    sql_put_string(&sql, change->extension_was);
     code = sql_run(&sql, &changed, err);
     if (code == 0 && changed == 0)
-        return REFUSE(change, ERR_NOT_FOUND, "no user %s", change->user.name);
-    return code == 0 ? user_rights_put(store, &change->user, err) : code;
+        return REFUSE(change, ERR_CONFLICT, "user %s was changed meanwhile: try again", user->name);
+    if (code == 0)
+        code = user_rights_put(store, user, fields, err);
+    /* who replaces everything says what becomes of the tokens */
+    return code == 0 ? user_tokens_revoke(store, user, change->fields, err) : code;
 }
 
 int user_remove(struct store *store, struct store_change *change, struct err *err)

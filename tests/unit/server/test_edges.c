@@ -491,7 +491,7 @@ static void a_clock_far_ahead_purges_nothing(void **state)
 {
     struct world *world = *state;
     const char *retention = "retention: {jobDays: 30, eventLogDays: 30}\n";
-    struct store_token token = {"t", "admin", true, 1, 0};
+    struct store_token token = {"t", "admin", true, 1, 0, 0};
     struct store_tokens tokens;
     struct store_reader *reader;
     struct job_id job = stopped_job(world, "old");

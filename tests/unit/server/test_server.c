@@ -63,7 +63,13 @@ static void wrong_files_and_forbidden_clusters_are_refused(void **state)
 {
     struct world *world = *state;
     const char *const vc1 = "vc1", *const vc3 = "vc3";
-    struct store_user bob = {"bob", "", "", false, {0}, {&vc1, 1}, "{}", 1};
+    struct store_user bob = {.name = "bob",
+                             .password_hash = "",
+                             .email = "",
+                             .is_admin = false,
+                             .virtual_clusters = {&vc1, 1},
+                             .extension_json = "{}",
+                             .created_ms = 5};
     struct job_id job;
 
     /* a policy for which virtual clusters are names alone */
@@ -80,8 +86,8 @@ static void wrong_files_and_forbidden_clusters_are_refused(void **state)
     assert_int_equal(submit(world, job_text(world, "a", "defaults: {virtualCluster: vc1}\n"), &job),
                      0);
     /* a group gives its members what it was granted */
-    struct store_group team = {"team", "", {&vc3, 1}, 1};
-    struct store_member in_team = {"team", false};
+    struct store_group team = {.name = "team", .description = "", .virtual_clusters = {&vc3, 1}};
+    struct store_member in_team = {.name = "team", .is_admin = false};
     assert_int_equal(submit(world, job_text(world, "b", "defaults: {virtualCluster: vc3}\n"), &job),
                      ERR_FORBIDDEN);
     bob.groups = (struct store_members){&in_team, 1};
@@ -132,7 +138,13 @@ static void tags_users_and_settings_change_durably(void **state)
 {
     struct world *world = *state;
     struct job_id job;
-    struct store_user user = {"bob", "", "", false, {0}, {0}, "{}", 1};
+    struct store_user user = {.name = "bob",
+                              .password_hash = "",
+                              .email = "",
+                              .is_admin = false,
+                              .virtual_clusters = {0},
+                              .extension_json = "{}",
+                              .created_ms = 5};
 
     assert_int_equal(submit(world, job_text(world, "a", ""), &job), 0);
     assert_int_equal(
@@ -144,10 +156,15 @@ static void tags_users_and_settings_change_durably(void **state)
                      0);
     assert_int_equal(change(world, (struct store_change){.kind = CHANGE_USER_ADD, .user = user}),
                      ERR_CONFLICT);
-    assert_int_equal(
-        change(world, (struct store_change){.kind = CHANGE_USER_ADD,
-                                            .user = {"admin", "", "", true, {0}, {0}, "{}", 1}}),
-        ERR_CONFLICT); /* the first start has made it */
+    assert_int_equal(change(world, (struct store_change){.kind = CHANGE_USER_ADD,
+                                                         .user = {.name = "admin",
+                                                                  .password_hash = "",
+                                                                  .email = "",
+                                                                  .is_admin = true,
+                                                                  .virtual_clusters = {0},
+                                                                  .extension_json = "{}",
+                                                                  .created_ms = 5}}),
+                     ERR_CONFLICT); /* the first start has made it */
 }
 
 static void readiness_and_metrics_speak(void **state)

@@ -170,8 +170,8 @@ static void a_lost_password_is_replaced(void **state)
     struct store_user user;
     struct store_tokens tokens;
     struct store_change changes[] = {
-        {.kind = CHANGE_TOKEN_ADD, .token = {"browser", "admin", false, 1, 0}},
-        {.kind = CHANGE_TOKEN_ADD, .token = {"application", "admin", true, 1, 0}},
+        {.kind = CHANGE_TOKEN_ADD, .token = {"browser", "admin", false, 1, 0, 0}},
+        {.kind = CHANGE_TOKEN_ADD, .token = {"application", "admin", true, 1, 0, 0}},
     };
     struct store_batch batch = {.changes = changes, .change_count = COUNT_OF(changes)};
     char before[64];

@@ -54,7 +54,11 @@ static const char *given(struct world *world, const char *user)
 static void groups_are_read_back(void **state)
 {
     struct world *world = *state;
-    struct store_group group = {"team", "who trains", {some, 3}, 7}, read;
+    struct store_group group = {.name = "team",
+                                .description = "who trains",
+                                .virtual_clusters = {some, 3},
+                                .created_ms = 7},
+                       read;
     struct store_groups groups;
     struct store_members members;
 
@@ -92,7 +96,7 @@ static void groups_are_read_back(void **state)
 static void users_have_their_own_grants_and_those_of_their_groups(void **state)
 {
     struct world *world = *state;
-    struct store_member in[] = {{"team", true}, {"all", false}};
+    struct store_member in[] = {{.name = "team", .is_admin = true}, {.name = "all"}};
     struct store_user alice = user_of("alice"), read;
     struct store_users users;
     struct store_group group;
@@ -100,8 +104,15 @@ static void users_have_their_own_grants_and_those_of_their_groups(void **state)
 
     alice.groups = (struct store_members){in, 2};
     user_put(world, CHANGE_USER_ADD, alice, ERR_NOT_FOUND); /* and nothing of her is stored */
-    group_put(world, CHANGE_GROUP_ADD, (struct store_group){"team", "", {other, 2}, 1}, 0);
-    group_put(world, CHANGE_GROUP_ADD, (struct store_group){"all", "", {NULL, 0}, 1}, 0);
+    group_put(
+        world, CHANGE_GROUP_ADD,
+        (struct store_group){
+            .name = "team", .description = "", .virtual_clusters = {other, 2}, .created_ms = 1},
+        0);
+    group_put(world, CHANGE_GROUP_ADD,
+              (struct store_group){
+                  .name = "all", .description = "", .virtual_clusters = {NULL, 0}, .created_ms = 1},
+              0);
     alice.virtual_clusters = (struct store_names){some, 3};
     user_put(world, CHANGE_USER_ADD, alice, 0);
     user_put(world, CHANGE_USER_ADD, user_of("al"), 0);
@@ -142,7 +153,11 @@ static void users_have_their_own_grants_and_those_of_their_groups(void **state)
     user_put(world, CHANGE_USER_REMOVE, alice, 0);
     user_put(world, CHANGE_USER_ADD, user_of("alice"), 0);
     assert_string_equal(given(world, "alice"), "");
-    group_put(world, CHANGE_GROUP_ADD, (struct store_group){"team", "", {NULL, 0}, 1}, 0);
+    group_put(
+        world, CHANGE_GROUP_ADD,
+        (struct store_group){
+            .name = "team", .description = "", .virtual_clusters = {NULL, 0}, .created_ms = 1},
+        0);
     assert_int_equal(
         store_group(world->reader, TEXT("team"), &world->arena, &group, &members, &world->err), 0);
     assert_int_equal(members.count, 0);
@@ -163,15 +178,34 @@ static void limits_hinder_no_other(void **state)
     for (size_t i = 0; i <= STORE_GRANTS_MAX; i++)
         names[i] = "vc";
     for (size_t i = 0; i <= STORE_USER_GROUPS_MAX; i++)
-        in[i] = (struct store_member){"team", false};
+        in[i] = (struct store_member){.name = "team"};
     group_put(world, CHANGE_GROUP_ADD,
-              (struct store_group){"team", "", {names, STORE_GRANTS_MAX + 1}, 1}, ERR_TOO_BIG);
-    group_put(world, CHANGE_GROUP_ADD, (struct store_group){"team", "", {&cluster, 1}, 1},
-              ERR_INVALID);
-    group_put(world, CHANGE_GROUP_ADD, (struct store_group){longer, "", {NULL, 0}, 1}, ERR_INVALID);
-    group_put(world, CHANGE_GROUP_ADD, (struct store_group){"team", "", {NULL, 0}, 1}, 0);
+              (struct store_group){.name = "team",
+                                   .description = "",
+                                   .virtual_clusters = {names, STORE_GRANTS_MAX + 1},
+                                   .created_ms = 1},
+              ERR_TOO_BIG);
+    group_put(
+        world, CHANGE_GROUP_ADD,
+        (struct store_group){
+            .name = "team", .description = "", .virtual_clusters = {&cluster, 1}, .created_ms = 1},
+        ERR_INVALID);
+    group_put(
+        world, CHANGE_GROUP_ADD,
+        (struct store_group){
+            .name = longer, .description = "", .virtual_clusters = {NULL, 0}, .created_ms = 1},
+        ERR_INVALID);
+    group_put(
+        world, CHANGE_GROUP_ADD,
+        (struct store_group){
+            .name = "team", .description = "", .virtual_clusters = {NULL, 0}, .created_ms = 1},
+        0);
     group_put(world, CHANGE_GROUP_SET,
-              (struct store_group){"team", "", {names, STORE_GRANTS_MAX + 1}, 1}, ERR_TOO_BIG);
+              (struct store_group){.name = "team",
+                                   .description = "",
+                                   .virtual_clusters = {names, STORE_GRANTS_MAX + 1},
+                                   .created_ms = 1},
+              ERR_TOO_BIG);
     alice.virtual_clusters = (struct store_names){names, STORE_GRANTS_MAX + 1};
     user_put(world, CHANGE_USER_ADD, alice, ERR_TOO_BIG);
     alice.virtual_clusters = (struct store_names){&cluster, 1};

@@ -12,10 +12,16 @@
 static void users_and_tokens(void **state)
 {
     struct world *world = *state;
-    struct store_user alice = {"alice", "hash", "a@b", true, {0}, {0}, "{}", 5};
+    struct store_user alice = {.name = "alice",
+                               .password_hash = "hash",
+                               .email = "a@b",
+                               .is_admin = true,
+                               .virtual_clusters = {0},
+                               .extension_json = "{}",
+                               .created_ms = 5};
     struct store_user read;
     struct store_users users;
-    struct store_token token = {"t1", "alice", false, 10, 20}, got;
+    struct store_token token = {"t1", "alice", false, 10, 20, 0}, got;
     struct store_tokens tokens;
     struct text value;
 
@@ -31,9 +37,9 @@ static void users_and_tokens(void **state)
                      ERR_NOT_FOUND);
     change(world, (struct store_change){.kind = CHANGE_TOKEN_ADD, .token = token}, 0);
     change(world, (struct store_change){.kind = CHANGE_TOKEN_ADD, .token = token}, ERR_CONFLICT);
-    token = (struct store_token){"t2", "alice", true, 11, 0};
+    token = (struct store_token){"t2", "alice", true, 11, 0, 0};
     change(world, (struct store_change){.kind = CHANGE_TOKEN_ADD, .token = token}, 0);
-    token = (struct store_token){"t3", "alice", false, 12, 0};
+    token = (struct store_token){"t3", "alice", false, 12, 0, 0};
     change(world, (struct store_change){.kind = CHANGE_TOKEN_ADD, .token = token}, 0);
     token.user = "carol";
     change(world, (struct store_change){.kind = CHANGE_TOKEN_ADD, .token = token}, ERR_NOT_FOUND);
@@ -44,7 +50,7 @@ static void users_and_tokens(void **state)
         store_tokens(world->reader, TEXT("alice"), &world->arena, &tokens, &world->err), 0);
     assert_int_equal(tokens.count, 2);
     assert_string_equal(tokens.items[0].id, "t3");
-    token = (struct store_token){"", "alice", false, 0, 0};
+    token = (struct store_token){"", "alice", false, 0, 0, 0};
     change(world, (struct store_change){.kind = CHANGE_TOKENS_REMOVE, .token = token}, 0);
     assert_int_equal(store_token(world->reader, TEXT("t3"), &world->arena, &got, &world->err),
                      ERR_NOT_FOUND);
@@ -58,13 +64,17 @@ static void users_and_tokens(void **state)
     change(world, (struct store_change){.kind = CHANGE_TOKENS_REMOVE, .token = token}, 0);
     assert_int_equal(store_token(world->reader, TEXT("t2"), &world->arena, &got, &world->err),
                      ERR_NOT_FOUND);
-    token = (struct store_token){"t2", "alice", true, 11, 0};
+    token = (struct store_token){"t2", "alice", true, 11, 0, 0};
     change(world, (struct store_change){.kind = CHANGE_TOKEN_ADD, .token = token}, 0);
+    change(world, (struct store_change){.kind = CHANGE_USER_REMOVE, .user = {.name = "alice"}},
+           ERR_FORBIDDEN); /* the only admin */
+    alice.name = "root";
+    change(world, (struct store_change){.kind = CHANGE_USER_ADD, .user = alice}, 0);
     change(world, (struct store_change){.kind = CHANGE_USER_REMOVE, .user = {.name = "alice"}}, 0);
     assert_int_equal(store_token(world->reader, TEXT("t2"), &world->arena, &got, &world->err),
                      ERR_NOT_FOUND);
     assert_int_equal(store_users(world->reader, &world->arena, &users, &world->err), 0);
-    assert_int_equal(users.count, 0);
+    assert_int_equal(users.count, 1);
     change(world, (struct store_change){.kind = CHANGE_SETTING, .setting = {"k", TEXT("a\0b")}}, 0);
     assert_int_equal(store_setting(world->reader, "k", &world->arena, &value, &world->err), 0);
     assert_true(text_equal(value, TEXT("a\0b")));

@@ -1,0 +1,255 @@
+/* Changes of some fields of users and groups, members, and the last admin.
+ *
+ * Covers: src/store/users.c, src/store/groups.c */
+#include "unit.h"
+
+#include "auth/auth.h"
+#include "base/err.h"
+#include "base/memory.h"
+#include "store/read.h"
+#include "store/store.h"
+#include <stdio.h>
+#include <string.h>
+
+#include "world.h"
+
+static void user_add(struct world *world, const char *name, bool is_admin)
+{
+    change(world,
+           (struct store_change){.kind = CHANGE_USER_ADD,
+                                 .user = {.name = name,
+                                          .password_hash = "hash",
+                                          .email = "a@b",
+                                          .is_admin = is_admin,
+                                          .extension_json = "{}"}},
+           0);
+}
+
+static void group_add(struct world *world, const char *name, bool is_admin)
+{
+    change(world,
+           (struct store_change){.kind = CHANGE_GROUP_ADD,
+                                 .group = {.name = name, .description = "", .is_admin = is_admin}},
+           0);
+}
+
+static void user_set(struct world *world, struct store_user user, unsigned fields, int expected)
+{
+    change(world, (struct store_change){.kind = CHANGE_USER_SET, .user = user, .fields = fields},
+           expected);
+}
+
+static struct store_user user_of(struct world *world, const char *name)
+{
+    struct store_user user;
+    assert_int_equal(store_user(world->reader, text_of(name), &world->arena, &user, &world->err),
+                     0);
+    return user;
+}
+
+static void member(struct world *world, enum store_change_kind kind, const char *user,
+                   const char *group, int is_admin, int expected)
+{
+    change(world, (struct store_change){.kind = kind, .member = {user, group, is_admin}}, expected);
+}
+
+static void one_field_leaves_the_others(void **state)
+{
+    struct world *world = *state;
+    static const char *const cluster = "vc1";
+    struct store_member team = {.name = "team"};
+    struct store_user read;
+
+    user_add(world, "root", true);
+    user_add(world, "alice", false);
+    group_add(world, "team", false);
+    user_set(world, (struct store_user){.name = "alice", .email = "new@b"}, USER_EMAIL, 0);
+    user_set(world, (struct store_user){.name = "alice", .groups = {&team, 1}}, USER_GROUPS, 0);
+    user_set(world, (struct store_user){.name = "alice", .virtual_clusters = {&cluster, 1}},
+             USER_CLUSTERS, 0);
+    user_set(world, (struct store_user){.name = "alice", .is_admin = true}, USER_ADMIN, 0);
+    user_set(world, (struct store_user){.name = "alice", .extension_json = "{\"a\":1}"},
+             USER_EXTENSION, 0);
+    user_set(world, (struct store_user){.name = "alice", .password_hash = "other"}, USER_PASSWORD,
+             0);
+    user_set(world, (struct store_user){.name = "nobody", .email = ""}, USER_EMAIL, ERR_NOT_FOUND);
+    read = user_of(world, "alice");
+    assert_string_equal(read.email, "new@b");
+    assert_string_equal(read.groups.items[0].name, "team");
+    assert_int_equal(read.virtual_clusters.count, 1);
+    assert_true(read.is_admin && !read.is_inactive && !read.is_admin_by_group);
+    assert_string_equal(read.extension_json, "{\"a\":1}");
+    assert_string_equal(read.password_hash, "other");
+}
+
+static void an_extension_is_replaced_only_as_it_was_read(void **state)
+{
+    struct world *world = *state;
+    struct store_change set = {.kind = CHANGE_USER_SET,
+                               .user = {.name = "alice", .extension_json = "{\"a\":1}"},
+                               .fields = USER_EXTENSION,
+                               .extension_was = "{}"};
+    struct store_change of_group = {.kind = CHANGE_GROUP_SET,
+                                    .group = {.name = "team", .extension_json = "{\"b\":1}"},
+                                    .fields = GROUP_EXTENSION,
+                                    .extension_was = "{}"};
+
+    user_add(world, "alice", false);
+    group_add(world, "team", false);
+    change(world, set, 0);
+    change(world, set, ERR_CONFLICT);
+    change(world, of_group, 0);
+    change(world, of_group, ERR_CONFLICT);
+    assert_string_equal(user_of(world, "alice").extension_json, "{\"a\":1}");
+}
+
+static void a_group_keeps_what_is_not_replaced(void **state)
+{
+    struct world *world = *state;
+    static const char *const cluster = "vc1";
+    struct store_group group = {.name = "team",
+                                .description = "d",
+                                .external_name = "x",
+                                .extension_json = "{\"k\":2}",
+                                .virtual_clusters = {&cluster, 1}};
+    struct store_group read;
+    struct store_members members;
+    char longer[STORE_DESCRIPTION_MAX + 2];
+
+    change(world, (struct store_change){.kind = CHANGE_GROUP_ADD, .group = group}, 0);
+    change(world,
+           (struct store_change){.kind = CHANGE_GROUP_SET,
+                                 .group = {.name = "team", .description = "new"},
+                                 .fields = GROUP_DESCRIPTION},
+           0);
+    assert_int_equal(
+        store_group(world->reader, TEXT("team"), &world->arena, &read, &members, &world->err), 0);
+    assert_string_equal(read.description, "new");
+    assert_string_equal(read.external_name, "x");
+    assert_string_equal(read.extension_json, "{\"k\":2}");
+    assert_int_equal(read.virtual_clusters.count, 1);
+    memset(longer, 'x', sizeof longer - 1);
+    longer[sizeof longer - 1] = '\0';
+    change(world,
+           (struct store_change){.kind = CHANGE_GROUP_SET,
+                                 .group = {.name = "team", .external_name = longer},
+                                 .fields = GROUP_EXTERNAL_NAME},
+           ERR_TOO_BIG);
+}
+
+static void members_come_and_go(void **state)
+{
+    struct world *world = *state;
+    struct store_user read;
+
+    user_add(world, "alice", false);
+    group_add(world, "team", false);
+    member(world, CHANGE_MEMBER_ADD, "alice", "none", -1, ERR_NOT_FOUND);
+    member(world, CHANGE_MEMBER_ADD, "nobody", "team", -1, ERR_NOT_FOUND);
+    member(world, CHANGE_MEMBER_ADD, "alice", "team", -1, 0);
+    assert_false(user_of(world, "alice").groups.items[0].is_admin);
+    member(world, CHANGE_MEMBER_ADD, "alice", "team", 1, 0);
+    member(world, CHANGE_MEMBER_ADD, "alice", "team", -1, 0); /* stays what she is */
+    read = user_of(world, "alice");
+    assert_int_equal(read.groups.count, 1);
+    assert_true(read.groups.items[0].is_admin && !read.groups.items[0].makes_admins);
+    member(world, CHANGE_MEMBER_REMOVE, "alice", "none", -1, ERR_NOT_FOUND);
+    member(world, CHANGE_MEMBER_REMOVE, "alice", "team", -1, 0);
+    member(world, CHANGE_MEMBER_REMOVE, "alice", "team", -1, 0);
+    assert_int_equal(user_of(world, "alice").groups.count, 0);
+}
+
+static void the_last_admin_stays(void **state)
+{
+    struct world *world = *state;
+    static const struct store_member by_group = {.name = "admins"};
+
+    user_add(world, "root", true);
+    user_add(world, "alice", false);
+    group_add(world, "admins", true);
+    user_set(world, (struct store_user){.name = "root"}, USER_ADMIN, ERR_FORBIDDEN);
+    user_set(world, (struct store_user){.name = "root", .is_inactive = true}, USER_INACTIVE,
+             ERR_FORBIDDEN);
+    assert_true(user_of(world, "root").is_admin && !user_of(world, "root").is_inactive);
+    member(world, CHANGE_MEMBER_ADD, "alice", by_group.name, -1, 0);
+    assert_true(user_of(world, "alice").is_admin_by_group);
+    user_set(world, (struct store_user){.name = "root"}, USER_ADMIN, 0);
+    member(world, CHANGE_MEMBER_REMOVE, "alice", "admins", -1, ERR_FORBIDDEN);
+    change(world, (struct store_change){.kind = CHANGE_GROUP_REMOVE, .group = {.name = "admins"}},
+           ERR_FORBIDDEN);
+    change(world,
+           (struct store_change){
+               .kind = CHANGE_GROUP_SET, .group = {.name = "admins"}, .fields = GROUP_ADMIN},
+           ERR_FORBIDDEN);
+    user_set(world, (struct store_user){.name = "alice"}, USER_GROUPS, ERR_FORBIDDEN);
+    assert_true(user_of(world, "alice").is_admin_by_group);
+    user_set(world, (struct store_user){.name = "root", .is_admin = true}, USER_ADMIN, 0);
+    change(world, (struct store_change){.kind = CHANGE_GROUP_REMOVE, .group = {.name = "admins"}},
+           0);
+    assert_false(user_of(world, "alice").is_admin_by_group);
+}
+
+/* A refused change must not take what stands beside it in the same batch along. */
+static void a_refusal_undoes_nothing_else(void **state)
+{
+    struct world *world = *state;
+    struct store_change both[] = {
+        {.kind = CHANGE_USER_SET, .user = {.name = "alice", .email = "c@d"}, .fields = USER_EMAIL},
+        {.kind = CHANGE_USER_REMOVE, .user = {.name = "root"}},
+        {.kind = CHANGE_USER_SET, .user = {.name = "root", .email = "e@f"}, .fields = USER_EMAIL},
+    };
+
+    user_add(world, "root", true);
+    user_add(world, "alice", false);
+    assert_int_equal(commit(world, both, COUNT_OF(both)), 0);
+    assert_int_equal(both[1].code, ERR_FORBIDDEN);
+    assert_string_equal(user_of(world, "alice").email, "c@d");
+    assert_string_equal(user_of(world, "root").email, "e@f");
+}
+
+static size_t tokens_of(struct world *world, const char *user)
+{
+    struct store_tokens tokens;
+    assert_int_equal(
+        store_tokens(world->reader, text_of(user), &world->arena, &tokens, &world->err), 0);
+    return tokens.count;
+}
+
+static void tokens_go_with_the_password_and_with_the_user(void **state)
+{
+    struct world *world = *state;
+    struct store_token browser = {.id = "t1", .user = "alice", .created_ms = 1};
+    struct store_token application = {.id = "t2",
+                                      .user = "alice",
+                                      .is_application = true,
+                                      .created_ms = 1,
+                                      .scope = AUTH_SCOPE_READ};
+    struct store_token read;
+
+    user_add(world, "alice", false);
+    change(world, (struct store_change){.kind = CHANGE_TOKEN_ADD, .token = browser}, 0);
+    change(world, (struct store_change){.kind = CHANGE_TOKEN_ADD, .token = application}, 0);
+    assert_int_equal(store_token(world->reader, TEXT("t2"), &world->arena, &read, &world->err), 0);
+    assert_int_equal(read.scope, AUTH_SCOPE_READ);
+    user_set(world, (struct store_user){.name = "alice", .email = ""}, USER_EMAIL, 0);
+    assert_int_equal(tokens_of(world, "alice"), 2);
+    user_set(world, (struct store_user){.name = "alice", .password_hash = "h"}, USER_PASSWORD, 0);
+    assert_int_equal(tokens_of(world, "alice"), 1);
+    user_set(world, (struct store_user){.name = "alice"}, USER_INACTIVE, 0);
+    assert_int_equal(tokens_of(world, "alice"), 1);
+    user_set(world, (struct store_user){.name = "alice", .is_inactive = true}, USER_INACTIVE, 0);
+    assert_int_equal(tokens_of(world, "alice"), 0);
+    assert_true(user_of(world, "alice").is_inactive);
+}
+
+#define WORLD(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+static const struct CMUnitTest tests[] = {
+    WORLD(one_field_leaves_the_others),
+    WORLD(an_extension_is_replaced_only_as_it_was_read),
+    WORLD(a_group_keeps_what_is_not_replaced),
+    WORLD(members_come_and_go),
+    WORLD(the_last_admin_stays),
+    WORLD(a_refusal_undoes_nothing_else),
+    WORLD(tokens_go_with_the_password_and_with_the_user),
+};
+UNIT_FILE(tests, NULL, NULL);
