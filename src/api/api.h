@@ -21,6 +21,7 @@ struct service;
 enum {
     API_TOKEN_S_MIN = 60,
     API_TOKEN_S_MAX = 604800,
+    API_APPLICATION_S_MAX = 10 * 365 * 86400, /* of one that is given to a program */
     API_TOKEN_S = 604800,    /* life of a token that login gives unless told otherwise */
     API_FOLLOWERS_MAX = 768, /* the others of HTTP_STREAMS_MAX are for stories and barriers */
 };

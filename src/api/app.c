@@ -82,6 +82,10 @@ static void reply_error(struct call *call, int code)
     if (call->route && call->route->is_v1)
         json_key_string(&json, "error", status_old_name(name));
     message_json(call, &json);
+    if (call->reason)
+        json_key_string(&json, "reason", call->reason);
+    if (code == ERR_FORBIDDEN && call->missing_right)
+        json_key_string(&json, "right", call->missing_right);
     json_object_end(&json);
 }
 
@@ -111,9 +115,9 @@ static void reply_options(struct call *call)
 
 /* What a route's column of the table asks for. */
 static const enum auth_right access_rights[] = {
-    [ACCESS_USER] = AUTH_CALL,
-    [ACCESS_BROWSER] = AUTH_SESSION,
-    [ACCESS_ADMIN] = AUTH_ADMINISTER,
+    [ACCESS_USER] = AUTH_CALL,     [ACCESS_BROWSER] = AUTH_SESSION,
+    [ACCESS_SUBMIT] = AUTH_SUBMIT, [ACCESS_ADMIN] = AUTH_ADMINISTER,
+    [ACCESS_MANAGE] = AUTH_MANAGE,
 };
 
 static int call_check(struct call *call, const struct route_match *match)

@@ -168,10 +168,18 @@ static struct auth_subject subject_of(const struct call *call, const struct stor
     };
 }
 
+int call_may_about(struct call *call, enum auth_right right, const struct auth_subject *subject)
+{
+    int failed = auth_check(&call->caller.auth, right, subject, &call->err);
+    if (failed == ERR_FORBIDDEN)
+        call->missing_right = auth_right_name(right);
+    return failed;
+}
+
 int call_may(struct call *call, enum auth_right right, const struct store_job *job)
 {
     const struct auth_subject subject = subject_of(call, job);
-    return auth_check(&call->caller.auth, right, &subject, &call->err);
+    return call_may_about(call, right, &subject);
 }
 
 bool call_can(const struct call *call, enum auth_right right, const struct store_job *job)

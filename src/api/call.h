@@ -53,12 +53,15 @@ struct call {
 
     struct err err;            /* of the handler */
     const char *error_code;    /* stable name for clients; NULL: the usual one of err.code */
+    const char *missing_right; /* told with ERR_FORBIDDEN when set */
+    const char *reason;        /* told beside a message that is OpenPAI's, or NULL */
     struct problems *problems; /* of a job file; told with the error */
     int64_t retry_s;           /* of ERR_BUSY: when it is worth another try; 0: at once */
 
     /* a suspended change: what the server answered */
     int (*resume)(struct call *call);
     void *resume_state;
+    void *task; /* of a handler that suspends more than once: nothing else uses it */
     struct job_id answer_job;
     bool is_held; /* waits for others by intention: its time is not measured */
     int answer_code;
@@ -95,6 +98,8 @@ int call_job_of(struct call *call, struct text user, struct text name, struct st
 /* May the caller do this, to this job (NULL: a right that is about no job)? Else call->err says
  * which right was missing. */
 int call_may(struct call *call, enum auth_right right, const struct store_job *job);
+/* The same of another subject. */
+int call_may_about(struct call *call, enum auth_right right, const struct auth_subject *subject);
 /* The same as a question: call->err stays. */
 bool call_can(const struct call *call, enum auth_right right, const struct store_job *job);
 

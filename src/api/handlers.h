@@ -61,6 +61,38 @@ int handle_vc(struct call *call);
 int handle_vc_change(struct call *call);
 int handle_sku_types(struct call *call);
 
+/* Does a virtual cluster of this name exist? And the names of all, in the call's arena. */
+bool vc_exists(const struct service_snapshot *snapshot, struct text name);
+struct store_names vc_names(struct call *call, const struct service_snapshot *snapshot);
+
+/* user.c */
+int handle_user_list(struct call *call);
+int handle_user(struct call *call);
+int handle_user_create(struct call *call);
+int handle_user_remove(struct call *call);
+int handle_user_update(struct call *call);
+int handle_user_update_self(struct call *call);
+int handle_user_extension(struct call *call);
+int handle_user_email(struct call *call);
+int handle_user_password(struct call *call);
+int handle_user_clusters(struct call *call);
+int handle_user_admin(struct call *call);
+int handle_user_groups(struct call *call);
+int handle_member_add(struct call *call);
+int handle_member_remove(struct call *call);
+
+/* group.c */
+int handle_group_list(struct call *call);
+int handle_group(struct call *call);
+int handle_group_members(struct call *call);
+int handle_group_create(struct call *call);
+int handle_group_remove(struct call *call);
+int handle_group_update(struct call *call);
+int handle_group_description(struct call *call);
+int handle_group_external_name(struct call *call);
+int handle_group_extension(struct call *call);
+int handle_group_extension_key(struct call *call);
+
 /* inspect.c */
 int handle_inspect_paths(struct call *call);
 int handle_inspect_groups(struct call *call);

@@ -70,7 +70,7 @@ int handle_job_submit(struct call *call)
 static int submit_as(struct call *call, struct text user)
 {
     const struct auth_subject subject = {.owner = arena_copy(call->arena, user)};
-    return auth_check(&call->caller.auth, AUTH_SUBMIT_AS, &subject, &call->err);
+    return call_may_about(call, AUTH_SUBMIT_AS, &subject);
 }
 
 /* /user/:user/jobs: only the user themself, as jobs belong to who submits them. */

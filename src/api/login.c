@@ -17,6 +17,7 @@ static int64_t now_s(void)
 struct grant {
     const char *user, *token;
     bool is_admin, is_application;
+    enum auth_scope scope; /* of an application */
 };
 
 static int grant_answered(struct call *call)
@@ -32,6 +33,7 @@ static int grant_answered(struct call *call)
     json_key_string(&json, "token", grant->token);
     if (grant->is_application) {
         json_key_bool(&json, "application", true);
+        json_key_string(&json, "scope", auth_scope_name(grant->scope));
     } else {
         json_key_string(&json, "user", grant->user);
         json_key_bool(&json, "admin", grant->is_admin);
@@ -64,6 +66,7 @@ static int grant_token(struct call *call, struct grant *grant, int64_t life_s)
                                       .id = id,
                                       .user = grant->user,
                                       .is_application = grant->is_application,
+                                      .scope = (uint8_t)grant->scope,
                                       .created_ms = claims.issued_s * 1000,
                                       .expires_ms = claims.expires_s * 1000,
                                   }};
@@ -107,7 +110,7 @@ static int login_checked(struct call *call)
         return call_fail(call, ERR_UNAVAILABLE, NULL, "", "the server is ending");
     if (!login->is_right)
         return call_fail(call, ERR_INVALID, "IncorrectPasswordError", "password",
-                         "the user name or the password is not right");
+                         "Password is incorrect."); /* OpenPAI's words: clients compare them */
     return grant_token(call, &login->grant, login->life_s);
 }
 
@@ -155,10 +158,10 @@ static int password_ask(struct call *call, struct login *login, struct text name
     return 0;
 }
 
-static int expiration_parse(struct call *call, const struct doc *doc, int64_t *life_s)
+/* Seconds up to `max`; *life_s stays when none are given. */
+static int expiration_parse(struct call *call, const struct doc *doc, int64_t max, int64_t *life_s)
 {
     const struct doc *value = doc_get(doc, "expiration");
-    *life_s = API_TOKEN_S;
     if (!value || value->kind == DOC_NULL)
         return 0;
     bool is_number = value->kind == DOC_INT;
@@ -166,10 +169,10 @@ static int expiration_parse(struct call *call, const struct doc *doc, int64_t *l
         *life_s = value->as.integer;
     else if (value->kind == DOC_STRING)
         is_number = text_to_int64(value->as.string, life_s);
-    if (!is_number || *life_s < API_TOKEN_S_MIN || *life_s > API_TOKEN_S_MAX)
+    if (!is_number || *life_s < API_TOKEN_S_MIN || *life_s > max)
         return call_fail(call, ERR_INVALID, NULL, "expiration",
-                         "expiration must be a number of seconds in %d..%d", API_TOKEN_S_MIN,
-                         API_TOKEN_S_MAX);
+                         "expiration must be a number of seconds in %d..%lld", API_TOKEN_S_MIN,
+                         (long long)max);
     return 0;
 }
 
@@ -177,14 +180,14 @@ int handle_login(struct call *call)
 {
     const struct doc *doc;
     struct text name, password;
-    int64_t life_s;
+    int64_t life_s = API_TOKEN_S;
     int failed = call_body(call, &doc);
     if (!failed)
         failed = call_body_string(call, doc, "username", true, &name);
     if (!failed)
         failed = call_body_string(call, doc, "password", true, &password);
     if (!failed)
-        failed = expiration_parse(call, doc, &life_s);
+        failed = expiration_parse(call, doc, API_TOKEN_S_MAX, &life_s);
     if (failed)
         return failed;
     if (name.length > STORE_USER_NAME_MAX || password.length > PASSWORD_MAX)
@@ -199,9 +202,10 @@ int handle_login(struct call *call)
         return failed;
     login->check.password = password;
     login->life_s = life_s;
-    if (!failed) {
+    if (!failed && !user.is_inactive) {
         login->check.hash = user.password_hash;
-        login->grant = (struct grant){.user = user.name, .is_admin = user.is_admin};
+        login->grant =
+            (struct grant){.user = user.name, .is_admin = user.is_admin || user.is_admin_by_group};
     }
     return password_ask(call, login, name);
 }
@@ -229,7 +233,10 @@ static int revoked(struct call *call)
         call->err = call->answer_err;
         return call->answer_code;
     }
-    call_message(call, 200, "revoke successfully");
+    /* OpenPAI's words: clients compare them */
+    call_message(call, 200, "%s",
+                 call->route->handle == handle_logout ? "Logout successfully"
+                                                      : "revoke successfully");
     return 0;
 }
 
@@ -263,18 +270,74 @@ int handle_token_remove(struct call *call)
     if (failed)
         return call_fail(call, ERR_INVALID, NULL, "token", "%s", err.text);
     const struct auth_subject subject = {.owner = claims.user};
-    failed = auth_check(&call->caller.auth, AUTH_REVOKE, &subject, &call->err);
+    failed = call_may_about(call, AUTH_REVOKE, &subject);
     if (failed)
         return failed;
     return revoke(call, claims.id);
 }
 
+static int scope_parse(struct call *call, const struct doc *doc, enum auth_scope *scope)
+{
+    struct text name;
+    int failed = call_body_string(call, doc, "scope", false, &name);
+    *scope = AUTH_SCOPE_USUAL;
+    if (failed || !name.at)
+        return failed;
+    for (int i = 0; i < AUTH_SCOPE_COUNT; i++) {
+        if (text_is(name, auth_scope_name((enum auth_scope)i))) {
+            *scope = (enum auth_scope)i;
+            return 0;
+        }
+    }
+    return call_fail(call, ERR_INVALID, NULL, "scope",
+                     "scope must be one of usual, read, submit, admin");
+}
+
+/* Without a body as in OpenPAI: of the usual scope, and it never expires. */
 int handle_token_application(struct call *call)
 {
     struct grant *grant = ARENA_NEW(call->arena, struct grant);
+    const struct doc *doc;
+    int64_t life_s = 0;
+    int failed = call_body(call, &doc);
+    if (!failed)
+        failed = scope_parse(call, doc, &grant->scope);
+    if (!failed)
+        failed = expiration_parse(call, doc, API_APPLICATION_S_MAX, &life_s);
+    if (failed)
+        return failed;
     grant->user = call->caller.auth.user;
     grant->is_application = true;
-    return grant_token(call, grant, 0);
+    return grant_token(call, grant, life_s);
+}
+
+static bool is_over(const struct store_token *row)
+{
+    return row->expires_ms && row->expires_ms / 1000 <= now_s();
+}
+
+/* What stands in a token, for people: its id revokes it. */
+static void token_details_json(struct json_writer *json, const struct store_tokens *tokens)
+{
+    json_key(json, "details");
+    json_array(json);
+    for (size_t i = 0; i < tokens->count; i++) {
+        const struct store_token *row = &tokens->items[i];
+        if (is_over(row))
+            continue;
+        json_object(json);
+        json_key_string(json, "id", row->id);
+        json_key_bool(json, "application", row->is_application);
+        json_key_string(json, "scope",
+                        row->is_application ? auth_scope_name((enum auth_scope)row->scope) : NULL);
+        json_key_int(json, "createdTime", row->created_ms);
+        if (row->expires_ms)
+            json_key_int(json, "expiresTime", row->expires_ms);
+        else
+            json_key_null(json, "expiresTime");
+        json_object_end(json);
+    }
+    json_array_end(json);
 }
 
 /* Tokens are not stored; the same claims under the same key give the same token again. */
@@ -303,7 +366,7 @@ int handle_token_list(struct call *call)
             .expires_s = row->expires_ms / 1000,
         };
         struct text token;
-        if (claims.expires_s && claims.expires_s <= now_s())
+        if (is_over(row))
             continue;
         failed =
             token_sign(call->api->service->token_key, &claims, call->arena, &token, &call->err);
@@ -312,6 +375,7 @@ int handle_token_list(struct call *call)
         json_text(&json, token);
     }
     json_array_end(&json);
+    token_details_json(&json, &tokens);
     json_object_end(&json);
     return 0;
 }
@@ -325,6 +389,8 @@ int handle_token_check(struct call *call)
     json_key_string(&json, "username", caller->auth.user);
     json_key_bool(&json, "application", caller->auth.is_application);
     json_key_bool(&json, "admin", caller->auth.is_admin);
+    if (caller->auth.is_application)
+        json_key_string(&json, "scope", auth_scope_name(caller->auth.scope));
     if (caller->expires_ms)
         json_key_int(&json, "exp", caller->expires_ms / 1000);
     json_object_end(&json);

@@ -19,8 +19,10 @@ struct passwords {
     bool is_running, is_stopping;
 };
 
-static bool is_right(const struct passwords *passwords, const struct password_check *check)
+static bool is_right(const struct passwords *passwords, struct password_check *check)
 {
+    if (check->wants_hash)
+        return password_hash(check->password, check->made, NULL) == 0;
     bool is_there = check->hash && check->hash[0];
     bool matches = password_matches(check->password, is_there ? check->hash : passwords->nobody);
     return matches && is_there;

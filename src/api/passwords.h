@@ -6,6 +6,7 @@
 #ifndef API_PASSWORDS_H
 #define API_PASSWORDS_H
 #include "base/text.h"
+#include "sys/secret.h"
 #include <stdbool.h>
 
 struct err;
@@ -13,11 +14,14 @@ struct passwords;
 
 enum { PASSWORDS_WAITING_MAX = 8 };
 
-/* One check; the caller's until `done` is called, once, by the thread. */
+/* One check, or a hash of a new password; the caller's until `done` is called, once, by the thread.
+ */
 struct password_check {
     struct text password;
     const char *hash; /* NULL or "": there is no such user; it takes as long, and is wrong */
-    /* `is_tried` false: the server ends. */
+    bool wants_hash;  /* do not check: make a hash, into … */
+    char made[PASSWORD_HASH_SIZE];
+    /* `is_tried` false: the server ends. `is_right` false of a hash: there is no memory for it. */
     void (*done)(struct password_check *check, bool is_tried, bool is_right);
     void *context;
     struct password_check *next; /* the thread's */

@@ -24,16 +24,27 @@ static bool path_fits(const char *path, const struct text *segments, size_t coun
     return !rest.length;
 }
 
+/* OpenPAI's older names of two collections. */
+static void names_renew(struct text *segments, size_t count)
+{
+    if (count < 3 || !text_is(segments[0], "api") || !text_is(segments[1], "v2"))
+        return;
+    if (text_is(segments[2], "user"))
+        segments[2] = TEXT("users");
+    else if (text_is(segments[2], "group"))
+        segments[2] = TEXT("groups");
+}
+
 void route_find(const struct route *routes, size_t count, const struct exchange *exchange,
                 struct route_match *match)
 {
     *match = (struct route_match){0};
-    const struct text *segments = exchange->segments;
+    struct text segments[HTTP_SEGMENTS_MAX];
     size_t segment_count = exchange->segment_count;
-    if (segment_count && text_is(segments[0], "rest-server")) {
-        segments++;
-        segment_count--;
-    }
+    size_t dropped = segment_count && text_is(exchange->segments[0], "rest-server");
+    segment_count -= dropped;
+    memcpy(segments, exchange->segments + dropped, segment_count * sizeof segments[0]);
+    names_renew(segments, segment_count);
     enum http_method method = exchange->method == HTTP_HEAD ? HTTP_GET : exchange->method;
     for (size_t i = 0; i < count && !match->route; i++) {
         struct text parameters[ROUTE_PARAMETERS_MAX] = {0};

@@ -3,7 +3,8 @@
  * Paths are cut at '/'; a part that begins with ':' takes any text and hands it to the handler; one
  * at the end that begins with '*' takes one or more, which the handler finds in the exchange. The
  * first row that fits counts, so literal parts stand before parameters. "/rest-server" before a
- * path is dropped (OpenPAI's reverse proxy put it there).
+ * path is dropped (OpenPAI's reverse proxy put it there); "/api/v2/user" and "/api/v2/group" begin
+ * the same paths as "/api/v2/users" and "/api/v2/groups".
  */
 #ifndef API_ROUTE_H
 #define API_ROUTE_H
@@ -14,8 +15,10 @@ struct call;
 enum route_access {
     ACCESS_ANYONE,  /* no token asked for */
     ACCESS_USER,    /* any valid token */
+    ACCESS_SUBMIT,  /* a token that is good for more than reading */
     ACCESS_BROWSER, /* a token that is not an application's */
-    ACCESS_ADMIN,   /* an admin, by any token */
+    ACCESS_ADMIN,   /* an admin, by a token of the usual scope */
+    ACCESS_MANAGE,  /* an admin, by a browser's token or one of scope admin */
 };
 
 struct route {

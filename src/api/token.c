@@ -74,6 +74,14 @@ static int unauthorized(struct call *call, const char *text)
     return call_fail(call, ERR_UNAUTHORIZED, NULL, "", "%s", text);
 }
 
+/* What was shown is no good. The message is OpenPAI's, which clients compare; `why` stands beside.
+ */
+static int invalid(struct call *call, const char *why)
+{
+    call->reason = arena_copy(call->arena, text_of(why));
+    return unauthorized(call, "Your token is invalid.");
+}
+
 /* "Basic …": user and token out of it. */
 static int basic_parse(struct call *call, struct text encoded, struct text *user,
                        struct text *token)
@@ -115,16 +123,24 @@ static int caller_load(struct call *call, const struct token_claims *claims)
         failed = ERR_NOT_FOUND;
     if (!failed)
         failed = store_user(reader, text_of(claims->user), call->arena, &user, &err);
-    if (failed == ERR_NOT_FOUND)
-        return unauthorized(call, "the token has been revoked: log in again");
+    if (failed == ERR_NOT_FOUND || (!failed && user.is_inactive))
+        return invalid(call, "the token has been revoked: log in again");
     if (failed) {
         call->err = err;
         return failed;
     }
+    const char **groups = ARENA_ARRAY(call->arena, const char *, user.groups.count + 1);
+    size_t group_count = 0;
+    for (size_t i = 0; i < user.groups.count; i++)
+        if (user.groups.items[i].is_admin)
+            groups[group_count++] = user.groups.items[i].name;
     call->caller = (struct caller){
         .auth = {.user = claims->user,
-                 .is_admin = user.is_admin,
-                 .is_application = row.is_application},
+                 .is_admin = user.is_admin || user.is_admin_by_group,
+                 .is_application = row.is_application,
+                 .scope = (enum auth_scope)row.scope,
+                 .groups = groups,
+                 .group_count = group_count},
         .token_id = claims->id,
         .expires_ms = row.expires_ms,
     };
@@ -150,7 +166,7 @@ int token_caller(struct call *call)
     failed = token_verify(call->api->service->token_key, token, (int64_t)time(NULL), call->arena,
                           &claims, &err);
     if (failed)
-        return unauthorized(call, err.text);
+        return invalid(call, err.text);
     failed = caller_load(call, &claims);
     if (failed || !is_basic)
         return failed;

@@ -145,6 +145,23 @@ static uint32_t vc_find(const struct hived *hived, struct text name)
     return HIVED_NONE;
 }
 
+bool vc_exists(const struct service_snapshot *snapshot, struct text name)
+{
+    return snapshot->hived ? vc_find(snapshot->hived, name) != HIVED_NONE
+                           : text_is(name, "default");
+}
+
+struct store_names vc_names(struct call *call, const struct service_snapshot *snapshot)
+{
+    const struct hived *hived = snapshot->hived;
+    size_t count = hived ? hived_vc_count(hived) : 1;
+    const char **names = ARENA_ARRAY(call->arena, const char *, count + 1);
+    names[0] = "default";
+    for (uint32_t i = 0; hived && i < count; i++)
+        names[i] = arena_copy(call->arena, text_of(hived_vc_name(hived, i)));
+    return (struct store_names){names, count};
+}
+
 static int no_cluster(struct call *call, struct text name)
 {
     return call_fail(call, ERR_NOT_FOUND, "NoVirtualClusterError", "",

@@ -11,22 +11,42 @@ enum {
     BY_GRANT = 8,        /* who was granted the subject's virtual cluster */
     BY_OPEN_OUTPUT = 16, /* the operator opened it to everybody */
     BY_OPEN_CONFIG = 32,
+    BY_GROUP = 64, /* an admin of the subject's group */
 };
+
+/* How much a token must be good for. */
+enum rank { RANK_READ, RANK_SUBMIT, RANK_USUAL, RANK_ADMIN, RANK_SESSION };
 
 static const struct {
     const char *name;
     unsigned given;
-    bool is_closed_to_applications;
+    enum rank rank;
 } rights[AUTH_RIGHT_COUNT] = {
-    [AUTH_CALL] = {"auth.call", BY_ACCOUNT, false},
-    [AUTH_SESSION] = {"auth.session", BY_ACCOUNT, true},
-    [AUTH_ADMINISTER] = {"auth.administer", BY_ADMIN, false},
-    [AUTH_SUBMIT_AS] = {"auth.submit-as", BY_OWNER, false},
-    [AUTH_CHANGE_JOB] = {"auth.change-job", BY_OWNER | BY_ADMIN, false},
-    [AUTH_READ_OUTPUT] = {"auth.read-output", BY_OWNER | BY_ADMIN | BY_OPEN_OUTPUT, false},
-    [AUTH_READ_CONFIG] = {"auth.read-config", BY_OWNER | BY_ADMIN | BY_OPEN_CONFIG, false},
-    [AUTH_USE_CLUSTER] = {"auth.use-cluster", BY_ADMIN | BY_GRANT, false},
-    [AUTH_REVOKE] = {"auth.revoke", BY_OWNER, true},
+    [AUTH_CALL] = {"auth.call", BY_ACCOUNT, RANK_READ},
+    [AUTH_SESSION] = {"auth.session", BY_ACCOUNT, RANK_SESSION},
+    [AUTH_ADMINISTER] = {"auth.administer", BY_ADMIN, RANK_USUAL},
+    [AUTH_MANAGE] = {"auth.manage", BY_ADMIN, RANK_ADMIN},
+    [AUTH_MANAGE_GROUP] = {"auth.manage-group", BY_ADMIN | BY_GROUP, RANK_ADMIN},
+    [AUTH_READ_MEMBERS] = {"auth.read-members", BY_ADMIN | BY_GROUP, RANK_USUAL},
+    [AUTH_EDIT_USER] = {"auth.edit-user", BY_OWNER | BY_ADMIN, RANK_ADMIN},
+    [AUTH_READ_PROFILE] = {"auth.read-profile", BY_OWNER | BY_ADMIN, RANK_READ},
+    [AUTH_SUBMIT] = {"auth.submit", BY_ACCOUNT, RANK_SUBMIT},
+    [AUTH_SUBMIT_AS] = {"auth.submit-as", BY_OWNER, RANK_SUBMIT},
+    [AUTH_CHANGE_JOB] = {"auth.change-job", BY_OWNER | BY_ADMIN, RANK_SUBMIT},
+    [AUTH_READ_OUTPUT] = {"auth.read-output", BY_OWNER | BY_ADMIN | BY_OPEN_OUTPUT, RANK_READ},
+    [AUTH_READ_CONFIG] = {"auth.read-config", BY_OWNER | BY_ADMIN | BY_OPEN_CONFIG, RANK_READ},
+    [AUTH_USE_CLUSTER] = {"auth.use-cluster", BY_ADMIN | BY_GRANT, RANK_SUBMIT},
+    [AUTH_REVOKE] = {"auth.revoke", BY_OWNER, RANK_SESSION},
+};
+
+static const struct {
+    const char *name;
+    enum rank rank;
+} scopes[AUTH_SCOPE_COUNT] = {
+    [AUTH_SCOPE_USUAL] = {"usual", RANK_USUAL},
+    [AUTH_SCOPE_READ] = {"read", RANK_READ},
+    [AUTH_SCOPE_SUBMIT] = {"submit", RANK_SUBMIT},
+    [AUTH_SCOPE_ADMIN] = {"admin", RANK_ADMIN},
 };
 
 const char *auth_right_name(enum auth_right right)
@@ -35,41 +55,78 @@ const char *auth_right_name(enum auth_right right)
     return rights[right].name;
 }
 
-static bool is_granted(const struct auth_caller *caller, const char *cluster)
+const char *auth_scope_name(enum auth_scope scope)
 {
-    if (strcmp(cluster, "default") == 0)
-        return true;
-    for (size_t i = 0; i < caller->cluster_count; i++)
-        if (strcmp(caller->clusters[i], cluster) == 0)
+    assert((unsigned)scope < AUTH_SCOPE_COUNT);
+    return scopes[scope].name;
+}
+
+static enum rank rank_of(const struct auth_caller *caller)
+{
+    assert((unsigned)caller->scope < AUTH_SCOPE_COUNT);
+    return caller->is_application ? scopes[caller->scope].rank : RANK_SESSION;
+}
+
+static bool is_among(const char *name, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(names[i], name) == 0)
             return true;
     return false;
 }
 
+static bool is_granted(const struct auth_caller *caller, const char *cluster)
+{
+    return strcmp(cluster, "default") == 0 ||
+           is_among(cluster, caller->clusters, caller->cluster_count);
+}
+
+/* A token of a small scope carries nothing of what its user may do as an admin. */
 static bool is_given(const struct auth_caller *caller, unsigned given,
                      const struct auth_subject *subject)
 {
     if (given & BY_ACCOUNT)
         return true;
-    if ((given & BY_ADMIN) && caller->is_admin)
+    if ((given & BY_ADMIN) && caller->is_admin && rank_of(caller) >= RANK_USUAL)
         return true;
     if ((given & BY_OWNER) && strcmp(subject->owner, caller->user) == 0)
         return true;
     if ((given & BY_GRANT) && is_granted(caller, subject->cluster))
         return true;
+    if ((given & BY_GROUP) && is_among(subject->group, caller->groups, caller->group_count))
+        return true;
     return ((given & BY_OPEN_OUTPUT) && subject->is_output_open) ||
            ((given & BY_OPEN_CONFIG) && subject->is_config_open);
 }
 
-/* The sentence of a refusal. */
+/* The token is too small. The first sentence is OpenPAI's, which clients compare. */
+static int refuse_scope(const struct auth_caller *caller, struct err *err)
+{
+    if (caller->scope == AUTH_SCOPE_USUAL)
+        return err_fail(err, ERR_FORBIDDEN, "",
+                        "Applications are not allowed to do this operation.");
+    return err_fail(err, ERR_FORBIDDEN, "", "the scope of this token, %s, does not allow this",
+                    auth_scope_name(caller->scope));
+}
+
+/* The sentence of a refusal. That to a user who is no admin is OpenPAI's: clients compare it. */
 static int refuse(const struct auth_caller *caller, enum auth_right right,
                   const struct auth_subject *subject, struct err *err)
 {
     switch (right) {
     case AUTH_CALL: /* everybody has it */
     case AUTH_SESSION:
+    case AUTH_SUBMIT:
         break;
     case AUTH_ADMINISTER:
-        return err_fail(err, ERR_FORBIDDEN, "", "only an admin may do this");
+    case AUTH_MANAGE:
+    case AUTH_MANAGE_GROUP:
+    case AUTH_READ_MEMBERS:
+        return err_fail(err, ERR_FORBIDDEN, "", "Non-admin is not allow to do this operation.");
+    case AUTH_EDIT_USER:
+    case AUTH_READ_PROFILE:
+        return err_fail(err, ERR_FORBIDDEN, "", "%s may not see or change the profile of %s",
+                        caller->user, subject->owner);
     case AUTH_SUBMIT_AS:
         return err_fail(err, ERR_FORBIDDEN, "", "jobs can only be submitted as yourself, %s",
                         caller->user);
@@ -97,10 +154,11 @@ int auth_check(const struct auth_caller *caller, enum auth_right right,
         subject = &nothing;
     assert(!(rights[right].given & BY_OWNER) || subject->owner);
     assert(!(rights[right].given & BY_GRANT) || subject->cluster);
+    assert(!(rights[right].given & BY_GROUP) || subject->group);
     if (!caller->user[0])
         return err_fail(err, ERR_UNAUTHORIZED, "", "log in first: this needs a token");
-    if (rights[right].is_closed_to_applications && caller->is_application)
-        return err_fail(err, ERR_FORBIDDEN, "", "an application token may not do this");
+    if (rank_of(caller) < rights[right].rank)
+        return refuse_scope(caller, err);
     if (is_given(caller, rights[right].given, subject))
         return 0;
     return refuse(caller, right, subject, err);

@@ -13,11 +13,17 @@
 struct err;
 
 enum auth_right {
-    AUTH_CALL,        /* to call what needs no more than an account */
-    AUTH_SESSION,     /* to log out, and to list, make and revoke tokens */
-    AUTH_ADMINISTER,  /* to change nodes and virtual clusters */
-    AUTH_SUBMIT_AS,   /* to submit jobs of the subject's owner */
-    AUTH_CHANGE_JOB,  /* to stop, start, scale, tag, release or delete a job, to see its secrets */
+    AUTH_CALL,         /* to call what needs no more than an account */
+    AUTH_SESSION,      /* to log out, and to list, make and revoke tokens */
+    AUTH_ADMINISTER,   /* to change nodes and virtual clusters */
+    AUTH_MANAGE,       /* to make, change and remove users and groups */
+    AUTH_MANAGE_GROUP, /* to say who is in the subject's group */
+    AUTH_READ_MEMBERS, /* to see who is in it */
+    AUTH_EDIT_USER,    /* to change the profile of the subject's owner: mail, password, extension */
+    AUTH_READ_PROFILE, /* to see it */
+    AUTH_SUBMIT,       /* to submit jobs */
+    AUTH_SUBMIT_AS,    /* to submit jobs of the subject's owner */
+    AUTH_CHANGE_JOB,   /* to stop, start, scale, tag, release or delete a job, to see its secrets */
     AUTH_READ_OUTPUT, /* to read what its tasks wrote: logs, last lines, lines that rules matched */
     AUTH_READ_CONFIG, /* to read its job file, secrets masked */
     AUTH_USE_CLUSTER, /* to submit jobs to the subject's virtual cluster */
@@ -25,20 +31,35 @@ enum auth_right {
 };
 enum { AUTH_RIGHT_COUNT = AUTH_REVOKE + 1 };
 
+/* What an application token is good for; each but the first is named when the token is made.
+ * Stored: never change one. */
+enum auth_scope {
+    AUTH_SCOPE_USUAL = 0,  /* what its user may do, but for accounts and sessions, as in OpenPAI */
+    AUTH_SCOPE_READ = 1,   /* to read what its user may read as no admin */
+    AUTH_SCOPE_SUBMIT = 2, /* that, and to submit and change its user's jobs */
+    AUTH_SCOPE_ADMIN = 3,  /* what its user may do, but for sessions */
+};
+enum { AUTH_SCOPE_COUNT = AUTH_SCOPE_ADMIN + 1 };
+
 struct auth_caller {
-    const char *user;    /* "": nobody */
-    bool is_admin;       /* of the platform */
-    bool is_application; /* came with an application token */
+    const char *user;      /* "": nobody */
+    bool is_admin;         /* of the platform */
+    bool is_application;   /* came with an application token … */
+    enum auth_scope scope; /* … of this scope */
     /* names of virtual clusters granted to the user or to a group of the user, beside `default`,
      * which is everybody's */
     const char *const *clusters;
     size_t cluster_count;
+    /* names of the groups of which the user is the admin */
+    const char *const *groups;
+    size_t group_count;
 };
 
 struct auth_subject {
-    const char *owner;   /* of the job or token; NULL where there is none */
+    const char *owner;   /* of the job, token or profile; NULL where there is none */
     const char *name;    /* of the job, for the message; NULL likewise */
     const char *cluster; /* of AUTH_USE_CLUSTER */
+    const char *group;   /* of AUTH_MANAGE_GROUP and AUTH_READ_MEMBERS */
     /* the operator lets everybody read what tasks write, and job files */
     bool is_output_open, is_config_open;
 };
@@ -50,5 +71,7 @@ int auth_check(const struct auth_caller *caller, enum auth_right right,
 
 /* "auth.session", …: the stable name of a right, for logs and answers. */
 const char *auth_right_name(enum auth_right right);
+/* "usual", "read", "submit", "admin". */
+const char *auth_scope_name(enum auth_scope scope);
 
 #endif

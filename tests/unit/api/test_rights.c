@@ -18,11 +18,15 @@
 
 enum caller_kind {
     NOBODY,
-    OWNER, /* alice, whose job it is */
+    OWNER, /* alice, whose job and profile it is */
     OTHER, /* bob */
     ADMIN,
-    OWNER_APPLICATION, /* application tokens */
+    OWNER_APPLICATION, /* application tokens, of the usual scope … */
     ADMIN_APPLICATION,
+    OWNER_READ, /* … and of the one that is named */
+    OWNER_SUBMIT,
+    ADMIN_ADMIN,
+    LAB_ADMIN, /* carol, of the group `lab` */
     EXPECTED_COUNT,
     /* what these show is worth no more than nothing */
     REVOKED = EXPECTED_COUNT,
@@ -31,6 +35,7 @@ enum caller_kind {
     FORGED_RS256, /* another algorithm named in the header */
     FORGED_KEY,   /* signed with another key */
     FORGED_USER,  /* a good number, but another user's */
+    DEACTIVATED,  /* an admin who was */
     GARBAGE,
     CALLER_KIND_COUNT,
 };
@@ -42,12 +47,17 @@ static const char *const caller_names[] = {
     "admin",
     "owner's application",
     "admin's application",
+    "owner's application of scope read",
+    "owner's application of scope submit",
+    "admin's application of scope admin",
+    "group admin",
     "revoked",
     "expired",
     "forged with none",
     "forged with RS256",
     "forged with another key",
     "forged for another user",
+    "deactivated",
     "garbage",
 };
 
@@ -58,31 +68,23 @@ struct row {
     const char *body; /* NULL: none */
 };
 
-/*                      nobody, owner, other, admin, applications: owner's, admin's */
-#define ANYONE(status)                                                                             \
-    {                                                                                              \
-        status, status, status, status, status, status                                             \
-    }
-#define USER(status)                                                                               \
-    {                                                                                              \
-        401, status, status, status, status, status                                                \
-    }
-#define BROWSER(status)                                                                            \
-    {                                                                                              \
-        401, status, status, status, 403, 403                                                      \
-    }
-#define ADMINS(status)                                                                             \
-    {                                                                                              \
-        401, 403, 403, status, 403, status                                                         \
-    }
-#define OWNERS(status)                                                                             \
-    {                                                                                              \
-        401, status, 403, status, status, status                                                   \
-    }
-#define SELF(status)                                                                               \
-    {                                                                                              \
-        401, status, 403, 403, status, 403                                                         \
-    }
+/* nobody; owner, other, admin; applications of owner and admin; of scope read, submit, admin; the
+ * group's admin */
+/* clang-format off */
+#define ANYONE(s)     {s,   s,   s,   s,   s,   s,   s,   s,   s,   s}
+#define USER(s)       {401, s,   s,   s,   s,   s,   s,   s,   s,   s}
+#define SUBMITTER(s)  {401, s,   s,   s,   s,   s,   403, s,   s,   s}
+#define BROWSER(s)    {401, s,   s,   s,   403, 403, 403, 403, 403, s}
+#define ADMINS(s)     {401, 403, 403, s,   403, s,   403, 403, s,   403}
+#define MANAGERS(s)   {401, 403, 403, s,   403, 403, 403, 403, s,   403}
+#define OWNERS(s)     {401, s,   403, s,   s,   s,   403, s,   s,   403}
+#define READERS(s)    {401, s,   403, s,   s,   s,   s,   s,   s,   403}
+#define SELF(s)       {401, s,   403, 403, s,   403, 403, s,   403, 403}
+#define EDITORS(s)    {401, s,   403, s,   403, 403, 403, 403, s,   403}
+#define GROUPERS(s)   {401, 403, 403, s,   403, 403, 403, 403, s,   s}
+#define MEMBERS(s)    {401, 403, 403, s,   403, s,   403, 403, s,   s}
+#define TOKEN_OWNER   {401, 200, 404, 404, 403, 403, 403, 403, 403, 404}
+/* clang-format on */
 
 #define TASK "/api/v2/jobs/:job/attempts/:attempt/taskRoles/:role/taskIndex/:index/attempts"
 #define STOP "{\"value\":\"STOP\"}"
@@ -106,18 +108,18 @@ static const struct row ROWS[] = {
     {HTTP_GET, "/api/v2/tokens", BROWSER(200), NULL},
     {HTTP_POST, "/api/v2/tokens/application", BROWSER(200), NULL},
     {HTTP_GET, "/api/v2/tokens/check", USER(200), NULL},
-    {HTTP_DELETE, "/api/v2/tokens/:token", {401, 200, 404, 404, 403, 403}, NULL},
+    {HTTP_DELETE, "/api/v2/tokens/:token", TOKEN_OWNER, NULL},
 
     {HTTP_GET, "/api/v2/jobs", USER(200), NULL},
-    {HTTP_POST, "/api/v2/jobs", USER(400), NULL},
+    {HTTP_POST, "/api/v2/jobs", SUBMITTER(400), NULL},
     {HTTP_GET, "/api/v2/jobs/:job", USER(200), NULL},
     {HTTP_DELETE, "/api/v2/jobs/:job", OWNERS(409), NULL},
-    {HTTP_GET, "/api/v2/jobs/:job/config", OWNERS(200), NULL},
+    {HTTP_GET, "/api/v2/jobs/:job/config", READERS(200), NULL},
     {HTTP_PUT, "/api/v2/jobs/:job/executionType", OWNERS(202), STOP},
     {HTTP_PUT, "/api/v2/jobs/:job/tag", OWNERS(200), TAG},
     {HTTP_DELETE, "/api/v2/jobs/:job/tag", OWNERS(404), TAG},
     {HTTP_GET, "/api/v2/jobs/:job/events", USER(200), NULL},
-    {HTTP_GET, "/api/v2/jobs/:job/logs", OWNERS(200), NULL},
+    {HTTP_GET, "/api/v2/jobs/:job/logs", READERS(200), NULL},
     {HTTP_PUT, "/api/v2/jobs/:job/release", OWNERS(202), NULL},
     {HTTP_PUT, "/api/v2/jobs/:job/taskRoles/:role/instances", OWNERS(409), "{\"instances\":1}"},
     {HTTP_GET, "/api/v2/jobs/:job/job-attempts/healthz", USER(200), NULL},
@@ -126,9 +128,35 @@ static const struct row ROWS[] = {
     {HTTP_GET, "/api/v2/jobs/:job/attempts", USER(200), NULL},
     {HTTP_GET, "/api/v2/jobs/:job/attempts/:attempt", USER(200), NULL},
     {HTTP_GET, TASK, USER(200), NULL},
-    {HTTP_GET, TASK "/:taskAttempt/logs", OWNERS(200), NULL},
-    {HTTP_GET, TASK "/:taskAttempt/logs/:stream", OWNERS(200), NULL},
+    {HTTP_GET, TASK "/:taskAttempt/logs", READERS(200), NULL},
+    {HTTP_GET, TASK "/:taskAttempt/logs/:stream", READERS(200), NULL},
     {HTTP_GET, "/api/v2/jobs/:job/ssh", USER(404), NULL},
+
+    {HTTP_GET, "/api/v2/users", USER(200), NULL},
+    {HTTP_POST, "/api/v2/users", MANAGERS(400), NULL},
+    {HTTP_PUT, "/api/v2/users", MANAGERS(400), NULL},
+    {HTTP_PUT, "/api/v2/users/me", USER(400), NULL},
+    {HTTP_GET, "/api/v2/users/:user", USER(200), NULL},
+    {HTTP_DELETE, "/api/v2/users/:user", MANAGERS(404), NULL},
+    {HTTP_PUT, "/api/v2/users/:user/extension", EDITORS(201), "{\"extension\":{}}"},
+    {HTTP_PUT, "/api/v2/users/:user/email", EDITORS(201), "{\"email\":\"a@b.c\"}"},
+    {HTTP_PUT, "/api/v2/users/:user/password", EDITORS(400), "{\"newPassword\":\"short\"}"},
+    {HTTP_PUT, "/api/v2/users/:user/virtualcluster", MANAGERS(201), "{\"virtualCluster\":[]}"},
+    {HTTP_PUT, "/api/v2/users/:user/admin", MANAGERS(201), "{\"admin\":false}"},
+    {HTTP_PUT, "/api/v2/users/:user/grouplist", MANAGERS(201), "{\"grouplist\":[]}"},
+    {HTTP_PUT, "/api/v2/users/:user/group", GROUPERS(201), "{\"groupname\":\"lab\"}"},
+    {HTTP_DELETE, "/api/v2/users/:user/group", GROUPERS(201), "{\"groupname\":\"lab\"}"},
+    {HTTP_GET, "/api/v2/groups", USER(200), NULL},
+    {HTTP_POST, "/api/v2/groups", MANAGERS(400), NULL},
+    {HTTP_PUT, "/api/v2/groups", MANAGERS(400), NULL},
+    {HTTP_GET, "/api/v2/groups/:group", USER(200), NULL},
+    {HTTP_DELETE, "/api/v2/groups/:group", MANAGERS(404), NULL},
+    {HTTP_GET, "/api/v2/groups/:group/userlist", MEMBERS(200), NULL},
+    {HTTP_PUT, "/api/v2/groups/:group/description", MANAGERS(201), "{\"description\":\"\"}"},
+    {HTTP_PUT, "/api/v2/groups/:group/externalname", MANAGERS(201), "{\"externalName\":\"\"}"},
+    {HTTP_PUT, "/api/v2/groups/:group/extension", MANAGERS(201), "{\"extension\":{}}"},
+    {HTTP_PUT, "/api/v2/groups/:group/extension/*key", MANAGERS(201), "{\"data\":1}"},
+
     {HTTP_GET, "/api/v2/nodes", USER(200), NULL},
     {HTTP_PUT, "/api/v2/nodes/:node/pardon", ADMINS(202), NULL},
     {HTTP_GET, "/api/v2/virtual-clusters", USER(200), NULL},
@@ -155,18 +183,21 @@ static const struct row ROWS[] = {
     {HTTP_DELETE, "/api/v1/authn/basic/logout", BROWSER(200), NULL},
     {HTTP_POST, "/api/v1/token", ANYONE(400), NULL},
     {HTTP_GET, "/api/v1/token", BROWSER(200), NULL},
-    {HTTP_DELETE, "/api/v1/token/:token", {401, 200, 404, 404, 403, 403}, NULL},
+    {HTTP_DELETE, "/api/v1/token/:token", TOKEN_OWNER, NULL},
+    {HTTP_POST, "/api/v1/token/application", BROWSER(200), NULL},
+    {HTTP_GET, "/api/v1/token/check", USER(200), NULL},
+    {HTTP_GET, "/api/v1/user/:user", USER(200), NULL},
     {HTTP_GET, "/api/v1/virtual-clusters", USER(200), NULL},
     {HTTP_GET, "/api/v1/virtual-clusters/:vc", USER(200), NULL},
     {HTTP_PUT, "/api/v1/virtual-clusters/:vc", ADMINS(400), NULL},
     {HTTP_DELETE, "/api/v1/virtual-clusters/:vc", ADMINS(400), NULL},
     {HTTP_PUT, "/api/v1/virtual-clusters/:vc/status", ADMINS(400), NULL},
     {HTTP_GET, "/api/v1/jobs", USER(200), NULL},
-    {HTTP_POST, "/api/v1/jobs", USER(400), NULL},
+    {HTTP_POST, "/api/v1/jobs", SUBMITTER(400), NULL},
     {HTTP_GET, "/api/v1/jobs/:job", USER(200), NULL},
-    {HTTP_PUT, "/api/v1/jobs/:job", USER(400), NULL},
+    {HTTP_PUT, "/api/v1/jobs/:job", SUBMITTER(400), NULL},
     {HTTP_DELETE, "/api/v1/jobs/:job", OWNERS(409), NULL},
-    {HTTP_GET, "/api/v1/jobs/:job/config", OWNERS(200), NULL},
+    {HTTP_GET, "/api/v1/jobs/:job/config", READERS(200), NULL},
     {HTTP_GET, "/api/v1/jobs/:job/ssh", USER(404), NULL},
     {HTTP_PUT, "/api/v1/jobs/:job/executionType", OWNERS(202), STOP},
     {HTTP_GET, "/api/v1/user/:user/jobs", USER(200), NULL},
@@ -174,7 +205,7 @@ static const struct row ROWS[] = {
     {HTTP_GET, "/api/v1/user/:user/jobs/:job", USER(200), NULL},
     {HTTP_PUT, "/api/v1/user/:user/jobs/:job", SELF(400), NULL},
     {HTTP_DELETE, "/api/v1/user/:user/jobs/:job", OWNERS(409), NULL},
-    {HTTP_GET, "/api/v1/user/:user/jobs/:job/config", OWNERS(200), NULL},
+    {HTTP_GET, "/api/v1/user/:user/jobs/:job/config", READERS(200), NULL},
     {HTTP_GET, "/api/v1/user/:user/jobs/:job/ssh", USER(404), NULL},
     {HTTP_PUT, "/api/v1/user/:user/jobs/:job/executionType", OWNERS(202), STOP},
 };
@@ -184,8 +215,8 @@ static const struct row ROWS[] = {
 enum { TEXT_MAX = 2048, LIFE_S = 3600 };
 
 /* Sign a token; with `is_listed` it counts until it is revoked. */
-static void token_make(struct world *world, const struct token_claims *claims, bool is_listed,
-                       char token[TEXT_MAX])
+static void token_make(struct world *world, const struct token_claims *claims,
+                       enum auth_scope scope, bool is_listed, char token[TEXT_MAX])
 {
     cleanup_arena struct arena arena;
     struct text signed_token;
@@ -199,6 +230,7 @@ static void token_make(struct world *world, const struct token_claims *claims, b
                                   .token = {.id = claims->id,
                                             .user = claims->user,
                                             .is_application = claims->is_application,
+                                            .scope = (uint8_t)scope,
                                             .created_ms = claims->issued_s * 1000,
                                             .expires_ms = claims->expires_s * 1000}};
     struct store_batch batch = {.changes = &change, .change_count = 1};
@@ -221,12 +253,45 @@ static void header_forge(const char *header, bool keeps_signature, char token[TE
 
 static const char *user_of(enum caller_kind kind)
 {
-    if (kind == OTHER)
+    switch (kind) {
+    case OWNER:
+    case OWNER_APPLICATION:
+    case OWNER_READ:
+    case OWNER_SUBMIT:
+        return "alice";
+    case OTHER:
         return "bob";
-    return kind == OWNER || kind == OWNER_APPLICATION ? "alice" : "admin";
+    case LAB_ADMIN:
+        return "carol";
+    case DEACTIVATED:
+        return "dan";
+    case NOBODY:
+    case ADMIN:
+    case ADMIN_APPLICATION:
+    case ADMIN_ADMIN:
+    case EXPECTED_COUNT: /* as REVOKED */
+    case EXPIRED:
+    case FORGED_NONE:
+    case FORGED_RS256:
+    case FORGED_KEY:
+    case FORGED_USER:
+    case GARBAGE:
+    case CALLER_KIND_COUNT:
+        break;
+    }
+    return "admin"; /* what bad tokens pretend to be */
 }
 
-/* What the caller shows; bad tokens pretend to be the admin's. `id` is the token's number. */
+static enum auth_scope scope_of(enum caller_kind kind)
+{
+    if (kind == OWNER_READ)
+        return AUTH_SCOPE_READ;
+    if (kind == OWNER_SUBMIT)
+        return AUTH_SCOPE_SUBMIT;
+    return kind == ADMIN_ADMIN ? AUTH_SCOPE_ADMIN : AUTH_SCOPE_USUAL;
+}
+
+/* What the caller shows. `id` becomes the token's number. */
 static const char *token_of(struct world *world, enum caller_kind kind, char id[TOKEN_ID_SIZE],
                             char token[TEXT_MAX])
 {
@@ -234,7 +299,7 @@ static const char *token_of(struct world *world, enum caller_kind kind, char id[
     struct token_claims claims = {
         .id = id,
         .user = user_of(kind),
-        .is_application = kind == OWNER_APPLICATION || kind == ADMIN_APPLICATION,
+        .is_application = kind >= OWNER_APPLICATION && kind <= ADMIN_ADMIN,
         .issued_s = now_s - 60,
         .expires_s = kind == EXPIRED ? now_s - 1 : now_s + LIFE_S,
     };
@@ -245,13 +310,13 @@ static const char *token_of(struct world *world, enum caller_kind kind, char id[
         return "not.a.token";
     if (kind == FORGED_KEY)
         world->key[0] ^= 1;
-    token_make(world, &claims, kind != REVOKED && kind != FORGED_USER, token);
+    token_make(world, &claims, scope_of(kind), kind != REVOKED && kind != FORGED_USER, token);
     if (kind == FORGED_KEY)
         world->key[0] ^= 1;
     if (kind == FORGED_USER) {
         char unused[TEXT_MAX];
         claims.user = "bob";
-        token_make(world, &claims, true, unused);
+        token_make(world, &claims, AUTH_SCOPE_USUAL, true, unused);
     }
     if (kind == FORGED_NONE)
         header_forge("{\"alg\":\"none\",\"typ\":\"JWT\"}", false, token);
@@ -298,16 +363,19 @@ static void target_of(const struct row *row, const struct subject *subject, stru
     static const struct {
         const char *name, *value;
     } FIXED[] = {
-        {":user", "alice"},    {":attempt", "0"},      {":role", "worker"}, {":index", "0"},
-        {":taskAttempt", "0"}, {":stream", "all"},     {":node", "n1"},     {":vc", "default"},
-        {":barrier", "start"}, {"*group", "no/group"},
+        {":user", "alice"},  {":group", "lab"},  {"*key", "a/b"},       {":attempt", "0"},
+        {":role", "worker"}, {":index", "0"},    {":taskAttempt", "0"}, {":stream", "all"},
+        {":node", "n1"},     {":vc", "default"}, {":barrier", "start"}, {"*group", "no/group"},
     };
     bool has_user = strstr(row->path, "/:user/jobs") != NULL;
     struct text rest = text_of(row->path + 1);
     while (rest.length) {
         struct text part = text_cut(&rest, '/');
         buf_string(target, "/");
-        if (text_is(part, ":job"))
+        if (row->method == HTTP_DELETE && !rest.length &&
+            (text_is(part, ":user") || text_is(part, ":group")))
+            buf_string(target, "nobody-here"); /* the others are still needed */
+        else if (text_is(part, ":job"))
             buf_format(target, "%s%s", has_user ? "" : "alice~", subject->job_name);
         else if (text_is(part, ":token"))
             buf_string(target, subject->token_id);
@@ -343,11 +411,40 @@ static bool row_holds(struct world *world, const char *alice, const struct row *
     return status == expected;
 }
 
+static void change(struct world *world, struct store_change change)
+{
+    struct store_batch batch = {.changes = &change, .change_count = 1};
+    struct err err;
+    assert_int_equal(store_commit(world->store, &batch, &err), 0);
+    assert_int_equal(change.code, 0);
+}
+
+static void accounts_make(struct world *world)
+{
+    struct store_member lab = {.name = "lab", .is_admin = true};
+    change(world, (struct store_change){.kind = CHANGE_GROUP_ADD,
+                                        .group = {.name = "lab", .description = ""}});
+    change(world, (struct store_change){.kind = CHANGE_USER_ADD,
+                                        .user = {.name = "carol",
+                                                 .password_hash = "",
+                                                 .email = "",
+                                                 .extension_json = "{}",
+                                                 .groups = {&lab, 1}}});
+    change(world, (struct store_change){.kind = CHANGE_USER_ADD,
+                                        .user = {.name = "dan",
+                                                 .password_hash = "",
+                                                 .email = "",
+                                                 .extension_json = "{}",
+                                                 .is_admin = true,
+                                                 .is_inactive = true}});
+}
+
 static void test_matrix(void **state)
 {
     struct world *world = world_new_policy("hived");
     unsigned wrong = 0;
     (void)state;
+    accounts_make(world);
     const char *alice = world_login(world, "alice");
     for (size_t i = 0; i < COUNT_OF(ROWS); i++)
         for (unsigned kind = 0; kind < CALLER_KIND_COUNT; kind++)

@@ -8,31 +8,66 @@
 #include "base/memory.h"
 
 static const char *const granted[] = {"vision", "speech"};
+static const char *const administered[] = {"other", "lab"};
 
-enum { NOBODY, OWNER, OWNER_APPLICATION, OTHER, MEMBER, ADMIN, ADMIN_APPLICATION, CALLERS };
+enum {
+    NOBODY,
+    OWNER,
+    OWNER_APPLICATION,
+    OWNER_READ, /* application tokens of the scopes that are named */
+    OWNER_SUBMIT,
+    OTHER,
+    MEMBER,
+    GROUP_ADMIN,
+    ADMIN,
+    ADMIN_APPLICATION,
+    ADMIN_READ,
+    ADMIN_SUBMIT,
+    ADMIN_ADMIN,
+    CALLERS
+};
 
 static const struct auth_caller callers[CALLERS] = {
     [NOBODY] = {.user = ""},
     [OWNER] = {.user = "ann"},
     [OWNER_APPLICATION] = {.user = "ann", .is_application = true},
+    [OWNER_READ] = {.user = "ann", .is_application = true, .scope = AUTH_SCOPE_READ},
+    [OWNER_SUBMIT] = {.user = "ann", .is_application = true, .scope = AUTH_SCOPE_SUBMIT},
     [OTHER] = {.user = "bob"},
     [MEMBER] = {.user = "carl", .clusters = granted, .cluster_count = COUNT_OF(granted)},
+    [GROUP_ADMIN] = {.user = "dora", .groups = administered, .group_count = COUNT_OF(administered)},
     [ADMIN] = {.user = "root", .is_admin = true},
     [ADMIN_APPLICATION] = {.user = "root", .is_admin = true, .is_application = true},
+    [ADMIN_READ] = {.user = "root",
+                    .is_admin = true,
+                    .is_application = true,
+                    .scope = AUTH_SCOPE_READ},
+    [ADMIN_SUBMIT] = {.user = "root",
+                      .is_admin = true,
+                      .is_application = true,
+                      .scope = AUTH_SCOPE_SUBMIT},
+    [ADMIN_ADMIN] = {.user = "root",
+                     .is_admin = true,
+                     .is_application = true,
+                     .scope = AUTH_SCOPE_ADMIN},
 };
 
-static const struct auth_subject of_ann = {.owner = "ann", .name = "train", .cluster = "speech"};
+static const struct auth_subject of_ann = {
+    .owner = "ann", .name = "train", .cluster = "speech", .group = "lab"};
 
 static void who_may_do_what(void **state)
 {
     (void)state;
     /* y: yes, n: no, -: log in first; in the order of the callers above */
     static const char *const wanted[AUTH_RIGHT_COUNT] = {
-        [AUTH_CALL] = "-yyyyyy",        [AUTH_SESSION] = "-ynyyyn",
-        [AUTH_ADMINISTER] = "-nnnnyy",  [AUTH_SUBMIT_AS] = "-yynnnn",
-        [AUTH_CHANGE_JOB] = "-yynnyy",  [AUTH_READ_OUTPUT] = "-yynnyy",
-        [AUTH_READ_CONFIG] = "-yynnyy", [AUTH_USE_CLUSTER] = "-nnnyyy",
-        [AUTH_REVOKE] = "-ynnnnn",
+        [AUTH_CALL] = "-yyyyyyyyyyyy",         [AUTH_SESSION] = "-ynnnyyyynnnn",
+        [AUTH_ADMINISTER] = "-nnnnnnnyynny",   [AUTH_MANAGE] = "-nnnnnnnynnny",
+        [AUTH_MANAGE_GROUP] = "-nnnnnnyynnny", [AUTH_READ_MEMBERS] = "-nnnnnnyyynny",
+        [AUTH_EDIT_USER] = "-ynnnnnnynnny",    [AUTH_READ_PROFILE] = "-yyyynnnyynny",
+        [AUTH_SUBMIT] = "-yynyyyyyynyy",       [AUTH_SUBMIT_AS] = "-yynynnnnnnnn",
+        [AUTH_CHANGE_JOB] = "-yynynnnyynny",   [AUTH_READ_OUTPUT] = "-yyyynnnyynny",
+        [AUTH_READ_CONFIG] = "-yyyynnnyynny",  [AUTH_USE_CLUSTER] = "-nnnnnynyynny",
+        [AUTH_REVOKE] = "-ynnnnnnnnnnn",
     };
     for (int right = 0; right < AUTH_RIGHT_COUNT; right++)
         for (int c = 0; c < CALLERS; c++) {
@@ -78,9 +113,25 @@ static void refusals_say_what_was_missing(void **state)
     assert_string_equal(err.path, "defaults.virtualCluster");
     auth_check(&callers[OTHER], AUTH_CHANGE_JOB, &of_ann, &err);
     assert_string_equal(err.text, "bob is not the owner of job ann~train");
+    auth_check(&callers[OTHER], AUTH_MANAGE, NULL, &err);
+    assert_string_equal(err.text, "Non-admin is not allow to do this operation.");
+    auth_check(&callers[ADMIN_APPLICATION], AUTH_MANAGE, NULL, &err);
+    assert_string_equal(err.text, "Applications are not allowed to do this operation.");
+    auth_check(&callers[ADMIN_SUBMIT], AUTH_MANAGE, NULL, &err);
+    assert_string_equal(err.text, "the scope of this token, submit, does not allow this");
+    auth_check(&callers[OTHER], AUTH_EDIT_USER, &of_ann, &err);
+    assert_string_equal(err.text, "bob may not see or change the profile of ann");
     for (int right = 0; right < AUTH_RIGHT_COUNT; right++)
         assert_ptr_equal(strstr(auth_right_name((enum auth_right)right), "auth."),
                          auth_right_name((enum auth_right)right));
+}
+
+static void scopes_have_names(void **state)
+{
+    (void)state;
+    static const char *const names[AUTH_SCOPE_COUNT] = {"usual", "read", "submit", "admin"};
+    for (int scope = 0; scope < AUTH_SCOPE_COUNT; scope++)
+        assert_string_equal(auth_scope_name((enum auth_scope)scope), names[scope]);
 }
 
 static const struct CMUnitTest tests[] = {
@@ -88,5 +139,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_default_cluster_is_everybodys),
     cmocka_unit_test(an_operator_can_open_the_output),
     cmocka_unit_test(refusals_say_what_was_missing),
+    cmocka_unit_test(scopes_have_names),
 };
 UNIT_FILE(tests, NULL, NULL);

@@ -1,0 +1,629 @@
+/* OpenPAI's /users: who there is, and changes of one user */
+#include "api/account.h"
+#include "api/handlers.h"
+#include "api/snapshot.h"
+#include "base/memory.h"
+#include "sys/secret.h"
+#include <time.h>
+
+#define DEFAULT_GROUP "default"
+#define ADMIN_GROUP   "admingroup"
+
+/* ---- as JSON ---- */
+
+/* Names without doubles, in the order in which they came. */
+struct name_set {
+    const char **items;
+    size_t count, room;
+};
+
+static void names_add(struct name_set *names, const char *name)
+{
+    for (size_t i = 0; i < names->count; i++)
+        if (strcmp(names->items[i], name) == 0)
+            return;
+    *ARRAY_ADD(names) = name;
+}
+
+static void names_add_all(struct name_set *names, const struct store_names *from)
+{
+    for (size_t i = 0; i < from->count; i++)
+        names_add(names, from->items[i]);
+}
+
+static void names_json(struct json_writer *json, const char *key, struct name_set *names)
+{
+    json_key_strings(json, key, names->items, names->count);
+    ARRAY_FREE(names);
+}
+
+static const struct store_group *group_of(const struct store_groups *groups, const char *name)
+{
+    for (size_t i = 0; i < groups->count; i++)
+        if (strcmp(groups->items[i].name, name) == 0)
+            return &groups->items[i];
+    return NULL;
+}
+
+/* What all users of a reply need. */
+struct user_context {
+    struct store_groups groups;
+    struct store_names clusters; /* of the cluster */
+};
+
+static void storages_add(struct call *call, struct name_set *names, const struct store_group *group)
+{
+    const struct doc *extension = account_extension(call, group->extension_json);
+    const struct doc *list = doc_get_list(doc_get_map(extension, "acls"), "storageConfigs");
+    for (size_t i = 0; i < list->as.list.count; i++)
+        if (list->as.list.items[i]->kind == DOC_STRING)
+            names_add(names, list->as.list.items[i]->as.string.at);
+}
+
+/* Only the user and admins see mail address and extension: keys and tokens stand in that. */
+static void user_json(struct call *call, struct json_writer *json, const struct store_user *user,
+                      const struct user_context *context)
+{
+    const struct auth_subject subject = {.owner = user->name};
+    bool may_see = auth_check(&call->caller.auth, AUTH_READ_PROFILE, &subject, NULL) == 0;
+    bool is_admin = user->is_admin || user->is_admin_by_group;
+    struct name_set groups = {0}, clusters = {0}, storages = {0};
+    names_add(&clusters, "default");
+    names_add_all(&clusters, is_admin ? &context->clusters : &user->virtual_clusters);
+    for (size_t i = 0; i < user->groups.count; i++) {
+        const struct store_group *group = group_of(&context->groups, user->groups.items[i].name);
+        names_add(&groups, user->groups.items[i].name);
+        if (!group)
+            continue;
+        if (!is_admin)
+            names_add_all(&clusters, &group->virtual_clusters);
+        storages_add(call, &storages, group);
+    }
+    json_object(json);
+    json_key_string(json, "username", user->name);
+    json_key_string(json, "email", may_see ? user->email : "");
+    names_json(json, "grouplist", &groups);
+    json_key_bool(json, "admin", is_admin);
+    names_json(json, "virtualCluster", &clusters);
+    names_json(json, "storageConfig", &storages);
+    json_key_bool(json, "active", !user->is_inactive);
+    json_key(json, "extension");
+    json_raw(json, may_see ? text_of(user->extension_json) : TEXT("{}"));
+    json_object_end(json);
+}
+
+static int user_context_read(struct call *call, const struct service_snapshot *snapshot,
+                             struct user_context *context)
+{
+    struct store_reader *reader = call_reader(call);
+    if (!reader)
+        return call->err.code;
+    context->clusters = vc_names(call, snapshot);
+    return store_groups(reader, call->arena, &context->groups, &call->err);
+}
+
+static int users_read(struct call *call, const struct service_snapshot *snapshot)
+{
+    struct user_context context;
+    struct store_users users;
+    int failed = user_context_read(call, snapshot, &context);
+    if (!failed)
+        failed = store_users(call->reader, call->arena, &users, &call->err);
+    if (failed)
+        return failed;
+    struct json_writer json;
+    call_json(call, 200, &json);
+    json_array(&json);
+    for (size_t i = 0; i < users.count; i++)
+        user_json(call, &json, &users.items[i], &context);
+    json_array_end(&json);
+    return 0;
+}
+
+int handle_user_list(struct call *call)
+{
+    return snapshot_read(call, users_read);
+}
+
+/* The original answers 400 for a user that is not there; its documentation says 404. */
+static int user_read(struct call *call, const struct service_snapshot *snapshot)
+{
+    struct user_context context;
+    struct store_user user;
+    int failed = user_context_read(call, snapshot, &context);
+    if (!failed)
+        failed = account_user(call, call->parameters[0], &user);
+    if (failed)
+        return failed;
+    struct json_writer json;
+    call_json(call, 200, &json);
+    user_json(call, &json, &user, &context);
+    return 0;
+}
+
+int handle_user(struct call *call)
+{
+    return snapshot_read(call, user_read);
+}
+
+/* ---- new users ---- */
+
+/* A password, or the hash of one as OpenPAI stored it. */
+static int new_password(struct call *call, const struct doc *doc, struct account_edit *edit)
+{
+    struct text hash;
+    int failed = call_body_string(call, doc, "password", false, &edit->password);
+    if (!failed)
+        failed = call_body_string(call, doc, "passwordHash", false, &hash);
+    if (failed)
+        return failed;
+    if (!hash.at && !edit->password.at)
+        return call_fail(call, ERR_INVALID, NULL, "password", "password is missing");
+    if (!hash.at)
+        return account_password(call, "password", edit->password);
+    if (edit->password.at)
+        return call_fail(call, ERR_INVALID, NULL, "passwordHash",
+                         "give password or passwordHash, not both");
+    char *kept = arena_alloc(call->arena, PASSWORD_HASH_SIZE);
+    if (password_hash_import(text_of(edit->change.user.name), hash, kept))
+        return call_fail(call, ERR_INVALID, NULL, "passwordHash",
+                         "passwordHash must be 128 hexadecimal digits, as OpenPAI stored it");
+    edit->change.user.password_hash = kept;
+    return 0;
+}
+
+/* Everybody is in the group `default`; further ones must exist. */
+static int new_groups(struct call *call, const struct doc *doc, bool is_admin,
+                      struct store_members *groups)
+{
+    struct store_names given;
+    struct store_group group;
+    struct store_members members;
+    int failed = account_names(call, doc, "grouplist", &given);
+    if (failed)
+        return failed;
+    groups->items = ARENA_ARRAY(call->arena, struct store_member, given.count + 2);
+    const char *always[] = {DEFAULT_GROUP, is_admin ? ADMIN_GROUP : NULL};
+    struct err err;
+    for (size_t i = 0; i < COUNT_OF(always); i++)
+        if (always[i] && store_group(call_reader(call), text_of(always[i]), call->arena, &group,
+                                     &members, &err) == 0)
+            groups->items[groups->count++].name = always[i];
+    for (size_t i = 0; i < given.count; i++) {
+        failed = account_group_exists(call, text_of(given.items[i]));
+        if (failed)
+            return failed;
+        groups->items[groups->count++].name = given.items[i];
+    }
+    return 0;
+}
+
+int handle_user_create(struct call *call)
+{
+    const struct doc *doc, *extension = NULL;
+    struct text name, email;
+    bool is_admin, is_given;
+    int failed = call_body(call, &doc);
+    if (!failed)
+        failed = call_body_string(call, doc, "username", true, &name);
+    if (!failed)
+        failed = account_user_name(call, name);
+    if (!failed)
+        failed = call_body_string(call, doc, "email", false, &email);
+    if (!failed)
+        failed = account_email(call, email);
+    if (!failed)
+        failed = account_bool(call, doc, "admin", &is_admin, &is_given);
+    if (!failed)
+        failed = account_map(call, doc, "extension", &extension);
+    if (!failed && !call_reader(call))
+        failed = call->err.code;
+    if (failed)
+        return failed;
+    struct account_edit *edit =
+        account_edit_new(call, CHANGE_USER_ADD, 201, "User is created successfully");
+    struct store_user *user = &edit->change.user;
+    *user = (struct store_user){.name = arena_copy(call->arena, name),
+                                .email = arena_copy(call->arena, email),
+                                .is_admin = is_admin,
+                                .extension_json = "{}",
+                                .created_ms = (int64_t)time(NULL) * 1000};
+    failed = new_password(call, doc, edit);
+    if (!failed)
+        failed = account_names(call, doc, "virtualCluster", &edit->clusters);
+    if (!failed)
+        failed = new_groups(call, doc, is_admin, &user->groups);
+    if (!failed && extension)
+        failed = account_json(call, extension, &user->extension_json);
+    user->virtual_clusters = edit->clusters;
+    return failed ? failed : account_change(call, edit);
+}
+
+int handle_user_remove(struct call *call)
+{
+    struct store_user user;
+    int failed = account_user(call, call->parameters[0], &user);
+    if (failed)
+        return failed;
+    if (user.is_admin || user.is_admin_by_group)
+        return call_fail(call, ERR_FORBIDDEN, "RemoveAdminError", "",
+                         "Admin %s is not allowed to remove: take the admin's rights away first",
+                         user.name);
+    struct account_edit *edit =
+        account_edit_new(call, CHANGE_USER_REMOVE, 200, "user is removed successfully");
+    edit->change.user.name = user.name;
+    return account_change(call, edit);
+}
+
+/* ---- changes of one user ---- */
+
+/* An edit of some fields of a user who exists. */
+static int edit_of(struct call *call, struct text name, const char *message,
+                   struct account_edit **edit, struct store_user *user)
+{
+    int failed = account_user(call, name, user);
+    if (failed)
+        return failed;
+    *edit = account_edit_new(call, CHANGE_USER_SET, 201, "%s", message);
+    (*edit)->change.user.name = user->name;
+    return 0;
+}
+
+static int may_edit(struct call *call, struct text name)
+{
+    const struct auth_subject subject = {.owner = arena_copy(call->arena, name)};
+    return call_may_about(call, AUTH_EDIT_USER, &subject);
+}
+
+static int set_email(struct call *call, const struct doc *doc, struct account_edit *edit)
+{
+    struct text email;
+    int failed = call_body_string(call, doc, "email", false, &email);
+    if (failed || !email.at)
+        return failed;
+    edit->change.user.email = arena_copy(call->arena, email);
+    edit->change.fields |= USER_EMAIL;
+    return account_email(call, email);
+}
+
+/* Keys over the ones that are there, or instead of them. */
+static int set_extension(struct call *call, const struct doc *doc, const struct store_user *user,
+                         bool is_patch, struct account_edit *edit)
+{
+    const struct doc *extension;
+    int failed = account_map(call, doc, "extension", &extension);
+    if (failed || !extension)
+        return failed;
+    if (is_patch)
+        extension =
+            account_merge(call->arena, account_extension(call, user->extension_json), extension);
+    edit->change.extension_was = user->extension_json;
+    edit->change.fields |= USER_EXTENSION;
+    return account_json(call, extension, &edit->change.user.extension_json);
+}
+
+static int set_clusters(struct call *call, const struct doc *doc, struct account_edit *edit)
+{
+    int failed = account_names(call, doc, "virtualCluster", &edit->clusters);
+    if (failed || !edit->clusters.items)
+        return failed;
+    edit->change.user.virtual_clusters = edit->clusters;
+    edit->change.fields |= USER_CLUSTERS;
+    return 0;
+}
+
+/* Nobody stays an admin by a group when that shall end. */
+static void set_admin(struct call *call, const struct store_user *user, bool is_admin,
+                      struct account_edit *edit)
+{
+    struct store_members kept = {
+        .items = ARENA_ARRAY(call->arena, struct store_member, user->groups.count + 1)};
+    edit->change.user.is_admin = is_admin;
+    edit->change.fields |= USER_ADMIN;
+    if (is_admin || !user->is_admin_by_group)
+        return;
+    for (size_t i = 0; i < user->groups.count; i++)
+        if (!user->groups.items[i].makes_admins)
+            kept.items[kept.count++] = user->groups.items[i];
+    edit->change.user.groups = kept;
+    edit->change.fields |= USER_GROUPS;
+}
+
+/* Nothing to change is no change of everything. */
+static int edit_end(struct call *call, struct account_edit *edit)
+{
+    if (edit->change.fields)
+        return account_change(call, edit);
+    call_message(call, edit->status, "%s", edit->message);
+    return 0;
+}
+
+static int patch_flag(struct call *call, const struct doc *doc, bool *is_patch)
+{
+    bool is_given;
+    return account_bool(call, doc, "patch", is_patch, &is_given);
+}
+
+/* patch false: everything must be given. */
+static int check_whole(struct call *call, const struct doc *data, bool is_patch,
+                       const char *const *keys, size_t count)
+{
+    for (size_t i = 0; !is_patch && i < count; i++)
+        if (!doc_get(data, keys[i]))
+            return call_fail(call, ERR_INVALID, NULL, keys[i], "%s is missing: give it, or patch",
+                             keys[i]);
+    return 0;
+}
+
+/* PUT /users, by an admin */
+int handle_user_update(struct call *call)
+{
+    static const char *const whole[] = {"email", "virtualCluster", "admin", "password",
+                                        "extension"};
+    const struct doc *doc, *data = NULL;
+    struct text name;
+    struct store_user user;
+    struct account_edit *edit = NULL;
+    bool is_patch = false, value, is_given;
+    int failed = call_body(call, &doc);
+    if (!failed)
+        failed = account_data(call, doc, &data);
+    if (!failed)
+        failed = patch_flag(call, doc, &is_patch);
+    if (!failed)
+        failed = call_body_string(call, data, "username", true, &name);
+    if (!failed)
+        failed = check_whole(call, data, is_patch, whole, COUNT_OF(whole));
+    if (!failed)
+        failed = edit_of(call, name, "Update user data successfully.", &edit, &user);
+    if (!failed)
+        failed = set_email(call, data, edit);
+    if (!failed)
+        failed = set_extension(call, data, &user, is_patch, edit);
+    if (!failed)
+        failed = set_clusters(call, data, edit);
+    if (!failed)
+        failed = account_bool(call, data, "admin", &value, &is_given);
+    if (!failed && is_given)
+        set_admin(call, &user, value, edit);
+    if (!failed)
+        failed = account_bool(call, data, "active", &value, &is_given);
+    if (!failed && is_given) {
+        edit->change.user.is_inactive = !value;
+        edit->change.fields |= USER_INACTIVE;
+    }
+    if (!failed)
+        failed = call_body_string(call, data, "password", false, &edit->password);
+    if (!failed && edit->password.at) {
+        failed = account_password(call, "password", edit->password);
+        edit->change.fields |= USER_PASSWORD;
+    }
+    return failed ? failed : edit_end(call, edit);
+}
+
+/* Whose password it is must give the old one; an admin need not for others. */
+static int set_password(struct call *call, const struct doc *doc, const struct store_user *user,
+                        const char *old_fallback, struct account_edit *edit)
+{
+    struct text old;
+    int failed = call_body_string(call, doc, "newPassword", false, &edit->password);
+    if (!failed)
+        failed = call_body_string(call, doc, "oldPassword", false, &old);
+    if (failed || !edit->password.at)
+        return failed;
+    failed = account_password(call, "newPassword", edit->password);
+    if (failed)
+        return failed;
+    if (!old.at)
+        old = text_of(old_fallback);
+    if (strcmp(user->name, call->caller.auth.user) == 0) {
+        if (!old.at)
+            return call_fail(call, ERR_INVALID, NULL, "oldPassword", "oldPassword is missing");
+        edit->old_password = old;
+        edit->old_hash = user->password_hash;
+    }
+    edit->change.fields |= USER_PASSWORD;
+    return 0;
+}
+
+/* PUT /users/me */
+int handle_user_update_self(struct call *call)
+{
+    static const char *const whole[] = {"email", "newPassword"};
+    const struct doc *doc, *data = NULL;
+    struct text name;
+    struct store_user user;
+    struct account_edit *edit = NULL;
+    bool is_patch = false;
+    int failed = call_body(call, &doc);
+    if (!failed)
+        failed = account_data(call, doc, &data);
+    if (!failed)
+        failed = patch_flag(call, doc, &is_patch);
+    if (!failed)
+        failed = call_body_string(call, data, "username", true, &name);
+    if (failed)
+        return failed;
+    if (!text_is(name, call->caller.auth.user))
+        return call_fail(call, ERR_FORBIDDEN, NULL, "username", "username must be your own, %s",
+                         call->caller.auth.user);
+    failed = may_edit(call, name);
+    if (!failed)
+        failed = check_whole(call, data, is_patch, whole, COUNT_OF(whole));
+    if (!failed)
+        failed = edit_of(call, name, "Update user data successfully.", &edit, &user);
+    if (!failed)
+        failed = set_email(call, data, edit);
+    if (!failed)
+        failed = set_extension(call, data, &user, is_patch, edit);
+    if (!failed)
+        failed = set_password(call, data, &user, NULL, edit);
+    return failed ? failed : edit_end(call, edit);
+}
+
+/* ---- one field: OpenPAI's older paths ---- */
+
+static int field_begin(struct call *call, const char *message, const struct doc **doc,
+                       struct account_edit **edit, struct store_user *user)
+{
+    int failed = call_body(call, doc);
+    return failed ? failed : edit_of(call, call->parameters[0], message, edit, user);
+}
+
+static int missing(struct call *call, const struct doc *doc, const char *key)
+{
+    if (doc_get(doc, key))
+        return 0;
+    return call_fail(call, ERR_INVALID, NULL, key, "%s is missing", key);
+}
+
+int handle_user_extension(struct call *call)
+{
+    const struct doc *doc;
+    struct account_edit *edit;
+    struct store_user user;
+    int failed = may_edit(call, call->parameters[0]);
+    if (!failed)
+        failed = field_begin(call, "Update user extension data successfully.", &doc, &edit, &user);
+    if (!failed)
+        failed = missing(call, doc, "extension");
+    if (!failed)
+        failed = set_extension(call, doc, &user, true, edit);
+    return failed ? failed : edit_end(call, edit);
+}
+
+int handle_user_email(struct call *call)
+{
+    const struct doc *doc;
+    struct account_edit *edit;
+    struct store_user user;
+    int failed = may_edit(call, call->parameters[0]);
+    if (!failed)
+        failed = field_begin(call, "Update user email data successfully.", &doc, &edit, &user);
+    if (!failed)
+        failed = missing(call, doc, "email");
+    if (!failed)
+        failed = set_email(call, doc, edit);
+    return failed ? failed : edit_end(call, edit);
+}
+
+int handle_user_password(struct call *call)
+{
+    const struct doc *doc;
+    struct account_edit *edit;
+    struct store_user user;
+    int failed = may_edit(call, call->parameters[0]);
+    if (!failed)
+        failed = field_begin(call, "update user password successfully.", &doc, &edit, &user);
+    if (!failed)
+        failed = missing(call, doc, "newPassword");
+    if (!failed)
+        failed = set_password(call, doc, &user, "defaultpai", edit);
+    return failed ? failed : edit_end(call, edit);
+}
+
+int handle_user_clusters(struct call *call)
+{
+    const struct doc *doc;
+    struct account_edit *edit;
+    struct store_user user;
+    int failed =
+        field_begin(call, "Update user virtualCluster data successfully.", &doc, &edit, &user);
+    if (!failed)
+        failed = missing(call, doc, "virtualCluster");
+    if (failed)
+        return failed;
+    if (user.is_admin || user.is_admin_by_group)
+        return call_fail(call, ERR_FORBIDDEN, NULL, "",
+                         "Admin's virtual clusters cannot be updated.");
+    failed = set_clusters(call, doc, edit);
+    return failed ? failed : edit_end(call, edit);
+}
+
+int handle_user_admin(struct call *call)
+{
+    const struct doc *doc;
+    struct account_edit *edit;
+    struct store_user user;
+    bool is_admin, is_given;
+    int failed =
+        field_begin(call, "Update user admin permission successfully.", &doc, &edit, &user);
+    if (!failed)
+        failed = missing(call, doc, "admin");
+    if (!failed)
+        failed = account_bool(call, doc, "admin", &is_admin, &is_given);
+    if (failed)
+        return failed;
+    set_admin(call, &user, is_admin, edit);
+    return edit_end(call, edit);
+}
+
+int handle_user_groups(struct call *call)
+{
+    const struct doc *doc;
+    struct account_edit *edit;
+    struct store_user user;
+    struct store_names names;
+    int failed = field_begin(call, "update user grouplist successfully.", &doc, &edit, &user);
+    if (!failed)
+        failed = missing(call, doc, "grouplist");
+    if (!failed)
+        failed = account_names(call, doc, "grouplist", &names);
+    if (failed)
+        return failed;
+    struct store_members *groups = &edit->change.user.groups;
+    groups->items = ARENA_ARRAY(call->arena, struct store_member, names.count + 1);
+    for (size_t i = 0; i < names.count; i++) {
+        failed = account_group_exists(call, text_of(names.items[i]));
+        if (failed)
+            return failed;
+        groups->items[groups->count++].name = names.items[i];
+    }
+    edit->change.fields |= USER_GROUPS;
+    return edit_end(call, edit);
+}
+
+/* ---- in and out of one group ---- */
+
+static int member_change(struct call *call, enum store_change_kind kind, const char *verb)
+{
+    const struct doc *doc;
+    struct text group;
+    struct store_user user;
+    bool is_admin, is_given;
+    int failed = call_body(call, &doc);
+    if (!failed)
+        failed = call_body_string(call, doc, "groupname", true, &group);
+    if (!failed)
+        failed = account_group_name(call, group);
+    if (failed)
+        return failed;
+    const struct auth_subject subject = {.group = arena_copy(call->arena, group)};
+    failed = call_may_about(call, AUTH_MANAGE_GROUP, &subject);
+    if (!failed)
+        failed = account_group_exists(call, group);
+    if (!failed)
+        failed = account_user(call, call->parameters[0], &user);
+    if (!failed)
+        failed = account_bool(call, doc, "admin", &is_admin, &is_given);
+    if (!failed && is_given) /* only the platform's admins make admins of groups */
+        failed = call_may(call, AUTH_MANAGE, NULL);
+    if (failed)
+        return failed;
+    struct account_edit *edit =
+        account_edit_new(call, kind, 201, "User %s is %s group %s", user.name, verb, subject.group);
+    edit->change.member.user = user.name;
+    edit->change.member.group = subject.group;
+    edit->change.member.is_admin = is_given ? is_admin : -1;
+    return account_change(call, edit);
+}
+
+int handle_member_add(struct call *call)
+{
+    return member_change(call, CHANGE_MEMBER_ADD, "added into");
+}
+
+int handle_member_remove(struct call *call)
+{
+    return member_change(call, CHANGE_MEMBER_REMOVE, "removed from");
+}
