@@ -26,6 +26,7 @@ struct log_reader {
     struct api *api;
     struct http_stream *stream; /* of the reply: its descriptor changes with the attempt */
     struct attempt_id attempt;  /* 0: none now */
+    uint8_t engine;             /* that has it */
     enum log_stream which;
     uint64_t offset; /* within the attempt; without one, what is to be left out of the next ones */
     uint64_t end;    /* without follow: what was there at the start */
@@ -63,6 +64,15 @@ static void watch_drain(int fd)
             return;
 }
 
+static void log_of(const struct call *call, const struct task_record *attempt,
+                   struct log_reader *log)
+{
+    const struct service *service = call->api->service;
+
+    log->attempt = attempt->attempt;
+    log->engine = service->engine_of(service->context, attempt->node);
+}
+
 /* ---- whole ---- */
 
 static ssize_t log_whole(void *state, char *bytes, size_t size)
@@ -75,8 +85,8 @@ static ssize_t log_whole(void *state, char *bytes, size_t size)
         size = (size_t)(log->end - log->offset);
     struct log_part part;
     struct err err;
-    ssize_t length = service->log_read(service->context, log->attempt, log->which, &log->offset,
-                                       bytes, size, &part, &err);
+    ssize_t length = service->log_read(service->context, log->engine, log->attempt, log->which,
+                                       &log->offset, bytes, size, &part, &err);
     if (length < 0)
         return HTTP_STREAM_BROKEN;
     log->offset += (uint64_t)length;
@@ -87,7 +97,7 @@ static ssize_t log_whole(void *state, char *bytes, size_t size)
 
 /* The first attempt after log->after within one attempt of the job; 0 when there is none. */
 static uint64_t attempt_after(const struct log_reader *log, struct store_reader *reader,
-                              uint32_t job_attempt, struct arena *arena)
+                              uint32_t job_attempt, struct arena *arena, const char **node)
 {
     struct store_tasks tries = {0};
     struct err err;
@@ -96,8 +106,10 @@ static uint64_t attempt_after(const struct log_reader *log, struct store_reader 
         return 0;
     for (size_t i = 0; i < tries.count; i++) {
         uint64_t id = tries.items[i].attempt.v;
-        if (id > log->after && (!first || id < first))
-            first = id;
+        if (id <= log->after || (first && id > first))
+            continue;
+        first = id;
+        *node = tries.items[i].node;
     }
     return first;
 }
@@ -110,6 +122,7 @@ static bool attempt_find(struct log_reader *log, bool *is_job_final)
     struct err err;
     struct store_job job = {0};
     uint64_t found = 0;
+    const char *node = "";
     arena_init(&arena);
     bool is_gone = store_job_summary(service->store, log->job, &arena, &job, &err) != 0;
     *is_job_final = is_gone || job.record.state == LIFE_COMPLETED;
@@ -117,14 +130,16 @@ static bool attempt_find(struct log_reader *log, bool *is_job_final)
     if (!reader && !is_gone)
         *is_job_final = false; /* later */
     for (uint32_t at = log->job_attempt; reader && at <= job.record.attempt && !found; at++) {
-        found = attempt_after(log, reader, at, &arena);
+        found = attempt_after(log, reader, at, &arena, &node);
         if (found)
             log->job_attempt = at;
     }
     if (reader)
         service->reader_put(service->context, reader);
-    if (found)
+    if (found) {
         log->attempt.v = log->after = found;
+        log->engine = service->engine_of(service->context, node);
+    }
     return found != 0;
 }
 
@@ -163,8 +178,8 @@ static ssize_t log_follow(void *state, char *bytes, size_t size)
         ssize_t length = ERR_NOT_FOUND;
         if (log->attempt.v) {
             watch_drain(log->stream->fd);
-            length = service->log_read(service->context, log->attempt, log->which, &log->offset,
-                                       bytes, size, &part, &err);
+            length = service->log_read(service->context, log->engine, log->attempt, log->which,
+                                       &log->offset, bytes, size, &part, &err);
         }
         if (length > 0) {
             log->offset += (uint64_t)length;
@@ -172,8 +187,8 @@ static ssize_t log_follow(void *state, char *bytes, size_t size)
         }
         if (length == 0 && !part.is_ended) {
             if (log->stream->fd < 0)
-                log->stream->fd =
-                    service->log_watch(service->context, log->attempt, log->which, &err);
+                log->stream->fd = service->log_watch(service->context, log->engine, log->attempt,
+                                                     log->which, &err);
             return HTTP_STREAM_WAIT;
         }
         if (length == ERR_UNAVAILABLE)
@@ -208,8 +223,8 @@ static uint64_t tail_lines(struct call *call, const struct log_reader *log,
         size_t size = (size_t)(at - from);
         struct log_part ignored;
         struct err err;
-        ssize_t length = service->log_read(service->context, log->attempt, log->which, &from, block,
-                                           size, &ignored, &err);
+        ssize_t length = service->log_read(service->context, log->engine, log->attempt, log->which,
+                                           &from, block, size, &ignored, &err);
         if (length <= 0)
             return at;
         for (size_t i = (size_t)length; i-- > 0;) {
@@ -253,8 +268,8 @@ static int log_begin(struct call *call, struct log_reader *log)
     struct err err = {0};
     uint64_t probe = 0;
     char byte;
-    ssize_t length = service->log_read(service->context, log->attempt, log->which, &probe, &byte, 1,
-                                       &part, &err);
+    ssize_t length = service->log_read(service->context, log->engine, log->attempt, log->which,
+                                       &probe, &byte, 1, &part, &err);
     if (length == ERR_NOT_FOUND && !log->is_follow && log_from_tail(call, log))
         return 0;
     if (length == ERR_NOT_FOUND && !log->is_follow)
@@ -317,7 +332,12 @@ static int log_reply(struct call *call, const struct log_reader *from)
     struct http_reply *reply = &call->exchange->reply;
     if (reply->status) /* the last lines alone */
         return 0;
-    int failed = from->is_follow ? follower_add(call) : 0;
+    struct service *service = call->api->service;
+    int failed = 0;
+    if (from->is_follow && from->attempt.v)
+        failed = service->log_can_follow(service->context, from->engine, &call->err);
+    if (!failed && from->is_follow)
+        failed = follower_add(call);
     if (failed)
         return failed;
     struct log_reader *log = mem_zero(1, sizeof *log);
@@ -435,7 +455,7 @@ static int earlier_attempt(struct call *call, const struct store_job *job, struc
             return failed;
         for (size_t i = 0; i < tries.count; i++)
             if (tries.items[i].attempt.v > log->attempt.v)
-                log->attempt = tries.items[i].attempt;
+                log_of(call, &tries.items[i], log);
     }
     return 0;
 }
@@ -457,7 +477,7 @@ static int query_task(struct call *call, const struct store_job *job, struct log
         const struct task_record *task = &tasks.items[i];
         if (task->task.index != index || (role.at && !text_is(role, task->role_name)))
             continue;
-        log->attempt = task->attempt;
+        log_of(call, task, log);
         log->task = task->task;
         return 0;
     }

@@ -113,14 +113,17 @@ struct service {
     struct store_reader *(*reader_get)(void *context, struct err *err);
     void (*reader_put)(void *context, struct store_reader *reader);
 
-    /* As in engine.h; ERR_UNAVAILABLE while the engine is not there. */
-    ssize_t (*log_read)(void *context, struct attempt_id attempt, enum log_stream stream,
-                        uint64_t *offset, char *bytes, size_t size, struct log_part *part,
-                        struct err *err);
-    int (*log_watch)(void *context, struct attempt_id attempt, enum log_stream stream,
-                     struct err *err);
-    int (*stats)(void *context, struct attempt_id attempt, struct engine_stats *stats,
-                 struct err *err);
+    /* Which engine has the logs and figures of a node's tasks. */
+    uint8_t (*engine_of)(void *context, const char *node);
+    /* Can it follow logs? ERR_UNSUPPORTED, ERR_UNAVAILABLE. */
+    int (*log_can_follow)(void *context, uint8_t engine, struct err *err);
+    /* As in engine.h; ERR_UNAVAILABLE while the engine is not there, ERR_UNSUPPORTED when it cannot
+     * do this. */
+    ssize_t (*log_read)(void *context, uint8_t engine, struct attempt_id attempt,
+                        enum log_stream stream, uint64_t *offset, char *bytes, size_t size,
+                        struct log_part *part, struct err *err);
+    int (*log_watch)(void *context, uint8_t engine, struct attempt_id attempt,
+                     enum log_stream stream, struct err *err);
     /* GPUs that are sampled, by node and index; none while nothing samples them. */
     void (*gpus)(void *context, struct arena *arena, const struct engine_gpu **gpus, size_t *count);
 

@@ -249,6 +249,10 @@ void view_node(struct json_writer *json, const struct node_record *node,
     json_real(json, node->blame);
     json_key_string(json, "reason",
                     node->facts.reason && node->facts.reason[0] ? node->facts.reason : NULL);
+    json_key_string(json, "engine",
+                    node->facts.engine && node->facts.engine[0] ? node->facts.engine : NULL);
+    json_key_int(json, "refusals", node->refusals);
+    view_time(json, "avoidedUntil", node->avoid_ms);
     json_key(json, "gpus");
     json_array(json);
     for (size_t i = 0; i < gpu_count; i++)

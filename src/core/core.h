@@ -74,6 +74,8 @@ int core_restore_finish(struct core *core, int64_t now_ms, struct output *output
 
 /* For reconciliation: is this attempt one that should have a container? */
 bool core_attempt_is_live(const struct core *core, struct attempt_id attempt);
+/* Where; NULL: it is none. Valid until the next step. */
+const char *core_attempt_node(const struct core *core, struct attempt_id attempt);
 
 /* What chooses the places, to be looked at: placer_hived_state (placement/hived.h) knows whether it
  * is HiveD. The core's; valid until the next step. */

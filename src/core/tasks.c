@@ -259,6 +259,14 @@ bool core_attempt_is_live(const struct core *core, struct attempt_id attempt)
     return task->is_taken || (life && life->is_held);
 }
 
+const char *core_attempt_node(const struct core *core, struct attempt_id attempt)
+{
+    if (!core_attempt_is_live(core, attempt))
+        return NULL;
+    const struct core_task *task = core_task_at(core, id_map_get(&core->attempts, attempt.v));
+    return core_node_at(core, task->node)->facts.name;
+}
+
 /* --- all of them --- */
 
 /* Labels point into the plan of the job. */

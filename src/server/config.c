@@ -6,6 +6,7 @@
 #include "doc/doc.h"
 #include "doc/shape.h"
 #include "hived/config.h"
+#include "server/engines.h"
 #include "store/postgres/postgres.h"
 #include "sys/file.h"
 #include <assert.h>
@@ -46,6 +47,11 @@ static const char *const policy_choices[] = {"hived", "best-fit", "spread", "fir
 #define MAP(key, of, text)                                                                         \
     {                                                                                              \
         .name = (key), .kind = FIELD_MAP, .shape = (of), .help = (text)                            \
+    }
+#define MAP_LIST(key, of, most, text)                                                              \
+    {                                                                                              \
+        .name = (key), .kind = FIELD_MAP_LIST, .min = 1, .max = (most), .shape = (of),             \
+        .help = (text)                                                                             \
     }
 #define SHAPE(list)                                                                                \
     {                                                                                              \
@@ -104,6 +110,7 @@ static const struct field retention_fields[] = {
 static const struct shape retention_shape = SHAPE(retention_fields);
 
 static const struct field fake_fields[] = {
+    STRING("nodePrefix", "The machines are named PREFIX0, PREFIX1, …; at most 40 bytes are used."),
     INT("nodes", 1, 100000, "Machines."),
     INT("cpu", 1, 100000, "Processors of each."),
     INT("memoryMB", 1, 1 << 30, "Memory of each."),
@@ -179,6 +186,7 @@ static const struct field engine_fields[] = {
     MAP("devices", &devices_shape, "GPUs."),
     MAP("images", &images_shape, "Images and registries."),
     MAP("fake", &fake_shape, "What the fake engine plays."),
+    STRING("name", "What it is called in messages; its kind when none is given."),
 };
 static const struct shape engine_shape = SHAPE(engine_fields);
 
@@ -193,6 +201,8 @@ static const struct field top_fields[] = {
     MAP("scheduling", &scheduling_shape, "Places, retries, pauses."),
     MAP("retention", &retention_shape, "How long history is kept."),
     MAP("engine", &engine_shape, "What runs the containers."),
+    MAP_LIST("engines", &engine_shape, ENGINES_MAX,
+             "Several of them, each with its machines, instead of engine."),
 };
 static const struct shape top_shape = SHAPE(top_fields);
 
@@ -254,6 +264,21 @@ static int get_choice(const struct doc *doc, const char *key, const char *const 
     return otherwise;
 }
 
+static void engine_default(struct engine_config *engine)
+{
+    *engine = (struct engine_config){
+        .name = "local",
+        .kind = ENGINE_KIND_LOCAL,
+        .log_segment_mib = 256,
+        .fake = {.node_prefix = "fake",
+                 .nodes = 1,
+                 .cpu = 64,
+                 .memory_mib = 65536,
+                 .run_ms = 100,
+                 .log = ""},
+    };
+}
+
 static void config_default(struct server_config *config)
 {
     config->path = "";
@@ -270,10 +295,9 @@ static void config_default(struct server_config *config)
     config->core.finished_keep_s = 1; /* beyond that the store knows the names */
     config->hang_after_s = 1800;
     config->retention = (struct retention_config){365, 30, 20480};
-    config->engine_kind = ENGINE_KIND_LOCAL;
-    config->log_segment_mib = 256;
-    config->fake =
-        (struct fake_config){.nodes = 1, .cpu = 64, .memory_mib = 65536, .run_ms = 100, .log = ""};
+    config->engines = ARENA_NEW(&config->arena, struct engine_config);
+    config->engine_count = 1;
+    engine_default(config->engines);
 }
 
 static void read_scheduling(struct server_config *config, const struct doc *doc)
@@ -310,9 +334,10 @@ static void read_scheduling(struct server_config *config, const struct doc *doc)
     config->hang_after_s = get_int(doc, "hangAfterSeconds", config->hang_after_s);
 }
 
-static void read_images(struct server_config *config, const struct doc *doc)
+static void read_images(struct server_config *config, struct engine_config *engine,
+                        const struct doc *doc)
 {
-    struct engine_local_config *local = &config->local;
+    struct engine_local_config *local = &engine->local;
 
     get_strings(config, doc, "localRoots", &local->image_roots, &local->image_root_count);
     get_strings(config, doc, "insecureRegistries", &local->insecure_registries,
@@ -328,13 +353,15 @@ static void read_images(struct server_config *config, const struct doc *doc)
     get_u32(doc, "highPercent", &local->image_high_percent);
 }
 
-static void read_engine(struct server_config *config, const struct doc *doc)
+static void read_engine(struct server_config *config, struct engine_config *engine,
+                        const struct doc *doc)
 {
-    struct engine_local_config *local = &config->local;
+    struct engine_local_config *local = &engine->local;
     const struct doc *devices = doc_get(doc, "devices"), *fake = doc_get(doc, "fake");
 
-    config->engine_kind =
-        (enum engine_kind)get_choice(doc, "kind", kind_choices, (int)config->engine_kind);
+    engine->kind = (enum engine_kind)get_choice(doc, "kind", kind_choices, (int)engine->kind);
+    engine->name = kind_choices[engine->kind];
+    get_string(config, doc, "name", &engine->name);
     get_string(config, doc, "runtime", &local->runtime);
     get_string(config, doc, "initPath", &local->init_path);
     get_string(config, doc, "nodeName", &local->node_name);
@@ -345,7 +372,7 @@ static void read_engine(struct server_config *config, const struct doc *doc)
     get_u32(doc, "pidsMax", &local->pids_max);
     get_u32(doc, "diskReserveMB", &local->disk_reserve_mib);
     local->container_keep_s = get_int(doc, "containerKeepHours", 0) * 3600;
-    config->log_segment_mib = get_int(doc, "logSegmentMB", config->log_segment_mib);
+    engine->log_segment_mib = get_int(doc, "logSegmentMB", engine->log_segment_mib);
     local->log_keep_s = get_int(doc, "logKeepDays", 0) * 86400;
     local->log_keep_mib = get_int(doc, "logKeepMB", 0);
     get_u32(devices, "simulatedGpus", &local->simulated_gpus);
@@ -361,15 +388,32 @@ static void read_engine(struct server_config *config, const struct doc *doc)
     for (size_t i = 0; i < RIGHTS; i++)
         get_strings(config, doc_get(doc, "rights"), right_names[i], &local->rights[i].items,
                     &local->rights[i].count);
-    read_images(config, doc_get(doc, "images"));
-    get_u32(fake, "nodes", &config->fake.nodes);
-    get_u32(fake, "cpu", &config->fake.cpu);
-    config->fake.memory_mib = get_int(fake, "memoryMB", config->fake.memory_mib);
-    get_u32(fake, "gpus", &config->fake.gpu_count);
-    get_u32(fake, "runMilliseconds", &config->fake.run_ms);
-    get_u32(fake, "loseEveryMilliseconds", &config->fake.lose_every_ms);
-    config->fake.exit_code = (int32_t)get_int(fake, "exitCode", 0);
-    get_string(config, fake, "log", &config->fake.log);
+    read_images(config, engine, doc_get(doc, "images"));
+    get_string(config, fake, "nodePrefix", &engine->fake.node_prefix);
+    get_u32(fake, "nodes", &engine->fake.nodes);
+    get_u32(fake, "cpu", &engine->fake.cpu);
+    engine->fake.memory_mib = get_int(fake, "memoryMB", engine->fake.memory_mib);
+    get_u32(fake, "gpus", &engine->fake.gpu_count);
+    get_u32(fake, "runMilliseconds", &engine->fake.run_ms);
+    get_u32(fake, "loseEveryMilliseconds", &engine->fake.lose_every_ms);
+    engine->fake.exit_code = (int32_t)get_int(fake, "exitCode", 0);
+    get_string(config, fake, "log", &engine->fake.log);
+}
+
+static void read_engines(struct server_config *config, const struct doc *doc)
+{
+    const struct doc *list = doc_get(doc, "engines");
+
+    if (!list) {
+        read_engine(config, config->engines, doc_get(doc, "engine"));
+        return;
+    }
+    config->engine_count = list->as.list.count;
+    config->engines = ARENA_ARRAY(&config->arena, struct engine_config, config->engine_count);
+    for (size_t i = 0; i < config->engine_count; i++) {
+        engine_default(&config->engines[i]);
+        read_engine(config, &config->engines[i], list->as.list.items[i]);
+    }
 }
 
 static void read_top(struct server_config *config, const struct doc *doc)
@@ -397,7 +441,35 @@ static void read_top(struct server_config *config, const struct doc *doc)
     config->retention.database_mib =
         get_int(retention, "databaseMB", config->retention.database_mib);
     read_scheduling(config, doc_get(doc, "scheduling"));
-    read_engine(config, doc_get(doc, "engine"));
+    read_engines(config, doc);
+}
+
+/* Each has a name of its own and machines of its own; this machine is one engine's. */
+static void check_engines(const struct server_config *config, const struct doc *doc,
+                          struct problems *problems)
+{
+    const struct doc *list = doc_get(doc, "engines");
+
+    if (list && doc_get(doc, "engine"))
+        problem_add(problems, list->place, "engines", "engine stands there as well: name all here");
+    for (size_t i = 0; list && i < config->engine_count; i++) {
+        const struct engine_config *engine = &config->engines[i];
+        const struct place place = list->as.list.items[i]->place;
+        for (size_t j = 0; j < i; j++) {
+            const struct engine_config *other = &config->engines[j];
+            if (strcmp(engine->name, other->name) == 0)
+                problem_add(problems, place, "engines.name", "engine %zu is called %s as well",
+                            j + 1, other->name);
+            if (engine->kind == ENGINE_KIND_LOCAL && other->kind == ENGINE_KIND_LOCAL)
+                problem_add(problems, place, "engines.kind",
+                            "engine %zu is local as well: this machine is one engine's", j + 1);
+            if (engine->kind == ENGINE_KIND_FAKE && other->kind == ENGINE_KIND_FAKE &&
+                strcmp(engine->fake.node_prefix, other->fake.node_prefix) == 0)
+                problem_add(problems, place, "engines.fake.nodePrefix",
+                            "the machines of engine %zu are called %s0, %s1, … as well", j + 1,
+                            other->fake.node_prefix, other->fake.node_prefix);
+        }
+    }
 }
 
 /* Rules between keys. */
@@ -481,6 +553,7 @@ static int config_parse(struct server_config *config, struct text source, struct
     if (problems.error_count == 0 && doc && doc->kind == DOC_MAP) {
         read_top(config, doc);
         check_together(config, doc, &problems);
+        check_engines(config, doc, &problems);
         if (problems.error_count == 0)
             code = read_cells_file(config, doc, report, err);
     }
@@ -529,6 +602,16 @@ static void note_if(bool is_different, const char *key, struct buf *keys)
         buf_format(keys, "%s%s", keys->length ? ", " : "", key);
 }
 
+static bool engines_differ(const struct server_config *old, const struct server_config *now)
+{
+    bool is_different = old->engine_count != now->engine_count;
+
+    for (size_t i = 0; !is_different && i < now->engine_count; i++)
+        is_different = old->engines[i].kind != now->engines[i].kind ||
+                       strcmp(old->engines[i].name, now->engines[i].name) != 0;
+    return is_different;
+}
+
 void server_config_compare(const struct server_config *old, const struct server_config *now,
                            struct buf *keys)
 {
@@ -540,7 +623,7 @@ void server_config_compare(const struct server_config *old, const struct server_
     note_if(old->requests_max != now->requests_max, "api.requestsMax", keys);
     note_if(old->is_config_shared != now->is_config_shared, "api.shareConfigurations", keys);
     note_if(old->is_log_shared != now->is_log_shared, "api.shareLogs", keys);
-    note_if(old->engine_kind != now->engine_kind, "engine.kind", keys);
+    note_if(engines_differ(old, now), "engine.kind", keys);
     note_if(strcmp(old->core.policy, now->core.policy) != 0, "scheduling.policy", keys);
     note_if(old->core.port_first != now->core.port_first ||
                 old->core.port_last != now->core.port_last,

@@ -19,6 +19,7 @@ enum engine_kind { ENGINE_KIND_LOCAL, ENGINE_KIND_FAKE };
 
 /* a machine that the fake engine plays */
 struct fake_config {
+    const char *node_prefix; /* of the nodes' names */
     uint32_t nodes, cpu, gpu_count, run_ms, lose_every_ms;
     uint64_t memory_mib;
     int32_t exit_code;
@@ -28,6 +29,14 @@ struct fake_config {
 struct retention_config {
     uint64_t job_days, event_log_days; /* 0: for ever */
     uint64_t database_mib;             /* larger: the oldest jobs that have ended go; 0: any size */
+};
+
+struct engine_config {
+    const char *name; /* unique */
+    enum engine_kind kind;
+    struct engine_local_config local; /* without directories */
+    struct fake_config fake;
+    uint64_t log_segment_mib; /* of a stream of a task's log; it keeps the newest two */
 };
 
 struct server_config {
@@ -47,11 +56,9 @@ struct server_config {
     bool is_config_shared, is_log_shared;
     struct core_config core;
     struct retention_config retention;
-    uint64_t hang_after_s; /* of jobs that name no time of their own; 0: not watched */
-    enum engine_kind engine_kind;
-    struct engine_local_config local; /* without directories */
-    struct fake_config fake;
-    uint64_t log_segment_mib; /* of a stream of a task's log; it keeps the newest two */
+    uint64_t hang_after_s;         /* of jobs that name no time of their own; 0: not watched */
+    struct engine_config *engines; /* at least one */
+    size_t engine_count;
 };
 
 /* Read the file; NULL path: all defaults. ERR_INVALID: `report` gets all problems, one a line with

@@ -147,10 +147,51 @@ static bool prepare_room(struct server *server, struct server_mail *mail)
     return false;
 }
 
+/* After it the attempt has no container. */
+static bool is_end(const struct event *event)
+{
+    return event->kind == EVENT_TASK_EXITED || event->kind == EVENT_TASK_REFUSED;
+}
+
+static bool is_of_task(enum event_kind kind)
+{
+    return (kind >= EVENT_TASK_PREPARING && kind <= EVENT_TASK_IDLE) || kind == EVENT_TASK_REFUSED;
+}
+
+/* An engine has no say in what runs on the nodes of another: what it has of that is an orphan. */
+static bool is_of_other(struct server *server, const struct server_mail *mail)
+{
+    const struct event *event = &mail->event;
+    const char *node;
+
+    if (mail->engine == ENGINE_NONE || !is_of_task(event->kind))
+        return false;
+    node = core_attempt_node(server->core.core, event->task.attempt);
+    return node && engine_of_node(server, node) != mail->engine;
+}
+
+static void other_refuse(struct server *server, struct server_mail *mail)
+{
+    const struct attempt_id attempt = mail->event.task.attempt;
+
+    log_warning("engine", "%s tells of attempt %llu, which is another engine's: not believed",
+                server->engines.items[mail->engine].name, (unsigned long long)attempt.v);
+    mail->is_done = true;
+    mail->has_change = false;
+    if (is_end(&mail->event))
+        launcher_forget(server->launcher, mail->engine, attempt);
+    else
+        launcher_kill(server->launcher, mail->engine, attempt);
+}
+
 static void core_thread_mail_event(struct server *server, struct server_mail *mail, size_t index)
 {
     struct event *event = &mail->event;
 
+    if (is_of_other(server, mail)) {
+        other_refuse(server, mail);
+        return;
+    }
     if (!prepare_room(server, mail))
         return;
     if (event->kind == EVENT_SUBMIT && !prepare_submit(server, mail))
@@ -198,7 +239,8 @@ static void core_thread_mail_config(struct server *server, struct server_mail *m
         log_error("server", "the exit rules stay as they were: %s", err.text);
     hang_watch_configure(server->hang_watch, config->hang_after_s);
     mail->is_done = true;
-    mail->config = server->config; /* freed with the mail */
+    /* freed with the mail; the engines borrow the first */
+    mail->config = server->config == server->engines.config ? NULL : server->config;
     server->config = config;
     server->core.upkeep_at_ms = mailbox_now_ms(); /* retention may have changed */
 }
@@ -339,12 +381,6 @@ static void batch_answer(struct server *server)
     }
 }
 
-/* After it the attempt has no container. */
-static bool is_end(const struct event *event)
-{
-    return event->kind == EVENT_TASK_EXITED || event->kind == EVENT_TASK_REFUSED;
-}
-
 /* An exit of which the core knew nothing (told again after a restart, or of an orphan): it gives no
  * command for it, and the store says whether the container is held for debugging. */
 static void batch_forget(struct server *server)
@@ -360,10 +396,10 @@ static void batch_forget(struct server *server)
     for (size_t i = 0; i < core->batch_count; i++) {
         const struct server_mail *mail = core->batch[i];
         struct attempt_id attempt = mail->event.task.attempt;
-        if (mail->kind != MAIL_EVENT || !is_end(&mail->event) ||
+        if (mail->kind != MAIL_EVENT || mail->is_done || !is_end(&mail->event) ||
             id_map_get(&known, attempt.v) != MAP_NONE)
             continue;
-        leftover_take(server, attempt, false);
+        leftover_take(server, mail->engine, attempt, false);
     }
 }
 
@@ -500,11 +536,6 @@ static int core_thread_renew(struct server *server, struct err *err)
     return 0;
 }
 
-static bool is_of_task(enum event_kind kind)
-{
-    return (kind >= EVENT_TASK_PREPARING && kind <= EVENT_TASK_IDLE) || kind == EVENT_TASK_REFUSED;
-}
-
 static void submission_log(const struct submission *submit, char *what, size_t size)
 {
     struct plan *plan = plan_decode(submit->plan_bytes, NULL);
@@ -548,9 +579,9 @@ static void mail_set_aside(struct server *server, struct server_mail *mail, cons
     err_fail(&told, ERR_INTERNAL, "", "it cannot be stored: %.200s", err->text);
     mail_refuse(mail, told.code, told.text);
     if (mail->kind == MAIL_EVENT && is_end(event))
-        launcher_forget(server->launcher, event->task.attempt);
+        launcher_forget(server->launcher, mail->engine, event->task.attempt);
     else if (mail->kind == MAIL_EVENT && is_of_task(event->kind))
-        launcher_kill(server->launcher, event->task.attempt);
+        launcher_kill(server->launcher, mail->engine, event->task.attempt);
     mail_free(mail);
 }
 
@@ -732,6 +763,25 @@ static int64_t core_thread_deadline(struct server *server)
     return deadline;
 }
 
+/* Engines that were opened after the start. One may hold numbers that this store has not given: a
+ * core of the rows counts on from there, before the engine is told anything. */
+static void core_thread_engines(struct server *server)
+{
+    for (size_t i = 0; i < server->engines.count && server->core.core; i++) {
+        struct server_engine *own = &server->engines.items[i];
+        struct err err;
+        bool has_begun;
+        if (own->is_settled || !atomic_load(&own->engine))
+            continue;
+        if (server_engine_epoch(server, own, &has_begun, &err) < 0 ||
+            (has_begun && core_thread_renew(server, &err) < 0)) {
+            batch_fail(server, &err);
+            return;
+        }
+        server_reconcile(server, own);
+    }
+}
+
 static void *core_thread_run(void *argument)
 {
     struct server *server = argument;
@@ -748,6 +798,9 @@ static void *core_thread_run(void *argument)
             core_thread_recover(server);
             continue;
         }
+        core_thread_engines(server);
+        if (!core->core)
+            continue;
         core_thread_make_room(server);
         core_thread_timer(server);
         if (core->event_count > 0)

@@ -10,6 +10,7 @@
 #include "server/state.h"
 #include "sys/file.h"
 #include <assert.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { RULES_BYTES_MAX = 4 << 20, TAIL_RAW_MAX = 16 * STORE_TAIL_MAX };
@@ -22,15 +23,24 @@ void server_post_fact(struct server *server, struct server_mail *mail)
         mail_free(mail);
 }
 
+struct node_known *server_node_find(struct server *server, const char *name)
+{
+    uint32_t at = text_map_get(&server->node_names, text_of(name));
+
+    return at == MAP_NONE ? NULL : &server->nodes.items[at];
+}
+
 struct node_known *server_node(struct server *server, const char *name)
 {
-    struct node_known *node;
+    struct node_known *node = server_node_find(server, name);
 
-    for (size_t i = 0; i < server->nodes.count; i++)
-        if (strcmp(server->nodes.items[i].name, name) == 0)
-            return &server->nodes.items[i];
+    if (node)
+        return node;
     node = ARRAY_ADD(&server->nodes);
-    node->name = mem_copy(name);
+    node->engine = ENGINE_NONE;
+    node_facts_copy(&node->facts, &(struct node_facts){.name = name});
+    text_map_set(&server->node_names, text_of(node->facts.name),
+                 (uint32_t)(server->nodes.count - 1));
     return node;
 }
 
@@ -44,18 +54,44 @@ bool server_node_is_simulated(struct server *server, const char *name)
     return is_simulated;
 }
 
-static void node_seen(struct server *server, const struct node_facts *node)
+/* Under the lock. Of two engines that tell of one name the second is not heard. */
+static bool node_take(struct server_engine *own, struct node_known *known)
 {
-    struct node_known *known;
+    struct server *server = own->server;
+
+    if (known->engine == ENGINE_NONE || known->is_engine_guessed)
+        known->engine = own->number;
+    known->is_engine_guessed = false;
+    if (known->engine == own->number)
+        return true;
+    snprintf(own->trouble, sizeof own->trouble, "its node %.100s is one of the engine \"%s\"",
+             known->facts.name, server->engines.items[known->engine].name);
+    if (!known->is_contested)
+        log_error("engine", "%s: %s, and is not taken: names must be unique", own->name,
+                  own->trouble);
+    known->is_contested = true;
+    return false;
+}
+
+/* False: it is another engine's. */
+static bool node_seen(struct server_engine *own, const struct engine_event *event)
+{
+    struct server *server = own->server;
+    const struct node_facts *node = event->node;
 
     pthread_mutex_lock(&server->state_lock);
-    known = server_node(server, node->name);
-    known->is_gpu_simulated = node->is_gpu_simulated;
-    known->is_seen = true;
+    struct node_known *known = server_node(server, node->name);
+    bool is_own = node_take(own, known);
+    if (is_own && event->kind == ENGINE_NODE) {
+        node_facts_copy(&known->facts, node);
+        known->is_gpu_simulated = node->is_gpu_simulated;
+        known->is_seen = true;
+    }
     pthread_mutex_unlock(&server->state_lock);
-    if (!node->is_healthy)
+    if (is_own && event->kind == ENGINE_NODE && !node->is_healthy)
         log_warning("engine", "node %s is not healthy: %s", node->name,
                     node->reason ? node->reason : "no reason given");
+    return is_own;
 }
 
 /* The last lines that it wrote. */
@@ -123,23 +159,32 @@ static struct server_mail *mail_of_exit(struct server *server, const struct engi
 
 static void sink_post(void *context, const struct engine_event *event)
 {
-    struct server *server = context;
+    struct server_engine *own = context;
+    struct engine_event named = *event;
+    struct node_facts facts;
     struct server_mail *mail;
 
-    if (event->kind == ENGINE_EXITED) {
-        server_post_fact(server, mail_of_exit(server, event));
-        return;
+    if (event->node) {
+        if (!node_seen(own, event))
+            return;
+        facts = *event->node;
+        facts.engine = own->name;
+        named.node = &facts;
     }
-    if (event->kind == ENGINE_NODE)
-        node_seen(server, event->node);
-    mail = mail_new(MAIL_EVENT);
-    engine_event_translate(event, NULL, &mail->arena, &mail->event);
-    server_post_fact(server, mail);
+    if (event->kind == ENGINE_EXITED) {
+        mail = mail_of_exit(own->server, event);
+    } else {
+        mail = mail_new(MAIL_EVENT);
+        engine_event_translate(&named, NULL, &mail->arena, &mail->event);
+    }
+    mail->engine = own->number;
+    server_post_fact(own->server, mail);
 }
 
-struct engine_sink server_sink(struct server *server)
+struct engine_sink server_sink(struct server *server, size_t number)
 {
-    return (struct engine_sink){server, sink_post};
+    assert(number < server->engines.count);
+    return (struct engine_sink){&server->engines.items[number], sink_post};
 }
 
 int server_rules_load(struct server *server, const char *path, struct err *err)

@@ -14,6 +14,7 @@
 struct watched_task {
     struct task_ref ref;
     struct attempt_id attempt;
+    uint8_t engine;
     uint64_t gpu_busy_ms; /* at the last sample */
 };
 
@@ -88,7 +89,9 @@ void hang_watch_take(struct hang_watch *watch, const struct record *records, siz
             continue;
         change = ARRAY_ADD(&watch->changes);
         change->job = task->job;
-        change->task = (struct watched_task){.ref = task->task, .attempt = task->attempt};
+        change->task = (struct watched_task){.ref = task->task,
+                                             .attempt = task->attempt,
+                                             .engine = engine_of_node(watch->server, task->node)};
         change->is_running = task->state == LIFE_RUNNING && task->attempt.v;
         if (watch->news_ms == 0) {
             watch->news_ms = mailbox_now_ms();
@@ -245,14 +248,14 @@ static void gpus_sample(struct watched_task *task, const struct engine_stats *st
 static bool task_sample(struct hang_watch *watch, struct watched_task *task, int64_t now_ms,
                         struct hang_sample *sample)
 {
-    struct engine *engine = watch->server->engine;
     struct engine_stats stats;
     struct log_part part = {0};
     uint64_t offset = UINT64_MAX;
     struct err err;
     char byte;
+    struct engine *engine = engine_able(watch->server, task->engine, ENGINE_CAN_STATS, &err);
 
-    if (engine_need(engine, ENGINE_CAN_STATS, &err) < 0)
+    if (!engine)
         return false;
     if (engine->ops->stats(engine, task->attempt, &stats, &err) < 0)
         return false; /* it has just ended: the record comes */

@@ -16,6 +16,8 @@ enum { ORPHAN_GRACE_MS = 10000, LAUNCH_URL_SIZE = 100 };
 struct launch_mail {
     struct mail mail;
     enum command_kind kind;
+    uint8_t engine;  /* ENGINE_NONE: the node's is not configured */
+    bool is_opening; /* no command: from now on the engine takes some */
     bool is_orphan, is_held;
     struct job_id job;
     struct task_ref task;
@@ -29,6 +31,10 @@ struct launcher {
     struct mailbox mailbox;
     pthread_t thread;
     bool is_running;
+    struct { /* of each engine, until it is open */
+        struct mail *first, **last;
+    } waiting[ENGINES_MAX];
+    bool is_open[ENGINES_MAX];
     struct store_reader *reader;
     struct launch_job job; /* of the last create in this round; .job.v == 0: none */
     struct arena arena;
@@ -42,6 +48,8 @@ struct launcher *launcher_new(struct server *server)
     /* never full: what has been committed must be carried out; the core's limits bound it */
     mailbox_init(&launcher->mailbox, SIZE_MAX / 2, 0);
     arena_init(&launcher->arena);
+    for (size_t i = 0; i < ENGINES_MAX; i++)
+        launcher->waiting[i].last = &launcher->waiting[i].first;
     return launcher;
 }
 
@@ -59,6 +67,7 @@ void launcher_take(struct launcher *launcher, const struct output *output)
     for (size_t i = 0; i < output->commands.count; i++) {
         const struct command *command = &output->commands.items[i];
         struct launch_mail mail = {.kind = command->kind,
+                                   .engine = engine_of_node(launcher->server, command->node),
                                    .job = command->job,
                                    .task = command->task,
                                    .attempt = command->attempt,
@@ -72,18 +81,25 @@ void launcher_take(struct launcher *launcher, const struct output *output)
     }
 }
 
-void launcher_kill(struct launcher *launcher, struct attempt_id attempt)
+void launcher_open(struct launcher *launcher, uint8_t engine)
+{
+    launcher_post(launcher, &(struct launch_mail){.engine = engine, .is_opening = true});
+}
+
+void launcher_kill(struct launcher *launcher, uint8_t engine, struct attempt_id attempt)
 {
     launcher_post(launcher, &(struct launch_mail){.kind = COMMAND_KILL,
+                                                  .engine = engine,
                                                   .is_orphan = true,
                                                   .attempt = attempt,
                                                   .grace_ms = ORPHAN_GRACE_MS,
                                                   .reason = "orphan"});
 }
 
-void launcher_forget(struct launcher *launcher, struct attempt_id attempt)
+void launcher_forget(struct launcher *launcher, uint8_t engine, struct attempt_id attempt)
 {
-    launcher_post(launcher, &(struct launch_mail){.kind = COMMAND_FORGET, .attempt = attempt});
+    launcher_post(launcher, &(struct launch_mail){
+                                .kind = COMMAND_FORGET, .engine = engine, .attempt = attempt});
 }
 
 static void post_failure(struct launcher *launcher, const struct launch_mail *mail, int32_t code,
@@ -154,13 +170,19 @@ static int create(struct launcher *launcher, const struct launch_mail *mail, str
     struct server *server = launcher->server;
     char url[LAUNCH_URL_SIZE];
     uint8_t epoch_key[SECRET_KEY_SIZE];
-    struct container_keys keys = {server->seal_key, server->master_key, epoch_key, url,
-                                  server->log_segment_bytes};
+    struct engine *engine = engine_open(server, mail->engine, err);
+    struct container_keys keys = {.seal_key = server->seal_key,
+                                  .master_key = server->master_key,
+                                  .epoch_key = epoch_key,
+                                  .api_url = url};
     struct store_epoch epoch = store_epoch_of(server->store, mail->job);
     const struct task_record *task;
     struct container container;
     int code = 0;
 
+    if (!engine)
+        return err->code;
+    keys.log_segment_bytes = server->engines.items[mail->engine].log_segment_bytes;
     api_url(server, url);
     if (launcher->job.job.v != mail->job.v) {
         launch_job_release(&launcher->job);
@@ -176,7 +198,7 @@ static int create(struct launcher *launcher, const struct launch_mail *mail, str
                           &launcher->arena, &container, err);
     secret_wipe(epoch_key, sizeof epoch_key);
     if (code == 0)
-        code = server->engine->ops->create(server->engine, &container, err);
+        code = engine->ops->create(engine, &container, err);
     return code;
 }
 
@@ -199,12 +221,24 @@ static void run_create(struct launcher *launcher, const struct launch_mail *mail
     post_creation(launcher, mail, &err);
 }
 
+/* Of an engine that is not configured any more nothing is known. */
+static struct engine *engine_asked(struct launcher *launcher, const struct launch_mail *mail,
+                                   struct err *err)
+{
+    struct engine *engine = engine_open(launcher->server, mail->engine, err);
+
+    if (!engine)
+        err->code = ERR_NOT_FOUND;
+    return engine;
+}
+
 static void run_kill(struct launcher *launcher, const struct launch_mail *mail)
 {
-    struct engine *engine = launcher->server->engine;
     struct err err;
-    int code =
-        engine->ops->kill(engine, mail->attempt, mail->grace_ms, mail->reason, mail->is_held, &err);
+    struct engine *engine = engine_asked(launcher, mail, &err);
+    int code = engine ? engine->ops->kill(engine, mail->attempt, mail->grace_ms, mail->reason,
+                                          mail->is_held, &err)
+                      : err.code;
 
     atomic_fetch_add(&launcher->server->metrics.kills, 1);
     if (code == 0 || mail->is_orphan)
@@ -220,11 +254,11 @@ static void run_kill(struct launcher *launcher, const struct launch_mail *mail)
 
 static void run_forget(struct launcher *launcher, const struct launch_mail *mail)
 {
-    struct engine *engine = launcher->server->engine;
     struct err err;
+    struct engine *engine = engine_asked(launcher, mail, &err);
 
     /* unknown: forgotten before, or never created */
-    if (engine->ops->forget(engine, mail->attempt, &err) < 0 && err.code != ERR_NOT_FOUND)
+    if (engine && engine->ops->forget(engine, mail->attempt, &err) < 0 && err.code != ERR_NOT_FOUND)
         log_warning("launch", "what is left of attempt %llu cannot be removed: %s",
                     (unsigned long long)mail->attempt.v, err.text);
 }
@@ -247,18 +281,45 @@ static void run(struct launcher *launcher, const struct launch_mail *mail)
     assert(false && "a command for the engine");
 }
 
+static void mails_run(struct launcher *launcher, struct mail *mails);
+
+/* What has waited for the engine, in order. */
+static void engine_opened(struct launcher *launcher, uint8_t engine)
+{
+    struct mail *waiting = launcher->waiting[engine].first;
+
+    launcher->waiting[engine].first = NULL;
+    launcher->waiting[engine].last = &launcher->waiting[engine].first;
+    launcher->is_open[engine] = true;
+    mails_run(launcher, waiting);
+}
+
+static void mails_run(struct launcher *launcher, struct mail *mails)
+{
+    while (mails) {
+        struct launch_mail *mail = (struct launch_mail *)(void *)mails;
+        mails = mails->next;
+        if (mail->engine != ENGINE_NONE && !mail->is_opening && !launcher->is_open[mail->engine]) {
+            mail->mail.next = NULL;
+            *launcher->waiting[mail->engine].last = &mail->mail;
+            launcher->waiting[mail->engine].last = &mail->mail.next;
+            continue;
+        }
+        if (mail->is_opening)
+            engine_opened(launcher, mail->engine);
+        else
+            run(launcher, mail);
+        mem_free(mail);
+    }
+}
+
 static void *launcher_run(void *argument)
 {
     struct launcher *launcher = argument;
     struct mail *mails;
 
     while ((mails = mailbox_take(&launcher->mailbox, 1000, -1))) {
-        while (mails) {
-            struct launch_mail *mail = (struct launch_mail *)(void *)mails;
-            mails = mails->next;
-            run(launcher, mail);
-            mem_free(mail);
-        }
+        mails_run(launcher, mails);
         /* by the next round places may have changed */
         launch_job_release(&launcher->job);
     }
@@ -294,6 +355,11 @@ void launcher_free(struct launcher *launcher)
     launcher_stop(launcher);
     while ((mails = mailbox_take(&launcher->mailbox, 1, 0)))
         mem_free((struct launch_mail *)(void *)mails);
+    for (size_t i = 0; i < ENGINES_MAX; i++)
+        for (struct mail *at = launcher->waiting[i].first, *next; at; at = next) {
+            next = at->next;
+            mem_free((struct launch_mail *)(void *)at);
+        }
     mailbox_release(&launcher->mailbox);
     launch_job_release(&launcher->job);
     store_reader_close(launcher->reader);

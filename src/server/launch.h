@@ -18,11 +18,13 @@ struct server;
  */
 struct launcher *launcher_new(struct server *server);
 int launcher_start(struct launcher *launcher, struct err *err);
+/* What an engine is told waits until it is open. */
+void launcher_open(struct launcher *launcher, uint8_t engine);
 /* Give it the output's commands, in order (WAKE is not for it). Never blocks. */
 void launcher_take(struct launcher *launcher, const struct output *output);
 /* A container of which nothing is known, or whose exit is on disk. */
-void launcher_kill(struct launcher *launcher, struct attempt_id attempt);
-void launcher_forget(struct launcher *launcher, struct attempt_id attempt);
+void launcher_kill(struct launcher *launcher, uint8_t engine, struct attempt_id attempt);
+void launcher_forget(struct launcher *launcher, uint8_t engine, struct attempt_id attempt);
 /* What it was given is done; then it ends. */
 void launcher_stop(struct launcher *launcher);
 void launcher_free(struct launcher *launcher);

@@ -9,19 +9,20 @@
 
 struct orphan_container {
     struct attempt_id attempt;
+    uint8_t engine;
     bool is_running;
 };
 
 static void leftover_remove(struct server *server, const struct orphan_container *left)
 {
     if (!left->is_running) {
-        launcher_forget(server->launcher, left->attempt);
+        launcher_forget(server->launcher, left->engine, left->attempt);
         return;
     }
     log_info("server", "container of attempt %llu belongs to no live task: removed",
              (unsigned long long)left->attempt.v);
     atomic_fetch_add(&server->metrics.orphans, 1);
-    launcher_kill(server->launcher, left->attempt);
+    launcher_kill(server->launcher, left->engine, left->attempt);
 }
 
 /* False: not known yet. */
@@ -43,9 +44,10 @@ static bool leftover_settle(struct server *server, const struct orphan_container
     return code == 0 || code == ERR_NOT_FOUND;
 }
 
-void leftover_take(struct server *server, struct attempt_id attempt, bool is_running)
+void leftover_take(struct server *server, uint8_t engine, struct attempt_id attempt,
+                   bool is_running)
 {
-    const struct orphan_container left = {attempt, is_running};
+    const struct orphan_container left = {attempt, engine, is_running};
 
     if (!leftover_settle(server, &left))
         *ARRAY_ADD(&server->core.leftovers) = left;

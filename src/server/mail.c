@@ -3,12 +3,14 @@
 #include "base/memory.h"
 #include "server/clock.h"
 #include "server/config.h"
+#include "server/engines.h"
 
 struct server_mail *mail_new(enum mail_kind kind)
 {
     struct server_mail *mail = mem_zero(1, sizeof *mail);
 
     mail->kind = kind;
+    mail->engine = ENGINE_NONE;
     mail->has_change = kind == MAIL_CHANGE;
     mail->posted_us = clock_us();
     arena_init(&mail->arena);

@@ -33,6 +33,7 @@ struct server_mail {
     struct err change_err;
     struct service_barrier barrier; /* without its token */
     struct server_config *config;
+    uint8_t engine; /* of an event: which one tells it; ENGINE_NONE: the server itself */
     struct service_snapshot *snapshot; /* where what is seen goes */
     bool is_request;                   /* of the API, not a fact or upkeep: its time is measured */
     bool is_done;                      /* its effect is not to be repeated: refused, or in force */

@@ -1,11 +1,44 @@
 /* recover.c — a core made from the store's rows; what the engine has against what the core wants.
  */
+#include "base/arena.h"
 #include "base/err.h"
 #include "base/memory.h"
 #include "core/plan.h"
 #include "server/clock.h"
+#include "server/config.h"
 #include "server/state.h"
 #include <string.h>
+
+/* Rows of programs that knew one engine only do not name it: then it is the local one, or the
+ * first, until another tells of the node. */
+static void node_restore_known(struct server *server, const struct node_record *row)
+{
+    struct node_known *known = server_node(server, row->facts.name);
+
+    node_facts_copy(&known->facts, &row->facts);
+    known->is_engine_guessed = !*row->facts.engine;
+    if (row->is_lost)
+        return;
+    known->engine = engine_named(server, row->facts.engine);
+    for (size_t i = 0; known->is_engine_guessed && i < server->engines.count; i++)
+        if (known->engine == ENGINE_NONE ||
+            server->engines.items[i].config->kind == ENGINE_KIND_LOCAL)
+            known->engine = (uint8_t)i;
+}
+
+int server_nodes_restore(struct server *server, struct err *err)
+{
+    cleanup_arena struct arena arena;
+    struct store_nodes nodes;
+
+    arena_init(&arena);
+    int code = store_nodes(server->core.reader, &arena, &nodes, err);
+    pthread_mutex_lock(&server->state_lock);
+    for (size_t i = 0; code == 0 && i < nodes.count; i++)
+        node_restore_known(server, &nodes.items[i]);
+    pthread_mutex_unlock(&server->state_lock);
+    return code;
+}
 
 static int restore_node(void *context, const struct node_record *node, struct err *err)
 {
@@ -63,8 +96,12 @@ static int restore_task(void *context, const struct task_record *task, struct er
 {
     struct server *server = context;
 
-    if (must_be_there(server, task))
-        *ARRAY_ADD(&server->core.running) = task->attempt;
+    if (must_be_there(server, task)) {
+        ARRAY_ADD(&server->core.running);
+        server->core.running.items[server->core.running.count - 1].attempt = task->attempt;
+        server->core.running.items[server->core.running.count - 1].engine =
+            engine_of_node(server, task->node);
+    }
     hang_watch_take(server->hang_watch, &(struct record){.kind = RECORD_TASK, .task = *task}, 1);
     return core_restore_task(server->core.core, task, err);
 }
@@ -157,47 +194,90 @@ static void post_lost(struct server *server, struct attempt_id attempt)
     server_post_fact(server, mail);
 }
 
-int server_engine_epoch(struct server *server, struct err *err)
+int server_engine_epoch(struct server *server, const struct server_engine *own, bool *has_begun,
+                        struct err *err)
 {
-    struct attempt_id *attempts = NULL, last = {0}, given;
+    struct attempt_id last = {0}, given;
     struct job_id job;
-    size_t count = 0;
-    int code = server->engine->ops->list(server->engine, &attempts, &count, err);
 
-    if (code < 0)
-        return code;
-    for (size_t i = 0; i < count; i++)
-        if (attempts[i].v > last.v)
-            last = attempts[i];
-    free(attempts);
+    *has_begun = false;
+    for (size_t i = 0; i < own->held_count; i++)
+        if (own->held[i].v > last.v)
+            last = own->held[i];
     store_numbers(server->store, &job, &given);
     if (last.v <= given.v)
         return 0;
+    *has_begun = true;
     return store_epoch_begin(server->store, last, "the engine holds tries that were never given",
                              err);
 }
 
-int server_reconcile(struct server *server, struct err *err)
+/* Does the core want this attempt, and there? */
+static bool is_wanted(struct server *server, struct attempt_id attempt, uint8_t engine)
+{
+    const char *node = core_attempt_node(server->core.core, attempt);
+
+    return node && engine_of_node(server, node) == engine;
+}
+
+/* Those that ran on it, or on an engine that is not configured any more, and that nobody has. */
+static void running_settle(struct server *server, uint8_t engine, const struct id_map *there)
 {
     struct core_thread *core = &server->core;
-    struct attempt_id *attempts = NULL;
-    cleanup_id_map struct id_map there = {0};
-    size_t count = 0;
-    int code = server->engine->ops->list(server->engine, &attempts, &count, err);
+    size_t kept = 0;
 
-    if (code < 0)
-        return code;
-    for (size_t i = 0; i < count; i++) {
-        id_map_set(&there, attempts[i].v, 1);
-        if (core_attempt_is_live(core->core, attempts[i]))
-            atomic_fetch_add(&server->metrics.adopted, 1);
-        else
-            leftover_take(server, attempts[i], true);
+    for (size_t i = 0; i < core->running.count; i++) {
+        const struct attempt_id attempt = core->running.items[i].attempt;
+        const uint8_t of = core->running.items[i].engine;
+        if (of != engine && of != ENGINE_NONE)
+            core->running.items[kept++] = core->running.items[i];
+        else if (id_map_get(there, attempt.v) == MAP_NONE &&
+                 core_attempt_is_live(core->core, attempt))
+            post_lost(server, attempt);
     }
-    for (size_t i = 0; i < core->running.count; i++)
-        if (id_map_get(&there, core->running.items[i].v) == MAP_NONE)
-            post_lost(server, core->running.items[i]);
-    ARRAY_FREE(&core->running);
-    free(attempts);
-    return 0;
+    core->running.count = kept;
+}
+
+void server_reconcile(struct server *server, struct server_engine *own)
+{
+    struct id_map there = {0};
+
+    for (size_t i = 0; i < own->held_count; i++) {
+        if (is_wanted(server, own->held[i], own->number)) {
+            id_map_set(&there, own->held[i].v, 1);
+            atomic_fetch_add(&server->metrics.adopted, 1);
+        } else {
+            leftover_take(server, own->number, own->held[i], true);
+        }
+    }
+    running_settle(server, own->number, &there);
+    id_map_release(&there);
+    free(own->held);
+    own->held = NULL;
+    own->held_count = 0;
+    own->is_settled = true;
+    launcher_open(server->launcher, own->number);
+}
+
+void server_nodes_away(struct server *server)
+{
+    pthread_mutex_lock(&server->state_lock);
+    for (size_t i = 0; i < server->nodes.count; i++) {
+        const struct node_known *node = &server->nodes.items[i];
+        const struct server_engine *own;
+        struct server_mail *mail;
+        if (node->engine == ENGINE_NONE)
+            continue;
+        own = &server->engines.items[node->engine];
+        if (atomic_load(&own->engine))
+            continue;
+        mail = mail_event(EVENT_NODE, "");
+        mail->event.node = node_facts_keep(&mail->arena, &node->facts);
+        mail->event.node.is_healthy = false;
+        mail->event.node.engine = arena_copy(&mail->arena, text_of(own->name));
+        mail->event.node.reason =
+            arena_format(&mail->arena, "its engine is not there: %s", own->trouble);
+        server_post_fact(server, mail);
+    }
+    pthread_mutex_unlock(&server->state_lock);
 }

@@ -45,7 +45,11 @@ static int server_door_make(struct server *server, struct err *err)
     const struct server_config *config = server->config;
     char path[PATH_MAX];
 
-    if (config->engine_kind != ENGINE_KIND_LOCAL)
+    bool is_local = false;
+
+    for (size_t i = 0; i < config->engine_count; i++)
+        is_local = is_local || config->engines[i].kind == ENGINE_KIND_LOCAL;
+    if (!is_local)
         return 0;
     if ((size_t)snprintf(path, sizeof path, "%s/door", config->data_directory) >= sizeof path)
         return err_fail(err, ERR_TOO_BIG, "dataDirectory", "the path is too long");
@@ -75,7 +79,6 @@ static int server_open(struct server *server, const struct server_teller *teller
         code = server_keys(server, err);
     if (code == 0)
         code = server_space(server, err);
-    server->log_segment_bytes = config->log_segment_mib << 20;
     if (code == 0)
         code = server_rules_load(server, config->exit_rules_path, err);
     if (code == 0)
@@ -84,9 +87,12 @@ static int server_open(struct server *server, const struct server_teller *teller
         code = server_door_make(server, err);
     /* what it tells waits in the mailbox for the core thread */
     if (code == 0)
-        code = engine_of_config(config, server->door, server_sink(server), &server->engine, err);
+        code = server_nodes_restore(server, err);
     if (code == 0)
-        code = server_engine_epoch(server, err);
+        code = engines_open(server, err);
+    for (size_t i = 0; code == 0 && i < server->engines.count; i++)
+        if (atomic_load(&server->engines.items[i].engine))
+            code = server_engine_epoch(server, &server->engines.items[i], &(bool){false}, err);
     if (code == 0)
         code = server_clock_restore(server, err);
     if (code == 0)
@@ -95,10 +101,13 @@ static int server_open(struct server *server, const struct server_teller *teller
         return code;
     /* into the launcher's queue, for when it starts: first the end of those that nobody knows, as
      * what is created next may have been given their devices */
-    code = server_reconcile(server, err);
+    for (size_t i = 0; i < server->engines.count; i++)
+        if (atomic_load(&server->engines.items[i].engine))
+            server_reconcile(server, &server->engines.items[i]);
     core_thread_commands(server);
     core_thread_batch_begin(&server->core);
-    return code;
+    server_nodes_away(server);
+    return 0;
 }
 
 int server_new(struct server_config *config, const struct server_teller *teller,
@@ -114,6 +123,7 @@ int server_new(struct server_config *config, const struct server_teller *teller,
     atomic_store(&server->is_writable, true);
     pthread_rwlock_init(&server->rules_lock, NULL);
     pthread_mutex_init(&server->watch_lock, NULL);
+    engines_init(server);
     pthread_mutex_init(&server->state_lock, NULL);
     mailbox_init(&server->mailbox, config->requests_max, FACTS_ROOM);
     output_init(&core->output);
@@ -129,6 +139,8 @@ int server_new(struct server_config *config, const struct server_teller *teller,
         code = launcher_start(server->launcher, err);
     if (code == 0)
         code = hang_watch_start(server->hang_watch, err);
+    if (code == 0)
+        code = engines_keep(server, err);
     if (code < 0) {
         server_free(server);
         return code;
@@ -173,6 +185,7 @@ void server_drain(struct server *server)
 void server_stop(struct server *server)
 {
     server_drain(server);
+    engines_stop(server);
     hang_watch_stop(server->hang_watch);
     core_thread_join(server);
     launcher_stop(server->launcher);
@@ -205,8 +218,7 @@ void server_free(struct server *server)
     if (!server)
         return;
     server_stop(server);
-    if (server->engine)
-        server->engine->ops->free(server->engine);
+    engines_free(server);
     for (mails = mailbox_take(&server->mailbox, 0, 0); mails; mails = next) {
         next = mails->next;
         mail_free((struct server_mail *)(void *)mails);
@@ -224,8 +236,11 @@ void server_free(struct server *server)
     mem_free(server->listen);
     free(server->door);
     for (size_t i = 0; i < server->nodes.count; i++)
-        mem_free(server->nodes.items[i].name);
+        node_facts_release(&server->nodes.items[i].facts);
     ARRAY_FREE(&server->nodes);
+    text_map_release(&server->node_names);
+    if (server->engines.config != server->config)
+        server_config_free(server->engines.config);
     server_config_free(server->config);
     pthread_rwlock_destroy(&server->rules_lock);
     pthread_mutex_destroy(&server->watch_lock);

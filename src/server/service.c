@@ -365,50 +365,61 @@ void reader_pool_release(struct reader_pool *pool)
     pthread_mutex_destroy(&pool->lock);
 }
 
-/* As many parameters as the engine's. NOLINTNEXTLINE(readability-function-size) */
-static ssize_t service_log_read(void *context, struct attempt_id attempt, enum log_stream stream,
-                                uint64_t *offset, char *bytes, size_t size, struct log_part *part,
-                                struct err *err)
+static uint8_t service_engine_of(void *context, const char *node)
 {
-    struct engine *engine = ((struct server *)context)->engine;
+    return engine_of_node(context, node);
+}
 
-    const int code = engine_need(engine, ENGINE_CAN_LOG, err);
-    if (code < 0)
-        return code;
+static int service_log_can_follow(void *context, uint8_t number, struct err *err)
+{
+    return engine_able(context, number, ENGINE_CAN_FOLLOW, err) ? 0 : err->code;
+}
+
+/* As many parameters as the engine's. NOLINTNEXTLINE(readability-function-size) */
+static ssize_t service_log_read(void *context, uint8_t number, struct attempt_id attempt,
+                                enum log_stream stream, uint64_t *offset, char *bytes, size_t size,
+                                struct log_part *part, struct err *err)
+{
+    struct engine *engine = engine_able(context, number, ENGINE_CAN_LOG, err);
+
+    if (!engine)
+        return err->code;
     return engine->ops->log_read(engine, attempt, stream, offset, bytes, size, part, err);
 }
 
-static int service_log_watch(void *context, struct attempt_id attempt, enum log_stream stream,
-                             struct err *err)
+static int service_log_watch(void *context, uint8_t number, struct attempt_id attempt,
+                             enum log_stream stream, struct err *err)
 {
-    struct engine *engine = ((struct server *)context)->engine;
+    struct engine *engine = engine_able(context, number, ENGINE_CAN_FOLLOW, err);
 
-    const int code = engine_need(engine, ENGINE_CAN_FOLLOW, err);
-    if (code < 0)
-        return code;
-    return engine->ops->log_watch(engine, attempt, stream, err);
-}
-
-static int service_stats(void *context, struct attempt_id attempt, struct engine_stats *stats,
-                         struct err *err)
-{
-    struct engine *engine = ((struct server *)context)->engine;
-
-    const int code = engine_need(engine, ENGINE_CAN_STATS, err);
-    if (code < 0)
-        return code;
-    return engine->ops->stats(engine, attempt, stats, err);
+    return engine ? engine->ops->log_watch(engine, attempt, stream, err) : err->code;
 }
 
 static void service_gpus(void *context, struct arena *arena, const struct engine_gpu **gpus,
                          size_t *count)
 {
-    struct engine *engine = ((struct server *)context)->engine;
+    struct server *server = context;
+    struct {
+        struct engine_gpu *items;
+        size_t count, room;
+    } all = {0};
 
-    *gpus = NULL;
-    *count = 0;
-    if (engine_need(engine, ENGINE_CAN_SAMPLE_GPUS, NULL) == 0)
-        engine->ops->gpus(engine, arena, gpus, count);
+    for (size_t i = 0; i < server->engines.count; i++) {
+        struct err err;
+        struct engine *engine = engine_able(server, (uint8_t)i, ENGINE_CAN_SAMPLE_GPUS, &err);
+        const struct engine_gpu *own = NULL;
+        size_t own_count = 0;
+        if (engine)
+            engine->ops->gpus(engine, arena, &own, &own_count);
+        for (size_t j = 0; j < own_count; j++)
+            *ARRAY_ADD(&all) = own[j];
+    }
+    struct engine_gpu *list = ARENA_ARRAY(arena, struct engine_gpu, all.count + 1);
+    if (all.count)
+        memcpy(list, all.items, all.count * sizeof *list);
+    *gpus = list;
+    *count = all.count;
+    ARRAY_FREE(&all);
 }
 
 static void service_watch(void *context, struct service_watch *watch)
@@ -499,6 +510,22 @@ static void store_text(struct server *server, char *text, size_t size)
              when, (unsigned long long)counts.wal_bytes >> 20);
 }
 
+/* One engine that is not there does not make the server unready: the others go on. */
+static void engine_text(struct server *server, uint64_t nodes, char *text, size_t size)
+{
+    cleanup_buf struct buf words = BUF_INIT;
+
+    buf_format(&words, "%llu nodes, %zu commands wait", (unsigned long long)nodes,
+               launcher_count(server->launcher));
+    pthread_mutex_lock(&server->state_lock);
+    for (size_t i = 0; i < server->engines.count; i++)
+        if (server->engines.items[i].trouble[0])
+            buf_format(&words, "; engine %s: %s", server->engines.items[i].name,
+                       server->engines.items[i].trouble);
+    pthread_mutex_unlock(&server->state_lock);
+    snprintf(text, size, "%s", buf_cstr(&words));
+}
+
 static size_t service_ready(void *context, struct service_check checks[SERVICE_CHECKS_MAX])
 {
     struct server *server = context;
@@ -517,8 +544,7 @@ static size_t service_ready(void *context, struct service_check checks[SERVICE_C
              server->mailbox.room < UINT32_MAX ? (unsigned)server->mailbox.room : UINT32_MAX);
     check_fill(&checks[1], "core", service_is_alive(server) && waiting < server->mailbox.room,
                text);
-    snprintf(text, sizeof text, "%llu nodes, %zu commands wait", (unsigned long long)counts.nodes,
-             launcher_count(server->launcher));
+    engine_text(server, counts.nodes, text, sizeof text);
     check_fill(&checks[2], "engine", counts.nodes > 0, text);
     server_clock_text(atomic_load(&server->metrics.clock_behind_ms), text, sizeof text);
     check_fill(&checks[3], "clock", true, text); /* requests are served all the same */
@@ -655,9 +681,10 @@ void server_service_init(struct server *server)
         .barrier = service_barrier,
         .reader_get = service_reader_get,
         .reader_put = service_reader_put,
+        .engine_of = service_engine_of,
+        .log_can_follow = service_log_can_follow,
         .log_read = service_log_read,
         .log_watch = service_log_watch,
-        .stats = service_stats,
         .gpus = service_gpus,
         .watch = service_watch,
         .unwatch = service_unwatch,

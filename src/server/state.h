@@ -11,6 +11,7 @@
 #include "exits/rules.h"
 #include "server/barrier.h"
 #include "server/clock.h"
+#include "server/engines.h"
 #include "server/file_space.h"
 #include "server/hang_watch.h"
 #include "server/launch.h"
@@ -32,7 +33,10 @@ enum {
 
 /* What is known of a machine beside the core's row. */
 struct node_known {
-    char *name;
+    struct node_facts facts; /* owned; as last told, or as stored */
+    uint8_t engine;          /* whose it is; ENGINE_NONE */
+    bool is_engine_guessed;  /* its row names none: any other may take it */
+    bool is_contested;       /* another engine told of one of this name, which was said once */
     bool is_gpu_simulated;
     bool is_seen; /* the engine has spoken of it since the start */
 };
@@ -66,8 +70,11 @@ struct core_thread {
         struct orphan_container *items;
         size_t count, room;
     } leftovers;
-    struct { /* of the rows at the start: attempts that ran */
-        struct attempt_id *items;
+    struct { /* of the rows at the start: attempts that ran on engines not settled yet */
+        struct {
+            struct attempt_id attempt;
+            uint8_t engine;
+        } * items;
         size_t count, room;
     } running;
 };
@@ -75,7 +82,7 @@ struct core_thread {
 struct server {
     struct server_config *config; /* replaced by the core thread only */
     struct store *store;
-    struct engine *engine;
+    struct engine_table engines;
     struct mailbox mailbox;
     struct core_thread core;
     struct launcher *launcher;
@@ -84,9 +91,8 @@ struct server {
     _Atomic uint16_t api_port;      /* 0: not known yet */
     struct file_space space;
     struct reader_pool readers;
-    uint64_t log_segment_bytes; /* as at the start */
-    char *door;                 /* server_door; of realpath */
-    char *listen;               /* as at the start: read by other threads */
+    char *door;   /* server_door; of realpath */
+    char *listen; /* as at the start: read by other threads */
     struct service service;
     struct metrics metrics;
 
@@ -100,12 +106,13 @@ struct server {
     struct service_watch *watches;
 
     pthread_mutex_t state_lock; /* of what follows */
-    char store_trouble[200], engine_trouble[200];
+    char store_trouble[200];
     struct core_counts counts;
     struct {
         struct node_known *items;
         size_t count, room;
     } nodes;
+    struct text_map node_names; /* to nodes, by facts.name */
 
     _Atomic bool is_draining, is_writable;
     _Atomic int64_t core_seen_ms; /* monotonic: last time the core thread came round */
@@ -122,7 +129,9 @@ void core_thread_log(struct core_thread *core, const struct event *event);
 int core_thread_commit(struct server *server, struct err *err);
 void core_thread_commands(struct server *server);
 
-/* recover.c: the core's time goes on from what is stored. */
+/* recover.c: what is stored of nodes, before any engine tells of them: whose they are. */
+int server_nodes_restore(struct server *server, struct err *err);
+/* The core's time goes on from what is stored. */
 #define RETENTION_TIME "retention.time" /* setting: how far retention has believed the time */
 int server_clock_restore(struct server *server, struct err *err);
 /* A core from the rows, its first output in server->core.output, committed. */
@@ -131,22 +140,28 @@ int server_restore(struct server *server, struct err *err);
  * created. What the store does not know of may have created them, and they may have run and ended:
  * those that the engine does not hold are lost, and their tasks tried again by a number of now. */
 void server_past_creates_drop(struct server *server);
-/* Before it: the engine may hold attempts of numbers that the store has never given, because the
- * store is a copy: then an epoch begins. */
-int server_engine_epoch(struct server *server, struct err *err);
-/* Compare what the engine has with what the core wants; before the threads run. */
-int server_reconcile(struct server *server, struct err *err);
+/* Before it: an engine may hold attempts of numbers that the store has never given, because the
+ * store is a copy: then an epoch begins, and *has_begun is set. */
+int server_engine_epoch(struct server *server, const struct server_engine *own, bool *has_begun,
+                        struct err *err);
+/* Compare what an engine that has been opened holds with what the core wants; then its commands
+ * may go. */
+void server_reconcile(struct server *server, struct server_engine *own);
+/* Nodes of engines that are not open: not healthy, and why. */
+void server_nodes_away(struct server *server);
 
-/* leftover.c: the core thread's. Remove what is left of an attempt of which the core knows nothing,
- * its container included when it runs, unless it is held for debugging. Retry: those whose rows
- * could not be read. */
-void leftover_take(struct server *server, struct attempt_id attempt, bool is_running);
+/* leftover.c: the core thread's. Remove what is left at an engine of an attempt of which the core
+ * knows nothing there, its container included when it runs, unless it is held for debugging. Retry:
+ * those whose rows could not be read. */
+void leftover_take(struct server *server, uint8_t engine, struct attempt_id attempt,
+                   bool is_running);
 void leftover_retry(struct server *server);
 
 /* engine_in.c */
-struct node_known *server_node(struct server *server, const char *name); /* under state_lock */
+/* Under state_lock. Find: NULL when nothing is known of it. */
+struct node_known *server_node(struct server *server, const char *name);
+struct node_known *server_node_find(struct server *server, const char *name);
 bool server_node_is_simulated(struct server *server, const char *name);
-struct engine_sink server_sink(struct server *server);
 int server_rules_load(struct server *server, const char *path, struct err *err);
 
 /* service.c */

@@ -145,18 +145,27 @@ static void change_before(struct mail_list *list, enum store_change_kind kind, i
     list_add(list, mail);
 }
 
-/* Machines of the rows that the engine has not spoken of are gone. */
+/* Those that have been there for long enough to have told of all their machines. */
+static bool has_told(const struct server *server, uint8_t engine)
+{
+    const struct server_engine *own = &server->engines.items[engine];
+
+    return atomic_load(&own->engine) && mailbox_now_ms() - own->open_ms >= UPKEEP_MS;
+}
+
+/* Machines of the rows that their engine has not spoken of are gone, and those of engines that are
+ * not configured any more. */
 static void lose_unseen_nodes(struct server *server, struct mail_list *list)
 {
     pthread_mutex_lock(&server->state_lock);
     for (size_t i = 0; i < server->nodes.count; i++) {
         struct node_known *node = &server->nodes.items[i];
         struct server_mail *mail;
-        if (node->is_seen)
+        if (node->is_seen || (node->engine != ENGINE_NONE && !has_told(server, node->engine)))
             continue;
         node->is_seen = true; /* once */
         mail = mail_event(EVENT_NODE_LOST, "");
-        mail->event.node.name = arena_copy(&mail->arena, text_of(node->name));
+        mail->event.node.name = arena_copy(&mail->arena, text_of(node->facts.name));
         mail->event.node.gpu_type = mail->event.node.address = "";
         list_add(list, mail);
     }

@@ -131,6 +131,23 @@ static void test_log_follow(void **state)
 }
 
 /* One reader too many is told so, and there is room again when another has gone. */
+/* What the task's engine cannot do is said, and what it can is done all the same. */
+static void test_log_of_an_engine_that_cannot_follow(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice");
+    struct job_id job = world_submit(world, alice, "mute", 1);
+    world_run(world, job);
+    buf_string(&world_log(world, world_attempt(world, job, 0))->text, "one\n");
+    world->cannot_follow = true;
+    assert_int_equal(world_get(world, "/api/v2/jobs/mute/logs?follow=true", alice), 400);
+    assert_body(world, "NotImplementedError");
+    assert_body(world, "the engine \\\"mute\\\" cannot follow logs");
+    assert_int_equal(atomic_load(&world->api.followers), 0);
+    assert_int_equal(world_get(world, "/api/v2/jobs/mute/logs", alice), 200);
+    world->cannot_follow = false;
+}
+
 static void test_log_followers(void **state)
 {
     struct world *world = *state;
@@ -197,6 +214,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_logs, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_log_tail, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_log_follow, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(test_log_of_an_engine_that_cannot_follow, world_setup,
+                                    world_teardown),
     cmocka_unit_test_setup_teardown(test_log_followers, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_log_follow_fast_retries, world_setup, world_teardown),
 };

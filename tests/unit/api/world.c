@@ -181,12 +181,27 @@ static void on_reader_put(void *context, struct store_reader *reader)
     store_reader_close(reader);
 }
 
-static ssize_t on_log_read(void *context, struct attempt_id attempt, enum log_stream stream,
-                           uint64_t *offset, char *bytes, size_t size, struct log_part *part,
-                           struct err *err)
+static uint8_t on_engine_of(void *context, const char *node)
+{
+    (void)context, (void)node;
+    return 0;
+}
+
+static int on_log_can_follow(void *context, uint8_t engine, struct err *err)
 {
     struct world *world = context;
-    (void)stream;
+    (void)engine;
+    if (!world->cannot_follow)
+        return 0;
+    return err_fail(err, ERR_UNSUPPORTED, "", "the engine \"mute\" cannot follow logs");
+}
+
+static ssize_t on_log_read(void *context, uint8_t engine, struct attempt_id attempt,
+                           enum log_stream stream, uint64_t *offset, char *bytes, size_t size,
+                           struct log_part *part, struct err *err)
+{
+    struct world *world = context;
+    (void)stream, (void)engine;
     struct world_attempt_log *log = world_log(world, attempt);
     if (!log->text.at && !log->is_ended)
         return err_fail(err, ERR_NOT_FOUND, "", "the attempt has no log");
@@ -200,10 +215,10 @@ static ssize_t on_log_read(void *context, struct attempt_id attempt, enum log_st
     return (ssize_t)length;
 }
 
-static int on_log_watch(void *context, struct attempt_id attempt, enum log_stream stream,
-                        struct err *err)
+static int on_log_watch(void *context, uint8_t engine, struct attempt_id attempt,
+                        enum log_stream stream, struct err *err)
 {
-    (void)context, (void)attempt, (void)stream;
+    (void)context, (void)engine, (void)attempt, (void)stream;
     return err_fail(err, ERR_UNSUPPORTED, "", "no watch in tests");
 }
 
@@ -320,6 +335,8 @@ static void service_init(struct world *world)
         .barrier = on_barrier,
         .reader_get = on_reader_get,
         .reader_put = on_reader_put,
+        .engine_of = on_engine_of,
+        .log_can_follow = on_log_can_follow,
         .log_read = on_log_read,
         .log_watch = on_log_watch,
         .gpus = on_gpus,

@@ -24,7 +24,8 @@ struct world {
     struct api api;
     uint8_t key[32];
     int64_t now_ms;
-    int refuse; /* not 0: changes are refused with this ERR_* */
+    bool cannot_follow; /* the engine cannot follow logs */
+    int refuse;         /* not 0: changes are refused with this ERR_* */
     struct service_watch *watch;
     struct {
         struct world_attempt_log *items;

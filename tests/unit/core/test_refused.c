@@ -73,6 +73,8 @@ static void a_task_of_its_own_is_placed_elsewhere(void **state)
     world_node(&world, "n2", 8, 0);
     uint32_t job = world_submit(&world, &plan);
     assert_string_equal(world_command(&world, COMMAND_CREATE, 0)->node, "n1");
+    assert_string_equal(core_attempt_node(world.core, (struct attempt_id){1}), "n1");
+    assert_null(core_attempt_node(world.core, (struct attempt_id){99}));
     refuse(&world, 1);
     assert_true(
         world_has_story(&world, "TaskRefused",

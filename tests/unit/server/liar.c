@@ -71,15 +71,18 @@ static int lying_list(struct engine *engine, struct attempt_id **attempts, size_
     return 0;
 }
 
-int __real_engine_of_config(const struct server_config *config, const char *door,
-                            struct engine_sink sink, struct engine **engine, struct err *err);
-int __wrap_engine_of_config(const struct server_config *config, const char *door,
-                            struct engine_sink sink, struct engine **engine, struct err *err);
+int __real_engine_of_config(const struct engine_config *own, const char *data_directory,
+                            const char *door, struct engine_sink sink, struct engine **engine,
+                            struct err *err);
+int __wrap_engine_of_config(const struct engine_config *own, const char *data_directory,
+                            const char *door, struct engine_sink sink, struct engine **engine,
+                            struct err *err);
 
-int __wrap_engine_of_config(const struct server_config *config, const char *door,
-                            struct engine_sink sink, struct engine **engine, struct err *err)
+int __wrap_engine_of_config(const struct engine_config *own, const char *data_directory,
+                            const char *door, struct engine_sink sink, struct engine **engine,
+                            struct err *err)
 {
-    int code = __real_engine_of_config(config, door, sink, engine, err);
+    int code = __real_engine_of_config(own, data_directory, door, sink, engine, err);
 
     if (code < 0)
         return code;

@@ -92,8 +92,10 @@ static void every_key_is_read(void **state)
     assert_int_equal(config->retention.job_days, 1);
     assert_int_equal(config->retention.event_log_days, 2);
     assert_int_equal(config->retention.database_mib, 3);
-    assert_int_equal(config->engine_kind, ENGINE_KIND_FAKE);
-    const struct engine_local_config *local = &config->local;
+    assert_int_equal(config->engine_count, 1);
+    const struct engine_config *engine = &config->engines[0];
+    assert_int_equal(engine->kind, ENGINE_KIND_FAKE);
+    const struct engine_local_config *local = &engine->local;
     assert_string_equal(local->runtime, "/r");
     assert_string_equal(local->init_path, "/i");
     assert_string_equal(local->node_name, "n");
@@ -112,7 +114,7 @@ static void every_key_is_read(void **state)
     assert_int_equal(local->disk_reserve_mib, 6);
     assert_int_equal(local->log_keep_s, 3 * 86400);
     assert_int_equal(local->log_keep_mib, 7);
-    assert_int_equal(config->log_segment_mib, 8);
+    assert_int_equal(engine->log_segment_mib, 8);
     assert_int_equal(local->simulated_gpus, 8);
     assert_string_equal(local->simulated_gpu_type, "V100");
     assert_string_equal(local->nvml_path, "/n");
@@ -123,21 +125,21 @@ static void every_key_is_read(void **state)
     assert_int_equal(local->pull_tries, 3);
     assert_int_equal(local->pull_stall_s, 4);
     assert_int_equal(local->image_high_percent, 6);
-    assert_string_equal(config->local.cdi_directories[1], "/y");
-    assert_string_equal(config->local.insecure_registries[0], "r:1");
-    assert_int_equal(config->local.container_keep_s, 7200);
-    assert_int_equal(config->local.image_keep_s, 5 * 86400);
-    assert_int_equal(config->local.image_max_mib, 5);
-    assert_int_equal(config->local.image_max_entries, 6);
-    assert_int_equal(config->local.image_max_ratio, 7);
-    assert_int_equal(config->fake.nodes, 2);
-    assert_int_equal(config->fake.cpu, 3);
-    assert_int_equal(config->fake.memory_mib, 4);
-    assert_int_equal(config->fake.gpu_count, 5);
-    assert_int_equal(config->fake.run_ms, 6);
-    assert_int_equal(config->fake.lose_every_ms, 7);
-    assert_int_equal(config->fake.exit_code, 8);
-    assert_string_equal(config->fake.log, "said");
+    assert_string_equal(engine->local.cdi_directories[1], "/y");
+    assert_string_equal(engine->local.insecure_registries[0], "r:1");
+    assert_int_equal(engine->local.container_keep_s, 7200);
+    assert_int_equal(engine->local.image_keep_s, 5 * 86400);
+    assert_int_equal(engine->local.image_max_mib, 5);
+    assert_int_equal(engine->local.image_max_entries, 6);
+    assert_int_equal(engine->local.image_max_ratio, 7);
+    assert_int_equal(engine->fake.nodes, 2);
+    assert_int_equal(engine->fake.cpu, 3);
+    assert_int_equal(engine->fake.memory_mib, 4);
+    assert_int_equal(engine->fake.gpu_count, 5);
+    assert_int_equal(engine->fake.run_ms, 6);
+    assert_int_equal(engine->fake.lose_every_ms, 7);
+    assert_int_equal(engine->fake.exit_code, 8);
+    assert_string_equal(engine->fake.log, "said");
     server_config_free(config);
     buf_release(&report);
 }
@@ -169,6 +171,66 @@ static void wrong_keys_and_values_are_told_with_place_and_hint(void **state)
     assert_null(strstr(buf_cstr(&report), "topsecret"));
     assert_int_equal(server_config_read("/nonexistent", &config, &report, &err), ERR_NOT_FOUND);
     buf_release(&report);
+}
+
+static void several_engines_are_read(void **state)
+{
+    struct server_config *config, *other;
+    struct buf report = BUF_INIT, keys = BUF_INIT;
+    struct err err;
+    (void)state;
+
+    assert_int_equal(read_config("engines:\n- {name: here}\n"
+                                 "- {kind: fake, fake: {nodes: 3, nodePrefix: rack}}\n"
+                                 "- {name: far, kind: fake, logSegmentMB: 7}\n",
+                                 &config, &report, &err),
+                     0);
+    assert_int_equal(config->engine_count, 3);
+    assert_string_equal(config->engines[0].name, "here");
+    assert_int_equal(config->engines[0].kind, ENGINE_KIND_LOCAL);
+    assert_string_equal(config->engines[1].name, "fake");
+    assert_string_equal(config->engines[1].fake.node_prefix, "rack");
+    assert_int_equal(config->engines[1].fake.nodes, 3);
+    assert_int_equal(config->engines[2].log_segment_mib, 7);
+    assert_string_equal(config->engines[2].fake.node_prefix, "fake");
+    assert_int_equal(
+        read_config("engines:\n- {name: here}\n- {name: far, kind: fake}\n", &other, &report, &err),
+        0);
+    server_config_compare(config, other, &keys);
+    assert_string_equal(buf_cstr(&keys), "engine.kind");
+    server_config_free(config);
+    server_config_free(other);
+    buf_release(&report);
+    buf_release(&keys);
+}
+
+static void engines_that_collide_are_told_with_their_lines(void **state)
+{
+    static const struct {
+        const char *text, *says;
+    } cases[] = {
+        {"engine: {kind: fake}\nengines:\n- {kind: fake}\n",
+         "c.yaml:3:1: engines: engine stands there as well"},
+        {"engines:\n- {name: a, kind: fake}\n- {name: a}\n",
+         "c.yaml:3:3: engines.name: engine 1 is called a as well"},
+        {"engines:\n- {name: a}\n- {name: b}\n",
+         "c.yaml:3:3: engines.kind: engine 1 is local as well"},
+        {"engines:\n- {name: a, kind: fake}\n- {name: b, kind: fake}\n",
+         "c.yaml:3:3: engines.fake.nodePrefix: the machines of engine 1 are called fake0, fake1"},
+        {"engines: []\n", "c.yaml:1:10: engines"},
+        {"engines:\n- {kind: fke}\n", "c.yaml:2:10: engines[0].kind"},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct server_config *config;
+        struct buf report = BUF_INIT;
+        struct err err;
+        assert_int_equal(read_config(cases[i].text, &config, &report, &err), ERR_INVALID);
+        if (!strstr(buf_cstr(&report), cases[i].says))
+            fail_msg("%s", buf_cstr(&report));
+        buf_release(&report);
+    }
 }
 
 /* What is wrong in the file with the cells is said before anything is taken from it. */
@@ -212,7 +274,7 @@ static void an_empty_file_gives_the_defaults(void **state)
 
     assert_int_equal(read_config("# nothing\n", &config, &report, &err), 0);
     assert_string_equal(config->listen, "127.0.0.1:9186");
-    assert_int_equal(config->engine_kind, ENGINE_KIND_LOCAL);
+    assert_int_equal(config->engines[0].kind, ENGINE_KIND_LOCAL);
     assert_int_equal(server_config_read(NULL, &other, &report, &err), 0);
     server_config_compare(config, other, &keys);
     assert_string_equal(buf_cstr(&keys), "");
@@ -229,6 +291,8 @@ static void an_empty_file_gives_the_defaults(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(every_key_is_read),
     cmocka_unit_test(wrong_keys_and_values_are_told_with_place_and_hint),
+    cmocka_unit_test(several_engines_are_read),
+    cmocka_unit_test(engines_that_collide_are_told_with_their_lines),
     cmocka_unit_test(the_cells_are_checked),
     cmocka_unit_test(an_empty_file_gives_the_defaults),
 };

@@ -124,12 +124,12 @@ static void containers_finish(struct world *world, struct job_id job)
 
     for (size_t i = 0; i < tasks.count; i++)
         assert_int_equal(
-            engine_fake_finish(world->server->engine, tasks.items[i].attempt, &world->err), 0);
+            engine_fake_finish(world_engine(world), tasks.items[i].attempt, &world->err), 0);
 }
 
 static void containers_await_none(struct world *world)
 {
-    while (engine_fake_container_count(world->server->engine) > 0)
+    while (engine_fake_container_count(world_engine(world)) > 0)
         sched_yield();
 }
 
@@ -320,7 +320,7 @@ static void settle(struct world *world)
 
 static void tell_end(struct world *world, struct attempt_id attempt, const struct exit_report *exit)
 {
-    struct engine_sink sink = server_sink(world->server);
+    struct engine_sink sink = server_sink(world->server, 0);
 
     sink.post(
         sink.context,
@@ -342,14 +342,14 @@ static void a_container_stays_while_nobody_knows_whether_it_is_held(void **state
     size_t before;
 
     settle(world);
-    before = engine_fake_container_count(world->server->engine);
+    before = engine_fake_container_count(world_engine(world));
     assert_true(before >= 1);
     /* told again; first its row cannot be read, then it says that it is held */
     attempts_unreadable(ERR_IO);
     tell_exit(world, held);
     settle(world);
     assert_int_equal(world->server->core.leftovers.count, 1);
-    assert_int_equal(engine_fake_container_count(world->server->engine), before);
+    assert_int_equal(engine_fake_container_count(world_engine(world)), before);
     server_reload(world->server, config_of(world, "")); /* a round of upkeep, for nothing yet */
     settle(world);
     assert_int_equal(world->server->core.leftovers.count, 1);
@@ -357,7 +357,7 @@ static void a_container_stays_while_nobody_knows_whether_it_is_held(void **state
     server_reload(world->server, config_of(world, ""));
     settle(world);
     assert_int_equal(world->server->core.leftovers.count, 0);
-    assert_int_equal(engine_fake_container_count(world->server->engine), before);
+    assert_int_equal(engine_fake_container_count(world_engine(world)), before);
 }
 
 static void what_nobody_holds_goes_once_that_is_known(void **state)
@@ -537,7 +537,7 @@ static void tell_node(struct world *world, const char *name, bool is_healthy)
                                     .memory_mib = 1000,
                                     .reason = is_healthy ? NULL : "its disk is full",
                                     .is_healthy = is_healthy};
-    struct engine_sink sink = server_sink(world->server);
+    struct engine_sink sink = server_sink(world->server, 0);
 
     sink.post(sink.context, &(struct engine_event){
                                 .kind = ENGINE_NODE, .node = &node, .reason = "", .message = ""});
@@ -577,6 +577,7 @@ static void machines_that_nobody_speaks_of_are_lost(void **state)
     settle(world);
     assert_false(node_named(world, "gone").is_lost);
     world->server->core.begin_ms -= UPKEEP_MS;
+    world->server->engines.items[0].open_ms -= UPKEEP_MS;
     server_reload(world->server, config_of(world, ""));
     settle(world);
     assert_true(node_named(world, "gone").is_lost);

@@ -47,7 +47,7 @@ static void tell(struct world *world, enum engine_event_kind kind, struct attemp
 {
     const struct exit_report exit = {
         .exit_code = exit_code, .is_user_command = true, .reason = "", .message = ""};
-    struct engine_sink sink = server_sink(world->server);
+    struct engine_sink sink = server_sink(world->server, 0);
 
     sink.post(sink.context,
               &(struct engine_event){
@@ -313,7 +313,7 @@ static void tell_node(struct world *world, const char *name, uint32_t cpu, bool 
                                     .cpu = cpu,
                                     .memory_mib = 1000,
                                     .is_healthy = true};
-    struct engine_sink sink = server_sink(world->server);
+    struct engine_sink sink = server_sink(world->server, 0);
 
     sink.post(sink.context, &(struct engine_event){.kind = is_lost ? ENGINE_NODE_LOST : ENGINE_NODE,
                                                    .node = &node,

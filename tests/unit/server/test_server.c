@@ -254,7 +254,7 @@ static size_t containers_finish(struct world *world, struct job_id job)
 
     for (size_t i = 0; i < tasks.count; i++)
         assert_int_equal(
-            engine_fake_finish(world->server->engine, tasks.items[i].attempt, &world->err), 0);
+            engine_fake_finish(world_engine(world), tasks.items[i].attempt, &world->err), 0);
     return tasks.count;
 }
 

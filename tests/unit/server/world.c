@@ -15,6 +15,7 @@
 
 #include <cmocka.h>
 
+#include "server/state.h"
 #include "world.h"
 
 static void answered(void *context, const struct service_answer *answer)
@@ -83,8 +84,10 @@ int world_try(struct world *world)
     int code;
 
     snprintf(path, sizeof path, "%s.yaml", world->directory);
-    buf_format(&text, "dataDirectory: %s\nengine: {kind: fake, fake: {%s}}\n%s", world->directory,
-               world->engine, world->extra);
+    buf_format(&text, "dataDirectory: %s\n", world->directory);
+    if (*world->engine)
+        buf_format(&text, "engine: {kind: fake, fake: {%s}}\n", world->engine);
+    buf_string(&text, world->extra);
     assert_int_equal(file_write(path, buf_as_text(&text), 0600, &world->err), 0);
     code = server_config_read(path, &config, &report, &world->err);
     assert_string_equal(buf_cstr(&report), "");
@@ -101,6 +104,11 @@ void world_start(struct world *world)
     assert_int_equal(world_try(world), 0);
     server_start(world->server);
     world->service = server_service(world->server);
+}
+
+struct engine *world_engine(struct world *world)
+{
+    return atomic_load(&world->server->engines.items[0].engine);
 }
 
 void world_stop(struct world *world)

@@ -18,7 +18,8 @@ struct world {
     struct problems problems;
     struct err err;
     const char *extra; /* of the configuration */
-    const char *user, *engine;
+    const char *user;
+    const char *engine; /* "": what runs the tasks stands in `extra` */
 };
 
 /* Of each test file: secrets can be made, and the log tells of errors alone. */
@@ -33,6 +34,8 @@ int teardown(void **state);
 int world_try(struct world *world);
 void world_start(struct world *world);
 void world_stop(struct world *world);
+
+struct engine *world_engine(struct world *world); /* the first */
 
 /* A new password of "admin" is kept in the world, its context. */
 int told(void *context, const char *user, const char *password, struct err *err);
