@@ -127,8 +127,10 @@ static void root_clear(struct hived *h, uint32_t root, const char *preemptor)
     }
 }
 
-static void leaf_lose(struct group *group, uint32_t i, const struct hived_slot *slot, uint32_t k)
+static void leaf_lose(struct hived *h, struct group *group, uint32_t i,
+                      const struct hived_slot *slot, uint32_t k)
 {
+    h->lost_count++;
     group->lost = mem_realloc(group->lost, mem_size(group->lost_count + 1u, sizeof *group->lost));
     group->lost[group->lost_count++] =
         (struct lost_leaf){.leaf = i,
@@ -177,15 +179,52 @@ static void slots_commit(struct commit *commit)
             uint32_t physical = leaf_find(h, slot, k, commit->chain, &node);
             if (physical != NONE && h->rests[physical].reserving != NONE)
                 preemption_undo(h, h->rests[physical].reserving);
-            /* of two groups recovered on one device the first one keeps it */
+            /* of two groups recovered on one device the first one keeps it until its end */
             bool is_taken = physical != NONE && h->cells[physical].using != NONE;
             commit->must_downgrade |= is_taken;
             if (physical == NONE || is_taken)
-                leaf_lose(group, i, slot, k);
+                leaf_lose(h, group, i, slot, k);
             else
                 leaf_commit(commit, i, physical, slot->preassigned ? slot->preassigned[k] : NULL);
         }
     }
+}
+
+/* Its pods run on the leaf: opportunistically from now on, or until the reserver has ended them. */
+static void leaf_regain(struct hived *h, uint32_t index, uint32_t lost, uint32_t physical)
+{
+    struct group *group = h->groups[index];
+    if (group->has_virtual)
+        group_downgrade(h, index, group->name);
+    group->physical[group->lost[lost].leaf] = physical;
+    mem_free(group->lost[lost].node);
+    mem_free(group->lost[lost].type);
+    group->lost[lost] = group->lost[--group->lost_count];
+    h->lost_count--;
+    h->cells[physical].using = index;
+    if (h->rests[physical].reserving != NONE) {
+        group->state = HIVED_GROUP_BEING_PREEMPTED;
+        cell_state_set(h, physical, HIVED_CELL_RESERVING);
+    } else {
+        leaf_allocate(h, physical, NONE, HIVED_PRIORITY_OPPO, group->vc);
+        cell_state_set(h, physical, HIVED_CELL_USED);
+    }
+}
+
+void leaf_pass_on(struct hived *h, uint32_t physical)
+{
+    const struct cell_rest *rest = &h->rests[physical];
+    assert(h->cells[physical].using == NONE);
+    for (uint32_t i = 0; i < h->group_count; i++)
+        for (uint32_t k = 0; h->groups[i] && k < h->groups[i]->lost_count; k++) {
+            const struct lost_leaf *lost = &h->groups[i]->lost[k];
+            if (lost->index == rest->index && !strcmp(lost->node, h->nodes[rest->node].name) &&
+                device_find(h, rest->node, lost->index, chain_named(h, h->groups[i]->chain_name)) ==
+                    physical) {
+                leaf_regain(h, i, k, physical);
+                return;
+            }
+        }
 }
 
 static int commit_check(struct hived *h, const struct hived_request *request,

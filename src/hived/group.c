@@ -206,6 +206,7 @@ static void group_free(struct hived *h, struct group *group)
     }
     for (uint32_t i = 0; i < group->preempting_count; i++)
         mem_free(group->preempting[i]);
+    h->lost_count -= group->lost_count;
     mem_free(group->preempting);
     mem_free(group->lost);
     mem_free(group->preemptor);
@@ -397,10 +398,14 @@ void preemption_undo(struct hived *h, uint32_t index)
     group_remove(h, index);
 }
 
-/* Everything of an allocated group goes back; cells reserved by a preemptor stay with it. */
+/* Everything of an allocated group goes back; cells reserved by a preemptor stay with it, and
+ * devices that another group was found on as well are that one's. */
 void group_release(struct hived *h, uint32_t index)
 {
     struct group *group = h->groups[index];
+    const bool has_heirs = h->lost_count > group->lost_count;
+    if (has_heirs)
+        dooms_hold(h);
     leaves_fetch(h, group->physical, group->leaf_count);
     if (group->has_virtual)
         leaves_fetch(h, group->virtual, group->leaf_count);
@@ -418,5 +423,10 @@ void group_release(struct hived *h, uint32_t index)
             cell_state_set(h, physical, HIVED_CELL_RESERVED);
         }
     }
+    for (uint32_t i = 0; has_heirs && i < group->leaf_count; i++)
+        if (group->physical[i] != NONE)
+            leaf_pass_on(h, group->physical[i]);
+    if (has_heirs)
+        dooms_let(h);
     group_remove(h, index);
 }

@@ -180,7 +180,7 @@ struct pod {
     char inside[POD_NAME_INSIDE];
 };
 
-struct lost_leaf { /* a device that left the configuration */
+struct lost_leaf { /* a device that left the configuration, or that another group was found on */
     uint32_t leaf;
     char *node;
     char *type; /* of its preassigned cell, or NULL */
@@ -275,6 +275,7 @@ struct hived {
     union group_place *spare;             /* free places in them, the last one freed first */
     union group_place *fresh, *fresh_end; /* never used ones of the last chunk */
     struct text_map group_index;
+    size_t lost_count; /* leaves that all groups have lost */
     uint64_t sequence;
     int64_t now_ms;
     const struct habits *habits; /* none but in drivers that repeat recordings: habits.h */
@@ -468,6 +469,9 @@ struct mapping {
     struct arena *arena;
 };
 bool mapping_run(struct mapping *mapping);
+
+/* commit.c: its device, which nobody uses any more, to whom it was lost at a recovery */
+void leaf_pass_on(struct hived *h, uint32_t physical);
 
 /* group.c */
 struct group *gang_find(struct hived *h, const char *name, uint32_t *index);

@@ -251,6 +251,91 @@ static void the_first_recovered_keeps_its_place(void **state)
     world_release(&world);
 }
 
+static uint32_t leaf_count(struct world *world, const char *group)
+{
+    const char *node;
+    uint16_t indices[4];
+    uint32_t count = 0;
+    for (uint32_t slot = 0; slot < 2; slot++)
+        count += hived_group_slot(world->hived, group, slot, &node, indices, COUNT_OF(indices));
+    return count;
+}
+
+/* … until it ends: the second runs there as well, and nobody else may be put on top of it. */
+static void the_second_recovered_comes_next(void **state)
+{
+    (void)state;
+    struct world world;
+    struct gang first, second, third;
+    struct err err = {0};
+    world_init(&world, two_boxes);
+    gang_init(&first, "first", "red", "a");
+    gang_init(&second, "second", "blue", "a");
+    gang_init(&third, "third", "blue", "a");
+    assert_int_equal(gang_commit(&world, &first), 0);
+    assert_int_equal(gang_commit(&world, &second), 0);
+    assert_int_equal(gang_commit(&world, &third), 0);
+    assert_int_equal(leaf_count(&world, "second"), 0);
+    struct hived *copy = hived_copy(world.hived);
+    hived_group_end(copy, "second"); /* it has nothing to give */
+    hived_group_end(copy, "first");
+    assert_int_equal(hived_check(copy, &err), 0);
+    assert_int_equal(hived_node_free(copy, "a", "G", NULL, 0), 0);
+    hived_free(copy);
+    hived_pod_end(world.hived, "first", 0);
+    assert_int_equal(leaf_count(&world, "second"), 0);
+    hived_pod_end(world.hived, "first", 1);
+    assert_int_equal(hived_check(world.hived, &err), 0);
+    assert_int_equal(leaf_count(&world, "second"), 4);
+    assert_false(is_guaranteed(&world, "second"));
+    hived_group_end(world.hived, "second");
+    assert_int_equal(leaf_count(&world, "third"), 4);
+    hived_group_end(world.hived, "third");
+    assert_int_equal(hived_check(world.hived, &err), 0);
+    assert_int_equal(hived_node_free(world.hived, "a", "G", NULL, 0), 4);
+    world_release(&world);
+}
+
+/* A preemptor of the first that was found on a device preempts the second as well. */
+static void the_second_recovered_is_preempted_next(void **state)
+{
+    (void)state;
+    struct world world;
+    struct gang first, second, high, other;
+    struct err err = {0};
+    world_init(&world, two_boxes);
+    gang_init(&first, "first", "red", "a");
+    gang_init(&second, "second", "blue", "a");
+    gang_init(&high, "high", "red", "a");
+    gang_init(&other, "other", "blue", "b");
+    other.request.priority = 9;
+    assert_int_equal(gang_commit(&world, &first), 0);
+    assert_int_equal(gang_commit(&world, &second), 0);
+    assert_int_equal(gang_commit(&world, &other), 0);
+    high.request.priority = 5;
+    struct hived_ask ask = {.request = &high.request, .pod = "p", .phase = HIVED_PREEMPTING};
+    struct hived_result result;
+    assert_int_equal(hived_schedule(world.hived, &ask, &world.arena, &result, &err), 0);
+    assert_int_equal(result.kind, HIVED_PREEMPT);
+    assert_string_equal(result.victims[0].group, "first");
+    for (int way = 0; way < 2; way++) {
+        struct hived *copy = hived_copy(world.hived);
+        hived_group_end(copy, "first");
+        assert_int_equal(hived_check(copy, &err), 0);
+        assert_int_equal(hived_schedule(copy, &ask, &world.arena, &result, &err), 0);
+        assert_int_equal(result.kind, HIVED_PREEMPT);
+        assert_string_equal(result.victims[0].group, "second");
+        hived_group_end(copy, way ? "high" : "second");
+        assert_int_equal(hived_check(copy, &err), 0);
+        assert_int_equal(hived_node_free(copy, "a", "G", NULL, 0), 0);
+        if (!way)
+            assert_int_equal(hived_commit_gang(copy, &high.request, &high.placement, 0, &err), 0);
+        assert_int_equal(hived_check(copy, &err), 0);
+        hived_free(copy);
+    }
+    world_release(&world);
+}
+
 /* A gang that preempts cannot start before its victims have ended. */
 static void victims_must_end_first(void **state)
 {
@@ -421,6 +506,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(lost_devices_keep_their_pods),
     cmocka_unit_test(recorded_types_decide_about_the_guarantee),
     cmocka_unit_test(the_first_recovered_keeps_its_place),
+    cmocka_unit_test(the_second_recovered_comes_next),
+    cmocka_unit_test(the_second_recovered_is_preempted_next),
     cmocka_unit_test(victims_must_end_first),
     cmocka_unit_test(copies_have_the_decision),
     cmocka_unit_test(pins_are_told_apart),
