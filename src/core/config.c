@@ -120,6 +120,21 @@ static void group_tell(struct core *core, struct placer *placer, struct core_gro
         core_trace(core, "group %s: not known to the placer: %s", group->name, err.text);
 }
 
+/* The devices of all, before the first group is told: see placement.h. */
+static void devices_tell(struct core *core, struct placer *placer)
+{
+    for (uint32_t i = 0; placer->ops->expect && i < core_group_slots(core); i++) {
+        const struct core_group *group = core_group_at(core, i);
+        for (uint32_t k = 0; group->name && k < group->slot_count; k++) {
+            const struct core_task *task =
+                group->tasks[k] == NONE ? NULL : core_task_at(core, group->tasks[k]);
+            if (task && task->is_taken && task->gpu_count)
+                placer->ops->expect(placer, (struct node_id){task->node}, task->gpus,
+                                    task->gpu_count);
+        }
+    }
+}
+
 enum { GROUP_RANKS = 3 };
 
 /* Tasks with GPUs have known devices, others take any cells of the node: they come last, so that
@@ -149,6 +164,7 @@ void placer_fill(struct core *core, struct placer *placer)
         if (core_group_at(core, i)->name)
             order[count++] = (uint32_t)i;
     groups_sort(core, order, count);
+    devices_tell(core, placer);
     for (int rank = 0; rank < GROUP_RANKS; rank++)
         for (size_t i = 0; i < count; i++)
             if (group_rank(core, core_group_at(core, order[i])) == rank)

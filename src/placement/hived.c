@@ -154,6 +154,7 @@ static void hived_placer_free(struct placer *placer)
     ARRAY_FREE(&p->gaps);
     text_map_release(&p->node_index);
     text_map_release(&p->held_index);
+    id_map_release(&p->expected);
     arena_release(&p->arena);
     hived_free(p->hived);
     mem_free(p);
@@ -196,6 +197,7 @@ static const struct placer_ops hived_ops = {
     .is_outdated = hived_is_outdated,
     .place = placer_hived_place,
     .commit = placer_hived_take,
+    .expect = placer_hived_expect,
     .release_slot = placer_hived_slot_over,
     .release_group = placer_hived_group_over,
     .cancel = placer_hived_cancel,

@@ -92,6 +92,19 @@ static int decided_commit(struct placer_hived *p, int64_t now_ms, struct err *er
 
 /* --- committing what was not just decided --- */
 
+static uint64_t expected_key(struct node_id node, uint32_t gpu)
+{
+    return (uint64_t)node.v << 32 | gpu;
+}
+
+void placer_hived_expect(struct placer *placer, struct node_id node, const uint16_t *gpus,
+                         size_t count)
+{
+    struct placer_hived *p = (struct placer_hived *)placer;
+    for (size_t i = 0; i < count; i++)
+        id_map_set(&p->expected, expected_key(node, gpus[i]), 0);
+}
+
 struct given {
     struct placer_hived *p;
     struct split split;
@@ -134,13 +147,34 @@ struct settle { /* a task, and the leaf types that it may be on */
     const struct type_candidates *list;
     const struct placement_member *member;
     const struct placement_slot *slot;
-    const char *node;
+    const struct known_node *node;
 };
+
+/* The free leaves of a node that no group still to be told has, in order. */
+static uint32_t leaves_unclaimed(struct placer_hived *p, const struct known_node *node,
+                                 const char *type, uint16_t **indices)
+{
+    const uint32_t per_leaf = placer_hived_leaf_gpus(hived_config_of(p->hived), type);
+    const char *name = node->facts.name;
+    uint32_t count = 0, free = hived_node_free(p->hived, name, type, NULL, 0);
+    *indices = ARENA_ARRAY(&p->arena, uint16_t, free + 1u);
+    hived_node_free(p->hived, name, type, *indices, free);
+    for (uint32_t i = 0; i < free; i++) {
+        bool is_claimed = false;
+        for (uint32_t k = 0; p->expected.count && k < per_leaf; k++)
+            is_claimed |=
+                id_map_get(&p->expected, expected_key((struct node_id){node->id},
+                                                      (*indices)[i] * per_leaf + k)) != MAP_NONE;
+        if (!is_claimed)
+            (*indices)[count++] = (*indices)[i];
+    }
+    return count;
+}
 
 /* A task with devices is where they are. One without is on the first type of which its virtual
  * cluster owns cells and the node has enough free leaves; where none has, on the first of which
  * the node has any. */
-static uint32_t type_settle(const struct given *given, const struct settle *settle)
+static uint32_t type_settle(struct given *given, const struct settle *settle)
 {
     const struct placement_request *request = given->split.request;
     const struct hived *hived = given->p->hived;
@@ -152,13 +186,13 @@ static uint32_t type_settle(const struct given *given, const struct settle *sett
         uint32_t per_leaf = placer_hived_leaf_gpus(config, type);
         bool is_free;
         if (slot->gpu_count) {
-            if (per_leaf &&
-                hived_node_chain(hived, settle->node, type, slot->gpus[0] / per_leaf, &is_free))
+            if (per_leaf && hived_node_chain(hived, settle->node->facts.name, type,
+                                             slot->gpus[0] / per_leaf, &is_free))
                 return c;
             continue;
         }
-        uint16_t some;
-        uint32_t free = hived_node_free(hived, settle->node, type, &some, 1),
+        uint16_t *some;
+        uint32_t free = leaves_unclaimed(given->p, settle->node, type, &some),
                  need = placer_leaf_count(config, type, 0, settle->member->cpu,
                                           settle->member->memory_mib);
         bool is_owner =
@@ -182,9 +216,8 @@ static void kind_settle(struct given *given, uint32_t kind)
             const struct known_node *node = node_of(given->p, slot->node);
             if (!node)
                 continue;
-            uint32_t type =
-                type_settle(given, &(struct settle){&given->split.candidates[m],
-                                                    &request->members[m], slot, node->facts.name});
+            uint32_t type = type_settle(given, &(struct settle){&given->split.candidates[m],
+                                                                &request->members[m], slot, node});
             if (type != HIVED_NONE) {
                 given->split.choice[kind] = type;
                 return;
@@ -210,20 +243,15 @@ static bool leaf_is_claimed(const struct given *given, const struct type_part *p
     return false;
 }
 
-/* Of a task without devices of its own: any free leaves that no other task of the gang has. */
+/* Of a task without devices of its own: any free leaves that no other task has. */
 static uint32_t leaves_free(struct given *given, const struct type_part *part,
-                            const struct hived_slot *slot, uint32_t node, uint32_t leaves,
-                            uint16_t *indices)
+                            const struct hived_slot *slot, const struct known_node *node,
+                            uint32_t leaves, uint16_t *indices)
 {
-    uint32_t room = leaves, count = 0;
-    for (const struct hived_slot *other = part->placement.slots; other < slot; other++)
-        room += strcmp(other->node, slot->node) == 0 ? other->leaf_count : 0;
-    for (uint32_t i = 0; part->gpu_per_leaf && i < part->placement.slot_count; i++)
-        room += given->slots[part->slots[i]].gpu_count;
-    uint16_t *all = ARENA_ARRAY(&given->p->arena, uint16_t, room + 1u);
-    uint32_t found = hived_node_free(given->p->hived, slot->node, part->leaf_type, all, room);
-    for (uint32_t i = 0; i < found && i < room && count < leaves; i++)
-        if (!leaf_is_claimed(given, part, slot, node, all[i]))
+    uint16_t *all;
+    uint32_t found = leaves_unclaimed(given->p, node, part->leaf_type, &all), count = 0;
+    for (uint32_t i = 0; i < found && count < leaves; i++)
+        if (!leaf_is_claimed(given, part, slot, node->id, all[i]))
             indices[count++] = all[i];
     return count;
 }
@@ -270,7 +298,7 @@ static int slot_leaves(struct given *given, struct type_part *part, uint32_t lea
             indices[count++] = leaf;
     }
     if (!count) {
-        count = leaves_free(given, part, slot, from->node.v, leaves, indices);
+        count = leaves_free(given, part, slot, node, leaves, indices);
         if (count < leaves && !given->is_recovery)
             return err_fail(err, ERR_CONFLICT, "", "%s has only %u free leaves of %s",
                             node->facts.name, count, part->leaf_type);
@@ -328,9 +356,9 @@ static void ended_release(struct placer_hived *p, const char *group,
             p->base.ops->release_slot(&p->base, group, i);
 }
 
-static int given_commit(struct placer_hived *p, const struct placement_request *request,
-                        const struct placement_slot *slots, size_t slot_count, bool is_recovery,
-                        struct err *err)
+static int given_try(struct placer_hived *p, const struct placement_request *request,
+                     const struct placement_slot *slots, size_t slot_count, bool is_recovery,
+                     struct err *err)
 {
     struct given given = {.p = p, .slots = slots, .is_recovery = is_recovery};
     struct decision decision;
@@ -356,6 +384,33 @@ static int given_commit(struct placer_hived *p, const struct placement_request *
     held_add(p, request->group, &decision, slot_count);
     ended_release(p, request->group, slots, slot_count);
     return 0;
+}
+
+/* What runs may ask for a type that the cells no longer have, or for more than a task may: then its
+ * devices say enough. Were it refused, they would be given to others. */
+static int given_commit(struct placer_hived *p, const struct placement_request *request,
+                        const struct placement_slot *slots, size_t slot_count, bool is_recovery,
+                        struct err *err)
+{
+    struct err first = {0};
+    int code = given_try(p, request, slots, slot_count, is_recovery, &first);
+    if (!code)
+        return 0;
+    if (!is_recovery)
+        return err_fail(err, code, first.path, "%s", first.text);
+    struct placement_request bare = *request;
+    struct placement_member *members =
+        mem_alloc(mem_size(request->member_count + 1, sizeof *members));
+    for (size_t i = 0; i < request->member_count; i++)
+        members[i] = (struct placement_member){.count = request->members[i].count,
+                                               .gpu = request->members[i].gpu,
+                                               .sku_type = "",
+                                               .within_one_cell = ""};
+    bare.members = members;
+    bare.within_one_cell = NULL;
+    code = given_try(p, &bare, slots, slot_count, true, err);
+    mem_free(members);
+    return code;
 }
 
 int placer_hived_take(struct placer *placer, const struct placement_request *request,

@@ -76,6 +76,7 @@ struct placer_hived {
         size_t count, room;
     } gaps;
     struct text_map held_index; /* the core's names and HiveD's */
+    struct id_map expected;     /* GPUs of groups whose recovery is still to come */
     /* the last decision to bind, for its commit */
     struct arena arena;
     const char *decided; /* group, or NULL */
@@ -145,6 +146,8 @@ int placer_hived_place(struct placer *placer, const struct placement_request *re
 int placer_hived_take(struct placer *placer, const struct placement_request *request,
                       const struct placement_slot *slots, size_t slot_count, bool is_recovery,
                       struct err *err);
+void placer_hived_expect(struct placer *placer, struct node_id node, const uint16_t *gpus,
+                         size_t count);
 void placer_hived_slot_over(struct placer *placer, const char *group, size_t slot);
 void placer_hived_group_over(struct placer *placer, const char *group);
 void placer_hived_cancel(struct placer *placer, const char *group);

@@ -292,6 +292,7 @@ int placer_hived_place(struct placer *placer, const struct placement_request *re
     struct attempt attempt = {.p = p, .request = request, .arena = arena};
     *result = (struct placement_result){0};
     p->decided = NULL;
+    id_map_release(&p->expected);
     arena_clear(&p->arena);
     placer_hived_refresh(p);
     assert(p->hived);

@@ -124,6 +124,11 @@ struct placer_ops {
                   const struct placement_slot *slots, size_t slot_count, bool is_recovery,
                   struct err *err);
 
+    /* Before what runs already is told: devices that a group has whose commit is still to come. A
+     * task without devices is not recovered on top of them. The next place forgets it. NULL: only
+     * devices that are named are taken. */
+    void (*expect)(struct placer *placer, struct node_id node, const uint16_t *gpus, size_t count);
+
     /* One task of a group has ended, or the whole group has; idempotent. */
     void (*release_slot)(struct placer *placer, const char *group, size_t slot);
     void (*release_group)(struct placer *placer, const char *group);

@@ -118,12 +118,15 @@ static void what_the_configuration_lacks_runs_on(void **state)
     uint32_t waits = world_submit_role(&world, "waits", 10, role);
     world.now_ms += 11000; /* its reason is old by now */
     world_reconfigure(&world, k80_document);
-    assert_true(world_has_trace(&world, "alice~runs/0: not known to the placer"));
     assert_true(world_has_trace(&world, "node n2: not used by the placer"));
     assert_int_equal(world_command_count(&world, COMMAND_KILL), 0);
     assert_non_null(strstr(world_job(&world, waits)->reason, "the cluster has no V100"));
     assert_int_equal(world_submit_role(&world, "late", 10, role), 0);
     assert_int_equal(world_answer(&world)->code, ERR_NOT_FOUND);
+    struct plan_role any = world_role("worker", 1, 1, 1);
+    uint32_t other = world_submit_role(&world, "other", 10, any);
+    assert_int_equal(world_command_count(&world, COMMAND_CREATE), 0); /* n1 is in use */
+    assert_int_equal(world_ask(&world, EVENT_STOP, other), 0);
     world_exit(&world, 1, 0, 0);
     assert_true(world_job(&world, runs)->completion.is_success);
     world_reconfigure(&world, ""); /* automatic again */

@@ -93,9 +93,93 @@ static void growth_keeps_what_runs(void **state)
     world_release(&world);
 }
 
+/* --- another policy begins while tasks run --- */
+
+static const char two_boxes[] =
+    "physicalCluster:\n"
+    "  skuTypes: {V100: {gpu: 1, cpu: 4, memory: 1Gi}}\n"
+    "  cellTypes: {BOX: {childCellType: V100, childCellNumber: 4, isNodeLevel: true}}\n"
+    "  physicalCells: [{cellType: BOX, cellAddress: n0}, {cellType: BOX, cellAddress: n1}]\n"
+    "virtualClusters: {default: {virtualCells: [{cellType: BOX, cellNumber: 2}]}}\n";
+
+/* A worker with all GPUs of a node, and a server with many CPUs. */
+static void with_server(struct world *world, const char *name, uint32_t cpu)
+{
+    struct plan_role roles[] = {world_role("worker", 1, cpu, 4), world_role("server", 1, cpu, 0)};
+    struct plan plan = world_plan(name);
+    plan.roles = roles;
+    plan.role_count = 2;
+    assert_true(world_submit(world, &plan) != 0);
+    assert_int_equal(world_command_count(world, COMMAND_CREATE), 2);
+}
+
+static void hived_begin(struct world *world)
+{
+    world->config.policy = "hived";
+    world->config.placement_document = TEXT(two_boxes);
+    world_configure(world);
+}
+
+static bool waits(struct world *world, const char *name, uint32_t gpu)
+{
+    world_submit_simple(world, name, 1, 1, gpu);
+    return world_command_count(world, COMMAND_CREATE) == 0;
+}
+
+/* The first gang's server lies on a node whose GPUs are all of the second: it must not be counted
+ * in one of their cells, which would be free when the first has ended. */
+static void a_server_takes_no_device(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world, "first-fit");
+    world_node(&world, "n0", 16, 4);
+    world_node(&world, "n1", 16, 4);
+    with_server(&world, "a", 10); /* its server is on n1 */
+    with_server(&world, "b", 3);  /* its worker is on n1 */
+    assert_string_equal(world_task(&world, 2, 0, 0)->node, "n1");
+    hived_begin(&world);
+    for (uint64_t attempt = 1; attempt <= 2; attempt++) {
+        world_run(&world, attempt);
+        world_exit(&world, attempt, 0, 0);
+    }
+    assert_false(waits(&world, "c", 4));
+    assert_string_equal(world_command(&world, COMMAND_CREATE, 0)->node, "n0");
+    assert_true(waits(&world, "d", 1));
+    world_release(&world);
+}
+
+/* It runs on a GPU of which the new cells know nothing but the device. */
+static void an_unknown_type_keeps_its_devices(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world, "first-fit");
+    world_node(&world, "n0", 16, 4);
+    struct plan_role role = world_role("worker", 1, 1, 4);
+    struct plan plan = world_plan_of("a", &role);
+    role.sku_type = "V100";
+    assert_true(world_submit(&world, &plan) != 0);
+    assert_int_equal(world_command_count(&world, COMMAND_CREATE), 1);
+    world.config.policy = "hived";
+    world.config.placement_document =
+        TEXT("physicalCluster:\n"
+             "  skuTypes: {A100: {gpu: 1, cpu: 4, memory: 1Gi}}\n"
+             "  cellTypes: {BOX: {childCellType: A100, childCellNumber: 4, isNodeLevel: true}}\n"
+             "  physicalCells: [{cellType: BOX, cellAddress: n0}]\n"
+             "virtualClusters: {default: {virtualCells: [{cellType: BOX, cellNumber: 1}]}}\n");
+    world_configure(&world);
+    assert_true(waits(&world, "b", 1));
+    world_exit(&world, 1, 0, 0);
+    assert_int_equal(world_command_count(&world, COMMAND_CREATE), 1); /* b */
+    world_release(&world);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tasks_keep_their_cpus),
     cmocka_unit_test(a_preemption_under_way),
     cmocka_unit_test(growth_keeps_what_runs),
+    cmocka_unit_test(a_server_takes_no_device),
+    cmocka_unit_test(an_unknown_type_keeps_its_devices),
 };
 UNIT_FILE(tests, NULL, NULL);

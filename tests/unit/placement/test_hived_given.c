@@ -143,7 +143,7 @@ static void commits_that_cannot_be_are_refused_whole(void **state)
     mixed_init(&bench);
     struct placement_request request = ask_mixed(&bench, "a", 1, 0);
     ((struct placement_member *)(uintptr_t)request.members)->sku_type = "H100";
-    assert_int_equal(commit(&bench, &request, &worker, 1, true), ERR_NOT_FOUND);
+    assert_int_equal(commit(&bench, &request, &worker, 1, false), ERR_NOT_FOUND);
     bench_release(&bench);
 }
 
@@ -164,6 +164,81 @@ static void recovery_refuses_nothing(void **state)
         bench.placer->ops->release_slot(bench.placer, "a", i);
     assert_int_equal(bench_place(&bench, &more, true).kind, PLACEMENT_BIND);
     bench_release(&bench);
+}
+
+/* Workers of one GPU each with devices from `first` on, and servers without, all on n0. */
+static size_t recovered(struct bench *bench, const char *group, uint16_t first, uint32_t servers,
+                        struct placement_slot *slots, struct placement_request *request)
+{
+    enum { WORKERS = 2 };
+    *request = ask_mixed(bench, group, WORKERS, servers);
+    struct placement_member *members = (struct placement_member *)(uintptr_t)request->members;
+    members[0].sku_type = members[1].sku_type = "";
+    members[0].gpu = 1;
+    memset(slots, 0, (WORKERS + servers) * sizeof *slots);
+    for (uint16_t i = 0; i < WORKERS; i++) {
+        slots[i].gpu_count = 1;
+        slots[i].gpus[0] = (uint16_t)(first + i);
+    }
+    return WORKERS + servers;
+}
+
+static bool is_guaranteed(struct bench *bench, const char *group)
+{
+    struct hived_group_view view;
+    assert_true(hived_group_find(placer_hived_state(bench->placer), group, &view));
+    return view.has_virtual;
+}
+
+/* Two gangs with servers, told one after the other: the servers of the first are not put on devices
+ * of the second. Nobody is told of what is no more expected. */
+static void devices_that_are_expected(void **state)
+{
+    (void)state;
+    static const uint16_t gpus[] = {0, 1, 2, 3};
+    for (int way = 0; way < 2; way++) {
+        struct bench bench;
+        struct placement_slot slots[4];
+        struct placement_request request;
+        bench_init(&bench, plain);
+        bench_node(&bench, 0, 16, 4, true);
+        bench.placer->ops->expect(bench.placer, (struct node_id){0}, gpus, 4);
+        if (way) {
+            struct placement_request any = bench_ask(&bench, "any", 1, 4, 1);
+            assert_int_equal(bench_place(&bench, &any, false).kind, PLACEMENT_BIND);
+        }
+        size_t count = recovered(&bench, "a", 2, 2, slots, &request);
+        assert_int_equal(commit(&bench, &request, slots, count, true), 0);
+        count = recovered(&bench, "b", 0, 1, slots, &request);
+        assert_int_equal(commit(&bench, &request, slots, count, true), 0);
+        assert_int_equal(is_guaranteed(&bench, "b"), !way);
+        assert_int_equal(leaves_left(&bench, 1), 0);
+        bench.placer->ops->release_group(bench.placer, "a");
+        assert_int_equal(leaves_left(&bench, 1), 2);
+        bench_release(&bench);
+    }
+}
+
+/* Of a type that the cells no longer have, or with more CPUs than a task of 64 GPUs could get: it
+ * runs, so its devices are its own. */
+static void devices_of_demands_that_nothing_serves(void **state)
+{
+    (void)state;
+    for (int way = 0; way < 2; way++) {
+        struct bench bench;
+        mixed_init(&bench);
+        struct placement_request request = bench_ask(&bench, "a", 1, 2, way ? 1000 : 1);
+        struct placement_member *member = (struct placement_member *)(uintptr_t)request.members;
+        const struct placement_slot slot = {.node = {0}, .gpu_count = 2, .gpus = {2, 3}};
+        if (!way)
+            member->sku_type = "K80";
+        assert_int_not_equal(commit(&bench, &request, &slot, 1, false), 0);
+        assert_int_equal(commit(&bench, &request, &slot, 1, true), 0);
+        assert_int_equal(leaves_left(&bench, 2), 3);
+        bench.placer->ops->release_group(bench.placer, "a");
+        assert_int_equal(leaves_left(&bench, 2), 1);
+        bench_release(&bench);
+    }
 }
 
 /* A CPU task on a GPU leaf has no devices: it gets a leaf that no other task of its gang names. */
@@ -454,6 +529,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(other_slots_than_decided_are_taken_as_given),
     cmocka_unit_test(commits_that_cannot_be_are_refused_whole),
     cmocka_unit_test(recovery_refuses_nothing),
+    cmocka_unit_test(devices_that_are_expected),
+    cmocka_unit_test(devices_of_demands_that_nothing_serves),
     cmocka_unit_test(leaves_of_tasks_without_devices),
     cmocka_unit_test(devices_of_one_leaf_are_one_leaf),
     cmocka_unit_test(nodes_come_in_any_order),
