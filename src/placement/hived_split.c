@@ -62,6 +62,8 @@ static int candidates_of(const struct placer_hived *p, const struct placement_me
         candidates_add_kind(p, list, true);
         if (!list->own_count)
             list->own_count = list->count;
+        if (!list->count)
+            return err_fail(err, ERR_NOT_FOUND, "gpu", "the cluster has no cells with GPUs");
         return 0;
     }
     while (rest.at) {

@@ -241,6 +241,24 @@ static void devices_of_demands_that_nothing_serves(void **state)
     }
 }
 
+/* Where there are no cells with GPUs, nobody else can get them. */
+static void devices_that_no_cell_has(void **state)
+{
+    (void)state;
+    struct bench bench;
+    bench_init(&bench, NULL);
+    bench_node(&bench, 0, 16, 0, true);
+    struct placement_request request = bench_ask(&bench, "a", 1, 2, 1);
+    const struct placement_slot slot = {.node = {0}, .gpu_count = 2, .gpus = {2, 3}};
+    struct placement_result result;
+    struct err err = {0};
+    assert_int_equal(bench.placer->ops->place(bench.placer, &request, &bench.arena, &result, &err),
+                     ERR_NOT_FOUND);
+    assert_string_equal(err.path, "gpu");
+    assert_int_equal(commit(&bench, &request, &slot, 1, true), ERR_NOT_FOUND);
+    bench_release(&bench);
+}
+
 /* A CPU task on a GPU leaf has no devices: it gets a leaf that no other task of its gang names. */
 static void leaves_of_tasks_without_devices(void **state)
 {
@@ -531,6 +549,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(recovery_refuses_nothing),
     cmocka_unit_test(devices_that_are_expected),
     cmocka_unit_test(devices_of_demands_that_nothing_serves),
+    cmocka_unit_test(devices_that_no_cell_has),
     cmocka_unit_test(leaves_of_tasks_without_devices),
     cmocka_unit_test(devices_of_one_leaf_are_one_leaf),
     cmocka_unit_test(nodes_come_in_any_order),
