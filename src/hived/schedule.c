@@ -237,11 +237,13 @@ static bool placement_is_usable(struct scheduling *plan, const struct group *gro
 static bool preempting_schedule(struct scheduling *plan, uint32_t index)
 {
     struct group *group = plan->h->groups[index];
-    if (plan->phase == HIVED_PREEMPTING && !placement_is_usable(plan, group)) {
+    struct conflict conflict = conflict_find(plan, group->physical, group->leaf_count, index);
+    /* the original minds it only when it goes on to preempt, and binds to what is bad */
+    const bool is_binding = !conflict.victim_count && !plan->h->habits->minds_suggestions;
+    if ((plan->phase == HIVED_PREEMPTING || is_binding) && !placement_is_usable(plan, group)) {
         preemption_undo(plan->h, index);
         return false;
     }
-    struct conflict conflict = conflict_find(plan, group->physical, group->leaf_count, index);
     plan->result->slot = 0;
     while (plan->result->slot + 1 < group->slot_count &&
            !slot_has_leaves(group, plan->result->slot, plan->request->leaves))

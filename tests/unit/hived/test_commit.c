@@ -373,6 +373,38 @@ static void victims_must_end_first(void **state)
     world_release(&world);
 }
 
+/* The node turns bad whose users have ended for a gang: it is placed elsewhere, whether it asks to
+ * preempt or merely where to go. */
+static void places_that_turned_bad_are_given_up(void **state)
+{
+    (void)state;
+    static const enum hived_phase phases[] = {HIVED_FILTERING, HIVED_PREEMPTING};
+    for (size_t i = 0; i < COUNT_OF(phases); i++) {
+        struct world world;
+        struct gang low, high;
+        struct err err = {0};
+        world_init(&world, two_boxes);
+        gang_init(&low, "low", "red", "a");
+        assert_int_equal(gang_commit(&world, &low), 0);
+        gang_init(&high, "high", "red", "a");
+        high.request.priority = 5;
+        struct hived_ask ask = {.request = &high.request, .pod = "p", .phase = HIVED_PREEMPTING};
+        struct hived_result result;
+        assert_int_equal(hived_schedule(world.hived, &ask, &world.arena, &result, &err), 0);
+        assert_int_equal(result.kind, HIVED_PREEMPT);
+        hived_group_end(world.hived, "low");
+        hived_node_set(world.hived, "a", false);
+        ask.phase = phases[i];
+        assert_int_equal(hived_schedule(world.hived, &ask, &world.arena, &result, &err), 0);
+        assert_int_equal(result.kind, HIVED_BIND);
+        assert_string_equal(result.placement.slots[0].node, "b");
+        assert_int_equal(hived_commit_gang(world.hived, &high.request, &result.placement, 0, &err),
+                         0);
+        assert_int_equal(hived_check(world.hived, &err), 0);
+        world_release(&world);
+    }
+}
+
 /* A decision that would displace lazy gangs is forgotten with the object that made it; its copy may
  * still commit it. */
 static void copies_have_the_decision(void **state)
@@ -509,6 +541,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_second_recovered_comes_next),
     cmocka_unit_test(the_second_recovered_is_preempted_next),
     cmocka_unit_test(victims_must_end_first),
+    cmocka_unit_test(places_that_turned_bad_are_given_up),
     cmocka_unit_test(copies_have_the_decision),
     cmocka_unit_test(pins_are_told_apart),
     cmocka_unit_test(levels_of_slots),
