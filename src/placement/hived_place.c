@@ -92,6 +92,7 @@ static void result_bind(struct attempt *attempt, const struct decision *decision
     p->decided_count = count;
 }
 
+/* The core's groups, each once: a group of HiveD may be a part of one. */
 static void result_preempt(struct attempt *attempt, const struct decision *decision,
                            struct placement_result *result)
 {
@@ -101,6 +102,7 @@ static void result_preempt(struct attempt *attempt, const struct decision *decis
         room += decision->parts[i].victim_count;
     result->kind = PLACEMENT_PREEMPT;
     result->victims = ARENA_ARRAY(attempt->arena, const char *, room);
+    cleanup_text_map struct text_map known = {0};
     const char *last = NULL;
     for (uint32_t i = 0; i < decision->part_count; i++) {
         for (uint32_t k = 0; k < decision->parts[i].victim_count; k++) {
@@ -110,12 +112,11 @@ static void result_preempt(struct attempt *attempt, const struct decision *decis
             last = name;
             uint32_t held = text_map_get(&p->held_index, text_of(name));
             const char *victim = held == MAP_NONE ? name : p->helds.items[held].name;
-            bool is_known = false;
-            for (size_t v = 0; v < result->victim_count; v++)
-                is_known |= !strcmp(result->victims[v], victim);
-            if (!is_known)
-                result->victims[result->victim_count++] =
-                    arena_copy(attempt->arena, text_of(victim));
+            if (text_map_get(&known, text_of(victim)) != MAP_NONE)
+                continue;
+            victim = arena_copy(attempt->arena, text_of(victim));
+            text_map_set(&known, text_of(victim), (uint32_t)result->victim_count);
+            result->victims[result->victim_count++] = victim;
         }
     }
 }
