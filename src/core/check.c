@@ -143,6 +143,7 @@ static void check_job(const struct core *core, uint32_t slot, size_t *queued, si
     CHECK(job_is_final(&job->life) || is_queued || job->wake_ms || taken || is_idle ||
           job->life.execution == EXECUTION_CREATE);
     CHECK(!job->hold_count || is_queued);
+    CHECK(!job->victim_count || job->hold_count);
     CHECK(job->waiting == waiting_state(core, job));
     CHECK(!job->is_changed && !job->is_finished && !job->submission);
     *queued += is_queued;

@@ -25,8 +25,10 @@ struct core *core_copy(const struct core *from)
     to->random = from->random;
     to->last_job = from->last_job;
     to->last_attempt = from->last_attempt;
+    to->last_group = from->last_group;
     to->step = from->step;
     to->wake_ms = from->wake_ms;
+    to->nodes_ms = from->nodes_ms;
     to->is_unblocked = from->is_unblocked;
     to->pass = from->pass;
     to->again_ms = from->again_ms;

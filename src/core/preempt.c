@@ -49,6 +49,7 @@ void holds_copy(struct core *core, struct core_job *to, const struct core_job *f
     to->hold_count = 0;
     for (uint32_t i = 0; i < from->hold_count; i++)
         hold_add(core, to, from->holds[i].group, from->holds[i].slots, from->holds[i].slot_count);
+    to->victims = mem_copy_array(from->victims, from->victim_count, sizeof *from->victims);
 }
 
 struct core_job *hold_holder(const struct core *core, const char *group)
@@ -69,8 +70,10 @@ void holds_forget(struct core *core, struct core_job *job)
     for (uint32_t i = 0; i < job->hold_count; i++)
         hold_free(core, &job->holds[i]);
     mem_free(job->holds);
+    mem_free(job->victims);
     job->holds = NULL;
-    job->hold_count = 0;
+    job->victims = NULL;
+    job->hold_count = job->victim_count = 0;
 }
 
 void hold_forget(struct core *core, struct core_job *job, const char *group)
@@ -182,13 +185,63 @@ struct start_outcome preempt_outcome(struct core *core, const struct placement_r
     return outcome_of(core, &text, "held by", result->victims, result->victim_count);
 }
 
-struct start_outcome victims_end(struct core *core, const struct core_job *job,
-                                 const char *const *victims, size_t count)
+/* What another job holds is given back at once: groups that run alone are waited for. */
+static void victims_remember(struct core *core, struct core_job *job, const char *const *victims,
+                             size_t count)
+{
+    assert(job->hold_count);
+    job->victims = mem_realloc(job->victims, mem_size(count, sizeof *job->victims));
+    job->victim_count = 0;
+    job->victims_ms = core->now_ms;
+    for (size_t i = 0; i < count; i++) {
+        const struct core_group *group = core_group_find(core, victims[i]);
+        if (group)
+            job->victims[job->victim_count++] =
+                (struct victim){core_group_index(core, group), group->number};
+    }
+}
+
+static struct start_outcome waits_for(struct core *core, const char *const *victims, size_t count)
 {
     struct buf text = BUF_INIT;
     buf_string(&text, "preempts others of lower priority");
-    struct start_outcome outcome = outcome_of(core, &text, "not ended yet:", victims, count);
+    return outcome_of(core, &text, "not ended yet:", victims, count);
+}
+
+struct start_outcome victims_end(struct core *core, struct core_job *job,
+                                 const char *const *victims, size_t count)
+{
+    struct start_outcome outcome = waits_for(core, victims, count);
+    if (job->plan->is_gang) /* other tasks may start before these have ended */
+        victims_remember(core, job, victims, count);
     for (size_t i = 0; i < count; i++)
         victim_end(core, victims[i], job);
     return outcome;
+}
+
+static bool victim_is_left(const struct core *core, const struct victim *victim)
+{
+    return core_group_at(core, victim->group)->number == victim->number;
+}
+
+bool victims_are_left(const struct core *core, struct core_job *job)
+{
+    while (job->victim_count && !victim_is_left(core, &job->victims[job->victim_count - 1]))
+        job->victim_count--;
+    return job->victim_count && core->nodes_ms < job->victims_ms;
+}
+
+struct start_outcome victims_outcome(struct core *core, struct core_job *job)
+{
+    const char **names = ARENA_ARRAY(&core->scratch, const char *, job->victim_count);
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < job->victim_count; i++) {
+        if (!victim_is_left(core, &job->victims[i]))
+            continue;
+        names[count] = core_group_at(core, job->victims[i].group)->name;
+        job->victims[count++] = job->victims[i];
+    }
+    assert(count);
+    job->victim_count = count;
+    return waits_for(core, names, count);
 }

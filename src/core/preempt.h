@@ -24,7 +24,12 @@ void preemption_failed(struct core *core, struct core_job *job);
 struct start_outcome preempt_outcome(struct core *core, const struct placement_result *result,
                                      const char *why_not);
 /* End them, announced, and wait for that. */
-struct start_outcome victims_end(struct core *core, const struct core_job *job,
+struct start_outcome victims_end(struct core *core, struct core_job *job,
                                  const char *const *victims, size_t count);
+/* Does a gang wait for some of them still, and for nothing else? Then to try it again is in vain.
+ */
+bool victims_are_left(const struct core *core, struct core_job *job);
+/* As victims_end said, of those that are left; there must be some. */
+struct start_outcome victims_outcome(struct core *core, struct core_job *job);
 
 #endif

@@ -6,6 +6,7 @@
 #include "core/capacity.h"
 #include "core/jobs.h"
 #include "core/nodes.h"
+#include "core/preempt.h"
 #include "core/records.h"
 #include "core/request.h"
 #include "core/reserve.h"
@@ -74,6 +75,16 @@ static bool job_is_hopeless(struct core *core, const struct core_job *job, uint3
            capacity_is_short(core, job);
 }
 
+static void outcome_explain(struct core *core, const struct core_job *job,
+                            struct start_outcome *outcome)
+{
+    const char *nodes = nodes_not_used(core, &core->scratch);
+    outcome->topic = topic_of(outcome, nodes);
+    outcome->reason = arena_format(&core->scratch, "%s%s", outcome->reason, nodes);
+    core_trace(core, "job %s: %s -> %s", job->full_name, outcome->reason,
+               outcome->kind == PLACEMENT_PREEMPT ? "preempt" : "wait");
+}
+
 /* One job that does not start: to its class, and to whoever asks why it waits. */
 static struct start_outcome job_try(struct core *core, uint32_t slot, uint32_t *class)
 {
@@ -93,11 +104,7 @@ static struct start_outcome job_try(struct core *core, uint32_t slot, uint32_t *
         (job->hold_count > 0) != was_holding || job->is_alone != was_alone)
         core_job_queue(core, job);
     *class = queue_class_of(core->queue, slot);
-    const char *nodes = nodes_not_used(core, &core->scratch);
-    outcome.topic = topic_of(&outcome, nodes);
-    outcome.reason = arena_format(&core->scratch, "%s%s", outcome.reason, nodes);
-    core_trace(core, "job %s: %s -> %s", job->full_name, outcome.reason,
-               outcome.kind == PLACEMENT_PREEMPT ? "preempt" : "wait");
+    outcome_explain(core, job, &outcome);
     return outcome;
 }
 
@@ -111,12 +118,31 @@ static bool shortest_starts(struct core *core, uint32_t class, const struct queu
     return job_try(core, shortest.slot, &own).kind == PLACEMENT_BIND;
 }
 
+/* Nobody is asked while its victims end; now and then it is told which are left. */
+static void victims_wait(struct core *core, struct core_job *job, uint32_t class)
+{
+    if (core->now_ms - job->reason_ms < REASON_AGAIN_MS) {
+        reason_put_off(core);
+        queue_block(core->queue, class, queue_reason(core->queue, class),
+                    queue_topic(core->queue, class), false);
+        return;
+    }
+    struct start_outcome outcome = victims_outcome(core, job);
+    outcome_explain(core, job, &outcome);
+    queue_block(core->queue, class, outcome.reason, outcome.topic, false);
+    wait_reason_tell(core, job, outcome.reason, outcome.topic);
+}
+
 /* The first job of its class: it starts, or another of the class does, or the class is blocked. */
 static void class_try(struct core *core, const struct queue_item *item, uint32_t class,
                       bool is_look)
 {
     struct core_job *job = core_job_at(core, item->slot);
     core->pass.work += WORK_OF_TRY;
+    if (victims_are_left(core, job)) {
+        victims_wait(core, job, class);
+        return;
+    }
     if (job_is_hopeless(core, job, class, is_look)) {
         reason_put_off(core);
         if (!job->hold_count)

@@ -70,6 +70,7 @@ struct core_group {
     uint32_t *tasks;      /* by slot */
     uint32_t slot_count;
     uint64_t sequence; /* order in which groups were placed */
+    uint64_t number;   /* never given twice, as places in the table and names are */
     int64_t placed_ms; /* a restart counts anew */
 };
 
@@ -96,6 +97,12 @@ enum waiting_cause {
     WAITING_CAUSES,
 };
 
+/* A group that a job has told to end and waits for. Gone when its place has another number. */
+struct victim {
+    uint32_t group;
+    uint64_t number;
+};
+
 struct core_job {
     struct job_id id; /* 0: free entry */
     struct plan *plan;
@@ -111,6 +118,9 @@ struct core_job {
     size_t record_at;                    /* while is_changed */
     struct hold *holds;                  /* while others are being ended for it */
     uint32_t hold_count;
+    struct victim *victims; /* of a gang that has holds: some have ended, but not the last … */
+    uint32_t victim_count;
+    int64_t victims_ms;         /* … and they were named then */
     uint32_t preempt_rounds;    /* others were told to end so often since it waits */
     uint32_t preempt_failures;  /* others were ended for nothing so often */
     int64_t preempt_after_ms;   /* not before this again */
@@ -191,7 +201,7 @@ struct core {
     int64_t now_ms;
     uint64_t random;
     uint32_t last_job;
-    uint64_t last_attempt, step;
+    uint64_t last_attempt, last_group, step;
     int64_t wake_ms;    /* last asked for */
     int64_t nodes_ms;   /* last time that a node changed: reasons told before may not hold */
     bool is_unblocked;  /* something was freed: the queue may move */

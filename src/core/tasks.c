@@ -211,6 +211,7 @@ uint32_t core_group_add(struct core *core, struct core_job *job, const char *nam
         .tasks = mem_alloc(mem_size(slot_count, sizeof *group->tasks)),
         .slot_count = slot_count,
         .sequence = core->last_attempt + 1,
+        .number = ++core->last_group,
         .placed_ms = core->now_ms,
     };
     for (uint32_t i = 0; i < slot_count; i++)

@@ -29,6 +29,11 @@ static inline struct core_group *core_group_at(const struct core *core, uint32_t
     assert(at < core->groups.count);
     return &core->groups.items[at];
 }
+static inline uint32_t core_group_index(const struct core *core, const struct core_group *group)
+{
+    assert(group >= core->groups.items && group < core->groups.items + core->groups.count);
+    return (uint32_t)(group - core->groups.items);
+}
 struct core_task *core_task_find(struct core *core, uint32_t slot, struct task_ref ref);
 struct core_task *core_task_of_attempt(struct core *core, struct attempt_id attempt);
 struct core_task *core_task_get(struct core *core, uint32_t slot,

@@ -52,6 +52,44 @@ static void tasks_preempt_one_after_another(void **state)
     }
 }
 
+/* A gang that waits for its victims is not tried at each end, but when the last of them has ended
+ * or a node has changed. Every ten seconds it is told which are left. */
+static void a_gang_waits_for_its_last_victim(void **state)
+{
+    (void)state;
+    static const char *const policies[] = {"first-fit", "best-fit", "spread", "hived"};
+    for (size_t i = 0; i < sizeof policies / sizeof *policies; i++) {
+        struct world world;
+        world_init(&world, policies[i]);
+        world_node(&world, "n1", 16, 4);
+        for (uint64_t k = 1; k <= 4; k++) {
+            char name[16];
+            snprintf(name, sizeof name, "low%u", (unsigned)k);
+            submit(&world, name, -1, true, 1, 1);
+            world_run(&world, k);
+        }
+        world_timer(&world, 1); /* the node is of before */
+        uint32_t high = submit(&world, "high", 100, true, 1, 4);
+        assert_int_equal(world_command_count(&world, COMMAND_KILL), 4);
+        world_exit(&world, 2, 143, 0);
+        assert_false(world_has_trace(&world, "job alice~high"));
+        world_timer(&world, 10000);
+        assert_true(world_has_trace(&world, "not ended yet: alice~low1/0, alice~low3/0"));
+        assert_null(strstr(world_job(&world, high)->reason, "low2"));
+        world_node(&world, "n2", 16, 0);
+        assert_true(world_has_trace(&world, "job alice~high"));
+        struct core *copy = core_copy(world.core);
+        core_check(copy);
+        core_free(copy);
+        world_exit(&world, 1, 143, 0);
+        world_exit(&world, 4, 143, 0);
+        assert_false(world_has_trace(&world, "job alice~high"));
+        world_exit(&world, 3, 143, 0);
+        assert_int_equal(world_command(&world, COMMAND_CREATE, 0)->job.v, high);
+        world_release(&world);
+    }
+}
+
 /* A gang of which one part could end others, but another part has no place at all, ends nobody and
  * keeps no place: another job ends them for itself. */
 static void a_gang_without_a_place_keeps_none(void **state)
@@ -252,6 +290,7 @@ static void who_preempts_must_leave_room(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(tasks_preempt_one_after_another),
+    cmocka_unit_test(a_gang_waits_for_its_last_victim),
     cmocka_unit_test(a_gang_without_a_place_keeps_none),
     cmocka_unit_test(a_stopped_gang_gives_up_cells_of_all_kinds),
     cmocka_unit_test(nobody_preempts_its_own),
