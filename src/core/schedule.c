@@ -95,8 +95,10 @@ static struct start_outcome job_try(struct core *core, uint32_t slot, uint32_t *
     assert(core_job_at(core, slot) == job);
     assert(queue_has(core->queue, slot) == (outcome.kind != PLACEMENT_BIND));
     waiting_changed(core, job, WAITING_BY_TRY);
-    if (outcome.kind == PLACEMENT_BIND)
+    if (outcome.kind == PLACEMENT_BIND) {
+        job->preempt_failures = 0;
         return outcome;
+    }
     /* some of its tasks may have been placed, or it has begun to preempt, or what hinders it does
      * not hinder others of its shape: another class then */
     job->is_alone = was_alone || outcome.is_of_job;

@@ -197,6 +197,32 @@ static void after_its_pause_it_preempts_again(void **state)
     world_release(&world);
 }
 
+/* Each failure doubles the pause, until the job has started: what comes later begins anew. */
+static void pauses_begin_anew_after_a_start(void **state)
+{
+    (void)state;
+    struct world world;
+    world_full(&world);
+    uint32_t high = submit(&world, "high", 100, true, 1, 4);
+    world_node_event(&world, EVENT_NODE_LOST, "n1");
+    assert_int_equal(state_of(&world, high), WAITING_PAUSED);
+    world_node(&world, "n1", 16, 4);
+    assert_int_equal(state_of(&world, high), WAITING_NOT);
+    world_node(&world, "n2", 16, 4); /* low is there now */
+    assert_int_equal(world_command_count(&world, COMMAND_CREATE), 1);
+    world_timer(&world, 30000);
+    world_node_event(&world, EVENT_NODE_LOST, "n1");
+    world_timer(&world, 2000);
+    assert_int_equal(state_of(&world, high), WAITING_PREEMPTING);
+    world_node_event(&world, EVENT_NODE_LOST, "n2");
+    assert_int_equal(state_of(&world, high), WAITING_PAUSED);
+    world_timer(&world, 29000);
+    assert_int_equal(state_of(&world, high), WAITING_PAUSED);
+    world_timer(&world, 1000);
+    assert_int_equal(state_of(&world, high), WAITING_QUEUED);
+    world_release(&world);
+}
+
 static void a_pause_may_starve_and_outlives_a_stop(void **state)
 {
     (void)state;
@@ -254,6 +280,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(what_it_holds_is_taken),
     cmocka_unit_test(whoever_preempts_in_vain_pauses),
     cmocka_unit_test(after_its_pause_it_preempts_again),
+    cmocka_unit_test(pauses_begin_anew_after_a_start),
     cmocka_unit_test(a_pause_may_starve_and_outlives_a_stop),
     cmocka_unit_test(another_policy_begins_anew),
 };
