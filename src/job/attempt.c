@@ -331,7 +331,14 @@ void step_forget_held(struct step *step)
                 continue;
             task->is_held = false;
             job->held--;
-            step_task_action(step, JOB_ACTION_FORGET, (struct task_ref){r, i});
+            if (!task_is_live(task)) {
+                step_task_action(step, JOB_ACTION_FORGET, (struct task_ref){r, i});
+                continue;
+            }
+            /* it was killed and has not ended yet: its end lets it go */
+            struct job_action *action =
+                step_task_action(step, JOB_ACTION_TASK_CHANGED, (struct task_ref){r, i});
+            action->from = action->to = task->state;
         }
     assert(job->held == 0);
     job->hold_until_ms = 0;

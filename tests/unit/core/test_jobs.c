@@ -163,10 +163,23 @@ static void test_debug_hold(void **state)
     assert_int_equal(world_command_count(&world, COMMAND_FORGET), 2);
     assert_string_equal(world_command(&world, COMMAND_FORGET, 0)->node, "n1");
     assert_false(core_attempt_is_live(world.core, (struct attempt_id){1}));
+    plan.name = "c"; /* released while one of them ends: that goes when it has */
+    world_submit(&world, &plan);
+    world_run(&world, 3);
+    world_run(&world, 4);
+    world_exit(&world, 3, 1, 0);
+    job = world_job(&world, 2)->id.v;
+    assert_int_equal(world_ask(&world, EVENT_RELEASE, job), 0);
+    assert_int_equal(world_command_count(&world, COMMAND_FORGET), 1);
+    assert_int_equal(world_command(&world, COMMAND_FORGET, 0)->attempt.v, 3);
+    assert_false(world_task(&world, job, 0, 1)->is_held);
+    world_exit(&world, 4, 143, 0);
+    assert_int_equal(world_command_count(&world, COMMAND_FORGET), 1);
+    assert_int_equal(world_command(&world, COMMAND_FORGET, 0)->attempt.v, 4);
     plan.name = "b"; /* deleted while held: containers and row go */
     job = world_submit(&world, &plan);
-    world_exit(&world, 3, 1, 0);
-    world_exit(&world, 4, 143, 0);
+    world_exit(&world, 5, 1, 0);
+    world_exit(&world, 6, 143, 0);
     assert_int_equal(world_ask(&world, EVENT_DELETE, job), 0);
     assert_int_equal(world_command_count(&world, COMMAND_FORGET), 2);
     assert_int_equal(world.output.records.items[world.output.records.count - 1].kind,
