@@ -75,12 +75,24 @@ static size_t text_map_find(const struct text_map *map, struct text key, uint32_
     return i;
 }
 
+/* Of a large map: the one that has the keys of this hash. Its bits are none of those that choose a
+ * slot or make a tag. */
+static struct text_map *text_map_part(const struct text_map *map, uint32_t hash)
+{
+    return map->parts ? &map->parts[hash >> 16 & (MAP_PARTS - 1)]
+                      : (struct text_map *)(uintptr_t)map;
+}
+
 uint32_t text_map_get(const struct text_map *map, struct text key)
 {
-    if (!map->room)
+    if (!map->count)
         return MAP_NONE;
-    size_t at = text_map_find(map, key, text_map_hash(map, key));
-    return text_map_tags(map)[at] ? map->slots[at].value : MAP_NONE;
+    const uint32_t hash = text_map_hash(map, key);
+    const struct text_map *part = text_map_part(map, hash);
+    if (!part->room)
+        return MAP_NONE;
+    size_t at = text_map_find(part, key, hash);
+    return text_map_tags(part)[at] ? part->slots[at].value : MAP_NONE;
 }
 
 static void text_map_put(struct text_map *map, size_t at, struct text_map_slot slot)
@@ -101,38 +113,72 @@ static void text_map_grow(struct text_map *map)
     mem_free(old.slots);
 }
 
+/* True: the key is new. */
+static bool text_part_set(struct text_map *part, struct text_map_slot slot)
+{
+    if ((part->count + 1) * 2 > part->room)
+        text_map_grow(part);
+    size_t at = text_map_find(part, slot.key, slot.hash);
+    bool is_new = !text_map_tags(part)[at];
+    part->count += is_new;
+    text_map_put(part, at, slot);
+    return is_new;
+}
+
+static void text_map_split(struct text_map *map)
+{
+    struct text_map old = *map;
+    *map = (struct text_map){.count = old.count, .seed = old.seed};
+    map->parts = mem_zero(MAP_PARTS, sizeof *map->parts);
+    for (size_t i = 0; i < old.room; i++)
+        if (text_map_tags(&old)[i])
+            text_part_set(text_map_part(map, old.slots[i].hash), old.slots[i]);
+    mem_free(old.slots);
+}
+
 void text_map_set(struct text_map *map, struct text key, uint32_t value)
 {
     assert(key.at && value != MAP_NONE);
-    if ((map->count + 1) * 2 > map->room)
-        text_map_grow(map);
-    uint32_t hash = text_map_hash(map, key);
-    size_t at = text_map_find(map, key, hash);
-    map->count += !text_map_tags(map)[at];
-    text_map_put(map, at, (struct text_map_slot){key, hash, value});
+    if (!map->parts && map->count >= MAP_SPLIT_AT)
+        text_map_split(map);
+    const struct text_map_slot slot = {key, text_map_hash(map, key), value};
+    if (text_part_set(text_map_part(map, slot.hash), slot) && map->parts)
+        map->count++;
+}
+
+/* False: it is not there. */
+static bool text_part_remove(struct text_map *part, struct text key, uint32_t hash)
+{
+    if (!part->room)
+        return false;
+    unsigned char *tags = text_map_tags(part);
+    size_t mask = part->room - 1, hole = text_map_find(part, key, hash);
+    if (!tags[hole])
+        return false;
+    part->count--;
+    for (size_t i = (hole + 1) & mask; tags[i]; i = (i + 1) & mask) {
+        size_t home = part->slots[i].hash & mask;
+        if (((i - home) & mask) < ((i - hole) & mask))
+            continue; /* its home lies behind the hole */
+        text_map_put(part, hole, part->slots[i]);
+        hole = i;
+    }
+    tags[hole] = 0;
+    return true;
 }
 
 void text_map_remove(struct text_map *map, struct text key)
 {
-    if (!map->room)
-        return;
-    unsigned char *tags = text_map_tags(map);
-    size_t mask = map->room - 1, hole = text_map_find(map, key, text_map_hash(map, key));
-    if (!tags[hole])
-        return;
-    map->count--;
-    for (size_t i = (hole + 1) & mask; tags[i]; i = (i + 1) & mask) {
-        size_t home = map->slots[i].hash & mask;
-        if (((i - home) & mask) < ((i - hole) & mask))
-            continue; /* its home lies behind the hole */
-        text_map_put(map, hole, map->slots[i]);
-        hole = i;
-    }
-    tags[hole] = 0;
+    const uint32_t hash = text_map_hash(map, key);
+    if (text_part_remove(text_map_part(map, hash), key, hash) && map->parts)
+        map->count--;
 }
 
 void text_map_release(struct text_map *map)
 {
+    for (size_t i = 0; map->parts && i < MAP_PARTS; i++)
+        mem_free(map->parts[i].slots);
+    mem_free(map->parts);
     mem_free(map->slots);
     *map = (struct text_map){.seed = map->seed};
 }
@@ -141,6 +187,14 @@ static bool is_full(size_t count, size_t room)
 {
     return (count + 1) * 4 > room * 3;
 }
+
+/* The slot is chosen by the low bits of the key's hash, the part by the high ones. */
+static struct id_map *id_map_part(const struct id_map *map, uint64_t key)
+{
+    return map->parts ? &map->parts[random_mix(key) >> 56] : (struct id_map *)(uintptr_t)map;
+}
+
+_Static_assert(MAP_PARTS == 256, "eight bits choose one");
 
 static size_t id_map_find(const struct id_map *map, uint64_t key)
 {
@@ -152,7 +206,8 @@ static size_t id_map_find(const struct id_map *map, uint64_t key)
 
 uint32_t id_map_get(const struct id_map *map, uint64_t key)
 {
-    return map->room ? map->slots[id_map_find(map, key)].value : MAP_NONE;
+    const struct id_map *part = id_map_part(map, key);
+    return part->room ? part->slots[id_map_find(part, key)].value : MAP_NONE;
 }
 
 static void id_map_grow(struct id_map *map)
@@ -168,37 +223,69 @@ static void id_map_grow(struct id_map *map)
     mem_free(old.slots);
 }
 
+/* True: the key is new. */
+static bool id_part_set(struct id_map *part, uint64_t key, uint32_t value)
+{
+    if (is_full(part->count, part->room))
+        id_map_grow(part);
+    struct id_map_slot *slot = &part->slots[id_map_find(part, key)];
+    bool is_new = slot->value == MAP_NONE;
+    part->count += is_new;
+    *slot = (struct id_map_slot){key, value};
+    return is_new;
+}
+
+static void id_map_split(struct id_map *map)
+{
+    struct id_map old = *map;
+    *map = (struct id_map){.count = old.count};
+    map->parts = mem_zero(MAP_PARTS, sizeof *map->parts);
+    for (size_t i = 0; i < old.room; i++)
+        if (old.slots[i].value != MAP_NONE)
+            id_part_set(id_map_part(map, old.slots[i].key), old.slots[i].key, old.slots[i].value);
+    mem_free(old.slots);
+}
+
 void id_map_set(struct id_map *map, uint64_t key, uint32_t value)
 {
     assert(value != MAP_NONE);
-    if (is_full(map->count, map->room))
-        id_map_grow(map);
-    struct id_map_slot *slot = &map->slots[id_map_find(map, key)];
-    if (slot->value == MAP_NONE)
+    if (!map->parts && map->count >= MAP_SPLIT_AT)
+        id_map_split(map);
+    if (id_part_set(id_map_part(map, key), key, value) && map->parts)
         map->count++;
-    *slot = (struct id_map_slot){key, value};
+}
+
+/* False: it is not there. */
+static bool id_part_remove(struct id_map *part, uint64_t key)
+{
+    if (!part->room)
+        return false;
+    size_t mask = part->room - 1, hole = id_map_find(part, key);
+    if (part->slots[hole].value == MAP_NONE)
+        return false;
+    part->count--;
+    for (size_t i = (hole + 1) & mask; part->slots[i].value != MAP_NONE; i = (i + 1) & mask) {
+        size_t home = (size_t)random_mix(part->slots[i].key) & mask;
+        if (((i - home) & mask) < ((i - hole) & mask))
+            continue;
+        part->slots[hole] = part->slots[i];
+        hole = i;
+    }
+    part->slots[hole].value = MAP_NONE;
+    return true;
 }
 
 void id_map_remove(struct id_map *map, uint64_t key)
 {
-    if (!map->room)
-        return;
-    size_t mask = map->room - 1, hole = id_map_find(map, key);
-    if (map->slots[hole].value == MAP_NONE)
-        return;
-    map->count--;
-    for (size_t i = (hole + 1) & mask; map->slots[i].value != MAP_NONE; i = (i + 1) & mask) {
-        size_t home = (size_t)random_mix(map->slots[i].key) & mask;
-        if (((i - home) & mask) < ((i - hole) & mask))
-            continue;
-        map->slots[hole] = map->slots[i];
-        hole = i;
-    }
-    map->slots[hole].value = MAP_NONE;
+    if (id_part_remove(id_map_part(map, key), key) && map->parts)
+        map->count--;
 }
 
 void id_map_release(struct id_map *map)
 {
+    for (size_t i = 0; map->parts && i < MAP_PARTS; i++)
+        mem_free(map->parts[i].slots);
+    mem_free(map->parts);
     mem_free(map->slots);
     *map = (struct id_map){0};
 }

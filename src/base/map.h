@@ -3,6 +3,9 @@
  * Pure. Open addressing, linear probing, deterministic: iteration is not offered, so that no
  * result can depend on hash order; the owner keeps its items in an array and the map finds them.
  * Values are indices into the owner's table. The text map keeps pointers: keys must outlive it.
+ *
+ * No call costs much more than others: a large map is a directory of MAP_PARTS small ones, each of
+ * which grows by itself. With a million keys the dearest growth moves some thousand of them.
  */
 #ifndef BASE_MAP_H
 #define BASE_MAP_H
@@ -11,9 +14,12 @@
 
 #define MAP_NONE UINT32_MAX
 
+enum { MAP_PARTS = 256, MAP_SPLIT_AT = 1024 /* keys */ };
+
 struct text_map_slot;
 struct text_map {
     struct text_map_slot *slots;
+    struct text_map *parts; /* NULL: the slots are here */
     size_t count, room;
     uint64_t seed; /* set it before the first insert when keys come from outside */
 };
@@ -30,6 +36,7 @@ void text_map_release(struct text_map *map);
 struct id_map_slot;
 struct id_map {
     struct id_map_slot *slots;
+    struct id_map *parts;
     size_t count, room;
 };
 

@@ -9,61 +9,95 @@
 #include "base/random.h"
 #include "base/text.h"
 
+/* Small maps, and some that have split. */
+static const size_t key_counts[] = {512, 3 * MAP_SPLIT_AT};
+enum { KEYS_MAX = 3 * MAP_SPLIT_AT, STEPS_PER_KEY = 40 };
+
 /* Against a plain array, through inserts and removals that move slots about. */
-static void test_id_map_random(void **state)
+static void id_map_walk(size_t keys)
 {
-    (void)state;
-    enum { KEYS = 512, STEPS = 20000 };
-    uint32_t want[KEYS];
-    for (size_t i = 0; i < KEYS; i++)
+    static uint32_t want[KEYS_MAX];
+    for (size_t i = 0; i < keys; i++)
         want[i] = MAP_NONE;
     struct id_map map = {0};
     struct random random = {1};
-    for (int i = 0; i < STEPS; i++) {
-        uint64_t key = random_below(&random, KEYS);
-        if (random_below(&random, 2)) {
+    for (size_t i = 0; i < STEPS_PER_KEY * keys; i++) {
+        uint64_t key = random_below(&random, keys);
+        if (random_below(&random, 3)) {
             want[key] = (uint32_t)random_below(&random, 1000);
             id_map_set(&map, key, want[key]);
         } else {
             want[key] = MAP_NONE;
             id_map_remove(&map, key);
         }
-        uint64_t look = random_below(&random, KEYS);
+        uint64_t look = random_below(&random, keys);
         assert_int_equal(id_map_get(&map, look), want[look]);
     }
     size_t count = 0;
-    for (uint64_t key = 0; key < KEYS; key++) {
+    for (uint64_t key = 0; key < keys; key++) {
         assert_int_equal(id_map_get(&map, key), want[key]);
         count += want[key] != MAP_NONE;
     }
     assert_int_equal(map.count, count);
+    assert_int_equal(map.parts != NULL, keys > MAP_SPLIT_AT);
+    id_map_remove(&map, KEYS_MAX);
+    for (uint64_t key = 0; key < keys; key++)
+        id_map_remove(&map, key);
+    assert_int_equal(map.count, 0);
+    assert_int_equal(id_map_get(&map, 1), MAP_NONE);
     id_map_release(&map);
+    assert_int_equal(id_map_get(&map, 1), MAP_NONE);
 }
 
-static void test_text_map_random(void **state)
+static void test_id_map_random(void **state)
 {
     (void)state;
-    enum { KEYS = 300, STEPS = 20000 };
-    char names[KEYS][16];
-    uint32_t want[KEYS];
-    for (size_t i = 0; i < KEYS; i++) {
+    for (size_t i = 0; i < COUNT_OF(key_counts); i++)
+        id_map_walk(key_counts[i]);
+}
+
+static void text_map_walk(size_t keys)
+{
+    static char names[KEYS_MAX][16];
+    static uint32_t want[KEYS_MAX];
+    for (size_t i = 0; i < keys; i++) {
         snprintf(names[i], sizeof names[i], "job-%zu", i);
         want[i] = MAP_NONE;
     }
     struct text_map map = {.seed = 99};
     struct random random = {2};
-    for (int i = 0; i < STEPS; i++) {
-        size_t key = (size_t)random_below(&random, KEYS);
-        if (random_below(&random, 2))
+    for (size_t i = 0; i < STEPS_PER_KEY * keys; i++) {
+        size_t key = (size_t)random_below(&random, keys);
+        if (random_below(&random, 3))
             text_map_set(&map, text_of(names[key]), want[key] = (uint32_t)i);
         else {
             text_map_remove(&map, text_of(names[key]));
             want[key] = MAP_NONE;
         }
-        size_t look = (size_t)random_below(&random, KEYS);
+        size_t look = (size_t)random_below(&random, keys);
         assert_int_equal(text_map_get(&map, text_of(names[look])), want[look]);
     }
+    size_t count = 0;
+    for (size_t i = 0; i < keys; i++)
+        count += want[i] != MAP_NONE;
+    assert_int_equal(map.count, count);
+    assert_int_equal(map.parts != NULL, keys > MAP_SPLIT_AT);
+    text_map_remove(&map, TEXT("another"));
+    for (size_t i = 0; i < keys; i++)
+        text_map_remove(&map, text_of(names[i]));
+    assert_int_equal(map.count, 0);
+    assert_int_equal(text_map_get(&map, text_of(names[0])), MAP_NONE);
     text_map_release(&map);
+    text_map_set(&map, text_of(names[0]), 7);
+    assert_int_equal(text_map_get(&map, text_of(names[0])), 7);
+    text_map_release(&map);
+}
+
+static void test_text_map_random(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(key_counts); i++)
+        text_map_walk(key_counts[i]);
 }
 
 static void test_empty_maps(void **state)
