@@ -58,6 +58,14 @@ void *mem_copy_array(const void *items, size_t count, size_t size)
     return memcpy(mem_alloc(bytes), items, bytes);
 }
 
+enum { ARRAY_LARGE = 1 << 20, ARRAY_AHEAD = 64 << 20 }; /* bytes */
+
+size_t array_room_next(size_t room, size_t item_size)
+{
+    size_t next = room < 4 ? 4 : room + room / 2, size = mem_size(next, item_size);
+    return size < ARRAY_LARGE || size >= ARRAY_AHEAD ? next : ARRAY_AHEAD / item_size;
+}
+
 void *array_reserve(void *items, size_t *room, size_t need, size_t item_size)
 {
     if (need <= *room)
@@ -72,5 +80,6 @@ void *array_reserve(void *items, size_t *room, size_t need, size_t item_size)
 
 void *array_grow(void *items, size_t *room, size_t count, size_t item_size)
 {
-    return array_reserve(items, room, count + 1, item_size);
+    return count < *room ? items
+                         : array_reserve(items, room, array_room_next(*room, item_size), item_size);
 }

@@ -38,6 +38,10 @@ static inline size_t mem_size(size_t count, size_t size)
 /* A growing array is three fields: `type *items; size_t count, room;`. ARRAY_ADD returns a pointer
  * to a new zeroed item at the end; it is valid until the next ARRAY_ADD. */
 void *array_reserve(void *items, size_t *room, size_t need, size_t item_size);
+/* How many items an array that holds `room` should have room for when it grows. A large one takes
+ * address space far ahead, of which only what is used costs memory: to move it to a larger place,
+ * with all that is in it, would be the dearest step of all. */
+size_t array_room_next(size_t room, size_t item_size);
 #define ARRAY_RESERVE(array, need)                                                                 \
     ((array)->items = array_reserve((array)->items, &(array)->room, (need), sizeof *(array)->items))
 /* Room for one more than `count`. */

@@ -469,7 +469,7 @@ bool queue_has(const struct queue *queue, uint32_t slot)
 static void class_grow(struct queue *queue, struct class *class, const struct queue_item *item)
 {
     if (class->count == class->room) {
-        class->room = class->room ? 2 * class->room : 1;
+        class->room = class->room ? array_room_next(class->room, sizeof *class->items) : 1;
         class->items = mem_realloc(class->items, mem_size(class->room, sizeof *class->items));
         class->by_limit =
             mem_realloc(class->by_limit, mem_size(class->room, sizeof *class->by_limit));

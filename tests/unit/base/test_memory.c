@@ -31,6 +31,28 @@ static void test_arrays(void **state)
     mem_free(zeros);
 }
 
+/* A large array takes its place far ahead, once. */
+static void test_large_arrays(void **state)
+{
+    (void)state;
+    enum { BYTES = 64 << 20, ITEM = 100 };
+    assert_int_equal(array_room_next(0, ITEM), 4);
+    assert_int_equal(array_room_next(100, ITEM), 150);
+    assert_int_equal(array_room_next(6000, ITEM), 9000);
+    assert_int_equal(array_room_next(8000, ITEM), BYTES / ITEM);
+    assert_int_equal(array_room_next(BYTES / ITEM, ITEM), BYTES / ITEM / 2 * 3);
+    struct {
+        uint64_t *items;
+        size_t count, room;
+    } numbers = {0};
+    for (uint64_t i = 0; i < 200000; i++)
+        *ARRAY_ADD(&numbers) = i;
+    for (uint64_t i = 0; i < numbers.count; i++)
+        assert_int_equal(numbers.items[i], i);
+    assert_int_equal(numbers.room, BYTES / sizeof *numbers.items);
+    ARRAY_FREE(&numbers);
+}
+
 static void test_copies(void **state)
 {
     (void)state;
@@ -48,6 +70,7 @@ static void test_copies(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_arrays),
+    cmocka_unit_test(test_large_arrays),
     cmocka_unit_test(test_copies),
 };
 UNIT_FILE(tests, NULL, NULL);
