@@ -35,6 +35,16 @@ void placer_hived_refresh(struct placer_hived *p)
         hived_node_set(p->hived, p->nodes.items[i].facts.name, p->nodes.items[i].facts.is_healthy);
 }
 
+const struct known_node *placer_known_node(const struct placer_hived *p, struct node_id id)
+{
+    if (id.v < p->nodes.count && p->nodes.items[id.v].id == id.v)
+        return &p->nodes.items[id.v]; /* told in the order of their numbers, as the core does */
+    for (size_t i = 0; i < p->nodes.count; i++)
+        if (p->nodes.items[i].id == id.v)
+            return &p->nodes.items[i];
+    return NULL;
+}
+
 /* A node of a kind that is there already joins at the price of itself. */
 static bool node_join(struct placer_hived *p, const struct node_facts *node)
 {

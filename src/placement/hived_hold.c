@@ -112,16 +112,6 @@ struct given {
     bool is_recovery;
 };
 
-static const struct known_node *node_of(const struct placer_hived *p, struct node_id id)
-{
-    if (id.v < p->nodes.count && p->nodes.items[id.v].id == id.v)
-        return &p->nodes.items[id.v];
-    for (size_t i = 0; i < p->nodes.count; i++)
-        if (p->nodes.items[i].id == id.v)
-            return &p->nodes.items[i];
-    return NULL;
-}
-
 static bool vc_owns(const struct hived_config *config, const char *name, uint32_t type,
                     bool is_leaf)
 {
@@ -213,7 +203,7 @@ static void kind_settle(struct given *given, uint32_t kind)
     for (uint32_t m = 0; m < request->member_count; m++) {
         for (uint32_t k = 0; given->split.kinds[m] == kind && k < request->members[m].count; k++) {
             const struct placement_slot *slot = &given->slots[given->split.starts[m] + k];
-            const struct known_node *node = node_of(given->p, slot->node);
+            const struct known_node *node = placer_known_node(given->p, slot->node);
             if (!node)
                 continue;
             uint32_t type = type_settle(given, &(struct settle){&given->split.candidates[m],
@@ -277,7 +267,7 @@ static const char *const *cell_types(struct placer_hived *p, const struct type_p
 static int slot_leaves(struct given *given, struct type_part *part, uint32_t leaves,
                        const struct placement_slot *from, struct hived_slot *slot, struct err *err)
 {
-    const struct known_node *node = node_of(given->p, from->node);
+    const struct known_node *node = placer_known_node(given->p, from->node);
     uint32_t per_leaf = part->gpu_per_leaf, count = 0;
     struct arena *arena = &given->p->arena;
     uint32_t room = from->gpu_count > leaves ? from->gpu_count : leaves;

@@ -115,6 +115,9 @@ struct attempt {
 /* Follow the nodes, when there is no configuration. */
 void placer_hived_refresh(struct placer_hived *p);
 
+/* NULL: it has not been told. */
+const struct known_node *placer_known_node(const struct placer_hived *p, struct node_id id);
+
 /* Leaves of this type for a demand; 0: the type cannot serve it. */
 uint32_t placer_leaf_count(const struct hived_config *config, const char *leaf_type, uint32_t gpu,
                            uint32_t cpu, uint64_t memory_mib);

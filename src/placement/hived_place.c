@@ -227,11 +227,11 @@ static struct hived_scope avoid_scope(struct attempt *attempt)
     const struct placement_request *request = attempt->request;
     const char **names = ARENA_ARRAY(attempt->arena, const char *, request->avoid_count + 1);
     struct hived_scope scope = {.nodes = names, .is_avoid = true};
-    for (size_t i = 0; i < attempt->p->nodes.count; i++)
-        for (size_t k = 0; k < request->avoid_count; k++)
-            if (attempt->p->nodes.items[i].id == request->avoid[k].v &&
-                scope.count < request->avoid_count)
-                names[scope.count++] = attempt->p->nodes.items[i].facts.name;
+    for (size_t i = 0; i < request->avoid_count; i++) {
+        const struct known_node *node = placer_known_node(attempt->p, request->avoid[i]);
+        if (node)
+            names[scope.count++] = node->facts.name;
+    }
     return scope;
 }
 
