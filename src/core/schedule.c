@@ -22,7 +22,7 @@ enum {
     AT_ONCE_MAX = 32,        /* steps of one pass without a pause, … */
     PAUSE_MS = 10, /* … then one before each: the thread and the log have other things to do */
     /* units of work in one step (struct pass); the rest follows */
-    WORK_LOOKS = 800,
+    WORK_LOOKS = 500,
     WORK_IN_ORDER = 1000,
     WORK_TURNS = 1000,
     WORK_OF_TRY = 2, /* without a search */

@@ -50,8 +50,10 @@ static void holder_add(struct holders *holders, uint32_t group)
 /* Who uses the leaves of a view's node. */
 static void holders_find(const struct hived *h, uint32_t cell, struct holders *holders)
 {
-    uint32_t first = first_leaf(h, cell);
     const struct cell *c = &h->cells[cell];
+    if (!c->used)
+        return;
+    uint32_t first = first_leaf(h, cell);
     uint32_t count = h->chains[c->chain].levels[c->level].leaf_count;
     for (uint32_t i = first; i < first + count; i++) {
         uint32_t leaf = c->is_virtual ? h->cells[i].bound : i;
