@@ -193,7 +193,7 @@ static void mix_node(uint64_t *hash, const struct core_node *node)
     mix(hash, node->blame.level);
     mix(hash, node->refusals);
     mix(hash, (uint64_t)node->avoid_ms);
-    mix_text(hash, node->cordon);
+    mix_text(hash, node_is_told_blame(node) ? node->cordon : ""); /* else a restart forgets it */
     mix(hash, (uint64_t)node->task_count << 32 | node->ports.taken);
 }
 

@@ -30,6 +30,13 @@ bool node_is_cordoned(const struct core_node *node)
     return node->blame.level == BLAME_CORDON;
 }
 
+/* Who cannot be used for a reason of its own says that. */
+bool node_is_told_blame(const struct core_node *node)
+{
+    const bool is_usable = node->facts.is_healthy && !node->is_lost;
+    return node_is_cordoned(node) || !*node->facts.reason || (is_usable && *node->cordon);
+}
+
 double node_blame_now(const struct core *core, const struct core_node *node)
 {
     struct blame_policy policy = blame_policy_of(core);

@@ -28,6 +28,8 @@ const char *nodes_not_used(const struct core *core, struct arena *arena);
 void node_blame_look(struct core *core, uint32_t node); /* its time has come to be forgiven */
 double node_blame_now(const struct core *core, const struct core_node *node);
 bool node_is_cordoned(const struct core_node *node);
+/* Its row has room for one reason: why it is taken last or not at all, or the node's own? */
+bool node_is_told_blame(const struct core_node *node);
 uint32_t node_find(const struct core *core, const char *name); /* NONE */
 void node_tell_placer(struct core *core, struct placer *placer, uint32_t node);
 int node_restore(struct core *core, const struct node_record *record, struct err *err);

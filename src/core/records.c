@@ -275,7 +275,7 @@ void record_job_deleted(struct core *core, struct job_id id)
 void record_node(struct core *core, uint32_t at)
 {
     const struct core_node *node = core_node_at(core, at);
-    const bool is_reason_blame = node_is_cordoned(node) || !*node->facts.reason;
+    const bool is_reason_blame = node_is_told_blame(node);
     struct node_record *record = &record_add(core, RECORD_NODE)->node;
     *record = (struct node_record){
         .id = {at},

@@ -318,6 +318,39 @@ static void nodes_that_are_not_used_are_named(void **state)
     world_release(&world);
 }
 
+/* A node with a remark of its own that is taken last: its row says why, and a restart knows it. */
+static void a_remark_does_not_hide_the_blame(void **state)
+{
+    (void)state;
+    struct world world;
+    struct event event = {
+        .kind = EVENT_NODE,
+        .node = {.name = "n1", .cpu = 8, .memory_mib = 8192, .gpu_type = "", .address = "10.0.0.1"},
+    };
+    event.node.reason = "the disk is slow";
+    event.node.is_healthy = true;
+    world_init(&world, "first-fit");
+    world_keep(&world);
+    world_hurry(&world);
+    world_step(&world, &event);
+    assert_string_equal(world_node_row(&world)->facts.reason, "the disk is slow");
+    world_submit_simple(&world, "unlucky", 1, 1, 0);
+    for (uint64_t attempt = 1; attempt <= 4; attempt++)
+        lose(&world, attempt);
+    assert_non_null(strstr(world_node_row(&world)->facts.reason, "taken last by the platform"));
+    uint64_t before = core_hash(world.core);
+    world_restart(&world);
+    assert_true(core_hash(world.core) == before);
+    event.node.is_healthy = false;
+    event.node.reason = "the disk is gone";
+    world_step(&world, &event);
+    assert_string_equal(world_node_row(&world)->facts.reason, "the disk is gone");
+    before = core_hash(world.core);
+    world_restart(&world);
+    assert_true(core_hash(world.core) == before);
+    world_release(&world);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_node_lost),
     cmocka_unit_test(test_blame),
@@ -328,6 +361,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(nodes_beside_the_cells_are_named),
     cmocka_unit_test(told_at_each_level),
     cmocka_unit_test(who_waits_is_told_of_the_cordon),
+    cmocka_unit_test(a_remark_does_not_hide_the_blame),
     cmocka_unit_test(nodes_that_are_not_used_are_named),
 };
 UNIT_FILE(tests, NULL, NULL);
