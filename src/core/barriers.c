@@ -199,6 +199,7 @@ static void barrier_drop(struct barriers *barriers, struct barrier *barrier,
 static void barrier_settle(struct barriers *barriers, struct barrier *barrier,
                            struct barrier_output *output)
 {
+    assert(barrier->missing <= barrier->tasks.count);
     if (barrier->is_passed)
         return;
     if (barrier->broken[0]) {
@@ -217,6 +218,7 @@ static void barrier_settle(struct barriers *barriers, struct barrier *barrier,
 
 static void barrier_break(struct barrier *barrier, const struct task_record *row, const char *why)
 {
+    assert(!barrier->is_passed);
     if (barrier->broken[0])
         return; /* the first reason counts */
     cleanup_buf struct buf text = BUF_INIT;
@@ -240,6 +242,7 @@ static void task_set(struct barrier *barrier, struct barrier_task *task, bool is
 
 static struct barrier_task *task_of(struct barrier *barrier, const struct task_record *row)
 {
+    assert(!barrier->is_passed);
     uint32_t at = id_map_get(&barrier->by_ref, ref_key(row->task));
     if (at != MAP_NONE)
         return &barrier->tasks.items[at];
@@ -285,6 +288,7 @@ static bool attempt_ends(const struct barrier *barrier, const struct job_record 
 /* The entry as the rows and the records have it; NULL when its attempt ends. */
 static struct barrier *barrier_new(struct barriers *barriers, const struct barrier_rows *rows)
 {
+    assert(rows->job.v != 0);
     struct barrier *barrier = mem_zero(1, sizeof *barrier);
     bool is_over = false;
     barrier->job = rows->job;
@@ -375,6 +379,7 @@ void barriers_take(struct barriers *barriers, const struct record *records, size
 /* The task that reports, or NULL when it takes no part or this is not its current try. */
 static struct barrier_task *reporter_of(struct barrier *barrier, const struct task_record *row)
 {
+    assert(!barrier->is_passed);
     uint32_t at = id_map_get(&barrier->by_ref, ref_key(row->task));
     if (at == MAP_NONE || barrier->tasks.items[at].attempt.v != row->attempt.v)
         return NULL;
@@ -384,6 +389,7 @@ static struct barrier_task *reporter_of(struct barrier *barrier, const struct ta
 void barriers_report(struct barriers *barriers, const struct barrier_report *report,
                      struct barrier_output *output)
 {
+    assert(report->request != 0);
     const struct task_record *row = report->row;
     struct barrier *barrier = barrier_find(barriers, row->job, report->kind);
     if (!barrier || barrier->attempt != row->job_attempt) {

@@ -52,6 +52,7 @@ void capacity_group(struct core *core, const struct core_group *group, bool is_a
 /* The lowest priority of what runs; above all when nothing does. */
 static int32_t lowest_priority(struct core *core)
 {
+    assert(core->capacity.lowest <= CAPACITY_PRIORITIES);
     struct capacity *capacity = &core->capacity;
     while (capacity->lowest < CAPACITY_PRIORITIES &&
            !capacity->groups_by_priority[capacity->lowest])
@@ -61,6 +62,7 @@ static int32_t lowest_priority(struct core *core)
 
 struct queue_room capacity_room(struct core *core)
 {
+    assert(core->capacity.lowest <= CAPACITY_PRIORITIES);
     const struct capacity *capacity = &core->capacity;
     struct queue_room room = {.lowest = lowest_priority(core)};
     room.free.cpus = capacity->cpus;
@@ -77,6 +79,7 @@ struct queue_room capacity_room(struct core *core)
 /* All tasks of a gang, or one of the others. */
 struct queue_need capacity_need(struct core *core, const struct core_job *job)
 {
+    assert(job->id.v);
     const struct plan *plan = job->plan;
     const struct job_policy *policy = policy_of(core, job);
     struct queue_need need = {0};
@@ -105,6 +108,7 @@ struct queue_need capacity_need(struct core *core, const struct core_job *job)
 /* Tasks of `gpus` each that fit at most. */
 static uint64_t tasks_at_most(const struct capacity *capacity, uint32_t gpus)
 {
+    assert(gpus >= 1 && gpus <= CAPACITY_GPUS_MAX);
     uint64_t count = 0;
     for (uint32_t i = gpus; i <= CAPACITY_GPUS_MAX; i++)
         count += (uint64_t)capacity->nodes_by_gpus[i] * (i / gpus);
@@ -113,6 +117,7 @@ static uint64_t tasks_at_most(const struct capacity *capacity, uint32_t gpus)
 
 bool capacity_is_short(struct core *core, const struct core_job *job)
 {
+    assert(job->id.v);
     const struct plan *plan = job->plan;
     const struct capacity *capacity = &core->capacity;
     if (!plan->is_gang || job->hold_count || capacity->large_nodes ||

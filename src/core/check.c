@@ -29,6 +29,7 @@ static void check_failed(const char *function, const char *condition)
 /* Neither a port nor a GPU is given twice: to this task and to one before or after it. */
 static void check_task(const struct core *core, const struct core_task *task, struct ports *ports)
 {
+    assert(task->job != NONE);
     for (size_t j = 0; j < task->port_count; j++) {
         CHECK(ports_are_free(ports, task->ports[j].first, task->ports[j].count));
         ports_take(ports, task->ports[j].first, task->ports[j].count);
@@ -40,6 +41,7 @@ static void check_task(const struct core *core, const struct core_task *task, st
 
 static void check_node(const struct core *core, uint32_t at)
 {
+    assert(at < core_node_count(core));
     const struct core_node *node = core_node_at(core, at);
     struct ports ports = {0};
     uint32_t tasks = 0, gpus = 0;
@@ -109,6 +111,7 @@ static void check_capacity(const struct core *core)
 
 static void check_tasks(const struct core *core, uint32_t slot, uint32_t *taken)
 {
+    assert(slot < core_job_slots(core));
     struct core *mutable = (struct core *)(uintptr_t)core;
     const struct core_job *job = core_job_at(core, slot);
     for (uint16_t i = 0; job->life.has_tasks && i < job->plan->role_count; i++)

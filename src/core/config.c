@@ -141,6 +141,7 @@ enum { GROUP_RANKS = 3 };
  * they do not take what is known to be somebody's. */
 static int group_rank(const struct core *core, const struct core_group *group)
 {
+    assert(group->name);
     uint32_t with = 0, without = 0;
     for (uint32_t i = 0; i < group->slot_count; i++) {
         if (group->tasks[i] == NONE)
@@ -189,6 +190,7 @@ static void waiting_forget(struct core *core)
 
 static void placer_change(struct core *core, struct placer *placer)
 {
+    assert(placer != core->placer);
     waiting_forget(core);
     placer_fill(core, placer);
     core->placer->ops->free(core->placer);
@@ -209,6 +211,7 @@ void placer_renew(struct core *core)
 
 void config_event(struct core *core, const struct event *event)
 {
+    assert(event->kind == EVENT_CONFIG);
     struct err err = {0};
     struct core_config config;
     int code = config_copy(&config, event->config, &err);

@@ -87,6 +87,7 @@ static int plan_check(const struct core *core, const struct plan *plan, struct e
 
 static void submit_event(struct core *core, const struct event *event)
 {
+    assert(event->kind == EVENT_SUBMIT);
     struct err err = {0};
     struct plan *plan = event->submit.plan;
     if (plan_check(core, plan, &err)) {
@@ -142,6 +143,7 @@ static void job_event_asked(struct core *core, const struct event *event, struct
 
 static void stop_event(struct core *core, const struct event *event)
 {
+    assert(event->kind == EVENT_STOP);
     struct err err = {0};
     struct core_job *job = asked_for(core, event, event->job);
     if (job)
@@ -152,6 +154,7 @@ static void stop_event(struct core *core, const struct event *event)
 /* A stopped job that was forgotten comes back from its row. */
 static void recall_event(struct core *core, const struct event *event)
 {
+    assert(event->kind == EVENT_START);
     struct err err = {0};
     struct core_job *job = core_job_recall(core, event->start.record, event->start.plan, &err);
     if (job && job_can_start(&job->life, &err)) {
@@ -165,6 +168,7 @@ static void recall_event(struct core *core, const struct event *event)
 
 static void start_event(struct core *core, const struct event *event)
 {
+    assert(event->kind == EVENT_START);
     struct err err = {0};
     struct core_job *job = core_job_find(core, event->start.job);
     if (!job && event->start.record) {
@@ -185,6 +189,7 @@ static void start_event(struct core *core, const struct event *event)
 
 static void delete_event(struct core *core, const struct event *event)
 {
+    assert(event->kind == EVENT_DELETE);
     struct err err = {0};
     struct core_job *job = core_job_find(core, event->job);
     int code = 0;
@@ -205,6 +210,7 @@ static void delete_event(struct core *core, const struct event *event)
 
 static void scale_event(struct core *core, const struct event *event)
 {
+    assert(event->kind == EVENT_SCALE);
     struct err err = {0};
     struct core_job *job = asked_for(core, event, event->scale.job);
     if (!job)
@@ -219,6 +225,7 @@ static void scale_event(struct core *core, const struct event *event)
 
 static void release_event(struct core *core, const struct event *event)
 {
+    assert(event->kind == EVENT_RELEASE);
     struct core_job *job = asked_for(core, event, event->job);
     if (job)
         job_event_asked(core, event, job->id, 0, NULL,
@@ -230,6 +237,8 @@ static void release_event(struct core *core, const struct event *event)
 /* To the job whose failure was the last straw: who looks for the reason begins there. */
 static void blame_told(struct core *core, struct core_job *job, const struct core_task *task)
 {
+    assert(job->id.v);
+    assert(task->job != NONE);
     const struct core_node *node = core_node_at(core, task->node);
     const bool is_cordoned = node->blame.level == BLAME_CORDON;
     record_story(core, job, task, true, is_cordoned ? "NodeCordoned" : "NodeAvoided",
@@ -241,6 +250,8 @@ static void blame_told(struct core *core, struct core_job *job, const struct cor
 static void task_blame(struct core *core, struct core_job *job, const struct core_task *task,
                        const struct event *event)
 {
+    assert(job->id.v);
+    assert(task->job != NONE);
     const struct completion *completion = &event->task.completion;
     if (event->task.blame <= 0)
         return;
@@ -253,6 +264,8 @@ static void task_blame(struct core *core, struct core_job *job, const struct cor
 
 static void task_event(struct core *core, const struct event *event, enum job_event_kind kind)
 {
+    assert(kind == JOB_EVENT_TASK_PREPARING || kind == JOB_EVENT_TASK_RUNNING ||
+           kind == JOB_EVENT_TASK_EXITED);
     struct core_task *task = core_task_of_attempt(core, event->task.attempt);
     if (!task)
         return; /* of an attempt that has ended: told twice, or after its node was lost */
@@ -330,6 +343,7 @@ static void started_event(struct core *core, const struct event *event)
 
 static void note_event(struct core *core, const struct event *event)
 {
+    assert(event->kind == EVENT_TASK_NOTE);
     struct core_task *task = core_task_of_attempt(core, event->task.attempt);
     if (task)
         record_story(core, core_job_at(core, task->job), task, false,
@@ -339,6 +353,7 @@ static void note_event(struct core *core, const struct event *event)
 
 static void idle_event(struct core *core, const struct event *event)
 {
+    assert(event->kind == EVENT_TASK_IDLE);
     struct core_task *task = core_task_of_attempt(core, event->task.attempt);
     if (!task || !task->is_taken)
         return;
@@ -400,6 +415,7 @@ static void timers_fire(struct core *core)
 
 static void event_apply(struct core *core, const struct event *event)
 {
+    assert(core->output);
     switch (event->kind) {
     case EVENT_SUBMIT:
         submit_event(core, event);
@@ -458,6 +474,7 @@ static void event_apply(struct core *core, const struct event *event)
 
 static void wake_ask(struct core *core)
 {
+    assert(core->output);
     int64_t next_ms = timers_next_ms(&core->timers);
     /* a wake-up of a timer that is gone, when there is no other, finds nothing to do */
     if (next_ms == core->wake_ms || next_ms == INT64_MAX)
@@ -471,6 +488,7 @@ static void wake_ask(struct core *core)
 
 void core_step_end(struct core *core)
 {
+    assert(core->output && core->actions.count == 0);
     core_schedule(core);
     queued_tell(core);
     records_flush(core);
@@ -482,6 +500,7 @@ void core_step_end(struct core *core)
 
 void core_step(struct core *core, const struct event *event, struct output *output)
 {
+    assert(!core->output && core->actions.count == 0);
     core->output = output;
     core->step++;
     core->events++;

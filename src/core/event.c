@@ -173,6 +173,7 @@ struct event_reader {
 
 static const char *take_string(struct event_reader *reader)
 {
+    assert(reader->arena);
     struct text text = cursor_text(&reader->cursor);
     if (text.length && memchr(text.at, 0, text.length)) {
         reader->cursor.is_bad = true;
@@ -183,6 +184,7 @@ static const char *take_string(struct event_reader *reader)
 
 static void take_chars(struct event_reader *reader, char *to, size_t size)
 {
+    assert(size > 0);
     struct text text = cursor_text(&reader->cursor);
     if (text.length >= size) {
         reader->cursor.is_bad = true;
@@ -220,6 +222,7 @@ static bool take_bool(struct event_reader *reader)
 /* NULL, and the cursor bad, when it is not one; nothing is read for the core after that. */
 static struct plan *take_plan(struct event_reader *reader)
 {
+    assert(reader->arena);
     struct text bytes = cursor_text(&reader->cursor);
     struct plan *plan = reader->cursor.is_bad ? NULL : plan_decode(bytes, NULL);
     if (!plan)
@@ -229,6 +232,7 @@ static struct plan *take_plan(struct event_reader *reader)
 
 static const uint16_t *take_numbers(struct event_reader *reader, uint32_t count)
 {
+    assert(reader->arena);
     if (!take_bool(reader))
         return NULL;
     if (count > (size_t)(reader->cursor.end - reader->cursor.at)) {
@@ -277,6 +281,7 @@ static void take_task(struct event_reader *reader, struct event *event)
 
 static const struct core_config *take_config(struct event_reader *reader)
 {
+    assert(reader->arena);
     struct cursor *cursor = &reader->cursor;
     struct core_config *config = ARENA_NEW(reader->arena, struct core_config);
     config->port_first = take_u16(reader);
@@ -310,6 +315,7 @@ static const struct core_config *take_config(struct event_reader *reader)
 
 static void take_recall(struct event_reader *reader, struct recall *recall)
 {
+    assert(reader->arena);
     recall->job.v = cursor_u32(&reader->cursor);
     if (!take_bool(reader))
         return;

@@ -1,3 +1,4 @@
+#include <assert.h>
 #include <string.h>
 
 #include "core/gang_ports.h"
@@ -23,6 +24,7 @@ static bool ports_fixed_take(struct core_node *node, const struct plan_role *rol
 static bool ports_any_take(const struct core *core, struct core_node *node,
                            const struct plan_role *role, struct port_range *ranges)
 {
+    assert(core->config.port_first <= core->config.port_last);
     for (size_t i = 0; i < role->port_count; i++) {
         const struct plan_port *port = &role->ports[i];
         if (port->begin_at)
@@ -67,6 +69,7 @@ const char *gang_ports_find(struct core *core, const struct core_job *job,
                             const struct task_ref *tasks, const struct placement_slot *const *slots,
                             size_t count, struct gang_ports *ports)
 {
+    assert(count == 0 || (tasks && slots));
     const char *why = NULL;
     size_t done = 0;
     ports->ranges = ARENA_ARRAY(&core->scratch, struct port_range *, count + 1);

@@ -27,6 +27,7 @@ struct core_job *core_job_find(struct core *core, struct job_id id)
 static uint32_t name_take(struct core *core, struct job_id id, const struct plan *plan,
                           struct err *err)
 {
+    assert(id.v != 0);
     struct buf text = BUF_INIT;
     buf_format(&text, "%s~%s", plan->user, plan->name);
     uint32_t at = text_map_get(&core->job_names, buf_as_text(&text));
@@ -56,6 +57,7 @@ static uint32_t name_take(struct core *core, struct job_id id, const struct plan
 
 static void name_free(struct core *core, uint32_t at)
 {
+    assert(at < core->names.count && core->names.items[at].text);
     struct name *name = &core->names.items[at];
     text_map_remove(&core->job_names, text_of(name->text));
     mem_free(name->text);
@@ -81,6 +83,7 @@ size_t names_expiring(const struct core *core)
 struct core_job *core_job_add(struct core *core, struct job_id id, struct plan *plan,
                               struct err *err)
 {
+    assert(id.v != 0 && !core_job_find(core, id));
     uint32_t name = name_take(core, id, plan, err);
     if (name == NONE)
         return NULL;
@@ -195,6 +198,7 @@ void core_jobs_release(struct core *core)
 
 const struct job_policy *policy_of(struct core *core, const struct core_job *job)
 {
+    assert(job->id.v);
     const struct plan *plan = job->plan;
     const struct core_config *config = &core->config;
     if (core->policy_job == job->id.v)
@@ -244,6 +248,7 @@ void core_job_step(struct core *core, struct core_job *job, const struct job_eve
 
 struct core_job_size core_job_size(struct core *core, const struct core_job *job)
 {
+    assert(job->id.v);
     struct core_job_size size = {0};
     const struct job_policy *policy = policy_of(core, job);
     for (uint16_t i = 0; i < policy->role_count; i++) {
@@ -256,6 +261,7 @@ struct core_job_size core_job_size(struct core *core, const struct core_job *job
 
 struct queue_item core_job_item(struct core *core, const struct core_job *job)
 {
+    assert(job->id.v);
     const struct core_job_size size = core_job_size(core, job);
     return (struct queue_item){
         .slot = core_job_slot(core, job),
@@ -270,6 +276,7 @@ struct queue_item core_job_item(struct core *core, const struct core_job *job)
 
 void core_job_queue(struct core *core, struct core_job *job)
 {
+    assert(job->id.v);
     struct queue_item item = core_job_item(core, job);
     struct queue_need need = capacity_need(core, job);
     queue_push(core->queue, &item, &need, shape_of(core, job, &core->scratch));
@@ -279,6 +286,7 @@ void core_job_queue(struct core *core, struct core_job *job)
 
 static void core_job_unqueue(struct core *core, struct core_job *job)
 {
+    assert(job->id.v);
     queue_remove(core->queue, core_job_slot(core, job));
     reserve_drop(core, core_job_slot(core, job));
     holds_release(core, job);
@@ -291,6 +299,7 @@ static void core_job_unqueue(struct core *core, struct core_job *job)
 
 static void core_job_wake(struct core *core, struct core_job *job)
 {
+    assert(job->id.v);
     int64_t wake_ms = job_wake_ms(&job->life, policy_of(core, job));
     if (wake_ms == job->wake_ms)
         return;
@@ -305,6 +314,7 @@ static void core_job_wake(struct core *core, struct core_job *job)
 
 static void gpus_write(const struct core_task *task, struct buf *out)
 {
+    assert(task->job != NONE);
     if (task->gpu_count)
         buf_string(out, task->gpu_count == 1 ? " with GPU " : " with GPUs ");
     for (size_t i = 0; i < task->gpu_count; i++)
@@ -316,6 +326,7 @@ static void gpus_write(const struct core_task *task, struct buf *out)
 static void preparation_note(struct core *core, const struct core_job *job,
                              const struct core_task *task)
 {
+    assert(task->group != NONE && job->id.v);
     enum { FADES = 16 };
     const int64_t took_ms = core->now_ms - core_group_at(core, task->group)->placed_ms;
     core->prepare_ms = took_ms > core->prepare_ms
@@ -356,6 +367,7 @@ static void task_created(struct core *core, struct core_job *job, const struct j
 
 static void task_touched(struct core *core, struct core_job *job, const struct job_action *action)
 {
+    assert(job->id.v);
     struct core_task *task = core_task_find(core, core_job_slot(core, job), action->task);
     if (task && job_task_find(&job->life, action->task))
         record_task_changed(core, task);
@@ -364,6 +376,7 @@ static void task_touched(struct core *core, struct core_job *job, const struct j
 
 static void task_killed(struct core *core, struct core_job *job, const struct job_action *action)
 {
+    assert(job->id.v);
     struct command *command = command_add(core, COMMAND_KILL, job, action->task, action->attempt);
     command->grace_ms = action->grace_ms;
     command->is_held = action->is_held;
@@ -384,6 +397,7 @@ static void task_released(struct core *core, struct core_job *job, const struct 
 
 static void job_changed(struct core *core, struct core_job *job, const struct job_action *action)
 {
+    assert(job->id.v);
     record_job_changed(core, job);
     if (action->job_then)
         record_job_then(core, job, action->job_then);
@@ -448,6 +462,7 @@ static void action_apply(struct core *core, struct core_job *job, const struct j
 
 void core_job_apply(struct core *core, struct core_job *job)
 {
+    assert(core->output && job->id.v);
     for (size_t i = 0; i < core->actions.count; i++)
         action_apply(core, job, &core->actions.items[i]);
     core->actions.count = 0;

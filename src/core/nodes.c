@@ -60,6 +60,7 @@ static void string_set(char **to, const char *from)
 
 void node_tell_placer(struct core *core, struct placer *placer, uint32_t at)
 {
+    assert(at < core->nodes.count);
     struct core_node *node = &core->nodes.items[at];
     struct node_facts told = node->facts;
     told.is_healthy = told.is_healthy && !node->is_lost && !node_is_cordoned(node);
@@ -72,6 +73,7 @@ void node_tell_placer(struct core *core, struct placer *placer, uint32_t at)
 
 static void node_changed(struct core *core, uint32_t at)
 {
+    assert(at < core->nodes.count);
     capacity_update(core, at);
     node_tell_placer(core, core->placer, at);
     placer_renew(core);
@@ -83,6 +85,7 @@ static void node_changed(struct core *core, uint32_t at)
 
 static uint32_t node_add(struct core *core, const char *name)
 {
+    assert(node_find(core, name) == NONE);
     uint32_t at = (uint32_t)core->nodes.count;
     struct core_node *node = ARRAY_ADD(&core->nodes);
     *node = (struct core_node){.cordon = mem_copy(""), .refusal = mem_copy(""), .first_task = NONE};
@@ -100,6 +103,7 @@ static void node_reason_set(struct core_node *node, const char *reason)
 
 static void node_fill(struct core *core, struct core_node *node, const struct node_facts *facts)
 {
+    assert(node >= core->nodes.items && node < core->nodes.items + core->nodes.count);
     core->gpus_total -= node->is_lost ? 0 : node->facts.gpu_count;
     node_facts_copy(&node->facts, facts);
     node->is_lost = false;
@@ -108,6 +112,7 @@ static void node_fill(struct core *core, struct core_node *node, const struct no
 
 void node_event(struct core *core, const struct event *event)
 {
+    assert(event->kind == EVENT_NODE);
     const struct node_facts *from = &event->node;
     struct err err = {0};
     if (!from->name || !*from->name || strlen(from->name) > NODE_NAME_MAX ||
@@ -177,6 +182,7 @@ static uint32_t node_asked(struct core *core, const struct event *event)
 
 void node_lost_event(struct core *core, const struct event *event)
 {
+    assert(event->kind == EVENT_NODE_LOST);
     uint32_t at = node_asked(core, event);
     if (at == NONE)
         return;
@@ -197,6 +203,7 @@ void node_lost_event(struct core *core, const struct event *event)
 /* `what`: the failure that changed it; NULL: time or a pardon did. */
 static void level_told(struct core *core, uint32_t at, const char *what)
 {
+    assert(at < core->nodes.count);
     struct core_node *node = &core->nodes.items[at];
     const bool is_cordoned = node->blame.level == BLAME_CORDON;
     core_trace(core, "node %s: blame %.2f for failures of the platform -> %s", node->facts.name,
@@ -242,6 +249,7 @@ const char *nodes_not_used(const struct core *core, struct arena *arena)
 
 static void blame_timer(struct core *core, uint32_t at)
 {
+    assert(at < core->nodes.count);
     struct blame_policy policy = blame_policy_of(core);
     int64_t next_ms = blame_next_ms(&core->nodes.items[at].blame, &policy);
     if (next_ms)
@@ -252,6 +260,7 @@ static void blame_timer(struct core *core, uint32_t at)
 
 bool node_blame(struct core *core, uint32_t at, double weight, const char *what)
 {
+    assert(at < core->nodes.count && what);
     if (weight <= 0)
         return false;
     struct core_node *node = &core->nodes.items[at];
@@ -273,6 +282,7 @@ bool node_blame(struct core *core, uint32_t at, double weight, const char *what)
 /* Blamed for failures of the platform, while the blame still counts, … */
 static size_t blamed_list(struct core *core, struct node_id *nodes)
 {
+    assert(core->blamed.count <= core->nodes.count);
     size_t count = 0, kept = 0;
     for (size_t i = 0; i < core->blamed.count; i++) {
         uint32_t at = core->blamed.items[i];
@@ -321,6 +331,7 @@ size_t nodes_to_avoid(struct core *core, struct arena *arena, const struct node_
 
 void node_blame_look(struct core *core, uint32_t at)
 {
+    assert(at < core->nodes.count);
     struct blame_policy policy = blame_policy_of(core);
     if (blame_look(&core->nodes.items[at].blame, &policy, core->now_ms))
         level_told(core, at, NULL);
@@ -331,6 +342,7 @@ void node_blame_look(struct core *core, uint32_t at)
 
 void node_pardon_event(struct core *core, const struct event *event)
 {
+    assert(event->kind == EVENT_NODE_PARDON);
     uint32_t at = node_asked(core, event);
     if (at == NONE)
         return;

@@ -2,6 +2,7 @@
 
 #include "base/buf.h"
 #include "core/output.h"
+#include <assert.h>
 
 static void write_time(struct buf *out, const char *label, int64_t at_ms, int64_t origin_ms)
 {
@@ -74,6 +75,7 @@ static void write_task(struct buf *out, const struct task_record *task, int64_t 
 
 static void write_story(struct buf *out, const struct story_record *story)
 {
+    assert(story->reason && story->message);
     buf_format(out, "story %u", story->job.v);
     if (story->role >= 0)
         buf_format(out, " %d,%d", story->role, story->index);
@@ -82,6 +84,7 @@ static void write_story(struct buf *out, const struct story_record *story)
 
 static void write_node(struct buf *out, const struct node_record *node)
 {
+    assert(node->facts.name);
     buf_format(out, "node %u %s(%s) cpu=%u memory=%llu gpus=%u%s%s%s%s%s", node->id.v,
                node->facts.name, node->facts.address, node->facts.cpu,
                (unsigned long long)node->facts.memory_mib, node->facts.gpu_count,

@@ -217,6 +217,7 @@ static void put_string(struct buf *out, const char *string)
 
 static void role_encode(const struct plan_role *role, struct buf *out)
 {
+    assert(role->name);
     put_string(out, role->name);
     put_string(out, role->sku_type);
     put_string(out, role->pinned_cell_id);

@@ -68,6 +68,7 @@ void ports_give(struct ports *ports, uint32_t first, uint32_t count)
 /* Within low…high; 0 when there is none. Words that are all free or all taken cost one step. */
 static uint32_t find_between(const struct ports *ports, uint32_t low, uint32_t high, uint32_t count)
 {
+    assert(low <= high + 1 && count > 0);
     uint32_t run = 0, port = low;
     while (port <= high) {
         const uint64_t *page = ports->pages[port / PORTS_PAGE_BITS];

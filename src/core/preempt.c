@@ -18,6 +18,7 @@
 
 struct hold *hold_find(struct core_job *job, const char *group)
 {
+    assert(group && (job->holds || !job->hold_count));
     for (uint32_t i = 0; i < job->hold_count; i++)
         if (strcmp(job->holds[i].group, group) == 0)
             return &job->holds[i];
@@ -45,6 +46,7 @@ void hold_add(struct core *core, struct core_job *job, const char *group,
 /* `to` has been copied byte by byte. */
 void holds_copy(struct core *core, struct core_job *to, const struct core_job *from)
 {
+    assert(to != from && to->id.v == from->id.v);
     to->holds = NULL;
     to->hold_count = 0;
     for (uint32_t i = 0; i < from->hold_count; i++)
@@ -67,6 +69,7 @@ static void hold_free(struct core *core, struct hold *hold)
 
 void holds_forget(struct core *core, struct core_job *job)
 {
+    assert(job->holds || !job->hold_count);
     for (uint32_t i = 0; i < job->hold_count; i++)
         hold_free(core, &job->holds[i]);
     mem_free(job->holds);
@@ -78,6 +81,7 @@ void holds_forget(struct core *core, struct core_job *job)
 
 void hold_forget(struct core *core, struct core_job *job, const char *group)
 {
+    assert(group && (job->holds || !job->hold_count));
     struct hold *hold = hold_find(job, group);
     if (!hold)
         return;
@@ -89,6 +93,7 @@ void hold_forget(struct core *core, struct core_job *job, const char *group)
 
 void holds_release(struct core *core, struct core_job *job)
 {
+    assert(job->holds || !job->hold_count);
     if (!job->hold_count)
         return;
     for (uint32_t i = 0; i < job->hold_count; i++) {
@@ -112,6 +117,7 @@ void preempt_release(struct core *core)
 
 void preemption_failed(struct core *core, struct core_job *job)
 {
+    assert(job->id.v);
     enum { AGAIN_MS = 30000, DOUBLINGS_MAX = 7 };
     if (!job->hold_count)
         return;
@@ -128,6 +134,7 @@ void preemption_failed(struct core *core, struct core_job *job)
 /* Announced first: its tasks are told "preempted" and have their time for a checkpoint. */
 static void group_preempt(struct core *core, struct core_group *group, const struct core_job *by)
 {
+    assert(group->name && core_job_at(core, group->job) != by);
     if (group->is_preempted)
         return;
     group->is_preempted = true;
@@ -146,6 +153,7 @@ static void group_preempt(struct core *core, struct core_group *group, const str
 /* Something that runs, or what another job holds while it preempts. */
 static void victim_end(struct core *core, const char *name, const struct core_job *by)
 {
+    assert(by->id.v && by->hold_count);
     struct core_group *group = core_group_find(core, name);
     struct core_job *holder = hold_holder(core, name);
     if (group) {
@@ -162,6 +170,7 @@ static void victim_end(struct core *core, const char *name, const struct core_jo
 static struct start_outcome outcome_of(struct core *core, struct buf *text, const char *before,
                                        const char *const *holders, size_t count)
 {
+    assert(before && (count == 0 || holders));
     enum { NAMES_MAX = 3 };
     struct start_outcome outcome = {.kind = PLACEMENT_PREEMPT,
                                     .topic = text_words_hash(buf_as_text(text), 0)};
@@ -178,6 +187,7 @@ static struct start_outcome outcome_of(struct core *core, struct buf *text, cons
 struct start_outcome preempt_outcome(struct core *core, const struct placement_result *result,
                                      const char *why_not)
 {
+    assert(result->kind == PLACEMENT_PREEMPT && why_not);
     struct buf text = BUF_INIT;
     buf_string(&text, "others of lower priority would have to be preempted");
     if (*why_not)
@@ -203,6 +213,7 @@ static void victims_remember(struct core *core, struct core_job *job, const char
 
 static struct start_outcome waits_for(struct core *core, const char *const *victims, size_t count)
 {
+    assert(count == 0 || victims);
     struct buf text = BUF_INIT;
     buf_string(&text, "preempts others of lower priority");
     return outcome_of(core, &text, "not ended yet:", victims, count);

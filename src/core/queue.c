@@ -130,6 +130,7 @@ static void reach_add(struct reach *sum, const struct reach *other)
 /* A class that has never been tried needs nothing: it is tried once, for its reason. */
 static struct reach class_reach(const struct class *class)
 {
+    assert(class->count > 0);
     struct reach reach = {class->tried, {0}, class->items[0].priority};
     if (class->tried)
         reach.need = class->need;
@@ -139,6 +140,7 @@ static struct reach class_reach(const struct class *class)
 /* The children of the class have changed, or it has. */
 static void tree_sum(struct queue *queue, uint32_t at)
 {
+    assert(at < queue->classes.count);
     struct class *class = &queue->classes.items[at];
     class->least = class_reach(class);
     if (class->left != NOWHERE)
@@ -150,6 +152,8 @@ static void tree_sum(struct queue *queue, uint32_t at)
 /* All of `a` stands before all of `b`. */
 static uint32_t tree_join(struct queue *queue, uint32_t a, uint32_t b)
 {
+    assert((a == NOWHERE || a < queue->classes.count) &&
+           (b == NOWHERE || b < queue->classes.count));
     if (a == NOWHERE || b == NOWHERE)
         return a == NOWHERE ? b : a;
     struct class *classes = queue->classes.items;
@@ -166,6 +170,7 @@ static uint32_t tree_join(struct queue *queue, uint32_t a, uint32_t b)
 static void tree_split(struct queue *queue, uint32_t at, uint32_t class, uint32_t *before,
                        uint32_t *behind)
 {
+    assert(at == NOWHERE || at < queue->classes.count);
     if (at == NOWHERE) {
         *before = *behind = NOWHERE;
         return;
@@ -183,6 +188,7 @@ static void tree_split(struct queue *queue, uint32_t at, uint32_t class, uint32_
 
 static void tree_add(struct queue *queue, uint32_t class)
 {
+    assert(class < queue->classes.count);
     uint32_t before, behind;
     queue->classes.items[class].left = queue->classes.items[class].right = NOWHERE;
     tree_sum(queue, class);
@@ -232,6 +238,7 @@ static bool reach_is_in(const struct queue_search *search, const struct reach *r
 /* The first behind `after` in this subtree that is not blocked and fits. */
 static uint32_t tree_find(struct queue_search *search, uint32_t at, const struct queue_item *after)
 {
+    assert(at == NOWHERE || at < search->queue->classes.count);
     const struct queue *queue = search->queue;
     if (at == NOWHERE || !reach_is_in(search, &queue->classes.items[at].least))
         return NOWHERE;
@@ -258,6 +265,7 @@ static void item_put(struct queue *queue, struct class *class, size_t at,
 
 static void item_up(struct queue *queue, struct class *class, size_t at)
 {
+    assert(at < class->count && queue->order);
     struct queue_item item = class->items[at];
     while (at > 0 && queue_is_before(queue, &item, &class->items[(at - 1) / 2])) {
         item_put(queue, class, at, &class->items[(at - 1) / 2]);
@@ -268,6 +276,7 @@ static void item_up(struct queue *queue, struct class *class, size_t at)
 
 static void item_down(struct queue *queue, struct class *class, size_t at)
 {
+    assert(at < class->count && queue->order);
     struct queue_item item = class->items[at];
     for (;;) {
         size_t child = 2 * at + 1;
@@ -289,6 +298,7 @@ static void item_down(struct queue *queue, struct class *class, size_t at)
 static bool limit_is_before(const struct queue *queue, const struct class *class, uint32_t a,
                             uint32_t b)
 {
+    assert(a != b && class->count > 0);
     const struct queue_item *x = &class->items[queue->positions.items[a].at];
     const struct queue_item *y = &class->items[queue->positions.items[b].at];
     if (x->limit_s != y->limit_s)
@@ -304,6 +314,7 @@ static void limit_put(struct queue *queue, struct class *class, size_t at, uint3
 
 static void limit_up(struct queue *queue, struct class *class, size_t at)
 {
+    assert(at < class->count && queue->order);
     uint32_t slot = class->by_limit[at];
     while (at > 0 && limit_is_before(queue, class, slot, class->by_limit[(at - 1) / 2])) {
         limit_put(queue, class, at, class->by_limit[(at - 1) / 2]);
@@ -314,6 +325,7 @@ static void limit_up(struct queue *queue, struct class *class, size_t at)
 
 static void limit_down(struct queue *queue, struct class *class, size_t at, size_t count)
 {
+    assert(at < count && count <= class->count && queue->order);
     uint32_t slot = class->by_limit[at];
     for (size_t child; (child = 2 * at + 1) < count; at = child) {
         if (child + 1 < count &&
@@ -377,6 +389,7 @@ static void class_drop(struct queue *queue, uint32_t at)
 
 struct queue *queue_new(const struct queue_order *order)
 {
+    assert(order);
     struct queue *queue = mem_zero(1, sizeof *queue);
     queue->order = order;
     queue->root = NOWHERE;
@@ -386,6 +399,7 @@ struct queue *queue_new(const struct queue_order *order)
 
 void queue_order_set(struct queue *queue, const struct queue_order *order)
 {
+    assert(order);
     if (queue->order == order)
         return;
     queue->order = order;

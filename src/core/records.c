@@ -25,6 +25,7 @@ const char *task_name(struct core *core, const struct core_job *job, struct task
 
 static const char *trigger_of(struct core *core, const struct core_job *job, const struct job *life)
 {
+    assert(job->id.v);
     if (!life->completion)
         return "";
     const struct completion *completion = life->completion;
@@ -39,6 +40,7 @@ static const char *trigger_of(struct core *core, const struct core_job *job, con
 static void reason_fill(struct core *core, const struct core_job *job, const struct job *life,
                         struct job_record *record)
 {
+    assert(job->id.v);
     uint32_t slot = core_job_slot(core, job);
     record->reason = "";
     if (queue_has(core->queue, slot)) {
@@ -56,6 +58,7 @@ static void reason_fill(struct core *core, const struct core_job *job, const str
 
 static void sizes_fill(struct core *core, const struct core_job *job, struct job_record *record)
 {
+    assert(job->id.v);
     const struct core_job_size size = core_job_size(core, job);
     record->task_count = size.tasks;
     record->gpu_count = size.gpus;
@@ -64,6 +67,7 @@ static void sizes_fill(struct core *core, const struct core_job *job, struct job
 static void job_fill(struct core *core, const struct core_job *job, const struct job *life,
                      struct job_record *record)
 {
+    assert(job->id.v);
     const struct plan *plan = job->plan;
     cleanup_buf struct buf extra = BUF_INIT;
     job_save(&job->life, &extra);
@@ -111,6 +115,7 @@ static struct record *record_add(struct core *core, enum record_kind kind)
 /* The row is filled at the end of the step, but has its place now: before its tasks and stories. */
 void record_job_changed(struct core *core, struct core_job *job)
 {
+    assert(job->id.v);
     if (job->is_changed)
         return;
     job->is_changed = true;
@@ -122,6 +127,7 @@ void record_job_changed(struct core *core, struct core_job *job)
 /* The row of the attempt: the one that the step has begun, or a new one for the next attempt. */
 static struct job_record *job_row(struct core *core, struct core_job *job, uint32_t attempt)
 {
+    assert(job->is_changed && job->record_at < core->output->records.count);
     const struct job_record *row = &core->output->records.items[job->record_at].job;
     if (row->id.v && row->attempt != attempt) {
         job->submission = NULL; /* the first row has told it */
@@ -133,6 +139,7 @@ static struct job_record *job_row(struct core *core, struct core_job *job, uint3
 
 void record_job_then(struct core *core, struct core_job *job, const struct job *life)
 {
+    assert(job->id.v);
     record_job_changed(core, job);
     struct job_record *row = job_row(core, job, life->attempt);
     job_fill(core, job, life, row);
@@ -141,6 +148,7 @@ void record_job_then(struct core *core, struct core_job *job, const struct job *
 
 static void job_flush(struct core *core, struct core_job *job)
 {
+    assert(job->id.v);
     job_fill(core, job, &job->life, job_row(core, job, job->life.attempt));
     job->is_changed = false;
     job->submission = NULL;
@@ -151,6 +159,7 @@ static void job_flush(struct core *core, struct core_job *job)
 static void task_fill(struct core *core, const struct core_task *task, const struct job_task *life,
                       struct task_record *record)
 {
+    assert(task->job != NONE);
     const struct core_job *job = core_job_at(core, task->job);
     struct arena *arena = &core->output->arena;
     const struct core_node *node = task->node == NONE ? NULL : core_node_at(core, task->node);
@@ -202,6 +211,7 @@ static void task_fill(struct core *core, const struct core_task *task, const str
 
 static void task_write(struct core *core, struct core_task *task, const struct job_task *life)
 {
+    assert(core->output && task->job != NONE);
     bool is_again = task->record_step == core->step && task->record_attempt.v == task->attempt.v;
     if (!is_again) {
         task->record_step = core->step;
@@ -214,6 +224,7 @@ static void task_write(struct core *core, struct core_task *task, const struct j
 
 void record_task_changed(struct core *core, struct core_task *task)
 {
+    assert(task->job != NONE);
     if (task->is_changed)
         return;
     task->is_changed = true;
@@ -227,6 +238,7 @@ void record_task_then(struct core *core, struct core_task *task, const struct jo
 
 void record_task_removed(struct core *core, const struct core_job *job, struct task_ref task)
 {
+    assert(job->id.v);
     struct task_record *record = &record_add(core, RECORD_TASK)->task;
     *record = (struct task_record){
         .job = job->id,
@@ -274,6 +286,7 @@ void record_job_deleted(struct core *core, struct job_id id)
 
 void record_node(struct core *core, uint32_t at)
 {
+    assert(core->output && at < core_node_count(core));
     const struct core_node *node = core_node_at(core, at);
     const bool is_reason_blame = node_is_told_blame(node);
     struct node_record *record = &record_add(core, RECORD_NODE)->node;
@@ -295,6 +308,7 @@ void record_node(struct core *core, uint32_t at)
 void record_story(struct core *core, const struct core_job *job, const struct core_task *task,
                   bool is_warning, const char *reason, const char *format, ...)
 {
+    assert(core->output && job->id.v);
     cleanup_buf struct buf message = BUF_INIT;
     va_list args;
     va_start(args, format);
@@ -318,6 +332,7 @@ void record_story(struct core *core, const struct core_job *job, const struct co
 struct command *command_add(struct core *core, enum command_kind kind, const struct core_job *job,
                             struct task_ref ref, struct attempt_id attempt)
 {
+    assert(job->id.v);
     struct command *command = ARRAY_ADD(&core->output->commands);
     command->kind = kind;
     command->job = job->id;
@@ -333,6 +348,7 @@ struct command *command_add(struct core *core, enum command_kind kind, const str
 void core_answer(struct core *core, const struct event *event, struct job_id job,
                  const struct err *err)
 {
+    assert(core->output && (!err || err->code < 0));
     if (!event->request)
         return;
     *ARRAY_ADD(&core->output->answers) = (struct answer){
@@ -346,6 +362,7 @@ void core_answer(struct core *core, const struct event *event, struct job_id job
 
 void core_trace(struct core *core, const char *format, ...)
 {
+    assert(core->output);
     cleanup_buf struct buf line = BUF_INIT;
     va_list args;
     va_start(args, format);

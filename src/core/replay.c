@@ -2,6 +2,7 @@
 
 #include "base/err.h"
 #include "core/plan.h"
+#include <assert.h>
 
 void replay_init(struct replay *replay)
 {
@@ -18,6 +19,7 @@ void replay_release(struct replay *replay)
 static int restore(struct replay *replay, const struct event *event, struct output *output,
                    struct err *err)
 {
+    assert(event->kind == EVENT_RESTORE);
     core_free(replay->core);
     replay->core = core_new(event->config, err);
     if (!replay->core)
@@ -31,6 +33,7 @@ static int restore(struct replay *replay, const struct event *event, struct outp
 /* The row of a new job needs its plan; the step takes it. */
 static void submit(struct replay *replay, const struct event *event, struct output *output)
 {
+    assert(event->kind == EVENT_SUBMIT);
     struct plan *plan = plan_copy(event->submit.plan);
     core_step(replay->core, event, output);
     for (size_t i = 0; i < output->records.count; i++) {

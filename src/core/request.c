@@ -10,6 +10,7 @@
 static void request_head(struct core *core, const struct core_job *job, struct arena *arena,
                          struct request *request)
 {
+    assert(job->id.v);
     const struct plan *plan = job->plan;
     *request = (struct request){0};
     request->placement = (struct placement_request){
@@ -24,6 +25,7 @@ static void request_head(struct core *core, const struct core_job *job, struct a
 
 static struct placement_member member_of(const struct plan_role *role, uint32_t count)
 {
+    assert(count > 0);
     return (struct placement_member){
         .count = count,
         .cpu = role->cpu,
@@ -56,6 +58,7 @@ uint32_t part_task_count(struct core *core, const struct core_job *job, uint16_t
 void request_of_part(struct core *core, const struct core_job *job, uint16_t first_role,
                      struct arena *arena, struct request *request)
 {
+    assert(first_role < job->plan->role_count);
     const struct plan *plan = job->plan;
     const struct job_policy *policy = policy_of(core, job);
     request_head(core, job, arena, request);
@@ -85,6 +88,7 @@ void request_of_part(struct core *core, const struct core_job *job, uint16_t fir
 void request_of_task(struct core *core, const struct core_job *job, struct task_ref task,
                      uint32_t task_attempt, struct arena *arena, struct request *request)
 {
+    assert(task.role < job->plan->role_count);
     const struct plan_role *role = &job->plan->roles[task.role];
     request_head(core, job, arena, request);
     struct placement_member *member = ARENA_NEW(arena, struct placement_member);
@@ -120,6 +124,7 @@ static void role_shape(const struct plan_role *role, uint32_t count, struct buf 
 
 bool role_is_waiting(const struct core_job *job, const struct job_policy *policy, uint16_t role)
 {
+    assert(role < job->plan->role_count && role < policy->role_count);
     uint32_t count = job_role_count(&job->life, policy, role);
     for (uint32_t i = 0; i < count; i++)
         if (job_task_is_waiting(&job->life, policy, (struct task_ref){role, (uint16_t)i}))
@@ -129,6 +134,7 @@ bool role_is_waiting(const struct core_job *job, const struct job_policy *policy
 
 struct text shape_of(struct core *core, const struct core_job *job, struct arena *arena)
 {
+    assert(job->id.v);
     const struct plan *plan = job->plan;
     const struct job_policy *policy = policy_of(core, job);
     cleanup_buf struct buf out = BUF_INIT;

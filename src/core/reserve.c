@@ -37,6 +37,7 @@ static void reservation_release(struct reservation *reservation)
 static bool request_fits(struct placer *shadow, struct request *request, struct arena *arena,
                          bool *is_committed)
 {
+    assert(request->task_count > 0);
     struct placement_result result;
     request->placement.may_preempt = false;
     *is_committed = false;
@@ -56,6 +57,7 @@ static bool request_fits(struct placer *shadow, struct request *request, struct 
 /* Does all that waits of the job fit into the shadow? Leaves the shadow as it was. */
 static bool shadow_fits(struct core *core, struct placer *shadow, struct core_job *job)
 {
+    assert(shadow != core->placer && job->id.v);
     const struct plan *plan = job->plan;
     cleanup_arena struct arena arena;
     arena_init(&arena);
@@ -130,6 +132,7 @@ static int ending_compare(const void *a, const void *b)
 static bool shadow_run_forward(struct core *core, struct placer *shadow, struct core_job *job,
                                int64_t *starts_ms)
 {
+    assert(shadow != core->placer && job->id.v);
     struct ending *endings = mem_zero(core_group_slots(core) + 1, sizeof *endings);
     size_t count = 0;
     for (uint32_t i = 0; i < core_group_slots(core); i++)
@@ -157,6 +160,7 @@ static bool shadow_run_forward(struct core *core, struct placer *shadow, struct 
 /* A copy of the placer in which the job holds nothing. */
 static struct placer *placer_without_holds(struct core *core, const struct reservation *reservation)
 {
+    assert(reservation->job < core_job_slots(core));
     const struct core_job *job = core_job_at(core, reservation->job);
     struct placer *copy = core->placer->ops->copy(core->placer);
     for (uint32_t i = 0; i < job->hold_count; i++) {
@@ -169,6 +173,7 @@ static struct placer *placer_without_holds(struct core *core, const struct reser
 /* The shadow anew, with all that runs now taken for ended. */
 static bool reservation_fill(struct core *core, struct reservation *reservation)
 {
+    assert(reservation->job < core_job_slots(core));
     struct core_job *job = core_job_at(core, reservation->job);
     reservation_release(reservation);
     reservation->shadow = placer_without_holds(core, reservation);
@@ -179,6 +184,7 @@ static bool reservation_fill(struct core *core, struct reservation *reservation)
 
 static struct reservation *reservation_of_cluster(struct core *core, const struct core_job *job)
 {
+    assert(job->id.v);
     for (size_t i = 0; i < core->reservations.count; i++) {
         const struct core_job *other = core_job_at(core, core->reservations.items[i].job);
         if (strcmp(other->plan->virtual_cluster, job->plan->virtual_cluster) == 0)
@@ -189,6 +195,7 @@ static struct reservation *reservation_of_cluster(struct core *core, const struc
 
 bool reserve_has(const struct core *core, uint32_t slot)
 {
+    assert(slot < core_job_slots(core));
     for (size_t i = 0; i < core->reservations.count; i++)
         if (core->reservations.items[i].job == slot)
             return true;
@@ -213,6 +220,7 @@ static void reservation_lose(struct core *core, struct reservation *reservation)
  * then: what comes behind it must not go on taking its room. */
 static void starving_watch(struct core *core, int64_t starves_ms)
 {
+    assert(starves_ms > core->now_ms);
     if (core->starves_ms > core->now_ms && core->starves_ms <= starves_ms)
         return;
     core->starves_ms = starves_ms;
@@ -221,6 +229,7 @@ static void starving_watch(struct core *core, int64_t starves_ms)
 
 void reserve_update(struct core *core, struct core_job *job)
 {
+    assert(job->id.v);
     uint32_t slot = core_job_slot(core, job);
     int64_t starves_ms =
         job->life.attempt_created_ms + (int64_t)core->config.starvation_after_s * 1000;
@@ -254,6 +263,7 @@ void reserve_update(struct core *core, struct core_job *job)
 
 void reserve_drop(struct core *core, uint32_t slot)
 {
+    assert(slot < core_job_slots(core));
     for (size_t i = 0; i < core->reservations.count; i++)
         if (core->reservations.items[i].job == slot) {
             reservation_remove(core, &core->reservations.items[i]);
@@ -287,6 +297,7 @@ void reserve_release(struct core *core)
 /* What has ended since may have told when it starts, or let it start earlier. */
 static void starts_update(struct core *core, struct reservation *reservation)
 {
+    assert(reservation->shadow);
     enum { AGAIN_MS = 1000 }; /* a copy of the placer, not one for each end */
     if (!reservation->is_aged || core->now_ms < reservation->starts_asked_ms + AGAIN_MS)
         return;
@@ -300,6 +311,7 @@ static void starts_update(struct core *core, struct reservation *reservation)
 static bool ends_before(struct core *core, const struct core_job *job,
                         struct reservation *reservation)
 {
+    assert(reservation->shadow && job->id.v);
     /* it must end in time although it has to be prepared first */
     int64_t ends_ms = core_job_ends_ms(core, job, core->prepare_ms);
     if (ends_ms == INT64_MAX)
@@ -321,6 +333,7 @@ const char *reserve_check(struct core *core, const struct core_job *job,
                           const struct placement_slot *slots, size_t slot_count,
                           struct arena *arena)
 {
+    assert(job->id.v);
     for (size_t i = 0; i < core->reservations.count; i++) {
         struct reservation *reservation = &core->reservations.items[i];
         struct core_job *starving = core_job_at(core, reservation->job);
@@ -350,6 +363,7 @@ const char *reserve_check(struct core *core, const struct core_job *job,
 static bool shadow_takes_both(struct core *core, struct placer *shadow, struct core_job *starving,
                               const struct placement_request *request, struct arena *arena)
 {
+    assert(shadow != core->placer);
     enum { ROUNDS_MAX = 16 };
     struct placement_result result;
     struct placement_request look = *request;
@@ -373,6 +387,7 @@ static bool shadow_takes_both(struct core *core, struct placer *shadow, struct c
 static bool shadow_has_room(struct core *core, const struct reservation *reservation,
                             const struct placement_request *request, struct arena *arena)
 {
+    assert(reservation->shadow);
     struct core_job *starving = core_job_at(core, reservation->job);
     struct placer *copy = reservation->shadow->ops->copy(reservation->shadow);
     bool has_room = shadow_takes_both(core, copy, starving, request, arena);
@@ -383,6 +398,7 @@ static bool shadow_has_room(struct core *core, const struct reservation *reserva
 const struct core_job *reserve_holder(struct core *core, const struct core_job *job,
                                       const struct placement_request *request, struct arena *arena)
 {
+    assert(job->id.v);
     for (size_t i = 0; i < core->reservations.count; i++) {
         struct reservation *reservation = &core->reservations.items[i];
         const struct core_job *starving = core_job_at(core, reservation->job);
@@ -404,6 +420,7 @@ void reserve_commit(struct core *core, const struct core_job *job,
                     const struct placement_request *request, const struct placement_slot *slots,
                     size_t slot_count)
 {
+    assert(job->id.v);
     for (size_t i = 0; i < core->reservations.count; i++) {
         struct reservation *reservation = &core->reservations.items[i];
         const struct core_job *starving = core_job_at(core, reservation->job);
@@ -433,6 +450,7 @@ void reserve_started(struct core *core)
 
 void reserve_release_slot(struct core *core, const char *group, size_t slot)
 {
+    assert(group && core->reservations.count <= RESERVATIONS_MAX);
     for (size_t i = 0; i < core->reservations.count; i++) {
         struct placer *shadow = core->reservations.items[i].shadow;
         shadow->ops->release_slot(shadow, group, slot);
@@ -442,6 +460,7 @@ void reserve_release_slot(struct core *core, const char *group, size_t slot)
 
 void reserve_release_group(struct core *core, const char *group)
 {
+    assert(group && core->reservations.count <= RESERVATIONS_MAX);
     for (size_t i = 0; i < core->reservations.count; i++) {
         struct placer *shadow = core->reservations.items[i].shadow;
         shadow->ops->release_group(shadow, group);
@@ -451,6 +470,7 @@ void reserve_release_group(struct core *core, const char *group)
 
 void reserve_cancel(struct core *core, const char *group)
 {
+    assert(group && core->reservations.count <= RESERVATIONS_MAX);
     for (size_t i = 0; i < core->reservations.count; i++) {
         struct placer *shadow = core->reservations.items[i].shadow;
         shadow->ops->cancel(shadow, group);

@@ -69,6 +69,7 @@ static const char *label_in_plan(const struct plan_role *role, const char *label
 static int task_restore_place(struct core *core, const struct core_job *job,
                               const struct task_record *record, struct err *err)
 {
+    assert(job->id.v);
     const struct plan_role *role = &job->plan->roles[record->task.role];
     uint32_t node = node_find(core, record->node);
     if (node == NONE)
@@ -141,6 +142,7 @@ static bool is_running(const struct job_task *task)
 
 static bool ports_fit(const struct core *core, const struct core_task *task)
 {
+    assert(task->job != NONE);
     const struct ports *ports = &core_node_at(core, task->node)->ports;
     for (size_t i = 0; i < task->port_count; i++)
         if (!ports_are_free(ports, task->ports[i].first, task->ports[i].count))
@@ -151,6 +153,7 @@ static bool ports_fit(const struct core *core, const struct core_task *task)
 /* Is any of its GPUs one of a task that is taken already? */
 static bool gpus_fit(const struct core *core, const struct core_task *task)
 {
+    assert(task->job != NONE && !task->is_taken);
     uint32_t other = task->gpu_count ? core_node_at(core, task->node)->first_task : NONE;
     for (; other != NONE; other = core_task_at(core, other)->node_next)
         for (size_t i = 0; i < task->gpu_count; i++)
@@ -163,6 +166,7 @@ static bool gpus_fit(const struct core *core, const struct core_task *task)
 static int group_restore(struct core *core, struct core_job *job, const struct request *request,
                          uint16_t first_role, struct err *err)
 {
+    assert(job->id.v);
     uint32_t slot = core_job_slot(core, job), running = 0;
     uint64_t first_attempt = UINT64_MAX;
     for (size_t i = 0; i < request->task_count; i++) {
@@ -199,6 +203,7 @@ static int group_restore(struct core *core, struct core_job *job, const struct r
 
 static int job_groups_restore(struct core *core, struct core_job *job, struct err *err)
 {
+    assert(job->id.v);
     const struct plan *plan = job->plan;
     int code = 0;
     for (uint16_t i = 0; i < plan->role_count && !code; i++) {
@@ -225,6 +230,7 @@ static int job_groups_restore(struct core *core, struct core_job *job, struct er
 
 int core_restore_finish(struct core *core, int64_t now_ms, struct output *output, struct err *err)
 {
+    assert(!core->output && core->tasks_live == 0);
     core->output = output;
     core->now_ms = now_ms;
     core->step++;

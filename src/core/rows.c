@@ -142,6 +142,7 @@ void rows_free(struct rows *rows)
 
 static struct rows_job *job_row(struct rows *rows, uint32_t id)
 {
+    assert(id != 0);
     size_t index = run_index(&rows->job_runs, id);
 
     while (rows->jobs.count <= index)
@@ -154,6 +155,7 @@ static struct rows_job *job_row(struct rows *rows, uint32_t id)
 
 void rows_plan(struct rows *rows, uint32_t id, const struct plan *plan)
 {
+    assert(id != 0 && plan);
     struct rows_job *job = job_row(rows, id);
     struct buf bytes = BUF_INIT;
     plan_encode(plan, &bytes);
@@ -164,6 +166,7 @@ void rows_plan(struct rows *rows, uint32_t id, const struct plan *plan)
 
 static void job_apply(struct rows *rows, const struct job_record *record)
 {
+    assert(record->id.v != 0);
     struct rows_job *job = job_row(rows, record->id.v);
     job->state = record->state;
     job->is_stop_requested = record->is_stop_requested;
@@ -187,6 +190,7 @@ static uint64_t task_key(uint32_t job, struct task_ref task)
 
 static void task_apply(struct rows *rows, const struct task_record *record)
 {
+    assert(record->job.v != 0);
     uint64_t key = task_key(record->job.v, record->task);
     uint32_t at = id_map_get(&rows->task_keys, key);
     if (at == MAP_NONE) {
@@ -257,6 +261,7 @@ void rows_apply(struct rows *rows, const struct output *output)
 
 static int job_restore_row(struct core *core, const struct rows_job *job, struct err *err)
 {
+    assert(job->id != 0);
     struct plan *plan = plan_decode((struct text){job->plan, job->plan_length}, err);
     if (!plan)
         return ERR_CORRUPT;

@@ -34,6 +34,7 @@ enum {
 /* Which nodes are not used, and why, and that there is no hope, make a reason new as well. */
 static uint64_t topic_of(const struct start_outcome *outcome, const char *nodes)
 {
+    assert(outcome->kind != PLACEMENT_BIND);
     uint64_t topic = *nodes ? text_words_hash(text_of(nodes), outcome->topic) : outcome->topic;
     if (outcome->is_never)
         topic = ~topic;
@@ -43,6 +44,7 @@ static uint64_t topic_of(const struct start_outcome *outcome, const char *nodes)
 /* What is told then must not name holders of long ago for as long as nothing else happens. */
 static void reason_put_off(struct core *core)
 {
+    assert(core->output);
     if (core->again_ms > core->now_ms)
         return;
     core->again_ms = core->now_ms + REASON_AGAIN_MS;
@@ -51,6 +53,7 @@ static void reason_put_off(struct core *core)
 
 void wait_reason_tell(struct core *core, struct core_job *job, const char *reason, uint64_t topic)
 {
+    assert(job->id.v);
     if (topic == job->reason_topic && core->now_ms - job->reason_ms < REASON_AGAIN_MS) {
         reason_put_off(core);
         return;
@@ -70,6 +73,7 @@ void wait_reason_tell(struct core *core, struct core_job *job, const char *reaso
 static bool job_is_hopeless(struct core *core, const struct core_job *job, uint32_t class,
                             bool is_look)
 {
+    assert(job->id.v);
     return job->reason_topic && (!is_look || core->now_ms - job->reason_ms < REASON_AGAIN_MS) &&
            core->nodes_ms < job->reason_ms && *queue_reason(core->queue, class) &&
            capacity_is_short(core, job);
@@ -113,6 +117,7 @@ static struct start_outcome job_try(struct core *core, uint32_t slot, uint32_t *
 /* Whoever would end before the starving job starts may slip in: who ends first, if anybody does. */
 static bool shortest_starts(struct core *core, uint32_t class, const struct queue_item *first)
 {
+    assert(first->id != 0);
     struct queue_item shortest = queue_shortest(core->queue, class);
     uint32_t own = class;
     if (shortest.slot == first->slot || shortest.limit_s == first->limit_s)
@@ -139,6 +144,7 @@ static void victims_wait(struct core *core, struct core_job *job, uint32_t class
 static void class_try(struct core *core, const struct queue_item *item, uint32_t class,
                       bool is_look)
 {
+    assert(item->id != 0);
     struct core_job *job = core_job_at(core, item->slot);
     core->pass.work += WORK_OF_TRY;
     if (victims_are_left(core, job)) {
@@ -184,6 +190,7 @@ static bool next_behind(struct core *core, const struct queue_item *after, bool 
  * or, now and then, when a timer is due. Another round begins when the last one has ended. */
 static void looks_begin(struct core *core)
 {
+    assert(core->is_unblocked);
     struct pass *pass = &core->pass;
     bool is_all = core->nodes_ms > pass->looked_ms || core->nodes_ms == core->now_ms ||
                   (pass->is_due && core->now_ms - pass->looked_ms >= LOOK_ALL_MS);
@@ -248,6 +255,7 @@ static void turns_take(struct core *core)
 /* What is left is done by a timer: at once, or after a pause when there is much of it. */
 static void pass_go_on(struct core *core)
 {
+    assert(core->output);
     struct pass *pass = &core->pass;
     pass->cuts++;
     pass->next_ms = core->now_ms + (pass->cuts < AT_ONCE_MAX ? 0 : PAUSE_MS);
@@ -256,6 +264,7 @@ static void pass_go_on(struct core *core)
 
 void core_schedule(struct core *core)
 {
+    assert(core->output);
     const struct queue_item first = {0};
     struct queue_item item;
     uint32_t class;
@@ -283,6 +292,7 @@ void core_schedule(struct core *core)
 
 int core_check_request(struct core *core, struct core_job *job, struct err *err)
 {
+    assert(job->id.v);
     struct text shape = shape_of(core, job, &core->scratch);
     uint64_t hash = text_hash(shape, 0);
     if (id_map_get(&core->known_shapes, hash) != MAP_NONE)

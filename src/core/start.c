@@ -70,6 +70,7 @@ static bool slots_are_usable(const struct core *core, const struct placement_slo
 
 static void part_avoid(struct core *core, const struct parts *parts, struct gang_part *part)
 {
+    assert(part->is_made && parts->avoid_count <= TRIES_MAX);
     struct placement_request *request = &part->request.placement;
     if (!parts->avoid_count)
         return;
@@ -87,6 +88,7 @@ static void part_avoid(struct core *core, const struct parts *parts, struct gang
 static bool victims_are_own(struct core *core, const struct core_job *job,
                             const struct placement_result *result)
 {
+    assert(job->id.v);
     for (size_t i = 0; i < result->victim_count; i++) {
         const struct core_group *group = core_group_find(core, result->victims[i]);
         if (group && core_job_at(core, group->job) == job)
@@ -100,6 +102,7 @@ static bool victims_are_own(struct core *core, const struct core_job *job,
 static int part_ask(struct core *core, struct core_job *job, const struct parts *parts,
                     struct gang_part *part, bool is_holding, const char **why_not, struct err *err)
 {
+    assert(part->is_made && !part->is_bound);
     struct placement_request *request = &part->request.placement;
     struct placement_result *result = &part->result;
     struct placer *placer = core->placer;
@@ -133,6 +136,7 @@ static int part_ask(struct core *core, struct core_job *job, const struct parts 
 /* Nodes to avoid are marked one by one. */
 static void search_count(struct core *core, const struct gang_part *part)
 {
+    assert(part->is_made);
     enum { NODES_MARKED_PER_WORK = 64 };
     const uint32_t nodes = core_node_count(core);
     core->pass.work += WORK_OF_SEARCH + (uint32_t)part->request.task_count +
@@ -204,6 +208,7 @@ static struct start_outcome part_place(struct core *core, struct core_job *job,
 /* All or nothing: what was taken in this attempt and what was held before is given back. */
 static void parts_undo(struct core *core, struct core_job *job, struct parts *parts)
 {
+    assert(parts->count > 0);
     bool was_unblocked = core->is_unblocked; /* what this attempt took was free before it */
     for (size_t i = 0; i < parts->count; i++) {
         struct gang_part *part = &parts->items[i];
@@ -224,6 +229,7 @@ static void parts_undo(struct core *core, struct core_job *job, struct parts *pa
 /* Does anything have to end that has not been told so? */
 static bool parts_are_new_round(struct core *core, const struct parts *parts)
 {
+    assert(parts->count > 0);
     for (size_t i = 0; i < parts->count; i++)
         for (size_t j = 0; parts->items[i].is_preempting && j < parts->items[i].result.victim_count;
              j++) {
@@ -238,6 +244,7 @@ static bool parts_are_new_round(struct core *core, const struct parts *parts)
 /* Some wait for others to end: keep what is bound, announce the ends. */
 static struct start_outcome parts_hold(struct core *core, struct core_job *job, struct parts *parts)
 {
+    assert(parts->count > 0 && job->id.v);
     const char **victims = NULL;
     size_t count = 0, room = 0;
     if (parts_are_new_round(core, parts) && ++job->preempt_rounds > ROUNDS_MAX) {
@@ -294,6 +301,7 @@ static void parts_take(struct core *core, struct core_job *job, const struct par
 static const char *parts_ports(struct core *core, const struct core_job *job,
                                const struct parts *parts, struct gang_ports *ports)
 {
+    assert(parts->task_count > 0);
     struct task_ref *tasks = ARENA_ARRAY(&core->scratch, struct task_ref, parts->task_count + 1);
     const struct placement_slot **slots =
         ARENA_ARRAY(&core->scratch, const struct placement_slot *, parts->task_count + 1);
@@ -309,6 +317,7 @@ static const char *parts_ports(struct core *core, const struct core_job *job,
 static struct start_outcome parts_try(struct core *core, struct core_job *job, struct parts *parts,
                                       struct gang_ports *ports)
 {
+    assert(parts->count > 0);
     bool is_preempting = false;
     ports->conflict = NONE;
     for (size_t i = 0; i < parts->count; i++) {
@@ -338,6 +347,7 @@ static struct start_outcome parts_try(struct core *core, struct core_job *job, s
 static struct start_outcome parts_start(struct core *core, struct core_job *job,
                                         struct parts *parts)
 {
+    assert(parts->count > 0 && parts->avoid_count == 0);
     for (;;) {
         struct gang_ports ports;
         struct start_outcome outcome = parts_try(core, job, parts, &ports);
@@ -353,6 +363,7 @@ static struct start_outcome parts_start(struct core *core, struct core_job *job,
 
 static struct start_outcome gang_start(struct core *core, struct core_job *job)
 {
+    assert(job->plan->is_gang && queue_has(core->queue, core_job_slot(core, job)));
     const struct plan *plan = job->plan;
     struct parts parts = {.items =
                               ARENA_ARRAY(&core->scratch, struct gang_part, plan->role_count + 1u)};
@@ -375,6 +386,7 @@ static struct start_outcome gang_start(struct core *core, struct core_job *job)
 /* Each waiting task by itself; one failure of a role is enough to know about its others. */
 static struct start_outcome tasks_start(struct core *core, struct core_job *job)
 {
+    assert(!job->plan->is_gang && queue_has(core->queue, core_job_slot(core, job)));
     const struct plan *plan = job->plan;
     struct start_outcome failure = {.kind = PLACEMENT_WAIT, .reason = ""};
     uint32_t waiting = job_waiting_count(&job->life, policy_of(core, job)), placed = 0;

@@ -56,6 +56,7 @@ struct core_task *core_task_get(struct core *core, uint32_t slot, struct task_re
 
 void core_task_attempt(struct core *core, struct core_task *task, struct attempt_id attempt)
 {
+    assert(task->job != NONE);
     if (task->attempt.v)
         id_map_remove(&core->attempts, task->attempt.v);
     task->attempt = attempt;
@@ -89,6 +90,7 @@ void core_task_set(struct core *core, struct core_task *task, const struct place
 
 bool core_task_has_gpu(const struct core_task *task, uint16_t gpu)
 {
+    assert(task->job != NONE);
     for (size_t i = 0; i < task->gpu_count; i++)
         if (task->gpus[i] == gpu)
             return true;
@@ -119,6 +121,7 @@ void core_task_take(struct core *core, struct core_task *task)
 
 static void core_group_drop(struct core *core, uint32_t at)
 {
+    assert(at < core->groups.count && core->groups.items[at].taken_count == 0);
     struct core_group *group = &core->groups.items[at];
     core->placer->ops->release_group(core->placer, group->name);
     reserve_release_group(core, group->name);
@@ -174,6 +177,7 @@ void core_task_drop(struct core *core, struct core_task *task)
 
 void core_tasks_drop(struct core *core, struct core_job *job)
 {
+    assert(job->id.v);
     uint32_t slot = core_job_slot(core, job);
     for (uint16_t role = 0; role < job->plan->role_count; role++)
         for (uint32_t i = 0; i < JOB_INSTANCES_MAX; i++) {
@@ -194,6 +198,7 @@ struct core_group *core_group_find(struct core *core, const char *name)
 uint32_t core_group_add(struct core *core, struct core_job *job, const char *name,
                         uint16_t first_role, bool is_task, uint32_t slot_count)
 {
+    assert(slot_count > 0 && !core_group_find(core, name));
     uint32_t at;
     if (core->free_groups.count) {
         at = core->free_groups.items[--core->free_groups.count];
@@ -239,6 +244,7 @@ static int group_key_compare(const void *a, const void *b)
 
 void groups_sort(const struct core *core, uint32_t *groups, size_t count)
 {
+    assert(count <= core->groups.count);
     struct group_key *keys = mem_alloc(mem_size(count + 1, sizeof *keys));
     for (size_t i = 0; i < count; i++) {
         const struct core_group *group = &core->groups.items[groups[i]];
@@ -274,6 +280,7 @@ const char *core_attempt_node(const struct core *core, struct attempt_id attempt
 static void task_ports_copy(const struct core *to, struct core_task *new,
                             const struct core_task *old)
 {
+    assert(new != old && old->job != NONE);
     size_t size = old->port_count * sizeof *old->ports + old->gpu_count * sizeof *old->gpus;
     const struct plan_role *role = &core_job_at(to, old->job)->plan->roles[old->ref.role];
     new->ports = mem_copy_array(old->ports, 1, size);

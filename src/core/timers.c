@@ -17,6 +17,7 @@ static void place_put(struct timers *timers, size_t at, struct timer_place place
 
 static void place_up(struct timers *timers, size_t at)
 {
+    assert(at < timers->count);
     const struct timer_place place = timers->items[at];
     while (at > 0 && is_before(&place.timer, &timers->items[(at - 1) / 2].timer)) {
         place_put(timers, at, timers->items[(at - 1) / 2]);
@@ -27,6 +28,7 @@ static void place_up(struct timers *timers, size_t at)
 
 static void place_down(struct timers *timers, size_t at)
 {
+    assert(at < timers->count);
     const struct timer_place place = timers->items[at];
     for (;;) {
         size_t child = 2 * at + 1;

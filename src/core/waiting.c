@@ -126,6 +126,7 @@ enum waiting_state waiting_state(const struct core *core, const struct core_job 
 /* Its state before the change: a pause may be over whose timer comes later in this step. */
 static enum waiting_state waiting_now(const struct core *core, const struct core_job *job)
 {
+    assert((unsigned)job->waiting < WAITING_STATES);
     if (core->now_ms < job->preempt_after_ms)
         return job->waiting;
     return job->waiting == WAITING_PAUSED            ? WAITING_QUEUED

@@ -34,6 +34,7 @@ static int device_compare(const void *a, const void *b)
 /* Length of the runs of one NUMA node (or of one switch of it), 0 when they differ. */
 static uint32_t run_length(const struct device *devices, uint32_t count, bool by_switch)
 {
+    assert(count > 0);
     uint32_t length = 0;
     for (uint32_t i = 0; i < count;) {
         uint32_t run = 1;
@@ -70,6 +71,7 @@ static struct device *devices_sort(const struct node_facts *node, struct arena *
 
 static struct node_shape shape_of(const struct device *devices, uint32_t count)
 {
+    assert(count > 0);
     uint32_t numa = run_length(devices, count, false), bridge = run_length(devices, count, true);
     if (!numa)
         return (struct node_shape){1, 1, count};
@@ -95,6 +97,7 @@ static struct hived_type *type_get(struct config_maker *maker, const char *name,
 static const char *type_above(struct config_maker *maker, const char *name, const char *child,
                               uint32_t number, bool is_node)
 {
+    assert(number > 0);
     if (number == 1 && !is_node)
         return child;
     bool is_new;
@@ -244,6 +247,7 @@ static uint64_t memory_round(uint64_t memory_mib)
 
 struct hived_auto_cpus hived_auto_cpus(const struct node_facts *node, uint32_t grain)
 {
+    assert(grain > 0);
     struct node_share share = share_of(node);
     if (!share.spare_cpu)
         return (struct hived_auto_cpus){0};
@@ -277,6 +281,7 @@ enum { GROUP_MIN = 8, GROUP_MAX = 16 };
 /* How many of `count` cells lie in a group; 0: no number divides them. */
 static uint32_t group_size(uint32_t count)
 {
+    assert(count > 0);
     for (uint32_t size = GROUP_MAX; size >= GROUP_MIN; size--)
         if (count % size == 0)
             return size;
@@ -286,6 +291,7 @@ static uint32_t group_size(uint32_t count)
 /* The groups follow from the number of leaves, so a name stands for one structure. */
 static const char *cpu_node_type(struct config_maker *maker, const char *leaf, uint32_t leaves)
 {
+    assert(leaves > 0);
     const char *below = leaf;
     uint32_t number = leaves, size;
     while (number > HIVED_AUTO_FLAT_MAX && (size = group_size(number)) > 0) {
@@ -299,6 +305,7 @@ static const char *cpu_node_type(struct config_maker *maker, const char *leaf, u
 
 static void cpu_cells_add(struct config_maker *maker, const struct node_facts *node, uint32_t grain)
 {
+    assert(grain > 0);
     struct hived_auto_cpus cpus = hived_auto_cpus(node, grain);
     if (!cpus.leaves)
         return;
@@ -313,6 +320,7 @@ static void cpu_cells_add(struct config_maker *maker, const struct node_facts *n
 
 static void node_add(struct config_maker *maker, const struct node_facts *node, uint32_t grain)
 {
+    assert(grain > 0 && node->name);
     struct node_share share = share_of(node);
     if (node->gpu_count)
         gpu_cells_add(maker, node, share.gpu_cpu, share.gpu_memory_mib ? share.gpu_memory_mib : 1);

@@ -22,6 +22,7 @@ static struct quota_level *root_level(struct hived *h, const struct cell *root)
 
 static void root_unbound_set(struct hived *h, uint32_t virtual, bool is_unbound)
 {
+    assert(virtual < h->cell_count && h->cells[virtual].is_virtual);
     const struct cell *cell = &h->cells[virtual];
     if (cell->root != virtual || cell->is_pinned)
         return;
@@ -40,6 +41,7 @@ static void root_unbound_set(struct hived *h, uint32_t virtual, bool is_unbound)
 /* The first preassigned cell of this level that has no physical cell, or NONE. */
 static uint32_t first_unbound(struct quota_level *level)
 {
+    assert(level->roots.count == 0 || level->unbound);
     uint32_t words = (uint32_t)((level->roots.count + 63) / 64);
     while (level->unbound_hint < words && !level->unbound[level->unbound_hint])
         level->unbound_hint++;
@@ -85,6 +87,7 @@ void cell_bind(struct hived *h, uint32_t physical, uint32_t virtual)
 /* Upwards while no sibling is bound; the preassigned cell itself is released apart. */
 static void unbind_up(struct hived *h, uint32_t physical)
 {
+    assert(physical < h->cell_count && !h->cells[physical].is_virtual);
     uint32_t virtual = h->cells[physical].bound;
     while (h->cells[virtual].root != virtual) {
         cell_unbind_one(h, h->cells[virtual].bound);
@@ -98,6 +101,7 @@ static void unbind_up(struct hived *h, uint32_t physical)
 
 void bad_free_add(struct hived *h, uint32_t cell)
 {
+    assert(cell < h->cell_count);
     struct cell *c = &h->cells[cell];
     if (c->is_listed)
         return;
@@ -122,6 +126,7 @@ void bad_free_remove(struct hived *h, uint32_t cell)
 
 static uint32_t unbound_child(const struct hived *h, uint32_t virtual)
 {
+    assert(virtual < h->cell_count && h->cells[virtual].is_virtual);
     const struct cell *v = &h->cells[virtual];
     for (uint32_t i = 0; i < child_number(h, v); i++)
         if (h->cells[v->child + i].bound == NONE)
@@ -141,6 +146,7 @@ void cell_bind_spare(struct hived *h, uint32_t physical)
  * as free, and its virtual cluster must see them. */
 static void bad_cells_give(struct hived *h, uint32_t cell)
 {
+    assert(cell < h->cell_count);
     const struct cell *c = &h->cells[cell];
     bad_free_remove(h, cell);
     if (c->level == 1 || !c->bad_children)
@@ -157,6 +163,7 @@ static void bad_cells_give(struct hived *h, uint32_t cell)
 
 static void bad_cells_take_back(struct hived *h, uint32_t cell)
 {
+    assert(cell < h->cell_count);
     const struct cell *c = &h->cells[cell];
     if (c->is_bad)
         bad_free_add(h, cell);
@@ -178,6 +185,7 @@ static uint32_t healthy_left(const struct level *level)
 /* Highest of the levels above a cell whose cells are not split. */
 static uint8_t whole_top(const struct hived *h, const struct cell *cell)
 {
+    assert(!cell->is_virtual);
     uint8_t top = cell->level;
     for (uint32_t at = cell->parent; at != NONE && !h->cells[at].is_split; at = h->cells[at].parent)
         top = h->cells[at].level;
@@ -197,6 +205,7 @@ static void dooms_look_early(struct hived *h, uint16_t chain, uint8_t level, boo
 /* We look when all is counted, the top level first: what a larger quota needs goes before. */
 static void dooms_look(struct hived *h, const struct cell *cell, uint8_t top, bool is_given)
 {
+    assert(!cell->is_virtual && top >= cell->level);
     uint16_t chain = cell->chain;
     uint8_t own = cell->level;
     if (h->habits->dooms_early)
@@ -215,6 +224,8 @@ static void dooms_look(struct hived *h, const struct cell *cell, uint8_t top, bo
 static bool preassigned_count(struct hived *h, uint32_t physical, uint32_t vc, bool is_given,
                               bool is_doomed)
 {
+    assert(physical < h->cell_count && !h->cells[physical].is_virtual);
+    assert(vc < h->vc_count);
     const struct cell *cell = &h->cells[physical];
     uint16_t chain = cell->chain;
     uint8_t own = cell->level;
@@ -272,6 +283,7 @@ static void preassigned_release(struct hived *h, uint32_t physical, uint32_t vc,
 
 void doom_try(struct hived *h, uint32_t chain_index, uint8_t at)
 {
+    assert(chain_index < h->chain_count);
     struct chain *chain = &h->chains[chain_index];
     struct level *level = &chain->levels[at];
     if (level->all_vc_free <= healthy_left(level))
@@ -303,6 +315,7 @@ void doom_try(struct hived *h, uint32_t chain_index, uint8_t at)
 
 static void doom_forget(struct hived *h, struct quota_level *own, uint32_t physical)
 {
+    assert(physical < h->cell_count && !h->cells[physical].is_virtual);
     struct cell *cell = &h->cells[physical];
     uint32_t last = own->doomed.items[--own->doomed.count], at = h->rests[physical].listed_at;
     own->doomed.items[at] = last;
@@ -315,6 +328,7 @@ static void doom_forget(struct hived *h, struct quota_level *own, uint32_t physi
  * preassigned cell from now on. */
 void doom_release(struct hived *h, uint32_t physical)
 {
+    assert(physical < h->cell_count && !h->cells[physical].is_virtual);
     uint32_t root = h->cells[physical].bound, vc = h->rests[root].vc;
     doom_forget(h, root_level(h, &h->cells[root]), physical);
     if (h->cells[root].priority < HIVED_PRIORITY_MIN)
@@ -323,6 +337,7 @@ void doom_release(struct hived *h, uint32_t physical)
 
 void doom_undo_try(struct hived *h, uint32_t chain_index, uint8_t at)
 {
+    assert(chain_index < h->chain_count);
     struct chain *chain = &h->chains[chain_index];
     struct level *level = &chain->levels[at];
     if (level->doomed_count > 0 && h->dooms_held) {
@@ -361,6 +376,7 @@ void dooms_let(struct hived *h)
 
 static void oppo_add(struct hived *h, uint32_t physical, uint32_t vc)
 {
+    assert(physical < h->cell_count && !h->cells[physical].is_virtual);
     h->rests[physical].oppo_vc = vc;
     if (vc != NONE)
         quota_of(h, vc, h->cells[physical].chain)->oppo++;
@@ -368,6 +384,7 @@ static void oppo_add(struct hived *h, uint32_t physical, uint32_t vc)
 
 static void oppo_remove(struct hived *h, uint32_t physical)
 {
+    assert(physical < h->cell_count && !h->cells[physical].is_virtual);
     uint32_t vc = h->rests[physical].oppo_vc;
     h->rests[physical].oppo_vc = NONE;
     if (vc != NONE)
@@ -397,6 +414,7 @@ bool leaf_allocate(struct hived *h, uint32_t physical, uint32_t virtual, int32_t
 
 void leaf_release(struct hived *h, uint32_t physical, uint32_t vc)
 {
+    assert(physical < h->cell_count && !h->cells[physical].is_virtual);
     uint32_t virtual = h->cells[physical].bound;
     if (virtual == NONE || h->cells[virtual].priority < HIVED_PRIORITY_MIN) {
         oppo_remove(h, physical);
@@ -420,6 +438,8 @@ void leaf_release(struct hived *h, uint32_t physical, uint32_t vc)
  * unbound up to a pair that is, or up to a free cell? */
 static bool leaf_fits(const struct hived *h, uint32_t physical, uint32_t virtual)
 {
+    assert(physical < h->cell_count && !h->cells[physical].is_virtual);
+    assert(virtual < h->cell_count && h->cells[virtual].is_virtual);
     for (;;) {
         const struct cell *p = &h->cells[physical], *v = &h->cells[virtual];
         if (p->bound == virtual)
@@ -439,6 +459,7 @@ static bool leaf_fits(const struct hived *h, uint32_t physical, uint32_t virtual
  * have been bound in another order meanwhile. NONE: the virtual cluster has no place. */
 uint32_t leaf_virtual(struct hived *h, uint32_t physical, uint32_t wanted, int32_t priority)
 {
+    assert(physical < h->cell_count && !h->cells[physical].is_virtual);
     const struct cell *v = &h->cells[wanted];
     if (leaf_fits(h, physical, wanted))
         return wanted;
@@ -454,6 +475,7 @@ uint32_t leaf_virtual(struct hived *h, uint32_t physical, uint32_t wanted, int32
 /* For a leaf that turned healthy: bound only because it was bad. */
 void leaf_unbind_unused(struct hived *h, uint32_t physical)
 {
+    assert(physical < h->cell_count && !h->cells[physical].is_virtual);
     uint32_t virtual = h->cells[physical].bound;
     if (virtual != NONE && h->cells[virtual].priority < HIVED_PRIORITY_MIN)
         unbind_up(h, physical);
@@ -487,6 +509,8 @@ static uint32_t lowest_virtual(const struct hived *h, const uint32_t *list, uint
 uint32_t physical_to_virtual(struct hived *h, uint32_t physical, uint32_t vc, uint32_t pin_root,
                              uint8_t preassigned_level, int32_t priority)
 {
+    assert(physical < h->cell_count && !h->cells[physical].is_virtual);
+    assert(vc < h->vc_count);
     const struct cell *cell = &h->cells[physical];
     if (cell->bound != NONE) {
         const struct cell *v = &h->cells[cell->bound];

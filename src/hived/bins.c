@@ -7,6 +7,7 @@
 #include "base/arena.h"
 #include "base/map.h"
 #include "hived/state.h"
+#include <assert.h>
 #include <string.h>
 
 struct bins_search {
@@ -43,6 +44,7 @@ static uint32_t limit_of(const struct bins_search *search, uint32_t item)
 /* Space below `below` that the item may take next, or NONE. */
 static uint32_t next_space(const struct bins_search *search, uint32_t item, uint32_t below)
 {
+    assert(item < search->count);
     uint32_t size = search->sizes[item];
     for (uint32_t space = below; space-- > size;)
         if (search->counts[space])
@@ -52,6 +54,7 @@ static uint32_t next_space(const struct bins_search *search, uint32_t item, uint
 
 static bool state_failed(const struct bins_search *search, uint32_t item)
 {
+    assert(item <= search->count);
     if (search->free_sum < search->need_sum[item])
         return true;
     return id_map_get(&search->failed, state_hash(search, item, limit_of(search, item))) !=
@@ -60,6 +63,7 @@ static bool state_failed(const struct bins_search *search, uint32_t item)
 
 static bool search_run(struct bins_search *search, bool *is_cut)
 {
+    assert(search->count > 0);
     uint32_t item = 0, below = search->space_max + 1;
     for (;;) {
         if (++search->steps > PACK_STEPS_MAX) {
@@ -110,6 +114,7 @@ static void bins_name(const struct bins_search *search, struct bins_fit *fit, st
 
 static bool best_fit(struct bins_search *search)
 {
+    assert(search->count > 0);
     for (uint32_t i = 0; i < search->count; i++) {
         uint32_t space = search->sizes[i];
         while (space <= search->space_max && !search->counts[space])
@@ -134,6 +139,7 @@ static void counts_set(struct bins_search *search, const uint32_t *free, uint32_
 
 bool bins_fill(struct bins_fit *fit, struct arena *arena)
 {
+    assert(fit->size_count == 0 || fit->sizes);
     uint32_t count = fit->size_count;
     struct bins_search search = {.sizes = fit->sizes, .count = count};
     for (uint32_t i = 0; i < fit->bin_count; i++)

@@ -58,6 +58,7 @@ static void leaf_types_build(struct hived *h)
 
 static uint64_t tree_size(const struct hived *h, uint32_t type)
 {
+    assert(type < h->config->type_count);
     uint64_t size = 0, width = 1;
     for (uint32_t at = type; at != NONE; at = h->config->types[at].child) {
         size += width;
@@ -98,6 +99,7 @@ static struct cell *cell_new(struct hived *h, uint32_t parent, uint16_t chain, u
 /* The children of the cells [first, first + count), one level. Returns the first child. */
 static uint32_t level_new(struct hived *h, uint32_t first, uint32_t count)
 {
+    assert(count > 0);
     uint32_t below = h->cell_count;
     for (uint32_t i = first; i < first + count; i++) {
         struct cell *cell = &h->cells[i];
@@ -122,6 +124,7 @@ static uint32_t node_get(struct hived *h, const char *name)
 /* A pin that no virtual cluster claims is an ordinary cell. */
 static void pin_new(struct hived *h, const struct hived_cell_spec *spec, uint32_t cell)
 {
+    assert(cell < h->cell_count);
     for (uint32_t i = 0; i < h->pin_count; i++) {
         if (!strcmp(h->pins[i].id, spec->pin)) {
             h->pins[i].cell = cell;
@@ -177,6 +180,7 @@ static void physical_name(struct hived *h, uint32_t index, const struct hived_ce
 static uint32_t top_add(struct hived *h, uint32_t chain_index, const struct hived_cell_spec *spec,
                         uint32_t number)
 {
+    assert(chain_index < h->chain_count);
     struct chain *chain = &h->chains[chain_index];
     uint32_t top = h->cell_count, first = top, count = 1;
     cell_new(h, NONE, (uint16_t)chain_index, chain->top);
@@ -202,6 +206,8 @@ static void physical_build(struct hived *h)
 
 static uint32_t virtual_tree(struct hived *h, uint32_t vc, uint32_t chain, uint8_t level)
 {
+    assert(vc < h->vc_count);
+    assert(chain < h->chain_count);
     uint32_t root = h->cell_count, first = root, count = 1;
     cell_new(h, NONE, (uint16_t)chain, level)->is_pinned =
         true; /* unless it gets a place in a list */
@@ -227,6 +233,8 @@ static uint32_t virtual_tree(struct hived *h, uint32_t vc, uint32_t chain, uint8
 
 static void quota_add(struct hived *h, uint32_t vc, uint32_t chain, uint8_t level, uint32_t number)
 {
+    assert(vc < h->vc_count);
+    assert(chain < h->chain_count);
     struct quota *quota = quota_of(h, vc, chain);
     if (!quota->is_present) {
         quota->is_present = true;
@@ -280,6 +288,7 @@ static void virtual_build(struct hived *h)
 
 static void view_add_cell(struct hived *h, struct view *view, uint32_t cell)
 {
+    assert(cell < h->cell_count);
     h->cells[cell].is_viewed = true;
     h->rests[cell].view_node = h->view_node_count;
     h->rests[cell].view = (uint32_t)(view - h->views);
@@ -291,6 +300,7 @@ static void view_add_cell(struct hived *h, struct view *view, uint32_t cell)
 /* Cells of the tree at `level`, neighbours. */
 static uint32_t level_first(const struct hived *h, uint32_t root, uint8_t level, uint32_t *count)
 {
+    assert(root < h->cell_count);
     uint32_t cell = root;
     *count = 1;
     while (h->cells[cell].level > level) {
@@ -309,6 +319,7 @@ static struct view *view_new(struct hived *h, bool is_cluster)
 
 static void view_add_tree(struct hived *h, struct view *view, uint32_t root, uint8_t level)
 {
+    assert(root < h->cell_count);
     uint32_t count, first = level_first(h, root, level, &count);
     for (uint32_t i = 0; i < count; i++)
         view_add_cell(h, view, first + i);
@@ -317,6 +328,8 @@ static void view_add_tree(struct hived *h, struct view *view, uint32_t root, uin
 /* Nodes first, then the quota's smaller cells, larger ones before. */
 static void quota_view_build(struct hived *h, uint32_t vc, uint32_t chain_index)
 {
+    assert(vc < h->vc_count);
+    assert(chain_index < h->chain_count);
     struct quota *quota = quota_of(h, vc, chain_index);
     const struct chain *chain = &h->chains[chain_index];
     struct view *view = view_new(h, false);
@@ -479,6 +492,7 @@ static void nodes_reserve(struct hived *h)
 
 static bool node_has_chain(const struct hived *h, const char *name, uint32_t chain)
 {
+    assert(chain < h->chain_count);
     uint32_t node = text_map_get(&h->node_index, text_of(name));
     for (size_t i = 0; node != MAP_NONE && i < h->nodes[node].leaves.count; i++)
         if (h->cells[h->nodes[node].leaves.items[i]].chain == chain)
@@ -532,6 +546,7 @@ bool hived_node_add(struct hived *h, const char *chain_name, const struct hived_
 
 static void view_release(struct view *view)
 {
+    assert(view->bucket_count <= view->bucket_room);
     mem_free(view->buckets);
     mem_free(view->order);
     mem_free(view->dirty);

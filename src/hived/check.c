@@ -1,6 +1,7 @@
 /* check.c — every invariant, recomputed from scratch. For tests. */
 #include "base/err.h"
 #include "hived/state.h"
+#include <assert.h>
 
 #define CHECK(condition, what, id)                                                                 \
     do {                                                                                           \
@@ -116,6 +117,7 @@ static int check_free_list(const struct hived *h, const struct level *level, uin
 /* Cells in the free list or below one that is. */
 static int check_free(const struct hived *h, uint32_t chain_index, struct err *err)
 {
+    assert(chain_index < h->chain_count);
     const struct chain *chain = &h->chains[chain_index];
     uint32_t left[HIVED_LEVELS_MAX + 1] = {0};
     for (uint8_t at = chain->top; at >= 1; at--) {
@@ -136,6 +138,8 @@ static int check_free(const struct hived *h, uint32_t chain_index, struct err *e
 static int check_quota(struct hived *h, uint32_t vc, uint32_t chain, uint32_t *sums,
                        struct err *err)
 {
+    assert(vc < h->vc_count);
+    assert(chain < h->chain_count);
     const struct quota *quota = quota_of(h, vc, chain);
     for (uint8_t at = 1; quota->is_present && at <= h->chains[chain].top; at++) {
         const struct quota_level *own = &quota->levels[at];
@@ -194,6 +198,7 @@ static int check_bad_seen(const struct hived *h, uint32_t i, struct err *err)
 
 static int check_chain(struct hived *h, uint32_t chain, struct err *err)
 {
+    assert(chain < h->chain_count);
     uint32_t sums[HIVED_LEVELS_MAX + 1] = {0};
     int code = check_free(h, chain, err);
     for (uint32_t vc = 0; vc < h->vc_count && !code; vc++)

@@ -66,6 +66,7 @@ static uint32_t leaf_find(const struct hived *h, const struct hived_slot *slot, 
 
 static uint8_t level_of_type(const struct hived *h, uint32_t chain, const char *type)
 {
+    assert(chain < h->chain_count);
     const struct chain *c = &h->chains[chain];
     for (uint8_t level = 1; level <= c->top; level++)
         if (!strcmp(h->config->types[c->levels[level].type].name, type))
@@ -77,6 +78,7 @@ static uint8_t level_of_type(const struct hived *h, uint32_t chain, const char *
  * hold the leaf now. */
 static uint32_t virtual_guess(const struct commit *commit, uint32_t physical, uint32_t vc)
 {
+    assert(physical < commit->h->cell_count);
     struct hived *h = commit->h;
     const struct quota *quota = quota_of(h, vc, h->cells[physical].chain);
     if (commit->pin_root != NONE)
@@ -97,6 +99,7 @@ static uint32_t virtual_guess(const struct commit *commit, uint32_t physical, ui
 static uint32_t virtual_find(struct commit *commit, uint32_t physical, const char *type,
                              bool *is_oppo)
 {
+    assert(physical < commit->h->cell_count);
     struct hived *h = commit->h;
     const struct group *group = commit->group;
     *is_oppo = group->priority < HIVED_PRIORITY_MIN || (type && !*type);
@@ -113,6 +116,7 @@ static uint32_t virtual_find(struct commit *commit, uint32_t physical, const cha
 /* The quota shrank: the virtual cell is in use elsewhere, and its users lose it. */
 static void root_clear(struct hived *h, uint32_t root, const char *preemptor)
 {
+    assert(root < h->cell_count && h->cells[root].is_virtual);
     uint32_t leaf = h->cells[root].bound;
     if (leaf == NONE)
         return;
@@ -130,6 +134,7 @@ static void root_clear(struct hived *h, uint32_t root, const char *preemptor)
 static void leaf_lose(struct hived *h, struct group *group, uint32_t i,
                       const struct hived_slot *slot, uint32_t k)
 {
+    assert(i < group->leaf_count);
     h->lost_count++;
     group->lost = mem_realloc(group->lost, mem_size(group->lost_count + 1u, sizeof *group->lost));
     group->lost[group->lost_count++] =
@@ -141,6 +146,7 @@ static void leaf_lose(struct hived *h, struct group *group, uint32_t i,
 
 static void leaf_commit(struct commit *commit, uint32_t i, uint32_t physical, const char *type)
 {
+    assert(i < commit->group->leaf_count && physical < commit->h->cell_count);
     struct hived *h = commit->h;
     struct group *group = commit->group;
     bool is_oppo;
@@ -169,6 +175,7 @@ static void leaf_commit(struct commit *commit, uint32_t i, uint32_t physical, co
 
 static void slots_commit(struct commit *commit)
 {
+    assert(commit->group->slot_count > 0);
     struct hived *h = commit->h;
     struct group *group = commit->group;
     for (uint32_t s = 0; s < group->slot_count; s++) {
@@ -312,6 +319,7 @@ static void preempting_allocate(struct hived *h, uint32_t index)
 
 static bool preempting_has_victims(const struct hived *h, const struct group *group)
 {
+    assert(group->bound_count <= group->slot_count);
     for (uint32_t i = 0; i < group->leaf_count; i++)
         if (h->cells[group->physical[i]].using != NONE)
             return true;
@@ -321,6 +329,7 @@ static bool preempting_has_victims(const struct hived *h, const struct group *gr
 static bool slot_is_at(const struct hived *h, const struct group *group, uint32_t slot,
                        const struct hived_slot *place)
 {
+    assert(group->bound_count <= group->slot_count);
     uint32_t leaf = group->slot_leaf[slot], physical = group->physical[leaf];
     if (group->slot_leaf[slot + 1] - leaf != place->leaf_count)
         return false;
@@ -339,6 +348,7 @@ static bool slot_is_at(const struct hived *h, const struct group *group, uint32_
 static int pod_bind(struct hived *h, struct group *group, const char *pod, uint32_t slot,
                     const struct hived_slot *place, struct err *err)
 {
+    assert(slot < group->slot_count || slot == NONE);
     if (slot >= group->slot_count || !slot_is_at(h, group, slot, place)) {
         for (slot = 0; slot < group->slot_count; slot++)
             if (slot_is_at(h, group, slot, place))
@@ -434,6 +444,7 @@ uint8_t hived_slot_level(const struct hived *h, const struct hived_placement *pl
 
 static void pod_unbind(struct hived *h, uint32_t index, uint32_t slot)
 {
+    assert(index < h->group_count && h->groups[index]);
     struct group *group = h->groups[index];
     struct pod *pod = &group->pods[slot];
     pod_name_free(pod);

@@ -45,6 +45,7 @@ void hived_config_free(struct hived_config *config)
 
 uint32_t hived_config_type(const struct hived_config *config, const char *name)
 {
+    assert(name);
     for (uint32_t i = 0; i < config->type_count; i++)
         if (!strcmp(config->types[i].name, name))
             return i;
@@ -124,6 +125,7 @@ static bool link_types(struct config_checker *checker)
 /* Levels and leaf counts from the bottom up; false: a cycle or a limit. */
 static bool derive_type(struct config_checker *checker, uint32_t index)
 {
+    assert(index < checker->config->type_count);
     struct hived_type *types = checker->config->types;
     uint32_t chain[HIVED_LEVELS_MAX + 1];
     unsigned depth = 0;
@@ -173,6 +175,7 @@ static uint32_t leaf_gpus(const struct hived_config *config, uint32_t type, bool
 static void check_gpus(struct config_checker *checker, const struct hived_cell_spec *spec,
                        uint32_t type, const struct cell_at *at, uint32_t index)
 {
+    assert(type < checker->config->type_count);
     struct hived_config *config = checker->config;
     bool is_said, is_other_said;
     uint32_t count = leaf_gpus(config, type, &is_said);
@@ -204,6 +207,7 @@ static void check_gpus(struct config_checker *checker, const struct hived_cell_s
 static void check_device(struct config_checker *checker, const struct hived_cell_spec *spec,
                          uint32_t type, const struct cell_at *at, uint32_t index)
 {
+    assert(type < checker->config->type_count);
     char key[2 * HIVED_NAME_MAX + 32];
     int length = snprintf(key, sizeof key, "%s/%u/%u", at->node, type, index);
     const char *kept = arena_copy(&checker->config->arena, (struct text){key, (size_t)length});
@@ -248,6 +252,7 @@ static void check_pin(struct config_checker *checker, const struct hived_cell_sp
 static void check_cell(struct config_checker *checker, struct hived_cell_spec *spec,
                        uint32_t type_index, struct cell_at at)
 {
+    assert(type_index < checker->config->type_count);
     const struct hived_type *type = &checker->config->types[type_index];
     spec->type = type_index;
     if (spec->type_name && strcmp(spec->type_name, type->name))
@@ -329,6 +334,7 @@ static void check_top(struct config_checker *checker, uint32_t number)
 
 static bool is_chain(const struct hived_config *config, uint32_t type)
 {
+    assert(type < config->type_count);
     for (uint32_t i = 0; i < config->cell_count; i++)
         if (config->cells[i].type == type)
             return true;
@@ -461,6 +467,7 @@ static int64_t vc_wants(const struct hived_vc_spec *vc, uint32_t chain_type, uin
 static void fit_complain(struct config_checker *checker, uint32_t chain_type, uint32_t type,
                          int64_t wanted, int64_t available)
 {
+    assert(wanted > available);
     const struct hived_config *config = checker->config;
     char holders[200] = "";
     size_t length = 0;
@@ -490,6 +497,7 @@ static void fit_complain(struct config_checker *checker, uint32_t chain_type, ui
 /* From the top level down: what is left of each level after the quotas above it. */
 static void check_fit(struct config_checker *checker, uint32_t chain_type)
 {
+    assert(chain_type < checker->config->type_count);
     const struct hived_config *config = checker->config;
     int64_t wanted[HIVED_LEVELS_MAX + 1] = {0};
     for (uint32_t i = 0; i < config->vc_count; i++) {

@@ -3,6 +3,7 @@
 #include "base/arena.h"
 #include "base/memory.h"
 #include "hived/state.h"
+#include <assert.h>
 #include <string.h>
 
 static void *copy_of(const void *memory, size_t count, size_t size)
@@ -133,6 +134,7 @@ static void pending_copy(struct hived *h)
 
 struct hived *hived_copy(const struct hived *hived)
 {
+    assert(!hived->is_trial);
     struct hived *h = mem_alloc(sizeof *h);
     *h = *hived;
     hived_config_share(h->config);

@@ -29,6 +29,7 @@ static uint32_t cell_weight(const struct hived *h, const struct cell *cell)
 /* Winner of the pair below tree place `place`: smaller weight, then smaller position. */
 static void tree_play(struct free_list *list, uint32_t place)
 {
+    assert(place >= 1 && place < list->tree_size);
     uint32_t left = 2 * place, right = left + 1;
     uint32_t a = left >= list->tree_size ? left - list->tree_size : list->tree[left];
     uint32_t b = right >= list->tree_size ? right - list->tree_size : list->tree[right];
@@ -37,6 +38,7 @@ static void tree_play(struct free_list *list, uint32_t place)
 
 static void tree_update(struct free_list *list, uint32_t at, uint32_t weight)
 {
+    assert(at < list->tree_size);
     list->weights[at] = weight;
     for (uint32_t place = (list->tree_size + at) / 2; place > 0; place /= 2) {
         uint32_t before = list->tree[place];
@@ -48,6 +50,7 @@ static void tree_update(struct free_list *list, uint32_t at, uint32_t weight)
 
 static void tree_grow(struct free_list *list)
 {
+    assert(list->count <= list->room);
     uint32_t size = list->tree_size ? 2 * list->tree_size : 4;
     list->weights = mem_realloc(list->weights, mem_size(size, sizeof *list->weights));
     list->tree = mem_realloc(list->tree, mem_size(size, sizeof *list->tree));
@@ -61,6 +64,7 @@ static void tree_grow(struct free_list *list)
 
 static void list_put(struct hived *h, struct free_list *list, uint32_t at, uint32_t cell)
 {
+    assert(at < list->count && cell < h->cell_count);
     list->items[at] = cell;
     h->rests[cell].free_at = at;
     h->cells[cell].is_free = true;
@@ -69,6 +73,7 @@ static void list_put(struct hived *h, struct free_list *list, uint32_t at, uint3
 
 static void list_push(struct hived *h, struct free_list *list, uint32_t cell)
 {
+    assert(cell < h->cell_count);
     if (list->count == list->tree_size)
         tree_grow(list);
     list_put(h, list, list->count++, cell);
@@ -89,6 +94,7 @@ static uint32_t list_take(struct hived *h, struct free_list *list, uint32_t cell
 
 static void journal_add(struct hived *h, struct free_list *list, uint32_t cell, uint32_t at)
 {
+    assert(cell < h->cell_count);
     if (!h->is_trial)
         return;
     if (h->journal_count == h->journal_room) {
@@ -118,6 +124,7 @@ void free_list_weigh(struct hived *h, uint32_t cell)
 
 uint32_t free_list_first(const struct free_list *list)
 {
+    assert(list->count <= list->room);
     if (!list->count)
         return NONE;
     uint32_t at = list->tree[1];
@@ -136,6 +143,7 @@ void free_list_release(struct free_list *list)
  * split, their other children become free. */
 void free_take(struct hived *h, uint32_t cell)
 {
+    assert(cell < h->cell_count);
     for (uint32_t at = cell;;) {
         struct cell *c = &h->cells[at];
         struct free_list *list = &level_of(h, c)->free;
@@ -156,6 +164,7 @@ void free_take(struct hived *h, uint32_t cell)
 
 static bool buddies_are_free(const struct hived *h, uint32_t cell)
 {
+    assert(cell < h->cell_count);
     const struct cell *parent = &h->cells[h->cells[cell].parent];
     for (uint32_t i = 0; i < child_number(h, parent); i++)
         if (parent->child + i != cell && !h->cells[parent->child + i].is_free)
@@ -211,6 +220,7 @@ void free_trial_undo(struct hived *h)
 
 bool cell_is_free(const struct hived *h, uint32_t cell)
 {
+    assert(cell < h->cell_count);
     for (; cell != NONE; cell = h->cells[cell].parent)
         if (h->cells[cell].is_free)
             return true;

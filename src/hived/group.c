@@ -93,6 +93,7 @@ static uint32_t group_place(struct hived *h)
 
 static char *text_put(char **at, const char *text)
 {
+    assert(*at && text);
     size_t size = strlen(text) + 1;
     char *put = memcpy(*at, text, size);
     *at += size;
@@ -133,6 +134,7 @@ static void *place_take(struct hived *h)
 /* All in one block: the group, its numbers, its pods, its names. */
 static struct group *group_alloc(struct hived *h, const struct group *like, uint32_t leaf_count)
 {
+    assert(like->slot_count > 0 && leaf_count > 0);
     size_t numbers = (like->slot_count + 2 + 3 * (size_t)leaf_count) / 2 * 2; /* pods are aligned */
     size_t names = strlen(like->name) + strlen(like->vc_name) + strlen(like->chain_name) + 3 +
                    (like->pin ? strlen(like->pin) + 1 : 0);
@@ -159,6 +161,7 @@ static struct group *group_alloc(struct hived *h, const struct group *like, uint
 /* All leaves NONE; slots of so many leaves each. */
 uint32_t gang_add(struct hived *h, const struct group *like, const uint32_t *slot_leaves)
 {
+    assert(like->slot_count > 0);
     uint32_t leaves = 0;
     for (uint32_t i = 0; i < like->slot_count; i++)
         leaves += slot_leaves[i];
@@ -198,6 +201,7 @@ struct group *group_copy(struct hived *h, const struct group *from)
 
 static void group_free(struct hived *h, struct group *group)
 {
+    assert(group->name);
     for (uint32_t i = 0; i < group->slot_count; i++)
         pod_name_free(&group->pods[i]);
     for (uint32_t i = 0; i < group->lost_count; i++) {
@@ -233,6 +237,7 @@ void groups_free(struct hived *h)
 /* Its leaves must have been given back. */
 void group_remove(struct hived *h, uint32_t index)
 {
+    assert(index < h->group_count && h->groups[index]);
     text_map_remove(&h->group_index, text_of(h->groups[index]->name));
     group_free(h, h->groups[index]);
     h->groups[index] = NULL;
@@ -244,6 +249,7 @@ void group_remove(struct hived *h, uint32_t index)
 /* It loses its virtual cells and goes on as an opportunistic one, where it is. */
 void group_downgrade(struct hived *h, uint32_t index, const char *preemptor)
 {
+    assert(index < h->group_count && h->groups[index]);
     struct group *group = h->groups[index];
     for (uint32_t i = 0; group->has_virtual && i < group->leaf_count; i++) {
         uint32_t physical = group->physical[i];
@@ -265,6 +271,7 @@ void group_downgrade(struct hived *h, uint32_t index, const char *preemptor)
 /* Give a leaf to the group that uses it, guaranteed if it can be. */
 static void leaf_give(struct hived *h, struct group *group, uint32_t i, uint32_t wanted)
 {
+    assert(i < group->leaf_count);
     uint32_t physical = group->physical[i], virtual = NONE;
     if (wanted != NONE)
         virtual = leaf_virtual(h, physical, wanted, group->priority);
@@ -295,6 +302,7 @@ static void group_downgrade_undo(struct hived *h, const struct downgrade *downgr
 /* Downgrade the lazy groups in the way, to be kept or taken back by group_pending_settle. */
 void group_pending_downgrade(struct hived *h, uint32_t index, const char *preemptor)
 {
+    assert(index < h->group_count && h->groups[index]);
     struct group *group = h->groups[index];
     if (!h->pending_count)
         dooms_hold(h);

@@ -4,6 +4,7 @@
 
 static void touch(struct hived *h, uint32_t cell)
 {
+    assert(cell < h->cell_count);
     const struct cell *c = &h->cells[cell];
     if (c->is_viewed)
         view_touch(h, cell);
@@ -17,6 +18,7 @@ static void touch(struct hived *h, uint32_t cell)
  * bound before what is inside them. */
 static void cell_mark_bad(struct hived *h, uint32_t cell)
 {
+    assert(cell < h->cell_count);
     struct cell *c = &h->cells[cell];
     if (c->is_bad)
         return;
@@ -56,6 +58,7 @@ static void cell_mark_healthy(struct hived *h, uint32_t cell)
 
 void node_mark(struct hived *h, uint32_t index, bool is_bad)
 {
+    assert(index < h->node_count);
     struct node *node = &h->nodes[index];
     if (node->is_bad == is_bad)
         return;

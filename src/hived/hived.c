@@ -87,6 +87,7 @@ static struct rebind *rebinds_list(const struct hived *h, uint32_t *count)
 static void placement_remember(const struct hived *old, const struct group *group, uint32_t slot,
                                struct arena *arena, struct hived_placement *placement)
 {
+    assert(slot < group->slot_count);
     placement->chain = group->chain_name;
     placement->slot_count = group->slot_count;
     placement->slots = ARENA_ARRAY(arena, struct hived_slot, group->slot_count);
@@ -309,6 +310,7 @@ static const char *cell_vc(const struct hived *h, const struct cell *cell)
 
 static bool address_is(const struct hived *h, uint32_t cell, const char *address, struct buf *buf)
 {
+    assert(cell < h->cell_count);
     buf_clear(buf);
     cell_address(h, cell, buf);
     size_t length = buf->length;
@@ -350,6 +352,7 @@ bool hived_cell_find(struct hived *h, const char *address, struct hived_cell_vie
 
 struct cell_list oppo_leaves(const struct hived *h, uint32_t vc)
 {
+    assert(vc < h->vc_count);
     struct cell_list list = {0};
     uint32_t count = 0;
     for (uint32_t i = 0; i < h->chain_count; i++)
@@ -401,6 +404,7 @@ const char *hived_vc_name(const struct hived *h, uint32_t vc)
 
 static uint32_t quota_bad(const struct hived *h, const struct cell *root)
 {
+    assert(root->is_virtual);
     if (root->bound == NONE || !h->cells[root->bound].is_bad)
         return 0;
     uint32_t first = first_leaf(h, root->bound), bad = 0;
@@ -413,6 +417,7 @@ static uint32_t quota_bad(const struct hived *h, const struct cell *root)
 struct hived_quota *hived_vc_quota(const struct hived *h, uint32_t vc, struct arena *arena,
                                    uint32_t *count)
 {
+    assert(vc < h->vc_count);
     const struct hived_config *config = h->config;
     struct hived_quota *all = ARENA_ARRAY(arena, struct hived_quota, config->type_count + 1u);
     uint32_t *places = ARENA_ARRAY(arena, uint32_t, config->type_count + 1u);

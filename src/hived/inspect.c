@@ -3,6 +3,7 @@
 #include "base/json_writer.h"
 #include "base/memory.h"
 #include "hived/state.h"
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,7 @@ static struct inspector inspector_of(struct hived *h, struct buf *out)
 
 static const char *address_of(struct inspector *in, uint32_t cell, const char *suffix)
 {
+    assert(cell < in->h->cell_count);
     buf_clear(&in->address);
     cell_address(in->h, cell, &in->address);
     buf_string(&in->address, suffix);
@@ -35,6 +37,7 @@ static const char *address_of(struct inspector *in, uint32_t cell, const char *s
 
 static void cell_head(struct inspector *in, uint32_t index, bool is_flat, const char *suffix)
 {
+    assert(index < in->h->cell_count);
     const struct hived *h = in->h;
     const struct cell *cell = &h->cells[index];
     const struct cell *physical = cell;
@@ -54,6 +57,7 @@ static void cell_head(struct inspector *in, uint32_t index, bool is_flat, const 
 
 static void flat_write(struct inspector *in, const char *key, uint32_t cell, const char *suffix)
 {
+    assert(cell < in->h->cell_count);
     json_key(&in->json, key);
     json_object(&in->json);
     cell_head(in, cell, true, suffix);
@@ -62,6 +66,7 @@ static void flat_write(struct inspector *in, const char *key, uint32_t cell, con
 
 static void cell_write(struct inspector *in, uint32_t index)
 {
+    assert(index < in->h->cell_count);
     const struct hived *h = in->h;
     const struct cell *cell = &h->cells[index];
     json_object(&in->json);
@@ -178,6 +183,7 @@ static int placed_compare(const void *a, const void *b)
 static uint32_t placed_list(const struct hived *h, const struct group *group, bool is_virtual,
                             struct placed *list)
 {
+    assert(group->bound_count <= group->slot_count);
     const uint32_t *leaves = is_virtual ? group->virtual : group->physical;
     uint32_t count = 0;
     for (uint32_t i = 0; i < group->leaf_count; i++) {
@@ -194,6 +200,7 @@ static uint32_t placed_list(const struct hived *h, const struct group *group, bo
 
 static void placement_write(struct inspector *in, const struct group *group, bool is_virtual)
 {
+    assert(group->name);
     const struct hived *h = in->h;
     struct placed *list = mem_alloc(mem_size(group->leaf_count + 1u, sizeof *list));
     uint32_t count = placed_list(h, group, is_virtual, list);
@@ -241,6 +248,7 @@ static void time_write(struct json_writer *json, const char *key, int64_t ms)
 
 static void pods_write(struct inspector *in, const struct group *group)
 {
+    assert(group->pods || !group->slot_count);
     bool is_open = false;
     for (uint32_t i = 0; i < group->slot_count; i++) {
         if (!group->pods[i].is_bound)
@@ -271,6 +279,7 @@ static void pods_write(struct inspector *in, const struct group *group)
 
 static void group_write(struct inspector *in, const struct group *group)
 {
+    assert(group->name);
     struct json_writer *json = &in->json;
     json_object(json);
     json_key(json, "metadata");

@@ -29,6 +29,7 @@ struct family { /* new cells below one bound parent */
 
 static uint32_t vertex_new(struct mapper *mapper, uint32_t cell)
 {
+    assert(cell < mapper->h->cell_count && mapper->h->cells[cell].is_virtual);
     if (mapper->count == mapper->room) {
         uint32_t room = 2 * mapper->room;
         struct vertex *grown = ARENA_ARRAY(mapper->m->arena, struct vertex, room);
@@ -43,6 +44,7 @@ static uint32_t vertex_new(struct mapper *mapper, uint32_t cell)
 
 static void vertex_append(struct mapper *mapper, uint32_t parent, uint32_t child)
 {
+    assert(parent < mapper->count && child < mapper->count);
     struct vertex *above = &mapper->vertices[parent];
     if (above->last == NONE)
         above->first = child;
@@ -86,6 +88,7 @@ static bool cell_is_allowed_still(const struct mapper *mapper, const struct cell
 
 static bool cell_is_allowed(const struct mapper *mapper, uint32_t cell)
 {
+    assert(cell < mapper->h->cell_count);
     const struct cell *c = &mapper->h->cells[cell];
     if (c->bound != NONE)
         return false;
@@ -156,6 +159,7 @@ static void children_sort(const struct mapper *mapper, const struct cell *parent
 /* The first of the children in that order, or NONE. */
 static uint32_t child_first(const struct mapper *mapper, const struct cell *parent)
 {
+    assert(parent->level > 1);
     const struct cell *cells = mapper->h->cells;
     uint32_t first = NONE, end = parent->child + child_number(mapper->h, parent);
     for (uint32_t i = parent->child; i < end; i++)
@@ -173,6 +177,7 @@ static bool family_map(struct mapper *mapper, uint32_t first, uint32_t count, ui
  * mapped one by one, but they are alike. */
 static bool whole_map(struct mapper *mapper, uint32_t leaf, uint32_t physical)
 {
+    assert(leaf < mapper->h->cell_count && physical < mapper->h->cell_count);
     struct hived *h = mapper->h;
     const struct cell *p = &h->cells[physical];
     uint32_t leaves = level_of(h, p)->leaf_count;
@@ -201,6 +206,7 @@ static bool whole_map(struct mapper *mapper, uint32_t leaf, uint32_t physical)
 /* The virtual cell on this physical one, with all that is to be bound below. */
 static bool vertex_map(struct mapper *mapper, uint32_t vertex, uint32_t physical)
 {
+    assert(vertex < mapper->count);
     const struct vertex *v = &mapper->vertices[vertex];
     if (mapper->h->cells[physical].level == 1) {
         mapper->h->scratch[v->cell] = physical;
@@ -316,6 +322,7 @@ static bool matching_run(struct mapper *mapper, uint32_t first, uint32_t count,
 /* Siblings on the children of a physical cell. */
 static bool family_map(struct mapper *mapper, uint32_t first, uint32_t count, uint32_t parent)
 {
+    assert(count > 0 && first < mapper->count);
     if (count == 1) { /* the usual case, and mostly the first one does */
         uint32_t child = child_first(mapper, &mapper->h->cells[parent]);
         if (child == NONE || vertex_map(mapper, first, child))
@@ -337,6 +344,7 @@ static bool family_map(struct mapper *mapper, uint32_t first, uint32_t count, ui
 /* The cell at the vertex' level, at or below a free one, that takes it; NONE: there is none. */
 static uint32_t below_map(struct mapper *mapper, uint32_t vertex, uint32_t physical)
 {
+    assert(vertex < mapper->count);
     const struct hived *h = mapper->h;
     const struct cell *p = &h->cells[physical];
     if (p->level == h->cells[mapper->vertices[vertex].cell].level)
@@ -354,6 +362,7 @@ static uint32_t below_map(struct mapper *mapper, uint32_t vertex, uint32_t physi
 /* At the lowest level that has free cells. */
 static uint32_t buddy_map(struct mapper *mapper, uint32_t vertex)
 {
+    assert(vertex < mapper->count);
     struct hived *h = mapper->h;
     struct chain *chain = &h->chains[mapper->m->chain];
     uint8_t level = h->cells[mapper->vertices[vertex].cell].level;
@@ -407,6 +416,7 @@ static void pieces_free(struct mapper *mapper, const uint32_t *pieces, uint32_t 
  * level split only, and so may take the last cell of a level in between.) */
 static uint32_t relaxed_map(struct mapper *mapper, uint32_t vertex)
 {
+    assert(vertex < mapper->count);
     struct hived *h = mapper->h;
     struct chain *chain = &h->chains[mapper->m->chain];
     uint8_t own = h->cells[mapper->vertices[vertex].cell].level;
@@ -451,6 +461,7 @@ static uint32_t relaxed_map(struct mapper *mapper, uint32_t vertex)
 /* `is_last`: nothing is mapped to the free lists after it, they can stay as they are. */
 static bool preassigned_map(struct mapper *mapper, uint32_t vertex, bool is_last)
 {
+    assert(vertex < mapper->count);
     uint32_t found = buddy_map(mapper, vertex);
     bool is_relaxed = found == NONE;
     if (is_relaxed)
@@ -473,6 +484,7 @@ struct roots {
 
 static void family_add(struct mapper *mapper, struct roots *roots, uint32_t parent, uint32_t vertex)
 {
+    assert(vertex < mapper->count);
     struct family *family = NULL;
     for (uint32_t i = roots->family_count; i-- > 0 && !family;)
         if (roots->families[i].parent == parent)
@@ -513,6 +525,7 @@ static uint32_t whole_find(const struct mapping *m, uint32_t at, uint32_t *count
  * yet. */
 static void path_add(struct mapper *mapper, struct roots *roots, uint32_t from)
 {
+    assert(from < mapper->h->cell_count);
     const struct hived *h = mapper->h;
     uint32_t below = NONE;
     for (uint32_t cell = from;; cell = h->cells[cell].parent) {

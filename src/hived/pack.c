@@ -25,6 +25,7 @@ static bool leaf_is_open(const struct pack *pack, uint32_t leaf)
 /* Leaves that the gang may take here, ignoring what it took itself. */
 uint32_t pack_open_count(const struct pack *pack, uint32_t cell)
 {
+    assert(cell < pack->h->cell_count);
     const struct hived *h = pack->h;
     uint32_t total = cell_leaves(h, cell);
     if (pack->priority < HIVED_PRIORITY_MIN)
@@ -37,6 +38,7 @@ uint32_t pack_open_count(const struct pack *pack, uint32_t cell)
 
 static uint32_t cell_node(const struct hived *h, uint32_t cell)
 {
+    assert(cell < h->cell_count);
     const struct cell *c = &h->cells[cell];
     if (!c->is_virtual)
         return rest_of(h, c)->node;
@@ -53,6 +55,7 @@ static bool node_is_shunned(struct pack *pack, uint32_t cell, bool is_bad)
 
 void pack_shun_note(struct pack *pack, uint32_t cell, bool is_bad)
 {
+    assert(cell < pack->h->cell_count);
     if (pack->bad_node != NONE)
         return;
     pack->bad_node = cell_node(pack->h, cell);
@@ -72,6 +75,7 @@ static bool leaf_is_taken(const struct pack *pack, uint32_t leaf)
 
 static struct block block_count(const struct pack *pack, uint32_t first, uint32_t count)
 {
+    assert(count > 0);
     const struct hived *h = pack->h;
     struct block block = {.first_free = NONE, .first_open = NONE};
     for (uint32_t i = first; i < first + count; i++) {
@@ -112,6 +116,7 @@ static void block_take(struct pack *pack, uint32_t first, uint32_t count, uint32
  * one with the first candidate, where free leaves come before those in use. */
 static bool leaves_choose(struct pack *pack, const struct pack_item *item)
 {
+    assert(item->leaves > 0);
     const struct hived *h = pack->h;
     const struct level *levels = h->chains[pack->chain].levels;
     uint32_t cell = item->cell, first = item->leaf, want = item->leaves;
@@ -165,6 +170,7 @@ static void items_take(struct pack *pack)
 /* One greedy pass. */
 static bool view_greedy(struct pack *pack)
 {
+    assert(pack->item_count > 0);
     const struct hived *h = pack->h;
     const struct view *view = pack->view;
     uint32_t item = 0;
@@ -205,6 +211,7 @@ struct bins {
 static bool bins_pack(struct pack *pack, const struct bins *bins, struct pack_item **items,
                       uint32_t count)
 {
+    assert(count <= pack->item_count);
     uint32_t *sizes = ARENA_ARRAY(pack->arena, uint32_t, count);
     uint32_t *chosen = ARENA_ARRAY(pack->arena, uint32_t, count);
     for (uint32_t i = 0; i < count; i++)
@@ -235,6 +242,7 @@ static void bins_add(struct bins *bins, uint32_t cell, uint32_t free)
 /* The greedy pass is exact when all pods are of one size. */
 static bool view_search(struct pack *pack)
 {
+    assert(pack->item_count > 0);
     const struct hived *h = pack->h;
     const struct view *view = pack->view;
     if (pack->items[0].leaves == pack->items[pack->item_count - 1].leaves)
@@ -273,6 +281,7 @@ struct within {
 
 static uint8_t level_named(const struct hived *h, uint32_t chain, const char *type)
 {
+    assert(chain < h->chain_count);
     const struct chain *c = &h->chains[chain];
     for (uint8_t level = 1; level <= c->top; level++)
         if (!strcmp(h->config->types[c->levels[level].type].name, type))
@@ -481,6 +490,7 @@ static bool within_run(struct pack *pack, const char *type)
 
 static bool pack_once(struct pack *pack, const char *within)
 {
+    assert(pack->item_count > 0);
     bool has_within = within != NULL;
     pack->h->epoch += 2; /* set_undo writes the one before */
     for (uint32_t i = 0; i < pack->item_count; i++)
@@ -496,6 +506,7 @@ static bool pack_once(struct pack *pack, const char *within)
 
 bool pack_run(struct pack *pack, const char *within)
 {
+    assert(pack->item_count > 0);
     const struct view *view = pack->view;
     pack->bad_node = NONE;
     view_settle(pack->h, pack->view);

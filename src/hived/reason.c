@@ -2,12 +2,14 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "hived/state.h"
+#include <assert.h>
 #include <string.h>
 
 enum { HOLDERS_MAX = 3, HOLDER_NODES_MAX = 64 }; /* nodes looked at, the fullest first */
 
 static void demand_write(struct buf *out, const struct hived *h, const struct wait *wait)
 {
+    assert(wait->item_count > 0);
     const struct pack_item *items = wait->items;
     const char *within = NULL; /* of all, when they are of one kind */
     for (uint32_t i = 0; i < wait->item_count;) {
@@ -36,6 +38,7 @@ struct holders {
 
 static void holder_add(struct holders *holders, uint32_t group)
 {
+    assert(holders->count <= HOLDERS_MAX);
     for (uint32_t i = 0; i < holders->count; i++) {
         if (holders->groups[i] == group)
             return;
@@ -50,6 +53,7 @@ static void holder_add(struct holders *holders, uint32_t group)
 /* Who uses the leaves of a view's node. */
 static void holders_find(const struct hived *h, uint32_t cell, struct holders *holders)
 {
+    assert(cell < h->cell_count);
     const struct cell *c = &h->cells[cell];
     if (!c->used)
         return;
@@ -126,6 +130,7 @@ static const struct view *view_of(struct hived *h, const struct wait *wait)
 static bool type_is_asked(const struct hived *h, const struct hived_request *request,
                           uint32_t chain)
 {
+    assert(chain < h->chain_count);
     struct text rest = text_of(request->leaf_type);
     if (!rest.length || (request->pinned_cell && *request->pinned_cell))
         return true;
@@ -139,6 +144,7 @@ static bool type_is_asked(const struct hived *h, const struct hived_request *req
 static bool within_fits(struct hived *h, const struct wait *wait, uint32_t chain, const char *type,
                         uint64_t leaves)
 {
+    assert(chain < h->chain_count);
     const struct chain *c = &h->chains[chain];
     uint8_t level = c->top;
     while (level && strcmp(h->config->types[c->levels[level].type].name, type))
@@ -154,6 +160,7 @@ static bool within_fits(struct hived *h, const struct wait *wait, uint32_t chain
 /* The type of a withinOneCell that no cell that may be used has, or is too small for; NULL. */
 static const char *within_lacking(struct hived *h, const struct wait *wait, uint32_t chain)
 {
+    assert(chain < h->chain_count);
     const struct hived_request *request = wait->request;
     const char *type = request->within_one_cell;
     if (type && *type && !within_fits(h, wait, chain, type, wait->leaf_count))
@@ -171,6 +178,7 @@ static const char *within_lacking(struct hived *h, const struct wait *wait, uint
 /* Pods of this size that the nodes of an empty view hold. */
 static uint64_t pods_at_most(const struct hived *h, const struct view *view, uint32_t leaves)
 {
+    assert(leaves > 0);
     uint64_t count = 0;
     if (!view->is_mixed)
         return (uint64_t)view->count * (view->leaf_max / leaves);
@@ -258,6 +266,7 @@ static void cause_write(struct buf *out, struct hived *h, const struct wait *wai
 void reason_write(struct hived *h, const struct wait *wait, struct arena *arena,
                   struct hived_result *result)
 {
+    assert(wait->item_count > 0);
     const struct hived_request *request = wait->request;
     cleanup_buf struct buf out = BUF_INIT;
     bool never = is_never(h, wait);

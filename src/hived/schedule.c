@@ -63,6 +63,7 @@ static void preassigned_write(const struct hived *h, const uint32_t *virtual, ui
 static void slot_write(const struct scheduling *plan, struct hived_slot *slot,
                        const uint32_t *physical, uint16_t *indices)
 {
+    assert(plan->chain < plan->h->chain_count);
     const struct hived *h = plan->h;
     slot->node = "";
     slot->indices = indices;
@@ -78,6 +79,7 @@ static void slot_write(const struct scheduling *plan, struct hived_slot *slot,
 static void placement_write(struct scheduling *plan, uint32_t slots, const uint32_t *slot_leaf,
                             const uint32_t *physical, const uint32_t *virtual)
 {
+    assert(slots > 0);
     struct hived_placement *placement = &plan->result->placement;
     uint32_t leaves = slot_leaf[slots];
     uint16_t *indices = ARENA_ARRAY(plan->arena, uint16_t, leaves);
@@ -97,6 +99,7 @@ static void placement_write(struct scheduling *plan, uint32_t slots, const uint3
 /* The cells live as long as the result does. */
 static void hints_write(const struct scheduling *plan)
 {
+    assert(plan->chain < plan->h->chain_count);
     struct hived_placement *placement = &plan->result->placement;
     const uint32_t *physical = plan->physical;
     for (uint32_t i = 0; i < placement->slot_count; i++) {
@@ -119,6 +122,7 @@ struct conflict { /* what stands in the way of a placement */
 
 static void group_list(struct hived *h, uint32_t group, uint32_t *list, uint32_t *count)
 {
+    assert(group < h->group_count);
     if (h->groups[group]->mark == h->mark)
         return;
     h->groups[group]->mark = h->mark;
@@ -128,6 +132,7 @@ static void group_list(struct hived *h, uint32_t group, uint32_t *list, uint32_t
 static struct conflict conflict_find(struct scheduling *plan, const uint32_t *physical,
                                      uint32_t count, uint32_t own)
 {
+    assert(count > 0);
     struct hived *h = plan->h;
     uint32_t free = 0;
     while (free < count &&
@@ -182,6 +187,7 @@ static void victims_write(struct scheduling *plan, const struct conflict *confli
 
 static void preempting_add(struct group *group, const char *pod)
 {
+    assert(group->state == HIVED_GROUP_PREEMPTING);
     if (!pod)
         return;
     for (uint32_t i = 0; i < group->preempting_count; i++)
@@ -236,6 +242,7 @@ static bool placement_is_usable(struct scheduling *plan, const struct group *gro
 /* True: answered. False: its preemption was cancelled, it must be placed anew. */
 static bool preempting_schedule(struct scheduling *plan, uint32_t index)
 {
+    assert(index < plan->h->group_count && plan->h->groups[index]);
     struct group *group = plan->h->groups[index];
     struct conflict conflict = conflict_find(plan, group->physical, group->leaf_count, index);
     /* the original minds it only when it goes on to preempt, and binds to what is bad */
@@ -273,6 +280,7 @@ static void being_preempted_schedule(struct scheduling *plan, const struct group
 
 static bool guaranteed_try(struct scheduling *plan, uint32_t chain, uint32_t view, int32_t priority)
 {
+    assert(plan->item_count > 0 && view < plan->h->view_count);
     struct hived *h = plan->h;
     struct pack pack = {.h = h,
                         .view = &h->views[view],
@@ -330,6 +338,7 @@ static bool guaranteed_place(struct scheduling *plan, uint32_t chain, uint32_t v
 
 static bool oppo_try(struct scheduling *plan, uint32_t chain)
 {
+    assert(plan->item_count > 0);
     struct hived *h = plan->h;
     struct pack pack = {.h = h,
                         .view = &h->views[h->chains[chain].view],
@@ -462,6 +471,7 @@ static int new_check(struct scheduling *plan, struct err *err)
 
 static uint32_t *slot_starts(const struct scheduling *plan)
 {
+    assert(plan->item_count > 0);
     uint32_t *starts = ARENA_ARRAY(plan->arena, uint32_t, plan->item_count + 1);
     for (uint32_t i = 0; i < plan->item_count; i++)
         starts[i + 1] = starts[i] + plan->items[i].leaves;
@@ -470,6 +480,7 @@ static uint32_t *slot_starts(const struct scheduling *plan)
 
 static void preempting_create(struct scheduling *plan)
 {
+    assert(plan->chain < plan->h->chain_count);
     struct hived *h = plan->h;
     const struct hived_request *request = plan->request;
     struct group like = {.name = (char *)(uintptr_t)request->group,
@@ -500,6 +511,7 @@ static void preempting_create(struct scheduling *plan)
 
 static void found_conclude(struct scheduling *plan)
 {
+    assert(plan->chain < plan->h->chain_count);
     struct hived *h = plan->h;
     struct hived_result *result = plan->result;
     struct conflict conflict = conflict_find(plan, plan->physical, plan->leaf_count, NONE);

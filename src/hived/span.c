@@ -5,10 +5,12 @@
  * other, so the way up follows from the index of the leaf, and all of it is waited for at once.
  */
 #include "hived/state.h"
+#include <assert.h>
 
 /* The newest tree. */
 void span_add(struct hived *h, uint32_t root)
 {
+    assert(h->cells[root].parent == NONE && h->span_count <= SPANS_MAX);
     const struct cell *cell = &h->cells[root];
     const struct chain *chain = &h->chains[cell->chain];
     uint32_t size = h->cell_count - root;
@@ -41,6 +43,7 @@ struct span_seat { /* of a cell in its tree */
 
 static bool seat_find(const struct hived *h, uint32_t cell, struct span_seat *seat)
 {
+    assert(cell < h->cell_count);
     uint32_t low = 0, high = h->span_count;
     while (low < high) {
         uint32_t middle = (low + high) / 2;
@@ -79,6 +82,7 @@ enum {
 /* A cell, all cells below it, and the rest of its leaves. */
 void subtree_fetch(const struct hived *h, uint32_t cell)
 {
+    assert(cell < h->cell_count);
     struct span_seat seat;
     if (!seat_find(h, cell, &seat) || seat.span->leaves[seat.level] > FETCH_LEAVES_MAX)
         return;

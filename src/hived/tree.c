@@ -5,6 +5,7 @@
 
 static void viewed_count(struct hived *h, uint32_t cell, int32_t priority, bool is_added)
 {
+    assert(cell < h->cell_count);
     view_touch(h, cell);
     if (h->cells[cell].is_virtual)
         view_count_leaf(&h->views[h->rests[cell].view], priority, is_added);
@@ -32,6 +33,7 @@ void leaf_use(struct hived *h, uint32_t leaf, int32_t priority)
 
 static int16_t children_priority(const struct hived *h, const struct cell *cell)
 {
+    assert(cell->level > 1);
     int16_t priority = HIVED_PRIORITY_FREE;
     for (uint32_t i = 0; i < child_number(h, cell); i++)
         if (h->cells[cell->child + i].priority > priority)
@@ -70,6 +72,7 @@ void leaf_unuse(struct hived *h, uint32_t leaf)
 
 static bool all_children_are(const struct hived *h, const struct cell *cell, uint8_t state)
 {
+    assert(cell->level > 1);
     for (uint32_t i = 0; i < child_number(h, cell); i++)
         if (h->cells[cell->child + i].state != state)
             return false;
@@ -80,6 +83,7 @@ static bool all_children_are(const struct hived *h, const struct cell *cell, uin
  * them. Nothing above a cell that has the state already can differ for Used. */
 static void state_set(struct hived *h, uint32_t cell, enum hived_cell_state state)
 {
+    assert(cell < h->cell_count);
     h->cells[cell].state = (uint8_t)state;
     for (uint32_t at = h->cells[cell].parent; at != NONE; at = h->cells[at].parent) {
         struct cell *above = &h->cells[at];
@@ -95,6 +99,7 @@ static void state_set(struct hived *h, uint32_t cell, enum hived_cell_state stat
 
 void cell_state_set(struct hived *h, uint32_t cell, enum hived_cell_state state)
 {
+    assert(cell < h->cell_count);
     state_set(h, cell, state);
     if (h->habits->state_set)
         h->habits->state_set(h, cell, state);
@@ -117,6 +122,7 @@ uint32_t cell_common(const struct hived *h, uint32_t a, uint32_t b)
 
 bool cell_is_below(const struct hived *h, uint32_t cell, uint32_t above)
 {
+    assert(cell < h->cell_count);
     while (cell != NONE && h->cells[cell].level < h->cells[above].level)
         cell = h->cells[cell].parent;
     return cell == above;
@@ -129,6 +135,7 @@ const char *cell_type_name(const struct hived *h, const struct cell *cell)
 
 void cell_address(const struct hived *h, uint32_t cell, struct buf *out)
 {
+    assert(cell < h->cell_count);
     const struct cell *at = &h->cells[cell];
     if (at->parent != NONE) {
         cell_address(h, at->parent, out);

@@ -7,6 +7,7 @@
 static int64_t node_key(const struct hived *h, const struct view *view,
                         const struct view_node *node)
 {
+    assert(node->cell < h->cell_count);
     const struct cell *cell = &h->cells[node->cell];
     if (view->is_cluster)
         return view_key(cell->is_bad, cell->used_oppo, cell->used - cell->used_oppo);
@@ -17,6 +18,7 @@ static int64_t node_key(const struct hived *h, const struct view *view,
 /* Position of the first bucket whose key is not below `key`. */
 static uint32_t bucket_find(const struct view *view, int64_t key)
 {
+    assert(view->bucket_count <= view->bucket_room);
     uint32_t low = 0, high = view->bucket_count;
     while (low < high) {
         uint32_t middle = (low + high) / 2;
@@ -30,6 +32,7 @@ static uint32_t bucket_find(const struct view *view, int64_t key)
 
 static struct bucket *bucket_get(struct view *view, int64_t key)
 {
+    assert(view->bucket_count <= view->bucket_room);
     uint32_t at = bucket_find(view, key);
     if (at < view->bucket_count && view->buckets[at].key == key)
         return &view->buckets[at];
@@ -81,6 +84,7 @@ static void node_unlink(struct hived *h, struct view *view, uint32_t index)
 static void node_link(struct hived *h, struct view *view, uint32_t index, int64_t key,
                       bool is_front)
 {
+    assert(index < h->view_node_count);
     struct view_node *node = &h->view_nodes[index];
     struct bucket *bucket = bucket_get(view, key);
     node->key = key;
@@ -101,6 +105,7 @@ static void node_link(struct hived *h, struct view *view, uint32_t index, int64_
 
 static void node_count(const struct hived *h, struct view *view, const struct view_node *node)
 {
+    assert(node->cell < h->cell_count);
     uint32_t leaves = node_leaves(h, node);
     view->is_mixed |= view->leaf_max && leaves != view->leaf_max;
     if (leaves > view->leaf_max)
@@ -123,6 +128,7 @@ void view_build(struct hived *h, struct view *view)
 /* A cell more, at the end of its bucket. */
 void view_join(struct hived *h, struct view *view, uint32_t cell)
 {
+    assert(cell < h->cell_count);
     uint32_t index = h->view_node_count++;
     struct view_node *node = &h->view_nodes[index];
     *node = (struct view_node){.cell = cell, .leaf = first_leaf(h, cell)};
@@ -136,6 +142,7 @@ void view_join(struct hived *h, struct view *view, uint32_t cell)
 
 void view_touch(struct hived *h, uint32_t cell)
 {
+    assert(cell < h->cell_count && h->cells[cell].is_viewed);
     if (h->cells[cell].is_dirty)
         return;
     h->cells[cell].is_dirty = true;
@@ -182,6 +189,7 @@ static void movers_sort(struct mover *movers, uint32_t count)
 /* Do what a stable sort by the new keys would do to the list. */
 void view_settle(struct hived *h, struct view *view)
 {
+    assert(view->dirty_count <= view->dirty_room);
     if (!view->dirty_count)
         return;
     struct mover some[MOVERS_ON_STACK], *movers = some;

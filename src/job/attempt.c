@@ -74,6 +74,7 @@ static void trigger_consider(struct step *step, uint16_t first, uint16_t last, b
 
 static struct trigger trigger_find(struct step *step)
 {
+    assert(step->job->has_tasks);
     const struct job *job = step->job;
     struct trigger best = {0};
     uint32_t succeeded = 0;
@@ -94,6 +95,7 @@ static struct trigger trigger_find(struct step *step)
 /* All tasks of the spec final: the last of them, for the story. */
 static bool all_completed(struct step *step, struct task_ref *last)
 {
+    assert(step->job->has_tasks);
     const struct job *job = step->job;
     uint64_t final = 0;
     for (uint16_t r = 0; r < job->role_count; r++)
@@ -213,6 +215,7 @@ static uint64_t backoff_ms(const struct step *step)
 
 static void step_complete(struct step *step)
 {
+    assert(step->job->completion);
     struct job *job = step->job;
     job->retry_at_ms = 0;
     step_job_state(step, LIFE_COMPLETED);

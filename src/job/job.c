@@ -32,6 +32,7 @@ void job_init(struct job *job, const struct job_policy *policy, int64_t now_ms,
 
 void job_release(struct job *job)
 {
+    assert(job->role_count <= JOB_ROLES_MAX);
     job_tasks_drop(job);
     mem_free(job->roles);
     mem_free(job->completion);
@@ -102,6 +103,7 @@ static int64_t earlier(int64_t a, int64_t b)
 
 int64_t job_wake_ms(const struct job *job, const struct job_policy *policy)
 {
+    assert(policy->role_count <= JOB_ROLES_MAX);
     int64_t at = INT64_MAX;
     switch (job->state) {
     case LIFE_CREATION_PENDING:
@@ -139,6 +141,7 @@ static void step_gang_timeout(struct step *step)
 
 static void step_timer(struct step *step)
 {
+    assert(step->event->kind == JOB_EVENT_TIMER);
     struct job *job = step->job;
     const int64_t due = job_wake_ms(job, step->policy);
     if (due == 0 || due > step->now_ms)
@@ -218,6 +221,7 @@ static void step_retry_now(struct step *step)
 
 static void step_start(struct step *step)
 {
+    assert(step->event->kind == JOB_EVENT_START);
     struct job *job = step->job;
     if (job_can_start(job, NULL) != 0)
         return;
@@ -238,6 +242,7 @@ static void step_start(struct step *step)
 
 static void step_release(struct step *step)
 {
+    assert(step->event->kind == JOB_EVENT_RELEASE);
     if (step->job->held == 0)
         return;
     step_story(step, NULL, false, "Released", "the containers kept for debugging may go");
@@ -287,6 +292,7 @@ static void step_refused(struct step *step)
 
 static void step_preempt(struct step *step)
 {
+    assert(step->event->kind == JOB_EVENT_PREEMPT);
     if (!job_is_active(step->job))
         return;
     const struct attempt_end end = {
@@ -302,6 +308,7 @@ static void step_preempt(struct step *step)
 
 static void step_lost(struct step *step)
 {
+    assert(step->event->kind == JOB_EVENT_LOST);
     if (!job_is_active(step->job))
         return;
     const struct attempt_end end = {
@@ -317,6 +324,7 @@ static void step_lost(struct step *step)
 
 static void step_kill(struct step *step)
 {
+    assert(step->event->kind == JOB_EVENT_TASK_KILL);
     const struct completion *completion = step->event->completion;
     const bool is_preemption =
         completion->code == CODE_PREEMPTED || completion->code == CODE_REFUSED;
@@ -437,6 +445,7 @@ uint32_t job_role_count(const struct job *job, const struct job_policy *policy, 
 
 uint32_t job_waiting_count(const struct job *job, const struct job_policy *policy)
 {
+    assert(policy->role_count <= JOB_ROLES_MAX);
     if (job->has_tasks)
         return job_is_active(job) ? job->waiting : 0;
     if (job->state != LIFE_CREATION_PENDING || job->execution != EXECUTION_START)

@@ -4,6 +4,7 @@
 struct retry_decision retry_decide(struct retry_policy policy, uint32_t counted,
                                    const struct completion *completion)
 {
+    assert(completion);
     const struct retry_decision no = {0};
     const bool is_failed = !completion->is_success;
     if (completion->code == CODE_STOP_REQUESTED || completion->code == CODE_ATTEMPT_COMPLETION ||

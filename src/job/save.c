@@ -22,6 +22,7 @@ static void completion_put(struct buf *out, const struct completion *completion)
 
 static bool text_take(struct cursor *cursor, char *to, size_t size)
 {
+    assert(size > 0);
     const struct text text = cursor_text(cursor);
     if (text.length >= size)
         return false;
@@ -50,6 +51,7 @@ static bool completion_take(struct cursor *cursor, struct completion **completio
  */
 static void roles_put(struct buf *out, const struct job *job)
 {
+    assert(job->role_count <= JOB_ROLES_MAX);
     buf_put_u8(out, job->roles != NULL);
     for (uint16_t r = 0; job->roles && r < job->role_count; r++) {
         const struct job_role *role = &job->roles[r];
@@ -71,6 +73,7 @@ static void held_put(struct buf *out, const struct job *job)
 
 void job_save(const struct job *job, struct buf *out)
 {
+    assert(job->role_count <= JOB_ROLES_MAX);
     buf_put_u8(out, SAVE_VERSION);
     buf_put_u8(out, (uint8_t)job->state);
     buf_put_u8(out, (uint8_t)job->execution);
@@ -219,6 +222,7 @@ int job_restore_task(struct job *job, struct task_ref ref, const struct job_task
  * Rows of before these two were stored have neither. */
 static void task_kill_again(struct step *step, struct task_ref ref)
 {
+    assert(job_task_find(step->job, ref));
     const struct job_task *task = step_task(step, ref);
     const struct job_policy *policy = step->policy;
     struct job_action *action = step_task_action(step, JOB_ACTION_KILL, ref);
@@ -239,6 +243,7 @@ static void task_kill_again(struct step *step, struct task_ref ref)
 /* Count a restored task and say again what may not have been done. */
 static void task_resume(struct step *step, struct task_ref ref)
 {
+    assert(job_task_find(step->job, ref));
     struct job *job = step->job;
     struct job_task *task = step_task(step, ref);
     struct job_role *role = &job->roles[ref.role];
@@ -278,6 +283,7 @@ int job_restore_finish(struct job *job, const struct job_policy *policy, int64_t
 
 void job_clone(struct job *to, const struct job *from)
 {
+    assert(to != from);
     *to = *from;
     if (from->completion) {
         to->completion = NULL;
@@ -322,6 +328,7 @@ static void task_put(struct buf *out, const struct job_task *task)
 
 uint64_t job_hash(const struct job *job)
 {
+    assert(job->role_count <= JOB_ROLES_MAX);
     cleanup_buf struct buf bytes = BUF_INIT;
     job_save(job, &bytes);
     uint64_t hash = text_hash(buf_as_text(&bytes), 0);

@@ -51,6 +51,7 @@ void step_role_settle(struct step *step, uint16_t role_index)
 
 static void mark_surplus(struct step *step, struct task_ref ref)
 {
+    assert(job_task_find(step->job, ref));
     struct job *job = step->job;
     struct job_role *role = &job->roles[ref.role];
     struct job_task *task = &role->items[ref.index];

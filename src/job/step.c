@@ -15,6 +15,7 @@ struct job_action *step_action(struct step *step, enum job_action_kind kind)
 struct job_action *step_task_action(struct step *step, enum job_action_kind kind,
                                     struct task_ref ref)
 {
+    assert(ref.role < step->policy->role_count);
     struct job_action *action = step_action(step, kind);
     action->is_of_task = true;
     action->task = ref;
@@ -25,6 +26,7 @@ struct job_action *step_task_action(struct step *step, enum job_action_kind kind
 void step_story(struct step *step, const struct task_ref *ref, bool is_warning, const char *reason,
                 const char *format, ...)
 {
+    assert((!ref || ref->role < step->policy->role_count) && reason);
     cleanup_buf struct buf text = BUF_INIT;
     va_list args;
     va_start(args, format);
@@ -163,6 +165,7 @@ static void job_roles_make(struct job *job, const struct job_policy *policy)
 
 void job_tasks_drop(struct job *job)
 {
+    assert(job->role_count <= JOB_ROLES_MAX);
     for (uint16_t r = 0; job->roles && r < job->role_count; r++) {
         struct job_role *role = &job->roles[r];
         for (size_t i = 0; i < role->count; i++)

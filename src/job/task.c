@@ -15,6 +15,7 @@ void step_task_placed(struct step *step, struct task_ref ref)
 
 void step_task_preparing(struct step *step, struct task_ref ref)
 {
+    assert(ref.role < step->policy->role_count);
     if (step_task(step, ref)->state != LIFE_CREATION_REQUESTED)
         return;
     step_task_state(step, ref, LIFE_PREPARING);
@@ -24,6 +25,7 @@ void step_task_preparing(struct step *step, struct task_ref ref)
 
 void step_task_running(struct step *step, struct task_ref ref)
 {
+    assert(step->event->kind == JOB_EVENT_TASK_RUNNING);
     step_task_preparing(step, ref);
     if (step_task(step, ref)->state != LIFE_PREPARING)
         return;
@@ -35,6 +37,7 @@ void step_task_running(struct step *step, struct task_ref ref)
 /* From any state with a container to DELETION_REQUESTED, by legal edges. */
 static void walk_to_deletion(struct step *step, struct task_ref ref)
 {
+    assert(job_task_find(step->job, ref));
     const struct job_task *task = step_task(step, ref);
     if (task->state == LIFE_CREATION_REQUESTED)
         step_task_state(step, ref, LIFE_PREPARING);
@@ -74,6 +77,7 @@ void step_tasks_resume(struct step *step, int64_t until_ms)
 /* How long the task's next try has to wait; counts the end. */
 static uint64_t pause_after(struct step *step, struct task_ref ref, struct retry_decision decision)
 {
+    assert(job_task_find(step->job, ref));
     struct job_task *task = step_task(step, ref);
     const struct retry_pause pause = step->policy->pause;
     if (!retry_is_quick(pause, task->attempt_launched_ms, step->now_ms))
@@ -92,6 +96,7 @@ static bool is_final_code(int32_t code)
 /* Of a task without retries of its own: would the job be retried for it? Then its story says so. */
 static bool is_job_retried(const struct step *step, struct task_ref ref)
 {
+    assert(job_task_find(step->job, ref));
     const struct retry_policy own = step->policy->roles[ref.role].task_retry;
     const struct job_task *task = &step->job->roles[ref.role].items[ref.index];
     return own.max == 0 && !own.is_fancy &&
@@ -101,6 +106,7 @@ static bool is_job_retried(const struct step *step, struct task_ref ref)
 static void story_of_exit(struct step *step, struct task_ref ref, struct retry_decision decision,
                           uint64_t pause_ms)
 {
+    assert(job_task_find(step->job, ref)->completion);
     const struct job_task *task = step_task(step, ref);
     const struct completion *completion = task->completion;
     if (is_final_code(completion->code) || job_is_completing(step->job))
@@ -197,6 +203,7 @@ static void settle(struct step *step, struct task_ref ref)
 
 static void hold(struct step *step, struct task_ref ref)
 {
+    assert(ref.role < step->policy->role_count);
     struct job_task *task = step_task(step, ref);
     task->is_held = true;
     step->job->held++;
@@ -213,6 +220,7 @@ static void conclude(struct step *step)
 
 void step_task_exited(struct step *step, struct task_ref ref, const struct completion *completion)
 {
+    assert(completion);
     struct job_task *task = step_task(step, ref);
     if (!task_is_live(task))
         return;
@@ -249,6 +257,7 @@ void step_task_exited(struct step *step, struct task_ref ref, const struct compl
 
 void step_task_refused(struct step *step, struct task_ref ref, const struct completion *completion)
 {
+    assert(step->event->kind == JOB_EVENT_TASK_REFUSED);
     struct job_task *task = step_task(step, ref);
     if (task->state != LIFE_CREATION_PENDING)
         return;
@@ -261,6 +270,7 @@ void step_task_refused(struct step *step, struct task_ref ref, const struct comp
 void step_task_kill(struct step *step, struct task_ref ref, const struct completion *completion,
                     enum kill_reason reason, uint32_t grace_ms, bool is_held)
 {
+    assert(completion && reason != KILL_NONE);
     struct job_task *task = step_task(step, ref);
     if (task->state == LIFE_CREATION_PENDING) {
         completion_set(&task->completion, completion);

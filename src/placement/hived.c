@@ -76,6 +76,7 @@ static bool node_has_lost(const struct node_facts *node)
 /* Devices that the configuration names must be there. */
 static bool node_lacks_devices(const struct placer_hived *p, const struct node_facts *node)
 {
+    assert(p->hived);
     const struct hived_config *config = hived_config_of(p->hived);
     for (uint32_t type = 0; type < config->type_count; type++) {
         const struct hived_type *leaf = &config->types[type];
@@ -94,6 +95,7 @@ static bool node_lacks_devices(const struct placer_hived *p, const struct node_f
 static void auto_count(struct placer_hived *p, const struct node_facts *before,
                        const struct node_facts *now)
 {
+    assert(p->is_automatic);
     if (before) {
         uint32_t grain = p->grain ? p->grain : 1;
         struct hived_auto_cpus had = hived_auto_cpus(before, grain),

@@ -1,4 +1,5 @@
 /* hived_check.c — what HiveD holds, compared with what it was given. For tests. */
+#include <assert.h>
 #include <string.h>
 
 #include "base/buf.h"
@@ -29,6 +30,7 @@ static int gang_check(const struct placer_hived *p, const char *gang,
 
 static struct node_id slot_node(struct placer_hived *p, const struct held *held, uint32_t slot)
 {
+    assert(slot < held->slot_count);
     enum { DEVICES_MAX = 1 };
     const char *name;
     uint16_t devices[DEVICES_MAX];
@@ -41,6 +43,7 @@ static struct node_id slot_node(struct placer_hived *p, const struct held *held,
 static int held_check(struct placer_hived *p, const struct held *held,
                       const struct placement_visit *visit, struct err *err)
 {
+    assert(held->name);
     uint32_t live = 0;
     for (uint32_t i = 0; i < held->slot_count; i++) {
         struct hived_group_view view;

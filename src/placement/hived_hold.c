@@ -9,6 +9,7 @@
 static void held_add(struct placer_hived *p, const char *name, const struct decision *decision,
                      size_t slot_count)
 {
+    assert(name && decision->part_count > 0 && slot_count > 0);
     uint32_t at;
     if (p->gaps.count) {
         at = p->gaps.items[--p->gaps.count];
@@ -37,6 +38,7 @@ static void held_add(struct placer_hived *p, const char *name, const struct deci
 
 void placer_held_drop(struct placer_hived *p, uint32_t at)
 {
+    assert(at < p->helds.count && p->helds.items[at].name);
     struct held *held = &p->helds.items[at];
     text_map_remove(&p->held_index, text_of(held->name));
     for (uint32_t i = 0; i < held->part_count; i++) {
@@ -70,6 +72,7 @@ static bool slots_equal(const struct placement_slot *a, const struct placement_s
 /* With several parts the look at one has made HiveD forget the other: it is asked again. */
 static int decided_commit(struct placer_hived *p, int64_t now_ms, struct err *err)
 {
+    assert(p->decided && p->decision.part_count > 0);
     struct decision *decision = &p->decision;
     struct attempt attempt = {
         .p = p, .request = &(struct placement_request){.group = p->decided, .now_ms = now_ms}};
@@ -115,6 +118,7 @@ struct given {
 static bool vc_owns(const struct hived_config *config, const char *name, uint32_t type,
                     bool is_leaf)
 {
+    assert(type < config->type_count);
     for (uint32_t i = 0; i < config->vc_count; i++) {
         const struct hived_vc_spec *vc = &config->vcs[i];
         if (strcmp(vc->name, name) != 0)
@@ -199,6 +203,7 @@ static uint32_t type_settle(struct given *given, const struct settle *settle)
 /* The leaf type on which the tasks of a kind of member run: by the first task that tells. */
 static void kind_settle(struct given *given, uint32_t kind)
 {
+    assert(kind < given->split.kind_count);
     const struct placement_request *request = given->split.request;
     for (uint32_t m = 0; m < request->member_count; m++) {
         for (uint32_t k = 0; given->split.kinds[m] == kind && k < request->members[m].count; k++) {
@@ -238,6 +243,7 @@ static uint32_t leaves_free(struct given *given, const struct type_part *part,
                             const struct hived_slot *slot, const struct known_node *node,
                             uint32_t leaves, uint16_t *indices)
 {
+    assert(leaves > 0);
     uint16_t *all;
     uint32_t found = leaves_unclaimed(given->p, node, part->leaf_type, &all), count = 0;
     for (uint32_t i = 0; i < found && count < leaves; i++)
@@ -251,6 +257,7 @@ static uint32_t leaves_free(struct given *given, const struct type_part *part,
 static const char *const *cell_types(struct placer_hived *p, const struct type_part *part,
                                      const char *chain, uint8_t level, uint32_t count)
 {
+    assert(count > 0 && chain);
     const struct hived_config *config = hived_config_of(p->hived);
     uint32_t type = hived_config_type(config, chain);
     while (type != HIVED_NONE && config->types[type].level != level)
@@ -267,6 +274,7 @@ static const char *const *cell_types(struct placer_hived *p, const struct type_p
 static int slot_leaves(struct given *given, struct type_part *part, uint32_t leaves,
                        const struct placement_slot *from, struct hived_slot *slot, struct err *err)
 {
+    assert(leaves > 0);
     const struct known_node *node = placer_known_node(given->p, from->node);
     uint32_t per_leaf = part->gpu_per_leaf, count = 0;
     struct arena *arena = &given->p->arena;
@@ -314,6 +322,7 @@ static int slot_leaves(struct given *given, struct type_part *part, uint32_t lea
 
 static int part_given(struct given *given, struct type_part *part, struct err *err)
 {
+    assert(part->leaf_type);
     uint32_t tasks = 0, slot = 0;
     for (uint32_t i = 0; i < part->request.member_count; i++)
         tasks += part->request.members[i].pods;
@@ -350,6 +359,7 @@ static int given_try(struct placer_hived *p, const struct placement_request *req
                      const struct placement_slot *slots, size_t slot_count, bool is_recovery,
                      struct err *err)
 {
+    assert(slot_count > 0);
     struct given given = {.p = p, .slots = slots, .is_recovery = is_recovery};
     struct decision decision;
     arena_clear(&p->arena);
@@ -475,6 +485,7 @@ void placer_hived_cancel(struct placer *placer, const char *group)
 
 void placer_helds_copy(struct placer_hived *p, const struct placer_hived *from)
 {
+    assert(p != from && p->helds.count == 0);
     for (size_t i = 0; i < from->helds.count; i++) {
         const struct held *old = &from->helds.items[i];
         struct held *held = ARRAY_ADD(&p->helds);

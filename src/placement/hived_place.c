@@ -10,6 +10,7 @@ enum { COMBOS_MAX = 64 };
 int placer_part_schedule(struct attempt *attempt, struct type_part *part, enum hived_phase phase,
                          const struct hived_scope *scope, struct err *err)
 {
+    assert(part->leaf_type);
     struct hived_result result;
     part->request.uses_suggested = scope != NULL;
     struct hived_ask ask = {.request = &part->request,
@@ -35,6 +36,7 @@ static int decision_schedule(struct attempt *attempt, struct decision *decision,
                              enum hived_phase phase, const struct hived_scope *scope,
                              enum hived_kind *kind, struct err *err)
 {
+    assert(decision->part_count > 0);
     *kind = HIVED_BIND;
     for (uint32_t i = 0; i < decision->part_count; i++) {
         struct type_part *part = &decision->parts[i];
@@ -72,6 +74,7 @@ static void slot_fill(const struct placer_hived *p, const struct type_part *part
 static void result_bind(struct attempt *attempt, const struct decision *decision,
                         struct placement_result *result)
 {
+    assert(decision->part_count > 0);
     struct placer_hived *p = attempt->p;
     size_t count = 0;
     for (uint32_t i = 0; i < decision->part_count; i++)
@@ -96,6 +99,7 @@ static void result_bind(struct attempt *attempt, const struct decision *decision
 static void result_preempt(struct attempt *attempt, const struct decision *decision,
                            struct placement_result *result)
 {
+    assert(decision->part_count > 0);
     const struct placer_hived *p = attempt->p;
     size_t room = 1;
     for (uint32_t i = 0; i < decision->part_count; i++)
@@ -124,6 +128,7 @@ static void result_preempt(struct attempt *attempt, const struct decision *decis
 static void result_wait(struct attempt *attempt, const char *reason, uint64_t topic, bool is_never,
                         struct placement_result *result)
 {
+    assert(reason);
     result->kind = PLACEMENT_WAIT;
     result->reason = arena_copy(attempt->arena, text_of(reason));
     result->topic = topic;
@@ -132,6 +137,7 @@ static void result_wait(struct attempt *attempt, const char *reason, uint64_t to
 
 static const struct type_part *waiting_part(const struct decision *decision)
 {
+    assert(decision->part_count > 0);
     for (uint32_t i = 0; i < decision->part_count; i++)
         if (decision->parts[i].kind == HIVED_WAIT)
             return &decision->parts[i];
@@ -149,6 +155,7 @@ static int preempt_start(struct attempt *attempt, struct decision *decision, enu
  */
 static bool decision_is_whole(const struct decision *decision)
 {
+    assert(decision->part_count > 0);
     for (uint32_t i = 0; i < decision->part_count; i++) {
         const struct type_part *part = &decision->parts[i];
         uint32_t tasks = 0;

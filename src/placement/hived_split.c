@@ -129,6 +129,7 @@ static const char *member_type(const struct split *split, uint32_t member)
 /* The next combination of choices; false: that was the last one. */
 bool placer_split_next(struct split *split)
 {
+    assert(split->kind_count > 0);
     for (uint32_t kind = split->kind_count; kind-- > 0;) {
         const struct type_candidates *list = &split->candidates[split->first[kind]];
         if (++split->choice[kind] < (split->takes_others ? list->count : list->own_count))
@@ -214,6 +215,7 @@ static bool type_has_cell(const struct hived_config *config, const char *leaf_ty
  * are asked for there, so that the answer says so. */
 static void parts_confine(const struct split *split, struct decision *decision)
 {
+    assert(decision->part_count > 0);
     const struct hived_config *config = hived_config_of(split->p->hived);
     const char *within = split->request->within_one_cell;
     bool is_known = false;
@@ -230,6 +232,7 @@ static void parts_confine(const struct split *split, struct decision *decision)
 /* One part a distinct leaf type of the current combination. */
 bool placer_decision_make(const struct split *split, struct decision *decision)
 {
+    assert(split->kind_count > 0);
     *decision = (struct decision){
         .parts = ARENA_ARRAY(split->arena, struct type_part, split->kind_count + 1)};
     for (uint32_t i = 0; i < split->request->member_count; i++) {

@@ -98,6 +98,7 @@ static struct simple_group *group_add(struct simple *simple,
 
 static void group_drop(struct simple *simple, struct simple_group *group)
 {
+    assert(group->name);
     if (group->is_waiting) {
         simple->waiting_groups--;
     } else {
@@ -152,6 +153,7 @@ static void simple_cancel(struct placer *placer, const char *name)
 static void result_bind(const struct simple_slot *slots, size_t count, struct arena *arena,
                         struct placement_result *result)
 {
+    assert(count == 0 || slots);
     result->kind = PLACEMENT_BIND;
     result->slot_count = count;
     result->slots = ARENA_ARRAY(arena, struct placement_slot, count + 1);
@@ -166,6 +168,7 @@ static void result_bind(const struct simple_slot *slots, size_t count, struct ar
 static void result_preempt(const struct simple *simple, const bool *is_victim, struct arena *arena,
                            struct placement_result *result)
 {
+    assert(is_victim);
     result->kind = PLACEMENT_PREEMPT;
     result->victims = ARENA_ARRAY(arena, const char *, simple->groups.count + 1);
     for (size_t i = 0; i < simple->groups.count; i++)
@@ -298,6 +301,7 @@ static size_t request_size(const struct placement_request *request)
 static bool waiting_place(struct simple *simple, const struct simple_group *group,
                           struct arena *arena, struct placement_result *result)
 {
+    assert(group->is_waiting);
     result->victims = ARENA_ARRAY(arena, const char *, group->victim_count + 1);
     for (size_t i = 0; i < group->victim_count; i++)
         if (group_find(simple, group->victims[i]))
@@ -319,6 +323,7 @@ static bool waiting_place(struct simple *simple, const struct simple_group *grou
 static void waiting_add(struct simple *simple, const struct simple_search *search,
                         size_t slot_count, const struct placement_result *result)
 {
+    assert(slot_count > 0 && result->kind == PLACEMENT_PREEMPT);
     struct simple_group *group = group_add(simple, search->request, slot_count, true);
     memcpy(group->slots, search->slots, slot_count * sizeof *group->slots);
     group->victims = mem_zero(result->victim_count, sizeof *group->victims);
@@ -449,6 +454,7 @@ static void simple_free(struct placer *placer)
 
 static void node_copy(struct simple_node *to, const struct simple_node *from)
 {
+    assert(to != from);
     *to = *from;
     to->facts = (struct node_facts){0};
     if (from->is_known)
@@ -457,6 +463,7 @@ static void node_copy(struct simple_node *to, const struct simple_node *from)
 
 static void group_copy(struct simple_group *to, const struct simple_group *from)
 {
+    assert(to != from);
     *to = *from;
     if (!from->name)
         return;

@@ -45,6 +45,7 @@ void simple_views_fill(struct simple *simple, bool is_empty)
 
 bool simple_view_take(const struct simple *simple, const struct simple_slot *slot)
 {
+    assert(slot->node < simple->nodes.count);
     struct simple_view *view = &simple->views[slot->node];
     bool fits = view->cpu >= slot->cpu && view->memory_mib >= slot->memory_mib &&
                 (view->gpus & slot->gpus) == slot->gpus;
@@ -57,6 +58,7 @@ bool simple_view_take(const struct simple *simple, const struct simple_slot *slo
 /* Preempting groups own nothing yet, but what they wait for is not for others. */
 void simple_views_keep(const struct simple *simple, const char *except)
 {
+    assert(simple->view_room >= simple->nodes.count);
     for (size_t i = 0; simple->waiting_groups && i < simple->groups.count; i++) {
         const struct simple_group *group = &simple->groups.items[i];
         if (!group->name || !group->is_waiting || strcmp(group->name, except) == 0)
@@ -79,6 +81,7 @@ bool simple_type_fits(const char *wanted, const char *type)
 
 static bool is_avoided(const struct placement_request *request, size_t node)
 {
+    assert(request->avoid_count == 0 || request->avoid);
     for (size_t i = 0; i < request->avoid_count; i++)
         if (request->avoid[i].v == node)
             return true;
@@ -88,6 +91,7 @@ static bool is_avoided(const struct placement_request *request, size_t node)
 bool simple_node_may(const struct simple_search *search, size_t at,
                      const struct placement_member *member)
 {
+    assert(at < search->simple->nodes.count);
     const struct simple_node *node = &search->simple->nodes.items[at];
     return node->is_known && (node->facts.is_healthy || search->ignores_health) &&
            simple_type_fits(member->sku_type, node->facts.gpu_type) &&
@@ -97,6 +101,7 @@ bool simple_node_may(const struct simple_search *search, size_t at,
 uint32_t simple_view_room(const struct simple_view *view, const struct demand *demand,
                           uint32_t limit)
 {
+    assert(limit > 0);
     uint64_t room = limit;
     if (demand->cpu && view->cpu / demand->cpu < room)
         room = view->cpu / demand->cpu;
@@ -111,6 +116,7 @@ uint32_t simple_view_room(const struct simple_view *view, const struct demand *d
 static uint64_t gpus_of_neighbourhood(const uint16_t *places, uint32_t count, uint64_t free_gpus,
                                       uint32_t need)
 {
+    assert(need > 0 && need <= bit_count(free_gpus));
     uint64_t best = 0;
     for (uint32_t i = 0; places && i < count; i++) {
         uint64_t same = 0;
@@ -125,6 +131,7 @@ static uint64_t gpus_of_neighbourhood(const uint16_t *places, uint32_t count, ui
 
 static uint64_t gpus_choose(const struct simple_node *node, uint64_t free_gpus, uint32_t need)
 {
+    assert(need <= bit_count(free_gpus));
     uint64_t from =
         gpus_of_neighbourhood(node->facts.gpu_switch, node->facts.gpu_count, free_gpus, need);
     if (!from)
@@ -161,6 +168,7 @@ static void slot_take(const struct simple_search *search, size_t at, const struc
 static size_t node_choose(const struct simple_search *search, const struct placement_member *member,
                           const struct demand *demand, uint32_t need)
 {
+    assert(need > 0);
     const struct simple *simple = search->simple;
     size_t best = SIZE_MAX;
     for (size_t i = 0; i < simple->nodes.count; i++) {
@@ -244,6 +252,7 @@ static bool member_spread(const struct simple_search *search, const struct place
 static bool member_place(const struct simple_search *search, const struct placement_member *member,
                          size_t node, struct simple_slot *slots)
 {
+    assert(node < search->simple->nodes.count || node == SIZE_MAX);
     const struct demand demand = {member->cpu, member->gpu, member->memory_mib};
     const bool is_together = *member->within_one_cell || node != SIZE_MAX;
     if (!is_together && member->count > 1)
@@ -268,6 +277,7 @@ int simple_member_compare(const struct placement_member *a, const struct placeme
 
 bool simple_gang_demand(const struct placement_request *request, struct demand *demand)
 {
+    assert(request->member_count > 0);
     uint64_t cpu = 0, gpu = 0;
     *demand = (struct demand){0};
     for (size_t i = 0; i < request->member_count; i++) {

@@ -56,6 +56,7 @@ static void view_update(const struct trial *trial, uint32_t at)
 
 static uint64_t room_of_node(const struct trial *trial, const struct need *need, uint32_t at)
 {
+    assert(at < trial->simple->nodes.count);
     if (!need->may[at])
         return 0;
     const struct simple_view *view = &trial->simple->views[at];
@@ -88,6 +89,7 @@ static void nodes_count(const struct trial *trial)
 
 static void slot_give(const struct trial *trial, const struct simple_slot *slot, bool is_given)
 {
+    assert(slot->node == UINT32_MAX || slot->node < trial->simple->nodes.count);
     struct extra *extra = &trial->extras[slot->node];
     const uint64_t cpu = slot->cpu;
     extra->cpu = is_given ? extra->cpu + cpu : extra->cpu - cpu;
@@ -99,6 +101,7 @@ static void slot_give(const struct trial *trial, const struct simple_slot *slot,
 /* The group becomes a victim of the try, or is spared again. */
 static void group_give(const struct trial *trial, const struct simple_group *group, bool is_given)
 {
+    assert(group->name);
     for (size_t i = 0; i < group->slot_count; i++) {
         const struct simple_slot *slot = &group->slots[i];
         if (slot->node == UINT32_MAX)
@@ -188,6 +191,7 @@ static struct need *need_of(struct need *needs, size_t count, const struct place
 
 static void need_add(struct trial *trial, const struct placement_member *member)
 {
+    assert(member->count > 0);
     struct need *need = need_of(trial->needs, trial->need_count, member);
     if (!member->count)
         return;
@@ -205,6 +209,7 @@ static void need_add(struct trial *trial, const struct placement_member *member)
 
 static void may_fill(const struct trial *trial, struct need *need)
 {
+    assert(trial->need_count > 0);
     const struct placement_request *request = trial->search->request;
     const size_t count = trial->simple->nodes.count;
     bool *may = ARENA_ARRAY(trial->arena, bool, count + 1);
@@ -293,6 +298,7 @@ static uint32_t *candidates_list(const struct trial *trial, size_t *count)
 /* Would the end of all of them do? Leaves none of them a victim. */
 static bool all_fit(const struct trial *trial, const uint32_t *candidates, size_t count)
 {
+    assert(count == 0 || candidates);
     const struct simple *simple = trial->simple;
     for (size_t i = 0; i < count; i++) {
         const struct simple_group *group = &simple->groups.items[candidates[i]];

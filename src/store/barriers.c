@@ -1,6 +1,7 @@
 /* barriers.c — which attempt of a job has passed what its tasks wait for together. */
 #include "base/err.h"
 #include "store/noun.h"
+#include <assert.h>
 
 static const char replace[] = "INSERT INTO barriers (job, kind, attempt) VALUES (?,?,?) "
                               "ON CONFLICT (job, kind) DO UPDATE SET attempt = excluded.attempt";
@@ -11,6 +12,7 @@ int barrier_pass(struct store *store, const struct store_change *change, struct 
 {
     struct sql sql = sql_of(&store->session, replace);
 
+    assert(change->kind == CHANGE_BARRIER);
     sql_put_int(&sql, change->barrier.job.v);
     sql_put_int(&sql, change->barrier.kind);
     sql_put_int(&sql, change->barrier.attempt);
@@ -28,6 +30,7 @@ int store_barrier_passed(struct store_reader *reader, struct job_id job, enum ba
     struct sql sql = sql_of(&reader->session, select_one);
     int code;
 
+    assert(reader->session.db);
     *attempt = -1;
     sql_put_int(&sql, job.v);
     sql_put_int(&sql, kind);

@@ -43,6 +43,7 @@ static int write_deleted(struct store *store, struct job_id job, struct err *err
         ends_purge, job_purge, tasks_purge, stories_purge, barriers_purge, tags_purge};
     int code = 0;
 
+    assert(job.v != 0);
     for (size_t i = 0; code == 0 && i < sizeof purges / sizeof *purges; i++)
         code = purges[i](store, job, err);
     return code;
@@ -146,6 +147,7 @@ static int write_changes(struct store *store, struct store_change *changes, size
 {
     int code = 0;
 
+    assert(count == 0 || changes);
     for (size_t i = 0; code == 0 && i < count; i++) {
         changes[i].code = 0;
         code = write_change(store, &changes[i], err);
@@ -187,6 +189,7 @@ static int transact(struct store *store, const struct store_batch *batch, struct
     uint64_t last_attempt = store->last_attempt;
     int code = db->ops->begin(db, true, err);
 
+    assert(store->session.db && batch);
     if (code < 0)
         return code;
     code = write_batch(store, batch, err);
@@ -216,6 +219,7 @@ static void index_records(struct store *store, const struct output *output)
 
 static void index_changes(struct store *store, const struct store_change *changes, size_t count)
 {
+    assert(count == 0 || changes);
     for (size_t i = 0; i < count; i++) {
         const struct store_change *change = &changes[i];
         if (change->code < 0)
@@ -250,6 +254,7 @@ int store_commit(struct store *store, const struct store_batch *batch, struct er
     struct db_progress progress;
     int code = commit_once(store, batch, err);
 
+    assert(store->database && (batch->event_count == 0 || batch->events));
     if (code == ERR_UNAVAILABLE && database->ops->give_way(database))
         code = commit_once(store, batch, err);
     atomic_fetch_add(&store->commit_us, (uint64_t)(now_us() - begin_us));

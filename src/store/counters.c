@@ -3,6 +3,7 @@
  */
 #include "base/err.h"
 #include "store/noun.h"
+#include <assert.h>
 
 static const char replace[] = "INSERT INTO counters (name, value) VALUES (?,?) "
                               "ON CONFLICT (name) DO UPDATE SET value = excluded.value";
@@ -12,6 +13,7 @@ static int counter_write(struct store *store, const char *name, uint64_t value, 
 {
     struct sql sql = sql_of(&store->session, replace);
 
+    assert(name && *name);
     sql_put_string(&sql, name);
     sql_put_int(&sql, (int64_t)value);
     return sql_run(&sql, NULL, err);
@@ -39,6 +41,7 @@ static int counter_read(struct session *session, const char *name, int64_t *valu
 {
     struct sql sql = sql_of(session, select_one);
 
+    assert(name && *name);
     sql_put_string(&sql, name);
     return sql_number(&sql, value, err);
 }
@@ -81,6 +84,7 @@ int store_restore_counters(struct store_reader *reader, struct job_id *last_job,
     int64_t job = 0, attempt = 0;
     int code = counter_read(&reader->session, "job", &job, err);
 
+    assert(reader->session.db);
     if (code == 0)
         code = counter_read(&reader->session, "attempt", &attempt, err);
     *last_job = (struct job_id){(uint32_t)job};

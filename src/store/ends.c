@@ -2,6 +2,7 @@
  */
 #include "base/err.h"
 #include "store/noun.h"
+#include <assert.h>
 
 #define COLUMNS(C)                                                                                 \
     C(attempt)                                                                                     \
@@ -41,6 +42,7 @@ static void row_put(struct sql *sql, const struct store_end *end)
 
 static void row_get(struct sql *sql, struct store_end *end, struct arena *arena)
 {
+    assert(sql->statement);
     end->attempt.v = (uint64_t)sql_int(sql);
     end->tail = sql_text(sql, arena);
     end->rule.code = (int32_t)sql_int(sql);
@@ -57,6 +59,7 @@ int end_add(struct store *store, struct store_change *change, struct err *err)
 {
     struct sql sql = sql_of(&store->session, insert);
 
+    assert(change->kind == CHANGE_END);
     if (change->end.tail.length > STORE_TAIL_MAX)
         return REFUSE(change, ERR_TOO_BIG, "last lines have at most %d bytes", STORE_TAIL_MAX);
     if (change->end.rule.text.length > STORE_MATCH_MAX)
@@ -77,6 +80,7 @@ int store_attempt_end(struct store_reader *reader, struct attempt_id attempt, st
     struct sql sql = sql_of(&reader->session, select_one);
     int code;
 
+    assert(reader->session.db);
     sql_put_int(&sql, (int64_t)attempt.v);
     code = sql_next(&sql, err);
     if (code == 0)

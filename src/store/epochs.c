@@ -38,6 +38,7 @@ static int epoch_write(struct store *store, const struct store_epoch *epoch, con
     struct sql sql = sql_of(&store->session, insert);
     struct timespec now;
 
+    assert(reason);
     clock_gettime(CLOCK_REALTIME, &now);
     sql_put_int(&sql, epoch->number);
     sql_put_int(&sql, (int64_t)epoch->id);

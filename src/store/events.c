@@ -1,6 +1,7 @@
 /* events.c — the event log: every event that the core has stepped through. */
 #include "base/err.h"
 #include "store/noun.h"
+#include <assert.h>
 
 static const char insert[] = "INSERT INTO event_log (at_ms, kind, body) VALUES (?,?,?)";
 static const char delete_old[] = "DELETE FROM event_log WHERE sequence IN "
@@ -16,6 +17,7 @@ int events_write(struct store *store, const struct store_event *events, size_t c
 {
     int code = 0;
 
+    assert(count == 0 || events);
     for (size_t i = 0; code == 0 && i < count; i++) {
         struct sql sql = sql_of(&store->session, insert);
         sql_put_int(&sql, events[i].at_ms);
@@ -44,6 +46,7 @@ int events_oldest(struct store *store, int64_t *at_ms, struct err *err)
 int store_events(struct store_reader *reader, uint64_t after, uint64_t limit, struct arena *arena,
                  struct store_events *events, struct err *err)
 {
+    assert(reader->session.db);
     struct {
         struct store_event *items;
         size_t count, room;
@@ -70,6 +73,7 @@ int store_restore_time(struct store_reader *reader, int64_t *last_ms, struct err
     struct sql sql = sql_of(&reader->session, select_last);
     int code;
 
+    assert(reader->session.db);
     code = sql_next(&sql, err);
     *last_ms = code > 0 ? sql_int(&sql) : 0;
     if (code > 0)

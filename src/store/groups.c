@@ -1,6 +1,7 @@
 /* groups.c — groups, who is in them, and what users and groups were granted. */
 #include "base/err.h"
 #include "store/noun.h"
+#include <assert.h>
 #include <string.h>
 
 #define COLUMNS(C)                                                                                 \
@@ -438,6 +439,7 @@ int user_rights_read(struct store_reader *reader, struct arena *arena, struct st
     struct sql sql = sql_of(&reader->session, select_user_groups);
     int code;
 
+    assert(reader->session.db);
     sql_put_string(&sql, user->name);
     code = read_members(&sql, arena, &user->groups, err);
     if (code < 0)
@@ -513,11 +515,13 @@ int users_rights_read(struct store_reader *reader, struct arena *arena, struct s
 {
     int code = users_groups_read(reader, arena, users, err);
 
+    assert(reader->session.db);
     return code == 0 ? users_clusters_read(reader, arena, users, err) : code;
 }
 
 static void row_get(struct sql *sql, struct store_group *group, struct arena *arena)
 {
+    assert(sql->statement);
     *group = (struct store_group){.name = sql_string(sql, arena)};
     group->description = sql_string(sql, arena);
     group->created_ms = sql_int(sql);
@@ -554,6 +558,7 @@ int store_group(struct store_reader *reader, struct text name, struct arena *are
 {
     int code = reader_begin(reader, err);
 
+    assert(reader->session.db);
     if (code < 0)
         return code;
     code = read_group(reader, name, arena, group, members, err);
@@ -585,6 +590,7 @@ int store_groups(struct store_reader *reader, struct arena *arena, struct store_
 {
     int code = reader_begin(reader, err);
 
+    assert(reader->session.db);
     if (code < 0)
         return code;
     code = read_groups(reader, arena, groups, err);
@@ -599,6 +605,7 @@ int store_user_clusters(struct store_reader *reader, const char *user, struct ar
     struct name_list list = {0};
     int code;
 
+    assert(reader->session.db);
     sql_put_string(&sql, user);
     sql_put_int(&sql, GRANT_CLUSTER);
     while ((code = sql_next(&sql, err)) > 0)

@@ -173,6 +173,7 @@ static void job_index_order_check(struct job_index *jobs, size_t index)
 {
     int64_t submitted_ms = job_index_row(jobs, index)->submitted_ms;
 
+    assert(index < jobs->count);
     if ((index > 0 && job_index_row(jobs, index - 1)->submitted_ms > submitted_ms) ||
         (index + 1 < jobs->count && job_index_row(jobs, index + 1)->submitted_ms < submitted_ms))
         jobs->is_shuffled = true;
@@ -183,6 +184,7 @@ void job_index_put(struct job_index *jobs, const struct job_record *job, bool ha
     size_t index = job_index_position(jobs, job->id);
     struct job_index_row *row;
 
+    assert(job->id.v != 0);
     if (index == SIZE_MAX) {
         row = job_index_add(jobs, job);
         row->has_priority = has_priority;
@@ -224,6 +226,7 @@ void job_index_remove(struct job_index *jobs, struct job_id job)
     size_t index = job_index_position(jobs, job);
     struct job_index_row *row;
 
+    assert(job.v != 0);
     if (index == SIZE_MAX)
         return;
     row = job_index_row(jobs, index);
@@ -241,6 +244,7 @@ static void row_tag(struct job_index *jobs, struct job_index_row *row, struct te
 {
     uint32_t tag = words_add(&jobs->tags, name);
 
+    assert(row->id != 0);
     for (size_t i = 0; i < row->tag_count; i++)
         if (row->tags[i] == tag)
             return;
@@ -278,6 +282,7 @@ static void job_index_compact(struct job_index *jobs)
 {
     struct job_index fresh = {0};
 
+    assert(jobs->dead <= jobs->count);
     job_index_init(&fresh, jobs->seed);
     for (size_t i = 0; i < jobs->count; i++) {
         const struct job_index_row *old = job_index_row(jobs, i);

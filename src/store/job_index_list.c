@@ -214,6 +214,7 @@ static void matches_select(struct match *matches, size_t count, size_t wanted,
 {
     size_t low = 0, high = count;
 
+    assert(wanted <= count);
     while (high - low > 16 && wanted > low && wanted < high) {
         size_t middle = low + (high - low) / 2, i = low, j = high - 1;
         struct match pivot;
@@ -332,6 +333,7 @@ static size_t page_newest(const struct job_index *jobs, const struct sieve *siev
 /* The worst stands first; a place that got another match is put right. */
 static void heap_sink(struct match *heap, size_t count, size_t at, const struct ranking *ranking)
 {
+    assert(at < count);
     for (size_t child; (child = 2 * at + 1) < count; at = child) {
         if (child + 1 < count && matches_compare(&heap[child], &heap[child + 1], ranking) < 0)
             child++;
@@ -414,6 +416,7 @@ static size_t page_deep(const struct job_index *jobs, const struct sieve *sieve,
 /* Where the page ends, unless the list ends before. */
 static size_t page_end(const struct job_index *jobs, const struct job_filter *filter)
 {
+    assert(jobs->dead <= jobs->count);
     if (filter->limit == 0 || filter->offset >= jobs->count)
         return 0;
     return filter->limit < jobs->count - filter->offset ? (size_t)(filter->offset + filter->limit)
@@ -430,6 +433,7 @@ void job_index_list(struct job_index *jobs, const struct job_filter *filter, str
     size_t end, kept;
     bool is_newest, is_near;
 
+    assert(jobs->dead <= jobs->count);
     arena_init(&scratch);
     *page = (struct job_page){0};
     pthread_rwlock_rdlock(&jobs->lock);

@@ -58,6 +58,7 @@ static void row_put_fixed(struct sql *sql, const struct job_record *job, bool ha
 
 static void row_put_state(struct sql *sql, const struct job_record *job)
 {
+    assert(job->id.v != 0);
     sql_put_int(sql, job->priority);
     sql_put_int(sql, (int64_t)job->state);
     sql_put_int(sql, job->is_stop_requested);
@@ -86,6 +87,7 @@ static void row_put_state(struct sql *sql, const struct job_record *job)
 static void row_get(struct sql *sql, struct job_record *job, bool *has_priority,
                     struct arena *arena)
 {
+    assert(sql->statement);
     *job = (struct job_record){.id = {(uint32_t)sql_int(sql)}};
     job->name = sql_string(sql, arena);
     job->user = sql_string(sql, arena);
@@ -119,6 +121,7 @@ static void row_get(struct sql *sql, struct job_record *job, bool *has_priority,
 
 static void row_put_attempt(struct sql *sql, const struct job_record *job)
 {
+    assert(job->id.v != 0);
     sql_put_int(sql, job->id.v);
     sql_put_int(sql, job->attempt);
     sql_put_int(sql, (int64_t)job->state);
@@ -137,6 +140,7 @@ static void row_put_attempt(struct sql *sql, const struct job_record *job)
 /* Overwrites what belongs to the attempt. */
 static void row_get_attempt(struct sql *sql, struct job_record *job, struct arena *arena)
 {
+    assert(sql->statement);
     job->id.v = (uint32_t)sql_int(sql);
     job->attempt = (uint32_t)sql_int(sql);
     job->state = (enum life_state)sql_int(sql);
@@ -162,6 +166,7 @@ static int write_job_new(struct store *store, const struct job_record *first,
     struct sql sql = sql_of(&store->session, insert);
     int code;
 
+    assert(first->id.v == last->id.v && first->submission);
     row_put_fixed(&sql, first, submission->has_priority);
     row_put_state(&sql, last);
     code = sql_run(&sql, NULL, err);
@@ -186,6 +191,7 @@ static int write_job_state(struct store *store, const struct job_record *job, st
 {
     struct sql sql = sql_of(&store->session, update);
 
+    assert(job->id.v != 0);
     row_put_state(&sql, job);
     sql_put_int(&sql, job->id.v);
     return sql_run_one(&sql, err);
@@ -195,6 +201,7 @@ static int write_job_attempt(struct store *store, const struct job_record *job, 
 {
     struct sql sql = sql_of(&store->session, replace_attempt);
 
+    assert(job->id.v != 0);
     row_put_attempt(&sql, job);
     return sql_run(&sql, NULL, err);
 }
@@ -204,6 +211,7 @@ int job_write(struct store *store, const struct job_record *job, const struct jo
 {
     int code = 0;
 
+    assert(job->id.v != 0);
     if (job->id.v > store->last_job)
         store->last_job = job->id.v;
     if (job->submission)
@@ -219,6 +227,7 @@ int job_purge(struct store *store, struct job_id job, struct err *err)
 {
     int code = 0;
 
+    assert(job.v != 0);
     for (size_t i = 0; code == 0 && i < sizeof deletes / sizeof *deletes; i++)
         code = purge(store, deletes[i], job, err);
     return code;
@@ -250,6 +259,7 @@ int jobs_restore(struct store_reader *reader, const struct store_restore *restor
     struct sql sql = sql_of(&reader->session, select_live);
     int code;
 
+    assert(reader->session.db);
     while ((code = sql_next(&sql, err)) > 0) {
         struct job_record job;
         bool has_priority;
@@ -338,6 +348,7 @@ int job_read(struct store_reader *reader, struct job_id job, struct arena *arena
     struct sql sql;
     int code = row_of_job(reader, select_one, job, &sql, err);
 
+    assert(reader->session.db);
     if (code < 0)
         return code;
     row_get(&sql, &row->record, &row->has_priority, arena);
@@ -352,6 +363,7 @@ int store_job_read(struct store_reader *reader, struct job_id job, struct arena 
 {
     int code = reader_begin(reader, err);
 
+    assert(reader->session.db);
     if (code < 0)
         return code;
     code = job_read(reader, job, arena, row, err);
@@ -367,6 +379,7 @@ int store_job_source(struct store_reader *reader, struct job_id job, struct aren
     struct sql sql;
     int code = row_of_job(reader, select_source, job, &sql, err);
 
+    assert(reader->session.db);
     if (code < 0)
         return code;
     source->format = (uint8_t)sql_int(&sql);
@@ -404,6 +417,7 @@ int store_job_attempts(struct store_reader *reader, struct job_id job, struct ar
     struct store_job row = {0};
     int code = reader_begin(reader, err);
 
+    assert(reader->session.db);
     if (code < 0)
         return code;
     code = job_read(reader, job, arena, &row, err);
@@ -420,6 +434,7 @@ int store_job_plan(struct store_reader *reader, struct job_id job, struct plan *
     struct sql sql = sql_of(&reader->session, select_plan);
     int code;
 
+    assert(reader->session.db);
     sql_put_int(&sql, job.v);
     code = sql_next(&sql, err);
     *plan = NULL;

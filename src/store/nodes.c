@@ -1,6 +1,7 @@
 /* nodes.c — machines: what they have, their health, their blame. */
 #include "base/err.h"
 #include "store/noun.h"
+#include <assert.h>
 
 #define COLUMNS(C)                                                                                                                                      \
     C(id)                                                                                                                                               \
@@ -52,6 +53,7 @@ static int row_get_places(struct sql *sql, const struct node_record *node, const
 {
     struct text bytes = sql_text(sql, arena);
 
+    assert(sql->statement);
     *places = NULL;
     if (!bytes.at)
         return 0;
@@ -66,6 +68,7 @@ static int row_get(struct sql *sql, struct node_record *node, struct arena *aren
 {
     int code;
 
+    assert(sql->statement);
     *node = (struct node_record){.id = {(uint32_t)sql_int(sql)}};
     node->facts.name = sql_string(sql, arena);
     node->facts.address = sql_string(sql, arena);
@@ -93,6 +96,7 @@ int node_write(struct store *store, const struct node_record *node, struct err *
 {
     struct sql sql = sql_of(&store->session, replace);
 
+    assert(node->facts.name);
     row_put(&sql, node, &store->scratch);
     return sql_run(&sql, NULL, err);
 }
@@ -100,6 +104,7 @@ int node_write(struct store *store, const struct node_record *node, struct err *
 int store_nodes(struct store_reader *reader, struct arena *arena, struct store_nodes *nodes,
                 struct err *err)
 {
+    assert(reader->session.db);
     struct {
         struct node_record *items;
         size_t count, room;

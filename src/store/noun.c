@@ -1,6 +1,7 @@
 /* noun.c — see noun.h: what the nouns share. */
 #include "store/noun.h"
 #include "base/err.h"
+#include <assert.h>
 
 void completion_put(struct sql *sql, const struct completion *completion)
 {
@@ -26,6 +27,7 @@ struct text numbers_put(struct buf *scratch, const uint16_t *numbers, size_t cou
 {
     size_t begin = scratch->length;
 
+    assert(count == 0 || numbers);
     for (size_t i = 0; i < count; i++) {
         buf_put_u8(scratch, (uint8_t)(numbers[i] & 0xff));
         buf_put_u8(scratch, (uint8_t)(numbers[i] >> 8));
@@ -46,6 +48,7 @@ int purge(struct store *store, const char *text, struct job_id job, struct err *
 {
     struct sql sql = sql_of(&store->session, text);
 
+    assert(job.v != 0);
     sql_put_int(&sql, job.v);
     return sql_run(&sql, NULL, err);
 }

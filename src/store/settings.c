@@ -1,6 +1,7 @@
 /* settings.c — values under keys, for the server's own use. */
 #include "base/err.h"
 #include "store/noun.h"
+#include <assert.h>
 
 static const char replace[] = "INSERT INTO settings (key, value) VALUES (?,?) "
                               "ON CONFLICT (key) DO UPDATE SET value = excluded.value";
@@ -11,6 +12,7 @@ int setting_change(struct store *store, struct store_change *change, struct err 
 {
     struct sql sql;
 
+    assert(change->kind == CHANGE_SETTING);
     if (change->setting.value.length > STORE_SETTING_MAX)
         return REFUSE(change, ERR_TOO_BIG, "a setting has at most %d bytes", STORE_SETTING_MAX);
     if (change->setting.value.length == 0) {
@@ -30,6 +32,7 @@ int store_setting(struct store_reader *reader, const char *key, struct arena *ar
     struct sql sql = sql_of(&reader->session, select_one);
     int code;
 
+    assert(reader->session.db);
     sql_put_string(&sql, key);
     code = sql_next(&sql, err);
     if (code == 0)

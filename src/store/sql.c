@@ -8,6 +8,7 @@
 
 void session_release(struct session *session)
 {
+    assert(session->prepared.count == 0 || session->db);
     for (size_t i = 0; i < session->prepared.count; i++)
         session->db->ops->free(session->prepared.items[i]);
     ARRAY_FREE(&session->prepared);
@@ -19,6 +20,7 @@ struct sql sql_of(struct session *session, const char *text)
     uint32_t at = id_map_get(&session->at, (uintptr_t)text);
     struct db_statement *statement;
 
+    assert(session->db && text);
     if (at == MAP_NONE) {
         session->failure_code =
             session->db->ops->prepare(session->db, text, &statement, &session->failure);
@@ -132,6 +134,7 @@ struct text sql_text(struct sql *sql, struct arena *arena)
 {
     struct text bytes = sql->statement->ops->get_bytes(sql->statement, sql->at++);
 
+    assert(sql->statement && arena);
     if (!bytes.at)
         return bytes;
     return (struct text){arena_copy(arena, bytes), bytes.length};
@@ -147,6 +150,7 @@ void sql_copy(struct sql *sql, char *to, size_t size)
 {
     struct text text = sql->statement->ops->get_bytes(sql->statement, sql->at++);
 
+    assert(sql->statement && size > 0);
     snprintf(to, size, "%.*s", (int)(text.length < size ? text.length : size),
              text.at ? text.at : "");
 }
@@ -155,6 +159,7 @@ int sql_number(struct sql *sql, int64_t *value, struct err *err)
 {
     int code = sql_next(sql, err);
 
+    assert(sql->statement);
     *value = code > 0 ? sql_int(sql) : 0;
     sql_done(sql);
     return code < 0 ? code : 0;

@@ -5,6 +5,7 @@
 #include "store/postgres/postgres.h"
 #include "store/sqlite/sqlite.h"
 #include "sys/cleanup.h"
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +14,7 @@
 
 struct db_progress store_progress(const struct store *store)
 {
+    assert(store->epochs.count > 0);
     return (struct db_progress){
         .epoch = store_epoch_last(store).id,
         .commits = store->stored_commits,
@@ -94,6 +96,7 @@ int store_open_on(struct database *database, struct store **out, struct err *err
     struct store *store = mem_zero(1, sizeof *store);
     int code;
 
+    assert(database && out);
     store->database = database;
     store->session.db = database->writer;
     code = store_load(store, err);
@@ -170,6 +173,7 @@ int store_reader_open(struct store *store, struct store_reader **out, struct err
     struct db *db;
     int code = store->database->ops->connect(store->database, &db, err);
 
+    assert(store->database);
     if (code < 0)
         return code;
     *out = mem_zero(1, sizeof **out);
@@ -215,6 +219,7 @@ int store_restore(struct store_reader *reader, const struct store_restore *resto
     struct arena arena;
     int code = reader_begin(reader, err);
 
+    assert(reader->session.db);
     if (code < 0)
         return code;
     arena_init(&arena);

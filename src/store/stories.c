@@ -1,6 +1,7 @@
 /* stories.c — what happened to jobs, in lines for their users. */
 #include "base/err.h"
 #include "store/noun.h"
+#include <assert.h>
 
 #define COLUMNS(C)                                                                                 \
     C(job)                                                                                         \
@@ -37,6 +38,7 @@ static void row_put(struct sql *sql, const struct story_record *story)
 
 static void row_get(struct sql *sql, struct story_record *story, struct arena *arena)
 {
+    assert(sql->statement);
     story->job.v = (uint32_t)sql_int(sql);
     story->role = (int32_t)sql_int(sql);
     story->index = (int32_t)sql_int(sql);
@@ -51,6 +53,7 @@ int story_write(struct store *store, const struct story_record *story, struct er
 {
     struct sql sql = sql_of(&store->session, insert);
 
+    assert(story->job.v != 0 && story->reason);
     row_put(&sql, story);
     return sql_run(&sql, NULL, err);
 }
@@ -111,6 +114,7 @@ int store_stories(struct store_reader *reader, const struct story_filter *filter
 {
     int code = reader_begin(reader, err);
 
+    assert(reader->session.db);
     *stories = (struct stories){0};
     if (code < 0)
         return code;

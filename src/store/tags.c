@@ -1,6 +1,7 @@
 /* tags.c — words that users put on jobs. */
 #include "base/err.h"
 #include "store/noun.h"
+#include <assert.h>
 #include <string.h>
 
 static const char insert[] = "INSERT INTO tags (job, name) VALUES (?,?) ON CONFLICT DO NOTHING";
@@ -17,6 +18,7 @@ int tag_add(struct store *store, struct store_change *change, struct err *err)
     int64_t count;
     int code;
 
+    assert(change->kind == CHANGE_TAG_ADD);
     if (!job_index_has(store->job_index, change->tag.job))
         return REFUSE(change, ERR_NOT_FOUND, "no such job");
     if (length == 0 || length > STORE_TAG_MAX || strchr(name, ','))
@@ -39,6 +41,7 @@ int tag_remove(struct store *store, struct store_change *change, struct err *err
     struct sql sql = sql_of(&store->session, delete);
     int changed = 0, code;
 
+    assert(change->kind == CHANGE_TAG_REMOVE);
     sql_put_int(&sql, change->tag.job.v);
     sql_put_string(&sql, change->tag.name);
     code = sql_run(&sql, &changed, err);

@@ -38,6 +38,7 @@ static const char select_live[] =
 
 static void row_put_ports(struct buf *out, const struct task_record *task)
 {
+    assert(task->port_count == 0 || task->ports);
     for (size_t i = 0; i < task->port_count; i++) {
         buf_put_text(out, text_of(task->ports[i].label));
         buf_put_u32(out, task->ports[i].first);
@@ -49,6 +50,7 @@ static void row_put(struct sql *sql, const struct task_record *task, struct buf 
 {
     size_t split;
 
+    assert(task->job.v != 0);
     buf_clear(scratch);
     row_put_ports(scratch, task);
     split = scratch->length;
@@ -114,6 +116,7 @@ static int row_get(struct sql *sql, struct task_record *task, struct arena *aren
 {
     struct text gpus, ports;
 
+    assert(sql->statement);
     *task = (struct task_record){.job = {(uint32_t)sql_int(sql)}};
     task->task.role = (uint16_t)sql_int(sql);
     task->task.index = (uint16_t)sql_int(sql);
@@ -163,6 +166,7 @@ static int delete_row(struct store *store, const struct task_record *task, struc
 {
     struct sql sql = sql_of(&store->session, delete);
 
+    assert(task->is_removed);
     sql_put_int(&sql, task->job.v);
     sql_put_int(&sql, task->task.role);
     sql_put_int(&sql, task->task.index);
@@ -173,6 +177,7 @@ int task_write(struct store *store, const struct task_record *task, bool is_last
 {
     int code = 0;
 
+    assert(task->job.v != 0);
     if (task->attempt.v > store->last_attempt)
         store->last_attempt = task->attempt.v;
     if (is_last && task->is_removed)
@@ -197,6 +202,7 @@ int tasks_restore(struct store_reader *reader, const struct store_restore *resto
     struct sql sql = sql_of(&reader->session, select_live);
     int code;
 
+    assert(reader->session.db);
     while ((code = sql_next(&sql, err)) > 0) {
         struct task_record task;
         arena_clear(arena);
@@ -247,6 +253,7 @@ static struct task_record task_unplaced(const struct job_record *job, struct tas
         .created_ms = job->attempt_created_ms ? job->attempt_created_ms : job->submitted_ms,
     };
 
+    assert(job->id.v != 0);
     if (job->state == LIFE_COMPLETED) {
         row.completion = job->completion;
         row.completed_ms = job->completed_ms;
@@ -369,6 +376,7 @@ int store_tasks(struct store_reader *reader, struct job_id job, int64_t job_atte
     struct task_list list = {0};
     int code = reader_begin(reader, err);
 
+    assert(reader->session.db);
     if (code < 0)
         return code;
     code = read_tasks_of(reader, job, job_attempt, arena, &list, err);
@@ -405,6 +413,7 @@ int store_task_attempts(struct store_reader *reader, struct job_id job, uint32_t
     size_t past;
     int code = reader_begin(reader, err);
 
+    assert(reader->session.db);
     if (code < 0)
         return code;
     code = read_task_attempts(reader, select_one_past, &key, arena, &list, err);
@@ -431,6 +440,7 @@ int store_attempt(struct store_reader *reader, struct attempt_id attempt, struct
     struct sql sql;
     int code = 0;
 
+    assert(reader->session.db);
     for (int i = 0; i < 2; i++) {
         sql = sql_of(&reader->session, i == 0 ? select_attempt : select_attempt_past);
         sql_put_int(&sql, (int64_t)attempt.v);

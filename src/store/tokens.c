@@ -1,6 +1,7 @@
 /* tokens.c — what a login or an application holds; the token itself is never stored. */
 #include "base/err.h"
 #include "store/noun.h"
+#include <assert.h>
 
 #define COLUMNS(C)                                                                                 \
     C(id) "," C(owner) "," C(is_application) "," C(created_ms) "," C(expires_ms) "," C(scope)
@@ -34,6 +35,7 @@ static void row_put(struct sql *sql, const struct store_token *token)
 
 static void row_get(struct sql *sql, struct store_token *token, struct arena *arena)
 {
+    assert(sql->statement);
     token->id = sql_string(sql, arena);
     token->user = sql_string(sql, arena);
     token->is_application = sql_bool(sql);
@@ -75,6 +77,7 @@ int token_add(struct store *store, struct store_change *change, struct err *err)
     int64_t count = 0;
     int changed = 0, code = user_exists(store, token->user, &has_user, err);
 
+    assert(change->kind == CHANGE_TOKEN_ADD);
     if (code == 0)
         code = count_of(store, token, &count, err);
     if (code < 0)
@@ -98,6 +101,7 @@ int token_remove(struct store *store, struct store_change *change, struct err *e
     struct sql sql = sql_of(&store->session, delete);
     int changed = 0, code;
 
+    assert(change->kind == CHANGE_TOKEN_REMOVE);
     sql_put_string(&sql, change->token.id);
     sql_put_string(&sql, change->token.user);
     code = sql_run(&sql, &changed, err);
@@ -110,6 +114,7 @@ int tokens_remove(struct store *store, const struct store_change *change, struct
 {
     struct sql sql = sql_of(&store->session, delete_others);
 
+    assert(change->kind == CHANGE_TOKENS_REMOVE);
     sql_put_string(&sql, change->token.user);
     sql_put_int(&sql, change->token.is_application);
     sql_put_string(&sql, change->token.id);
@@ -148,6 +153,7 @@ int store_token(struct store_reader *reader, struct text id, struct arena *arena
     struct sql sql = sql_of(&reader->session, select_one);
     int code;
 
+    assert(reader->session.db);
     sql_put_text(&sql, id);
     code = sql_next(&sql, err);
     if (code == 0)
@@ -166,6 +172,7 @@ int store_tokens(struct store_reader *reader, struct text user, struct arena *ar
     struct sql sql = sql_of(&reader->session, select_user);
     int code;
 
+    assert(reader->session.db);
     *tokens = (struct store_tokens){items, 0};
     sql_put_text(&sql, user);
     while ((code = sql_next(&sql, err)) > 0)

@@ -1,6 +1,7 @@
 /* users.c — who may log in. */
 #include "base/err.h"
 #include "store/noun.h"
+#include <assert.h>
 #include <string.h>
 
 #define COLUMNS(C)                                                                                 \
@@ -41,6 +42,7 @@ static void row_put(struct sql *sql, const struct store_user *user)
 
 static void row_get(struct sql *sql, struct store_user *user, struct arena *arena)
 {
+    assert(sql->statement);
     *user = (struct store_user){.name = sql_string(sql, arena)};
     user->password_hash = sql_string(sql, arena);
     user->email = sql_string(sql, arena);
@@ -57,6 +59,7 @@ int user_add(struct store *store, struct store_change *change, struct err *err)
     int64_t count;
     int changed = 0, code;
 
+    assert(change->kind == CHANGE_USER_ADD);
     if (length == 0 || length > STORE_USER_NAME_MAX)
         return REFUSE(change, ERR_INVALID, "a user's name has 1 to %d bytes", STORE_USER_NAME_MAX);
     if (strlen(change->user.extension_json) > STORE_EXTENSION_MAX)
@@ -96,6 +99,7 @@ int user_set(struct store *store, struct store_change *change, struct err *err)
     bool exists = false;
     int changed = 0, code;
 
+    assert(change->kind == CHANGE_USER_SET);
     if ((fields & USER_EXTENSION) && strlen(user->extension_json) > STORE_EXTENSION_MAX)
         return REFUSE(change, ERR_TOO_BIG, "an extension has at most %d bytes",
                       STORE_EXTENSION_MAX);
@@ -124,6 +128,7 @@ int user_remove(struct store *store, struct store_change *change, struct err *er
     struct sql sql = sql_of(&store->session, delete);
     int changed = 0, code;
 
+    assert(change->kind == CHANGE_USER_REMOVE);
     sql_put_string(&sql, change->user.name);
     code = sql_run(&sql, &changed, err);
     if (code == 0 && changed == 0)
@@ -168,6 +173,7 @@ int store_user(struct store_reader *reader, struct text name, struct arena *aren
 {
     int code = reader_begin(reader, err);
 
+    assert(reader->session.db);
     if (code < 0)
         return code;
     code = read_user(reader, name, arena, user, err);
@@ -196,6 +202,7 @@ int store_users(struct store_reader *reader, struct arena *arena, struct store_u
 {
     int code = reader_begin(reader, err);
 
+    assert(reader->session.db);
     if (code < 0)
         return code;
     code = read_users(reader, arena, users, err);

@@ -188,6 +188,7 @@ static void mark_write(struct sqlite_database *self, const struct db_progress *p
                               progress->last_job.v, progress->last_attempt.v};
     struct err err;
 
+    assert(self->writer);
     if (marker_write(&self->marker, &mark, &err) == 0) {
         self->is_mark_failing = false;
     } else if (!self->is_mark_failing) {

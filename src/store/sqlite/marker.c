@@ -56,6 +56,7 @@ int marker_read(struct marker *marker, struct mark *mark, struct err *err)
     ssize_t length = pread(marker->fd, record, MARK_SIZE, 0);
     uint64_t sum;
 
+    assert(marker->fd >= 0);
     if (length < 0)
         return err_errno(err, errno, "read mark");
     if (length == 0)
@@ -85,6 +86,7 @@ int marker_write(struct marker *marker, const struct mark *mark, struct err *err
 
 int marker_sync(struct marker *marker, struct err *err)
 {
+    assert(marker->fd >= 0);
     if (!atomic_exchange(&marker->is_dirty, false))
         return 0;
     if (fdatasync(marker->fd) == 0)
