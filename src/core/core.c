@@ -234,7 +234,8 @@ static void release_event(struct core *core, const struct event *event)
 
 /* --- what the engine says --- */
 
-/* To the job whose failure was the last straw: who looks for the reason begins there. */
+/* Told to the job whose failure brought the node over the threshold: people look for the reason
+ * there first. */
 static void blame_told(struct core *core, struct core_job *job, const struct core_task *task)
 {
     assert(job->id.v);
@@ -394,7 +395,7 @@ static void timers_fire(struct core *core)
         const uint32_t of = (uint32_t)timer.key;
         switch ((enum timer_kind)(timer.key >> 32)) {
         case TIMER_NODE:
-            node_blame_look(core, of);
+            node_blame_refresh(core, of);
             break;
         case TIMER_AGAIN:
         case TIMER_STARVES:
@@ -476,7 +477,7 @@ static void wake_ask(struct core *core)
 {
     assert(core->output);
     int64_t next_ms = timers_next_ms(&core->timers);
-    /* a wake-up of a timer that is gone, when there is no other, finds nothing to do */
+    /* when the last timer was removed its wake-up still comes, and finds nothing to do */
     if (next_ms == core->wake_ms || next_ms == INT64_MAX)
         return;
     core->wake_ms = next_ms;

@@ -77,7 +77,7 @@ bool core_attempt_is_live(const struct core *core, struct attempt_id attempt);
 /* Where; NULL: it is none. Valid until the next step. */
 const char *core_attempt_node(const struct core *core, struct attempt_id attempt);
 
-/* What chooses the places, to be looked at: placer_hived_state (placement/hived.h) knows whether it
+/* The placer, for reading: placer_hived_state (placement/hived.h) knows whether it
  * is HiveD. The core's; valid until the next step. */
 struct placer *core_placer(const struct core *core);
 

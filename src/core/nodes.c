@@ -329,11 +329,11 @@ size_t nodes_to_avoid(struct core *core, struct arena *arena, const struct node_
     return count;
 }
 
-void node_blame_look(struct core *core, uint32_t at)
+void node_blame_refresh(struct core *core, uint32_t at)
 {
     assert(at < core->nodes.count);
     struct blame_policy policy = blame_policy_of(core);
-    if (blame_look(&core->nodes.items[at].blame, &policy, core->now_ms))
+    if (blame_refresh(&core->nodes.items[at].blame, &policy, core->now_ms))
         level_told(core, at, NULL);
     else
         record_node(core, at); /* what is left of it */

@@ -25,7 +25,7 @@ void node_accepted(struct core *core, uint32_t node); /* a task has started ther
 /* Nodes that nothing can be placed on, with the reasons: "; not used: n1 (cordoned by …), …"; ""
  * when there are none. In `arena`. */
 const char *nodes_not_used(const struct core *core, struct arena *arena);
-void node_blame_look(struct core *core, uint32_t node); /* its time has come to be forgiven */
+void node_blame_refresh(struct core *core, uint32_t node); /* its blame may have decayed */
 double node_blame_now(const struct core *core, const struct core_node *node);
 bool node_is_cordoned(const struct core_node *node);
 /* Its row has room for one reason: why it is taken last or not at all, or the node's own? */

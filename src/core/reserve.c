@@ -216,8 +216,8 @@ static void reservation_lose(struct core *core, struct reservation *reservation)
     waiting_changed(core, job, WAITING_BY_RESERVATION_LOST);
 }
 
-/* The queue is looked at again when the next job begins to starve, though nothing may end till
- * then: what comes behind it must not go on taking its room. */
+/* The queue is tried again when the next job begins to starve, even if no job ends until then: jobs
+ * behind it must not go on taking its room. */
 static void starving_watch(struct core *core, int64_t starves_ms)
 {
     assert(starves_ms > core->now_ms);
@@ -298,7 +298,7 @@ void reserve_release(struct core *core)
 static void starts_update(struct core *core, struct reservation *reservation)
 {
     assert(reservation->shadow);
-    enum { AGAIN_MS = 1000 }; /* a copy of the placer, not one for each end */
+    enum { AGAIN_MS = 1000 }; /* a copy of the placer is not made for each job that ends */
     if (!reservation->is_aged || core->now_ms < reservation->starts_asked_ms + AGAIN_MS)
         return;
     struct placer *copy = placer_without_holds(core, reservation);
@@ -320,7 +320,7 @@ static bool ends_before(struct core *core, const struct core_job *job,
     return reservation->starts_ms != INT64_MAX && ends_ms <= reservation->starts_ms;
 }
 
-/* As far as the shadow knows the group, it waits there for what it has preempted meanwhile. */
+/* The shadow may know the group as one that waits for its victims: that is cancelled first. */
 static bool shadow_commit(struct placer *shadow, const struct placement_request *request,
                           const struct placement_slot *slots, size_t slot_count)
 {
@@ -366,15 +366,15 @@ static bool shadow_takes_both(struct core *core, struct placer *shadow, struct c
     assert(shadow != core->placer);
     enum { ROUNDS_MAX = 16 };
     struct placement_result result;
-    struct placement_request look = *request;
-    look.may_preempt = false;
-    shadow->ops->cancel(shadow, look.group);
+    struct placement_request probe = *request;
+    probe.may_preempt = false;
+    shadow->ops->cancel(shadow, probe.group);
     for (int round = 0; round < ROUNDS_MAX; round++) {
-        if (shadow->ops->place(shadow, &look, arena, &result, NULL) ||
+        if (shadow->ops->place(shadow, &probe, arena, &result, NULL) ||
             result.kind == PLACEMENT_WAIT || !(result.slot_count + result.victim_count))
             return false;
         if (result.kind == PLACEMENT_BIND)
-            return shadow_commit(shadow, &look, result.slots, result.slot_count) &&
+            return shadow_commit(shadow, &probe, result.slots, result.slot_count) &&
                    shadow_fits(core, shadow, starving);
         for (size_t i = 0; i < result.victim_count; i++) {
             shadow->ops->cancel(shadow, result.victims[i]);

@@ -17,12 +17,12 @@
 
 enum {
     REASON_AGAIN_MS = 10000, /* a reason that differs in numbers alone is told so often */
-    LOOKS_MAX = 1000,        /* classes looked at when a timer asks for it, or all, … */
-    LOOK_ALL_MS = 60000,     /* … so often at most */
+    REVIEW_MAX = 1000,       /* classes reviewed when a timer asks for it, or all, … */
+    REVIEW_ALL_MS = 60000,   /* … so often at most */
     AT_ONCE_MAX = 32,        /* steps of one pass without a pause, … */
     PAUSE_MS = 10, /* … then one before each: the thread and the log have other things to do */
     /* units of work in one step (struct pass); the rest follows */
-    WORK_LOOKS = 500,
+    WORK_REVIEW = 500,
     WORK_IN_ORDER = 1000,
     WORK_TURNS = 1000,
     WORK_OF_TRY = 2, /* without a search */
@@ -31,7 +31,7 @@ enum {
 
 /* --- the pass --- */
 
-/* Which nodes are not used, and why, and that there is no hope, make a reason new as well. */
+/* A reason is new, too, when other nodes are not used, or when there is no hope any more. */
 static uint64_t topic_of(const struct start_outcome *outcome, const char *nodes)
 {
     assert(outcome->kind != PLACEMENT_BIND);
@@ -41,7 +41,8 @@ static uint64_t topic_of(const struct start_outcome *outcome, const char *nodes)
     return topic | 1;
 }
 
-/* What is told then must not name holders of long ago for as long as nothing else happens. */
+/* The reason must not name jobs that have ended: it is shown until the next pass, so one is asked
+ * for. */
 static void reason_put_off(struct core *core)
 {
     assert(core->output);
@@ -68,13 +69,13 @@ void wait_reason_tell(struct core *core, struct core_job *job, const char *reaso
     job->reason_ms = core->now_ms;
 }
 
-/* The reason that is known still holds. With a look the placer is asked all the same now and then,
- * so that the reason does not grow old. */
+/* Does the reason that was told still hold? In a review the placer is asked again after a while, so
+ * that the reason names the jobs of now. */
 static bool job_is_hopeless(struct core *core, const struct core_job *job, uint32_t class,
-                            bool is_look)
+                            bool is_review)
 {
     assert(job->id.v);
-    return job->reason_topic && (!is_look || core->now_ms - job->reason_ms < REASON_AGAIN_MS) &&
+    return job->reason_topic && (!is_review || core->now_ms - job->reason_ms < REASON_AGAIN_MS) &&
            core->nodes_ms < job->reason_ms && *queue_reason(core->queue, class) &&
            capacity_is_short(core, job);
 }
@@ -89,7 +90,7 @@ static void outcome_explain(struct core *core, const struct core_job *job,
                outcome->kind == PLACEMENT_PREEMPT ? "preempt" : "wait");
 }
 
-/* One job that does not start: to its class, and to whoever asks why it waits. */
+/* Try to start one job. When it cannot start, the outcome has the reason, and *class its class. */
 static struct start_outcome job_try(struct core *core, uint32_t slot, uint32_t *class)
 {
     struct core_job *job = core_job_at(core, slot);
@@ -114,7 +115,8 @@ static struct start_outcome job_try(struct core *core, uint32_t slot, uint32_t *
     return outcome;
 }
 
-/* Whoever would end before the starving job starts may slip in: who ends first, if anybody does. */
+/* A job that would end before the starving job starts may start first: the one with the shortest
+ * time limit is tried. */
 static bool shortest_starts(struct core *core, uint32_t class, const struct queue_item *first)
 {
     assert(first->id != 0);
@@ -142,7 +144,7 @@ static void victims_wait(struct core *core, struct core_job *job, uint32_t class
 
 /* The first job of its class: it starts, or another of the class does, or the class is blocked. */
 static void class_try(struct core *core, const struct queue_item *item, uint32_t class,
-                      bool is_look)
+                      bool is_review)
 {
     assert(item->id != 0);
     struct core_job *job = core_job_at(core, item->slot);
@@ -151,7 +153,7 @@ static void class_try(struct core *core, const struct queue_item *item, uint32_t
         victims_wait(core, job, class);
         return;
     }
-    if (job_is_hopeless(core, job, class, is_look)) {
+    if (job_is_hopeless(core, job, class, is_review)) {
         reason_put_off(core);
         if (!job->hold_count)
             reserve_update(core, job);
@@ -175,55 +177,56 @@ static void class_try(struct core *core, const struct queue_item *item, uint32_t
     }
 }
 
-static bool next_behind(struct core *core, const struct queue_item *after, bool is_look,
+static bool next_behind(struct core *core, const struct queue_item *after, bool is_review,
                         struct queue_item *item, uint32_t *class)
 {
     struct queue_room room = capacity_room(core);
     uint32_t visits = 0;
-    bool is_there = queue_next(core->queue, after->id ? after : NULL, is_look ? NULL : &room, item,
-                               class, &visits);
+    bool is_there = queue_next(core->queue, after->id ? after : NULL, is_review ? NULL : &room,
+                               item, class, &visits);
     core->pass.work += visits / VISITS_PER_WORK;
     return is_there;
 }
 
-/* How many classes are to be tried though too little seems to be free: all when a node has changed
- * or, now and then, when a timer is due. Another round begins when the last one has ended. */
-static void looks_begin(struct core *core)
+/* How many classes are reviewed, that is tried although too little seems to be free: all when a
+ * node has changed, and once a minute when a timer is due. A review begins when the last one has
+ * ended. */
+static void review_begin(struct core *core)
 {
     assert(core->is_unblocked);
     struct pass *pass = &core->pass;
-    bool is_all = core->nodes_ms > pass->looked_ms || core->nodes_ms == core->now_ms ||
-                  (pass->is_due && core->now_ms - pass->looked_ms >= LOOK_ALL_MS);
+    bool is_all = core->nodes_ms > pass->reviewed_ms || core->nodes_ms == core->now_ms ||
+                  (pass->is_due && core->now_ms - pass->reviewed_ms >= REVIEW_ALL_MS);
     uint32_t count = queue_class_count(core->queue);
-    if (!pass->looks)
-        pass->look.id = 0;
+    if (!pass->review_left)
+        pass->review_at.id = 0;
     if (is_all) {
-        pass->looked_ms = core->now_ms;
-        pass->looks = count;
-    } else if (pass->is_due && pass->looks < LOOKS_MAX) {
-        pass->looks = count < LOOKS_MAX ? count : LOOKS_MAX;
+        pass->reviewed_ms = core->now_ms;
+        pass->review_left = count;
+    } else if (pass->is_due && pass->review_left < REVIEW_MAX) {
+        pass->review_left = count < REVIEW_MAX ? count : REVIEW_MAX;
     }
     pass->is_due = false;
 }
 
-static void looks_take(struct core *core)
+static void review_continue(struct core *core)
 {
     struct pass *pass = &core->pass;
     struct queue_item item;
     uint32_t class;
-    while (pass->looks && pass->work < WORK_LOOKS) {
-        if (!next_behind(core, &pass->look, true, &item, &class)) {
-            pass->looks = pass->look.id ? pass->looks : 0;
-            pass->look.id = 0;
+    while (pass->review_left && pass->work < WORK_REVIEW) {
+        if (!next_behind(core, &pass->review_at, true, &item, &class)) {
+            pass->review_left = pass->review_at.id ? pass->review_left : 0;
+            pass->review_at.id = 0;
             continue;
         }
-        pass->looks--;
-        pass->look = item;
+        pass->review_left--;
+        pass->review_at = item;
         class_try(core, &item, class, true);
     }
 }
 
-/* In order from the first on; false: none is left. */
+/* Try classes in order from the first one on. False: none is left. */
 static bool order_take(struct core *core)
 {
     const struct queue_item first = {0};
@@ -238,7 +241,8 @@ static bool order_take(struct core *core)
     return false;
 }
 
-/* From where the last turn was, so that nobody waits for ever behind those that fail. */
+/* Try classes from where the last turn ended, so that no job waits for ever behind jobs that fail.
+ */
 static void turns_take(struct core *core)
 {
     const struct queue_item first = {0};
@@ -273,13 +277,14 @@ void core_schedule(struct core *core)
         return;
     if (core->is_unblocked) {
         queue_unblock(core->queue);
-        looks_begin(core);
+        review_begin(core);
     }
     core->is_unblocked = false;
-    looks_take(core);
+    review_continue(core);
     if (order_take(core))
         turns_take(core);
-    if (core->is_unblocked || core->pass.looks || next_behind(core, &first, false, &item, &class)) {
+    if (core->is_unblocked || core->pass.review_left ||
+        next_behind(core, &first, false, &item, &class)) {
         if (core->now_ms >= core->pass.next_ms)
             pass_go_on(core);
         return;

@@ -49,7 +49,7 @@ static struct start_outcome wait_for(struct core *core, const char *reason)
                                   .topic = text_words_hash(text_of(reason), 0)};
 }
 
-/* Whatever this comes from, others of its shape may start. */
+/* The reason is of this job alone: others of its shape may start. */
 static struct start_outcome wait_alone(struct core *core, const char *reason)
 {
     struct start_outcome outcome = wait_for(core, reason);
@@ -97,8 +97,8 @@ static bool victims_are_own(struct core *core, const struct core_job *job,
     return false;
 }
 
-/* Ask the placer; whether it may preempt is looked into only when it must. *why_not: a PREEMPT is
- * what it would have to do, but may not. */
+/* Ask the placer. Whether the job may preempt is checked only when it would have to. *why_not: why
+ * it may not do what the PREEMPT in the result says. */
 static int part_ask(struct core *core, struct core_job *job, const struct parts *parts,
                     struct gang_part *part, bool is_holding, const char **why_not, struct err *err)
 {
@@ -133,7 +133,7 @@ static int part_ask(struct core *core, struct core_job *job, const struct parts 
     return 0;
 }
 
-/* Nodes to avoid are marked one by one. */
+/* The work of a search: the placer goes through the nodes, and marks those to avoid one by one. */
 static void search_count(struct core *core, const struct gang_part *part)
 {
     assert(part->is_made);
@@ -226,7 +226,7 @@ static void parts_undo(struct core *core, struct core_job *job, struct parts *pa
         preemption_failed(core, job);
 }
 
-/* Does anything have to end that has not been told so? */
+/* Is there a victim that has not been told to end? */
 static bool parts_are_new_round(struct core *core, const struct parts *parts)
 {
     assert(parts->count > 0);
@@ -241,7 +241,7 @@ static bool parts_are_new_round(struct core *core, const struct parts *parts)
     return false;
 }
 
-/* Some wait for others to end: keep what is bound, announce the ends. */
+/* Some parts wait for others to end: what is bound is kept as a hold, and the victims are told. */
 static struct start_outcome parts_hold(struct core *core, struct core_job *job, struct parts *parts)
 {
     assert(parts->count > 0 && job->id.v);

@@ -164,17 +164,17 @@ struct name {
 
 enum { CAPACITY_GPUS_MAX = 255, CAPACITY_PRIORITIES = PLACEMENT_PRIORITY_MAX + 2 };
 
-/* How far the passes over the queue have come; see schedule.h. Items by value: the job may be
- * gone. */
+/* How far the passes over the queue have come; see schedule.h. Items are held by value, because the
+ * job may have ended. */
 struct pass {
-    uint32_t work;          /* of this step, in units of about a quarter of a microsecond */
-    struct queue_item turn; /* the last whose turn came; id 0: none */
-    struct queue_item look; /* the last looked at, … */
-    uint32_t looks;         /* … and how many still are */
-    int64_t looked_ms;      /* all were looked at, last time */
-    bool is_due;            /* a timer asks for a look */
-    uint32_t cuts;          /* steps that this pass has taken so far, without its end */
-    int64_t next_ms;        /* when it goes on; 0: it has come to its end */
+    uint32_t work;               /* of this step, in units of about a quarter of a microsecond */
+    struct queue_item turn;      /* the last whose turn came; id 0: none */
+    struct queue_item review_at; /* the last class that was reviewed, … */
+    uint32_t review_left;        /* … and how many are still to be reviewed */
+    int64_t reviewed_ms;         /* when a review of all classes began last */
+    bool is_due;                 /* a timer asks for a review */
+    uint32_t cuts;               /* steps that this pass has taken so far, without its end */
+    int64_t next_ms;             /* when it goes on; 0: it has come to its end */
 };
 
 /* What is free on nodes that can be used; see capacity.h. */
@@ -205,7 +205,7 @@ struct core {
     int64_t wake_ms;    /* last asked for */
     int64_t nodes_ms;   /* last time that a node changed: reasons told before may not hold */
     bool is_unblocked;  /* something was freed: the queue may move */
-    int64_t again_ms;   /* the queue is looked at again then, for reasons that were not told … */
+    int64_t again_ms;   /* the queue is tried again then, for reasons that were not told … */
     int64_t starves_ms; /* … and then, because a job begins to starve */
     int64_t prepare_ms; /* about the longest time lately from a place to the start there */
     uint64_t events, gpus_total, gpus_used;

@@ -414,7 +414,7 @@ static void all_nodes_bad(struct hived *h)
 {
     for (uint32_t i = 0; i < h->node_count; i++) {
         h->nodes[i].is_bad = false;
-        node_mark(h, i, true);
+        node_bad_set(h, i, true);
     }
 }
 
@@ -539,8 +539,8 @@ bool hived_node_add(struct hived *h, const char *chain_name, const struct hived_
     view_join(h, &h->views[h->chains[chain].view], top);
     view_join(h, &h->views[quota_of(h, vc, chain)->view],
               quota->roots.items[quota->roots.count - 1]);
-    leaves_mark_new(h, h->rests[top].node, first_leaf(h, top),
-                    h->chains[chain].levels[level].leaf_count);
+    leaves_bad_set_new(h, h->rests[top].node, first_leaf(h, top),
+                       h->chains[chain].levels[level].leaf_count);
     return true;
 }
 

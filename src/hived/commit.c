@@ -519,6 +519,6 @@ bool hived_node_set(struct hived *h, const char *name, bool is_healthy)
     uint32_t node = text_map_get(&h->node_index, text_of(name));
     if (node == MAP_NONE)
         return false;
-    node_mark(h, node, !is_healthy);
+    node_bad_set(h, node, !is_healthy);
     return true;
 }

@@ -16,7 +16,7 @@ static void touch(struct hived *h, uint32_t cell)
 
 /* A cell is bad when one of its children is; the cells above are told first, so that they are
  * bound before what is inside them. */
-static void cell_mark_bad(struct hived *h, uint32_t cell)
+static void cell_bad_set(struct hived *h, uint32_t cell)
 {
     assert(cell < h->cell_count);
     struct cell *c = &h->cells[cell];
@@ -25,7 +25,7 @@ static void cell_mark_bad(struct hived *h, uint32_t cell)
     c->is_bad = true;
     if (c->parent != NONE) {
         h->cells[c->parent].bad_children++;
-        cell_mark_bad(h, c->parent);
+        cell_bad_set(h, c->parent);
     }
     touch(h, cell);
     if (cell_is_free(h, cell)) {
@@ -36,7 +36,7 @@ static void cell_mark_bad(struct hived *h, uint32_t cell)
     }
 }
 
-static void cell_mark_healthy(struct hived *h, uint32_t cell)
+static void cell_healthy_set(struct hived *h, uint32_t cell)
 {
     struct cell *c = &h->cells[cell];
     assert(c->is_bad && (c->level == 1 || c->bad_children == 0));
@@ -53,10 +53,10 @@ static void cell_mark_healthy(struct hived *h, uint32_t cell)
         leaf_unbind_unused(h, cell);
     }
     if (c->parent != NONE && h->cells[c->parent].bad_children == 0 && h->cells[c->parent].is_bad)
-        cell_mark_healthy(h, c->parent);
+        cell_healthy_set(h, c->parent);
 }
 
-void node_mark(struct hived *h, uint32_t index, bool is_bad)
+void node_bad_set(struct hived *h, uint32_t index, bool is_bad)
 {
     assert(index < h->node_count);
     struct node *node = &h->nodes[index];
@@ -65,15 +65,15 @@ void node_mark(struct hived *h, uint32_t index, bool is_bad)
     node->is_bad = is_bad;
     for (size_t i = 0; i < node->leaves.count; i++) {
         if (is_bad)
-            cell_mark_bad(h, node->leaves.items[i]);
+            cell_bad_set(h, node->leaves.items[i]);
         else if (h->cells[node->leaves.items[i]].is_bad)
-            cell_mark_healthy(h, node->leaves.items[i]);
+            cell_healthy_set(h, node->leaves.items[i]);
     }
 }
 
 /* New devices of a node, healthy so far; a node that has just appeared is bad. */
-void leaves_mark_new(struct hived *h, uint32_t node, uint32_t first, uint32_t count)
+void leaves_bad_set_new(struct hived *h, uint32_t node, uint32_t first, uint32_t count)
 {
     for (uint32_t i = first; h->nodes[node].is_bad && i < first + count; i++)
-        cell_mark_bad(h, i);
+        cell_bad_set(h, i);
 }

@@ -152,7 +152,7 @@ void hived_reconfigure(struct hived *h, struct hived_config *config)
         .config = config, .sequence = old.sequence, .now_ms = old.now_ms, .habits = old.habits};
     hived_build(h);
     for (uint32_t i = 0; i < h->node_count; i++) /* what runs there finds its cells */
-        node_mark(h, i, false);
+        node_bad_set(h, i, false);
     uint32_t count;
     struct rebind *list = rebinds_list(&old, &count);
     cleanup_arena struct arena arena;
@@ -178,7 +178,7 @@ void hived_reconfigure(struct hived *h, struct hived_config *config)
     mem_free(list);
     for (uint32_t i = 0; i < h->node_count; i++) {
         uint32_t was = text_map_get(&old.node_index, text_of(h->nodes[i].name));
-        node_mark(h, i, was == MAP_NONE || old.nodes[was].is_bad);
+        node_bad_set(h, i, was == MAP_NONE || old.nodes[was].is_bad);
     }
     groups_free(&old);
     scratch_free(&old);

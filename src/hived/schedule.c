@@ -123,9 +123,9 @@ struct conflict { /* what stands in the way of a placement */
 static void group_list(struct hived *h, uint32_t group, uint32_t *list, uint32_t *count)
 {
     assert(group < h->group_count);
-    if (h->groups[group]->mark == h->mark)
+    if (h->groups[group]->listing == h->listing)
         return;
-    h->groups[group]->mark = h->mark;
+    h->groups[group]->listing = h->listing;
     list[(*count)++] = group;
 }
 
@@ -142,11 +142,11 @@ static struct conflict conflict_find(struct scheduling *plan, const uint32_t *ph
         return (struct conflict){0};
     uint32_t *lists = ARENA_ARRAY(plan->arena, uint32_t, 2 * (size_t)count);
     struct conflict conflict = {.victims = lists, .preemptors = lists + count};
-    h->mark++;
+    h->listing++;
     for (uint32_t i = 0; i < count; i++)
         if (physical[i] != NONE && h->cells[physical[i]].using != NONE)
             group_list(h, h->cells[physical[i]].using, conflict.victims, &conflict.victim_count);
-    h->mark++;
+    h->listing++;
     for (uint32_t i = 0; i < count; i++) {
         if (physical[i] == NONE || h->cells[physical[i]].state < HIVED_CELL_RESERVING)
             continue;

@@ -135,7 +135,7 @@ struct node {
     struct cell_list leaves;
 };
 
-/* A packer's picture: cells at node level (or below, where the quota is cut smaller), kept in the
+/* What a packer sees: cells at node level (or below, where the quota is cut smaller), kept in the
  * order that a stable sort at each call would have given. Nodes of equal key share a bucket; a node
  * that changed its key joins the front of its new bucket when it came from before it, the back when
  * it came from behind. */
@@ -199,7 +199,7 @@ struct group { /* what its end reads comes first; one block with its pods, numbe
     uint8_t state; /* enum hived_group_state */
     bool is_lazy, uses_suggested, has_virtual, is_downgraded;
     bool is_small;       /* lies in a chunk */
-    uint32_t mark;       /* scratch: equal to hived's when listed */
+    uint32_t listing;    /* scratch: equal to that of struct hived when it is in the list */
     uint32_t *slot_leaf; /* [slot_count + 1]: first leaf of each slot */
     uint32_t *types;     /* [leaf_count] of the preassigned cell when bound; NONE: opportunistic */
     char *vc_name, *chain_name;
@@ -291,7 +291,7 @@ struct hived {
     uint32_t dooms_held;
     bool dooms_missed;     /* something was to be looked at while they were held */
     bool holds_for_commit; /* one of them, until the decision is committed or forgotten */
-    uint32_t mark;
+    uint32_t listing;      /* number of the list of groups that is being made */
 };
 
 static inline struct quota *quota_of(struct hived *h, uint32_t vc, uint32_t chain)
@@ -379,8 +379,8 @@ void bad_free_add(struct hived *h, uint32_t cell);
 void bad_free_remove(struct hived *h, uint32_t cell);
 
 /* health.c */
-void leaves_mark_new(struct hived *h, uint32_t node, uint32_t first, uint32_t count);
-void node_mark(struct hived *h, uint32_t node, bool is_bad);
+void leaves_bad_set_new(struct hived *h, uint32_t node, uint32_t first, uint32_t count);
+void node_bad_set(struct hived *h, uint32_t node, bool is_bad);
 
 /* view.c */
 void view_build(struct hived *h, struct view *view);

@@ -72,7 +72,7 @@ bool blame_add(struct blame *blame, const struct blame_policy *policy, double we
     return level_set(blame, policy);
 }
 
-bool blame_look(struct blame *blame, const struct blame_policy *policy, int64_t now_ms)
+bool blame_refresh(struct blame *blame, const struct blame_policy *policy, int64_t now_ms)
 {
     return blame_add(blame, policy, 0, now_ms);
 }
@@ -86,7 +86,7 @@ int64_t blame_next_ms(const struct blame *blame, const struct blame_policy *poli
 {
     if (blame->level == BLAME_NONE || policy->half_life_s == 0 || policy->avoid <= 0)
         return 0;
-    /* both levels end below `avoid`; the smallest step below, so that a look then sees it */
+    /* both levels end below `avoid`; the smallest step below, so that a refresh then sees it */
     const double halves = log2(blame->value / policy->avoid);
     const double wait_ms = halves > 0 ? ceil(halves * policy->half_life_s * 1000) : 0;
     return wait_ms < 1e15 ? blame->at_ms + (int64_t)wait_ms + 1 : 0;

@@ -20,7 +20,7 @@ enum blame_level { BLAME_NONE, BLAME_AVOID, BLAME_CORDON };
 struct blame {
     double value; /* as of at_ms */
     int64_t at_ms;
-    enum blame_level level; /* after the last change or look */
+    enum blame_level level; /* after the last change or refresh */
 };
 
 /* Weight of an ended try: 1 for failures of the platform (a lost container, a GPU error), 0 for the
@@ -35,9 +35,9 @@ double blame_value(const struct blame *blame, const struct blame_policy *policy,
 /* Both return true when the level has changed. */
 bool blame_add(struct blame *blame, const struct blame_policy *policy, double weight,
                int64_t now_ms);
-bool blame_look(struct blame *blame, const struct blame_policy *policy, int64_t now_ms);
+bool blame_refresh(struct blame *blame, const struct blame_policy *policy, int64_t now_ms);
 void blame_pardon(struct blame *blame, int64_t now_ms);
-/* When blame_look will change the level by decay alone; 0 = never. */
+/* When blame_refresh will change the level by decay alone; 0 = never. */
 int64_t blame_next_ms(const struct blame *blame, const struct blame_policy *policy);
 
 const char *blame_level_name(enum blame_level level); /* "none", "avoid", "cordon" */

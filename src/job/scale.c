@@ -49,7 +49,7 @@ void step_role_settle(struct step *step, uint16_t role_index)
         step_action(step, JOB_ACTION_QUEUE);
 }
 
-static void mark_surplus(struct step *step, struct task_ref ref)
+static void surplus_set(struct step *step, struct task_ref ref)
 {
     assert(job_task_find(step->job, ref));
     struct job *job = step->job;
@@ -86,9 +86,9 @@ void step_scale(struct step *step, uint16_t role_index, uint32_t instances)
     step_job_changed(step);
     step_story(step, NULL, false, "Scaled", "%s: instances %u -> %u",
                step->policy->roles[role_index].name, before, instances);
-    /* mark all first, so that what ends at once cannot be taken for a wanted task */
+    /* all first, so that a task that ends at once is not taken for a wanted one */
     for (size_t i = role->count; i-- > instances;)
-        mark_surplus(step, (struct task_ref){role_index, (uint16_t)i});
+        surplus_set(step, (struct task_ref){role_index, (uint16_t)i});
     const struct completion completion =
         completion_of(CODE_SCALED_DOWN, "no longer among the %u instances wanted", instances);
     for (size_t i = role->count; i-- > instances;)

@@ -69,7 +69,7 @@ static bool slots_equal(const struct placement_slot *a, const struct placement_s
     return true;
 }
 
-/* With several parts the look at one has made HiveD forget the other: it is asked again. */
+/* With several parts, asking for one has made HiveD forget the other: it is asked again. */
 static int decided_commit(struct placer_hived *p, int64_t now_ms, struct err *err)
 {
     assert(p->decided && p->decision.part_count > 0);

@@ -49,7 +49,8 @@ struct placement_request {
     /* nodes to avoid while others fit (blamed for platform failures); may be NULL */
     const struct node_id *avoid;
     size_t avoid_count;
-    bool may_preempt; /* false: only look (Filtering); true: preempting may make state */
+    bool may_preempt; /* false: nothing is kept of the answer (Filtering); true: a PREEMPT is
+                         remembered */
     int64_t now_ms;   /* wall clock: only shown, as the time of a lazy preemption */
 };
 

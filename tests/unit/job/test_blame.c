@@ -16,10 +16,10 @@ static void blame_rises_and_decays(void **state)
     assert_int_equal(blame.level, BLAME_AVOID);
     assert_int_equal((int)(blame_value(&blame, &policy, now_ms + 3600000) * 1000), 1500);
     assert_int_equal((int)blame_value(&blame, &policy, now_ms - 5), 3);
-    assert_false(blame_look(&blame, &policy, now_ms));
+    assert_false(blame_refresh(&blame, &policy, now_ms));
     const int64_t next_ms = blame_next_ms(&blame, &policy);
     assert_true(next_ms > now_ms && next_ms <= now_ms + 2);
-    assert_true(blame_look(&blame, &policy, next_ms));
+    assert_true(blame_refresh(&blame, &policy, next_ms));
     assert_int_equal(blame.level, BLAME_NONE);
     assert_int_equal(blame_next_ms(&blame, &policy), 0);
 }
@@ -32,11 +32,11 @@ static void cordon_lasts_until_below_avoid(void **state)
     for (int i = 0; i < 12; i++)
         blame_add(&blame, &policy, 1, now_ms);
     assert_int_equal(blame.level, BLAME_CORDON);
-    assert_false(blame_look(&blame, &policy, now_ms + 3600000)); /* 6: would be avoid */
+    assert_false(blame_refresh(&blame, &policy, now_ms + 3600000)); /* 6: would be avoid */
     assert_int_equal(blame.level, BLAME_CORDON);
     now_ms = blame_next_ms(&blame, &policy);
     assert_true(now_ms > 3600000);
-    assert_true(blame_look(&blame, &policy, now_ms));
+    assert_true(blame_refresh(&blame, &policy, now_ms));
     assert_int_equal(blame.level, BLAME_NONE);
     blame_add(&blame, &policy, 20, now_ms);
     blame_pardon(&blame, now_ms);
