@@ -33,6 +33,7 @@ struct core *core_copy(const struct core *from)
     to->pass = from->pass;
     to->again_ms = from->again_ms;
     to->starves_ms = from->starves_ms;
+    to->nodes_ms = from->nodes_ms;
     to->prepare_ms = from->prepare_ms;
     to->events = from->events;
     to->gpus_total = from->gpus_total;

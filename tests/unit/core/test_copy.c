@@ -130,6 +130,25 @@ static void a_busy_core(void **state)
     }
 }
 
+/* A node has changed since the reason was told: who waits is tried again, though too little is
+ * free. */
+static void a_core_whose_node_has_changed(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world, "first-fit");
+    world_node(&world, "n1", 16, 4);
+    submit(&world, "runs", 10, world_role("worker", 4, 1, 1), 0); /* attempts 1 to 4 */
+    submit(&world, "waits", 10, world_role("worker", 1, 1, 4), 0);
+    world.now_ms += 1000;
+    world_node(&world, "n1", 17, 4);
+    struct core *copy = core_copy(world.core);
+    world.now_ms -= 10; /* within the same millisecond */
+    both_step(&world, copy, exit_of(1, 0));
+    core_free(copy);
+    world_release(&world);
+}
+
 /* One part of a gang is bound and held, the other waits for the end of others. */
 static void a_preempting_core(void **state)
 {
@@ -182,6 +201,7 @@ static void test_copy(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_new_core),
     cmocka_unit_test(a_busy_core),
+    cmocka_unit_test(a_core_whose_node_has_changed),
     cmocka_unit_test(a_preempting_core),
     cmocka_unit_test(test_copy),
 };
