@@ -1,8 +1,8 @@
 /* state.h — the tables of the core. Inside src/core only.
  *
  * Each part has a header of its own with what the others may call: jobs, tasks, nodes, records,
- * request, schedule, capacity, gang_ports, start, preempt, reserve, config, restore. What it owns
- * stands there.
+ * request, schedule, waiting, capacity, gang_ports, start, preempt, reserve, config, restore. What
+ * it owns stands there, and only its two files reach for that: tools/check-deps checks it.
  *
  * Tables own their entries; entries name each other by index. core->jobs has the jobs in memory:
  * those not final, and final ones with containers held for debugging. Of other final jobs the name
