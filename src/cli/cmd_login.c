@@ -1,54 +1,21 @@
 /* login, logout, version, help, completion, man */
 #include "base/err.h"
 #include "base/memory.h"
+#include "cli/ask.h"
 #include "cli/client.h"
 #include "cli/command.h"
 #include "cli/print.h"
 #include "cli/settings.h"
 #include <stdlib.h>
 #include <string.h>
-#include <termios.h>
 #include <unistd.h>
-
-enum { WORD_MAX_LENGTH = 8192 };
-
-/* One line of standard input, without its end. */
-static int line_read(const char *what, char **line)
-{
-    size_t room = 0;
-    *line = NULL;
-    ssize_t length = getline(line, &room, stdin);
-    if (length <= 0 || length > WORD_MAX_LENGTH)
-        return cli_fail(EXIT_USAGE, "no %s on standard input", what);
-    while (length && ((*line)[length - 1] == '\n' || (*line)[length - 1] == '\r'))
-        (*line)[--length] = '\0';
-    return 0;
-}
 
 static int name_ask(char **name)
 {
     if (!isatty(STDIN_FILENO))
         return cli_fail(EXIT_USAGE, "give --username, as standard input is not a terminal");
     fprintf(stderr, "User name: ");
-    return line_read("user name", name);
-}
-
-/* Without showing what is typed. */
-static int password_ask(const struct cli *cli, char **password)
-{
-    struct termios before, quiet;
-    if (cli_flag(cli, "password-stdin"))
-        return line_read("password", password);
-    if (!isatty(STDIN_FILENO) || tcgetattr(STDIN_FILENO, &before))
-        return cli_fail(EXIT_USAGE, "give --password-stdin, as standard input is not a terminal");
-    quiet = before;
-    quiet.c_lflag &= ~(tcflag_t)ECHO;
-    fprintf(stderr, "Password: ");
-    tcsetattr(STDIN_FILENO, TCSAFLUSH, &quiet);
-    int code = line_read("password", password);
-    tcsetattr(STDIN_FILENO, TCSAFLUSH, &before);
-    fprintf(stderr, "\n");
-    return code;
+    return ask_line("user name", name);
 }
 
 /* Ask the server for a token. */
@@ -138,14 +105,14 @@ int run_login(struct cli *cli)
     if (strncmp(server, "http://", 7) != 0 && strncmp(server, "https://", 8) != 0)
         code = cli_fail(EXIT_USAGE, "a server is http://HOST:PORT, got '%s'", server);
     if (!code && cli_flag(cli, "with-token")) {
-        code = line_read("token", &token);
+        code = ask_line("token", &token);
         if (!code)
             code = token_check(server, token, &name);
     } else if (!code) {
         const char *given = cli_value(cli, "username");
         code = given ? (name = mem_copy(given), 0) : name_ask(&name);
         if (!code)
-            code = password_ask(cli, &password);
+            code = ask_password(cli, &password);
         struct client *client = code ? NULL : login_client(server, name);
         if (!code)
             code = token_get(client, name, password, &token);
@@ -155,9 +122,7 @@ int run_login(struct cli *cli)
         code = settings_keep(server, name, token);
     if (!code)
         printf("logged in to %s as %s\n", server, name);
-    if (password)
-        explicit_bzero(password, strlen(password));
-    free(password);
+    ask_forget(password);
     free(name);
     free(token);
     mem_free(server);

@@ -97,6 +97,29 @@ static const struct cli_option EVENTS_OPTIONS[] = {
     END,
 };
 
+static const struct cli_option USER_OPTIONS[] = {
+    {"email", 0, "ADDRESS", "mail address", NULL, 0},
+    {"admin", 0, "YES|NO", "administrator of the platform, or not", "yes no", 0},
+    {"vc", 0, "NAMES", "virtual clusters granted to the user (comma list; replaces)", NULL, 0},
+    {"groups", 0, "NAMES", "groups of the user (comma list; set replaces)", NULL, 0},
+    {"password", 0, NULL, "set: ask for a new password", NULL, 0},
+    {"password-stdin", 0, NULL, "read the password from standard input", NULL, 0},
+    END,
+};
+
+static const struct cli_option GROUP_OPTIONS[] = {
+    {"description", 0, "TEXT", "what the group is for", NULL, 0},
+    {"vc", 0, "NAMES", "virtual clusters that members may use (comma list; replaces)", NULL, 0},
+    {"admin", 0, "YES|NO", "add, set: members are administrators; join: of the group", "yes no", 0},
+    END,
+};
+
+static const struct cli_option TOKEN_OPTIONS[] = {
+    {"scope", 0, "SCOPE", "what it is good for (default: usual)", "usual read submit admin", 0},
+    {"expires", 0, "SECONDS", "when it expires (default: never)", NULL, 0},
+    END,
+};
+
 static const struct cli_option LOGIN_OPTIONS[] = {
     {"username", 'u', "NAME", "user name (asked for when not given)", NULL, 0},
     {"password-stdin", 0, NULL, "read the password from standard input", NULL, 0},
@@ -207,6 +230,30 @@ const struct cli_command COMMANDS[] = {
      "Shows the cells of the physical cluster as a tree: how many leaves below each are used, free "
      "and bad, their state, and for whom they are used. `skep vc NAME` shows a virtual cluster so.",
      NULL, NO_OPTIONS, run_cells},
+    {"user", "ACTION [NAME…]", KIND_CHOICE, "list show add set remove activate deactivate import",
+     1, -1, "show and change users",
+     "`list` shows all users, `show NAME` one. The others are for administrators.\n\n"
+     "`add NAME` makes a user; the password is asked for, or read from standard input. `set NAME` "
+     "changes what the options name. `deactivate NAME…` revokes all tokens of users and lets them "
+     "log in no more, until `activate NAME…`. `remove NAME…` removes users; deactivating is "
+     "better, as a later user of the same name would own the jobs that are left. An administrator "
+     "cannot be removed, and the last one cannot be changed into an ordinary user.\n\n"
+     "`import FILE` makes users of a file of comma-separated values. Its first line names the "
+     "columns: username, password (or passwordHash: a hash as OpenPAI stored it), and, when they "
+     "are wanted, email, admin (true or false), virtualCluster and groups (lists in quotes). A "
+     "line that is refused is named, and the others are still taken; who exists already is "
+     "refused.",
+     "skep user add alice --vc vision,speech", USER_OPTIONS, run_user},
+    {"group", "ACTION [NAME…]", KIND_CHOICE, "list show members add set remove join leave", 1, -1,
+     "show and change groups",
+     "`list` shows all groups, `show NAME` one, `members NAME` who is in it. Members may use the "
+     "virtual clusters of their groups; members of a group with --admin yes are "
+     "administrators.\n\n"
+     "For administrators: `add NAME`, `set NAME` (what is not named stays) and `remove NAME…`. For "
+     "them and the group's own administrators: `join GROUP USER…` and `leave GROUP USER…`; with "
+     "--admin yes, which only administrators may give, `join` makes the users administrators of "
+     "the group, who say who is in it.",
+     "skep group join vision alice bob", GROUP_OPTIONS, run_group},
     {"login", "[URL]", KIND_NONE, NULL, 0, 1, "log in to a server",
      "Asks for user name and password, and keeps the token that the server gives (the password is "
      "not kept) in ~/.config/skep/settings, readable by you alone.",
@@ -214,6 +261,17 @@ const struct cli_command COMMANDS[] = {
     {"logout", "", KIND_NONE, NULL, 0, 0, "revoke the token and forget it",
      "Revokes the token at the server and removes it from the settings.", NULL, NO_OPTIONS,
      run_logout},
+    {"whoami", "", KIND_NONE, NULL, 0, 0, "show who is logged in",
+     "Shows whose token it is that skep uses, as the server sees it.", NULL, NO_OPTIONS,
+     run_whoami},
+    {"token", "ACTION [ID…]", KIND_CHOICE, "list create revoke", 1, -1,
+     "show, make and revoke tokens",
+     "`list` shows your tokens, `create` makes one for a program and prints it, `revoke ID…` "
+     "revokes some, which takes effect at once.\n\n"
+     "A token of scope read reads what you may read, and nothing of what you may do as an "
+     "administrator; submit also submits jobs and changes yours; usual (the default) is good for "
+     "all that you may do but for users, groups and tokens; admin only lacks tokens.",
+     "skep token create --scope submit --expires 2592000", TOKEN_OPTIONS, run_token},
     {"completion", "SHELL", KIND_CHOICE, "bash zsh fish", 1, 1, "print completion for a shell",
      "Prints a script that completes commands, options and names of jobs.",
      "source <(skep completion bash)", NO_OPTIONS, run_completion},

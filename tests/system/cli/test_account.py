@@ -1,0 +1,94 @@
+"""skep user, group, token and whoami against a real skepd with the fake engine.
+
+Covers: src/cli/account.c, src/cli/ask.c, src/cli/cmd_group.c, src/cli/cmd_user.c
+"""
+import json
+import unittest
+
+import world
+
+FILE = """username,password,email,admin,virtual cluster,groups
+eve,eve-password,eve@example.org,false,default,lab
+"ann",short,,,,
+frank,"a ""quoted"", password",,true,,
+"""
+
+
+class Accounts(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.world = world.World(run_ms=300).__enter__()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.world.__exit__()
+
+    def ok(self, *words, **options):
+        done = self.world.skep(*words, **options)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def users(self):
+        return {user["username"]: user for user in json.loads(self.ok("user", "list", "-o", "json"))}
+
+    def test_users(self):
+        self.assertEqual(self.ok("user", "add", "bob", "--password-stdin", stdin="bob-password\n"), "added user bob\n")
+        self.assertIn("bob", self.ok("user", "list"))
+        self.assertEqual(self.world.skep("user", "add", "bob", "--password-stdin", stdin="bob-password\n").returncode, 1)
+        self.ok("user", "set", "bob", "--email", "bob@example.org", "--admin", "yes", "--groups", "default")
+        self.assertEqual(self.users()["bob"]["email"], "bob@example.org")
+        self.assertTrue(self.users()["bob"]["admin"])
+        self.assertEqual(self.world.skep("user", "remove", "bob").returncode, 4)  # an administrator
+        self.ok("user", "set", "bob", "--admin", "no")
+        self.ok("user", "deactivate", "bob")
+        self.assertFalse(self.users()["bob"]["active"])
+        self.ok("user", "activate", "bob")
+        self.assertIn("bob@example.org", self.ok("user", "show", "bob"))
+        self.assertEqual(self.ok("user", "remove", "bob"), "removed user bob\n")
+        self.assertEqual(self.world.skep("user", "show", "bob").returncode, 1)
+        self.assertEqual(self.world.skep("user", "set", "bob").returncode, 2)
+        self.assertEqual(self.world.skep("user", "frobnicate").returncode, 2)
+        self.assertEqual(self.world.skep("user", "show").returncode, 2)
+
+    def test_import(self):
+        self.ok("group", "add", "lab", "--description", "who trains")
+        done = self.world.skep("user", "import", self.world.file(FILE, "users.csv"))
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("users.csv:3: not added", done.stderr)
+        self.assertIn("password must have 6..", done.stderr)
+        self.assertTrue(done.stdout.endswith("2 added, 1 not\n"), done.stdout)
+        self.assertEqual(self.users()["eve"]["grouplist"], ["default", "lab"])
+        self.assertTrue(self.users()["frank"]["admin"])
+        done = self.world.skep("user", "import", self.world.file("name,password\n", "bad.csv"))
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("bad.csv:1: unknown column 'name'", done.stderr)
+
+    def test_groups(self):
+        self.ok("group", "add", "vision", "--vc", "vc1,vc2")
+        self.ok("user", "add", "gina", "--password-stdin", stdin="gina-password\n")
+        self.assertEqual(self.ok("group", "join", "vision", "gina", "--admin", "yes"), "put in gina\n")
+        self.assertIn("gina", self.ok("group", "members", "vision"))
+        self.assertEqual(self.users()["gina"]["virtualCluster"], ["default", "vc1", "vc2"])
+        self.ok("group", "set", "vision", "--description", "eyes")
+        self.ok("group", "set", "vision", "--vc", "vc3")
+        table = self.ok("group", "show", "vision")
+        self.assertIn("eyes", table)
+        self.assertIn("vc3", table)
+        self.assertIn("vision", self.ok("group", "list"))
+        self.ok("group", "leave", "vision", "gina")
+        self.assertNotIn("gina", self.ok("group", "members", "vision"))
+        self.assertEqual(self.ok("group", "remove", "vision"), "removed group vision\n")
+
+    def test_tokens(self):
+        self.assertIn("admin (admin) at http://", self.ok("whoami"))
+        token = self.ok("token", "create", "--scope", "read", "--expires", "3600").strip()
+        self.assertEqual(token.count("."), 2)
+        rows = [row for row in json.loads(self.ok("token", "list", "-o", "json")) if row["scope"] == "read"]
+        self.assertEqual(len(rows), 1)
+        self.assertIn(rows[0]["id"], self.ok("token", "list"))
+        self.assertEqual(self.ok("token", "revoke", rows[0]["id"]), f"revoked token {rows[0]['id']}\n")
+        self.assertEqual(self.world.skep("token", "revoke", rows[0]["id"]).returncode, 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
