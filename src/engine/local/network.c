@@ -19,8 +19,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-struct network { /* of one job */
+enum { IDLE_MAX = 16 };
+
+struct network { /* of one job; without members: of a user's last one, kept for the next */
     char *job;
+    bool is_old; /* idle for a round of housekeeping */
     uint32_t address;
     int namespace_fd, link; /* link: index of the machine's end */
     size_t member_count;
@@ -138,39 +141,6 @@ static void network_free(struct network *network)
     mem_free(network);
 }
 
-void networks_sweep(struct networks *networks)
-{
-    struct err err = {0};
-    pthread_mutex_lock(&networks->lock);
-    for (size_t i = 0; i < networks->retired.count; i++)
-        if (network_link_drop(&networks->route, networks->retired.items[i], &err) < 0)
-            log_warning("engine", "%s", err.text);
-    networks->retired.count = 0;
-    pthread_mutex_unlock(&networks->lock);
-}
-
-void networks_free(struct networks *networks)
-{
-    if (!networks)
-        return;
-    networks_sweep(networks);
-    if (networks->all.count == 0 && networks->has_rules)
-        network_rules_drop(&networks->rules);
-    for (size_t i = 0; i < networks->all.count; i++)
-        network_free(networks->all.items[i]);
-    for (size_t i = 0; i < networks->members.count; i++)
-        mem_free(networks->members.items[i].ports);
-    ARRAY_FREE(&networks->all);
-    ARRAY_FREE(&networks->retired);
-    ARRAY_FREE(&networks->members);
-    netlink_close(&networks->route);
-    netlink_close(&networks->filter);
-    if (networks->host_fd >= 0)
-        close(networks->host_fd);
-    pthread_mutex_destroy(&networks->lock);
-    mem_free(networks);
-}
-
 /* --- one job's; with the lock --- */
 
 static struct network *network_find(const struct networks *networks, const char *job)
@@ -179,6 +149,31 @@ static struct network *network_find(const struct networks *networks, const char 
         if (strcmp(networks->all.items[i]->job, job) == 0)
             return networks->all.items[i];
     return NULL;
+}
+
+/* A network without tasks of another job of the same user ("USER~NAME"): what its last job may have
+ * left in it, connections that end by themselves, is the user's own. */
+static struct network *network_take(const struct networks *networks, const char *job)
+{
+    const char *end = strchr(job, '~');
+    const size_t length = end ? (size_t)(end - job) + 1 : 0;
+    for (size_t i = 0; length > 0 && i < networks->all.count; i++) {
+        struct network *network = networks->all.items[i];
+        if (network->member_count > 0 || strncmp(network->job, job, length) != 0)
+            continue;
+        mem_free(network->job);
+        network->job = mem_copy(job);
+        return network;
+    }
+    return NULL;
+}
+
+static size_t idle_count(const struct networks *networks)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < networks->all.count; i++)
+        count += networks->all.items[i]->member_count == 0;
+    return count;
 }
 
 static struct network *network_add(struct networks *networks, const char *job, uint32_t address,
@@ -252,6 +247,59 @@ static int network_make(struct networks *networks, const char *job, struct netwo
     return result;
 }
 
+/* Those that have been idle since the last round, or all. */
+static void idle_drop(struct networks *networks, bool is_all)
+{
+    for (size_t i = networks->all.count; i-- > 0;) {
+        struct network *network = networks->all.items[i];
+        if (network->member_count > 0)
+            continue;
+        if (network->is_old || is_all)
+            network_drop(networks, network); /* the last one takes its place */
+        else
+            network->is_old = true;
+    }
+}
+
+static void sweep(struct networks *networks, bool is_all)
+{
+    struct err err = {0};
+    pthread_mutex_lock(&networks->lock);
+    idle_drop(networks, is_all);
+    for (size_t i = 0; i < networks->retired.count; i++)
+        if (network_link_drop(&networks->route, networks->retired.items[i], &err) < 0)
+            log_warning("engine", "%s", err.text);
+    networks->retired.count = 0;
+    pthread_mutex_unlock(&networks->lock);
+}
+
+void networks_sweep(struct networks *networks)
+{
+    sweep(networks, false);
+}
+
+void networks_free(struct networks *networks)
+{
+    if (!networks)
+        return;
+    sweep(networks, true);
+    if (networks->all.count == 0 && networks->has_rules)
+        network_rules_drop(&networks->rules);
+    for (size_t i = 0; i < networks->all.count; i++)
+        network_free(networks->all.items[i]);
+    for (size_t i = 0; i < networks->members.count; i++)
+        mem_free(networks->members.items[i].ports);
+    ARRAY_FREE(&networks->all);
+    ARRAY_FREE(&networks->retired);
+    ARRAY_FREE(&networks->members);
+    netlink_close(&networks->route);
+    netlink_close(&networks->filter);
+    if (networks->host_fd >= 0)
+        close(networks->host_fd);
+    pthread_mutex_destroy(&networks->lock);
+    mem_free(networks);
+}
+
 /* --- tasks --- */
 
 /* Does a program of the machine have it? Then it stays its own. */
@@ -287,6 +335,7 @@ static void member_add(struct networks *networks, struct network *network,
     if (count)
         memcpy(member->ports, ports, count * sizeof *ports);
     network->member_count++;
+    network->is_old = false;
 }
 
 int networks_join(struct networks *networks, const char *job, struct attempt_id attempt,
@@ -298,6 +347,8 @@ int networks_join(struct networks *networks, const char *job, struct attempt_id 
         return result;
     pthread_mutex_lock(&networks->lock);
     struct network *network = network_find(networks, job);
+    if (!network)
+        network = network_take(networks, job);
     if (!network)
         result = network_make(networks, job, &network, err);
     if (result == 0)
@@ -359,7 +410,7 @@ int networks_leave(struct networks *networks, struct attempt_id attempt, struct 
         mem_free(member.ports);
         networks->members.items[i] = networks->members.items[--networks->members.count];
         assert(member.network->member_count > 0);
-        if (--member.network->member_count == 0)
+        if (--member.network->member_count == 0 && idle_count(networks) > IDLE_MAX)
             network_drop(networks, member.network);
         break;
     }

@@ -42,7 +42,8 @@ int networks_join(struct networks *networks, const char *job, struct attempt_id 
 int networks_adopt(struct networks *networks, const char *job, struct attempt_id attempt,
                    const struct engine_port *ports, size_t count, const char *address, int process,
                    struct err *err);
-/* Nothing of the task runs any more: its ports are free, and its job's address with its last task.
+/* Nothing of the task runs any more: its ports are free. With its last task the job's network
+ * waits, a round or two of housekeeping, for the next job of the same user, and is removed then.
  * One that has not joined is harmless. */
 int networks_leave(struct networks *networks, struct attempt_id attempt, struct err *err);
 

@@ -1,0 +1,168 @@
+/* A network of a job's own, as the engine makes it: published ports, a restart of the engine, and
+ * what is left afterwards.
+ *
+ * Covers: src/engine/local/network.c, src/engine/local/network_link.c,
+ * src/engine/local/network_rules.c, src/engine/local/network_task.c, src/sys/netlink.c */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+/* cmocka wants these first */
+#include "engine/local/task.h"
+#include "world.h"
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static struct world world;
+static bool can_run;
+
+enum { PATIENCE_MS = 60000, PORT = 23471 };
+
+/* A server that says its address to each caller, until it is ended; ready when it listens (port
+ * 5BAF). */
+static const char serve[] = "printf '#!/bin/sh\\necho at %s' $PAI_CURRENT_CONTAINER_IP > /tmp/say; "
+                            "chmod +x /tmp/say; nc -ll -p $PAI_PORT_LIST_main_0_web -e /tmp/say & "
+                            "until grep -q ':5BAF ' /proc/net/tcp /proc/net/tcp6; do :; done; "
+                            "echo ready; wait";
+
+static void create(uint64_t attempt, const char *job, const char *command, uint16_t port)
+{
+    const struct task_options options = {.job = job, .port = port};
+    struct err err = {0};
+    if (world_create_with(&world, attempt, command, &options, &err) < 0)
+        fail_msg("%s", err.text);
+}
+
+static void end(uint64_t attempt)
+{
+    world.engine->ops->kill(world.engine, (struct attempt_id){attempt}, 0, "over", false, NULL);
+    assert_non_null(world_wait(&world, ENGINE_EXITED, attempt, 0, PATIENCE_MS));
+}
+
+static const char *answer(const char *address)
+{
+    return shell_output("busybox nc -w 5 %s %u </dev/null 2>/dev/null || echo refused", address,
+                        (unsigned)PORT);
+}
+
+static const char *published(void)
+{
+    return shell_output("nft list map ip skep_%08x published | grep -o 'elements = .*'",
+                        ((struct local_engine *)world.engine)->id);
+}
+
+static void a_port_is_reached_and_goes_with_its_task(void **state)
+{
+    (void)state;
+    if (!can_run)
+        skip();
+    create(1, "alice~one", serve, PORT);
+    world_log_await(&world, 1, "ready", PATIENCE_MS);
+    assert_non_null(strstr(answer("127.0.0.1"), "at 10.213."));
+    /* another job finds the port taken: it is tried again elsewhere */
+    create(2, "bob~two", "echo never", PORT);
+    const struct seen *refused = world_wait(&world, ENGINE_EXITED, 2, 0, PATIENCE_MS);
+    assert_non_null(refused);
+    assert_string_equal(refused->reason, "PortConflict");
+    end(1);
+    assert_string_equal(published(), "");
+    assert_string_equal(answer("127.0.0.1"), "refused");
+    create(3, "bob~two", serve, PORT);
+    world_log_await(&world, 3, "ready", PATIENCE_MS);
+    assert_non_null(strstr(answer("127.0.0.1"), "at 10.213."));
+    end(3);
+}
+
+static const char *address_of(uint64_t attempt, const char *job)
+{
+    create(attempt, job, "echo $PAI_CURRENT_CONTAINER_IP", 0);
+    const struct seen *end_seen = world_wait(&world, ENGINE_EXITED, attempt, 0, PATIENCE_MS);
+    assert_non_null(end_seen);
+    return end_seen->log;
+}
+
+/* A network waits for the next job of its user, and nobody else gets it. */
+static void a_user_gets_the_last_one_again(void **state)
+{
+    (void)state;
+    if (!can_run)
+        skip();
+    const char *first = address_of(30, "carol~one");
+    assert_string_equal(address_of(31, "carol~two"), first);
+    assert_string_not_equal(address_of(32, "carolus~one"), first);
+    assert_string_not_equal(address_of(33, "car~one"), first);
+    engine_local_housekeep(world.engine);
+    assert_string_equal(address_of(34, "carol~three"), first);
+    engine_local_housekeep(world.engine);
+    engine_local_housekeep(world.engine);
+    assert_string_not_equal(address_of(35, "carol~four"), first);
+}
+
+static void it_outlives_the_engine(void **state)
+{
+    (void)state;
+    char before[200];
+    if (!can_run)
+        skip();
+    create(10, "alice~long", serve, PORT);
+    world_log_await(&world, 10, "ready", PATIENCE_MS);
+    snprintf(before, sizeof before, "%s", answer("127.0.0.1"));
+    assert_non_null(strstr(before, "at 10.213."));
+    world_stop(&world);
+    assert_string_equal(answer("127.0.0.1"), before);
+    world.config.has_private_network = false; /* what runs keeps what it has */
+    world_start(&world);
+    assert_string_equal(answer("127.0.0.1"), before);
+    world_stop(&world);
+    world.config.has_private_network = true;
+    world_start(&world);
+    assert_string_equal(answer("127.0.0.1"), before);
+    /* a task of the same job comes into the same network */
+    create(11, "alice~long",
+           "nc -w 5 127.0.0.1 23471 </dev/null; echo \"I am at $PAI_CURRENT_CONTAINER_IP\"", 0);
+    const struct seen *peer = world_wait(&world, ENGINE_EXITED, 11, 0, PATIENCE_MS);
+    assert_non_null(peer);
+    assert_non_null(strstr(peer->log, before)); /* it calls the other one at its own loopback */
+    assert_non_null(strstr(strstr(peer->log, "I am "), before));
+    end(10);
+    assert_string_equal(published(), "");
+}
+
+static void nothing_is_left(void **state)
+{
+    (void)state;
+    if (!can_run)
+        skip();
+    char table[40];
+    snprintf(table, sizeof table, "skep_%08x", ((struct local_engine *)world.engine)->id);
+    create(20, "alice~last", "true", PORT);
+    assert_non_null(world_wait(&world, ENGINE_EXITED, 20, 0, PATIENCE_MS));
+    world_stop(&world);
+    assert_string_equal(shell_output("nft list tables | grep -F %s", table), "");
+    assert_string_equal(shell_output("ip -o link | grep -E ': skep[0-9a-f]+@'"), "");
+    world_start(&world);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_port_is_reached_and_goes_with_its_task),
+        cmocka_unit_test(a_user_gets_the_last_one_again),
+        cmocka_unit_test(it_outlives_the_engine),
+        cmocka_unit_test(nothing_is_left),
+    };
+    if (!world_open(&world))
+        return 77;
+    if (shell("PATH=/usr/sbin:/sbin:$PATH command -v nft ip >/dev/null") != 0) {
+        fprintf(stderr, "skipped: nft or ip is not installed\n");
+        return 77;
+    }
+    can_run = true;
+    world.config.has_private_network = true;
+    world_start(&world);
+    int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    world_close(&world);
+    return failed;
+}
