@@ -1,5 +1,5 @@
 /* network.h — networks of jobs: the tasks of a job on this machine share a network namespace with
- * one address of its own (docs/rfc/0013-walls.md).
+ * one address of its own (docs/rfc/0015-walls.md).
  *
  * Edge; thread-safe. A namespace lives as long as a process in it or a descriptor of ours: nothing
  * is mounted, so nothing is left behind, whoever is killed.

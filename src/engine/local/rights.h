@@ -1,5 +1,5 @@
 /* rights.h — what the operator allows to tasks beyond their walls, by virtual cluster
- * (docs/rfc/0013-walls.md).
+ * (docs/rfc/0015-walls.md).
  *
  * Edge, without I/O. A right is given to all tasks of the virtual clusters that are named for it;
  * "*" names all of them.
