@@ -35,7 +35,8 @@ static inline bool text_is(struct text text, const char *string)
 
 static inline bool text_starts(struct text text, struct text prefix)
 {
-    return text.length >= prefix.length && memcmp(text.at, prefix.at, prefix.length) == 0;
+    return text.length >= prefix.length &&
+           (prefix.length == 0 || memcmp(text.at, prefix.at, prefix.length) == 0);
 }
 
 /* Without white space (space, tab, CR, LF) at both ends. */

@@ -33,6 +33,9 @@ static void test_text_parts(void **state)
     assert_true(text_is(text_trim(TEXT(" \t a b\r\n")), "a b"));
     assert_int_equal(text_find(TEXT("abcabd"), TEXT("abd")), 3);
     assert_true(text_find(TEXT("abc"), TEXT("x")) == SIZE_MAX);
+    assert_true(text_starts(TEXT("abc"), TEXT("ab")));
+    assert_false(text_starts(TEXT("ab"), TEXT("abc")));
+    assert_true(text_starts(rest, rest)); /* nothing, at no address */
 }
 
 static void test_text_distance(void **state)
