@@ -254,7 +254,10 @@ void step_attempt_settle(struct step *step)
     }
     step_forget_held(step);
     const uint64_t pause_ms = pause_after(step, decision);
-    if (job->execution == EXECUTION_STOP || (!decision.is_backoff && pause_ms == 0)) {
+    /* its next attempt ends at once: at the time limit, too, when that passed during the end */
+    const bool is_over =
+        job->execution == EXECUTION_STOP || job_deadline_ms(job, step->policy) <= step->now_ms;
+    if (is_over || (!decision.is_backoff && pause_ms == 0)) {
         step_retry_begin(step);
         return;
     }

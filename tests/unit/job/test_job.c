@@ -150,10 +150,44 @@ static void time_limit(void **state)
     world_release(&world);
 }
 
+/* It passes while the tasks of an attempt are ended that is to be retried after a back-off or a
+ * pause: the job ends with them, for a timer could only be asked for in the past. */
+static void time_limit_passes_while_an_attempt_ends(void **state)
+{
+    (void)state;
+    static const struct {
+        int32_t code;
+        uint8_t attributes;
+    } ends[] = {
+        {201, EXIT_TRANSIENT | EXIT_CONFLICT},
+        {CODE_REFUSED, EXIT_TRANSIENT | EXIT_ALWAYS_RETRIED},
+    };
+    for (size_t i = 0; i < COUNT_OF(ends); i++) {
+        struct job_world world;
+        world_init(&world, ROLES(2));
+        world.policy.time_limit_s = 100;
+        world.policy.pause = (struct retry_pause){10, 60, 600};
+        world_begin(&world);
+        world.job.quick_ends = 1; /* the next has a pause */
+        world_run_all(&world);
+        world_exit(&world, 0, 0, ends[i].code, ends[i].attributes);
+        assert_int_equal(world.job.state, LIFE_DELETION_REQUESTED);
+        world.now_ms = world.job.launched_ms + 101000;
+        world_exit(&world, 0, 1, 143, 0);
+        assert_null(world_story(&world, "BackingOff"));
+        assert_non_null(world_story(&world, "TimeLimit"));
+        assert_int_equal(world.job.state, LIFE_COMPLETED);
+        assert_int_equal(world.job.completion->code, CODE_DEADLINE_EXCEEDED);
+        assert_int_equal(job_wake_ms(&world.job, &world.policy), 0);
+        world_release(&world);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(stop_at_every_moment),
     cmocka_unit_test(queued_jobs_are_small),
     cmocka_unit_test(asked_at_the_wrong_time),
     cmocka_unit_test(time_limit),
+    cmocka_unit_test(time_limit_passes_while_an_attempt_ends),
 };
 UNIT_FILE(tests, NULL, NULL);

@@ -1,5 +1,6 @@
 /* Random lives of jobs: whatever happens, the edges are legal, no container is asked for or given
- * back twice, counters agree with the tasks, a restart changes nothing, and every job ends.
+ * back twice, counters agree with the tasks, no timer is asked for in the past, a restart changes
+ * nothing, and every job ends.
  *
  * A failure prints its seed; `test-job walk -- SEED` runs it alone.
  *
@@ -164,7 +165,12 @@ static void check_job(void)
 static void step(struct job_event event)
 {
     uint32_t created = 0;
+    const struct job_world *world = &walk.world;
+    const int64_t due_ms = job_wake_ms(&world->job, &world->policy);
     world_step(&walk.world, event);
+    const bool was_due = due_ms > 0 && due_ms <= world->now_ms;
+    const int64_t wake_ms = job_wake_ms(&world->job, &world->policy);
+    CHECK(was_due || wake_ms == 0 || wake_ms >= world->now_ms);
     for (size_t i = 0; i < walk.world.out.count; i++) {
         check_action(&walk.world.out.items[i]);
         created += walk.world.out.items[i].kind == JOB_ACTION_CREATE;
@@ -353,6 +359,8 @@ static void lives_end_by_themselves(void **state)
             if (world->job.state == LIFE_ATTEMPT_COMPLETED ||
                 (world->job.paused > 0 && world->job.waiting == 0 && world->job.live == 0))
                 world->now_ms = job_wake_ms(&world->job, &world->policy);
+            else if (below(20) == 0) /* a time limit may pass, whatever the job does */
+                world->now_ms += (int64_t)below(1000000);
             step((struct job_event){.kind = JOB_EVENT_TIMER});
             place_some();
             const struct task_ref ref = task_draw();
