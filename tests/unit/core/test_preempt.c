@@ -217,6 +217,35 @@ static void holds_end_with_the_policy(void **state)
     }
 }
 
+/* The node is lost on which others are being ended: they have ended with it, and whoever preempted
+ * them, a gang or one task, does not start there. */
+static void nobody_starts_on_the_lost_node_of_its_victims(void **state)
+{
+    (void)state;
+    static const char *const policies[] = {"first-fit", "best-fit", "spread", "hived"};
+    for (size_t i = 0; i < 2 * COUNT_OF(policies); i++) {
+        struct world world;
+        world_init(&world, policies[i / 2]);
+        world_node(&world, "n1", 16, 4);
+        submit(&world, "low", -1, true, 1, 4);
+        world_run(&world, 1);
+        world_node(&world, "n2", 16, 4);
+        submit(&world, "top", 500, true, 1, 4);
+        world_run(&world, 2);
+        uint32_t high = submit(&world, "high", 100, i % 2, 1, 4);
+        assert_int_equal(world_command(&world, COMMAND_KILL, 0)->attempt.v, 1);
+        world_node_event(&world, EVENT_NODE_LOST, "n1");
+        assert_int_equal(world_job(&world, 1)->state, LIFE_CREATION_PENDING);
+        assert_int_equal(world_command_count(&world, COMMAND_CREATE), 0);
+        world_timer(&world, 60000); /* it may have to wait before it preempts again */
+        world_exit(&world, 2, 0, 0);
+        assert_int_equal(world_command_count(&world, COMMAND_CREATE), 1);
+        assert_int_equal(world_command(&world, COMMAND_CREATE, 0)->job.v, high);
+        assert_string_equal(world_command(&world, COMMAND_CREATE, 0)->node, "n2");
+        world_release(&world);
+    }
+}
+
 static void test_preemption(void **state)
 {
     (void)state;
@@ -295,6 +324,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_stopped_gang_gives_up_cells_of_all_kinds),
     cmocka_unit_test(nobody_preempts_its_own),
     cmocka_unit_test(holds_end_with_the_policy),
+    cmocka_unit_test(nobody_starts_on_the_lost_node_of_its_victims),
     cmocka_unit_test(test_preemption),
     cmocka_unit_test(test_preemptor_is_stopped),
     cmocka_unit_test(who_preempts_must_leave_room),
