@@ -64,7 +64,7 @@ struct job_task {
     bool is_killed;            /* a KILL was given for this attempt … */
     enum kill_reason killed;   /* … for this reason … */
     int64_t kill_by_ms;        /* … and its grace ends then */
-    struct attempt_id attempt; /* of the latest try; 0: none yet. Changes with every new try */
+    struct attempt_id attempt; /* of this try; 0: it has no place yet */
     uint32_t task_attempt;     /* index of the try within this task, from 0 */
     uint32_t retries;          /* all */
     uint32_t retries_counted;  /* those against the budget */

@@ -173,6 +173,7 @@ static void settle(struct step *step, struct task_ref ref)
         task->retries++;
         task->retries_counted += decision.is_counted;
         task->task_attempt++;
+        task->attempt = (struct attempt_id){0};
         task->is_killed = false;
         task->killed = KILL_NONE;
         task->kill_by_ms = 0;

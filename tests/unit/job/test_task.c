@@ -33,6 +33,7 @@ static void platform_ends_tasks(void **state)
         world_exit(&world, 0, 1, 137, 0);
         const struct job_task *task = world_task(&world, 0, 1);
         assert_int_equal(task->state, LIFE_CREATION_PENDING);
+        assert_int_equal(task->attempt.v, 0); /* that of the try before is in its row */
         assert_int_equal(task->retries_counted, cases[i].code == CODE_HUNG);
         assert_int_equal(world.job.state, LIFE_RUNNING);
         assert_int_equal(job_waiting_count(&world.job, &world.policy), 1);

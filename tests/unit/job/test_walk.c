@@ -120,6 +120,7 @@ static void check_task(const struct job_task *task)
 {
     const bool is_live = task->state >= LIFE_CREATION_REQUESTED && task->state <= LIFE_DELETING;
     CHECK(task->created_ms > 0);
+    CHECK(task->state != LIFE_CREATION_PENDING || task->attempt.v == 0);
     CHECK(!is_live || (walk.is_created[task->attempt.v] && !walk.is_released[task->attempt.v]));
     CHECK(task->state < LIFE_DELETION_PENDING || task->completion);
     CHECK(task->retries_counted <= task->retries && task->retries == task->task_attempt);
