@@ -285,6 +285,7 @@ static void task_ports_copy(const struct core *to, struct core_task *new,
     const struct plan_role *role = &core_job_at(to, old->job)->plan->roles[old->ref.role];
     new->ports = mem_copy_array(old->ports, 1, size);
     new->gpus = new->ports ? (uint16_t *)(new->ports + old->port_count) : NULL;
+    assert(new->ports || old->port_count == 0);
     for (size_t i = 0; i < old->port_count; i++)
         for (size_t j = 0; j < role->port_count; j++)
             if (strcmp(role->ports[j].label, old->ports[i].label) == 0)

@@ -135,6 +135,18 @@ static int check_free(const struct hived *h, uint32_t chain_index, struct err *e
     return 0;
 }
 
+/* A cell of a quota is doomed while fewer healthy ones are free than are promised. */
+static int check_dooms(const struct hived *h, const struct quota_level *own,
+                       const struct level *level, uint8_t at, struct err *err)
+{
+    uint32_t healthy = level->total_left - (uint32_t)level->bad_free.count;
+    bool is_exempt = h->dooms_held || h->habits->dooms_early;
+    CHECK(is_exempt || h->is_safety_broken || own->free <= healthy || !level->bad_free.count,
+          "doom of level", at);
+    CHECK(is_exempt || !own->doomed.count || own->free >= healthy, "undone doom of level", at);
+    return 0;
+}
+
 static int check_quota(struct hived *h, uint32_t vc, uint32_t chain, uint32_t *sums,
                        struct err *err)
 {
@@ -143,7 +155,6 @@ static int check_quota(struct hived *h, uint32_t vc, uint32_t chain, uint32_t *s
     const struct quota *quota = quota_of(h, vc, chain);
     for (uint8_t at = 1; quota->is_present && at <= h->chains[chain].top; at++) {
         const struct quota_level *own = &quota->levels[at];
-        const struct level *level = &h->chains[chain].levels[at];
         uint32_t unbound = 0;
         for (size_t i = 0; i < own->roots.count; i++) {
             const struct cell *root = &h->cells[own->roots.items[i]];
@@ -155,11 +166,9 @@ static int check_quota(struct hived *h, uint32_t vc, uint32_t chain, uint32_t *s
         }
         CHECK(own->free == unbound, "free cells of quota level", at);
         sums[at] += unbound;
-        uint32_t healthy = level->total_left - (uint32_t)level->bad_free.count;
-        bool is_exempt = h->dooms_held || h->habits->dooms_early;
-        CHECK(is_exempt || h->is_safety_broken || own->free <= healthy || !level->bad_free.count,
-              "doom of level", at);
-        CHECK(is_exempt || !own->doomed.count || own->free >= healthy, "undone doom of level", at);
+        int code = check_dooms(h, own, &h->chains[chain].levels[at], at, err);
+        if (code)
+            return code;
     }
     return 0;
 }

@@ -351,6 +351,7 @@ int networks_join(struct networks *networks, const char *job, struct attempt_id 
         network = network_take(networks, job);
     if (!network)
         result = network_make(networks, job, &network, err);
+    assert(result != 0 || network);
     if (result == 0)
         result = network_ports_publish(&networks->rules, &networks->filter, ports, count,
                                        network->address, err);
@@ -388,6 +389,7 @@ int networks_adopt(struct networks *networks, const char *job, struct attempt_id
             network =
                 network_add(networks, job, ntohl(parsed.s_addr), fd, (int)if_nametoindex(name));
     }
+    assert(result != 0 || network);
     if (result == 0) {
         member_add(networks, network, attempt, ports, count);
         result = network_ports_publish(&networks->rules, &networks->filter, ports, count,

@@ -209,7 +209,7 @@ int postgres_execute(struct postgres_connection *connection, const char *text, s
 int postgres_number(struct postgres_connection *connection, const char *text, int64_t *value,
                     struct err *err)
 {
-    PGresult *result;
+    PGresult *result = NULL;
     int code = postgres_ask(connection, text, &result, err);
 
     *value = 0;

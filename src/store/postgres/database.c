@@ -244,7 +244,7 @@ static int identity_read(struct postgres_database *self, struct err *err)
         "SELECT (SELECT system_identifier FROM pg_control_system()) || '/' || " DATABASE_IDENTITY;
     static const char without_system[] = "SELECT " DATABASE_IDENTITY;
     int64_t may_ask;
-    PGresult *result;
+    PGresult *result = NULL;
     int code = postgres_number(
         self->writer, "SELECT has_function_privilege('pg_control_system()', 'EXECUTE')::int",
         &may_ask, err);

@@ -52,7 +52,8 @@ static int text_translate(const char *text, struct buf *out)
 
     for (const char *at = text; *at; at++) {
         if (quote) {
-            quote = *at == quote ? '\0' : quote;
+            if (*at == quote)
+                quote = '\0';
         } else if (*at == '\'' || *at == '"') {
             quote = *at;
         } else if (*at == '?') {
