@@ -147,7 +147,7 @@ class Cli(unittest.TestCase):
         self.assertIn("chmod 600", loose.stderr)
         wrong = self.world.skep("login", "-u", "admin", "--password-stdin", user="wrong", stdin="no\n")
         self.assertEqual(wrong.returncode, 1)
-        self.assertIn("password", wrong.stderr)
+        self.assertEqual(wrong.stderr, "skep: Password is incorrect.\n")
 
     def test_logout(self):
         self.world.login("admin", self.world.admin_password)
