@@ -136,6 +136,8 @@ bool cgroup_path(const struct cgroup_layout *layout, const char *controller, con
 static bool path_is_in(struct text path, const char *root, const char *group)
 {
     size_t length = strlen(root) + strlen(group);
+    if (path.length == 0 || path.length < length) /* what was no line of a group has no address */
+        return false;
     return text_starts(path, text_of(root)) &&
            text_starts((struct text){path.at + strlen(root), path.length - strlen(root)},
                        text_of(group)) &&
