@@ -42,13 +42,15 @@ static void folder_tell(struct log_watch *watch, int folder)
             log_warning("engine", "cannot wake who follows a log: errno %d", errno);
 }
 
-/* A full socket is news enough; of one folder's many events in a row one is told. */
+/* A full socket is news enough. Of one folder's many events in a row that were read at once one is
+ * told: whoever is woken finds what all of them wrote. A later read may have what was written after
+ * the follower looked. */
 static void events_tell(struct log_watch *watch)
 {
     _Alignas(struct inotify_event) char bytes[16384];
     ssize_t got;
-    int told = -1;
-    while ((got = read(watch->inotify_fd, bytes, sizeof bytes)) > 0)
+    while ((got = read(watch->inotify_fd, bytes, sizeof bytes)) > 0) {
+        int told = -1;
         for (const char *at = bytes; at < bytes + got;) {
             const struct inotify_event *event = (const void *)at;
             if (event->wd != told)
@@ -56,6 +58,7 @@ static void events_tell(struct log_watch *watch)
             told = event->wd;
             at += sizeof *event + event->len;
         }
+    }
 }
 
 static bool reader_is_gone(int fd)
