@@ -463,18 +463,16 @@ int handle_user_update_self(struct call *call)
 
 /* ---- one field: OpenPAI's older paths ---- */
 
-static int field_begin(struct call *call, const char *message, const struct doc **doc,
-                       struct account_edit **edit, struct store_user *user)
+/* The body, which must have `key`, and the user whose path it is. */
+static int field_begin(struct call *call, const char *key, const char *message,
+                       const struct doc **doc, struct account_edit **edit, struct store_user *user)
 {
     int failed = call_body(call, doc);
-    return failed ? failed : edit_of(call, call->parameters[0], message, edit, user);
-}
-
-static int missing(struct call *call, const struct doc *doc, const char *key)
-{
-    if (doc_get(doc, key))
-        return 0;
-    return call_fail(call, ERR_INVALID, NULL, key, "%s is missing", key);
+    if (!failed)
+        failed = edit_of(call, call->parameters[0], message, edit, user);
+    if (!failed && !doc_get(*doc, key))
+        failed = call_fail(call, ERR_INVALID, NULL, key, "%s is missing", key);
+    return failed;
 }
 
 int handle_user_extension(struct call *call)
@@ -484,9 +482,8 @@ int handle_user_extension(struct call *call)
     struct store_user user;
     int failed = may_edit(call, call->parameters[0]);
     if (!failed)
-        failed = field_begin(call, "Update user extension data successfully.", &doc, &edit, &user);
-    if (!failed)
-        failed = missing(call, doc, "extension");
+        failed = field_begin(call, "extension", "Update user extension data successfully.", &doc,
+                             &edit, &user);
     if (!failed)
         failed = set_extension(call, doc, &user, true, edit);
     return failed ? failed : edit_end(call, edit);
@@ -499,9 +496,8 @@ int handle_user_email(struct call *call)
     struct store_user user;
     int failed = may_edit(call, call->parameters[0]);
     if (!failed)
-        failed = field_begin(call, "Update user email data successfully.", &doc, &edit, &user);
-    if (!failed)
-        failed = missing(call, doc, "email");
+        failed =
+            field_begin(call, "email", "Update user email data successfully.", &doc, &edit, &user);
     if (!failed)
         failed = set_email(call, doc, edit);
     return failed ? failed : edit_end(call, edit);
@@ -514,9 +510,8 @@ int handle_user_password(struct call *call)
     struct store_user user;
     int failed = may_edit(call, call->parameters[0]);
     if (!failed)
-        failed = field_begin(call, "update user password successfully.", &doc, &edit, &user);
-    if (!failed)
-        failed = missing(call, doc, "newPassword");
+        failed = field_begin(call, "newPassword", "update user password successfully.", &doc, &edit,
+                             &user);
     if (!failed)
         failed = set_password(call, doc, &user, "defaultpai", edit);
     return failed ? failed : edit_end(call, edit);
@@ -527,10 +522,8 @@ int handle_user_clusters(struct call *call)
     const struct doc *doc;
     struct account_edit *edit;
     struct store_user user;
-    int failed =
-        field_begin(call, "Update user virtualCluster data successfully.", &doc, &edit, &user);
-    if (!failed)
-        failed = missing(call, doc, "virtualCluster");
+    int failed = field_begin(call, "virtualCluster",
+                             "Update user virtualCluster data successfully.", &doc, &edit, &user);
     if (failed)
         return failed;
     if (user.is_admin || user.is_admin_by_group)
@@ -546,10 +539,8 @@ int handle_user_admin(struct call *call)
     struct account_edit *edit;
     struct store_user user;
     bool is_admin, is_given;
-    int failed =
-        field_begin(call, "Update user admin permission successfully.", &doc, &edit, &user);
-    if (!failed)
-        failed = missing(call, doc, "admin");
+    int failed = field_begin(call, "admin", "Update user admin permission successfully.", &doc,
+                             &edit, &user);
     if (!failed)
         failed = account_bool(call, doc, "admin", &is_admin, &is_given);
     if (failed)
@@ -564,9 +555,8 @@ int handle_user_groups(struct call *call)
     struct account_edit *edit;
     struct store_user user;
     struct store_names names;
-    int failed = field_begin(call, "update user grouplist successfully.", &doc, &edit, &user);
-    if (!failed)
-        failed = missing(call, doc, "grouplist");
+    int failed =
+        field_begin(call, "grouplist", "update user grouplist successfully.", &doc, &edit, &user);
     if (!failed)
         failed = account_names(call, doc, "grouplist", &names);
     if (failed)
