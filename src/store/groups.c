@@ -10,15 +10,13 @@
 
 static const char insert[] = INSERT_NEW_INTO("groups", COLUMNS);
 /* The columns whose bit is in ?7; only when the extension is ?8, if that is given. */
-#define REPLACED(column, bit, value)                                                               \
-    " " #column " = CASE WHEN (?7 & " #bit ") <> 0 THEN " value " ELSE " #column " END"
 /* clang-format off */
 static const char update[] = "UPDATE groups SET"
-    REPLACED(description, 1, "?2") ","
-    REPLACED(created_ms, 128, "?3") ","
-    REPLACED(external_name, 2, "?4") ","
-    REPLACED(is_admin, 4, "?5") ","
-    REPLACED(extension_json, 16, "?6")
+    COLUMN_IF("?7", description, 1, "?2") ","
+    COLUMN_IF("?7", created_ms, 128, "?3") ","
+    COLUMN_IF("?7", external_name, 2, "?4") ","
+    COLUMN_IF("?7", is_admin, 4, "?5") ","
+    COLUMN_IF("?7", extension_json, 16, "?6")
     " WHERE name = ?1 AND (?8 = '' OR extension_json = ?8)";
 /* clang-format on */
 static const char delete[] = "DELETE FROM groups WHERE name = ?";

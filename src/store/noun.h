@@ -56,6 +56,9 @@ void reader_end(struct store_reader *reader);
     INSERT_INTO(table, COLUMNS)                                                                    \
     " ON CONFLICT (" key                                                                           \
     ") DO UPDATE SET (" COLUMNS(COLUMN_NAME) ") = (" COLUMNS(COLUMN_EXCLUDED) ")"
+/* One column of an UPDATE: it gets `value` when its bit is in the parameter `fields`. */
+#define COLUMN_IF(fields, column, bit, value)                                                      \
+    " " #column " = CASE WHEN (" fields " & " #bit ") <> 0 THEN " value " ELSE " #column " END"
 /* A row of this key stays. */
 #define INSERT_NEW_INTO(table, COLUMNS) INSERT_INTO(table, COLUMNS) " ON CONFLICT DO NOTHING"
 

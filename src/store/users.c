@@ -11,16 +11,14 @@
 
 static const char insert[] = INSERT_NEW_INTO("users", COLUMNS);
 /* The columns whose bit is in ?8; only when the extension is ?9, if that is given. */
-#define REPLACED(column, bit, value)                                                               \
-    " " #column " = CASE WHEN (?8 & " #bit ") <> 0 THEN " value " ELSE " #column " END"
 /* clang-format off */
 static const char update[] = "UPDATE users SET"
-    REPLACED(password_hash, 1, "?2") ","
-    REPLACED(email, 2, "?3") ","
-    REPLACED(is_admin, 4, "?4") ","
-    REPLACED(extension_json, 64, "?5") ","
-    REPLACED(created_ms, 128, "?6") ","
-    REPLACED(is_inactive, 8, "?7")
+    COLUMN_IF("?8", password_hash, 1, "?2") ","
+    COLUMN_IF("?8", email, 2, "?3") ","
+    COLUMN_IF("?8", is_admin, 4, "?4") ","
+    COLUMN_IF("?8", extension_json, 64, "?5") ","
+    COLUMN_IF("?8", created_ms, 128, "?6") ","
+    COLUMN_IF("?8", is_inactive, 8, "?7")
     " WHERE name = ?1 AND (?9 = '' OR extension_json = ?9)";
 /* clang-format on */
 static const char delete[] = "DELETE FROM users WHERE name = ?";
