@@ -78,19 +78,19 @@ static bool exit_is_there(const struct local_engine *local, const char *id)
     return access(path, F_OK) == 0;
 }
 
-/* state: {"version":1,"boot":…,"image":…,"poststop":…}; false: there is none that is whole */
-static bool state_read(struct local_engine *local, struct task *task, bool *is_this_boot)
+/* state: {"version":1,"boot":…,"image":…,"poststop":…}, in `arena`; false: it is not whole */
+static bool state_read(struct local_engine *local, struct task *task, struct arena *arena,
+                       const struct doc **state, bool *is_this_boot)
 {
     char path[RUNTIME_PATH_MAX];
     cleanup_buf struct buf text = BUF_INIT;
     task_path(local, task->id, "state", path);
     file_read(path, 65536, &text, NULL);
-    cleanup_arena struct arena arena;
-    arena_init(&arena);
-    const struct doc *doc = document_read(buf_as_text(&text), false, &arena);
+    const struct doc *doc = document_read(buf_as_text(&text), false, arena);
     const char *boot = document_string(doc, "boot");
     const char *image = document_string(doc, "image");
     bool is_whole = boot[0] && image[0];
+    *state = doc;
     if (is_whole) {
         *is_this_boot = strcmp(boot, local->boot_id) == 0;
         task->has_poststop = document_bool(doc, "poststop");
@@ -98,18 +98,6 @@ static bool state_read(struct local_engine *local, struct task *task, bool *is_t
         task->image = images_adopt(local->images, image);
     }
     return is_whole;
-}
-
-/* As state_read, once its first process is known. */
-static void network_read(struct local_engine *local, struct task *task)
-{
-    char path[RUNTIME_PATH_MAX];
-    cleanup_buf struct buf text = BUF_INIT;
-    task_path(local, task->id, "state", path);
-    file_read(path, 65536, &text, NULL);
-    cleanup_arena struct arena arena;
-    arena_init(&arena);
-    task_network_adopt(local, task, document_read(buf_as_text(&text), false, &arena));
 }
 
 /* Did its first process get to run? The marker says so, else the runtime, else it never did. */
@@ -151,12 +139,15 @@ static void task_undo(struct local_engine *local, struct task *task)
 static void task_adopt(struct local_engine *local, struct task *task, struct err *err)
 {
     char bundle[RUNTIME_PATH_MAX], group[CGROUP_PATH_MAX];
+    const struct doc *state;
     bool is_this_boot = false;
+    cleanup_arena struct arena arena;
+    arena_init(&arena);
     if (ended_is_there(local, task->id)) {
         task->phase = TASK_ENDED;
         return;
     }
-    bool is_whole = state_read(local, task, &is_this_boot);
+    bool is_whole = state_read(local, task, &arena, &state, &is_this_boot);
     task_run_path(local, task->id, "", bundle);
     task_group(local, task->id, group);
     if (is_this_boot) {
@@ -176,7 +167,7 @@ static void task_adopt(struct local_engine *local, struct task *task, struct err
     task->is_unsupervised = task->process.conmon_fd < 0 && task->init_fd >= 0;
     if (task->process.conmon_fd >= 0 || task->init_fd >= 0) {
         task->phase = TASK_RUNNING;
-        network_read(local, task);
+        task_network_adopt(local, task, state); /* its first process is known now */
         if (monitor_watch(local, task, err) == 0)
             return;
     }
