@@ -1,5 +1,7 @@
 """A world for tests of what becomes of jobs: it submits them, and waits for what their stories and logs say."""
 import json
+import os
+import random
 import re
 import signal
 
@@ -8,11 +10,26 @@ import waits
 import world
 
 
+# ends by SIGUSR1 with exit code 7
+WAITS = "trap 'exit 7' USR1; echo ready; sleep 600 & wait"
+
+
 class JobWorld(world.World):
     def submit(self, name, command, gpu=0, instances=1, extra=""):
         text = world.job(name, [command], instances=instances, image=self.image, extra=extra, gpu=gpu)
         done = self.skep("submit", self.file(text))
         assert done.returncode == 0, done.stderr
+
+    def start_waiting(self, name, first="", **more):
+        """A job that is ready, and whose program waits for `fail`. Returns the word by which it is found."""
+        word = f"{name}-{random.randrange(10**9)}"
+        self.submit(name, f"{first}exec sh -c {json.dumps(WAITS)} sh {word}", **more)
+        self.until_log(name, "ready")
+        return word
+
+    @staticmethod
+    def fail(word):
+        os.kill(processes.find(word), signal.SIGUSR1)
 
     def until(self, name, pattern, count=1):
         """The story of the job, up to its line number `count` that matches."""

@@ -9,14 +9,12 @@ import dataclasses
 import json
 import os
 import pathlib
-import random
 import shutil
 import signal
 import socket
 import subprocess
 
 import job_world
-import processes
 import waits
 from cases import ALWAYS, BUDGET, NEVER
 
@@ -37,8 +35,6 @@ engine: {{kind: local, initPath: {init}, diskReserveMB: 1, images: {{localRoots:
 FAKE = """
 engine: {kind: fake, fake: {nodes: 1, cpu: 4, memoryMB: 4096, runMilliseconds: 600000, loseEveryMilliseconds: 1000}}
 """
-# ends by SIGUSR1 with exit code 7; the second attempt ends at once, with exit code 3
-WAITS = "trap 'exit 7' USR1; echo ready; while true; do sleep 0.1; done"
 
 
 class PlatformWorld(job_world.JobWorld):
@@ -79,12 +75,9 @@ class GpuWorld(PlatformWorld):
     def say(self, *lines):
         job_world.gpus_say(self.folder, *lines)
 
-    def start_waiting(self, name, retries, gpu=1):
-        word = f"{name}-{random.randrange(10**9)}"
-        self.submit(name, f"if [ $SKEP_JOB_ATTEMPT != 0 ]; then exit 3; fi; exec sh -c {json.dumps(WAITS)} sh {word}", gpu=gpu,
-                    extra=f"jobRetryCount: {retries}\n")
-        self.until_log(name, "ready")
-        return word
+    def start_waiting_once(self, name, retries):
+        """Its second attempt ends at once, with exit code 3."""
+        return self.start_waiting(name, "if [ $SKEP_JOB_ATTEMPT != 0 ]; then exit 3; fi; ", gpu=1, extra=f"jobRetryCount: {retries}\n")
 
 
 class DiskWorld(PlatformWorld):
@@ -135,18 +128,18 @@ def port_taken(the, name):
 
 
 def gpu_memory_errors(the, name):
-    word = the.start_waiting(name, 1)
+    word = the.start_waiting_once(name, 1)
     the.say(*[f"gpu {i} ecc 1" for i in range(4)])
-    os.kill(processes.find(word), signal.SIGUSR1)
+    the.fail(word)
     the.end(name)
     the.say()
 
 
 def gpu_lost(the, name):
-    word = the.start_waiting(name, 0)
+    word = the.start_waiting_once(name, 0)
     the.say(*[f"gpu {i} lost" for i in range(4)])
     the.until(name, "GpuLost")
-    os.kill(processes.find(word), signal.SIGUSR1)
+    the.fail(word)
     the.until(name, "Retrying")
     the.say()
     the.end(name)

@@ -7,14 +7,11 @@ Covers: src/engine/local/gpus.c
 """
 import json
 import os
-import random
 import re
-import signal
 import sys
 import unittest
 
 import job_world
-import processes
 import waits
 import world
 
@@ -30,8 +27,6 @@ engine:
   memoryMB: 4096
 """
 WHY_NOT = world.can_run_containers()
-# ends by SIGUSR1 with exit code 7
-WAITS = "trap 'exit 7' USR1; echo ready; while true; do sleep 0.1; done"
 
 
 class World(job_world.JobWorld):
@@ -59,14 +54,9 @@ class World(job_world.JobWorld):
         """What the server has heard of its GPUs by now comes with the next sample."""
         waits.until(lambda: (self.node()["state"], self.node()["reason"]) == (state, reason), self.node)
 
-    def start_waiting(self, name, **more):
-        """A job whose program waits for `fail`."""
-        self.word = f"{name}-{random.randrange(10**9)}"
-        self.submit(name, f"exec sh -c {json.dumps(WAITS)} sh {self.word}", **more)
-        self.until_log(name, "ready")
-
-    def fail(self):
-        os.kill(processes.find(self.word), signal.SIGUSR1)
+    def start_waiting(self, name, first="", **more):
+        self.word = super().start_waiting(name, first, **more)
+        return self.word
 
 
 @unittest.skipIf(WHY_NOT, WHY_NOT)
@@ -121,13 +111,13 @@ class Gpus(unittest.TestCase):
     def test_memory_errors_of_its_time_are_why(self):
         self.world.say(*[f"gpu {i} ecc 5" for i in range(4)], *[f"gpu {i} retired 1" for i in range(4)])
         self.world.start_waiting("old-errors")
-        self.world.fail()
+        self.world.fail(self.world.word)
         self.assertEqual(self.end("old-errors"), 7)
         self.assertEqual(self.world.end_of("old-errors")["exitCode"], 7, "errors of before are nobody's")
         self.world.start_waiting("errors")
         gpu = self.world.gpu_of("errors")
         self.world.say(*[f"gpu {i} ecc {6 if i == gpu else 5}" for i in range(4)], *[f"gpu {i} retired 1" for i in range(4)])
-        self.world.fail()
+        self.world.fail(self.world.word)
         self.assertEqual(self.end("errors"), 7, "the program's own")
         end = self.world.end_of("errors")
         self.assertEqual((end["exitCode"], end["exitPhrase"]), (128, "ContainerMayFailDueToGpuDeviceEccError"))
@@ -143,7 +133,7 @@ class Gpus(unittest.TestCase):
         self.world.stop()
         self.world.say(f"gpu {gpu} retired 1")
         self.world.start()
-        self.world.fail()
+        self.world.fail(self.world.word)
         self.assertEqual(self.end("adopted"), 7)
         self.assertEqual(self.world.end_of("adopted")["exitCode"], 128)
         self.assertRegex(self.world.skep("events", "adopted").stdout, "retired 1 pages")
@@ -159,7 +149,7 @@ class Gpus(unittest.TestCase):
         self.assertTrue(node["gpus"][gpu]["isLost"])
         self.assertIsNone(node["gpus"][gpu]["utilizationPercent"])
         self.assertIn(f'skep_gpu_lost{{node="gpu-node",gpu="{gpu}",uuid="GPU-0000000{gpu}"}} 1', self.world.metrics())
-        self.world.fail()
+        self.world.fail(self.world.word)
         self.world.until("loses", "Started: worker-0", count=2)  # again, on one that works
         end = self.world.end_of("loses")
         self.assertEqual((end["exitCode"], end["exitPhrase"]), (240, "ContainerGpuLost"))

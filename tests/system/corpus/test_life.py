@@ -4,7 +4,6 @@ Covers: src/server/hang_watch.c
 """
 import json
 import os
-import random
 import signal
 import sys
 import unittest
@@ -27,8 +26,6 @@ engine:
 """
 WHY_NOT = world.can_run_containers() or image.why_not()
 MOVES = "while true; do echo moving; sleep 0.2; done"
-# ends by SIGUSR1 with exit code 7
-WAITS = "trap 'exit 7' USR1; echo ready; while true; do sleep 0.1; done"
 STANDS = "python3 -c 'import time; print(\"standing\", flush=True); time.sleep(600)'"
 
 
@@ -162,11 +159,9 @@ class Life(unittest.TestCase):
 
     def fail_by_memory_errors(self, name, errors):
         """A job that fails after its GPU has counted that many errors, one more than before."""
-        word = f"{name}-{random.randrange(10**9)}"
-        self.world.submit(name, f"exec sh -c {json.dumps(WAITS)} sh {word}", gpu=1, extra="jobRetryCount: 0\n")
-        self.world.until_log(name, "ready")
+        word = self.world.start_waiting(name, gpu=1, extra="jobRetryCount: 0\n")
         job_world.gpus_say(self.world.folder, *[f"gpu {i} ecc {errors}" for i in range(4)])
-        os.kill(processes.find(word), signal.SIGUSR1)
+        self.world.fail(word)
         self.world.skep("wait", "-q", name)
         self.assertEqual(self.world.end_of(name)["exitCode"], 128)
         return self.world.skep("events", name).stdout
