@@ -3,11 +3,12 @@
 #include "api/http_watch.h"
 #include "base/memory.h"
 #include "spec/spec.h"
+#include <assert.h>
 #include <poll.h>
 #include <unistd.h>
 
 enum {
-    LOG_POLL_MS = 100,
+    LOG_POLL_MS = 100, /* while nothing wakes a follower: no log yet, or none that can be watched */
     TAIL_BYTES_MAX = 16 << 20,
     TAIL_LINES_MAX = 100000,
     TAIL_BLOCK = 64 << 10,
@@ -38,11 +39,27 @@ struct log_reader {
     uint64_t seen_generation;
 };
 
+/* From here on the follower looks from time to time. */
 static void watch_close(struct log_reader *log)
 {
     if (log->stream->fd >= 0)
         close(log->stream->fd);
     log->stream->fd = -1;
+    log->stream->poll_ms = LOG_POLL_MS;
+}
+
+/* True: whatever happens to the log from here on wakes the follower. */
+static bool watch_open(struct log_reader *log)
+{
+    struct service *service = log->api->service;
+    struct err err;
+    assert(log->stream->fd < 0 && log->attempt.v);
+    int fd = service->log_watch(service->context, log->engine, log->attempt, log->which, &err);
+    if (fd < 0)
+        return false;
+    log->stream->fd = fd;
+    log->stream->poll_ms = 0;
+    return true;
 }
 
 static void log_free(void *state)
@@ -54,14 +71,18 @@ static void log_free(void *state)
     mem_free(log);
 }
 
-/* Whatever made the descriptor readable is news only once. */
-static void watch_drain(int fd)
+/* Whatever made the descriptor readable is news only once. One that is at its end would be readable
+ * for ever: the engine has let go of it. */
+static void watch_drain(struct log_reader *log)
 {
     char scratch[4096];
-    struct pollfd ready = {.fd = fd, .events = POLLIN};
-    while (fd >= 0 && poll(&ready, 1, 0) == 1 && (ready.revents & POLLIN))
-        if (read(fd, scratch, sizeof scratch) <= 0)
-            return;
+    struct pollfd ready = {.fd = log->stream->fd, .events = POLLIN};
+    while (ready.fd >= 0 && poll(&ready, 1, 0) == 1) {
+        if (read(ready.fd, scratch, sizeof scratch) > 0)
+            continue;
+        watch_close(log);
+        return;
+    }
 }
 
 static void log_of(const struct call *call, const struct task_record *attempt,
@@ -152,10 +173,8 @@ static ssize_t attempt_next(struct log_reader *log, bool *has_next)
     if (generation == log->seen_generation)
         return HTTP_STREAM_WAIT;
     *has_next = attempt_find(log, &is_job_final);
-    if (*has_next) {
-        watch_close(log);
+    if (*has_next)
         return 0;
-    }
     log->seen_generation = generation;
     return is_job_final ? HTTP_STREAM_END : HTTP_STREAM_WAIT;
 }
@@ -168,16 +187,32 @@ static void attempt_finish(struct log_reader *log, const struct log_part *part)
     log->seen_generation = UINT64_MAX;
 }
 
+/* Nothing more of the followed attempt: ended, or not there. */
+static ssize_t attempt_leave(struct log_reader *log, const struct log_part *part, ssize_t length,
+                             bool *has_next)
+{
+    *has_next = false;
+    watch_close(log);
+    if (length == ERR_UNAVAILABLE)
+        return HTTP_STREAM_WAIT;
+    if (!log->is_job)
+        return HTTP_STREAM_END;
+    if (length == 0)
+        attempt_finish(log, part);
+    /* no log: it does not exist yet, or not any more, and then there is a later attempt */
+    return attempt_next(log, has_next);
+}
+
 static ssize_t log_follow(void *state, char *bytes, size_t size)
 {
     struct log_reader *log = state;
     struct service *service = log->api->service;
-    for (;;) {
+    for (bool was_watched = false;;) {
         struct log_part part = {0};
         struct err err;
         ssize_t length = ERR_NOT_FOUND;
         if (log->attempt.v) {
-            watch_drain(log->stream->fd);
+            watch_drain(log);
             length = service->log_read(service->context, log->engine, log->attempt, log->which,
                                        &log->offset, bytes, size, &part, &err);
         }
@@ -186,20 +221,13 @@ static ssize_t log_follow(void *state, char *bytes, size_t size)
             return length;
         }
         if (length == 0 && !part.is_ended) {
-            if (log->stream->fd < 0)
-                log->stream->fd = service->log_watch(service->context, log->engine, log->attempt,
-                                                     log->which, &err);
-            return HTTP_STREAM_WAIT;
+            if (log->stream->fd >= 0 || was_watched || !watch_open(log))
+                return HTTP_STREAM_WAIT;
+            was_watched = true; /* nobody was woken for what came before: read once more */
+            continue;
         }
-        if (length == ERR_UNAVAILABLE)
-            return HTTP_STREAM_WAIT;
-        if (!log->is_job)
-            return HTTP_STREAM_END;
-        if (length == 0)
-            attempt_finish(log, &part);
-        /* no log: it does not exist yet, or not any more, and then there is a later attempt */
         bool has_next;
-        ssize_t next = attempt_next(log, &has_next);
+        ssize_t next = attempt_leave(log, &part, length, &has_next);
         if (!has_next)
             return next;
     }

@@ -142,7 +142,11 @@ struct engine_ops {
     ssize_t (*log_read)(struct engine *engine, struct attempt_id attempt, enum log_stream stream,
                         uint64_t *offset, char *bytes, size_t size, struct log_part *part,
                         struct err *err);
-    /* A descriptor that becomes readable whenever the log has grown or ended; caller closes it. */
+    /* For a follower that waits without a thread: a descriptor of its own, which becomes readable
+     * whenever the log has grown, has ended or is gone; nothing else wakes the follower. What
+     * happened before this call wakes nobody: read the log once more after it. The caller empties
+     * the descriptor before each log_read, and closes it. End of file: the engine watches no more.
+     */
     int (*log_watch)(struct engine *engine, struct attempt_id attempt, enum log_stream stream,
                      struct err *err);
     int (*stats)(struct engine *engine, struct attempt_id attempt, struct engine_stats *stats,

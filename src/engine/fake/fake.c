@@ -4,7 +4,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
-#include <sys/eventfd.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -31,7 +31,10 @@ struct fake_container {
     struct exit_report exit;
     char *log;
     int64_t created_ms;
-    int watch; /* eventfd of log_watch, or -1 */
+    struct { /* our ends of the followers' sockets */
+        int *items;
+        size_t count, room;
+    } followers;
 };
 
 struct fake_node {
@@ -104,23 +107,28 @@ static struct fake_container *container_find(struct fake *fake, struct attempt_i
     return at == MAP_NONE ? NULL : &fake->containers.items[at];
 }
 
-static void container_watch_tell(struct fake_container *container)
+/* A full socket is news enough. A follower that has gone is noticed when it is told something. */
+static void container_followers_tell(struct fake_container *container)
 {
-    if (container->watch < 0)
-        return;
-    uint64_t one = 1;
-    ssize_t written = write(container->watch, &one, sizeof one);
-    assert(written == sizeof one || errno == EAGAIN); /* full: readable already */
-    (void)written;
+    size_t kept = 0;
+    for (size_t i = 0; i < container->followers.count; i++) {
+        const int fd = container->followers.items[i];
+        if (send(fd, "", 1, MSG_NOSIGNAL) < 0 && errno != EAGAIN)
+            close(fd);
+        else
+            container->followers.items[kept++] = fd;
+    }
+    container->followers.count = kept;
 }
 
 static void container_drop(struct fake *fake, struct fake_container *container)
 {
     id_map_remove(&fake->attempts, container->attempt.v);
     mem_free(container->log);
-    if (container->watch >= 0)
-        close(container->watch);
-    *container = (struct fake_container){.watch = -1};
+    for (size_t i = 0; i < container->followers.count; i++)
+        close(container->followers.items[i]);
+    ARRAY_FREE(&container->followers);
+    *container = (struct fake_container){0};
     *ARRAY_ADD(&fake->free_containers) = (uint32_t)(container - fake->containers.items);
 }
 
@@ -206,7 +214,7 @@ static void container_end(struct fake_container *container, int32_t code, int32_
         .reason = "",
         .message = "",
     };
-    container_watch_tell(container);
+    container_followers_tell(container);
 }
 
 static void log_add(struct fake_container *container, const char *line)
@@ -216,7 +224,7 @@ static void log_add(struct fake_container *container, const char *line)
     buf_string(&log, line);
     mem_free(container->log);
     container->log = buf_steal(&log);
-    container_watch_tell(container);
+    container_followers_tell(container);
 }
 
 static void container_finish(struct fake_container *container)
@@ -465,7 +473,6 @@ static int create_locked(struct fake *fake, const struct container *container, s
         .node = node,
         .rule = rule_choose(fake, container),
         .created_ms = fake_now_ms(fake),
-        .watch = -1,
         .log = mem_copy(""),
     };
     id_map_set(&fake->attempts, container->attempt.v, at);
@@ -583,6 +590,15 @@ static ssize_t fake_log_read(struct engine *engine, struct attempt_id attempt,
     return code;
 }
 
+static int container_follow(struct fake_container *container, struct err *err)
+{
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) < 0)
+        return err_errno(err, errno, "make a pair of sockets");
+    *ARRAY_ADD(&container->followers) = ends[0];
+    return ends[1];
+}
+
 static int fake_log_watch(struct engine *engine, struct attempt_id attempt, enum log_stream stream,
                           struct err *err)
 {
@@ -590,20 +606,7 @@ static int fake_log_watch(struct engine *engine, struct attempt_id attempt, enum
     struct fake *fake = fake_of(engine);
     pthread_mutex_lock(&fake->lock);
     struct fake_container *container = container_find(fake, attempt);
-    int code = -1;
-    if (!container) {
-        code = unknown(attempt, err);
-    } else {
-        if (container->watch < 0)
-            container->watch = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-        if (container->watch >= 0)
-            code = dup(container->watch);
-        if (code < 0)
-            code = err_errno(err, errno, "watch the log of attempt %llu",
-                             (unsigned long long)attempt.v);
-        else if (container->phase == PHASE_ENDED)
-            container_watch_tell(container);
-    }
+    int code = container ? container_follow(container, err) : unknown(attempt, err);
     pthread_mutex_unlock(&fake->lock);
     return code;
 }

@@ -33,16 +33,28 @@ struct log_watch {
     } followers;
 };
 
+/* A full socket is news enough. */
+static void follower_tell(const struct follower *follower)
+{
+    if (send(follower->fd, "", 1, MSG_NOSIGNAL) < 0 && errno != EAGAIN && errno != EPIPE)
+        log_warning("engine", "cannot wake who follows a log: errno %d", errno);
+}
+
 static void folder_tell(struct log_watch *watch, int folder)
 {
     for (size_t i = 0; i < watch->followers.count; i++)
-        if (watch->followers.items[i].folder == folder &&
-            send(watch->followers.items[i].fd, "", 1, MSG_NOSIGNAL) < 0 && errno != EAGAIN &&
-            errno != EPIPE)
-            log_warning("engine", "cannot wake who follows a log: errno %d", errno);
+        if (watch->followers.items[i].folder == folder)
+            follower_tell(&watch->followers.items[i]);
 }
 
-/* A full socket is news enough. Of one folder's many events in a row that were read at once one is
+/* The kernel's queue was full: nobody knows of which folders the events were lost. */
+static void all_tell(struct log_watch *watch)
+{
+    for (size_t i = 0; i < watch->followers.count; i++)
+        follower_tell(&watch->followers.items[i]);
+}
+
+/* Of one folder's many events in a row that were read at once one is
  * told: whoever is woken finds what all of them wrote. A later read may have what was written after
  * the follower looked. */
 static void events_tell(struct log_watch *watch)
@@ -53,7 +65,9 @@ static void events_tell(struct log_watch *watch)
         int told = -1;
         for (const char *at = bytes; at < bytes + got;) {
             const struct inotify_event *event = (const void *)at;
-            if (event->wd != told)
+            if (event->mask & IN_Q_OVERFLOW)
+                all_tell(watch);
+            else if (event->wd != told)
                 folder_tell(watch, event->wd);
             told = event->wd;
             at += sizeof *event + event->len;

@@ -2,6 +2,9 @@
 #include "unit.h"
 #include "world.h"
 
+#include <poll.h>
+#include <unistd.h>
+
 #include "base/memory.h"
 
 static void test_logs(void **state)
@@ -130,7 +133,72 @@ static void test_log_follow(void **state)
     assert_int_equal(world_stream(world), HTTP_STREAM_END);
 }
 
-/* One reader too many is told so, and there is room again when another has gone. */
+static bool stream_is_woken(const struct http_stream *stream)
+{
+    struct pollfd watch = {.fd = stream->fd, .events = POLLIN};
+    return poll(&watch, 1, 0) == 1;
+}
+
+/* A follower sleeps until its log wakes it: no time is set while one is watched. */
+static void test_log_follow_sleeps(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice");
+    struct job_id job = world_submit(world, alice, "sleeper", 1);
+    world_run(world, job);
+    struct world_attempt_log *log = world_log(world, world_attempt(world, job, 0));
+    world->can_watch = true;
+    buf_string(&log->text, "one\n");
+    assert_int_equal(world_get(world, "/api/v2/jobs/sleeper/logs?follow=true", alice), 200);
+    const struct http_stream *stream = &world->streaming->reply.stream;
+    assert_int_equal(world_stream(world), 4);
+    log->late = "two\n"; /* between the last look and the watch: nobody is woken for it */
+    assert_int_equal(world_stream(world), 4);
+    assert_body(world, "two");
+    assert_int_equal(world_stream(world), HTTP_STREAM_WAIT);
+    assert_true(stream->fd >= 0 && !stream_is_woken(stream));
+    assert_int_equal(stream->poll_ms, 0);
+    buf_string(&log->text, "three\n");
+    world_log_wake(log);
+    world_log_wake(log);
+    assert_true(stream_is_woken(stream));
+    assert_int_equal(world_stream(world), 6);
+    assert_false(stream_is_woken(stream));
+    /* the attempt has ended, the job has not: what it waits for is not in the log that is watched
+     */
+    log->is_ended = true;
+    world_log_wake(log);
+    assert_int_equal(world_stream(world), HTTP_STREAM_WAIT);
+    assert_int_equal(stream->fd, -1);
+    assert_true(stream->poll_ms > 0);
+    world_exit(world, job, 0, 0);
+    assert_int_equal(world_stream(world), HTTP_STREAM_END);
+}
+
+/* A descriptor at its end is always readable: its follower must not turn in circles. */
+static void test_log_follow_let_go(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice");
+    struct job_id job = world_submit(world, alice, "let-go", 1);
+    world_run(world, job);
+    struct world_attempt_log *log = world_log(world, world_attempt(world, job, 0));
+    buf_string(&log->text, "one\n");
+    world->can_watch = true;
+    assert_int_equal(world_get(world, "/api/v2/jobs/let-go/logs?follow=true", alice), 200);
+    const struct http_stream *stream = &world->streaming->reply.stream;
+    assert_int_equal(world_stream(world), 4);
+    assert_int_equal(world_stream(world), HTTP_STREAM_WAIT);
+    world->can_watch = false;
+    close(log->follower);
+    log->follower = -1;
+    assert_true(stream_is_woken(stream));
+    assert_int_equal(world_stream(world), HTTP_STREAM_WAIT);
+    assert_int_equal(stream->fd, -1);
+    assert_true(stream->poll_ms > 0);
+    world_stream_close(world);
+}
+
 /* What the task's engine cannot do is said, and what it can is done all the same. */
 static void test_log_of_an_engine_that_cannot_follow(void **state)
 {
@@ -148,6 +216,7 @@ static void test_log_of_an_engine_that_cannot_follow(void **state)
     world->cannot_follow = false;
 }
 
+/* One reader too many is told so, and there is room again when another has gone. */
 static void test_log_followers(void **state)
 {
     struct world *world = *state;
@@ -216,6 +285,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_log_follow, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_log_of_an_engine_that_cannot_follow, world_setup,
                                     world_teardown),
+    cmocka_unit_test_setup_teardown(test_log_follow_sleeps, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(test_log_follow_let_go, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_log_followers, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_log_follow_fast_retries, world_setup, world_teardown),
 };

@@ -16,6 +16,7 @@
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 /* ---- the server, as small as it can be ---- */
@@ -218,8 +219,20 @@ static ssize_t on_log_read(void *context, uint8_t engine, struct attempt_id atte
 static int on_log_watch(void *context, uint8_t engine, struct attempt_id attempt,
                         enum log_stream stream, struct err *err)
 {
-    (void)context, (void)engine, (void)attempt, (void)stream;
-    return err_fail(err, ERR_UNSUPPORTED, "", "no watch in tests");
+    struct world *world = context;
+    struct world_attempt_log *log = world_log(world, attempt);
+    int ends[2];
+    (void)engine, (void)stream;
+    if (!world->can_watch)
+        return err_fail(err, ERR_UNSUPPORTED, "", "no watch in this test");
+    assert(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0);
+    if (log->follower >= 0)
+        close(log->follower);
+    log->follower = ends[0];
+    if (log->late)
+        buf_string(&log->text, log->late);
+    log->late = NULL;
+    return ends[1];
 }
 
 static const struct exit_rules *on_rules_get(void *context)
@@ -424,8 +437,11 @@ void world_free(struct world *world)
     passwords_free(world->api.passwords);
     login_table_free(world->api.logins);
     snapshot_free(world->api.snapshot);
-    for (size_t i = 0; i < world->logs.count; i++)
+    for (size_t i = 0; i < world->logs.count; i++) {
         buf_release(&world->logs.items[i].text);
+        if (world->logs.items[i].follower >= 0)
+            close(world->logs.items[i].follower);
+    }
     ARRAY_FREE(&world->logs);
     buf_release(&world->body);
     char command[128];
@@ -667,7 +683,13 @@ struct world_attempt_log *world_log(struct world *world, struct attempt_id attem
             return &world->logs.items[i];
     struct world_attempt_log *log = ARRAY_ADD(&world->logs);
     log->attempt = attempt;
+    log->follower = -1;
     return log;
+}
+
+void world_log_wake(struct world_attempt_log *log)
+{
+    assert(write(log->follower, "", 1) == 1);
 }
 
 ssize_t world_stream(struct world *world)

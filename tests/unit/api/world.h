@@ -12,6 +12,8 @@ struct world_attempt_log {
     struct attempt_id attempt;
     struct buf text;
     bool is_ended;
+    const char *late; /* is written just before somebody watches; NULL: nothing */
+    int follower;     /* our end of the latest watch, or -1 */
 };
 
 struct world {
@@ -25,6 +27,7 @@ struct world {
     uint8_t key[32];
     int64_t now_ms;
     bool cannot_follow; /* the engine cannot follow logs */
+    bool can_watch;     /* logs wake who follows them: world_log_wake */
     int refuse;         /* not 0: changes are refused with this ERR_* */
     struct service_watch *watch;
     struct {
@@ -66,6 +69,7 @@ void world_run(struct world *world, struct job_id job);
 void world_exit(struct world *world, struct job_id job, unsigned index, int code);
 struct attempt_id world_attempt(struct world *world, struct job_id job, unsigned index);
 struct world_attempt_log *world_log(struct world *world, struct attempt_id attempt);
+void world_log_wake(struct world_attempt_log *log);
 
 /* Read on from the reply's stream: bytes (also in world->body), or HTTP_STREAM_*. */
 ssize_t world_stream(struct world *world);

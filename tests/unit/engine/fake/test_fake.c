@@ -313,16 +313,26 @@ static void test_real_time(void **state)
     create(engine, 1, "a~b", 0);
     int watch = engine->ops->log_watch(engine, (struct attempt_id){1}, LOG_ALL, NULL);
     assert_true(watch >= 0);
+    struct log_part part = {0};
+    while (!part.is_ended) {
+        struct pollfd poll_fd = {.fd = watch, .events = POLLIN};
+        uint64_t end = UINT64_MAX;
+        char news[256];
+        assert_int_equal(engine->ops->log_read(engine, (struct attempt_id){1}, LOG_ALL, &end, news,
+                                               sizeof news, &part, NULL),
+                         0);
+        if (!part.is_ended) {
+            assert_int_equal(poll(&poll_fd, 1, -1), 1);
+            assert_true(read(watch, news, sizeof news) > 0);
+        }
+    }
     pthread_mutex_lock(&heard.lock);
     while (heard.count < 5) /* two nodes, preparing, started, exited */
         pthread_cond_wait(&heard.changed, &heard.lock);
     pthread_mutex_unlock(&heard.lock);
-    struct pollfd poll_fd = {.fd = watch, .events = POLLIN};
-    assert_int_equal(poll(&poll_fd, 1, 10000), 1);
     close(watch);
     char text[64];
     uint64_t offset = 3;
-    struct log_part part;
     ssize_t length = engine->ops->log_read(engine, (struct attempt_id){1}, LOG_ALL, &offset, text,
                                            sizeof text, &part, NULL);
     assert_int_equal(length, 9);
@@ -335,6 +345,45 @@ static void test_real_time(void **state)
     assert_int_equal(engine->ops->log_read(engine, (struct attempt_id){8}, LOG_ALL, &offset, text,
                                            sizeof text, &part, NULL),
                      ERR_NOT_FOUND);
+    engine->ops->free(engine);
+}
+
+static bool is_woken(int fd)
+{
+    struct pollfd follower = {.fd = fd, .events = POLLIN};
+    char news[256];
+    bool is_readable = poll(&follower, 1, 0) == 1;
+    if (is_readable)
+        assert_true(read(fd, news, sizeof news) > 0);
+    return is_readable;
+}
+
+/* Each who follows is woken, whoever of the others has read its own news or gone. */
+static void test_followers(void **state)
+{
+    (void)state;
+    const struct engine_fake_rule rules[] = {{.index = -1, .run_ms = 50, .log = "bye\n"}};
+    struct engine *engine = engine_make(rules, 1, true);
+    const struct attempt_id attempt = {1};
+    struct err err = {0};
+    int followers[3];
+    assert_int_equal(create(engine, 1, "a~b", 0), 0);
+    engine_fake_advance(engine, 20);
+    for (size_t i = 0; i < COUNT_OF(followers); i++) {
+        followers[i] = engine->ops->log_watch(engine, attempt, LOG_ALL, &err);
+        assert_true(followers[i] >= 0);
+        assert_false(is_woken(followers[i]));
+    }
+    close(followers[0]);
+    engine_fake_advance(engine, 100); /* the last line, and the end */
+    assert_true(is_woken(followers[1]));
+    assert_false(is_woken(followers[1]));
+    assert_true(is_woken(followers[2]));
+    assert_int_equal(engine->ops->forget(engine, attempt, &err), 0);
+    char byte;
+    assert_int_equal(read(followers[1], &byte, 1), 0); /* nobody watches any more */
+    close(followers[1]);
+    close(followers[2]);
     engine->ops->free(engine);
 }
 
@@ -405,6 +454,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_finish),
     cmocka_unit_test(test_nodes),
     cmocka_unit_test(test_node_that_goes_and_comes),
+    cmocka_unit_test(test_followers),
     cmocka_unit_test(test_limits),
     cmocka_unit_test(test_real_time),
 };

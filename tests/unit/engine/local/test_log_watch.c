@@ -4,10 +4,12 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/sysinfo.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -117,8 +119,60 @@ static void test_log_watch_of_many(void **state)
     log_watch_free(watch);
 }
 
+/* In a process of its own: watch two folders, be stopped, and be woken for both. */
+static int watch_through_a_flood(void)
+{
+    struct err err = {0};
+    struct log_watch *watch = log_watch_new(&err);
+    if (!watch)
+        return 1;
+    const int loud = log_watch_add(watch, in_folder("loud"), &err);
+    const int quiet = log_watch_add(watch, in_folder("quiet"), &err);
+    if (loud < 0 || quiet < 0)
+        return 2;
+    raise(SIGSTOP);
+    struct pollfd both[] = {{.fd = loud, .events = POLLIN}, {.fd = quiet, .events = POLLIN}};
+    for (size_t i = 0; i < COUNT_OF(both); i++)
+        if (poll(&both[i], 1, -1) != 1)
+            return 3;
+    close(loud);
+    close(quiet);
+    log_watch_free(watch);
+    return 0;
+}
+
+/* The kernel keeps a number of events, and says only that others are lost. */
+static void test_log_watch_when_events_are_lost(void **state)
+{
+    (void)state;
+    struct buf text = BUF_INIT;
+    int64_t most = 0;
+    int status;
+    assert_int_equal(file_read("/proc/sys/fs/inotify/max_queued_events", 64, &text, NULL), 0);
+    assert_true(text_to_int64(text_trim(buf_as_text(&text)), &most));
+    buf_release(&text);
+    folder_put("loud/all.000000000000000", "");
+    folder_put("loud/stdout.000000000000000", "");
+    folder_put("quiet/all.000000000000000", "");
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        _exit(watch_through_a_flood());
+    assert_int_equal(waitpid(child, &status, WUNTRACED), child);
+    assert_true(WIFSTOPPED(status));
+    for (int64_t i = 0; i <= most / 2; i++) { /* two files in turn: equal events in a row are one */
+        append("loud/all.000000000000000");
+        append("loud/stdout.000000000000000");
+    }
+    append("quiet/all.000000000000000");
+    assert_int_equal(kill(child, SIGCONT), 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_log_watch),
+    cmocka_unit_test(test_log_watch_when_events_are_lost),
     cmocka_unit_test(test_log_watch_of_many),
 };
 UNIT_FILE(tests, folder_setup, folder_teardown);
