@@ -30,7 +30,7 @@ enum {
     HTTP_SEGMENTS_MAX = 16,
     HTTP_QUERY_MAX = 64,
     HTTP_CONNECTIONS_MAX = 4096,
-    HTTP_DOOR_MAX = 2048, /* of them, by the door */
+    HTTP_DOOR_MAX = 2048, /* beside them, by the door */
     HTTP_STREAMS_MAX = 1024,
     HTTP_IDLE_S = 30,
     HTTP_REQUEST_MS = 90000,

@@ -20,9 +20,7 @@
 enum {
     BODY_DISCARD_MAX = 8 << 20, /* of a body that is too big, before the connection is cut */
     STREAM_BLOCK = 64 << 10,
-    LISTEN_BACKLOG = 1024,
-    CROWDED = HTTP_CONNECTIONS_MAX * 3 / 4, /* from here on nobody may idle … */
-    CROWDED_MS = 2000,                      /* … longer than this */
+    CROWDED_MS = 2000, /* nobody may idle longer than this where three of four places are taken */
 };
 
 /* One connection; kept in a list so that the sweep finds requests that never become whole. */
@@ -39,8 +37,8 @@ struct http_server {
     struct http_app app;
     struct MHD_Daemon *daemon;
     struct http_watch *watch;
-    struct http_door *door;  /* NULL: none */
-    const char *door_prefix; /* static */
+    struct http_door *network, *door; /* `door`: NULL: none */
+    const char *door_prefix;          /* static */
     uint16_t port;
     uint32_t request_ms;
     atomic_bool is_draining;
@@ -396,18 +394,39 @@ static bool is_by_door(struct MHD_Connection *connection)
     return info && info->client_addr && info->client_addr->sa_family == AF_UNIX;
 }
 
-/* Of the door's thread. */
-static void door_take(void *context, int fd)
+/* Of those that came the same way; the caller has the lock. */
+static size_t taken_count(const struct http_server *server, bool is_by_door)
+{
+    return is_by_door ? server->door_count : server->client_count - server->door_count;
+}
+
+static size_t place_count(bool is_by_door)
+{
+    return is_by_door ? HTTP_DOOR_MAX : HTTP_CONNECTIONS_MAX;
+}
+
+static bool has_room(struct http_server *server, bool is_by_door)
+{
+    pthread_mutex_lock(&server->lock);
+    bool has = taken_count(server, is_by_door) < place_count(is_by_door);
+    pthread_mutex_unlock(&server->lock);
+    return has;
+}
+
+static bool network_has_room(void *context)
+{
+    return has_room(context, false);
+}
+
+static bool door_has_room(void *context)
+{
+    return has_room(context, true);
+}
+
+static void connection_take(void *context, int fd, const struct sockaddr *from, socklen_t length)
 {
     struct http_server *server = context;
-    const struct sockaddr nobody = {.sa_family = AF_UNIX};
-    pthread_mutex_lock(&server->lock);
-    bool is_full = server->door_count >= HTTP_DOOR_MAX;
-    pthread_mutex_unlock(&server->lock);
-    if (is_full)
-        close(fd); /* it asks again */
-    else           /* a refused one is closed */
-        MHD_add_connection(server->daemon, fd, &nobody, sizeof nobody);
+    MHD_add_connection(server->daemon, fd, from, length); /* closes it when it fails */
 }
 
 static void on_connection(void *context, struct MHD_Connection *connection, void **socket_context,
@@ -443,84 +462,20 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
 static void sweep(void *context)
 {
     struct http_server *server = context;
-    int64_t now_ms = http_clock_ms(), limit_ms = server->request_ms;
+    int64_t now_ms = http_clock_ms(), limit_ms[2];
     pthread_mutex_lock(&server->lock);
-    if (server->client_count > CROWDED && limit_ms > CROWDED_MS)
-        limit_ms = CROWDED_MS;
+    for (int is_by_door = 0; is_by_door < 2; is_by_door++) {
+        bool is_crowded = taken_count(server, is_by_door) > place_count(is_by_door) / 4 * 3;
+        limit_ms[is_by_door] =
+            is_crowded && server->request_ms > CROWDED_MS ? CROWDED_MS : server->request_ms;
+    }
     for (struct http_client *at = server->clients.next; at != &server->clients; at = at->next)
-        if (!at->is_whole && now_ms - at->idle_ms > limit_ms)
+        if (!at->is_whole && now_ms - at->idle_ms > limit_ms[at->is_by_door])
             shutdown(at->fd, SHUT_RDWR);
     pthread_mutex_unlock(&server->lock);
 }
 
 /* ---- start and stop ---- */
-
-union address {
-    struct sockaddr any;
-    struct sockaddr_in v4;
-    struct sockaddr_in6 v6;
-};
-
-/* "127.0.0.1:9186", "[::1]:9186", ":9186" */
-static int address_parse(const char *listen, union address *address, socklen_t *length,
-                         struct err *err)
-{
-    memset(address, 0, sizeof *address);
-    const char *colon = strrchr(listen, ':');
-    int64_t port = 0;
-    if (!colon || !text_to_int64(text_of(colon + 1), &port) || port < 0 || port > UINT16_MAX)
-        return err_fail(err, ERR_INVALID, "listen", "'%s' is not ADDRESS:PORT", listen);
-    char host[64] = "";
-    size_t host_length = (size_t)(colon - listen);
-    bool is_v6 = listen[0] == '[';
-    if (is_v6 && (host_length < 2 || listen[host_length - 1] != ']'))
-        return err_fail(err, ERR_INVALID, "listen", "'%s' is not [ADDRESS]:PORT", listen);
-    if (host_length >= sizeof host)
-        return err_fail(err, ERR_INVALID, "listen", "'%s' is not ADDRESS:PORT", listen);
-    memcpy(host, listen + is_v6, host_length - (is_v6 ? 2 : 0));
-    int found = 1;
-    if (is_v6) {
-        address->v6.sin6_family = AF_INET6;
-        address->v6.sin6_port = htons((uint16_t)port);
-        found = inet_pton(AF_INET6, host, &address->v6.sin6_addr);
-        *length = sizeof address->v6;
-    } else {
-        address->v4.sin_family = AF_INET;
-        address->v4.sin_port = htons((uint16_t)port);
-        address->v4.sin_addr.s_addr = htonl(INADDR_ANY);
-        if (host[0])
-            found = inet_pton(AF_INET, strcmp(host, "localhost") == 0 ? "127.0.0.1" : host,
-                              &address->v4.sin_addr);
-        *length = sizeof address->v4;
-    }
-    if (found != 1)
-        return err_fail(err, ERR_INVALID, "listen", "'%s' is not a numeric address", host);
-    return 0;
-}
-
-static int listen_open(const char *listen_at, int *out_fd, uint16_t *port, struct err *err)
-{
-    union address address;
-    socklen_t length = 0;
-    int failed = address_parse(listen_at, &address, &length, err);
-    if (failed)
-        return failed;
-    cleanup_close int fd =
-        socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (fd < 0)
-        return err_errno(err, errno, "listen on %s", listen_at);
-    int one = 1;
-    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    if (bind(fd, &address.any, length) < 0 || listen(fd, LISTEN_BACKLOG) < 0)
-        return err_errno(err, errno, "listen on %s", listen_at);
-    union address real = {0};
-    length = sizeof real;
-    if (getsockname(fd, &real.any, &length) < 0)
-        return err_errno(err, errno, "listen on %s", listen_at);
-    *port = ntohs(real.any.sa_family == AF_INET6 ? real.v6.sin6_port : real.v4.sin_port);
-    *out_fd = fd_steal(&fd);
-    return 0;
-}
 
 static unsigned thread_count(unsigned wanted)
 {
@@ -530,12 +485,12 @@ static unsigned thread_count(unsigned wanted)
     return processors < 2 ? 2 : processors > 8 ? 8 : (unsigned)processors;
 }
 
-static struct MHD_Daemon *daemon_start(struct http_server *server, int fd, unsigned threads)
+static struct MHD_Daemon *daemon_start(struct http_server *server, unsigned threads)
 {
     return MHD_start_daemon(
-        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, server,
-        MHD_OPTION_LISTEN_SOCKET, fd, MHD_OPTION_THREAD_POOL_SIZE, thread_count(threads),
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)HTTP_CONNECTIONS_MAX,
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET, 0,
+        NULL, NULL, on_request, server, MHD_OPTION_THREAD_POOL_SIZE, thread_count(threads),
+        MHD_OPTION_CONNECTION_LIMIT, (unsigned)HTTP_CONNECTIONS_MAX + HTTP_DOOR_MAX,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_HEADERS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
         (unsigned)HTTP_IDLE_S, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_URI_LOG_CALLBACK,
         on_target, server, MHD_OPTION_UNESCAPE_CALLBACK, on_unescape, NULL,
@@ -543,43 +498,56 @@ static struct MHD_Daemon *daemon_start(struct http_server *server, int fd, unsig
         on_connection, server, MHD_OPTION_END);
 }
 
+static int doors_open(struct http_server *server, const struct http_server_config *config,
+                      struct err *err)
+{
+    const struct http_door_ops network = {server, network_has_room, connection_take};
+    const struct http_door_ops door = {server, door_has_room, connection_take};
+    int failed = http_door_listen(config->listen, &network, &server->network, &server->port, err);
+    if (failed || !config->door)
+        return failed;
+    server->door_prefix = config->door_prefix;
+    return http_door_open(config->door, "api", &door, &server->door, err);
+}
+
+static void doors_close(struct http_server *server)
+{
+    http_door_close(server->network);
+    http_door_close(server->door);
+    server->network = server->door = NULL;
+}
+
+static void server_free(struct http_server *server)
+{
+    doors_close(server);
+    http_watch_stop(server->watch);
+    if (server->daemon)
+        MHD_stop_daemon(server->daemon);
+    pthread_mutex_destroy(&server->lock);
+    mem_free(server);
+}
+
 int http_server_start(const struct http_server_config *config, struct http_server **out,
                       struct err *err)
 {
-    cleanup_close int fd = -1;
-    uint16_t port = 0;
-    int failed = listen_open(config->listen, &fd, &port, err);
-    if (failed)
-        return failed;
     struct http_server *server = mem_zero(1, sizeof *server);
     server->app = config->app;
-    server->port = port;
     server->request_ms = config->request_ms ? config->request_ms : HTTP_REQUEST_MS;
     server->clients.next = server->clients.previous = &server->clients;
     pthread_mutex_init(&server->lock, NULL);
     struct http_watch_ops ops = {.context = server, .wake = stream_wake, .sweep = sweep};
-    failed = http_watch_start(&ops, &server->watch, err);
+    int failed = http_watch_start(&ops, &server->watch, err);
     if (!failed) {
-        server->daemon = daemon_start(server, fd, config->threads);
+        server->daemon = daemon_start(server, config->threads);
         if (!server->daemon)
-            failed = err_errno(err, errno, "start the HTTP server on %s", config->listen);
+            failed = err_errno(err, errno, "start the HTTP server");
     }
-    if (!failed && config->door) {
-        const struct http_door_ops door = {.context = server, .take = door_take};
-        server->door_prefix = config->door_prefix;
-        failed = http_door_open(config->door, "api", &door, &server->door, err);
-        if (failed)
-            MHD_stop_daemon(server->daemon); /* closes the socket as well */
-        if (failed)
-            fd_steal(&fd);
-    }
+    if (!failed)
+        failed = doors_open(server, config, err);
     if (failed) {
-        http_watch_stop(server->watch);
-        pthread_mutex_destroy(&server->lock);
-        mem_free(server);
+        server_free(server);
         return failed;
     }
-    fd_steal(&fd); /* the daemon closes it */
     *out = server;
     return 0;
 }
@@ -592,11 +560,7 @@ uint16_t http_server_port(const struct http_server *server)
 void http_server_drain(struct http_server *server)
 {
     atomic_store(&server->is_draining, true);
-    http_door_close(server->door);
-    server->door = NULL;
-    int fd = MHD_quiesce_daemon(server->daemon);
-    if (fd >= 0)
-        close(fd);
+    doors_close(server);
     http_watch_wake_all(server->watch);
 }
 
@@ -606,10 +570,7 @@ void http_server_stop(struct http_server *server)
         return;
     if (!atomic_load(&server->is_draining))
         http_server_drain(server);
-    http_watch_stop(server->watch);
-    MHD_stop_daemon(server->daemon);
-    pthread_mutex_destroy(&server->lock);
-    mem_free(server);
+    server_free(server);
 }
 
 void http_server_count(struct http_server *server, struct http_server_counts *counts)
