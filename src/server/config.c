@@ -174,7 +174,9 @@ static const struct field engine_fields[] = {
     INT("cpu", 1, 100000, "Processors to give out."),
     INT("memoryMB", 1, 1 << 30, "Memory to give out."),
     INT("workers", 0, 64, "Threads that start and end containers."),
-    INT("pidsMax", 1, 4194304, "Processes of one container."),
+    INT("pidsMax", 1, 4194304,
+        "Processes and threads of one container; its share of half of the machine's when not "
+        "given."),
     INT("diskReserveMB", 0, 1 << 30, "With less free space no task is started."),
     INT("containerKeepHours", 1, 1000000, "How long files of ended containers stay."),
     INT("logSegmentMB", 1, 65536,

@@ -49,6 +49,10 @@ static void init_path_of(char path[PATH_MAX])
     }
 }
 
+/* A task's log may take eight pieces, two of each of its streams, and one more: for what the task
+ * itself writes into the folder. */
+enum { LOG_SEGMENTS = 9 };
+
 static int local_of(const struct engine_config *own, const char *data_directory, const char *door,
                     struct engine_sink sink, struct engine **engine, struct err *err)
 {
@@ -58,6 +62,7 @@ static int local_of(const struct engine_config *own, const char *data_directory,
 
     snprintf(directory, sizeof directory, "%s/engine", data_directory);
     local.directory = directory;
+    local.log_max_mib = LOG_SEGMENTS * own->log_segment_mib;
     local.door_directory = door;
     snprintf(images, sizeof images, "%s/images", data_directory);
     if (local.image_root_count == 0) { /* where images/build puts them */

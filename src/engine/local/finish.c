@@ -5,6 +5,7 @@
 #include "engine/local/document.h"
 #include "engine/local/image.h"
 #include "engine/local/inventory.h"
+#include "engine/local/limits.h"
 #include "engine/local/logs.h"
 #include "engine/local/spawn.h"
 #include "engine/local/storage.h"
@@ -100,6 +101,21 @@ static void report_memory(struct finish *finish)
         report->message = "the machine ran out of memory while the task was within its own limit";
 }
 
+/* The group's last word about it: the group goes with the task. */
+static void report_processes(struct finish *finish)
+{
+    struct exit_report *report = &finish->report;
+    if (report->exit_code == 0 || report->reason[0] || !report->is_user_command)
+        return;
+    const uint64_t refused = limit_pids_refused(&finish->local->cgroups, finish->group);
+    if (refused == 0)
+        return;
+    report->reason = "ProcessLimit";
+    report->message =
+        arena_format(finish->arena, "%llu times it was refused one more process or thread",
+                     (unsigned long long)refused);
+}
+
 static bool is_exhausted(const char *directory)
 {
     struct statvfs disk;
@@ -148,6 +164,7 @@ static void report_fill(struct finish *finish)
         report->message = "the container and its monitor were removed from outside";
     }
     report_memory(finish);
+    report_processes(finish);
     report_storage(finish);
 }
 

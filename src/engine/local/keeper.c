@@ -9,6 +9,7 @@
 #include "engine/local/task.h"
 #include "sys/cleanup.h"
 #include "sys/log.h"
+#include "sys/mailbox.h"
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -22,7 +23,8 @@
 /* A disk that is rather full of other things must not cost every job its image. */
 enum {
     PRESSURE_AGE_S = 3600,
-    STORAGE_LOOK_S = 2, /* between two looks at a place that is short */
+    LOOK_S = 2, /* between two looks at a place that is short, and at the logs of what runs */
+    LOG_INODE_COST = 16 << 10, /* a file costs at least so much of a log's limit */
 };
 
 static bool task_is_known(struct local_engine *local, const char *id)
@@ -229,6 +231,64 @@ static void remains_retry(struct local_engine *local)
         inventory_health(local->inventory, local, HEALTH_REMAINS, reason);
 }
 
+/* --- logs of what runs --- */
+
+struct log_live {
+    struct attempt_id attempt;
+    char path[RUNTIME_PATH_MAX];
+};
+
+struct log_lives {
+    struct log_live *items;
+    size_t count, room;
+};
+
+static struct log_lives logs_live(struct local_engine *local)
+{
+    struct log_lives lives = {0};
+    pthread_mutex_lock(&local->lock);
+    for (size_t i = 0; i < local->task_room; i++) {
+        const struct task *task = local->tasks[i];
+        if (!task || task->phase != TASK_RUNNING || task->is_kill_wanted)
+            continue;
+        struct log_live *live = ARRAY_ADD(&lives);
+        live->attempt = task->attempt;
+        task_log_path(local, task->id, live->path);
+    }
+    pthread_mutex_unlock(&local->lock);
+    return lives;
+}
+
+/* At once: what fills a disk is given no time to go on. */
+static void log_end(struct local_engine *local, struct attempt_id attempt)
+{
+    pthread_mutex_lock(&local->lock);
+    struct task *task = task_find(local, attempt);
+    if (task && task->phase == TASK_RUNNING && !task->is_kill_wanted) {
+        task_fail(task, "TaskDiskFull", "its log is full: it may take %llu MiB",
+                  (unsigned long long)local->config.log_max_mib);
+        task->is_kill_wanted = true;
+        task->kill_due_ms = mailbox_now_ms();
+        monitor_kill(local, task);
+    }
+    pthread_mutex_unlock(&local->lock);
+}
+
+/* skep-init keeps two segments of each stream, but the task may write anything into the folder. */
+static void logs_limit(struct local_engine *local)
+{
+    const struct log_limits limits = {.cost = local->config.log_max_mib << 20,
+                                      .inode_cost = LOG_INODE_COST};
+    struct log_lives lives = logs_live(local);
+    for (size_t i = 0; i < lives.count; i++) {
+        struct log_kept log = {.cost = 0};
+        log_measure(lives.items[i].path, &limits, &log);
+        if (log.cost >= limits.cost)
+            log_end(local, lives.items[i].attempt);
+    }
+    ARRAY_FREE(&lives);
+}
+
 void keeper_round(struct local_engine *local)
 {
     pthread_mutex_lock(&local->keeper_lock);
@@ -244,7 +304,7 @@ void keeper_round(struct local_engine *local)
 }
 
 /* Until the next round; meanwhile a node without space is looked at more often, so that it serves
- * again soon after space was made. With the lock. */
+ * again soon after space was made, and so are the logs of tasks. With the lock. */
 static void keeper_wait(struct local_engine *local)
 {
     struct timespec now, until;
@@ -253,12 +313,14 @@ static void keeper_wait(struct local_engine *local)
     while (!local->is_stopping && now.tv_sec < end_s) {
         const bool is_short = local->is_storage_short;
         until = (struct timespec){.tv_sec = end_s, .tv_nsec = now.tv_nsec};
-        if (is_short && now.tv_sec + STORAGE_LOOK_S < end_s)
-            until.tv_sec = now.tv_sec + STORAGE_LOOK_S;
+        if ((is_short || local->task_count > 0) && now.tv_sec + LOOK_S < end_s)
+            until.tv_sec = now.tv_sec + LOOK_S;
         int result = pthread_cond_timedwait(&local->keeper_wake, &local->lock, &until);
-        if (is_short && result == ETIMEDOUT && !local->is_stopping) {
+        if (result == ETIMEDOUT && !local->is_stopping) {
             pthread_mutex_unlock(&local->lock);
-            storage_look(local);
+            logs_limit(local);
+            if (is_short)
+                storage_look(local);
             pthread_mutex_lock(&local->lock);
         }
         clock_gettime(CLOCK_MONOTONIC, &now);

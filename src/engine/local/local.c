@@ -58,7 +58,8 @@ struct task *task_add(struct local_engine *local, struct attempt_id attempt)
     arena_init(&task->arena);
     local->tasks[slot] = task;
     id_map_set(&local->task_index, attempt.v, (uint32_t)slot);
-    local->task_count++;
+    if (local->task_count++ == 0)
+        pthread_cond_signal(&local->keeper_wake); /* there are logs to look at */
     return task;
 }
 
@@ -486,7 +487,7 @@ static void config_copy(struct local_engine *local, const struct engine_local_co
         *fields[i] = string_copy(arena, *fields[i]);
     DEFAULT(to->workers, 8);
     DEFAULT(to->pulls, 4);
-    DEFAULT(to->pids_max, 32768);
+    DEFAULT(to->log_max_mib, 2304);
     DEFAULT(to->image_fresh_s, 10);
     DEFAULT(to->pull_tries, 3);
     DEFAULT(to->pull_stall_s, 120);

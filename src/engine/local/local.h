@@ -51,7 +51,8 @@ struct engine_local_config {
     size_t cdi_directory_count;
 
     /* limits of a container */
-    uint32_t pids_max; /* [32768] */
+    uint32_t pids_max;    /* [its share of half of the machine's: limits.h] */
+    uint64_t log_max_mib; /* what its log folder may take [2304] */
 
     struct right_list rights[RIGHTS]; /* [none] */
 

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "engine/local/image.h"
 #include "engine/local/inventory.h"
+#include "engine/local/limits.h"
 #include "engine/local/log_keep.h"
 #include "engine/local/network.h"
 #include "engine/local/oci.h"
@@ -348,6 +349,14 @@ static const struct oci_device *devices_of(struct start *start, size_t *count)
     return devices;
 }
 
+/* The operator's figure for all, else the task's share of the machine. */
+static uint64_t task_pids_max(const struct local_engine *local, uint32_t cpu)
+{
+    const struct node_facts *node = inventory_node(local->inventory);
+    return local->config.pids_max ? local->config.pids_max
+                                  : limit_pids(limit_pids_machine(), node->cpu, cpu);
+}
+
 static int config_put(struct start *start)
 {
     struct local_engine *local = start->local;
@@ -369,7 +378,7 @@ static int config_put(struct start *start)
         .cpu = wanted->cpu,
         .memory_mib = wanted->memory_mib,
         .shm_mib = wanted->shm_mib,
-        .pids_max = local->config.pids_max,
+        .pids_max = task_pids_max(local, wanted->cpu),
         .hooks = start->edits.hooks,
         .hook_count = start->edits.hook_count,
         .rlimits = limits,
@@ -461,6 +470,7 @@ static int start_run(struct start *start)
                   message[0] ? message : err.text);
         return result;
     }
+    limits_set(&start->local->cgroups, start->group, start->wanted->memory_mib, start->wanted->cpu);
     task->is_ours = true;
     task->init_fd = process_watch(task->process.init, &err);
     if (task->init_fd < 0) /* killed from outside already: conmon tells how it ended */

@@ -66,9 +66,10 @@ struct task {
     int64_t kill_due_ms; /* mailbox_now_ms; 0: none */
     uint32_t kills_sent; /* how often SIGKILL was sent */
     char kill_reason[64];
-    const char *fail_reason; /* why it never ran: static; NULL: nothing failed */
-    char *fail_message;      /* heap */
-    struct task *next;       /* in a queue */
+    const char
+        *fail_reason;   /* why it never ran, or was ended by us: static; NULL: nothing failed */
+    char *fail_message; /* heap */
+    struct task *next;  /* in a queue */
 };
 
 /* of the engine's own directories: what stands below them then fits RUNTIME_PATH_MAX */

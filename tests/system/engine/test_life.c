@@ -314,6 +314,42 @@ static void test_fork_bomb_left_behind(void **state)
     assert_nothing_left(153);
 }
 
+/* What a task was refused stands in the report of its failure, and only there. */
+static void test_process_limit(void **state)
+{
+    (void)state;
+    static const char crowd[] =
+        "i=0; while [ $i -lt %u ]; do sleep 60 & i=$((i + 1)); done; exit 5";
+    char command[200];
+    struct err err = {0};
+    struct task_options options = {.memory_mib = 512};
+    snprintf(command, sizeof command, crowd, world.config.pids_max + 10);
+    assert_int_equal(world_create_with(&world, 154, command, &options, &err), 0);
+    snprintf(command, sizeof command, crowd, 10u);
+    assert_int_equal(world_create_with(&world, 155, command, &options, &err), 0);
+    assert_string_equal(end_of(154)->reason, "ProcessLimit");
+    assert_int_not_equal(end_of(154)->exit.exit_code, 0);
+    assert_string_equal(end_of(155)->reason, "");
+    assert_int_equal(end_of(155)->exit.exit_code, 5);
+}
+
+/* Everything below the log folder counts; what is given to nobody yet, too. */
+static void test_log_limit(void **state)
+{
+    (void)state;
+    world_create(&world, 156,
+                 "mkdir -p /skep/log/a/b; echo begun; "
+                 "while :; do head -c 1000000 /dev/zero >> /skep/log/a/b/c; done");
+    world_create(&world, 157, "echo beside; read line < /skep/run/wait; exit 4");
+    await_log(156, "begun");
+    assert_string_equal(end_of(156)->reason, "TaskDiskFull");
+    assert_non_null(strstr(end_of(156)->message, "its log is full"));
+    assert_int_equal(end_of(156)->exit.exit_code, 137);
+    kill_task(157, 0, "stopped");
+    assert_string_equal(end_of(157)->reason, "");
+    assert_nothing_left(156);
+}
+
 static void test_escaped_processes(void **state)
 {
     (void)state;
@@ -831,6 +867,7 @@ static int setup(void **state)
     if (!world_open(&world))
         exit(77);
     world.config.pids_max = pids ? (uint32_t)atoi(pids) : 1500; /* of a machine that others use */
+    world.config.log_max_mib = 64;
     world_start(&world);
     return 0;
 }
@@ -861,6 +898,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_kill_hard),
         cmocka_unit_test(test_fork_bomb),
         cmocka_unit_test(test_fork_bomb_left_behind),
+        cmocka_unit_test(test_process_limit),
+        cmocka_unit_test(test_log_limit),
         cmocka_unit_test(test_escaped_processes),
         cmocka_unit_test(test_shared_memory),
         cmocka_unit_test(test_out_of_memory),

@@ -1,7 +1,7 @@
 """Programs that try to reach beyond their task, each a Python program that runs as root in a container.
 
-Each prints "GOT what" for what it must not get, and "tried" at its end: one that could not try proves nothing. `got(call, …)` is there for
-all: it calls, and when nothing is raised, says so.
+Each prints "GOT what" for what it must not get, and "tried" at its end: one that could not try proves nothing. One that takes more and more
+until the platform ends it says so at its begin. `got(call, …)` is there for all: it calls, and when nothing is raised, says so.
 """
 import dataclasses
 
@@ -32,6 +32,8 @@ class Attack:
     name: str
     text: str
     is_of_network: bool = False
+    # with which exit it is ended by the platform; None: it ends by itself
+    code: int | None = None
     # what image.py asks of a program
     kind: str = "py"
 
@@ -40,7 +42,8 @@ ATTACKS = []
 
 
 def attack(name, text, **more):
-    ATTACKS.append(Attack(name, PRELUDE + text + '\nprint("tried", flush=True)\n', **more))
+    tried = 'print("tried", flush=True)\n'
+    ATTACKS.append(Attack(name, PRELUDE + (tried + text if "code" in more else text + "\n" + tried), **more))
 
 
 # ---- capabilities ----
@@ -135,6 +138,61 @@ SYS_bpf, SYS_perf = (321, 298) if os.uname().machine == "x86_64" else (280, 241)
 got("bpf", system_call, "syscall", SYS_bpf, 0, None, 0)
 got("perf events", system_call, "syscall", SYS_perf, None, 0, 0, 0, 0)
 """)
+
+# ---- what is shared: processes, disk ----
+attack("processes", """
+import signal, time
+limit, children = 300, []
+try:
+    while len(children) <= limit:
+        child = os.fork()
+        if child == 0:
+            signal.pause()
+        children.append(child)
+except BlockingIOError:
+    pass
+if len(children) >= limit:
+    print("GOT processes without end", flush=True)
+for child in children:
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+""")
+
+attack("fork-bomb", """
+import time
+def bomb():
+    while True:
+        try:
+            os.fork()
+        except OSError:
+            pass
+if os.fork() == 0:
+    bomb()
+while len([name for name in os.listdir("/proc") if name.isdigit()]) < 280:
+    time.sleep(0.01)
+# they are left behind: nothing of them may stay when this ends
+""")
+
+attack("log", """
+os.makedirs("/skep/log/a/b", exist_ok=True)
+file = open("/skep/log/a/b/c", "wb")
+while True:
+    file.write(bytes(1 << 20))
+""", code=236)
+
+attack("log-at-once", """
+file = os.open("/skep/log/stdout.999999999999999", os.O_WRONLY | os.O_CREAT)
+os.posix_fallocate(file, 0, 200 << 20)
+while True:
+    import time
+    time.sleep(1)
+""", code=236)
+
+attack("log-inodes", """
+import itertools
+for number in itertools.count():
+    os.close(os.open(f"/skep/log/{number}", os.O_WRONLY | os.O_CREAT))
+""", code=236)
 
 # ---- names that the server reads ----
 attack("links", """

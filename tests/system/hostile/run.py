@@ -34,6 +34,7 @@ engine:
   cpu: 32
   memoryMB: 8192
   pidsMax: 300
+  logSegmentMB: 8
 """
 LIMIT_S = 120
 
@@ -160,11 +161,14 @@ class Hostile(world.World):
 def judge(the, case):
     """What is wrong with the end of an attack, or None."""
     log = the.logs(case.name)
-    state = the.json("GET", f"/api/v2/jobs/admin~{case.name}")[1]["jobStatus"]["state"]
+    status = the.json("GET", f"/api/v2/jobs/admin~{case.name}")[1]["jobStatus"]
+    state = status["state"]
     if "GOT" in log:
         return log
     if "tried" not in log.splitlines():
         return f"did not try ({state}):\n{log}"
+    if case.code is not None and status["appExitCode"] != case.code:
+        return f"ended with {status['appExitCode']} instead of {case.code}"
     return None
 
 
