@@ -66,8 +66,11 @@ static int detail_reply(struct call *call, struct store_job *job, int64_t index)
     failed = store_tasks(call->reader, job->record.id, index, call->arena, &tasks, &call->err);
     if (failed)
         return failed;
-    struct view_detail detail = {
-        .job = job, .attempt = &attempt, .tasks = &tasks, .rules = call_rules(call)};
+    struct view_detail detail = {.job = job,
+                                 .attempt = &attempt,
+                                 .tasks = &tasks,
+                                 .rules = call_rules(call),
+                                 .is_v1 = call->route->is_v1};
     detail.role_names = role_names(call, &tasks, &detail.role_count);
     struct json_writer json;
     call_json(call, 200, &json);
@@ -286,7 +289,8 @@ int handle_task_attempts(struct call *call)
         return failed;
     struct json_writer json;
     call_json(call, 200, &json);
-    view_task(&json, &attempt, task, &attempts, call_rules(call));
+    view_task(&json, &(struct view_task){.job = &attempt, .task = task, .rules = call_rules(call)},
+              &attempts);
     return 0;
 }
 

@@ -1,4 +1,5 @@
 #include "api/view.h"
+#include "base/utc.h"
 #include "core/plan.h"
 #include "spec/spec.h"
 #include <sodium.h>
@@ -22,6 +23,12 @@ void view_time(struct json_writer *json, const char *key, int64_t at_ms)
         json_key_int(json, key, at_ms);
     else
         json_key_null(json, key);
+}
+
+void view_instant(struct json_writer *json, const char *key, int64_t at_ms)
+{
+    char text[UTC_SIZE];
+    json_key_string(json, key, at_ms ? utc_instant(at_ms, text) : NULL);
 }
 
 /* "oppo", "test", "prod", or null: as the job file named it. */
@@ -232,7 +239,12 @@ static void view_role(struct json_writer *json, const struct view_detail *detail
     json_array(json);
     for (size_t i = 0; i < detail->tasks->count; i++)
         if (detail->tasks->items[i].task.role == role)
-            view_task(json, detail->attempt, &detail->tasks->items[i], NULL, detail->rules);
+            view_task(json,
+                      &(struct view_task){.job = detail->attempt,
+                                          .task = &detail->tasks->items[i],
+                                          .rules = detail->rules,
+                                          .is_v1 = detail->is_v1},
+                      NULL);
     json_array_end(json);
     json_object_end(json);
 }

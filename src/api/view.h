@@ -15,6 +15,8 @@ void view_debug_id(const char *user, const char *name, char id[DEBUG_ID_SIZE]);
 
 /* Unix ms; null for 0. */
 void view_time(struct json_writer *json, const char *key, int64_t at_ms);
+/* "2026-11-21T10:00:00.000Z"; null for 0. */
+void view_instant(struct json_writer *json, const char *key, int64_t at_ms);
 
 /* JobSummary; in v1's style without `debugId`, `tags` and `jobPriority`, and `name` without user
  * when `is_v1`. */
@@ -30,6 +32,7 @@ struct view_detail {
     const char *const *role_names;    /* in the file's order */
     size_t role_count;
     const struct exit_rules *rules;
+    bool is_v1; /* containerGpus is a mask, as in early PAI */
 };
 void view_job_detail(struct json_writer *json, const struct view_detail *detail);
 
@@ -42,9 +45,14 @@ struct view_attempts {
 };
 
 /* TaskStatus; `attempts` (newest first) only when not NULL. */
-void view_task(struct json_writer *json, const struct job_record *job,
-               const struct task_record *task, const struct view_attempts *attempts,
-               const struct exit_rules *rules);
+struct view_task {
+    const struct job_record *job;
+    const struct task_record *task;
+    const struct exit_rules *rules;
+    bool is_v1; /* as of struct view_detail */
+};
+void view_task(struct json_writer *json, const struct view_task *view,
+               const struct view_attempts *attempts);
 
 /* One attempt of a job, for lists of attempts. */
 void view_job_attempt(struct json_writer *json, const struct store_job *job,

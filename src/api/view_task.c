@@ -37,13 +37,45 @@ static void view_ports(struct json_writer *json, const struct task_record *task)
     json_object_end(json);
 }
 
-static void view_gpus(struct json_writer *json, const struct task_record *task)
+/* Early PAI's number: bit N for GPU N. None beyond what a number of JavaScript holds. */
+static void view_gpu_mask(struct json_writer *json, const struct task_record *task)
 {
-    json_key(json, "containerGpus");
-    if (!task->gpu_count) {
-        json_null(json);
-        return;
+    enum { BITS_MAX = 53 };
+    int64_t mask = 0;
+    bool is_shown = true;
+    for (size_t i = 0; i < task->gpu_count; i++) {
+        if (task->gpus[i] < BITS_MAX)
+            mask |= (int64_t)1 << task->gpus[i];
+        else
+            is_shown = false;
     }
+    if (is_shown)
+        json_key_int(json, "containerGpus", mask);
+    else
+        json_key_null(json, "containerGpus");
+}
+
+/* "0,1", which OpenPAI's description of its API declares a text. */
+static void view_gpu_text(struct json_writer *json, const struct task_record *task)
+{
+    cleanup_buf struct buf text = BUF_INIT;
+    for (size_t i = 0; i < task->gpu_count; i++) {
+        if (i > 0)
+            buf_char(&text, ',');
+        buf_int(&text, task->gpus[i]);
+    }
+    json_key_text(json, "containerGpus", buf_as_text(&text));
+}
+
+static void view_gpus(struct json_writer *json, const struct task_record *task, bool is_v1)
+{
+    if (!task->gpu_count)
+        json_key_null(json, "containerGpus");
+    else if (is_v1)
+        view_gpu_mask(json, task);
+    else
+        view_gpu_text(json, task);
+    json_key(json, "gpus");
     json_array(json);
     for (size_t i = 0; i < task->gpu_count; i++)
         json_int(json, task->gpus[i]);
@@ -84,9 +116,9 @@ static void view_id(struct json_writer *json, const char *key, struct attempt_id
 }
 
 /* What is told of one try of the task. */
-static void view_attempt(struct json_writer *json, const struct job_record *job,
-                         const struct task_record *task, const struct exit_rules *rules)
+static void view_attempt(struct json_writer *json, const struct view_task *view)
 {
+    const struct task_record *task = view->task;
     bool is_ended = has_exit(task->state);
     json_key_int(json, "attemptId", task->task_attempt);
     json_key_string(json, "attemptState", attempt_state(task->state, task->completion.code));
@@ -94,14 +126,14 @@ static void view_attempt(struct json_writer *json, const struct job_record *job,
     json_key_string(json, "containerIp", task->address && task->address[0] ? task->address : NULL);
     json_key_string(json, "containerNodeName", task->node && task->node[0] ? task->node : NULL);
     view_ports(json, task);
-    view_gpus(json, task);
-    view_log_path(json, job, task);
+    view_gpus(json, task, view->is_v1);
+    view_log_path(json, view->job, task);
     if (is_ended)
         json_key_int(json, "containerExitCode", task->completion.code);
     else
         json_key_null(json, "containerExitCode");
     view_own_code(json, "containerOriginalExitCode", task->state, &task->completion);
-    view_exit_spec(json, "containerExitSpec", &task->completion, is_ended, rules);
+    view_exit_spec(json, "containerExitSpec", &task->completion, is_ended, view->rules);
     json_key_string(json, "containerExitDiagnostics",
                     is_ended ? task->completion.diagnostics : NULL);
     view_time(json, "currentAttemptCreatedTime", task->attempt_created_ms);
@@ -132,14 +164,16 @@ static void view_rule(struct json_writer *json, const struct store_end *end, boo
     json_object_end(json);
 }
 
-static void view_attempts(struct json_writer *json, const struct job_record *job,
-                          const struct view_attempts *attempts, const struct exit_rules *rules)
+static void view_attempts(struct json_writer *json, const struct view_task *view,
+                          const struct view_attempts *attempts)
 {
     json_key(json, "attempts");
     json_array(json);
     for (size_t i = attempts->attempts.count; i-- > 0;) {
+        struct view_task one = *view;
+        one.task = &attempts->attempts.items[i];
         json_object(json);
-        view_attempt(json, job, &attempts->attempts.items[i], rules);
+        view_attempt(json, &one);
         const struct store_end *end = attempts->ends[i];
         view_rule(json, end, attempts->may_read);
         if (end && end->tail.length && attempts->may_read)
@@ -151,12 +185,12 @@ static void view_attempts(struct json_writer *json, const struct job_record *job
     json_array_end(json);
 }
 
-void view_task(struct json_writer *json, const struct job_record *job,
-               const struct task_record *task, const struct view_attempts *attempts,
-               const struct exit_rules *rules)
+void view_task(struct json_writer *json, const struct view_task *view,
+               const struct view_attempts *attempts)
 {
+    const struct task_record *task = view->task;
     char id[64];
-    snprintf(id, sizeof id, "%u.%u.%u.%u", job->id.v, task->job_attempt, task->task.role,
+    snprintf(id, sizeof id, "%u.%u.%u.%u", view->job->id.v, task->job_attempt, task->task.role,
              task->task.index);
     json_object(json);
     json_key_int(json, "taskIndex", task->task.index);
@@ -168,9 +202,9 @@ void view_task(struct json_writer *json, const struct job_record *job,
     view_time(json, "createdTime", task->created_ms);
     view_time(json, "launchedTime", task->launched_ms);
     view_time(json, "completedTime", task->completed_ms);
-    view_attempt(json, job, task, rules);
+    view_attempt(json, view);
     if (attempts)
-        view_attempts(json, job, attempts, rules);
+        view_attempts(json, view, attempts);
     json_object_end(json);
 }
 
@@ -197,8 +231,8 @@ void view_story(struct json_writer *json, const char *user, const char *name,
     json_key_string(json, "type", record->is_warning ? "Warning" : "Normal");
     json_key_string(json, "reason", record->reason);
     json_key_string(json, "message", record->message);
-    view_time(json, "firstTimestamp", record->at_ms);
-    view_time(json, "lastTimestamp", record->at_ms);
+    view_instant(json, "firstTimestamp", record->at_ms);
+    view_instant(json, "lastTimestamp", record->at_ms);
     json_key_int(json, "count", 1);
     json_key_string(json, "sourceComponent", "skepd");
     json_key_null(json, "sourceHost");

@@ -162,8 +162,23 @@ struct store_names vc_names(struct call *call, const struct service_snapshot *sn
     return (struct store_names){names, count};
 }
 
+/* "[A-Za-z0-9_]+", as OpenPAI asks. Those that are configured may have other names. */
+static bool is_vc_name(struct text name)
+{
+    for (size_t i = 0; i < name.length; i++) {
+        char c = name.at[i];
+        bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+        if (!is_letter && !(c >= '0' && c <= '9') && c != '_')
+            return false;
+    }
+    return true;
+}
+
 static int no_cluster(struct call *call, struct text name)
 {
+    if (!is_vc_name(name))
+        return call_fail(call, ERR_INVALID, NULL, "", "%.*s is not a name of a virtual cluster",
+                         TEXT_ARG(name));
     return call_fail(call, ERR_NOT_FOUND, "NoVirtualClusterError", "",
                      "there is no virtual cluster %.*s", TEXT_ARG(name));
 }
@@ -251,28 +266,17 @@ static int one_read(struct call *call, const struct service_snapshot *snapshot)
     return 0;
 }
 
-/* "[A-Za-z0-9_]+", as OpenPAI asks, and the dash that HiveD allows. */
-static bool is_vc_name(struct text name)
-{
-    for (size_t i = 0; i < name.length; i++) {
-        char c = name.at[i];
-        bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-        if (!is_letter && !(c >= '0' && c <= '9') && c != '_' && c != '-' && c != '.')
-            return false;
-    }
-    return true;
-}
-
 int handle_vc(struct call *call)
 {
-    if (!is_vc_name(call->parameters[0]))
-        return call_fail(call, ERR_INVALID, NULL, "", "not a name of a virtual cluster");
     return snapshot_read(call, one_read);
 }
 
 /* They stand in the configuration of the cells. */
 int handle_vc_change(struct call *call)
 {
+    if (!is_vc_name(call->parameters[0]))
+        return call_fail(call, ERR_INVALID, NULL, "", "%.*s is not a name of a virtual cluster",
+                         TEXT_ARG(call->parameters[0]));
     return call_fail(call, ERR_UNSUPPORTED, NULL, "",
                      "virtual clusters are changed in the server's configuration, which is read "
                      "again at SIGHUP");

@@ -137,7 +137,8 @@ static int refuse(const struct auth_caller *caller, enum auth_right right,
                         subject->owner, subject->name);
     case AUTH_USE_CLUSTER:
         return err_fail(err, ERR_FORBIDDEN, "defaults.virtualCluster",
-                        "%s may not use virtual cluster %.100s", caller->user, subject->cluster);
+                        "User %s is not allowed to do operation in %.100s", caller->user,
+                        subject->cluster);
     case AUTH_REVOKE:
         return err_fail(err, ERR_FORBIDDEN, "", "the token is not yours");
     }

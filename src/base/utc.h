@@ -11,5 +11,7 @@ enum { UTC_SIZE = 48 };
 /* "2026-11-21 10:00:00 UTC" of Unix milliseconds; before 1970 or beyond the year 9999: the nearest
  * time within. */
 const char *utc_text(int64_t at_ms, char text[UTC_SIZE]);
+/* "2026-11-21T10:00:00.000Z", as JavaScript writes it; likewise. */
+const char *utc_instant(int64_t at_ms, char text[UTC_SIZE]);
 
 #endif

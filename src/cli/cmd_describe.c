@@ -140,7 +140,7 @@ static void tasks_print(struct cli *cli, struct buf *out, const json_t *detail)
             table_cell(&table, field_text(task, "taskState"));
             table_cell(&table, field_text(task, "containerNodeName"));
             table_cell(&table, field_text(task, "containerIp"));
-            gpus_cell(&table, json_object_get(task, "containerGpus"));
+            gpus_cell(&table, json_object_get(task, "gpus"));
             ports_cell(&table, json_object_get(task, "containerPorts"));
             exit_cell(&table, task);
             time_cell(&table, task);
@@ -201,7 +201,7 @@ static void task_attempt_row(struct table *table, const json_t *task, const json
     table_format(table, "%lld", (long long)field_int(attempt, "attemptId"));
     table_cell(table, field_text(attempt, "attemptState"));
     table_cell(table, field_text(attempt, "containerNodeName"));
-    gpus_cell(table, json_object_get(attempt, "containerGpus"));
+    gpus_cell(table, json_object_get(attempt, "gpus"));
     ports_cell(table, json_object_get(attempt, "containerPorts"));
     exit_cell(table, attempt);
     print_time(&text, field_int(attempt, "currentAttemptLaunchedTime"));
@@ -277,7 +277,7 @@ static void events_print(struct buf *out, const json_t *events)
     buf_char(out, '\n');
     for (size_t i = 0; i < json_array_size(events); i++) {
         const json_t *event = json_array_get(events, i);
-        print_time(out, field_int(event, "firstTimestamp"));
+        print_time(out, field_instant(event, "firstTimestamp"));
         buf_format(out, "  %s\n", field_text(event, "message"));
     }
 }

@@ -296,7 +296,7 @@ static void event_line(struct cli *cli, const json_t *event, struct buf *out)
         return;
     }
     const char *type = field_text(event, "type");
-    print_time(out, field_int(event, "firstTimestamp"));
+    print_time(out, field_instant(event, "firstTimestamp"));
     buf_string(out, "  ");
     print_state(out, type ? type : "-", cli->has_colours);
     const char *reason = field_text(event, "reason");

@@ -323,6 +323,17 @@ const char *item_text(const json_t *array, size_t index)
     return value_text(json_array_get(array, index));
 }
 
+int64_t field_instant(const json_t *object, const char *key)
+{
+    const char *text = field_text(object, key);
+    struct tm utc = {0};
+    const char *rest = text ? strptime(text, "%Y-%m-%dT%H:%M:%S", &utc) : NULL;
+    int ms = 0;
+    if (!rest || sscanf(rest, ".%3dZ", &ms) != 1)
+        return 0;
+    return (int64_t)timegm(&utc) * 1000 + ms;
+}
+
 int64_t field_int(const json_t *object, const char *key)
 {
     return json_integer_value(json_object_get(object, key));

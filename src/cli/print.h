@@ -60,6 +60,8 @@ void print_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 const char *field_text(const json_t *object, const char *key);
 const char *item_text(const json_t *array, size_t index);
 int64_t field_int(const json_t *object, const char *key);
+/* Unix ms of "2026-11-21T10:00:00.000Z"; 0 when it is no such text. */
+int64_t field_instant(const json_t *object, const char *key);
 bool field_has(const json_t *object, const char *key); /* there and not null */
 
 int64_t now_ms(void); /* Unix time */

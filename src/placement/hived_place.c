@@ -293,6 +293,14 @@ static int request_try(struct attempt *attempt, struct split *split, struct comb
     return combos_try(attempt, split, NULL, outcome, err);
 }
 
+static bool is_cluster_known(const struct hived *hived, const char *name)
+{
+    for (uint32_t i = 0; i < hived_vc_count(hived); i++)
+        if (strcmp(hived_vc_name(hived, i), name) == 0)
+            return true;
+    return false;
+}
+
 int placer_hived_place(struct placer *placer, const struct placement_request *request,
                        struct arena *arena, struct placement_result *result, struct err *err)
 {
@@ -323,5 +331,8 @@ int placer_hived_place(struct placer *placer, const struct placement_request *re
     } else if (code) {
         return err_fail(err, code, first.path, "%s", first.text);
     }
+    if (code == ERR_INVALID && !is_cluster_known(p->hived, request->virtual_cluster))
+        return err_fail(err, ERR_NOT_FOUND, "virtualCluster", "there is no virtual cluster %.100s",
+                        request->virtual_cluster);
     return code ? code : outcome_conclude(&attempt, &outcome, result, err);
 }

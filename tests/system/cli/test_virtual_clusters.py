@@ -103,7 +103,7 @@ class World(world.World):
     def tasks(self, name):
         """GPUs and containers of its tasks."""
         statuses = self.job(name)["taskRoles"]["worker"]["taskStatuses"]
-        return [(task["containerGpus"], task["containerId"]) for task in statuses]
+        return [(task["gpus"], task["containerId"]) for task in statuses]
 
     def gpus(self, name):
         return [gpus for gpus, _ in self.tasks(name)]

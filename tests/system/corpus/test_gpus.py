@@ -45,7 +45,7 @@ class World(job_world.JobWorld):
 
     def gpu_of(self, name, task=0):
         job = self.json("GET", f"/api/v2/jobs/admin~{name}")[1]
-        return job["taskRoles"]["worker"]["taskStatuses"][task]["containerGpus"][0]
+        return job["taskRoles"]["worker"]["taskStatuses"][task]["gpus"][0]
 
     def node(self):
         return json.loads(self.skep("nodes", "-o", "json").stdout)[0]

@@ -13,6 +13,8 @@ static void test_events(void **state)
     assert_int_equal(world_get(world, "/api/v2/jobs/story/events", alice), 200);
     assert_body(world, "\"totalCount\":");
     assert_body(world, "\"type\":\"Normal\"");
+    assert_body(world, "\"firstTimestamp\":\"20");
+    assert_body(world, "Z\",\"count\":1");
     assert_int_equal(world_get(world, "/api/v2/jobs/story/events?type=Warning", alice), 200);
     assert_no_body(world, "\"type\":\"Normal\"");
     assert_int_equal(world_get(world, "/api/v2/jobs/story/events?type=Bad", alice), 400);

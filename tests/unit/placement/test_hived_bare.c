@@ -167,7 +167,7 @@ static void a_virtual_cluster_of_gpus_alone(void **state)
     request.group = "b";
     struct placement_result none;
     assert_int_equal(after.placer->ops->place(after.placer, &request, &after.arena, &none, NULL),
-                     ERR_INVALID);
+                     ERR_NOT_FOUND);
     bench_release(&bench);
     bench_release(&after);
 }
