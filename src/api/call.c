@@ -1,4 +1,5 @@
 #include "api/call.h"
+#include "api/form.h"
 #include "base/memory.h"
 #include <assert.h>
 #include <stdio.h>
@@ -190,34 +191,13 @@ bool call_can(const struct call *call, enum auth_right right, const struct store
 
 /* ---- bodies and queries ---- */
 
-static bool is_form(struct text content_type)
-{
-    return text_starts(content_type, TEXT("application/x-www-form-urlencoded"));
-}
-
 /* A form is made into the tree that JSON would give. */
 static int form_body(struct call *call, const struct doc **out)
 {
-    struct http_pair *pairs = ARENA_ARRAY(call->arena, struct http_pair, HTTP_QUERY_MAX);
-    size_t count;
-    int failed = http_form_parse(buf_as_text(&call->exchange->body), call->arena, pairs,
-                                 HTTP_QUERY_MAX, &count, &call->err);
-    if (failed)
-        return call_fail(call, ERR_INVALID, NULL, "body", "%s",
-                         arena_copy(call->arena, text_of(call->err.text)));
-    struct doc *map = ARENA_NEW(call->arena, struct doc);
-    map->kind = DOC_MAP;
-    map->as.map.entries = ARENA_ARRAY(call->arena, struct doc_entry, count + 1);
-    map->as.map.count = count;
-    for (size_t i = 0; i < count; i++) {
-        struct doc *value = ARENA_NEW(call->arena, struct doc);
-        value->kind = DOC_STRING;
-        value->source = value->as.string = pairs[i].value;
-        map->as.map.entries[i].key = pairs[i].name;
-        map->as.map.entries[i].value = value;
-    }
-    *out = map;
-    return 0;
+    struct err err;
+    if (form_parse(buf_as_text(&call->exchange->body), call->arena, out, &err) == 0)
+        return 0;
+    return call_fail(call, ERR_INVALID, NULL, "body", "%s", err.text);
 }
 
 static int body_problem(struct call *call, const struct problems *problems)
@@ -233,7 +213,7 @@ static int body_problem(struct call *call, const struct problems *problems)
 
 int call_body(struct call *call, const struct doc **out)
 {
-    if (is_form(call->exchange->content_type))
+    if (form_is_type(call->exchange->content_type))
         return form_body(call, out);
     cleanup_problems struct problems problems;
     problems_init(&problems, call->arena);

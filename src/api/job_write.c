@@ -1,3 +1,4 @@
+#include "api/form.h"
 #include "api/handlers.h"
 #include "base/memory.h"
 #include "base/printable.h"
@@ -16,12 +17,19 @@ static const char *submit_error_name(const struct call *call, int code)
     return NULL;
 }
 
+/* OpenPAI knows one answer for a virtual cluster that is not there or not the user's. */
+static int submit_error_code(const struct call *call, int code)
+{
+    return code == ERR_NOT_FOUND && !call->route->is_v1 ? ERR_FORBIDDEN : code;
+}
+
 static int submit_answered(struct call *call)
 {
     if (call->answer_code) {
+        const int code = submit_error_code(call, call->answer_code);
         call->err = call->answer_err;
-        call->error_code = submit_error_name(call, call->answer_code);
-        return call->answer_code;
+        call->error_code = submit_error_name(call, code);
+        return code;
     }
     struct store_job job;
     int failed = store_job_summary(call->api->service->store, call->answer_job, call->arena, &job,
@@ -48,15 +56,39 @@ static int submit_answered(struct call *call)
     return 0;
 }
 
+/* The job file: the body, or what JSON would give of a form, as OpenPAI's client of API v1 sends.
+ */
+static int submit_source(struct call *call, struct text *source)
+{
+    const struct doc *doc;
+    *source = buf_as_text(&call->exchange->body);
+    if (!form_is_type(call->exchange->content_type) || !form_is_text(*source))
+        return 0;
+    int failed = call_body(call, &doc);
+    if (failed)
+        return failed;
+    cleanup_buf struct buf json = BUF_INIT;
+    failed = doc_to_json(doc, SPEC_BYTES_MAX, &json);
+    if (failed)
+        return call_fail(call, failed, NULL, "", "the job file has more than %d bytes",
+                         SPEC_BYTES_MAX);
+    *source = (struct text){arena_copy(call->arena, buf_as_text(&json)), json.length};
+    return 0;
+}
+
 static int submit(struct call *call)
 {
     struct service *service = call->api->service;
+    struct text source;
+    int failed = submit_source(call, &source);
+    if (failed)
+        return failed;
     call->problems = ARENA_NEW(call->arena, struct problems);
     problems_init(call->problems, call->arena);
     struct service_reply reply = call_suspend(call, submit_answered);
     struct err err = {0};
-    int failed = service->submit(service->context, call->caller.auth.user,
-                                 buf_as_text(&call->exchange->body), call->problems, reply, &err);
+    failed = service->submit(service->context, call->caller.auth.user, source, call->problems,
+                             reply, &err);
     if (failed)
         call_refused(call, failed, &err);
     return 0;
@@ -89,8 +121,11 @@ int handle_job_put_v1(struct call *call)
         return failed;
     cleanup_problems struct problems problems;
     problems_init(&problems, call->arena);
-    const struct doc *doc =
-        doc_parse(buf_as_text(&call->exchange->body), DOC_JSON_COMMENTS, call->arena, &problems);
+    struct text source;
+    const int wrong = submit_source(call, &source);
+    if (wrong)
+        return wrong;
+    const struct doc *doc = doc_parse(source, DOC_JSON_COMMENTS, call->arena, &problems);
     const struct doc *given = doc_get(doc, "jobName");
     if (given && given->kind == DOC_STRING && !text_equal(given->as.string, name))
         return call_fail(call, ERR_INVALID, NULL, "jobName",

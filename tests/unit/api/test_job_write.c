@@ -58,6 +58,52 @@ static void test_submit_refused(void **state)
     buf_release(&big);
 }
 
+/* A virtual cluster that is not there. */
+static void test_submit_elsewhere(void **state)
+{
+    struct world *plain = *state, *world = world_new_policy("hived");
+    const char *admin = world_login(world, "admin");
+    struct text file = TEXT("protocolVersion: 2\nname: away\ntype: job\nprerequisites:\n"
+                            "- {name: i, type: dockerimage, uri: d}\ntaskRoles:\n  w:\n"
+                            "    dockerImage: i\n    resourcePerInstance: {cpu: 1, memoryMB: 1, "
+                            "gpu: 0}\n    commands: [x]\ndefaults: {virtualCluster: moon}\n");
+    assert_int_equal(world_ask(world, HTTP_POST, "/api/v2/jobs", admin, "text/yaml", file), 403);
+    assert_body(world, "\"code\":\"ForbiddenUserError\"");
+    assert_body(world, "there is no virtual cluster moon");
+    assert_int_equal(world_send(world, HTTP_POST, "/api/v1/jobs", admin,
+                                "{\"jobName\":\"away\",\"image\":\"i\",\"virtualCluster\":"
+                                "\"moon\",\"taskRoles\":[{\"name\":\"w\",\"taskNumber\":1,"
+                                "\"cpuNumber\":1,\"memoryMB\":128,\"command\":\"x\"}]}"),
+                     404);
+    assert_body(world, "\"code\":\"NoVirtualClusterError\"");
+    world_free(world);
+    *state = plain;
+}
+
+/* As OpenPAI's client of API v1 submits. */
+static void test_submit_form(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice");
+    struct text form = TEXT("jobName=formed&image=i&taskRoles%5B0%5D%5Bname%5D=w&"
+                            "taskRoles%5B0%5D%5BtaskNumber%5D=2&taskRoles%5B0%5D%5BcpuNumber%5D=1&"
+                            "taskRoles%5B0%5D%5BmemoryMB%5D=128&taskRoles%5B0%5D%5Bcommand%5D=x");
+    const char *type = "application/x-www-form-urlencoded";
+    assert_int_equal(world_ask(world, HTTP_POST, "/api/v1/user/alice/jobs", alice, type, form),
+                     202);
+    assert_int_equal(world_get(world, "/api/v2/jobs/alice~formed", alice), 200);
+    assert_body(world, "\"totalTaskNumber\":2");
+    assert_int_equal(world_get(world, "/api/v1/jobs/alice~formed/config", alice), 200);
+    assert_body(world, "\"jobName\":\"formed\"");
+    assert_int_equal(
+        world_ask(world, HTTP_POST, "/api/v1/jobs", alice, type, TEXT("jobName=a&jobName[b]=c")),
+        400);
+    /* curl says so of everything */
+    assert_int_equal(world_ask(world, HTTP_POST, "/api/v2/jobs", alice, type, TEXT("name: a=b\n")),
+                     400);
+    assert_body(world, "InvalidProtocolError");
+}
+
 static void test_tags(void **state)
 {
     struct world *world = *state;
@@ -91,6 +137,8 @@ static void test_tags(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_job_stop, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_submit_refused, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(test_submit_elsewhere, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(test_submit_form, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_tags, world_setup, world_teardown),
 };
 UNIT_FILE(tests, NULL, NULL);
