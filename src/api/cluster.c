@@ -1,5 +1,6 @@
 #include "api/handlers.h"
 #include "api/view.h"
+#include <time.h>
 
 int handle_node_list(struct call *call)
 {
@@ -10,6 +11,7 @@ int handle_node_list(struct call *call)
     int failed = store_nodes(reader, call->arena, &nodes, &call->err);
     if (failed)
         return failed;
+    const int64_t now_ms = (int64_t)time(NULL) * 1000;
     const struct service *service = call->api->service;
     const struct engine_gpu *gpus;
     size_t gpu_count;
@@ -21,7 +23,7 @@ int handle_node_list(struct call *call)
     json_key(&json, "data");
     json_array(&json);
     for (size_t i = 0; i < nodes.count; i++)
-        view_node(&json, &nodes.items[i], gpus, gpu_count);
+        view_node(&json, &nodes.items[i], now_ms, gpus, gpu_count);
     json_array_end(&json);
     json_object_end(&json);
     return 0;

@@ -261,7 +261,7 @@ static void view_gpu(struct json_writer *json, const struct engine_gpu *gpu)
     json_object_end(json);
 }
 
-void view_node(struct json_writer *json, const struct node_record *node,
+void view_node(struct json_writer *json, const struct node_record *node, int64_t now_ms,
                const struct engine_gpu *gpus, size_t gpu_count)
 {
     json_object(json);
@@ -286,7 +286,7 @@ void view_node(struct json_writer *json, const struct node_record *node,
     json_key_string(json, "engine",
                     node->facts.engine && node->facts.engine[0] ? node->facts.engine : NULL);
     json_key_int(json, "refusals", node->refusals);
-    view_time(json, "avoidedUntil", node->avoid_ms);
+    view_time(json, "avoidedUntil", node->avoid_ms > now_ms ? node->avoid_ms : 0);
     json_key(json, "gpus");
     json_array(json);
     for (size_t i = 0; i < gpu_count; i++)

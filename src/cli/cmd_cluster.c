@@ -3,44 +3,15 @@
 #include "cli/client.h"
 #include "cli/command.h"
 #include "cli/job.h"
+#include "cli/nodes.h"
 #include "cli/print.h"
 #include <stdio.h>
 #include <string.h>
 
 /* ---- nodes ---- */
 
-/* Mean use and the sum of the memory of those that are sampled. */
-static void gpu_cells(struct table *table, const json_t *node)
-{
-    const json_t *gpus = json_object_get(node, "gpus");
-    long long percent = 0, used = 0, memory = 0;
-    size_t count = 0;
-    for (size_t i = 0; i < json_array_size(gpus); i++) {
-        const json_t *gpu = json_array_get(gpus, i);
-        if (!json_is_integer(json_object_get(gpu, "utilizationPercent")))
-            continue;
-        count++;
-        percent += field_int(gpu, "utilizationPercent");
-        used += field_int(gpu, "memoryUsedMB");
-        memory += field_int(gpu, "memoryMB");
-    }
-    if (count == 0) {
-        table_cell(table, "-");
-        table_cell(table, "-");
-        return;
-    }
-    table_format(table, "%lld %%", percent / (long long)count);
-    table_format(table, "%lld/%lld", used, memory);
-}
-
 int run_nodes(struct cli *cli)
 {
-    static const char *const HEADS[] = {"NODE",     "STATE",   "CPU",    "MEMORY MIB", "GPUS",
-                                        "GPU TYPE", "ADDRESS", "REASON", NULL};
-    static const char *const WIDE[] = {"NODE",    "STATE",    "CPU",     "MEMORY MIB",
-                                       "GPUS",    "GPU TYPE", "GPU USE", "GPU MEMORY MIB",
-                                       "ADDRESS", "REASON",   NULL};
-    bool is_wide = cli->output == OUTPUT_WIDE;
     struct client *client = cli_client(cli);
     json_t *json = NULL;
     if (!client)
@@ -48,23 +19,8 @@ int run_nodes(struct cli *cli)
     int code = client_get(client, "/api/v2/nodes", &json);
     const json_t *data = json_object_get(json, "data");
     if (!code && !print_raw(cli, data)) {
-        cleanup_table struct table table;
         cleanup_buf struct buf out = BUF_INIT;
-        table_init(&table, cli->has_colours, is_wide ? WIDE : HEADS);
-        for (size_t i = 0; i < json_array_size(data); i++) {
-            const json_t *node = json_array_get(data, i);
-            table_cell(&table, field_text(node, "name"));
-            table_cell(&table, field_text(node, "state"));
-            table_format(&table, "%lld", (long long)field_int(node, "cpu"));
-            table_format(&table, "%lld", (long long)field_int(node, "memoryMB"));
-            table_format(&table, "%lld", (long long)field_int(node, "gpu"));
-            table_cell(&table, field_text(node, "gpuType"));
-            if (is_wide)
-                gpu_cells(&table, node);
-            table_cell(&table, field_text(node, "address"));
-            table_cell(&table, field_text(node, "reason"));
-        }
-        table_print(&table, &out);
+        nodes_print(&out, data, cli->output == OUTPUT_WIDE, cli->has_colours);
         print_flush(&out);
     }
     json_decref(json);

@@ -214,8 +214,11 @@ const struct cli_command COMMANDS[] = {
      NO_OPTIONS, run_release},
     {"tag", "JOB TAG", KIND_JOB, NULL, 2, 2, "put a tag on a job", "Adds a tag, or takes it away.",
      NULL, TAG_OPTIONS, run_tag},
-    {"nodes", "", KIND_NONE, NULL, 0, 0, "list nodes", "Lists the machines of the cluster.", NULL,
-     NO_OPTIONS, run_nodes},
+    {"nodes", "", KIND_NONE, NULL, 0, 0, "list nodes",
+     "Lists the machines of the cluster. The reason says why a node is not ready, or until when it "
+     "is taken last because it refused tasks. The engine of each is shown with -o wide, or when "
+     "they have more than one.",
+     NULL, NO_OPTIONS, run_nodes},
     {"pardon", "NODE…", KIND_NONE, NULL, 1, -1, "forget the failures counted against nodes",
      "Failures of the platform count against the node on which they happened; a node with too many "
      "is taken last, then not at all (CORDONED in `skep nodes`). This forgets them, after a "

@@ -4,6 +4,8 @@
 #include "unit.h"
 #include "world.h"
 
+#include <time.h>
+
 #include "base/memory.h"
 
 static void test_health(void **state)
@@ -31,7 +33,26 @@ static void test_health(void **state)
     assert_body(world, "\"name\":\"n1\"");
 }
 
+/* A node that refuses tasks is avoided for a while; afterwards nothing says so any more. */
+static void test_avoided_node(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice");
+    struct job_id job = world_submit(world, alice, "refused", 1);
+    assert_int_equal(world_get(world, "/api/v2/nodes", alice), 200);
+    assert_body(world, "\"refusals\":0,\"avoidedUntil\":null");
+    world_refuse(world, job, 0); /* in the world's own time, long ago */
+    assert_int_equal(world_get(world, "/api/v2/nodes", alice), 200);
+    assert_body(world, "\"refusals\":1,\"avoidedUntil\":null");
+    world->now_ms = ((int64_t)time(NULL) + 3600) * 1000;
+    job = world_submit(world, alice, "refused-now", 1);
+    world_refuse(world, job, 0);
+    assert_int_equal(world_get(world, "/api/v2/nodes", alice), 200);
+    assert_body(world, "\"refusals\":2,\"avoidedUntil\":1");
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_health, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(test_avoided_node, world_setup, world_teardown),
 };
 UNIT_FILE(tests, NULL, NULL);

@@ -674,6 +674,15 @@ void world_exit(struct world *world, struct job_id job, unsigned index, int code
     step(world, &event, NULL);
 }
 
+void world_refuse(struct world *world, struct job_id job, unsigned index)
+{
+    struct event event = {.kind = EVENT_TASK_REFUSED,
+                          .task = {.attempt = world_attempt(world, job, index),
+                                   .reason = "OutOfcpu",
+                                   .message = "others were quicker"}};
+    step(world, &event, NULL);
+}
+
 /* ---- logs and streams ---- */
 
 struct world_attempt_log *world_log(struct world *world, struct attempt_id attempt)

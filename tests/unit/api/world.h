@@ -67,6 +67,7 @@ struct job_id world_submit(struct world *world, const char *token, const char *n
 /* What an engine would tell: all placed tasks run; one ends. */
 void world_run(struct world *world, struct job_id job);
 void world_exit(struct world *world, struct job_id job, unsigned index, int code);
+void world_refuse(struct world *world, struct job_id job, unsigned index); /* by its node */
 struct attempt_id world_attempt(struct world *world, struct job_id job, unsigned index);
 struct world_attempt_log *world_log(struct world *world, struct attempt_id attempt);
 void world_log_wake(struct world_attempt_log *log);
