@@ -25,7 +25,11 @@ int handle_job_attempt_list(struct call *call);
 int handle_job_attempt(struct call *call);
 int handle_job_attempt_health(struct call *call);
 int handle_task_attempts(struct call *call);
+
+/* job_ssh.c */
 int handle_job_ssh(struct call *call);
+int handle_job_ssh_v1(struct call *call);
+int handle_job_ssh_key(struct call *call);
 
 /* job_write.c */
 int handle_job_submit(struct call *call);

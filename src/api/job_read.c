@@ -293,14 +293,3 @@ int handle_task_attempts(struct call *call)
               &attempts);
     return 0;
 }
-
-int handle_job_ssh(struct call *call)
-{
-    struct store_job job;
-    int failed = call_job_v1(call, &job);
-    if (failed)
-        return failed;
-    return call_fail(
-        call, ERR_NOT_FOUND, "NoJobSshInfoError", "",
-        "this server gives no ssh keys out: the tasks of a job reach each other by its own keys");
-}

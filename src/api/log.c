@@ -1,6 +1,7 @@
 #include "api/api.h"
 #include "api/handlers.h"
 #include "api/http_watch.h"
+#include "api/link.h"
 #include "base/memory.h"
 #include "spec/spec.h"
 #include <assert.h>
@@ -425,6 +426,7 @@ static int path_attempt(struct call *call, struct task_record *attempt)
     return call_fail(call, ERR_NOT_FOUND, "NoTaskLogError", "", "the task has no such attempt");
 }
 
+/* Links that a browser can open, as those of the original. */
 int handle_log_list(struct call *call)
 {
     struct task_record attempt;
@@ -438,16 +440,15 @@ int handle_log_list(struct call *call)
     json_key(&json, "locations");
     json_array(&json);
     for (size_t i = 0; i < COUNT_OF(STREAMS); i++) {
+        const char *path = arena_format(
+            call->arena,
+            "/api/v2/jobs/%.*s/attempts/%.*s/taskRoles/%.*s/taskIndex/%.*s/attempts/%.*s/logs/%s",
+            TEXT_ARG(call->parameters[0]), TEXT_ARG(call->parameters[1]),
+            TEXT_ARG(call->parameters[2]), TEXT_ARG(call->parameters[3]),
+            TEXT_ARG(call->parameters[4]), STREAMS[i].name);
         json_object(&json);
         json_key_string(&json, "name", STREAMS[i].name);
-        json_key_string(&json, "uri",
-                        arena_format(call->arena,
-                                     "/api/v2/jobs/%.*s/attempts/%.*s/taskRoles/%.*s/taskIndex/"
-                                     "%.*s/attempts/%.*s/logs/%s%s",
-                                     TEXT_ARG(call->parameters[0]), TEXT_ARG(call->parameters[1]),
-                                     TEXT_ARG(call->parameters[2]), TEXT_ARG(call->parameters[3]),
-                                     TEXT_ARG(call->parameters[4]), STREAMS[i].name,
-                                     is_tail ? "?tail-mode=true" : ""));
+        json_key_string(&json, "uri", link_make(call, path, is_tail ? "tail-mode=true" : ""));
         json_object_end(&json);
     }
     json_array_end(&json);

@@ -117,7 +117,8 @@ const struct route ROUTES[] = {
     {HTTP_PUT, "/api/v1/jobs/:job", ACCESS_SUBMIT, handle_job_put_v1, true},
     {HTTP_DELETE, "/api/v1/jobs/:job", ACCESS_USER, handle_job_delete_v1, true},
     {HTTP_GET, "/api/v1/jobs/:job/config", ACCESS_USER, handle_job_config_v1, true},
-    {HTTP_GET, "/api/v1/jobs/:job/ssh", ACCESS_USER, handle_job_ssh, true},
+    {HTTP_GET, "/api/v1/jobs/:job/ssh", ACCESS_USER, handle_job_ssh_v1, true},
+    {HTTP_GET, "/api/v1/jobs/:job/ssh/key", ACCESS_USER, handle_job_ssh_key, true},
     {HTTP_PUT, "/api/v1/jobs/:job/executionType", ACCESS_USER, handle_job_execution_v1, true},
     {HTTP_GET, "/api/v1/user/:user/jobs", ACCESS_USER, handle_job_list_v1, true},
     {HTTP_POST, "/api/v1/user/:user/jobs", ACCESS_SUBMIT, handle_job_submit_v1, true},
@@ -125,7 +126,7 @@ const struct route ROUTES[] = {
     {HTTP_PUT, "/api/v1/user/:user/jobs/:job", ACCESS_SUBMIT, handle_job_put_v1, true},
     {HTTP_DELETE, "/api/v1/user/:user/jobs/:job", ACCESS_USER, handle_job_delete_v1, true},
     {HTTP_GET, "/api/v1/user/:user/jobs/:job/config", ACCESS_USER, handle_job_config_v1, true},
-    {HTTP_GET, "/api/v1/user/:user/jobs/:job/ssh", ACCESS_USER, handle_job_ssh, true},
+    {HTTP_GET, "/api/v1/user/:user/jobs/:job/ssh", ACCESS_USER, handle_job_ssh_v1, true},
     {HTTP_PUT, "/api/v1/user/:user/jobs/:job/executionType", ACCESS_USER, handle_job_execution_v1,
      true},
 };

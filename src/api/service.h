@@ -127,6 +127,11 @@ struct service {
     /* GPUs that are sampled, by node and index; none while nothing samples them. */
     void (*gpus)(void *context, struct arena *arena, const struct engine_gpu **gpus, size_t *count);
 
+    /* The pair of keys by which the tasks of a job reach each other, in the arena, as OpenSSH
+     * writes them. */
+    void (*ssh_keys)(void *context, struct job_id job, const char *comment, struct arena *arena,
+                     const char **private_key, const char **public_key);
+
     /* The exit table as it is now; it cannot be exchanged until it is put back: be short. */
     const struct exit_rules *(*rules_get)(void *context);
     void (*rules_put)(void *context);

@@ -1,5 +1,6 @@
 #include "api/token.h"
 #include "api/call.h"
+#include "api/link.h"
 #include "base/memory.h"
 #include "sys/secret.h"
 #include <jwt.h>
@@ -109,20 +110,12 @@ static bool word_is(struct text a, const char *word)
     return true;
 }
 
-/* The claims stand; is the token still in the list, and what may its user do? */
-static int caller_load(struct call *call, const struct token_claims *claims)
+/* What the user may do by such a token. */
+static int caller_fill(struct call *call, const char *name, const struct store_token *token)
 {
-    struct store_reader *reader = call_reader(call);
-    if (!reader)
-        return call->err.code;
-    struct store_token row = {.user = ""};
     struct store_user user = {0};
     struct err err = {0};
-    int failed = store_token(reader, text_of(claims->id), call->arena, &row, &err);
-    if (!failed && strcmp(row.user, claims->user) != 0)
-        failed = ERR_NOT_FOUND;
-    if (!failed)
-        failed = store_user(reader, text_of(claims->user), call->arena, &user, &err);
+    int failed = store_user(call->reader, text_of(name), call->arena, &user, &err);
     if (failed == ERR_NOT_FOUND || (!failed && user.is_inactive))
         return invalid(call, "the token has been revoked: log in again");
     if (failed) {
@@ -135,21 +128,54 @@ static int caller_load(struct call *call, const struct token_claims *claims)
         if (user.groups.items[i].is_admin)
             groups[group_count++] = user.groups.items[i].name;
     call->caller = (struct caller){
-        .auth = {.user = claims->user,
+        .auth = {.user = name,
                  .is_admin = user.is_admin || user.is_admin_by_group,
-                 .is_application = row.is_application,
-                 .scope = (enum auth_scope)row.scope,
+                 .is_application = token->is_application,
+                 .scope = (enum auth_scope)token->scope,
                  .groups = groups,
                  .group_count = group_count},
-        .token_id = claims->id,
-        .expires_ms = row.expires_ms,
+        .token_id = token->id,
+        .expires_ms = token->expires_ms,
     };
     return 0;
+}
+
+/* The claims stand; is the token still in the list, and what may its user do? */
+static int caller_load(struct call *call, const struct token_claims *claims)
+{
+    struct store_reader *reader = call_reader(call);
+    if (!reader)
+        return call->err.code;
+    struct store_token row = {.user = ""};
+    struct err err = {0};
+    int failed = store_token(reader, text_of(claims->id), call->arena, &row, &err);
+    if (!failed && strcmp(row.user, claims->user) != 0)
+        failed = ERR_NOT_FOUND;
+    if (failed == ERR_NOT_FOUND)
+        return invalid(call, "the token has been revoked: log in again");
+    if (failed) {
+        call->err = err;
+        return failed;
+    }
+    row.id = claims->id;
+    return caller_fill(call, claims->user, &row);
+}
+
+static int link_caller(struct call *call, struct text link)
+{
+    const struct store_token token = {.id = "", .is_application = true};
+    const char *user = link_user(call, link, (int64_t)time(NULL));
+    if (!user)
+        return invalid(call, "the link is not for this path, or it has expired");
+    return call_reader(call) ? caller_fill(call, user, &token) : call->err.code;
 }
 
 int token_caller(struct call *call)
 {
     struct text token = call->exchange->authorization;
+    struct text link = exchange_query(call->exchange, "link");
+    if (!token.at && link.at)
+        return link_caller(call, link);
     if (!token.at)
         return unauthorized(call, "log in first: this needs a token (Authorization: Bearer …)");
     struct text scheme = text_cut(&token, ' ');

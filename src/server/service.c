@@ -8,6 +8,7 @@
 #include "server/container.h"
 #include "server/state.h"
 #include "spec/spec.h"
+#include "sys/secret.h"
 #include <assert.h>
 #include <stdio.h>
 #include <string.h>
@@ -422,6 +423,18 @@ static void service_gpus(void *context, struct arena *arena, const struct engine
     ARRAY_FREE(&all);
 }
 
+static void service_ssh_keys(void *context, struct job_id job, const char *comment,
+                             struct arena *arena, const char **private_key, const char **public_key)
+{
+    struct server *server = context;
+    struct store_epoch epoch = store_epoch_of(server->store, job);
+    uint8_t key[SECRET_KEY_SIZE];
+
+    epoch_key_make(server->master_key, &epoch, key);
+    ssh_key_make(key, job, comment, arena, private_key, public_key);
+    secret_wipe(key, sizeof key);
+}
+
 static void service_watch(void *context, struct service_watch *watch)
 {
     struct server *server = context;
@@ -686,6 +699,7 @@ void server_service_init(struct server *server)
         .log_read = service_log_read,
         .log_watch = service_log_watch,
         .gpus = service_gpus,
+        .ssh_keys = service_ssh_keys,
         .watch = service_watch,
         .unwatch = service_unwatch,
         .snapshot = service_snapshot,

@@ -38,7 +38,8 @@ static void test_logs(void **state)
                                "0/logs?tail-mode=true",
                                alice),
                      200);
-    assert_body(world, "/attempts/0/logs/stdout?tail-mode=true");
+    assert_body(world, "/attempts/0/logs/stdout?link=");
+    assert_body(world, ".alice&tail-mode=true\"");
     assert_int_equal(world_get(world,
                                "/api/v2/jobs/log/attempts/0/taskRoles/worker/taskIndex/0/attempts/"
                                "0/logs/all?tail-mode=1",

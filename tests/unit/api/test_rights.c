@@ -198,7 +198,8 @@ static const struct row ROWS[] = {
     {HTTP_PUT, "/api/v1/jobs/:job", SUBMITTER(400), NULL},
     {HTTP_DELETE, "/api/v1/jobs/:job", OWNERS(409), NULL},
     {HTTP_GET, "/api/v1/jobs/:job/config", READERS(200), NULL},
-    {HTTP_GET, "/api/v1/jobs/:job/ssh", USER(404), NULL},
+    {HTTP_GET, "/api/v1/jobs/:job/ssh", OWNERS(404), NULL},
+    {HTTP_GET, "/api/v1/jobs/:job/ssh/key", OWNERS(404), NULL},
     {HTTP_PUT, "/api/v1/jobs/:job/executionType", OWNERS(202), STOP},
     {HTTP_GET, "/api/v1/user/:user/jobs", USER(200), NULL},
     {HTTP_POST, "/api/v1/user/:user/jobs", SELF(400), NULL},
@@ -206,7 +207,7 @@ static const struct row ROWS[] = {
     {HTTP_PUT, "/api/v1/user/:user/jobs/:job", SELF(400), NULL},
     {HTTP_DELETE, "/api/v1/user/:user/jobs/:job", OWNERS(409), NULL},
     {HTTP_GET, "/api/v1/user/:user/jobs/:job/config", READERS(200), NULL},
-    {HTTP_GET, "/api/v1/user/:user/jobs/:job/ssh", USER(404), NULL},
+    {HTTP_GET, "/api/v1/user/:user/jobs/:job/ssh", OWNERS(404), NULL},
     {HTTP_PUT, "/api/v1/user/:user/jobs/:job/executionType", OWNERS(202), STOP},
 };
 

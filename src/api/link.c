@@ -1,0 +1,76 @@
+#include "api/link.h"
+#include "sys/secret.h"
+#include <assert.h>
+#include <sodium.h>
+#include <time.h>
+
+enum { SIGNATURE_SIZE = 32, SIGNATURE_HEX = 2 * SIGNATURE_SIZE };
+
+/* Each part ends with a NUL byte, which none holds: "a%2Fb" is not "a/b". */
+static void part_add(crypto_generichash_state *state, struct text part)
+{
+    crypto_generichash_update(state, (const unsigned char *)part.at, part.length);
+    crypto_generichash_update(state, (const unsigned char *)"", 1);
+}
+
+static void signature_begin(crypto_generichash_state *state, const uint8_t *token_key,
+                            struct text end, struct text user)
+{
+    uint8_t key[SECRET_KEY_SIZE];
+    secret_key_derive(token_key, 1, "skeplink", key);
+    crypto_generichash_init(state, key, sizeof key, SIGNATURE_SIZE);
+    secret_wipe(key, sizeof key);
+    part_add(state, end);
+    part_add(state, user);
+}
+
+static void signature_end(crypto_generichash_state *state, char hex[SIGNATURE_HEX + 1])
+{
+    unsigned char hash[SIGNATURE_SIZE];
+    crypto_generichash_final(state, hash, sizeof hash);
+    sodium_bin2hex(hex, SIGNATURE_HEX + 1, hash, sizeof hash);
+}
+
+static bool has_prefix(const struct exchange *exchange)
+{
+    return exchange->segment_count && text_is(exchange->segments[0], "rest-server");
+}
+
+const char *link_make(struct call *call, const char *path, const char *query)
+{
+    crypto_generichash_state state;
+    char signature[SIGNATURE_HEX + 1];
+    const char *user = call->caller.auth.user;
+    const char *end = arena_format(call->arena, "%lld", (long long)time(NULL) + LINK_LIFE_S);
+    struct text rest = text_of(path + 1);
+    assert(path[0] == '/' && user[0]);
+    signature_begin(&state, call->api->service->token_key, text_of(end), text_of(user));
+    while (rest.length)
+        part_add(&state, text_cut(&rest, '/'));
+    signature_end(&state, signature);
+    return arena_format(call->arena, "%s%s?link=%s.%s.%s%s%s",
+                        has_prefix(call->exchange) ? "/rest-server" : "", path, end, signature,
+                        user, query[0] ? "&" : "", query);
+}
+
+const char *link_user(struct call *call, struct text link, int64_t now_s)
+{
+    const struct exchange *exchange = call->exchange;
+    crypto_generichash_state state;
+    char expected[SIGNATURE_HEX + 1];
+    struct text user = link, end = text_cut(&user, '.');
+    struct text signature = user.at ? text_cut(&user, '.') : user;
+    int64_t end_s;
+    if (exchange->method != HTTP_GET && exchange->method != HTTP_HEAD)
+        return NULL;
+    if (!user.length || signature.length != SIGNATURE_HEX || !text_to_int64(end, &end_s) ||
+        end_s < now_s)
+        return NULL;
+    signature_begin(&state, call->api->service->token_key, end, user);
+    for (size_t i = has_prefix(exchange); i < exchange->segment_count; i++)
+        part_add(&state, exchange->segments[i]);
+    signature_end(&state, expected);
+    if (sodium_memcmp(expected, signature.at, SIGNATURE_HEX) != 0)
+        return NULL;
+    return arena_copy(call->arena, user);
+}
