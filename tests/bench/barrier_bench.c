@@ -6,136 +6,55 @@
  */
 #include "api/service.h"
 #include "arguments.h"
-#include "base/buf.h"
+#include "base/arena.h"
 #include "base/err.h"
 #include "base/memory.h"
-#include "doc/problem.h"
+#include "bench_server.h"
 #include "server/barrier.h"
-#include "server/clock.h"
-#include "server/server.h"
 #include "store/read.h"
-#include "sys/file.h"
-#include "sys/log.h"
 #include "sys/secret.h"
-#include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-static char directory[4096];
-static struct server *server;
-static struct service *service;
+static struct bench_server bench;
 static uint8_t key[SECRET_KEY_SIZE];
-
-static void fail(const char *what, const struct err *err)
-{
-    fprintf(stderr, "barrier-bench: %s: %s\n", what, err->text);
-    exit(1);
-}
-
-static int told(void *context, const char *user, const char *password, struct err *err)
-{
-    (void)context;
-    (void)user;
-    (void)password;
-    (void)err;
-    return 0;
-}
 
 static void start(size_t tasks)
 {
-    struct server_config *config = NULL;
-    cleanup_buf struct buf text = BUF_INIT, report = BUF_INIT;
     struct err err;
-    char path[4200];
+    char config[200], path[sizeof bench.directory + 8];
 
-    snprintf(path, sizeof path, "%s.yaml", directory);
-    buf_format(&text,
-               "dataDirectory: %s\napi: {requestsMax: 100000}\n"
-               "scheduling: {policy: first-fit, killGraceSeconds: 0}\n"
-               "engine: {kind: fake, fake: {nodes: %zu, cpu: 64, runMilliseconds: 3600000}}\n",
-               directory, tasks / 64 + 1);
-    if (file_write(path, buf_as_text(&text), 0600, &err) < 0 ||
-        server_config_read(path, &config, &report, &err) < 0)
-        fail(buf_cstr(&report), &err);
-    unlink(path);
-    if (server_new(config, &(struct server_teller){NULL, told}, &server, &err) < 0)
-        fail("start", &err);
-    server_start(server);
-    service = server_service(server);
-    snprintf(path, sizeof path, "%s/key", directory);
+    snprintf(config, sizeof config,
+             "scheduling: {policy: first-fit, killGraceSeconds: 0}\n"
+             "engine: {kind: fake, fake: {nodes: %zu, cpu: 64, runMilliseconds: 3600000}}\n",
+             tasks / 64 + 1);
+    bench_server_start(&bench, config);
+    snprintf(path, sizeof path, "%s/key", bench.directory);
     if (secret_key_load(path, key, &err) < 0)
-        fail("the server's key", &err);
-}
-
-/* --- one answer, and many --- */
-
-struct one {
-    sem_t done;
-    struct job_id job;
-    int code;
-};
-
-static void one_answered(void *context, const struct service_answer *answer)
-{
-    struct one *one = context;
-
-    one->job = answer->job;
-    one->code = answer->code;
-    sem_post(&one->done);
-}
-
-struct crowd {
-    _Atomic size_t waiting, refused;
-    int64_t last_us;
-    sem_t done;
-};
-
-static void crowd_answered(void *context, const struct service_answer *answer)
-{
-    struct crowd *crowd = context;
-
-    if (answer->code < 0)
-        atomic_fetch_add(&crowd->refused, 1);
-    if (atomic_fetch_sub(&crowd->waiting, 1) == 1) {
-        crowd->last_us = clock_us();
-        sem_post(&crowd->done);
-    }
+        bench_fail("the server's key", &err);
 }
 
 /* --- a job whose tasks all run --- */
 
 static struct job_id submit(size_t round, size_t tasks)
 {
-    struct arena arena;
-    struct problems problems;
-    struct err err;
-    struct one one;
-    char text[600];
+    const struct bench_job job = {.prefix = "b",
+                                  .number = round,
+                                  .instances = (unsigned)tasks,
+                                  .cpu = 1,
+                                  .extras = "extras: {startBarrier: true}\n"};
+    struct flood one;
+    struct job_id id;
+    char text[BENCH_JOB_MAX];
 
-    arena_init(&arena);
-    problems_init(&problems, &arena);
-    sem_init(&one.done, 0, 0);
-    snprintf(text, sizeof text,
-             "protocolVersion: 2\nname: b%zu\ntype: job\n"
-             "prerequisites:\n- {name: i, type: dockerimage, uri: x}\n"
-             "taskRoles:\n  w:\n    instances: %zu\n    dockerImage: i\n"
-             "    resourcePerInstance: {cpu: 1, memoryMB: 1, gpu: 0}\n    commands: [run]\n"
-             "extras: {startBarrier: true}\n",
-             round, tasks);
-    if (service->submit(service->context, "admin", text_of(text), &problems,
-                        (struct service_reply){one_answered, &one}, &err) < 0)
-        fail("submit", &err);
-    sem_wait(&one.done);
-    if (one.code < 0)
-        fail("submit", &(struct err){.text = "refused"});
-    problems_release(&problems);
-    arena_release(&arena);
-    sem_destroy(&one.done);
-    return one.job;
+    bench_job_text(&job, text);
+    flood_init(&one, 1, 1);
+    flood_submit(&one, 0, bench.service, text);
+    flood_wait(&one);
+    id = one.requests[0].job;
+    flood_release(&one);
+    return id;
 }
 
 static void notified(void *context)
@@ -150,6 +69,7 @@ static struct store_tasks tasks_await(struct job_id job, size_t count, struct ar
     struct service_watch watch = {notified, &moved, NULL};
     struct store_tasks tasks;
     struct err err;
+    struct service *service = bench.service;
     struct store_reader *reader = service->reader_get(service->context, &err);
     size_t running = 0;
 
@@ -159,7 +79,7 @@ static struct store_tasks tasks_await(struct job_id job, size_t count, struct ar
         sem_wait(&moved);
         arena_clear(arena);
         if (!reader || store_tasks(reader, job, -1, arena, &tasks, &err) < 0)
-            fail("read", &err);
+            bench_fail("read", &err);
         running = 0;
         for (size_t i = 0; i < tasks.count; i++)
             running += tasks.items[i].state == LIFE_RUNNING;
@@ -172,32 +92,36 @@ static struct store_tasks tasks_await(struct job_id job, size_t count, struct ar
 
 static void job_end(struct job_id job)
 {
-    struct one one;
+    struct flood one;
     struct err err;
 
-    sem_init(&one.done, 0, 0);
-    if (service->act(service->context, SERVICE_STOP, "admin", job,
-                     (struct service_reply){one_answered, &one}, &err) < 0)
-        fail("stop", &err);
-    sem_wait(&one.done);
-    sem_destroy(&one.done);
+    flood_init(&one, 1, 1);
+    if (bench.service->act(bench.service->context, SERVICE_STOP, "admin", job, flood_reply(&one, 0),
+                           &err) < 0)
+        bench_fail("stop", &err);
+    flood_wait(&one);
+    flood_release(&one);
 }
 
 /* --- the figures --- */
 
+static int64_t answered_us(const struct flood_request *request)
+{
+    return request->begin_us + request->took_us;
+}
+
 static void bench_round(size_t round, size_t count, int64_t *all_us, int64_t *last_us)
 {
     struct job_id job = submit(round, count);
-    struct crowd crowd = {.waiting = count};
+    struct flood crowd; /* none is answered before all have come */
     struct store_tasks tasks;
-    struct arena arena;
+    cleanup_arena struct arena arena;
     struct err err;
-    int64_t begin_us, reported_us = 0;
+    int64_t end_us = 0;
 
     arena_init(&arena);
-    sem_init(&crowd.done, 0, 0);
+    flood_init(&crowd, count, count);
     tasks = tasks_await(job, count, &arena);
-    begin_us = clock_us();
     for (size_t i = 0; i < count; i++) {
         char token[BARRIER_TOKEN_SIZE];
         struct service_barrier report = {.attempt = tasks.items[i].attempt,
@@ -206,31 +130,25 @@ static void bench_round(size_t round, size_t count, int64_t *all_us, int64_t *la
                                          .is_waiting = true};
         barrier_token(key, report.attempt, token);
         report.token = text_of(token);
-        reported_us = clock_us();
-        if (service->barrier(service->context, &report,
-                             (struct service_reply){crowd_answered, &crowd}, &err) < 0)
-            fail("report", &err);
+        if (bench.service->barrier(bench.service->context, &report, flood_reply(&crowd, i), &err) <
+            0)
+            bench_fail("report", &err);
     }
-    sem_wait(&crowd.done);
-    *all_us = crowd.last_us - begin_us;
-    *last_us = crowd.last_us - reported_us;
+    flood_wait(&crowd);
+    for (size_t i = 0; i < count; i++)
+        end_us =
+            answered_us(&crowd.requests[i]) > end_us ? answered_us(&crowd.requests[i]) : end_us;
+    *all_us = end_us - crowd.requests[0].begin_us;
+    *last_us = end_us - crowd.requests[count - 1].begin_us;
     if (atomic_load(&crowd.refused) > 0)
-        fail("the barrier", &(struct err){.text = "some were refused"});
-    arena_release(&arena);
-    sem_destroy(&crowd.done);
+        bench_fail("the barrier", &(struct err){.text = "some were refused"});
+    flood_release(&crowd);
     job_end(job);
-}
-
-static int compare(const void *a, const void *b)
-{
-    int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
-
-    return (left > right) - (left < right);
 }
 
 static void figure(const char *what, int64_t *us, size_t count)
 {
-    qsort(us, count, sizeof *us, compare);
+    times_sort(us, count);
     printf("%-44s p50 %8.3f ms  max %8.3f ms\n", what, (double)us[count / 2] / 1e3,
            (double)us[count - 1] / 1e3);
 }
@@ -246,26 +164,17 @@ int main(int argc, char **argv)
     size_t rounds = argc > 3 ? argument_number(argv[3], 1, 1000, usage) : 10;
     int64_t *all_us = mem_zero(rounds, sizeof *all_us),
             *last_us = mem_zero(rounds, sizeof *last_us);
-    char command[4200];
 
-    if (access(parent, W_OK) != 0) {
-        perror(parent);
-        return 2;
-    }
-    log_setup(LOG_ERROR, LOG_TEXT);
-    if (secret_init(NULL) < 0)
-        return 1;
-    snprintf(directory, sizeof directory, "%s/barrier-bench.%ld", parent, (long)getpid());
+    bench_server_init(&bench, parent);
     start(tasks);
     for (size_t i = 0; i < rounds; i++)
         bench_round(i, tasks, &all_us[i], &last_us[i]);
-    server_stop(server);
-    server_free(server);
+    bench_server_stop(&bench);
     printf("barrier of %zu tasks, %zu rounds\n", tasks, rounds);
     figure("first report to last answer", all_us, rounds);
     figure("last report to last answer", last_us, rounds);
     mem_free(all_us);
     mem_free(last_us);
-    snprintf(command, sizeof command, "rm -rf '%s'", directory);
-    return system(command) != 0;
+    bench_data_remove(&bench);
+    return 0;
 }

@@ -6,95 +6,31 @@
  * the size of the large queue (default 100000). Prints one line a figure.
  */
 #include "arguments.h"
-#include "base/buf.h"
+#include "base/arena.h"
 #include "base/err.h"
 #include "base/memory.h"
-#include "doc/problem.h"
+#include "bench_server.h"
 #include "server/clock.h"
-#include "server/server.h"
 #include "store/read.h"
-#include "sys/file.h"
-#include "sys/log.h"
-#include "sys/secret.h"
 #include <assert.h>
-#include <pthread.h>
-#include <semaphore.h>
-#include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 enum { WINDOW = 1000 };
 
-static char directory[4096];
-static struct server *server;
-static struct service *service;
-
-/* One figure's requests. */
-struct flood {
-    int64_t *begin_us, *took_us; /* by number */
-    _Atomic size_t answered, refused;
-    sem_t room;
-};
-
-struct ticket {
-    struct flood *flood;
-    size_t number;
-};
-
-static void fail(const char *what, const struct err *err)
-{
-    fprintf(stderr, "server-bench: %s: %s\n", what, err->text);
-    exit(1);
-}
-
-static int told(void *context, const char *user, const char *password, struct err *err)
-{
-    (void)context;
-    (void)user;
-    (void)password;
-    (void)err;
-    return 0;
-}
+static struct bench_server bench;
 
 static void start(const char *engine)
 {
-    struct server_config *config = NULL;
-    struct buf text = BUF_INIT, report = BUF_INIT;
-    struct err err;
-    char path[4200];
+    char config[200];
 
-    snprintf(path, sizeof path, "%s.yaml", directory);
-    buf_format(&text,
-               "dataDirectory: %s\napi: {requestsMax: 100000}\n"
-               "engine: {kind: fake, fake: {%s}}\n",
-               directory, engine);
-    if (file_write(path, buf_as_text(&text), 0600, &err) < 0 ||
-        server_config_read(path, &config, &report, &err) < 0)
-        fail(buf_cstr(&report), &err);
-    unlink(path);
-    if (server_new(config, &(struct server_teller){NULL, told}, &server, &err) < 0)
-        fail("start", &err);
-    server_start(server);
-    service = server_service(server);
-    buf_release(&text);
-    buf_release(&report);
-}
-
-static void stop(void)
-{
-    server_stop(server);
-    server_free(server);
+    snprintf(config, sizeof config, "engine: {kind: fake, fake: {%s}}\n", engine);
+    bench_server_start(&bench, config);
 }
 
 static void fresh(const char *engine)
 {
-    char command[4200];
-
-    snprintf(command, sizeof command, "rm -rf '%s'", directory);
-    if (system(command) != 0)
-        exit(1);
+    bench_data_remove(&bench);
     start(engine);
 }
 
@@ -111,81 +47,30 @@ static long memory_mib(void)
     return resident * (sysconf(_SC_PAGESIZE) / 1024) / 1024;
 }
 
-static void answered(void *context, const struct service_answer *answer)
-{
-    struct ticket *ticket = context;
-    struct flood *flood = ticket->flood;
-
-    flood->took_us[ticket->number] = clock_us() - flood->begin_us[ticket->number];
-    if (answer->code < 0)
-        atomic_fetch_add(&flood->refused, 1);
-    atomic_fetch_add(&flood->answered, 1);
-    sem_post(&flood->room);
-    mem_free(ticket);
-}
-
-static void flood_init(struct flood *flood, size_t count)
-{
-    *flood = (struct flood){.begin_us = mem_zero(count, sizeof(int64_t)),
-                            .took_us = mem_zero(count, sizeof(int64_t))};
-    sem_init(&flood->room, 0, WINDOW);
-}
-
-static void flood_release(struct flood *flood)
-{
-    mem_free(flood->begin_us);
-    mem_free(flood->took_us);
-    sem_destroy(&flood->room);
-}
-
 static void submit(struct flood *flood, size_t number, const char *prefix, unsigned cpu)
 {
-    static const char form[] = "protocolVersion: 2\nname: %s%zu\ntype: job\n"
-                               "prerequisites:\n"
-                               "- {protocolVersion: 2, name: i, type: dockerimage, uri: x}\n"
-                               "taskRoles:\n  worker:\n    instances: 1\n    dockerImage: i\n"
-                               "    resourcePerInstance: {cpu: %u, memoryMB: 1, gpu: 0}\n"
-                               "    commands: [echo hello]\n";
-    struct ticket *ticket = mem_zero(1, sizeof *ticket);
-    struct arena arena;
-    struct problems problems;
-    struct err err;
-    char text[600];
+    const struct bench_job job = {
+        .prefix = prefix, .number = number, .instances = 1, .cpu = cpu, .extras = ""};
+    char text[BENCH_JOB_MAX];
 
-    *ticket = (struct ticket){flood, number};
-    snprintf(text, sizeof text, form, prefix, number, cpu);
-    sem_wait(&flood->room);
-    arena_init(&arena);
-    problems_init(&problems, &arena);
-    flood->begin_us[number] = clock_us();
-    if (service->submit(service->context, "admin", text_of(text), &problems,
-                        (struct service_reply){answered, ticket}, &err) < 0)
-        fail("submit", &err);
-    problems_release(&problems);
-    arena_release(&arena);
-}
-
-static void wait_answers(struct flood *flood, size_t count)
-{
-    while (atomic_load(&flood->answered) < count)
-        usleep(200);
-    if (atomic_load(&flood->refused) > 0)
-        fprintf(stderr, "server-bench: %zu were refused\n", atomic_load(&flood->refused));
-}
-
-static int compare(const void *a, const void *b)
-{
-    int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
-
-    return (left > right) - (left < right);
+    bench_job_text(&job, text);
+    flood_submit(flood, number, bench.service, text);
 }
 
 static void percentiles(const char *what, int64_t *us, size_t count)
 {
-    qsort(us, count, sizeof *us, compare);
+    times_sort(us, count);
     printf("%-44s p50 %8.3f ms  p99 %8.3f ms  max %8.3f ms\n", what, (double)us[count / 2] / 1e3,
            (double)us[count * 99 / 100] / 1e3, (double)us[count - 1] / 1e3);
     fflush(stdout);
+}
+
+static void flood_percentiles(const char *what, const struct flood *flood, size_t count)
+{
+    int64_t *us = flood_times(flood, count);
+
+    percentiles(what, us, count);
+    mem_free(us);
 }
 
 static void wait_ended(uint64_t count)
@@ -194,7 +79,7 @@ static void wait_ended(uint64_t count)
 
     do {
         usleep(1000);
-        store_job_counts(service->store, counts);
+        store_job_counts(bench.service->store, counts);
     } while (counts[PUBLIC_SUCCEEDED] + counts[PUBLIC_FAILED] + counts[PUBLIC_STOPPED] < count);
 }
 
@@ -205,7 +90,7 @@ static void bench_latency(size_t count)
     int64_t begin_us;
 
     fresh("nodes: 10, cpu: 100, runMilliseconds: 20");
-    flood_init(&flood, count);
+    flood_init(&flood, count, WINDOW);
     begin_us = clock_us();
     for (size_t i = 0; i < count; i++) {
         int64_t due = begin_us + (int64_t)i * 1000 - clock_us();
@@ -213,11 +98,11 @@ static void bench_latency(size_t count)
             usleep((useconds_t)due);
         submit(&flood, i, "l", 1);
     }
-    wait_answers(&flood, count);
-    percentiles("submit, durable, 1,000 a second, jobs run", flood.took_us, count);
+    flood_wait(&flood);
+    flood_percentiles("submit, durable, 1,000 a second, jobs run", &flood, count);
     wait_ended(count);
     flood_release(&flood);
-    stop();
+    bench_server_stop(&bench);
 }
 
 static void bench_throughput(size_t count)
@@ -227,26 +112,26 @@ static void bench_throughput(size_t count)
     double submitted_s, ended_s;
 
     fresh("nodes: 100, cpu: 1000, runMilliseconds: 1");
-    flood_init(&flood, count);
+    flood_init(&flood, count, WINDOW);
     begin_us = clock_us();
     for (size_t i = 0; i < count; i++)
         submit(&flood, i, "t", 1);
-    wait_answers(&flood, count);
+    flood_wait(&flood);
     submitted_s = (double)(clock_us() - begin_us) / 1e6;
     wait_ended(count);
     ended_s = (double)(clock_us() - begin_us) / 1e6;
     printf("%-44s %8.0f /s submitted, %8.0f /s ended\n", "jobs sustained, durable, 1 task each",
            (double)count / submitted_s, (double)count / ended_s);
-    percentiles("  latency with 1,000 under way", flood.took_us, count);
+    flood_percentiles("  latency with 1,000 under way", &flood, count);
     flood_release(&flood);
-    stop();
+    bench_server_stop(&bench);
 }
 
 static void fill_queue(struct flood *flood, size_t from, size_t to)
 {
     for (size_t i = from; i < to; i++)
         submit(flood, i, "q", 2);
-    wait_answers(flood, to);
+    flood_wait(flood);
 }
 
 static struct job_page page;
@@ -262,7 +147,7 @@ static void bench_list(const char *what, struct job_filter filter)
         struct arena arena;
         int64_t begin_us = clock_us();
         arena_init(&arena);
-        store_job_list(service->store, &filter, &arena, &page);
+        store_job_list(bench.service->store, &filter, &arena, &page);
         us[i] = clock_us() - begin_us;
         arena_release(&arena);
     }
@@ -307,7 +192,7 @@ static void bench_queue(size_t count)
     int64_t begin_us;
 
     fresh("nodes: 10, cpu: 1, runMilliseconds: 1");
-    flood_init(&flood, count);
+    flood_init(&flood, count, WINDOW);
     before = memory_mib();
     fill_queue(&flood, 0, 1000);
     printf("%-44s %8ld MiB, %ld before\n", "memory with 1,000 queued jobs", memory_mib(), before);
@@ -315,15 +200,15 @@ static void bench_queue(size_t count)
     fill_queue(&flood, 1000, count);
     printf("%-44s %8.0f /s\n", "submitted into a long queue",
            (double)(count - 1000) / ((double)(clock_us() - begin_us) / 1e6));
-    percentiles("  latency with 1,000 under way", flood.took_us, count);
+    flood_percentiles("  latency with 1,000 under way", &flood, count);
     printf("memory with %zu queued jobs %27ld MiB\n", count, memory_mib());
     flood_release(&flood);
     bench_lists(count);
-    stop();
+    bench_server_stop(&bench);
     begin_us = clock_us();
     start("nodes: 10, cpu: 1, runMilliseconds: 1");
     printf("restart with %zu live jobs %28.0f ms\n", count, (double)(clock_us() - begin_us) / 1e3);
-    stop();
+    bench_server_stop(&bench);
 }
 
 static void wait_running(struct store_reader *reader, size_t count)
@@ -338,7 +223,7 @@ static void wait_running(struct store_reader *reader, size_t count)
         usleep(10000);
         arena_clear(&arena);
         if (store_tasks(reader, (struct job_id){1}, -1, &arena, &tasks, &err) < 0)
-            fail("read", &err);
+            bench_fail("read", &err);
         running = 0;
         for (size_t i = 0; i < tasks.count; i++)
             running += tasks.items[i].state == LIFE_RUNNING;
@@ -349,33 +234,24 @@ static void wait_running(struct store_reader *reader, size_t count)
 static void bench_detail(void)
 {
     enum { TASKS = 2000, TIMES = 50 };
+    const struct bench_job big = {.prefix = "big", .instances = TASKS, .cpu = 1, .extras = ""};
+    struct service *service;
     struct flood flood;
-    struct ticket *ticket = mem_zero(1, sizeof *ticket);
-    struct problems problems;
     struct arena arena;
     struct err err;
     struct store_reader *reader;
     struct store_job row;
     struct store_tasks tasks;
     int64_t us[TIMES];
-    char text[600];
+    char text[BENCH_JOB_MAX];
 
     fresh("nodes: 40, cpu: 64, runMilliseconds: 60000"); /* a leaf a task */
-    flood_init(&flood, 1);
-    *ticket = (struct ticket){&flood, 0};
+    flood_init(&flood, 1, 1);
     arena_init(&arena);
-    problems_init(&problems, &arena);
-    snprintf(text, sizeof text,
-             "protocolVersion: 2\nname: big\ntype: job\n"
-             "prerequisites:\n- {protocolVersion: 2, name: i, type: dockerimage, uri: x}\n"
-             "taskRoles:\n  worker:\n    instances: %d\n    dockerImage: i\n"
-             "    resourcePerInstance: {cpu: 1, memoryMB: 1, gpu: 0}\n"
-             "    commands: [echo hello]\n",
-             TASKS);
-    if (service->submit(service->context, "admin", text_of(text), &problems,
-                        (struct service_reply){answered, ticket}, &err) < 0)
-        fail("submit", &err);
-    wait_answers(&flood, 1);
+    bench_job_text(&big, text);
+    flood_submit(&flood, 0, bench.service, text);
+    flood_wait(&flood);
+    service = bench.service;
     reader = service->reader_get(service->context, &err);
     assert(reader);
     wait_running(reader, TASKS);
@@ -384,16 +260,15 @@ static void bench_detail(void)
         arena_clear(&arena);
         if (store_job_read(reader, (struct job_id){1}, &arena, &row, &err) < 0 ||
             store_tasks(reader, (struct job_id){1}, -1, &arena, &tasks, &err) < 0)
-            fail("read", &err);
+            bench_fail("read", &err);
         us[i] = clock_us() - begin_us;
         assert(tasks.count == TASKS);
     }
     percentiles("rows of a job with 2,000 tasks", us, TIMES);
     service->reader_put(service->context, reader);
-    problems_release(&problems);
     arena_release(&arena);
     flood_release(&flood);
-    stop();
+    bench_server_stop(&bench);
 }
 
 int main(int argc, char **argv)
@@ -404,20 +279,12 @@ int main(int argc, char **argv)
     arguments_check(argc, argv, 0, 2, 0, usage);
     const char *parent = argc > 1 ? argv[1] : ".";
     size_t jobs = argc > 2 ? argument_number(argv[2], 2000, 10000000, usage) : 100000;
-    char command[4200];
 
-    if (access(parent, W_OK) != 0) {
-        perror(parent);
-        return 2;
-    }
-    log_setup(LOG_ERROR, LOG_TEXT);
-    if (secret_init(NULL) < 0)
-        return 1;
-    snprintf(directory, sizeof directory, "%s/server-bench.%ld", parent, (long)getpid());
+    bench_server_init(&bench, parent);
     bench_latency(jobs / 20);
     bench_throughput(jobs / 4);
     bench_detail();
     bench_queue(jobs);
-    snprintf(command, sizeof command, "rm -rf '%s'", directory);
-    return system(command) != 0;
+    bench_data_remove(&bench);
+    return 0;
 }

@@ -10,27 +10,18 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/memory.h"
+#include "bench_server.h"
 #include "core/event.h"
 #include "core/plan.h"
-#include "doc/problem.h"
 #include "server/clock.h"
-#include "server/server.h"
 #include "store/read.h"
-#include "sys/file.h"
-#include "sys/log.h"
-#include "sys/secret.h"
-#include <pthread.h>
-#include <semaphore.h>
-#include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 enum { BATCH = 64, WINDOW = 1000, SUBMITS_PER_S = 200 };
 
-static char directory[4096];
+static struct bench_server bench;
 static const char *address = "";
 
 static struct {
@@ -40,19 +31,6 @@ static struct {
     struct buf plan;
     uint32_t last;
 } world;
-
-static void fail(const char *what, const struct err *err)
-{
-    fprintf(stderr, "store-bench: %s: %s\n", what, err->text);
-    exit(1);
-}
-
-static int compare(const void *a, const void *b)
-{
-    int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
-
-    return (left > right) - (left < right);
-}
 
 static void figure(const char *name, double value, const char *unit)
 {
@@ -64,7 +42,7 @@ static void percentiles(const char *what, int64_t *us, size_t count)
 {
     char name[100];
 
-    qsort(us, count, sizeof *us, compare);
+    times_sort(us, count);
     snprintf(name, sizeof name, "%s, p50", what);
     figure(name, (double)us[count / 2] / 1e3, "ms");
     snprintf(name, sizeof name, "%s, p99", what);
@@ -78,9 +56,9 @@ static void world_open(void)
     struct store_opening opening = {.address = address};
     struct err err;
 
-    if (store_open_with(directory, &opening, &world.store, &err) < 0 ||
+    if (store_open_with(bench.directory, &opening, &world.store, &err) < 0 ||
         store_reader_open(world.store, &world.reader, &err) < 0)
-        fail("open", &err);
+        bench_fail("open", &err);
 }
 
 static void world_close(void)
@@ -138,7 +116,7 @@ static int64_t commit(void)
     int64_t begin_us = clock_us();
 
     if (store_commit(world.store, &batch, &err) < 0)
-        fail("commit", &err);
+        bench_fail("commit", &err);
     output_clear(&world.output);
     return clock_us() - begin_us;
 }
@@ -184,7 +162,7 @@ static void bench_reads(size_t count)
         struct job_id job = {(uint32_t)(i * 7919 % world.last) + 1};
         int64_t begin_us = clock_us();
         if (store_job_read(world.reader, job, &arena, &row, &err) < 0)
-            fail("read", &err);
+            bench_fail("read", &err);
         us[i] = clock_us() - begin_us;
         arena_clear(&arena);
     }
@@ -205,119 +183,45 @@ static void bench_open(void)
 
 /* --- through the server --- */
 
-struct flood {
-    int64_t *begin_us, *took_us;
-    _Atomic size_t answered, refused;
-    sem_t room;
-};
-
-struct ticket {
-    struct flood *flood;
-    size_t number;
-};
-
-static struct server *server;
-
-static int told(void *context, const char *user, const char *password, struct err *err)
-{
-    (void)context;
-    (void)user;
-    (void)password;
-    (void)err;
-    return 0;
-}
-
 static void server_begin(void)
 {
-    struct server_config *config = NULL;
-    struct buf text = BUF_INIT, report = BUF_INIT;
-    struct err err;
-    char path[4200];
+    char config[1000];
+    int length =
+        snprintf(config, sizeof config,
+                 "engine: {kind: fake, fake: {nodes: 100, cpu: 1000, runMilliseconds: 1}}\n%s%s%s",
+                 *address ? "database: \"" : "", address, *address ? "\"\n" : "");
 
-    snprintf(path, sizeof path, "%s.yaml", directory);
-    buf_format(&text,
-               "dataDirectory: %s\napi: {requestsMax: 100000}\n"
-               "engine: {kind: fake, fake: {nodes: 100, cpu: 1000, runMilliseconds: 1}}\n",
-               directory);
-    if (*address)
-        buf_format(&text, "database: \"%s\"\n", address);
-    if (file_write(path, buf_as_text(&text), 0600, &err) < 0 ||
-        server_config_read(path, &config, &report, &err) < 0)
-        fail(buf_cstr(&report), &err);
-    unlink(path);
-    if (server_new(config, &(struct server_teller){NULL, told}, &server, &err) < 0)
-        fail("start", &err);
-    server_start(server);
-    buf_release(&text);
-    buf_release(&report);
-}
-
-static void answered(void *context, const struct service_answer *answer)
-{
-    struct ticket *ticket = context;
-    struct flood *flood = ticket->flood;
-
-    flood->took_us[ticket->number] = clock_us() - flood->begin_us[ticket->number];
-    if (answer->code < 0)
-        atomic_fetch_add(&flood->refused, 1);
-    atomic_fetch_add(&flood->answered, 1);
-    sem_post(&flood->room);
-    mem_free(ticket);
-}
-
-static void submit(struct flood *flood, size_t number, const char *prefix)
-{
-    static const char form[] = "protocolVersion: 2\nname: %s%zu\ntype: job\n"
-                               "prerequisites:\n"
-                               "- {protocolVersion: 2, name: i, type: dockerimage, uri: x}\n"
-                               "taskRoles:\n  worker:\n    instances: 1\n    dockerImage: i\n"
-                               "    resourcePerInstance: {cpu: 1, memoryMB: 1, gpu: 0}\n"
-                               "    commands: [echo hello]\n";
-    struct service *service = server_service(server);
-    struct ticket *ticket = mem_zero(1, sizeof *ticket);
-    struct arena arena;
-    struct problems problems;
-    struct err err;
-    char text[600];
-
-    *ticket = (struct ticket){flood, number};
-    snprintf(text, sizeof text, form, prefix, number);
-    sem_wait(&flood->room);
-    arena_init(&arena);
-    problems_init(&problems, &arena);
-    flood->begin_us[number] = clock_us();
-    if (service->submit(service->context, "admin", text_of(text), &problems,
-                        (struct service_reply){answered, ticket}, &err) < 0)
-        fail("submit", &err);
-    problems_release(&problems);
-    arena_release(&arena);
+    if (length >= (int)sizeof config)
+        bench_fail(address, &(struct err){.text = "the address is too long"});
+    bench_server_start(&bench, config);
 }
 
 /* `pause_us` between two; 0: as many as are answered, 1,000 under way. */
 static void bench_submits(const char *what, const char *prefix, size_t count, int64_t pause_us)
 {
-    struct flood flood = {.begin_us = mem_zero(count, sizeof(int64_t)),
-                          .took_us = mem_zero(count, sizeof(int64_t))};
-    int64_t begin_us = clock_us();
+    struct flood flood;
+    const int64_t begin_us = clock_us();
+    int64_t *us;
 
-    sem_init(&flood.room, 0, WINDOW);
+    flood_init(&flood, count, WINDOW);
     for (size_t i = 0; i < count; i++) {
+        const struct bench_job job = {
+            .prefix = prefix, .number = i, .instances = 1, .cpu = 1, .extras = ""};
         int64_t due = begin_us + (int64_t)i * pause_us - clock_us();
+        char text[BENCH_JOB_MAX];
+        bench_job_text(&job, text);
         if (pause_us > 0 && due > 0)
             usleep((useconds_t)due);
-        submit(&flood, i, prefix);
+        flood_submit(&flood, i, bench.service, text);
     }
-    for (size_t i = 0; i < WINDOW; i++) /* all have been answered */
-        sem_wait(&flood.room);
-    if (atomic_load(&flood.refused) > 0)
-        fprintf(stderr, "store-bench: %zu were refused\n", atomic_load(&flood.refused));
+    flood_wait(&flood);
+    us = flood_times(&flood, count);
     if (pause_us == 0)
         figure(what, (double)count / ((double)(clock_us() - begin_us) / 1e6), "/s");
     else
-        percentiles(what, flood.took_us, count);
-    sem_destroy(&flood.room);
-    mem_free(flood.begin_us);
-    mem_free(flood.took_us);
+        percentiles(what, us, count);
+    mem_free(us);
+    flood_release(&flood);
 }
 
 int main(int argc, char **argv)
@@ -332,17 +236,13 @@ int main(int argc, char **argv)
                         .virtual_cluster = "default",
                         .roles = &role,
                         .role_count = 1};
-    char command[4200];
 
     arguments_check(argc, argv, 1, 3, 0, usage);
     size_t count = argc > 2 ? argument_number(argv[2], 128, 1000000, usage) : 2000;
     address = argc > 3 ? argv[3] : "";
-    log_setup(LOG_ERROR, LOG_TEXT);
-    if (secret_init(NULL) < 0)
-        return 1;
-    snprintf(directory, sizeof directory, "%s/store-bench.%ld", argv[1], (long)getpid());
-    if (mkdir(directory, 0700) < 0) {
-        perror(directory);
+    bench_server_init(&bench, argv[1]);
+    if (mkdir(bench.directory, 0700) < 0) {
+        perror(bench.directory);
         return 2;
     }
     output_init(&world.output);
@@ -362,8 +262,7 @@ int main(int argc, char **argv)
     server_begin();
     bench_submits("submit, 200 a second", "l", count, 1000000 / SUBMITS_PER_S);
     bench_submits("submits, 1,000 under way", "t", count * 4, 0);
-    server_stop(server);
-    server_free(server);
-    snprintf(command, sizeof command, "rm -rf '%s'", directory);
-    return system(command) == 0 ? 0 : 1;
+    bench_server_stop(&bench);
+    bench_data_remove(&bench);
+    return 0;
 }
