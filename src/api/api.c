@@ -1,9 +1,13 @@
 #include "api/api.h"
 #include "api/call.h"
+#include "api/http_tls.h"
 #include "api/login.h"
 #include "api/passwords.h"
 #include "api/snapshot.h"
 #include "base/memory.h"
+#include "sys/file.h"
+#include "sys/log.h"
+#include <string.h>
 #include <time.h>
 
 static void api_free(struct api *api)
@@ -11,6 +15,8 @@ static void api_free(struct api *api)
     passwords_free(api->passwords);
     login_table_free(api->logins);
     snapshot_free(api->snapshot);
+    http_tls_close(api->tls);
+    mem_free(api->socket_folder);
     mem_free(api);
 }
 
@@ -20,28 +26,81 @@ static void changed(void *context)
     atomic_fetch_add(&api->generation, 1);
 }
 
+/* No packet to a loopback address leaves the machine. */
+static bool is_loopback(const char *listen)
+{
+    struct text at = text_of(listen);
+    return text_starts(at, TEXT("127.")) || text_starts(at, TEXT("localhost:")) ||
+           text_starts(at, TEXT("[::1]:"));
+}
+
+static int tls_start(struct api *api, struct err *err)
+{
+    const struct api_config *config = &api->config;
+    if (config->tls == API_TLS_OFF || (config->tls == API_TLS_AUTO && is_loopback(config->listen)))
+        return 0;
+    struct http_tls_config tls = {config->certificate, config->key, config->tls_folder};
+    int failed = http_tls_open(&tls, &api->tls, err);
+    if (failed)
+        return failed;
+    char fingerprint[TLS_FINGERPRINT_SIZE];
+    http_tls_fingerprint(api->tls, fingerprint);
+    log_info("api", "TLS with the fingerprint %s", fingerprint);
+    return 0;
+}
+
+/* The folder of the socket, and its name in it. */
+static int socket_prepare(struct api *api, struct http_server_config *http, struct err *err)
+{
+    const char *path = api->config.socket;
+    if (!path)
+        return 0;
+    const char *slash = strrchr(path, '/');
+    if (!slash || slash == path || !slash[1])
+        return err_fail(err, ERR_INVALID, "api.socket", "'%s' is not the path of a file", path);
+    api->socket_folder = mem_copy(path);
+    api->socket_folder[slash - path] = '\0';
+    http->socket_folder = api->socket_folder;
+    http->socket_name = slash + 1;
+    return dir_make(api->socket_folder, 0755, err);
+}
+
+static int http_start(struct api *api, struct http_server **server, struct err *err)
+{
+    const struct api_config *config = &api->config;
+    struct http_server_config http = {
+        .listen = config->listen,
+        .threads = config->threads,
+        .door = config->door,
+        .door_prefix = "/api/internal/",
+        .origins = config->origins,
+        .origin_count = config->origin_count,
+        .app = api_app(api),
+    };
+    int failed = tls_start(api, err);
+    http.tls = api->tls;
+    if (!failed)
+        failed = socket_prepare(api, &http, err);
+    return failed ? failed : http_server_start(&http, server, err);
+}
+
 int api_start(const struct api_config *config, struct api **out, struct err *err)
 {
     struct api *api = mem_zero(1, sizeof *api);
     api->config = *config;
+    if (!api->config.listen)
+        api->config.listen = "127.0.0.1:9186";
     api->service = config->service;
     api->logins = login_table_new();
     api->snapshot = snapshot_new();
     api->started_ms = (int64_t)time(NULL) * 1000;
     atomic_store(&api->generation, 1);
-    struct http_server_config http = {
-        .listen = config->listen ? config->listen : "127.0.0.1:9186",
-        .threads = config->threads,
-        .door = config->door,
-        .door_prefix = "/api/internal/",
-        .app = api_app(api),
-    };
     api->watch = (struct service_watch){.notify = changed, .context = api};
     api->service->watch(api->service->context, &api->watch);
     struct http_server *server = NULL;
     int failed = passwords_start(&api->passwords, err);
     if (!failed)
-        failed = http_server_start(&http, &server, err);
+        failed = http_start(api, &server, err);
     if (failed) {
         api->service->unwatch(api->service->context, &api->watch);
         api_free(api);
@@ -50,6 +109,16 @@ int api_start(const struct api_config *config, struct api **out, struct err *err
     atomic_store(&api->http, server);
     *out = api;
     return 0;
+}
+
+const char *api_scheme(const struct api *api)
+{
+    return api->tls ? "https" : "http";
+}
+
+int api_reload(struct api *api, struct err *err)
+{
+    return api->tls ? http_tls_reload(api->tls, err) : 0;
 }
 
 uint16_t api_port(const struct api *api)

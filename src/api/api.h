@@ -12,6 +12,7 @@
 #ifndef API_API_H
 #define API_API_H
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct api;
@@ -26,8 +27,22 @@ enum {
     API_FOLLOWERS_MAX = 768, /* the others of HTTP_STREAMS_MAX are for stories and barriers */
 };
 
+enum api_tls {
+    API_TLS_AUTO, /* unless `listen` is a loopback address */
+    API_TLS_ON,
+    API_TLS_OFF,
+};
+
 struct api_config {
-    const char *listen;      /* NULL: "127.0.0.1:9186" */
+    const char *listen; /* NULL: "127.0.0.1:9186" */
+    enum api_tls tls;
+    const char *certificate, *key; /* PEM files; both NULL: made at the first start … */
+    const char *tls_folder;        /* … in this folder */
+    /* The path of a socket for the users of this machine. Who comes by it as root, or as the user
+     * of this process, is `socket_user`, who must be an admin, without a token. NULL: none. */
+    const char *socket, *socket_user;
+    const char *const *origins; /* as of http_server_config */
+    size_t origin_count;
     unsigned threads;        /* 0: one for each processor */
     const char *door;        /* a folder for a socket that tasks ask; NULL: none */
     struct service *service; /* must outlive the API */
@@ -35,9 +50,14 @@ struct api_config {
     uint32_t followers_max; /* of logs, at one time; 0: API_FOLLOWERS_MAX */
 };
 
-/* Listen and answer; `config` is copied, its strings are borrowed. Errors of http_server_start. */
+/* Listen and answer; `config` is copied, its strings are borrowed. Errors of http_server_start and
+ * http_tls_open. */
 int api_start(const struct api_config *config, struct api **api, struct err *err);
 uint16_t api_port(const struct api *api); /* that is listened on */
+/* "http" or "https": what is spoken there. */
+const char *api_scheme(const struct api *api);
+/* Read the certificate again, if there is one; errors of http_tls_reload. */
+int api_reload(struct api *api, struct err *err);
 /* No new connections, streams end; answers under way still go out. */
 void api_drain(struct api *api);
 /* After the server has answered everything that it took. */

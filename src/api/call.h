@@ -16,6 +16,7 @@
 #include "store/read.h"
 #include <stdatomic.h>
 
+struct http_tls;
 struct login_table;
 struct passwords;
 struct snapshot;
@@ -24,6 +25,8 @@ struct api {
     struct api_config config;
     struct service *service;
     _Atomic(struct http_server *) http; /* NULL while it starts: its threads run already */
+    struct http_tls *tls;               /* NULL: plain HTTP */
+    char *socket_folder;                /* NULL: no socket */
     struct login_table *logins;
     struct passwords *passwords;
     struct snapshot *snapshot;

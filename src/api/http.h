@@ -30,11 +30,20 @@ enum {
     HTTP_SEGMENTS_MAX = 16,
     HTTP_QUERY_MAX = 64,
     HTTP_CONNECTIONS_MAX = 4096,
-    HTTP_DOOR_MAX = 2048, /* beside them, by the door */
+    HTTP_DOOR_MAX = 2048,  /* beside them, by the tasks' door */
+    HTTP_SOCKET_MAX = 256, /* beside both, by the socket of this machine */
     HTTP_STREAMS_MAX = 1024,
     HTTP_IDLE_S = 30,
     HTTP_REQUEST_MS = 90000,
 };
+
+/* How a client came. */
+enum http_way {
+    HTTP_BY_NETWORK,
+    HTTP_BY_DOOR,   /* the socket that is mounted into tasks */
+    HTTP_BY_SOCKET, /* the socket for the users of this machine */
+};
+enum { HTTP_WAYS = HTTP_BY_SOCKET + 1 };
 
 enum http_method {
     HTTP_GET,
@@ -107,8 +116,9 @@ struct exchange {
     size_t segment_count; /* decoded, without empty ones at the end */
     struct http_pair query[HTTP_QUERY_MAX];
     size_t query_count;
-    struct text authorization, content_type, accept;
-    struct text address; /* of the client, numeric; "" when it came by the door */
+    struct text authorization, content_type, accept, origin;
+    struct text address; /* of the client, numeric; "" when it did not come by the network */
+    int64_t peer_uid;    /* HTTP_BY_SOCKET: of the client's process, told by the kernel; else -1 */
     struct buf body;
     bool is_body_too_big; /* beyond HTTP_BODY_MAX: must be answered with 413 */
     struct http_reply reply;
@@ -142,17 +152,25 @@ int http_form_parse(struct text text, struct arena *arena, struct http_pair *pai
                     size_t *count, struct err *err);
 
 struct http_server;
+struct http_tls;
 struct http_server_config {
-    const char *listen;  /* "127.0.0.1:9186", "[::1]:9186", ":9186" (all addresses) */
-    unsigned threads;    /* 0: one for each processor, 2 … 8 */
-    uint32_t request_ms; /* 0: HTTP_REQUEST_MS; looked at once a second */
+    const char *listen;   /* "127.0.0.1:9186", "[::1]:9186", ":9186" (all addresses) */
+    struct http_tls *tls; /* of the network; NULL: plain. Must outlive the server */
+    unsigned threads;     /* 0: one for each processor, 2 … 8; as many again for TLS */
+    uint32_t request_ms;  /* 0: HTTP_REQUEST_MS; looked at once a second */
     /* A folder: requests are taken from the socket DOOR/api in it as well, for targets that begin
      * with door_prefix alone; others get 403. At most HTTP_DOOR_MAX connections. NULL: none. */
     const char *door, *door_prefix;
+    /* A folder, and the name of a socket in it for the users of this machine. NULL: none. */
+    const char *socket_folder, *socket_name;
+    /* Origins ("https://portal.example.org") whose pages may read replies; "*": any. */
+    const char *const *origins;
+    size_t origin_count;
     struct http_app app;
 };
 
-/* ERR_INVALID: the address; ERR_IO: it cannot be had (in use, not ours). */
+/* The configuration's strings must outlive the server. ERR_INVALID: the address; ERR_IO: it cannot
+ * be had (in use, not ours). */
 int http_server_start(const struct http_server_config *config, struct http_server **server,
                       struct err *err);
 /* The port that is listened on (when 0 was asked for). */

@@ -1,5 +1,6 @@
 #include "api/http.h"
 #include "api/http_door.h"
+#include "api/http_tls.h"
 #include "api/http_watch.h"
 #include "base/err.h"
 #include "base/memory.h"
@@ -15,37 +16,52 @@
 #include <stdio.h>
 #include <strings.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 enum {
     BODY_DISCARD_MAX = 8 << 20, /* of a body that is too big, before the connection is cut */
     STREAM_BLOCK = 64 << 10,
-    CROWDED_MS = 2000, /* nobody may idle longer than this where three of four places are taken */
+    CROWDED_MS = 2000,
 };
 
 /* One connection; kept in a list so that the sweep finds requests that never become whole. */
 struct http_client {
     struct http_client *next, *previous;
     int fd;
-    int64_t idle_ms;         /* since when no request is under way, or the request began */
-    bool is_by_door;         /* of HTTP_DOOR_MAX */
+    int64_t idle_ms; /* since when no request is under way, or the request began */
+    enum http_way way;
+    int64_t peer_uid;        /* HTTP_BY_SOCKET; else -1 */
     bool is_whole;           /* the request has been read: no time limit of ours */
     struct carried *carried; /* of the request under way; only for the connection's thread */
 };
 
+/* One way in. */
+struct http_entry {
+    struct http_server *server;
+    enum http_way way;
+    struct http_door *door; /* NULL: none */
+    size_t taken;           /* connections now; guarded by the server's lock */
+};
+
+static const size_t place_counts[HTTP_WAYS] = {
+    [HTTP_BY_NETWORK] = HTTP_CONNECTIONS_MAX,
+    [HTTP_BY_DOOR] = HTTP_DOOR_MAX,
+    [HTTP_BY_SOCKET] = HTTP_SOCKET_MAX,
+};
+
 struct http_server {
     struct http_app app;
-    struct MHD_Daemon *daemon;
+    struct http_server_config config;
+    struct MHD_Daemon *plain, *secure; /* `secure`: of the network, when that speaks TLS */
     struct http_watch *watch;
-    struct http_door *network, *door; /* `door`: NULL: none */
-    const char *door_prefix;          /* static */
+    struct http_entry entries[HTTP_WAYS];
     uint16_t port;
     uint32_t request_ms;
     atomic_bool is_draining;
     atomic_uint streams;
-    pthread_mutex_t lock;       /* guards the list */
+    pthread_mutex_t lock;       /* guards the list and what is taken */
     struct http_client clients; /* head */
-    size_t client_count, door_count;
 };
 
 /* An exchange on its way through libmicrohttpd. */
@@ -149,6 +165,17 @@ static struct MHD_Response *response_of(struct carried *carried)
                                            length ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
 }
 
+/* Pages of other origins see replies only where the operator allows it. */
+static bool origin_may_read(const struct carried *carried)
+{
+    const struct http_server_config *config = &carried->server->config;
+    struct text origin = carried->exchange.origin;
+    for (size_t i = 0; origin.at && i < config->origin_count; i++)
+        if (strcmp(config->origins[i], "*") == 0 || text_is(origin, config->origins[i]))
+            return true;
+    return false;
+}
+
 static enum MHD_Result reply_queue(struct carried *carried)
 {
     struct http_reply *reply = &carried->exchange.reply;
@@ -158,7 +185,11 @@ static enum MHD_Result reply_queue(struct carried *carried)
         return MHD_NO;
     if (reply->content_type)
         MHD_add_response_header(response, "Content-Type", reply->content_type);
-    MHD_add_response_header(response, "Access-Control-Allow-Origin", "*");
+    if (origin_may_read(carried)) {
+        MHD_add_response_header(response, "Access-Control-Allow-Origin",
+                                arena_copy(&carried->exchange.arena, carried->exchange.origin));
+        MHD_add_response_header(response, "Vary", "Origin");
+    }
     MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
     MHD_add_response_header(response, "Cache-Control", "no-store");
     for (size_t i = 0; i < reply->header_count; i++)
@@ -252,8 +283,9 @@ static enum MHD_Result request_begin(struct carried *carried, const char *method
         return refuse(carried, 400,
                       "{\"code\":\"InvalidParametersError\",\"message\":\"the headers say twice "
                       "where the request ends, or for whom it is\"}");
-    if (client_of(carried->connection)->is_by_door &&
-        !text_starts(text_of(carried->target), text_of(carried->server->door_prefix)))
+    const struct http_client *client = client_of(carried->connection);
+    if (client->way == HTTP_BY_DOOR &&
+        !text_starts(text_of(carried->target), text_of(carried->server->config.door_prefix)))
         return refuse(carried, 403,
                       "{\"code\":\"ForbiddenUserError\",\"message\":\"this is not for tasks\"}");
     carried->is_begun = true;
@@ -262,6 +294,8 @@ static enum MHD_Result request_begin(struct carried *carried, const char *method
     exchange->authorization = header_of(carried, "Authorization");
     exchange->content_type = header_of(carried, "Content-Type");
     exchange->accept = header_of(carried, "Accept");
+    exchange->origin = header_of(carried, "Origin");
+    exchange->peer_uid = client->peer_uid;
     exchange->target = text_of(carried->target);
     address_fill(carried);
     int64_t length = body_length(carried);
@@ -387,46 +421,49 @@ static void on_completed(void *context, struct MHD_Connection *connection, void 
 
 /* ---- connections ---- */
 
-static bool is_by_door(struct MHD_Connection *connection)
+/* What is given to the library as the address of a client that has none. */
+static struct sockaddr_un address_of_way(enum http_way way)
+{
+    return (struct sockaddr_un){.sun_family = AF_UNIX, .sun_path = {(char)('0' + way)}};
+}
+
+static enum http_way way_of(struct MHD_Connection *connection)
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-    return info && info->client_addr && info->client_addr->sa_family == AF_UNIX;
+    if (!info || info->client_addr->sa_family != AF_UNIX)
+        return HTTP_BY_NETWORK;
+    const struct sockaddr_un *address = (const struct sockaddr_un *)(const void *)info->client_addr;
+    return (enum http_way)(address->sun_path[0] - '0');
 }
 
-/* Of those that came the same way; the caller has the lock. */
-static size_t taken_count(const struct http_server *server, bool is_by_door)
+static bool entry_has_room(void *context)
 {
-    return is_by_door ? server->door_count : server->client_count - server->door_count;
+    struct http_entry *entry = context;
+    pthread_mutex_lock(&entry->server->lock);
+    bool has_room = entry->taken < place_counts[entry->way];
+    pthread_mutex_unlock(&entry->server->lock);
+    return has_room;
 }
 
-static size_t place_count(bool is_by_door)
+static void entry_take(void *context, int fd, const struct sockaddr *from, socklen_t length)
 {
-    return is_by_door ? HTTP_DOOR_MAX : HTTP_CONNECTIONS_MAX;
+    struct http_entry *entry = context;
+    struct http_server *server = entry->server;
+    struct sockaddr_un local = address_of_way(entry->way);
+    bool is_network = entry->way == HTTP_BY_NETWORK;
+    MHD_add_connection(is_network && server->secure ? server->secure : server->plain, fd,
+                       is_network ? from : (const struct sockaddr *)&local,
+                       is_network ? length : sizeof local); /* closes it when it fails */
 }
 
-static bool has_room(struct http_server *server, bool is_by_door)
+static int64_t peer_uid_of(int fd)
 {
-    pthread_mutex_lock(&server->lock);
-    bool has = taken_count(server, is_by_door) < place_count(is_by_door);
-    pthread_mutex_unlock(&server->lock);
-    return has;
-}
-
-static bool network_has_room(void *context)
-{
-    return has_room(context, false);
-}
-
-static bool door_has_room(void *context)
-{
-    return has_room(context, true);
-}
-
-static void connection_take(void *context, int fd, const struct sockaddr *from, socklen_t length)
-{
-    struct http_server *server = context;
-    MHD_add_connection(server->daemon, fd, from, length); /* closes it when it fails */
+    struct ucred peer;
+    socklen_t length = sizeof peer;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) < 0)
+        return -1;
+    return (int64_t)peer.uid;
 }
 
 static void on_connection(void *context, struct MHD_Connection *connection, void **socket_context,
@@ -438,20 +475,19 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
         struct http_client *client = mem_zero(1, sizeof *client);
         client->fd = client_fd_of(connection);
         client->idle_ms = http_clock_ms();
-        client->is_by_door = is_by_door(connection);
-        server->door_count += client->is_by_door;
+        client->way = way_of(connection);
+        client->peer_uid = client->way == HTTP_BY_SOCKET ? peer_uid_of(client->fd) : -1;
+        server->entries[client->way].taken++;
         client->next = server->clients.next;
         client->previous = &server->clients;
         client->next->previous = client;
         server->clients.next = client;
-        server->client_count++;
         *socket_context = client;
     } else if (*socket_context) {
         struct http_client *client = *socket_context;
         client->previous->next = client->next;
         client->next->previous = client->previous;
-        server->client_count--;
-        server->door_count -= client->is_by_door;
+        server->entries[client->way].taken--;
         *socket_context = NULL;
         carried_free(client->carried);
         mem_free(client);
@@ -459,18 +495,22 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
     pthread_mutex_unlock(&server->lock);
 }
 
+/* Where three of four places are taken nobody may idle for long. */
+static int64_t idle_limit_ms(const struct http_server *server, enum http_way way)
+{
+    bool is_crowded = server->entries[way].taken > place_counts[way] / 4 * 3;
+    return is_crowded && server->request_ms > CROWDED_MS ? CROWDED_MS : server->request_ms;
+}
+
 static void sweep(void *context)
 {
     struct http_server *server = context;
-    int64_t now_ms = http_clock_ms(), limit_ms[2];
+    int64_t now_ms = http_clock_ms(), limit_ms[HTTP_WAYS];
     pthread_mutex_lock(&server->lock);
-    for (int is_by_door = 0; is_by_door < 2; is_by_door++) {
-        bool is_crowded = taken_count(server, is_by_door) > place_count(is_by_door) / 4 * 3;
-        limit_ms[is_by_door] =
-            is_crowded && server->request_ms > CROWDED_MS ? CROWDED_MS : server->request_ms;
-    }
+    for (int way = 0; way < HTTP_WAYS; way++)
+        limit_ms[way] = idle_limit_ms(server, (enum http_way)way);
     for (struct http_client *at = server->clients.next; at != &server->clients; at = at->next)
-        if (!at->is_whole && now_ms - at->idle_ms > limit_ms[at->is_by_door])
+        if (!at->is_whole && now_ms - at->idle_ms > limit_ms[at->way])
             shutdown(at->fd, SHUT_RDWR);
     pthread_mutex_unlock(&server->lock);
 }
@@ -485,44 +525,77 @@ static unsigned thread_count(unsigned wanted)
     return processors < 2 ? 2 : processors > 8 ? 8 : (unsigned)processors;
 }
 
-static struct MHD_Daemon *daemon_start(struct http_server *server, unsigned threads)
+static struct MHD_Daemon *daemon_start(struct http_server *server, bool is_secure)
 {
+    unsigned flags =
+        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET;
+    struct MHD_OptionItem secure[] = {
+        {MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)HTTP_TLS_PRIORITIES},
+        {MHD_OPTION_HTTPS_CERT_CALLBACK, 0, http_tls_retrieve()},
+        {MHD_OPTION_END, 0, NULL},
+    };
+    struct MHD_OptionItem *more = is_secure ? secure : &secure[COUNT_OF(secure) - 1];
+    unsigned places = 0;
+    for (size_t i = 0; i < HTTP_WAYS; i++)
+        places += (unsigned)place_counts[i];
     return MHD_start_daemon(
-        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET, 0,
-        NULL, NULL, on_request, server, MHD_OPTION_THREAD_POOL_SIZE, thread_count(threads),
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)HTTP_CONNECTIONS_MAX + HTTP_DOOR_MAX,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_HEADERS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
-        (unsigned)HTTP_IDLE_S, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_URI_LOG_CALLBACK,
-        on_target, server, MHD_OPTION_UNESCAPE_CALLBACK, on_unescape, NULL,
-        MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_NOTIFY_CONNECTION,
-        on_connection, server, MHD_OPTION_END);
+        flags | (is_secure ? MHD_USE_TLS : 0), 0, NULL, NULL, on_request, server,
+        MHD_OPTION_THREAD_POOL_SIZE, thread_count(server->config.threads),
+        MHD_OPTION_CONNECTION_LIMIT, places, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)HTTP_HEADERS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HTTP_IDLE_S,
+        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_URI_LOG_CALLBACK, on_target, server,
+        MHD_OPTION_UNESCAPE_CALLBACK, on_unescape, NULL, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
+        server, MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_ARRAY, more,
+        MHD_OPTION_END);
 }
 
-static int doors_open(struct http_server *server, const struct http_server_config *config,
-                      struct err *err)
+static int daemons_start(struct http_server *server, struct err *err)
 {
-    const struct http_door_ops network = {server, network_has_room, connection_take};
-    const struct http_door_ops door = {server, door_has_room, connection_take};
-    int failed = http_door_listen(config->listen, &network, &server->network, &server->port, err);
-    if (failed || !config->door)
-        return failed;
-    server->door_prefix = config->door_prefix;
-    return http_door_open(config->door, "api", &door, &server->door, err);
+    server->plain = daemon_start(server, false);
+    if (!server->plain)
+        return err_errno(err, errno, "start the HTTP server");
+    if (!server->config.tls)
+        return 0;
+    server->secure = daemon_start(server, true);
+    return server->secure ? 0 : err_errno(err, errno, "start the HTTPS server");
+}
+
+static int doors_open(struct http_server *server, struct err *err)
+{
+    const struct http_server_config *config = &server->config;
+    struct http_entry *entries = server->entries;
+    struct http_door_ops ops[HTTP_WAYS];
+    for (int way = 0; way < HTTP_WAYS; way++) {
+        entries[way] = (struct http_entry){.server = server, .way = (enum http_way)way};
+        ops[way] = (struct http_door_ops){&entries[way], entry_has_room, entry_take};
+    }
+    int failed = http_door_listen(config->listen, &ops[HTTP_BY_NETWORK],
+                                  &entries[HTTP_BY_NETWORK].door, &server->port, err);
+    if (!failed && config->door)
+        failed = http_door_open(config->door, "api", &ops[HTTP_BY_DOOR],
+                                &entries[HTTP_BY_DOOR].door, err);
+    if (!failed && config->socket_folder)
+        failed = http_door_open(config->socket_folder, config->socket_name, &ops[HTTP_BY_SOCKET],
+                                &entries[HTTP_BY_SOCKET].door, err);
+    return failed;
 }
 
 static void doors_close(struct http_server *server)
 {
-    http_door_close(server->network);
-    http_door_close(server->door);
-    server->network = server->door = NULL;
+    for (size_t i = 0; i < HTTP_WAYS; i++) {
+        http_door_close(server->entries[i].door);
+        server->entries[i].door = NULL;
+    }
 }
 
 static void server_free(struct http_server *server)
 {
     doors_close(server);
     http_watch_stop(server->watch);
-    if (server->daemon)
-        MHD_stop_daemon(server->daemon);
+    if (server->secure)
+        MHD_stop_daemon(server->secure);
+    if (server->plain)
+        MHD_stop_daemon(server->plain);
     pthread_mutex_destroy(&server->lock);
     mem_free(server);
 }
@@ -532,18 +605,16 @@ int http_server_start(const struct http_server_config *config, struct http_serve
 {
     struct http_server *server = mem_zero(1, sizeof *server);
     server->app = config->app;
+    server->config = *config;
     server->request_ms = config->request_ms ? config->request_ms : HTTP_REQUEST_MS;
     server->clients.next = server->clients.previous = &server->clients;
     pthread_mutex_init(&server->lock, NULL);
     struct http_watch_ops ops = {.context = server, .wake = stream_wake, .sweep = sweep};
     int failed = http_watch_start(&ops, &server->watch, err);
-    if (!failed) {
-        server->daemon = daemon_start(server, config->threads);
-        if (!server->daemon)
-            failed = err_errno(err, errno, "start the HTTP server");
-    }
     if (!failed)
-        failed = doors_open(server, config, err);
+        failed = daemons_start(server, err);
+    if (!failed)
+        failed = doors_open(server, err);
     if (failed) {
         server_free(server);
         return failed;
@@ -576,7 +647,9 @@ void http_server_stop(struct http_server *server)
 void http_server_count(struct http_server *server, struct http_server_counts *counts)
 {
     pthread_mutex_lock(&server->lock);
-    counts->connections = server->client_count;
+    counts->connections = 0;
+    for (size_t i = 0; i < HTTP_WAYS; i++)
+        counts->connections += server->entries[i].taken;
     pthread_mutex_unlock(&server->lock);
     counts->streams = atomic_load(&server->streams);
 }

@@ -33,7 +33,9 @@ int token_verify(const uint8_t key[TOKEN_KEY_SIZE], struct text token, int64_t n
 /* Thirty-two random hexadecimal digits. */
 void token_id_make(char id[TOKEN_ID_SIZE]);
 
-/* "Bearer TOKEN", or "Basic base64(user:TOKEN)" with an application's token: fills call->caller. */
+/* "Bearer TOKEN", or "Basic base64(user:TOKEN)" with an application's token: fills call->caller.
+ * Without either, root and the user of this process are the admin of api_config.socket_user when
+ * they come by this machine's socket. */
 int token_caller(struct call *call);
 
 #endif

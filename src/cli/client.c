@@ -1,6 +1,7 @@
 #include "cli/client.h"
 #include "base/memory.h"
 #include "cli/command.h"
+#include "cli/fingerprint.h"
 #include "cli/print.h"
 #include <assert.h>
 #include <ctype.h>
@@ -9,13 +10,15 @@
 
 enum { CONNECT_TIMEOUT_MS = 5000, CALL_TIMEOUT_MS = 120000, REPLY_MAX = 256 << 20 };
 
+static const char REFUSED[] = "connection refused";
+
 struct client {
     CURL *curl;
-    char *server, *token;
+    char *server, *token, *fingerprint; /* token, fingerprint: NULL: none */
     int64_t deadline_ms;
 };
 
-struct client *client_new(const char *server, const char *token)
+struct client *client_new(const char *server, const char *token, const char *fingerprint)
 {
     struct client *client = mem_zero(1, sizeof *client);
     curl_global_init(CURL_GLOBAL_DEFAULT);
@@ -26,12 +29,13 @@ struct client *client_new(const char *server, const char *token)
     while (length && client->server[length - 1] == '/')
         client->server[--length] = '\0';
     client->token = token ? mem_copy(token) : NULL;
+    client->fingerprint = fingerprint ? mem_copy(fingerprint) : NULL;
     return client;
 }
 
 struct client *client_copy(const struct client *client)
 {
-    return client_new(client->server, client->token);
+    return client_new(client->server, client->token, client->fingerprint);
 }
 
 void client_free(struct client *client)
@@ -42,6 +46,7 @@ void client_free(struct client *client)
     curl_global_cleanup();
     mem_free(client->server);
     mem_free(client->token);
+    mem_free(client->fingerprint);
     mem_free(client);
 }
 
@@ -72,9 +77,16 @@ static size_t take_reply(char *bytes, size_t size, size_t count, void *context)
     return size * count;
 }
 
+/* The path of the socket, or NULL. */
+static const char *socket_of(const char *server)
+{
+    return strncmp(server, "unix:", 5) == 0 ? server + 5 : NULL;
+}
+
 static bool is_loopback(const char *server)
 {
-    return strstr(server, "//127.") || strstr(server, "//localhost") || strstr(server, "//[::1]");
+    return socket_of(server) || strstr(server, "//127.") || strstr(server, "//localhost") ||
+           strstr(server, "//[::1]");
 }
 
 /* Headers of a request; the caller frees them. */
@@ -99,8 +111,16 @@ static void request_setup(struct client *client, const char *method, const char 
 {
     CURL *curl = client->curl;
     cleanup_buf struct buf url = BUF_INIT;
-    buf_format(&url, "%s%s", client->server, path);
+    const char *socket = socket_of(client->server);
+    buf_format(&url, "%s%s", socket ? "http://localhost" : client->server, path);
     curl_easy_reset(curl);
+    if (socket)
+        curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, socket);
+    if (client->fingerprint) { /* which says more than who vouches for the certificate */
+        curl_easy_setopt(curl, CURLOPT_PINNEDPUBLICKEY, client->fingerprint);
+        curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, 0L);
+        curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 0L);
+    }
     curl_easy_setopt(curl, CURLOPT_URL, buf_cstr(&url));
     curl_easy_setopt(curl, CURLOPT_CUSTOMREQUEST, method);
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
@@ -109,6 +129,22 @@ static void request_setup(struct client *client, const char *method, const char 
     curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
     if (is_loopback(client->server))
         curl_easy_setopt(curl, CURLOPT_PROXY, "");
+}
+
+static const char *problem_of(CURLcode code)
+{
+    switch ((int)code) {
+    case CURLE_COULDNT_CONNECT:
+        return REFUSED;
+    case CURLE_SSL_PINNEDPUBKEYNOTMATCH:
+        return "its certificate has another fingerprint than at your login: somebody may stand "
+               "between, or the server has a new key; log in again when its operator says so";
+    case CURLE_PEER_FAILED_VERIFICATION:
+        return "nobody vouches for its certificate that this machine knows; skep login shows you "
+               "its fingerprint";
+    default:
+        return curl_easy_strerror(code);
+    }
 }
 
 void client_ask(struct client *client, const struct client_request *request,
@@ -130,8 +166,7 @@ void client_ask(struct client *client, const struct client_request *request,
     if (code == CURLE_OK)
         curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &reply->status);
     else
-        snprintf(reply->problem, sizeof reply->problem, "%s",
-                 code == CURLE_COULDNT_CONNECT ? "connection refused" : curl_easy_strerror(code));
+        snprintf(reply->problem, sizeof reply->problem, "%s", problem_of(code));
     curl_slist_free_all(headers);
 }
 
@@ -140,13 +175,50 @@ void client_reply_release(struct client_reply *reply)
     buf_release(&reply->body);
 }
 
+static size_t take_nothing(char *bytes, size_t size, size_t count, void *context)
+{
+    (void)bytes, (void)context;
+    return size * count;
+}
+
+/* The certificate that the server shows, as PEM, or NULL. The handle owns it. */
+static const char *certificate_shown(CURL *curl)
+{
+    static const char label[] = "Cert:";
+    struct curl_certinfo *chain = NULL;
+    if (curl_easy_getinfo(curl, CURLINFO_CERTINFO, &chain) != CURLE_OK || !chain ||
+        chain->num_of_certs < 1)
+        return NULL;
+    for (struct curl_slist *at = chain->certinfo[0]; at; at = at->next)
+        if (strncmp(at->data, label, strlen(label)) == 0)
+            return at->data + strlen(label);
+    return NULL;
+}
+
+char *client_stranger(struct client *client)
+{
+    CURL *curl = client->curl;
+    char *fingerprint = NULL;
+    request_setup(client, "GET", "/healthz");
+    curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)CONNECT_TIMEOUT_MS);
+    curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_nothing);
+    if (curl_easy_perform(curl) != CURLE_PEER_FAILED_VERIFICATION)
+        return NULL;
+    curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, 0L);
+    curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 0L);
+    curl_easy_setopt(curl, CURLOPT_CERTINFO, 1L);
+    if (curl_easy_perform(curl) == CURLE_OK)
+        fingerprint = fingerprint_of(certificate_shown(curl));
+    return fingerprint;
+}
+
 /* ---- what it means ---- */
 
 int client_unreachable(const struct client *client, const char *problem)
 {
-    bool is_local = is_loopback(client->server);
+    bool is_down = is_loopback(client->server) && strcmp(problem, REFUSED) == 0;
     return cli_fail(EXIT_UNREACHABLE, "cannot reach %s: %s%s", client->server, problem,
-                    is_local ? " — is skepd running? Start it with: skepd" : "");
+                    is_down ? " — is skepd running? Start it with: skepd" : "");
 }
 
 static void explain_problems(const json_t *problems, const char *file)
@@ -312,6 +384,8 @@ int client_follow(struct client *client, const char *path, struct client_stream 
     } else if (code == CURLE_COULDNT_CONNECT) {
         stream->is_broken = true;
         exit_code = EXIT_UNREACHABLE;
+    } else if (code == CURLE_SSL_PINNEDPUBKEYNOTMATCH || code == CURLE_PEER_FAILED_VERIFICATION) {
+        exit_code = client_unreachable(client, problem_of(code));
     } else if (code != CURLE_OK) {
         stream->is_broken = true;
     } else if (reply.status < 200 || reply.status > 299) {

@@ -13,12 +13,18 @@
 
 struct client;
 
-/* `token` may be NULL: not logged in. */
-struct client *client_new(const char *server, const char *token);
+/* `server`: "http://HOST:PORT", "https://HOST:PORT" or "unix:/PATH". `token` may be NULL: not
+ * logged in. `fingerprint` of the server's public key, "sha256//BASE64" (NULL: who vouches for its
+ * certificate must be known to this machine). */
+struct client *client_new(const char *server, const char *token, const char *fingerprint);
 /* Another one for the same server and token, for another thread. */
 struct client *client_copy(const struct client *client);
 void client_free(struct client *client);
 const char *client_server(const struct client *client);
+
+/* Does the server show a certificate for which nobody vouches that this machine knows? Then its
+ * fingerprint (free it), else NULL: all is well, or there is no server. */
+char *client_stranger(struct client *client);
 
 struct client_request {
     const char *method;       /* "GET" */

@@ -4,6 +4,7 @@
 #include "cli/ask.h"
 #include "cli/client.h"
 #include "cli/command.h"
+#include "cli/fingerprint.h"
 #include "cli/print.h"
 #include "cli/settings.h"
 #include <stdlib.h>
@@ -44,21 +45,24 @@ static int token_get(struct client *client, const char *name, const char *passwo
     return code;
 }
 
-static int settings_keep(const char *server, const char *name, const char *token)
+static int settings_keep(const char *server, const char *name, const char *token,
+                         const char *fingerprint)
 {
     struct err err;
-    struct settings settings = {
-        .server = mem_copy(server), .user = mem_copy(name), .token = mem_copy(token)};
+    struct settings settings = {.server = mem_copy(server),
+                                .user = mem_copy(name),
+                                .token = mem_copy(token),
+                                .fingerprint = fingerprint ? mem_copy(fingerprint) : NULL};
     int failed = settings_save(&settings, &err);
     settings_release(&settings);
     return failed ? cli_fail(EXIT_REFUSED, "%s", err.text) : 0;
 }
 
 /* A token that was given instead of a password must be one of the server. */
-static int token_check(const char *server, const char *token, char **name)
+static int token_check(const char *server, const char *token, const char *fingerprint, char **name)
 {
     json_t *json = NULL;
-    struct client *client = client_new(server, token);
+    struct client *client = client_new(server, token, fingerprint);
     int code = client_get(client, "/api/v2/tokens/check", &json);
     if (!code)
         *name = mem_copy(field_text(json, "username") ? field_text(json, "username") : "");
@@ -68,14 +72,14 @@ static int token_check(const char *server, const char *token, char **name)
 }
 
 /* The token of the login before: it tells the server that this is no stranger who guesses. */
-static struct client *login_client(const char *server, const char *name)
+static struct client *login_client(const char *server, const char *name, const char *fingerprint)
 {
     cleanup_settings struct settings settings;
     struct err err;
     bool is_same = settings_load(&settings, &err) == 0 && settings.server && settings.user &&
                    server && name && strcmp(settings.server, server) == 0 &&
                    strcmp(settings.user, name) == 0;
-    return client_new(server, is_same ? settings.token : NULL);
+    return client_new(server, is_same ? settings.token : NULL, fingerprint);
 }
 
 /* The server that was logged in to before, unless another is named. */
@@ -92,39 +96,99 @@ static char *login_server(const struct cli *cli)
     if (settings_load(&settings, &err) == 0 && settings.server)
         chosen = mem_copy(settings.server);
     settings_release(&settings);
-    return chosen ? chosen : mem_copy(SETTINGS_SERVER);
+    return chosen ? chosen : mem_copy(settings_server());
+}
+
+/* Whom the user trusts whatever others say of the certificate: by --fingerprint, from the login
+ * before, or asked now. *fingerprint is NULL when others vouch for the server. */
+static int fingerprint_get(const struct cli *cli, const char *server, char **fingerprint)
+{
+    const char *given = cli_value(cli, "fingerprint");
+    if (given && !fingerprint_is_whole(given))
+        return cli_fail(EXIT_USAGE, "a fingerprint is sha256//… of 44 letters, got '%s'", given);
+    if (given || strncmp(server, "https://", 8) != 0) {
+        *fingerprint = given ? mem_copy(given) : NULL;
+        return 0;
+    }
+    cleanup_settings struct settings settings;
+    struct err err;
+    if (settings_load(&settings, &err) == 0 && settings.server && settings.fingerprint &&
+        strcmp(settings.server, server) == 0) {
+        *fingerprint = mem_copy(settings.fingerprint);
+        return 0;
+    }
+    struct client *client = client_new(server, NULL, NULL);
+    char *shown = client_stranger(client), *answer = NULL;
+    client_free(client);
+    *fingerprint = shown;
+    if (!shown)
+        return 0;
+    if (!isatty(STDIN_FILENO))
+        return cli_fail(EXIT_NOT_ALLOWED,
+                        "nobody vouches for the certificate of %s that this machine knows; if "
+                        "skepd's log names the same, log in with --fingerprint %s",
+                        server, shown);
+    fprintf(stderr,
+            "Nobody vouches for the certificate of %s that this machine knows.\n"
+            "Its fingerprint is %s, which skepd's log must name as well.\n"
+            "Is it the same? Type yes or no: ",
+            server, shown);
+    int code = ask_line("answer", &answer);
+    if (!code && strcmp(answer, "yes") != 0)
+        code = cli_fail(EXIT_NOT_ALLOWED, "not logged in");
+    free(answer);
+    return code;
+}
+
+static bool is_server(const char *server)
+{
+    return strncmp(server, "http://", 7) == 0 || strncmp(server, "https://", 8) == 0 ||
+           strncmp(server, "unix:/", 6) == 0;
+}
+
+/* By user and password, or by a token that was given. */
+static int log_in(struct cli *cli, const char *server, const char *fingerprint, char **name,
+                  char **token)
+{
+    if (cli_flag(cli, "with-token")) {
+        int failed = ask_line("token", token);
+        return failed ? failed : token_check(server, *token, fingerprint, name);
+    }
+    char *password = NULL;
+    const char *given = cli_value(cli, "username");
+    int code = given ? (*name = mem_copy(given), 0) : name_ask(name);
+    if (!code)
+        code = ask_password(cli, &password);
+    struct client *client = code ? NULL : login_client(server, *name, fingerprint);
+    if (!code)
+        code = token_get(client, *name, password, token);
+    client_free(client);
+    ask_forget(password);
+    return code;
 }
 
 int run_login(struct cli *cli)
 {
-    char *server = login_server(cli), *name = NULL, *password = NULL, *token = NULL;
+    char *server = login_server(cli), *name = NULL, *token = NULL, *fingerprint = NULL;
     size_t length = strlen(server);
     while (length && server[length - 1] == '/')
         server[--length] = '\0';
     int code = 0;
-    if (strncmp(server, "http://", 7) != 0 && strncmp(server, "https://", 8) != 0)
-        code = cli_fail(EXIT_USAGE, "a server is http://HOST:PORT, got '%s'", server);
-    if (!code && cli_flag(cli, "with-token")) {
-        code = ask_line("token", &token);
-        if (!code)
-            code = token_check(server, token, &name);
-    } else if (!code) {
-        const char *given = cli_value(cli, "username");
-        code = given ? (name = mem_copy(given), 0) : name_ask(&name);
-        if (!code)
-            code = ask_password(cli, &password);
-        struct client *client = code ? NULL : login_client(server, name);
-        if (!code)
-            code = token_get(client, name, password, &token);
-        client_free(client);
-    }
+    if (!is_server(server))
+        code = cli_fail(EXIT_USAGE,
+                        "a server is http://HOST:PORT, https://HOST:PORT or unix:/PATH, got '%s'",
+                        server);
     if (!code)
-        code = settings_keep(server, name, token);
+        code = fingerprint_get(cli, server, &fingerprint);
+    if (!code)
+        code = log_in(cli, server, fingerprint, &name, &token);
+    if (!code)
+        code = settings_keep(server, name, token, fingerprint);
     if (!code)
         printf("logged in to %s as %s\n", server, name);
-    ask_forget(password);
     free(name);
     free(token);
+    mem_free(fingerprint);
     mem_free(server);
     return code;
 }
@@ -139,7 +203,7 @@ int run_logout(struct cli *cli)
     if (!settings.token) {
         code = cli_fail(EXIT_REFUSED, "not logged in");
     } else {
-        struct client *client = client_new(settings.server, settings.token);
+        struct client *client = client_new(settings.server, settings.token, settings.fingerprint);
         code = client_call(
             client,
             &(struct client_request){.method = "DELETE", .path = "/api/v2/authn/basic/logout"},

@@ -1,5 +1,6 @@
 #include "base/memory.h"
 #include "cli/command.h"
+#include "sys/paths.h"
 #include <string.h>
 
 #define END                                                                                        \
@@ -124,6 +125,7 @@ static const struct cli_option LOGIN_OPTIONS[] = {
     {"username", 'u', "NAME", "user name (asked for when not given)", NULL, 0},
     {"password-stdin", 0, NULL, "read the password from standard input", NULL, 0},
     {"with-token", 0, NULL, "read a token instead of a password from standard input", NULL, 0},
+    {"fingerprint", 0, "SHA256", "trust the server's certificate by its fingerprint", NULL, 0},
     END,
 };
 
@@ -259,7 +261,11 @@ const struct cli_command COMMANDS[] = {
      "skep group join vision alice bob", GROUP_OPTIONS, run_group},
     {"login", "[URL]", KIND_NONE, NULL, 0, 1, "log in to a server",
      "Asks for user name and password, and keeps the token that the server gives (the password is "
-     "not kept) in ~/.config/skep/settings, readable by you alone.",
+     "not kept) in ~/.config/skep/settings, readable by you alone.\n\n"
+     "URL is http://HOST:PORT, https://HOST:PORT or unix:/PATH. Of an https server for whose "
+     "certificate nobody vouches, the fingerprint is shown, which skepd's log names as well; once "
+     "trusted it is kept, and no other is accepted. On the server's machine, root needs no login: "
+     "the socket " PATH_API_SOCKET " is used, and the kernel tells who asks.",
      "skep login http://127.0.0.1:9186", LOGIN_OPTIONS, run_login},
     {"logout", "", KIND_NONE, NULL, 0, 0, "revoke the token and forget it",
      "Revokes the token at the server and removes it from the settings.", NULL, NO_OPTIONS,

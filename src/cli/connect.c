@@ -20,13 +20,12 @@ struct client *cli_client(struct cli *cli)
     if (!server || !server[0])
         server = getenv("SKEP_SERVER");
     if (!server || !server[0])
-        server = settings.server ? settings.server : SETTINGS_SERVER;
+        server = settings.server ? settings.server : settings_server();
     const char *token = getenv("SKEP_TOKEN");
+    bool is_kept = settings.server && strcmp(settings.server, server) == 0;
     /* a token is shown to nobody but the server that gave it */
     if (!token || !token[0])
-        token = settings.token && settings.server && strcmp(settings.server, server) == 0
-                    ? settings.token
-                    : NULL;
-    cli->client = client_new(server, token);
+        token = is_kept ? settings.token : NULL;
+    cli->client = client_new(server, token, is_kept ? settings.fingerprint : NULL);
     return cli->client;
 }

@@ -3,6 +3,7 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "sys/file.h"
+#include "sys/paths.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +42,7 @@ void settings_release(struct settings *settings)
     mem_free(settings->server);
     mem_free(settings->token);
     mem_free(settings->user);
+    mem_free(settings->fingerprint);
     memset(settings, 0, sizeof *settings);
 }
 
@@ -58,15 +60,23 @@ static void settings_parse(struct text text, struct settings *settings)
         struct text value = text_cut(&text, '\n');
         struct text key = text_trim(text_cut(&value, ':'));
         value = value.at ? text_trim(value) : TEXT("");
-        char **field = text_is(key, "server")  ? &settings->server
-                       : text_is(key, "token") ? &settings->token
-                       : text_is(key, "user")  ? &settings->user
-                                               : NULL;
+        char **field = text_is(key, "server")        ? &settings->server
+                       : text_is(key, "token")       ? &settings->token
+                       : text_is(key, "user")        ? &settings->user
+                       : text_is(key, "fingerprint") ? &settings->fingerprint
+                                                     : NULL;
         if (!field || !value.length)
             continue;
         mem_free(*field);
         *field = copy_value(value);
     }
+}
+
+const char *settings_server(void)
+{
+    struct stat status;
+    bool is_there = stat(PATH_API_SOCKET, &status) == 0 && S_ISSOCK(status.st_mode);
+    return is_there ? "unix:" PATH_API_SOCKET : "http://127.0.0.1:9186";
 }
 
 int settings_load(struct settings *settings, struct err *err)
@@ -106,6 +116,8 @@ int settings_save(const struct settings *settings, struct err *err)
         buf_format(&content, "user: %s\n", settings->user);
     if (settings->token)
         buf_format(&content, "token: %s\n", settings->token);
+    if (settings->fingerprint)
+        buf_format(&content, "fingerprint: %s\n", settings->fingerprint);
     int failed = dir_make(dir, 0700, err);
     if (!failed)
         failed = file_write(path, buf_as_text(&content), 0600, err);

@@ -4,12 +4,15 @@
 #ifndef CLI_SETTINGS_H
 #define CLI_SETTINGS_H
 
-#define SETTINGS_SERVER "http://127.0.0.1:9186"
+/* The server that is meant when nothing says otherwise: this machine's, by its socket when there is
+ * one. */
+const char *settings_server(void);
 
 struct err;
 
 struct settings {
     char *server, *token, *user; /* NULL: not set */
+    char *fingerprint;           /* of the server's certificate, when it was trusted at login */
 };
 
 void settings_release(struct settings *settings);

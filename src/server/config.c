@@ -9,6 +9,7 @@
 #include "server/engines.h"
 #include "store/postgres/postgres.h"
 #include "sys/file.h"
+#include "sys/paths.h"
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@ static const char *const level_choices[] = {"error", "warning", "info", "debug",
 static const char *const format_choices[] = {"auto", "text", "json", NULL};
 static const char *const network_choices[] = {"host", "private", NULL};
 static const char *const outside_choices[] = {"nat", "none", NULL};
+static const char *const tls_choices[] = {"auto", "on", "off", NULL};
 static const char *const kind_choices[] = {"local", "fake", NULL};
 static const char *const order_choices[] = {"priority", "smallest", "fifo", NULL};
 static const char *const policy_choices[] = {"hived", "best-fit", "spread", "first-fit", NULL};
@@ -64,8 +66,18 @@ static const struct field log_fields[] = {
 };
 static const struct shape log_shape = SHAPE(log_fields);
 
+static const struct field tls_fields[] = {
+    CHOICE("mode", tls_choices, "auto: unless the API listens on a loopback address."),
+    STRING("certificateFile", "PEM file; without it one is made at the first start."),
+    STRING("keyFile", "PEM file of its key, mode 600."),
+};
+static const struct shape tls_shape = SHAPE(tls_fields);
+
 static const struct field api_fields[] = {
     STRING("listen", "ADDRESS:PORT of the REST API."),
+    STRING("socket", "Path of a socket for the users of this machine; none: no socket."),
+    MAP("tls", &tls_shape, "What is spoken at `listen`."),
+    STRINGS("origins", "Origins whose pages may read the API's replies; *: any."),
     INT("threads", 0, 1024, "Threads that serve requests; 0: one a processor."),
     INT("requestsMax", 16, 1000000, "Requests that may wait for the core; more get 429."),
     BOOL("shareConfigurations", "Any user may read the job file of any job."),
@@ -285,7 +297,8 @@ static void config_default(struct server_config *config)
 {
     config->path = "";
     config->listen = "127.0.0.1:9186";
-    config->data_directory = "/var/lib/skep";
+    config->data_directory = SERVER_DATA_DIRECTORY;
+    config->socket = "";
     config->database = "";
     config->admin_name = "admin";
     config->files_directory = "";
@@ -421,7 +434,7 @@ static void read_engines(struct server_config *config, const struct doc *doc)
 static void read_top(struct server_config *config, const struct doc *doc)
 {
     const struct doc *api = doc_get(doc, "api"), *log = doc_get(doc, "log");
-    const struct doc *retention = doc_get(doc, "retention");
+    const struct doc *retention = doc_get(doc, "retention"), *tls = doc_get(api, "tls");
 
     get_string(config, doc, "dataDirectory", &config->data_directory);
     get_string(config, doc, "database", &config->database);
@@ -429,6 +442,11 @@ static void read_top(struct server_config *config, const struct doc *doc)
     get_string(config, doc, "adminName", &config->admin_name);
     get_string(config, doc, "exitRulesFile", &config->exit_rules_path);
     get_string(config, api, "listen", &config->listen);
+    get_string(config, api, "socket", &config->socket);
+    get_strings(config, api, "origins", &config->origins, &config->origin_count);
+    config->tls = (enum api_tls)get_choice(tls, "mode", tls_choices, (int)config->tls);
+    get_string(config, tls, "certificateFile", &config->certificate_path);
+    get_string(config, tls, "keyFile", &config->key_path);
     get_u32(api, "threads", &config->threads);
     get_u32(api, "requestsMax", &config->requests_max);
     get_bool(api, "shareConfigurations", &config->is_config_shared);
@@ -486,6 +504,9 @@ static void check_together(const struct server_config *config, const struct doc 
     if (config->database[0] && !postgres_is_address(config->database)) /* it may hold a password */
         problem_add(problems, database->place, "database",
                     "must be an address of PostgreSQL, postgres://USER@HOST/DATABASE");
+    if (!config->certificate_path != !config->key_path)
+        problem_add(problems, doc_get(doc, "api")->place, "api.tls",
+                    "certificateFile and keyFile are given together");
     if (core->port_first > core->port_last)
         problem_add(problems, place, "scheduling.portFirst", "%u is above portLast, %u",
                     core->port_first, core->port_last);
@@ -590,6 +611,17 @@ int server_config_read(const char *path, struct server_config **out, struct buf 
     return 0;
 }
 
+const char *server_socket(const struct server_config *config, struct arena *arena)
+{
+    if (strcmp(config->socket, "none") == 0)
+        return NULL;
+    if (config->socket[0])
+        return config->socket;
+    if (strcmp(config->data_directory, SERVER_DATA_DIRECTORY) == 0)
+        return PATH_API_SOCKET;
+    return arena_format(arena, "%s/socket/api", config->data_directory);
+}
+
 void server_config_free(struct server_config *config)
 {
     if (!config)
@@ -602,6 +634,21 @@ static void note_if(bool is_different, const char *key, struct buf *keys)
 {
     if (is_different)
         buf_format(keys, "%s%s", keys->length ? ", " : "", key);
+}
+
+/* Either may be NULL. */
+static bool texts_differ(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) != 0 : a != b;
+}
+
+static bool origins_differ(const struct server_config *old, const struct server_config *now)
+{
+    bool is_different = old->origin_count != now->origin_count;
+
+    for (size_t i = 0; !is_different && i < now->origin_count; i++)
+        is_different = strcmp(old->origins[i], now->origins[i]) != 0;
+    return is_different;
 }
 
 static bool engines_differ(const struct server_config *old, const struct server_config *now)
@@ -621,6 +668,11 @@ void server_config_compare(const struct server_config *old, const struct server_
     note_if(strcmp(old->data_directory, now->data_directory) != 0, "dataDirectory", keys);
     note_if(strcmp(old->files_directory, now->files_directory) != 0, "filesDirectory", keys);
     note_if(strcmp(old->listen, now->listen) != 0, "api.listen", keys);
+    note_if(strcmp(old->socket, now->socket) != 0, "api.socket", keys);
+    note_if(old->tls != now->tls || texts_differ(old->certificate_path, now->certificate_path) ||
+                texts_differ(old->key_path, now->key_path),
+            "api.tls", keys);
+    note_if(origins_differ(old, now), "api.origins", keys);
     note_if(old->threads != now->threads, "api.threads", keys);
     note_if(old->requests_max != now->requests_max, "api.requestsMax", keys);
     note_if(old->is_config_shared != now->is_config_shared, "api.shareConfigurations", keys);

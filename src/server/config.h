@@ -5,6 +5,7 @@
  */
 #ifndef SERVER_CONFIG_H
 #define SERVER_CONFIG_H
+#include "api/api.h"
 #include "base/arena.h"
 #include "core/core.h"
 #include "engine/local/local.h"
@@ -43,6 +44,11 @@ struct server_config {
     struct arena arena;
     const char *path; /* of the file; "" when there is none */
     const char *listen;
+    const char *socket; /* "": the usual one, server_socket; "none" */
+    enum api_tls tls;
+    const char *certificate_path, *key_path; /* both NULL: made at the first start */
+    const char *const *origins;
+    size_t origin_count;
     const char *data_directory;
     const char *database; /* address of PostgreSQL's; "": SQLite's in the data directory */
     bool accepts_loss;    /* by the command line: struct store_opening */
@@ -60,6 +66,12 @@ struct server_config {
     struct engine_config *engines; /* at least one */
     size_t engine_count;
 };
+
+#define SERVER_DATA_DIRECTORY "/var/lib/skep"
+
+/* The path of the socket for the users of this machine, in the arena; NULL: none. Of a server that
+ * keeps its data in the usual place it is the one that the command line looks for. */
+const char *server_socket(const struct server_config *config, struct arena *arena);
 
 /* Read the file; NULL path: all defaults. ERR_INVALID: `report` gets all problems, one a line with
  * file, line and column. ERR_NOT_FOUND, ERR_IO. Warnings go to `report`, too, on success. */

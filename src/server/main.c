@@ -220,10 +220,11 @@ static int tell_password(void *context, const char *user, const char *password, 
     return code;
 }
 
-static void reload(const struct options *options, struct server *server,
+static void reload(const struct options *options, struct server *server, struct api *api,
                    const struct server_config *first)
 {
     struct server_config *config;
+    struct err err;
     cleanup_buf struct buf keys = BUF_INIT;
 
     if (config_load(options, &config) < 0) {
@@ -235,10 +236,12 @@ static void reload(const struct options *options, struct server *server,
         log_warning("config", "takes effect only after a restart: %s", buf_cstr(&keys));
     log_setup(config->log_level, config->log_format);
     server_reload(server, config);
+    if (api_reload(api, &err) < 0)
+        log_error("api", "the certificate stays as it was: %s", err.text);
     log_info("config", "read again");
 }
 
-static void wait_for_signals(const struct options *options, struct server *server,
+static void wait_for_signals(const struct options *options, struct server *server, struct api *api,
                              const struct server_config *first, const sigset_t *signals)
 {
     int number;
@@ -248,7 +251,7 @@ static void wait_for_signals(const struct options *options, struct server *serve
             continue;
         if (number != SIGHUP)
             break;
-        reload(options, server, first);
+        reload(options, server, api, first);
     }
     log_info("server", "%s: ending; containers go on", strsignal(number));
 }
@@ -276,6 +279,14 @@ static int run(const struct options *options, struct server_config *config, cons
     }
     struct api_config api_config = {
         .listen = first->listen,
+        .tls = first->tls,
+        .certificate = first->certificate_path,
+        .key = first->key_path,
+        .tls_folder = arena_format(&first->arena, "%s/tls", first->data_directory),
+        .socket = server_socket(first, &first->arena),
+        .socket_user = first->admin_name,
+        .origins = first->origins,
+        .origin_count = first->origin_count,
         .threads = first->threads,
         .door = server_door(server),
         .service = server_service(server),
@@ -291,9 +302,10 @@ static int run(const struct options *options, struct server_config *config, cons
         return EXIT_FAILURE;
     }
     server_listens(server, api_port(api));
-    log_info("server", "skepd " SKEP_VERSION " is ready, port %u", api_port(api));
+    log_info("server", "skepd " SKEP_VERSION " is ready, port %u (%s)", api_port(api),
+             api_scheme(api));
     tell_systemd("READY=1");
-    wait_for_signals(options, server, first, signals);
+    wait_for_signals(options, server, api, first, signals);
     tell_systemd("STOPPING=1");
     server_drain(server);
     api_drain(api);

@@ -12,12 +12,14 @@
 #include <string.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "api/http.h"
 #include "base/err.h"
 #include "base/memory.h"
+#include "folder.h"
 
 /* ---- the app: /echo, /later, /stream ---- */
 
@@ -96,6 +98,9 @@ static void app_handle(void *context, struct exchange *exchange)
         pthread_detach(thread);
     } else if (text_is(exchange->segments[0], "address")) {
         reply(exchange, 200, exchange->address);
+    } else if (text_is(exchange->segments[0], "peer")) {
+        buf_format(&exchange->reply.body, "peer %lld\n", (long long)exchange->peer_uid);
+        exchange->reply.status = 200;
     } else if (text_is(exchange->segments[0], "stream")) {
         struct ticker *ticker = mem_zero(1, sizeof *ticker);
         ticker->fd = eventfd(0, EFD_NONBLOCK);
@@ -127,10 +132,17 @@ static struct http_server *server;
 /* `request_ms`: 0 for the usual one. */
 static struct http_server *server_start(uint32_t request_ms)
 {
+    static const char *const origins[] = {"https://one.example", "https://two.example"};
     struct http_server_config config = {
         .listen = "127.0.0.1:0",
         .threads = 2,
         .request_ms = request_ms,
+        .door = in_folder(""),
+        .door_prefix = "/inside/",
+        .socket_folder = in_folder(""),
+        .socket_name = "users",
+        .origins = origins,
+        .origin_count = COUNT_OF(origins),
         .app = {.begin = app_begin, .handle = app_handle, .resume = app_resume, .end = app_end}};
     struct http_server *started;
     struct err err;
@@ -140,18 +152,17 @@ static struct http_server *server_start(uint32_t request_ms)
 
 static int server_setup(void **state)
 {
-    (void)state;
     assert_int_equal(sem_init(&stream_freed, 0, 0), 0);
+    assert_int_equal(folder_setup(state), 0);
     server = server_start(0);
     return 0;
 }
 
 static int server_teardown(void **state)
 {
-    (void)state;
     http_server_stop(server);
     server = NULL;
-    return 0;
+    return folder_teardown(state);
 }
 
 /* ---- a client ---- */
@@ -232,7 +243,7 @@ static void test_plain(void **state)
                               &out),
                      200);
     assert_non_null(strstr(buf_cstr(&out), "POST 1 3"));
-    assert_non_null(strstr(buf_cstr(&out), "Access-Control-Allow-Origin: *"));
+    assert_null(strstr(buf_cstr(&out), "Access-Control-Allow-Origin"));
     buf_release(&out);
 }
 
@@ -327,7 +338,7 @@ static void test_stop_with_stream(void **state)
     close(fd);
     close(ticker_fd);
     buf_release(&out);
-    assert_int_equal(server_setup(NULL), 0);
+    server = server_start(0);
 }
 
 static void test_limits(void **state)
@@ -501,6 +512,55 @@ static void test_client_address(void **state)
     buf_release(&out);
 }
 
+/* As `ask`, by a socket in the folder. */
+static int ask_socket(const char *name, const char *request, struct buf *out)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    snprintf(address.sun_path, sizeof address.sun_path, "%s", in_folder(name));
+    int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&address, sizeof address), 0);
+    buf_clear(out);
+    client_send(fd, request, strlen(request));
+    client_read_all(fd, out);
+    close(fd);
+    return status_code(out);
+}
+
+/* Tasks reach nothing but their prefix; of the users of this machine the kernel says who they are;
+ * the network says nothing of the kind. */
+static void test_sockets(void **state)
+{
+    (void)state;
+    struct buf out = BUF_INIT;
+    char expected[32];
+    struct http_server *usual = server;
+    server = server_start(0); /* the sockets are those of the server that came last */
+    assert_int_equal(ask_socket("users", "GET /peer HTTP/1.1\r\n" HEAD "\r\n", &out), 200);
+    snprintf(expected, sizeof expected, "peer %u\n", geteuid());
+    assert_non_null(strstr(buf_cstr(&out), expected));
+    assert_int_equal(ask_socket("api", "GET /peer HTTP/1.1\r\n" HEAD "\r\n", &out), 403);
+    assert_int_equal(ask_socket("api", "GET /inside/a HTTP/1.1\r\n" HEAD "\r\n", &out), 200);
+    assert_non_null(strstr(buf_cstr(&out), "GET 2 0"));
+    assert_int_equal(ask_text("GET /peer HTTP/1.1\r\n" HEAD "\r\n", &out), 200);
+    assert_non_null(strstr(buf_cstr(&out), "peer -1\n"));
+    http_server_stop(server);
+    server = usual;
+    buf_release(&out);
+}
+
+/* Pages of other origins read replies only when they are named. */
+static void test_origins(void **state)
+{
+    (void)state;
+    struct buf out = BUF_INIT;
+    ask_text("GET /a HTTP/1.1\r\n" HEAD "Origin: https://two.example\r\n\r\n", &out);
+    assert_non_null(strstr(buf_cstr(&out), "Access-Control-Allow-Origin: https://two.example\r\n"));
+    assert_non_null(strstr(buf_cstr(&out), "Vary: Origin\r\n"));
+    ask_text("GET /a HTTP/1.1\r\n" HEAD "Origin: https://three.example\r\n\r\n", &out);
+    assert_null(strstr(buf_cstr(&out), "Access-Control-Allow-Origin"));
+    buf_release(&out);
+}
+
 static void test_addresses(void **state)
 {
     (void)state;
@@ -532,6 +592,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_stop_while_clients_come),
     cmocka_unit_test(test_slow_request),
     cmocka_unit_test(test_client_address),
+    cmocka_unit_test(test_sockets),
+    cmocka_unit_test(test_origins),
     cmocka_unit_test(test_addresses),
 };
 UNIT_FILE(tests, server_setup, server_teardown);

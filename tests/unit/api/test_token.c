@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "api/token.h"
 #include "base/memory.h"
@@ -67,6 +68,34 @@ static void test_basic(void **state)
     }
 }
 
+/* The kernel says who comes by this machine's socket. */
+static void test_peers(void **state)
+{
+    struct world *world = *state;
+    const char *token = world_login(world, "alice");
+    assert_int_equal(world_get(world, "/api/v2/users", NULL), 401);
+    const uid_t trusted[] = {0, geteuid()};
+    for (size_t i = 0; i < COUNT_OF(trusted); i++) {
+        world->peer_uid = trusted[i];
+        assert_int_equal(world_get(world, "/api/v2/users", NULL), 200);
+        assert_int_equal(world_get(world, "/api/v2/tokens/check", NULL), 200);
+        assert_body(world, "\"username\":\"admin\"");
+    }
+    /* a token says more than the process that shows it, even when it is no good */
+    assert_int_equal(world_get(world, "/api/v2/tokens/check", token), 200);
+    assert_body(world, "\"username\":\"alice\"");
+    assert_int_equal(world_get(world, "/api/v2/users", "Bearer rubbish"), 401);
+    world->peer_uid = (int64_t)geteuid() + 1;
+    assert_int_equal(world_get(world, "/api/v2/users", NULL), 401);
+    assert_int_equal(world_get(world, "/api/v2/tokens/check", token), 200);
+    /* whose name root has must be an admin, who is there */
+    world->peer_uid = 0;
+    world->api.config.socket_user = "alice";
+    assert_int_equal(world_get(world, "/api/v2/users", NULL), 401);
+    world->api.config.socket_user = "nobody-at-all";
+    assert_int_equal(world_get(world, "/api/v2/users", NULL), 401);
+}
+
 static void test_token_forms(void **state)
 {
     (void)state;
@@ -94,6 +123,7 @@ static void test_token_forms(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_tokens, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_basic, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(test_peers, world_setup, world_teardown),
     cmocka_unit_test(test_token_forms),
 };
 UNIT_FILE(tests, NULL, NULL);

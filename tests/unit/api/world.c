@@ -415,6 +415,8 @@ struct world *world_new_policy(const char *policy)
     memset(world->key, 7, sizeof world->key);
     world->now_ms = 1700000000000;
     world->address = "127.0.0.1";
+    world->peer_uid = -1;
+    world->api.config.socket_user = "admin";
     service_init(world);
     user_add(world, "admin", true);
     user_add(world, "alice", false);
@@ -520,6 +522,7 @@ int world_ask(struct world *world, enum http_method method, const char *target, 
     exchange->method = method;
     exchange->target = text_of(arena_copy(&exchange->arena, text_of(target)));
     exchange->address = text_of(world->address);
+    exchange->peer_uid = world->peer_uid;
     exchange->content_type = content_type ? text_of(content_type) : (struct text){NULL, 0};
     if (token)
         exchange->authorization = text_of(

@@ -37,6 +37,7 @@ struct world {
     struct service_barrier barrier; /* the latest report */
     int barrier_code;               /* what it is answered */
     const char *address;            /* of who asks */
+    int64_t peer_uid;               /* of who asks by this machine's socket; -1: nobody does */
     /* of the latest reply */
     int status;
     struct buf body;

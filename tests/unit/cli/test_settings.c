@@ -18,7 +18,8 @@ static void test_settings(void **state)
     assert_int_equal(setenv("XDG_CONFIG_HOME", folder, 1), 0);
     struct settings read, settings = {.server = mem_copy("http://h:1"),
                                       .user = mem_copy("alice"),
-                                      .token = mem_copy("a.b.c")};
+                                      .token = mem_copy("a.b.c"),
+                                      .fingerprint = mem_copy("sha256//x")};
     assert_int_equal(settings_load(&read, NULL), 0);
     assert_null(read.token);
     assert_int_equal(settings_save(&settings, NULL), 0);
@@ -26,6 +27,7 @@ static void test_settings(void **state)
     assert_string_equal(read.server, "http://h:1");
     assert_string_equal(read.token, "a.b.c");
     assert_string_equal(read.user, "alice");
+    assert_string_equal(read.fingerprint, "sha256//x");
     settings_release(&read);
     settings_release(&settings);
     struct stat status;

@@ -1,0 +1,329 @@
+#include "api/http_tls.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/memory.h"
+#include "sys/cleanup.h"
+#include "sys/file.h"
+#include "sys/secret.h"
+#include <errno.h>
+#include <gnutls/abstract.h>
+#include <gnutls/crypto.h>
+#include <gnutls/gnutls.h>
+#include <gnutls/x509.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PEM_MAX = 256 << 10, CHAIN_MAX = 16, LOADS_MAX = 1000, SHA256_SIZE = 32 };
+static const time_t LIFE_S = (time_t)3650 * 86400;
+
+/* What was read at one time. Kept until the end: a handshake may still use it. */
+struct loaded {
+    struct loaded *older;
+    gnutls_pcert_st chain[CHAIN_MAX];
+    unsigned chain_length;
+    gnutls_privkey_t key;
+};
+
+struct http_tls {
+    char *certificate, *key;
+    pthread_mutex_t lock; /* of reloads */
+    _Atomic(struct loaded *) loaded;
+    unsigned load_count;
+};
+
+static _Atomic(struct http_tls *) the_one;
+
+static int tls_err(struct err *err, int code, int result, const char *what, const char *path)
+{
+    return err_fail(err, code, "", "%s %s: %s", what, path, gnutls_strerror(result));
+}
+
+/* ---- the one that is made ---- */
+
+static void names_add(gnutls_x509_crt_t certificate)
+{
+    static const unsigned char v4[] = {127, 0, 0, 1};
+    static const unsigned char v6[16] = {[15] = 1};
+    char host[256] = "";
+    gethostname(host, sizeof host - 1);
+    if (host[0])
+        gnutls_x509_crt_set_subject_alt_name(certificate, GNUTLS_SAN_DNSNAME, host,
+                                             (unsigned)strlen(host), GNUTLS_FSAN_APPEND);
+    gnutls_x509_crt_set_subject_alt_name(certificate, GNUTLS_SAN_DNSNAME, "localhost", 9,
+                                         GNUTLS_FSAN_APPEND);
+    gnutls_x509_crt_set_subject_alt_name(certificate, GNUTLS_SAN_IPADDRESS, v4, sizeof v4,
+                                         GNUTLS_FSAN_APPEND);
+    gnutls_x509_crt_set_subject_alt_name(certificate, GNUTLS_SAN_IPADDRESS, v6, sizeof v6,
+                                         GNUTLS_FSAN_APPEND);
+}
+
+static int certificate_fill(gnutls_x509_crt_t certificate, gnutls_x509_privkey_t key)
+{
+    unsigned char serial[16];
+    int result = gnutls_rnd(GNUTLS_RND_NONCE, serial, sizeof serial);
+    serial[0] &= 0x7f; /* positive */
+    if (result == 0)
+        result = gnutls_x509_crt_set_version(certificate, 3);
+    if (result == 0)
+        result = gnutls_x509_crt_set_serial(certificate, serial, sizeof serial);
+    if (result == 0)
+        result = gnutls_x509_crt_set_activation_time(certificate, time(NULL) - 86400);
+    if (result == 0)
+        result = gnutls_x509_crt_set_expiration_time(certificate, time(NULL) + LIFE_S);
+    if (result == 0)
+        result = gnutls_x509_crt_set_dn(certificate, "CN=skepd", NULL);
+    if (result == 0)
+        result = gnutls_x509_crt_set_key(certificate, key);
+    if (result == 0)
+        result = gnutls_x509_crt_set_basic_constraints(certificate, 0, -1);
+    if (result == 0)
+        result = gnutls_x509_crt_set_key_usage(certificate, GNUTLS_KEY_DIGITAL_SIGNATURE);
+    if (result == 0)
+        result = gnutls_x509_crt_set_key_purpose_oid(certificate, GNUTLS_KP_TLS_WWW_SERVER, 0);
+    names_add(certificate);
+    if (result == 0)
+        result = gnutls_x509_crt_sign2(certificate, certificate, key, GNUTLS_DIG_SHA256, 0);
+    return result;
+}
+
+static struct text text_of_datum(const gnutls_datum_t *datum)
+{
+    return (struct text){(const char *)datum->data, datum->size};
+}
+
+static int pair_write(const struct http_tls *tls, const gnutls_datum_t *certificate,
+                      const gnutls_datum_t *key, struct err *err)
+{
+    /* the key first: a certificate without one would be taken for whole */
+    int failed = file_write(tls->key, text_of_datum(key), 0600, err);
+    return failed ? failed : file_write(tls->certificate, text_of_datum(certificate), 0644, err);
+}
+
+static int pair_make(const struct http_tls *tls, struct err *err)
+{
+    gnutls_x509_privkey_t key = NULL;
+    gnutls_x509_crt_t certificate = NULL;
+    gnutls_datum_t key_pem = {0}, certificate_pem = {0};
+    int result = gnutls_x509_privkey_init(&key);
+    if (result == 0)
+        result = gnutls_x509_privkey_generate(key, GNUTLS_PK_ECDSA,
+                                              GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_SECP256R1), 0);
+    if (result == 0)
+        result = gnutls_x509_crt_init(&certificate);
+    if (result == 0)
+        result = certificate_fill(certificate, key);
+    if (result == 0)
+        result = gnutls_x509_privkey_export2(key, GNUTLS_X509_FMT_PEM, &key_pem);
+    if (result == 0)
+        result = gnutls_x509_crt_export2(certificate, GNUTLS_X509_FMT_PEM, &certificate_pem);
+    int failed = result < 0 ? tls_err(err, ERR_INTERNAL, result, "make", tls->certificate)
+                            : pair_write(tls, &certificate_pem, &key_pem, err);
+    gnutls_free(certificate_pem.data);
+    gnutls_free(key_pem.data);
+    gnutls_x509_crt_deinit(certificate);
+    gnutls_x509_privkey_deinit(key);
+    return failed;
+}
+
+/* ---- reading ---- */
+
+static void loaded_free(struct loaded *loaded)
+{
+    if (!loaded)
+        return;
+    for (unsigned i = 0; i < loaded->chain_length; i++)
+        gnutls_pcert_deinit(&loaded->chain[i]);
+    if (loaded->key)
+        gnutls_privkey_deinit(loaded->key);
+    mem_free(loaded);
+}
+
+static int chain_read(const char *path, struct loaded *loaded, struct err *err)
+{
+    cleanup_buf struct buf pem = BUF_INIT;
+    int failed = file_read(path, PEM_MAX, &pem, err);
+    if (failed)
+        return failed;
+    gnutls_datum_t datum = {(unsigned char *)pem.at, (unsigned)pem.length};
+    loaded->chain_length = CHAIN_MAX;
+    int result = gnutls_pcert_list_import_x509_raw(loaded->chain, &loaded->chain_length, &datum,
+                                                   GNUTLS_X509_FMT_PEM, 0);
+    if (result < 0)
+        loaded->chain_length = 0;
+    return result < 0 ? tls_err(err, ERR_INVALID, result, "the certificate", path) : 0;
+}
+
+static int key_read(const char *path, struct loaded *loaded, struct err *err)
+{
+    cleanup_buf struct buf pem = BUF_INIT;
+    struct stat status;
+    if (stat(path, &status) == 0 && (status.st_mode & 077))
+        return err_fail(err, ERR_FORBIDDEN, "", "others may read %s: chmod 600 it", path);
+    int failed = file_read(path, PEM_MAX, &pem, err);
+    if (failed)
+        return failed;
+    gnutls_datum_t datum = {(unsigned char *)pem.at, (unsigned)pem.length};
+    int result = gnutls_privkey_init(&loaded->key);
+    if (result == 0)
+        result = gnutls_privkey_import_x509_raw(loaded->key, &datum, GNUTLS_X509_FMT_PEM, NULL, 0);
+    secret_wipe(pem.at, pem.length);
+    return result < 0 ? tls_err(err, ERR_INVALID, result, "the key", path) : 0;
+}
+
+/* The identity of a public key; a negative code of GnuTLS. */
+static int key_digest(gnutls_pubkey_t key, unsigned char digest[SHA256_SIZE])
+{
+    gnutls_datum_t der = {0};
+    int result = gnutls_pubkey_export2(key, GNUTLS_X509_FMT_DER, &der);
+    if (result == 0)
+        result = gnutls_hash_fast(GNUTLS_DIG_SHA256, der.data, der.size, digest);
+    gnutls_free(der.data);
+    return result;
+}
+
+static int pair_check(const struct http_tls *tls, const struct loaded *loaded, struct err *err)
+{
+    unsigned char digests[2][SHA256_SIZE] = {{0}};
+    gnutls_pubkey_t key = NULL;
+    int result = gnutls_pubkey_init(&key);
+    if (result == 0)
+        result = gnutls_pubkey_import_privkey(key, loaded->key, 0, 0);
+    if (result == 0)
+        result = key_digest(key, digests[0]);
+    if (result == 0)
+        result = key_digest(loaded->chain[0].pubkey, digests[1]);
+    gnutls_pubkey_deinit(key);
+    if (result < 0)
+        return tls_err(err, ERR_INVALID, result, "the key", tls->key);
+    if (memcmp(digests[0], digests[1], SHA256_SIZE) != 0)
+        return err_fail(err, ERR_INVALID, "", "%s is not the key of %s", tls->key,
+                        tls->certificate);
+    return 0;
+}
+
+static int tls_load(struct http_tls *tls, struct err *err)
+{
+    struct loaded *loaded = mem_zero(1, sizeof *loaded);
+    int failed = chain_read(tls->certificate, loaded, err);
+    if (!failed)
+        failed = key_read(tls->key, loaded, err);
+    if (!failed)
+        failed = pair_check(tls, loaded, err);
+    if (failed) {
+        loaded_free(loaded);
+        return failed;
+    }
+    loaded->older = atomic_load(&tls->loaded);
+    atomic_store(&tls->loaded, loaded);
+    tls->load_count++;
+    return 0;
+}
+
+/* ---- the port ---- */
+
+static char *path_in(const char *folder, const char *name)
+{
+    struct buf path = BUF_INIT;
+    buf_format(&path, "%s/%s", folder, name);
+    return buf_steal(&path);
+}
+
+static int pair_of_folder(struct http_tls *tls, const char *folder, struct err *err)
+{
+    tls->certificate = path_in(folder, "certificate.pem");
+    tls->key = path_in(folder, "key.pem");
+    int failed = dir_make(folder, 0700, err);
+    if (!failed && access(tls->certificate, F_OK) < 0 && errno == ENOENT)
+        failed = pair_make(tls, err);
+    return failed;
+}
+
+int http_tls_open(const struct http_tls_config *config, struct http_tls **out, struct err *err)
+{
+    struct http_tls *none = NULL;
+    struct http_tls *tls = mem_zero(1, sizeof *tls);
+    pthread_mutex_init(&tls->lock, NULL);
+    int failed = 0;
+    if (!atomic_compare_exchange_strong(&the_one, &none, tls)) {
+        failed = err_fail(err, ERR_CONFLICT, "", "this process shows a certificate already");
+    } else if (config->certificate) {
+        tls->certificate = mem_copy(config->certificate);
+        tls->key = mem_copy(config->key);
+    } else {
+        failed = pair_of_folder(tls, config->folder, err);
+    }
+    if (!failed)
+        failed = tls_load(tls, err);
+    if (failed) {
+        http_tls_close(tls);
+        return failed;
+    }
+    *out = tls;
+    return 0;
+}
+
+int http_tls_reload(struct http_tls *tls, struct err *err)
+{
+    pthread_mutex_lock(&tls->lock);
+    int failed = tls->load_count >= LOADS_MAX
+                     ? err_fail(err, ERR_TOO_BIG, "", "it was read %d times", LOADS_MAX)
+                     : tls_load(tls, err);
+    pthread_mutex_unlock(&tls->lock);
+    return failed;
+}
+
+void http_tls_close(struct http_tls *tls)
+{
+    if (!tls)
+        return;
+    struct http_tls *own = tls;
+    atomic_compare_exchange_strong(&the_one, &own, NULL);
+    struct loaded *loaded = atomic_load(&tls->loaded);
+    while (loaded) {
+        struct loaded *older = loaded->older;
+        loaded_free(loaded);
+        loaded = older;
+    }
+    pthread_mutex_destroy(&tls->lock);
+    mem_free(tls->certificate);
+    mem_free(tls->key);
+    mem_free(tls);
+}
+
+void http_tls_fingerprint(struct http_tls *tls, char text[TLS_FINGERPRINT_SIZE])
+{
+    unsigned char digest[SHA256_SIZE] = {0};
+    gnutls_datum_t encoded = {0};
+    key_digest(atomic_load(&tls->loaded)->chain[0].pubkey, digest); /* it was read once already */
+    gnutls_base64_encode2(&(gnutls_datum_t){digest, sizeof digest}, &encoded);
+    snprintf(text, TLS_FINGERPRINT_SIZE, "sha256//%.*s", (int)encoded.size, (char *)encoded.data);
+    gnutls_free(encoded.data);
+}
+
+static int retrieve(gnutls_session_t session, const gnutls_datum_t *names, int name_count,
+                    const gnutls_pk_algorithm_t *algorithms, int algorithm_count,
+                    gnutls_pcert_st **chain, unsigned *chain_length, gnutls_privkey_t *key)
+{
+    (void)session, (void)names, (void)name_count, (void)algorithms, (void)algorithm_count;
+    struct http_tls *tls = atomic_load(&the_one);
+    if (!tls)
+        return -1;
+    struct loaded *loaded = atomic_load(&tls->loaded);
+    *chain = loaded->chain;
+    *chain_length = loaded->chain_length;
+    *key = loaded->key;
+    return 0;
+}
+
+void *http_tls_retrieve(void)
+{
+    gnutls_certificate_retrieve_function2 *function = retrieve;
+    void *pointer;
+    memcpy(&pointer, &function, sizeof pointer); /* ISO C has no cast between the two */
+    return pointer;
+}
