@@ -23,6 +23,7 @@ static void blocks_free(struct arena_block *block)
 {
     while (block) {
         struct arena_block *next = block->next;
+        ARENA_OPEN(block->bytes, block->size);
         mem_free(block);
         block = next;
     }
@@ -38,6 +39,7 @@ static void block_open(struct arena *arena)
 {
     arena->next = arena->block->bytes;
     arena->last = arena->next + arena->block->size;
+    ARENA_SHUT(arena->next, arena->block->size);
 }
 
 void arena_clear(struct arena *arena)
@@ -53,6 +55,7 @@ void arena_wipe(struct arena *arena)
 {
     for (struct arena_block *block = arena->block; block; block = block->next) {
         volatile unsigned char *bytes = block->bytes; /* or the compiler leaves the writes out */
+        ARENA_OPEN(block->bytes, block->size);
         for (size_t i = 0; i < block->size; i++)
             bytes[i] = 0;
     }
@@ -77,7 +80,7 @@ void *arena_alloc_more(struct arena *arena, size_t size)
 {
     const size_t align = _Alignof(max_align_t);
     assert(size < SIZE_MAX / 2);
-    block_add(arena, (size + align) & ~(align - 1));
+    block_add(arena, (size + ARENA_BORDER + align) & ~(align - 1));
     return arena_alloc(arena, size);
 }
 

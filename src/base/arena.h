@@ -2,6 +2,9 @@
  *
  * Pure. Blocks grow as needed; a failure of malloc aborts (safe: the event log is on disk).
  * Allocations are zeroed and aligned for any type. Not thread-safe.
+ *
+ * Under AddressSanitizer a border lies between two allocations, and what is not given out or was
+ * forgotten may not be touched: an array that is too short is reported as one of malloc would be.
  */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
@@ -10,6 +13,25 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
+
+#if defined __has_feature
+#if __has_feature(address_sanitizer)
+#define ARENA_HAS_BORDERS
+#endif
+#elif defined __SANITIZE_ADDRESS__
+#define ARENA_HAS_BORDERS
+#endif
+
+#ifdef ARENA_HAS_BORDERS
+#include <sanitizer/asan_interface.h>
+#define ARENA_OPEN(memory, size) ASAN_UNPOISON_MEMORY_REGION((memory), (size))
+#define ARENA_SHUT(memory, size) ASAN_POISON_MEMORY_REGION((memory), (size))
+enum { ARENA_BORDER = 16 };
+#else
+#define ARENA_OPEN(memory, size) ((void)(memory), (void)(size))
+#define ARENA_SHUT(memory, size) ((void)(memory), (void)(size))
+enum { ARENA_BORDER = 0 };
+#endif
 
 struct arena_block;
 
@@ -36,11 +58,12 @@ void *arena_alloc_more(struct arena *arena, size_t size);
 static inline void *arena_alloc(struct arena *arena, size_t size)
 {
     const size_t align = _Alignof(max_align_t);
-    size_t step = ((size ? size : 1) + align - 1) & ~(align - 1);
+    size_t step = ((size ? size : 1) + ARENA_BORDER + align - 1) & ~(align - 1);
     if (step < size || (size_t)(arena->last - arena->next) < step)
         return arena_alloc_more(arena, size);
     void *memory = arena->next;
     arena->next += step;
+    ARENA_OPEN(memory, size);
     return memset(memory, 0, size);
 }
 

@@ -6,6 +6,12 @@
 #include "base/memory.h"
 #include "base/text.h"
 
+/* Reads what an arena has given out no more. */
+__attribute__((no_sanitize("address"))) static unsigned char byte_forgotten(const void *at)
+{
+    return *(const volatile unsigned char *)at;
+}
+
 static void test_arena(void **state)
 {
     (void)state;
@@ -27,7 +33,7 @@ static void test_arena(void **state)
     const char *secret = arena_copy(&arena, TEXT("secret"));
     arena_wipe(&arena); /* its memory is kept for the next, but not what was in it */
     for (size_t i = 0; i < sizeof "secret"; i++)
-        assert_int_equal(secret[i], 0);
+        assert_int_equal(byte_forgotten(&secret[i]), 0);
     arena_release(&arena);
 }
 
@@ -49,8 +55,39 @@ static void test_arena_large(void **state)
     arena_release(&arena);
 }
 
+/* Is touching this byte reported? */
+static bool is_shut(const void *at)
+{
+#ifdef ARENA_HAS_BORDERS
+    return __asan_address_is_poisoned(at);
+#else
+    (void)at;
+    return false;
+#endif
+}
+
+static void test_arena_border(void **state)
+{
+    (void)state;
+    const bool is_watched = ARENA_BORDER > 0;
+    cleanup_arena struct arena arena;
+    const unsigned char *bytes[600]; /* more than one block of them */
+    arena_init(&arena);
+    for (size_t i = 0; i < COUNT_OF(bytes); i++)
+        bytes[i] = arena_alloc(&arena, i);
+    for (size_t i = 0; i < COUNT_OF(bytes); i++) {
+        for (size_t k = 0; k < i; k++)
+            assert_false(is_shut(bytes[i] + k));
+        assert_int_equal(is_shut(bytes[i] + i), is_watched);
+    }
+    arena_clear(&arena);
+    const unsigned char *last = bytes[COUNT_OF(bytes) - 1];
+    assert_int_equal(is_shut(last), is_watched);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_arena),
+    cmocka_unit_test(test_arena_border),
     cmocka_unit_test(test_arena_large),
 };
 UNIT_FILE(tests, NULL, NULL);
