@@ -478,7 +478,11 @@ static void wake_ask(struct core *core)
     assert(core->output);
     int64_t next_ms = timers_next_ms(&core->timers);
     /* when the last timer was removed its wake-up still comes, and finds nothing to do */
-    if (next_ms == core->wake_ms || next_ms == INT64_MAX)
+    if (next_ms == INT64_MAX)
+        return;
+    if (next_ms < core->now_ms) /* it passed while the server was down: at once */
+        next_ms = core->now_ms;
+    if (next_ms == core->wake_ms)
         return;
     core->wake_ms = next_ms;
     struct command *command = ARRAY_ADD(&core->output->commands);

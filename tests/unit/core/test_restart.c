@@ -150,11 +150,34 @@ static void held_containers_are_released_after_it(void **state)
     world_release(&world);
 }
 
+/* A pause that ended while the server was down: the core is woken now, not in the past. */
+static void what_passed_meanwhile_is_due_at_once(void **state)
+{
+    (void)state;
+    struct world world;
+    begin(&world, "first-fit");
+    uint32_t job = submit(&world, "pauses", 10, 1, 0);
+    for (uint64_t attempt = 1; attempt <= 2; attempt++) { /* the first retry has no pause */
+        world_run(&world, attempt);
+        world_exit(&world, attempt, CODE_CONTAINER_DELETED, EXIT_TRANSIENT);
+    }
+    assert_null(world_command(&world, COMMAND_CREATE, 0));
+    world.now_ms += 3600 * 1000;
+    world_restart(&world);
+    const struct command *wake = world_command(&world, COMMAND_WAKE, 0);
+    assert_non_null(wake);
+    assert_int_equal(wake->at_ms, world.now_ms);
+    world_timer(&world, 0);
+    assert_int_equal(world_command(&world, COMMAND_CREATE, 0)->job.v, job);
+    world_release(&world);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(victims_are_told_once),
     cmocka_unit_test(who_was_placed_first_keeps_its_cells),
     cmocka_unit_test(limits_run_on),
     cmocka_unit_test(reasons_are_told_once),
     cmocka_unit_test(held_containers_are_released_after_it),
+    cmocka_unit_test(what_passed_meanwhile_is_due_at_once),
 };
 UNIT_FILE(tests, NULL, NULL);

@@ -40,6 +40,10 @@ static void world_check(const struct world *world)
     if (core_check_places(world->core, &err))
         printf("%s: %s\n", err.path, err.text);
     assert(!err.code);
+    for (size_t i = 0; i < world->output.commands.count; i++) {
+        const struct command *command = &world->output.commands.items[i];
+        assert(command->kind != COMMAND_WAKE || command->at_ms >= world->now_ms);
+    }
 }
 
 void world_keep(struct world *world)
