@@ -287,10 +287,8 @@ static size_t blamed_list(struct core *core, struct node_id *nodes)
     for (size_t i = 0; i < core->blamed.count; i++) {
         uint32_t at = core->blamed.items[i];
         double blame = node_blame_now(core, core_node_at(core, at));
-        if (blame < 0.01) {
-            core_node_at(core, at)->blame.value = 0;
+        if (blame < 0.01) /* the node keeps what is left, as its row does */
             continue;
-        }
         core->blamed.items[kept++] = at;
         if (blame >= core->config.blame_avoid)
             nodes[count++].v = at;

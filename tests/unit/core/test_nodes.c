@@ -351,6 +351,27 @@ static void a_remark_does_not_hide_the_blame(void **state)
     world_release(&world);
 }
 
+/* Blame fades without a row: what a restart reads of it is what the core went on with. */
+static void faded_blame_is_as_its_row_says(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world, "first-fit");
+    world_keep(&world);
+    world_node(&world, "n1", 8, 0);
+    world_node(&world, "n2", 8, 0);
+    world_submit_simple(&world, "unlucky", 1, 1, 0);
+    lose(&world, 1);
+    for (int i = 0; i < 12; i++) { /* half of it an hour */
+        world_timer(&world, 3600 * 1000);
+        world_submit_simple(&world, "asks where to go", 1, 1, 0);
+        const uint64_t before = core_hash(world.core);
+        world_restart(&world);
+        assert_true(core_hash(world.core) == before);
+    }
+    world_release(&world);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_node_lost),
     cmocka_unit_test(test_blame),
@@ -363,5 +384,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(who_waits_is_told_of_the_cordon),
     cmocka_unit_test(a_remark_does_not_hide_the_blame),
     cmocka_unit_test(nodes_that_are_not_used_are_named),
+    cmocka_unit_test(faded_blame_is_as_its_row_says),
 };
 UNIT_FILE(tests, NULL, NULL);
