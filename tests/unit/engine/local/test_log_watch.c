@@ -170,9 +170,58 @@ static void test_log_watch_when_events_are_lost(void **state)
     assert_int_equal(status, 0);
 }
 
+/* In a process of its own: how often the follower of a folder that was written to while this was
+ * stopped is woken. */
+static int wakes_count(void)
+{
+    char bytes[64];
+    struct err err = {0};
+    struct log_watch *watch = log_watch_new(&err);
+    if (!watch)
+        return 0;
+    const int follower = log_watch_add(watch, in_folder("long"), &err);
+    const int last = log_watch_add(watch, in_folder("last"), &err);
+    raise(SIGSTOP);
+    struct pollfd poll_fd = {.fd = last, .events = POLLIN};
+    if (poll(&poll_fd, 1, -1) != 1) /* then all before is told */
+        return 0;
+    const ssize_t got = read(follower, bytes, sizeof bytes);
+    close(follower);
+    close(last);
+    log_watch_free(watch);
+    return (int)got;
+}
+
+/* What is read at once is told once. A later read may find what was written after the follower had
+ * looked: it is told anew, though the folder is the same. */
+static void test_log_watch_tells_each_read(void **state)
+{
+    (void)state;
+    int status;
+    folder_put("long/a", "");
+    folder_put("long/b", "");
+    folder_put("last/a", "");
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0)
+        _exit(wakes_count());
+    assert_int_equal(waitpid(child, &status, WUNTRACED), child);
+    assert_true(WIFSTOPPED(status));
+    for (int i = 0; i < 1024; i++) { /* more than one read takes */
+        append("long/a");
+        append("long/b");
+    }
+    append("last/a");
+    assert_int_equal(kill(child, SIGCONT), 0);
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status));
+    assert_in_range(WEXITSTATUS(status), 2, 64);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_log_watch),
     cmocka_unit_test(test_log_watch_when_events_are_lost),
     cmocka_unit_test(test_log_watch_of_many),
+    cmocka_unit_test(test_log_watch_tells_each_read),
 };
 UNIT_FILE(tests, folder_setup, folder_teardown);
