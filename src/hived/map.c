@@ -277,8 +277,7 @@ static void matching_first(struct matching *matching)
             if (other == NONE)
                 break;
             memset(matching->is_seen, 0, matching->candidate_count * sizeof *matching->is_seen);
-            matching->is_seen[c] = true;
-            if (matching_augment(matching, other, v + 1))
+            if (matching_augment(matching, other, v + 1)) /* `c` is fixed: it is v's */
                 break;
             matching->taken[c] = other;
             matching->taken[own] = v;
