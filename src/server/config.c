@@ -19,6 +19,7 @@ enum { FILE_BYTES_MAX = 4 << 20, SECONDS_MAX = 20 * 365 * 86400 };
 
 static const char *const level_choices[] = {"error", "warning", "info", "debug", NULL};
 static const char *const format_choices[] = {"auto", "text", "json", NULL};
+static const char *const disk_choices[] = {"possible", "required", "off", NULL};
 static const char *const network_choices[] = {"host", "private", NULL};
 static const char *const outside_choices[] = {"nat", "none", NULL};
 static const char *const tls_choices[] = {"auto", "on", "off", NULL};
@@ -160,6 +161,14 @@ static const struct field images_fields[] = {
 };
 static const struct shape images_shape = SHAPE(images_fields);
 
+static const struct field disk_fields[] = {
+    CHOICE("quota", disk_choices,
+           "possible: by project quotas where there are some; required: else by a file system of "
+           "each task; off: none."),
+    INT("taskMB", 16, 1 << 30, "What a task may write."),
+};
+static const struct shape disk_shape = SHAPE(disk_fields);
+
 static const struct field network_fields[] = {
     CHOICE("mode", network_choices, "host: the machine's network; private: one a job."),
     STRING("subnet", "Addresses of private networks, ADDRESS/BITS."),
@@ -195,6 +204,7 @@ static const struct field engine_fields[] = {
         "Each stream of a task's log keeps its newest two pieces of this."),
     INT("logKeepDays", 1, 36500, "How long logs of ended containers stay."),
     INT("logKeepMB", 1, 1 << 30, "Above this the oldest logs of those who have most are removed."),
+    MAP("disk", &disk_shape, "What a task may take of the disk."),
     MAP("network", &network_shape, "The network of tasks."),
     MAP("rights", &rights_shape, "What tasks may beyond their walls, by virtual cluster."),
     MAP("devices", &devices_shape, "GPUs."),
@@ -396,7 +406,9 @@ static void read_engine(struct server_config *config, struct engine_config *engi
     local->gpu_sample_ms = (uint32_t)(get_int(devices, "sampleSeconds", 0) * 1000);
     get_strings(config, devices, "cdiDirectories", &local->cdi_directories,
                 &local->cdi_directory_count);
-    const struct doc *network = doc_get(doc, "network");
+    const struct doc *disk = doc_get(doc, "disk"), *network = doc_get(doc, "network");
+    local->disk_quota = (enum disk_quota)get_choice(disk, "quota", disk_choices, 0);
+    local->disk_mib = get_int(disk, "taskMB", 0);
     local->has_private_network = get_choice(network, "mode", network_choices, 0) == 1;
     local->is_network_closed = get_choice(network, "outside", outside_choices, 0) == 1;
     get_string(config, network, "subnet", &local->subnet);

@@ -162,6 +162,7 @@ static void task_adopt(struct local_engine *local, struct task *task, struct err
         return;
     }
     task->is_started = true;
+    task_disk_adopt(local, task);
     if (!is_this_boot)
         task_fail(task, "NodeRestarted", "the machine was restarted while the task ran");
     task->is_unsupervised = task->process.conmon_fd < 0 && task->init_fd >= 0;

@@ -62,7 +62,7 @@ static void report_code(struct exit_report *report, int32_t code, int32_t signal
 static bool exit_file_use(struct finish *finish, bool has_code, int32_t code)
 {
     char run[RUNTIME_PATH_MAX];
-    task_path(finish->local, finish->task->id, "run", run);
+    task_disk_path(finish->local, finish->task, "run", run);
     cleanup_buf struct buf text = BUF_INIT;
     struct exit_file file;
     struct stat stat;
@@ -143,6 +143,18 @@ static void report_storage(struct finish *finish)
     storage_look(finish->local);
 }
 
+/* Whose own disk is full failed for that, whatever the machine's looks like. */
+static void report_disk(struct finish *finish)
+{
+    struct exit_report *report = &finish->report;
+    char reason[TASK_DISK_REASON_MAX];
+    if (report->exit_code == 0 || report->reason[0] ||
+        !task_disk_is_full(finish->local, finish->task, reason))
+        return;
+    report->reason = "TaskDiskFull";
+    report->message = arena_copy(finish->arena, text_of(reason));
+}
+
 static void report_fill(struct finish *finish)
 {
     struct task *task = finish->task;
@@ -164,6 +176,7 @@ static void report_fill(struct finish *finish)
         report->message = "the container and its monitor were removed from outside";
     }
     report_memory(finish);
+    report_disk(finish);
     report_processes(finish);
     report_storage(finish);
 }
@@ -173,11 +186,11 @@ static void report_fill(struct finish *finish)
 bool task_mounts_remain(const struct local_engine *local, const char *id)
 {
     char path[RUNTIME_PATH_MAX];
-    task_path(local, id, "upper", path); /* an overlay's options name it */
+    task_path(local, id, "", path); /* an overlay's options name it, and so does its disk */
     cleanup_buf struct buf text = BUF_INIT;
     file_read("/proc/self/mountinfo", 16 << 20, &text, NULL);
     char wanted[RUNTIME_PATH_MAX + 16];
-    snprintf(wanted, sizeof wanted, "upperdir=%s,", path);
+    snprintf(wanted, sizeof wanted, "%s/", path);
     return text_find(buf_as_text(&text), text_of(wanted)) != SIZE_MAX;
 }
 
@@ -331,21 +344,11 @@ static bool supervision_lost(struct local_engine *local, struct task *task)
 
 static void task_forget(struct local_engine *local, struct task *task)
 {
+    task_disk_drop(local, task);
     task_erase(local, task->id);
     pthread_mutex_lock(&local->lock);
     task_drop(local, task);
     pthread_mutex_unlock(&local->lock);
-}
-
-/* Readers that follow the log learn that it has ended: their watch of the folder wakes up. */
-static void log_close(struct local_engine *local, struct task *task)
-{
-    char path[RUNTIME_PATH_MAX];
-    pthread_mutex_lock(&local->lock);
-    task->is_log_final = true;
-    pthread_mutex_unlock(&local->lock);
-    task_log_path(local, task->id, path);
-    utimensat(AT_FDCWD, path, NULL, 0);
 }
 
 /* Before EXITED is posted: what its places are given to next must not start here. */
@@ -371,7 +374,8 @@ static void finish_run(struct local_engine *local, struct task *task)
     if (!remains_clear(&finish))
         remains_note(local, task->id);
     task_gpus_judge(local, task, &finish.report);
-    log_close(local, task);
+    task_disk_end(local, task);
+    task_log_close(local, task);
     bool is_kept = true;
     char path[RUNTIME_PATH_MAX];
     task_path(local, task->id, "", path);

@@ -101,7 +101,7 @@ static void containers_collect(struct local_engine *local)
         if (lstat(ended, &stat) < 0 ||
             now - stat.st_mtim.tv_sec <= (int64_t)local->config.container_keep_s)
             continue;
-        static const char *const parts[] = {"upper", "work"};
+        static const char *const parts[] = {"upper", "work", "image"};
         for (size_t i = 0; i < COUNT_OF(parts); i++) {
             char part[RUNTIME_PATH_MAX];
             task_path(local, entry->d_name, parts[i], part);
@@ -233,30 +233,22 @@ static void remains_retry(struct local_engine *local)
 
 /* --- logs of what runs --- */
 
-struct log_live {
-    struct attempt_id attempt;
-    char path[RUNTIME_PATH_MAX];
-};
-
-struct log_lives {
-    struct log_live *items;
+struct attempt_list {
+    struct attempt_id *items;
     size_t count, room;
 };
 
-static struct log_lives logs_live(struct local_engine *local)
+static struct attempt_list running_list(struct local_engine *local)
 {
-    struct log_lives lives = {0};
+    struct attempt_list list = {0};
     pthread_mutex_lock(&local->lock);
     for (size_t i = 0; i < local->task_room; i++) {
         const struct task *task = local->tasks[i];
-        if (!task || task->phase != TASK_RUNNING || task->is_kill_wanted)
-            continue;
-        struct log_live *live = ARRAY_ADD(&lives);
-        live->attempt = task->attempt;
-        task_log_path(local, task->id, live->path);
+        if (task && task->phase == TASK_RUNNING && !task->is_kill_wanted)
+            *ARRAY_ADD(&list) = task->attempt;
     }
     pthread_mutex_unlock(&local->lock);
-    return lives;
+    return list;
 }
 
 /* At once: what fills a disk is given no time to go on. */
@@ -279,14 +271,18 @@ static void logs_limit(struct local_engine *local)
 {
     const struct log_limits limits = {.cost = local->config.log_max_mib << 20,
                                       .inode_cost = LOG_INODE_COST};
-    struct log_lives lives = logs_live(local);
-    for (size_t i = 0; i < lives.count; i++) {
+    struct attempt_list list = running_list(local);
+    for (size_t i = 0; i < list.count; i++) {
         struct log_kept log = {.cost = 0};
-        log_measure(lives.items[i].path, &limits, &log);
+        char path[RUNTIME_PATH_MAX];
+        bool is_ended;
+        cleanup_close int held = task_log_find(local, list.items[i], &is_ended, path);
+        (void)held;
+        log_measure(path, &limits, &log);
         if (log.cost >= limits.cost)
-            log_end(local, lives.items[i].attempt);
+            log_end(local, list.items[i]);
     }
-    ARRAY_FREE(&lives);
+    ARRAY_FREE(&list);
 }
 
 void keeper_round(struct local_engine *local)

@@ -1,10 +1,10 @@
 #include "engine/local/local.h"
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/memory.h"
 #include "engine/local/image.h"
 #include "engine/local/inventory.h"
 #include "engine/local/log_watch.h"
-#include "engine/local/logs.h"
 #include "engine/local/network.h"
 #include "engine/local/reference.h"
 #include "engine/local/task.h"
@@ -53,7 +53,7 @@ struct task *task_add(struct local_engine *local, struct attempt_id attempt)
     }
     struct task *task = mem_zero(1, sizeof *task);
     task->attempt = attempt;
-    task->init_fd = task->process.conmon_fd = -1;
+    task->init_fd = task->process.conmon_fd = task->disk_fd = -1;
     snprintf(task->id, sizeof task->id, "%" PRIu64, attempt.v);
     arena_init(&task->arena);
     local->tasks[slot] = task;
@@ -74,6 +74,8 @@ void task_drop(struct local_engine *local, struct task *task)
         close(task->init_fd);
     if (task->process.conmon_fd >= 0)
         close(task->process.conmon_fd);
+    if (task->disk_fd >= 0)
+        close(task->disk_fd);
     arena_release(&task->arena);
     task_gpus_free(task->gpus);
     mem_free(task->fail_message);
@@ -391,36 +393,6 @@ static int local_stats(struct engine *engine, struct attempt_id attempt, struct 
     return result;
 }
 
-static ssize_t local_log_read(struct engine *engine, struct attempt_id attempt,
-                              enum log_stream stream, uint64_t *offset, char *bytes, size_t size,
-                              struct log_part *part, struct err *err)
-{
-    struct local_engine *local = local_of(engine);
-    char path[RUNTIME_PATH_MAX], id[24];
-    snprintf(id, sizeof id, "%" PRIu64, attempt.v);
-    task_log_path(local, id, path);
-    pthread_mutex_lock(&local->lock);
-    struct task *task = task_find(local, attempt);
-    bool is_ended = !task || task->phase == TASK_ENDED || task->is_log_final;
-    pthread_mutex_unlock(&local->lock);
-    ssize_t got = logs_read(path, stream, offset, bytes, size, part, err);
-    part->is_ended = is_ended;
-    return got;
-}
-
-static int local_log_watch(struct engine *engine, struct attempt_id attempt, enum log_stream stream,
-                           struct err *err)
-{
-    (void)stream; /* one folder holds all streams: a reader of one may wake for another */
-    struct local_engine *local = local_of(engine);
-    char path[RUNTIME_PATH_MAX], id[24];
-    snprintf(id, sizeof id, "%" PRIu64, attempt.v);
-    task_log_path(local, id, path);
-    if (!local->log_watch)
-        return err_fail(err, ERR_UNAVAILABLE, "", "logs cannot be watched here");
-    return log_watch_add(local->log_watch, path, err);
-}
-
 static void local_free(struct engine *engine);
 
 static const struct engine_ops local_ops = {
@@ -488,6 +460,7 @@ static void config_copy(struct local_engine *local, const struct engine_local_co
     DEFAULT(to->workers, 8);
     DEFAULT(to->pulls, 4);
     DEFAULT(to->log_max_mib, 2304);
+    DEFAULT(to->disk_mib, 20 << 10);
     DEFAULT(to->image_fresh_s, 10);
     DEFAULT(to->pull_tries, 3);
     DEFAULT(to->pull_stall_s, 120);
@@ -723,6 +696,8 @@ static int local_open(struct local_engine *local, struct err *err)
         result = system_read(local, err);
     if (result == 0)
         result = runtime_prepare(local, err);
+    if (result == 0)
+        result = task_disks_open(local, err);
     if (result == 0 && local->config.has_private_network)
         result = task_networks_open(local, err);
     if (result == 0)

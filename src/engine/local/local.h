@@ -25,6 +25,13 @@ enum {
     ENGINE_LOCAL_LOG_TAIL_MAX = 10 << 20,
 };
 
+/* Is a task's disk to be limited? */
+enum disk_quota {
+    DISK_QUOTA_POSSIBLE, /* by project quotas, where the data directory's file system has them */
+    DISK_QUOTA_REQUIRED, /* … elsewhere by a file system for each task */
+    DISK_QUOTA_OFF,
+};
+
 /* NULL and 0 give the default named in brackets. Strings are copied. */
 struct engine_local_config {
     const char *directory;     /* DATA/engine; created when it is not there */
@@ -53,6 +60,8 @@ struct engine_local_config {
     /* limits of a container */
     uint32_t pids_max;    /* [its share of half of the machine's: limits.h] */
     uint64_t log_max_mib; /* what its log folder may take [2304] */
+    enum disk_quota disk_quota;
+    uint64_t disk_mib; /* what it may write [20480] */
 
     struct right_list rights[RIGHTS]; /* [none] */
 

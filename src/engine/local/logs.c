@@ -9,9 +9,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 
-enum { SEGMENTS_MAX = 64 }; /* skep-init keeps two; a user's own files of such names are skipped */
+enum {
+    SEGMENTS_MAX = 64, /* skep-init keeps two; a user's own files of such names are skipped */
+    SEND_MAX = 64 << 20,
+};
 
 struct segment {
     uint64_t begin, size;
@@ -116,6 +120,52 @@ ssize_t logs_read(const char *directory, enum log_stream stream, uint64_t *offse
             return got;
     }
     return 0;
+}
+
+/* What stands in `to` is of an earlier try. */
+static int segment_copy(int from, int to, const char *stream, const struct segment *segment,
+                        struct err *err)
+{
+    char name[64];
+    struct stat stat;
+    snprintf(name, sizeof name, LAYOUT_SEGMENT_FORMAT, stream, (unsigned long long)segment->begin);
+    cleanup_close int in = untrusted_open(from, name, UNTRUSTED_NO_LINKS, &stat, err);
+    if (in < 0)
+        return in;
+    cleanup_close int out =
+        openat(to, name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0644);
+    if (out < 0)
+        return err_errno(err, errno, "make %s", name);
+    for (uint64_t left = segment->size; left > 0;) {
+        ssize_t sent = sendfile(out, in, NULL, left < SEND_MAX ? (size_t)left : SEND_MAX);
+        if (sent < 0 && errno == EINTR)
+            continue;
+        if (sent < 0)
+            return err_errno(err, errno, "copy %s", name);
+        if (sent == 0) /* it was cut meanwhile */
+            break;
+        left -= (uint64_t)sent;
+    }
+    return 0;
+}
+
+int logs_copy(const char *from, const char *to, uint64_t limit, struct err *err)
+{
+    cleanup_close int source = folder_open(from), target = folder_open(to);
+    if (source < 0 || target < 0)
+        return err_errno(err, errno, "open %s", source < 0 ? from : to);
+    int result = 0;
+    for (size_t stream = 0; stream < COUNT_OF(stream_names) && result == 0; stream++) {
+        struct segments segments;
+        segments_list(source, stream_names[stream], &segments);
+        for (size_t i = segments.count; i > 0 && result == 0; i--) {
+            if (segments.at[i - 1].size > limit)
+                break;
+            limit -= segments.at[i - 1].size;
+            result = segment_copy(source, target, stream_names[stream], &segments.at[i - 1], err);
+        }
+    }
+    return result;
 }
 
 void logs_tail(const char *directory, enum log_stream stream, size_t limit, struct buf *out)

@@ -18,4 +18,8 @@ ssize_t logs_read(const char *directory, enum log_stream stream, uint64_t *offse
 /* The last `limit` bytes of a stream, from the begin of a line where it was cut. */
 void logs_tail(const char *directory, enum log_stream stream, size_t limit, struct buf *out);
 
+/* Copy the newest segments of each stream from one folder into another, `limit` bytes at most; what
+ * else is there stays behind. A second time it does the same. ERR_IO. */
+int logs_copy(const char *from, const char *to, uint64_t limit, struct err *err);
+
 #endif

@@ -48,7 +48,7 @@ static void reason_put(struct local_engine *local, struct task *task, uint32_t g
     snprintf(reason.reason, sizeof reason.reason, "%s", task->kill_reason);
     cleanup_buf struct buf text = BUF_INIT;
     reason_file_write(&reason, &text);
-    task_path(local, task->id, "run", path);
+    task_disk_path(local, task, "run", path);
     if (untrusted_put(path, LAYOUT_REASON_NAME, buf_as_text(&text), 0644, &err) < 0)
         log_info("engine", "attempt %s: it is not told why it ends: %s", task->id, err.text);
 }

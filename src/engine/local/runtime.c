@@ -138,6 +138,8 @@ int runtime_create(const struct runtime *runtime, const struct runtime_launch *l
                           .pid_fd = pid_fd,
                           .group_fds = {runtime->procs_fds[0], runtime->procs_fds[1]},
                           .hidden_mount = runtime->hidden_mount[0] ? runtime->hidden_mount : NULL,
+                          .disk_fd = launch->disk_fd,
+                          .disk_target = launch->disk,
                           .overlay_options = options,
                           .overlay_target = launch->merged};
     int result = spawn_start(&spawn, &container->conmon, &container->conmon_fd, err);
@@ -299,7 +301,8 @@ static int probe_run(const struct runtime *runtime, const struct cgroup_layout *
                                     .upper = upper,
                                     .work = work,
                                     .merged = merged,
-                                    .output = output};
+                                    .output = output,
+                                    .disk_fd = -1};
     struct runtime_container container = {.conmon_fd = -1};
     result = runtime_create(runtime, &launch, &container, message, err);
     if (result == 0) {

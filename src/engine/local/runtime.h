@@ -37,6 +37,8 @@ struct runtime_launch {
     const char *lower, *upper, *work; /* of the overlay … (lower: folders joined by ':') */
     const char *merged;               /* … mounted here: config.json's root.path */
     const char *output;               /* what the first process writes itself */
+    int disk_fd; /* the file system of upper and work, mounted nowhere; -1: it is there already */
+    const char *disk; /* where upper and work expect it */
 };
 
 struct runtime_container {

@@ -38,6 +38,9 @@ CHILD_ONLY static const char *namespace_enter(const struct spawn *spawn)
         return "make the mounts private";
     if (spawn->hidden_mount && syscall(SYS_umount2, spawn->hidden_mount, MNT_DETACH) < 0)
         return "hide the v2 control groups";
+    if (spawn->disk_fd >= 0 && syscall(SYS_move_mount, spawn->disk_fd, "", AT_FDCWD,
+                                       spawn->disk_target, MOVE_MOUNT_F_EMPTY_PATH) < 0)
+        return "mount the disk of the task";
     if (syscall(SYS_mount, "overlay", spawn->overlay_target, "overlay", 0UL,
                 spawn->overlay_options) < 0)
         return "mount the overlay";

@@ -13,6 +13,8 @@ struct spawn {
     int pid_fd;               /* its pid is written here before it runs */
     int group_fds[2];         /* cgroup.procs files; -1: none */
     const char *hidden_mount; /* unmounted in its namespace; NULL: none */
+    int disk_fd;              /* a mount that is nowhere yet; -1: none … */
+    const char *disk_target;  /* … is put here in its namespace, below the overlay */
     const char *overlay_options, *overlay_target;
 };
 

@@ -26,6 +26,12 @@
 
 enum { MOUNTS_OF_OURS = 9, PRIVATE_OPTIONS = 8, ENV_OF_OURS = 4, RLIMITS_MAX = 4 };
 
+/* What lies on the task's disk, and is mounted into its container. */
+struct disk_place {
+    char ours[RUNTIME_PATH_MAX]; /* as this process reaches it */
+    char seen[RUNTIME_PATH_MAX]; /* as the runtime does */
+};
+
 /* Everything that the steps of one start share. */
 struct start {
     struct local_engine *local;
@@ -38,8 +44,9 @@ struct start {
     struct device_edits edits;
     char upper[RUNTIME_PATH_MAX], work[RUNTIME_PATH_MAX], merged[RUNTIME_PATH_MAX],
         folder[RUNTIME_PATH_MAX], bundle[RUNTIME_PATH_MAX], skep[RUNTIME_PATH_MAX],
-        run[RUNTIME_PATH_MAX], log[RUNTIME_PATH_MAX], output[RUNTIME_PATH_MAX],
-        hosts[RUNTIME_PATH_MAX], resolver[RUNTIME_PATH_MAX], group[CGROUP_PATH_MAX];
+        output[RUNTIME_PATH_MAX], kept_log[RUNTIME_PATH_MAX], resolver[RUNTIME_PATH_MAX],
+        group[CGROUP_PATH_MAX];
+    struct disk_place run, log, hosts;
 };
 
 /* A full disk must be told from all else: it is the machine's fault, not the job's. */
@@ -90,16 +97,38 @@ static void paths_fill(struct start *start)
     const char *id = start->task->id;
     task_path(local, id, "", start->folder);
     task_run_path(local, id, "", start->bundle);
-    task_path(local, id, "upper", start->upper);
-    task_path(local, id, "work", start->work);
     snprintf(start->merged, sizeof start->merged, "%s/merged", local->directory);
     task_run_path(local, id, "skep", start->skep);
-    task_path(local, id, "run", start->run);
     task_path(local, id, "output", start->output);
-    task_path(local, id, "hosts", start->hosts);
     task_run_path(local, id, "resolv.conf", start->resolver);
-    task_log_path(local, id, start->log);
+    task_log_path(local, id, start->kept_log);
     task_group(local, id, start->group);
+}
+
+/* Of a task with a disk of its own: as if that were mounted, which it will be for the runtime. */
+static void disk_path_seen(const struct start *start, const char *name, char path[RUNTIME_PATH_MAX])
+{
+    char below[64];
+    snprintf(below, sizeof below, "%s/%s", TASK_DISK_NAME, name);
+    task_path(start->local, start->task->id, start->task->disk_fd >= 0 ? below : name, path);
+}
+
+static void disk_paths_fill(struct start *start)
+{
+    const struct {
+        const char *name;
+        struct disk_place *place;
+    } places[] = {{"run", &start->run}, {"log", &start->log}, {"hosts", &start->hosts}};
+    for (size_t i = 0; i < COUNT_OF(places); i++) {
+        task_disk_path(start->local, start->task, places[i].name, places[i].place->ours);
+        disk_path_seen(start, places[i].name, places[i].place->seen);
+    }
+    if (start->task->disk_fd < 0) { /* it outlives the task there */
+        memcpy(start->log.ours, start->kept_log, sizeof start->log.ours);
+        memcpy(start->log.seen, start->kept_log, sizeof start->log.seen);
+    }
+    disk_path_seen(start, "upper", start->upper);
+    disk_path_seen(start, "work", start->work);
 }
 
 /* The state is on disk before anything runs: the next engine finds every container by it. */
@@ -128,21 +157,52 @@ static int state_put(struct start *start)
     return result < 0 ? fail_by_errno(start, errno, path) : 0;
 }
 
+static int disk_make(struct start *start)
+{
+    struct err err = {0};
+    int result = task_disk_make(start->local, start->task, &err);
+    if (result < 0)
+        task_fail(start->task, words_say_full(err.text) ? "DiskFull" : "CreationError",
+                  "its disk: %s", err.text);
+    else
+        disk_paths_fill(start);
+    return result;
+}
+
+/* Before the task has written anything, all that it can write to counts. */
+static int disk_limit(struct start *start)
+{
+    struct err err = {0};
+    const char *paths[] = {start->upper, start->work, start->run.ours, start->hosts.ours};
+    const size_t count = COUNT_OF(paths) - !start->place.address[0];
+    int result = task_disk_limit(start->local, start->task, paths, count, &err);
+    if (result < 0)
+        task_fail(start->task, "CreationError", "its disk: %s", err.text);
+    return result;
+}
+
 static int directories_put(struct start *start)
 {
+    char upper[RUNTIME_PATH_MAX], work[RUNTIME_PATH_MAX];
+    int result = directory_put(start, start->folder, 0711, false);
+    if (result == 0)
+        result = directory_put(start, start->bundle, 0711, false);
+    if (result == 0)
+        result = disk_make(start);
+    task_disk_path(start->local, start->task, "upper", upper);
+    task_disk_path(start->local, start->task, "work", work);
     const struct {
         const char *path;
         mode_t mode;
         bool is_users;
     } wanted[] = {
-        {start->folder, 0711, false}, {start->bundle, 0711, false}, {start->upper, 0755, false},
-        {start->work, 0700, false},   {start->skep, 0755, false},   {start->run, 0755, true},
-        {start->log, 0755, true},
+        {upper, 0755, false},          {work, 0700, false},           {start->skep, 0755, false},
+        {start->run.ours, 0755, true}, {start->kept_log, 0755, true}, {start->log.ours, 0755, true},
     };
-    int result = 0;
     for (size_t i = 0; i < COUNT_OF(wanted) && result == 0; i++)
         result = directory_put(start, wanted[i].path, wanted[i].mode, wanted[i].is_users);
-    log_owner_put(start->log, start->wanted->job);
+    if (result == 0)
+        log_owner_put(start->kept_log, start->wanted->job);
     return result;
 }
 
@@ -154,15 +214,15 @@ static int network_files_put(struct start *start)
     task_hosts_text(&start->place, &hosts);
     task_resolver_text(&resolver);
     int result = file_place(start, LAYOUT_NETWORK_NAME, text_of(start->place.address), 0444);
-    if (result == 0 && file_put(start->hosts, buf_as_text(&hosts), 0644, NULL) < 0)
-        result = fail_by_errno(start, errno, start->hosts);
-    if (result == 0 && chown(start->hosts, start->user.uid, start->user.gid) < 0)
-        result = fail_by_errno(start, errno, start->hosts);
+    if (result == 0 && file_put(start->hosts.ours, buf_as_text(&hosts), 0644, NULL) < 0)
+        result = fail_by_errno(start, errno, start->hosts.ours);
+    if (result == 0 && chown(start->hosts.ours, start->user.uid, start->user.gid) < 0)
+        result = fail_by_errno(start, errno, start->hosts.ours);
     if (result == 0 && file_put(start->resolver, buf_as_text(&resolver), 0644, NULL) < 0)
         result = fail_by_errno(start, errno, start->resolver);
     /* whatever the umask: the image's user reads them */
-    if (result == 0 && (chmod(start->hosts, 0644) < 0 || chmod(start->resolver, 0644) < 0))
-        result = fail_by_errno(start, errno, start->hosts);
+    if (result == 0 && (chmod(start->hosts.ours, 0644) < 0 || chmod(start->resolver, 0644) < 0))
+        result = fail_by_errno(start, errno, start->hosts.ours);
     buf_release(&hosts);
     buf_release(&resolver);
     return result;
@@ -270,7 +330,7 @@ static size_t resolver_mounts(const struct start *start, struct oci_mount *mount
     size_t count = 0;
     if (start->place.address[0]) {
         mounts[count++] = mount_read_only(start->resolver, host_files[0]);
-        mounts[count++] = mount_writable(start->hosts, host_files[1]);
+        mounts[count++] = mount_writable(start->hosts.seen, host_files[1]);
         return count;
     }
     for (size_t i = 0; i < COUNT_OF(host_files); i++)
@@ -296,8 +356,8 @@ static const struct oci_mount *mounts_of(struct start *start, size_t *count)
         else
             mounts[(*count)++] = mount_writable(wanted->mounts[i].source, wanted->mounts[i].target);
     mounts[(*count)++] = mount_read_only(start->skep, "/skep");
-    mounts[(*count)++] = mount_writable(start->log, LAYOUT_LOG);
-    mounts[(*count)++] = mount_writable(start->run, LAYOUT_RUN);
+    mounts[(*count)++] = mount_writable(start->log.seen, LAYOUT_LOG);
+    mounts[(*count)++] = mount_writable(start->run.seen, LAYOUT_RUN);
     mounts[(*count)++] = mount_private(start);
     if (start->local->config.door_directory[0])
         mounts[(*count)++] = mount_read_only(start->local->config.door_directory, LAYOUT_DOOR);
@@ -444,6 +504,8 @@ static int start_prepare(struct start *start)
         result = state_put(start);
     if (result == 0)
         result = files_put(start);
+    if (result == 0)
+        result = disk_limit(start);
     return result == 0 ? config_put(start) : result;
 }
 
@@ -456,13 +518,17 @@ static int start_run(struct start *start)
      * in each task's layer */
     const char *lower =
         arena_format(start->arena, "%s:%s/points", task->image->rootfs, start->local->directory);
+    char disk[RUNTIME_PATH_MAX];
+    task_path(start->local, task->id, TASK_DISK_NAME, disk);
     struct runtime_launch launch = {.id = task->id,
                                     .bundle = start->bundle,
                                     .lower = lower,
                                     .upper = start->upper,
                                     .work = start->work,
                                     .merged = start->merged,
-                                    .output = start->output};
+                                    .output = start->output,
+                                    .disk_fd = task->disk_fd,
+                                    .disk = disk};
     int result = runtime_create(&start->local->runtime, &launch, &task->process, message, &err);
     if (result < 0) {
         bool is_full = words_say_full(message) || words_say_full(err.text);

@@ -56,6 +56,7 @@ struct task {
     struct task_gpus *gpus;         /* NULL: none */
     struct runtime_container process;
     int init_fd;          /* pidfd of the container's first process, or -1 */
+    int disk_fd;          /* root of the file system made for it, or -1 */
     uint64_t init_start;  /* its start time, 0 unknown */
     bool is_unsupervised; /* conmon was killed: the monitor watches init_fd instead */
     bool is_ours;         /* conmon is our child */
@@ -70,6 +71,12 @@ struct task {
         *fail_reason;   /* why it never ran, or was ended by us: static; NULL: nothing failed */
     char *fail_message; /* heap */
     struct task *next;  /* in a queue */
+};
+
+enum disk_way {               /* how the disk of a task is limited */
+                DISK_OPEN,    /* not at all */
+                DISK_PROJECT, /* by a project quota */
+                DISK_IMAGE,   /* by a file system of its own, in a file */
 };
 
 /* of the engine's own directories: what stands below them then fits RUNTIME_PATH_MAX */
@@ -93,6 +100,7 @@ struct local_engine {
     int lock_fd;
     struct cgroup_layout cgroups;
     struct runtime runtime;
+    enum disk_way disk_way;
     struct images *images;
     struct inventory *inventory;
     struct networks *networks;   /* NULL: no task has a network of its own */
@@ -171,6 +179,44 @@ int adopt_all(struct local_engine *local, struct err *err);
 /* Tell of them: ENGINE_NODE, then STARTED of those that run and EXITED of those that have ended. In
  * a thread of its own, because the receiver may not listen before engine_local_new returns. */
 void adopt_announce(struct local_engine *local);
+
+/* --- the disk of a task (task_disk.c), without the lock --- */
+
+#define TASK_DISK_NAME "disk" /* where a file system of its own is mounted, in its namespaces */
+enum { TASK_DISK_REASON_MAX = 80 };
+/* local->disk_way, as the configuration wants it. ERR_UNSUPPORTED: it requires a limit, and this
+ * machine has none. */
+int task_disks_open(struct local_engine *local, struct err *err);
+/* upper, work, run, log, hosts: as this process reaches them. */
+void task_disk_path(const struct local_engine *local, const struct task *task, const char *name,
+                    char path[RUNTIME_PATH_MAX]);
+/* The file system of its own, where it has one; before anything is put into it. */
+int task_disk_make(struct local_engine *local, struct task *task, struct err *err);
+/* These files and folders count, where there are project quotas; its log counts by itself. */
+int task_disk_limit(struct local_engine *local, struct task *task, const char *const *paths,
+                    size_t count, struct err *err);
+/* Of a task that an earlier engine started. Before the threads start. */
+void task_disk_adopt(struct local_engine *local, struct task *task);
+/* False also where it has no limit. */
+bool task_disk_is_full(const struct local_engine *local, const struct task *task,
+                       char reason[TASK_DISK_REASON_MAX]);
+/* Nothing of it runs any more: its log is put beside all others. */
+void task_disk_end(struct local_engine *local, struct task *task);
+/* Nobody wants its files any more. */
+void task_disk_drop(struct local_engine *local, struct task *task);
+
+/* --- its log (task_log.c) --- */
+
+/* Where it is now. The descriptor keeps it there and is the caller's; or -1. */
+int task_log_find(struct local_engine *local, struct attempt_id attempt, bool *is_ended,
+                  char path[RUNTIME_PATH_MAX]);
+void task_log_close(struct local_engine *local, struct task *task);
+/* engine_ops.log_read, log_watch */
+ssize_t local_log_read(struct engine *engine, struct attempt_id attempt, enum log_stream stream,
+                       uint64_t *offset, char *bytes, size_t size, struct log_part *part,
+                       struct err *err);
+int local_log_watch(struct engine *engine, struct attempt_id attempt, enum log_stream stream,
+                    struct err *err);
 
 /* --- networks (network_task.c) --- */
 

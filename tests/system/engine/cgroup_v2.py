@@ -43,7 +43,9 @@ mount -t tmpfs run /run
 mount -t tmpfs -o size=200m tmp /var/tmp
 mount -t cgroup2 cgroup2 /sys/fs/cgroup
 ip link set lo up
-for module in /modules/*.ko; do insmod $module; done
+# some need others
+for again in 1 2 3 4; do for module in /modules/*.ko; do insmod $module 2>/dev/null; done; done
+@PLACE@
 echo "controllers: $(cat /sys/fs/cgroup/cgroup.controllers)"
 code=0
 @RUNS@
@@ -53,7 +55,7 @@ poweroff -f
 """
 
 
-def root_make(root, test, skep_init, modules, patterns):
+def root_make(root, test, skep_init, modules, patterns, variables=f"SKEP_TEST_PIDS={PIDS}", place=""):
     for directory in ["bin", "usr/bin", "etc", "tests"]:
         pathlib.Path(root, directory).mkdir(parents=True, exist_ok=True)
     shutil.copy2(shutil.which("busybox"), pathlib.Path(root, "bin/busybox"))
@@ -69,11 +71,11 @@ def root_make(root, test, skep_init, modules, patterns):
         vm.module_add(root, modules, name)
     pathlib.Path(root, "etc/passwd").write_text("root:x:0:0:root:/root:/bin/sh\n")
     pathlib.Path(root, "etc/group").write_text("root:x:0:\n")
-    runs = "\n".join(f"SKEP_TEST_PIDS={PIDS} /tests/test '{pattern}' || code=1" for pattern in patterns)
+    runs = "\n".join(f"{variables} /tests/test '{pattern}' || code=1" for pattern in patterns)
     init = pathlib.Path(root, "init")
     # the path of skep-init may begin outside the copied folders
     top = pathlib.Path(skep_init).parts[1]
-    init.write_text(INIT.replace("@RUNS@", runs).replace("init modules;", f"init modules {top};"))
+    init.write_text(INIT.replace("@RUNS@", runs).replace("@PLACE@", place).replace("init modules;", f"init modules {top};"))
     init.chmod(0o755)
 
 

@@ -27,11 +27,20 @@ def system_call(name, *arguments):
 '''
 
 
+# a full disk may have no place for the line
+LOGGED = '''
+import glob, time
+while not any("tried" in open(name).read() for name in glob.glob("/skep/log/all.*")):
+    time.sleep(0.01)
+'''
+
+
 @dataclasses.dataclass
 class Attack:
     name: str
     text: str
     is_of_network: bool = False
+    is_of_disk: bool = False
     # with which exit it is ended by the platform; None: it ends by itself
     code: int | None = None
     # what image.py asks of a program
@@ -43,7 +52,7 @@ ATTACKS = []
 
 def attack(name, text, **more):
     tried = 'print("tried", flush=True)\n'
-    ATTACKS.append(Attack(name, PRELUDE + (tried + text if "code" in more else text + "\n" + tried), **more))
+    ATTACKS.append(Attack(name, PRELUDE + (tried + LOGGED + text if "code" in more else text + "\n" + tried), **more))
 
 
 # ---- capabilities ----
@@ -193,6 +202,40 @@ import itertools
 for number in itertools.count():
     os.close(os.open(f"/skep/log/{number}", os.O_WRONLY | os.O_CREAT))
 """, code=236)
+
+# only where a task's disk has a limit
+for place in ("/tmp", "/skep/run", "/skep/log", "/run", "/var/tmp"):
+    attack("disk" + place.replace("/", "-"), f"""
+os.makedirs({place!r}, exist_ok=True)
+with open({place!r} + "/x", "wb", buffering=0) as file:
+    while True:
+        file.write(bytes(1 << 20))
+""", code=236, is_of_disk=True)
+
+attack("disk-at-once", """
+with open("/tmp/x", "wb") as file:
+    size = 1 << 40
+    while size >= 4096:
+        try:
+            os.posix_fallocate(file.fileno(), file.seek(0, 2), size)
+        except OSError:
+            size //= 2
+if os.stat("/tmp/x").st_blocks * 512 > 128 << 20:
+    print("GOT", os.stat("/tmp/x").st_blocks * 512, "bytes of the disk", flush=True)
+sys.exit(1)
+""", code=236, is_of_disk=True)
+
+attack("disk-inodes", """
+import itertools
+for number in itertools.count():
+    os.close(os.open(f"/tmp/{number}", os.O_WRONLY | os.O_CREAT))
+""", code=236, is_of_disk=True)
+
+attack("disk-hosts", """
+with open("/etc/hosts", "ab", buffering=0) as file:
+    while True:
+        file.write(bytes(1 << 20))
+""", code=236, is_of_disk=True, is_of_network=True)
 
 # ---- names that the server reads ----
 attack("links", """

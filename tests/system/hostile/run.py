@@ -4,6 +4,7 @@
 
 SKEP_TEST_RUNTIME: crun or runc instead of the first that works.
 SKEP_TEST_NETWORK: host: without the attacks on the network; else private.
+SKEP_TEST_DISK: off: without the attacks on the disk; else each task has a limited one.
 
 Covers: src/engine/local/network.c, src/engine/local/network_link.c, src/engine/local/network_rules.c,
 src/engine/local/network_task.c, src/sys/netlink.c
@@ -30,6 +31,7 @@ engine:
   initPath: {init}
   {runtime}
   network: {{mode: {network}}}
+  disk: {{quota: {quota}, taskMB: 128}}
   images: {{localRoots: [{images}]}}
   cpu: 32
   memoryMB: 8192
@@ -94,7 +96,8 @@ class Hostile(world.World):
         runtime = os.environ.get("SKEP_TEST_RUNTIME")
         runtime = f"runtime: {shutil.which(runtime)}" if runtime else ""
         (self.folder / "skepd.yaml").write_text(CONFIG.format(
-            init=os.environ["SKEP_INIT"], images=self.images, runtime=runtime, network=os.environ.get("SKEP_TEST_NETWORK", "private")))
+            init=os.environ["SKEP_INIT"], images=self.images, runtime=runtime, network=os.environ.get("SKEP_TEST_NETWORK", "private"),
+            quota=os.environ.get("SKEP_TEST_DISK", "required")))
 
     def serve(self):
         """A service of the machine, for itself."""
@@ -154,7 +157,9 @@ class Hostile(world.World):
 
     def neighbour_end(self):
         """By its normal end: a file in the folder of its first task, which only the machine's root and the task can write."""
-        (self.container_of("neighbour") / "run/over").touch()
+        bundle = next(path.parent for path in pathlib.Path("/run/skep").glob(f"*/tasks/{self.container_of('neighbour').name}/config.json")
+                      if str(self.folder) in path.read_text())
+        pathlib.Path("/proc", (bundle / "init.pid").read_text(), "root/skep/run/over").touch()
         self.skep("wait", "--quiet", "--timeout", LIMIT_S, "neighbour", timeout=LIMIT_S + 30)
 
 
@@ -230,7 +235,9 @@ def ports_end(the):
 
 def main(names):
     is_private = os.environ.get("SKEP_TEST_NETWORK", "private") == "private"
-    cases = [case for case in attacks.ATTACKS if (not names or case.name in names) and (is_private or not case.is_of_network)]
+    is_limited = os.environ.get("SKEP_TEST_DISK", "required") == "required"
+    cases = [case for case in attacks.ATTACKS if (not names or case.name in names) and (is_private or not case.is_of_network) and
+             (is_limited or not case.is_of_disk)]
     wrong = []
     with Hostile(cases) as the:
         the.neighbour_begin()

@@ -46,6 +46,7 @@ static void every_key_is_read(void **state)
             "engine: {kind: fake, runtime: /r, initPath: /i, nodeName: n, address: a, "
             "cpu: 2, memoryMB: 3, workers: 4, pidsMax: 5, diskReserveMB: 6, "
             "containerKeepHours: 2, logKeepDays: 3, logKeepMB: 7, logSegmentMB: 8,\n"
+            "  disk: {quota: required, taskMB: 99},\n"
             "  network: {mode: private, subnet: 10.9.0.0/24, outside: none},\n"
             "  rights: {hostNetwork: [y], sysAdmin: [x, y], fuse: [x], lockMemory: ['*'], "
             "newPrivileges: []},\n"
@@ -104,6 +105,8 @@ static void every_key_is_read(void **state)
     assert_int_equal(local->memory_mib, 3);
     assert_int_equal(local->workers, 4);
     assert_int_equal(local->pids_max, 5);
+    assert_int_equal(local->disk_quota, DISK_QUOTA_REQUIRED);
+    assert_int_equal(local->disk_mib, 99);
     assert_int_equal(rights_of(local->rights, "x"),
                      1u << RIGHT_SYS_ADMIN | 1u << RIGHT_FUSE | 1u << RIGHT_LOCK_MEMORY);
     assert_true(local->has_private_network && local->is_network_closed);

@@ -74,9 +74,45 @@ static void test_log_links(void **state)
     assert_int_equal(part.end, 0);
 }
 
+/* From a folder that a task writes to: the newest segments, nothing else, and not too much. */
+static void test_log_copy(void **state)
+{
+    (void)state;
+    char from[300], to[300];
+    struct err err = {0};
+    cleanup_buf struct buf out = BUF_INIT;
+    snprintf(from, sizeof from, "%s", in_folder("copied"));
+    snprintf(to, sizeof to, "%s", in_folder("kept"));
+    folder_put("copied/all.000000000000000", "0123456789");
+    folder_put("copied/all.000000000000010", "abcde");
+    folder_put("copied/stderr.000000000000000", "e");
+    folder_put("copied/other", "of the task's own");
+    assert_int_equal(symlink("/etc/passwd", in_folder("copied/stdout.000000000000000")), 0);
+    folder_put("kept/all.000000000000010", "of an earlier try");
+    assert_int_equal(logs_copy(from, to, 100, &err), 0);
+    logs_tail(to, LOG_ALL, 100, &out);
+    assert_string_equal(buf_cstr(&out), "0123456789abcde");
+    buf_clear(&out);
+    logs_tail(to, LOG_STDERR, 100, &out);
+    assert_string_equal(buf_cstr(&out), "e");
+    assert_int_equal(access(in_folder("kept/other"), F_OK), -1);
+    assert_int_equal(access(in_folder("kept/stdout.000000000000000"), F_OK), -1);
+    folder_put("less/x", "");
+    snprintf(to, sizeof to, "%s", in_folder("less"));
+    assert_int_equal(logs_copy(from, to, 6, &err), 0);
+    assert_int_equal(access(in_folder("less/all.000000000000000"), F_OK), -1);
+    buf_clear(&out);
+    logs_tail(to, LOG_ALL, 100, &out);
+    assert_string_equal(buf_cstr(&out), "abcde");
+    assert_int_equal(access(in_folder("less/stderr.000000000000000"), F_OK), 0);
+    assert_true(logs_copy("/no/such/folder", to, 6, &err) < 0);
+    assert_non_null(strstr(err.text, "/no/such/folder"));
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_log_segments),
     cmocka_unit_test(test_log_tail),
     cmocka_unit_test(test_log_links),
+    cmocka_unit_test(test_log_copy),
 };
 UNIT_FILE(tests, folder_setup, folder_teardown);
