@@ -201,15 +201,15 @@ int handle_job_attempt(struct call *call)
 static int ends_read(struct call *call, const struct store_job *job, struct view_attempts *attempts)
 {
     attempts->may_read = call_can(call, AUTH_READ_OUTPUT, job);
-    attempts->ends =
-        ARENA_ARRAY(call->arena, const struct store_end *, attempts->attempts.count + 1);
+    attempts->attempt_ends =
+        ARENA_ARRAY(call->arena, const struct store_attempt_end *, attempts->attempts.count + 1);
     for (size_t i = 0; i < attempts->attempts.count; i++) {
-        struct store_end *end = ARENA_NEW(call->arena, struct store_end);
+        struct store_attempt_end *end = ARENA_NEW(call->arena, struct store_attempt_end);
         int failed = store_attempt_end(call->reader, attempts->attempts.items[i].attempt,
                                        call->arena, end, &call->err);
         if (failed && failed != ERR_NOT_FOUND)
             return failed;
-        attempts->ends[i] = failed ? NULL : end;
+        attempts->attempt_ends[i] = failed ? NULL : end;
     }
     return 0;
 }

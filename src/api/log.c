@@ -269,7 +269,7 @@ static uint64_t tail_lines(struct call *call, const struct log_reader *log,
 /* The log is gone: what the history kept of it is the reply. */
 static bool log_from_tail(struct call *call, const struct log_reader *log)
 {
-    struct store_end end;
+    struct store_attempt_end end;
     struct err err;
     if (!call_reader(call) ||
         store_attempt_end(call->reader, log->attempt, call->arena, &end, &err) || !end.tail.length)

@@ -36,11 +36,11 @@ struct view_detail {
 };
 void view_job_detail(struct json_writer *json, const struct view_detail *detail);
 
-/* `ends`: what is kept of the end of each attempt, NULL when there is nothing. `may_read`: the
+/* `attempt_ends`: what is kept of the end of each attempt, NULL where nothing is. `may_read`: the
  * caller may see what stood in the logs. */
 struct view_attempts {
     struct store_tasks attempts;
-    const struct store_end **ends;
+    const struct store_attempt_end **attempt_ends;
     bool may_read;
 };
 

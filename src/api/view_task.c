@@ -142,7 +142,7 @@ static void view_attempt(struct json_writer *json, const struct view_task *view)
 }
 
 /* The rule by which the end was recognised, as it stood in its file at that time. */
-static void view_rule(struct json_writer *json, const struct store_end *end, bool may_read)
+static void view_rule(struct json_writer *json, const struct store_attempt_end *end, bool may_read)
 {
     json_key(json, "matchedRule");
     if (!end || !end->rule.number) {
@@ -174,7 +174,7 @@ static void view_attempts(struct json_writer *json, const struct view_task *view
         one.task = &attempts->attempts.items[i];
         json_object(json);
         view_attempt(json, &one);
-        const struct store_end *end = attempts->ends[i];
+        const struct store_attempt_end *end = attempts->attempt_ends[i];
         view_rule(json, end, attempts->may_read);
         if (end && end->tail.length && attempts->may_read)
             json_key_text(json, "containerLogTail", end->tail);
@@ -211,7 +211,7 @@ void view_task(struct json_writer *json, const struct view_task *view,
 void view_story(struct json_writer *json, const char *user, const char *name,
                 const struct store_story *story)
 {
-    const struct story_record *record = &story->story;
+    const struct story_record *record = &story->record;
     bool is_task = record->role >= 0;
     char id[DEBUG_ID_SIZE], uid[32], task_name[400];
     view_debug_id(user, name, id);

@@ -75,7 +75,7 @@ struct task_record {
     int64_t kill_by_ms;
 };
 
-/* One line of a job's story. */
+/* One line of a job's story: what happened to the job, for its users (`skep events`). */
 struct story_record {
     struct job_id job;
     int32_t role, index;       /* -1: of the job */

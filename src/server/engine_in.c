@@ -111,7 +111,7 @@ static struct text tail_of(struct arena *arena, struct text log)
 
 /* The rule by which it was recognised; the rules are locked. */
 static void end_rule(struct server *server, const struct exit_verdict *verdict, struct arena *arena,
-                     struct store_end *end)
+                     struct store_attempt_end *end)
 {
     const struct exit_source source =
         exit_rules_source(server->rules, verdict->rule, verdict->pattern);
@@ -135,7 +135,7 @@ static void end_rule(struct server *server, const struct exit_verdict *verdict, 
 static struct server_mail *mail_of_exit(struct server *server, const struct engine_event *event)
 {
     struct server_mail *mail = mail_new(MAIL_EVENT);
-    struct store_end end = {.attempt = event->attempt, .rule = {.phrase = "", .file = ""}};
+    struct store_attempt_end end = {.attempt = event->attempt, .rule = {.phrase = "", .file = ""}};
     struct exit_meaning meaning;
     struct exit_verdict verdict;
     cleanup_buf struct buf log = BUF_INIT;
@@ -153,7 +153,7 @@ static struct server_mail *mail_of_exit(struct server *server, const struct engi
     pthread_rwlock_unlock(&server->rules_lock);
     engine_event_translate(event, &meaning, &mail->arena, &mail->event);
     mail->has_change = end.tail.length > 0 || end.rule.number > 0;
-    mail->change = (struct store_change){.kind = CHANGE_END, .end = end};
+    mail->change = (struct store_change){.kind = CHANGE_ATTEMPT_END, .attempt_end = end};
     return mail;
 }
 

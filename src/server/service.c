@@ -270,7 +270,7 @@ static void change_copy(struct server_mail *mail, const struct store_change *fro
         to->setting.value = (struct text){arena_copy(&mail->arena, from->setting.value),
                                           from->setting.value.length};
         return;
-    case CHANGE_END: /* the engine's thread makes it, beside the exit */
+    case CHANGE_ATTEMPT_END: /* the engine's thread makes it, beside the exit */
         break;
     case CHANGE_BARRIER:
     case CHANGE_LOG_TRIM:

@@ -36,11 +36,11 @@ static void latest_find(struct latest *latest, const struct output *output)
     }
 }
 
-/* First the ends, while the rows that name the attempts are there. */
+/* In this order: attempt_ends_purge needs the rows of the tasks. */
 static int write_deleted(struct store *store, struct job_id job, struct err *err)
 {
     static int (*const purges[])(struct store *, struct job_id, struct err *) = {
-        ends_purge, job_purge, tasks_purge, stories_purge, barriers_purge, tags_purge};
+        attempt_ends_purge, job_purge, tasks_purge, stories_purge, barriers_purge, tags_purge};
     int code = 0;
 
     assert(job.v != 0);
@@ -128,8 +128,8 @@ static int write_change(struct store *store, struct store_change *change, struct
         return tokens_remove(store, change, err);
     case CHANGE_SETTING:
         return setting_change(store, change, err);
-    case CHANGE_END:
-        return end_add(store, change, err);
+    case CHANGE_ATTEMPT_END:
+        return attempt_end_add(store, change, err);
     case CHANGE_BARRIER:
         return barrier_pass(store, change, err);
     case CHANGE_LOG_TRIM:

@@ -112,13 +112,13 @@ int tokens_remove_all(struct store *store, const char *user, struct err *err);
 int tokens_remove_browser(struct store *store, const char *user, struct err *err);
 int tokens_expire(struct store *store, int64_t before_ms, struct err *err);
 int setting_change(struct store *store, struct store_change *change, struct err *err);
-int end_add(struct store *store, struct store_change *change, struct err *err);
+int attempt_end_add(struct store *store, struct store_change *change, struct err *err);
 int barrier_pass(struct store *store, const struct store_change *change, struct err *err);
 
 /* --- the core's records and events --- */
 
-/* A job's record; `last` is the last one of the same job in the batch. Its row is written by the
- * first record of a new job and by the last one. */
+/* Writes a job's record. `last` is the last record of the same job in the batch: the job's row is
+ * written only by the first record of a new job and by the last one. */
 int job_write(struct store *store, const struct job_record *job, const struct job_record *last,
               struct err *err);
 int task_write(struct store *store, const struct task_record *task, bool is_last, struct err *err);
@@ -129,34 +129,37 @@ int events_write(struct store *store, const struct store_event *events, size_t c
 int events_trim(struct store *store, int64_t before_ms, struct err *err);
 int events_oldest(struct store *store, int64_t *at_ms, struct err *err);
 
-/* What goes with a job that is deleted. The ends go before the tasks that name their attempts. */
+/* Each deletes the job's rows from the tables of its noun. attempt_ends_purge comes before
+ * tasks_purge, because it finds the attempts by the rows of the tasks. */
 int job_purge(struct store *store, struct job_id job, struct err *err);
-int ends_purge(struct store *store, struct job_id job, struct err *err);
+int attempt_ends_purge(struct store *store, struct job_id job, struct err *err);
 int tasks_purge(struct store *store, struct job_id job, struct err *err);
 int stories_purge(struct store *store, struct job_id job, struct err *err);
 int barriers_purge(struct store *store, struct job_id job, struct err *err);
 int tags_purge(struct store *store, struct job_id job, struct err *err);
-/* A statement with the job's number as its only parameter. */
+/* Runs a statement whose only parameter is the job's number. */
 int purge(struct store *store, const char *text, struct job_id job, struct err *err);
 
 /* --- numbers --- */
 
 int counters_write_numbers(struct store *store, uint32_t last_job, uint64_t last_attempt,
                            struct err *err);
-/* One more commit, and so many events. */
+/* Counts one more commit, and so many more events. */
 int counters_write_progress(struct store *store, size_t event_count, struct err *err);
 
 /* --- opening and restoring --- */
 
-/* Into memory. */
-int store_load_jobs(struct store *store, struct err *err); /* all of the next three */
-int jobs_load(struct store *store, struct job_index *index,
-              struct err *err); /* sets last_job, too */
+/* Makes the job index anew, by the next three functions. */
+int store_load_jobs(struct store *store, struct err *err);
+/* Puts all jobs into the index; store->last_job is the highest number afterwards. */
+int jobs_load(struct store *store, struct job_index *index, struct err *err);
+/* Puts the tags of all jobs into the index. */
 int tags_load(struct store *store, struct job_index *index, struct err *err);
-int counters_load(struct store *store, struct err *err); /* ERR_CORRUPT: behind the jobs */
-/* How many commits the database counts. */
+/* Reads the last numbers of jobs and attempts. ERR_CORRUPT: there is a job of a higher number. */
+int counters_load(struct store *store, struct err *err);
+/* How many commits the database has counted. */
 int counters_read_commits(struct store *store, uint64_t *commits, struct err *err);
-/* And begin the first, or a new one where the database says so. */
+/* Reads the epochs; begins the first one, or a new one where the database wants it (db_opening). */
 int epochs_load(struct store *store, struct err *err);
 struct db_progress store_progress(const struct store *store);
 
@@ -167,7 +170,7 @@ int jobs_restore(struct store_reader *reader, const struct store_restore *restor
                  struct arena *arena, struct err *err);
 int tasks_restore(struct store_reader *reader, const struct store_restore *restore,
                   struct arena *arena, struct err *err);
-/* jobs that have not ended, or of which a container is held for debugging */
+/* Numbers of the jobs that have not ended, or of which a container is held for debugging. */
 #define LIVE_IDS                                                                                   \
     "SELECT id FROM jobs WHERE state <> 8 UNION SELECT job FROM tasks WHERE is_held <> 0"
 

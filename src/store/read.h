@@ -142,7 +142,7 @@ struct story_filter {
 struct stories {
     struct store_story {
         uint64_t sequence;
-        struct story_record story;
+        struct story_record record;
         const char *role_name; /* "" when of the whole job */
     } * items;
     size_t count;
@@ -163,7 +163,7 @@ int store_events(struct store_reader *reader, uint64_t after, uint64_t limit, st
 /* What is kept of an attempt's end, when its log has gone, too. ERR_NOT_FOUND: nothing, because it
  * wrote nothing and no rule matched. */
 int store_attempt_end(struct store_reader *reader, struct attempt_id attempt, struct arena *arena,
-                      struct store_end *end, struct err *err);
+                      struct store_attempt_end *end, struct err *err);
 
 /* What follows is short enough to be read whole. One user, one token: ERR_NOT_FOUND. */
 struct store_nodes {

@@ -135,7 +135,7 @@ struct store_token {
 };
 
 /* What is kept of an attempt's end beside its row. Texts are printable (base/printable.h). */
-struct store_end {
+struct store_attempt_end {
     struct attempt_id attempt;
     struct {
         int32_t code; /* that the rule gives */
@@ -168,12 +168,12 @@ enum store_change_kind {
     CHANGE_TOKENS_REMOVE, /* all browser tokens of the user, and those of applications, too, when
                            * token.is_application; except `token.id` if not "" */
     CHANGE_SETTING,       /* replaces; an empty value removes */
-    CHANGE_END,           /* of an attempt whose row says that it has ended, else nothing is done;
-                           * what was told first stays, and the rule only when the row has its code:
-                           * a task that was stopped may exit with one that a rule knows.
-                           * ERR_TOO_BIG */
-    CHANGE_BARRIER,       /* a job attempt has passed it; replaces */
-    CHANGE_LOG_TRIM,      /* events logged before `before_ms`: retention */
+    CHANGE_ATTEMPT_END, /* adds what is kept of an attempt whose row says that it has ended; nothing
+                         * is done for another one, or a second time. The rule is kept only when
+                         * the row has its code: a task that was stopped may exit with a code that
+                         * a rule knows. ERR_TOO_BIG */
+    CHANGE_BARRIER,     /* a job attempt has passed it; replaces */
+    CHANGE_LOG_TRIM,    /* events logged before `before_ms`: retention */
     CHANGE_TOKENS_EXPIRE, /* tokens that expired before `before_ms`, 1,000 at most */
 };
 
@@ -197,7 +197,7 @@ struct store_change {
             const char *key;
             struct text value;
         } setting;
-        struct store_end end;
+        struct store_attempt_end attempt_end;
         struct {
             struct job_id job;
             uint32_t attempt; /* of the job */

@@ -87,7 +87,7 @@ static int read_stories(struct store_reader *reader, const struct story_filter *
     while ((code = sql_next(&sql, err)) > 0) {
         struct store_story *story = ARRAY_ADD(&list);
         story->sequence = (uint64_t)sql_int(&sql);
-        row_get(&sql, &story->story, arena);
+        row_get(&sql, &story->record, arena);
         story->role_name = sql_string(&sql, arena);
     }
     LIST_HAND_OVER(&list, arena, stories);

@@ -22,16 +22,16 @@ static void large_tell(struct checkpoint *checkpoint, int pages, int code)
 {
     if (pages < checkpoint->limits.large) {
         atomic_store(&checkpoint->large_since_ms, 0);
-        if (checkpoint->told > 0)
+        if (checkpoint->warned > 0)
             log_info("store", "the write-ahead log of %s has been emptied", checkpoint->path);
-        checkpoint->told = 0;
+        checkpoint->warned = 0;
         return;
     }
     if (atomic_load(&checkpoint->large_since_ms) == 0)
         atomic_store(&checkpoint->large_since_ms, unix_ms());
-    if (checkpoint->told > 0 && pages / 2 < checkpoint->told)
+    if (checkpoint->warned > 0 && pages / 2 < checkpoint->warned)
         return;
-    checkpoint->told = pages;
+    checkpoint->warned = pages;
     if (code != SQLITE_OK && (code & 0xff) != SQLITE_BUSY)
         log_warning("store",
                     "the write-ahead log of %s has grown to %d MiB: it cannot be copied "

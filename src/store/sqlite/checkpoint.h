@@ -21,7 +21,7 @@ struct sqlite_connection;
 struct checkpoint_limits {
     int due;     /* pages in the log from which a checkpoint is worth its while */
     int restart; /* from which the log is made to begin anew */
-    int large;   /* from which it is told */
+    int large;   /* from which a warning is logged */
 };
 
 struct checkpoint {
@@ -37,7 +37,7 @@ struct checkpoint {
     int noted;                           /* likewise: pages in the log */
     _Atomic uint64_t rounds;
     _Atomic int64_t large_since_ms; /* Unix time; 0: it is not large */
-    int told;                       /* pages when it was last told, the thread's own */
+    int warned;                     /* pages in the log at the last warning; the thread's own */
 };
 
 /* Start the thread. ERR_*: as sqlite_connect; ERR_UNAVAILABLE: no thread can be made. */

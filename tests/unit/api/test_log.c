@@ -68,17 +68,17 @@ static void test_log_tail(void **state)
     struct job_id job = world_submit(world, alice, "gone", 1);
     world_run(world, job);
     struct attempt_id attempt = world_attempt(world, job, 0);
-    struct store_change change = {.kind = CHANGE_END,
-                                  .end = {.attempt = attempt,
-                                          .rule = {.code = 3,
-                                                   .phrase = "ContainerOutOfLuck",
-                                                   .number = 2,
-                                                   .pattern = 1,
-                                                   .line = 40,
-                                                   .file = "/etc/skep/rules.yaml",
-                                                   .log = "user",
-                                                   .text = TEXT("no luck")},
-                                          .tail = TEXT("last words\n")}};
+    struct store_change change = {.kind = CHANGE_ATTEMPT_END,
+                                  .attempt_end = {.attempt = attempt,
+                                                  .rule = {.code = 3,
+                                                           .phrase = "ContainerOutOfLuck",
+                                                           .number = 2,
+                                                           .pattern = 1,
+                                                           .line = 40,
+                                                           .file = "/etc/skep/rules.yaml",
+                                                           .log = "user",
+                                                           .text = TEXT("no luck")},
+                                                  .tail = TEXT("last words\n")}};
     struct store_batch batch = {.changes = &change, .change_count = 1};
     struct err err;
     world_exit(world, job, 0, 3);
@@ -98,13 +98,13 @@ static void test_log_tail(void **state)
     assert_int_equal(world_get(world, "/api/v2/jobs/alice~gone/logs", bob), 403);
     /* too long is refused; with the job the lines go, too */
     char long_text[STORE_TAIL_MAX + 1] = {0};
-    change.end.tail = (struct text){long_text, sizeof long_text};
+    change.attempt_end.tail = (struct text){long_text, sizeof long_text};
     assert_int_equal(store_commit(world->store, &batch, &err), 0);
     assert_int_equal(change.code, ERR_TOO_BIG);
     assert_int_equal(world_send(world, HTTP_DELETE, "/api/v2/jobs/gone", alice, ""), 202);
     struct store_reader *reader = NULL;
     struct arena arena;
-    struct store_end end;
+    struct store_attempt_end end;
     arena_init(&arena);
     assert_int_equal(store_reader_open(world->store, &reader, &err), 0);
     assert_int_equal(store_attempt_end(reader, attempt, &arena, &end, &err), ERR_NOT_FOUND);

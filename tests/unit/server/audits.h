@@ -42,7 +42,7 @@ static inline void expect_ends(struct world *world, struct store *store, struct 
     assert_int_equal(store_tasks(reader, job, -1, &world->arena, &tasks, &world->err), 0);
     for (size_t i = 0; i < tasks.count; i++) {
         const struct task_record *task = &tasks.items[i];
-        struct store_end end;
+        struct store_attempt_end end;
         int code = store_attempt_end(reader, task->attempt, &world->arena, &end, &world->err);
         if (task->state < LIFE_ATTEMPT_COMPLETED) {
             assert_int_equal(code, ERR_NOT_FOUND);

@@ -42,7 +42,7 @@ static void stories_are_paged_and_followed(void **state)
         store_stories(world->reader, &filter, true, &world->arena, &stories, &world->err), 0);
     assert_int_equal(stories.count, 1);
     assert_int_equal(stories.total, 3);
-    assert_int_equal(stories.items[0].story.at_ms, 1);
+    assert_int_equal(stories.items[0].record.at_ms, 1);
     filter = (struct story_filter){.is_warning = -1};
     assert_int_equal(
         store_stories(world->reader, &filter, true, &world->arena, &stories, &world->err), 0);

@@ -15,6 +15,7 @@ void core_step(struct output *output) { output->count = 1; /* `output` is the ca
 const char *text = "a /* string */ with stolen_name";
 """,
     "src/core/queue.h": "/* the tests: tests/unit/test_*.c; they know stolen_name and other_name */\n",
+    "src/core/table.sql": "CREATE TABLE jobs (state INTEGER); -- an enum life; 'quoted' as in core_step\n",
     "tests/unit/test_core.c": "struct output { int other; }; /* a program of its own */ int main(void) { return 0; }\n",
     "docs/rfc/0001-core.md": "`core_step` (`core/core.c`), `src/core/`, src/core/core.c:core_step, docs/rfc/0001, `LIFE_RUNNING`\n",
     "tools/check-names.allow": "other_name  a name of another system\n",
@@ -30,6 +31,8 @@ FALSE = {  # what is added to a file, and what the check must say about it
     "/* see tests/unit/core/ */": ("src/core/core.c", "tests/unit/core/: there is no such file"),
     "struct life { int state; };": ("src/core/core.c", "struct life: src/core/core.c:3 declares this tag for something else"),
     "enum output { NONE };": ("src/core/queue.h", "enum output: "),
+    "-- enum state": ("src/core/table.sql", "enum state: the code declares no such tag"),
+    "-- jobs that core_stop has ended": ("src/core/table.sql", "core_stop: there is no such name"),
     "`core_stop`": ("docs/rfc/0001-core.md", "core_stop: there is no such name"),
     "`core/`, `server/`": ("docs/rfc/0001-core.md", "server/: there is no such file"),
     "src/core/queue.h:core_step": ("docs/rfc/0001-core.md", "src/core/queue.h:core_step: src/core/queue.h does not have it"),

@@ -1,4 +1,5 @@
-/* ends.c — what is kept of an attempt's end beside its row: the rule that matched, the last lines.
+/* attempt_ends.c — what is kept of an attempt's end beside its row: the rule that matched, the last
+ * lines.
  */
 #include "base/err.h"
 #include "store/noun.h"
@@ -26,7 +27,7 @@ static const char delete_job[] =
 static const char select_one[] =
     "SELECT " COLUMNS(COLUMN_NAME) " FROM attempt_ends WHERE attempt = ?";
 
-static void row_put(struct sql *sql, const struct store_end *end)
+static void row_put(struct sql *sql, const struct store_attempt_end *end)
 {
     sql_put_int(sql, (int64_t)end->attempt.v);
     sql_put_blob(sql, end->tail);
@@ -40,7 +41,7 @@ static void row_put(struct sql *sql, const struct store_end *end)
     sql_put_text(sql, end->rule.text);
 }
 
-static void row_get(struct sql *sql, struct store_end *end, struct arena *arena)
+static void row_get(struct sql *sql, struct store_attempt_end *end, struct arena *arena)
 {
     assert(sql->statement);
     end->attempt.v = (uint64_t)sql_int(sql);
@@ -55,27 +56,27 @@ static void row_get(struct sql *sql, struct store_end *end, struct arena *arena)
     end->rule.text = sql_text(sql, arena);
 }
 
-int end_add(struct store *store, struct store_change *change, struct err *err)
+int attempt_end_add(struct store *store, struct store_change *change, struct err *err)
 {
     struct sql sql = sql_of(&store->session, insert);
 
-    assert(change->kind == CHANGE_END);
-    if (change->end.tail.length > STORE_TAIL_MAX)
+    assert(change->kind == CHANGE_ATTEMPT_END);
+    if (change->attempt_end.tail.length > STORE_TAIL_MAX)
         return REFUSE(change, ERR_TOO_BIG, "last lines have at most %d bytes", STORE_TAIL_MAX);
-    if (change->end.rule.text.length > STORE_MATCH_MAX)
+    if (change->attempt_end.rule.text.length > STORE_MATCH_MAX)
         return REFUSE(change, ERR_TOO_BIG, "a line that matched has at most %d bytes",
                       STORE_MATCH_MAX);
-    row_put(&sql, &change->end);
+    row_put(&sql, &change->attempt_end);
     return sql_run(&sql, NULL, err);
 }
 
-int ends_purge(struct store *store, struct job_id job, struct err *err)
+int attempt_ends_purge(struct store *store, struct job_id job, struct err *err)
 {
     return purge(store, delete_job, job, err);
 }
 
 int store_attempt_end(struct store_reader *reader, struct attempt_id attempt, struct arena *arena,
-                      struct store_end *end, struct err *err)
+                      struct store_attempt_end *end, struct err *err)
 {
     struct sql sql = sql_of(&reader->session, select_one);
     int code;

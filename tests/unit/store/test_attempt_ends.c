@@ -28,20 +28,20 @@ static void add_attempt(struct world *world, uint32_t job, uint64_t attempt, enu
 
 static struct store_change end_of(uint64_t attempt, int32_t code, struct text tail)
 {
-    return (struct store_change){.kind = CHANGE_END,
-                                 .end = {.attempt = {attempt},
-                                         .rule = {.code = code,
-                                                  .phrase = "ContainerSyntaxError",
-                                                  .number = 12,
-                                                  .pattern = 3,
-                                                  .line = 345,
-                                                  .file = "/etc/skep/rules.yaml",
-                                                  .log = "user",
-                                                  .text = TEXT("SyntaxError: caf\xc3\xa9")},
-                                         .tail = tail}};
+    return (struct store_change){.kind = CHANGE_ATTEMPT_END,
+                                 .attempt_end = {.attempt = {attempt},
+                                                 .rule = {.code = code,
+                                                          .phrase = "ContainerSyntaxError",
+                                                          .number = 12,
+                                                          .pattern = 3,
+                                                          .line = 345,
+                                                          .file = "/etc/skep/rules.yaml",
+                                                          .log = "user",
+                                                          .text = TEXT("SyntaxError: caf\xc3\xa9")},
+                                                 .tail = tail}};
 }
 
-static int end_read(struct world *world, uint64_t attempt, struct store_end *end)
+static int end_read(struct world *world, uint64_t attempt, struct store_attempt_end *end)
 {
     return store_attempt_end(world->reader, (struct attempt_id){attempt}, &world->arena, end,
                              &world->err);
@@ -51,7 +51,7 @@ static void an_end_is_read_back_whole(void **state)
 {
     struct world *world = *state;
     struct store_change change = end_of(5, 231, TEXT("one\ntwo\n"));
-    struct store_end end;
+    struct store_attempt_end end;
 
     /* the exit's row and what is kept of it, in one transaction */
     add_submitted(world, 1, "alice", "j1");
@@ -78,9 +78,9 @@ static void what_was_told_first_stays(void **state)
 {
     struct world *world = *state;
     struct store_change first = end_of(5, 231, TEXT("words\n")), again = end_of(5, 231, TEXT(""));
-    struct store_end end;
+    struct store_attempt_end end;
 
-    again.end.rule.number = 0;
+    again.attempt_end.rule.number = 0;
     add_submitted(world, 1, "alice", "j1");
     add_attempt(world, 1, 5, LIFE_COMPLETED, 231);
     assert_int_equal(commit(world, &first, 1), 0);
@@ -96,7 +96,7 @@ static void a_rule_that_did_not_decide_is_not_kept(void **state)
 {
     struct world *world = *state;
     struct store_change change = end_of(5, 143, TEXT("words\n"));
-    struct store_end end;
+    struct store_attempt_end end;
 
     add_submitted(world, 1, "alice", "j1");
     add_attempt(world, 1, 5, LIFE_COMPLETED, -210);
@@ -113,7 +113,7 @@ static void nothing_is_kept_that_no_row_names(void **state)
 {
     struct world *world = *state;
     struct store_change change = end_of(5, 231, TEXT("words\n"));
-    struct store_end end;
+    struct store_attempt_end end;
 
     assert_int_equal(commit(world, &change, 1), 0); /* of an orphan */
     assert_int_equal(change.code, 0);
@@ -140,15 +140,15 @@ static void too_long_ones_hinder_no_other(void **state)
     struct world *world = *state;
     char longer[STORE_TAIL_MAX + 1];
     struct store_change changes[4];
-    struct store_end end;
+    struct store_attempt_end end;
 
     memset(longer, 'x', sizeof longer);
     changes[0] = end_of(5, 231, (struct text){longer, STORE_TAIL_MAX + 1});
     changes[1] = end_of(6, 231, (struct text){longer, STORE_TAIL_MAX});
     changes[2] = end_of(7, 231, TEXT(""));
-    changes[2].end.rule.text = (struct text){longer, STORE_MATCH_MAX + 1};
+    changes[2].attempt_end.rule.text = (struct text){longer, STORE_MATCH_MAX + 1};
     changes[3] = end_of(8, 231, TEXT(""));
-    changes[3].end.rule.text = (struct text){longer, STORE_MATCH_MAX};
+    changes[3].attempt_end.rule.text = (struct text){longer, STORE_MATCH_MAX};
     add_submitted(world, 1, "alice", "j1");
     for (uint64_t attempt = 5; attempt < 9; attempt++)
         add_attempt(world, 1, attempt, LIFE_COMPLETED, 231);
@@ -180,7 +180,7 @@ static void a_database_of_version_3_is_taken_over(void **state)
     struct world *world = *state;
     const int64_t now_ms = (int64_t)time(NULL) * 1000;
     struct store_nodes nodes;
-    struct store_end end;
+    struct store_attempt_end end;
     struct task_record row;
     char path[100];
 
