@@ -69,7 +69,7 @@ static const struct cli_option ARCHIVE_OPTIONS[] = {
 
 static const struct cli_option DESCRIBE_OPTIONS[] = {
     {"attempts", 'a', NULL, "show every attempt of the job and of its tasks", NULL, 0},
-    {"events", 'e', NULL, "show the job's story, too", NULL, 0},
+    {"events", 'e', NULL, "show the job's events, too", NULL, 0},
     END,
 };
 
@@ -179,7 +179,7 @@ const struct cli_command COMMANDS[] = {
      "obeys what the program has put into it. Send the log of a stranger through `cat -v`; "
      "everything else that skep shows is free of control characters.",
      "skep logs -f --role worker --index 1 train", LOGS_OPTIONS, run_logs},
-    {"events", "JOB", KIND_JOB, NULL, 1, 1, "show the story of a job",
+    {"events", "JOB", KIND_JOB, NULL, 1, 1, "show what happened to a job",
      "Prints what happened to the job, the oldest first.", NULL, EVENTS_OPTIONS, run_events},
     {"wait", "JOB…", KIND_JOB, NULL, 1, -1, "wait until jobs end",
      "Waits for all the jobs named and exits with the code of the first one that did not succeed: "
@@ -199,7 +199,7 @@ const struct cli_command COMMANDS[] = {
      "Writes everything that the server keeps of a job that has ended into FOLDER, which is made "
      "and must not exist or be empty.\n\n"
      "job.json has its file (secrets masked), every attempt of the job and of its tasks with the "
-     "rule and the last lines of its end, its story, and the list of its logs. "
+     "rule and the last lines of its end, its events, and the list of its logs. "
      "logs/ROLE-INDEX-ATTEMPT.log is what a task wrote, both streams together, where ATTEMPT is "
      "the job's and the task's, such as 1.0. A log that the server has no more, or that has lost "
      "its beginning, is named on standard error and in the list.\n\n"
