@@ -75,6 +75,9 @@ static int http_start(struct api *api, struct http_server **server, struct err *
         .door_prefix = "/api/internal/",
         .origins = config->origins,
         .origin_count = config->origin_count,
+        .proxies = config->proxies,
+        .proxy_count = config->proxy_count,
+        .hsts_s = config->hsts_s,
         .app = api_app(api),
     };
     int failed = tls_start(api, err);

@@ -41,8 +41,9 @@ struct api_config {
     /* The path of a socket for the users of this machine. Who comes by it as root, or as the user
      * of this process, is `socket_user`, who must be an admin, without a token. NULL: none. */
     const char *socket, *socket_user;
-    const char *const *origins; /* as of http_server_config */
-    size_t origin_count;
+    const char *const *origins, *const *proxies; /* as of http_server_config, and hsts_s */
+    size_t origin_count, proxy_count;
+    uint32_t hsts_s;
     unsigned threads;        /* 0: one for each processor */
     const char *door;        /* a folder for a socket that tasks ask; NULL: none */
     struct service *service; /* must outlive the API */

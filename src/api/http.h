@@ -117,7 +117,8 @@ struct exchange {
     struct http_pair query[HTTP_QUERY_MAX];
     size_t query_count;
     struct text authorization, content_type, accept, origin;
-    struct text address; /* of the client, numeric; "" when it did not come by the network */
+    struct text address; /* of the client, numeric, as trusted proxies tell; "" when it did not come
+                          * by the network */
     int64_t peer_uid;    /* HTTP_BY_SOCKET: of the client's process, told by the kernel; else -1 */
     struct buf body;
     bool is_body_too_big; /* beyond HTTP_BODY_MAX: must be answered with 413 */
@@ -163,13 +164,17 @@ struct http_server_config {
     const char *door, *door_prefix;
     /* A folder, and the name of a socket in it for the users of this machine. NULL: none. */
     const char *socket_folder, *socket_name;
+    /* Reverse proxies, whose X-Forwarded-For is believed: address_range_parse's texts. */
+    const char *const *proxies;
+    size_t proxy_count;
+    uint32_t hsts_s; /* with TLS: browsers keep to it for so long; 0: they are not told */
     /* Origins ("https://portal.example.org") whose pages may read replies; "*": any. */
     const char *const *origins;
     size_t origin_count;
     struct http_app app;
 };
 
-/* The configuration's strings must outlive the server. ERR_INVALID: the address; ERR_IO: it cannot
+/* The configuration's strings must outlive the server. ERR_INVALID: an address; ERR_IO: it cannot
  * be had (in use, not ours). */
 int http_server_start(const struct http_server_config *config, struct http_server **server,
                       struct err *err);

@@ -1,7 +1,9 @@
 #include "api/http.h"
 #include "api/http_door.h"
+#include "api/http_proxy.h"
 #include "api/http_tls.h"
 #include "api/http_watch.h"
+#include "base/address.h"
 #include "base/err.h"
 #include "base/memory.h"
 #include "sys/cleanup.h"
@@ -56,6 +58,8 @@ struct http_server {
     struct MHD_Daemon *plain, *secure; /* `secure`: of the network, when that speaks TLS */
     struct http_watch *watch;
     struct http_entry entries[HTTP_WAYS];
+    struct address_range *proxies; /* config.proxy_count */
+    char *hsts;                    /* the header's value; NULL: none */
     uint16_t port;
     uint32_t request_ms;
     atomic_bool is_draining;
@@ -106,6 +110,11 @@ static void carried_resume(struct exchange *exchange)
 }
 
 static const struct exchange_port CARRIED_PORT = {carried_suspend, carried_resume};
+
+static struct http_client *client_of(struct MHD_Connection *connection)
+{
+    return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+}
 
 /* ---- streams ---- */
 
@@ -185,6 +194,8 @@ static enum MHD_Result reply_queue(struct carried *carried)
         return MHD_NO;
     if (reply->content_type)
         MHD_add_response_header(response, "Content-Type", reply->content_type);
+    if (carried->server->hsts && client_of(carried->connection)->way == HTTP_BY_NETWORK)
+        MHD_add_response_header(response, "Strict-Transport-Security", carried->server->hsts);
     if (origin_may_read(carried)) {
         MHD_add_response_header(response, "Access-Control-Allow-Origin",
                                 arena_copy(&carried->exchange.arena, carried->exchange.origin));
@@ -208,6 +219,28 @@ static struct text header_of(struct carried *carried, const char *name)
     return value ? text_of(value) : (struct text){NULL, 0};
 }
 
+/* All lines of X-Forwarded-For, joined in their order (RFC 9110, 5.3). */
+static enum MHD_Result forwarded_take(void *context, enum MHD_ValueKind kind, const char *key,
+                                      const char *value)
+{
+    struct buf *joined = context;
+    (void)kind;
+    if (strcasecmp(key, "X-Forwarded-For") == 0)
+        buf_format(joined, "%s%s", joined->length ? "," : "", value);
+    return MHD_YES;
+}
+
+/* The client's address, when `peer` may speak for others. */
+static struct text client_behind(struct carried *carried, struct text peer)
+{
+    const struct http_server *server = carried->server;
+    cleanup_buf struct buf joined = BUF_INIT;
+    MHD_get_connection_values(carried->connection, MHD_HEADER_KIND, forwarded_take, &joined);
+    struct text client =
+        http_proxy_client(server->proxies, server->config.proxy_count, peer, buf_as_text(&joined));
+    return text_of(arena_copy(&carried->exchange.arena, client));
+}
+
 static void address_fill(struct carried *carried)
 {
     const union MHD_ConnectionInfo *info =
@@ -222,7 +255,10 @@ static void address_fill(struct carried *carried)
             inet_ntop(AF_INET6, &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr,
                       name, sizeof name);
     }
-    carried->exchange.address = text_of(arena_copy(&carried->exchange.arena, text_of(name)));
+    struct exchange *exchange = &carried->exchange;
+    exchange->address = text_of(arena_copy(&exchange->arena, text_of(name)));
+    if (name[0] && carried->server->config.proxy_count)
+        exchange->address = client_behind(carried, exchange->address);
 }
 
 /* Bytes of the body as announced; 0 without one, -1 when nobody knows (chunks). */
@@ -258,11 +294,6 @@ static bool is_ambiguous(struct carried *carried)
     struct framing framing = {0};
     MHD_get_connection_values(carried->connection, MHD_HEADER_KIND, framing_count, &framing);
     return framing.lengths + framing.codings > 1 || framing.hosts > 1;
-}
-
-static struct http_client *client_of(struct MHD_Connection *connection)
-{
-    return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
 }
 
 static enum MHD_Result refuse(struct carried *carried, int status, const char *body)
@@ -597,7 +628,26 @@ static void server_free(struct http_server *server)
     if (server->plain)
         MHD_stop_daemon(server->plain);
     pthread_mutex_destroy(&server->lock);
+    mem_free(server->proxies);
+    mem_free(server->hsts);
     mem_free(server);
+}
+
+static int headers_prepare(struct http_server *server, struct err *err)
+{
+    const struct http_server_config *config = &server->config;
+    struct buf hsts = BUF_INIT;
+    server->proxies = mem_zero(config->proxy_count + 1, sizeof *server->proxies);
+    for (size_t i = 0; i < config->proxy_count; i++) {
+        int failed = address_range_parse(config->proxies[i], &server->proxies[i], err);
+        if (failed)
+            return failed;
+    }
+    if (config->tls && config->hsts_s) {
+        buf_format(&hsts, "max-age=%u", config->hsts_s);
+        server->hsts = buf_steal(&hsts);
+    }
+    return 0;
 }
 
 int http_server_start(const struct http_server_config *config, struct http_server **out,
@@ -610,7 +660,9 @@ int http_server_start(const struct http_server_config *config, struct http_serve
     server->clients.next = server->clients.previous = &server->clients;
     pthread_mutex_init(&server->lock, NULL);
     struct http_watch_ops ops = {.context = server, .wake = stream_wake, .sweep = sweep};
-    int failed = http_watch_start(&ops, &server->watch, err);
+    int failed = headers_prepare(server, err);
+    if (!failed)
+        failed = http_watch_start(&ops, &server->watch, err);
     if (!failed)
         failed = daemons_start(server, err);
     if (!failed)

@@ -1,5 +1,6 @@
 /* config.c — see config.h. */
 #include "server/config.h"
+#include "base/address.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/memory.h"
@@ -71,6 +72,7 @@ static const struct field tls_fields[] = {
     CHOICE("mode", tls_choices, "auto: unless the API listens on a loopback address."),
     STRING("certificateFile", "PEM file; without it one is made at the first start."),
     STRING("keyFile", "PEM file of its key, mode 600."),
+    INT("hstsSeconds", 0, SECONDS_MAX, "Browsers speak nothing but TLS for so long; 0: not told."),
 };
 static const struct shape tls_shape = SHAPE(tls_fields);
 
@@ -78,6 +80,7 @@ static const struct field api_fields[] = {
     STRING("listen", "ADDRESS:PORT of the REST API."),
     STRING("socket", "Path of a socket for the users of this machine; none: no socket."),
     MAP("tls", &tls_shape, "What is spoken at `listen`."),
+    STRINGS("proxies", "Reverse proxies whose X-Forwarded-For is believed, ADDRESS[/BITS]."),
     STRINGS("origins", "Origins whose pages may read the API's replies; *: any."),
     INT("threads", 0, 1024, "Threads that serve requests; 0: one a processor."),
     INT("requestsMax", 16, 1000000, "Requests that may wait for the core; more get 429."),
@@ -456,6 +459,8 @@ static void read_top(struct server_config *config, const struct doc *doc)
     get_string(config, api, "listen", &config->listen);
     get_string(config, api, "socket", &config->socket);
     get_strings(config, api, "origins", &config->origins, &config->origin_count);
+    get_strings(config, api, "proxies", &config->proxies, &config->proxy_count);
+    get_u32(tls, "hstsSeconds", &config->hsts_s);
     config->tls = (enum api_tls)get_choice(tls, "mode", tls_choices, (int)config->tls);
     get_string(config, tls, "certificateFile", &config->certificate_path);
     get_string(config, tls, "keyFile", &config->key_path);
@@ -504,6 +509,18 @@ static void check_engines(const struct server_config *config, const struct doc *
     }
 }
 
+static void check_proxies(const struct server_config *config, const struct doc *api,
+                          struct problems *problems)
+{
+    struct address_range range;
+    struct err err;
+
+    for (size_t i = 0; i < config->proxy_count; i++)
+        if (address_range_parse(config->proxies[i], &range, &err) < 0)
+            problem_add(problems, doc_get(api, "proxies")->as.list.items[i]->place, "api.proxies",
+                        "%s", err.text);
+}
+
 /* Rules between keys. */
 static void check_together(const struct server_config *config, const struct doc *doc,
                            struct problems *problems)
@@ -519,6 +536,7 @@ static void check_together(const struct server_config *config, const struct doc 
     if (!config->certificate_path != !config->key_path)
         problem_add(problems, doc_get(doc, "api")->place, "api.tls",
                     "certificateFile and keyFile are given together");
+    check_proxies(config, doc_get(doc, "api"), problems);
     if (core->port_first > core->port_last)
         problem_add(problems, place, "scheduling.portFirst", "%u is above portLast, %u",
                     core->port_first, core->port_last);
@@ -654,12 +672,13 @@ static bool texts_differ(const char *a, const char *b)
     return a && b ? strcmp(a, b) != 0 : a != b;
 }
 
-static bool origins_differ(const struct server_config *old, const struct server_config *now)
+static bool lists_differ(const char *const *old, size_t old_count, const char *const *now,
+                         size_t now_count)
 {
-    bool is_different = old->origin_count != now->origin_count;
+    bool is_different = old_count != now_count;
 
-    for (size_t i = 0; !is_different && i < now->origin_count; i++)
-        is_different = strcmp(old->origins[i], now->origins[i]) != 0;
+    for (size_t i = 0; !is_different && i < now_count; i++)
+        is_different = strcmp(old[i], now[i]) != 0;
     return is_different;
 }
 
@@ -682,9 +701,12 @@ void server_config_compare(const struct server_config *old, const struct server_
     note_if(strcmp(old->listen, now->listen) != 0, "api.listen", keys);
     note_if(strcmp(old->socket, now->socket) != 0, "api.socket", keys);
     note_if(old->tls != now->tls || texts_differ(old->certificate_path, now->certificate_path) ||
-                texts_differ(old->key_path, now->key_path),
+                texts_differ(old->key_path, now->key_path) || old->hsts_s != now->hsts_s,
             "api.tls", keys);
-    note_if(origins_differ(old, now), "api.origins", keys);
+    note_if(lists_differ(old->origins, old->origin_count, now->origins, now->origin_count),
+            "api.origins", keys);
+    note_if(lists_differ(old->proxies, old->proxy_count, now->proxies, now->proxy_count),
+            "api.proxies", keys);
     note_if(old->threads != now->threads, "api.threads", keys);
     note_if(old->requests_max != now->requests_max, "api.requestsMax", keys);
     note_if(old->is_config_shared != now->is_config_shared, "api.shareConfigurations", keys);

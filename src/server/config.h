@@ -47,8 +47,9 @@ struct server_config {
     const char *socket; /* "": the usual one, server_socket; "none" */
     enum api_tls tls;
     const char *certificate_path, *key_path; /* both NULL: made at the first start */
-    const char *const *origins;
-    size_t origin_count;
+    const char *const *origins, *const *proxies;
+    size_t origin_count, proxy_count;
+    uint32_t hsts_s;
     const char *data_directory;
     const char *database; /* address of PostgreSQL's; "": SQLite's in the data directory */
     bool accepts_loss;    /* by the command line: struct store_opening */

@@ -132,6 +132,7 @@ static struct http_server *server;
 /* `request_ms`: 0 for the usual one. */
 static struct http_server *server_start(uint32_t request_ms)
 {
+    static const char *const proxies[] = {"127.0.0.0/8"};
     static const char *const origins[] = {"https://one.example", "https://two.example"};
     struct http_server_config config = {
         .listen = "127.0.0.1:0",
@@ -141,6 +142,8 @@ static struct http_server *server_start(uint32_t request_ms)
         .door_prefix = "/inside/",
         .socket_folder = in_folder(""),
         .socket_name = "users",
+        .proxies = proxies,
+        .proxy_count = COUNT_OF(proxies),
         .origins = origins,
         .origin_count = COUNT_OF(origins),
         .app = {.begin = app_begin, .handle = app_handle, .resume = app_resume, .end = app_end}};
@@ -509,6 +512,10 @@ static void test_client_address(void **state)
     struct buf out = BUF_INIT;
     ask_text("GET /address HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n", &out);
     assert_non_null(strstr(buf_cstr(&out), "\r\n\r\n127.0.0.1"));
+    ask_text("GET /address HTTP/1.1\r\n" HEAD "X-Forwarded-For: 203.0.113.9\r\n"
+             "x-forwarded-for: 198.51.100.7, 127.0.0.2\r\n\r\n",
+             &out); /* two proxies; the first line is the client's own */
+    assert_non_null(strstr(buf_cstr(&out), "\r\n\r\n198.51.100.7"));
     buf_release(&out);
 }
 
