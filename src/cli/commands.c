@@ -129,6 +129,11 @@ static const struct cli_option LOGIN_OPTIONS[] = {
     END,
 };
 
+static const struct cli_option ADMIN_OPTIONS[] = {
+    {"data", 0, "DIRECTORY", "the server's data directory (default: /var/lib/skep)", NULL, 0},
+    END,
+};
+
 static const struct cli_option TAG_OPTIONS[] = {
     {"remove", 0, NULL, "take the tag away", NULL, 0},
     END,
@@ -281,6 +286,14 @@ const struct cli_command COMMANDS[] = {
      "administrator; submit also submits jobs and changes yours; usual (the default) is good for "
      "all that you may do but for users, groups and tokens; admin only lacks tokens.",
      "skep token create --scope submit --expires 2592000", TOKEN_OPTIONS, run_token},
+    {"admin", "ACTION", KIND_CHOICE, "check", 1, 1, "look after the machine of a server",
+     "`check` says what the machine on which it runs can give to the walls between tasks, and what "
+     "it cannot: kernel, control groups, quotas, file systems, programs. No server is needed; some "
+     "of it only root can try.\n\n"
+     "good: nothing is lacking. less: tasks run, with one wall less or at a higher price, and the "
+     "meaning says which. missing: no task can run. unknown: this user cannot try it.\n\n"
+     "Exit code 0: tasks can run, 1: something is missing.",
+     "sudo skep admin check", ADMIN_OPTIONS, run_admin},
     {"completion", "SHELL", KIND_CHOICE, "bash zsh fish", 1, 1, "print completion for a shell",
      "Prints a script that completes commands, options and names of jobs.",
      "source <(skep completion bash)", NO_OPTIONS, run_completion},

@@ -3,10 +3,10 @@
 #include "base/memory.h"
 #include "engine/local/disk_image.h"
 #include "engine/local/logs.h"
-#include "engine/local/project.h"
 #include "engine/local/task.h"
 #include "sys/cleanup.h"
 #include "sys/log.h"
+#include "sys/project.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>

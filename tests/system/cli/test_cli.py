@@ -1,6 +1,6 @@
 """skep against a real skepd with the fake engine: what a user types and sees.
 
-Covers: src/cli/main.c, src/cli/client.c, src/cli/connect.c, src/cli/history.c, src/cli/cmd_archive.c, src/cli/cmd_cluster.c,
+Covers: src/cli/main.c, src/cli/client.c, src/cli/connect.c, src/cli/history.c, src/cli/cmd_admin.c, src/cli/cmd_archive.c, src/cli/cmd_cluster.c,
 src/cli/cmd_describe.c, src/cli/cmd_job.c, src/cli/cmd_login.c, src/cli/cmd_show.c, src/cli/cmd_validate.c
 """
 import json
@@ -44,6 +44,22 @@ class Cli(unittest.TestCase):
         done = self.world.skep(*words, **options)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
+
+    def test_admin_check(self):
+        """What the machine gives, for people and for programs; without a server."""
+        folder = str(self.world.folder)
+        done = self.world.skep("admin", "check", "--data", folder, "-o", "json")
+        findings = {finding["check"]: finding for finding in json.loads(done.stdout)}
+        self.assertEqual(done.returncode, 1 if "missing" in [finding["state"] for finding in findings.values()] else 0)
+        self.assertEqual(findings["namespaces"], {"check": "namespaces", "state": "good", "found": "mnt pid ipc net", "meaning": ""})
+        self.assertIn(folder, findings["project quotas"]["found"])
+        self.assertTrue(all(finding["meaning"] for finding in findings.values() if finding["state"] != "good"))
+        table = self.world.skep("admin", "check", "--data", folder).stdout
+        self.assertTrue(all(name in table for name in findings))
+        self.assertEqual([name for name in os.listdir(folder) if name.startswith(".skep-check")], [])
+        wrong = self.world.skep("admin", "look")
+        self.assertEqual(wrong.returncode, 2)
+        self.assertIn("there is: check", wrong.stderr)
 
     def test_submit_and_see(self):
         path = self.world.file(job("see", ["true"], instances=2))

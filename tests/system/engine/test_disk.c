@@ -1,7 +1,7 @@
 /* The disk of a task: what it may write is limited, its log and reports are whole all the same.
  *
  * Covers: src/engine/local/task_disk.c, src/engine/local/task_log.c, src/engine/local/disk_image.c,
- * src/engine/local/project.c */
+ * src/sys/project.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-#include "engine/local/project.h"
+#include "sys/project.h"
 #include "base/err.h"
 #include "sys/cleanup.h"
 #include <assert.h>

@@ -4,8 +4,8 @@
  * their folder. The kernel does not hold who has CAP_SYS_RESOURCE to a limit; overlayfs writes
  * without it, whoever mounted it. Needs Linux 5.14.
  */
-#ifndef ENGINE_LOCAL_PROJECT_H
-#define ENGINE_LOCAL_PROJECT_H
+#ifndef SYS_PROJECT_H
+#define SYS_PROJECT_H
 #include <stdbool.h>
 #include <stdint.h>
 

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "base/err.h"
-#include "engine/local/project.h"
 #include "sys/cleanup.h"
+#include "sys/project.h"
 
 static void test_without(void **state)
 {

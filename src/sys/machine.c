@@ -1,0 +1,452 @@
+#include "sys/machine.h"
+#include "base/buf.h"
+#include "base/memory.h"
+#include "sys/cleanup.h"
+#include "sys/file.h"
+#include "sys/project.h"
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+const char *const machine_state_words[] = {"good", "less", "missing", "unknown"};
+
+enum { KERNEL_NEEDED = 506, KERNEL_GROUP_KILL = 514, PIDS_FEW = 65536, PATH_ROOM = 512 };
+
+struct look {
+    struct machine_finding *findings;
+    size_t count;
+    const char *directory;
+    bool is_root;
+};
+
+static void finding_add(struct look *look, const char *name, enum machine_state state,
+                        const char *meaning, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+
+static void finding_add(struct look *look, const char *name, enum machine_state state,
+                        const char *meaning, const char *format, ...)
+{
+    assert(look->count < MACHINE_FINDINGS_MAX);
+    struct machine_finding *finding = &look->findings[look->count++];
+    *finding = (struct machine_finding){
+        .name = name, .state = state, .meaning = state == MACHINE_GOOD ? "" : meaning};
+    va_list args;
+    va_start(args, format);
+    vsnprintf(finding->found, sizeof finding->found, format, args);
+    va_end(args);
+}
+
+/* --- kernel --- */
+
+int machine_kernel_number(const char *release)
+{
+    char *end;
+    const long major = strtol(release, &end, 10);
+    const long minor = *end == '.' ? strtol(end + 1, NULL, 10) : -1;
+    return major < 0 || major > 999 || minor < 0 || minor > 99 ? 0 : (int)(major * 100 + minor);
+}
+
+static void look_kernel(struct look *look)
+{
+    struct utsname names;
+    uname(&names);
+    const int number = machine_kernel_number(names.release);
+    const char *meaning = number < KERNEL_NEEDED
+                              ? "Linux 5.6 or later is needed to read what tasks leave safely"
+                              : "from 5.14 on, quotas of projects and an end of all processes at "
+                                "once are there";
+    finding_add(look, "kernel",
+                number < KERNEL_NEEDED       ? MACHINE_MISSING
+                : number < KERNEL_GROUP_KILL ? MACHINE_LESS
+                                             : MACHINE_GOOD,
+                meaning, "Linux %.80s", names.release);
+}
+
+static bool word_is_in(struct text words, const char *wanted)
+{
+    while (words.length > 0) {
+        struct text word = text_cut(&words, ' ');
+        if (text_is(text_trim(word), wanted))
+            return true;
+    }
+    return false;
+}
+
+/* Controllers of v2, or the trees of v1: both as words. */
+static void controllers_read(struct buf *out, bool *is_v2)
+{
+    cleanup_buf struct buf text = BUF_INIT;
+    struct statfs file_system;
+    *is_v2 =
+        statfs("/sys/fs/cgroup", &file_system) == 0 && file_system.f_type == CGROUP2_SUPER_MAGIC;
+    if (*is_v2) {
+        file_read("/sys/fs/cgroup/cgroup.controllers", 4096, out, NULL);
+        return;
+    }
+    file_read("/proc/self/cgroup", 65536, &text, NULL);
+    struct text left = buf_as_text(&text);
+    while (left.length > 0) { /* "4:cpu,cpuacct:/skep/1a2b/17" */
+        struct text line = text_cut(&left, '\n');
+        text_cut(&line, ':');
+        struct text names = text_cut(&line, ':');
+        while (names.length > 0) {
+            struct text name = text_cut(&names, ',');
+            buf_format(out, "%.*s ", TEXT_ARG(name));
+        }
+    }
+}
+
+static void look_groups(struct look *look)
+{
+    static const char *const wanted[] = {"cpu", "memory", "pids"};
+    cleanup_buf struct buf controllers = BUF_INIT;
+    char lacking[64] = "";
+    bool is_v2;
+    controllers_read(&controllers, &is_v2);
+    for (size_t i = 0; i < COUNT_OF(wanted); i++)
+        if (!word_is_in(buf_as_text(&controllers), wanted[i])) {
+            const size_t used = strlen(lacking);
+            snprintf(lacking + used, sizeof lacking - used, " %s", wanted[i]);
+        }
+    if (lacking[0])
+        finding_add(look, "control groups", MACHINE_MISSING,
+                    "without them no task has limits; mount them, and see the kernel's options",
+                    "no controller%s", lacking);
+    else
+        finding_add(look, "control groups", is_v2 ? MACHINE_GOOD : MACHINE_LESS,
+                    "with v2 page cache goes before a task is killed for memory, and whose memory "
+                    "ran out is always known",
+                    "%s", is_v2 ? "v2" : "v1");
+}
+
+static void look_processes(struct look *look)
+{
+    cleanup_buf struct buf text = BUF_INIT;
+    int64_t pids = 0;
+    file_read("/proc/sys/kernel/pid_max", 64, &text, NULL);
+    text_to_int64(text_trim(buf_as_text(&text)), &pids);
+    finding_add(look, "processes", pids < PIDS_FEW ? MACHINE_LESS : MACHINE_GOOD,
+                "tasks share half of this: raise kernel.pid_max (sysctl), up to 4194304",
+                "at most %lld", (long long)pids);
+}
+
+static void look_seccomp(struct look *look)
+{
+    const bool is_there = prctl(PR_GET_SECCOMP) >= 0;
+    const bool has_filters = access("/proc/sys/kernel/seccomp/actions_avail", R_OK) == 0;
+    finding_add(look, "seccomp", is_there && has_filters ? MACHINE_GOOD : MACHINE_MISSING,
+                "no runtime starts a container with its filter of system calls; a kernel with "
+                "CONFIG_SECCOMP_FILTER is needed",
+                "%s", is_there && has_filters ? "filters" : "no filters");
+}
+
+static void look_namespaces(struct look *look)
+{
+    static const char *const wanted[] = {"mnt", "pid", "ipc", "net"};
+    char path[64], lacking[64] = "";
+    for (size_t i = 0; i < COUNT_OF(wanted); i++) {
+        snprintf(path, sizeof path, "/proc/self/ns/%s", wanted[i]);
+        const size_t used = strlen(lacking);
+        if (access(path, F_OK) < 0)
+            snprintf(lacking + used, sizeof lacking - used, " %s", wanted[i]);
+    }
+    finding_add(look, "namespaces", lacking[0] ? MACHINE_MISSING : MACHINE_GOOD,
+                "containers cannot be made", "%s%s", lacking[0] ? "lacks" : "mnt pid ipc net",
+                lacking);
+}
+
+/* --- what must be tried --- */
+
+/* Run `attempt` in a process that has a mount namespace of its own. Its answer, 0 … 125, or -1. */
+static int tried_apart(int (*attempt)(const char *directory), const char *directory)
+{
+    int status;
+    const pid_t pid = fork();
+    if (pid == 0) {
+        if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+            _exit(126);
+        _exit(attempt(directory));
+    }
+    if (pid < 0 || waitpid(pid, &status, 0) != pid || !WIFEXITED(status) ||
+        WEXITSTATUS(status) > 125)
+        return -1;
+    return WEXITSTATUS(status);
+}
+
+static int scratch_make(const char *directory, char scratch[PATH_ROOM])
+{
+    if (snprintf(scratch, PATH_ROOM, "%s/.skep-check-XXXXXX", directory) >= PATH_ROOM)
+        return -1;
+    return mkdtemp(scratch) ? 0 : -1;
+}
+
+static void scratch_part(const char *scratch, const char *name, char path[PATH_ROOM + 8])
+{
+    snprintf(path, PATH_ROOM + 8, "%s/%s", scratch, name);
+}
+
+static const char *const scratch_parts[] = {"lower", "upper", "work", "merged"};
+
+/* An overlay of folders in the scratch folder. Without `volatile`, which Linux 5.10 has, its end
+ * waits until all of the disk is written. */
+static int overlay_try(const char *scratch)
+{
+    static const char *const ends[] = {",volatile", ""};
+    char options[3 * PATH_ROOM + 64], merged[PATH_ROOM + 8];
+    scratch_part(scratch, "merged", merged);
+    for (size_t i = 0; i < COUNT_OF(ends); i++) {
+        snprintf(options, sizeof options, "lowerdir=%s/lower,upperdir=%s/upper,workdir=%s/work%s",
+                 scratch, scratch, scratch, ends[i]);
+        if (mount("overlay", merged, "overlay", 0, options) == 0)
+            return 0;
+    }
+    return 1;
+}
+
+/* A user namespace in which 0 … 65535 are the machine's ids from 100000 on; its descriptor. */
+static int ids_make(void)
+{
+    char path[64], byte;
+    int ready[2], go[2];
+    if (pipe2(ready, O_CLOEXEC) < 0 || pipe2(go, O_CLOEXEC) < 0)
+        return -1;
+    const pid_t pid = fork();
+    close(ready[pid == 0 ? 0 : 1]);
+    if (pid == 0) {
+        close(go[1]); /* then the other end of it is the parent's alone */
+        const bool is_made = unshare(CLONE_NEWUSER) == 0;
+        const bool is_told = write(ready[1], is_made ? "y" : "n", 1) == 1;
+        _exit(is_told && read(go[0], &byte, 1) == 0 ? 0 : 1);
+    }
+    int result = -1;
+    if (pid > 0 && read(ready[0], &byte, 1) == 1 && byte == 'y') {
+        static const char *const maps[] = {"uid_map", "gid_map"};
+        bool is_mapped = true;
+        for (size_t i = 0; i < COUNT_OF(maps); i++) {
+            snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, maps[i]);
+            cleanup_close int fd = open(path, O_WRONLY | O_CLOEXEC);
+            is_mapped &= fd >= 0 && write(fd, "0 100000 65536", 14) == 14;
+        }
+        snprintf(path, sizeof path, "/proc/%d/ns/user", (int)pid);
+        result = is_mapped ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+    }
+    close(ready[0]);
+    close(go[0]);
+    close(go[1]);
+    if (pid > 0)
+        waitpid(pid, NULL, 0);
+    return result;
+}
+
+enum { IDS_ALL, IDS_NO_MOUNT, IDS_NO_OVERLAY, IDS_NO_NAMESPACE };
+
+/* Folders with other ids below an overlay: how images can be shared by tasks in user namespaces. */
+static int ids_try(const char *scratch)
+{
+    char lower[PATH_ROOM + 8], merged[PATH_ROOM + 8], options[2 * PATH_ROOM + 64];
+    const int ids = ids_make();
+    struct mount_attr attributes = {.attr_set = MOUNT_ATTR_IDMAP};
+    if (ids < 0)
+        return IDS_NO_NAMESPACE;
+    attributes.userns_fd = (unsigned)ids;
+    scratch_part(scratch, "lower", lower);
+    const int tree = open_tree(AT_FDCWD, lower, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
+    if (tree < 0 || mount_setattr(tree, "", AT_EMPTY_PATH, &attributes, sizeof attributes) < 0 ||
+        move_mount(tree, "", AT_FDCWD, lower, MOVE_MOUNT_F_EMPTY_PATH) < 0)
+        return IDS_NO_MOUNT;
+    snprintf(options, sizeof options, "lowerdir=%s/lower:%s/upper", scratch, scratch);
+    scratch_part(scratch, "merged", merged);
+    return mount("overlay", merged, "overlay", MS_RDONLY, options) == 0 ? IDS_ALL : IDS_NO_OVERLAY;
+}
+
+static void scratch_remove(const char *scratch)
+{
+    static const char *const made_by_kernel[] = {"work/work/incompat/volatile/dirty",
+                                                 "work/work/incompat/volatile",
+                                                 "work/work/incompat", "work/work", "work/index"};
+    char path[PATH_ROOM + 64];
+    for (size_t i = 0; i < COUNT_OF(made_by_kernel); i++) {
+        snprintf(path, sizeof path, "%s/%s", scratch, made_by_kernel[i]);
+        remove(path);
+    }
+    for (size_t i = 0; i < COUNT_OF(scratch_parts); i++) {
+        snprintf(path, sizeof path, "%s/%s", scratch, scratch_parts[i]);
+        rmdir(path);
+    }
+    rmdir(scratch);
+}
+
+static int scratch_tried(const char *directory, int (*attempt)(const char *scratch))
+{
+    char scratch[PATH_ROOM], path[PATH_ROOM + 8];
+    if (scratch_make(directory, scratch) < 0)
+        return -1;
+    bool is_made = true;
+    for (size_t i = 0; i < COUNT_OF(scratch_parts); i++) {
+        scratch_part(scratch, scratch_parts[i], path);
+        is_made &= mkdir(path, 0755) == 0;
+    }
+    const int answer = is_made ? tried_apart(attempt, scratch) : -1;
+    scratch_remove(scratch);
+    return answer;
+}
+
+static const char root_alone[] = "only root can try it";
+
+static void look_overlay(struct look *look)
+{
+    const int answer = look->is_root ? scratch_tried(look->directory, overlay_try) : -1;
+    if (!look->is_root)
+        finding_add(look, "overlay", MACHINE_UNKNOWN, root_alone, "not tried");
+    else
+        finding_add(look, "overlay", answer == 0 ? MACHINE_GOOD : MACHINE_MISSING,
+                    "the file system of the data directory cannot hold the layers of tasks: use "
+                    "ext4, XFS, btrfs or tmpfs, and load the module overlay",
+                    "%s in %.80s", answer == 0 ? "works" : "cannot be mounted", look->directory);
+}
+
+static void look_ids(struct look *look)
+{
+    static const char *const words[] = {"work, below an overlay as well", "not on this file system",
+                                        "not below an overlay", "no user namespaces"};
+    const int answer = look->is_root ? scratch_tried(look->directory, ids_try) : -1;
+    if (!look->is_root)
+        finding_add(look, "idmapped mounts", MACHINE_UNKNOWN, root_alone, "not tried");
+    else
+        finding_add(look, "idmapped mounts", answer == IDS_ALL ? MACHINE_GOOD : MACHINE_LESS,
+                    "images could not be shared by tasks whose root is nobody on the machine "
+                    "(Linux 5.19, and a file system that has them)",
+                    "%s", answer < 0 ? "could not be tried" : words[answer]);
+}
+
+/* --- disks --- */
+
+static void look_quotas(struct look *look)
+{
+    cleanup_close int fd = open(look->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const bool is_enforced = fd >= 0 && project_is_enforced(fd);
+    const bool has_loops = access("/dev/loop-control", F_OK) == 0;
+    finding_add(look, "project quotas", is_enforced ? MACHINE_GOOD : MACHINE_LESS,
+                has_loops ? "tasks can fill the disk: mount it with prjquota (ext4) or pquota "
+                            "(XFS), or set engine.disk.quota to required"
+                          : "tasks can fill the disk: mount it with prjquota (ext4) or pquota "
+                            "(XFS); there are no loop devices for engine.disk.quota: required",
+                "%s in %.80s", is_enforced ? "enforced" : "none", look->directory);
+}
+
+/* BFQ on any disk, or io.cost switched on. */
+static bool has_weights(void)
+{
+    cleanup_buf struct buf text = BUF_INIT;
+    if (file_read("/sys/fs/cgroup/io.cost.qos", 65536, &text, NULL) == 0 &&
+        text_find(buf_as_text(&text), TEXT("enable=1")) != SIZE_MAX)
+        return true;
+    cleanup_dir DIR *dir = opendir("/sys/block");
+    for (struct dirent *entry; dir && (entry = readdir(dir));) {
+        char path[PATH_ROOM];
+        buf_clear(&text);
+        snprintf(path, sizeof path, "/sys/block/%.200s/queue/scheduler", entry->d_name);
+        if (file_read(path, 4096, &text, NULL) == 0 &&
+            text_find(buf_as_text(&text), TEXT("[bfq]")) != SIZE_MAX)
+            return true;
+    }
+    return false;
+}
+
+static void look_weights(struct look *look)
+{
+    const bool is_there = has_weights();
+    finding_add(look, "disk weights", is_there ? MACHINE_GOOD : MACHINE_LESS,
+                "a task that reads and writes much slows the others: use the scheduler bfq or "
+                "io.cost",
+                "%s", is_there ? "bfq or io.cost" : "none");
+}
+
+/* --- programs --- */
+
+static const struct {
+    const char *name, *paths[3];
+    enum machine_state without;
+    const char *meaning;
+} programs[] = {
+    {"runtime", {"crun", "runc"}, MACHINE_MISSING, "no container can be started: install crun"},
+    {"conmon", {"conmon"}, MACHINE_MISSING, "no container can be started: install conmon"},
+    {"skopeo", {"skopeo"}, MACHINE_LESS, "no image of a registry or an archive can be used"},
+    {"umoci", {"umoci"}, MACHINE_LESS, "no image of a registry or an archive can be used"},
+    {"nft", {"nft"}, MACHINE_LESS, "jobs cannot have networks of their own: install nftables"},
+    {"mke2fs",
+     {"mke2fs"},
+     MACHINE_LESS,
+     "engine.disk.quota: required needs project quotas then: install e2fsprogs"},
+};
+
+static bool program_is_there(const char *name)
+{
+    static const char *const folders[] = {"/usr/local/sbin", "/usr/local/bin", "/usr/sbin",
+                                          "/usr/bin",        "/sbin",          "/bin"};
+    char path[PATH_ROOM];
+    for (size_t i = 0; i < COUNT_OF(folders); i++) {
+        snprintf(path, sizeof path, "%s/%s", folders[i], name);
+        if (access(path, X_OK) == 0)
+            return true;
+    }
+    return false;
+}
+
+static void look_programs(struct look *look)
+{
+    for (size_t i = 0; i < COUNT_OF(programs); i++) {
+        const char *found = NULL;
+        for (size_t k = 0; programs[i].paths[k] && !found; k++)
+            if (program_is_there(programs[i].paths[k]))
+                found = programs[i].paths[k];
+        finding_add(look, programs[i].name, found ? MACHINE_GOOD : programs[i].without,
+                    programs[i].meaning, "%s", found ? found : "not installed");
+    }
+}
+
+/* The folder itself, or the nearest one above that is there. */
+static const char *directory_nearest(const char *directory, char path[PATH_ROOM])
+{
+    struct stat stat_of_it;
+    snprintf(path, PATH_ROOM, "%s", directory);
+    while (stat(path, &stat_of_it) < 0 || !S_ISDIR(stat_of_it.st_mode)) {
+        char *slash = strrchr(path, '/');
+        if (!slash || slash == path)
+            return "/";
+        *slash = 0;
+    }
+    return path;
+}
+
+size_t machine_look(const char *directory, struct machine_finding findings[MACHINE_FINDINGS_MAX])
+{
+    static void (*const looks[])(struct look * look) = {
+        look_kernel,   look_groups, look_namespaces, look_seccomp,   look_overlay,
+        look_programs, look_quotas, look_weights,    look_processes, look_ids,
+    };
+    char path[PATH_ROOM];
+    struct look look = {.findings = findings,
+                        .directory = directory_nearest(directory, path),
+                        .is_root = geteuid() == 0};
+    for (size_t i = 0; i < COUNT_OF(looks); i++)
+        looks[i](&look);
+    return look.count;
+}
