@@ -69,6 +69,14 @@ int handle_sku_types(struct call *call);
 bool vc_exists(const struct service_snapshot *snapshot, struct text name);
 struct store_names vc_names(struct call *call, const struct service_snapshot *snapshot);
 
+/* storage.c */
+int handle_storage_list(struct call *call);
+int handle_storage(struct call *call);
+int handle_storage_config_list(struct call *call);
+int handle_storage_config(struct call *call);
+int handle_storage_server_list(struct call *call);
+int handle_storage_server(struct call *call);
+
 /* user.c */
 int handle_user_list(struct call *call);
 int handle_user(struct call *call);

@@ -6,6 +6,12 @@
 
 /* ---- submission ---- */
 
+/* The place in the job file that the refusal is about. */
+static bool is_about_storage(const struct call *call)
+{
+    return strcmp(call->answer_err.path, "extras.storages") == 0;
+}
+
 static const char *submit_error_name(const struct call *call, int code)
 {
     if (code == ERR_INVALID)
@@ -13,14 +19,16 @@ static const char *submit_error_name(const struct call *call, int code)
     if (code == ERR_CONFLICT)
         return "ConflictJobError";
     if (code == ERR_NOT_FOUND)
-        return "NoVirtualClusterError";
+        return is_about_storage(call) ? "NoStorageError" : "NoVirtualClusterError";
     return NULL;
 }
 
 /* OpenPAI knows one answer for a virtual cluster that is not there or not the user's. */
 static int submit_error_code(const struct call *call, int code)
 {
-    return code == ERR_NOT_FOUND && !call->route->is_v1 ? ERR_FORBIDDEN : code;
+    if (code != ERR_NOT_FOUND || call->route->is_v1 || is_about_storage(call))
+        return code;
+    return ERR_FORBIDDEN;
 }
 
 static int submit_answered(struct call *call)

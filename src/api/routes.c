@@ -79,6 +79,13 @@ const struct route ROUTES[] = {
     {HTTP_PUT, "/api/v2/virtual-clusters/:vc/status", ACCESS_ADMIN, handle_vc_change, false},
     {HTTP_GET, "/api/v2/cluster/sku-types", ACCESS_USER, handle_sku_types, false},
 
+    {HTTP_GET, "/api/v2/storages", ACCESS_USER, handle_storage_list, false},
+    {HTTP_GET, "/api/v2/storages/:storage", ACCESS_USER, handle_storage, false},
+    {HTTP_GET, "/api/v2/storage/config", ACCESS_USER, handle_storage_config_list, false},
+    {HTTP_GET, "/api/v2/storage/config/:storage", ACCESS_USER, handle_storage_config, false},
+    {HTTP_GET, "/api/v2/storage/server", ACCESS_USER, handle_storage_server_list, false},
+    {HTTP_GET, "/api/v2/storage/server/:storage", ACCESS_USER, handle_storage_server, false},
+
     {HTTP_GET, "/v1/inspect", ACCESS_USER, handle_inspect_paths, false},
     {HTTP_GET, "/v1/inspect/affinitygroups", ACCESS_USER, handle_inspect_groups, false},
     {HTTP_GET, "/v1/inspect/affinitygroups/*group", ACCESS_USER, handle_inspect_group, false},

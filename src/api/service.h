@@ -15,6 +15,7 @@
 #include "base/text.h"
 #include "engine/engine.h"
 #include "model/ids.h"
+#include "model/storage.h"
 #include "store/store.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -81,8 +82,9 @@ struct service_snapshot {
 
 struct service {
     void *context;
-    struct store *store;      /* for store_job_list and its like, which need no reader */
-    const uint8_t *token_key; /* 32 bytes, to sign tokens with */
+    struct store *store;          /* for store_job_list and its like, which need no reader */
+    const uint8_t *token_key;     /* 32 bytes, to sign tokens with */
+    struct storage_list storages; /* that the operator offers */
 
     /* Read a job file and submit it. ERR_INVALID: `problems` has them all (their memory is the
      * caller's arena); warnings are there on success, too. */

@@ -11,7 +11,8 @@ enum {
     BY_GRANT = 8,        /* who was granted the subject's virtual cluster */
     BY_OPEN_OUTPUT = 16, /* the operator opened it to everybody */
     BY_OPEN_CONFIG = 32,
-    BY_GROUP = 64, /* an admin of the subject's group */
+    BY_GROUP = 64,    /* an admin of the subject's group */
+    BY_STORAGE = 128, /* who was granted the subject's storage */
 };
 
 /* How much a token must be good for. */
@@ -36,6 +37,7 @@ static const struct {
     [AUTH_READ_OUTPUT] = {"auth.read-output", BY_OWNER | BY_ADMIN | BY_OPEN_OUTPUT, RANK_READ},
     [AUTH_READ_CONFIG] = {"auth.read-config", BY_OWNER | BY_ADMIN | BY_OPEN_CONFIG, RANK_READ},
     [AUTH_USE_CLUSTER] = {"auth.use-cluster", BY_ADMIN | BY_GRANT, RANK_SUBMIT},
+    [AUTH_USE_STORAGE] = {"auth.use-storage", BY_ADMIN | BY_STORAGE, RANK_READ},
     [AUTH_REVOKE] = {"auth.revoke", BY_OWNER, RANK_SESSION},
 };
 
@@ -95,6 +97,8 @@ static bool is_given(const struct auth_caller *caller, unsigned given,
         return true;
     if ((given & BY_GROUP) && is_among(subject->group, caller->groups, caller->group_count))
         return true;
+    if ((given & BY_STORAGE) && is_among(subject->storage, caller->storages, caller->storage_count))
+        return true;
     return ((given & BY_OPEN_OUTPUT) && subject->is_output_open) ||
            ((given & BY_OPEN_CONFIG) && subject->is_config_open);
 }
@@ -139,6 +143,10 @@ static int refuse(const struct auth_caller *caller, enum auth_right right,
         return err_fail(err, ERR_FORBIDDEN, "defaults.virtualCluster",
                         "User %s is not allowed to do operation in %.100s", caller->user,
                         subject->cluster);
+    case AUTH_USE_STORAGE:
+        return err_fail(err, ERR_FORBIDDEN, "extras.storages",
+                        "User %s is not allowed to access storage %.100s.", caller->user,
+                        subject->storage);
     case AUTH_REVOKE:
         return err_fail(err, ERR_FORBIDDEN, "", "the token is not yours");
     }
@@ -156,6 +164,7 @@ int auth_check(const struct auth_caller *caller, enum auth_right right,
     assert(!(rights[right].given & BY_OWNER) || subject->owner);
     assert(!(rights[right].given & BY_GRANT) || subject->cluster);
     assert(!(rights[right].given & BY_GROUP) || subject->group);
+    assert(!(rights[right].given & BY_STORAGE) || subject->storage);
     if (!caller->user[0])
         return err_fail(err, ERR_UNAUTHORIZED, "", "log in first: this needs a token");
     if (rank_of(caller) < rights[right].rank)

@@ -27,6 +27,7 @@ enum auth_right {
     AUTH_READ_OUTPUT, /* to read what its tasks wrote: logs, last lines, lines that rules matched */
     AUTH_READ_CONFIG, /* to read its job file, secrets masked */
     AUTH_USE_CLUSTER, /* to submit jobs to the subject's virtual cluster */
+    AUTH_USE_STORAGE, /* to see the subject's storage, and to have it mounted */
     AUTH_REVOKE,      /* to revoke a token of the subject's owner */
 };
 enum { AUTH_RIGHT_COUNT = AUTH_REVOKE + 1 };
@@ -50,6 +51,8 @@ struct auth_caller {
      * which is everybody's */
     const char *const *clusters;
     size_t cluster_count;
+    const char *const *storages; /* names of those granted to a group of the user */
+    size_t storage_count;
     /* names of the groups of which the user is the admin */
     const char *const *groups;
     size_t group_count;
@@ -59,6 +62,7 @@ struct auth_subject {
     const char *owner;   /* of the job, token or profile; NULL where there is none */
     const char *name;    /* of the job, for the message; NULL likewise */
     const char *cluster; /* of AUTH_USE_CLUSTER */
+    const char *storage; /* of AUTH_USE_STORAGE */
     const char *group;   /* of AUTH_MANAGE_GROUP and AUTH_READ_MEMBERS */
     /* the operator lets everybody read what tasks write, and job files */
     bool is_output_open, is_config_open;

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { FILE_BYTES_MAX = 4 << 20, SECONDS_MAX = 20 * 365 * 86400 };
+enum { STORAGES_MAX = 256, FILE_BYTES_MAX = 4 << 20, SECONDS_MAX = 20 * 365 * 86400 };
 
 static const char *const level_choices[] = {"error", "warning", "info", "debug", NULL};
 static const char *const format_choices[] = {"auto", "text", "json", NULL};
@@ -24,6 +24,9 @@ static const char *const disk_choices[] = {"possible", "required", "off", NULL};
 static const char *const network_choices[] = {"host", "private", NULL};
 static const char *const outside_choices[] = {"nat", "none", NULL};
 static const char *const tls_choices[] = {"auto", "on", "off", NULL};
+static const char *const storage_choices[] = {"directory", "nfs", "samba", NULL};
+static const struct shape_pattern storage_name = {"a-zA-Z0-9_", "a-zA-Z0-9._\\-",
+                                                  "letters, digits, _, - and ."};
 static const char *const kind_choices[] = {"local", "fake", NULL};
 static const char *const order_choices[] = {"priority", "smallest", "fifo", NULL};
 static const char *const policy_choices[] = {"hived", "best-fit", "spread", "first-fit", NULL};
@@ -35,6 +38,11 @@ static const char *const policy_choices[] = {"hived", "best-fit", "spread", "fir
 #define STRING(key, text)                                                                          \
     {                                                                                              \
         .name = (key), .kind = FIELD_STRING, .min = 1, .max = 4096, .help = (text)                 \
+    }
+#define REQUIRED(key, shown_as, text)                                                              \
+    {                                                                                              \
+        .name = (key), .kind = FIELD_STRING, .flags = FIELD_REQUIRED, .min = 1, .max = 4096,       \
+        .pattern = (shown_as), .help = (text)                                                      \
     }
 #define STRINGS(key, text)                                                                         \
     {                                                                                              \
@@ -217,6 +225,18 @@ static const struct field engine_fields[] = {
 };
 static const struct shape engine_shape = SHAPE(engine_fields);
 
+static const struct field storage_fields[] = {
+    REQUIRED("name", &storage_name, "By which jobs and groups name it."),
+    REQUIRED("directory", NULL,
+             "Its folder on every machine; what stands behind it must be mounted there."),
+    CHOICE("type", storage_choices, "What stands behind it, for people."),
+    STRING("server", "nfs, samba: where people reach it from elsewhere …"),
+    STRING("path", "… and by which path."),
+    BOOL("share", "false: each user has a folder of their own in it."),
+    BOOL("readOnly", "Tasks cannot write there."),
+};
+static const struct shape storage_shape = SHAPE(storage_fields);
+
 static const struct field top_fields[] = {
     STRING("dataDirectory", "Where everything is kept."),
     STRING("database", "postgres://…: a database of PostgreSQL instead of SQLite's."),
@@ -227,6 +247,7 @@ static const struct field top_fields[] = {
     MAP("log", &log_shape, "The server's own log."),
     MAP("scheduling", &scheduling_shape, "Places, retries, pauses."),
     MAP("retention", &retention_shape, "How long history is kept."),
+    MAP_LIST("storages", &storage_shape, STORAGES_MAX, "Folders that jobs can have mounted."),
     MAP("engine", &engine_shape, "What runs the containers."),
     MAP_LIST("engines", &engine_shape, ENGINES_MAX,
              "Several of them, each with its machines, instead of engine."),
@@ -446,6 +467,43 @@ static void read_engines(struct server_config *config, const struct doc *doc)
     }
 }
 
+static void read_storages(struct server_config *config, const struct doc *doc)
+{
+    const struct doc *list = doc_get_list(doc, "storages");
+    struct storage *storages = ARENA_ARRAY(&config->arena, struct storage, list->as.list.count);
+
+    for (size_t i = 0; i < list->as.list.count; i++) {
+        const struct doc *item = list->as.list.items[i];
+        struct storage *storage = &storages[i];
+        *storage = (struct storage){.server = "", .path = ""};
+        get_string(config, item, "name", &storage->name);
+        get_string(config, item, "directory", &storage->directory);
+        get_string(config, item, "server", &storage->server);
+        get_string(config, item, "path", &storage->path);
+        storage->type = storage_choices[get_choice(item, "type", storage_choices, 0)];
+        storage->is_shared = doc_get_bool(item, "share", true);
+        storage->is_read_only = doc_get_bool(item, "readOnly", false);
+    }
+    config->storages = (struct storage_list){storages, list->as.list.count};
+}
+
+static void check_storages(const struct server_config *config, const struct doc *doc,
+                           struct problems *problems)
+{
+    const struct doc *list = doc_get_list(doc, "storages");
+
+    for (size_t i = 0; i < config->storages.count; i++) {
+        const struct storage *storage = &config->storages.items[i];
+        const struct place place = list->as.list.items[i]->place;
+        if (storage->directory[0] != '/')
+            problem_add(problems, place, "storages.directory", "must begin with /");
+        for (size_t j = 0; j < i; j++)
+            if (strcmp(storage->name, config->storages.items[j].name) == 0)
+                problem_add(problems, place, "storages.name", "storage %zu is called %s as well",
+                            j + 1, storage->name);
+    }
+}
+
 static void read_top(struct server_config *config, const struct doc *doc)
 {
     const struct doc *api = doc_get(doc, "api"), *log = doc_get(doc, "log");
@@ -478,6 +536,7 @@ static void read_top(struct server_config *config, const struct doc *doc)
     config->retention.database_mib =
         get_int(retention, "databaseMB", config->retention.database_mib);
     read_scheduling(config, doc_get(doc, "scheduling"));
+    read_storages(config, doc);
     read_engines(config, doc);
 }
 
@@ -607,6 +666,7 @@ static int config_parse(struct server_config *config, struct text source, struct
         read_top(config, doc);
         check_together(config, doc, &problems);
         check_engines(config, doc, &problems);
+        check_storages(config, doc, &problems);
         if (problems.error_count == 0)
             code = read_cells_file(config, doc, report, err);
     }
@@ -692,6 +752,20 @@ static bool engines_differ(const struct server_config *old, const struct server_
     return is_different;
 }
 
+static bool storages_differ(const struct storage_list *old, const struct storage_list *now)
+{
+    bool is_different = old->count != now->count;
+
+    for (size_t i = 0; !is_different && i < now->count; i++) {
+        const struct storage *a = &old->items[i], *b = &now->items[i];
+        is_different = strcmp(a->name, b->name) != 0 || strcmp(a->directory, b->directory) != 0 ||
+                       strcmp(a->type, b->type) != 0 || strcmp(a->server, b->server) != 0 ||
+                       strcmp(a->path, b->path) != 0 || a->is_shared != b->is_shared ||
+                       a->is_read_only != b->is_read_only;
+    }
+    return is_different;
+}
+
 void server_config_compare(const struct server_config *old, const struct server_config *now,
                            struct buf *keys)
 {
@@ -711,6 +785,7 @@ void server_config_compare(const struct server_config *old, const struct server_
     note_if(old->requests_max != now->requests_max, "api.requestsMax", keys);
     note_if(old->is_config_shared != now->is_config_shared, "api.shareConfigurations", keys);
     note_if(old->is_log_shared != now->is_log_shared, "api.shareLogs", keys);
+    note_if(storages_differ(&old->storages, &now->storages), "storages", keys);
     note_if(engines_differ(old, now), "engine.kind", keys);
     note_if(strcmp(old->core.policy, now->core.policy) != 0, "scheduling.policy", keys);
     note_if(old->core.port_first != now->core.port_first ||

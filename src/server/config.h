@@ -9,6 +9,7 @@
 #include "base/arena.h"
 #include "core/core.h"
 #include "engine/local/local.h"
+#include "model/storage.h"
 #include "sys/log.h"
 #include <stdbool.h>
 #include <stdint.h>
@@ -63,7 +64,8 @@ struct server_config {
     bool is_config_shared, is_log_shared;
     struct core_config core;
     struct retention_config retention;
-    uint64_t hang_after_s;         /* of jobs that name no time of their own; 0: not watched */
+    uint64_t hang_after_s; /* of jobs that name no time of their own; 0: not watched */
+    struct storage_list storages;
     struct engine_config *engines; /* at least one */
     size_t engine_count;
 };

@@ -8,6 +8,7 @@
 #include "init/layout.h"
 #include "init/task_file.h"
 #include "server/barrier.h"
+#include "server/storage.h"
 #include "sys/secret.h"
 #include <assert.h>
 #include <string.h>
@@ -183,7 +184,7 @@ static int job_file_make(struct launch_job *launch, struct err *err)
         .tasks = tasks_of(launch, arena),
         .task_count = launch->tasks.count,
     };
-    int code = v1_files_make(spec, launch->space, arena, &file, &launch->files, err);
+    int code = v1_files_make(spec, launch->places.space, arena, &file, &launch->files, err);
 
     if (code < 0)
         return code;
@@ -203,12 +204,12 @@ static int rows_check(const struct launch_job *launch, struct err *err)
     return 0;
 }
 
-int launch_job_load(struct store_reader *reader, struct job_id job, const struct file_space *space,
-                    struct launch_job *launch, struct err *err)
+int launch_job_load(struct store_reader *reader, struct job_id job,
+                    const struct launch_places *places, struct launch_job *launch, struct err *err)
 {
     int code;
 
-    *launch = (struct launch_job){.job = job, .space = space};
+    *launch = (struct launch_job){.job = job, .places = *places};
     arena_init(&launch->arena);
     code = store_job_read(reader, job, &launch->arena, &launch->row, err);
     if (code == 0)
@@ -345,6 +346,22 @@ static void container_image(const struct spec_image *image, const struct spec_pa
     container->registry_password = rendered(image->auth->password, secrets, count, arena);
 }
 
+/* The file space of format 1, or the storages of protocol 2. */
+static int mounts_make(const struct launch_job *launch, struct arena *arena,
+                       const struct engine_mount **mounts, size_t *count, struct err *err)
+{
+    const struct spec *spec = launch->spec;
+    struct engine_mount *list = ARENA_ARRAY(arena, struct engine_mount, spec->storage_count + 1);
+    int code = storage_mounts_make(launch->places.storages, launch->row.record.user, spec, arena,
+                                   list, err);
+
+    *mounts = list;
+    *count = spec->storage_count;
+    if (launch->files.is_mounted)
+        list[(*count)++] = launch->files.mount;
+    return code;
+}
+
 int container_make(const struct launch_job *launch, const struct task_record *task,
                    const struct container_keys *keys, bool is_gpu_simulated, struct arena *arena,
                    struct container *container, struct err *err)
@@ -358,12 +375,16 @@ int container_make(const struct launch_job *launch, const struct task_record *ta
     int code = secrets_open(launch->source.sealed, keys->seal_key, arena, &secrets, &count, err);
 
     const char *user, *password;
+    const struct engine_mount *mounts = NULL;
+    size_t mount_count = 0;
 
     if (code == 0)
-        code = v1_files_login(&launch->files, launch->space, launch->spec->images[role->image].uri,
-                              arena, &user, &password, err);
+        code = v1_files_login(&launch->files, launch->places.space,
+                              launch->spec->images[role->image].uri, arena, &user, &password, err);
     if (code == 0)
         code = plugin_write(launch->spec, role, secrets, count, &plugins, err);
+    if (code == 0)
+        code = mounts_make(launch, arena, &mounts, &mount_count, err);
     if (code < 0)
         return code;
     *container = (struct container){
@@ -384,8 +405,8 @@ int container_make(const struct launch_job *launch, const struct task_record *ta
         .port_count = task->port_count,
         .registry_user = user,
         .registry_password = password,
-        .mounts = &launch->files.mount,
-        .mount_count = launch->files.is_mounted,
+        .mounts = mounts,
+        .mount_count = mount_count,
     };
     container_image(&launch->spec->images[role->image], secrets, count, arena, container);
     file.pre_command = arena_copy(arena, buf_as_text(&plugins.pre));

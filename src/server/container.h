@@ -9,10 +9,17 @@
 #include "base/buf.h"
 #include "core/output.h"
 #include "engine/engine.h"
+#include "model/storage.h"
 #include "server/v1_files.h"
 #include "spec/spec.h"
 #include "store/read.h"
 #include "sys/secret.h"
+
+/* What jobs can have mounted. */
+struct launch_places {
+    const struct file_space *space;
+    struct storage_list storages;
+};
 
 /* One job attempt, as all its tasks share it. */
 struct launch_job {
@@ -24,15 +31,15 @@ struct launch_job {
     struct store_tasks tasks;
     const char *user_keys; /* authorized_keys lines of the user's profile */
     struct spec *spec;
-    const struct file_space *space;
+    struct launch_places places;
     struct v1_files files;
     struct buf job_file;
 };
 
 /* ERR_NOT_FOUND: the job has been removed; ERR_CORRUPT: its spec cannot be read; as v1_files_make.
- * `space` is borrowed until the release. */
-int launch_job_load(struct store_reader *reader, struct job_id job, const struct file_space *space,
-                    struct launch_job *launch, struct err *err);
+ * What `places` names is borrowed until the release. */
+int launch_job_load(struct store_reader *reader, struct job_id job,
+                    const struct launch_places *places, struct launch_job *launch, struct err *err);
 void launch_job_release(struct launch_job *launch);
 
 /* NULL: this attempt is not the task's current one any more. */

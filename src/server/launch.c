@@ -176,6 +176,7 @@ static int create(struct launcher *launcher, const struct launch_mail *mail, str
                                   .epoch_key = epoch_key,
                                   .api_url = url};
     struct store_epoch epoch = store_epoch_of(server->store, mail->job);
+    const struct launch_places places = {&server->space, server->service.storages};
     const struct task_record *task;
     struct container container;
     int code = 0;
@@ -186,7 +187,7 @@ static int create(struct launcher *launcher, const struct launch_mail *mail, str
     api_url(server, url);
     if (launcher->job.job.v != mail->job.v) {
         launch_job_release(&launcher->job);
-        code = launch_job_load(launcher->reader, mail->job, &server->space, &launcher->job, err);
+        code = launch_job_load(launcher->reader, mail->job, &places, &launcher->job, err);
     }
     if (code < 0)
         return code;

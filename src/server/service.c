@@ -7,6 +7,7 @@
 #include "server/clock.h"
 #include "server/container.h"
 #include "server/state.h"
+#include "server/storage.h"
 #include "spec/spec.h"
 #include "sys/secret.h"
 #include <assert.h>
@@ -61,6 +62,22 @@ static int check_cluster(struct server *server, const char *name, const char *cl
         .cluster_count = granted.count,
     };
     return auth_check(&caller, AUTH_USE_CLUSTER, &subject, err);
+}
+
+static int check_storages(struct server *server, const char *user, struct spec *spec,
+                          struct arena *arena, struct err *err)
+{
+    struct store_reader *reader;
+    int code;
+
+    if (spec->storage_count == 0 && !spec->wants_default_storages)
+        return 0;
+    reader = server->service.reader_get(server, err);
+    if (!reader)
+        return ERR_UNAVAILABLE;
+    code = storage_submit_check(server->service.storages, reader, user, spec, arena, err);
+    server->service.reader_put(server, reader);
+    return code;
 }
 
 static struct text mail_bytes(struct server_mail *mail, struct buf *buf)
@@ -141,6 +158,8 @@ static int service_submit(void *context, const char *user, struct text source,
                         problems->error_count == 1 ? "" : "s");
     if (code == 0)
         code = check_cluster(server, user, parsed.spec->virtual_cluster, &scratch, err);
+    if (code == 0)
+        code = check_storages(server, user, parsed.spec, &scratch, err);
     if (code == 0) {
         mail = mail_of_submission(server, user, &parsed);
         mail->reply = reply;
@@ -686,6 +705,7 @@ void server_service_init(struct server *server)
         .context = server,
         .store = server->store,
         .token_key = server->token_key,
+        .storages = server->engines.config->storages,
         .submit = service_submit,
         .act = service_act,
         .scale = service_scale,

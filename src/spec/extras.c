@@ -22,6 +22,32 @@ static bool has_parent_step(struct text path)
     return false;
 }
 
+/* Where images and the platform have what a task needs to start. */
+static bool is_mountable(const char *path)
+{
+    static const char *const taken[] = {"/proc", "/sys", "/dev", "/skep"};
+    if (strcmp(path, "/") == 0)
+        return false;
+    for (size_t i = 0; i < sizeof taken / sizeof *taken; i++) {
+        const size_t length = strlen(taken[i]);
+        if (strncmp(path, taken[i], length) == 0 && (!path[length] || path[length] == '/'))
+            return false;
+    }
+    return true;
+}
+
+void spec_storage_add(struct spec *spec, const char *name)
+{
+    struct spec_storage *storages =
+        ARENA_ARRAY(spec->arena, struct spec_storage, spec->storage_count + 1);
+    if (spec->storage_count)
+        memcpy(storages, spec->storages, spec->storage_count * sizeof *storages);
+    storages[spec->storage_count++] =
+        (struct spec_storage){.name = arena_copy(spec->arena, text_of(name)),
+                              .mount_path = arena_format(spec->arena, "/mnt/%s", name)};
+    spec->storages = storages;
+}
+
 void storage_add(struct spec_reader *reader, const struct doc *doc, const char *path,
                  struct text name, struct text where)
 {
@@ -35,7 +61,11 @@ void storage_add(struct spec_reader *reader, const struct doc *doc, const char *
     if (has_parent_step(where) || has_parent_step(name) || memchr(name.at, '/', name.length))
         reader_problem(reader, doc, "must not leave its directory", "%s", path);
     struct spec_storage storage = {.name = reader_copy(reader, name),
-                                   .mount_path = mount_path(reader, name, where)};
+                                   .mount_path = mount_path(reader, name, where),
+                                   .line = doc->place.line};
+    if (!is_mountable(storage.mount_path))
+        reader_problem(reader, doc, "cannot be mounted there: the platform needs the place", "%s",
+                       path);
     for (size_t i = 0; i < spec->storage_count; i++)
         if (strcmp(spec->storages[i].mount_path, storage.mount_path) == 0)
             reader_problem(reader, doc, "another storage is mounted at the same place", "%s", path);

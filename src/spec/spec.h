@@ -65,6 +65,7 @@ struct spec_image {
 
 struct spec_storage {
     const char *name, *mount_path; /* mount_path: default "/mnt/NAME" */
+    uint32_t line;                 /* of the file; not stored */
 };
 
 struct spec_plugin { /* com.microsoft.pai.runtimeplugin, and prerequisites with `plugin:` */
@@ -169,6 +170,10 @@ struct spec_parsed {
 int spec_parse(struct text source, struct arena *scratch, struct spec_parsed *parsed,
                struct problems *problems);
 void spec_free(struct spec *spec);
+
+/* One more storage at its default place. For who knows what an empty list of storages means, before
+ * the spec is stored. */
+void spec_storage_add(struct spec *spec, const char *name);
 
 /* Render `<% $secrets.x %>` in `value` with the secrets; unknown references stay as they are. */
 void spec_render_secrets(struct text value, const struct spec_pair *secrets, size_t count,

@@ -195,6 +195,14 @@ int store_groups(struct store_reader *reader, struct arena *arena, struct store_
 int store_user_clusters(struct store_reader *reader, const char *user, struct arena *arena,
                         struct store_names *clusters, struct err *err);
 
+/* What the groups of a user name as storages, each once; the first of each group is a default. */
+struct store_storages {
+    struct store_names names, defaults;
+    bool is_admin; /* the user is: all of them are the user's */
+};
+int store_user_storages(struct store_reader *reader, const char *user, struct arena *arena,
+                        struct store_storages *storages, struct err *err);
+
 int store_token(struct store_reader *reader, struct text id, struct arena *arena,
                 struct store_token *token, struct err *err);
 struct store_tokens {

@@ -82,6 +82,7 @@ struct row {
 #define SELF(s)       {401, s,   403, 403, s,   403, 403, s,   403, 403}
 #define EDITORS(s)    {401, s,   403, s,   403, 403, 403, 403, s,   403}
 #define GROUPERS(s)   {401, 403, 403, s,   403, 403, 403, 403, s,   s}
+#define STORED(s)     {401, 403, 403, s,   403, s,   403, 403, s,   s}
 #define MEMBERS(s)    {401, 403, 403, s,   403, s,   403, 403, s,   s}
 #define TOKEN_OWNER   {401, 200, 404, 404, 403, 403, 403, 403, 403, 404}
 /* clang-format on */
@@ -165,6 +166,13 @@ static const struct row ROWS[] = {
     {HTTP_DELETE, "/api/v2/virtual-clusters/:vc", ADMINS(400), NULL},
     {HTTP_PUT, "/api/v2/virtual-clusters/:vc/status", ADMINS(400), NULL},
     {HTTP_GET, "/api/v2/cluster/sku-types", USER(200), NULL},
+
+    {HTTP_GET, "/api/v2/storages", USER(200), NULL},
+    {HTTP_GET, "/api/v2/storages/:storage", STORED(200), NULL},
+    {HTTP_GET, "/api/v2/storage/config", USER(200), NULL},
+    {HTTP_GET, "/api/v2/storage/config/:storage", STORED(200), NULL},
+    {HTTP_GET, "/api/v2/storage/server", USER(200), NULL},
+    {HTTP_GET, "/api/v2/storage/server/:storage", STORED(200), NULL},
 
     {HTTP_GET, "/v1/inspect", USER(200), NULL},
     {HTTP_GET, "/v1/inspect/affinitygroups", USER(200), NULL},
@@ -364,9 +372,10 @@ static void target_of(const struct row *row, const struct subject *subject, stru
     static const struct {
         const char *name, *value;
     } FIXED[] = {
-        {":user", "alice"},  {":group", "lab"},  {"*key", "a/b"},       {":attempt", "0"},
-        {":role", "worker"}, {":index", "0"},    {":taskAttempt", "0"}, {":stream", "all"},
-        {":node", "n1"},     {":vc", "default"}, {":barrier", "start"}, {"*group", "no/group"},
+        {":user", "alice"},     {":group", "lab"}, {"*key", "a/b"},       {":attempt", "0"},
+        {":role", "worker"},    {":index", "0"},   {":taskAttempt", "0"}, {":stream", "all"},
+        {":storage", "corpus"}, {":node", "n1"},   {":vc", "default"},    {":barrier", "start"},
+        {"*group", "no/group"},
     };
     bool has_user = strstr(row->path, "/:user/jobs") != NULL;
     struct text rest = text_of(row->path + 1);
@@ -423,8 +432,11 @@ static void change(struct world *world, struct store_change change)
 static void accounts_make(struct world *world)
 {
     struct store_member lab = {.name = "lab", .is_admin = true};
-    change(world, (struct store_change){.kind = CHANGE_GROUP_ADD,
-                                        .group = {.name = "lab", .description = ""}});
+    change(world, (struct store_change){
+                      .kind = CHANGE_GROUP_ADD,
+                      .group = {.name = "lab",
+                                .description = "",
+                                .extension_json = "{\"acls\":{\"storageConfigs\":[\"corpus\"]}}"}});
     change(world, (struct store_change){.kind = CHANGE_USER_ADD,
                                         .user = {.name = "carol",
                                                  .password_hash = "",

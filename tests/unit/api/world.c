@@ -341,6 +341,23 @@ static void user_add(struct world *world, const char *name, bool is_admin)
     assert(failed == 0 && change.code == 0);
 }
 
+static const struct storage storages[] = {
+    {.name = "corpus",
+     .directory = "/srv/corpus",
+     .type = "nfs",
+     .server = "nfs.lab",
+     .path = "/export/corpus",
+     .is_shared = true,
+     .is_read_only = true},
+    {.name = "home", .directory = "/srv/home", .type = "directory", .server = "", .path = ""},
+    {.name = "share",
+     .directory = "/srv/share",
+     .type = "samba",
+     .server = "files.lab",
+     .path = "share",
+     .is_shared = true},
+};
+
 static void service_init(struct world *world)
 {
     struct err err;
@@ -348,6 +365,7 @@ static void service_init(struct world *world)
         .context = world,
         .store = world->store,
         .token_key = world->key,
+        .storages = {storages, COUNT_OF(storages)},
         .submit = on_submit,
         .act = on_act,
         .scale = on_scale,

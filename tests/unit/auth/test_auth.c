@@ -8,6 +8,7 @@
 #include "base/memory.h"
 
 static const char *const granted[] = {"vision", "speech"};
+static const char *const mounted[] = {"scratch", "corpus"};
 static const char *const administered[] = {"other", "lab"};
 
 enum {
@@ -34,7 +35,11 @@ static const struct auth_caller callers[CALLERS] = {
     [OWNER_READ] = {.user = "ann", .is_application = true, .scope = AUTH_SCOPE_READ},
     [OWNER_SUBMIT] = {.user = "ann", .is_application = true, .scope = AUTH_SCOPE_SUBMIT},
     [OTHER] = {.user = "bob"},
-    [MEMBER] = {.user = "carl", .clusters = granted, .cluster_count = COUNT_OF(granted)},
+    [MEMBER] = {.user = "carl",
+                .clusters = granted,
+                .cluster_count = COUNT_OF(granted),
+                .storages = mounted,
+                .storage_count = COUNT_OF(mounted)},
     [GROUP_ADMIN] = {.user = "dora", .groups = administered, .group_count = COUNT_OF(administered)},
     [ADMIN] = {.user = "root", .is_admin = true},
     [ADMIN_APPLICATION] = {.user = "root", .is_admin = true, .is_application = true},
@@ -53,7 +58,7 @@ static const struct auth_caller callers[CALLERS] = {
 };
 
 static const struct auth_subject of_ann = {
-    .owner = "ann", .name = "train", .cluster = "speech", .group = "lab"};
+    .owner = "ann", .name = "train", .cluster = "speech", .group = "lab", .storage = "corpus"};
 
 static void who_may_do_what(void **state)
 {
@@ -67,7 +72,7 @@ static void who_may_do_what(void **state)
         [AUTH_SUBMIT] = "-yynyyyyyynyy",       [AUTH_SUBMIT_AS] = "-yynynnnnnnnn",
         [AUTH_CHANGE_JOB] = "-yynynnnyynny",   [AUTH_READ_OUTPUT] = "-yyyynnnyynny",
         [AUTH_READ_CONFIG] = "-yyyynnnyynny",  [AUTH_USE_CLUSTER] = "-nnnnnynyynny",
-        [AUTH_REVOKE] = "-ynnnnnnnnnnn",
+        [AUTH_USE_STORAGE] = "-nnnnnynyynny",  [AUTH_REVOKE] = "-ynnnnnnnnnnn",
     };
     for (int right = 0; right < AUTH_RIGHT_COUNT; right++)
         for (int c = 0; c < CALLERS; c++) {
@@ -111,6 +116,8 @@ static void refusals_say_what_was_missing(void **state)
     auth_check(&callers[OTHER], AUTH_USE_CLUSTER, &of_ann, &err);
     assert_string_equal(err.text, "User bob is not allowed to do operation in speech");
     assert_string_equal(err.path, "defaults.virtualCluster");
+    auth_check(&callers[OTHER], AUTH_USE_STORAGE, &of_ann, &err);
+    assert_string_equal(err.text, "User bob is not allowed to access storage corpus.");
     auth_check(&callers[OTHER], AUTH_CHANGE_JOB, &of_ann, &err);
     assert_string_equal(err.text, "bob is not the owner of job ann~train");
     auth_check(&callers[OTHER], AUTH_MANAGE, NULL, &err);

@@ -2,6 +2,8 @@
 #include "parse.h"
 #include "unit.h"
 
+#include "base/memory.h"
+
 /* Two old storage plugins together, and a map of placements longer than the roles. */
 static void test_extras(void **state)
 {
@@ -22,7 +24,32 @@ static void test_extras(void **state)
     buf_release(&text);
 }
 
+/* Storages are not mounted over what the platform needs. */
+static void test_storage_places(void **state)
+{
+    static const char *const TAKEN[] = {"/", "proc", "/dev/shm", "/skep", "/skep/run", "/sys/"};
+    struct buf text = BUF_INIT;
+    struct parse p;
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(TAKEN); i++) {
+        buf_format(&text, HELLO "extras:\n  storages: [{name: s, mountPath: %s}]\n", TAKEN[i]);
+        refused(&text, "cannot be mounted there");
+    }
+    buf_release(&text);
+    parse(&p, HELLO "extras:\n  storages: [{name: s, mountPath: /skepticism}, {name: t}]\n");
+    assert_int_equal(p.result, 0);
+    assert_int_equal(p.parsed.spec->storage_count, 2);
+    assert_int_equal(p.parsed.spec->storages[0].line, p.parsed.spec->storages[1].line);
+    assert_int_not_equal(p.parsed.spec->storages[0].line, 0);
+    spec_storage_add(p.parsed.spec, "mine");
+    assert_int_equal(p.parsed.spec->storage_count, 3);
+    assert_string_equal(p.parsed.spec->storages[0].mount_path, "/skepticism");
+    assert_string_equal(p.parsed.spec->storages[2].mount_path, "/mnt/mine");
+    parse_free(&p);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_extras),
+    cmocka_unit_test(test_storage_places),
 };
 UNIT_FILE(tests, NULL, NULL);

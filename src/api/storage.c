@@ -1,0 +1,229 @@
+/* OpenPAI's /storages, and the older shapes of the same under /storage */
+#include "api/handlers.h"
+#include "base/memory.h"
+
+static bool is_default_of(const struct store_storages *rights, const char *name)
+{
+    for (size_t i = 0; i < rights->defaults.count; i++)
+        if (strcmp(rights->defaults.items[i], name) == 0)
+            return true;
+    return false;
+}
+
+static int rights_of_caller(struct call *call, struct store_storages *rights)
+{
+    struct store_reader *reader = call_reader(call);
+    if (!reader)
+        return call->err.code;
+    return store_user_storages(reader, call->caller.auth.user, call->arena, rights, &call->err);
+}
+
+static int may_use(struct call *call, const struct store_storages *rights, const char *name,
+                   struct err *err)
+{
+    struct auth_caller caller = call->caller.auth;
+    const struct auth_subject subject = {.storage = name};
+    caller.storages = rights->names.items;
+    caller.storage_count = rights->names.count;
+    return auth_check(&caller, AUTH_USE_STORAGE, &subject, err);
+}
+
+static int one_of_path(struct call *call, struct store_storages *rights,
+                       const struct storage **storage)
+{
+    struct text name = call->parameters[0];
+    int failed = rights_of_caller(call, rights);
+    if (failed)
+        return failed;
+    *storage = storage_find(call->api->service->storages, name);
+    if (!*storage)
+        return call_fail(call, ERR_NOT_FOUND, "NoStorageError", "", "Storage %.*s is not found.",
+                         TEXT_ARG(name));
+    failed = may_use(call, rights, (*storage)->name, &call->err);
+    if (failed == ERR_FORBIDDEN)
+        call->missing_right = auth_right_name(AUTH_USE_STORAGE);
+    return failed;
+}
+
+/* What stands behind the folder, in the words of the original. */
+static const char *type_name(const struct storage *storage)
+{
+    return strcmp(storage->type, "directory") == 0 ? "other" : storage->type;
+}
+
+static void data_json(struct json_writer *json, const struct storage *storage)
+{
+    json_key(json, "data");
+    json_object(json);
+    if (strcmp(storage->type, "nfs") == 0) {
+        json_key_string(json, "server", storage->server);
+        json_key_string(json, "path", storage->path);
+    } else if (strcmp(storage->type, "samba") == 0) {
+        cleanup_buf struct buf address = BUF_INIT;
+        buf_format(&address, "//%s%s%s", storage->server, storage->path[0] == '/' ? "" : "/",
+                   storage->path);
+        json_key_text(json, "address", buf_as_text(&address));
+    }
+    json_object_end(json);
+}
+
+/* `volumeName` was the claim's; here nothing has another name. */
+static void storage_head(struct json_writer *json, const struct storage *storage)
+{
+    json_key_string(json, "name", storage->name);
+    json_key_bool(json, "share", storage->is_shared);
+    json_key_string(json, "volumeName", storage->name);
+}
+
+int handle_storage_list(struct call *call)
+{
+    const struct storage_list storages = call->api->service->storages;
+    struct store_storages rights;
+    int failed = rights_of_caller(call, &rights);
+    if (failed)
+        return failed;
+    bool wants_default = call_flag(call, "default");
+    struct json_writer json;
+    call_json(call, 200, &json);
+    json_object(&json);
+    json_key(&json, "storages");
+    json_array(&json);
+    for (size_t i = 0; i < storages.count; i++) {
+        const struct storage *storage = &storages.items[i];
+        bool is_default = is_default_of(&rights, storage->name);
+        if ((wants_default && !is_default) || may_use(call, &rights, storage->name, NULL))
+            continue;
+        json_object(&json);
+        storage_head(&json, storage);
+        json_key_bool(&json, "default", is_default);
+        json_object_end(&json);
+    }
+    json_array_end(&json);
+    json_object_end(&json);
+    return 0;
+}
+
+int handle_storage(struct call *call)
+{
+    struct store_storages rights;
+    const struct storage *storage;
+    int failed = one_of_path(call, &rights, &storage);
+    if (failed)
+        return failed;
+    struct json_writer json;
+    call_json(call, 200, &json);
+    json_object(&json);
+    storage_head(&json, storage);
+    json_key_string(&json, "type", type_name(storage));
+    data_json(&json, storage);
+    json_key_bool(&json, "readOnly", storage->is_read_only);
+    json_key_strings(&json, "mountOptions", NULL, 0);
+    json_object_end(&json);
+    return 0;
+}
+
+/* ---- before OpenPAI 1.0: a "config" mounts folders of a "server" ---- */
+
+static void config_json(struct json_writer *json, const struct storage *storage, bool is_default)
+{
+    json_object(json);
+    json_key_string(json, "name", storage->name);
+    json_key_bool(json, "default", is_default);
+    json_key_strings(json, "servers", &storage->name, 1);
+    json_key(json, "mountInfos");
+    json_array(json);
+    json_object(json);
+    cleanup_buf struct buf point = BUF_INIT;
+    buf_format(&point, "/mnt/%s", storage->name);
+    json_key_text(json, "mountPoint", buf_as_text(&point));
+    json_key_string(json, "server", storage->name);
+    json_key_string(json, "path", storage->is_shared ? "" : "${PAI_USER_NAME}");
+    json_key_string(json, "permission", storage->is_read_only ? "ro" : "rw");
+    json_object_end(json);
+    json_array_end(json);
+    json_object_end(json);
+}
+
+static void server_json(struct json_writer *json, const struct storage *storage, bool is_default)
+{
+    (void)is_default;
+    json_object(json);
+    json_key_string(json, "spn", storage->name);
+    json_key_string(json, "type", type_name(storage));
+    data_json(json, storage);
+    json_key(json, "extension");
+    json_object(json);
+    json_object_end(json);
+    json_object_end(json);
+}
+
+typedef void (*storage_json_fn)(struct json_writer *json, const struct storage *storage,
+                                bool is_default);
+
+/* `names=` once or more: those alone. */
+static bool is_asked_for(const struct call *call, const char *name)
+{
+    bool has_names = false;
+    for (size_t i = 0; i < call->exchange->query_count; i++) {
+        if (!text_is(call->exchange->query[i].name, "names"))
+            continue;
+        has_names = true;
+        struct text rest = call->exchange->query[i].value;
+        while (rest.length)
+            if (text_is(text_cut(&rest, ','), name))
+                return true;
+    }
+    return !has_names;
+}
+
+static int old_list(struct call *call, storage_json_fn write)
+{
+    const struct storage_list storages = call->api->service->storages;
+    struct store_storages rights;
+    int failed = rights_of_caller(call, &rights);
+    if (failed)
+        return failed;
+    struct json_writer json;
+    call_json(call, 200, &json);
+    json_array(&json);
+    for (size_t i = 0; i < storages.count; i++) {
+        const struct storage *storage = &storages.items[i];
+        if (is_asked_for(call, storage->name) && !may_use(call, &rights, storage->name, NULL))
+            write(&json, storage, is_default_of(&rights, storage->name));
+    }
+    json_array_end(&json);
+    return 0;
+}
+
+static int old_one(struct call *call, storage_json_fn write)
+{
+    struct store_storages rights;
+    const struct storage *storage;
+    int failed = one_of_path(call, &rights, &storage);
+    if (failed)
+        return failed;
+    struct json_writer json;
+    call_json(call, 200, &json);
+    write(&json, storage, is_default_of(&rights, storage->name));
+    return 0;
+}
+
+int handle_storage_config_list(struct call *call)
+{
+    return old_list(call, config_json);
+}
+
+int handle_storage_config(struct call *call)
+{
+    return old_one(call, config_json);
+}
+
+int handle_storage_server_list(struct call *call)
+{
+    return old_list(call, server_json);
+}
+
+int handle_storage_server(struct call *call)
+{
+    return old_one(call, server_json);
+}

@@ -1,0 +1,28 @@
+/* storage.h — a folder that the operator offers to jobs, as the configuration names it.
+ *
+ * Pure. All strings are the configuration's; none is NULL.
+ */
+#ifndef MODEL_STORAGE_H
+#define MODEL_STORAGE_H
+#include "base/text.h"
+#include <stdbool.h>
+#include <stddef.h>
+
+struct storage {
+    const char *name;
+    const char *directory; /* on every machine; what stands behind it is mounted there already */
+    const char *type;      /* what that is, for people: "directory", "nfs", "samba" */
+    const char *server, *path; /* where people reach it from elsewhere, or "" */
+    bool is_shared;            /* false: each user has a folder of their own in it */
+    bool is_read_only;
+};
+
+struct storage_list {
+    const struct storage *items;
+    size_t count;
+};
+
+/* NULL: there is none of that name. */
+const struct storage *storage_find(struct storage_list storages, struct text name);
+
+#endif

@@ -1,0 +1,113 @@
+#include "server/storage.h"
+#include "auth/auth.h"
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/memory.h"
+#include "spec/spec.h"
+#include "store/read.h"
+#include "sys/cleanup.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static int one_check(struct storage_list storages, const struct auth_caller *caller,
+                     const struct spec_storage *wanted, struct err *err)
+{
+    const struct storage *storage = storage_find(storages, text_of(wanted->name));
+    const struct auth_subject subject = {.storage = wanted->name};
+    struct err refusal = {0};
+
+    if (!storage)
+        return err_fail(err, ERR_NOT_FOUND, "extras.storages",
+                        "line %u: Storage %.100s is not found.", wanted->line, wanted->name);
+    if (auth_check(caller, AUTH_USE_STORAGE, &subject, &refusal) == 0)
+        return 0;
+    return err_fail(err, refusal.code, "extras.storages", "line %u: %s", wanted->line,
+                    refusal.text);
+}
+
+int storage_submit_check(struct storage_list storages, struct store_reader *reader,
+                         const char *user, struct spec *spec, struct arena *arena, struct err *err)
+{
+    struct store_storages rights;
+    int code;
+
+    code = store_user_storages(reader, user, arena, &rights, err);
+    if (code < 0)
+        return code;
+    const struct auth_caller caller = {
+        .user = user,
+        .is_admin = rights.is_admin,
+        .storages = rights.names.items,
+        .storage_count = rights.names.count,
+    };
+    for (size_t i = 0; code == 0 && i < spec->storage_count; i++)
+        code = one_check(storages, &caller, &spec->storages[i], err);
+    for (size_t i = 0; code == 0 && spec->wants_default_storages && i < rights.defaults.count; i++)
+        if (storage_find(storages, text_of(rights.defaults.items[i])))
+            spec_storage_add(spec, rights.defaults.items[i]);
+    return code;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const struct engine_mount *left = a, *right = b;
+    size_t length = strlen(left->target), other = strlen(right->target);
+
+    return length < other ? -1 : length > other;
+}
+
+/* The folder of the user, made when it is not there; a link is none. */
+static int user_folder(const struct storage *storage, int directory, const char *user,
+                       struct err *err)
+{
+    if (strcmp(user, ".") == 0 || strcmp(user, "..") == 0)
+        return err_fail(err, ERR_INVALID, "extras.storages", "storage %s has no folder for %s",
+                        storage->name, user);
+    /* its image may run as whoever it likes */
+    if (mkdirat(directory, user, 0777) == 0 && fchmodat(directory, user, 0777, 0) < 0)
+        return err_errno(err, errno, "storage %s: the folder of %s", storage->name, user);
+    cleanup_close int folder =
+        openat(directory, user, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (folder < 0)
+        return err_errno(err, errno, "storage %s: the folder of %s", storage->name, user);
+    return 0;
+}
+
+static int source_make(const struct storage *storage, const char *user, struct arena *arena,
+                       const char **source, struct err *err)
+{
+    cleanup_close int directory = open(storage->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int code = 0;
+
+    *source = storage->directory;
+    if (directory < 0)
+        return err_errno(err, errno, "storage %s: %s", storage->name, storage->directory);
+    if (!storage->is_shared) {
+        code = user_folder(storage, directory, user, err);
+        *source = arena_format(arena, "%s/%s", storage->directory, user);
+    }
+    return code;
+}
+
+int storage_mounts_make(struct storage_list storages, const char *user, const struct spec *spec,
+                        struct arena *arena, struct engine_mount *mounts, struct err *err)
+{
+    for (size_t i = 0; i < spec->storage_count; i++) {
+        const struct spec_storage *wanted = &spec->storages[i];
+        const struct storage *storage = storage_find(storages, text_of(wanted->name));
+        if (!storage)
+            return err_fail(err, ERR_INVALID, "extras.storages",
+                            "storage %.100s is not configured any more", wanted->name);
+        mounts[i].target = wanted->mount_path;
+        mounts[i].is_read_only = storage->is_read_only;
+        int code = source_make(storage, user, arena, &mounts[i].source, err);
+        if (code < 0)
+            return code;
+    }
+    qsort(mounts, spec->storage_count, sizeof *mounts, compare);
+    return 0;
+}

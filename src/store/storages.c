@@ -1,0 +1,66 @@
+/* Which storages a user may have: what the user's groups name in acls.storageConfigs, as in
+ * OpenPAI. The first one of each group is one of the user's defaults. */
+#include "base/arena.h"
+#include "doc/doc.h"
+#include "store/read.h"
+#include <string.h>
+
+/* Each once. `names` has room. */
+static void name_add(struct store_names *names, const char **items, const char *name)
+{
+    for (size_t i = 0; i < names->count; i++)
+        if (strcmp(items[i], name) == 0)
+            return;
+    items[names->count++] = name;
+}
+
+static const struct doc *group_list(const char *extension_json, struct arena *arena)
+{
+    cleanup_problems struct problems problems;
+    const struct doc *doc;
+
+    problems_init(&problems, arena);
+    doc = doc_parse(text_of(extension_json), DOC_JSON, arena, &problems);
+    return doc_get_list(doc_get_map(doc, "acls"), "storageConfigs");
+}
+
+int store_user_storages(struct store_reader *reader, const char *name, struct arena *arena,
+                        struct store_storages *storages, struct err *err)
+{
+    struct store_user user;
+    size_t room = 0;
+    int code = store_user(reader, text_of(name), arena, &user, err);
+
+    *storages = (struct store_storages){0};
+    if (code < 0)
+        return code;
+    storages->is_admin = user.is_admin || user.is_admin_by_group;
+    const struct doc **lists = ARENA_ARRAY(arena, const struct doc *, user.groups.count + 1);
+    for (size_t i = 0; code == 0 && i < user.groups.count; i++) {
+        struct store_group group;
+        struct store_members members;
+        code =
+            store_group(reader, text_of(user.groups.items[i].name), arena, &group, &members, err);
+        if (code < 0)
+            return code;
+        lists[i] = group_list(group.extension_json, arena);
+        room += lists[i]->as.list.count;
+    }
+    const char **names = ARENA_ARRAY(arena, const char *, room + 1);
+    const char **defaults = ARENA_ARRAY(arena, const char *, room + 1);
+    for (size_t i = 0; i < user.groups.count; i++) {
+        bool is_first = true;
+        for (size_t j = 0; j < lists[i]->as.list.count; j++) {
+            const struct doc *item = lists[i]->as.list.items[j];
+            if (item->kind != DOC_STRING)
+                continue;
+            name_add(&storages->names, names, item->as.string.at);
+            if (is_first)
+                name_add(&storages->defaults, defaults, item->as.string.at);
+            is_first = false;
+        }
+    }
+    storages->names.items = names;
+    storages->defaults.items = defaults;
+    return 0;
+}
