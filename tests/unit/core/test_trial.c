@@ -1,0 +1,105 @@
+/* What would become of a job: told by a copy, the core stays as it is. */
+#include "unit.h"
+#include "world.h"
+
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "core/trial.h"
+
+static struct arena arena;
+
+static int try_job(struct world *world, const char *name, uint32_t instances, uint32_t gpu,
+                   int32_t priority, struct core_trial *trial, struct err *err)
+{
+    struct plan_role role = world_role("worker", instances, 1, gpu);
+    struct plan plan = world_plan_of(name, &role);
+    plan.priority = priority;
+    struct event event = {.kind = EVENT_SUBMIT,
+                          .now_ms = world->now_ms,
+                          .user = plan.user,
+                          .submit = {.plan = plan_copy(&plan)}};
+    return core_trial(world->core, &event, &arena, trial, err);
+}
+
+static void a_job_that_fits(void **state)
+{
+    (void)state;
+    struct world world;
+    struct core_trial trial;
+    struct err err;
+    world_init(&world, "first-fit");
+    world_node(&world, "n1", 16, 4);
+    assert_int_equal(try_job(&world, "two", 2, 2, 10, &trial, &err), 0);
+    assert_true(trial.is_placed);
+    assert_int_equal(trial.task_count, 2);
+    assert_string_equal(trial.tasks[0].node, "n1");
+    assert_string_equal(trial.tasks[0].role, "worker");
+    assert_int_equal(trial.tasks[1].index, 1);
+    assert_int_equal(trial.tasks[1].gpu_count, 2);
+    assert_int_equal(trial.victim_count, 0);
+    /* nothing has happened: it fits once more */
+    assert_int_equal(try_job(&world, "two", 2, 2, 10, &trial, &err), 0);
+    assert_true(trial.is_placed);
+    assert_int_equal(world_submit_simple(&world, "real", 1, 1, 4), 1);
+    assert_int_equal(try_job(&world, "two", 2, 2, 10, &trial, &err), 0);
+    assert_false(trial.is_placed);
+    assert_true(strlen(trial.reason) > 0);
+    world_release(&world);
+}
+
+static void a_job_that_is_refused(void **state)
+{
+    (void)state;
+    struct world world;
+    struct core_trial trial;
+    struct err err;
+    world_init(&world, "first-fit");
+    world_node(&world, "n1", 16, 4);
+    world_submit_simple(&world, "real", 1, 1, 4);
+    assert_int_equal(try_job(&world, "real", 1, 1, 10, &trial, &err), ERR_CONFLICT);
+    assert_int_equal(trial.task_count, 0);
+    world_release(&world);
+}
+
+/* Jobs of less priority would go for it; each is named once. */
+static void a_job_that_preempts(void **state)
+{
+    (void)state;
+    struct world world;
+    struct core_trial trial;
+    struct err err;
+    world_init(&world, "hived");
+    world_node(&world, "n1", 16, 4);
+    struct plan_role role = world_role("worker", 2, 1, 2);
+    struct plan plan = world_plan_of("low", &role);
+    plan.priority = -1;
+    uint32_t low = world_submit(&world, &plan);
+    assert_int_equal(try_job(&world, "high", 1, 4, 100, &trial, &err), 0);
+    assert_false(trial.is_placed);
+    assert_int_equal(trial.victim_count, 1);
+    assert_int_equal(trial.victims[0].v, low);
+    world_release(&world);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    arena_init(&arena);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    arena_release(&arena);
+    return 0;
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_job_that_fits),
+    cmocka_unit_test(a_job_that_is_refused),
+    cmocka_unit_test(a_job_that_preempts),
+};
+UNIT_FILE(tests, setup, teardown);
