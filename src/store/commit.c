@@ -2,6 +2,7 @@
 #include "base/err.h"
 #include "core/event.h"
 #include "core/output.h"
+#include "store/news.h"
 #include "store/noun.h"
 #include "sys/log.h"
 #include <assert.h>
@@ -219,6 +220,31 @@ static void index_records(struct store *store, const struct output *output)
     }
 }
 
+/* A job's tasks are part of it. The name of one that goes is asked for while it is there. */
+static void news_records(struct store *store, const struct output *output)
+{
+    for (size_t i = 0; i < output->records.count; i++) {
+        const struct record *record = &output->records.items[i];
+        switch (record->kind) {
+        case RECORD_JOB:
+            news_add(store->news, STORE_NEWS_JOB, record->job.id.v, "");
+            break;
+        case RECORD_TASK:
+            news_add(store->news, STORE_NEWS_JOB, record->task.job.v, "");
+            break;
+        case RECORD_NODE:
+            news_add(store->news, STORE_NEWS_NODE, record->node.id.v, "");
+            break;
+        case RECORD_JOB_DELETED:
+            news_add(store->news, STORE_NEWS_JOB_REMOVED, record->deleted.v,
+                     job_index_name(store->job_index, record->deleted));
+            break;
+        case RECORD_STORY:
+            break;
+        }
+    }
+}
+
 static void index_changes(struct store *store, const struct store_change *changes, size_t count)
 {
     assert(count == 0 || changes);
@@ -226,6 +252,8 @@ static void index_changes(struct store *store, const struct store_change *change
         const struct store_change *change = &changes[i];
         if (change->code < 0)
             continue;
+        if (change->kind == CHANGE_TAG_ADD || change->kind == CHANGE_TAG_REMOVE)
+            news_add(store->news, STORE_NEWS_JOB, change->tag.job.v, "");
         if (change->kind == CHANGE_TAG_ADD)
             job_index_tag(store->job_index, change->tag.job, change->tag.name);
         else if (change->kind == CHANGE_TAG_REMOVE)
@@ -236,8 +264,10 @@ static void index_changes(struct store *store, const struct store_change *change
 static void index_batch(struct store *store, const struct store_batch *batch)
 {
     job_index_write_begin(store->job_index);
-    if (batch->output)
+    if (batch->output) {
+        news_records(store, batch->output);
         index_records(store, batch->output);
+    }
     index_changes(store, batch->changes, batch->change_count);
     job_index_write_end(store->job_index);
 }

@@ -331,6 +331,13 @@ static void job_index_compact(struct job_index *jobs)
     jobs->is_shuffled = fresh.is_shuffled;
 }
 
+const char *job_index_name(const struct job_index *jobs, struct job_id job)
+{
+    size_t position = job_index_position(jobs, job);
+
+    return position == SIZE_MAX ? "" : job_index_row(jobs, position)->full;
+}
+
 bool job_index_has(const struct job_index *jobs, struct job_id job)
 {
     return job_index_position(jobs, job) != SIZE_MAX;

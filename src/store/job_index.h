@@ -29,6 +29,8 @@ void job_index_untag(struct job_index *jobs, struct job_id job, const char *name
 
 /* The writer, without lock. */
 bool job_index_has(const struct job_index *jobs, struct job_id job);
+/* "user~name"; "" when it is not there. Until the next write. */
+const char *job_index_name(const struct job_index *jobs, struct job_id job);
 
 /* Readers, any thread. */
 void job_index_list(struct job_index *jobs, const struct job_filter *filter, struct arena *arena,

@@ -19,6 +19,7 @@ struct store {
     struct database *database;
     struct session session; /* the writer's */
     struct job_index *job_index;
+    struct news *news;
     struct buf scratch;
     uint32_t last_job;
     uint64_t last_attempt;

@@ -82,6 +82,25 @@ void store_job_counts(struct store *store, uint64_t counts[PUBLIC_STATE_COUNT]);
 size_t store_jobs_final(struct store *store, int64_t completed_before_ms, struct job_id *jobs,
                         size_t room);
 
+/* What has changed since a number, each thing once, in the order of the last changes; what it is
+ * now is to be read elsewhere. Any thread, no reader. A read looks at some hundred changes at most:
+ * go on from `number` until that is store_news_number. */
+enum store_news_kind { STORE_NEWS_JOB, STORE_NEWS_JOB_REMOVED, STORE_NEWS_NODE };
+struct store_news {
+    struct store_news_item {
+        uint64_t number;
+        enum store_news_kind kind;
+        uint32_t id;      /* of the job or node */
+        const char *name; /* of a removed job, "user~name" */
+    } * items;
+    size_t count;
+    uint64_t number;
+    bool is_lost; /* what changed is not known: too long ago, before the server's start, or no
+                     number of ours. Read everything anew, and go on from `number`. */
+};
+void store_news(struct store *store, uint64_t after, struct arena *arena, struct store_news *news);
+uint64_t store_news_number(struct store *store);
+
 /* All of the row. */
 int store_job_read(struct store_reader *reader, struct job_id job, struct arena *arena,
                    struct store_job *row, struct err *err);

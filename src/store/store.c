@@ -1,6 +1,7 @@
 /* store.c — opening and closing, readers, counts, restoring. */
 #include "store/store.h"
 #include "base/err.h"
+#include "store/news.h"
 #include "store/noun.h"
 #include "store/postgres/postgres.h"
 #include "store/sqlite/sqlite.h"
@@ -10,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
+#include <time.h>
 #include <unistd.h>
 
 struct db_progress store_progress(const struct store *store)
@@ -39,8 +41,10 @@ int store_load_jobs(struct store *store, struct err *err)
         code = tags_load(store, index, err);
     if (code == 0)
         code = counters_load(store, err);
-    if (code == 0)
+    if (code == 0) {
         job_index_take(store->job_index, index);
+        news_forget(store->news);
+    }
     job_index_free(index);
     return code;
 }
@@ -51,6 +55,7 @@ static int store_load(struct store *store, struct err *err)
     int code;
 
     store->job_index = job_index_new(0);
+    store->news = news_new((int64_t)time(NULL) * 1000);
     code = store_load_jobs(store, err);
     if (code == 0)
         code = epochs_load(store, err);
@@ -116,8 +121,19 @@ void store_close(struct store *store)
     store->database->ops->close(store->database);
     ARRAY_FREE(&store->epochs);
     job_index_free(store->job_index);
+    news_free(store->news);
     buf_release(&store->scratch);
     mem_free(store);
+}
+
+void store_news(struct store *store, uint64_t after, struct arena *arena, struct store_news *news)
+{
+    news_read(store->news, after, arena, news);
+}
+
+uint64_t store_news_number(struct store *store)
+{
+    return news_number(store->news);
 }
 
 bool store_is_short(const struct store *store)
