@@ -47,7 +47,12 @@ static int changed(struct call *call)
         call->error_code = error_name(edit->change.kind, call->answer_code);
         return call->answer_code;
     }
-    call_message(call, edit->status, "%s", edit->message);
+    /* early PAI had two answers for everything */
+    const bool is_old = call->route->is_v1;
+    call_message(call, edit->status, "%s",
+                 !is_old                                   ? edit->message
+                 : edit->change.kind == CHANGE_USER_REMOVE ? "remove successfully"
+                                                           : "update successfully");
     return 0;
 }
 
@@ -171,6 +176,23 @@ int account_change(struct call *call, struct account_edit *edit)
     if (edit->clusters.count)
         return snapshot_read(call, clusters_checked);
     return step_old_password(call);
+}
+
+/* Nobody stays an admin by a group when that shall end. */
+void account_admin(struct call *call, const struct store_user *user, bool is_admin,
+                   struct account_edit *edit)
+{
+    struct store_members kept = {
+        .items = ARENA_ARRAY(call->arena, struct store_member, user->groups.count + 1)};
+    edit->change.user.is_admin = is_admin;
+    edit->change.fields |= USER_ADMIN;
+    if (is_admin || !user->is_admin_by_group)
+        return;
+    for (size_t i = 0; i < user->groups.count; i++)
+        if (!user->groups.items[i].makes_admins)
+            kept.items[kept.count++] = user->groups.items[i];
+    edit->change.user.groups = kept;
+    edit->change.fields |= USER_GROUPS;
 }
 
 /* ---- who it is about ---- */

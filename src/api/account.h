@@ -34,6 +34,10 @@ struct account_edit *account_edit_new(struct call *call, enum store_change_kind 
 /* Carry it out and reply; returns what a handler returns. */
 int account_change(struct call *call, struct account_edit *edit);
 
+/* The user becomes an admin, or is none any more; by a group, neither. */
+void account_admin(struct call *call, const struct store_user *user, bool is_admin,
+                   struct account_edit *edit);
+
 /* The user or group of this name, whole. NoUserError, NoGroupError. */
 int account_user(struct call *call, struct text name, struct store_user *user);
 int account_group(struct call *call, struct text name, struct store_group *group,

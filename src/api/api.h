@@ -48,6 +48,7 @@ struct api_config {
     const char *door;        /* a folder for a socket that tasks ask; NULL: none */
     struct service *service; /* must outlive the API */
     bool is_config_shared, is_log_shared;
+    bool is_v1_read_open;   /* lists and details of API v1 need no token, as in early PAI */
     uint32_t followers_max; /* of logs, at one time; 0: API_FOLLOWERS_MAX */
 };
 

@@ -115,9 +115,9 @@ static void reply_options(struct call *call)
 
 /* What a route's column of the table asks for. */
 static const enum auth_right access_rights[] = {
-    [ACCESS_USER] = AUTH_CALL,     [ACCESS_BROWSER] = AUTH_SESSION,
-    [ACCESS_SUBMIT] = AUTH_SUBMIT, [ACCESS_ADMIN] = AUTH_ADMINISTER,
-    [ACCESS_MANAGE] = AUTH_MANAGE,
+    [ACCESS_READ_V1] = AUTH_CALL,     [ACCESS_USER] = AUTH_CALL,
+    [ACCESS_BROWSER] = AUTH_SESSION,  [ACCESS_SUBMIT] = AUTH_SUBMIT,
+    [ACCESS_ADMIN] = AUTH_ADMINISTER, [ACCESS_MANAGE] = AUTH_MANAGE,
 };
 
 static int call_check(struct call *call, const struct route_match *match)
@@ -137,6 +137,9 @@ static int call_check(struct call *call, const struct route_match *match)
         return call_fail(call, ERR_TOO_BIG, NULL, "", "the body has more than %d bytes",
                          HTTP_BODY_MAX);
     if (call->route->access == ACCESS_ANYONE)
+        return 0;
+    if (call->route->access == ACCESS_READ_V1 && call->api->config.is_v1_read_open &&
+        !call->exchange->authorization.at)
         return 0;
     int failed = token_caller(call);
     if (failed)

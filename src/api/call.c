@@ -273,3 +273,15 @@ int call_index(struct call *call, struct text part, const char *what, int64_t ma
                          (long long)max);
     return 0;
 }
+
+int call_follower_add(struct call *call)
+{
+    struct api *api = call->api;
+    const uint32_t most = api->config.followers_max ? api->config.followers_max : API_FOLLOWERS_MAX;
+    if (atomic_fetch_add(&api->followers, 1) < most)
+        return 0;
+    atomic_fetch_sub(&api->followers, 1);
+    return call_fail(call, ERR_BUSY, NULL, "follow",
+                     "%u readers follow logs already: ask again later, or read without follow",
+                     most);
+}

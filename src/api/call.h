@@ -32,7 +32,7 @@ struct api {
     struct snapshot *snapshot;
     struct service_watch watch;
     atomic_uint_fast64_t generation;  /* grows with every commit that changed jobs */
-    atomic_uint_fast32_t followers;   /* of logs */
+    atomic_uint_fast32_t followers;   /* of logs and changes */
     atomic_uint_fast64_t requests[6]; /* by class of status: 1xx … 5xx */
     atomic_uint_fast64_t request_us;
     int64_t started_ms;
@@ -119,6 +119,10 @@ int call_number(struct call *call, const char *name, int64_t min, int64_t max, i
 bool call_flag(const struct call *call, const char *name);
 /* A part of the path as a number. */
 int call_index(struct call *call, struct text part, const char *what, int64_t max, int64_t *value);
+
+/* Who follows logs or changes has a connection and a place among the streams: they are counted, so
+ * that none is cut for want of these. Undone by api->followers. */
+int call_follower_add(struct call *call);
 
 /* ---- the app behind the edge, without a socket ---- */
 

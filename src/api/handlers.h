@@ -34,6 +34,7 @@ int handle_job_ssh_key(struct call *call);
 /* job_write.c */
 int handle_job_submit(struct call *call);
 int handle_job_submit_v1(struct call *call);
+int handle_job_put(struct call *call);
 int handle_job_put_v1(struct call *call);
 int handle_job_execution(struct call *call);
 int handle_job_execution_v1(struct call *call);
@@ -76,6 +77,25 @@ int handle_storage_config_list(struct call *call);
 int handle_storage_config(struct call *call);
 int handle_storage_server_list(struct call *call);
 int handle_storage_server(struct call *call);
+
+/* alert.c */
+int handle_alert_list(struct call *call);
+
+/* kubernetes.c */
+int handle_kubernetes_nodes(struct call *call);
+int handle_kubernetes_node(struct call *call);
+int handle_kubernetes_pods(struct call *call);
+int handle_kubernetes_pod(struct call *call);
+
+/* changes.c */
+int handle_changes(struct call *call);
+
+/* user_v1.c */
+int handle_user_list_v1(struct call *call);
+int handle_user_put_v1(struct call *call);
+int handle_user_remove_v1(struct call *call);
+int handle_user_clusters_v1(struct call *call);
+int handle_user_pat_v1(struct call *call);
 
 /* user.c */
 int handle_user_list(struct call *call);

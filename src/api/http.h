@@ -116,7 +116,7 @@ struct exchange {
     size_t segment_count; /* decoded, without empty ones at the end */
     struct http_pair query[HTTP_QUERY_MAX];
     size_t query_count;
-    struct text authorization, content_type, accept, origin;
+    struct text authorization, content_type, accept, origin, last_event_id;
     struct text address; /* of the client, numeric, as trusted proxies tell; "" when it did not come
                           * by the network */
     int64_t peer_uid;    /* HTTP_BY_SOCKET: of the client's process, told by the kernel; else -1 */

@@ -325,6 +325,7 @@ static enum MHD_Result request_begin(struct carried *carried, const char *method
     exchange->authorization = header_of(carried, "Authorization");
     exchange->content_type = header_of(carried, "Content-Type");
     exchange->accept = header_of(carried, "Accept");
+    exchange->last_event_id = header_of(carried, "Last-Event-ID");
     exchange->origin = header_of(carried, "Origin");
     exchange->peer_uid = client->peer_uid;
     exchange->target = text_of(carried->target);

@@ -84,19 +84,85 @@ static int submit_source(struct call *call, struct text *source)
     return 0;
 }
 
+/* ---- a dry run ---- */
+
+static void trial_tasks(struct json_writer *json, const struct core_trial *trial)
+{
+    json_key(json, "tasks");
+    json_array(json);
+    for (size_t i = 0; i < trial->task_count; i++) {
+        const struct core_trial_task *task = &trial->tasks[i];
+        json_object(json);
+        json_key_string(json, "taskRoleName", task->role);
+        json_key_int(json, "taskIndex", task->index);
+        json_key_string(json, "containerNodeName", task->node);
+        json_key(json, "gpus");
+        json_array(json);
+        for (size_t g = 0; g < task->gpu_count; g++)
+            json_int(json, task->gpus[g]);
+        json_array_end(json);
+        json_object_end(json);
+    }
+    json_array_end(json);
+}
+
+static void trial_victims(struct call *call, struct json_writer *json,
+                          const struct core_trial *trial)
+{
+    json_key(json, "preempts");
+    json_array(json);
+    for (size_t i = 0; i < trial->victim_count; i++) {
+        struct store_job job;
+        if (store_job_summary(call->api->service->store, trial->victims[i], call->arena, &job,
+                              NULL) == 0)
+            json_string(json, arena_format(call->arena, "%s~%s", job.record.user, job.record.name));
+    }
+    json_array_end(json);
+}
+
+static int trial_answered(struct call *call)
+{
+    const struct core_trial *trial = call->resume_state;
+    if (call->answer_code) {
+        const int code = submit_error_code(call, call->answer_code);
+        call->err = call->answer_err;
+        call->error_code = submit_error_name(call, code);
+        return code;
+    }
+    cleanup_buf struct buf warnings = BUF_INIT;
+    problems_print(call->problems, "job", &warnings);
+    struct json_writer json;
+    call_json(call, 200, &json);
+    json_object(&json);
+    json_key_bool(&json, "placed", trial->is_placed);
+    json_key_string(&json, "reason", trial->is_placed ? NULL : trial->reason);
+    trial_tasks(&json, trial);
+    trial_victims(call, &json, trial);
+    if (warnings.length)
+        json_key_text(&json, "warnings", text_trim(buf_as_text(&warnings)));
+    json_object_end(&json);
+    return 0;
+}
+
 static int submit(struct call *call)
 {
     struct service *service = call->api->service;
+    const char *user = call->caller.auth.user;
+    bool is_trial = call_flag(call, "dryRun");
     struct text source;
     int failed = submit_source(call, &source);
     if (failed)
         return failed;
+    struct core_trial *trial = is_trial ? ARENA_NEW(call->arena, struct core_trial) : NULL;
     call->problems = ARENA_NEW(call->arena, struct problems);
     problems_init(call->problems, call->arena);
-    struct service_reply reply = call_suspend(call, submit_answered);
+    call->resume_state = trial;
+    struct service_reply reply = call_suspend(call, is_trial ? trial_answered : submit_answered);
     struct err err = {0};
-    failed = service->submit(service->context, call->caller.auth.user, source, call->problems,
-                             reply, &err);
+    failed = is_trial
+                 ? service->trial(service->context, user, source, call->problems, call->arena,
+                                  trial, reply, &err)
+                 : service->submit(service->context, user, source, call->problems, reply, &err);
     if (failed)
         call_refused(call, failed, &err);
     return 0;
@@ -121,25 +187,43 @@ int handle_job_submit_v1(struct call *call)
 }
 
 /* The file's own name counts; the path must not contradict it. */
+static int name_check(struct call *call, const struct doc *doc, const char *key, struct text name)
+{
+    const struct doc *given = doc_get(doc, key);
+    if (!given || given->kind != DOC_STRING || text_equal(given->as.string, name))
+        return 0;
+    return call_fail(call, ERR_INVALID, NULL, key, "body:%u:%u: %s is %.*s, but the path says %.*s",
+                     given->place.line, given->place.column, key, TEXT_ARG(given->as.string),
+                     TEXT_ARG(name));
+}
+
+static int put_named(struct call *call, struct text name, enum doc_format format, const char *key)
+{
+    cleanup_problems struct problems problems;
+    struct text source;
+    int failed = submit_source(call, &source);
+    problems_init(&problems, call->arena);
+    if (!failed)
+        failed = name_check(call, doc_parse(source, format, call->arena, &problems), key, name);
+    return failed ? failed : submit(call);
+}
+
 int handle_job_put_v1(struct call *call)
 {
-    struct text name = call->parameters[1].at ? call->parameters[1] : call->parameters[0];
-    const int failed = call->parameters[1].at ? submit_as(call, call->parameters[0]) : 0;
-    if (failed)
-        return failed;
-    cleanup_problems struct problems problems;
-    problems_init(&problems, call->arena);
-    struct text source;
-    const int wrong = submit_source(call, &source);
-    if (wrong)
-        return wrong;
-    const struct doc *doc = doc_parse(source, DOC_JSON_COMMENTS, call->arena, &problems);
-    const struct doc *given = doc_get(doc, "jobName");
-    if (given && given->kind == DOC_STRING && !text_equal(given->as.string, name))
-        return call_fail(call, ERR_INVALID, NULL, "jobName",
-                         "body:%u:%u: jobName is %.*s, but the path says %.*s", given->place.line,
-                         given->place.column, TEXT_ARG(given->as.string), TEXT_ARG(name));
-    return submit(call);
+    const bool has_user = call->parameters[1].at;
+    const int failed = has_user ? submit_as(call, call->parameters[0]) : 0;
+    return failed ? failed
+                  : put_named(call, call->parameters[has_user], DOC_JSON_COMMENTS, "jobName");
+}
+
+/* The first YAML format was submitted so; "user~name" or the name alone. */
+int handle_job_put(struct call *call)
+{
+    struct text name = call->parameters[0], user = text_cut(&name, '~');
+    const int failed = name.at ? submit_as(call, user) : 0;
+    if (!name.at)
+        name = user;
+    return failed ? failed : put_named(call, name, DOC_YAML, "name");
 }
 
 /* ---- changes of one job ---- */

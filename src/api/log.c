@@ -342,20 +342,6 @@ static int stream_parse(struct call *call, struct text name, enum log_stream *st
                      "a log is one of stdout, stderr, all, runtime");
 }
 
-/* Who follows has a connection, a descriptor and a place among the streams: they are counted, so
- * that none is cut for want of these. */
-static int follower_add(struct call *call)
-{
-    struct api *api = call->api;
-    const uint32_t most = api->config.followers_max ? api->config.followers_max : API_FOLLOWERS_MAX;
-    if (atomic_fetch_add(&api->followers, 1) < most)
-        return 0;
-    atomic_fetch_sub(&api->followers, 1);
-    return call_fail(call, ERR_BUSY, NULL, "follow",
-                     "%u readers follow logs already: ask again later, or read without follow",
-                     most);
-}
-
 static int log_reply(struct call *call, const struct log_reader *from)
 {
     struct http_reply *reply = &call->exchange->reply;
@@ -366,7 +352,7 @@ static int log_reply(struct call *call, const struct log_reader *from)
     if (from->is_follow && from->attempt.v)
         failed = service->log_can_follow(service->context, from->engine, &call->err);
     if (!failed && from->is_follow)
-        failed = follower_add(call);
+        failed = call_follower_add(call);
     if (failed)
         return failed;
     struct log_reader *log = mem_zero(1, sizeof *log);

@@ -24,6 +24,25 @@ static bool path_fits(const char *path, const struct text *segments, size_t coun
     return !rest.length;
 }
 
+/* What the first release of PAI called tokens, users and jobs; with or without the version. */
+static void names_first(struct text *segments, size_t *count, enum http_method method)
+{
+    size_t at = *count > 1 && text_is(segments[1], "v1") ? 2 : 1;
+    if (*count <= at || !text_is(segments[0], "api"))
+        return;
+    if (text_is(segments[at], "auth"))
+        segments[at] = method == HTTP_POST ? TEXT("token") : TEXT("user");
+    else if (text_is(segments[at], "job"))
+        segments[at] = TEXT("jobs");
+    else
+        return;
+    if (at == 2 || *count == HTTP_SEGMENTS_MAX)
+        return;
+    memmove(segments + 2, segments + 1, (*count - 1) * sizeof segments[0]);
+    segments[1] = TEXT("v1");
+    ++*count;
+}
+
 /* OpenPAI's older names of two collections. */
 static void names_renew(struct text *segments, size_t count)
 {
@@ -44,8 +63,9 @@ void route_find(const struct route *routes, size_t count, const struct exchange 
     size_t dropped = segment_count && text_is(exchange->segments[0], "rest-server");
     segment_count -= dropped;
     memcpy(segments, exchange->segments + dropped, segment_count * sizeof segments[0]);
-    names_renew(segments, segment_count);
     enum http_method method = exchange->method == HTTP_HEAD ? HTTP_GET : exchange->method;
+    names_first(segments, &segment_count, method);
+    names_renew(segments, segment_count);
     for (size_t i = 0; i < count && !match->route; i++) {
         struct text parameters[ROUTE_PARAMETERS_MAX] = {0};
         if (!path_fits(routes[i].path, segments, segment_count, parameters))

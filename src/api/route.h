@@ -4,7 +4,8 @@
  * at the end that begins with '*' takes one or more, which the handler finds in the exchange. The
  * first row that fits counts, so literal parts stand before parameters. "/rest-server" before a
  * path is dropped (OpenPAI's reverse proxy put it there); "/api/v2/user" and "/api/v2/group" begin
- * the same paths as "/api/v2/users" and "/api/v2/groups".
+ * the same paths as "/api/v2/users" and "/api/v2/groups"; "auth" and "job", below "/api" or
+ * "/api/v1", are what the first release called "token", "user" and "jobs".
  */
 #ifndef API_ROUTE_H
 #define API_ROUTE_H
@@ -15,6 +16,7 @@ struct call;
 enum route_access {
     ACCESS_ANYONE,  /* no token asked for */
     ACCESS_USER,    /* any valid token */
+    ACCESS_READ_V1, /* likewise; or none, when the operator opens early PAI's reads */
     ACCESS_SUBMIT,  /* a token that is good for more than reading */
     ACCESS_BROWSER, /* a token that is not an application's */
     ACCESS_ADMIN,   /* an admin, by a token of the usual scope */

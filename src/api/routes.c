@@ -1,7 +1,8 @@
 #include "api/handlers.h"
 #include "base/memory.h"
 
-#define TASK "/api/v2/jobs/:job/attempts/:attempt/taskRoles/:role/taskIndex/:index/attempts"
+#define KUBERNETES "/api/v1/kubernetes/api/v1"
+#define TASK       "/api/v2/jobs/:job/attempts/:attempt/taskRoles/:role/taskIndex/:index/attempts"
 
 const struct route ROUTES[] = {
     {HTTP_GET, "/healthz", ACCESS_ANYONE, handle_healthz, false},
@@ -23,6 +24,7 @@ const struct route ROUTES[] = {
     {HTTP_GET, "/api/v2/jobs", ACCESS_USER, handle_job_list, false},
     {HTTP_POST, "/api/v2/jobs", ACCESS_SUBMIT, handle_job_submit, false},
     {HTTP_GET, "/api/v2/jobs/:job", ACCESS_USER, handle_job_detail, false},
+    {HTTP_PUT, "/api/v2/jobs/:job", ACCESS_SUBMIT, handle_job_put, false},
     {HTTP_DELETE, "/api/v2/jobs/:job", ACCESS_USER, handle_job_delete, false},
     {HTTP_GET, "/api/v2/jobs/:job/config", ACCESS_USER, handle_job_config, false},
     {HTTP_PUT, "/api/v2/jobs/:job/executionType", ACCESS_USER, handle_job_execution, false},
@@ -79,6 +81,10 @@ const struct route ROUTES[] = {
     {HTTP_PUT, "/api/v2/virtual-clusters/:vc/status", ACCESS_ADMIN, handle_vc_change, false},
     {HTTP_GET, "/api/v2/cluster/sku-types", ACCESS_USER, handle_sku_types, false},
 
+    {HTTP_GET, "/api/v2/changes", ACCESS_USER, handle_changes, false},
+    {HTTP_GET, "/api/v2/alerts", ACCESS_USER, handle_alert_list, false},
+    {HTTP_GET, "/api/v2/kubernetes/nodes", ACCESS_ADMIN, handle_kubernetes_nodes, false},
+    {HTTP_GET, "/api/v2/kubernetes/pods", ACCESS_ADMIN, handle_kubernetes_pods, false},
     {HTTP_GET, "/api/v2/storages", ACCESS_USER, handle_storage_list, false},
     {HTTP_GET, "/api/v2/storages/:storage", ACCESS_USER, handle_storage, false},
     {HTTP_GET, "/api/v2/storage/config", ACCESS_USER, handle_storage_config_list, false},
@@ -110,26 +116,42 @@ const struct route ROUTES[] = {
     {HTTP_POST, "/api/v1/token/application", ACCESS_BROWSER, handle_token_application, true},
     {HTTP_GET, "/api/v1/token/check", ACCESS_USER, handle_token_check, true},
     {HTTP_DELETE, "/api/v1/token/:token", ACCESS_BROWSER, handle_token_remove, true},
+    {HTTP_GET, "/api/v1/user", ACCESS_ADMIN, handle_user_list_v1, true},
+    {HTTP_PUT, "/api/v1/user", ACCESS_USER, handle_user_put_v1, true},
+    {HTTP_DELETE, "/api/v1/user", ACCESS_MANAGE, handle_user_remove_v1, true},
     {HTTP_GET, "/api/v1/user/:user", ACCESS_USER, handle_user, true},
+    {HTTP_PUT, "/api/v1/user/:user/virtualClusters", ACCESS_MANAGE, handle_user_clusters_v1, true},
+    {HTTP_PUT, "/api/v1/user/:user/githubPAT", ACCESS_USER, handle_user_pat_v1, true},
 
-    {HTTP_GET, "/api/v1/virtual-clusters", ACCESS_USER, handle_vc_list, true},
-    {HTTP_GET, "/api/v1/virtual-clusters/:vc", ACCESS_USER, handle_vc, true},
+    {HTTP_GET, "/api/v1/kubernetes/nodes", ACCESS_ADMIN, handle_kubernetes_nodes, true},
+    {HTTP_GET, "/api/v1/kubernetes/pods", ACCESS_ADMIN, handle_kubernetes_pods, true},
+    /* early PAI handed everything below on to Kubernetes */
+    {HTTP_GET, KUBERNETES "/nodes", ACCESS_ADMIN, handle_kubernetes_nodes, true},
+    {HTTP_GET, KUBERNETES "/nodes/:node", ACCESS_ADMIN, handle_kubernetes_node, true},
+    {HTTP_GET, KUBERNETES "/pods", ACCESS_ADMIN, handle_kubernetes_pods, true},
+    {HTTP_GET, KUBERNETES "/namespaces/:namespace/pods", ACCESS_ADMIN, handle_kubernetes_pods,
+     true},
+    {HTTP_GET, KUBERNETES "/namespaces/:namespace/pods/:pod", ACCESS_ADMIN, handle_kubernetes_pod,
+     true},
+
+    {HTTP_GET, "/api/v1/virtual-clusters", ACCESS_READ_V1, handle_vc_list, true},
+    {HTTP_GET, "/api/v1/virtual-clusters/:vc", ACCESS_READ_V1, handle_vc, true},
     {HTTP_PUT, "/api/v1/virtual-clusters/:vc", ACCESS_ADMIN, handle_vc_change, true},
     {HTTP_DELETE, "/api/v1/virtual-clusters/:vc", ACCESS_ADMIN, handle_vc_change, true},
     {HTTP_PUT, "/api/v1/virtual-clusters/:vc/status", ACCESS_ADMIN, handle_vc_change, true},
 
-    {HTTP_GET, "/api/v1/jobs", ACCESS_USER, handle_job_list_v1, true},
+    {HTTP_GET, "/api/v1/jobs", ACCESS_READ_V1, handle_job_list_v1, true},
     {HTTP_POST, "/api/v1/jobs", ACCESS_SUBMIT, handle_job_submit_v1, true},
-    {HTTP_GET, "/api/v1/jobs/:job", ACCESS_USER, handle_job_detail_v1, true},
+    {HTTP_GET, "/api/v1/jobs/:job", ACCESS_READ_V1, handle_job_detail_v1, true},
     {HTTP_PUT, "/api/v1/jobs/:job", ACCESS_SUBMIT, handle_job_put_v1, true},
     {HTTP_DELETE, "/api/v1/jobs/:job", ACCESS_USER, handle_job_delete_v1, true},
     {HTTP_GET, "/api/v1/jobs/:job/config", ACCESS_USER, handle_job_config_v1, true},
     {HTTP_GET, "/api/v1/jobs/:job/ssh", ACCESS_USER, handle_job_ssh_v1, true},
     {HTTP_GET, "/api/v1/jobs/:job/ssh/key", ACCESS_USER, handle_job_ssh_key, true},
     {HTTP_PUT, "/api/v1/jobs/:job/executionType", ACCESS_USER, handle_job_execution_v1, true},
-    {HTTP_GET, "/api/v1/user/:user/jobs", ACCESS_USER, handle_job_list_v1, true},
+    {HTTP_GET, "/api/v1/user/:user/jobs", ACCESS_READ_V1, handle_job_list_v1, true},
     {HTTP_POST, "/api/v1/user/:user/jobs", ACCESS_SUBMIT, handle_job_submit_v1, true},
-    {HTTP_GET, "/api/v1/user/:user/jobs/:job", ACCESS_USER, handle_job_detail_v1, true},
+    {HTTP_GET, "/api/v1/user/:user/jobs/:job", ACCESS_READ_V1, handle_job_detail_v1, true},
     {HTTP_PUT, "/api/v1/user/:user/jobs/:job", ACCESS_SUBMIT, handle_job_put_v1, true},
     {HTTP_DELETE, "/api/v1/user/:user/jobs/:job", ACCESS_USER, handle_job_delete_v1, true},
     {HTTP_GET, "/api/v1/user/:user/jobs/:job/config", ACCESS_USER, handle_job_config_v1, true},

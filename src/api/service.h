@@ -13,6 +13,7 @@
 #ifndef API_SERVICE_H
 #define API_SERVICE_H
 #include "base/text.h"
+#include "core/trial.h"
 #include "engine/engine.h"
 #include "model/ids.h"
 #include "model/storage.h"
@@ -90,6 +91,11 @@ struct service {
      * caller's arena); warnings are there on success, too. */
     int (*submit)(void *context, const char *user, struct text source, struct problems *problems,
                   struct service_reply reply, struct err *err);
+    /* What would become of it, were it submitted now: in *trial, in the arena, before `done` is
+     * called. Nothing is stored. Errors as submit; ERR_BUSY: it was asked too often. */
+    int (*trial)(void *context, const char *user, struct text source, struct problems *problems,
+                 struct arena *arena, struct core_trial *trial, struct service_reply reply,
+                 struct err *err);
     int (*act)(void *context, enum service_action action, const char *user, struct job_id job,
                struct service_reply reply, struct err *err);
     int (*scale)(void *context, const char *user, struct job_id job, uint16_t role,

@@ -42,6 +42,8 @@ const char *status_old_name(const char *name)
         {"NoJobConfigError", "ConfigFileNotFound"},
         {"NoJobSshInfoError", "SshInfoNotFound"},
         {"NoVirtualClusterError", "VirtualClusterNotFound"},
+        {"ConflictUserError", "UpdateFailed"},
+        {"RemoveAdminError", "RemoveFailed"},
         {"UnknownError", "InternalServerError"},
     };
     for (size_t i = 0; i < COUNT_OF(OLD); i++)

@@ -312,23 +312,6 @@ static int set_clusters(struct call *call, const struct doc *doc, struct account
     return 0;
 }
 
-/* Nobody stays an admin by a group when that shall end. */
-static void set_admin(struct call *call, const struct store_user *user, bool is_admin,
-                      struct account_edit *edit)
-{
-    struct store_members kept = {
-        .items = ARENA_ARRAY(call->arena, struct store_member, user->groups.count + 1)};
-    edit->change.user.is_admin = is_admin;
-    edit->change.fields |= USER_ADMIN;
-    if (is_admin || !user->is_admin_by_group)
-        return;
-    for (size_t i = 0; i < user->groups.count; i++)
-        if (!user->groups.items[i].makes_admins)
-            kept.items[kept.count++] = user->groups.items[i];
-    edit->change.user.groups = kept;
-    edit->change.fields |= USER_GROUPS;
-}
-
 /* Nothing to change is no change of everything. */
 static int edit_end(struct call *call, struct account_edit *edit)
 {
@@ -385,7 +368,7 @@ int handle_user_update(struct call *call)
     if (!failed)
         failed = account_bool(call, data, "admin", &value, &is_given);
     if (!failed && is_given)
-        set_admin(call, &user, value, edit);
+        account_admin(call, &user, value, edit);
     if (!failed)
         failed = account_bool(call, data, "active", &value, &is_given);
     if (!failed && is_given) {
@@ -545,7 +528,7 @@ int handle_user_admin(struct call *call)
         failed = account_bool(call, doc, "admin", &is_admin, &is_given);
     if (failed)
         return failed;
-    set_admin(call, &user, is_admin, edit);
+    account_admin(call, &user, is_admin, edit);
     return edit_end(call, edit);
 }
 

@@ -94,6 +94,7 @@ static const struct field api_fields[] = {
     INT("requestsMax", 16, 1000000, "Requests that may wait for the core; more get 429."),
     BOOL("shareConfigurations", "Any user may read the job file of any job."),
     BOOL("shareLogs", "Any user may read the logs of any job."),
+    BOOL("openReads", "Lists and details of API v1 need no token."),
 };
 static const struct shape api_shape = SHAPE(api_fields);
 
@@ -526,6 +527,7 @@ static void read_top(struct server_config *config, const struct doc *doc)
     get_u32(api, "requestsMax", &config->requests_max);
     get_bool(api, "shareConfigurations", &config->is_config_shared);
     get_bool(api, "shareLogs", &config->is_log_shared);
+    get_bool(api, "openReads", &config->is_v1_read_open);
     config->log_level =
         (enum log_level)get_choice(log, "level", level_choices, (int)config->log_level);
     config->log_format =
@@ -785,6 +787,7 @@ void server_config_compare(const struct server_config *old, const struct server_
     note_if(old->requests_max != now->requests_max, "api.requestsMax", keys);
     note_if(old->is_config_shared != now->is_config_shared, "api.shareConfigurations", keys);
     note_if(old->is_log_shared != now->is_log_shared, "api.shareLogs", keys);
+    note_if(old->is_v1_read_open != now->is_v1_read_open, "api.openReads", keys);
     note_if(storages_differ(&old->storages, &now->storages), "storages", keys);
     note_if(engines_differ(old, now), "engine.kind", keys);
     note_if(strcmp(old->core.policy, now->core.policy) != 0, "scheduling.policy", keys);

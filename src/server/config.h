@@ -61,7 +61,7 @@ struct server_config {
     enum log_format log_format;
     uint32_t threads; /* of the API; 0: one a processor */
     uint32_t requests_max;
-    bool is_config_shared, is_log_shared;
+    bool is_config_shared, is_log_shared, is_v1_read_open;
     struct core_config core;
     struct retention_config retention;
     uint64_t hang_after_s; /* of jobs that name no time of their own; 0: not watched */

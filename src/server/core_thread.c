@@ -16,6 +16,8 @@
 #include <stdio.h>
 #include <string.h>
 
+enum { TRIAL_REST = 10 }; /* times as long as a trial took before the next one */
+
 int64_t core_thread_now(struct server *server)
 {
     struct server_clock *clock = &server->core.clock;
@@ -275,6 +277,7 @@ static void core_thread_take(struct server *server, struct server_mail *mail)
     case MAIL_CHANGE:   /* within the transaction */
     case MAIL_BARRIER:  /* when all records of the round are known */
     case MAIL_SNAPSHOT: /* after it */
+    case MAIL_TRIAL:
         break;
     }
 }
@@ -353,6 +356,28 @@ static void batch_snapshot(struct server *server, struct server_mail *mail)
     mail_answer(mail, &(struct service_answer){.path = "", .text = ""});
 }
 
+/* Copying the core takes its time: no more than a tenth of it may go there. */
+static void batch_trial(struct server *server, struct server_mail *mail)
+{
+    struct core_thread *core = &server->core;
+    struct event *event = &mail->event;
+    int64_t begin_us = clock_us();
+    struct err err = {0};
+    int code;
+
+    if (begin_us < core->trial_at_us) {
+        mail_refuse(mail, ERR_BUSY, "others try jobs just now: ask again");
+        return;
+    }
+    if (!prepare_submit(server, mail))
+        return;
+    event->now_ms = core_thread_now(server);
+    event->random = core_thread_random();
+    code = core_trial(core->core, event, mail->trial_arena, mail->trial, &err);
+    core->trial_at_us = clock_us() + TRIAL_REST * (clock_us() - begin_us);
+    mail_answer(mail, &(struct service_answer){.code = code, .path = err.path, .text = err.text});
+}
+
 static void batch_answer(struct server *server)
 {
     struct core_thread *core = &server->core;
@@ -376,6 +401,8 @@ static void batch_answer(struct server *server)
                                   .text = mail->change.code < 0 ? mail->change_err.text : ""});
         else if (mail->kind == MAIL_SNAPSHOT)
             batch_snapshot(server, mail);
+        else if (mail->kind == MAIL_TRIAL)
+            batch_trial(server, mail);
         else if (mail->reply.done)
             mail_refuse(mail, ERR_INTERNAL, "the core gave no answer");
     }

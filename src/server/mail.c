@@ -21,7 +21,7 @@ void mail_free(struct server_mail *mail)
 {
     if (!mail)
         return;
-    if (mail->kind == MAIL_EVENT)
+    if (mail->kind == MAIL_EVENT || mail->kind == MAIL_TRIAL)
         event_plan_free(&mail->event);
     server_config_free(mail->config);
     arena_release(&mail->arena);

@@ -21,6 +21,7 @@ enum mail_kind {
     MAIL_CONFIG,   /* the configuration was read again */
     MAIL_SNAPSHOT, /* copy HiveD's state and the use of nodes */
     MAIL_BARRIER,  /* a task has come */
+    MAIL_TRIAL,    /* a submission, to a copy of the core */
 };
 
 struct server_mail {
@@ -35,9 +36,11 @@ struct server_mail {
     struct server_config *config;
     uint8_t engine; /* of an event: which one tells it; ENGINE_NONE: the server itself */
     struct service_snapshot *snapshot; /* where what is seen goes */
-    bool is_request;                   /* of the API, not a fact or upkeep: its time is measured */
-    bool is_done;                      /* its effect is not to be repeated: refused, or in force */
-    struct service_reply reply;        /* done == NULL: a fact */
+    struct core_trial *trial;          /* likewise, with its memory */
+    struct arena *trial_arena;
+    bool is_request;            /* of the API, not a fact or upkeep: its time is measured */
+    bool is_done;               /* its effect is not to be repeated: refused, or in force */
+    struct service_reply reply; /* done == NULL: a fact */
     int64_t posted_us;
 };
 

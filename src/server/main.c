@@ -295,6 +295,7 @@ static int run(const struct options *options, struct server_config *config, cons
         .service = server_service(server),
         .is_config_shared = first->is_config_shared,
         .is_log_shared = first->is_log_shared,
+        .is_v1_read_open = first->is_v1_read_open,
     };
     server_start(server);
     code = api_start(&api_config, &api, &err);

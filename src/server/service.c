@@ -138,20 +138,15 @@ static bool change_grows(enum store_change_kind kind)
            kind == CHANGE_MEMBER_ADD || kind == CHANGE_SETTING;
 }
 
-static int service_submit(void *context, const char *user, struct text source,
-                          struct problems *problems, struct service_reply reply, struct err *err)
+/* Read a job file and check everything that can be checked off the core thread. */
+static int submission_read(struct server *server, const char *user, struct text source,
+                           struct problems *problems, struct server_mail **mail, struct err *err)
 {
-    struct server *server = context;
     cleanup_buf struct buf masked = BUF_INIT;
     struct spec_parsed parsed = {.masked = &masked};
-    struct server_mail *mail;
     struct arena scratch;
     int code = 0;
 
-    if (!atomic_load(&server->is_writable))
-        return refuse_unwritable(server, err);
-    if (server_room(server, err) < 0)
-        return err->code;
     arena_init(&scratch);
     if (spec_parse(source, &scratch, &parsed, problems) < 0)
         code = err_fail(err, ERR_INVALID, "", "the job file has %zu error%s", problems->error_count,
@@ -160,15 +155,47 @@ static int service_submit(void *context, const char *user, struct text source,
         code = check_cluster(server, user, parsed.spec->virtual_cluster, &scratch, err);
     if (code == 0)
         code = check_storages(server, user, parsed.spec, &scratch, err);
-    if (code == 0) {
-        mail = mail_of_submission(server, user, &parsed);
-        mail->reply = reply;
-        code = service_post(server, mail, err);
-    }
+    if (code == 0)
+        *mail = mail_of_submission(server, user, &parsed);
     spec_free(parsed.spec);
     arena_wipe(&scratch);
     arena_release(&scratch);
     return code;
+}
+
+static int service_submit(void *context, const char *user, struct text source,
+                          struct problems *problems, struct service_reply reply, struct err *err)
+{
+    struct server *server = context;
+    struct server_mail *mail;
+    int code;
+
+    if (!atomic_load(&server->is_writable))
+        return refuse_unwritable(server, err);
+    if (server_room(server, err) < 0)
+        return err->code;
+    code = submission_read(server, user, source, problems, &mail, err);
+    if (code < 0)
+        return code;
+    mail->reply = reply;
+    return service_post(server, mail, err);
+}
+
+/* As many parameters as the port's. NOLINTNEXTLINE(readability-function-size) */
+static int service_trial(void *context, const char *user, struct text source,
+                         struct problems *problems, struct arena *arena, struct core_trial *trial,
+                         struct service_reply reply, struct err *err)
+{
+    struct server_mail *mail;
+    int code = submission_read(context, user, source, problems, &mail, err);
+
+    if (code < 0)
+        return code;
+    mail->kind = MAIL_TRIAL;
+    mail->trial = trial;
+    mail->trial_arena = arena;
+    mail->reply = reply;
+    return service_post(context, mail, err);
 }
 
 static int service_act(void *context, enum service_action action, const char *user,
@@ -707,6 +734,7 @@ void server_service_init(struct server *server)
         .token_key = server->token_key,
         .storages = server->engines.config->storages,
         .submit = service_submit,
+        .trial = service_trial,
         .act = service_act,
         .scale = service_scale,
         .change = service_change,

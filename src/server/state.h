@@ -65,6 +65,7 @@ struct core_thread {
     int64_t wake_ms;                             /* the core's time of its timer; 0 none */
     int64_t probe_at_ms, upkeep_at_ms, begin_ms; /* monotonic */
     int64_t noted_ms;                            /* of retention's time; 0: not yet */
+    int64_t trial_at_us;                         /* monotonic: no trial of a job before */
     struct store_reader *reader;
     struct leftover_list {
         struct orphan_container *items;

@@ -104,6 +104,43 @@ static void test_submit_form(void **state)
     assert_body(world, "InvalidProtocolError");
 }
 
+#define TRIAL(gpus)                                                                                \
+    "protocolVersion: 2\nname: dry\ntype: job\nprerequisites:\n"                                   \
+    "- {name: i, type: dockerimage, uri: d}\ntaskRoles:\n  w:\n    dockerImage: i\n"               \
+    "    resourcePerInstance: {cpu: 1, memoryMB: 1, gpu: " gpus "}\n    commands: [x]\n"
+
+/* What would be placed where, and why not; nothing comes of it. */
+static void test_dry_run(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice"), *path = "/api/v2/jobs?dryRun=true";
+    assert_int_equal(world_send(world, HTTP_POST, path, alice, TRIAL("2")), 200);
+    assert_string_equal(buf_cstr(&world->body),
+                        "{\"placed\":true,\"reason\":null,\"tasks\":[{\"taskRoleName\":\"w\","
+                        "\"taskIndex\":0,\"containerNodeName\":\"n1\",\"gpus\":[0,1]}],"
+                        "\"preempts\":[]}");
+    assert_int_equal(world_get(world, "/api/v2/jobs/alice~dry", alice), 404);
+    assert_int_equal(world_send(world, HTTP_POST, path, alice, TRIAL("5")), 200);
+    assert_body(world, "\"placed\":false,\"reason\":\"");
+    assert_body(world, "\"tasks\":[]");
+    assert_int_equal(world_send(world, HTTP_POST, path, alice, "name: x\n"), 400);
+    assert_body(world, "InvalidProtocolError");
+    assert_int_equal(world_send(world, HTTP_POST, "/api/v2/jobs", alice, TRIAL("1")), 202);
+    assert_int_equal(world_send(world, HTTP_POST, path, alice, TRIAL("1")), 409);
+    assert_body(world, "ConflictJobError");
+}
+
+/* As the first YAML format was submitted. */
+static void test_put(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice");
+    assert_int_equal(world_send(world, HTTP_PUT, "/api/v2/jobs/wet", alice, TRIAL("1")), 400);
+    assert_body(world, "body:2:7: name is dry, but the path says wet");
+    assert_int_equal(world_send(world, HTTP_PUT, "/api/v2/jobs/bob~dry", alice, TRIAL("1")), 403);
+    assert_int_equal(world_send(world, HTTP_PUT, "/api/v2/jobs/alice~dry", alice, TRIAL("1")), 202);
+}
+
 static void test_tags(void **state)
 {
     struct world *world = *state;
@@ -139,6 +176,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_submit_refused, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_submit_elsewhere, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_submit_form, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(test_dry_run, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(test_put, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_tags, world_setup, world_teardown),
 };
 UNIT_FILE(tests, NULL, NULL);

@@ -79,6 +79,7 @@ struct row {
 #define MANAGERS(s)   {401, 403, 403, s,   403, 403, 403, 403, s,   403}
 #define OWNERS(s)     {401, s,   403, s,   s,   s,   403, s,   s,   403}
 #define READERS(s)    {401, s,   403, s,   s,   s,   s,   s,   s,   403}
+#define NAMESAKE(s)   {401, s,   403, 403, s,   403, 403, s,   403, 403}
 #define SELF(s)       {401, s,   403, 403, s,   403, 403, s,   403, 403}
 #define EDITORS(s)    {401, s,   403, s,   403, 403, 403, 403, s,   403}
 #define GROUPERS(s)   {401, 403, 403, s,   403, 403, 403, 403, s,   s}
@@ -87,9 +88,10 @@ struct row {
 #define TOKEN_OWNER   {401, 200, 404, 404, 403, 403, 403, 403, 403, 404}
 /* clang-format on */
 
-#define TASK "/api/v2/jobs/:job/attempts/:attempt/taskRoles/:role/taskIndex/:index/attempts"
-#define STOP "{\"value\":\"STOP\"}"
-#define TAG  "{\"value\":\"a-tag\"}"
+#define KUBERNETES "/api/v1/kubernetes/api/v1"
+#define TASK       "/api/v2/jobs/:job/attempts/:attempt/taskRoles/:role/taskIndex/:index/attempts"
+#define STOP       "{\"value\":\"STOP\"}"
+#define TAG        "{\"value\":\"a-tag\"}"
 
 /* What a caller may do still fails when the rest of the request is wrong: a submission without a
  * job file (400), the deletion of a running job (409). That shows the right, and changes nothing.
@@ -114,6 +116,7 @@ static const struct row ROWS[] = {
     {HTTP_GET, "/api/v2/jobs", USER(200), NULL},
     {HTTP_POST, "/api/v2/jobs", SUBMITTER(400), NULL},
     {HTTP_GET, "/api/v2/jobs/:job", USER(200), NULL},
+    {HTTP_PUT, "/api/v2/jobs/:job", NAMESAKE(400), NULL},
     {HTTP_DELETE, "/api/v2/jobs/:job", OWNERS(409), NULL},
     {HTTP_GET, "/api/v2/jobs/:job/config", READERS(200), NULL},
     {HTTP_PUT, "/api/v2/jobs/:job/executionType", OWNERS(202), STOP},
@@ -167,6 +170,10 @@ static const struct row ROWS[] = {
     {HTTP_PUT, "/api/v2/virtual-clusters/:vc/status", ADMINS(400), NULL},
     {HTTP_GET, "/api/v2/cluster/sku-types", USER(200), NULL},
 
+    {HTTP_GET, "/api/v2/changes", USER(200), NULL},
+    {HTTP_GET, "/api/v2/alerts", USER(200), NULL},
+    {HTTP_GET, "/api/v2/kubernetes/nodes", ADMINS(200), NULL},
+    {HTTP_GET, "/api/v2/kubernetes/pods", ADMINS(200), NULL},
     {HTTP_GET, "/api/v2/storages", USER(200), NULL},
     {HTTP_GET, "/api/v2/storages/:storage", STORED(200), NULL},
     {HTTP_GET, "/api/v2/storage/config", USER(200), NULL},
@@ -194,7 +201,19 @@ static const struct row ROWS[] = {
     {HTTP_DELETE, "/api/v1/token/:token", TOKEN_OWNER, NULL},
     {HTTP_POST, "/api/v1/token/application", BROWSER(200), NULL},
     {HTTP_GET, "/api/v1/token/check", USER(200), NULL},
+    {HTTP_GET, "/api/v1/user", ADMINS(200), NULL},
+    {HTTP_PUT, "/api/v1/user", USER(400), NULL},
+    {HTTP_DELETE, "/api/v1/user", MANAGERS(400), NULL},
     {HTTP_GET, "/api/v1/user/:user", USER(200), NULL},
+    {HTTP_PUT, "/api/v1/user/:user/virtualClusters", MANAGERS(201), "{\"virtualClusters\":\"\"}"},
+    {HTTP_PUT, "/api/v1/user/:user/githubPAT", EDITORS(201), "{\"githubPAT\":\"x\"}"},
+    {HTTP_GET, "/api/v1/kubernetes/nodes", ADMINS(200), NULL},
+    {HTTP_GET, "/api/v1/kubernetes/pods", ADMINS(200), NULL},
+    {HTTP_GET, KUBERNETES "/nodes", ADMINS(200), NULL},
+    {HTTP_GET, KUBERNETES "/nodes/:node", ADMINS(200), NULL},
+    {HTTP_GET, KUBERNETES "/pods", ADMINS(200), NULL},
+    {HTTP_GET, KUBERNETES "/namespaces/:namespace/pods", ADMINS(200), NULL},
+    {HTTP_GET, KUBERNETES "/namespaces/:namespace/pods/:pod", ADMINS(404), NULL},
     {HTTP_GET, "/api/v1/virtual-clusters", USER(200), NULL},
     {HTTP_GET, "/api/v1/virtual-clusters/:vc", USER(200), NULL},
     {HTTP_PUT, "/api/v1/virtual-clusters/:vc", ADMINS(400), NULL},
@@ -372,10 +391,11 @@ static void target_of(const struct row *row, const struct subject *subject, stru
     static const struct {
         const char *name, *value;
     } FIXED[] = {
-        {":user", "alice"},     {":group", "lab"}, {"*key", "a/b"},       {":attempt", "0"},
-        {":role", "worker"},    {":index", "0"},   {":taskAttempt", "0"}, {":stream", "all"},
-        {":storage", "corpus"}, {":node", "n1"},   {":vc", "default"},    {":barrier", "start"},
-        {"*group", "no/group"},
+        {":user", "alice"},        {":group", "lab"},     {"*key", "a/b"},
+        {":attempt", "0"},         {":role", "worker"},   {":index", "0"},
+        {":taskAttempt", "0"},     {":stream", "all"},    {":storage", "corpus"},
+        {":namespace", "default"}, {":pod", "skep-0"},    {":node", "n1"},
+        {":vc", "default"},        {":barrier", "start"}, {"*group", "no/group"},
     };
     bool has_user = strstr(row->path, "/:user/jobs") != NULL;
     struct text rest = text_of(row->path + 1);

@@ -49,38 +49,73 @@ static int refused(struct world *world, struct err *err)
     return err_fail(err, world->refuse, "", "refused by the test");
 }
 
+/* The submission that a job file asks for; what it points to lives in `scratch` and the buffers. */
+struct reading {
+    struct arena arena;
+    struct buf masked, spec_bytes, plan_bytes;
+    struct event event;
+};
+
+static int reading_begin(struct reading *reading, const char *user, struct text source,
+                         struct problems *problems, struct err *err)
+{
+    *reading = (struct reading){.masked = BUF_INIT};
+    arena_init(&reading->arena);
+    struct spec_parsed parsed = {.masked = &reading->masked};
+    if (spec_parse(source, &reading->arena, &parsed, problems))
+        return err_fail(err, ERR_INVALID, "", "the job file is not valid");
+    spec_encode(parsed.spec, &reading->spec_bytes);
+    struct plan *plan = plan_of_spec(parsed.spec, user);
+    plan_encode(plan, &reading->plan_bytes);
+    reading->event = (struct event){.kind = EVENT_SUBMIT,
+                                    .user = user,
+                                    .submit = {.plan = plan,
+                                               .spec_bytes = buf_as_text(&reading->spec_bytes),
+                                               .plan_bytes = buf_as_text(&reading->plan_bytes),
+                                               .has_priority = parsed.spec->has_priority,
+                                               .source = buf_as_text(&reading->masked),
+                                               .format = (uint8_t)parsed.spec->format}};
+    spec_free(parsed.spec);
+    return 0;
+}
+
+static void reading_end(struct reading *reading)
+{
+    buf_release(&reading->masked);
+    buf_release(&reading->spec_bytes);
+    buf_release(&reading->plan_bytes);
+    arena_release(&reading->arena);
+}
+
 static int on_submit(void *context, const char *user, struct text source, struct problems *problems,
                      struct service_reply reply, struct err *err)
 {
     struct world *world = context;
+    struct reading reading;
     if (world->refuse)
         return refused(world, err);
-    struct arena arena;
-    arena_init(&arena);
-    struct buf masked = BUF_INIT, spec_bytes = BUF_INIT, plan_bytes = BUF_INIT;
-    struct spec_parsed parsed = {.masked = &masked};
-    int failed = spec_parse(source, &arena, &parsed, problems);
-    if (failed) {
-        failed = err_fail(err, ERR_INVALID, "", "the job file is not valid");
-    } else {
-        spec_encode(parsed.spec, &spec_bytes);
-        struct plan *plan = plan_of_spec(parsed.spec, user);
-        plan_encode(plan, &plan_bytes);
-        struct event event = {.kind = EVENT_SUBMIT,
-                              .user = user,
-                              .submit = {.plan = plan,
-                                         .spec_bytes = buf_as_text(&spec_bytes),
-                                         .plan_bytes = buf_as_text(&plan_bytes),
-                                         .has_priority = parsed.spec->has_priority,
-                                         .source = buf_as_text(&masked),
-                                         .format = (uint8_t)parsed.spec->format}};
-        step(world, &event, &reply);
+    int failed = reading_begin(&reading, user, source, problems, err);
+    if (!failed)
+        step(world, &reading.event, &reply);
+    reading_end(&reading);
+    return failed;
+}
+
+static int on_trial(void *context, const char *user, struct text source, struct problems *problems,
+                    struct arena *arena, struct core_trial *trial, struct service_reply reply,
+                    struct err *err)
+{
+    struct world *world = context;
+    struct reading reading;
+    struct err refusal = {0};
+    int failed = reading_begin(&reading, user, source, problems, err);
+    if (!failed) {
+        reading.event.now_ms = world->now_ms;
+        int code = core_trial(world->core, &reading.event, arena, trial, &refusal);
+        struct service_answer answer = {.code = code, .path = refusal.path, .text = refusal.text};
+        reply.done(reply.context, &answer);
     }
-    spec_free(parsed.spec);
-    buf_release(&masked);
-    buf_release(&spec_bytes);
-    buf_release(&plan_bytes);
-    arena_release(&arena);
+    reading_end(&reading);
     return failed;
 }
 
@@ -367,6 +402,7 @@ static void service_init(struct world *world)
         .token_key = world->key,
         .storages = {storages, COUNT_OF(storages)},
         .submit = on_submit,
+        .trial = on_trial,
         .act = on_act,
         .scale = on_scale,
         .change = on_change,
