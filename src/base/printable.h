@@ -1,4 +1,4 @@
-/* printable.h — what programs write, as people can read it.
+/* printable.h — makes of what programs write a text that is safe to show to people.
  *
  * Pure. Logs hold colours, progress bars, half characters and plain bytes; what is kept of them in
  * rows, stories and replies goes through here, so that each of those is valid UTF-8 and safe on a

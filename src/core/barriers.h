@@ -1,5 +1,5 @@
-/* barriers.h — which tasks of a job attempt have come to where they wait for each other, as a pure
- * step: docs/rfc/0009-skep-init.md, "Barriers", has its table.
+/* barriers.h — barriers, at which the tasks of a job attempt wait for each other: a pure step,
+ * whose table is in docs/rfc/0009-skep-init.md, "Barriers".
  *
  * Pure. Reports, records of the core and rows of the store go in; answers to requests and marks
  * "passed" come out. The caller makes the marks durable in the commit that stores those records,

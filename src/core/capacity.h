@@ -1,4 +1,5 @@
-/* capacity.h — the sums of what is free, by which a search in vain is spared. Inside src/core only.
+/* capacity.h — totals of what is free, which tell without a search that a job cannot start. Inside
+ * src/core only.
  *
  * Owns core->capacity.
  */

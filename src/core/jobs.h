@@ -1,8 +1,7 @@
-/* jobs.h — the jobs in memory, and what a step of the life of one means for the rest. Inside
- * src/core only.
+/* jobs.h — makes, steps, queues and forgets the jobs in memory. Inside src/core only.
  *
- * Owns core->jobs, their names, and the numbers that lead to them. A job is made, stepped, queued
- * and forgotten here.
+ * Owns core->jobs, and the tables by which a job is found: by its id, and by its user and name.
+ * What job_step decides about one job is carried out here in the tables of the others.
  */
 #ifndef CORE_JOBS_H
 #define CORE_JOBS_H

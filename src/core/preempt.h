@@ -1,4 +1,4 @@
-/* preempt.h — what a job holds while others are ended for it. Inside src/core only.
+/* preempt.h — preemption: what a job holds while others are ended for it. Inside src/core only.
  *
  * Owns the holds of a job, its rounds and its pauses.
  */

@@ -1,5 +1,5 @@
-/* records.h — what goes out: rows, stories, commands, answers and trace lines. Inside src/core
- * only.
+/* records.h — writes the output of a step: rows, lines of stories, commands, answers and trace
+ * lines. Inside src/core only.
  *
  * Owns core->output during a step, and which jobs and tasks have changed in it. A row is written
  * once a step, when all of it is known.

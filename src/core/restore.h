@@ -1,6 +1,6 @@
-/* restore.h — a core comes back from its rows. Inside src/core only.
+/* restore.h — makes a core again from the rows of its store. Inside src/core only.
  *
- * Owns nothing. Who feeds the rows: core.h.
+ * Owns nothing. The functions that are given the rows one by one stand in core.h.
  */
 #ifndef CORE_RESTORE_H
 #define CORE_RESTORE_H

@@ -1,4 +1,5 @@
-/* start.h — places for what a job waits for. Inside src/core only.
+/* start.h — starts waiting jobs: finds places for their tasks, and takes these. Inside src/core
+ * only.
  *
  * Owns nothing. A gang starts whole or not at all.
  */

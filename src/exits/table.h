@@ -1,4 +1,4 @@
-/* table.h — the rules as they lie in memory. Inside src/exits only. */
+/* table.h — how the exit table and the failure rules are kept in memory. Inside src/exits only. */
 #ifndef EXITS_TABLE_H
 #define EXITS_TABLE_H
 #include "base/arena.h"

@@ -1,4 +1,5 @@
-/* check.h — for checks of a placer: an assertion that stays in every build and says what. */
+/* check.h — CHECK, by which a placer examines its own state: gives an error that names what is
+ * wrong. */
 #ifndef PLACEMENT_CHECK_H
 #define PLACEMENT_CHECK_H
 #include "base/err.h"

@@ -1,10 +1,11 @@
-/* hang_watch.h — the thread that looks whether running tasks move.
+/* hang_watch.h — the thread that notices running tasks without progress.
  *
  * It learns from the committed records which tasks run, samples their use of the processor and the
- * length of their logs, and lets job/hang.h judge. A task that stands still while its peers move is
- * EVENT_TASK_IDLE (the core tells it in the job's story, and ends the task when the job asks for
- * that); a job of which nothing moves is only told of. Time between two looks: a quarter of the
- * shortest time asked for, within HANG_SAMPLE_MIN_MS … HANG_SAMPLE_MAX_MS.
+ * length of their logs, and lets job/hang.h judge. A task without progress whose peers have some is
+ * an EVENT_TASK_IDLE: the core writes it into the job's story, and ends the task when the job asks
+ * for that. A job whose tasks all are without progress gets the line alone. Time between two
+ * samples: a quarter of the shortest time asked for, within HANG_SAMPLE_MIN_MS …
+ * HANG_SAMPLE_MAX_MS.
  */
 #ifndef SERVER_HANG_WATCH_H
 #define SERVER_HANG_WATCH_H

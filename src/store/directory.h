@@ -1,4 +1,4 @@
-/* directory.h — who has a data directory.
+/* directory.h — locks a data directory, so that one server at a time uses it.
  *
  * Private to store. Also with a database elsewhere a directory belongs to one server: its key, its
  * images and the files of its containers are there.

@@ -1,4 +1,4 @@
-/* document.h — small JSON documents of programs beside us: conmon, the runtime, registries.
+/* document.h — small JSON documents of other programs: conmon, the runtime, registries.
  *
  * Pure. What is not there, or of another kind, reads as nothing. */
 #ifndef ENGINE_LOCAL_DOCUMENT_H

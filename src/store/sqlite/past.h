@@ -1,4 +1,4 @@
-/* past.h — is this the database that was here, whole?
+/* past.h — checks at a start that the database is the one that was here last, and lacks no commit.
  *
  * Private to store/sqlite. A copy that is put in the place of a database knows neither the numbers
  * that were given since it was made, nor that it is a copy. The mark beside the database (marker.h)
