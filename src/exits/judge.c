@@ -320,30 +320,3 @@ void exit_judge(const struct exit_rules *rules, const struct exit_report *report
     mem_free(judge.user.candidates);
     mem_free(judge.platform.candidates);
 }
-
-/* A connection that broke in the middle: what the answer seems to say may be half of it. */
-static bool is_torn(const char *network_error)
-{
-    static const char *const signs[] = {"connection reset", "EOF", "broken connection",
-                                        "closed idle connection", "closed network connection"};
-    for (size_t i = 0; network_error && i < COUNT_OF(signs); i++)
-        if (strstr(network_error, signs[i]))
-            return true;
-    return false;
-}
-
-int32_t exit_judge_creation(int http_status, const char *message, const char *network_error)
-{
-    if (strstr(message, "exceeded quota"))
-        return CODE_CREATION_TRANSIENT; /* it will fit when others have ended */
-    switch (http_status) {
-    case 413:
-    case 422:
-        return is_torn(network_error) ? CODE_CREATION_UNKNOWN : CODE_CREATION_PERMANENT;
-    case 400:
-    case 403:
-        return CODE_CREATION_UNKNOWN;
-    default:
-        return CODE_CREATION_TRANSIENT;
-    }
-}

@@ -35,8 +35,4 @@ struct exit_verdict {
 void exit_judge(const struct exit_rules *rules, const struct exit_report *report,
                 struct exit_verdict *verdict);
 
-/* How a failure of Kubernetes' pod creation call is to be taken. `http_status` 0: no answer;
- * `network_error` NULL: none. CODE_CREATION_TRANSIENT: try again later, the attempt goes on. */
-int32_t exit_judge_creation(int http_status, const char *message, const char *network_error);
-
 #endif

@@ -170,8 +170,8 @@ void pod_creation_error(const json_t *file)
             !case_fits(id, error, "httpStatus:i? message:s? networkError:s?"))
             continue;
         const int32_t code =
-            exit_judge_creation((int)int_at(error, "httpStatus", 0), string_at(error, "message"),
-                                string_at(error, "networkError"));
+            framework_creation_code((int)int_at(error, "httpStatus", 0),
+                                    string_at(error, "message"), string_at(error, "networkError"));
         report_partial(id, json_incref(json_object_get(vector, "expect")),
                        json_pack("{s:i, s:b}", "code", code, "completesTaskAttempt",
                                  code != CODE_CREATION_TRANSIENT));

@@ -257,19 +257,6 @@ static void pods_with_containers(void **state)
     assert_int_equal(verdict.completion.code, -300);
 }
 
-static void creation_errors(void **state)
-{
-    (void)state;
-    assert_int_equal(exit_judge_creation(403, "forbidden: exceeded quota: q", NULL), -120);
-    assert_int_equal(exit_judge_creation(403, "forbidden", NULL), -310);
-    assert_int_equal(exit_judge_creation(400, "bad", ""), -310);
-    assert_int_equal(exit_judge_creation(422, "invalid", ""), -200);
-    assert_int_equal(exit_judge_creation(413, "too large", NULL), -200);
-    assert_int_equal(exit_judge_creation(422, "invalid", "connection reset"), -310);
-    assert_int_equal(exit_judge_creation(500, "x", NULL), -120);
-    assert_int_equal(exit_judge_creation(0, "x", NULL), -120);
-}
-
 static enum exit_evidence evidence(const struct exit_rules *with, struct exit_report input)
 {
     return judge(with, input).evidence;
@@ -388,7 +375,7 @@ static void only_the_tail_counts(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(told_by_code_and_log),      cmocka_unit_test(told_by_the_engine),
     cmocka_unit_test(only_the_platform_vouches), cmocka_unit_test(no_reason_vouches_for_nothing),
-    cmocka_unit_test(pods_with_containers),      cmocka_unit_test(creation_errors),
-    cmocka_unit_test(verdict_says_what_matched), cmocka_unit_test(only_the_tail_counts),
+    cmocka_unit_test(pods_with_containers),      cmocka_unit_test(verdict_says_what_matched),
+    cmocka_unit_test(only_the_tail_counts),
 };
 UNIT_FILE(tests, set_up, tear_down);

@@ -5,6 +5,8 @@
 #include "doc/doc.h"
 #include "doc/shape.h"
 #include "exits/rules.h"
+#include "model/completion.h"
+#include <string.h>
 
 /* ---- configuration ---- */
 
@@ -353,4 +355,33 @@ int framework_barrier_exit(bool is_passed, bool is_missing, bool is_last_read_go
     if (is_missing)
         return BARRIER_PERMANENT;
     return is_last_read_good ? BARRIER_TIMEOUT : BARRIER_UNKNOWN;
+}
+
+/* ---- errors of the API server ---- */
+
+/* A connection that broke in the middle: what the answer seems to say may be half of it. */
+static bool is_torn(const char *network_error)
+{
+    static const char *const signs[] = {"connection reset", "EOF", "broken connection",
+                                        "closed idle connection", "closed network connection"};
+    for (size_t i = 0; network_error && i < COUNT_OF(signs); i++)
+        if (strstr(network_error, signs[i]))
+            return true;
+    return false;
+}
+
+int32_t framework_creation_code(int http_status, const char *message, const char *network_error)
+{
+    if (strstr(message, "exceeded quota"))
+        return CODE_CREATION_TRANSIENT; /* it will fit when others have ended */
+    switch (http_status) {
+    case 413:
+    case 422:
+        return is_torn(network_error) ? CODE_CREATION_UNKNOWN : CODE_CREATION_PERMANENT;
+    case 400:
+    case 403:
+        return CODE_CREATION_UNKNOWN;
+    default:
+        return CODE_CREATION_TRANSIENT;
+    }
 }

@@ -77,4 +77,8 @@ struct framework_barrier_role {
 bool framework_barrier_is_passed(const struct framework_barrier_role *roles, size_t count);
 int framework_barrier_exit(bool is_passed, bool is_missing, bool is_last_read_good);
 
+/* How a failure of Kubernetes' pod creation call is to be taken. `http_status` 0: no answer;
+ * `network_error` NULL: none. CODE_CREATION_TRANSIENT: try again later, the attempt goes on. */
+int32_t framework_creation_code(int http_status, const char *message, const char *network_error);
+
 #endif

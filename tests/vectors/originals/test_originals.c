@@ -376,6 +376,19 @@ static void barriers(void **state)
     assert_int_equal(framework_barrier_exit(false, false, false), 1);
 }
 
+static void creation_errors(void **state)
+{
+    (void)state;
+    assert_int_equal(framework_creation_code(403, "forbidden: exceeded quota: q", NULL), -120);
+    assert_int_equal(framework_creation_code(403, "forbidden", NULL), -310);
+    assert_int_equal(framework_creation_code(400, "bad", ""), -310);
+    assert_int_equal(framework_creation_code(422, "invalid", ""), -200);
+    assert_int_equal(framework_creation_code(413, "too large", NULL), -200);
+    assert_int_equal(framework_creation_code(422, "invalid", "connection reset"), -310);
+    assert_int_equal(framework_creation_code(500, "x", NULL), -120);
+    assert_int_equal(framework_creation_code(0, "x", NULL), -120);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -389,6 +402,7 @@ int main(void)
         cmocka_unit_test(vc_shares),
         cmocka_unit_test(controller_configs),
         cmocka_unit_test(framework_objects),
+        cmocka_unit_test(creation_errors),
         cmocka_unit_test(names_and_placeholders),
         cmocka_unit_test(barriers),
     };
