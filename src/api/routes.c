@@ -76,6 +76,7 @@ const struct route ROUTES[] = {
     {HTTP_PUT, "/api/v2/nodes/:node/pardon", ACCESS_ADMIN, handle_node_pardon, false},
     {HTTP_GET, "/api/v2/virtual-clusters", ACCESS_USER, handle_vc_list, false},
     {HTTP_GET, "/api/v2/virtual-clusters/:vc", ACCESS_USER, handle_vc, false},
+    {HTTP_GET, "/api/v2/virtual-clusters/:vc/sku-types", ACCESS_USER, handle_sku_types, false},
     {HTTP_PUT, "/api/v2/virtual-clusters/:vc", ACCESS_ADMIN, handle_vc_change, false},
     {HTTP_DELETE, "/api/v2/virtual-clusters/:vc", ACCESS_ADMIN, handle_vc_change, false},
     {HTTP_PUT, "/api/v2/virtual-clusters/:vc/status", ACCESS_ADMIN, handle_vc_change, false},

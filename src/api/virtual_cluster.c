@@ -285,7 +285,8 @@ int handle_vc_change(struct call *call)
 static int skus_read(struct call *call, const struct service_snapshot *snapshot)
 {
     struct hived *hived = snapshot->hived;
-    struct text name = exchange_query(call->exchange, "vc");
+    struct text name =
+        call->parameters[0].at ? call->parameters[0] : exchange_query(call->exchange, "vc");
     uint32_t vc = hived && name.length ? vc_find(hived, name) : HIVED_NONE;
     if (name.length && (hived ? vc == HIVED_NONE : !text_is(name, "default")))
         return no_cluster(call, name);

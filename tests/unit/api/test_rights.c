@@ -165,6 +165,7 @@ static const struct row ROWS[] = {
     {HTTP_PUT, "/api/v2/nodes/:node/pardon", ADMINS(202), NULL},
     {HTTP_GET, "/api/v2/virtual-clusters", USER(200), NULL},
     {HTTP_GET, "/api/v2/virtual-clusters/:vc", USER(200), NULL},
+    {HTTP_GET, "/api/v2/virtual-clusters/:vc/sku-types", USER(200), NULL},
     {HTTP_PUT, "/api/v2/virtual-clusters/:vc", ADMINS(400), NULL},
     {HTTP_DELETE, "/api/v2/virtual-clusters/:vc", ADMINS(400), NULL},
     {HTTP_PUT, "/api/v2/virtual-clusters/:vc/status", ADMINS(400), NULL},

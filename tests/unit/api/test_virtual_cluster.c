@@ -33,6 +33,9 @@ static void test_virtual_clusters(void **state)
     assert_int_equal(world_get(world, "/api/v2/cluster/sku-types?vc=default", alice), 200);
     assert_int_equal(world_get(world, "/api/v2/cluster/sku-types?vc=", alice), 200);
     assert_int_equal(world_get(world, "/api/v2/cluster/sku-types?vc=none", alice), 404);
+    assert_int_equal(world_get(world, "/api/v2/virtual-clusters/default/sku-types", alice), 200);
+    assert_body(world, "\"gpu\":1");
+    assert_int_equal(world_get(world, "/api/v2/virtual-clusters/none/sku-types", alice), 404);
     assert_int_equal(world_send(world, HTTP_PUT, "/api/v2/virtual-clusters/default", admin,
                                 "{\"vcCapacity\":1}"),
                      400);
