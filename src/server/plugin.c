@@ -68,12 +68,22 @@ static void write_cmd(const struct doc *parameters, struct buf *pre, struct buf 
     }
 }
 
+/* A plugin whose program the image lacks fails at once, and says so. */
+static void put_need(struct buf *pre, const char *program, const char *plugin)
+{
+    buf_format(pre,
+               "command -v %s >/dev/null 2>&1 || { echo 'plugin %s: the image has no %s' >&2; exit "
+               "1; }\n",
+               program, plugin, program);
+}
+
 /* Ten tries, the pauses doubling up to 300 s, as OpenPAI's. */
 static void write_git(const struct doc *parameters, struct buf *pre)
 {
     struct text directory = string_of(doc_get(parameters, "clone_dir"));
     const struct doc *options = doc_get(parameters, "options");
 
+    put_need(pre, "git", "git");
     buf_string(pre, "skep_pause=1\nfor skep_try in 1 2 3 4 5 6 7 8 9 10; do\n  if git clone");
     for (size_t i = 0; options && options->kind == DOC_LIST && i < options->as.list.count; i++) {
         buf_char(pre, ' ');
@@ -103,6 +113,7 @@ static void write_tensorboard(const struct doc *parameters, struct buf *pre)
         buf_char(&list, ':');
         buf_text(&list, string_of(folders->as.map.entries[i].value));
     }
+    put_need(pre, "tensorboard", "tensorboard");
     buf_string(pre, "nohup tensorboard --bind_all --logdir_spec=");
     put_quoted(pre, buf_as_text(&list));
     buf_string(pre, " --port=");

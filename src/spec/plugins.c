@@ -146,16 +146,27 @@ static bool has_role(const struct spec_plugin *plugin, const struct spec_role *r
     return plugin->roles == NULL;
 }
 
+/* A key of a person, who wants to come in: before OpenPAI 1.0 the key itself. */
+static bool has_user_key(const struct doc *parameters)
+{
+    const struct doc *user = doc_get(parameters, "userssh");
+    if (user && user->kind == DOC_STRING)
+        return text_trim(user->as.string).length > 0;
+    return !text_is(doc_get_text(user, "type", "custom"), "none") &&
+           text_trim(doc_get_text(user, "value", "")).length > 0;
+}
+
 static void ssh_read(struct spec_reader *reader, const struct spec_plugin *plugin,
                      const struct doc *parameters)
 {
     int64_t minutes = doc_get_int(parameters, "sshbarrierTimeout", SSH_BARRIER_S / 60);
-    const struct doc *jobssh = doc_get(parameters, "jobssh");
-    if (!doc_get_bool(parameters, "jobssh", false))
+    const bool is_job = doc_get_bool(parameters, "jobssh", false);
+    const char *key = is_job ? "jobssh" : "userssh";
+    if (!is_job && !has_user_key(parameters))
         return;
     if (!reader->spec->is_gang) {
-        reader_warning(reader, jobssh, "has no effect without gangAllocation",
-                       "extras." SPEC_PLUGIN_PREFIX ".ssh.parameters.jobssh");
+        reader_warning(reader, doc_get(parameters, key), "has no effect without gangAllocation",
+                       "extras." SPEC_PLUGIN_PREFIX ".ssh.parameters.%s", key);
         return;
     }
     for (size_t i = 0; i < reader->spec->role_count; i++) {
@@ -163,7 +174,7 @@ static void ssh_read(struct spec_reader *reader, const struct spec_plugin *plugi
         if (!has_role(plugin, role))
             continue;
         role->is_ssh_enabled = true;
-        role->has_ssh_barrier |= doc_get_bool(parameters, "sshbarrier", false);
+        role->has_ssh_barrier |= is_job && doc_get_bool(parameters, "sshbarrier", false);
         if (role->has_ssh_barrier && minutes > 0 && minutes <= 100000)
             role->ssh_barrier_timeout_s = (uint32_t)minutes * 60;
     }

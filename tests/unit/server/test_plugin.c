@@ -54,6 +54,8 @@ static void plugins_become_shell_text(void **state)
     assert_non_null(strstr(second, "after\n")); /* of the first plugin */
     assert_non_null(
         strstr(buf_cstr(&text.pre), "git clone -- 'https://x/y'\\''z' 'd'; then break"));
+    assert_non_null(strstr(buf_cstr(&text.pre), "'plugin git: the image has no git'"));
+    assert_non_null(strstr(buf_cstr(&text.pre), "command -v tensorboard >/dev/null 2>&1 || {"));
     assert_non_null(strstr(buf_cstr(&text.pre), "--logdir_spec='a:/a,b:/b' --port='7000' "));
     plugin_text_release(&text);
     plugins[0].parameters_json = "{";

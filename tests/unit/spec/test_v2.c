@@ -40,6 +40,25 @@ static void test_early_names(void **state)
         assert_false(p.spec->has_priority);
         assert_false(p.spec->wants_default_storages);
         assert_string_equal(p.spec->plugins[0].parameters_json, "{\"userssh\":\"ssh-rsa AAA me\"}");
+        assert_true(p.spec->roles[0].is_ssh_enabled); /* somebody wants to come in */
+        assert_false(p.spec->roles[0].has_ssh_barrier);
+        parse_free(&p);
+        buf_release(&text);
+    }
+    static const char *const closed[] = {"{jobssh: false}", "{userssh: ' '}",
+                                         "{userssh: {type: none, value: k}}",
+                                         "{sshbarrier: true, userssh: {type: custom}}"};
+    for (size_t i = 0; i < COUNT_OF(closed); i++) {
+        struct buf text = BUF_INIT;
+        struct parse p;
+        buf_format(&text,
+                   HEAD
+                   "taskRoles:\n" WORKER
+                   "extras: {com.microsoft.pai.runtimeplugin: [{plugin: ssh, parameters: %s}]}",
+                   closed[i]);
+        parse_text(&p, buf_as_text(&text));
+        assert_int_equal(p.result, 0);
+        assert_false(p.spec->roles[0].is_ssh_enabled);
         parse_free(&p);
         buf_release(&text);
     }
