@@ -48,8 +48,9 @@ struct api_config {
     const char *door;        /* a folder for a socket that tasks ask; NULL: none */
     struct service *service; /* must outlive the API */
     bool is_config_shared, is_log_shared;
-    bool is_v1_read_open;   /* lists and details of API v1 need no token, as in early PAI */
-    uint32_t followers_max; /* of logs, at one time; 0: API_FOLLOWERS_MAX */
+    bool is_v1_read_open;      /* lists and details of API v1 need no token, as in early PAI */
+    const char *portal_folder; /* the portal's files, for development; NULL: the built-in ones */
+    uint32_t followers_max;    /* of logs, at one time; 0: API_FOLLOWERS_MAX */
 };
 
 /* Listen and answer; `config` is copied, its strings are borrowed. Errors of http_server_start and

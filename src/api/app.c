@@ -163,6 +163,8 @@ static bool app_begin(void *context, struct exchange *exchange)
     if (!failed) {
         struct route_match match;
         route_find(ROUTES, ROUTE_COUNT, exchange, &match);
+        if (!match.route && !match.is_path_known)
+            route_find(PORTAL_ROUTES, PORTAL_ROUTE_COUNT, exchange, &match);
         call->route = match.route;
         memcpy(call->parameters, match.parameters, sizeof match.parameters);
         failed = call_check(call, &match);

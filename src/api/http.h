@@ -78,6 +78,7 @@ struct http_reply {
     int status;               /* 0: no reply yet */
     const char *content_type; /* static */
     struct buf body;
+    struct text fixed;         /* instead of the body: not copied, lives as long as the exchange */
     struct http_stream stream; /* used when .read is set */
     struct {
         const char *name, *value; /* static, or in the exchange's arena */
@@ -117,6 +118,7 @@ struct exchange {
     struct http_pair query[HTTP_QUERY_MAX];
     size_t query_count;
     struct text authorization, content_type, accept, origin, last_event_id;
+    struct text accept_encoding, if_none_match;
     struct text address; /* of the client, numeric, as trusted proxies tell; "" when it did not come
                           * by the network */
     int64_t peer_uid;    /* HTTP_BY_SOCKET: of the client's process, told by the kernel; else -1 */
@@ -139,7 +141,8 @@ int exchange_target(struct exchange *exchange, struct text target, struct err *e
 /* First value of a query key; at == NULL when absent. */
 struct text exchange_query(const struct exchange *exchange, const char *name);
 
-/* One more header of the reply; both strings as in struct http_reply. At most
+/* One more header of the reply, or instead of the one that every reply has (Cache-Control,
+ * X-Content-Type-Options); both strings as in struct http_reply. At most
  * HTTP_REPLY_HEADERS_MAX: more is a defect of ours and asserts. */
 void exchange_header(struct exchange *exchange, const char *name, const char *value);
 

@@ -169,6 +169,9 @@ static struct MHD_Response *response_of(struct carried *carried)
         return MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK, stream_read,
                                                  carried, NULL);
     }
+    if (reply->fixed.at)
+        return MHD_create_response_from_buffer(
+            reply->fixed.length, (void *)(uintptr_t)reply->fixed.at, MHD_RESPMEM_PERSISTENT);
     size_t length = reply->body.length;
     return MHD_create_response_from_buffer(length, length ? buf_steal(&reply->body) : NULL,
                                            length ? MHD_RESPMEM_MUST_FREE : MHD_RESPMEM_PERSISTENT);
@@ -183,6 +186,13 @@ static bool origin_may_read(const struct carried *carried)
         if (strcmp(config->origins[i], "*") == 0 || text_is(origin, config->origins[i]))
             return true;
     return false;
+}
+
+/* A header that every reply has unless it says otherwise. */
+static void header_default(struct MHD_Response *response, const char *name, const char *value)
+{
+    if (!MHD_get_response_header(response, name))
+        MHD_add_response_header(response, name, value);
 }
 
 static enum MHD_Result reply_queue(struct carried *carried)
@@ -201,10 +211,10 @@ static enum MHD_Result reply_queue(struct carried *carried)
                                 arena_copy(&carried->exchange.arena, carried->exchange.origin));
         MHD_add_response_header(response, "Vary", "Origin");
     }
-    MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
-    MHD_add_response_header(response, "Cache-Control", "no-store");
     for (size_t i = 0; i < reply->header_count; i++)
         MHD_add_response_header(response, reply->headers[i].name, reply->headers[i].value);
+    header_default(response, "X-Content-Type-Options", "nosniff");
+    header_default(response, "Cache-Control", "no-store");
     enum MHD_Result result =
         MHD_queue_response(carried->connection, (unsigned)reply->status, response);
     MHD_destroy_response(response);
@@ -328,6 +338,8 @@ static enum MHD_Result request_begin(struct carried *carried, const char *method
     exchange->last_event_id = header_of(carried, "Last-Event-ID");
     exchange->origin = header_of(carried, "Origin");
     exchange->peer_uid = client->peer_uid;
+    exchange->accept_encoding = header_of(carried, "Accept-Encoding");
+    exchange->if_none_match = header_of(carried, "If-None-Match");
     exchange->target = text_of(carried->target);
     address_fill(carried);
     int64_t length = body_length(carried);

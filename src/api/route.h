@@ -46,5 +46,8 @@ void route_find(const struct route *routes, size_t count, const struct exchange 
 /* The table of this API (routes.c). */
 extern const struct route ROUTES[];
 extern const size_t ROUTE_COUNT;
+/* The portal's pages and files (portal.c): looked at last. */
+extern const struct route PORTAL_ROUTES[];
+extern const size_t PORTAL_ROUTE_COUNT;
 
 #endif

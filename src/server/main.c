@@ -28,7 +28,7 @@ enum { MEMORY_KEEP = 16 << 20 }; /* bytes, of each heap */
 
 struct options {
     const char *config_path, *data_directory, *listen, *password_path, *reset_user;
-    const char *backup_path, *restore_path;
+    const char *backup_path, *restore_path, *portal_folder;
     bool is_check, is_audit, accepts_loss, replaces;
 };
 
@@ -38,6 +38,7 @@ static void usage(FILE *out)
         "usage: skepd [--config FILE] [--data DIRECTORY] [--listen ADDRESS:PORT]\n"
         "             [--password-file FILE] [--reset-password USER] [--check] [--audit]\n"
         "             [--accept-loss] [--backup FILE] [--restore FILE [--replace]]\n"
+        "             [--portal-dir DIR]\n"
         "             [--version] [--help]\n"
         "\n"
         "  --config FILE         configuration, YAML (docs/operator/configuration.md);\n"
@@ -56,6 +57,8 @@ static void usage(FILE *out)
         "                        be at work; not with PostgreSQL (docs/operator/backup.md)\n"
         "  --restore FILE        put a backup into the data directory, and end\n"
         "  --replace             with --restore: put the database away that is there\n"
+        "  --portal-dir DIR      serve the portal's files from there instead of the built-in\n"
+        "                        ones; for its development\n"
         "  --check               read the configuration, check the database, and end\n"
         "\n"
         "exit status: 0 ended as asked; 1 failed; 2 usage; 3 the configuration is wrong;\n"
@@ -72,6 +75,7 @@ static int options_read(int argc, char **argv, struct options *options)
         {"listen", required_argument, NULL, 'l'},
         {"password-file", required_argument, NULL, 'p'},
         {"reset-password", required_argument, NULL, 'r'},
+        {"portal-dir", required_argument, NULL, 'w'},
         {"check", no_argument, NULL, 'k'},
         {"audit", no_argument, NULL, 'a'},
         {"accept-loss", no_argument, NULL, 'L'},
@@ -115,6 +119,9 @@ static int options_read(int argc, char **argv, struct options *options)
             break;
         case 'P':
             options->replaces = true;
+            break;
+        case 'w':
+            options->portal_folder = optarg;
             break;
         case 'L':
             options->accepts_loss = true;
@@ -296,6 +303,7 @@ static int run(const struct options *options, struct server_config *config, cons
         .is_config_shared = first->is_config_shared,
         .is_log_shared = first->is_log_shared,
         .is_v1_read_open = first->is_v1_read_open,
+        .portal_folder = options->portal_folder,
     };
     server_start(server);
     code = api_start(&api_config, &api, &err);

@@ -1,0 +1,120 @@
+/* The portal: one page for every path that people see, and the files that it loads. It is a client
+ * of this API like any other: nothing here knows the caller. */
+#include "portal/portal.h"
+#include "api/handlers.h"
+#include "base/memory.h"
+
+static int handle_portal(struct call *call);
+
+/* Paths of pages, and those of OpenPAI's portal, which the page knows: links to them stand in mails
+ * and notes. */
+const struct route PORTAL_ROUTES[] = {
+    {HTTP_GET, "/", ACCESS_ANYONE, handle_portal, false},
+    {HTTP_GET, "/assets/*file", ACCESS_ANYONE, handle_portal, false},
+    {HTTP_GET, "/home", ACCESS_ANYONE, handle_portal, false},
+    {HTTP_GET, "/sign-in", ACCESS_ANYONE, handle_portal, false},
+    {HTTP_GET, "/jobs", ACCESS_ANYONE, handle_portal, false},
+    {HTTP_GET, "/jobs/*job", ACCESS_ANYONE, handle_portal, false},
+    {HTTP_GET, "/submit", ACCESS_ANYONE, handle_portal, false},
+    {HTTP_GET, "/cluster", ACCESS_ANYONE, handle_portal, false},
+    {HTTP_GET, "/cluster/*view", ACCESS_ANYONE, handle_portal, false},
+    {HTTP_GET, "/admin", ACCESS_ANYONE, handle_portal, false},
+    {HTTP_GET, "/admin/*view", ACCESS_ANYONE, handle_portal, false},
+    {HTTP_GET, "/profile", ACCESS_ANYONE, handle_portal, false},
+    {HTTP_GET, "/help", ACCESS_ANYONE, handle_portal, false},
+    {HTTP_GET, "/design", ACCESS_ANYONE, handle_portal, false},
+    {HTTP_GET, "/index.html", ACCESS_ANYONE, handle_portal, false},
+    {HTTP_GET, "/home.html", ACCESS_ANYONE, handle_portal, false},
+    {HTTP_GET, "/job-list.html", ACCESS_ANYONE, handle_portal, false},
+    {HTTP_GET, "/job-detail.html", ACCESS_ANYONE, handle_portal, false},
+    {HTTP_GET, "/submit.html", ACCESS_ANYONE, handle_portal, false},
+    {HTTP_GET, "/user-profile.html", ACCESS_ANYONE, handle_portal, false},
+};
+const size_t PORTAL_ROUTE_COUNT = COUNT_OF(PORTAL_ROUTES);
+
+/* No script or style but our files, nobody's frame, no text that becomes code. */
+static const char POLICY[] =
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "font-src 'self'; connect-src 'self'; frame-ancestors 'none'; base-uri 'none'; "
+    "form-action 'self'; require-trusted-types-for 'script'; trusted-types 'none'";
+
+/* Does a comma list of a header name this item, and not with q=0? A weak tag counts as a strong
+ * one (RFC 9110, 13.1.2). */
+static bool list_has(struct text list, const char *wanted)
+{
+    while (list.at && list.length) {
+        struct text item = text_cut(&list, ',');
+        struct text name = text_trim(text_cut(&item, ';'));
+        struct text weight = text_trim(item);
+        if (text_starts(name, TEXT("W/")))
+            name = (struct text){name.at + 2, name.length - 2};
+        bool is_refused = text_is(weight, "q=0") || text_is(weight, "q=0.0") ||
+                          text_is(weight, "q=0.00") || text_is(weight, "q=0.000");
+        if (text_is(name, wanted))
+            return !is_refused;
+    }
+    return false;
+}
+
+static struct text copy_choose(struct exchange *exchange, const struct portal_file *file)
+{
+    if (file->brotli.at && list_has(exchange->accept_encoding, "br")) {
+        exchange_header(exchange, "Content-Encoding", "br");
+        return file->brotli;
+    }
+    if (file->gzip.at && list_has(exchange->accept_encoding, "gzip")) {
+        exchange_header(exchange, "Content-Encoding", "gzip");
+        return file->gzip;
+    }
+    return file->plain;
+}
+
+static void file_reply(struct exchange *exchange, const struct portal_file *file)
+{
+    bool is_asset = text_starts(text_of(file->path), TEXT("assets/"));
+    exchange_header(exchange, "Cache-Control",
+                    is_asset && file->etag ? "public, max-age=31536000, immutable" : "no-cache");
+    exchange_header(exchange, "Vary", "Accept-Encoding");
+    if (!is_asset) {
+        exchange_header(exchange, "Content-Security-Policy", POLICY);
+        exchange_header(exchange, "Referrer-Policy", "no-referrer");
+        exchange_header(exchange, "Cross-Origin-Opener-Policy", "same-origin");
+    }
+    if (file->etag) {
+        exchange_header(exchange, "ETag", file->etag);
+        if (list_has(exchange->if_none_match, file->etag + 2)) {
+            exchange->reply.status = 304;
+            return;
+        }
+    }
+    exchange->reply.status = 200;
+    exchange->reply.content_type = file->type;
+    exchange->reply.fixed = copy_choose(exchange, file);
+}
+
+static struct text path_of(struct text target)
+{
+    return text_cut(&target, '?');
+}
+
+static int handle_portal(struct call *call)
+{
+    struct text path = path_of(call->exchange->target);
+    if (call->api->config.portal_folder) {
+        /* lives in the exchange's arena until the reply has gone out */
+        struct portal_file *file = ARENA_NEW(call->arena, struct portal_file);
+        int failed =
+            portal_read(call->api->config.portal_folder, path, call->arena, file, &call->err);
+        if (!failed)
+            file_reply(call->exchange, file);
+        return failed;
+    }
+    const struct portal_file *file = portal_find(path);
+    if (!file && !portal_is_built_in())
+        return call_fail(call, ERR_NOT_FOUND, "NoApiError", "",
+                         "this server was built without the portal");
+    if (!file)
+        return call_fail(call, ERR_NOT_FOUND, "NoApiError", "", "the portal has no such file");
+    file_reply(call->exchange, file);
+    return 0;
+}

@@ -1,0 +1,29 @@
+// What people do to jobs.
+import { call, enc } from './client'
+
+const job = (name: string) => `/api/v2/jobs/${enc(name)}`
+
+export const jobStop = (name: string) => call('PUT', `${job(name)}/executionType`, { json: { value: 'STOP' } })
+export const jobStart = (name: string) => call('PUT', `${job(name)}/executionType`, { json: { value: 'START' } })
+export const jobRelease = (name: string) => call('PUT', `${job(name)}/release`)
+export const jobDelete = (name: string) => call('DELETE', job(name))
+export const tagAdd = (name: string, value: string) => call('PUT', `${job(name)}/tag`, { json: { value } })
+export const tagRemove = (name: string, value: string) => call('DELETE', `${job(name)}/tag`, { json: { value } })
+export const roleScale = (name: string, role: string, instances: number) =>
+  call('PUT', `${job(name)}/taskRoles/${enc(role)}/instances`, { json: { instances } })
+
+/** An archived job is out of the list unless one asks for it. It is a tag: other clients see it as such. */
+export const ARCHIVED = 'archived'
+
+/** Each in turn, so that a long selection does not crowd the server; what failed, by name. */
+export async function forEachJob(names: string[], action: (name: string) => Promise<unknown>): Promise<[string, unknown][]> {
+  const failed: [string, unknown][] = []
+  for (const name of names) {
+    try {
+      await action(name)
+    } catch (error) {
+      failed.push([name, error])
+    }
+  }
+  return failed
+}

@@ -1,0 +1,180 @@
+// Calls of the public API. The token lives in this tab's sessionStorage, which belongs to this origin, port included;
+// tabs of the same browser ask each other for it, so that a new tab need not sign in again.
+import type { components } from '../generated/schema'
+
+export type Schema = components['schemas']
+export type JobSummary = Schema['JobSummary']
+export type JobDetail = Schema['JobDetail']
+export type JobStatus = Schema['JobStatus']
+export type JobAttempt = Schema['JobAttempt']
+export type JobState = Schema['JobState']
+export type Task = Schema['Task']
+export type TaskAttempt = Schema['TaskAttemptWithTail']
+export type Problem = Schema['Problem']
+export type ExitSpec = NonNullable<Schema['ExitSpec']>
+export type StoryEvent = Schema['Event']
+export type ClusterNode = Schema['Node']
+export type VirtualCluster = Schema['VirtualCluster']
+export type User = Schema['User']
+export type Group = Schema['Group']
+
+export class ApiError extends Error {
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly problems: Problem[] = [],
+  ) {
+    super(message)
+  }
+}
+
+// ---- session ----
+
+export interface Session {
+  user: string
+  token: string
+  admin: boolean
+}
+
+const KEY = 'skep.session'
+const watchers = new Set<() => void>()
+let session: Session | null = read()
+
+function read(): Session | null {
+  const text = sessionStorage.getItem(KEY)
+  return text ? (JSON.parse(text) as Session) : null
+}
+
+export const sessionGet = () => session
+
+export function sessionSet(next: Session | null) {
+  session = next
+  if (next) sessionStorage.setItem(KEY, JSON.stringify(next))
+  else sessionStorage.removeItem(KEY)
+  for (const notify of watchers) notify()
+}
+
+export function sessionWatch(notify: () => void) {
+  watchers.add(notify)
+  return () => void watchers.delete(notify)
+}
+
+const tabs = new BroadcastChannel('skep.session')
+tabs.onmessage = ({ data }: MessageEvent<{ kind: 'ask' } | { kind: 'have'; session: Session } | { kind: 'out' }>) => {
+  if (data.kind === 'ask' && session) tabs.postMessage({ kind: 'have', session })
+  if (data.kind === 'have' && !session) sessionSet(data.session)
+  if (data.kind === 'out') sessionSet(null)
+}
+
+/** Ask the other tabs; resolves as soon as one has answered, or when none did for a moment. */
+export function sessionFind(): Promise<void> {
+  if (session) return Promise.resolve()
+  return new Promise((resolve) => {
+    const stop = sessionWatch(() => done())
+    const timer = setTimeout(() => done(), 120)
+    const done = () => {
+      clearTimeout(timer)
+      stop()
+      resolve()
+    }
+    tabs.postMessage({ kind: 'ask' })
+  })
+}
+
+export async function signIn(user: string, password: string) {
+  const reply = await call<Schema['Token']>('POST', '/api/v2/authn/basic/login', { json: { username: user, password } })
+  sessionSet({ user: reply.user ?? user, token: reply.token ?? '', admin: reply.admin ?? false })
+}
+
+export async function signOut() {
+  try {
+    await call('DELETE', '/api/v2/authn/basic/logout')
+  } finally {
+    tabs.postMessage({ kind: 'out' })
+    sessionSet(null)
+  }
+}
+
+// ---- requests ----
+
+export interface CallOptions {
+  json?: unknown
+  text?: { type: string; body: string }
+  signal?: AbortSignal
+}
+
+type Method = 'GET' | 'POST' | 'PUT' | 'DELETE'
+
+async function errorOf(reply: Response): Promise<ApiError> {
+  const text = await reply.text()
+  try {
+    const error = JSON.parse(text) as Schema['Error']
+    return new ApiError(reply.status, error.code, error.message, error.problems)
+  } catch {
+    return new ApiError(reply.status, 'UnknownError', text.trim() || `HTTP ${reply.status}`)
+  }
+}
+
+export async function request(method: Method, path: string, options: CallOptions = {}): Promise<Response> {
+  const headers = new Headers()
+  if (session) headers.set('Authorization', `Bearer ${session.token}`)
+  const body = options.json !== undefined ? JSON.stringify(options.json) : options.text?.body
+  if (options.json !== undefined) headers.set('Content-Type', 'application/json')
+  else if (options.text) headers.set('Content-Type', options.text.type)
+  let reply: Response
+  try {
+    reply = await fetch(path, { method, headers, body: body ?? null, signal: options.signal ?? null, cache: 'no-store' })
+  } catch (error) {
+    if (options.signal?.aborted) throw error
+    throw new ApiError(0, 'NoServer', 'the server does not answer')
+  }
+  if (reply.ok) return reply
+  const error = await errorOf(reply)
+  if (reply.status === 401 && session) sessionSet(null)
+  throw error
+}
+
+export async function call<T>(method: Method, path: string, options?: CallOptions): Promise<T> {
+  const reply = await request(method, path, options)
+  return (reply.status === 204 ? undefined : await reply.json()) as T
+}
+
+export const get = <T>(path: string, signal?: AbortSignal) => call<T>('GET', path, signal ? { signal } : {})
+
+export async function getText(path: string, signal?: AbortSignal) {
+  const reply = await request('GET', path, signal ? { signal } : {})
+  return reply.text()
+}
+
+export const enc = (part: string | number) => encodeURIComponent(part)
+
+// ---- streams ----
+
+/** Chunks of text of a reply that goes on; ends when the server has said everything. Throws when it was cut. */
+export async function* textStream(reply: Response): AsyncGenerator<string> {
+  const reader = reply.body!.pipeThrough(new TextDecoderStream()).getReader()
+  try {
+    for (;;) {
+      const { done, value } = await reader.read()
+      if (done) return
+      yield value
+    }
+  } finally {
+    void reader.cancel().catch(() => undefined)
+  }
+}
+
+export async function* lineStream<T>(reply: Response): AsyncGenerator<T> {
+  let rest = ''
+  for await (const chunk of textStream(reply)) {
+    const lines = (rest + chunk).split('\n')
+    rest = lines.pop() ?? ''
+    for (const line of lines) if (line) yield JSON.parse(line) as T
+  }
+}
+
+/** Waits before the next try of a cut connection: from half a second to half a minute, never the same for all. */
+export function backoffMs(tries: number, random = Math.random()) {
+  return Math.min(30_000, 500 * 2 ** tries) * (0.5 + random / 2)
+}

@@ -1,0 +1,126 @@
+// What pages ask for, each under one key of the query cache.
+import { keepPreviousData, queryOptions } from '@tanstack/react-query'
+import type { Cell, CellGroup } from '../lib/cells'
+import { enc, get, getText, type ClusterNode, type JobAttempt, type JobDetail, type JobSummary, type Schema, type StoryEvent, type Task, type VirtualCluster } from './client'
+
+export interface JobPage {
+  totalCount: number
+  data: JobSummary[]
+}
+
+export const LIST_MS = 3000 // how often what people look at is asked for again
+
+/** `filter` is a query string of GET /api/v2/jobs without offset and limit. */
+export const jobPageQuery = (filter: string, offset: number, limit: number) =>
+  queryOptions({
+    queryKey: ['jobs', filter, offset, limit],
+    queryFn: ({ signal }) => get<JobPage>(`/api/v2/jobs?${filter}${filter ? '&' : ''}offset=${offset}&limit=${limit}&withTotalCount=true`, signal),
+    refetchInterval: LIST_MS,
+    placeholderData: keepPreviousData,
+  })
+
+export const jobQuery = (name: string) =>
+  queryOptions({
+    queryKey: ['job', name],
+    queryFn: ({ signal }) => get<JobDetail>(`/api/v2/jobs/${enc(name)}`, signal),
+  })
+
+export const jobAttemptQuery = (name: string, attempt: number) =>
+  queryOptions({
+    queryKey: ['job', name, 'attempt', attempt],
+    queryFn: ({ signal }) => get<JobDetail>(`/api/v2/jobs/${enc(name)}/attempts/${attempt}`, signal),
+  })
+
+export const attemptsQuery = (name: string) =>
+  queryOptions({
+    queryKey: ['job', name, 'attempts'],
+    queryFn: ({ signal }) => get<JobAttempt[]>(`/api/v2/jobs/${enc(name)}/attempts`, signal),
+  })
+
+export const taskQuery = (name: string, attempt: number, role: string, index: number) =>
+  queryOptions({
+    queryKey: ['job', name, 'task', attempt, role, index],
+    queryFn: ({ signal }) => get<Task>(`/api/v2/jobs/${enc(name)}/attempts/${attempt}/taskRoles/${enc(role)}/taskIndex/${index}/attempts`, signal),
+  })
+
+export const configQuery = (name: string) =>
+  queryOptions({
+    queryKey: ['job', name, 'config'],
+    queryFn: ({ signal }) => getText(`/api/v2/jobs/${enc(name)}/config`, signal),
+    staleTime: Infinity,
+  })
+
+export interface Story {
+  totalCount: number
+  data: StoryEvent[]
+}
+
+export const storyQuery = (name: string) =>
+  queryOptions({
+    queryKey: ['job', name, 'story'],
+    queryFn: ({ signal }) => get<Story>(`/api/v2/jobs/${enc(name)}/events?limit=500`, signal),
+  })
+
+export const nodesQuery = queryOptions({
+  queryKey: ['nodes'],
+  queryFn: ({ signal }) => get<{ totalCount: number; data: ClusterNode[] }>('/api/v2/nodes', signal),
+  refetchInterval: LIST_MS,
+})
+
+export interface NodeUse {
+  gpuUsed: number
+  gpuAvailable: number
+  gpuTotal: number
+}
+
+export const nodeUseQuery = queryOptions({
+  queryKey: ['nodes', 'use'],
+  queryFn: ({ signal }) => get<Record<string, NodeUse>>('/api/v2/virtual-clusters?nodes', signal),
+  refetchInterval: LIST_MS,
+})
+
+export const clustersQuery = queryOptions({
+  queryKey: ['virtual-clusters'],
+  queryFn: ({ signal }) => get<Record<string, VirtualCluster>>('/api/v2/virtual-clusters', signal),
+  refetchInterval: LIST_MS,
+})
+
+export const skusQuery = (vc: string) =>
+  queryOptions({
+    queryKey: ['skus', vc],
+    queryFn: ({ signal }) => get<Schema['SkuTypes']>(`/api/v2/cluster/sku-types${vc ? `?vc=${enc(vc)}` : ''}`, signal),
+  })
+
+export const usersQuery = queryOptions({
+  queryKey: ['users'],
+  queryFn: ({ signal }) => get<Schema['Users']>('/api/v2/users', signal),
+})
+
+export const userQuery = (name: string) =>
+  queryOptions({
+    queryKey: ['users', name],
+    queryFn: ({ signal }) => get<Schema['User']>(`/api/v2/users/${enc(name)}`, signal),
+  })
+
+export const groupsQuery = queryOptions({
+  queryKey: ['groups'],
+  queryFn: ({ signal }) => get<Schema['Groups']>('/api/v2/groups', signal),
+})
+
+export const tokensQuery = queryOptions({
+  queryKey: ['tokens'],
+  queryFn: ({ signal }) => get<Schema['Tokens']>('/api/v2/tokens', signal),
+})
+
+export const cellsQuery = queryOptions({
+  queryKey: ['cells'],
+  queryFn: async ({ signal }) => {
+    const [cells, groups] = await Promise.all([
+      get<Cell[]>('/v1/inspect/clusterstatus/physicalcluster', signal),
+      get<{ items: CellGroup[] | null }>('/v1/inspect/affinitygroups', signal),
+    ])
+    return { cells, groups: groups.items ?? [] }
+  },
+  refetchInterval: LIST_MS,
+  retry: false,
+})

@@ -1,0 +1,204 @@
+// The common fields of a job file as a form, and changes of them as edits of the text: comments, order and everything
+// that the form does not show stay as they are.
+import { Document, isMap, isSeq, parseDocument, Scalar, YAMLMap } from 'yaml'
+
+export interface RoleForm {
+  name: string
+  instances: string
+  image: string // as `dockerImage` names it
+  cpu: string
+  memoryMB: string
+  gpu: string
+  commands: string
+}
+
+export interface JobForm {
+  name: string
+  vc: string
+  retries: string
+  priority: string
+  images: { name: string; uri: string }[]
+  roles: RoleForm[]
+  parameters: [string, string][]
+  secrets: [string, string][]
+}
+
+export interface SyntaxProblem {
+  line: number
+  column: number
+  message: string
+}
+
+const text = (value: unknown) => (value === null || value === undefined ? '' : typeof value === 'object' ? '' : String(value))
+
+function pairs(document: Document, key: string): [string, string][] {
+  const map = document.get(key)
+  return isMap(map) ? map.items.map((item) => [text((item.key as Scalar).value), text((item.value as Scalar | null)?.value)]) : []
+}
+
+export function jobParse(source: string): { document: Document; problems: SyntaxProblem[] } {
+  const document = parseDocument(source, { keepSourceTokens: true })
+  const problems = document.errors.map((error) => ({
+    line: error.linePos?.[0].line ?? 1,
+    column: error.linePos?.[0].col ?? 1,
+    message: error.message.split('\n')[0]!.replace(/ at line \d+, column \d+:?$/, ''),
+  }))
+  return { document, problems }
+}
+
+/** null: the text is no map, so there is no form of it. */
+export function formOf(source: string): JobForm | null {
+  const { document, problems } = jobParse(source)
+  if (problems.length || !isMap(document.contents)) return null
+  const prerequisites = document.get('prerequisites')
+  const images = (isSeq(prerequisites) ? prerequisites.items : [])
+    .filter((item): item is YAMLMap => isMap(item) && item.get('type') === 'dockerimage')
+    .map((item) => ({ name: text(item.get('name')), uri: text(item.get('uri')) }))
+  const roles = document.get('taskRoles')
+  return {
+    name: text(document.get('name')),
+    vc: text(document.getIn(['defaults', 'virtualCluster'])),
+    retries: text(document.get('jobRetryCount')),
+    priority: text(document.getIn(['extras', 'hivedScheduler', 'jobPriorityClass'])),
+    images,
+    roles: (isMap(roles) ? roles.items : []).map((item) => {
+      const name = text((item.key as Scalar).value)
+      const at = (...path: string[]) => text(document.getIn(['taskRoles', name, ...path]))
+      const commands = document.getIn(['taskRoles', name, 'commands'])
+      return {
+        name,
+        instances: at('instances'),
+        image: at('dockerImage'),
+        cpu: at('resourcePerInstance', 'cpu'),
+        memoryMB: at('resourcePerInstance', 'memoryMB'),
+        gpu: at('resourcePerInstance', 'gpu'),
+        commands: isSeq(commands) ? commands.items.map((line) => text((line as Scalar).value)).join('\n') : '',
+      }
+    }),
+    parameters: pairs(document, 'parameters'),
+    secrets: pairs(document, 'secrets'),
+  }
+}
+
+type Path = (string | number)[]
+
+/** Changes one field; null removes it. A text that looks like a number gets quotes. */
+export function fieldSet(source: string, path: Path, value: string | number | null): string {
+  const { document, problems } = jobParse(source)
+  if (problems.length) return source
+  if (value === null) document.deleteIn(path)
+  else {
+    const now = document.getIn(path, true)
+    // the scalar keeps its comment, and its quotes while it is a text
+    if (now instanceof Scalar) {
+      if (typeof now.value !== typeof value) delete now.type
+      now.value = value
+    } else document.setIn(path, value)
+  }
+  return print(document)
+}
+
+const print = (document: Document) => document.toString({ lineWidth: 0, flowCollectionPadding: false })
+
+export function commandsSet(source: string, role: string, lines: string): string {
+  const { document, problems } = jobParse(source)
+  if (problems.length) return source
+  const path = ['taskRoles', role, 'commands']
+  const now = document.getIn(path)
+  const next = lines.split('\n')
+  if (isSeq(now)) {
+    // items that stay the same keep their comments
+    const before = now.items
+    now.items = next.map((line, index) => {
+      const item = before[index]
+      return item instanceof Scalar && item.value === line ? item : document.createNode(line)
+    })
+  } else document.setIn(path, document.createNode(next))
+  return print(document)
+}
+
+export function imageSet(source: string, name: string, uri: string): string {
+  const { document, problems } = jobParse(source)
+  const prerequisites = document.get('prerequisites')
+  if (problems.length) return source
+  const items = isSeq(prerequisites) ? prerequisites.items : []
+  const index = items.findIndex((item) => isMap(item) && item.get('type') === 'dockerimage' && text(item.get('name')) === name)
+  if (index >= 0) return fieldSet(source, ['prerequisites', index, 'uri'], uri)
+  const image = document.createNode({ name, type: 'dockerimage', uri })
+  if (isSeq(prerequisites)) prerequisites.add(image)
+  else document.set('prerequisites', document.createNode([image]))
+  return print(document)
+}
+
+export function roleAdd(source: string): string {
+  const { document, problems } = jobParse(source)
+  if (problems.length) return source
+  const form = formOf(source)
+  const names = new Set(form?.roles.map((role) => role.name))
+  let name = 'worker'
+  for (let i = 2; names.has(name); i++) name = `worker${i}`
+  document.setIn(
+    ['taskRoles', name],
+    document.createNode({
+      instances: 1,
+      dockerImage: form?.images[0]?.name ?? 'image',
+      resourcePerInstance: { cpu: 1, memoryMB: 1024, gpu: 0 },
+      commands: ['echo hello'],
+    }),
+  )
+  return print(document)
+}
+
+export function removeAt(source: string, path: Path): string {
+  const { document, problems } = jobParse(source)
+  if (problems.length) return source
+  document.deleteIn(path)
+  return print(document)
+}
+
+export function keyRename(source: string, path: Path, to: string): string {
+  const { document, problems } = jobParse(source)
+  if (problems.length || !to) return source
+  const parent = document.getIn(path.slice(0, -1))
+  if (!isMap(parent) || parent.has(to)) return source
+  const item = parent.items.find((one) => text((one.key as Scalar).value) === path.at(-1))
+  if (!item) return source
+  ;(item.key as Scalar).value = to
+  return print(document)
+}
+
+export function pairAdd(source: string, key: string): string {
+  const { document, problems } = jobParse(source)
+  if (problems.length) return source
+  const names = new Set(pairs(document, key).map(([name]) => name))
+  let name = 'name'
+  for (let i = 2; names.has(name); i++) name = `name${i}`
+  document.setIn([key, name], '')
+  return print(document)
+}
+
+export const JOB_NEW = `# A job of one task. The form beside changes this text; comments stay.
+protocolVersion: 2
+name: {name}
+type: job
+prerequisites:
+  - name: base
+    type: dockerimage
+    uri: skep/base
+taskRoles:
+  main:
+    instances: 1
+    dockerImage: base
+    resourcePerInstance:
+      cpu: 1
+      memoryMB: 256
+      gpu: 0
+    commands:
+      - echo hello from $PAI_CURRENT_TASK_ROLE_NAME
+`
+
+/** A name that nothing has yet: "train" becomes "train_2", "train_2" becomes "train_3". */
+export function nameNext(name: string): string {
+  const match = /^(.*?)_(\d+)$/.exec(name)
+  return match ? `${match[1]}_${Number(match[2]) + 1}` : `${name}_2`
+}

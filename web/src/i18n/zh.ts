@@ -1,0 +1,2 @@
+const zh: Record<string, string> = {}
+export default zh

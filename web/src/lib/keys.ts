@@ -1,0 +1,54 @@
+// Shortcuts. A letter does nothing while one types, and all letters can be switched off.
+import { useEffect } from 'react'
+import { navigate } from '../router'
+import { settingsGet } from './settings'
+
+export const KEYS: [string, string][] = [
+  ['?', 'Show this help'],
+  ['g h', 'Go home'],
+  ['g j', 'Go to the jobs'],
+  ['g s', 'Submit a job'],
+  ['g c', 'Go to the cluster'],
+  ['g p', 'Go to your profile'],
+  ['/', 'Search on this page'],
+  ['↑ ↓', 'In a list: to the row before or after'],
+  ['Home End', 'In a list: to the first or last row'],
+  ['Space', 'In a list: select the row'],
+  ['Enter', 'In a list: open the row'],
+  ['Esc', 'Close a dialog or menu'],
+]
+
+const PLACES: Record<string, string> = { h: '/', j: '/jobs', s: '/submit', c: '/cluster', p: '/profile' }
+const SEQUENCE_MS = 1500
+
+export function isTyping(target: EventTarget | null): boolean {
+  if (!(target instanceof HTMLElement)) return false
+  return target.isContentEditable || ['INPUT', 'TEXTAREA', 'SELECT'].includes(target.tagName) || !!target.shadowRoot
+}
+
+export function useKeys(onHelp: () => void, isOn: boolean) {
+  useEffect(() => {
+    if (!isOn) return
+    let wentAt = -SEQUENCE_MS
+    const onKey = (event: KeyboardEvent) => {
+      if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return
+      if (!settingsGet().singleKeys || document.querySelector('dialog[open]')) return
+      const place = PLACES[event.key]
+      if (event.timeStamp - wentAt < SEQUENCE_MS && place) {
+        wentAt = -SEQUENCE_MS
+        event.preventDefault()
+        navigate(place)
+      } else if (event.key === 'g') wentAt = event.timeStamp
+      else if (event.key === '?') onHelp()
+      else if (event.key === '/') {
+        const field = document.querySelector<HTMLInputElement>('main input[type=search]')
+        if (!field) return
+        event.preventDefault()
+        field.focus()
+        field.select()
+      }
+    }
+    addEventListener('keydown', onKey)
+    return () => removeEventListener('keydown', onKey)
+  }, [onHelp, isOn])
+}

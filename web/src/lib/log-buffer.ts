@@ -1,0 +1,75 @@
+// The part of a log that the page holds: whole lines, and the bytes before and after them that it does not.
+
+export const LINES_MAX = 300_000 // beyond, the first ones are let go; they can be read again
+
+export class LogBuffer {
+  lines: string[] = []
+  /** Where in the log the first line begins, and where the next chunk goes on. */
+  begin: number
+  end: number
+  private rest = '' // of a line without its newline
+  private isCut: boolean // the first line began before `begin`
+
+  constructor(begin: number, isWholeLine: boolean) {
+    this.begin = this.end = begin
+    this.isCut = !isWholeLine
+  }
+
+  /** All that is shown: a last line without a newline counts. */
+  get count() {
+    return this.lines.length + (this.rest ? 1 : 0)
+  }
+
+  at(index: number): string {
+    return index < this.lines.length ? this.lines[index]! : this.rest
+  }
+
+  append(chunk: string, byteCount: number) {
+    this.end += byteCount
+    const parts = (this.rest + chunk).split('\n')
+    this.rest = parts.pop()!
+    if (this.isCut && parts.length) {
+      // what stands before the first newline is the end of a line that is not here
+      this.begin += byteLength(parts.shift()!) + 1
+      this.isCut = false
+    }
+    // never as arguments of one call: a chunk may have a hundred thousand lines
+    for (const part of parts) this.lines.push(part)
+    if (this.lines.length > LINES_MAX) this.drop(this.lines.length - LINES_MAX)
+  }
+
+  private drop(count: number) {
+    for (const line of this.lines.splice(0, count)) this.begin += byteLength(line) + 1
+  }
+
+  /** Lines that stand before the first one; `from` is where the text begins. Returns how many came. */
+  prepend(text: string, from: number, isWholeLine: boolean): number {
+    let start = from
+    if (!isWholeLine) {
+      const newline = text.indexOf('\n')
+      if (newline < 0) return 0
+      start += byteLength(text.slice(0, newline + 1))
+      text = text.slice(newline + 1)
+    }
+    const parts = text.split('\n')
+    if (parts.at(-1) === '') parts.pop()
+    this.lines = parts.concat(this.lines)
+    this.begin = start
+    return parts.length
+  }
+}
+
+const encoder = new TextEncoder()
+export const byteLength = (text: string) => encoder.encode(text).length
+
+/** The numbers of the lines that hold the text; the case counts only when the text has capitals. */
+export function linesWith(count: number, at: (index: number) => string, text: string, limit = 100_000): number[] {
+  const found: number[] = []
+  if (!text) return found
+  const isExact = text !== text.toLowerCase()
+  for (let i = 0; i < count && found.length < limit; i++) {
+    const line = at(i)
+    if ((isExact ? line : line.toLowerCase()).includes(text)) found.push(i)
+  }
+  return found
+}

@@ -1,0 +1,46 @@
+// What a person chose and this browser remembers.
+import { useSyncExternalStore } from 'react'
+
+export interface Settings {
+  theme: 'auto' | 'light' | 'dark' | 'contrast'
+  columns: string[]
+  singleKeys: boolean // WCAG 2.1.4: shortcuts of one letter can be switched off
+}
+
+const KEY = 'skep.settings'
+const INITIAL: Settings = {
+  theme: 'auto',
+  columns: ['state', 'user', 'vc', 'gpus', 'tasks', 'submitted', 'duration', 'retries'],
+  singleKeys: true,
+}
+const watchers = new Set<() => void>()
+let settings: Settings = read()
+
+function read(): Settings {
+  try {
+    return { ...INITIAL, ...(JSON.parse(localStorage.getItem(KEY) ?? '{}') as Partial<Settings>) }
+  } catch {
+    return INITIAL // somebody else's text under our key
+  }
+}
+
+export function settingsApply() {
+  document.documentElement.dataset['theme'] = settings.theme
+}
+
+export function settingsChange(change: Partial<Settings>) {
+  settings = { ...settings, ...change }
+  localStorage.setItem(KEY, JSON.stringify(settings))
+  settingsApply()
+  for (const notify of watchers) notify()
+}
+
+export const settingsGet = () => settings
+export const useSettings = () =>
+  useSyncExternalStore(
+    (notify) => {
+      watchers.add(notify)
+      return () => void watchers.delete(notify)
+    },
+    () => settings,
+  )

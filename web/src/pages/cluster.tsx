@@ -1,0 +1,389 @@
+// The cluster: the map of cells with who holds them, its nodes, the queue, and the virtual clusters with their quotas.
+import { useQuery } from '@tanstack/react-query'
+import { memo, useMemo, useState } from 'react'
+import type { ClusterNode } from '../api/client'
+import { cellsQuery, clustersQuery, jobPageQuery, jobQuery, nodesQuery, nodeUseQuery, type NodeUse } from '../api/queries'
+import { t } from '../i18n/i18n'
+import { chainsOf, colourIndex, type Chain, type Leaf, type NodeCell } from '../lib/cells'
+import { mebibytes } from '../lib/format'
+import { Link, navigate, useSearch } from '../router'
+import '../style/cluster.css'
+import { Cli, Duration, Empty, ErrorNote, Loading, Meter, SelectField, Tabs, usePageTitle } from '../ui/ui'
+
+type Colouring = 'job' | 'user' | 'vc' | 'health'
+
+function keyOf(leaf: Leaf, by: Colouring): string {
+  if (by === 'health') return ''
+  if (!leaf.isUsed) return by === 'vc' ? leaf.vc : ''
+  if (by === 'vc') return leaf.vc || t('opportunistic')
+  const job = leaf.jobs[0] ?? ''
+  return by === 'user' ? (job.split('~')[0] ?? '') : job
+}
+
+function describe(leaf: Leaf): string {
+  return [
+    `${leaf.node} ${leaf.index}`,
+    leaf.isHealthy ? (leaf.isUsed ? (leaf.jobs.join(', ') || t('in use')) : t('free')) : t('bad'),
+    leaf.vc && t('virtual cluster {vc}', { vc: leaf.vc }),
+  ]
+    .filter(Boolean)
+    .join(' · ')
+}
+
+const NodeBox = memo(function NodeBox({ node, by, mark, onHover }: { node: NodeCell; by: Colouring; mark: string; onHover: (text: string) => void }) {
+  const used = node.leaves.filter((leaf) => leaf.isUsed).length
+  const bad = node.leaves.filter((leaf) => !leaf.isHealthy).length
+  return (
+    <li className="node-box" aria-label={`${node.name}: ${t('{used} of {total} in use', { used, total: node.leaves.length })}${bad ? `, ${t('{n} bad', { n: bad })}` : ''}`}>
+      <div className="node-name clip" title={node.name}>
+        {node.name}
+      </div>
+      <div className="node-leaves">
+        {node.leaves.map((leaf) => {
+          const key = keyOf(leaf, by)
+          return (
+            <span
+              key={leaf.address}
+              className="leaf"
+              data-colour={leaf.isHealthy && key ? colourIndex(key) : undefined}
+              data-used={leaf.isUsed || undefined}
+              data-bad={!leaf.isHealthy || undefined}
+              data-mark={(mark && (leaf.jobs.includes(mark) || keyOf(leaf, by) === mark)) || undefined}
+              title={describe(leaf)}
+              onMouseEnter={() => onHover(describe(leaf))}
+              onClick={() => {
+                if (leaf.jobs[0]) navigate(`/jobs/${leaf.jobs[0]}`)
+              }}
+            />
+          )
+        })}
+      </div>
+    </li>
+  )
+})
+
+function Legend({ chain, by, mark, onMark }: { chain: Chain; by: Colouring; mark: string; onMark: (key: string) => void }) {
+  const counts = new Map<string, number>()
+  for (const leaf of chain.nodes.flatMap((node) => node.leaves)) {
+    const key = keyOf(leaf, by)
+    if (key) counts.set(key, (counts.get(key) ?? 0) + 1)
+  }
+  const rows = [...counts].sort((a, b) => b[1] - a[1]).slice(0, 24)
+  return (
+    <ul className="row small legend">
+      {rows.map(([key, count]) => (
+        <li key={key}>
+          <button type="button" className="button" data-small aria-pressed={mark === key} onClick={() => onMark(mark === key ? '' : key)}>
+            <span className="leaf" data-colour={colourIndex(key)} data-used aria-hidden="true" />
+            {key} · {count}
+          </button>
+        </li>
+      ))}
+      <li className="row">
+        <span className="leaf" aria-hidden="true" /> {t('free')}
+      </li>
+      <li className="row">
+        <span className="leaf" data-bad aria-hidden="true" /> {t('bad')}
+      </li>
+    </ul>
+  )
+}
+
+function CellMap() {
+  const { data, error } = useQuery(cellsQuery)
+  const [search, change] = useSearch()
+  const [hover, setHover] = useState('')
+  const by = (search.get('by') ?? 'job') as Colouring
+  const mark = search.get('mark') ?? ''
+  const chains = useMemo(() => (data ? chainsOf(data.cells, data.groups) : []), [data])
+  if (error)
+    return (
+      <div className="note">
+        {t('This server places jobs without cells, so there is no map. The nodes show what is free.')} <span className="quiet">{error.message}</span>
+      </div>
+    )
+  if (!data) return <Loading />
+  return (
+    <div className="stack">
+      <div className="row">
+        <SelectField label={t('Colour by')} value={by} onChange={(event) => change({ by: event.target.value, mark: null })}>
+          <option value="job">{t('job')}</option>
+          <option value="user">{t('user')}</option>
+          <option value="vc">{t('virtual cluster')}</option>
+          <option value="health">{t('health')}</option>
+        </SelectField>
+        <p className="quiet small map-hover">{hover}</p>
+      </div>
+      {chains.map((chain) => {
+        const leaves = chain.nodes.flatMap((node) => node.leaves)
+        const free = leaves.filter((leaf) => !leaf.isUsed && leaf.isHealthy).length
+        const parents = [...new Set(chain.nodes.map((node) => node.parent))]
+        return (
+          <section key={chain.leafType} className="card" aria-label={chain.leafType}>
+            <div className="card-head">
+              <h2>{chain.leafType}</h2>
+              <span className="quiet">{t('{free} of {total} free', { free, total: leaves.length })}</span>
+            </div>
+            {by !== 'health' && <Legend chain={chain} by={by} mark={mark} onMark={(key) => change({ mark: key })} />}
+            {parents.map((parent) => (
+              <div key={parent} className="stack">
+                {parent && <h3 className="quiet small">{parent}</h3>}
+                <ul className="node-boxes" data-marked={mark ? true : undefined}>
+                  {chain.nodes
+                    .filter((node) => node.parent === parent)
+                    .map((node) => (
+                      <NodeBox key={`${node.name} ${node.leaves[0]?.address}`} node={node} by={by} mark={mark} onHover={setHover} />
+                    ))}
+                </ul>
+              </div>
+            ))}
+          </section>
+        )
+      })}
+    </div>
+  )
+}
+
+export function NodeState({ node }: { node: ClusterNode }) {
+  const words: Record<string, [string, string]> = {
+    READY: [t('Ready'), 'SUCCEEDED'],
+    CORDONED: [t('Cordoned'), 'STOPPED'],
+    UNHEALTHY: [t('Unhealthy'), 'FAILED'],
+    LOST: [t('Lost'), 'FAILED'],
+  }
+  const [word, state] = words[node.state ?? ''] ?? [node.state ?? '', '']
+  return (
+    <span className="state" data-state={state}>
+      {word}
+    </span>
+  )
+}
+
+function jobsByNode(groups: { metadata: { name: string }; status: { physicalPlacement?: Record<string, number[]> | null } }[]) {
+  const found = new Map<string, Set<string>>()
+  for (const group of groups)
+    for (const node of Object.keys(group.status.physicalPlacement ?? {})) {
+      const jobs = found.get(node) ?? new Set()
+      found.set(node, jobs.add(group.metadata.name.replace(/\/[^/]*$/, '')))
+    }
+  return found
+}
+
+function Nodes() {
+  const { data, error } = useQuery(nodesQuery)
+  const { data: use } = useQuery(nodeUseQuery)
+  const { data: cells } = useQuery(cellsQuery)
+  const jobs = useMemo(() => jobsByNode(cells?.groups ?? []), [cells])
+  if (error) return <ErrorNote error={error} />
+  if (!data) return <Loading />
+  return (
+    <div className="card card-flush scroll-x" tabIndex={0} role="region" aria-label={t('Nodes')}>
+      <table className="nodes">
+        <thead>
+          <tr>
+            <th scope="col">{t('Node')}</th>
+            <th scope="col">{t('State')}</th>
+            <th scope="col">{t('GPUs')}</th>
+            <th scope="col">{t('Used now')}</th>
+            <th scope="col">{t('CPUs')}</th>
+            <th scope="col">{t('Memory')}</th>
+            <th scope="col">{t('Jobs')}</th>
+            <th scope="col">{t('Remarks')}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {data.data.map((node) => (
+            <NodeRow key={node.name} node={node} use={use?.[node.name ?? '']} jobs={[...(jobs.get(node.name ?? '') ?? [])]} />
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
+
+function NodeRow({ node, use, jobs }: { node: ClusterNode; use: NodeUse | undefined; jobs: string[] }) {
+  const sampled = (node.gpus ?? []).filter((gpu) => gpu.utilizationPercent !== null && gpu.utilizationPercent !== undefined)
+  const busy = sampled.length ? Math.round(sampled.reduce((sum, gpu) => sum + (gpu.utilizationPercent ?? 0), 0) / sampled.length) : null
+  return (
+    <tr>
+      <th scope="row" className="nowrap">
+        {node.name}
+        <div className="small quiet">{[node.address, node.engine].filter(Boolean).join(' · ')}</div>
+      </th>
+      <td>
+        <NodeState node={node} />
+      </td>
+      <td className="node-gpus">{node.gpu ? <Meter label={node.gpuType ?? t('GPUs')} used={use?.gpuUsed ?? 0} total={node.gpu} /> : <span className="quiet">–</span>}</td>
+      <td>{busy === null ? <span className="quiet">–</span> : `${busy} %`}</td>
+      <td>{node.cpu}</td>
+      <td className="nowrap">{mebibytes(node.memoryMB ?? 0)}</td>
+      <td>
+        {jobs.slice(0, 6).map((job) => (
+          <div key={job}>
+            <Link href={`/jobs/${job}`}>{job}</Link>
+          </div>
+        ))}
+        {jobs.length > 6 && <div className="quiet small">{t('and {n} more', { n: jobs.length - 6 })}</div>}
+      </td>
+      <td className="anywhere small">
+        {node.reason}
+        {(node.blame ?? 0) >= 0.5 && <div>{t('{n} failures count against it', { n: Math.round(node.blame ?? 0) })}</div>}
+        {node.avoidedUntil && (
+          <div>
+            {t('Taken last until')} {new Date(node.avoidedUntil).toLocaleTimeString()}
+          </div>
+        )}
+      </td>
+    </tr>
+  )
+}
+
+function QueueRow({ name, place }: { name: string; place: number }) {
+  const { data } = useQuery({ ...jobQuery(name), refetchInterval: 5000 })
+  const status = data?.jobStatus
+  return (
+    <tr>
+      <td className="number">{place}</td>
+      <th scope="row">
+        <Link href={`/jobs/${name}`}>{name}</Link>
+      </th>
+      <td>{status?.virtualCluster}</td>
+      <td>{data?.jobPriority ?? t('default')}</td>
+      <td className="number">{status?.totalGpuNumber}</td>
+      <td className="nowrap">
+        <Duration from={status?.submissionTime} to={null} />
+      </td>
+      <td className="anywhere small">{status?.waitingReason}</td>
+    </tr>
+  )
+}
+
+const QUEUE_MAX = 40
+
+function Queue() {
+  const [search] = useSearch()
+  const vc = search.get('vc')
+  const { data, error } = useQuery(jobPageQuery(`state=WAITING&order=submissionTime,ASC${vc ? `&vc=${encodeURIComponent(vc)}` : ''}`, 0, QUEUE_MAX))
+  if (error) return <ErrorNote error={error} />
+  if (!data) return <Loading />
+  if (!data.data.length)
+    return (
+      <div className="card">
+        <Empty title={t('Nothing waits')}>
+          <p>{t('A job that finds no room stands here, with the reason and who holds what it needs.')}</p>
+        </Empty>
+      </div>
+    )
+  return (
+    <div className="card card-flush scroll-x" tabIndex={0} role="region" aria-label={t('Queue')}>
+      <table>
+        <caption className="hidden-text">{t('Jobs that wait, the oldest first')}</caption>
+        <thead>
+          <tr>
+            <th scope="col" className="number">
+              #
+            </th>
+            <th scope="col">{t('Job')}</th>
+            <th scope="col">{t('Virtual cluster')}</th>
+            <th scope="col">{t('Priority')}</th>
+            <th scope="col" className="number">
+              {t('GPUs')}
+            </th>
+            <th scope="col">{t('Waits for')}</th>
+            <th scope="col">{t('Why')}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {data.data.map((job, index) => (
+            <QueueRow key={`${job.username}~${job.name}`} name={`${job.username}~${job.name}`} place={index + 1} />
+          ))}
+        </tbody>
+      </table>
+      {data.totalCount > QUEUE_MAX && (
+        <p className="queue-more">
+          <Link href="/jobs?state=WAITING&order=submissionTime,ASC">{t('All {n} jobs that wait', { n: data.totalCount })}</Link>
+        </p>
+      )}
+    </div>
+  )
+}
+
+function Quotas() {
+  const { data, error } = useQuery(clustersQuery)
+  if (error) return <ErrorNote error={error} />
+  if (!data) return <Loading />
+  return (
+    <div className="grid-cards">
+      {Object.entries(data).map(([name, vc]) => (
+        <section key={name} className="card" aria-label={name}>
+          <div className="card-head">
+            <h2>{name}</h2>
+            {vc.dedicated && <span className="tag">{t('dedicated')}</span>}
+            <Link className="push small" href={`/jobs?vc=${encodeURIComponent(name)}`}>
+              {t('Its jobs')}
+            </Link>
+          </div>
+          {Object.entries(vc.skus ?? {}).map(([sku, quota]) => (
+            <div key={sku}>
+              <Meter label={t('{sku}, guaranteed', { sku })} used={quota.used ?? 0} bad={quota.bad ?? 0} total={quota.total ?? 0} />
+              {((quota.bad ?? 0) > 0 || (quota.opportunistic ?? 0) > 0) && (
+                <p className="small quiet">{t('{bad} bad, {oppo} more used opportunistically', { bad: quota.bad ?? 0, oppo: quota.opportunistic ?? 0 })}</p>
+              )}
+            </div>
+          ))}
+          <dl className="facts">
+            <div>
+              <dt>{t('GPUs')}</dt>
+              <dd>
+                {vc.resourcesUsed?.gpu} / {vc.resourcesTotal?.gpu}
+              </dd>
+            </div>
+            <div>
+              <dt>{t('CPUs')}</dt>
+              <dd>
+                {vc.resourcesUsed?.cpu} / {vc.resourcesTotal?.cpu}
+              </dd>
+            </div>
+            <div>
+              <dt>{t('Memory')}</dt>
+              <dd>
+                {mebibytes(vc.resourcesUsed?.memory ?? 0)} / {mebibytes(vc.resourcesTotal?.memory ?? 0)}
+              </dd>
+            </div>
+            <div>
+              <dt>{t('Share of the cluster')}</dt>
+              <dd>{Math.round(vc.capacity ?? 0)} %</dd>
+            </div>
+          </dl>
+        </section>
+      ))}
+    </div>
+  )
+}
+
+export default function Cluster() {
+  const [search] = useSearch()
+  const tab = search.get('tab') ?? 'map'
+  const commands: Record<string, string> = { map: 'skep cells', nodes: 'skep nodes -o wide', queue: 'skep list --state WAITING --order submissionTime,ASC', quotas: 'skep vc' }
+  usePageTitle(t('Cluster'))
+  return (
+    <div className="page">
+      <h1>{t('Cluster')}</h1>
+      <Tabs
+        name="tab"
+        label={t('Views of the cluster')}
+        tabs={[
+          { id: 'map', title: t('Map') },
+          { id: 'nodes', title: t('Nodes') },
+          { id: 'queue', title: t('Queue') },
+          { id: 'quotas', title: t('Virtual clusters') },
+        ]}
+      />
+      {tab === 'map' && <CellMap />}
+      {tab === 'nodes' && <Nodes />}
+      {tab === 'queue' && <Queue />}
+      {tab === 'quotas' && <Quotas />}
+      <Cli command={commands[tab] ?? 'skep cells'} />
+    </div>
+  )
+}

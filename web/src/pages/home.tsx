@@ -1,0 +1,270 @@
+// What one looks for first: mine that run, wait and failed, and what the cluster has left.
+import { useQueries, useQuery } from '@tanstack/react-query'
+import type { ReactNode } from 'react'
+import { sessionGet, type JobSummary } from '../api/client'
+import { clustersQuery, jobPageQuery, jobQuery, nodesQuery, nodeUseQuery, taskQuery } from '../api/queries'
+import { t } from '../i18n/i18n'
+import { mebibytes } from '../lib/format'
+import { jobPath, Link } from '../router'
+import '../style/home.css'
+import { Ago, Cli, Duration, Empty, ErrorNote, LinkButton, Loading, Meter, StateBadge, STATES, stateName, usePageTitle } from '../ui/ui'
+
+const SHOWN = 6
+
+const mine = (states: string, order = 'submissionTime,DESC') =>
+  `username=${encodeURIComponent(sessionGet()?.user ?? '')}&state=${states}&order=${order}&tagsNotContain=archived`
+
+function JobCard({ title, states, order, empty, line }: { title: string; states: string; order?: string; empty: ReactNode; line: (job: JobSummary) => ReactNode }) {
+  const { data, error } = useQuery(jobPageQuery(mine(states, order), 0, SHOWN))
+  return (
+    <section className="card" aria-label={title}>
+      <div className="card-head">
+        <h2>{title}</h2>
+        <span className="quiet">{data?.totalCount ?? ''}</span>
+        {(data?.totalCount ?? 0) > SHOWN && (
+          <Link className="push small" href={`/jobs?user=@me&state=${states}`}>
+            {t('All of them')}
+          </Link>
+        )}
+      </div>
+      {error ? <ErrorNote error={error} /> : !data ? <Loading /> : !data.data.length ? empty : <ul className="home-jobs">{data.data.map((job) => <li key={job.name}>{line(job)}</li>)}</ul>}
+    </section>
+  )
+}
+
+function Name({ job }: { job: JobSummary }) {
+  return (
+    <Link className="home-name anywhere" href={jobPath(job.username!, job.name!)}>
+      {job.name}
+    </Link>
+  )
+}
+
+function Waiting({ job }: { job: JobSummary }) {
+  const { data } = useQuery({ ...jobQuery(`${job.username}~${job.name}`), refetchInterval: 5000 })
+  return (
+    <>
+      <div className="row">
+        <Name job={job} />
+        <span className="push small quiet">
+          <Duration from={job.submissionTime} to={null} />
+        </span>
+      </div>
+      <p className="small quiet anywhere home-reason">{data?.jobStatus?.waitingReason ?? ''}</p>
+    </>
+  )
+}
+
+function Failed({ job }: { job: JobSummary }) {
+  const name = `${job.username}~${job.name}`
+  const { data: detail } = useQuery(jobQuery(name))
+  const status = detail?.jobStatus
+  const role = status?.appExitTriggerTaskRoleName ?? ''
+  const index = status?.appExitTriggerTaskIndex ?? -1
+  const [task] = useQueries({ queries: [{ ...taskQuery(name, status?.attemptId ?? 0, role, index), enabled: !!role && index >= 0 }] })
+  const attempt = task.data?.attempts?.[0]
+  const lines = (attempt?.matchedRule?.text ?? attempt?.containerLogTail ?? '').trimEnd().split('\n').slice(-3).join('\n')
+  return (
+    <>
+      <div className="row">
+        <Name job={job} />
+        <span className="push small quiet">
+          <Ago ms={job.completedTime} />
+        </span>
+      </div>
+      <p className="small anywhere">
+        {status?.appExitSpec?.phrase ?? t('Failed')} · {t('exit code {code}', { code: String(status?.appOriginalExitCode ?? job.appExitCode ?? '?') })}
+      </p>
+      {lines && <pre className="home-lines small">{lines}</pre>}
+    </>
+  )
+}
+
+function Counts() {
+  const user = encodeURIComponent(sessionGet()?.user ?? '')
+  const results = useQueries({ queries: STATES.map((state) => jobPageQuery(`username=${user}&state=${state}&tagsNotContain=archived`, 0, 1)) })
+  return (
+    <ul className="row home-counts" aria-label={t('My jobs by state')}>
+      {STATES.map((state, index) => {
+        const count = results[index]!.data?.totalCount
+        return state === 'STOPPING' && !count ? null : (
+          <li key={state}>
+            <Link className="button" href={`/jobs?user=@me&state=${state}`} aria-label={`${stateName(state)}: ${count ?? ''}`}>
+              <StateBadge state={state} /> <strong>{count ?? '–'}</strong>
+            </Link>
+          </li>
+        )
+      })}
+    </ul>
+  )
+}
+
+function Clusters() {
+  const { data, error } = useQuery(clustersQuery)
+  if (error) return <ErrorNote error={error} />
+  return (
+    <section className="card" aria-label={t('Virtual clusters')}>
+      <div className="card-head">
+        <h2>{t('Virtual clusters')}</h2>
+        <Link className="push small" href="/cluster">
+          {t('Cluster')}
+        </Link>
+      </div>
+      {!data ? (
+        <Loading />
+      ) : (
+        Object.entries(data).map(([name, vc]) => {
+          const total = vc.resourcesTotal ?? {}
+          const good = vc.resourcesGuaranteed ?? {}
+          const used = vc.resourcesUsed ?? {}
+          return (
+            <div key={name} className="stack home-vc">
+              <h3>
+                <Link href={`/jobs?vc=${encodeURIComponent(name)}`}>{name}</Link> {vc.dedicated && <span className="tag">{t('dedicated')}</span>}
+              </h3>
+              <Meter label={t('GPUs')} used={used.gpu ?? 0} bad={(total.gpu ?? 0) - (good.gpu ?? 0)} total={total.gpu ?? 0} />
+              <Meter label={t('CPUs')} used={used.cpu ?? 0} total={total.cpu ?? 0} />
+              <Meter label={t('Memory')} used={used.memory ?? 0} total={total.memory ?? 0} text={`${mebibytes(used.memory ?? 0)} / ${mebibytes(total.memory ?? 0)}`} />
+            </div>
+          )
+        })
+      )}
+    </section>
+  )
+}
+
+function FreeGpus() {
+  const { data } = useQuery(nodeUseQuery)
+  const { data: nodes } = useQuery(nodesQuery)
+  if (!data) return null
+  const types = new Map(nodes?.data.map((node) => [node.name, node.gpuType]))
+  const free = Object.values(data).reduce((sum, node) => sum + node.gpuAvailable, 0)
+  const total = Object.values(data).reduce((sum, node) => sum + node.gpuTotal, 0)
+  // how many nodes have so many free GPUs, by type
+  const counts = new Map<string, number>()
+  for (const [name, node] of Object.entries(data)) {
+    if (!node.gpuAvailable) continue
+    const key = `${types.get(name) ?? ''} ${String(node.gpuAvailable).padStart(4, '0')}`
+    counts.set(key, (counts.get(key) ?? 0) + 1)
+  }
+  const rows = [...counts].sort(([a], [b]) => (a < b ? 1 : -1))
+  const most = Math.max(1, ...counts.values())
+  return (
+    <section className="card" aria-label={t('Free GPUs')}>
+      <div className="card-head">
+        <h2>{t('Free GPUs')}</h2>
+        <span className="quiet">{t('{free} of {total}', { free, total })}</span>
+      </div>
+      {!total ? (
+        <p className="quiet">{t('This cluster has no GPUs. Jobs of CPUs run all the same.')}</p>
+      ) : !rows.length ? (
+        <p className="quiet">{t('All GPUs are taken. A job that is submitted now waits; it says for whom.')}</p>
+      ) : (
+        <table className="home-free">
+          <thead>
+            <tr>
+              <th scope="col">{t('Type')}</th>
+              <th scope="col" className="number">
+                {t('Free on a node')}
+              </th>
+              <th scope="col">{t('Nodes')}</th>
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map(([key, count]) => {
+              const [type, number] = key.split(' ')
+              return (
+                <tr key={key}>
+                  <td>{type || '–'}</td>
+                  <td className="number">{Number(number)}</td>
+                  <td>
+                    <div className="row home-bar">
+                      <span className="meter-track" aria-hidden="true">
+                        <span style={{ width: `${(100 * count) / most}%` }} />
+                      </span>
+                      {count}
+                    </div>
+                  </td>
+                </tr>
+              )
+            })}
+          </tbody>
+        </table>
+      )}
+    </section>
+  )
+}
+
+export function Home() {
+  usePageTitle(t('Home'))
+  return (
+    <div className="page">
+      <div className="page-head">
+        <h1>{t('My work')}</h1>
+        <Counts />
+        <div className="push">
+          <LinkButton href="/submit" kind="main">
+            {t('New job')}
+          </LinkButton>
+        </div>
+      </div>
+      <div className="grid-cards">
+        <JobCard
+          title={t('Waiting')}
+          states="WAITING"
+          empty={<p className="quiet">{t('Nothing waits.')}</p>}
+          line={(job) => <Waiting job={job} />}
+        />
+        <JobCard
+          title={t('Running')}
+          states="RUNNING,STOPPING"
+          empty={
+            <Empty title={t('Nothing runs')}>
+              <p>{t('A first job takes a minute:')}</p>
+              <LinkButton href="/submit">{t('Submit a job')}</LinkButton>
+              <code>skep run --image skep/base -- echo hello</code>
+            </Empty>
+          }
+          line={(job) => (
+            <div className="row">
+              <Name job={job} />
+              <span className="small quiet">
+                {job.virtualCluster} · {t('{n} GPU|{n} GPUs', { n: job.totalGpuNumber ?? 0 })}
+              </span>
+              <span className="push small quiet">
+                <Duration from={job.launchedTime} to={null} />
+              </span>
+            </div>
+          )}
+        />
+        <JobCard
+          title={t('Failed')}
+          states="FAILED"
+          order="completionTime,DESC"
+          empty={<p className="quiet">{t('Nothing failed.')}</p>}
+          line={(job) => <Failed job={job} />}
+        />
+        <Clusters />
+        <FreeGpus />
+        <JobCard
+          title={t('Succeeded')}
+          states="SUCCEEDED"
+          order="completionTime,DESC"
+          empty={<p className="quiet">{t('Nothing has succeeded yet.')}</p>}
+          line={(job) => (
+            <div className="row">
+              <Name job={job} />
+              <span className="small quiet">
+                <Duration from={job.launchedTime} to={job.completedTime} />
+              </span>
+              <span className="push small quiet">
+                <Ago ms={job.completedTime} />
+              </span>
+            </div>
+          )}
+        />
+      </div>
+      <Cli command="skep list --user @me" />
+    </div>
+  )
+}

@@ -1,0 +1,321 @@
+// One job: its story, its tasks, its logs, its file, and what can be done to it.
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { lazy, Suspense, useEffect, useState, type FormEvent } from 'react'
+import { ARCHIVED, jobDelete, jobRelease, jobStart, jobStop, roleScale, tagAdd, tagRemove } from '../api/actions'
+import { ApiError, backoffMs, enc, lineStream, request, sessionGet, type JobDetail, type StoryEvent } from '../api/client'
+import { jobQuery, storyQuery } from '../api/queries'
+import { t } from '../i18n/i18n'
+import { shellWord } from '../lib/filter'
+import { navigate, useSearch } from '../router'
+import { Button, Cli, Confirm, Dialog, ErrorNote, LinkButton, Loading, Menu, StateBadge, Tabs, TextField, usePageTitle, useToast } from '../ui/ui'
+import { Attempts } from './job/attempts'
+import { Overview } from './job/overview'
+import { Logs } from './job/logs'
+import { isLive } from './jobs'
+
+const Configuration = lazy(() => import('./job/configuration'))
+
+/** The story as it happens: each event asks for the detail again, at most once a second. */
+function useStory(name: string, isOn: boolean) {
+  const queries = useQueryClient()
+  const { data } = useQuery({ ...storyQuery(name), enabled: isOn || undefined })
+  useEffect(() => {
+    if (!isOn || !data) return
+    const stop = new AbortController()
+    let timer: ReturnType<typeof setTimeout> | undefined
+    let last = data.data[0]?.sequence ?? 0
+    const refresh = () => {
+      timer ??= setTimeout(() => {
+        timer = undefined
+        void queries.invalidateQueries({ queryKey: ['job', name], exact: true })
+        void queries.invalidateQueries({ queryKey: ['job', name, 'story'] })
+        void queries.invalidateQueries({ queryKey: ['job', name, 'attempts'] })
+      }, 700)
+    }
+    const follow = async () => {
+      for (let tries = 0; !stop.signal.aborted; tries++) {
+        try {
+          const reply = await request('GET', `/api/v2/jobs/${enc(name)}/events?follow=true&after=${last}`, { signal: stop.signal })
+          tries = 0
+          for await (const event of lineStream<StoryEvent>(reply)) {
+            last = Math.max(last, event.sequence ?? 0)
+            refresh()
+          }
+          refresh()
+          return
+        } catch (error) {
+          if (stop.signal.aborted || (error instanceof ApiError && error.status >= 400 && error.status < 500 && error.status !== 429)) return
+          await new Promise((resolve) => setTimeout(resolve, backoffMs(Math.min(tries, 6))))
+          refresh()
+        }
+      }
+    }
+    void follow()
+    return () => {
+      stop.abort()
+      clearTimeout(timer)
+    }
+    // once for a job: what comes later comes by the stream
+  }, [name, isOn, !data, queries])
+}
+
+type Asked = 'stop' | 'delete' | 'tag' | 'scale' | null
+
+function Ask({ asked, name, detail, onClose }: { asked: Asked; name: string; detail: JobDetail; onClose: () => void }) {
+  const queries = useQueryClient()
+  const toast = useToast()
+  const done = async (text: string) => {
+    toast(text)
+    await queries.invalidateQueries({ queryKey: ['job', name] })
+  }
+  const count = detail.jobStatus?.totalTaskNumber ?? 0
+  if (asked === 'stop')
+    return (
+      <Confirm
+        title={t('Stop this job?')}
+        action={t('Stop')}
+        danger
+        onClose={onClose}
+        onConfirm={async () => {
+          await jobStop(name)
+          await done(t('{name} is being stopped.', { name }))
+        }}
+      >
+        <p className="anywhere">
+          {t('{name} with its {n} task ends. What it printed stays.|{name} with its {n} tasks ends. What they printed stays.', { name, n: count })}
+        </p>
+      </Confirm>
+    )
+  if (asked === 'delete')
+    return (
+      <Confirm
+        title={t('Delete this job?')}
+        action={t('Delete')}
+        danger
+        onClose={onClose}
+        onConfirm={async () => {
+          await jobDelete(name)
+          queries.removeQueries({ queryKey: ['job', name] })
+          await queries.invalidateQueries({ queryKey: ['jobs'] })
+          toast(t('{name} is deleted.', { name }))
+          navigate('/jobs')
+        }}
+      >
+        <p className="anywhere">{t('{name}: its history, its configuration and its logs are removed for ever.', { name })}</p>
+      </Confirm>
+    )
+  if (asked === 'tag') return <TagDialog name={name} onClose={onClose} onDone={done} />
+  if (asked === 'scale') return <ScaleDialog name={name} detail={detail} onClose={onClose} onDone={done} />
+  return null
+}
+
+function TagDialog({ name, onClose, onDone }: { name: string; onClose: () => void; onDone: (text: string) => Promise<void> }) {
+  const [error, setError] = useState<unknown>(null)
+  const submit = async (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault()
+    const tag = String(new FormData(event.currentTarget).get('tag')).trim()
+    try {
+      await tagAdd(name, tag)
+      await onDone(t('The job has the tag {tag}.', { tag }))
+      onClose()
+    } catch (failure) {
+      setError(failure)
+    }
+  }
+  return (
+    <Dialog title={t('Put a tag on this job')} onClose={onClose}>
+      <form className="stack" onSubmit={(event) => void submit(event)}>
+        {error !== null && <ErrorNote error={error} />}
+        <TextField label={t('Tag')} name="tag" required maxLength={512} hint={t('One finds jobs by their tags in the list.')} />
+        <div className="dialog-foot">
+          <Button onClick={onClose}>{t('Cancel')}</Button>
+          <Button type="submit" kind="main">
+            {t('Put the tag')}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}
+
+function ScaleDialog({ name, detail, onClose, onDone }: { name: string; detail: JobDetail; onClose: () => void; onDone: (text: string) => Promise<void> }) {
+  const [error, setError] = useState<unknown>(null)
+  const roles = Object.entries(detail.taskRoles ?? {})
+  const submit = async (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault()
+    const form = new FormData(event.currentTarget)
+    try {
+      for (const [role, { taskStatuses }] of roles) {
+        const wanted = Number(form.get(role))
+        if (wanted !== taskStatuses?.length) await roleScale(name, role, wanted)
+      }
+      await onDone(t('The number of tasks changes.'))
+      onClose()
+    } catch (failure) {
+      setError(failure)
+    }
+  }
+  return (
+    <Dialog title={t('Change the number of tasks')} onClose={onClose}>
+      <form className="stack" onSubmit={(event) => void submit(event)}>
+        {error !== null && <ErrorNote error={error} />}
+        <p className="quiet">{t('Fewer: the tasks with the highest numbers are ended. More: new ones wait for room.')}</p>
+        {roles.map(([role, { taskStatuses }]) => (
+          <TextField key={role} label={role} name={role} type="number" min={0} max={10000} required defaultValue={taskStatuses?.length} />
+        ))}
+        <div className="dialog-foot">
+          <Button onClick={onClose}>{t('Cancel')}</Button>
+          <Button type="submit" kind="main">
+            {t('Change')}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}
+
+function Actions({ name, detail, ask }: { name: string; detail: JobDetail; ask: (asked: Asked) => void }) {
+  const queries = useQueryClient()
+  const toast = useToast()
+  const status = detail.jobStatus!
+  const run = (action: Promise<unknown>, text: string) => {
+    action.then(
+      () => {
+        toast(text)
+        void queries.invalidateQueries({ queryKey: ['job', name] })
+      },
+      (error: unknown) => toast(error instanceof Error ? error.message : String(error), 'error'),
+    )
+  }
+  const live = isLive(status.state)
+  const isArchived = detail.tags?.includes(ARCHIVED)
+  return (
+    <div className="row push">
+      <LinkButton href={`/submit?clone=${enc(name)}`}>{t('Clone')}</LinkButton>
+      {live && (
+        <Button kind="danger" disabled={status.state === 'STOPPING' || status.executionType === 'STOP'} onClick={() => ask('stop')}>
+          {t('Stop')}
+        </Button>
+      )}
+      {!live && <Button onClick={() => run(jobStart(name), t('{name} starts again.', { name }))}>{t('Start again')}</Button>}
+      <Menu label="⋯" name={t('More actions')}>
+        {(close) => {
+          const item = (title: string, action: () => void) => (
+            <Button
+              onClick={() => {
+                close()
+                action()
+              }}
+            >
+              {title}
+            </Button>
+          )
+          return (
+            <>
+              {item(t('Put a tag …'), () => ask('tag'))}
+              {live && item(t('Change the number of tasks …'), () => ask('scale'))}
+              {status.retryDelayTime !== null && status.state === 'WAITING' && item(t('Retry now'), () => run(jobStart(name), t('The next try begins.')))}
+              {live && item(t('Let go what is held for debugging'), () => run(jobRelease(name), t('What was held is let go.')))}
+              {!live && !isArchived && item(t('Archive'), () => run(tagAdd(name, ARCHIVED), t('{name} is archived: it has left the list.', { name })))}
+              {isArchived && item(t('Back into the list'), () => run(tagRemove(name, ARCHIVED), t('{name} is in the list again.', { name })))}
+              {!live && item(t('Delete …'), () => ask('delete'))}
+            </>
+          )
+        }}
+      </Menu>
+    </div>
+  )
+}
+
+function Tags({ name, tags }: { name: string; tags: string[] }) {
+  const queries = useQueryClient()
+  const toast = useToast()
+  const remove = (tag: string) => {
+    tagRemove(name, tag).then(
+      () => void queries.invalidateQueries({ queryKey: ['job', name] }),
+      (error: unknown) => toast(error instanceof Error ? error.message : String(error), 'error'),
+    )
+  }
+  if (!tags.length) return null
+  return (
+    <ul className="row" aria-label={t('Tags')}>
+      {tags.map((tag) => (
+        <li key={tag} className="tag">
+          {tag}
+          <button type="button" aria-label={t('Take the tag {tag} away', { tag })} onClick={() => remove(tag)}>
+            ✕
+          </button>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+export default function Job({ name: given }: { name: string }) {
+  const name = given.includes('~') ? given : `${sessionGet()?.user ?? ''}~${given}`
+  const [search] = useSearch()
+  const [asked, ask] = useState<Asked>(null)
+  const { data: detail, error } = useQuery({
+    ...jobQuery(name),
+    // the stream of its story tells of changes; this finds those that no event tells of
+    refetchInterval: (query) => (isLive(query.state.data?.jobStatus?.state) ? 10_000 : false),
+  })
+  const tab = search.get('tab') ?? 'overview'
+  const status = detail?.jobStatus
+  useStory(name, isLive(status?.state))
+  usePageTitle(given)
+
+  if (!detail || !status)
+    return (
+      <div className="page">
+        <h1>{name}</h1>
+        {error ? <ErrorNote error={error} /> : <Loading />}
+        <p>
+          <LinkButton href="/jobs">{t('All jobs')}</LinkButton>
+        </p>
+      </div>
+    )
+
+  const short = shellWord(name)
+  const role = search.get('role')
+  const command: Record<string, string> = {
+    overview: `skep describe --attempts ${short}`,
+    logs: `skep logs${isLive(status.state) ? ' --follow' : ''}${role ? ` --role ${role} --index ${search.get('index') ?? '0'}` : ''} ${short}`,
+    config: `skep config ${short}`,
+    attempts: `skep describe --attempts ${short}`,
+  }
+  return (
+    <div className="page">
+      <div className="page-head">
+        <h1>
+          <span className="quiet">{status.username}~</span>
+          {status.name}
+        </h1>
+        <StateBadge state={status.state} />
+        <Actions name={name} detail={detail} ask={ask} />
+      </div>
+      {error && <ErrorNote error={error} />}
+      <Tags name={name} tags={detail.tags ?? []} />
+      <Tabs
+        name="tab"
+        label={t('Views of the job')}
+        tabs={[
+          { id: 'overview', title: t('Overview') },
+          { id: 'logs', title: t('Logs') },
+          { id: 'config', title: t('Configuration') },
+          { id: 'attempts', title: t('Attempts') },
+        ]}
+      />
+      {tab === 'overview' && <Overview name={name} detail={detail} />}
+      {tab === 'logs' && <Logs name={name} detail={detail} />}
+      {tab === 'config' && (
+        <Suspense fallback={<Loading />}>
+          <Configuration name={name} />
+        </Suspense>
+      )}
+      {tab === 'attempts' && <Attempts name={name} />}
+      <Cli command={command[tab] ?? command['overview']!} />
+      <Ask asked={asked} name={name} detail={detail} onClose={() => ask(null)} />
+    </div>
+  )
+}

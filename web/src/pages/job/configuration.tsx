@@ -1,0 +1,65 @@
+import { useQuery } from '@tanstack/react-query'
+import { useState } from 'react'
+import { configQuery, jobPageQuery } from '../../api/queries'
+import Code from '../../editor/code'
+import { t } from '../../i18n/i18n'
+import { fileSave } from '../../lib/csv'
+import { diffLines } from '../../lib/diff'
+import '../../style/submit.css'
+import { Button, Copy, ErrorNote, Loading, SelectField } from '../../ui/ui'
+
+/** The name without a number or a time at its end: runs of one experiment share it. */
+const stem = (name: string) => name.replace(/[-_.]?\d[\w-]*$/, '')
+
+/** The job file as it was submitted, and what differs from another run's. */
+export default function Configuration({ name }: { name: string }) {
+  const [user = '', job = ''] = name.split('~')
+  const [other, setOther] = useState('')
+  const { data: text, error } = useQuery(configQuery(name))
+  const { data: runs } = useQuery({ ...jobPageQuery(`username=${encodeURIComponent(user)}&keyword=${encodeURIComponent(stem(job))}`, 0, 50), refetchInterval: false })
+  const { data: otherText, error: otherError } = useQuery({ ...configQuery(other), enabled: !!other })
+  const others = (runs?.data ?? []).filter((run) => run.name !== job)
+  if (error) return <ErrorNote error={error} />
+  if (text === undefined) return <Loading />
+  return (
+    <div className="stack">
+      <div className="row">
+        <SelectField label={t('Compare with')} value={other} onChange={(event) => setOther(event.target.value)}>
+          <option value="">{t('nothing')}</option>
+          {others.map((run) => (
+            <option key={run.name} value={`${run.username}~${run.name}`}>
+              {run.name}
+            </option>
+          ))}
+        </SelectField>
+        <div className="row push">
+          <Copy text={text} label={t('Copy the job file')} />
+          <Button onClick={() => fileSave(`${job}.yaml`, 'text/yaml', text)}>{t('Save as a file')}</Button>
+        </div>
+      </div>
+      {otherError && <ErrorNote error={otherError} />}
+      {other && otherText !== undefined ? (
+        <Diff before={otherText} after={text} />
+      ) : (
+        <div className="config-code">
+          <Code text={text} label={t('Job file, read only')} />
+        </div>
+      )}
+    </div>
+  )
+}
+
+function Diff({ before, after }: { before: string; after: string }) {
+  const lines = diffLines(before, after)
+  if (lines.every((line) => line.kind === 'same')) return <p className="note">{t('The two job files are the same.')}</p>
+  return (
+    <pre className="code diff" tabIndex={0} aria-label={t('What differs')}>
+      {lines.map((line, index) => (
+        <div key={index} data-kind={line.kind}>
+          {line.kind === 'old' ? '- ' : line.kind === 'new' ? '+ ' : '  '}
+          {line.text}
+        </div>
+      ))}
+    </pre>
+  )
+}

@@ -1,0 +1,110 @@
+import { useQuery } from '@tanstack/react-query'
+import type { JobDetail } from '../../api/client'
+import { storyQuery } from '../../api/queries'
+import { languageGet, t } from '../../i18n/i18n'
+import { clock } from '../../lib/format'
+import { Link, navigate } from '../../router'
+import { Ago, Duration, Empty, usePageTitle } from '../../ui/ui'
+import { Advice, Failure } from './exit'
+import { Tasks } from './tasks'
+import { Timeline } from './timeline'
+import '../../style/job.css'
+
+function Facts({ detail }: { detail: JobDetail }) {
+  const status = detail.jobStatus!
+  const fact = (title: string, value: React.ReactNode) => (
+    <div>
+      <dt>{title}</dt>
+      <dd>{value}</dd>
+    </div>
+  )
+  const retries = status.retryDetails
+  return (
+    <dl className="facts">
+      {fact(t('Virtual cluster'), <Link href={`/cluster?vc=${encodeURIComponent(status.virtualCluster ?? '')}`}>{status.virtualCluster}</Link>)}
+      {fact(t('Priority'), detail.jobPriority ?? t('default'))}
+      {fact(t('GPUs'), status.totalGpuNumber)}
+      {fact(t('Tasks'), status.totalTaskNumber)}
+      {fact(t('Submitted'), <Ago ms={status.submissionTime} />)}
+      {fact(t('Waited'), <Duration from={status.submissionTime} to={status.launchedTime ?? status.completedTime} />)}
+      {fact(t('Ran'), <Duration from={status.launchedTime} to={status.completedTime} />)}
+      {fact(t('Attempt'), status.attemptId)}
+      {fact(
+        t('Retries'),
+        retries && (status.retries ?? 0) > 0
+          ? t('{user} by the user, {platform} by the platform, {resource} for resources', { user: retries.user ?? 0, platform: retries.platform ?? 0, resource: retries.resource ?? 0 })
+          : status.retries,
+      )}
+    </dl>
+  )
+}
+
+function Story({ name }: { name: string }) {
+  const { data } = useQuery(storyQuery(name))
+  return (
+    <section className="card" aria-label={t('Story')}>
+      <h2>{t('Story')}</h2>
+      {!data?.data.length ? (
+        <Empty title={t('Nothing has happened yet')} />
+      ) : (
+        <div className="scroll-x story" tabIndex={0} role="region" aria-label={t('Story')}>
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">{t('When')}</th>
+                <th scope="col">{t('What')}</th>
+                <th scope="col">{t('Task')}</th>
+                <th scope="col">{t('More')}</th>
+              </tr>
+            </thead>
+            <tbody>
+              {data.data.map((event) => (
+                <tr key={event.sequence} data-type={event.type}>
+                  <td className="nowrap" title={event.lastTimestamp ? clock(Date.parse(event.lastTimestamp), languageGet()) : ''}>
+                    <Ago ms={event.lastTimestamp ? Date.parse(event.lastTimestamp) : null} />
+                  </td>
+                  <td className="nowrap">
+                    {event.type === 'Warning' && <span aria-label={t('Warning')}>⚠ </span>}
+                    {event.reason}
+                    {(event.count ?? 1) > 1 && <span className="quiet"> ×{event.count}</span>}
+                  </td>
+                  <td className="nowrap">{event.taskroleName ? `${event.taskroleName}[${event.taskIndex}]` : ''}</td>
+                  <td className="anywhere">{event.message}</td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+    </section>
+  )
+}
+
+export function Overview({ name, detail }: { name: string; detail: JobDetail }) {
+  const status = detail.jobStatus!
+  const logHref = (role: string, index: number) => `${location.pathname}?tab=logs&role=${encodeURIComponent(role)}&index=${index}`
+  usePageTitle(name)
+  return (
+    <>
+      {status.state === 'WAITING' && status.waitingReason && (
+        <section className="note" data-kind="wait" aria-label={t('Why it waits')}>
+          <strong>{t('Why it waits')}</strong>
+          <p className="anywhere">{status.waitingReason}</p>
+        </section>
+      )}
+      {status.state === 'FAILED' && <Failure name={name} detail={detail} logHref={logHref} />}
+      {status.state === 'STOPPED' && status.appExitSpec && (
+        <section className="note">
+          <strong>{status.appExitSpec.phrase}</strong>
+          <Advice spec={status.appExitSpec} />
+        </section>
+      )}
+      <section className="card" aria-label={t('Facts')}>
+        <Facts detail={detail} />
+      </section>
+      <Timeline name={name} detail={detail} />
+      <Tasks name={name} detail={detail} logHref={logHref} onPick={(role, index) => navigate(logHref(role, index))} />
+      <Story name={name} />
+    </>
+  )
+}

@@ -1,0 +1,342 @@
+// Oneself: password, mail address, keys for ssh, tokens, and what one may use.
+import { useQuery, useQueryClient } from '@tanstack/react-query'
+import { useState, type FormEvent } from 'react'
+import { call, enc, sessionGet, signOut, type Schema, type User } from '../api/client'
+import { clustersQuery, tokensQuery, userQuery } from '../api/queries'
+import { languageGet, t } from '../i18n/i18n'
+import { clock } from '../lib/format'
+import { Button, Cli, Confirm, Copy, Dialog, Empty, ErrorNote, Loading, Meter, SelectField, TextField, usePageTitle, useToast } from '../ui/ui'
+
+interface SshKey {
+  title: string
+  value: string
+  time?: number
+}
+
+/** A form that sends something and says what came of it. */
+function useSend(after: () => Promise<unknown> | void) {
+  const [error, setError] = useState<unknown>(null)
+  const send = async (action: () => Promise<unknown>) => {
+    setError(null)
+    try {
+      await action()
+      await after()
+    } catch (failure) {
+      setError(failure)
+    }
+  }
+  return [error, send] as const
+}
+
+function Account({ user }: { user: User }) {
+  const name = user.username ?? ''
+  const queries = useQueryClient()
+  const toast = useToast()
+  const [isPassword, setPassword] = useState(false)
+  const [error, send] = useSend(async () => {
+    await queries.invalidateQueries({ queryKey: ['users'] })
+    toast(t('Your mail address is changed.'))
+  })
+  return (
+    <section className="card" aria-label={t('Account')}>
+      <h2>{t('Account')}</h2>
+      <dl className="facts">
+        <div>
+          <dt>{t('User name')}</dt>
+          <dd>{name}</dd>
+        </div>
+        <div>
+          <dt>{t('Rights')}</dt>
+          <dd>{user.admin ? t('administrator') : t('user')}</dd>
+        </div>
+        <div>
+          <dt>{t('Groups')}</dt>
+          <dd>{user.grouplist?.join(', ')}</dd>
+        </div>
+      </dl>
+      <form
+        className="row"
+        onSubmit={(event: FormEvent<HTMLFormElement>) => {
+          event.preventDefault()
+          const email = String(new FormData(event.currentTarget).get('email'))
+          void send(() => call('PUT', `/api/v2/users/${enc(name)}/email`, { json: { email } }))
+        }}
+      >
+        <TextField key={user.email} label={t('Mail address')} name="email" type="email" defaultValue={user.email} autoComplete="email" />
+        <div className="profile-button">
+          <Button type="submit">{t('Change')}</Button>
+        </div>
+      </form>
+      {error !== null && <ErrorNote error={error} />}
+      <div>
+        <Button onClick={() => setPassword(true)}>{t('Change the password …')}</Button>
+      </div>
+      {isPassword && <PasswordDialog name={name} onClose={() => setPassword(false)} />}
+    </section>
+  )
+}
+
+function PasswordDialog({ name, onClose }: { name: string; onClose: () => void }) {
+  const [error, send] = useSend(signOut)
+  const [isDifferent, setDifferent] = useState(false)
+  const submit = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault()
+    const form = new FormData(event.currentTarget)
+    const newPassword = String(form.get('new'))
+    setDifferent(newPassword !== form.get('again'))
+    if (newPassword === form.get('again')) void send(() => call('PUT', `/api/v2/users/${enc(name)}/password`, { json: { oldPassword: String(form.get('old')), newPassword } }))
+  }
+  return (
+    <Dialog title={t('Change the password')} onClose={onClose}>
+      <form className="stack" onSubmit={submit}>
+        <p>{t('All browsers where you are signed in must sign in again, this one as well.')}</p>
+        {error !== null && <ErrorNote error={error} />}
+        <TextField label={t('Old password')} name="old" type="password" autoComplete="current-password" required />
+        <TextField label={t('New password')} name="new" type="password" autoComplete="new-password" minLength={6} required hint={t('At least 6 characters.')} />
+        <TextField label={t('New password, again')} name="again" type="password" autoComplete="new-password" required error={isDifferent ? t('It is not the same as above.') : null} />
+        <div className="dialog-foot">
+          <Button onClick={onClose}>{t('Cancel')}</Button>
+          <Button type="submit" kind="main">
+            {t('Change the password')}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}
+
+function Keys({ user }: { user: User }) {
+  const keys = ((user.extension as { sshKeys?: SshKey[] } | undefined)?.sshKeys ?? []).filter((key) => key.value)
+  const queries = useQueryClient()
+  const [isNew, setNew] = useState(false)
+  const [removed, setRemoved] = useState<SshKey | null>(null)
+  const save = async (next: SshKey[]) => {
+    await call('PUT', `/api/v2/users/${enc(user.username ?? '')}/extension`, { json: { extension: { sshKeys: next } } })
+    await queries.invalidateQueries({ queryKey: ['users'] })
+  }
+  return (
+    <section className="card" aria-label={t('Keys for ssh')}>
+      <div className="card-head">
+        <h2>{t('Keys for ssh')}</h2>
+        <div className="push">
+          <Button onClick={() => setNew(true)}>{t('Add a key …')}</Button>
+        </div>
+      </div>
+      {!keys.length ? (
+        <Empty title={t('There is no key yet')}>
+          <p>{t('With a public key here you reach your tasks by ssh. Make one with:')}</p>
+          <code>ssh-keygen -t ed25519</code>
+        </Empty>
+      ) : (
+        <ul className="stack">
+          {keys.map((key) => (
+            <li key={key.value} className="row">
+              <strong>{key.title}</strong>
+              <code className="small clip grow" title={key.value}>
+                {key.value}
+              </code>
+              <Copy text={key.value} label={t('Copy the key {name}', { name: key.title })} />
+              <Button small kind="danger" aria-label={t('Remove the key {name}', { name: key.title })} onClick={() => setRemoved(key)}>
+                {t('Remove')}
+              </Button>
+            </li>
+          ))}
+        </ul>
+      )}
+      {isNew && <KeyDialog onClose={() => setNew(false)} onSave={(key) => save([...keys, key])} />}
+      {removed && (
+        <Confirm title={t('Remove the key {name}?', { name: removed.title })} action={t('Remove')} danger onClose={() => setRemoved(null)} onConfirm={() => save(keys.filter((key) => key !== removed))}>
+          <p>{t('It opens no task that is started from now on.')}</p>
+        </Confirm>
+      )}
+    </section>
+  )
+}
+
+function KeyDialog({ onClose, onSave }: { onClose: () => void; onSave: (key: SshKey) => Promise<void> }) {
+  const [error, send] = useSend(onClose)
+  const [isWrong, setWrong] = useState(false)
+  const submit = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault()
+    const form = new FormData(event.currentTarget)
+    const value = String(form.get('value')).trim()
+    const isKey = /^(ssh-|ecdsa-|sk-)\S+ [A-Za-z0-9+/=]{40,}( .*)?$/.test(value)
+    setWrong(!isKey)
+    if (isKey) void send(() => onSave({ title: String(form.get('title')), value, time: Date.now() }))
+  }
+  return (
+    <Dialog title={t('Add a key')} onClose={onClose}>
+      <form className="stack" onSubmit={submit}>
+        {error !== null && <ErrorNote error={error} />}
+        <TextField label={t('Name')} name="title" required />
+        <TextField label={t('Public key')} name="value" required placeholder="ssh-ed25519 AAAA…" error={isWrong ? t('This is no public key: it begins with ssh- or ecdsa-, and stands in a file that ends with .pub.') : null} />
+        <div className="dialog-foot">
+          <Button onClick={onClose}>{t('Cancel')}</Button>
+          <Button type="submit" kind="main">
+            {t('Add')}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}
+
+type TokenDetail = NonNullable<Schema['Tokens']['details']>[number]
+
+function Tokens() {
+  const { data, error } = useQuery(tokensQuery)
+  const queries = useQueryClient()
+  const toast = useToast()
+  const [isNew, setNew] = useState(false)
+  const [revoked, setRevoked] = useState<TokenDetail | null>(null)
+  const now = sessionGet()?.token
+  const own = data?.details?.[data.tokens?.indexOf(now ?? '') ?? -1]?.id
+  const revoke = async (token: TokenDetail) => {
+    await call('DELETE', `/api/v2/tokens/${enc(token.id ?? '')}`)
+    if (token.id === own) await signOut().catch(() => undefined)
+    else {
+      await queries.invalidateQueries({ queryKey: ['tokens'] })
+      toast(t('The token is revoked.'))
+    }
+  }
+  return (
+    <section className="card" aria-label={t('Tokens')}>
+      <div className="card-head">
+        <h2>{t('Tokens')}</h2>
+        <div className="push">
+          <Button onClick={() => setNew(true)}>{t('New token …')}</Button>
+        </div>
+      </div>
+      {error ? (
+        <ErrorNote error={error} />
+      ) : !data ? (
+        <Loading />
+      ) : (
+        <div className="scroll-x" tabIndex={0} role="region" aria-label={t('Tokens')}>
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">{t('Kind')}</th>
+                <th scope="col">{t('Good for')}</th>
+                <th scope="col">{t('Made')}</th>
+                <th scope="col">{t('Ends')}</th>
+                <th scope="col">
+                  <span className="hidden-text">{t('Actions')}</span>
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {(data.details ?? []).map((token) => (
+                <tr key={token.id}>
+                  <th scope="row">{token.application ? t('program') : token.id === own ? t('this browser') : t('browser or command line')}</th>
+                  <td>{token.application ? token.scope : ''}</td>
+                  <td className="nowrap">{token.createdTime ? clock(token.createdTime, languageGet()) : '–'}</td>
+                  <td className="nowrap">{token.expiresTime ? clock(token.expiresTime, languageGet()) : t('never')}</td>
+                  <td>
+                    <Button small kind="danger" aria-label={t('Revoke the token {id}', { id: (token.id ?? '').slice(0, 8) })} onClick={() => setRevoked(token)}>
+                      {t('Revoke')}
+                    </Button>
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {isNew && <TokenDialog onClose={() => setNew(false)} />}
+      {revoked && (
+        <Confirm title={t('Revoke this token?')} action={t('Revoke')} danger onClose={() => setRevoked(null)} onConfirm={() => revoke(revoked)}>
+          <p>{revoked.id === own ? t('It is the one of this browser: you will be signed out.') : t('Whatever uses it is refused from now on.')}</p>
+        </Confirm>
+      )}
+    </section>
+  )
+}
+
+function TokenDialog({ onClose }: { onClose: () => void }) {
+  const queries = useQueryClient()
+  const [token, setToken] = useState('')
+  const [error, send] = useSend(() => queries.invalidateQueries({ queryKey: ['tokens'] }))
+  const submit = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault()
+    const form = new FormData(event.currentTarget)
+    const days = Number(form.get('days'))
+    void send(async () => {
+      const json = { scope: form.get('scope'), ...(days ? { expiration: days * 86400 } : {}) }
+      const reply = await call<Schema['ApplicationToken']>('POST', '/api/v2/tokens/application', { json })
+      setToken(reply.token ?? '')
+    })
+  }
+  return (
+    <Dialog title={t('A token for a program')} onClose={onClose}>
+      {token ? (
+        <>
+          <p>{t('Who has this text is you, within what it is good for:')}</p>
+          <pre className="code">{token}</pre>
+          <div className="dialog-foot">
+            <Copy text={token} label={t('Copy the token')} />
+            <Button kind="main" onClick={onClose}>
+              {t('Close')}
+            </Button>
+          </div>
+        </>
+      ) : (
+        <form className="stack" onSubmit={submit}>
+          {error !== null && <ErrorNote error={error} />}
+          <SelectField label={t('Good for')} name="scope" defaultValue="submit">
+            <option value="read">{t('read: what you may read')}</option>
+            <option value="submit">{t('submit: that, and your own jobs')}</option>
+            <option value="usual">{t('usual: all but users, groups and tokens')}</option>
+            <option value="admin">{t('admin: all but tokens')}</option>
+          </SelectField>
+          <TextField label={t('Days that it lives; empty: for ever')} name="days" type="number" min={1} max={3650} defaultValue={90} />
+          <div className="dialog-foot">
+            <Button onClick={onClose}>{t('Cancel')}</Button>
+            <Button type="submit" kind="main">
+              {t('Make the token')}
+            </Button>
+          </div>
+        </form>
+      )}
+    </Dialog>
+  )
+}
+
+function Quotas({ user }: { user: User }) {
+  const { data } = useQuery(clustersQuery)
+  if (!data) return null
+  return (
+    <section className="card" aria-label={t('What you may use')}>
+      <h2>{t('What you may use')}</h2>
+      {(user.virtualCluster ?? []).map((name) => (
+        <Meter key={name} label={`${name}, ${t('GPUs')}`} used={data[name]?.resourcesUsed?.gpu ?? 0} total={data[name]?.resourcesTotal?.gpu ?? 0} />
+      ))}
+    </section>
+  )
+}
+
+export default function Profile() {
+  const me = sessionGet()?.user ?? ''
+  const { data: user, error } = useQuery(userQuery(me))
+  usePageTitle(t('Profile'))
+  return (
+    <div className="page">
+      <h1>{t('Profile')}</h1>
+      {error ? (
+        <ErrorNote error={error} />
+      ) : !user ? (
+        <Loading />
+      ) : (
+        <>
+          <div className="grid-cards">
+            <Account user={user} />
+            <Quotas user={user} />
+          </div>
+          <Keys user={user} />
+          <Tokens />
+        </>
+      )}
+      <Cli command="skep whoami; skep token list" />
+    </div>
+  )
+}

@@ -1,0 +1,42 @@
+import { useState, type FormEvent } from 'react'
+import { signIn } from '../api/client'
+import { t } from '../i18n/i18n'
+import skep from '../style/skep.svg'
+import { Button, ErrorNote, TextField, usePageTitle } from '../ui/ui'
+
+export function SignIn() {
+  const [error, setError] = useState<unknown>(null)
+  const [isBusy, setBusy] = useState(false)
+  usePageTitle(t('Sign in'))
+  const submit = async (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault()
+    const form = new FormData(event.currentTarget)
+    setBusy(true)
+    setError(null)
+    try {
+      await signIn(String(form.get('username')), String(form.get('password')))
+    } catch (failure) {
+      setError(failure)
+      setBusy(false)
+    }
+  }
+  return (
+    <main className="page sign-in">
+      <form className="card" onSubmit={(event) => void submit(event)}>
+        <div className="row">
+          <img src={skep} alt="" width="32" height="32" />
+          <h1>{t('Sign in to Skep')}</h1>
+        </div>
+        {error !== null && <ErrorNote error={error} />}
+        <TextField label={t('User name')} name="username" autoComplete="username" autoCapitalize="none" spellCheck={false} required autoFocus />
+        <TextField label={t('Password')} name="password" type="password" autoComplete="current-password" required />
+        <Button type="submit" kind="main" disabled={isBusy}>
+          {t('Sign in')}
+        </Button>
+        <p className="quiet small">
+          {t('The first start of the server printed a password for the user admin, or wrote it into a file. An administrator makes further users.')}
+        </p>
+      </form>
+    </main>
+  )
+}

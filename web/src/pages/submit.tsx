@@ -1,0 +1,135 @@
+// A new job: a form and the text of the job file, which are one thing; the server says what is wrong, at its line.
+import { useQuery } from '@tanstack/react-query'
+import { lazy, Suspense, useEffect, useRef, useState } from 'react'
+import { ApiError, call, sessionGet, type Problem, type Schema } from '../api/client'
+import { configQuery, userQuery } from '../api/queries'
+import type { CodeHandle } from '../editor/code'
+import { formOf, jobParse, JOB_NEW, nameNext } from '../editor/job-file'
+import { t } from '../i18n/i18n'
+import { fileSave } from '../lib/csv'
+import { jobPath, navigate, useSearch } from '../router'
+import '../style/submit.css'
+import { Button, Cli, ErrorNote, Loading, usePageTitle, useToast } from '../ui/ui'
+import { JobFormView } from './submit/form'
+
+const Code = lazy(() => import('../editor/code'))
+const DRAFT = 'skep.draft'
+
+function nameNew(user: string) {
+  return `${user || 'job'}-${Date.now().toString(36)}`
+}
+
+/** The text to begin with: a clone, a draft of this tab, or the smallest job. */
+function useStart(clone: string | null) {
+  const { data, error } = useQuery({ ...configQuery(clone ?? ''), enabled: !!clone })
+  if (!clone) return { text: sessionStorage.getItem(DRAFT) ?? JOB_NEW.replace('{name}', nameNew(sessionGet()?.user ?? '')), error: null }
+  if (!data) return { text: null, error }
+  const name = formOf(data)?.name
+  return { text: name ? data.replace(new RegExp(`^(name:\\s*)(["']?)${name}\\2`, 'm'), `$1${nameNext(name)}`) : data, error: null }
+}
+
+function syntaxProblems(text: string): Problem[] {
+  return jobParse(text).problems.map((problem) => ({ ...problem, path: 'YAML' }))
+}
+
+export default function Submit() {
+  const [search] = useSearch()
+  const start = useStart(search.get('clone'))
+  usePageTitle(t('Submit'))
+  if (start.error) return <div className="page"><ErrorNote error={start.error} /></div>
+  if (start.text === null) return <div className="page"><Loading /></div>
+  return <Sheet key={search.get('clone') ?? ''} start={start.text} isClone={search.has('clone')} />
+}
+
+function Sheet({ start, isClone }: { start: string; isClone: boolean }) {
+  const [text, setText] = useState(start)
+  const [problems, setProblems] = useState<Problem[]>([]) // of the server, about `checked`
+  const [checked, setChecked] = useState('')
+  const [error, setError] = useState<unknown>(null)
+  const [isBusy, setBusy] = useState(false)
+  const code = useRef<CodeHandle>(null)
+  const file = useRef<HTMLInputElement>(null)
+  const toast = useToast()
+  const user = sessionGet()?.user ?? ''
+  const { data: me } = useQuery(userQuery(user))
+  const syntax = syntaxProblems(text)
+  const shown = syntax.length ? syntax : checked === text ? problems : []
+  const form = formOf(text)
+  const isMasked = isClone && /^\s+\S+:\s*["']?\*{6}/m.test(text)
+
+  useEffect(() => {
+    if (!isClone) sessionStorage.setItem(DRAFT, text)
+  }, [text, isClone])
+
+  const submit = async () => {
+    setBusy(true)
+    setError(null)
+    try {
+      const reply = await call<Schema['Submitted']>('POST', '/api/v2/jobs', { text: { type: 'text/yaml', body: text } })
+      sessionStorage.removeItem(DRAFT)
+      toast(t('{name} is submitted.', { name: reply.name ?? '' }))
+      const [owner = user, name = ''] = (reply.name ?? '').split('~')
+      navigate(jobPath(owner, name))
+    } catch (failure) {
+      setBusy(false)
+      if (failure instanceof ApiError && failure.problems.length) {
+        setProblems(failure.problems)
+        setChecked(text)
+        code.current?.goTo(failure.problems[0]?.line ?? 1)
+      } else setError(failure)
+    }
+  }
+  const read = async (chosen: File | undefined) => {
+    if (chosen) setText(await chosen.text())
+  }
+
+  return (
+    <div className="page">
+      <div className="page-head">
+        <h1>{isClone ? t('Submit a copy') : t('Submit a job')}</h1>
+        <div className="row push">
+          <input ref={file} type="file" accept=".yaml,.yml,.json" hidden onChange={(event) => void read(event.target.files?.[0])} />
+          <Button onClick={() => file.current?.click()}>{t('Open a file …')}</Button>
+          <Button onClick={() => fileSave(`${form?.name || 'job'}.yaml`, 'text/yaml', text)}>{t('Save as a file')}</Button>
+          <Button kind="main" disabled={isBusy || syntax.length > 0} onClick={() => void submit()}>
+            {t('Submit')}
+          </Button>
+        </div>
+      </div>
+      {error !== null && <ErrorNote error={error} />}
+      {isMasked && <p className="note" data-kind="wait">{t('Secrets are masked in the copy: write them again before you submit.')}</p>}
+      <Problems problems={shown} onGo={(line) => code.current?.goTo(line)} />
+      <div className="submit">
+        <div className="stack">{form ? <JobFormView form={form} text={text} setText={setText} vcs={me?.virtualCluster ?? []} /> : <p className="note">{t('The form comes back when the text is YAML again.')}</p>}</div>
+        <section className="submit-code" aria-label={t('Job file')}>
+          <Suspense fallback={<Loading />}>
+            <Code ref={code} text={text} label={t('Job file, YAML')} problems={shown} onChange={setText} />
+          </Suspense>
+        </section>
+      </div>
+      <p className="small quiet">{t('In the editor, Ctrl-Space completes; Escape and then Tab leaves it.')}</p>
+      <Cli command={`skep submit --follow ${form?.name || 'job'}.yaml`} />
+    </div>
+  )
+}
+
+function Problems({ problems, onGo }: { problems: Problem[]; onGo: (line: number) => void }) {
+  if (!problems.length) return null
+  return (
+    <div className="note" data-kind="error" role="alert">
+      <strong>{t('{n} problem|{n} problems', { n: problems.length })}</strong>
+      <ul>
+        {problems.slice(0, 50).map((problem, index) => (
+          <li key={index}>
+            <Button small kind="plain" onClick={() => onGo(problem.line ?? 1)}>
+              {t('line {line}', { line: String(problem.line ?? '?') })}
+            </Button>{' '}
+            {problem.path && <code>{problem.path}</code>} {problem.message}
+            {problem.hint && <span className="quiet"> ({problem.hint})</span>}
+          </li>
+        ))}
+      </ul>
+    </div>
+  )
+}
+

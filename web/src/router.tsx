@@ -1,0 +1,89 @@
+// The address bar is the state: paths name pages, queries name what is shown of them.
+import { useCallback, useMemo, useSyncExternalStore, type AnchorHTMLAttributes, type MouseEvent } from 'react'
+
+const CHANGE = 'skep:navigate'
+
+function subscribe(notify: () => void) {
+  addEventListener('popstate', notify)
+  addEventListener(CHANGE, notify)
+  return () => {
+    removeEventListener('popstate', notify)
+    removeEventListener(CHANGE, notify)
+  }
+}
+
+export function navigate(to: string, replace = false) {
+  if (to === location.pathname + location.search) return
+  if (replace) history.replaceState(null, '', to)
+  else history.pushState(null, '', to)
+  dispatchEvent(new Event(CHANGE))
+}
+
+const href = () => location.pathname + location.search
+
+export function useLocation() {
+  const at = useSyncExternalStore(subscribe, href)
+  return useMemo(() => {
+    const url = new URL(at, location.origin)
+    return { path: url.pathname, search: url.searchParams }
+  }, [at])
+}
+
+/** The query, and a function that changes some of its keys ('' or null removes one). */
+export function useSearch() {
+  const { search, path } = useLocation()
+  const change = useCallback(
+    (changes: Record<string, string | null>, replace = true) => {
+      const next = new URLSearchParams(location.search)
+      for (const [key, value] of Object.entries(changes)) {
+        if (value) next.set(key, value)
+        else next.delete(key)
+      }
+      const query = next.toString().replaceAll('%2C', ',').replaceAll('%7E', '~')
+      navigate(path + (query ? `?${query}` : ''), replace)
+    },
+    [path],
+  )
+  return [search, change] as const
+}
+
+export function Link({ href: to, onClick, ...rest }: AnchorHTMLAttributes<HTMLAnchorElement> & { href: string }) {
+  const follow = (event: MouseEvent<HTMLAnchorElement>) => {
+    onClick?.(event)
+    if (event.defaultPrevented || event.button || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey) return
+    event.preventDefault()
+    navigate(to)
+    scrollTo(0, 0)
+  }
+  return <a href={to} onClick={follow} {...rest} />
+}
+
+export const jobPath = (user: string, name: string) => `/jobs/${encodeURIComponent(`${user}~${name}`).replaceAll('%7E', '~')}`
+
+/** Where OpenPAI's portal had a page, ours has another: its links go on working. */
+export function pathOfOldPortal(path: string, search: URLSearchParams): string | null {
+  const user = search.get('username') ?? search.get('user') ?? ''
+  const job = search.get('jobName') ?? search.get('jobname') ?? ''
+  switch (path) {
+    case '/index.html':
+    case '/home.html':
+    case '/home':
+      return '/'
+    case '/job-list.html': {
+      const next = new URLSearchParams()
+      for (const [from, to] of [['vcName', 'vc'], ['status', 'state'], ['user', 'user'], ['keyword', 'keyword']] as const) {
+        const value = search.get(from)
+        if (value) next.set(to, from === 'status' ? value.toUpperCase() : value)
+      }
+      return `/jobs${next.size ? `?${next}` : ''}`
+    }
+    case '/job-detail.html':
+      return user && job ? jobPath(user, job) : '/jobs'
+    case '/submit.html':
+      return search.get('op') === 'resubmit' && user && job ? `/submit?clone=${encodeURIComponent(`${user}~${job}`)}` : '/submit'
+    case '/user-profile.html':
+      return '/profile'
+    default:
+      return null
+  }
+}

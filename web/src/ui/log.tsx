@@ -1,0 +1,311 @@
+// The log of one attempt of a task: the end first, earlier parts when one asks for them, new lines as they come.
+import { useVirtualizer } from '@tanstack/react-virtual'
+import { memo, useCallback, useEffect, useLayoutEffect, useMemo, useReducer, useRef, useState, type ReactNode } from 'react'
+import { ApiError, backoffMs, request } from '../api/client'
+import { t } from '../i18n/i18n'
+import { plainOf, spansOf } from '../lib/ansi'
+import { bytes as bytesText } from '../lib/format'
+import { linesWith, LogBuffer } from '../lib/log-buffer'
+import { Button, Check, ErrorNote, useToast } from './ui'
+
+const FIRST_BYTES = 256 * 1024
+const MORE_BYTES = 2 * 1024 * 1024
+const LINE_PX = 19
+
+interface Source {
+  url: string // of the log, without a query
+  isLive: boolean
+}
+
+interface State {
+  buffer: LogBuffer | null
+  error: unknown
+  isLastLines: boolean // the log is gone, this is what the history kept
+  isConnected: boolean
+}
+
+/** How long the log is now, and how much of its begin is gone. */
+async function logSize(url: string, signal: AbortSignal) {
+  const reply = await request('GET', `${url}?offset=0`, { signal })
+  const removed = Number(reply.headers.get('X-Skep-Removed') ?? 0)
+  const isLastLines = reply.headers.has('X-Skep-Log')
+  if (isLastLines) return { text: await reply.text(), removed: 0, end: 0 }
+  void reply.body?.cancel()
+  return { text: null, removed, end: removed + Number(reply.headers.get('X-Skep-Length') ?? 0) }
+}
+
+/** `length` bytes of the log from `offset` on. */
+async function logPart(url: string, offset: number, length: number): Promise<string> {
+  const stop = new AbortController()
+  const reply = await request('GET', `${url}?offset=${offset}`, { signal: stop.signal })
+  const reader = reply.body!.getReader()
+  const parts = new Uint8Array(length)
+  let at = 0
+  while (at < length) {
+    const { done, value } = await reader.read()
+    if (done) break
+    const part = value.subarray(0, length - at)
+    parts.set(part, at)
+    at += part.length
+  }
+  stop.abort()
+  return new TextDecoder().decode(parts.subarray(0, at))
+}
+
+function useLog(source: Source) {
+  const [state, setState] = useState<State>({ buffer: null, error: null, isLastLines: false, isConnected: false })
+  const [, redraw] = useReducer((count: number) => count + 1, 0)
+  const waiting = useRef(false)
+  const isLive = useRef(source.isLive)
+  isLive.current = source.isLive
+
+  const draw = useCallback(() => {
+    if (waiting.current) return
+    waiting.current = true
+    requestAnimationFrame(() => {
+      waiting.current = false
+      redraw()
+    })
+  }, [])
+
+  useEffect(() => {
+    const stop = new AbortController()
+    let buffer: LogBuffer | null = null
+    const decoder = new TextDecoder()
+
+    const begin = async () => {
+      const { text, removed, end } = await logSize(source.url, stop.signal)
+      if (text !== null) {
+        buffer = new LogBuffer(0, true)
+        buffer.append(text.endsWith('\n') ? text : `${text}\n`, 0)
+        setState({ buffer, error: null, isLastLines: true, isConnected: false })
+        return false
+      }
+      const from = Math.max(removed, end - FIRST_BYTES)
+      buffer = new LogBuffer(from, from === removed)
+      setState({ buffer, error: null, isLastLines: false, isConnected: true })
+      return true
+    }
+    const follow = async () => {
+      const reply = await request('GET', `${source.url}?offset=${buffer!.end}&follow=true`, { signal: stop.signal })
+      setState((before) => ({ ...before, isConnected: true, error: null }))
+      const reader = reply.body!.getReader()
+      for (;;) {
+        const { done, value } = await reader.read()
+        if (done) return
+        buffer!.append(decoder.decode(value, { stream: true }), value.length)
+        draw()
+      }
+    }
+    const run = async () => {
+      for (let tries = 0; !stop.signal.aborted; tries++) {
+        try {
+          if (!buffer && !(await begin())) return
+          await follow()
+          setState((before) => ({ ...before, isConnected: false }))
+          return // it has said everything
+        } catch (error) {
+          if (stop.signal.aborted) return
+          const isThere = !(error instanceof ApiError) || error.status === 0 || error.status === 429 || error.status >= 500
+          const isYetToCome = error instanceof ApiError && error.status === 404 && isLive.current
+          setState((before) => ({ ...before, isConnected: false, error: isThere && buffer ? null : error }))
+          if (!isThere && !isYetToCome) return
+          await new Promise((resolve) => setTimeout(resolve, backoffMs(Math.min(tries, 5))))
+        }
+      }
+    }
+    void run()
+    return () => stop.abort()
+  }, [source.url, draw])
+
+  return { ...state, draw }
+}
+
+// ---- lines ----
+
+function marked(text: string, mark: string): ReactNode {
+  if (!mark) return text
+  const isExact = mark !== mark.toLowerCase()
+  const where = isExact ? text : text.toLowerCase()
+  const parts: ReactNode[] = []
+  let at = 0
+  for (let found = where.indexOf(mark); found >= 0; found = where.indexOf(mark, at)) {
+    if (found > at) parts.push(text.slice(at, found))
+    parts.push(<mark key={found}>{text.slice(found, found + mark.length)}</mark>)
+    at = found + mark.length
+  }
+  parts.push(text.slice(at))
+  return parts
+}
+
+const Line = memo(function Line({ text, mark }: { text: string; mark: string }) {
+  // a line of megabytes would take the page with it
+  const spans = spansOf(text.length > 20_000 ? `${text.slice(0, 20_000)} …` : text)
+  return (
+    <>
+      {spans.map((span, i) =>
+        span.style ? (
+          <span key={i} className={span.style}>
+            {marked(span.text, mark)}
+          </span>
+        ) : (
+          <span key={i}>{marked(span.text, mark)}</span>
+        ),
+      )}
+    </>
+  )
+})
+
+export function Log({ url, isLive, name }: { url: string; isLive: boolean; name: string }) {
+  const source = useMemo(() => ({ url, isLive }), [url, isLive])
+  const { buffer, error, isLastLines, isConnected, draw } = useLog(source)
+  const [isFollowing, setFollowing] = useState(true)
+  const [isWrapped, setWrapped] = useState(false)
+  const [mark, setMark] = useState('')
+  const [hit, setHit] = useState(0)
+  const [isBusy, setBusy] = useState(false)
+  const box = useRef<HTMLDivElement>(null)
+  const toast = useToast()
+  const count = buffer?.count ?? 0
+
+  const virtual = useVirtualizer({ count, getScrollElement: () => box.current, estimateSize: () => LINE_PX, overscan: 20 })
+  useEffect(() => virtual.measure(), [isWrapped, virtual])
+
+  const goEnd = useCallback(() => {
+    const element = box.current
+    if (element) element.scrollTop = element.scrollHeight
+  }, [])
+  useLayoutEffect(() => {
+    if (isFollowing) goEnd()
+  })
+
+  const hits = useMemo(
+    () => (buffer ? linesWith(count, (index) => plainOf(buffer.at(index)), mark) : []),
+    // only what one searches for and what there is
+    [buffer, count, mark],
+  )
+  const goHit = (to: number) => {
+    if (!hits.length) return
+    const next = (to + hits.length) % hits.length
+    setHit(next)
+    setFollowing(false)
+    virtual.scrollToIndex(hits[next]!, { align: 'center' })
+  }
+
+  const onScroll = () => {
+    const element = box.current!
+    const isAtEnd = element.scrollHeight - element.scrollTop - element.clientHeight < LINE_PX * 1.5
+    if (isAtEnd !== isFollowing) setFollowing(isAtEnd)
+  }
+
+  const earlier = async () => {
+    if (!buffer) return
+    setBusy(true)
+    setFollowing(false)
+    try {
+      const from = Math.max(0, buffer.begin - MORE_BYTES)
+      const text = await logPart(url, from, buffer.begin - from)
+      const came = buffer.prepend(text, from, from === 0)
+      draw()
+      requestAnimationFrame(() => virtual.scrollToIndex(came, { align: 'start' }))
+    } catch (failure) {
+      toast(failure instanceof Error ? failure.message : String(failure), 'error')
+    }
+    setBusy(false)
+  }
+
+  const download = async () => {
+    setBusy(true)
+    try {
+      const reply = await request('GET', url)
+      const link = document.createElement('a')
+      link.href = URL.createObjectURL(await reply.blob())
+      link.download = name
+      link.click()
+      URL.revokeObjectURL(link.href)
+    } catch (failure) {
+      toast(failure instanceof Error ? failure.message : String(failure), 'error')
+    }
+    setBusy(false)
+  }
+
+  return (
+    <div className="stack log-view">
+      <div className="row">
+        <input
+          type="search"
+          className="input"
+          aria-label={t('Search in what is shown')}
+          placeholder={t('Search in what is shown')}
+          value={mark}
+          onChange={(event) => {
+            setMark(event.target.value)
+            setHit(0)
+          }}
+          onKeyDown={(event) => {
+            if (event.key === 'Enter') goHit(hit + (event.shiftKey ? -1 : 1))
+          }}
+        />
+        {mark && (
+          <>
+            <span className="small quiet" role="status">
+              {hits.length ? t('{at} of {n} lines', { at: hit + 1, n: hits.length }) : t('no line')}
+            </span>
+            <Button small aria-label={t('Line before')} onClick={() => goHit(hit - 1)}>
+              ↑
+            </Button>
+            <Button small aria-label={t('Next line')} onClick={() => goHit(hit + 1)}>
+              ↓
+            </Button>
+          </>
+        )}
+        <span className="push" />
+        <Check checked={isWrapped} onChange={(event) => setWrapped(event.target.checked)}>
+          {t('Wrap lines')}
+        </Check>
+        <Button
+          aria-pressed={isFollowing}
+          onClick={() => {
+            setFollowing(!isFollowing)
+            if (!isFollowing) goEnd()
+          }}
+        >
+          {t('Follow')}
+        </Button>
+        <Button disabled={isBusy} onClick={() => void download()}>
+          {t('Download')}
+        </Button>
+      </div>
+      {error !== null && <ErrorNote error={error} />}
+      {isLastLines && <p className="note">{t('The log itself has been removed. These are the last lines that the history kept.')}</p>}
+      {buffer && buffer.begin > 0 && (
+        <div className="row small quiet">
+          <Button small disabled={isBusy} onClick={() => void earlier()}>
+            {t('Show earlier lines')}
+          </Button>
+          {t('{size} before these', { size: bytesText(buffer.begin) })}
+        </div>
+      )}
+      <div className="log" ref={box} role="log" aria-label={t('Log')} aria-live="off" tabIndex={0} data-wrap={isWrapped || undefined} onScroll={onScroll}>
+        {buffer && count === 0 && <p className="quiet log-empty">{isLive ? t('Nothing has been printed yet.') : t('The task printed nothing.')}</p>}
+        <div className="log-lines" style={{ height: virtual.getTotalSize() }}>
+          {virtual.getVirtualItems().map((item) => (
+            <div
+              key={item.key}
+              ref={isWrapped ? virtual.measureElement : undefined}
+              data-index={item.index}
+              className="log-line"
+              data-hit={(mark && hits[hit] === item.index) || undefined}
+              style={{ transform: `translateY(${item.start}px)` }}
+            >
+              <Line text={buffer!.at(item.index)} mark={mark} />
+            </div>
+          ))}
+        </div>
+      </div>
+      <p className="small quiet" role="status">
+        {isConnected && isLive ? t('New lines come as they are written.') : isLive && buffer && !error ? t('The connection is being made again …') : t('{n} line|{n} lines', { n: count })}
+      </p>
+    </div>
+  )
+}

@@ -1,0 +1,439 @@
+// The portal's own components. They stand on the browser's native elements (dialog, details, select), which bring keyboard
+// and accessibility with them.
+import {
+  Component,
+  createContext,
+  useCallback,
+  useContext,
+  useEffect,
+  useId,
+  useRef,
+  useState,
+  type ButtonHTMLAttributes,
+  type FormEvent,
+  type InputHTMLAttributes,
+  type ReactNode,
+  type SelectHTMLAttributes,
+} from 'react'
+import { ApiError, type JobState } from '../api/client'
+import { languageGet, t } from '../i18n/i18n'
+import { ago, clock, duration } from '../lib/format'
+import { Link, useSearch } from '../router'
+
+// ---- buttons and fields ----
+
+type Kind = 'main' | 'danger' | 'plain'
+
+export function Button({ kind, small, ...rest }: ButtonHTMLAttributes<HTMLButtonElement> & { kind?: Kind; small?: boolean }) {
+  return <button type="button" className="button" data-kind={kind} data-small={small || undefined} {...rest} />
+}
+
+export function LinkButton({ href, kind, small, children }: { href: string; kind?: Kind; small?: boolean; children: ReactNode }) {
+  return (
+    <Link className="button" data-kind={kind} data-small={small || undefined} href={href}>
+      {children}
+    </Link>
+  )
+}
+
+interface FieldProps {
+  label: string
+  hint?: ReactNode
+  error?: string | null | undefined
+}
+
+export function Field({ label, hint, error, children }: FieldProps & { children: (props: { id: string; 'aria-describedby'?: string; 'aria-invalid'?: boolean }) => ReactNode }) {
+  const id = useId()
+  const about = error || hint ? `${id}-about` : undefined
+  return (
+    <div className="field">
+      <label htmlFor={id}>{label}</label>
+      {children({ id, ...(about ? { 'aria-describedby': about } : {}), ...(error ? { 'aria-invalid': true } : {}) })}
+      {error ? (
+        <span id={about} className="error">
+          {error}
+        </span>
+      ) : (
+        hint && (
+          <span id={about} className="hint">
+            {hint}
+          </span>
+        )
+      )}
+    </div>
+  )
+}
+
+export function TextField({ label, hint, error, ...rest }: FieldProps & InputHTMLAttributes<HTMLInputElement>) {
+  return (
+    <Field label={label} hint={hint} error={error}>
+      {(props) => <input className="input" autoComplete="off" {...rest} {...props} />}
+    </Field>
+  )
+}
+
+export function SelectField({ label, hint, error, children, ...rest }: FieldProps & SelectHTMLAttributes<HTMLSelectElement>) {
+  return (
+    <Field label={label} hint={hint} error={error}>
+      {(props) => (
+        <select className="input" {...rest} {...props}>
+          {children}
+        </select>
+      )}
+    </Field>
+  )
+}
+
+export function Check({ children, ...rest }: InputHTMLAttributes<HTMLInputElement>) {
+  return (
+    <label className="check">
+      <input type="checkbox" {...rest} />
+      <span>{children}</span>
+    </label>
+  )
+}
+
+// ---- dialog ----
+
+export function Dialog({ title, onClose, wide, children }: { title: string; onClose: () => void; wide?: boolean; children: ReactNode }) {
+  const ref = useRef<HTMLDialogElement>(null)
+  const id = useId()
+  useEffect(() => {
+    const dialog = ref.current!
+    const before = document.activeElement
+    dialog.showModal()
+    return () => {
+      dialog.close()
+      if (before instanceof HTMLElement) before.focus()
+    }
+  }, [])
+  return (
+    <dialog
+      ref={ref}
+      className="dialog"
+      data-wide={wide || undefined}
+      aria-labelledby={id}
+      onCancel={(event) => {
+        event.preventDefault()
+        onClose()
+      }}
+    >
+      <div className="dialog-body">
+        <h2 id={id}>{title}</h2>
+        {children}
+      </div>
+    </dialog>
+  )
+}
+
+/** Asks before something is done that cannot be undone; `children` name what it is done to. */
+export function Confirm({ title, action, danger, onClose, onConfirm, children }: { title: string; action: string; danger?: boolean; onClose: () => void; onConfirm: () => Promise<void>; children: ReactNode }) {
+  const [isBusy, setBusy] = useState(false)
+  const [error, setError] = useState<unknown>(null)
+  const confirm = async (event: FormEvent) => {
+    event.preventDefault()
+    setBusy(true)
+    try {
+      await onConfirm()
+      onClose()
+    } catch (failure) {
+      setError(failure)
+      setBusy(false)
+    }
+  }
+  return (
+    <Dialog title={title} onClose={onClose}>
+      <form className="stack" onSubmit={(event) => void confirm(event)}>
+        {children}
+        {error !== null && <ErrorNote error={error} />}
+        <div className="dialog-foot">
+          <Button onClick={onClose}>{t('Cancel')}</Button>
+          <Button type="submit" kind={danger ? 'danger' : 'main'} disabled={isBusy}>
+            {action}
+          </Button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}
+
+/** A button that opens a list of controls; Escape and a click elsewhere close it. */
+export function Menu({ label, name, start, children }: { label: ReactNode; name?: string; start?: boolean; children: (close: () => void) => ReactNode }) {
+  const [isOpen, setOpen] = useState(false)
+  const ref = useRef<HTMLDivElement>(null)
+  const close = useCallback(() => setOpen(false), [])
+  useEffect(() => {
+    if (!isOpen) return
+    const onPointer = (event: PointerEvent) => {
+      if (!ref.current?.contains(event.target as Node)) close()
+    }
+    const onKey = (event: KeyboardEvent) => {
+      if (event.key !== 'Escape') return
+      close()
+      ref.current?.querySelector('button')?.focus()
+    }
+    document.addEventListener('pointerdown', onPointer)
+    document.addEventListener('keydown', onKey)
+    return () => {
+      document.removeEventListener('pointerdown', onPointer)
+      document.removeEventListener('keydown', onKey)
+    }
+  }, [isOpen, close])
+  return (
+    <div className="menu" ref={ref} data-start={start || undefined}>
+      <Button aria-expanded={isOpen} aria-label={name} onClick={() => setOpen(!isOpen)}>
+        {label}
+      </Button>
+      {isOpen && <div className="menu-list">{children(close)}</div>}
+    </div>
+  )
+}
+
+// ---- notes ----
+
+export function adviceOf(error: unknown): string {
+  if (!(error instanceof ApiError)) return ''
+  if (error.status === 0) return t('The page tries again by itself. If it stays so, ask the operator whether skepd runs.')
+  if (error.status === 403) return t('Ask an administrator for the right, or sign in as somebody else.')
+  if (error.status === 429) return t('Wait a moment and try again.')
+  return ''
+}
+
+export function ErrorNote({ error, children }: { error: unknown; children?: ReactNode }) {
+  const advice = adviceOf(error)
+  return (
+    <div className="note" data-kind="error" role="alert">
+      <strong>{error instanceof Error ? error.message : String(error)}</strong>
+      {advice && <div>{advice}</div>}
+      {children}
+    </div>
+  )
+}
+
+export function Empty({ title, children }: { title: string; children?: ReactNode }) {
+  return (
+    <div className="empty">
+      <strong>{title}</strong>
+      {children}
+    </div>
+  )
+}
+
+export function Loading() {
+  return (
+    <p className="quiet" role="status">
+      {t('Loading …')}
+    </p>
+  )
+}
+
+/** A page that fails says so; the others go on. */
+export class Boundary extends Component<{ children: ReactNode }, { error: unknown }> {
+  override state = { error: null as unknown }
+
+  static getDerivedStateFromError(error: unknown) {
+    return { error }
+  }
+
+  override render() {
+    if (this.state.error === null) return this.props.children
+    return (
+      <div className="page">
+        <h1>{t('This page failed')}</h1>
+        <ErrorNote error={this.state.error}>
+          <p>{t('It is a defect of the portal. Everything can be done with the command line meanwhile: skep help')}</p>
+        </ErrorNote>
+        <div>
+          <Button onClick={() => location.reload()}>{t('Load it again')}</Button>
+        </div>
+      </div>
+    )
+  }
+}
+
+// ---- toasts ----
+
+interface Toast {
+  id: number
+  text: string
+  kind: 'good' | 'error'
+}
+
+const ToastContext = createContext<(text: string, kind?: Toast['kind']) => void>(() => undefined)
+export const useToast = () => useContext(ToastContext)
+
+export function Toasts({ children }: { children: ReactNode }) {
+  const [toasts, setToasts] = useState<Toast[]>([])
+  const next = useRef(1)
+  const remove = useCallback((id: number) => setToasts((all) => all.filter((toast) => toast.id !== id)), [])
+  const add = useCallback(
+    (text: string, kind: Toast['kind'] = 'good') => {
+      const id = next.current++
+      setToasts((all) => [...all.slice(-3), { id, text, kind }])
+      if (kind === 'good') setTimeout(() => remove(id), 6000)
+    },
+    [remove],
+  )
+  return (
+    <ToastContext value={add}>
+      {children}
+      <div className="toasts" role="status">
+        {toasts.map((toast) => (
+          <div key={toast.id} className="toast" data-kind={toast.kind}>
+            <span>{toast.text}</span>
+            <Button small kind="plain" aria-label={t('Close')} onClick={() => remove(toast.id)}>
+              ✕
+            </Button>
+          </div>
+        ))}
+      </div>
+    </ToastContext>
+  )
+}
+
+// ---- what jobs look like ----
+
+const SHAPES: Record<string, ReactNode> = {
+  WAITING: <circle cx="8" cy="8" r="5.5" fill="none" stroke="currentColor" strokeWidth="2" strokeDasharray="3 2.2" />,
+  RUNNING: <circle cx="8" cy="8" r="6.5" fill="currentColor" />,
+  STOPPING: <path d="M2 2h12v12H2z M5 5v6h6V5z" fill="currentColor" fillRule="evenodd" />,
+  SUCCEEDED: <path d="M2 8.500l4 4 8-9" fill="none" stroke="currentColor" strokeWidth="2.5" />,
+  FAILED: <path d="M3 3l10 10M13 3L3 13" fill="none" stroke="currentColor" strokeWidth="2.500" />,
+  STOPPED: <rect x="3" y="3" width="10" height="10" fill="currentColor" />,
+}
+
+export function stateName(state: string): string {
+  switch (state) {
+    case 'WAITING':
+      return t('Waiting')
+    case 'RUNNING':
+      return t('Running')
+    case 'STOPPING':
+      return t('Stopping')
+    case 'SUCCEEDED':
+      return t('Succeeded')
+    case 'FAILED':
+      return t('Failed')
+    case 'STOPPED':
+      return t('Stopped')
+    default:
+      return state
+  }
+}
+
+export const STATES: JobState[] = ['WAITING', 'RUNNING', 'STOPPING', 'SUCCEEDED', 'FAILED', 'STOPPED']
+
+export function StateBadge({ state }: { state: string | undefined }) {
+  return (
+    <span className="state" data-state={state}>
+      <svg viewBox="0 0 16 16" aria-hidden="true">
+        {SHAPES[state ?? '']}
+      </svg>
+      {stateName(state ?? '')}
+    </span>
+  )
+}
+
+export function Meter({ label, used, bad = 0, total, text }: { label: string; used: number; bad?: number; total: number; text?: string }) {
+  const share = (part: number) => `${total ? Math.min(100, (100 * part) / total) : 0}%`
+  return (
+    <div className="meter">
+      <div className="row small">
+        <span>{label}</span>
+        <span className="push number">{text ?? `${used} / ${total}`}</span>
+      </div>
+      <div className="meter-track" aria-hidden="true">
+        <span style={{ width: share(used) }} />
+        {bad > 0 && <span style={{ width: share(bad) }} />}
+      </div>
+    </div>
+  )
+}
+
+// ---- time ----
+
+const NowContext = createContext(0)
+
+/** One clock for all that shows an age. */
+export function Clock({ children }: { children: ReactNode }) {
+  const [now, setNow] = useState(Date.now)
+  useEffect(() => {
+    const timer = setInterval(() => {
+      if (!document.hidden) setNow(Date.now())
+    }, 1000)
+    return () => clearInterval(timer)
+  }, [])
+  return <NowContext value={now}>{children}</NowContext>
+}
+export const useNow = () => useContext(NowContext)
+
+export function Ago({ ms }: { ms: number | null | undefined }) {
+  const now = useNow()
+  if (!ms) return <>–</>
+  return (
+    <time dateTime={new Date(ms).toISOString()} title={clock(ms, languageGet())}>
+      {ago(ms, now, languageGet())}
+    </time>
+  )
+}
+
+export function Duration({ from, to }: { from: number | null | undefined; to: number | null | undefined }) {
+  const now = useNow()
+  return <>{from ? duration((to ?? now) - from) : '–'}</>
+}
+
+// ---- small parts ----
+
+export function Copy({ text, label }: { text: string; label: string }) {
+  const toast = useToast()
+  const copy = () => {
+    navigator.clipboard.writeText(text).then(
+      () => toast(t('Copied.')),
+      () => toast(t('The browser did not allow to copy.'), 'error'),
+    )
+  }
+  return (
+    <Button small kind="plain" aria-label={label} title={label} onClick={copy}>
+      <svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true" fill="none" stroke="currentColor" strokeWidth="1.500">
+        <rect x="5.500" y="5.500" width="8" height="8" rx="1.500" />
+        <path d="M10.500 3.500v-1h-8v8h1" />
+      </svg>
+    </Button>
+  )
+}
+
+/** The command that does the same. */
+export function Cli({ command }: { command: string }) {
+  return (
+    <footer className="cli">
+      <span aria-hidden="true">$</span>
+      <code>{command}</code>
+      <Copy text={command} label={t('Copy the command')} />
+    </footer>
+  )
+}
+
+/** Tabs are links: each has an address. */
+export function Tabs({ name, tabs, label }: { name: string; label: string; tabs: { id: string; title: ReactNode }[] }) {
+  const [search] = useSearch()
+  const at = search.get(name) ?? tabs[0]!.id
+  return (
+    <nav className="tabs" aria-label={label}>
+      {tabs.map((tab) => {
+        const next = new URLSearchParams()
+        if (tab.id !== tabs[0]!.id) next.set(name, tab.id)
+        return (
+          <Link key={tab.id} href={location.pathname + (next.size ? `?${next}` : '')} aria-current={tab.id === at ? 'page' : undefined}>
+            {tab.title}
+          </Link>
+        )
+      })}
+    </nav>
+  )
+}
+
+export function usePageTitle(title: string) {
+  useEffect(() => {
+    document.title = `${title} · Skep`
+  }, [title])
+}
