@@ -1,0 +1,93 @@
+import { describe, expect, it } from 'vitest'
+import { backoffMs } from '../src/api/client'
+import { chainsOf, colourIndex, type Cell } from '../src/lib/cells'
+import { csvOf, csvRead } from '../src/lib/csv'
+import { diffLines } from '../src/lib/diff'
+import { filterCommand, filterOf, filterQuery, orderNext } from '../src/lib/filter'
+import { bytes, duration } from '../src/lib/format'
+import { jobPath, pathOfOldPortal } from '../src/router'
+
+describe('filters', () => {
+  const filter = filterOf(new URLSearchParams('state=RUNNING,FAILED&user=@me&keyword=a b&order=vc,ASC'))
+  it('become a query of the API', () => {
+    expect(filterQuery(filter, 'ann', 'archived')).toBe('keyword=a+b&username=ann&state=RUNNING%2CFAILED&tagsNotContain=archived&order=vc%2CASC')
+    expect(filterQuery({ ...filter, isArchived: true }, 'ann', 'archived')).toContain('tagsContain=archived')
+  })
+  it('become a command', () => {
+    expect(filterCommand(filter, 'ann')).toBe("skep list --user ann --state RUNNING,FAILED --keyword 'a b'")
+    expect(filterCommand(filterOf(new URLSearchParams("keyword=it's")), 'ann')).toBe("skep list --keyword 'it'\\''s'")
+  })
+  it('turn the order', () => {
+    expect(orderNext('submissionTime,DESC', 'vc')).toBe('vc,DESC')
+    expect(orderNext('vc,DESC', 'vc')).toBe('vc,ASC')
+    expect(orderNext('vc,ASC', 'vc')).toBeNull()
+  })
+})
+
+describe('addresses', () => {
+  it('of jobs can be read', () => expect(jobPath('ann', 'a b')).toBe('/jobs/ann~a%20b'))
+  it('of the portal before go on working', () => {
+    const of = (address: string) => {
+      const url = new URL(address, 'http://x')
+      return pathOfOldPortal(url.pathname, url.searchParams)
+    }
+    expect(of('/job-detail.html?username=ann&jobName=train')).toBe('/jobs/ann~train')
+    expect(of('/job-list.html?status=Failed&vcName=vc1')).toBe('/jobs?vc=vc1&state=FAILED')
+    expect(of('/submit.html?op=resubmit&type=job&user=ann&jobName=train')).toBe('/submit?clone=ann~train'.replace('~', '~'))
+    expect(of('/home.html')).toBe('/')
+    expect(of('/jobs')).toBeNull()
+  })
+})
+
+describe('tables as text', () => {
+  it('go both ways', () => {
+    const rows = [['a', 'b,"c"'], ['line\nbreak', '']]
+    expect(csvRead(csvOf(rows))).toEqual(rows)
+  })
+  it('are no formulas', () => expect(csvOf([['=1+1', -1]])).toBe("'=1+1,-1\r\n"))
+})
+
+describe('differences', () => {
+  it('are by line', () => {
+    const kinds = (before: string, after: string) => diffLines(before, after).map((line) => line.kind[0] + line.text)
+    expect(kinds('a\nb\nc', 'a\nx\nc')).toEqual(['sa', 'ob', 'nx', 'sc'])
+    expect(kinds('a\nb', 'a\nb')).toEqual(['sa', 'sb'])
+    expect(kinds('a', 'b\na\nc')).toEqual(['nb', 'sa', 'nc'])
+  })
+})
+
+describe('cells', () => {
+  const leaf = (address: string, state: string, vc = ''): Cell => ({ cellType: 'G', cellAddress: address, cellState: state, cellHealthiness: 'Healthy', cellPriority: 0, vc })
+  const node: Cell = { ...leaf('n1', 'Used'), isNodeLevel: true, cellType: 'N', cellChildren: [leaf('n1/0', 'Used', 'vc1'), leaf('n1/1', 'Free')] }
+  const rack: Cell = { ...leaf('r1', 'Used'), leafCellType: 'G', cellType: 'R', cellChildren: [node] }
+  const groups = [{ metadata: { name: 'ann~train/0' }, status: { vc: 'vc1', priority: 1, state: 'Allocated', physicalPlacement: { n1: [0] } } }]
+  it('know who holds them', () => {
+    const [chain] = chainsOf([rack], groups)
+    expect(chain?.nodes[0]?.parent).toBe('r1')
+    expect(chain?.nodes[0]?.leaves.map((one) => [one.isUsed, one.jobs.join(), one.vc])).toEqual([
+      [true, 'ann~train', 'vc1'],
+      [false, '', ''],
+    ])
+  })
+  it('have the same colour every time', () => {
+    expect(colourIndex('ann~train')).toBe(colourIndex('ann~train'))
+    expect(colourIndex('')).toBeGreaterThan(0)
+  })
+})
+
+describe('figures', () => {
+  it('are read by people', () => {
+    expect(duration(1500)).toBe('1.5 s')
+    expect(duration(3_725_000)).toBe('1 h 2 min')
+    expect(bytes(1536)).toBe('1.5 KiB')
+    expect(bytes(512)).toBe('512 B')
+  })
+})
+
+describe('waits between tries', () => {
+  it('grow to half a minute and differ', () => {
+    expect(backoffMs(0, 1)).toBe(500)
+    expect(backoffMs(20, 0)).toBe(15_000)
+    expect(backoffMs(20, 1)).toBe(30_000)
+  })
+})
