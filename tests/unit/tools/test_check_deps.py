@@ -20,7 +20,7 @@ FALSE = {  # what is added to a file, and what the check must say about it
     "#include <yaml.h>": ("core/jobs.c", "only doc may read YAML"),
     "int of(struct core *core) { return core->jobs.count; }": ("core/copy.c", "core->jobs: only core/jobs.c may"),
     "int to(struct core *to) { return to->task_keys.count; }": ("core/jobs.h", "to->task_keys: only core/tasks.c may"),
-    "int none;": ("portal/main.c", "src/portal: not in the table"),
+    "int none;": ("nobody/main.c", "src/nobody: not in the table"),
 }
 
 

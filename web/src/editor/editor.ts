@@ -95,7 +95,7 @@ export function editorNew(host: HTMLElement, text: string, label: string, onChan
         lintGutter(),
         autocompletion({ override: [complete] }),
         keymap.of([...completionKeymap, ...lintKeymap, ...searchKeymap, ...historyKeymap, ...defaultKeymap, indentWithTab]),
-        EditorView.contentAttributes.of({ 'aria-label': label }),
+        EditorView.contentAttributes.of({ 'aria-label': label, tabindex: '0' }),
         EditorView.lineWrapping,
         editable.of([EditorState.readOnly.of(!onChange)]),
         EditorView.updateListener.of((update) => {

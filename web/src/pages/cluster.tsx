@@ -8,7 +8,7 @@ import { chainsOf, colourIndex, type Chain, type Leaf, type NodeCell } from '../
 import { mebibytes } from '../lib/format'
 import { Link, navigate, useSearch } from '../router'
 import '../style/cluster.css'
-import { Cli, Duration, Empty, ErrorNote, Loading, Meter, SelectField, Tabs, usePageTitle } from '../ui/ui'
+import { Cli, Duration, Empty, ErrorNote, Loading, Meter, Reason, SelectField, Tabs, usePageTitle } from '../ui/ui'
 
 type Colouring = 'job' | 'user' | 'vc' | 'health'
 
@@ -253,7 +253,9 @@ function QueueRow({ name, place }: { name: string; place: number }) {
       <td className="nowrap">
         <Duration from={status?.submissionTime} to={null} />
       </td>
-      <td className="anywhere small">{status?.waitingReason}</td>
+      <td className="anywhere small">
+        <Reason text={status?.waitingReason} />
+      </td>
     </tr>
   )
 }

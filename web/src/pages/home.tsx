@@ -7,7 +7,7 @@ import { t } from '../i18n/i18n'
 import { mebibytes } from '../lib/format'
 import { jobPath, Link } from '../router'
 import '../style/home.css'
-import { Ago, Cli, Duration, Empty, ErrorNote, LinkButton, Loading, Meter, StateBadge, STATES, stateName, usePageTitle } from '../ui/ui'
+import { Ago, Cli, Duration, Empty, ErrorNote, LinkButton, Loading, Meter, Reason, StateBadge, STATES, stateName, usePageTitle } from '../ui/ui'
 
 const SHOWN = 6
 
@@ -50,7 +50,9 @@ function Waiting({ job }: { job: JobSummary }) {
           <Duration from={job.submissionTime} to={null} />
         </span>
       </div>
-      <p className="small quiet anywhere home-reason">{data?.jobStatus?.waitingReason ?? ''}</p>
+      <p className="small quiet anywhere home-reason">
+        <Reason text={data?.jobStatus?.waitingReason} />
+      </p>
     </>
   )
 }

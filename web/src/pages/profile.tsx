@@ -200,7 +200,7 @@ function Tokens() {
     }
   }
   return (
-    <section className="card" aria-label={t('Tokens')}>
+    <div className="card">
       <div className="card-head">
         <h2>{t('Tokens')}</h2>
         <div className="push">
@@ -249,7 +249,7 @@ function Tokens() {
           <p>{revoked.id === own ? t('It is the one of this browser: you will be signed out.') : t('Whatever uses it is refused from now on.')}</p>
         </Confirm>
       )}
-    </section>
+    </div>
   )
 }
 

@@ -18,7 +18,7 @@ import {
 import { ApiError, type JobState } from '../api/client'
 import { languageGet, t } from '../i18n/i18n'
 import { ago, clock, duration } from '../lib/format'
-import { Link, useSearch } from '../router'
+import { jobPath, Link, useSearch } from '../router'
 
 // ---- buttons and fields ----
 
@@ -380,6 +380,28 @@ export function Ago({ ms }: { ms: number | null | undefined }) {
 export function Duration({ from, to }: { from: number | null | undefined; to: number | null | undefined }) {
   const now = useNow()
   return <>{from ? duration((to ?? now) - from) : '–'}</>
+}
+
+// ---- reasons ----
+
+const HOLDER = /([\w.-]+~[\w.-]+)(\/\d+)?/g
+
+/** Why a job waits; the jobs that it names are links, so that one sees who holds what. */
+export function Reason({ text }: { text: string | null | undefined }) {
+  const parts: ReactNode[] = []
+  let at = 0
+  for (const match of (text ?? '').matchAll(HOLDER)) {
+    const [user = '', name = ''] = match[1]!.split('~')
+    parts.push((text ?? '').slice(at, match.index))
+    parts.push(
+      <Link key={match.index} href={jobPath(user, name)}>
+        {match[1]}
+      </Link>,
+    )
+    at = match.index + match[0].length
+  }
+  parts.push((text ?? '').slice(at))
+  return <>{parts}</>
 }
 
 // ---- small parts ----

@@ -4,7 +4,7 @@ import { storyQuery } from '../../api/queries'
 import { languageGet, t } from '../../i18n/i18n'
 import { clock } from '../../lib/format'
 import { Link, navigate } from '../../router'
-import { Ago, Duration, Empty, usePageTitle } from '../../ui/ui'
+import { Ago, Duration, Empty, Reason, usePageTitle } from '../../ui/ui'
 import { Advice, Failure } from './exit'
 import { Tasks } from './tasks'
 import { Timeline } from './timeline'
@@ -42,7 +42,7 @@ function Facts({ detail }: { detail: JobDetail }) {
 function Story({ name }: { name: string }) {
   const { data } = useQuery(storyQuery(name))
   return (
-    <section className="card" aria-label={t('Story')}>
+    <div className="card">
       <h2>{t('Story')}</h2>
       {!data?.data.length ? (
         <Empty title={t('Nothing has happened yet')} />
@@ -76,7 +76,7 @@ function Story({ name }: { name: string }) {
           </table>
         </div>
       )}
-    </section>
+    </div>
   )
 }
 
@@ -89,7 +89,9 @@ export function Overview({ name, detail }: { name: string; detail: JobDetail }) 
       {status.state === 'WAITING' && status.waitingReason && (
         <section className="note" data-kind="wait" aria-label={t('Why it waits')}>
           <strong>{t('Why it waits')}</strong>
-          <p className="anywhere">{status.waitingReason}</p>
+          <p className="anywhere">
+            <Reason text={status.waitingReason} />
+          </p>
         </section>
       )}
       {status.state === 'FAILED' && <Failure name={name} detail={detail} logHref={logHref} />}

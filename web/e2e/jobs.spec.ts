@@ -1,0 +1,140 @@
+import { ADMIN, expect, IMAGE, jobFile, signIn, submit, tabTo, test, type } from './portal'
+
+const COUNT = 'i=0; while true; do i=$((i+1)); echo line $i; sleep 0.2; done'
+
+test('a wrong password says so, a right one leads where one wanted to go', async ({ page }) => {
+  await page.goto('/cluster?tab=nodes')
+  await page.getByLabel('User name').fill('admin')
+  await page.getByLabel('Password').fill('not this one')
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await expect(page.getByRole('alert')).toBeVisible()
+  await page.getByLabel('Password').fill(ADMIN.password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await expect(page).toHaveURL(/\/cluster\?tab=nodes$/)
+  await expect(page.getByRole('table')).toBeVisible()
+})
+
+test('submit, find, read the log and stop, by keyboard alone', async ({ page }) => {
+  await page.goto('/')
+  await expect(page.getByLabel('User name')).toBeFocused()
+  await page.keyboard.type(ADMIN.name)
+  await page.keyboard.press('Tab')
+  await page.keyboard.type(ADMIN.password)
+  await page.keyboard.press('Enter')
+  await expect(page.getByRole('heading', { name: 'My work' })).toBeVisible()
+
+  await page.keyboard.press('g')
+  await page.keyboard.press('s')
+  await expect(page.getByRole('heading', { name: 'Submit a job' })).toBeVisible()
+  await type(page, page.getByRole('region', { name: 'Job', exact: true }).getByLabel('Name'), 'by-keyboard')
+  await type(page, page.getByRole('region', { name: 'Job', exact: true }).getByLabel('Image'), IMAGE)
+  await type(page, page.getByLabel('Memory, MB'), '64')
+  await type(page, page.getByLabel('Commands, one a line'), COUNT)
+  await page.keyboard.press('Shift+Tab')
+  for (let i = 0; i < 60; i++) {
+    if (await page.getByRole('button', { name: 'Submit', exact: true }).evaluate((button) => button === document.activeElement)) break
+    await page.keyboard.press('Shift+Tab')
+  }
+  await page.keyboard.press('Enter')
+  await expect(page.getByRole('heading', { name: 'admin~by-keyboard' })).toBeVisible()
+
+  await page.keyboard.press('g')
+  await page.keyboard.press('j')
+  await expect(page.getByRole('grid')).toBeVisible()
+  await page.keyboard.press('/')
+  await page.keyboard.type('by-key')
+  await expect(page).toHaveURL(/keyword=by-key/)
+  const row = page.getByRole('row').filter({ hasText: 'by-keyboard' })
+  await expect(row).toBeVisible()
+  await tabTo(page, row)
+  await page.keyboard.press('Enter')
+  await expect(page.getByRole('heading', { name: 'admin~by-keyboard' })).toBeVisible()
+
+  await tabTo(page, page.getByRole('link', { name: 'Logs', exact: true }))
+  await page.keyboard.press('Enter')
+  await expect(page.getByRole('log')).toContainText('line 3')
+
+  await tabTo(page, page.getByRole('button', { name: 'Stop' }))
+  await page.keyboard.press('Enter')
+  const dialog = page.getByRole('dialog')
+  await expect(dialog).toContainText('admin~by-keyboard with its 1 task')
+  await tabTo(page, dialog.getByRole('button', { name: 'Stop' }))
+  await page.keyboard.press('Enter')
+  await expect(page.getByRole('main').locator('h1 + .state')).toHaveText('Stopped')
+})
+
+test('what the server finds wrong stands at its line', async ({ page }) => {
+  await signIn(page, ADMIN, '/submit')
+  const editor = page.getByRole('textbox', { name: 'Job file, YAML' })
+  await editor.click()
+  await page.keyboard.press('Control+A')
+  await page.keyboard.press('Delete')
+  await page.keyboard.insertText(jobFile('wrong', ['true']).replace('instances: 1', 'instances: none'))
+  await page.getByRole('button', { name: 'Submit', exact: true }).click()
+  const problems = page.getByRole('alert')
+  await expect(problems).toContainText('taskRoles.main.instances')
+  await expect(problems.getByRole('button', { name: 'line 10' })).toBeVisible()
+  // the form and the text are one: mended in the form, it is submitted
+  await page.getByLabel('Instances').fill('1')
+  await expect(problems).toBeHidden()
+  await page.getByRole('button', { name: 'Submit', exact: true }).click()
+  await expect(page.getByRole('heading', { name: 'admin~wrong' })).toBeVisible()
+  await expect(page.getByRole('main').locator('h1 + .state')).toHaveText('Succeeded')
+})
+
+test('a failure shows its exit, its rule and its last lines, and can be cloned', async ({ page }) => {
+  await signIn(page)
+  await submit(page, jobFile('broken', ['echo before the end', 'nosuchprogram']))
+  await page.goto('/jobs/admin~broken')
+  const why = page.getByRole('region', { name: 'Why it failed' })
+  await expect(why).toContainText('exit code 127')
+  await expect(why).toContainText('before the end')
+  await page.goto('/')
+  await expect(page.getByRole('region', { name: 'Failed' })).toContainText('broken')
+  await page.goto('/jobs/admin~broken')
+  await page.getByRole('link', { name: 'Clone' }).click()
+  await expect(page.getByRole('region', { name: 'Job', exact: true }).getByLabel('Name')).toHaveValue('broken_2')
+})
+
+test('several jobs are stopped at once, archived and deleted', async ({ page }) => {
+  await signIn(page)
+  for (const name of ['many-1', 'many-2', 'many-3']) await submit(page, jobFile(name, ['sleep 1000']))
+  await page.goto('/jobs?keyword=many-')
+  const rows = page.getByRole('row').filter({ hasText: 'many-' })
+  await expect(rows).toHaveCount(3)
+  await rows.first().focus()
+  for (let i = 0; i < 3; i++) {
+    await page.keyboard.press('Space')
+    await page.keyboard.press('ArrowDown')
+  }
+  await expect(page.getByText('3 selected')).toBeVisible()
+  await page.getByRole('button', { name: 'Stop', exact: true }).click()
+  const dialog = page.getByRole('dialog')
+  await expect(dialog).toContainText('admin~many-2')
+  await dialog.getByRole('button', { name: 'Stop' }).click()
+  // the list is fresh without a reload
+  await expect(rows.getByText('Stopped')).toHaveCount(3)
+  await page.getByLabel('Select admin~many-1').check()
+  await page.getByRole('button', { name: 'Archive' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Archive' }).click()
+  await expect(rows).toHaveCount(2)
+  await page.getByLabel('Select admin~many-2').check()
+  await page.getByRole('button', { name: 'Delete' }).click()
+  await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+  await expect(rows).toHaveCount(1)
+})
+
+test('a log goes on where it was after the server was killed', async ({ page, request }) => {
+  const control = process.env['PORTAL_CONTROL']
+  test.skip(!control, 'only where the test may restart the server')
+  await signIn(page)
+  await submit(page, jobFile('survivor', [COUNT]))
+  await page.goto('/jobs/admin~survivor?tab=logs')
+  const log = page.getByRole('log')
+  await expect(log).toContainText('line 5')
+  expect((await request.post(`${control}/restart`)).ok()).toBe(true)
+  const now = Number((await log.innerText()).trimEnd().split('\n').at(-1)?.replace('line ', ''))
+  await expect(log).toContainText(`line ${now + 10}`)
+  const numbers = (await log.innerText()).trimEnd().split('\n').map((line) => Number(line.replace('line ', '')))
+  expect(numbers).toEqual(numbers.map((_, index) => numbers[0]! + index)) // nothing twice, nothing left out
+})

@@ -1,0 +1,74 @@
+// What the tests share: a page that fails the test when it logs an error or breaks the Content-Security-Policy, and
+// ways to act as a person does.
+import { test as base, expect, type Locator, type Page } from '@playwright/test'
+
+export { expect }
+export const ADMIN = { name: 'admin', password: process.env['PORTAL_PASSWORD'] ?? '' }
+export const IMAGE = process.env['PORTAL_IMAGE'] ?? 'skep/base'
+
+export const test = base.extend<{ page: Page }>({
+  page: async ({ page }, use) => {
+    const wrong: string[] = []
+    await page.addInitScript(() => {
+      document.addEventListener('securitypolicyviolation', (event) => console.error(`policy: ${event.violatedDirective} ${event.blockedURI}`))
+    })
+    page.on('console', (message) => {
+      // the browser itself says so of every reply that is an error, also of those that a test asks for
+      if (message.type() === 'error' && !message.text().startsWith('Failed to load resource')) wrong.push(message.text())
+    })
+    page.on('pageerror', (error) => wrong.push(String(error.stack)))
+    await use(page)
+    expect(wrong).toEqual([])
+  },
+})
+
+export async function signIn(page: Page, who = ADMIN, to = '/') {
+  await page.goto(to)
+  await page.getByLabel('User name').fill(who.name)
+  await page.getByLabel('Password').fill(who.password)
+  await page.getByRole('button', { name: 'Sign in' }).click()
+  await expect(page.getByRole('button', { name: `Account of ${who.name}` })).toBeVisible()
+}
+
+/** Tab until the element has the focus, as who has no mouse does. */
+export async function tabTo(page: Page, target: Locator) {
+  for (let i = 0; i < 90; i++) {
+    if (await target.evaluate((element) => element === document.activeElement || element.getRootNode() !== document)) return
+    await page.keyboard.press('Tab')
+  }
+  throw new Error('the keyboard does not reach it')
+}
+
+export async function type(page: Page, field: Locator, text: string) {
+  await tabTo(page, field)
+  await page.keyboard.press('Control+A')
+  await page.keyboard.type(text)
+}
+
+export function jobFile(name: string, commands: string[], more = '') {
+  return `protocolVersion: 2
+name: ${name}
+type: job
+prerequisites:
+  - name: image
+    type: dockerimage
+    uri: "${IMAGE}"
+taskRoles:
+  main:
+    instances: 1
+    dockerImage: image
+    resourcePerInstance: {cpu: 1, memoryMB: 64, gpu: 0}
+    commands:
+${commands.map((line) => `      - ${JSON.stringify(line)}`).join('\n')}
+${more}`
+}
+
+/** By the API, as the person who is signed in. */
+export async function submit(page: Page, text: string) {
+  const status = await page.evaluate(async (body) => {
+    const { token } = JSON.parse(sessionStorage.getItem('skep.session') ?? '{}') as { token?: string }
+    const reply = await fetch('/api/v2/jobs', { method: 'POST', headers: { Authorization: `Bearer ${token}`, 'Content-Type': 'text/yaml' }, body })
+    return reply.ok ? 'ok' : await reply.text()
+  }, text)
+  expect(status).toBe('ok')
+}

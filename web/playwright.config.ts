@@ -1,0 +1,20 @@
+import { defineConfig } from '@playwright/test'
+
+// One browser, Debian's, for all tests, which share a server: tests/system/portal/test_portal.py starts it.
+export default defineConfig({
+  testDir: 'e2e',
+  workers: 1,
+  timeout: 120_000,
+  expect: { timeout: 30_000 },
+  reporter: 'list',
+  outputDir: process.env['PORTAL_RESULTS'] ?? 'test-results',
+  use: {
+    baseURL: process.env['PORTAL_URL'] ?? 'http://127.0.0.1:9186',
+    launchOptions: {
+      executablePath: process.env['CHROMIUM'] ?? '/usr/bin/chromium',
+      args: process.getuid?.() === 0 ? ['--no-sandbox'] : [],
+    },
+    screenshot: 'only-on-failure',
+    viewport: { width: 1280, height: 800 },
+  },
+})
