@@ -1,6 +1,6 @@
 """The portal in a real browser: Debian's chromium, driven by Playwright (web/e2e), against a skepd with real containers.
 
-Covers: src/api/portal.c, src/portal/portal.c
+Covers: src/api/portal.c
 
 usage: test_portal.py [ARGUMENT…]    further arguments are Playwright's: a file, --grep TEXT
 

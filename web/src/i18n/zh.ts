@@ -316,7 +316,6 @@ const zh: Record<string, string> = {
   'Wait a moment and try again.': '请稍候再试。',
   'Waited': '等待',
   'Waiting': '等待中',
-  'Waits for': '已等待',
   'Warning': '警告',
   'What': '事件',
   'What differs': '差异',

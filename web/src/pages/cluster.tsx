@@ -244,7 +244,7 @@ function QueueRow({ name, place }: { name: string; place: number }) {
   return (
     <tr>
       <td className="number">{place}</td>
-      <th scope="row">
+      <th scope="row" className="nowrap">
         <Link href={`/jobs/${name}`}>{name}</Link>
       </th>
       <td>{status?.virtualCluster}</td>
@@ -291,7 +291,7 @@ function Queue() {
             <th scope="col" className="number">
               {t('GPUs')}
             </th>
-            <th scope="col">{t('Waits for')}</th>
+            <th scope="col">{t('Waited')}</th>
             <th scope="col">{t('Why')}</th>
           </tr>
         </thead>

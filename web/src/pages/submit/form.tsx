@@ -37,7 +37,9 @@ export function JobFormView({ form, text, setText, vcs }: Props) {
             ))}
           </SelectField>
           <TextField label={t('Retries')} type="number" min={-2} value={form.retries} placeholder="0" onChange={(event) => setText(fieldSet(text, ['jobRetryCount'], numberOf(event.target.value)))} />
-          <TextField label={t('Image')} value={image?.uri ?? ''} onChange={(event) => setText(imageSet(text, image?.name ?? 'image', event.target.value))} />
+          <div className="field-wide">
+            <TextField label={t('Image')} value={image?.uri ?? ''} onChange={(event) => setText(imageSet(text, image?.name ?? 'image', event.target.value))} />
+          </div>
         </div>
         {skus && (
           <details className="small">
