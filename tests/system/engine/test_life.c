@@ -333,6 +333,26 @@ static void test_process_limit(void **state)
     assert_int_equal(end_of(155)->exit.exit_code, 5);
 }
 
+/* On v2 page cache goes shortly before the limit is met. */
+static void test_memory_high(void **state)
+{
+    (void)state;
+    const struct local_engine *local = (struct local_engine *)world.engine;
+    char path[CGROUP_PATH_MAX], group[CGROUP_PATH_MAX];
+    struct err err = {0};
+    const struct task_options options = {.memory_mib = 64};
+    if (local->cgroups.kind != CGROUP_V2)
+        skip();
+    assert_int_equal(world_create_with(&world, 158, "echo begun; sleep 1000", &options, &err), 0);
+    await_log(158, "begun");
+    task_group(local, "158", group);
+    assert_true(cgroup_path(&local->cgroups, "memory", group, path));
+    assert_string_equal(shell_output("cat %s/memory.high", path), "66060288");
+    assert_string_equal(shell_output("cat %s/memory.max", path), "67108864");
+    kill_task(158, 0, "stopped");
+    end_of(158);
+}
+
 /* Everything below the log folder counts; what is given to nobody yet, too. */
 static void test_log_limit(void **state)
 {
@@ -899,6 +919,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_fork_bomb),
         cmocka_unit_test(test_fork_bomb_left_behind),
         cmocka_unit_test(test_process_limit),
+        cmocka_unit_test(test_memory_high),
         cmocka_unit_test(test_log_limit),
         cmocka_unit_test(test_escaped_processes),
         cmocka_unit_test(test_shared_memory),
