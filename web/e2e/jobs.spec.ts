@@ -77,6 +77,8 @@ test('what the server finds wrong stands at its line', async ({ page }) => {
   // the form and the text are one: mended in the form, it is submitted
   await page.getByLabel('Instances').fill('1')
   await expect(problems).toBeHidden()
+  await page.getByRole('button', { name: 'Try' }).click()
+  await expect(page.getByText('It would start now')).toBeVisible()
   await page.getByRole('button', { name: 'Submit', exact: true }).click()
   await expect(page.getByRole('heading', { name: 'admin~wrong' })).toBeVisible()
   await expect(page.getByRole('main').locator('h1 + .state')).toHaveText('Succeeded')

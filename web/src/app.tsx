@@ -1,6 +1,7 @@
 import { lazy, Suspense, useEffect, useRef, useState, useSyncExternalStore } from 'react'
 import { sessionGet, sessionWatch, signOut } from './api/client'
 import { LANGUAGES, languageGet, languageSet, t } from './i18n/i18n'
+import { useChanges } from './lib/changes'
 import { useKeys } from './lib/keys'
 import { settingsChange, useSettings, type Settings } from './lib/settings'
 import { Home } from './pages/home'
@@ -116,6 +117,7 @@ export function App() {
   const main = useRef<HTMLElement>(null)
   useSettings()
   useKeys(() => setHelp(true), !!session)
+  useChanges(!!session)
 
   const old = pathOfOldPortal(path, search)
   useEffect(() => {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { backoffMs } from '../src/api/client'
+import { newsOf } from '../src/lib/changes'
 import { chainsOf, colourIndex, type Cell } from '../src/lib/cells'
 import { csvOf, csvRead } from '../src/lib/csv'
 import { diffLines } from '../src/lib/diff'
@@ -81,6 +82,14 @@ describe('figures', () => {
     expect(duration(3_725_000)).toBe('1 h 2 min')
     expect(bytes(1536)).toBe('1.5 KiB')
     expect(bytes(512)).toBe('512 B')
+  })
+})
+
+describe('news', () => {
+  it('names each job once', () => {
+    const changes = [{ type: 'job', id: 'ann~a' }, { type: 'job', id: 'ann~a' }, { type: 'jobRemoved', id: 'ann~b' }, { type: 'alive' }] as const
+    expect(newsOf([...changes])).toEqual({ jobs: ['ann~a', 'ann~b'], hasNodes: false, isReset: false })
+    expect(newsOf([{ type: 'node' }, { type: 'reset' }])).toEqual({ jobs: [], hasNodes: true, isReset: true })
   })
 })
 

@@ -1,5 +1,6 @@
 // What pages ask for, each under one key of the query cache.
 import { keepPreviousData, queryOptions } from '@tanstack/react-query'
+import { isTold } from '../lib/changes'
 import type { Cell, CellGroup } from '../lib/cells'
 import { enc, get, getText, type ClusterNode, type JobAttempt, type JobDetail, type JobSummary, type Schema, type StoryEvent, type Task, type VirtualCluster } from './client'
 
@@ -8,14 +9,15 @@ export interface JobPage {
   data: JobSummary[]
 }
 
-export const LIST_MS = 3000 // how often what people look at is asked for again
+/** How often what people look at is asked for again: seldom while the stream of changes tells. */
+export const pollMs = () => (isTold() ? 30_000 : 3000)
 
 /** `filter` is a query string of GET /api/v2/jobs without offset and limit. */
 export const jobPageQuery = (filter: string, offset: number, limit: number) =>
   queryOptions({
     queryKey: ['jobs', filter, offset, limit],
     queryFn: ({ signal }) => get<JobPage>(`/api/v2/jobs?${filter}${filter ? '&' : ''}offset=${offset}&limit=${limit}&withTotalCount=true`, signal),
-    refetchInterval: LIST_MS,
+    refetchInterval: pollMs,
     placeholderData: keepPreviousData,
   })
 
@@ -35,6 +37,7 @@ export const attemptsQuery = (name: string) =>
   queryOptions({
     queryKey: ['job', name, 'attempts'],
     queryFn: ({ signal }) => get<JobAttempt[]>(`/api/v2/jobs/${enc(name)}/attempts`, signal),
+    refetchInterval: pollMs,
   })
 
 export const taskQuery = (name: string, attempt: number, role: string, index: number) =>
@@ -59,12 +62,13 @@ export const storyQuery = (name: string) =>
   queryOptions({
     queryKey: ['job', name, 'story'],
     queryFn: ({ signal }) => get<Story>(`/api/v2/jobs/${enc(name)}/events?limit=500`, signal),
+    refetchInterval: pollMs,
   })
 
 export const nodesQuery = queryOptions({
   queryKey: ['nodes'],
   queryFn: ({ signal }) => get<{ totalCount: number; data: ClusterNode[] }>('/api/v2/nodes', signal),
-  refetchInterval: LIST_MS,
+  refetchInterval: pollMs,
 })
 
 export interface NodeUse {
@@ -76,13 +80,13 @@ export interface NodeUse {
 export const nodeUseQuery = queryOptions({
   queryKey: ['nodes', 'use'],
   queryFn: ({ signal }) => get<Record<string, NodeUse>>('/api/v2/virtual-clusters?nodes', signal),
-  refetchInterval: LIST_MS,
+  refetchInterval: pollMs,
 })
 
 export const clustersQuery = queryOptions({
   queryKey: ['virtual-clusters'],
   queryFn: ({ signal }) => get<Record<string, VirtualCluster>>('/api/v2/virtual-clusters', signal),
-  refetchInterval: LIST_MS,
+  refetchInterval: pollMs,
 })
 
 export const skusQuery = (vc: string) =>
@@ -121,6 +125,6 @@ export const cellsQuery = queryOptions({
     ])
     return { cells, groups: groups.items ?? [] }
   },
-  refetchInterval: LIST_MS,
+  refetchInterval: pollMs,
   retry: false,
 })

@@ -401,6 +401,10 @@ const zh: Record<string, string> = {
   '{user} by the user, {platform} by the platform, {resource} for resources': '用户 {user} 次，平台 {platform} 次，资源 {resource} 次',
   '{user} is changed.': '{user} 已更改。',
   '{user} is made.': '{user} 已创建。',
+  'It would start now': '现在会启动',
+  'It would wait': '会等待',
+  'These jobs would be ended for it:': '为此将结束以下作业：',
+  'Try': '试运行',
 }
 
 export default zh

@@ -2,7 +2,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { memo, useMemo, useState } from 'react'
 import type { ClusterNode } from '../api/client'
-import { cellsQuery, clustersQuery, jobPageQuery, jobQuery, nodesQuery, nodeUseQuery, type NodeUse } from '../api/queries'
+import { cellsQuery, clustersQuery, jobPageQuery, jobQuery, nodesQuery, nodeUseQuery, pollMs, type NodeUse } from '../api/queries'
 import { t } from '../i18n/i18n'
 import { chainsOf, colourIndex, type Chain, type Leaf, type NodeCell } from '../lib/cells'
 import { mebibytes } from '../lib/format'
@@ -239,7 +239,7 @@ function NodeRow({ node, use, jobs }: { node: ClusterNode; use: NodeUse | undefi
 }
 
 function QueueRow({ name, place }: { name: string; place: number }) {
-  const { data } = useQuery({ ...jobQuery(name), refetchInterval: 5000 })
+  const { data } = useQuery({ ...jobQuery(name), refetchInterval: pollMs })
   const status = data?.jobStatus
   return (
     <tr>

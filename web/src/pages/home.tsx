@@ -2,7 +2,7 @@
 import { useQueries, useQuery } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import { sessionGet, type JobSummary } from '../api/client'
-import { clustersQuery, jobPageQuery, jobQuery, nodesQuery, nodeUseQuery, taskQuery } from '../api/queries'
+import { clustersQuery, jobPageQuery, jobQuery, nodesQuery, nodeUseQuery, pollMs, taskQuery } from '../api/queries'
 import { t } from '../i18n/i18n'
 import { mebibytes } from '../lib/format'
 import { jobPath, Link } from '../router'
@@ -41,7 +41,7 @@ function Name({ job }: { job: JobSummary }) {
 }
 
 function Waiting({ job }: { job: JobSummary }) {
-  const { data } = useQuery({ ...jobQuery(`${job.username}~${job.name}`), refetchInterval: 5000 })
+  const { data } = useQuery({ ...jobQuery(`${job.username}~${job.name}`), refetchInterval: pollMs })
   return (
     <>
       <div className="row">

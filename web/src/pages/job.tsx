@@ -1,9 +1,9 @@
 // One job: its story, its tasks, its logs, its file, and what can be done to it.
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { lazy, Suspense, useEffect, useState, type FormEvent } from 'react'
+import { lazy, Suspense, useState, type FormEvent } from 'react'
 import { ARCHIVED, jobDelete, jobRelease, jobStart, jobStop, roleScale, tagAdd, tagRemove } from '../api/actions'
-import { ApiError, backoffMs, enc, lineStream, request, sessionGet, type JobDetail, type StoryEvent } from '../api/client'
-import { jobQuery, storyQuery } from '../api/queries'
+import { enc, sessionGet, type JobDetail } from '../api/client'
+import { jobQuery, pollMs } from '../api/queries'
 import { t } from '../i18n/i18n'
 import { shellWord } from '../lib/filter'
 import { navigate, useSearch } from '../router'
@@ -14,50 +14,6 @@ import { Logs } from './job/logs'
 import { isLive } from './jobs'
 
 const Configuration = lazy(() => import('./job/configuration'))
-
-/** The story as it happens: each event asks for the detail again, at most once a second. */
-function useStory(name: string, isOn: boolean) {
-  const queries = useQueryClient()
-  const { data } = useQuery({ ...storyQuery(name), enabled: isOn || undefined })
-  useEffect(() => {
-    if (!isOn || !data) return
-    const stop = new AbortController()
-    let timer: ReturnType<typeof setTimeout> | undefined
-    let last = data.data[0]?.sequence ?? 0
-    const refresh = () => {
-      timer ??= setTimeout(() => {
-        timer = undefined
-        void queries.invalidateQueries({ queryKey: ['job', name], exact: true })
-        void queries.invalidateQueries({ queryKey: ['job', name, 'story'] })
-        void queries.invalidateQueries({ queryKey: ['job', name, 'attempts'] })
-      }, 700)
-    }
-    const follow = async () => {
-      for (let tries = 0; !stop.signal.aborted; tries++) {
-        try {
-          const reply = await request('GET', `/api/v2/jobs/${enc(name)}/events?follow=true&after=${last}`, { signal: stop.signal })
-          tries = 0
-          for await (const event of lineStream<StoryEvent>(reply)) {
-            last = Math.max(last, event.sequence ?? 0)
-            refresh()
-          }
-          refresh()
-          return
-        } catch (error) {
-          if (stop.signal.aborted || (error instanceof ApiError && error.status >= 400 && error.status < 500 && error.status !== 429)) return
-          await new Promise((resolve) => setTimeout(resolve, backoffMs(Math.min(tries, 6))))
-          refresh()
-        }
-      }
-    }
-    void follow()
-    return () => {
-      stop.abort()
-      clearTimeout(timer)
-    }
-    // once for a job: what comes later comes by the stream
-  }, [name, isOn, !data, queries])
-}
 
 type Asked = 'stop' | 'delete' | 'tag' | 'scale' | null
 
@@ -257,12 +213,10 @@ export default function Job({ name: given }: { name: string }) {
   const [asked, ask] = useState<Asked>(null)
   const { data: detail, error } = useQuery({
     ...jobQuery(name),
-    // the stream of its story tells of changes; this finds those that no event tells of
-    refetchInterval: (query) => (isLive(query.state.data?.jobStatus?.state) ? 10_000 : false),
+    refetchInterval: (query) => (isLive(query.state.data?.jobStatus?.state) ? pollMs() : false),
   })
   const tab = search.get('tab') ?? 'overview'
   const status = detail?.jobStatus
-  useStory(name, isLive(status?.state))
   usePageTitle(given)
 
   if (!detail || !status)

@@ -9,7 +9,7 @@ import { t } from '../i18n/i18n'
 import { fileSave } from '../lib/csv'
 import { jobPath, navigate, useSearch } from '../router'
 import '../style/submit.css'
-import { Button, Cli, ErrorNote, Loading, usePageTitle, useToast } from '../ui/ui'
+import { Button, Cli, ErrorNote, Loading, Reason, usePageTitle, useToast } from '../ui/ui'
 import { JobFormView } from './submit/form'
 
 const Code = lazy(() => import('../editor/code'))
@@ -47,6 +47,7 @@ function Sheet({ start, isClone }: { start: string; isClone: boolean }) {
   const [checked, setChecked] = useState('')
   const [error, setError] = useState<unknown>(null)
   const [isBusy, setBusy] = useState(false)
+  const [trial, setTrial] = useState<{ text: string; trial: Schema['Trial'] } | null>(null)
   const code = useRef<CodeHandle>(null)
   const file = useRef<HTMLInputElement>(null)
   const toast = useToast()
@@ -61,6 +62,13 @@ function Sheet({ start, isClone }: { start: string; isClone: boolean }) {
     if (!isClone) sessionStorage.setItem(DRAFT, text)
   }, [text, isClone])
 
+  const refused = (failure: unknown) => {
+    if (failure instanceof ApiError && failure.problems.length) {
+      setProblems(failure.problems)
+      setChecked(text)
+      code.current?.goTo(failure.problems[0]?.line ?? 1)
+    } else setError(failure)
+  }
   const submit = async () => {
     setBusy(true)
     setError(null)
@@ -72,12 +80,21 @@ function Sheet({ start, isClone }: { start: string; isClone: boolean }) {
       navigate(jobPath(owner, name))
     } catch (failure) {
       setBusy(false)
-      if (failure instanceof ApiError && failure.problems.length) {
-        setProblems(failure.problems)
-        setChecked(text)
-        code.current?.goTo(failure.problems[0]?.line ?? 1)
-      } else setError(failure)
+      refused(failure)
     }
+  }
+  const attempt = async () => {
+    setBusy(true)
+    setError(null)
+    setTrial(null)
+    try {
+      const reply = await call<Schema['Trial']>('POST', '/api/v2/jobs?dryRun=true', { text: { type: 'text/yaml', body: text } })
+      setTrial({ text, trial: reply })
+      setChecked('')
+    } catch (failure) {
+      refused(failure)
+    }
+    setBusy(false)
   }
   const read = async (chosen: File | undefined) => {
     if (chosen) setText(await chosen.text())
@@ -91,6 +108,9 @@ function Sheet({ start, isClone }: { start: string; isClone: boolean }) {
           <input ref={file} type="file" accept=".yaml,.yml,.json" hidden onChange={(event) => void read(event.target.files?.[0])} />
           <Button onClick={() => file.current?.click()}>{t('Open a file …')}</Button>
           <Button onClick={() => fileSave(`${form?.name || 'job'}.yaml`, 'text/yaml', text)}>{t('Save as a file')}</Button>
+          <Button disabled={isBusy || syntax.length > 0} onClick={() => void attempt()}>
+            {t('Try')}
+          </Button>
           <Button kind="main" disabled={isBusy || syntax.length > 0} onClick={() => void submit()}>
             {t('Submit')}
           </Button>
@@ -99,6 +119,7 @@ function Sheet({ start, isClone }: { start: string; isClone: boolean }) {
       {error !== null && <ErrorNote error={error} />}
       {isMasked && <p className="note" data-kind="wait">{t('Secrets are masked in the copy: write them again before you submit.')}</p>}
       <Problems problems={shown} onGo={(line) => code.current?.goTo(line)} />
+      {trial?.text === text && <TrialNote trial={trial.trial} />}
       <div className="submit">
         <div className="stack">{form ? <JobFormView form={form} text={text} setText={setText} vcs={me?.virtualCluster ?? []} /> : <p className="note">{t('The form comes back when the text is YAML again.')}</p>}</div>
         <section className="submit-code" aria-label={t('Job file')}>
@@ -109,6 +130,37 @@ function Sheet({ start, isClone }: { start: string; isClone: boolean }) {
       </div>
       <p className="small quiet">{t('In the editor, Ctrl-Space completes; Escape and then Tab leaves it.')}</p>
       <Cli command={`skep submit --follow ${form?.name || 'job'}.yaml`} />
+    </div>
+  )
+}
+
+/** What would become of the job, were it submitted now. */
+function TrialNote({ trial }: { trial: Schema['Trial'] }) {
+  const tasks = trial.tasks ?? []
+  const shown = tasks.slice(0, 8).map((task) => {
+    const gpus = task.gpus?.length ? ` (${t('GPUs')} ${task.gpus.join(',')})` : ''
+    return `${task.taskRoleName}[${task.taskIndex}] ${task.containerNodeName}${gpus}`
+  })
+  return (
+    <div className="note" data-kind={trial.placed ? 'good' : 'wait'} role="status">
+      <strong>{trial.placed ? t('It would start now') : t('It would wait')}</strong>
+      {trial.placed && (
+        <p className="anywhere">
+          {shown.join('; ')}
+          {tasks.length > shown.length && ` … ${t('and {n} more', { n: tasks.length - shown.length })}`}
+        </p>
+      )}
+      {!trial.placed && (
+        <p className="anywhere">
+          <Reason text={trial.reason} />
+        </p>
+      )}
+      {!!trial.preempts?.length && (
+        <p className="anywhere">
+          {t('These jobs would be ended for it:')} <Reason text={trial.preempts.join(', ')} />
+        </p>
+      )}
+      {trial.warnings && <p className="small anywhere">{trial.warnings}</p>}
     </div>
   )
 }

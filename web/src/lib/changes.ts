@@ -1,0 +1,104 @@
+// What changes in the cluster, from one stream of the server for all tabs of the browser: a browser has six connections
+// to a server, and a followed log needs one. The tab that holds the lock reads the stream and tells the others.
+import { useEffect } from 'react'
+import { useQueryClient, type QueryClient } from '@tanstack/react-query'
+import { backoffMs, lineStream, request, type Schema } from '../api/client'
+
+export interface News {
+  jobs: string[] // USER~JOB
+  hasNodes: boolean
+  isReset: boolean // what has changed is not known
+}
+
+type Change = Schema['Change']
+
+const GATHER_MS = 300 // changes that come together are told together
+const LISTS_MS = 1500 // lists are read again at most so often
+const SILENCE_MS = 40_000 // the server says every 15 s that it is there
+
+let heardAt = 0
+/** Does the stream tell of changes? Otherwise pages ask again and again. */
+export const isTold = () => Date.now() - heardAt < SILENCE_MS
+
+export function newsOf(changes: Change[]): News {
+  return {
+    jobs: [...new Set(changes.flatMap((change) => (change.id ? [change.id] : [])))],
+    hasNodes: changes.some((change) => change.type === 'node'),
+    isReset: changes.some((change) => change.type === 'reset'),
+  }
+}
+
+async function streamRead(signal: AbortSignal, tell: (news: News) => void) {
+  let since: number | undefined
+  let gathered: Change[] = []
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const flush = () => {
+    timer = undefined
+    tell(newsOf(gathered))
+    gathered = []
+  }
+  for (let tries = 0; !signal.aborted; tries++) {
+    try {
+      const reply = await request('GET', `/api/v2/changes${since === undefined ? '' : `?since=${since}`}`, { signal })
+      for await (const change of lineStream<Change>(reply)) {
+        tries = 0
+        since = change.number ?? since
+        gathered.push(change)
+        timer ??= setTimeout(flush, GATHER_MS)
+      }
+    } catch {
+      if (signal.aborted) break
+    }
+    await new Promise((resolve) => setTimeout(resolve, backoffMs(Math.min(tries, 6))))
+  }
+  clearTimeout(timer)
+}
+
+function newsFollow(onNews: (news: News) => void): () => void {
+  const stop = new AbortController()
+  const tabs = new BroadcastChannel('skep.changes')
+  const hear = (news: News) => {
+    heardAt = Date.now()
+    onNews(news)
+  }
+  tabs.onmessage = (event: MessageEvent<News>) => hear(event.data)
+  const read = () =>
+    streamRead(stop.signal, (news) => {
+      tabs.postMessage(news)
+      hear(news)
+    })
+  // there are no locks where the page came without TLS from another machine: then each tab reads for itself
+  if (navigator.locks) navigator.locks.request('skep.changes', { signal: stop.signal }, read).catch(() => undefined)
+  else void read()
+  return () => {
+    stop.abort()
+    tabs.close()
+  }
+}
+
+/** Takes what is news out of the cache: what is on the page is read again. */
+function newsApply(queries: QueryClient, isListsDue: boolean, news: News) {
+  if (news.isReset) return void queries.invalidateQueries()
+  for (const job of news.jobs) void queries.invalidateQueries({ queryKey: ['job', job], predicate: (query) => query.queryKey[2] !== 'config' })
+  if (isListsDue) for (const key of ['jobs', 'nodes', 'virtual-clusters', 'cells']) void queries.invalidateQueries({ queryKey: [key] })
+}
+
+export function useChanges(isOn: boolean) {
+  const queries = useQueryClient()
+  useEffect(() => {
+    if (!isOn) return
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const stop = newsFollow((news) => {
+      newsApply(queries, false, news)
+      if (!news.jobs.length && !news.hasNodes) return
+      timer ??= setTimeout(() => {
+        timer = undefined
+        newsApply(queries, true, { jobs: [], hasNodes: true, isReset: false })
+      }, LISTS_MS)
+    })
+    return () => {
+      stop()
+      clearTimeout(timer)
+    }
+  }, [queries, isOn])
+}
