@@ -312,6 +312,7 @@ int core_check_request(struct core *core, struct core_job *job, struct err *err)
         else
             request_of_task(core, job, (struct task_ref){i, 0}, 0, &core->scratch, &request);
         request.placement.may_preempt = false;
+        request.placement.is_check = true;
         if (!request.task_count)
             continue;
         int code = core->placer->ops->place(core->placer, &request.placement, &core->scratch,

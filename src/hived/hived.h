@@ -103,7 +103,12 @@ struct hived_request {
 int hived_request_read(const struct doc *doc, const char *pod, struct arena *arena,
                        struct hived_request *request, struct err *err);
 
-enum hived_phase { HIVED_FILTERING, HIVED_PREEMPTING };
+enum hived_phase {
+    HIVED_FILTERING,
+    HIVED_PREEMPTING,
+    HIVED_CHECKING, /* only whether the request can ever be served: BIND without a placement, or an
+                       error. Nothing is searched for, and a gang of this name does not matter */
+};
 
 /* Which nodes may be used; read only when the request says so. */
 struct hived_scope {

@@ -367,16 +367,17 @@ static bool chains_try(struct scheduling *plan, uint32_t leaf_type, int32_t prio
                        bool *is_offered)
 {
     struct hived *h = plan->h;
+    const bool is_checking = plan->phase == HIVED_CHECKING;
     for (uint32_t i = 0; i < h->chain_count; i++) {
         if (leaf_type != NONE && h->chains[i].leaf_type != leaf_type)
             continue;
         if (plan->request->priority < HIVED_PRIORITY_MIN) {
             *is_offered = true;
-            if (oppo_try(plan, i))
+            if (is_checking || oppo_try(plan, i))
                 return true;
         } else if (quota_of(h, plan->vc, i)->is_present) {
             *is_offered = true;
-            if (guaranteed_place(plan, i, quota_of(h, plan->vc, i)->view, priority))
+            if (is_checking || guaranteed_place(plan, i, quota_of(h, plan->vc, i)->view, priority))
                 return true;
         }
     }
@@ -426,6 +427,8 @@ static int place_try(struct scheduling *plan, int32_t priority, bool *is_found, 
     if (plan->pin == NONE)
         return types_try(plan, priority, is_found, err);
     const struct pin *pin = &plan->h->pins[plan->pin];
+    if (plan->phase == HIVED_CHECKING)
+        return 0;
     *is_found = guaranteed_place(plan, plan->h->cells[pin->cell].chain, pin->view, priority);
     return 0;
 }
@@ -467,6 +470,16 @@ static int new_check(struct scheduling *plan, struct err *err)
         return err_fail(err, ERR_INVALID, "pinnedCellId",
                         "an opportunistic gang cannot use a pinned cell");
     return 0;
+}
+
+static int request_can_serve(struct scheduling *plan, struct err *err)
+{
+    bool is_found = false;
+    int code = new_check(plan, err);
+    if (!code)
+        code = place_try(plan, HIVED_PRIORITY_OPPO, &is_found, err);
+    plan->result->kind = HIVED_BIND;
+    return code;
 }
 
 static uint32_t *slot_starts(const struct scheduling *plan)
@@ -590,7 +603,8 @@ int hived_schedule(struct hived *h, const struct hived_ask *ask, struct arena *a
     int code = request_check(request, err);
     if (code)
         return code;
-    h->now_ms = ask->now_ms;
+    if (ask->phase != HIVED_CHECKING)
+        h->now_ms = ask->now_ms;
     *result = (struct hived_result){0};
     struct scheduling plan = {.h = h,
                               .request = request,
@@ -599,6 +613,8 @@ int hived_schedule(struct hived *h, const struct hived_ask *ask, struct arena *a
                               .pod = ask->pod,
                               .phase = ask->phase,
                               .scope = ask->scope};
+    if (ask->phase == HIVED_CHECKING)
+        return request_can_serve(&plan, err);
     if (request->uses_suggested)
         plan.is_excluded = scope_nodes(&plan, ask->scope);
     uint32_t index;

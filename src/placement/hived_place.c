@@ -184,7 +184,9 @@ static int combos_try(struct attempt *attempt, struct split *split, const struct
     struct err last = {0};
     bool is_any_good = false;
     struct hived_group_view view; /* a preemption under way stays with its leaf type */
-    bool is_known = hived_group_find(attempt->p->hived, attempt->request->group, &view);
+    const bool is_check = attempt->request->is_check;
+    bool is_known =
+        !is_check && hived_group_find(attempt->p->hived, attempt->request->group, &view);
     *outcome = (struct combos_outcome){.is_never = true};
     memset(split->choice, 0, split->kind_count * sizeof *split->choice);
     uint32_t tries = 0;
@@ -194,7 +196,8 @@ static int combos_try(struct attempt *attempt, struct split *split, const struct
         if (!placer_decision_make(split, &decision) ||
             (is_known && strcmp(decision.parts[0].leaf_type, view.leaf_type)))
             continue;
-        int code = decision_schedule(attempt, &decision, HIVED_FILTERING, scope, &kind, &last);
+        int code = decision_schedule(
+            attempt, &decision, is_check ? HIVED_CHECKING : HIVED_FILTERING, scope, &kind, &last);
         if (code && code != ERR_INVALID)
             return err_fail(err, code, last.path, "%s", last.text);
         if (code || !decision_is_whole(&decision))
@@ -284,7 +287,8 @@ static int request_try(struct attempt *attempt, struct split *split, struct comb
 {
     const struct placement_request *request = attempt->request;
     struct hived_group_view view;
-    if (request->avoid_count && !hived_group_find(attempt->p->hived, request->group, &view)) {
+    if (request->avoid_count && !request->is_check &&
+        !hived_group_find(attempt->p->hived, request->group, &view)) {
         struct hived_scope scope = avoid_scope(attempt);
         int code = combos_try(attempt, split, &scope, outcome, err);
         if (code || outcome->has_bind)
@@ -334,5 +338,5 @@ int placer_hived_place(struct placer *placer, const struct placement_request *re
     if (code == ERR_INVALID && !is_cluster_known(p->hived, request->virtual_cluster))
         return err_fail(err, ERR_NOT_FOUND, "virtualCluster", "there is no virtual cluster %.100s",
                         request->virtual_cluster);
-    return code ? code : outcome_conclude(&attempt, &outcome, result, err);
+    return code || request->is_check ? code : outcome_conclude(&attempt, &outcome, result, err);
 }

@@ -51,6 +51,8 @@ struct placement_request {
     size_t avoid_count;
     bool may_preempt; /* false: nothing is kept of the answer (Filtering); true: a PREEMPT is
                          remembered */
+    bool is_check;    /* only say whether it can ever be served: BIND without slots, or an error.
+                         Nothing is searched for, and a group of this name does not matter */
     int64_t now_ms;   /* wall clock: only shown, as the time of a lazy preemption */
 };
 

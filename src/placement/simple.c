@@ -355,6 +355,9 @@ static int simple_place(struct placer *placer, const struct placement_request *r
         if (request->members[i].gpu > PLACEMENT_GPUS_MAX)
             return err_fail(err, ERR_INVALID, "gpu", "must be at most %d, got %u",
                             PLACEMENT_GPUS_MAX, request->members[i].gpu);
+    result->kind = PLACEMENT_BIND;
+    if (request->is_check)
+        return 0;
     struct simple_group *waiting = group_find(simple, request->group);
     assert(!waiting || waiting->is_waiting);
     if (waiting) {

@@ -482,6 +482,30 @@ static void test_recovery_keeps_guarantees(void **state)
     placer->ops->free(placer);
 }
 
+/* A check says whether a request can ever be served. It does not look for room, nor for the group:
+ * it may have run before under that name, or run still. */
+static void test_check(void **state)
+{
+    (void)state;
+    static const char *const policies[] = {"first-fit", "best-fit", "spread", "hived"};
+    for (size_t i = 0; i < COUNT_OF(policies); i++) {
+        struct placer *placer = placer_new(policies[i], TEXT(""), NULL);
+        node_add(placer, 0, 8, 4, "V100", true);
+        const struct placement_member member = member_of(1, 1, 4);
+        assert_int_equal(start(placer, "runs", member, 10).kind, PLACEMENT_BIND);
+        struct placement_request request = request_of("runs", &member, 100);
+        request.is_check = true;
+        struct placement_result result = place(placer, &request);
+        assert_int_equal(result.kind, PLACEMENT_BIND);
+        assert_int_equal(result.slot_count, 0);
+        request.pinned_cell_id = "PIN";
+        assert_true(placer->ops->place(placer, &request, &arena, &result, NULL) < 0);
+        request = request_of("waits", &member, 10);
+        assert_int_equal(place(placer, &request).kind, PLACEMENT_WAIT);
+        placer->ops->free(placer);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_order_of_nodes, setup, teardown),
     cmocka_unit_test_setup_teardown(test_lost_gpu, setup, teardown),
@@ -494,5 +518,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_every_policy, setup, teardown),
     cmocka_unit_test_setup_teardown(test_gang_in_one_cell, setup, teardown),
     cmocka_unit_test_setup_teardown(test_recovery_keeps_guarantees, setup, teardown),
+    cmocka_unit_test_setup_teardown(test_check, setup, teardown),
 };
 UNIT_FILE(tests, NULL, NULL);
