@@ -147,6 +147,7 @@ static void check_job(const struct core *core, uint32_t slot, size_t *queued, si
           job->life.execution == EXECUTION_CREATE);
     CHECK(!job->hold_count || is_queued);
     CHECK(!job->victim_count || job->hold_count);
+    CHECK(core->placing.job != job->id.v || (is_queued && job->plan->is_gang));
     CHECK(job->waiting == waiting_state(core, job));
     CHECK(!job->is_changed && !job->is_finished && !job->submission);
     *queued += is_queued;

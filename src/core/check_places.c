@@ -1,5 +1,6 @@
-/* check_places.c — do the placer, and each reservation's shadow of it, hold what the core says
- * and nothing else? What they hold beyond that is lost for everybody. For tests. */
+/* check_places.c — do the placer, and each reservation's shadow of it, hold what the core says,
+ * what it is about to give back, and nothing else? What they hold beyond that is lost for
+ * everybody. For tests. */
 #include "core/jobs.h"
 #include "core/preempt.h"
 #include "core/reserve.h"
@@ -32,7 +33,9 @@ static void place_see(void *context, const char *group, size_t slot, struct node
 {
     struct places *places = context;
     bool is_right;
-    if (slot == PLACEMENT_WAITING) {
+    if (holdovers_has(places->core, group)) {
+        is_right = true;
+    } else if (slot == PLACEMENT_WAITING) {
         is_right = hold_holder(places->core, group) != NULL;
     } else {
         uint32_t known = place_node(places->core, group, slot);

@@ -177,8 +177,11 @@ void placer_fill(struct core *core, struct placer *placer)
 static void waiting_forget(struct core *core)
 {
     reserve_drop_all(core);
+    holdovers_forget(core);
     for (uint32_t i = 0; i < core_job_slots(core); i++) {
         struct core_job *job = core_job_at(core, i);
+        if (job->id.v)
+            placing_forget(core, job);
         if (job->hold_count) {
             holds_forget(core, job);
             core_job_queue(core, job);
@@ -235,7 +238,7 @@ void config_event(struct core *core, const struct event *event)
     if (placer)
         placer_change(core, placer);
     core->is_unblocked = true;
-    core->nodes_ms = core->now_ms; /* reasons told before may name what is no more */
+    nodes_note_change(core); /* reasons told before may name what is no more */
     core_trace(core, "configuration: policy %s, order %s%s", core->config.policy,
                core->config.order, placer ? ", what runs was told to a new placer" : "");
     core_answer(core, event, (struct job_id){0}, NULL);

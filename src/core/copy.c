@@ -5,6 +5,7 @@
 #include "core/config.h"
 #include "core/jobs.h"
 #include "core/nodes.h"
+#include "core/preempt.h"
 #include "core/reserve.h"
 #include "core/state.h"
 #include "core/tasks.h"
@@ -29,8 +30,11 @@ struct core *core_copy(const struct core *from)
     to->step = from->step;
     to->wake_ms = from->wake_ms;
     to->nodes_ms = from->nodes_ms;
+    to->node_changes = from->node_changes;
+    to->slice = from->slice;
     to->is_unblocked = from->is_unblocked;
     to->pass = from->pass;
+    to->placing = from->placing;
     to->again_ms = from->again_ms;
     to->starves_ms = from->starves_ms;
     to->nodes_ms = from->nodes_ms;
@@ -45,6 +49,7 @@ struct core *core_copy(const struct core *from)
     to->queue = queue_copy(from->queue);
     timers_copy(&to->timers, &from->timers);
     core_jobs_copy(to, from);
+    holdovers_copy(to, from);
     core_nodes_copy(to, from);
     core_tasks_copy(to, from);
     reserve_copy(to, from);

@@ -19,6 +19,8 @@
 #include "core/tasks.h"
 #include "spec/spec.h"
 
+enum { SLICE_WORK = 1000 }; /* a quarter of a millisecond */
+
 /* --- life --- */
 
 struct core *core_new(const struct core_config *config, struct err *err)
@@ -36,9 +38,16 @@ struct core *core_new(const struct core_config *config, struct err *err)
     }
     core->queue = queue_new(queue_order_named(core->config.order));
     core->wake_ms = INT64_MAX;
+    core->slice = SLICE_WORK;
     arena_init(&core->scratch);
     core->actions.arena = &core->scratch;
     return core;
+}
+
+void core_slice_set(struct core *core, uint32_t work)
+{
+    assert(work > 0 && !core->output);
+    core->slice = work;
 }
 
 void core_free(struct core *core)
@@ -507,6 +516,7 @@ void core_step(struct core *core, const struct event *event, struct output *outp
 {
     assert(!core->output && core->actions.count == 0);
     core->output = output;
+    core->pass.work = 0;
     core->step++;
     core->events++;
     if (event->now_ms > core->now_ms)

@@ -54,6 +54,11 @@ void core_free(struct core *core);
 /* An independent deep copy: what is done to one is not seen by the other. For forecasts. */
 struct core *core_copy(const struct core *core);
 
+/* For tests and simulations: after so many units of work a step leaves what is still to be done for
+ * a gang to the next one (docs/rfc/0016-gangs-in-steps.md). Kept by copies, told anew to each core.
+ */
+void core_slice_set(struct core *core, uint32_t work);
+
 /* Take one event. What it gives is added to `output`, which the caller makes durable and then
  * carries out. Never fails: a request that cannot be granted is an answer with ERR_*. */
 void core_step(struct core *core, const struct event *event, struct output *output);

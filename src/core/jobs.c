@@ -290,6 +290,7 @@ static void core_job_unqueue(struct core *core, struct core_job *job)
     queue_remove(core->queue, core_job_slot(core, job));
     reserve_drop(core, core_job_slot(core, job));
     holds_release(core, job);
+    placing_forget(core, job);
     job->preempt_rounds = 0;
     job->is_alone = false;
     job->reason_topic = 0;

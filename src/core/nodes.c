@@ -71,6 +71,12 @@ void node_tell_placer(struct core *core, struct placer *placer, uint32_t at)
         core_trace(core, "node %s: not used by the placer: %s", node->facts.name, err.text);
 }
 
+void nodes_note_change(struct core *core)
+{
+    core->nodes_ms = core->now_ms;
+    core->node_changes++;
+}
+
 static void node_changed(struct core *core, uint32_t at)
 {
     assert(at < core->nodes.count);
@@ -79,7 +85,7 @@ static void node_changed(struct core *core, uint32_t at)
     placer_renew(core);
     reserve_node(core, at);
     record_node(core, at);
-    core->nodes_ms = core->now_ms;
+    nodes_note_change(core);
     core->is_unblocked = true;
 }
 

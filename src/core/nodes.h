@@ -14,6 +14,8 @@ static inline struct core_node *core_node_at(const struct core *core, uint32_t a
     assert(at < core->nodes.count);
     return &core->nodes.items[at];
 }
+/* What was asked of the placer before may be answered in another way now. */
+void nodes_note_change(struct core *core);
 void node_event(struct core *core, const struct event *event);
 void node_lost_event(struct core *core, const struct event *event);
 void node_pardon_event(struct core *core, const struct event *event);

@@ -14,6 +14,13 @@
 #include "core/tasks.h"
 #include "core/waiting.h"
 
+enum { /* in units of core->pass.work */
+       WORK_OF_RELEASE = 8,
+       TASKS_RELEASED_PER_WORK = 2,
+       WORK_OF_TELLING = 24, /* a victim that it ends, and … */
+       WORK_OF_KILL = 8,     /* … each of its tasks */
+};
+
 /* --- what a preempting job holds --- */
 
 struct hold *hold_find(struct core_job *job, const char *group)
@@ -28,19 +35,21 @@ struct hold *hold_find(struct core_job *job, const char *group)
 void hold_add(struct core *core, struct core_job *job, const char *group,
               const struct placement_slot *slots, size_t slot_count)
 {
-    struct hold *hold = hold_find(job, group);
+    struct hold *hold = NULL;
+    if (text_map_get(&core->hold_names, text_of(group)) != MAP_NONE)
+        hold = hold_find(job, group);
     if (!hold) {
         job->holds = mem_realloc(job->holds, mem_size(job->hold_count + 1u, sizeof *job->holds));
         hold = &job->holds[job->hold_count++];
         *hold = (struct hold){.group = mem_copy(group)};
         text_map_set(&core->hold_names, text_of(hold->group), core_job_slot(core, job));
     }
+    hold->slot_count = (uint32_t)slot_count;
     if (!slots)
         return;
     assert(!hold->slots);
     hold->slots = mem_alloc(mem_size(slot_count, sizeof *slots));
     memcpy(hold->slots, slots, slot_count * sizeof *slots);
-    hold->slot_count = (uint32_t)slot_count;
 }
 
 /* `to` has been copied byte by byte. */
@@ -52,6 +61,7 @@ void holds_copy(struct core *core, struct core_job *to, const struct core_job *f
     for (uint32_t i = 0; i < from->hold_count; i++)
         hold_add(core, to, from->holds[i].group, from->holds[i].slots, from->holds[i].slot_count);
     to->victims = mem_copy_array(from->victims, from->victim_count, sizeof *from->victims);
+    to->victim_room = from->victim_count;
 }
 
 struct core_job *hold_holder(const struct core *core, const char *group)
@@ -76,7 +86,7 @@ void holds_forget(struct core *core, struct core_job *job)
     mem_free(job->victims);
     job->holds = NULL;
     job->victims = NULL;
-    job->hold_count = job->victim_count = 0;
+    job->hold_count = job->victim_count = job->victim_room = 0;
 }
 
 void hold_forget(struct core *core, struct core_job *job, const char *group)
@@ -91,28 +101,122 @@ void hold_forget(struct core *core, struct core_job *job, const char *group)
         holds_forget(core, job);
 }
 
+static void group_give_back(struct core *core, const char *group, bool is_bound)
+{
+    if (is_bound) {
+        core->placer->ops->release_group(core->placer, group);
+        reserve_release_group(core, group);
+    } else {
+        core->placer->ops->cancel(core->placer, group);
+        reserve_cancel(core, group);
+    }
+}
+
+static void hold_release(struct core *core, struct hold *hold)
+{
+    const struct holdover holdover = {hold->group, hold->slot_count, hold->slots != NULL};
+    text_map_remove(&core->hold_names, text_of(hold->group));
+    mem_free(hold->slots);
+    hold->slots = NULL;
+    hold->group = NULL;
+    *ARRAY_ADD(&core->holdovers) = holdover;
+}
+
 void holds_release(struct core *core, struct core_job *job)
 {
     assert(job->holds || !job->hold_count);
     if (!job->hold_count)
         return;
-    for (uint32_t i = 0; i < job->hold_count; i++) {
-        const struct hold *hold = &job->holds[i];
-        if (hold->slots) {
-            core->placer->ops->release_group(core->placer, hold->group);
-            reserve_release_group(core, hold->group);
-        } else {
-            core->placer->ops->cancel(core->placer, hold->group);
-            reserve_cancel(core, hold->group);
-        }
-    }
+    for (uint32_t i = 0; i < job->hold_count; i++)
+        hold_release(core, &job->holds[i]);
+    job->hold_count = 0;
     holds_forget(core, job);
+    holdovers_release(core, core->slice);
     core->is_unblocked = true;
+}
+
+void hold_reopen(struct core *core, struct hold *hold)
+{
+    assert(hold->slots);
+    group_give_back(core, hold->group, true);
+    mem_free(hold->slots);
+    hold->slots = NULL;
+}
+
+/* --- what nobody holds any more --- */
+
+bool holdovers_are_left(const struct core *core)
+{
+    return core->holdover_next < core->holdovers.count;
+}
+
+bool holdovers_release(struct core *core, uint32_t end)
+{
+    while (holdovers_are_left(core) && core->pass.work < end) {
+        const struct holdover *holdover = &core->holdovers.items[core->holdover_next++];
+        core->pass.work += WORK_OF_RELEASE + holdover->task_count / TASKS_RELEASED_PER_WORK;
+        group_give_back(core, holdover->group, holdover->is_bound);
+        mem_free(holdover->group);
+    }
+    if (holdovers_are_left(core))
+        return false;
+    core->holdovers.count = core->holdover_next = 0;
+    return true;
+}
+
+void holdovers_release_in(const struct core *core, struct placer *copy)
+{
+    assert(copy != core->placer);
+    for (size_t i = core->holdover_next; i < core->holdovers.count; i++) {
+        copy->ops->cancel(copy, core->holdovers.items[i].group);
+        copy->ops->release_group(copy, core->holdovers.items[i].group);
+    }
+}
+
+bool holdovers_has(const struct core *core, const char *group)
+{
+    for (size_t i = core->holdover_next; i < core->holdovers.count; i++)
+        if (strcmp(core->holdovers.items[i].group, group) == 0)
+            return true;
+    return false;
+}
+
+void holdovers_forget(struct core *core)
+{
+    for (size_t i = core->holdover_next; i < core->holdovers.count; i++)
+        mem_free(core->holdovers.items[i].group);
+    core->holdovers.count = core->holdover_next = 0;
+}
+
+void holdovers_copy(struct core *to, const struct core *from)
+{
+    assert(to != from && !to->holdovers.count);
+    for (size_t i = from->holdover_next; i < from->holdovers.count; i++) {
+        struct holdover *holdover = ARRAY_ADD(&to->holdovers);
+        *holdover = from->holdovers.items[i];
+        holdover->group = mem_copy(holdover->group);
+    }
 }
 
 void preempt_release(struct core *core)
 {
+    holdovers_forget(core);
+    ARRAY_FREE(&core->holdovers);
     text_map_release(&core->hold_names);
+}
+
+/* --- a gang that is placed in several steps --- */
+
+struct placing *placing_of(struct core *core, const struct core_job *job)
+{
+    assert(job->id.v);
+    return core->placing.job == job->id.v ? &core->placing : NULL;
+}
+
+void placing_forget(struct core *core, const struct core_job *job)
+{
+    if (placing_of(core, job))
+        core->placing = (struct placing){0};
 }
 
 void preemption_failed(struct core *core, struct core_job *job)
@@ -150,20 +254,46 @@ static void group_preempt(struct core *core, struct core_group *group, const str
     core_job_step(core, victim, &event);
 }
 
+static bool victim_is_left(const struct core *core, const struct victim *victim)
+{
+    return victim->group != NONE && core_group_at(core, victim->group)->number == victim->number;
+}
+
+/* What another job holds is named by its id and the place among its holds. */
+static struct victim victim_of(struct core *core, const struct core_job *by, const char *name)
+{
+    const struct core_group *group = core_group_find(core, name);
+    if (group)
+        return (struct victim){core_group_index(core, group), group->number};
+    struct core_job *holder = hold_holder(core, name);
+    if (!holder || holder == by)
+        return (struct victim){NONE, 0};
+    const uint64_t place = (uint64_t)(hold_find(holder, name) - holder->holds);
+    return (struct victim){NONE, (uint64_t)holder->id.v << 32 | place};
+}
+
 /* Something that runs, or what another job holds while it preempts. */
-static void victim_end(struct core *core, const char *name, const struct core_job *by)
+static void victim_end(struct core *core, const struct victim *victim, const struct core_job *by)
 {
     assert(by->id.v && by->hold_count);
-    struct core_group *group = core_group_find(core, name);
-    struct core_job *holder = hold_holder(core, name);
-    if (group) {
+    if (victim_is_left(core, victim)) {
+        struct core_group *group = core_group_at(core, victim->group);
+        core->pass.work += WORK_OF_TELLING + WORK_OF_KILL * group->taken_count;
         group_preempt(core, group, by);
-    } else if (holder && holder != by) {
-        core_trace(core, "job %s: takes what %s holds", by->full_name, name);
-        holds_release(core, holder);
-        core_job_queue(core, holder);
-        waiting_changed(core, holder, WAITING_BY_TAKEN);
+        return;
     }
+    core->pass.work++;
+    const uint32_t place = (uint32_t)victim->number;
+    struct core_job *holder =
+        victim->group == NONE
+            ? core_job_find(core, (struct job_id){(uint32_t)(victim->number >> 32)})
+            : NULL;
+    if (!holder || place >= holder->hold_count)
+        return;
+    core_trace(core, "job %s: takes what %s holds", by->full_name, holder->holds[place].group);
+    holds_release(core, holder);
+    core_job_queue(core, holder);
+    waiting_changed(core, holder, WAITING_BY_TAKEN);
 }
 
 /* `text` up to here is what the reason is about; who holds what comes behind it. Takes the text. */
@@ -174,7 +304,8 @@ static struct start_outcome outcome_of(struct core *core, struct buf *text, cons
     enum { NAMES_MAX = 3 };
     struct start_outcome outcome = {.kind = PLACEMENT_PREEMPT,
                                     .topic = text_words_hash(buf_as_text(text), 0)};
-    buf_format(text, "; %s ", before);
+    if (count)
+        buf_format(text, "; %s ", before);
     for (size_t i = 0; i < count && i < NAMES_MAX; i++)
         buf_format(text, "%s%s", i ? ", " : "", holders[i]);
     if (count > NAMES_MAX)
@@ -195,23 +326,7 @@ struct start_outcome preempt_outcome(struct core *core, const struct placement_r
     return outcome_of(core, &text, "held by", result->victims, result->victim_count);
 }
 
-/* What another job holds is given back at once: groups that run alone are waited for. */
-static void victims_remember(struct core *core, struct core_job *job, const char *const *victims,
-                             size_t count)
-{
-    assert(job->hold_count);
-    job->victims = mem_realloc(job->victims, mem_size(count, sizeof *job->victims));
-    job->victim_count = 0;
-    job->victims_ms = core->now_ms;
-    for (size_t i = 0; i < count; i++) {
-        const struct core_group *group = core_group_find(core, victims[i]);
-        if (group)
-            job->victims[job->victim_count++] =
-                (struct victim){core_group_index(core, group), group->number};
-    }
-}
-
-static struct start_outcome waits_for(struct core *core, const char *const *victims, size_t count)
+struct start_outcome victims_wait_for(struct core *core, const char *const *victims, size_t count)
 {
     assert(count == 0 || victims);
     struct buf text = BUF_INIT;
@@ -219,20 +334,40 @@ static struct start_outcome waits_for(struct core *core, const char *const *vict
     return outcome_of(core, &text, "not ended yet:", victims, count);
 }
 
-struct start_outcome victims_end(struct core *core, struct core_job *job,
-                                 const char *const *victims, size_t count)
+void victims_clear(struct core *core, struct core_job *job)
 {
-    struct start_outcome outcome = waits_for(core, victims, count);
-    if (job->plan->is_gang) /* other tasks may start before these have ended */
-        victims_remember(core, job, victims, count);
-    for (size_t i = 0; i < count; i++)
-        victim_end(core, victims[i], job);
-    return outcome;
+    job->victim_count = 0;
+    job->victims_ms = core->now_ms;
 }
 
-static bool victim_is_left(const struct core *core, const struct victim *victim)
+void victims_add(struct core *core, struct core_job *job, const char *const *names, size_t count)
 {
-    return core_group_at(core, victim->group)->number == victim->number;
+    assert(count <= UINT32_MAX / 2 && job->id.v);
+    if (job->victim_count + count > job->victim_room) {
+        job->victim_room = (job->victim_count + (uint32_t)count) * 2;
+        job->victims = mem_realloc(job->victims, mem_size(job->victim_room, sizeof *job->victims));
+    }
+    for (size_t i = 0; i < count; i++)
+        job->victims[job->victim_count++] = victim_of(core, job, names[i]);
+}
+
+bool victims_are_new(const struct core *core, const struct core_job *job)
+{
+    for (uint32_t i = 0; i < job->victim_count; i++)
+        if (victim_is_left(core, &job->victims[i]) &&
+            !core_group_at(core, job->victims[i].group)->is_preempted)
+            return true;
+    return false;
+}
+
+bool victims_tell(struct core *core, struct core_job *job, uint32_t *told, uint32_t end)
+{
+    assert(*told <= job->victim_count);
+    if (*told < job->victim_count)
+        do
+            victim_end(core, &job->victims[(*told)++], job);
+        while (*told < job->victim_count && core->pass.work < end);
+    return *told == job->victim_count;
 }
 
 bool victims_are_left(const struct core *core, struct core_job *job)
@@ -252,7 +387,6 @@ struct start_outcome victims_outcome(struct core *core, struct core_job *job)
         names[count] = core_group_at(core, job->victims[i].group)->name;
         job->victims[count++] = job->victims[i];
     }
-    assert(count);
     job->victim_count = count;
-    return waits_for(core, names, count);
+    return victims_wait_for(core, names, count);
 }

@@ -1,6 +1,6 @@
 /* preempt.h — preemption: what a job holds while others are ended for it. Inside src/core only.
  *
- * Owns the holds of a job, its rounds and its pauses.
+ * Owns the holds of a job, its victims, its rounds and its pauses; core->holdovers.
  */
 #ifndef CORE_PREEMPT_H
 #define CORE_PREEMPT_H
@@ -8,7 +8,7 @@
 #include "core/state.h"
 
 struct hold *hold_find(struct core_job *job, const char *group);
-/* `slots` NULL: the placer keeps what it waits for. */
+/* `slots` NULL: the placer keeps what it waits for, for so many tasks. */
 void hold_add(struct core *core, struct core_job *job, const char *group,
               const struct placement_slot *slots, size_t slot_count);
 void holds_copy(struct core *core, struct core_job *to, const struct core_job *from);
@@ -16,20 +16,44 @@ void holds_copy(struct core *core, struct core_job *to, const struct core_job *f
 struct core_job *hold_holder(const struct core *core, const char *group);
 void hold_forget(struct core *core, struct core_job *job, const char *group); /* it is placed */
 void holds_forget(struct core *core, struct core_job *job); /* the placer knows nothing of them */
+/* It holds nothing any more; what the placer has not been told in this step become holdovers. */
 void holds_release(struct core *core, struct core_job *job);
+/* The placer gives back the places of a bound hold, which remains, as one that waits for none. */
+void hold_reopen(struct core *core, struct hold *hold);
 void preempt_release(struct core *core); /* after all holds */
+
+/* Nobody is tried before the placer has been told of all. */
+bool holdovers_are_left(const struct core *core);
+/* Tell it of as many as fit into the work of the step until `end`; false: some are left. */
+bool holdovers_release(struct core *core, uint32_t end);
+/* A copy of the placer is to know none of them. */
+void holdovers_release_in(const struct core *core, struct placer *copy);
+bool holdovers_has(const struct core *core, const char *group);
+void holdovers_forget(struct core *core); /* another placer begins, which knows none of them */
+void holdovers_copy(struct core *to, const struct core *from);
+
+/* The search for a gang's places that goes on over several steps; NULL: none of this job does. */
+struct placing *placing_of(struct core *core, const struct core_job *job);
+void placing_forget(struct core *core, const struct core_job *job);
 /* It could not start although others have ended for it: not again soon, and ever more rarely. */
 void preemption_failed(struct core *core, struct core_job *job);
 /* A job waits that would have to end others; `why_not`: what keeps it from that, or "". */
 struct start_outcome preempt_outcome(struct core *core, const struct placement_result *result,
                                      const char *why_not);
-/* End them, announced, and wait for that. */
-struct start_outcome victims_end(struct core *core, struct core_job *job,
-                                 const char *const *victims, size_t count);
+/* A job waits for the end of these, which it has told. */
+struct start_outcome victims_wait_for(struct core *core, const char *const *victims, size_t count);
+/* A search begins: nobody has been named in it. */
+void victims_clear(struct core *core, struct core_job *job);
+void victims_add(struct core *core, struct core_job *job, const char *const *names, size_t count);
+/* Is there one that has not been told to end? */
+bool victims_are_new(const struct core *core, const struct core_job *job);
+/* End them, announced, from *told on: at least one, and as many as the step's work until `end`
+ * allows. False: some are left. */
+bool victims_tell(struct core *core, struct core_job *job, uint32_t *told, uint32_t end);
 /* Does a gang wait for some of them still, and for nothing else? Then to try it again is in vain.
  */
 bool victims_are_left(const struct core *core, struct core_job *job);
-/* As victims_end said, of those that are left; there must be some. */
+/* As victims_wait_for, of those that are left. */
 struct start_outcome victims_outcome(struct core *core, struct core_job *job);
 
 #endif

@@ -24,6 +24,8 @@ static int restore(struct replay *replay, const struct event *event, struct outp
     replay->core = core_new(event->config, err);
     if (!replay->core)
         return err->code;
+    if (replay->slice)
+        core_slice_set(replay->core, replay->slice);
     rows_skip(replay->rows, event->last_job, event->last_attempt);
     int code = rows_restore(replay->rows, replay->core, event->now_ms, output, err);
     replay->restores++;

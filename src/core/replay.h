@@ -12,6 +12,7 @@ struct replay {
     struct core *core; /* as it was behind the last event; NULL before the first */
     struct rows *rows;
     uint64_t events, restores;
+    uint32_t slice; /* core_slice_set of each core, as it was; 0: not */
 };
 void replay_init(struct replay *replay); /* before the first event */
 void replay_release(struct replay *replay);

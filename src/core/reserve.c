@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "core/jobs.h"
 #include "core/nodes.h"
+#include "core/preempt.h"
 #include "core/records.h"
 #include "core/request.h"
 #include "core/reserve.h"
@@ -157,7 +158,7 @@ static bool shadow_run_forward(struct core *core, struct placer *shadow, struct 
     return shadow_fits(core, shadow, job);
 }
 
-/* A copy of the placer in which the job holds nothing. */
+/* A copy of the placer in which the job holds nothing, and nothing is left to be given back. */
 static struct placer *placer_without_holds(struct core *core, const struct reservation *reservation)
 {
     assert(reservation->job < core_job_slots(core));
@@ -167,6 +168,7 @@ static struct placer *placer_without_holds(struct core *core, const struct reser
         copy->ops->cancel(copy, job->holds[i].group);
         copy->ops->release_group(copy, job->holds[i].group);
     }
+    holdovers_release_in(core, copy);
     return copy;
 }
 

@@ -19,6 +19,7 @@ enum {
     REASON_AGAIN_MS = 10000, /* a reason that differs in numbers alone is told so often */
     REVIEW_MAX = 1000,       /* classes reviewed when a timer asks for it, or all, … */
     REVIEW_ALL_MS = 60000,   /* … so often at most */
+    REST_STEPS_MAX = 64,     /* of a pass, in which others come first */
     AT_ONCE_MAX = 32,        /* steps of one pass without a pause, … */
     PAUSE_MS = 10, /* … then one before each: the thread and the log have other things to do */
     /* units of work in one step (struct pass); the rest follows */
@@ -111,7 +112,8 @@ static struct start_outcome job_try(struct core *core, uint32_t slot, uint32_t *
         (job->hold_count > 0) != was_holding || job->is_alone != was_alone)
         core_job_queue(core, job);
     *class = queue_class_of(core->queue, slot);
-    outcome_explain(core, job, &outcome);
+    if (!outcome.is_cut)
+        outcome_explain(core, job, &outcome);
     return outcome;
 }
 
@@ -120,6 +122,7 @@ static struct start_outcome job_try(struct core *core, uint32_t slot, uint32_t *
 static bool shortest_starts(struct core *core, uint32_t class, const struct queue_item *first)
 {
     assert(first->id != 0);
+    holdovers_release(core, UINT32_MAX); /* of the first: they are the room for this one */
     struct queue_item shortest = queue_shortest(core->queue, class);
     uint32_t own = class;
     if (shortest.slot == first->slot || shortest.limit_s == first->limit_s)
@@ -142,6 +145,26 @@ static void victims_wait(struct core *core, struct core_job *job, uint32_t class
     wait_reason_tell(core, job, outcome.reason, outcome.topic);
 }
 
+/* A gang whose search takes many steps must not be tried again and again, because something was
+ * freed meanwhile, before those behind it have had a turn. */
+static void rest_begin(struct core *core, const struct core_job *job)
+{
+    struct pass *pass = &core->pass;
+    if (pass->rested_count == RESTED_MAX)
+        pass->rested_count = 0;
+    if (!pass->rested_count)
+        pass->rested_steps = 0;
+    pass->rested[pass->rested_count++] = job->id.v;
+}
+
+static bool is_resting(const struct core *core, uint32_t id)
+{
+    for (uint32_t i = 0; i < core->pass.rested_count; i++)
+        if (core->pass.rested[i] == id)
+            return true;
+    return false;
+}
+
 /* The first job of its class: it starts, or another of the class does, or the class is blocked. */
 static void class_try(struct core *core, const struct queue_item *item, uint32_t class,
                       bool is_review)
@@ -149,11 +172,12 @@ static void class_try(struct core *core, const struct queue_item *item, uint32_t
     assert(item->id != 0);
     struct core_job *job = core_job_at(core, item->slot);
     core->pass.work += WORK_OF_TRY;
-    if (victims_are_left(core, job)) {
+    const bool goes_on = placing_of(core, job) != NULL;
+    if (!goes_on && victims_are_left(core, job)) {
         victims_wait(core, job, class);
         return;
     }
-    if (job_is_hopeless(core, job, class, is_review)) {
+    if (!goes_on && job_is_hopeless(core, job, class, is_review)) {
         reason_put_off(core);
         if (!job->hold_count)
             reserve_update(core, job);
@@ -162,7 +186,9 @@ static void class_try(struct core *core, const struct queue_item *item, uint32_t
         return;
     }
     struct start_outcome outcome = job_try(core, item->slot, &class);
-    if (outcome.kind == PLACEMENT_BIND ||
+    if (goes_on && !outcome.is_cut && outcome.kind == PLACEMENT_WAIT)
+        rest_begin(core, job);
+    if (outcome.kind == PLACEMENT_BIND || outcome.is_cut ||
         (outcome.is_held_back && shortest_starts(core, class, item)))
         return;
     class = queue_class_of(core->queue, item->slot);
@@ -188,6 +214,18 @@ static bool next_behind(struct core *core, const struct queue_item *after, bool 
     return is_there;
 }
 
+/* The same, but none that rests. */
+static bool next_ready(struct core *core, const struct queue_item *after, struct queue_item *item,
+                       uint32_t *class)
+{
+    bool is_there = next_behind(core, after, false, item, class);
+    while (is_there && is_resting(core, item->id)) {
+        const struct queue_item resting = *item;
+        is_there = next_behind(core, &resting, false, item, class);
+    }
+    return is_there;
+}
+
 /* How many classes are reviewed, that is tried although too little seems to be free: all when a
  * node has changed, and once a minute when a timer is due. A review begins when the last one has
  * ended. */
@@ -209,12 +247,19 @@ static void review_begin(struct core *core)
     pass->is_due = false;
 }
 
+/* Nobody is tried while a gang is placed or places are given back: docs/rfc/0016-gangs-in-steps.md.
+ */
+static bool pass_is_held(const struct core *core)
+{
+    return core->placing.job || holdovers_are_left(core);
+}
+
 static void review_continue(struct core *core)
 {
     struct pass *pass = &core->pass;
     struct queue_item item;
     uint32_t class;
-    while (pass->review_left && pass->work < WORK_REVIEW) {
+    while (pass->review_left && pass->work < WORK_REVIEW && !pass_is_held(core)) {
         if (!next_behind(core, &pass->review_at, true, &item, &class)) {
             pass->review_left = pass->review_at.id ? pass->review_left : 0;
             pass->review_at.id = 0;
@@ -233,8 +278,8 @@ static bool order_take(struct core *core)
     const uint32_t end = core->pass.work + WORK_IN_ORDER;
     struct queue_item item;
     uint32_t class;
-    while (next_behind(core, &first, false, &item, &class)) {
-        if (core->pass.work >= end)
+    while (next_ready(core, &first, &item, &class)) {
+        if (core->pass.work >= end || pass_is_held(core))
             return true;
         class_try(core, &item, class, false);
     }
@@ -249,8 +294,9 @@ static void turns_take(struct core *core)
     const uint32_t end = core->pass.work + WORK_TURNS;
     struct queue_item item;
     uint32_t class;
-    while (core->pass.work < end && (next_behind(core, &core->pass.turn, false, &item, &class) ||
-                                     next_behind(core, &first, false, &item, &class))) {
+    while (core->pass.work < end && !pass_is_held(core) &&
+           (next_ready(core, &core->pass.turn, &item, &class) ||
+            next_ready(core, &first, &item, &class))) {
         core->pass.turn = item;
         class_try(core, &item, class, false);
     }
@@ -266,30 +312,53 @@ static void pass_go_on(struct core *core)
     timers_set(&core->timers, timer_key(TIMER_QUEUE, 0), pass->next_ms);
 }
 
-void core_schedule(struct core *core)
+/* What keeps the others waiting goes on first. False: there is nothing of the kind. */
+static bool gang_goes_on(struct core *core)
 {
-    assert(core->output);
-    const struct queue_item first = {0};
-    struct queue_item item;
-    uint32_t class;
-    core->pass.work = 0;
-    if (!core->is_unblocked && !core->queued_jobs.count && core->now_ms < core->pass.next_ms)
-        return;
+    if (!pass_is_held(core))
+        return false;
+    if (!holdovers_release(core, core->slice) || !core->placing.job)
+        return true;
+    const struct core_job *job = core_job_find(core, (struct job_id){core->placing.job});
+    const struct queue_item item = core_job_item(core, job);
+    class_try(core, &item, queue_class_of(core->queue, item.slot), false);
+    return true;
+}
+
+static void classes_take(struct core *core)
+{
     if (core->is_unblocked) {
         queue_unblock(core->queue);
         review_begin(core);
     }
     core->is_unblocked = false;
     review_continue(core);
-    if (order_take(core))
+    bool is_cut = order_take(core);
+    if (core->pass.rested_count && (!is_cut || ++core->pass.rested_steps > REST_STEPS_MAX)) {
+        core->pass.rested_count = 0;
+        is_cut = is_cut || order_take(core);
+    }
+    if (is_cut)
         turns_take(core);
-    if (core->is_unblocked || core->pass.review_left ||
+}
+
+void core_schedule(struct core *core)
+{
+    assert(core->output);
+    const struct queue_item first = {0};
+    struct queue_item item;
+    uint32_t class;
+    if (!core->is_unblocked && !core->queued_jobs.count && core->now_ms < core->pass.next_ms)
+        return;
+    if (!gang_goes_on(core))
+        classes_take(core);
+    if (core->is_unblocked || core->pass.review_left || pass_is_held(core) ||
         next_behind(core, &first, false, &item, &class)) {
         if (core->now_ms >= core->pass.next_ms)
             pass_go_on(core);
         return;
     }
-    core->pass.cuts = 0;
+    core->pass.cuts = core->pass.rested_count = 0;
     core->pass.next_ms = 0;
     if (queue_first(core->queue, &item, &class))
         reason_put_off(core);

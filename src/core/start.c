@@ -16,8 +16,8 @@
 #include "core/tasks.h"
 
 enum {
-    TRIES_MAX = 4,  /* other nodes, when ports are in conflict */
     ROUNDS_MAX = 4, /* others are ended for one job, before it has to pause */
+    AGAIN_MAX = 3,  /* rounds of a search in steps because nodes have changed */
     /* in units of core->pass.work */
     WORK_OF_SEARCH = 16,
     WORK_OF_COMMIT = 16, /* and of its undoing */
@@ -35,12 +35,16 @@ struct gang_part {
 struct parts {
     struct gang_part *items;
     size_t count, task_count;
+    size_t first;      /* where this step begins */
+    uint32_t work_end; /* of core->pass.work: what is left then follows in the next step */
     bool is_task;
-    struct node_id avoid[TRIES_MAX]; /* where ports were in conflict */
-    size_t avoid_count;
+    struct node_id avoid[PORT_TRIES_MAX]; /* where ports were in conflict */
+    uint32_t avoid_count;
 };
 
 static const struct start_outcome outcome_bind = {.kind = PLACEMENT_BIND, .reason = ""};
+static const struct start_outcome outcome_cut = {
+    .kind = PLACEMENT_WAIT, .reason = "", .is_cut = true};
 
 static struct start_outcome wait_for(struct core *core, const char *reason)
 {
@@ -70,7 +74,7 @@ static bool slots_are_usable(const struct core *core, const struct placement_slo
 
 static void part_avoid(struct core *core, const struct parts *parts, struct gang_part *part)
 {
-    assert(part->is_made && parts->avoid_count <= TRIES_MAX);
+    assert(part->is_made && parts->avoid_count <= PORT_TRIES_MAX);
     struct placement_request *request = &part->request.placement;
     if (!parts->avoid_count)
         return;
@@ -97,6 +101,18 @@ static bool victims_are_own(struct core *core, const struct core_job *job,
     return false;
 }
 
+/* The work of a search: the placer goes through the nodes, and marks those to avoid one by one. */
+static void search_count(struct core *core, const struct gang_part *part)
+{
+    assert(part->is_made);
+    enum { NODES_MARKED_PER_WORK = 64 };
+    const uint32_t nodes = core_node_count(core);
+    core->pass.work += WORK_OF_SEARCH + (uint32_t)part->request.task_count +
+                       nodes / core->placer->ops->nodes_per_work;
+    if (part->request.placement.avoid_count)
+        core->pass.work += nodes / NODES_MARKED_PER_WORK;
+}
+
 /* Ask the placer. Whether the job may preempt is checked only when it would have to. *why_not: why
  * it may not do what the PREEMPT in the result says. */
 static int part_ask(struct core *core, struct core_job *job, const struct parts *parts,
@@ -111,6 +127,7 @@ static int part_ask(struct core *core, struct core_job *job, const struct parts 
     bool is_after = parts->is_task && job->hold_count;
     bool may_preempt = is_holding || (!is_paused && !is_after);
     request->may_preempt = is_holding || (may_preempt && !reserve_count(core));
+    search_count(core, part);
     int code = placer->ops->place(placer, request, &core->scratch, result, err);
     if (code || result->kind != PLACEMENT_PREEMPT || request->may_preempt)
         return code;
@@ -118,6 +135,7 @@ static int part_ask(struct core *core, struct core_job *job, const struct parts 
         may_preempt ? reserve_holder(core, job, request, &core->scratch) : NULL;
     if (may_preempt && !starving) {
         request->may_preempt = true;
+        search_count(core, part);
         return placer->ops->place(placer, request, &core->scratch, result, err);
     }
     part->is_held_back = starving != NULL;
@@ -133,39 +151,60 @@ static int part_ask(struct core *core, struct core_job *job, const struct parts 
     return 0;
 }
 
-/* The work of a search: the placer goes through the nodes, and marks those to avoid one by one. */
-static void search_count(struct core *core, const struct gang_part *part)
+/* Of a gang the holds are in the order of its parts. A part whose request is not made has no name.
+ */
+static struct hold *part_hold(struct core_job *job, const struct parts *parts,
+                              const struct gang_part *part)
 {
-    assert(part->is_made);
-    enum { NODES_MARKED_PER_WORK = 64 };
-    const uint32_t nodes = core_node_count(core);
-    core->pass.work += WORK_OF_SEARCH + (uint32_t)part->request.task_count +
-                       nodes / core->placer->ops->nodes_per_work;
-    if (part->request.placement.avoid_count)
-        core->pass.work += nodes / NODES_MARKED_PER_WORK;
+    const size_t place = (size_t)(part - parts->items);
+    if (parts->is_task)
+        return hold_find(job, part->request.placement.group);
+    struct hold *hold = place < job->hold_count ? &job->holds[place] : NULL;
+    assert(!hold || !part->is_made || !strcmp(hold->group, part->request.placement.group));
+    return hold;
+}
+
+static void part_make(struct core *core, const struct core_job *job, struct gang_part *part)
+{
+    if (!part->is_made)
+        request_of_part(core, job, part->first_role, &core->scratch, &part->request);
+    part->is_made = true;
+}
+
+/* A part that is held need not be searched for, unless one of its nodes has failed. Nobody has
+ * ended for the gang whose search goes on: it is searched for anew. */
+static struct start_outcome part_take_hold(struct core *core, struct core_job *job,
+                                           struct gang_part *part, struct hold *hold)
+{
+    enum { SLOTS_LOOKED_AT_PER_WORK = 8 };
+    const struct placing *placing = placing_of(core, job);
+    core->pass.work += 1 + hold->slot_count / SLOTS_LOOKED_AT_PER_WORK;
+    part->is_held = slots_are_usable(core, hold->slots, hold->slot_count);
+    if (!part->is_held && placing && placing->is_fresh)
+        hold_reopen(core, hold);
+    else if (!part->is_held)
+        return wait_alone(core, "a node that was held back for it has failed");
+    part->result.slots = hold->slots;
+    part->result.slot_count = hold->slot_count;
+    return outcome_bind;
 }
 
 /* Ask the placer, and commit what can be bound: the next part must see it taken. */
 static struct start_outcome part_place(struct core *core, struct core_job *job,
                                        const struct parts *parts, struct gang_part *part)
 {
-    if (!part->is_made)
-        request_of_part(core, job, part->first_role, &core->scratch, &part->request);
-    part->is_made = true;
     struct placement_request *request = &part->request.placement;
     struct placement_result *result = &part->result;
-    struct hold *hold = hold_find(job, request->group);
+    struct hold *hold = part_hold(job, parts, part);
     struct err err = {0};
     if (hold && hold->slots) {
-        part->is_held = true;
-        result->slots = hold->slots;
-        result->slot_count = hold->slot_count;
-        return slots_are_usable(core, hold->slots, hold->slot_count)
-                   ? outcome_bind
-                   : wait_alone(core, "a node that was held back for it has failed");
+        struct start_outcome outcome = part_take_hold(core, job, part, hold);
+        if (part->is_held || outcome.kind == PLACEMENT_WAIT)
+            return outcome;
+        hold = NULL;
     }
+    part_make(core, job, part);
     part_avoid(core, parts, part);
-    search_count(core, part);
     const char *why_not = "";
     if (part_ask(core, job, parts, part, hold != NULL, &why_not, &err))
         return wait_for(core, err.text);
@@ -181,6 +220,8 @@ static struct start_outcome part_place(struct core *core, struct core_job *job,
             why_not = "they are of the same job";
         } else {
             part->is_preempting = request->may_preempt;
+            if (part->is_preempting)
+                victims_add(core, job, result->victims, result->victim_count);
         }
         struct start_outcome outcome = preempt_outcome(core, result, why_not);
         outcome.is_of_job = is_own || core->now_ms < job->preempt_after_ms;
@@ -205,71 +246,136 @@ static struct start_outcome part_place(struct core *core, struct core_job *job,
     return outcome_bind;
 }
 
+/* What was found so far becomes holds. */
+static void parts_keep(struct core *core, struct core_job *job, struct parts *parts)
+{
+    for (size_t i = 0; i < parts->count; i++) {
+        struct gang_part *part = &parts->items[i];
+        const char *group = part->request.placement.group;
+        if (part->is_bound)
+            hold_add(core, job, group, part->result.slots, part->result.slot_count);
+        else if (part->is_preempting && part->is_made)
+            hold_add(core, job, group, NULL, part->request.task_count);
+        part->is_held |= part->is_bound;
+        part->is_bound = false;
+        assert(parts->is_task || !(part->is_held || part->is_preempting) ||
+               part_hold(job, parts, part));
+    }
+}
+
 /* All or nothing: what was taken in this attempt and what was held before is given back. */
 static void parts_undo(struct core *core, struct core_job *job, struct parts *parts)
 {
     assert(parts->count > 0);
     bool was_unblocked = core->is_unblocked; /* what this attempt took was free before it */
+    if (!parts->is_task && job->hold_count)
+        parts_keep(core, job, parts); /* so that all goes in the order of the parts */
     for (size_t i = 0; i < parts->count; i++) {
         struct gang_part *part = &parts->items[i];
         const char *group = part->request.placement.group;
         if (part->is_bound) {
             core->placer->ops->release_group(core->placer, group);
             reserve_release_group(core, group);
-        } else if (part->is_preempting && !hold_find(job, group)) {
+        } else if (part->is_preempting && !part_hold(job, parts, part)) {
             core->placer->ops->cancel(core->placer, group);
             reserve_cancel(core, group);
         }
     }
     core->is_unblocked = was_unblocked;
-    if (!parts->is_task || hold_find(job, parts->items[0].request.placement.group))
+    const struct placing *placing = placing_of(core, job);
+    if (placing && placing->is_fresh) { /* nor has anybody else been tried since it began */
+        holds_release(core, job);
+        core->is_unblocked = was_unblocked;
+    } else if (!parts->is_task || part_hold(job, parts, &parts->items[0])) {
         preemption_failed(core, job);
+    }
+    if (parts->is_task || !job->hold_count)
+        victims_clear(core, job);
+    placing_forget(core, job);
 }
 
-/* Is there a victim that has not been told to end? */
-static bool parts_are_new_round(struct core *core, const struct parts *parts)
+/* The rest follows in the next step. */
+static struct start_outcome parts_cut(struct core *core, struct core_job *job, struct parts *parts,
+                                      size_t next)
 {
-    assert(parts->count > 0);
-    for (size_t i = 0; i < parts->count; i++)
-        for (size_t j = 0; parts->items[i].is_preempting && j < parts->items[i].result.victim_count;
-             j++) {
-            const struct core_group *group =
-                core_group_find(core, parts->items[i].result.victims[j]);
-            if (group && !group->is_preempted)
-                return true;
-        }
-    return false;
+    assert(!parts->is_task && (!core->placing.job || placing_of(core, job)));
+    struct placing *placing = &core->placing;
+    if (!placing->job)
+        *placing = (struct placing){
+            .job = job->id.v, .is_fresh = !job->hold_count, .nodes = core->node_changes};
+    placing->next = (uint32_t)next;
+    placing->avoid_count = parts->avoid_count;
+    memcpy(placing->avoid, parts->avoid, sizeof placing->avoid);
+    parts_keep(core, job, parts);
+    core_trace(core, "job %s: %zu of %zu parts searched for -> goes on", job->full_name, next,
+               parts->count);
+    return outcome_cut;
+}
+
+/* Told to end, until the step's work is used up; what the job is told then is in *outcome. */
+static void victims_go_on(struct core *core, struct core_job *job, uint32_t told, uint32_t work_end,
+                          struct start_outcome *outcome)
+{
+    if (victims_tell(core, job, &told, work_end))
+        return;
+    if (!core->placing.job)
+        core->placing.job = job->id.v;
+    assert(placing_of(core, job));
+    core->placing.is_fresh = false;
+    core->placing.is_found = true;
+    core->placing.told = told;
+    core_trace(core, "job %s: %u of %u victims are told -> goes on", job->full_name, told,
+               job->victim_count);
+    *outcome = outcome_cut;
 }
 
 /* Some parts wait for others to end: what is bound is kept as a hold, and the victims are told. */
 static struct start_outcome parts_hold(struct core *core, struct core_job *job, struct parts *parts)
 {
     assert(parts->count > 0 && job->id.v);
-    const char **victims = NULL;
+    struct placing *placing = placing_of(core, job);
+    const char **names = NULL;
     size_t count = 0, room = 0;
-    if (parts_are_new_round(core, parts) && ++job->preempt_rounds > ROUNDS_MAX) {
+    if (victims_are_new(core, job) && ++job->preempt_rounds > ROUNDS_MAX) {
         job->preempt_rounds = 0;
-        for (size_t i = 0; i < parts->count; i++)
-            if (parts->items[i].is_preempting)
-                hold_add(core, job, parts->items[i].request.placement.group, NULL, 0);
+        parts_keep(core, job, parts);
+        if (placing)
+            placing->is_fresh = false; /* others have ended for it before */
         parts_undo(core, job, parts);
         return wait_alone(core, "others were ended for it several times, but it could not start");
     }
     for (size_t i = 0; i < parts->count; i++)
         room += parts->items[i].is_preempting ? parts->items[i].result.victim_count : 0;
-    victims = ARENA_ARRAY(&core->scratch, const char *, room + 1);
-    for (size_t i = 0; i < parts->count; i++) {
-        const struct gang_part *part = &parts->items[i];
-        const char *group = part->request.placement.group;
-        if (part->is_bound)
-            hold_add(core, job, group, part->result.slots, part->result.slot_count);
-        if (!part->is_preempting)
-            continue;
-        hold_add(core, job, group, NULL, 0);
-        for (size_t j = 0; j < part->result.victim_count; j++)
-            victims[count++] = part->result.victims[j];
+    names = ARENA_ARRAY(&core->scratch, const char *, room + 1);
+    for (size_t i = 0; i < parts->count; i++)
+        for (size_t j = 0; parts->items[i].is_preempting && j < parts->items[i].result.victim_count;
+             j++)
+            names[count++] = parts->items[i].result.victims[j];
+    parts_keep(core, job, parts);
+    struct start_outcome outcome = victims_wait_for(core, names, count);
+    if (placing) { /* whom the steps before have found is named when all are told */
+        placing->is_fresh = false;
+        placing->is_found = true;
+        placing->told = 0;
+        return outcome_cut;
     }
-    return victims_end(core, job, victims, count);
+    victims_go_on(core, job, 0, parts->is_task ? UINT32_MAX : parts->work_end, &outcome);
+    if (parts->is_task) /* other tasks may start before these have ended */
+        victims_clear(core, job);
+    return outcome;
+}
+
+/* The search is over: those who are in the way are told. */
+static struct start_outcome gang_tell(struct core *core, struct core_job *job,
+                                      struct placing *placing)
+{
+    assert(placing->is_found && job->hold_count);
+    struct start_outcome outcome = outcome_bind;
+    victims_go_on(core, job, placing->told, core->pass.work + core->slice, &outcome);
+    if (outcome.is_cut)
+        return outcome;
+    placing_forget(core, job);
+    return victims_outcome(core, job); /* if all have ended, the pass begins anew for that */
 }
 
 /* Everything is bound: each task takes its place. */
@@ -293,8 +399,11 @@ static void parts_take(struct core *core, struct core_job *job, const struct par
             core_task_take(core, task);
             core_group_at(core, at)->tasks[j] = core_task_index(core, task);
         }
-        hold_forget(core, job, request->placement.group);
+        if (parts->is_task)
+            hold_forget(core, job, request->placement.group);
     }
+    if (!parts->is_task)
+        holds_forget(core, job);
 }
 
 /* NULL, or why there are no ports. */
@@ -314,28 +423,73 @@ static const char *parts_ports(struct core *core, const struct core_job *job,
     return gang_ports_find(core, job, tasks, slots, count, ports);
 }
 
-static struct start_outcome parts_try(struct core *core, struct core_job *job, struct parts *parts,
-                                      struct gang_ports *ports)
+/* The parts from the first one on, until the step's work is used up. */
+static struct start_outcome parts_search(struct core *core, struct core_job *job,
+                                         struct parts *parts)
 {
-    assert(parts->count > 0);
-    bool is_preempting = false;
-    ports->conflict = NONE;
-    for (size_t i = 0; i < parts->count; i++) {
+    for (size_t i = parts->first; i < parts->count; i++) {
+        if (!parts->is_task && i > parts->first && core->pass.work >= parts->work_end)
+            return parts_cut(core, job, parts, i);
         struct gang_part *part = &parts->items[i];
+        if (part->is_held || part->is_bound || part->is_preempting)
+            continue;
         struct start_outcome outcome = part_place(core, job, parts, part);
         if (outcome.kind == PLACEMENT_WAIT ||
             (outcome.kind == PLACEMENT_PREEMPT && !part->is_preempting)) {
             parts_undo(core, job, parts);
             return outcome;
         }
-        is_preempting = is_preempting || part->is_preempting;
     }
-    if (is_preempting)
+    return outcome_bind;
+}
+
+/* Every part has a place or waits for one. Whatever changed meanwhile has its last word here. */
+static struct start_outcome search_end(struct core *core, struct core_job *job, struct parts *parts,
+                                       struct placing *placing)
+{
+    assert(job->hold_count || parts->count);
+    if (placing->nodes != core->node_changes && placing->rounds < AGAIN_MAX) {
+        placing->nodes = core->node_changes;
+        placing->rounds++;
+        victims_clear(core, job);
+        return parts_cut(core, job, parts, 0);
+    }
+    parts_keep(core, job, parts);
+    for (size_t i = 0; i < parts->count; i++)
+        parts->items[i].is_preempting = !job->holds[i].slots;
+    /* those of the steps before; a node may have failed since the last round */
+    parts->first = 0;
+    parts->work_end = UINT32_MAX;
+    return parts_search(core, job, parts);
+}
+
+static bool parts_are_preempting(const struct parts *parts)
+{
+    for (size_t i = 0; i < parts->count; i++)
+        if (parts->items[i].is_preempting)
+            return true;
+    return false;
+}
+
+static struct start_outcome parts_try(struct core *core, struct core_job *job, struct parts *parts,
+                                      struct gang_ports *ports)
+{
+    assert(parts->count > 0);
+    ports->conflict = NONE;
+    struct start_outcome outcome = parts_search(core, job, parts);
+    struct placing *placing = placing_of(core, job);
+    if (outcome.kind == PLACEMENT_BIND && placing)
+        outcome = search_end(core, job, parts, placing);
+    if (outcome.kind != PLACEMENT_BIND)
+        return outcome;
+    if (parts_are_preempting(parts))
         return parts_hold(core, job, parts);
+    for (size_t i = 0; i < parts->count; i++)
+        part_make(core, job, &parts->items[i]);
     const char *why = parts_ports(core, job, parts, ports);
     if (why) {
         parts_undo(core, job, parts);
-        struct start_outcome outcome = wait_for(core, why);
+        outcome = wait_for(core, why);
         outcome.is_port_conflict = true;
         return outcome;
     }
@@ -347,17 +501,20 @@ static struct start_outcome parts_try(struct core *core, struct core_job *job, s
 static struct start_outcome parts_start(struct core *core, struct core_job *job,
                                         struct parts *parts)
 {
-    assert(parts->count > 0 && parts->avoid_count == 0);
+    assert(parts->count > 0);
     for (;;) {
         struct gang_ports ports;
         struct start_outcome outcome = parts_try(core, job, parts, &ports);
-        if (outcome.kind != PLACEMENT_WAIT || ports.conflict == NONE ||
-            parts->avoid_count == TRIES_MAX)
+        if (outcome.kind != PLACEMENT_WAIT || outcome.is_cut || ports.conflict == NONE ||
+            parts->avoid_count == PORT_TRIES_MAX)
             return outcome;
         parts->avoid[parts->avoid_count++].v = ports.conflict;
         for (size_t i = 0; i < parts->count; i++)
             parts->items[i].is_bound = parts->items[i].is_held = parts->items[i].is_preempting =
                 false;
+        parts->first = 0;
+        if (holdovers_are_left(core)) /* they come first */
+            return parts->is_task ? outcome_cut : parts_cut(core, job, parts, 0);
     }
 }
 
@@ -365,8 +522,20 @@ static struct start_outcome gang_start(struct core *core, struct core_job *job)
 {
     assert(job->plan->is_gang && queue_has(core->queue, core_job_slot(core, job)));
     const struct plan *plan = job->plan;
-    struct parts parts = {.items =
-                              ARENA_ARRAY(&core->scratch, struct gang_part, plan->role_count + 1u)};
+    struct placing *placing = placing_of(core, job);
+    if (placing && placing->is_found)
+        return gang_tell(core, job, placing);
+    struct parts parts = {
+        .items = ARENA_ARRAY(&core->scratch, struct gang_part, plan->role_count + 1u),
+        .work_end = core->pass.work + core->slice,
+    };
+    if (placing) {
+        parts.first = placing->next;
+        parts.avoid_count = placing->avoid_count;
+        memcpy(parts.avoid, placing->avoid, sizeof parts.avoid);
+    } else {
+        victims_clear(core, job);
+    }
     for (uint16_t i = 0; i < plan->role_count; i++) {
         if (plan->roles[i].part != i)
             continue;
@@ -376,6 +545,8 @@ static struct start_outcome gang_start(struct core *core, struct core_job *job)
         parts.task_count += tasks;
     }
     struct start_outcome outcome = parts_start(core, job, &parts);
+    if (!outcome.is_cut)
+        placing_forget(core, job);
     if (outcome.kind != PLACEMENT_BIND)
         return outcome;
     core_trace(core, "job %s: placed %zu tasks -> bind", job->full_name, parts.task_count);
@@ -408,6 +579,10 @@ static struct start_outcome tasks_start(struct core *core, struct core_job *job)
                 break;
             }
             tasks[placed++] = task;
+        }
+        if (holdovers_are_left(core)) { /* what it takes from others may be room for the rest */
+            failure = outcome_cut;
+            break;
         }
     }
     if (placed) {

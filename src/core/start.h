@@ -13,6 +13,7 @@ struct start_outcome {
     const char *reason;    /* not BIND */
     uint64_t topic;        /* of the reason, as in a placement_result */
     bool is_never;         /* WAIT that no end of jobs can cure */
+    bool is_cut;           /* WAIT for the next step, in which the try goes on */
     bool is_port_conflict; /* there is room, but not the ports */
     bool is_of_job;        /* jobs of the same shape may start all the same */
     bool is_held_back;     /* jobs of the same shape with shorter time limits may start */

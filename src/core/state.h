@@ -79,6 +79,8 @@ enum waiting_state {
     WAITING_NOT,                 /* nothing of it is in the queue */
     WAITING_QUEUED,              /* it holds nothing */
     WAITING_STARVING,            /* … but room is held back for it */
+    WAITING_PLACING,             /* a search for its places goes on; it holds what was found */
+    WAITING_PLACING_STARVING,    /* … and room is held back for it */
     WAITING_PREEMPTING,          /* others have been told to end for it; it has holds */
     WAITING_PREEMPTING_STARVING, /* … and room is held back for it */
     WAITING_PAUSED,              /* others ended for it in vain: it may not end any for a while */
@@ -97,7 +99,8 @@ enum waiting_cause {
     WAITING_CAUSES,
 };
 
-/* A group that a job has told to end and waits for. Gone when its place has another number. */
+/* A group that a job tells to end and waits for: gone when its place has another number. Or
+ * (`group` is NONE) what the job of this number holds, which is given back at once. */
 struct victim {
     uint32_t group;
     uint64_t number;
@@ -119,7 +122,7 @@ struct core_job {
     struct hold *holds;                  /* while others are being ended for it */
     uint32_t hold_count;
     struct victim *victims; /* of a gang that has holds: some have ended, but not the last … */
-    uint32_t victim_count;
+    uint32_t victim_count, victim_room;
     int64_t victims_ms;         /* … and they were named then */
     uint32_t preempt_rounds;    /* others were told to end so often since it waits */
     uint32_t preempt_failures;  /* others were ended for nothing so often since it started last */
@@ -148,11 +151,35 @@ struct core_node {
 
 /* What a preempting job has until its victims have ended: a group that the placer lets wait for its
  * places, or a part of its gang that could be bound already. It ends with the victims, so that no
- * two jobs can wait for each other with what they hold. */
+ * two jobs can wait for each other with what they hold. A gang that is placed in several steps has
+ * what was found so far. The holds of a gang are in the order of its parts. */
 struct hold {
     char *group;
     struct placement_slot *slots; /* NULL: it waits */
-    uint32_t slot_count;
+    uint32_t slot_count;          /* also while it waits */
+};
+
+enum { PORT_TRIES_MAX = 4 }; /* on other nodes, when ports are in conflict */
+
+/* The gang that is placed in several steps: how far it has come. There is one at a time, and no
+ * other job is tried meanwhile; see docs/rfc/0016-gangs-in-steps.md. */
+struct placing {
+    uint32_t job;   /* its id; 0: there is none */
+    bool is_fresh;  /* nobody has been told to end for it */
+    bool is_found;  /* its search is over: its victims are told */
+    uint32_t next;  /* the first part whose turn has not come in this round */
+    uint32_t told;  /* victims that have been told */
+    uint32_t nodes; /* core->node_changes when this round began */
+    uint32_t rounds;
+    struct node_id avoid[PORT_TRIES_MAX]; /* where ports were in conflict */
+    uint32_t avoid_count;
+};
+
+/* What nobody holds any more, but the placer has not been told yet. */
+struct holdover {
+    char *group;
+    uint32_t task_count;
+    bool is_bound;
 };
 
 /* A name that is taken: by a live job, or for a while by one that has ended. */
@@ -161,6 +188,8 @@ struct name {
     uint32_t job;
     int64_t expires_ms; /* INT64_MAX while the job lives */
 };
+
+enum { RESTED_MAX = 16 };
 
 enum { CAPACITY_GPUS_MAX = 255, CAPACITY_PRIORITIES = PLACEMENT_PRIORITY_MAX + 2 };
 
@@ -175,6 +204,9 @@ struct pass {
     bool is_due;                 /* a timer asks for a review */
     uint32_t cuts;               /* steps that this pass has taken so far, without its end */
     int64_t next_ms;             /* when it goes on; 0: it has come to its end */
+    uint32_t
+        rested[RESTED_MAX]; /* jobs whose search in steps has failed: the others come first … */
+    uint32_t rested_count, rested_steps; /* … until all of them have had their turn, or so long */
 };
 
 /* What is free on nodes that can be used; see capacity.h. */
@@ -202,17 +234,20 @@ struct core {
     uint64_t random;
     uint32_t last_job;
     uint64_t last_attempt, last_group, step;
-    int64_t wake_ms;    /* last asked for */
-    int64_t nodes_ms;   /* last time that a node changed: reasons told before may not hold */
-    bool is_unblocked;  /* something was freed: the queue may move */
-    int64_t again_ms;   /* the queue is tried again then, for reasons that were not told … */
-    int64_t starves_ms; /* … and then, because a job begins to starve */
-    int64_t prepare_ms; /* about the longest time lately from a place to the start there */
+    int64_t wake_ms;       /* last asked for */
+    int64_t nodes_ms;      /* last time that a node changed: reasons told before may not hold */
+    uint32_t node_changes; /* so often */
+    uint32_t slice;        /* units of work after which a gang goes on in the next step */
+    bool is_unblocked;     /* something was freed: the queue may move */
+    int64_t again_ms;      /* the queue is tried again then, for reasons that were not told … */
+    int64_t starves_ms;    /* … and then, because a job begins to starve */
+    int64_t prepare_ms;    /* about the longest time lately from a place to the start there */
     uint64_t events, gpus_total, gpus_used;
     size_t jobs_live, tasks_live;
 
     struct capacity capacity;
     struct pass pass;
+    struct placing placing;
     struct placer *placer;
     struct queue *queue;
     struct timers timers;
@@ -246,6 +281,11 @@ struct core {
     struct timers name_timers; /* key: the name */
     struct id_map job_ids, task_keys, attempts;
     struct text_map job_names, node_names, group_names, hold_names;
+    struct {
+        struct holdover *items; /* in the order in which they are given back, from `next` on */
+        size_t count, room;
+    } holdovers;
+    size_t holdover_next;
     struct id_map known_shapes; /* hashes of requests that the placer did not refuse */
 
     struct {

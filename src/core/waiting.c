@@ -18,7 +18,7 @@ enum { NOWHERE = 0 };
 
 /* Where each cause may lead from each state, beside leaving the job where it is. Kept equal to the
  * table in docs/rfc/0011-waiting-jobs.md by tests/unit/core/test_waiting.c. */
-static const uint8_t changes[WAITING_CAUSES][WAITING_STATES] = {
+static const uint16_t changes[WAITING_CAUSES][WAITING_STATES] = {
     [WAITING_BY_QUEUE] =
         {
             [WAITING_NOT] = TO(WAITING_QUEUED) | TO(WAITING_PAUSED),
@@ -27,6 +27,8 @@ static const uint8_t changes[WAITING_CAUSES][WAITING_STATES] = {
         {
             [WAITING_QUEUED] = TO(WAITING_NOT),
             [WAITING_STARVING] = TO(WAITING_NOT),
+            [WAITING_PLACING] = TO(WAITING_NOT),
+            [WAITING_PLACING_STARVING] = TO(WAITING_NOT),
             [WAITING_PREEMPTING] = TO(WAITING_NOT),
             [WAITING_PREEMPTING_STARVING] = TO(WAITING_NOT),
             [WAITING_PAUSED] = TO(WAITING_NOT),
@@ -34,10 +36,17 @@ static const uint8_t changes[WAITING_CAUSES][WAITING_STATES] = {
         },
     [WAITING_BY_TRY] =
         {
-            [WAITING_QUEUED] = TO(WAITING_PREEMPTING) | TO(WAITING_PAUSED),
-            [WAITING_STARVING] = TO(WAITING_PREEMPTING_STARVING) | TO(WAITING_PAUSED_STARVING),
-            [WAITING_PREEMPTING] = TO(WAITING_QUEUED) | TO(WAITING_PAUSED),
-            [WAITING_PREEMPTING_STARVING] = TO(WAITING_STARVING) | TO(WAITING_PAUSED_STARVING),
+            [WAITING_QUEUED] = TO(WAITING_PLACING) | TO(WAITING_PREEMPTING) | TO(WAITING_PAUSED),
+            [WAITING_STARVING] = TO(WAITING_PLACING_STARVING) | TO(WAITING_PREEMPTING_STARVING) |
+                                 TO(WAITING_PAUSED_STARVING),
+            [WAITING_PLACING] = TO(WAITING_QUEUED) | TO(WAITING_PREEMPTING) | TO(WAITING_PAUSED),
+            [WAITING_PLACING_STARVING] = TO(WAITING_STARVING) | TO(WAITING_PREEMPTING_STARVING) |
+                                         TO(WAITING_PAUSED_STARVING),
+            [WAITING_PREEMPTING] = TO(WAITING_QUEUED) | TO(WAITING_PLACING) | TO(WAITING_PAUSED),
+            [WAITING_PREEMPTING_STARVING] =
+                TO(WAITING_STARVING) | TO(WAITING_PLACING_STARVING) | TO(WAITING_PAUSED_STARVING),
+            [WAITING_PAUSED] = TO(WAITING_PLACING),
+            [WAITING_PAUSED_STARVING] = TO(WAITING_PLACING_STARVING),
         },
     [WAITING_BY_TAKEN] =
         {
@@ -63,6 +72,8 @@ static const uint8_t changes[WAITING_CAUSES][WAITING_STATES] = {
     [WAITING_BY_PLACER] =
         {
             [WAITING_STARVING] = TO(WAITING_QUEUED),
+            [WAITING_PLACING] = TO(WAITING_QUEUED) | TO(WAITING_PAUSED),
+            [WAITING_PLACING_STARVING] = TO(WAITING_QUEUED) | TO(WAITING_PAUSED),
             [WAITING_PREEMPTING] = TO(WAITING_QUEUED),
             [WAITING_PREEMPTING_STARVING] = TO(WAITING_QUEUED),
             [WAITING_PAUSED_STARVING] = TO(WAITING_PAUSED),
@@ -75,6 +86,8 @@ const char *waiting_state_name(enum waiting_state state)
         [WAITING_NOT] = "not waiting",
         [WAITING_QUEUED] = "queued",
         [WAITING_STARVING] = "starving",
+        [WAITING_PLACING] = "placing",
+        [WAITING_PLACING_STARVING] = "placing and starving",
         [WAITING_PREEMPTING] = "preempting",
         [WAITING_PREEMPTING_STARVING] = "preempting and starving",
         [WAITING_PAUSED] = "paused",
@@ -111,9 +124,11 @@ enum waiting_state waiting_state(const struct core *core, const struct core_job 
     const uint32_t slot = core_job_slot(core, job);
     const bool is_starving = reserve_has(core, slot);
     if (!queue_has(core->queue, slot)) {
-        assert(!is_starving && !job->hold_count);
+        assert(!is_starving && !job->hold_count && core->placing.job != job->id.v);
         return WAITING_NOT;
     }
+    if (core->placing.job == job->id.v && core->placing.is_fresh)
+        return is_starving ? WAITING_PLACING_STARVING : WAITING_PLACING;
     if (job->hold_count) {
         assert(core->now_ms >= job->preempt_after_ms);
         return is_starving ? WAITING_PREEMPTING_STARVING : WAITING_PREEMPTING;

@@ -22,6 +22,7 @@ enum {
     ORIGIN_MS = 1000000000,
     ACTION_GAP_MS = 3000,   /* mean time between two things that happen from outside */
     EVENTS_MAX = 20000,     /* more is no progress */
+    RESTARTS_MAX = 100,     /* of those between two steps of a pass */
     DRAIN_MS = 4 * 3600000, /* after the last submission, before the rest is stopped */
 };
 
@@ -60,6 +61,11 @@ struct sim {
     int wrong; /* a code: the ledger, or the core's check of its placer, in `err` */
     struct err *err;
 };
+
+static uint32_t events_max(const struct sim *sim)
+{
+    return sim->config->events_max ? sim->config->events_max : EVENTS_MAX;
+}
 
 static uint64_t chance(struct sim *sim, uint64_t limit)
 {
@@ -185,8 +191,7 @@ static void books_check(struct sim *sim, bool is_restart)
         sim->wrong = core_check_places(sim->core, sim->err);
 }
 
-/* Returns the answer's code. */
-static int sim_step(struct sim *sim, struct event *event, uint32_t *job)
+static int sim_step_once(struct sim *sim, struct event *event, uint32_t *job)
 {
     int code = 0;
     event->now_ms = ORIGIN_MS + sim->now_ms;
@@ -218,13 +223,30 @@ static int sim_step(struct sim *sim, struct event *event, uint32_t *job)
     for (size_t i = 0; i < sim->output.commands.count; i++)
         if (!sim->loses_commands || sim->output.commands.items[i].kind == COMMAND_WAKE)
             command_do(sim, &sim->output.commands.items[i]);
+    sim->result.cuts += sim->wake_ms <= sim->now_ms;
+    return code;
+}
+
+/* Returns the answer's code. */
+static int sim_step(struct sim *sim, struct event *event, uint32_t *job)
+{
+    const int code = sim_step_once(sim, event, job);
+    uint64_t steps = 0;
+    for (; sim->config->is_settled && sim->wake_ms <= sim->now_ms &&
+           sim->result.events <= events_max(sim);
+         steps++) {
+        sim->wake_ms = INT64_MAX;
+        sim_step_once(sim, &(struct event){.kind = EVENT_TIMER}, NULL);
+    }
+    if (steps > sim->result.longest)
+        sim->result.longest = steps;
     return code;
 }
 
 static void mails_deliver(struct sim *sim)
 {
     for (size_t i = 0; i < sim->mails.count; i++) { /* a step may add some */
-        if (sim->result.events > EVENTS_MAX)
+        if (sim->result.events > events_max(sim))
             return; /* run() says so */
         struct sim_mail *mail = sim->mails.items[i];
         sim_step(sim, &mail->event, NULL);
@@ -276,6 +298,8 @@ static int core_begin(struct sim *sim)
     sim->core = core_new(&sim->core_config, sim->err);
     if (!sim->core)
         return sim->err->code;
+    if (sim->config->slice)
+        core_slice_set(sim->core, sim->config->slice);
     output_clear(&sim->output);
     return rows_restore(sim->rows, sim->core, ORIGIN_MS + sim->now_ms, &sim->output, sim->err);
 }
@@ -314,7 +338,7 @@ static int maybe_restart(struct sim *sim)
 
 /* --- what happens from outside --- */
 
-enum { CALM_KINDS = 6 };
+enum { CALM_KINDS = 6, ROLES_MAX = 6 };
 static const char *const kinds[] = {"ok",      "ok",      "fails", "permanent", "deaf",
                                     "noimage", "lost",    "flaky", "transient", "conflict",
                                     "forever", "refused", "moved"};
@@ -336,11 +360,13 @@ static const struct engine_fake_rule rules[] = {
 static void role_random(struct sim *sim, struct plan_role *role, struct plan_port *ports,
                         uint32_t number, size_t cluster, bool is_gang)
 {
-    static const char *const names[] = {"worker", "ps", "master"};
+    static const char *const names[ROLES_MAX] = {"worker", "ps", "master", "eval", "log", "cache"};
     uint32_t most = is_gang ? 6 : 4;
+    if (sim->config->slice)
+        most = 2;
     bool is_huge = chance(sim, 30) == 0;
     *role = plan_role_of(names[number]);
-    if (chance(sim, 10) == 0)
+    if (chance(sim, sim->config->slice ? 2 : 10) == 0)
         role->affinity_group = names[number];
     role->instances = 1 + (uint32_t)chance(sim, most) * (is_huge ? 20 : 1);
     role->cpu = 1 + (uint32_t)chance(sim, 2);
@@ -357,14 +383,14 @@ static void role_random(struct sim *sim, struct plan_role *role, struct plan_por
         role->pinned_cell_id = sim->config->pins[cluster];
     ports[0] = (struct plan_port){"ssh", 1, 0};
     /* tasks of a gang with one fixed port depend on luck: no placer knows of ports */
-    bool is_fixed = !sim->config->is_calm && chance(sim, 20) == 0;
+    bool is_fixed = !sim->config->is_calm && !sim->config->has_gangs_only && chance(sim, 20) == 0;
     ports[1] = (struct plan_port){"http", 1 + (uint32_t)chance(sim, 3), is_fixed ? 9000 : 0};
 }
 
 static void submit_random(struct sim *sim)
 {
-    struct plan_role roles[3];
-    struct plan_port ports[3][2];
+    struct plan_role roles[ROLES_MAX];
+    struct plan_port ports[ROLES_MAX][2];
     char name[40];
     size_t cluster = chance(sim, sim->config->cluster_count);
     static const int32_t priorities[] = {-1, 10, 10, 100, 120};
@@ -381,13 +407,13 @@ static void submit_random(struct sim *sim)
         .priority = sim->config->has_priorities ? priorities[chance(sim, 5)] : 10,
         .retry_max = (int32_t)chance(sim, 4),
         .is_retry_fancy = chance(sim, 5) != 0,
-        .is_gang = chance(sim, 3) != 0,
+        .is_gang = sim->config->has_gangs_only || chance(sim, 3) != 0,
         .is_lazy_preemptible = chance(sim, 3) == 0,
         .is_debug = chance(sim, 10) == 0,
         .kill_all_on_completed = !sim->config->is_calm && chance(sim, 10) == 0,
         .time_limit_s = !sim->config->is_calm && chance(sim, 3) == 0 ? 60 + chance(sim, 600) : 0,
         .roles = roles,
-        .role_count = (uint16_t)(1 + chance(sim, 3)),
+        .role_count = (uint16_t)(1 + chance(sim, sim->config->slice ? ROLES_MAX : 3)),
     };
     for (uint16_t i = 0; i < plan.role_count; i++)
         role_random(sim, &roles[i], ports[i], i, cluster, plan.is_gang);
@@ -553,6 +579,55 @@ static void action_random(struct sim *sim)
         submit_random(sim);
 }
 
+static void wake_up(struct sim *sim)
+{
+    sim->wake_ms = INT64_MAX;
+    sim_step(sim, &(struct event){.kind = EVENT_TIMER}, NULL);
+}
+
+/* Between two steps of a pass that goes on at once: the commonest places for a mistake. */
+static int interrupt_random(struct sim *sim)
+{
+    const bool may_submit = sim->result.submitted + sim->result.refused < sim->config->jobs;
+    sim->result.interruptions++;
+    switch (random_below(&sim->accident, 6)) {
+    case 0: /* the next step comes late */
+        sim->now_ms += 1 + (int64_t)random_below(&sim->accident, 200);
+        wake_up(sim);
+        break;
+    case 1:
+        if (sim->config->has_faults)
+            fault_random(sim);
+        break;
+    case 2:
+        if (sim->config->has_requests)
+            request_random(sim);
+        break;
+    case 3:
+        if (may_submit)
+            submit_random(sim);
+        break;
+    case 4: { /* the copy goes on as the original would */
+        struct core *copy = core_copy(sim->core);
+        core_free(sim->core);
+        sim->core = copy;
+        break;
+    }
+    default:
+        if (!sim->config->restarts || sim->result.restarts >= RESTARTS_MAX)
+            break; /* each forgets the pauses of jobs that preempt in vain */
+        mails_lose(sim);
+        return restart(sim);
+    }
+    return 0;
+}
+
+static bool is_interrupted(struct sim *sim)
+{
+    return sim->config->has_interruptions && sim->wake_ms <= sim->now_ms && !sim->is_ending &&
+           random_below(&sim->accident, 3) == 0;
+}
+
 /* --- the run --- */
 
 static bool is_all_final(const struct sim *sim)
@@ -626,11 +701,10 @@ static int run_once(struct sim *sim, int64_t last_ms)
     if (code)
         return code;
     mails_deliver(sim);
-    if (sim->wake_ms <= sim->now_ms) {
-        sim->wake_ms = INT64_MAX;
-        struct event event = {.kind = EVENT_TIMER};
-        sim_step(sim, &event, NULL);
-    }
+    if (is_interrupted(sim))
+        return interrupt_random(sim);
+    if (sim->wake_ms <= sim->now_ms)
+        wake_up(sim);
     if (sim->action_ms > sim->now_ms)
         return 0;
     sim->action_ms = INT64_MAX;
@@ -656,8 +730,9 @@ static int run(struct sim *sim)
         int code = run_once(sim, last_ms);
         if (code || sim->wrong)
             return code ? code : sim->wrong;
-        if (sim->result.events > EVENTS_MAX)
-            return err_fail(sim->err, ERR_INTERNAL, "sim", "no end after %d events", EVENTS_MAX);
+        if (sim->result.events > events_max(sim))
+            return err_fail(sim->err, ERR_INTERNAL, "sim", "no end after %u events",
+                            events_max(sim));
     }
     return 0;
 }
@@ -701,6 +776,7 @@ static int replay(struct sim *sim)
     cleanup_arena struct arena arena;
     arena_init(&arena);
     replay_init(&again);
+    again.slice = sim->config->slice;
     uint64_t said = 0;
     int code = 0;
     for (size_t i = 0; i < sim->log.count && !code; i++) {

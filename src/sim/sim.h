@@ -31,6 +31,13 @@ struct sim_config {
     bool is_calm;        /* jobs end by their kind alone, whichever starts first; no time limits */
     bool has_policies;   /* with requests: the policy changes, too, to any other */
     bool has_priorities; /* so jobs are preempted */
+    /* core_slice_set, and gangs of more parts; 0: the core's own, which small worlds never use up
+     */
+    uint32_t slice;
+    bool has_interruptions; /* with slices: something happens between two of them */
+    uint32_t events_max;    /* more is no progress; 0: the usual */
+    bool is_settled;        /* passes that were cut go on before anything else happens … */
+    bool has_gangs_only; /* … gangs without fixed ports: what is said of a step is so of many */
     bool is_replayed;    /* afterwards, from the event log: same hashes, same output */
     void (*print)(void *context, const char *text); /* every step; NULL: silent */
     void *context;
@@ -39,9 +46,11 @@ struct sim_config {
 struct sim_result {
     uint32_t submitted, refused, succeeded, failed, stopped, deleted;
     uint64_t events, attempts, preempted, restarts, retries;
-    uint64_t hash;    /* of the core at the end */
-    uint64_t output;  /* of all that it ever said */
-    uint64_t outcome; /* of how each job ended: state, code */
+    uint64_t cuts;                   /* steps after which the core asked to go on at once … */
+    uint64_t interruptions, longest; /* … and something else came first; most in a row */
+    uint64_t hash;                   /* of the core at the end */
+    uint64_t output;                 /* of all that it ever said */
+    uint64_t outcome;                /* of how each job ended: state, code */
     int64_t end_ms;
 };
 

@@ -4,7 +4,8 @@
  * NODES: of 8 GPUs, all in use (10000). JOBS: waiting (100000). POLICY: hived (default), first-fit,
  * best-fit, spread. For each kind of queue the program prints the mean and the worst time of a
  * submission, of an end that frees a node's place, and of a timer with which a pass goes on, and
- * how many such timers an end causes. It asserts nothing. CPU time of the one thread.
+ * how many such timers an end causes. Then the life of one large gang that preempts, from its
+ * submission to its end, by the kinds of events. It asserts nothing. CPU time of the one thread.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -71,6 +72,20 @@ static void step(struct bench *bench, struct event *event, struct cost *cost)
     cost->sum_us += us;
     if (us > cost->worst_us)
         cost->worst_us = us;
+}
+
+/* The same, unless tasks have started: then that is what it cost. */
+static void step_next(struct bench *bench, struct event *event, struct cost *cost,
+                      struct cost *start)
+{
+    struct cost one = {0};
+    const uint64_t starts = bench->starts;
+    step(bench, event, &one);
+    struct cost *of = bench->starts > starts ? start : cost;
+    of->count++;
+    of->sum_us += one.sum_us;
+    if (one.worst_us > of->worst_us)
+        of->worst_us = one.worst_us;
 }
 
 static bool goes_on(const struct bench *bench)
@@ -264,13 +279,11 @@ static void bench_ports(struct bench *bench)
     ends_run(bench, "ports differ, none are free");
 }
 
-/* One gang of 19,968 tasks in 256 affinity groups waits before the others. */
-static void bench_gang(struct bench *bench, uint32_t gpu, const char *what)
+/* One gang of 19,968 tasks in 256 affinity groups. */
+static struct plan gang_plan(uint32_t gpu)
 {
     static struct plan_role roles[GROUPS];
     static char names[GROUPS][16];
-    bench_begin(bench, false);
-    fill(bench, false);
     for (uint16_t i = 0; i < GROUPS; i++) {
         snprintf(names[i], sizeof names[i], "group%u", i);
         roles[i] = role_of(gpu);
@@ -280,6 +293,15 @@ static void bench_gang(struct bench *bench, uint32_t gpu, const char *what)
     }
     struct plan plan = plan_of(roles, GROUPS);
     plan.priority = 100;
+    return plan;
+}
+
+/* It waits before the others. */
+static void bench_gang(struct bench *bench, uint32_t gpu, const char *what)
+{
+    bench_begin(bench, false);
+    fill(bench, false);
+    struct plan plan = gang_plan(gpu);
     submit(bench, &plan, &bench->submit);
     settle(bench, NULL);
     struct plan_role role = role_of(NODE_GPUS);
@@ -287,6 +309,50 @@ static void bench_gang(struct bench *bench, uint32_t gpu, const char *what)
     for (uint32_t i = 0; i < bench->jobs; i++)
         submit(bench, &plan, NULL);
     ends_run(bench, what);
+}
+
+/* --- the life of a large gang --- */
+
+static void cost_print(const char *what, const struct cost *cost)
+{
+    printf("%-50s %8" PRIu64 " %8.1f %8.1f\n", what, cost->count,
+           cost->count ? cost->sum_us / (double)cost->count : 0, cost->worst_us);
+}
+
+/* What it preempts are the jobs that were submitted first: each of them has one task. */
+static void victims_end(struct bench *bench, struct cost *end, struct cost *step,
+                        struct cost *start)
+{
+    for (uint64_t i = 1; i <= bench->nodes && !bench->starts; i++) {
+        bench->now_ms += 100;
+        struct event event = {.kind = EVENT_TASK_EXITED, .task = {.attempt = {i}}};
+        event.task.completion = completion_of(0, "%s", "");
+        step_next(bench, &event, end, start);
+        for (uint32_t k = 0; k < TIMERS_MAX && goes_on(bench); k++)
+            step_next(bench, &(struct event){.kind = EVENT_TIMER}, step, start);
+    }
+}
+
+static void bench_gang_life(struct bench *bench)
+{
+    struct cost submission = {0}, search = {0}, end = {0}, retry = {0}, start = {0}, stop = {0};
+    bench_begin(bench, false);
+    fill(bench, false);
+    struct plan plan = gang_plan(1);
+    submit(bench, &plan, &submission);
+    const uint32_t gang = (uint32_t)bench->submitted;
+    settle(bench, &search);
+    bench->starts = 0;
+    victims_end(bench, &end, &retry, &start);
+    step(bench, &(struct event){.kind = EVENT_STOP, .job = {gang}}, &stop);
+    printf("\n%-50s %8s %8s %8s\n", "a gang of 256 groups, 19,968 GPUs", "events", "mean", "worst");
+    cost_print("its submission", &submission);
+    cost_print("steps of its search, and to tell its victims", &search);
+    cost_print("ends of jobs until it starts", &end);
+    cost_print("steps of its search when they have ended", &retry);
+    cost_print("the step in which it starts, with all its rows", &start);
+    cost_print("its end, with all its rows", &stop);
+    core_free(bench->core);
 }
 
 int main(int count, char **words)
@@ -322,6 +388,7 @@ int main(int count, char **words)
     bench_ports(&bench);
     bench_gang(&bench, 1, "a gang of 256 groups, GPUs");
     bench_gang(&bench, 0, "a gang of 256 groups, memory");
+    bench_gang_life(&bench);
     output_release(&bench.output);
     return 0;
 }
