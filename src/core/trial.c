@@ -9,6 +9,8 @@
 #include "core/core.h"
 #include "core/event.h"
 #include "core/output.h"
+#include "core/preempt.h"
+#include "core/state.h"
 
 static const char *kept(struct arena *arena, const char *string)
 {
@@ -71,6 +73,17 @@ static void victims_read(const struct output *output, struct arena *arena, struc
     }
 }
 
+/* Nothing is left to later steps. A gang that is being placed gets its places before the job is
+ * tried, as it will: whom it ends is not the job's doing. */
+static void steps_end(struct core *copy, int64_t now_ms, struct output *output)
+{
+    enum { WORK_ANY = 1 << 30, STEPS_MAX = 64 };
+    core_slice_set(copy, WORK_ANY);
+    for (int i = 0; i < STEPS_MAX && (copy->placing.job || holdovers_are_left(copy)); i++)
+        core_step(copy, &(struct event){.kind = EVENT_TIMER, .now_ms = now_ms, .user = ""}, output);
+    output_clear(output);
+}
+
 int core_trial(const struct core *core, struct event *submit, struct arena *arena,
                struct core_trial *trial, struct err *err)
 {
@@ -80,6 +93,7 @@ int core_trial(const struct core *core, struct event *submit, struct arena *aren
     assert(submit->kind == EVENT_SUBMIT && submit->submit.plan);
     *trial = (struct core_trial){.reason = ""};
     output_init(&output);
+    steps_end(copy, submit->now_ms, &output);
     submit->request = 1;
     core_step(copy, submit, &output);
     submit->submit.plan = NULL; /* taken */

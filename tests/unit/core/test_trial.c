@@ -90,6 +90,38 @@ static int setup(void **state)
     return 0;
 }
 
+/* A gang that would be placed in several steps is told whole, also while another one is placed. */
+static void a_gang_in_steps(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world, "first-fit");
+    for (int i = 0; i < 4; i++)
+        world_node(&world, (const char *[]){"n1", "n2", "n3", "n4"}[i], 16, 4);
+    core_slice_set(world.core, 1);
+    struct plan_role roles[] = {world_role("a", 1, 1, 4), world_role("b", 1, 1, 4)};
+    roles[0].affinity_group = "a";
+    roles[1].affinity_group = "b";
+    struct plan plan = world_plan_of("gang", roles);
+    plan.role_count = 2;
+    for (int i = 0; i < 2; i++) {
+        struct core_trial trial;
+        struct err err;
+        plan.name = "trial";
+        struct event event = {.kind = EVENT_SUBMIT,
+                              .now_ms = world.now_ms,
+                              .user = plan.user,
+                              .submit = {.plan = plan_copy(&plan)}};
+        assert_int_equal(core_trial(world.core, &event, &arena, &trial, &err), 0);
+        assert_true(trial.is_placed);
+        assert_int_equal(trial.task_count, 2);
+        plan.name = "gang";
+        if (i == 0)
+            world_submit(&world, &plan);
+    }
+    world_release(&world);
+}
+
 static int teardown(void **state)
 {
     (void)state;
@@ -101,5 +133,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_job_that_fits),
     cmocka_unit_test(a_job_that_is_refused),
     cmocka_unit_test(a_job_that_preempts),
+    cmocka_unit_test(a_gang_in_steps),
 };
 UNIT_FILE(tests, setup, teardown);
