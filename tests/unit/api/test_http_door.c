@@ -5,6 +5,7 @@
 
 #include <arpa/inet.h>
 #include <poll.h>
+#include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -156,10 +157,32 @@ static void test_of_a_file(void **state)
     rmdir(folder);
 }
 
+/* Without a thread there is no door, and its socket is gone. */
+static void test_without_a_thread(void **state)
+{
+    (void)state;
+    pthread_attr_t before, huge;
+    struct http_door *door = NULL;
+    struct err err = {0};
+    uint16_t port = 0;
+    assert_int_equal(pthread_getattr_default_np(&before), 0);
+    pthread_attr_init(&huge);
+    assert_int_equal(pthread_attr_setstacksize(&huge, (size_t)1 << 47), 0); /* all addresses */
+    assert_int_equal(pthread_setattr_default_np(&huge), 0);
+    const int code = http_door_listen("127.0.0.1:0", &OPS, &door, &port, &err);
+    pthread_setattr_default_np(&before);
+    pthread_attr_destroy(&before);
+    pthread_attr_destroy(&huge);
+    assert_int_equal(code, ERR_UNAVAILABLE);
+    assert_non_null(strstr(err.text, "no thread can be made"));
+    assert_null(door);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup(test_of_an_address, setup),
     cmocka_unit_test_setup(test_waits_for_room, setup),
     cmocka_unit_test_setup(test_closes_without_room, setup),
     cmocka_unit_test_setup(test_of_a_file, setup),
+    cmocka_unit_test_setup(test_without_a_thread, setup),
 };
 UNIT_FILE(tests, NULL, NULL);

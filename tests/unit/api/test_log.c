@@ -3,6 +3,7 @@
 #include "world.h"
 
 #include <poll.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "base/memory.h"
@@ -280,6 +281,32 @@ static void test_log_follow_fast_retries(void **state)
     buf_release(&out);
 }
 
+/* Who reads from an offset is told how much of what he asked for is gone; who asks for the last
+ * lines misses nothing. */
+static void test_log_removed(void **state)
+{
+    static const struct {
+        const char *query, *removed;
+    } cases[] = {
+        {"", "8"},         {"?offset=3", "5"},    {"?offset=8", ""},
+        {"?tail=4", ""},   {"?tail-lines=1", ""}, {"?offset=3&tail=4", ""},
+        {"?offset=9", ""}, {"?tail-lines=0", ""}, {"?offset=3&tail-lines=1", ""},
+    };
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice");
+    struct job_id job = world_submit(world, alice, "removed", 1);
+    world_run(world, job);
+    struct world_attempt_log *log = world_log(world, world_attempt(world, job, 0));
+    buf_string(&log->text, "gone\nalsokept\n");
+    log->removed = 8;
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        char target[80];
+        snprintf(target, sizeof target, "/api/v2/jobs/removed/logs%s", cases[i].query);
+        assert_int_equal(world_get(world, target, alice), 200);
+        assert_string_equal(world->removed, cases[i].removed);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_logs, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_log_tail, world_setup, world_teardown),
@@ -290,5 +317,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_log_follow_let_go, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_log_followers, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_log_follow_fast_retries, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(test_log_removed, world_setup, world_teardown),
 };
 UNIT_FILE(tests, NULL, NULL);

@@ -32,7 +32,33 @@ static void test_events(void **state)
     buf_release(&out);
 }
 
+static struct store_reader *reader_get_busy(void *context, struct err *err)
+{
+    (void)context;
+    err_fail(err, ERR_BUSY, "", "all readers are taken");
+    return NULL;
+}
+
+/* A follower waits while the store has no reader for it; it is not cut off. */
+static void test_events_wait_for_a_reader(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice");
+    world_run(world, world_submit(world, alice, "story", 1));
+    struct store_reader *(*get)(void *, struct err *) = world->service.reader_get;
+    struct buf out = BUF_INIT;
+    assert_int_equal(world_get(world, "/api/v2/jobs/story/events?follow=true", alice), 200);
+    world->service.reader_get = reader_get_busy;
+    assert_int_equal(world_stream(world), HTTP_STREAM_WAIT);
+    world->service.reader_get = get;
+    assert_int_equal(world_read_all(world, &out), HTTP_STREAM_WAIT);
+    assert_true(out.length > 0);
+    world_stream_close(world);
+    buf_release(&out);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_events, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(test_events_wait_for_a_reader, world_setup, world_teardown),
 };
 UNIT_FILE(tests, NULL, NULL);

@@ -241,7 +241,8 @@ static ssize_t on_log_read(void *context, uint8_t engine, struct attempt_id atte
     struct world_attempt_log *log = world_log(world, attempt);
     if (!log->text.at && !log->is_ended)
         return err_fail(err, ERR_NOT_FOUND, "", "the attempt has no log");
-    *part = (struct log_part){.end = log->text.length, .is_ended = log->is_ended};
+    *part = (struct log_part){
+        .begin = log->removed, .end = log->text.length, .is_ended = log->is_ended};
     if (*offset >= log->text.length)
         return 0;
     size_t length = log->text.length - *offset;
@@ -562,6 +563,14 @@ static void json_check(struct world *world)
     arena_release(&arena);
 }
 
+static void header_copy(const struct exchange *exchange, const char *name, char *to, size_t size)
+{
+    *to = '\0';
+    for (size_t i = 0; i < exchange->reply.header_count; i++)
+        if (strcmp(exchange->reply.headers[i].name, name) == 0)
+            snprintf(to, size, "%s", exchange->reply.headers[i].value);
+}
+
 int world_ask(struct world *world, enum http_method method, const char *target, const char *token,
               const char *content_type, struct text body)
 {
@@ -596,11 +605,8 @@ int world_ask(struct world *world, enum http_method method, const char *target, 
     assert(world->status >= 200 && world->status < 600);
     snprintf(world->content_type, sizeof world->content_type, "%s",
              exchange->reply.content_type ? exchange->reply.content_type : "");
-    world->retry_after[0] = '\0';
-    for (size_t i = 0; i < exchange->reply.header_count; i++)
-        if (strcmp(exchange->reply.headers[i].name, "Retry-After") == 0)
-            snprintf(world->retry_after, sizeof world->retry_after, "%s",
-                     exchange->reply.headers[i].value);
+    header_copy(exchange, "Retry-After", world->retry_after, sizeof world->retry_after);
+    header_copy(exchange, "X-Skep-Removed", world->removed, sizeof world->removed);
     buf_clear(&world->body);
     buf_text(&world->body, buf_as_text(&exchange->reply.body));
     if (strncmp(world->content_type, "application/json", 16) == 0 && world->body.length &&

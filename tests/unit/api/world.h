@@ -12,6 +12,7 @@ struct world_attempt_log {
     struct attempt_id attempt;
     struct buf text;
     bool is_ended;
+    uint64_t removed; /* so many bytes of the beginning are gone */
     const char *late; /* is written just before somebody watches; NULL: nothing */
     int follower;     /* our end of the latest watch, or -1 */
 };
@@ -43,6 +44,7 @@ struct world {
     struct buf body;
     char content_type[80];
     char retry_after[24];       /* "" without the header */
+    char removed[24];           /* likewise: X-Skep-Removed */
     struct exchange *streaming; /* while a stream is open */
 };
 
