@@ -198,11 +198,30 @@ static void test_copy(void **state)
     world_release(&world);
 }
 
+/* Whatever happens to one of many jobs is seen. */
+static void each_job_is_in_the_hash(void **state)
+{
+    enum { JOBS = 3 };
+    (void)state;
+    struct world world;
+    world_init(&world, "first-fit");
+    world_node(&world, "n1", 8, 0);
+    for (uint64_t i = 0; i < JOBS; i++)
+        world_submit_simple(&world, (const char *[]){"a", "b", "c"}[i], 1, 1, 0);
+    for (uint64_t attempt = JOBS; attempt > 0; attempt--) {
+        const uint64_t before = core_hash(world.core);
+        world_run(&world, attempt);
+        assert_true(core_hash(world.core) != before);
+    }
+    world_release(&world);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_new_core),
     cmocka_unit_test(a_busy_core),
     cmocka_unit_test(a_core_whose_node_has_changed),
     cmocka_unit_test(a_preempting_core),
     cmocka_unit_test(test_copy),
+    cmocka_unit_test(each_job_is_in_the_hash),
 };
 UNIT_FILE(tests, NULL, NULL);

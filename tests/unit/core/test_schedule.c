@@ -394,6 +394,31 @@ static void all_of_a_shape_wait_for_the_same(void **state)
     world_release(&world);
 }
 
+/* To start a task is work, too: no step starts more than its work allows. */
+static void many_starts_are_spread_over_steps(void **state)
+{
+    (void)state;
+    enum { JOBS = 20, TASKS = 40, STEP_MAX = 4 };
+    struct world world;
+    world_init(&world, "first-fit");
+    for (uint32_t i = 0; i < JOBS; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "j%u", i);
+        struct plan_role role = world_role("worker", TASKS, 1, 0);
+        role.memory_mib = 10 + i; /* shapes of their own */
+        world_submit_role(&world, name, 10, role);
+    }
+    world_node(&world, "n1", 2048, 0);
+    size_t started = 0;
+    do {
+        const size_t step = world_command_count(&world, COMMAND_CREATE);
+        assert_true(step <= STEP_MAX * TASKS);
+        started += step;
+    } while (world_pass_step(&world));
+    assert_int_equal(started, JOBS * TASKS);
+    world_release(&world);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(a_wait_for_ports_hinders_no_other_shape),
     cmocka_unit_test(a_pause_hinders_nobody_else),
@@ -406,5 +431,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_order_of_the_queue_can_be_chosen),
     cmocka_unit_test(a_long_pass_goes_on),
     cmocka_unit_test(all_of_a_shape_wait_for_the_same),
+    cmocka_unit_test(many_starts_are_spread_over_steps),
 };
 UNIT_FILE(tests, NULL, NULL);
