@@ -169,6 +169,23 @@ static void a_large_cluster_fits(void **state)
     mem_free(names);
 }
 
+/* GPUs of one switch lie in one cell, whatever numbers the machine gives them. */
+static void gpus_lie_with_their_switch(void **state)
+{
+    (void)state;
+    static const uint16_t numa[] = {0, 0, 0, 0, 1, 1, 1, 1}, switches[] = {0, 1, 0, 1, 2, 3, 2, 3};
+    struct err err = {0};
+    struct buf out = BUF_INIT;
+    struct node_facts node = machine(0, 8);
+    node.gpu_numa = numa;
+    node.gpu_switch = switches;
+    struct hived_config *config = hived_config_auto(&node, 1, 1, &err);
+    assert_non_null(config);
+    assert_string_equal(structure(config, &out), "2x2x2");
+    hived_config_free(config);
+    buf_release(&out);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(the_grain_follows_the_inventory),
     cmocka_unit_test(leaves_of_a_machine),
@@ -176,5 +193,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(many_leaves_lie_in_groups),
     cmocka_unit_test(groups_of_many_sizes),
     cmocka_unit_test(a_large_cluster_fits),
+    cmocka_unit_test(gpus_lie_with_their_switch),
 };
 UNIT_FILE(tests, NULL, NULL);

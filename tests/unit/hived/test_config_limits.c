@@ -106,6 +106,14 @@ static void limits_are_kept(void **state)
     };
     for (size_t i = 0; i < COUNT_OF(cases); i++)
         world_config_wrong(*state, cases[i].yaml, cases[i].says);
+    hived_config_free(
+        world_config_good(*state,
+                          "physicalCluster:\n"
+                          "  cellTypes:\n"
+                          "    BOX: {childCellType: G, childCellNumber: 4096, isNodeLevel: true}\n"
+                          "    HALL: {childCellType: BOX, childCellNumber: 128}\n"
+                          "  physicalCells: [{cellType: HALL}, {cellType: HALL}]\n",
+                          "")); /* as many as there may be */
     const char *deep = repeat(*state, TYPES "  physicalCells: [{cellType: DUO, cellChildren: ",
                               "[{cellChildren: ", HIVED_LEVELS_MAX, "[{}]");
     deep = repeat(*state, deep, "}]", HIVED_LEVELS_MAX, "}]\n");

@@ -265,6 +265,88 @@ static void a_coarser_cluster_is_derived_anew(void **state)
     arena_release(&bench.arena);
 }
 
+/* Leaf types that a request may take one by one: A or B, and six times X or another. */
+static const char choices[] = "physicalCluster:\n"
+                              "  cellTypes:\n"
+                              "    NA: {childCellType: A, childCellNumber: 1, isNodeLevel: true}\n"
+                              "    NB: {childCellType: B, childCellNumber: 1, isNodeLevel: true}\n"
+                              "    NX: {childCellType: X, childCellNumber: 6, isNodeLevel: true}\n"
+                              "    N1: {childCellType: Y1, childCellNumber: 1, isNodeLevel: true}\n"
+                              "    N2: {childCellType: Y2, childCellNumber: 1, isNodeLevel: true}\n"
+                              "    N3: {childCellType: Y3, childCellNumber: 1, isNodeLevel: true}\n"
+                              "    N4: {childCellType: Y4, childCellNumber: 1, isNodeLevel: true}\n"
+                              "    N5: {childCellType: Y5, childCellNumber: 1, isNodeLevel: true}\n"
+                              "    N6: {childCellType: Y6, childCellNumber: 1, isNodeLevel: true}\n"
+                              "  physicalCells:\n"
+                              "  - {cellType: NA, cellAddress: n0}\n"
+                              "  - {cellType: NB, cellAddress: n1}\n"
+                              "  - {cellType: NX, cellAddress: n2}\n"
+                              "  - {cellType: N1, cellAddress: n3}\n"
+                              "  - {cellType: N2, cellAddress: n4}\n"
+                              "  - {cellType: N3, cellAddress: n5}\n"
+                              "  - {cellType: N4, cellAddress: n6}\n"
+                              "  - {cellType: N5, cellAddress: n7}\n"
+                              "  - {cellType: N6, cellAddress: n8}\n"
+                              "virtualClusters:\n"
+                              "  default:\n"
+                              "    virtualCells:\n"
+                              "    - {cellType: NA, cellNumber: 1}\n"
+                              "    - {cellType: NB, cellNumber: 1}\n"
+                              "    - {cellType: NX, cellNumber: 1}\n"
+                              "    - {cellType: N1, cellNumber: 1}\n"
+                              "    - {cellType: N2, cellNumber: 1}\n"
+                              "    - {cellType: N3, cellNumber: 1}\n"
+                              "    - {cellType: N4, cellNumber: 1}\n"
+                              "    - {cellType: N5, cellNumber: 1}\n"
+                              "    - {cellType: N6, cellNumber: 1}\n";
+
+static struct placement_request ask_of_choices(struct bench *bench)
+{
+    static struct placement_member members[] = {
+        {.sku_type = "A,B"},  {.sku_type = "X,Y1"}, {.sku_type = "X,Y2"}, {.sku_type = "X,Y3"},
+        {.sku_type = "X,Y4"}, {.sku_type = "X,Y5"}, {.sku_type = "X,Y6"},
+    };
+    for (size_t i = 0; i < COUNT_OF(members); i++) {
+        members[i].count = members[i].gpu = 1;
+        members[i].within_one_cell = "";
+    }
+    struct placement_request request = bench_ask(bench, "choosy", 0, 0, 0);
+    request.members = members;
+    request.member_count = COUNT_OF(members);
+    request.may_preempt = false;
+    return request;
+}
+
+/* 128 combinations, of which 64 are tried: all with A, and none with B. A search that may use the
+ * nodes to avoid begins with the first combination again. */
+static void so_many_combinations_are_tried(void **state)
+{
+    (void)state;
+    static const struct {
+        bool has_a, is_a_avoided, has_b, has_x;
+        enum placement_kind kind;
+    } cases[] = {
+        {true, false, false, true, PLACEMENT_BIND},  /* the first */
+        {true, true, false, true, PLACEMENT_BIND},   /* the first, when none does without n0 */
+        {true, false, false, false, PLACEMENT_BIND}, /* the 64th */
+        {false, false, true, true, PLACEMENT_WAIT},  /* the 65th */
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        const bool is_there[9] = {cases[i].has_a, cases[i].has_b, cases[i].has_x, true, true,
+                                  true,           true,           true,           true};
+        struct bench bench;
+        bench_init(&bench, choices);
+        for (uint32_t node = 0; node < COUNT_OF(is_there); node++)
+            bench_node(&bench, node, 8, node == 2 ? 6 : 1, is_there[node]);
+        struct placement_request request = ask_of_choices(&bench);
+        const struct node_id avoided[] = {{0}};
+        request.avoid = avoided;
+        request.avoid_count = cases[i].is_a_avoided;
+        assert_int_equal(bench_place(&bench, &request, true).kind, cases[i].kind);
+        bench_release(&bench);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(gpus_are_left_to_those_who_need_them),
     cmocka_unit_test(what_cpu_cells_cannot_hold),
@@ -274,5 +356,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(other_cpus_outdate_what_runs),
     cmocka_unit_test(growth_outdates_what_runs),
     cmocka_unit_test(a_coarser_cluster_is_derived_anew),
+    cmocka_unit_test(so_many_combinations_are_tried),
 };
 UNIT_FILE(tests, NULL, NULL);
