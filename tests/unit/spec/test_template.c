@@ -2,6 +2,8 @@
 #include "parse.h"
 #include "unit.h"
 
+#include <string.h>
+
 #include "base/memory.h"
 
 static void test_secrets(void **state)
@@ -54,8 +56,35 @@ static void test_render(void **state)
     rendered_is("{\"x\": \"<% $secrets.quote %>\"}", "{\"x\": \"a\\\"b\\\\c\\n\"}", true);
 }
 
+/* A secret that is not there is named with the one that was meant. */
+static void test_secret_that_was_meant(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *reference, *says;
+    } cases[] = {
+        {"$secrets.tokn", "(did you mean token?)"},
+        {"$secrets.token.x", ""}, /* only a name by itself */
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct parse p;
+        struct buf text = BUF_INIT;
+        buf_format(&text, HELLO "      - echo <%% %s %%>\nsecrets:\n  token: s3\n",
+                   cases[i].reference);
+        parse(&p, buf_cstr(&text));
+        assert_non_null(strstr(buf_cstr(&p.report), "names no secret, it stays as it is"));
+        if (*cases[i].says)
+            assert_non_null(strstr(buf_cstr(&p.report), cases[i].says));
+        else
+            assert_null(strstr(buf_cstr(&p.report), "did you mean"));
+        parse_free(&p);
+        buf_release(&text);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_secrets),
     cmocka_unit_test(test_render),
+    cmocka_unit_test(test_secret_that_was_meant),
 };
 UNIT_FILE(tests, NULL, NULL);
