@@ -191,6 +191,32 @@ static void readiness_and_metrics_speak(void **state)
     assert_false(checks[count - 1].is_ok);
 }
 
+/* What the core counts, of a job whose tasks run and of one that waits. */
+static void the_use_of_the_cluster_is_measured(void **state)
+{
+    struct world *world = *state;
+    struct job_id job;
+
+    world_stop(world);
+    world->engine = "nodes: 1, gpus: 4, cpu: 8, runMilliseconds: 600000";
+    world_start(world);
+    const uint64_t events = metric(world, "skep_events_total");
+    assert_int_equal(submit(world, job_text(world, "runs", ""), &job), 0);
+    wait_until_tasks_run(world, job);
+    const struct store_tasks tasks = tasks_of(world, job);
+    assert_true(metric(world, "skep_events_total") >= events + 1 + 2 * tasks.count);
+    assert_int_equal(metric(world, "skep_jobs_live"), 1);
+    assert_int_equal(metric(world, "skep_jobs_queued"), 0);
+    assert_int_equal(metric(world, "skep_tasks_live"), tasks.count);
+    assert_int_equal(metric(world, "skep_nodes"), 1);
+    assert_int_equal(metric(world, "skep_gpus"), 4);
+    assert_int_equal(metric(world, "skep_gpus_used"), 0);
+    assert_int_equal(metric(world, "skep_store_writable"), 1);
+    assert_true(metric(world, "skep_store_commits_total") > 0);
+    assert_true(metric(world, "skep_store_records_total") > 0);
+    assert_true(metric(world, "skep_store_database_bytes") > 0);
+}
+
 static void a_second_server_is_refused(void **state)
 {
     struct world *world = *state;
@@ -326,6 +352,7 @@ static const struct CMUnitTest tests[] = {
     WORLD(jobs_are_stopped_and_deleted),
     WORLD(tags_users_and_settings_change_durably),
     WORLD(readiness_and_metrics_speak),
+    WORLD(the_use_of_the_cluster_is_measured),
     WORLD(a_second_server_is_refused),
     WORLD(a_reload_takes_effect),
     WORLD(a_full_disk_refuses_requests_and_loses_no_fact),

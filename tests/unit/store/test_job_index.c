@@ -7,6 +7,8 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "core/output.h"
+#include "store/job_index.h"
+#include "store/job_index_row.h"
 #include "store/read.h"
 #include "store/store.h"
 
@@ -48,8 +50,27 @@ static void many_jobs_come_and_go(void **state)
     assert_int_equal(list(world, (struct job_filter){.users = &bob, .user_count = 1}, NULL), 501);
 }
 
+/* Users choose names: no table may be without a seed that they do not know. */
+static void every_table_has_the_seed(void **state)
+{
+    enum { SEED = 7, OTHER = 8 };
+    struct job_index *jobs = job_index_new(SEED), *from = job_index_new(OTHER);
+    (void)state;
+    job_index_take(jobs, from); /* as when it is read again */
+    for (int i = 0; i < 2; i++) {
+        const struct job_index *index = i ? from : jobs;
+        const uint64_t seed = i ? SEED : OTHER;
+        assert_true(index->seed == seed && index->names.seed == seed);
+        assert_true(index->users.map.seed == seed && index->virtual_clusters.map.seed == seed);
+        assert_true(index->phrases.map.seed == seed && index->tags.map.seed == seed);
+    }
+    job_index_free(jobs);
+    job_index_free(from);
+}
+
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 static const struct CMUnitTest tests[] = {
     WORLD(many_jobs_come_and_go),
+    cmocka_unit_test(every_table_has_the_seed),
 };
 UNIT_FILE(tests, NULL, NULL);
