@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "base/err.h"
@@ -33,6 +34,30 @@ static void test_output_and_code(void **state)
     assert_string_equal(buf_cstr(&complaint), "no\n");
     buf_release(&out);
     buf_release(&complaint);
+}
+
+static void on_alarm(int number)
+{
+    (void)number;
+}
+
+/* Signals that come while it is waited do not hide the end of a stream. */
+static void test_interrupted(void **state)
+{
+    (void)state;
+    struct sigaction action = {.sa_handler = on_alarm}, before;
+    const struct itimerval often = {{0, 5000}, {0, 5000}}, never = {{0, 0}, {0, 0}};
+    struct buf out = BUF_INIT;
+    int code = -1;
+    assert_int_equal(sigaction(SIGALRM, &action, &before), 0);
+    assert_int_equal(setitimer(ITIMER_REAL, &often, NULL), 0);
+    const int result = shell_run("sleep 0.1; echo yes", 20000, &out, NULL, &code, NULL);
+    setitimer(ITIMER_REAL, &never, NULL);
+    sigaction(SIGALRM, &before, NULL);
+    assert_int_equal(result, 0);
+    assert_int_equal(code, 0);
+    assert_string_equal(buf_cstr(&out), "yes\n");
+    buf_release(&out);
 }
 
 static void test_killed(void **state)
@@ -209,6 +234,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_limits),          cmocka_unit_test(test_missing_program),
     cmocka_unit_test(test_watch),           cmocka_unit_test(test_oom_score),
     cmocka_unit_test(test_bound),           cmocka_unit_test(test_bound_is_a_child),
-    cmocka_unit_test(test_arguments),
+    cmocka_unit_test(test_arguments),       cmocka_unit_test(test_interrupted),
 };
 UNIT_FILE(tests, NULL, NULL);

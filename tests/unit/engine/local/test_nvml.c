@@ -2,6 +2,7 @@
 #include "machine.h"
 #include "unit.h"
 
+#include <dlfcn.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -27,6 +28,7 @@ static void the_library_is_listed(void **state)
     assert_int_equal(gpus[2].memory_mib, 16384);
     assert_false(gpus[2].is_lost);
     nvml_close(nvml);
+    assert_null(dlopen(FAKE_NVML, RTLD_NOW | RTLD_NOLOAD)); /* and is let go */
     nvml_close(NULL);
     assert_int_equal(nvml_open("libno-such-nvml.so", &nvml, &err), ERR_NOT_FOUND);
     assert_int_equal(nvml_open("libc.so.6", &nvml, &err), ERR_UNAVAILABLE);

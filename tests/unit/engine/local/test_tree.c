@@ -66,8 +66,21 @@ static void test_deep_tree_removal(void **state)
     assert_int_equal(tree_remove(in_folder("deep"), &err), 0);
 }
 
+/* What cannot be removed is said, not tried for ever: nobody removes a folder by its dot. */
+static void test_what_stays_is_said(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    folder_put("stays/inside/file", "");
+    assert_int_equal(tree_remove(in_folder("stays/."), &err), ERR_IO);
+    assert_non_null(strstr(err.text, "stays/."));
+    assert_int_equal(access(in_folder("stays/inside"), F_OK), -1);
+    assert_int_equal(tree_remove(in_folder("stays"), &err), 0);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_tree_removal),
     cmocka_unit_test(test_deep_tree_removal),
+    cmocka_unit_test(test_what_stays_is_said),
 };
 UNIT_FILE(tests, folder_setup, folder_teardown);
