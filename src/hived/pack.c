@@ -65,7 +65,7 @@ void pack_shun_note(struct pack *pack, uint32_t cell, bool is_bad)
 /* --- leaves inside a node --- */
 
 struct block { /* candidates below one cell of the level under search */
-    uint32_t free, open, first_free, first_open;
+    uint32_t free, open, first_free;
 };
 
 static bool leaf_is_taken(const struct pack *pack, uint32_t leaf)
@@ -77,7 +77,7 @@ static struct block block_count(const struct pack *pack, uint32_t first, uint32_
 {
     assert(count > 0);
     const struct hived *h = pack->h;
-    struct block block = {.first_free = NONE, .first_open = NONE};
+    struct block block = {.first_free = NONE};
     for (uint32_t i = first; i < first + count; i++) {
         if (!leaf_is_open(pack, i) || leaf_is_taken(pack, i))
             continue;
@@ -86,8 +86,6 @@ static struct block block_count(const struct pack *pack, uint32_t first, uint32_
         block.open++;
         if (is_free && block.first_free == NONE)
             block.first_free = i;
-        if (!is_free && block.first_open == NONE)
-            block.first_open = i;
     }
     return block;
 }
@@ -134,7 +132,7 @@ static bool leaves_choose(struct pack *pack, const struct pack_item *item)
             continue;
         for (uint32_t at = first; at < first + total; at += size) {
             struct block block = block_count(pack, at, size);
-            uint64_t rank = block.free ? block.first_free : ((uint64_t)1 << 32) + block.first_open;
+            uint64_t rank = block.first_free; /* NONE, the largest, where all are in use */
             if (block.open < want || rank >= best_rank)
                 continue;
             best = at;
