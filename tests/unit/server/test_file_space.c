@@ -165,6 +165,20 @@ static void a_space_that_hides_the_image_is_refused(void **state)
     }
 }
 
+static void a_path_may_fill_its_buffer(void **state)
+{
+    const char *const longest = arena_format(&arena, "%0*d", PATH_MAX - 1, 0);
+    struct err err;
+    (void)state;
+
+    /* a name of so many bytes is too long for a folder, but not for us */
+    assert_true(file_space_folder_make(&space, "outputDir", longest, &err) < 0);
+    assert_int_not_equal(err.code, ERR_TOO_BIG);
+    assert_int_equal(
+        file_space_folder_make(&space, "outputDir", arena_format(&arena, "%s0", longest), &err),
+        ERR_TOO_BIG);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(paths_are_below_however_they_are_written),
     cmocka_unit_test(other_paths_are_refused),
@@ -172,5 +186,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(files_are_read_whole_or_not_at_all),
     cmocka_unit_test(folders_are_made_for_all_to_write),
     cmocka_unit_test(a_space_that_hides_the_image_is_refused),
+    cmocka_unit_test(a_path_may_fill_its_buffer),
 };
 UNIT_FILE(tests, setup, teardown);

@@ -17,6 +17,7 @@
 #include "base/err.h"
 #include "engine/fake/fake.h"
 #include "server/config.h"
+#include "server/container.h"
 #include "server/server.h"
 #include "server/state.h"
 #include "store/read.h"
@@ -106,6 +107,31 @@ static void wrong_files_and_forbidden_clusters_are_refused(void **state)
     world->user = "nobody";
     assert_int_equal(submit(world, job_text(world, "a", "defaults: {virtualCluster: vc1}\n"), &job),
                      ERR_NOT_FOUND);
+}
+
+/* The keys of the user's profile go to his tasks, one a line. */
+static void keys_of_the_profile_are_lines(void **state)
+{
+    struct world *world = *state;
+    struct launch_job launch;
+    struct job_id job;
+    struct store_user bob = {.name = "bob",
+                             .password_hash = "",
+                             .email = "",
+                             .is_admin = true,
+                             .extension_json = "{\"sshKeys\":[{\"title\":\"one\",\"value\":"
+                                               "\" ssh-ed25519 AAAA bob \\n\"},{\"value\":7},"
+                                               "{\"value\":\"ssh-rsa BBBB\"}]}",
+                             .created_ms = 5};
+
+    assert_int_equal(change(world, (struct store_change){.kind = CHANGE_USER_ADD, .user = bob}), 0);
+    world->user = "bob";
+    assert_int_equal(submit(world, job_text(world, "keys", ""), &job), 0);
+    struct store_reader *rows = world->service->reader_get(world->service->context, &world->err);
+    assert_int_equal(launch_job_load(rows, job, NULL, &launch, &world->err), 0);
+    assert_string_equal(launch.user_keys, "ssh-ed25519 AAAA bob\nssh-rsa BBBB\n");
+    launch_job_release(&launch);
+    world->service->reader_put(world->service->context, rows);
 }
 
 static void jobs_are_stopped_and_deleted(void **state)
@@ -349,6 +375,7 @@ static void the_end_of_an_attempt_outlives_a_full_disk(void **state)
 static const struct CMUnitTest tests[] = {
     WORLD(a_job_runs_and_is_there_after_a_restart),
     WORLD(wrong_files_and_forbidden_clusters_are_refused),
+    WORLD(keys_of_the_profile_are_lines),
     WORLD(jobs_are_stopped_and_deleted),
     WORLD(tags_users_and_settings_change_durably),
     WORLD(readiness_and_metrics_speak),
