@@ -32,6 +32,8 @@ static void start_barrier(void **state)
         {"HTTP/1.1 409 Conflict\r\n\r\n{\"code\":\"BarrierBrokenError\",\"message\":"
          "\"worker-1 has ended with code 1\"}",
          252, "start barrier: worker-1 has ended with code 1"},
+        {"HTTP/1.1 409 Conflict\r\n\r\n{\"message\":\"two\\\\lines\x1b[2J\nof text\"}", 252,
+         "start barrier: twolines[2Jof text"}, /* nothing that a terminal or a log takes amiss */
     };
     for (size_t i = 0; i < COUNT_OF(CASES); i++) {
         struct world w;

@@ -8,6 +8,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -225,6 +226,27 @@ static void network_of_its_own(void **state)
     folder_remove(w.root);
 }
 
+/* Without HOME the home is that of the user in /etc/passwd. */
+static void home_of_the_user(void **state)
+{
+    (void)state;
+    const struct passwd *user = getpwuid(getuid());
+    char *before = getenv("HOME") ? mem_copy(getenv("HOME")) : NULL, wanted[300];
+    struct world w;
+    if (!user || !user->pw_dir[0])
+        skip();
+    snprintf(wanted, sizeof wanted, "%s\n", user->pw_dir);
+    unsetenv("HOME");
+    world_init(&w, "echo $HOME");
+    world_run(&w);
+    if (before)
+        setenv("HOME", before, 1);
+    mem_free(before);
+    end_is(&w, EXIT_STAGE_USER, 0, 0);
+    log_is(&w, "stdout", wanted);
+    folder_remove(w.root);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_private),
     cmocka_unit_test(test_output_of_init),
@@ -236,5 +258,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(signals_forwarded),
     cmocka_unit_test(network_of_its_own),
     cmocka_unit_test(not_usable),
+    cmocka_unit_test(home_of_the_user),
 };
 UNIT_FILE(tests, run_setup, NULL);
