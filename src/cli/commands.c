@@ -1,6 +1,6 @@
 #include "base/memory.h"
 #include "cli/command.h"
-#include "sys/paths.h"
+#include "sys/api_socket.h"
 #include <string.h>
 
 #define END                                                                                        \

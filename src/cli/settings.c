@@ -2,8 +2,8 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/memory.h"
+#include "sys/api_socket.h"
 #include "sys/file.h"
-#include "sys/paths.h"
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

@@ -9,8 +9,8 @@
 #include "hived/config.h"
 #include "server/engines.h"
 #include "store/postgres/postgres.h"
+#include "sys/api_socket.h"
 #include "sys/file.h"
-#include "sys/paths.h"
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
