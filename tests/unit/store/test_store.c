@@ -5,6 +5,7 @@
 #include "unit.h"
 #include "world.h"
 
+#include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -14,6 +15,7 @@
 #include "base/memory.h"
 #include "core/output.h"
 #include "core/plan.h"
+#include "store/migrations.h"
 #include "store/read.h"
 #include "store/store.h"
 #include "sys/file.h"
@@ -133,10 +135,29 @@ static void strange_databases_are_refused(void **state)
     world_open(world);
 }
 
+/* A database that was just made is of the newest version: no migration is run on it again. */
+static void the_newest_version_is_written(void **state)
+{
+    struct world *world = *state;
+    char path[100];
+    sqlite3 *db;
+    sqlite3_stmt *stmt;
+
+    SQLITE_ONLY(world);
+    snprintf(path, sizeof path, "%s/skep.db", world->directory);
+    assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_prepare_v2(db, "PRAGMA user_version", -1, &stmt, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_step(stmt), SQLITE_ROW);
+    assert_int_equal(sqlite3_column_int64(stmt, 0), sqlite_migration_count);
+    sqlite3_finalize(stmt);
+    sqlite3_close(db);
+}
+
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 static const struct CMUnitTest tests[] = {
     WORLD(a_restart_loads_what_lives),
     WORLD(a_second_process_is_refused),
     WORLD(strange_databases_are_refused),
+    WORLD(the_newest_version_is_written),
 };
 UNIT_FILE(tests, NULL, NULL);
