@@ -128,7 +128,8 @@ static void keys_of_the_profile_are_lines(void **state)
     world->user = "bob";
     assert_int_equal(submit(world, job_text(world, "keys", ""), &job), 0);
     struct store_reader *rows = world->service->reader_get(world->service->context, &world->err);
-    assert_int_equal(launch_job_load(rows, job, NULL, &launch, &world->err), 0);
+    assert_int_equal(launch_job_load(rows, job, &(struct launch_places){0}, &launch, &world->err),
+                     0);
     assert_string_equal(launch.user_keys, "ssh-ed25519 AAAA bob\nssh-rsa BBBB\n");
     launch_job_release(&launch);
     world->service->reader_put(world->service->context, rows);
