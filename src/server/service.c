@@ -266,6 +266,7 @@ static void user_copy(struct server_mail *mail, const struct store_user *from)
     to->groups.items = groups;
     to->virtual_clusters = names_kept(mail, &from->virtual_clusters);
     to->extension_json = kept(mail, from->extension_json);
+    to->identity = kept(mail, from->identity);
 }
 
 static void group_copy(struct server_mail *mail, const struct store_group *from)

@@ -113,7 +113,6 @@ static int grants_put(struct store *store, bool is_group, const char *holder,
     struct sql sql = sql_of(&store->session, delete_grants);
     int code;
 
-    assert(holder[0] && clusters->count <= STORE_GRANTS_MAX);
     sql_put_int(&sql, is_group);
     sql_put_string(&sql, holder);
     code = sql_run(&sql, NULL, err);
@@ -169,7 +168,6 @@ int user_rights_check(struct store *store, struct store_change *change, struct e
     bool exists = true;
     int code = fields & USER_CLUSTERS ? clusters_check(change, &change->user.virtual_clusters) : 0;
 
-    assert(change->kind == CHANGE_USER_ADD || change->kind == CHANGE_USER_SET);
     if (change->code == 0 && groups->count > STORE_USER_GROUPS_MAX)
         return REFUSE(change, ERR_TOO_BIG, "a user is in at most %d groups", STORE_USER_GROUPS_MAX);
     for (size_t i = 0; code == 0 && change->code == 0 && i < groups->count; i++) {
@@ -184,7 +182,6 @@ static int user_groups_put(struct store *store, const struct store_user *user, s
 {
     int code = members_remove(store, delete_user_members, user->name, err);
 
-    assert(user->groups.count <= STORE_USER_GROUPS_MAX); /* user_rights_check */
     for (size_t i = 0; code == 0 && i < user->groups.count; i++) {
         struct sql sql = sql_of(&store->session, insert_member);
         sql_put_string(&sql, user->name);
@@ -248,7 +245,6 @@ int user_group_add(struct store *store, struct store_change *change, struct err 
     int64_t count;
     int changed = 0, code = group_check(change, ~0u);
 
-    assert(change->kind == CHANGE_GROUP_ADD);
     if (change->code < 0)
         return code;
     code = sql_number(&sql, &count, err);
@@ -273,7 +269,6 @@ int user_group_set(struct store *store, struct store_change *change, struct err 
     bool exists = false;
     int changed = 0, code = group_check(change, fields);
 
-    assert(change->kind == CHANGE_GROUP_SET);
     if (change->code < 0)
         return code;
     code = group_exists(store, change->group.name, &exists, err);
@@ -299,7 +294,6 @@ int user_group_remove(struct store *store, struct store_change *change, struct e
     struct sql sql = sql_of(&store->session, delete);
     int changed = 0, code;
 
-    assert(change->kind == CHANGE_GROUP_REMOVE);
     sql_put_string(&sql, change->group.name);
     code = sql_run(&sql, &changed, err);
     if (code == 0 && changed == 0)
@@ -317,7 +311,6 @@ static int member_check(struct store *store, struct store_change *change, struct
     bool has_user = false, has_group = false;
     int code = user_exists(store, change->member.user, &has_user, err);
 
-    assert(change->kind == CHANGE_MEMBER_ADD || change->kind == CHANGE_MEMBER_REMOVE);
     if (code == 0)
         code = group_exists(store, change->member.group, &has_group, err);
     if (code < 0)
@@ -384,7 +377,6 @@ int admins_guard(struct store *store, struct store_change *change,
     int64_t before = 0, after = 0;
     int code = admins_count(store, &before, err);
 
-    assert(change->code == 0);
     if (code == 0)
         code = plain_run(store, begin_change, err);
     if (code == 0)
@@ -458,7 +450,6 @@ int user_rights_read(struct store_reader *reader, struct arena *arena, struct st
 /* Rows come in the order of the users: those of a user follow each other. */
 static struct store_user *user_next(struct store_users *users, size_t *at, const char *name)
 {
-    assert(*at <= users->count);
     while (*at < users->count && strcmp(users->items[*at].name, name) < 0)
         ++*at;
     if (*at == users->count || strcmp(users->items[*at].name, name) != 0)
@@ -490,7 +481,6 @@ static int users_groups_read(struct store_reader *reader, struct arena *arena,
     }
     if (user)
         user->groups = members_hand_over(&list, arena);
-    assert(list.count == 0); /* every row has found its user */
     return code;
 }
 
@@ -515,7 +505,6 @@ static int users_clusters_read(struct store_reader *reader, struct arena *arena,
     }
     if (user)
         user->virtual_clusters = names_hand_over(&list, arena);
-    assert(list.count == 0);
     return code;
 }
 

@@ -24,7 +24,6 @@ static uint32_t words_add(struct words *words, struct text word)
     uint32_t index = text_map_get(&words->map, word);
     char *copy;
 
-    assert(index == MAP_NONE || index < words->count);
     if (index != MAP_NONE)
         return index;
     copy = mem_alloc(word.length + 1);
@@ -91,7 +90,6 @@ void job_index_take(struct job_index *jobs, struct job_index *from)
     struct job_index old;
     const size_t kept = offsetof(struct job_index, seed); /* the locks stay where they are */
 
-    assert(jobs != from);
     job_index_write_begin(jobs);
     memcpy(&old, jobs, sizeof old);
     memcpy((char *)jobs + kept, (const char *)from + kept, sizeof old - kept);
@@ -110,7 +108,6 @@ size_t job_index_position(const struct job_index *jobs, struct job_id job)
         else
             high = middle;
     }
-    assert(low == 0 || job_index_row(jobs, low - 1)->id < job.v);
     if (low < jobs->count) {
         const struct job_index_row *row = job_index_row(jobs, low);
         if (row->id == job.v && !row->is_dead)
@@ -137,7 +134,6 @@ static struct job_index_row *job_index_add(struct job_index *jobs, const struct 
     char *full;
 
     assert(jobs->count == 0 || job_index_row(jobs, jobs->count - 1)->id < job->id.v);
-    assert(user_length + 1 + name_length <= UINT16_MAX);
     if (jobs->count == jobs->chunks.count * CHUNK_ROWS)
         ARRAY_ADD(&jobs->chunks)->rows = mem_zero(CHUNK_ROWS, sizeof *row);
     row = job_index_row(jobs, jobs->count++);
@@ -195,7 +191,6 @@ void job_index_put(struct job_index *jobs, const struct job_record *job, bool ha
         index = jobs->count - 1;
     } else {
         row = job_index_row(jobs, index);
-        assert(jobs->counts[row->shown] > 0);
         jobs->counts[row->shown]--;
     }
     row->state = (uint8_t)job->state;
@@ -235,7 +230,6 @@ void job_index_remove(struct job_index *jobs, struct job_id job)
     if (index == SIZE_MAX)
         return;
     row = job_index_row(jobs, index);
-    assert(jobs->counts[row->shown] > 0);
     jobs->counts[row->shown]--;
     row->is_dead = true;
     mem_free(row->tags);
@@ -254,7 +248,6 @@ static void row_tag(struct job_index *jobs, struct job_index_row *row, struct te
     for (size_t i = 0; i < row->tag_count; i++)
         if (row->tags[i] == tag)
             return;
-    assert(row->tag_count < UINT16_MAX);
     row->tags = mem_realloc(row->tags, mem_size(row->tag_count + 1u, sizeof *row->tags));
     row->tags[row->tag_count++] = tag;
 }
@@ -315,7 +308,6 @@ static void job_index_compact(struct job_index *jobs)
         for (size_t t = 0; t < old->tag_count; t++)
             row_tag(&fresh, row, text_of(jobs->tags.items[old->tags[t]]));
     }
-    assert(fresh.count == jobs->count - jobs->dead);
     job_index_release(jobs);
     jobs->names = fresh.names;
     jobs->pool = fresh.pool;

@@ -42,7 +42,6 @@ static uint8_t *words_wanted(const struct words *words, const struct text *wante
         memset(marks, 1, words->count);
     for (size_t i = 0; i < count; i++) {
         uint32_t index = text_map_get(&words->map, wanted[i]);
-        assert(index == MAP_NONE || index < words->count);
         if (index != MAP_NONE)
             marks[index] = 1;
     }
@@ -174,7 +173,6 @@ static int rows_compare_text(const struct ranking *ranking, const struct match *
     const struct job_index_row *left = job_index_row(jobs, a->row);
     const struct job_index_row *right = job_index_row(jobs, b->row);
 
-    assert(a->row < jobs->count && b->row < jobs->count);
     if (ranking->order == ORDER_NAME)
         return strcmp(left->full + left->name_at, right->full + right->name_at);
     if (ranking->order == ORDER_USER && left->user != right->user)
@@ -259,7 +257,6 @@ static void row_show(const struct job_index *jobs, const struct job_index_row *r
     const char **tags = arena_array(arena, row->tag_count, sizeof *tags);
     struct job_record *record = &job->record;
 
-    assert(!row->is_dead && row->name_at > 0 && row->name_at <= row->full_length);
     *record = (struct job_record){
         .id = {row->id},
         .name = full + row->name_at,
@@ -320,7 +317,6 @@ static size_t page_newest(const struct job_index *jobs, const struct sieve *siev
     bool is_short = filter->skips_total || filter_is_empty(filter);
     size_t kept = 0;
 
-    assert(!jobs->is_shuffled);
     *total = 0;
     for (size_t i = jobs->count; i-- > 0 && (kept < end || !is_short);) {
         if (!sieve_passes(sieve, job_index_row(jobs, i)))
@@ -355,7 +351,6 @@ struct best {
 
 static void best_take(struct best *best, struct match match, const struct ranking *ranking)
 {
-    assert(best->count <= best->room);
     best->total++;
     if (best->count < best->room) {
         best->items[best->count++] = match;
@@ -388,7 +383,6 @@ static size_t page_best(const struct job_index *jobs, const struct sieve *sieve,
             best_take(&best, (struct match){key, (uint32_t)next}, ranking);
         }
     }
-    assert(best.count <= end && best.count <= best.total);
     *total = best.total;
     qsort_r(matches, best.count, sizeof *matches, matches_compare_void, (void *)(uintptr_t)ranking);
     return best.count;
@@ -413,7 +407,6 @@ static size_t page_deep(const struct job_index *jobs, const struct sieve *sieve,
         end = count;
     offset = filter->offset < end ? (size_t)filter->offset : end;
     matches_select(matches, count, end, ranking);
-    assert(offset <= end);
     matches_select(matches, end, offset, ranking);
     qsort_r(matches + offset, end - offset, sizeof *matches, matches_compare_void,
             (void *)(uintptr_t)ranking);
@@ -494,7 +487,6 @@ bool job_index_summary(struct job_index *jobs, struct job_id job, struct arena *
 
     pthread_rwlock_rdlock(&jobs->lock);
     index = job_index_position(jobs, job);
-    assert(index == SIZE_MAX || index < jobs->count);
     if (index != SIZE_MAX)
         row_show(jobs, job_index_row(jobs, index), arena, row);
     pthread_rwlock_unlock(&jobs->lock);
@@ -503,14 +495,8 @@ bool job_index_summary(struct job_index *jobs, struct job_id job, struct arena *
 
 void job_index_counts(struct job_index *jobs, uint64_t counts[PUBLIC_STATE_COUNT])
 {
-    uint64_t sum = 0;
-
     pthread_rwlock_rdlock(&jobs->lock);
     memcpy(counts, jobs->counts, sizeof jobs->counts);
-    for (size_t i = 0; i < PUBLIC_STATE_COUNT; i++)
-        sum += counts[i];
-    assert(sum == jobs->count - jobs->dead);
-    (void)sum;
     pthread_rwlock_unlock(&jobs->lock);
 }
 
@@ -519,7 +505,6 @@ size_t job_index_final(struct job_index *jobs, int64_t completed_before_ms, stru
 {
     size_t found = 0;
 
-    assert(room == 0 || ids);
     pthread_rwlock_rdlock(&jobs->lock);
     for (size_t i = 0; i < jobs->count && found < room; i++) {
         const struct job_index_row *row = job_index_row(jobs, i);

@@ -39,7 +39,6 @@ const uint16_t *numbers_get(struct text bytes, size_t count, struct arena *arena
 {
     uint16_t *numbers = arena_array(arena, count, sizeof *numbers);
 
-    assert(bytes.length >= 2 * count);
     for (size_t i = 0; i < count; i++)
         numbers[i] = (uint16_t)((uint8_t)bytes.at[2 * i] | (uint8_t)bytes.at[2 * i + 1] << 8);
     return numbers;

@@ -194,6 +194,9 @@ int store_nodes(struct store_reader *reader, struct arena *arena, struct store_n
 
 int store_user(struct store_reader *reader, struct text name, struct arena *arena,
                struct store_user *user, struct err *err);
+/* Whose identity this is. ERR_NOT_FOUND. */
+int store_user_identified(struct store_reader *reader, struct text identity, struct arena *arena,
+                          struct store_user *user, struct err *err);
 struct store_users {
     struct store_user *items; /* by name */
     size_t count;

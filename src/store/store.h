@@ -35,6 +35,7 @@ enum {
     STORE_CLUSTER_NAME_MAX = 255, /* as granted */
     STORE_DESCRIPTION_MAX = 4096, /* of a group */
     STORE_TOKENS_MAX = 1000,      /* of one user, of logins and of applications each */
+    STORE_IDENTITY_MAX = 1024,    /* bytes */
     STORE_SETTING_MAX = 1 << 20,
     STORE_EXTENSION_MAX = 1 << 20, /* of a user, bytes of JSON */
     STORE_TAIL_MAX = 4096,         /* bytes of an attempt's last lines */
@@ -94,6 +95,7 @@ struct store_user {
     struct store_names virtual_clusters; /* granted to the user, not to a group */
     const char *extension_json;          /* object */
     int64_t created_ms;
+    const char *identity; /* whom the provider of the sign-on calls so; "": nobody. Unique */
 };
 
 struct store_group {
@@ -114,6 +116,8 @@ enum store_user_field {
     USER_GROUPS = 16,
     USER_CLUSTERS = 32,
     USER_EXTENSION = 64,
+    /* 128: of all fields */
+    USER_IDENTITY = 256,
 };
 enum store_group_field {
     GROUP_DESCRIPTION = 1,
@@ -153,7 +157,8 @@ enum store_change_kind {
     CHANGE_TAG_REMOVE,    /* ERR_NOT_FOUND job or tag */
     CHANGE_USER_ADD,      /* ERR_CONFLICT: exists; ERR_NOT_FOUND group; ERR_TOO_BIG, ERR_INVALID */
     CHANGE_USER_SET,      /* replaces; ERR_NOT_FOUND user or group; ERR_TOO_BIG, ERR_INVALID;
-                           * ERR_CONFLICT: the extension is not `extension_was`. This and the next
+                           * ERR_CONFLICT: the extension is not `extension_was`, or another user
+                           * has the identity. This and the next
                            * five: ERR_FORBIDDEN: no admin would be left who may log in */
     CHANGE_USER_REMOVE,   /* and its tokens, memberships and grants; ERR_NOT_FOUND */
     CHANGE_MEMBER_ADD,    /* idempotent; ERR_NOT_FOUND user or group; ERR_TOO_BIG */

@@ -7,23 +7,28 @@
 #define COLUMNS(C)                                                                                 \
     C(name)                                                                                        \
     "," C(password_hash) "," C(email) "," C(is_admin) "," C(extension_json) "," C(                 \
-        created_ms) "," C(is_inactive)
+        created_ms) "," C(is_inactive) "," C(identity)
 
 static const char insert[] = INSERT_NEW_INTO("users", COLUMNS);
-/* The columns whose bit is in ?8; only when the extension is ?9, if that is given. */
+/* The columns whose bit is in ?9; only when the extension is ?10, if that is given. */
 /* clang-format off */
 static const char update[] = "UPDATE users SET"
-    COLUMN_IF("?8", password_hash, 1, "?2") ","
-    COLUMN_IF("?8", email, 2, "?3") ","
-    COLUMN_IF("?8", is_admin, 4, "?4") ","
-    COLUMN_IF("?8", extension_json, 64, "?5") ","
-    COLUMN_IF("?8", created_ms, 128, "?6") ","
-    COLUMN_IF("?8", is_inactive, 8, "?7")
-    " WHERE name = ?1 AND (?9 = '' OR extension_json = ?9)";
+    COLUMN_IF("?9", password_hash, 1, "?2") ","
+    COLUMN_IF("?9", email, 2, "?3") ","
+    COLUMN_IF("?9", is_admin, 4, "?4") ","
+    COLUMN_IF("?9", extension_json, 64, "?5") ","
+    COLUMN_IF("?9", created_ms, 128, "?6") ","
+    COLUMN_IF("?9", is_inactive, 8, "?7") ","
+    COLUMN_IF("?9", identity, 256, "?8")
+    " WHERE name = ?1 AND (?10 = '' OR extension_json = ?10)";
 /* clang-format on */
 static const char delete[] = "DELETE FROM users WHERE name = ?";
 static const char count_all[] = "SELECT count(*) FROM users";
 static const char count_name[] = "SELECT count(*) FROM users WHERE name = ?";
+static const char count_identity[] =
+    "SELECT count(*) FROM users WHERE identity = ?1 AND identity <> '' AND name <> ?2";
+static const char select_identity[] =
+    "SELECT " COLUMNS(COLUMN_NAME) " FROM users WHERE identity = ? AND identity <> ''";
 static const char select_one[] = "SELECT " COLUMNS(COLUMN_NAME) " FROM users WHERE name = ?";
 static const char select_all[] = "SELECT " COLUMNS(COLUMN_NAME) " FROM users ORDER BY name";
 
@@ -36,6 +41,7 @@ static void row_put(struct sql *sql, const struct store_user *user)
     sql_put_string(sql, user->extension_json);
     sql_put_int(sql, user->created_ms);
     sql_put_int(sql, user->is_inactive);
+    sql_put_string(sql, user->identity);
 }
 
 static void row_get(struct sql *sql, struct store_user *user, struct arena *arena)
@@ -48,6 +54,27 @@ static void row_get(struct sql *sql, struct store_user *user, struct arena *aren
     user->extension_json = sql_string(sql, arena);
     user->created_ms = sql_int(sql);
     user->is_inactive = sql_bool(sql);
+    user->identity = sql_string(sql, arena);
+}
+
+/* Nobody is two users: change->code says whether another one has the identity. */
+static int identity_check(struct store *store, struct store_change *change, struct err *err)
+{
+    const char *identity = change->user.identity;
+    struct sql sql = sql_of(&store->session, count_identity);
+    int64_t count = 0;
+    int code;
+
+    if (!identity || !identity[0])
+        return 0;
+    if (strlen(identity) > STORE_IDENTITY_MAX)
+        return REFUSE(change, ERR_TOO_BIG, "an identity has at most %d bytes", STORE_IDENTITY_MAX);
+    sql_put_string(&sql, identity);
+    sql_put_string(&sql, change->user.name);
+    code = sql_number(&sql, &count, err);
+    if (code == 0 && count > 0)
+        return REFUSE(change, ERR_CONFLICT, "another user has the identity %.100s", identity);
+    return code;
 }
 
 int user_add(struct store *store, struct store_change *change, struct err *err)
@@ -65,6 +92,8 @@ int user_add(struct store *store, struct store_change *change, struct err *err)
                       STORE_EXTENSION_MAX);
     code = sql_number(&sql, &count, err);
     if (code == 0)
+        code = identity_check(store, change, err);
+    if (code == 0 && change->code == 0)
         code = user_rights_check(store, change, err);
     if (code < 0 || change->code < 0)
         return code;
@@ -104,7 +133,9 @@ int user_set(struct store *store, struct store_change *change, struct err *err)
     code = user_exists(store, user->name, &exists, err);
     if (code == 0 && !exists)
         return REFUSE(change, ERR_NOT_FOUND, "no user %s", user->name);
-    if (code == 0)
+    if (code == 0 && (fields & USER_IDENTITY))
+        code = identity_check(store, change, err);
+    if (code == 0 && change->code == 0)
         code = user_rights_check(store, change, err);
     if (code < 0 || change->code < 0)
         return code;
@@ -175,6 +206,36 @@ int store_user(struct store_reader *reader, struct text name, struct arena *aren
     if (code < 0)
         return code;
     code = read_user(reader, name, arena, user, err);
+    reader_end(reader);
+    return code;
+}
+
+static int read_identity(struct store_reader *reader, struct text identity, struct arena *arena,
+                         struct store_user *user, struct err *err)
+{
+    struct sql sql = sql_of(&reader->session, select_identity);
+    int code;
+
+    sql_put_text(&sql, identity);
+    code = sql_next(&sql, err);
+    if (code == 0)
+        return err_fail(err, ERR_NOT_FOUND, "", "no user has this identity");
+    if (code < 0)
+        return code;
+    row_get(&sql, user, arena);
+    sql_done(&sql);
+    return user_rights_read(reader, arena, user, err);
+}
+
+int store_user_identified(struct store_reader *reader, struct text identity, struct arena *arena,
+                          struct store_user *user, struct err *err)
+{
+    int code = reader_begin(reader, err);
+
+    assert(reader->session.db);
+    if (code < 0)
+        return code;
+    code = read_identity(reader, identity, arena, user, err);
     reader_end(reader);
     return code;
 }

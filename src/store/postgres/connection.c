@@ -46,7 +46,6 @@ static int fail_of_state(const struct postgres_connection *connection, const cha
     const char *name = connection->name;
     int length = line_length(message);
 
-    assert(strlen(state) == 5);
     if (strcmp(state, "53100") == 0)
         return err_fail(err, ERR_UNAVAILABLE, "", "the disk of %s is full: %.*s", name, length,
                         message);
@@ -166,7 +165,6 @@ static void connection_look(struct postgres_connection *connection)
         else
             connection->is_ending = true;
     }
-    assert(!connection->is_pipelined);
     if (connection->is_ending)
         connection_drop(connection);
 }
@@ -233,7 +231,6 @@ static int pending_fail(const struct postgres_connection *connection,
 
     if (!is_good(result))
         return postgres_fail(connection, result, text, err);
-    assert(pending->is_fence || pending->is_one); /* only these may be wrong though they are good */
     if (pending->is_fence)
         return err_fail(err, ERR_CONFLICT, "", "another skepd has taken %s over", connection->name);
     return err_fail(err, ERR_INTERNAL, "", "%s: a row that should change is not there: %.100s",
@@ -245,7 +242,6 @@ static PGresult *result_of_one(struct postgres_connection *connection)
 {
     PGresult *result = PQgetResult(connection->conn), *end;
 
-    assert(connection->is_pipelined);
     if (result && PQresultStatus(result) != PGRES_PIPELINE_SYNC)
         while ((end = PQgetResult(connection->conn)) != NULL)
             PQclear(end);
@@ -294,7 +290,6 @@ static int pipeline_send(struct postgres_connection *connection, const char *tex
     static const Oid types[] = {20}; /* bigint */
     static const int lengths[] = {8}, formats[] = {1};
 
-    assert(connection->is_pipelined && (!is_fence || connection->fence != 0));
     if (!PQsendQueryParams(connection->conn, text, is_fence ? 1 : 0, types, values, lengths,
                            formats, 1))
         return postgres_fail(connection, NULL, text, err);
@@ -329,7 +324,7 @@ static int begin_write(struct postgres_connection *connection, struct err *err)
 {
     int code;
 
-    assert(connection->is_writer && !connection->is_pipelined);
+    assert(connection->is_writer);
     if (!PQenterPipelineMode(connection->conn))
         return postgres_fail(connection, NULL, "begin", err);
     connection->is_pipelined = connection->is_in_transaction = true;
@@ -390,7 +385,6 @@ static void connection_rollback(struct db *db)
     if (connection->streaming)
         statement_reset((struct db_statement *)connection->streaming);
     pipeline_leave(connection);
-    assert(!connection->is_pipelined && connection->pending.count == 0);
     connection->is_in_transaction = false;
     if (postgres_is_broken(connection) || postgres_execute(connection, "ROLLBACK", NULL) < 0)
         connection_drop(connection);

@@ -125,7 +125,6 @@ static int fence_check(const struct postgres_database *self, struct err *err)
     int64_t fence;
     int code = postgres_number(self->writer, "SELECT fence FROM skep", &fence, err);
 
-    assert(self->writer->fence > 0);
     if (code == 0 && fence != self->writer->fence)
         return err_fail(err, ERR_CONFLICT, "", "another skepd has taken %s over", self->name);
     return code;
@@ -140,7 +139,6 @@ static int lease_renew(void *context, struct err *err)
     char text[200];
     int code = fence_check(self, err);
 
-    assert(self->writer->is_writer);
     snprintf(text, sizeof text,
              "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = %d AND "
              "application_name = current_setting('application_name') AND pid <> pg_backend_pid()",
@@ -210,7 +208,6 @@ static int migration_run(const struct postgres_database *self, unsigned number, 
     cleanup_buf struct buf text = BUF_INIT;
     int code;
 
-    assert(number < postgres_migration_count);
     buf_format(&text, "BEGIN; %s; UPDATE skep SET version = %u; COMMIT",
                postgres_migrations[number].sql, number + 1);
     code = postgres_execute(self->writer, buf_cstr(&text), err);
@@ -266,10 +263,8 @@ static int identity_read(struct postgres_database *self, struct err *err)
 
 static int writer_open(struct postgres_database *self, struct err *err)
 {
-    int code;
+    int code = postgres_connect(self->address, self->name, true, &self->writer, err);
 
-    assert(!self->writer);
-    code = postgres_connect(self->address, self->name, true, &self->writer, err);
     if (code < 0)
         return code;
     self->base.writer = &self->writer->base;
@@ -324,7 +319,6 @@ static int database_start(struct database *database, const struct db_progress *p
     int code;
 
     (void)progress;
-    assert(self->identity[0] && !strchr(self->identity, '\''));
     /* an epoch has begun where one must: from here on it is this database */
     snprintf(text, sizeof text, "UPDATE skep SET identity = '%s'", self->identity);
     code = postgres_execute(self->writer, text, err);
@@ -366,7 +360,6 @@ static int table_measure(struct postgres_database *self, const char *table, uint
     int64_t rows, row_bytes;
     int code;
 
-    assert(!strchr(table, '\'')); /* a name of ours */
     snprintf(text, sizeof text,
              "SELECT n_live_tup FROM pg_stat_user_tables WHERE relid = '%s'::regclass", table);
     code = postgres_number(self->writer, text, &rows, err);

@@ -67,7 +67,6 @@ static int text_translate(const char *text, struct buf *out)
         }
         buf_put_u8(out, (uint8_t)*at);
     }
-    assert(!quote);
     return highest;
 }
 
@@ -172,7 +171,6 @@ static struct text text_clean(struct parameter *parameter, struct text text)
         length += bytes > 0 ? bytes : 3;
         at += bytes > 0 ? bytes : 1;
     }
-    assert(length <= 3 * text.length);
     return (struct text){parameter->clean, length};
 }
 
@@ -264,7 +262,6 @@ static int statement_queue(struct postgres_statement *statement, bool is_one, st
     struct postgres_connection *connection = statement->connection;
     int code = 0;
 
-    assert(connection->is_pipelined);
     if (connection->pending.count >= POSTGRES_PENDING_MAX)
         code = postgres_flush(connection, NULL, err);
     if (code == 0)
@@ -282,7 +279,6 @@ static void results_drain(struct postgres_connection *connection)
 {
     PGresult *result;
 
-    assert(connection->streaming && !connection->is_pipelined);
     while ((result = PQgetResult(connection->conn)) != NULL)
         PQclear(result);
     connection->streaming = NULL;
@@ -305,7 +301,6 @@ static int stream_open(struct postgres_statement *statement, struct err *err)
     struct postgres_connection *connection = statement->connection;
     int code = connection->is_in_transaction ? 0 : postgres_ready(connection, err);
 
-    assert(!connection->is_pipelined && !statement->is_open);
     if (code == 0)
         code = statement_send(statement, err);
     if (code < 0)
@@ -321,7 +316,6 @@ static int stream_next(struct postgres_statement *statement, struct err *err)
     ExecStatusType status;
     int code;
 
-    assert(statement->connection->streaming == statement);
     PQclear(statement->result);
     statement->row = 0;
     statement->result = PQgetResult(statement->connection->conn);
@@ -351,7 +345,6 @@ static int pipeline_open(struct postgres_statement *statement, struct err *err)
 
 static int pipeline_next(struct postgres_statement *statement)
 {
-    assert(statement->result);
     if (++statement->row < PQntuples(statement->result))
         return 1;
     statement_reset(&statement->base);
@@ -402,12 +395,6 @@ int statement_run_one(struct db_statement *base, struct err *err)
 
 /* --- columns --- */
 
-/* There is a row, and it has this column. */
-static bool has_column(const struct postgres_statement *statement, int at)
-{
-    return statement->result && at >= 0 && at < PQnfields(statement->result);
-}
-
 int64_t statement_get_int(struct db_statement *base, int at)
 {
     const struct postgres_statement *statement = self_of(base);
@@ -415,7 +402,7 @@ int64_t statement_get_int(struct db_statement *base, int at)
     int length = PQgetlength(statement->result, statement->row, at);
     uint64_t value = length > 0 && (bytes[0] & 0x80) ? UINT64_MAX : 0;
 
-    assert(has_column(statement, at) && length <= 8);
+    assert(length <= 8);
     for (int i = 0; i < length; i++) /* 2, 4 or 8 bytes in the order of the network; NULL: 0 */
         value = value << 8 | (uint8_t)bytes[i];
     return (int64_t)value;
@@ -434,7 +421,6 @@ struct text statement_get_bytes(struct db_statement *base, int at)
 {
     const struct postgres_statement *statement = self_of(base);
 
-    assert(has_column(statement, at));
     if (PQgetisnull(statement->result, statement->row, at))
         return (struct text){NULL, 0};
     return (struct text){PQgetvalue(statement->result, statement->row, at),

@@ -20,7 +20,6 @@ static int64_t unix_ms(void)
 
 static void large_tell(struct checkpoint *checkpoint, int pages, int code)
 {
-    assert(pages >= 0 && checkpoint->limits.large > 0);
     if (pages < checkpoint->limits.large) {
         atomic_store(&checkpoint->large_since_ms, 0);
         if (checkpoint->warned > 0)
@@ -116,7 +115,6 @@ int checkpoint_start(struct checkpoint *checkpoint, const char *path,
     pthread_condattr_t attributes;
     int code;
 
-    assert(limits->due <= limits->restart && limits->restart <= limits->large);
     *checkpoint = (struct checkpoint){.limits = *limits, .path = path, .marker = marker};
     pthread_mutex_init(&checkpoint->lock, NULL);
     pthread_condattr_init(&attributes);
@@ -152,7 +150,6 @@ void checkpoint_stop(struct checkpoint *checkpoint)
 
 void checkpoint_note(struct checkpoint *checkpoint, int pages)
 {
-    assert(checkpoint->has_thread && pages >= 0);
     pthread_mutex_lock(&checkpoint->lock);
     checkpoint->noted = pages;
     if (pages >= checkpoint->limits.due)

@@ -96,7 +96,6 @@ static int migration_run(sqlite3 *db, unsigned number, struct err *err)
     char text[80];
     int code = sqlite_execute(db, "BEGIN IMMEDIATE", err);
 
-    assert(number < sqlite_migration_count);
     if (code == 0)
         code = sqlite_execute(db, sqlite_migrations[number].sql, err);
     snprintf(text, sizeof text, "PRAGMA user_version = %u", number + 1);
@@ -117,7 +116,6 @@ static int database_migrate(sqlite3 *db, struct err *err)
 
     if (code < 0)
         return code;
-    assert(version <= sqlite_migration_count); /* sqlite_check_program */
     snprintf(text, sizeof text, "PRAGMA application_id = %d", APPLICATION_ID);
     if (version == 0)
         code = sqlite_execute(db, text, err);
@@ -138,10 +136,8 @@ static int on_wal(void *context, sqlite3 *db, const char *name, int pages)
 static int writer_open(struct sqlite_database *self, bool accepts_loss, struct err *err)
 {
     struct sqlite_place place = {NULL, self->directory, self->path};
-    int code;
+    int code = sqlite_connect(self->path, true, &self->writer, err);
 
-    assert(!self->writer);
-    code = sqlite_connect(self->path, true, &self->writer, err);
     if (code < 0)
         return code;
     place.db = self->writer->db;
@@ -207,7 +203,6 @@ static int database_start(struct database *database, const struct db_progress *p
     struct sqlite_database *self = self_of(database);
     int code;
 
-    assert(!self->checkpoint.has_thread); /* once */
     mark_write(self, progress);
     code = marker_sync(&self->marker, err);
     if (code == 0)
@@ -235,7 +230,6 @@ static bool database_give_way(struct database *database)
 
     if (!reserve_give_up(&self->reserve))
         return false;
-    assert(!self->reserve.is_held);
     atomic_store(&self->is_short, true);
     return true;
 }
@@ -328,7 +322,6 @@ int sqlite_open(const char *directory, bool accepts_loss, struct database **out,
         database_close(&self->base);
         return code;
     }
-    assert(self->base.writer);
     atomic_store(&self->is_short, !self->reserve.is_held);
     *out = &self->base;
     return 0;

@@ -3,10 +3,8 @@
 #include "base/err.h"
 #include "store/sqlite/marker.h"
 #include "sys/log.h"
-#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 /* What stands in a database before anything is written to it. */
 struct past {
@@ -28,7 +26,6 @@ static int counter_read(sqlite3 *db, const char *name, uint64_t *value, struct e
     int64_t number;
     int code;
 
-    assert(!strchr(name, '\'')); /* a word of ours */
     snprintf(text, sizeof text, "SELECT value FROM counters WHERE name = '%s'", name);
     code = number_read(db, text, &number, err);
     *value = (uint64_t)number;
@@ -41,7 +38,6 @@ static int table_find(sqlite3 *db, const char *name, bool *is_there, struct err 
     int64_t count;
     int code;
 
-    assert(!strchr(name, '\''));
     snprintf(text, sizeof text, "SELECT count(*) FROM sqlite_schema WHERE name = '%s'", name);
     code = number_read(db, text, &count, err);
     *is_there = count > 0;
@@ -140,7 +136,6 @@ int past_judge(const struct sqlite_place *place, struct marker *marker, bool acc
     struct err wrong = {0};
     int has_mark, code = past_read(place->db, &past, err);
 
-    assert(place->directory && place->path);
     *opening = (struct db_opening){0};
     if (code < 0)
         return code;

@@ -4,7 +4,6 @@
 #include "base/memory.h"
 #include "sys/cleanup.h"
 #include "sys/log.h"
-#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -32,7 +31,6 @@ int reserve_open(struct reserve *reserve, const char *directory, struct err *err
     uint64_t all, left;
     int code = room_read(directory, &all, &left, err);
 
-    assert(!reserve->path);
     if (code < 0)
         return code;
     reserve->bytes = all / RESERVE_PART;
@@ -59,7 +57,6 @@ void reserve_close(struct reserve *reserve)
 
 bool reserve_give_up(struct reserve *reserve)
 {
-    assert(reserve->path);
     if (!reserve->is_held)
         return false;
     reserve->is_held = false;
@@ -80,7 +77,6 @@ bool reserve_make(struct reserve *reserve)
     cleanup_free char *directory = mem_copy(reserve->path);
     uint64_t all, left;
 
-    assert(reserve->bytes >= RESERVE_MIN && reserve->bytes <= RESERVE_MAX);
     if (reserve->is_held)
         return true;
     *strrchr(directory, '/') = '\0';

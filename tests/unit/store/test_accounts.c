@@ -242,6 +242,45 @@ static void tokens_go_with_the_password_and_with_the_user(void **state)
     assert_true(user_of(world, "alice").is_inactive);
 }
 
+static void identity_find(struct world *world, const char *identity, const char *expected)
+{
+    struct store_user user = {.name = NULL};
+    int code =
+        store_user_identified(world->reader, text_of(identity), &world->arena, &user, &world->err);
+    assert_int_equal(code, expected ? 0 : ERR_NOT_FOUND);
+    if (expected)
+        assert_string_equal(user.name, expected);
+}
+
+static void an_identity_is_of_one_user(void **state)
+{
+    struct world *world = *state;
+    struct store_user carol = {
+        .name = "carol", .password_hash = "", .extension_json = "{}", .identity = "idp 1"};
+    char *long_one = arena_alloc(&world->arena, STORE_IDENTITY_MAX + 2);
+
+    user_add(world, "alice", true);
+    user_add(world, "bob", false);
+    identity_find(world, "", NULL);
+    identity_find(world, "idp 1", NULL);
+    user_set(world, (struct store_user){.name = "alice", .identity = "idp 1"}, USER_IDENTITY, 0);
+    user_set(world, (struct store_user){.name = "alice", .identity = "idp 1"}, USER_IDENTITY, 0);
+    identity_find(world, "idp 1", "alice");
+    assert_string_equal(user_of(world, "alice").password_hash, "hash");
+    user_set(world, (struct store_user){.name = "bob", .identity = "idp 1"}, USER_IDENTITY,
+             ERR_CONFLICT);
+    change(world, (struct store_change){.kind = CHANGE_USER_ADD, .user = carol}, ERR_CONFLICT);
+    carol.identity = "idp 2";
+    change(world, (struct store_change){.kind = CHANGE_USER_ADD, .user = carol}, 0);
+    identity_find(world, "idp 2", "carol");
+    memset(long_one, 'a', STORE_IDENTITY_MAX + 1);
+    user_set(world, (struct store_user){.name = "bob", .identity = long_one}, USER_IDENTITY,
+             ERR_TOO_BIG);
+    user_set(world, (struct store_user){.name = "alice", .identity = ""}, USER_IDENTITY, 0);
+    identity_find(world, "idp 1", NULL);
+    user_set(world, (struct store_user){.name = "bob", .identity = "idp 1"}, USER_IDENTITY, 0);
+}
+
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 static const struct CMUnitTest tests[] = {
     WORLD(one_field_leaves_the_others),
@@ -250,6 +289,7 @@ static const struct CMUnitTest tests[] = {
     WORLD(members_come_and_go),
     WORLD(the_last_admin_stays),
     WORLD(a_refusal_undoes_nothing_else),
+    WORLD(an_identity_is_of_one_user),
     WORLD(tokens_go_with_the_password_and_with_the_user),
 };
 UNIT_FILE(tests, NULL, NULL);

@@ -245,6 +245,8 @@ static void a_database_of_an_older_program_is_no_copy(void **state)
                                       "ALTER TABLE tokens RENAME COLUMN owner TO user;"
                                       "DROP INDEX users_admin;"
                                       "ALTER TABLE users DROP COLUMN is_inactive;"
+                                      "DROP INDEX users_identity;"
+                                      "ALTER TABLE users DROP COLUMN identity;"
                                       "ALTER TABLE tokens DROP COLUMN scope;"
                                       "DROP TABLE groups; DROP TABLE members; DROP TABLE grants;"
                                       "ALTER TABLE users ADD COLUMN groups_json TEXT DEFAULT '[]';"
