@@ -2,6 +2,8 @@
 #include "api/call.h"
 #include "api/http_tls.h"
 #include "api/login.h"
+#include "api/oidc.h"
+#include "api/oidc_thread.h"
 #include "api/passwords.h"
 #include "api/snapshot.h"
 #include "base/memory.h"
@@ -12,6 +14,7 @@
 
 static void api_free(struct api *api)
 {
+    oidc_thread_free(api->oidc);
     passwords_free(api->passwords);
     login_table_free(api->logins);
     snapshot_free(api->snapshot);
@@ -65,6 +68,22 @@ static int socket_prepare(struct api *api, struct http_server_config *http, stru
     return dir_make(api->socket_folder, 0755, err);
 }
 
+static int oidc_start(struct api *api, struct err *err)
+{
+    const struct api_oidc *config = api->config.oidc;
+    cleanup_buf struct buf return_url = BUF_INIT;
+    struct text base = text_of(config ? config->public_url : "");
+    if (!config)
+        return 0;
+    while (base.length && base.at[base.length - 1] == '/')
+        base.length--;
+    buf_text(&return_url, base);
+    buf_string(&return_url, "/api/v2/authn/oidc/return");
+    struct oidc_config provider = config->provider;
+    provider.return_url = buf_cstr(&return_url);
+    return oidc_thread_start(&provider, &api->oidc, err);
+}
+
 static int http_start(struct api *api, struct http_server **server, struct err *err)
 {
     const struct api_config *config = &api->config;
@@ -103,6 +122,8 @@ int api_start(const struct api_config *config, struct api **out, struct err *err
     struct http_server *server = NULL;
     int failed = passwords_start(&api->passwords, err);
     if (!failed)
+        failed = oidc_start(api, err);
+    if (!failed)
         failed = http_start(api, &server, err);
     if (failed) {
         api->service->unwatch(api->service->context, &api->watch);
@@ -138,6 +159,8 @@ void api_stop(struct api *api)
 {
     if (!api)
         return;
+    if (api->oidc)
+        oidc_thread_stop(api->oidc);
     passwords_stop(api->passwords); /* nothing stays suspended */
     http_server_stop(api->http);
     api->service->unwatch(api->service->context, &api->watch);

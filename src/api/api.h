@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 struct api;
+struct api_oidc;
 struct err;
 struct service;
 
@@ -44,17 +45,18 @@ struct api_config {
     const char *const *origins, *const *proxies; /* as of http_server_config, and hsts_s */
     size_t origin_count, proxy_count;
     uint32_t hsts_s;
-    unsigned threads;        /* 0: one for each processor */
-    const char *door;        /* a folder for a socket that tasks ask; NULL: none */
-    struct service *service; /* must outlive the API */
+    const struct api_oidc *oidc; /* oidc.h; NULL: no OpenID Connect */
+    unsigned threads;            /* 0: one for each processor */
+    const char *door;            /* a folder for a socket that tasks ask; NULL: none */
+    struct service *service;     /* must outlive the API */
     bool is_config_shared, is_log_shared;
     bool is_v1_read_open;      /* lists and details of API v1 need no token, as in early PAI */
     const char *portal_folder; /* the portal's files, for development; NULL: the built-in ones */
     uint32_t followers_max;    /* of logs, at one time; 0: API_FOLLOWERS_MAX */
 };
 
-/* Listen and answer; `config` is copied, its strings are borrowed. Errors of http_server_start and
- * http_tls_open. */
+/* Listen and answer; `config` is copied, its strings are borrowed. Errors of http_server_start,
+ * http_tls_open and oidc_new. */
 int api_start(const struct api_config *config, struct api **api, struct err *err);
 uint16_t api_port(const struct api *api); /* that is listened on */
 /* "http" or "https": what is spoken there. */

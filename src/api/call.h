@@ -18,6 +18,7 @@
 
 struct http_tls;
 struct login_table;
+struct oidc_thread;
 struct passwords;
 struct snapshot;
 
@@ -29,6 +30,7 @@ struct api {
     char *socket_folder;                /* NULL: no socket */
     struct login_table *logins;
     struct passwords *passwords;
+    struct oidc_thread *oidc; /* NULL: not configured */
     struct snapshot *snapshot;
     struct service_watch watch;
     atomic_uint_fast64_t generation;  /* grows with every commit that changed jobs */
@@ -64,7 +66,8 @@ struct call {
     /* a suspended change: what the server answered */
     int (*resume)(struct call *call);
     void *resume_state;
-    void *task; /* of a handler that suspends more than once: nothing else uses it */
+    void *task; /* of a handler that suspends more than once: nothing else uses it … */
+    void *flow; /* … and of one that calls such a one */
     struct job_id answer_job;
     bool is_held; /* waits for others by intention: its time is not measured */
     int answer_code;

@@ -56,6 +56,12 @@ int handle_event_list(struct call *call);
 /* barrier.c */
 int handle_barrier(struct call *call);
 
+/* oidc.c */
+int handle_oidc_login(struct call *call);
+int handle_oidc_return(struct call *call);
+int handle_oidc_token(struct call *call);
+int handle_oidc_logout(struct call *call);
+
 /* cluster.c */
 int handle_node_list(struct call *call);
 int handle_node_pardon(struct call *call);

@@ -117,7 +117,7 @@ struct exchange {
     size_t segment_count; /* decoded, without empty ones at the end */
     struct http_pair query[HTTP_QUERY_MAX];
     size_t query_count;
-    struct text authorization, content_type, accept, origin, last_event_id;
+    struct text authorization, content_type, accept, origin, last_event_id, cookie;
     struct text accept_encoding, if_none_match;
     struct text address; /* of the client, numeric, as trusted proxies tell; "" when it did not come
                           * by the network */
@@ -140,6 +140,9 @@ int exchange_target(struct exchange *exchange, struct text target, struct err *e
 
 /* First value of a query key; at == NULL when absent. */
 struct text exchange_query(const struct exchange *exchange, const char *name);
+
+/* What the client's browser keeps for us under the name; at == NULL: nothing. */
+struct text exchange_cookie(const struct exchange *exchange, const char *name);
 
 /* One more header of the reply, or instead of the one that every reply has (Cache-Control,
  * X-Content-Type-Options); both strings as in struct http_reply. At most

@@ -337,6 +337,7 @@ static enum MHD_Result request_begin(struct carried *carried, const char *method
     exchange->accept = header_of(carried, "Accept");
     exchange->last_event_id = header_of(carried, "Last-Event-ID");
     exchange->origin = header_of(carried, "Origin");
+    exchange->cookie = header_of(carried, "Cookie");
     exchange->peer_uid = client->peer_uid;
     exchange->accept_encoding = header_of(carried, "Accept-Encoding");
     exchange->if_none_match = header_of(carried, "If-None-Match");

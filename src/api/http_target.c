@@ -122,6 +122,18 @@ struct text exchange_query(const struct exchange *exchange, const char *name)
     return (struct text){NULL, 0};
 }
 
+struct text exchange_cookie(const struct exchange *exchange, const char *name)
+{
+    struct text rest = exchange->cookie;
+    while (rest.length) {
+        struct text value = text_trim(text_cut(&rest, ';'));
+        struct text key = text_cut(&value, '=');
+        if (value.at && text_is(key, name))
+            return value;
+    }
+    return (struct text){NULL, 0};
+}
+
 void exchange_init(struct exchange *exchange)
 {
     memset(exchange, 0, sizeof *exchange);

@@ -1,4 +1,5 @@
 #include "api/login.h"
+#include "api/grant.h"
 #include "api/handlers.h"
 #include "api/http_watch.h"
 #include "api/passwords.h"
@@ -10,73 +11,6 @@
 static int64_t now_s(void)
 {
     return (int64_t)time(NULL);
-}
-
-/* ---- giving tokens out ---- */
-
-struct grant {
-    const char *user, *token;
-    bool is_admin, is_application;
-    enum auth_scope scope; /* of an application */
-};
-
-static int grant_answered(struct call *call)
-{
-    const struct grant *grant = call->resume_state;
-    if (call->answer_code) {
-        call->err = call->answer_err;
-        return call->answer_code;
-    }
-    struct json_writer json;
-    call_json(call, 200, &json);
-    json_object(&json);
-    json_key_string(&json, "token", grant->token);
-    if (grant->is_application) {
-        json_key_bool(&json, "application", true);
-        json_key_string(&json, "scope", auth_scope_name(grant->scope));
-    } else {
-        json_key_string(&json, "user", grant->user);
-        json_key_bool(&json, "admin", grant->is_admin);
-        json_key_bool(&json, "hasGitHubPAT", false);
-    }
-    json_object_end(&json);
-    return 0;
-}
-
-/* Sign a token, put it into the list, then reply with it. `life_s` 0: it never expires. */
-static int grant_token(struct call *call, struct grant *grant, int64_t life_s)
-{
-    struct service *service = call->api->service;
-    char id[TOKEN_ID_SIZE];
-    token_id_make(id);
-    struct token_claims claims = {
-        .id = id,
-        .user = grant->user,
-        .is_application = grant->is_application,
-        .issued_s = now_s(),
-    };
-    claims.expires_s = life_s ? claims.issued_s + life_s : 0;
-    struct text token;
-    int failed = token_sign(service->token_key, &claims, call->arena, &token, &call->err);
-    if (failed)
-        return failed;
-    grant->token = token.at;
-    struct store_change change = {.kind = CHANGE_TOKEN_ADD,
-                                  .token = {
-                                      .id = id,
-                                      .user = grant->user,
-                                      .is_application = grant->is_application,
-                                      .scope = (uint8_t)grant->scope,
-                                      .created_ms = claims.issued_s * 1000,
-                                      .expires_ms = claims.expires_s * 1000,
-                                  }};
-    call->resume_state = grant;
-    struct service_reply reply = call_suspend(call, grant_answered);
-    struct err err = {0};
-    failed = service->change(service->context, &change, reply, &err);
-    if (failed)
-        call_refused(call, failed, &err);
-    return 0;
 }
 
 /* ---- login by password ---- */
@@ -210,14 +144,30 @@ int handle_login(struct call *call)
     return password_ask(call, login, name);
 }
 
+/* The keys of OpenPAI name one way: the provider's, where there is one. */
 int handle_authn_info(struct call *call)
 {
+    static const struct {
+        const char *type, *uri, *method;
+    } ways[] = {{"OIDC", "/api/v2/authn/oidc/login", "get"},
+                {"basic", "/api/v2/authn/basic/login", "post"}};
+    size_t first = call->api->oidc ? 0 : 1;
     struct json_writer json;
     call_json(call, 200, &json);
     json_object(&json);
-    json_key_string(&json, "authn_type", "basic");
-    json_key_string(&json, "loginURI", "/api/v2/authn/basic/login");
-    json_key_string(&json, "loginURIMethod", "post");
+    json_key_string(&json, "authn_type", ways[first].type);
+    json_key_string(&json, "loginURI", ways[first].uri);
+    json_key_string(&json, "loginURIMethod", ways[first].method);
+    json_key(&json, "methods");
+    json_array(&json);
+    for (size_t i = first; i < sizeof ways / sizeof *ways; i++) {
+        json_object(&json);
+        json_key_string(&json, "type", ways[i].type);
+        json_key_string(&json, "loginURI", ways[i].uri);
+        json_key_string(&json, "loginURIMethod", ways[i].method);
+        json_object_end(&json);
+    }
+    json_array_end(&json);
     json_object_end(&json);
     return 0;
 }

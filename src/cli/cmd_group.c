@@ -80,8 +80,11 @@ static int group_members(struct cli *cli, struct client *client)
 static int fields_of(struct cli *cli, json_t *body)
 {
     const char *description = cli_value(cli, "description"), *clusters = cli_value(cli, "vc");
+    const char *external = cli_value(cli, "external-name");
     if (description)
         json_object_set_new(body, "description", json_string(description));
+    if (external)
+        json_object_set_new(body, "externalName", json_string(external));
     json_t *acls = json_object();
     if (clusters)
         json_object_set_new(acls, "virtualClusters", names_split(clusters));

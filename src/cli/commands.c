@@ -111,6 +111,7 @@ static const struct cli_option USER_OPTIONS[] = {
 static const struct cli_option GROUP_OPTIONS[] = {
     {"description", 0, "TEXT", "what the group is for", NULL, 0},
     {"vc", 0, "NAMES", "virtual clusters that members may use (comma list; replaces)", NULL, 0},
+    {"external-name", 0, "NAME", "what the provider of the sign-on calls the group", NULL, 0},
     {"admin", 0, "YES|NO", "add, set: members are administrators; join: of the group", "yes no", 0},
     END,
 };

@@ -8,6 +8,7 @@
 #include "doc/shape.h"
 #include "hived/config.h"
 #include "server/engines.h"
+#include "signon/fetch.h"
 #include "store/postgres/postgres.h"
 #include "sys/api_socket.h"
 #include "sys/file.h"
@@ -84,11 +85,29 @@ static const struct field tls_fields[] = {
 };
 static const struct shape tls_shape = SHAPE(tls_fields);
 
+static const struct field oidc_fields[] = {
+    STRING("issuer", "URL of the provider."),
+    STRING("clientId", "What the provider calls this server."),
+    STRING("clientSecretFile", "File with the secret that the provider gave, mode 600."),
+    STRING("publicUrl", "URL under which browsers reach this API."),
+    STRINGS("portals", "Origins of other pages that may be given a token after a login."),
+    STRINGS("scopes", "What is asked for beside openid."),
+    STRING("userClaim", "The claim that names the user."),
+    STRING("groupsClaim", "The claim that lists the user's groups."),
+    STRINGS("allowedGroups",
+            "Groups of the provider that may log in; everybody when none is named."),
+    BOOL("createUsers", "Users are made at their first login."),
+    BOOL("adoptUsers", "A user with a password here is the provider's user of that name."),
+    STRING("caFile", "PEM file: whom to trust instead of those whom the system trusts."),
+};
+static const struct shape oidc_shape = SHAPE(oidc_fields);
+
 static const struct field api_fields[] = {
     STRING("listen", "ADDRESS:PORT of the REST API."),
     STRING("socket", "Path of a socket for the users of this machine; none: no socket."),
     MAP("tls", &tls_shape, "What is spoken at `listen`."),
     STRINGS("proxies", "Reverse proxies whose X-Forwarded-For is believed, ADDRESS[/BITS]."),
+    MAP("oidc", &oidc_shape, "Login by OpenID Connect."),
     STRINGS("origins", "Origins whose pages may read the API's replies; *: any."),
     INT("threads", 0, 1024, "Threads that serve requests; 0: one a processor."),
     INT("requestsMax", 16, 1000000, "Requests that may wait for the core; more get 429."),
@@ -328,6 +347,34 @@ static void engine_default(struct engine_config *engine)
     };
 }
 
+static const char *const oidc_scopes[] = {"profile", "email"};
+
+static void read_oidc(struct server_config *config, const struct doc *doc)
+{
+    struct api_oidc *oidc = &config->oidc;
+
+    config->has_oidc = doc != NULL;
+    *oidc = (struct api_oidc){.public_url = "",
+                              .provider = {.issuer = "",
+                                           .client_id = "",
+                                           .scopes = oidc_scopes,
+                                           .scope_count = COUNT_OF(oidc_scopes),
+                                           .user_claim = "preferred_username",
+                                           .groups_claim = "groups"}};
+    get_string(config, doc, "issuer", &oidc->provider.issuer);
+    get_string(config, doc, "clientId", &oidc->provider.client_id);
+    get_string(config, doc, "clientSecretFile", &oidc->provider.secret_file);
+    get_string(config, doc, "caFile", &oidc->provider.ca_file);
+    get_string(config, doc, "publicUrl", &oidc->public_url);
+    get_strings(config, doc, "portals", &oidc->portals, &oidc->portal_count);
+    get_strings(config, doc, "scopes", &oidc->provider.scopes, &oidc->provider.scope_count);
+    get_string(config, doc, "userClaim", &oidc->provider.user_claim);
+    get_string(config, doc, "groupsClaim", &oidc->provider.groups_claim);
+    get_strings(config, doc, "allowedGroups", &oidc->policy.allowed, &oidc->policy.allowed_count);
+    get_bool(doc, "createUsers", &oidc->policy.creates_users);
+    get_bool(doc, "adoptUsers", &oidc->policy.adopts_users);
+}
+
 static void config_default(struct server_config *config)
 {
     config->path = "";
@@ -348,6 +395,7 @@ static void config_default(struct server_config *config)
     config->engines = ARENA_NEW(&config->arena, struct engine_config);
     config->engine_count = 1;
     engine_default(config->engines);
+    read_oidc(config, NULL);
 }
 
 static void read_scheduling(struct server_config *config, const struct doc *doc)
@@ -505,6 +553,26 @@ static void check_storages(const struct server_config *config, const struct doc 
     }
 }
 
+static void check_oidc(const struct server_config *config, const struct doc *doc,
+                       struct problems *problems)
+{
+    const struct api_oidc *oidc = &config->oidc;
+    const struct {
+        const char *key, *value;
+        bool is_url;
+    } needed[] = {{"api.oidc.issuer", oidc->provider.issuer, true},
+                  {"api.oidc.publicUrl", oidc->public_url, true},
+                  {"api.oidc.clientId", oidc->provider.client_id, false}};
+
+    for (size_t i = 0; i < COUNT_OF(needed); i++) {
+        if (!needed[i].value[0])
+            problem_add(problems, doc->place, needed[i].key, "must be given");
+        else if (needed[i].is_url && !fetch_url_is_good(needed[i].value))
+            problem_add(problems, doc->place, needed[i].key,
+                        "must be an https URL; http: only of a loopback address");
+    }
+}
+
 static void read_top(struct server_config *config, const struct doc *doc)
 {
     const struct doc *api = doc_get(doc, "api"), *log = doc_get(doc, "log");
@@ -517,6 +585,7 @@ static void read_top(struct server_config *config, const struct doc *doc)
     get_string(config, doc, "exitRulesFile", &config->exit_rules_path);
     get_string(config, api, "listen", &config->listen);
     get_string(config, api, "socket", &config->socket);
+    read_oidc(config, doc_get(api, "oidc"));
     get_strings(config, api, "origins", &config->origins, &config->origin_count);
     get_strings(config, api, "proxies", &config->proxies, &config->proxy_count);
     get_u32(tls, "hstsSeconds", &config->hsts_s);
@@ -598,6 +667,8 @@ static void check_together(const struct server_config *config, const struct doc 
         problem_add(problems, doc_get(doc, "api")->place, "api.tls",
                     "certificateFile and keyFile are given together");
     check_proxies(config, doc_get(doc, "api"), problems);
+    if (config->has_oidc)
+        check_oidc(config, doc_get(doc_get(doc, "api"), "oidc"), problems);
     if (core->port_first > core->port_last)
         problem_add(problems, place, "scheduling.portFirst", "%u is above portLast, %u",
                     core->port_first, core->port_last);
@@ -744,6 +815,27 @@ static bool lists_differ(const char *const *old, size_t old_count, const char *c
     return is_different;
 }
 
+static bool oidc_differs(const struct server_config *old_config, const struct server_config *config)
+{
+    const struct api_oidc *old = &old_config->oidc, *now = &config->oidc;
+
+    return old_config->has_oidc != config->has_oidc ||
+           strcmp(old->public_url, now->public_url) != 0 ||
+           strcmp(old->provider.issuer, now->provider.issuer) != 0 ||
+           strcmp(old->provider.client_id, now->provider.client_id) != 0 ||
+           texts_differ(old->provider.secret_file, now->provider.secret_file) ||
+           texts_differ(old->provider.ca_file, now->provider.ca_file) ||
+           strcmp(old->provider.user_claim, now->provider.user_claim) != 0 ||
+           strcmp(old->provider.groups_claim, now->provider.groups_claim) != 0 ||
+           old->policy.creates_users != now->policy.creates_users ||
+           old->policy.adopts_users != now->policy.adopts_users ||
+           lists_differ(old->portals, old->portal_count, now->portals, now->portal_count) ||
+           lists_differ(old->provider.scopes, old->provider.scope_count, now->provider.scopes,
+                        now->provider.scope_count) ||
+           lists_differ(old->policy.allowed, old->policy.allowed_count, now->policy.allowed,
+                        now->policy.allowed_count);
+}
+
 static bool engines_differ(const struct server_config *old, const struct server_config *now)
 {
     bool is_different = old->engine_count != now->engine_count;
@@ -783,6 +875,7 @@ void server_config_compare(const struct server_config *old, const struct server_
             "api.origins", keys);
     note_if(lists_differ(old->proxies, old->proxy_count, now->proxies, now->proxy_count),
             "api.proxies", keys);
+    note_if(oidc_differs(old, now), "api.oidc", keys);
     note_if(old->threads != now->threads, "api.threads", keys);
     note_if(old->requests_max != now->requests_max, "api.requestsMax", keys);
     note_if(old->is_config_shared != now->is_config_shared, "api.shareConfigurations", keys);

@@ -6,6 +6,7 @@
 #ifndef SERVER_CONFIG_H
 #define SERVER_CONFIG_H
 #include "api/api.h"
+#include "api/oidc.h"
 #include "base/arena.h"
 #include "core/core.h"
 #include "engine/local/local.h"
@@ -51,6 +52,8 @@ struct server_config {
     const char *const *origins, *const *proxies;
     size_t origin_count, proxy_count;
     uint32_t hsts_s;
+    bool has_oidc;
+    struct api_oidc oidc; /* when there is one */
     const char *data_directory;
     const char *database; /* address of PostgreSQL's; "": SQLite's in the data directory */
     bool accepts_loss;    /* by the command line: struct store_opening */

@@ -292,6 +292,7 @@ static int run(const struct options *options, struct server_config *config, cons
         .tls_folder = arena_format(&first->arena, "%s/tls", first->data_directory),
         .socket = server_socket(first, &first->arena),
         .socket_user = first->admin_name,
+        .oidc = first->has_oidc ? &first->oidc : NULL,
         .origins = first->origins,
         .origin_count = first->origin_count,
         .proxies = first->proxies,

@@ -15,6 +15,7 @@ import tempfile
 
 import vm
 
+TIMEOUT_S = 420
 PROGRAMS = ["/usr/bin/crun", "/usr/bin/conmon"]
 TOOLS = ["/usr/bin/pgrep", "/usr/bin/ipcs"]  # busybox has none
 MODULES = ["overlay"]
@@ -90,7 +91,7 @@ def main():
         initrd = os.path.join(work, "initrd")
         vm.initrd_make(root, initrd)
         shutil.rmtree(root)
-        console = vm.boot(image, initrd, "cgroup_no_v1=all", 1024)
+        console = vm.boot(image, initrd, "cgroup_no_v1=all", 1024, TIMEOUT_S)
     sys.exit(0 if "RESULT 0" in console else 1)
 
 

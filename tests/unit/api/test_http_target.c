@@ -37,7 +37,22 @@ static void test_target(void **state)
     buf_release(&many);
 }
 
+static void test_cookie(void **state)
+{
+    (void)state;
+    struct exchange exchange;
+    exchange_init(&exchange);
+    assert_null(exchange_cookie(&exchange, "a").at);
+    exchange.cookie = TEXT("a; ab=1;b=2=3;  c=; a=4");
+    assert_true(text_is(exchange_cookie(&exchange, "a"), "4"));
+    assert_true(text_is(exchange_cookie(&exchange, "b"), "2=3"));
+    assert_true(text_is(exchange_cookie(&exchange, "c"), ""));
+    assert_null(exchange_cookie(&exchange, "d").at);
+    exchange_release(&exchange);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_target),
+    cmocka_unit_test(test_cookie),
 };
 UNIT_FILE(tests, NULL, NULL);

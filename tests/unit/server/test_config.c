@@ -329,7 +329,47 @@ static void an_empty_file_gives_the_defaults(void **state)
     buf_release(&keys);
 }
 
+static void test_oidc(void **state)
+{
+    struct server_config *config;
+    struct buf report = BUF_INIT, keys = BUF_INIT;
+    struct err err;
+    struct server_config *other;
+    (void)state;
+    assert_int_equal(read_config("api:\n  oidc:\n    issuer: https://idp\n    clientId: skep\n"
+                                 "    publicUrl: https://skep\n    portals: [https://p]\n"
+                                 "    userClaim: email\n    createUsers: true\n",
+                                 &config, &report, &err),
+                     0);
+    assert_true(config->has_oidc && config->oidc.policy.creates_users);
+    assert_false(config->oidc.policy.adopts_users);
+    assert_string_equal(config->oidc.provider.issuer, "https://idp");
+    assert_string_equal(config->oidc.provider.user_claim, "email");
+    assert_string_equal(config->oidc.provider.groups_claim, "groups");
+    assert_int_equal(config->oidc.provider.scope_count, 2);
+    assert_string_equal(config->oidc.portals[0], "https://p");
+    assert_int_equal(read_config("log: {level: info}\n", &other, &report, &err), 0);
+    assert_false(other->has_oidc);
+    server_config_compare(config, other, &keys);
+    assert_string_equal(buf_cstr(&keys), "api.oidc");
+    server_config_free(config);
+    server_config_free(other);
+    buf_clear(&report);
+    assert_int_equal(read_config("api:\n  oidc:\n    issuer: http://idp\n    publicUrl: skep\n",
+                                 &config, &report, &err),
+                     ERR_INVALID);
+    static const char *const said[] = {"api.oidc.clientId: must be given",
+                                       "api.oidc.issuer: must be an https URL",
+                                       "api.oidc.publicUrl: must be an https URL"};
+    for (size_t i = 0; i < COUNT_OF(said); i++)
+        if (!strstr(buf_cstr(&report), said[i]))
+            fail_msg("'%s' is not in: %s", said[i], buf_cstr(&report));
+    buf_release(&report);
+    buf_release(&keys);
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_oidc),
     cmocka_unit_test(every_key_is_read),
     cmocka_unit_test(wrong_keys_and_values_are_told_with_place_and_hint),
     cmocka_unit_test(several_engines_are_read),
