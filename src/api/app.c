@@ -1,4 +1,5 @@
 #include "api/call.h"
+#include "api/etag.h"
 #include "api/http_watch.h"
 #include "api/token.h"
 #include "base/memory.h"
@@ -101,6 +102,8 @@ static void step_end(struct call *call, int code)
     }
     if (code)
         reply_error(call, code);
+    else
+        etag_reply(call->exchange);
 }
 
 /* Allowed methods of a path that exists, and what browsers ask before a request. */

@@ -582,6 +582,8 @@ int world_ask(struct world *world, enum http_method method, const char *target, 
     assert(failed == 0);
     exchange_init(exchange);
     exchange->port = &PORT;
+    if (world->if_none_match)
+        exchange->if_none_match = text_of(world->if_none_match);
     exchange->method = method;
     exchange->target = text_of(arena_copy(&exchange->arena, text_of(target)));
     exchange->address = text_of(world->address);
@@ -607,6 +609,7 @@ int world_ask(struct world *world, enum http_method method, const char *target, 
              exchange->reply.content_type ? exchange->reply.content_type : "");
     header_copy(exchange, "Retry-After", world->retry_after, sizeof world->retry_after);
     header_copy(exchange, "X-Skep-Removed", world->removed, sizeof world->removed);
+    header_copy(exchange, "ETag", world->etag, sizeof world->etag);
     buf_clear(&world->body);
     buf_text(&world->body, buf_as_text(&exchange->reply.body));
     if (strncmp(world->content_type, "application/json", 16) == 0 && world->body.length &&

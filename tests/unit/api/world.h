@@ -45,6 +45,8 @@ struct world {
     char content_type[80];
     char retry_after[24];       /* "" without the header */
     char removed[24];           /* likewise: X-Skep-Removed */
+    char etag[48];              /* likewise */
+    const char *if_none_match;  /* of the next requests; NULL: none */
     struct exchange *streaming; /* while a stream is open */
 };
 

@@ -1,0 +1,53 @@
+#include "api/etag.h"
+#include "api/http.h"
+#include <sodium.h>
+
+enum { ETAG_HASH = 16, ETAG_SIZE = 2 * ETAG_HASH + 3 };
+
+/* `"hash"`, in the exchange's arena. */
+static const char *etag_of(struct exchange *exchange)
+{
+    const struct buf *body = &exchange->reply.body;
+    unsigned char hash[ETAG_HASH];
+    char hex[2 * ETAG_HASH + 1];
+    crypto_generichash(hash, sizeof hash, (const unsigned char *)body->at, body->length, NULL, 0);
+    sodium_bin2hex(hex, sizeof hex, hash, sizeof hash);
+    return arena_format(&exchange->arena, "\"%s\"", hex);
+}
+
+/* A list of tags, weak ones as well, or "*". */
+static bool is_named(struct text list, const char *etag)
+{
+    while (list.length) {
+        struct text one = text_trim(text_cut(&list, ','));
+        if (text_starts(one, TEXT("W/")))
+            one = (struct text){one.at + 2, one.length - 2};
+        if (text_is(one, etag) || text_is(one, "*"))
+            return true;
+    }
+    return false;
+}
+
+/* Files have tags of their own. */
+static bool has_etag(const struct http_reply *reply)
+{
+    for (size_t i = 0; i < reply->header_count; i++)
+        if (strcmp(reply->headers[i].name, "ETag") == 0)
+            return true;
+    return false;
+}
+
+void etag_reply(struct exchange *exchange)
+{
+    struct http_reply *reply = &exchange->reply;
+    const bool is_read = exchange->method == HTTP_GET || exchange->method == HTTP_HEAD;
+    if (!is_read || reply->status != 200 || reply->stream.read || !reply->body.length ||
+        reply->header_count == HTTP_REPLY_HEADERS_MAX || has_etag(reply))
+        return;
+    const char *etag = etag_of(exchange);
+    exchange_header(exchange, "ETag", etag);
+    if (!is_named(exchange->if_none_match, etag))
+        return;
+    buf_clear(&reply->body);
+    reply->status = 304;
+}
