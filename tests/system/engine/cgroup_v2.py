@@ -15,7 +15,6 @@ import tempfile
 
 import vm
 
-TIMEOUT_S = 420
 PROGRAMS = ["/usr/bin/crun", "/usr/bin/conmon"]
 TOOLS = ["/usr/bin/pgrep", "/usr/bin/ipcs"]  # busybox has none
 MODULES = ["overlay"]
@@ -91,7 +90,7 @@ def main():
         initrd = os.path.join(work, "initrd")
         vm.initrd_make(root, initrd)
         shutil.rmtree(root)
-        console = vm.boot(image, initrd, "cgroup_no_v1=all", 1024, TIMEOUT_S)
+        console = vm.boot(image, initrd, "cgroup_no_v1=all", 1024)
     sys.exit(0 if "RESULT 0" in console else 1)
 
 

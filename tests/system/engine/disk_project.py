@@ -13,7 +13,6 @@ import tempfile
 import cgroup_v2
 import vm
 
-TIMEOUT_S = 420
 MEMORY_MIB = 1536
 MKE2FS = "/usr/sbin/mke2fs"
 MODULES = ["overlay", "loop", "crc32c_generic", "libcrc32c", "crc16", "mbcache", "jbd2", "ext4", "quota_tree", "quota_v2"]
@@ -41,7 +40,7 @@ def main():
         initrd = os.path.join(work, "initrd")
         vm.initrd_make(root, initrd)
         shutil.rmtree(root)
-        console = vm.boot(image, initrd, "cgroup_no_v1=all", MEMORY_MIB, TIMEOUT_S)
+        console = vm.boot(image, initrd, "cgroup_no_v1=all", MEMORY_MIB)
     sys.exit(0 if "RESULT 0" in console else 1)
 
 

@@ -16,7 +16,6 @@ import tempfile
 
 import vm
 
-TIMEOUT_S = 420
 MEMORY_MIB = 768
 PROGRAMS = ["/usr/bin/crun", "/usr/bin/conmon"]
 KERNEL_OPTIONS = {"v2": "cgroup_no_v1=all",
@@ -134,7 +133,7 @@ def main():
         vm.initrd_make(root, initrd)
         shutil.rmtree(root)
         options = f"{KERNEL_OPTIONS[kind]} systemd.show_status=0 systemd.firstboot=off"
-        console = vm.boot(image, initrd, options, MEMORY_MIB, TIMEOUT_S)
+        console = vm.boot(image, initrd, options, MEMORY_MIB)
     sys.exit(0 if "RESULT 0" in console else 1)
 
 
