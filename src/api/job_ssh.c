@@ -3,6 +3,7 @@
 #include "api/link.h"
 #include "base/memory.h"
 #include "spec/spec.h"
+#include <assert.h>
 #include <stdio.h>
 
 /* OpenPAI's later versions have the path and never an answer. */
@@ -102,10 +103,11 @@ int handle_job_ssh_v1(struct call *call)
 {
     struct store_job job;
     struct store_tasks tasks = {0};
-    struct spec *spec;
+    struct spec *spec = NULL;
     int failed = ssh_read(call, &job, &spec, &tasks);
     if (failed)
         return failed;
+    assert(spec);
     struct json_writer json;
     call_json(call, 200, &json);
     json_object(&json);

@@ -116,7 +116,7 @@ static int nodes_read(struct call *call, struct store_nodes *nodes)
 
 int handle_kubernetes_nodes(struct call *call)
 {
-    struct store_nodes nodes;
+    struct store_nodes nodes = {0};
     int failed = nodes_read(call, &nodes);
     if (failed)
         return failed;
@@ -131,7 +131,7 @@ int handle_kubernetes_nodes(struct call *call)
 
 int handle_kubernetes_node(struct call *call)
 {
-    struct store_nodes nodes;
+    struct store_nodes nodes = {0};
     int failed = nodes_read(call, &nodes);
     for (size_t i = 0; !failed && i < nodes.count; i++) {
         if (!text_is(call->parameters[0], nodes.items[i].facts.name))

@@ -32,6 +32,7 @@ struct flow {
 /* Scheme, host and port of a URL. */
 static struct text origin_of(struct text url)
 {
+    assert(url.at);
     size_t at = text_find(url, TEXT("://"));
     size_t end = at == SIZE_MAX ? url.length : at + 3;
     while (end < url.length && url.at[end] != '/' && url.at[end] != '?' && url.at[end] != '#')
@@ -41,7 +42,7 @@ static struct text origin_of(struct text url)
 
 static bool is_of_program(struct text origin)
 {
-    struct text rest = origin;
+    struct text rest;
     int64_t port;
     if (text_starts(origin, TEXT("http://127.0.0.1:")))
         rest = (struct text){origin.at + 17, origin.length - 17};
@@ -54,11 +55,11 @@ static bool is_of_program(struct text origin)
 
 bool oidc_redirect_is_allowed(const struct api_oidc *config, struct text uri, bool *is_program)
 {
-    struct text origin = origin_of(uri);
     *is_program = false;
     if (!uri.length || uri.length > OIDC_REDIRECT_MAX || memchr(uri.at, '#', uri.length) ||
         memchr(uri.at, '\0', uri.length))
         return false;
+    struct text origin = origin_of(uri);
     if (text_equal(origin, origin_of(text_of(config->public_url))))
         return true;
     for (size_t i = 0; i < config->portal_count; i++)

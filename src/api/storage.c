@@ -78,7 +78,7 @@ static void storage_head(struct json_writer *json, const struct storage *storage
 int handle_storage_list(struct call *call)
 {
     const struct storage_list storages = call->api->service->storages;
-    struct store_storages rights;
+    struct store_storages rights = {0};
     int failed = rights_of_caller(call, &rights);
     if (failed)
         return failed;
@@ -105,7 +105,7 @@ int handle_storage_list(struct call *call)
 
 int handle_storage(struct call *call)
 {
-    struct store_storages rights;
+    struct store_storages rights = {0};
     const struct storage *storage;
     int failed = one_of_path(call, &rights, &storage);
     if (failed)
@@ -179,7 +179,7 @@ static bool is_asked_for(const struct call *call, const char *name)
 static int old_list(struct call *call, storage_json_fn write)
 {
     const struct storage_list storages = call->api->service->storages;
-    struct store_storages rights;
+    struct store_storages rights = {0};
     int failed = rights_of_caller(call, &rights);
     if (failed)
         return failed;
@@ -197,7 +197,7 @@ static int old_list(struct call *call, storage_json_fn write)
 
 static int old_one(struct call *call, storage_json_fn write)
 {
-    struct store_storages rights;
+    struct store_storages rights = {0};
     const struct storage *storage;
     int failed = one_of_path(call, &rights, &storage);
     if (failed)
