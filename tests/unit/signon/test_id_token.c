@@ -83,14 +83,20 @@ static const char *signature(gnutls_privkey_t key, gnutls_sign_algorithm_t how, 
     gnutls_datum_t made, r = {0}, s = {0};
     unsigned char parts[64] = {0};
     assert_int_equal(gnutls_privkey_sign_data2(key, how, 0, &data, &made), 0);
-    if (how != GNUTLS_SIGN_ECDSA_SHA256)
-        return encoded(made.data, made.size);
+    if (how != GNUTLS_SIGN_ECDSA_SHA256) {
+        const char *whole = encoded(made.data, made.size);
+        gnutls_free(made.data);
+        return whole;
+    }
     assert_int_equal(gnutls_decode_rs_value(&made, &r, &s), 0);
+    gnutls_free(made.data);
     /* numbers of at most 33 bytes, the first of them a zero then */
     for (unsigned i = 0; i < r.size && i < 32; i++)
         parts[31 - i] = r.data[r.size - 1 - i];
     for (unsigned i = 0; i < s.size && i < 32; i++)
         parts[63 - i] = s.data[s.size - 1 - i];
+    gnutls_free(r.data);
+    gnutls_free(s.data);
     return encoded(parts, sizeof parts);
 }
 
