@@ -120,6 +120,8 @@ void core_job_forget(struct core *core, struct core_job *job, int64_t name_until
     id_map_remove(&core->job_ids, job->id.v);
     job_release(&job->life);
     plan_free(job->plan);
+    assert(!job->hold_count);
+    holds_forget(core, job); /* victims of a search that held nothing yet */
     *job = (struct core_job){0};
     *ARRAY_ADD(&core->free_jobs) = slot;
     core->jobs_live--;
