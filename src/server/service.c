@@ -167,7 +167,7 @@ static int service_submit(void *context, const char *user, struct text source,
                           struct problems *problems, struct service_reply reply, struct err *err)
 {
     struct server *server = context;
-    struct server_mail *mail;
+    struct server_mail *mail = NULL;
     int code;
 
     if (!atomic_load(&server->is_writable))
@@ -177,6 +177,7 @@ static int service_submit(void *context, const char *user, struct text source,
     code = submission_read(server, user, source, problems, &mail, err);
     if (code < 0)
         return code;
+    assert(mail);
     mail->reply = reply;
     return service_post(server, mail, err);
 }
@@ -186,11 +187,12 @@ static int service_trial(void *context, const char *user, struct text source,
                          struct problems *problems, struct arena *arena, struct core_trial *trial,
                          struct service_reply reply, struct err *err)
 {
-    struct server_mail *mail;
+    struct server_mail *mail = NULL;
     int code = submission_read(context, user, source, problems, &mail, err);
 
     if (code < 0)
         return code;
+    assert(mail);
     mail->kind = MAIL_TRIAL;
     mail->trial = trial;
     mail->trial_arena = arena;

@@ -18,7 +18,7 @@ bool identity_name(struct text given, char name[IDENTITY_NAME_MAX + 1])
     if (!length || length > IDENTITY_NAME_MAX)
         return false;
     for (size_t i = 0; i < length; i++)
-        name[i] = is_of_name(given.at[i]) ? given.at[i] : '_';
+        name[i] = (char)(is_of_name(given.at[i]) ? given.at[i] : '_');
     name[length] = '\0';
     return true;
 }

@@ -444,7 +444,7 @@ static int identity_get(const struct oidc *oidc, const struct doc *claims, const
 int oidc_finish(struct oidc *oidc, const struct oidc_try *attempt, struct text code, int64_t now_s,
                 struct arena *arena, struct identity *identity, struct err *err)
 {
-    const struct doc *tokens, *claims, *more = NULL;
+    const struct doc *tokens = NULL, *claims = NULL, *more = NULL;
     assert(attempt->nonce[0] && attempt->verifier[0]);
     int failed = provider_need(oidc, now_s, err);
     if (!failed)
@@ -466,6 +466,7 @@ int oidc_logout_url(struct oidc *oidc, const char *return_url, int64_t now_s, st
                     struct err *err)
 {
     int failed = provider_need(oidc, now_s, err);
+    assert(failed || oidc->provider.logout_url);
     if (failed || !oidc->provider.logout_url[0])
         return failed;
     buf_string(url, oidc->provider.logout_url);
