@@ -7,7 +7,6 @@
 #include <poll.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -437,45 +436,6 @@ static void test_no_http(void **state)
     buf_release(&out);
 }
 
-static atomic_bool is_calling;
-
-static void *call_on_and_on(void *context)
-{
-    const struct sockaddr_in *address = context;
-    while (atomic_load(&is_calling)) {
-        int fd = socket(AF_INET, SOCK_STREAM, 0);
-        connect(fd, (const struct sockaddr *)address, sizeof *address); /* refused at last */
-        close(fd);
-    }
-    return NULL;
-}
-
-/* What comes while the server ends finds it closed, and harms nobody. */
-static void test_stop_while_clients_come(void **state)
-{
-    (void)state;
-    enum { ROUNDS = 20, CALLERS = 2 };
-    struct http_server *usual = server;
-    for (int round = 0; round < ROUNDS; round++) {
-        pthread_t callers[CALLERS];
-        struct sockaddr_in address = {.sin_family = AF_INET,
-                                      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-        server = server_start(0);
-        address.sin_port = htons(http_server_port(server));
-        atomic_store(&is_calling, true);
-        for (int i = 0; i < CALLERS; i++)
-            assert_int_equal(pthread_create(&callers[i], NULL, call_on_and_on, &address), 0);
-        struct buf out = BUF_INIT;
-        assert_int_equal(ask_text("GET /a HTTP/1.1\r\n" HEAD "\r\n", &out), 200);
-        http_server_stop(server);
-        atomic_store(&is_calling, false);
-        for (int i = 0; i < CALLERS; i++)
-            pthread_join(callers[i], NULL);
-        buf_release(&out);
-    }
-    server = usual;
-}
-
 /* A client that sends a byte now and then is cut off; one that waits for a stream is not. */
 static void test_slow_request(void **state)
 {
@@ -596,7 +556,6 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_limits),
     cmocka_unit_test(test_bad_requests),
     cmocka_unit_test(test_no_http),
-    cmocka_unit_test(test_stop_while_clients_come),
     cmocka_unit_test(test_slow_request),
     cmocka_unit_test(test_client_address),
     cmocka_unit_test(test_sockets),
