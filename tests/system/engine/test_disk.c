@@ -98,7 +98,7 @@ static void test_log_and_reason(void **state)
 {
     (void)state;
     world_create(&world, 40,
-                 "trap 'cat $SKEP_STOP_REASON_FILE; exit 6' TERM; echo one; echo two >&2; "
+                 "trap 'cat $SKEP_STOP_REASON_FILE; exit 6' TERM; echo two >&2; echo one; "
                  "while :; do sleep 0.1; done");
     await_log(40, "one");
     world.engine->ops->kill(world.engine, (struct attempt_id){40}, 20000, "preempted", false, NULL);
