@@ -60,6 +60,7 @@ int handle_barrier(struct call *call);
 int handle_oidc_login(struct call *call);
 int handle_oidc_return(struct call *call);
 int handle_oidc_token(struct call *call);
+int handle_oidc_device(struct call *call);
 int handle_oidc_logout(struct call *call);
 
 /* cluster.c */

@@ -2,6 +2,7 @@
 #include "api/grant.h"
 #include "api/handlers.h"
 #include "api/http_watch.h"
+#include "api/oidc.h"
 #include "api/passwords.h"
 #include "api/token.h"
 #include "base/memory.h"
@@ -165,6 +166,8 @@ int handle_authn_info(struct call *call)
         json_key_string(&json, "type", ways[i].type);
         json_key_string(&json, "loginURI", ways[i].uri);
         json_key_string(&json, "loginURIMethod", ways[i].method);
+        if (i == 0) /* cookies of a login are kept for that host */
+            json_key_string(&json, "publicUrl", call->api->config.oidc->public_url);
         json_object_end(&json);
     }
     json_array_end(&json);

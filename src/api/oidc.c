@@ -11,7 +11,7 @@
 #include <time.h>
 
 /* Keys of what is sealed, by purpose; link.c has number 1. */
-enum { SEAL_COOKIE = 2, SEAL_CODE = 3, COOKIE_NAME_SIZE = 24, SEALED_MAX = 8192 };
+enum { SEAL_COOKIE = 2, SEAL_CODE = 3, SEAL_DEVICE = 4, COOKIE_NAME_SIZE = 24, SEALED_MAX = 8192 };
 
 /* A login, from request to request; in the call's arena. */
 struct flow {
@@ -22,7 +22,8 @@ struct flow {
     struct text code;                            /* the provider's */
     struct identity identity;
     const char *url; /* where the browser goes next */
-    bool is_run;
+    struct oidc_device device;
+    bool is_run, is_too_fast;
     int code_of_run;
     struct err err;
 };
@@ -412,16 +413,11 @@ static bool code_open(struct call *call, struct text code, struct text verifier,
            sodium_memcmp(challenge, wanted.at, wanted.length) == 0;
 }
 
-int handle_oidc_token(struct call *call)
+static int token_of_code(struct call *call, const struct doc *doc)
 {
-    const struct doc *doc;
     struct text code, verifier, name;
     struct store_user user;
-    int failed = check_configured(call);
-    if (!failed)
-        failed = call_body(call, &doc);
-    if (!failed)
-        failed = call_body_string(call, doc, "code", true, &code);
+    int failed = call_body_string(call, doc, "code", true, &code);
     if (!failed)
         failed = call_body_string(call, doc, "code_verifier", true, &verifier);
     if (failed)
@@ -442,6 +438,113 @@ int handle_oidc_token(struct call *call)
     struct grant *grant = ARENA_NEW(call->arena, struct grant);
     *grant = (struct grant){.user = user.name, .is_admin = user.is_admin || user.is_admin_by_group};
     return grant_token(call, grant, API_TOKEN_S);
+}
+
+/* ---- device codes: the browser is on another machine ---- */
+
+static void device_run(struct oidc_task *task, struct oidc *oidc)
+{
+    struct flow *flow = (struct flow *)task;
+    flow->code_of_run =
+        oidc_device_begin(oidc, (int64_t)time(NULL), flow->call->arena, &flow->device, &flow->err);
+}
+
+/* What the program shows again is sealed: only codes that were given out here are asked about. */
+static int device_begun(struct call *call)
+{
+    const struct flow *flow = call->resume_state;
+    cleanup_buf struct buf plain = BUF_INIT;
+    struct json_writer json;
+    if (flow->code_of_run) {
+        call->err = flow->err;
+        return flow->code_of_run;
+    }
+    buf_put_u64(&plain, (uint64_t)(time(NULL) + flow->device.life_s));
+    buf_put_u64(&plain, (uint64_t)flow->device.interval_s);
+    buf_put_text(&plain, text_of(flow->device.code));
+    call_json(call, 200, &json);
+    json_object(&json);
+    json_key_string(&json, "device_code", seal(call, SEAL_DEVICE, &plain));
+    json_key_string(&json, "user_code", flow->device.user_code);
+    json_key_string(&json, "verification_uri", flow->device.url);
+    if (flow->device.url_whole[0])
+        json_key_string(&json, "verification_uri_complete", flow->device.url_whole);
+    json_key_int(&json, "expires_in", flow->device.life_s);
+    json_key_int(&json, "interval", flow->device.interval_s);
+    json_object_end(&json);
+    return 0;
+}
+
+int handle_oidc_device(struct call *call)
+{
+    struct flow *flow = ARENA_NEW(call->arena, struct flow);
+    int failed = check_configured(call);
+    return failed ? failed : flow_give(call, flow, device_run, device_begun);
+}
+
+static void device_token_run(struct oidc_task *task, struct oidc *oidc)
+{
+    struct flow *flow = (struct flow *)task;
+    flow->code_of_run = oidc_device_finish(oidc, flow->code, (int64_t)time(NULL), flow->call->arena,
+                                           &flow->identity, &flow->is_too_fast, &flow->err);
+}
+
+static int device_known(struct call *call, int failed, const struct store_user *user)
+{
+    if (failed)
+        return failed;
+    struct grant *grant = ARENA_NEW(call->arena, struct grant);
+    *grant =
+        (struct grant){.user = user->name, .is_admin = user->is_admin || user->is_admin_by_group};
+    return grant_token(call, grant, API_TOKEN_S);
+}
+
+static int device_answered(struct call *call)
+{
+    struct flow *flow = call->resume_state;
+    struct json_writer json;
+    if (flow->code_of_run == ERR_BUSY) { /* nobody has to wait but who asked */
+        call_json(call, 202, &json);
+        json_object(&json);
+        json_key_string(&json, "message", flow->err.text);
+        json_key_int(&json, "interval", flow->device.interval_s + (flow->is_too_fast ? 5 : 0));
+        json_object_end(&json);
+        return 0;
+    }
+    if (flow->code_of_run) {
+        call->err = flow->err;
+        return flow->code_of_run;
+    }
+    return signon_user(call, &flow->identity, &call->api->config.oidc->policy, device_known);
+}
+
+static int token_of_device(struct call *call, struct text sealed)
+{
+    struct flow *flow = ARENA_NEW(call->arena, struct flow);
+    cleanup_buf struct buf plain = BUF_INIT;
+    bool is_good = unseal(call, SEAL_DEVICE, sealed, &plain);
+    struct cursor cursor = cursor_of(buf_as_text(&plain));
+    if (!is_good || cursor_u64(&cursor) < (uint64_t)time(NULL))
+        return call_fail(call, ERR_INVALID, NULL, "device_code",
+                         "the code is not one of this server's, or too old: begin again");
+    flow->device.interval_s = (int64_t)cursor_u64(&cursor);
+    flow->code = text_of(arena_copy(call->arena, cursor_text(&cursor)));
+    assert(!cursor.is_bad);
+    return flow_give(call, flow, device_token_run, device_answered);
+}
+
+int handle_oidc_token(struct call *call)
+{
+    const struct doc *doc;
+    struct text sealed;
+    int failed = check_configured(call);
+    if (!failed)
+        failed = call_body(call, &doc);
+    if (!failed)
+        failed = call_body_string(call, doc, "device_code", false, &sealed);
+    if (failed)
+        return failed;
+    return sealed.at ? token_of_device(call, sealed) : token_of_code(call, doc);
 }
 
 /* ---- logout ---- */

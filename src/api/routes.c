@@ -18,6 +18,7 @@ const struct route ROUTES[] = {
     {HTTP_GET, "/api/v2/authn/oidc/login", ACCESS_ANYONE, handle_oidc_login, false},
     {HTTP_GET, "/api/v2/authn/oidc/return", ACCESS_ANYONE, handle_oidc_return, false},
     {HTTP_POST, "/api/v2/authn/oidc/token", ACCESS_ANYONE, handle_oidc_token, false},
+    {HTTP_POST, "/api/v2/authn/oidc/device", ACCESS_ANYONE, handle_oidc_device, false},
     {HTTP_GET, "/api/v2/authn/oidc/logout", ACCESS_ANYONE, handle_oidc_logout, false},
     {HTTP_POST, "/api/v2/tokens", ACCESS_ANYONE, handle_login, false},
     {HTTP_GET, "/api/v2/tokens", ACCESS_BROWSER, handle_token_list, false},

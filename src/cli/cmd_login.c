@@ -5,6 +5,7 @@
 #include "cli/client.h"
 #include "cli/command.h"
 #include "cli/fingerprint.h"
+#include "cli/login_oidc.h"
 #include "cli/print.h"
 #include "cli/settings.h"
 #include <stdlib.h>
@@ -146,10 +147,16 @@ static bool is_server(const char *server)
            strncmp(server, "unix:/", 6) == 0;
 }
 
-/* By user and password, or by a token that was given. */
+/* By the organisation's account, by user and password, or by a token that was given. */
 static int log_in(struct cli *cli, const char *server, const char *fingerprint, char **name,
                   char **token)
 {
+    if (cli_flag(cli, "oidc") || cli_flag(cli, "device")) {
+        struct client *stranger = client_new(server, NULL, fingerprint);
+        int failed = login_oidc(cli, stranger, name, token);
+        client_free(stranger);
+        return failed;
+    }
     if (cli_flag(cli, "with-token")) {
         int failed = ask_line("token", token);
         return failed ? failed : token_check(server, *token, fingerprint, name);

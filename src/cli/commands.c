@@ -125,6 +125,9 @@ static const struct cli_option TOKEN_OPTIONS[] = {
 static const struct cli_option LOGIN_OPTIONS[] = {
     {"username", 'u', "NAME", "user name (asked for when not given)", NULL, 0},
     {"password-stdin", 0, NULL, "read the password from standard input", NULL, 0},
+    {"oidc", 0, NULL, "log in with your organisation's account, in a browser of this machine", NULL,
+     0},
+    {"device", 0, NULL, "the same in a browser of another machine, by a code", NULL, 0},
     {"with-token", 0, NULL, "read a token instead of a password from standard input", NULL, 0},
     {"fingerprint", 0, "SHA256", "trust the server's certificate by its fingerprint", NULL, 0},
     END,
@@ -268,6 +271,11 @@ const struct cli_command COMMANDS[] = {
     {"login", "[URL]", KIND_NONE, NULL, 0, 1, "log in to a server",
      "Asks for user name and password, and keeps the token that the server gives (the password is "
      "not kept) in ~/.config/skep/settings, readable by you alone.\n\n"
+     "With --oidc you log in at the provider of the server's OpenID Connect. The page is printed, "
+     "and opened by $BROWSER, or by xdg-open where there is a screen; it must be a browser of this "
+     "machine, as it brings the answer to a port of 127.0.0.1. With --device any browser will do, "
+     "on a telephone for example: the provider asks there for the code that is printed here, where "
+     "it offers that.\n\n"
      "URL is http://HOST:PORT, https://HOST:PORT or unix:/PATH. Of an https server for whose "
      "certificate nobody vouches, the fingerprint is shown, which skepd's log names as well; once "
      "trusted it is kept, and no other is accepted. On the server's machine, root needs no login: "

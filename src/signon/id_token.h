@@ -21,7 +21,8 @@ enum {
 };
 
 struct id_token_rules {
-    const char *issuer, *client_id, *nonce;
+    const char *issuer, *client_id;
+    const char *nonce; /* NULL: there was none, as no browser of ours asked for it */
     int64_t now_s;
 };
 

@@ -15,8 +15,8 @@
 /* What the provider says of itself. */
 struct provider {
     const char *authorization_url, *token_url, *keys_url;
-    const char *user_url, *logout_url; /* "": none */
-    bool is_secret_in_form;            /* it does not know Basic */
+    const char *user_url, *logout_url, *device_url; /* "": none */
+    bool is_secret_in_form;                         /* it does not know Basic */
 };
 
 struct oidc {
@@ -204,6 +204,9 @@ static int provider_read(struct oidc *oidc, const struct doc *doc, struct err *e
         failed = url_get(oidc, doc, "userinfo_endpoint", false, &provider->user_url, err);
     if (!failed)
         failed = url_get(oidc, doc, "end_session_endpoint", false, &provider->logout_url, err);
+    if (!failed)
+        failed =
+            url_get(oidc, doc, "device_authorization_endpoint", false, &provider->device_url, err);
     return failed;
 }
 
@@ -268,29 +271,29 @@ static int keys_ask(struct oidc *oidc, int64_t now_s, struct err *err)
 
 /* ---- the login ---- */
 
-static void scopes_put(const struct oidc *oidc, struct buf *url)
+static void scopes_put(const struct oidc *oidc, struct buf *scopes)
 {
-    cleanup_buf struct buf scopes = BUF_INIT;
-    buf_string(&scopes, "openid");
+    buf_string(scopes, "openid");
     for (size_t i = 0; i < oidc->config.scope_count; i++)
         if (strcmp(oidc->config.scopes[i], "openid") != 0)
-            buf_format(&scopes, " %s", oidc->config.scopes[i]);
-    fetch_parameter(url, "scope", buf_as_text(&scopes));
+            buf_format(scopes, " %s", oidc->config.scopes[i]);
 }
 
 int oidc_login_url(struct oidc *oidc, const struct oidc_try *attempt, int64_t now_s,
                    struct buf *url, struct err *err)
 {
+    cleanup_buf struct buf scopes = BUF_INIT;
     char challenge[OIDC_WORD_SIZE];
     int failed = provider_need(oidc, now_s, err);
     if (failed)
         return failed;
+    scopes_put(oidc, &scopes);
     oidc_challenge(text_of(attempt->verifier), challenge);
     buf_string(url, oidc->provider.authorization_url);
     fetch_parameter(url, "response_type", TEXT("code"));
     fetch_parameter(url, "client_id", text_of(oidc->config.client_id));
     fetch_parameter(url, "redirect_uri", text_of(oidc->config.return_url));
-    scopes_put(oidc, url);
+    fetch_parameter(url, "scope", buf_as_text(&scopes));
     fetch_parameter(url, "state", text_of(attempt->state));
     fetch_parameter(url, "nonce", text_of(attempt->nonce));
     fetch_parameter(url, "code_challenge", text_of(challenge));
@@ -298,52 +301,62 @@ int oidc_login_url(struct oidc *oidc, const struct oidc_try *attempt, int64_t no
     return 0;
 }
 
-/* The code for tokens: RFC 6749, 4.1.3. */
-static int tokens_ask(struct oidc *oidc, const struct oidc_try *attempt, struct text code,
-                      struct arena *arena, const struct doc **tokens, struct err *err)
+/* Ask a place of the provider's at which we must say who we are, with a form that holds the rest;
+ * the form is wiped. */
+static int form_send(struct oidc *oidc, const char *url, struct buf *form, struct arena *arena,
+                     long *status, const struct doc **reply, struct err *err)
 {
-    cleanup_buf struct buf form = BUF_INIT, id = BUF_INIT, secret = BUF_INIT;
-    struct fetch fetch = {.url = oidc->provider.token_url};
-    struct err why = {0};
-    long status = 0;
+    cleanup_buf struct buf id = BUF_INIT, secret = BUF_INIT;
+    struct fetch fetch = {.url = url};
     bool is_basic = oidc->secret && !oidc->provider.is_secret_in_form;
-    buf_string(&form, "grant_type=authorization_code&code=");
-    fetch_encode(&form, code);
-    buf_string(&form, "&redirect_uri=");
-    fetch_encode(&form, text_of(oidc->config.return_url));
-    buf_format(&form, "&code_verifier=%s", attempt->verifier);
     fetch_encode(&id, text_of(oidc->config.client_id));
     fetch_encode(&secret, text_of(oidc->secret ? oidc->secret : ""));
     if (!is_basic)
-        buf_format(&form, "&client_id=%s", buf_cstr(&id));
+        buf_format(form, "&client_id=%s", buf_cstr(&id));
     if (oidc->secret && !is_basic)
-        buf_format(&form, "&client_secret=%s", buf_cstr(&secret));
+        buf_format(form, "&client_secret=%s", buf_cstr(&secret));
     if (is_basic) {
         fetch.user = buf_cstr(&id);
         fetch.password = buf_cstr(&secret);
     }
-    fetch.form = buf_cstr(&form);
-    int failed = json_fetch(oidc, fetch, arena, &status, tokens, &why);
-    secret_wipe(form.at, form.length);
+    fetch.form = buf_cstr(form);
+    int failed = json_fetch(oidc, fetch, arena, status, reply, err);
+    secret_wipe(form->at, form->length);
     if (secret.at)
         secret_wipe(secret.at, secret.length);
-    if (failed)
-        return away(err, "the provider gives no tokens", &why);
-    if (status == 200)
-        return 0;
-    struct text error = doc_get_text(*tokens, "error", "no reason");
+    return failed;
+}
+
+static int refused(long status, struct text error, struct err *err)
+{
     return err_fail(err, status < 500 ? ERR_UNAUTHORIZED : ERR_UNAVAILABLE, "",
                     "the provider refuses the login: %.*s",
                     (int)(error.length > 60 ? 60 : error.length), error.at);
 }
 
-static int claims_get(struct oidc *oidc, const struct oidc_try *attempt, struct text token,
-                      int64_t now_s, struct arena *arena, const struct doc **claims,
-                      struct err *err)
+/* The code for tokens: RFC 6749, 4.1.3. */
+static int tokens_ask(struct oidc *oidc, const struct oidc_try *attempt, struct text code,
+                      struct arena *arena, const struct doc **tokens, struct err *err)
+{
+    cleanup_buf struct buf form = BUF_INIT;
+    struct err why = {0};
+    long status = 0;
+    buf_string(&form, "grant_type=authorization_code&code=");
+    fetch_encode(&form, code);
+    buf_string(&form, "&redirect_uri=");
+    fetch_encode(&form, text_of(oidc->config.return_url));
+    buf_format(&form, "&code_verifier=%s", attempt->verifier);
+    if (form_send(oidc, oidc->provider.token_url, &form, arena, &status, tokens, &why))
+        return away(err, "the provider gives no tokens", &why);
+    return status == 200 ? 0 : refused(status, doc_get_text(*tokens, "error", "no reason"), err);
+}
+
+static int claims_get(struct oidc *oidc, const char *nonce, struct text token, int64_t now_s,
+                      struct arena *arena, const struct doc **claims, struct err *err)
 {
     const struct id_token_rules rules = {.issuer = oidc->config.issuer,
                                          .client_id = oidc->config.client_id,
-                                         .nonce = attempt->nonce,
+                                         .nonce = nonce,
                                          .now_s = now_s};
     int failed = 0;
     if (!oidc->keys || now_s - oidc->keys_s >= OIDC_KEEP_S)
@@ -441,18 +454,14 @@ static int identity_get(const struct oidc *oidc, const struct doc *claims, const
     return 0;
 }
 
-int oidc_finish(struct oidc *oidc, const struct oidc_try *attempt, struct text code, int64_t now_s,
-                struct arena *arena, struct identity *identity, struct err *err)
+/* `nonce` as of struct id_token_rules. */
+static int identity_ask(struct oidc *oidc, const char *nonce, const struct doc *tokens,
+                        int64_t now_s, struct arena *arena, struct identity *identity,
+                        struct err *err)
 {
-    const struct doc *tokens = NULL, *claims = NULL, *more = NULL;
-    assert(attempt->nonce[0] && attempt->verifier[0]);
-    int failed = provider_need(oidc, now_s, err);
-    if (!failed)
-        failed = tokens_ask(oidc, attempt, code, arena, &tokens, err);
-    if (failed)
-        return failed;
+    const struct doc *claims = NULL, *more = NULL;
     struct text token = doc_get_text(tokens, "id_token", "");
-    failed = claims_get(oidc, attempt, token, now_s, arena, &claims, err);
+    int failed = claims_get(oidc, nonce, token, now_s, arena, &claims, err);
     if (failed)
         return failed;
     bool is_whole = doc_get(claims, oidc->config.user_claim) &&
@@ -460,6 +469,109 @@ int oidc_finish(struct oidc *oidc, const struct oidc_try *attempt, struct text c
     if (!is_whole)
         failed = user_ask(oidc, tokens, claims, arena, &more, err);
     return failed ? failed : identity_get(oidc, claims, more, arena, identity, err);
+}
+
+int oidc_finish(struct oidc *oidc, const struct oidc_try *attempt, struct text code, int64_t now_s,
+                struct arena *arena, struct identity *identity, struct err *err)
+{
+    const struct doc *tokens = NULL;
+    assert(attempt->nonce[0] && attempt->verifier[0]);
+    int failed = provider_need(oidc, now_s, err);
+    if (!failed)
+        failed = tokens_ask(oidc, attempt, code, arena, &tokens, err);
+    return failed ? failed
+                  : identity_ask(oidc, attempt->nonce, tokens, now_s, arena, identity, err);
+}
+
+/* ---- device codes: RFC 8628 ---- */
+
+/* Programs put it on the user's screen. */
+static const char *shown_get(const struct doc *reply, const char *name, struct arena *arena)
+{
+    struct text text = doc_get_text(reply, name, "");
+    for (size_t i = 0; i < text.length; i++)
+        if ((unsigned char)text.at[i] <= ' ' || (unsigned char)text.at[i] >= 0x7f)
+            return "";
+    return arena_copy(arena, text);
+}
+
+static int64_t number_get(const struct doc *reply, const char *name, int64_t max, int64_t fallback)
+{
+    int64_t value;
+    const struct doc *found = doc_get(reply, name);
+    if (!found || !doc_to_int(found, &value) || value < 1)
+        return fallback;
+    return value > max ? max : value;
+}
+
+static int device_read(const struct doc *reply, struct arena *arena, struct oidc_device *device,
+                       struct err *err)
+{
+    struct text code = doc_get_text(reply, "device_code", "");
+    *device = (struct oidc_device){
+        .code = arena_copy(arena, code),
+        .user_code = shown_get(reply, "user_code", arena),
+        .url = shown_get(reply, "verification_uri", arena),
+        .url_whole = shown_get(reply, "verification_uri_complete", arena),
+        .life_s = number_get(reply, "expires_in", OIDC_DEVICE_S_MAX, OIDC_DEVICE_S_MAX),
+        .interval_s = number_get(reply, "interval", OIDC_INTERVAL_S_MAX, OIDC_INTERVAL_S),
+    };
+    if (!code.length || code.length > OIDC_CODE_MAX || !device->user_code[0] ||
+        !fetch_url_is_good(device->url))
+        return err_fail(err, ERR_UNAVAILABLE, "", "the provider's device code makes no sense");
+    if (!fetch_url_is_good(device->url_whole))
+        device->url_whole = "";
+    return 0;
+}
+
+int oidc_device_begin(struct oidc *oidc, int64_t now_s, struct arena *arena,
+                      struct oidc_device *device, struct err *err)
+{
+    cleanup_buf struct buf form = BUF_INIT, scopes = BUF_INIT;
+    const struct doc *reply = NULL;
+    struct err why = {0};
+    long status = 0;
+    int failed = provider_need(oidc, now_s, err);
+    if (failed)
+        return failed;
+    if (!oidc->provider.device_url[0])
+        return err_fail(err, ERR_UNSUPPORTED, "", "the provider has no device codes");
+    scopes_put(oidc, &scopes);
+    buf_string(&form, "scope=");
+    fetch_encode(&form, buf_as_text(&scopes));
+    if (form_send(oidc, oidc->provider.device_url, &form, arena, &status, &reply, &why))
+        return away(err, "the provider gives no device code", &why);
+    if (status == 200)
+        return device_read(reply, arena, device, err);
+    struct text error = doc_get_text(reply, "error", "no reason");
+    return err_fail(err, status < 500 ? ERR_UNSUPPORTED : ERR_UNAVAILABLE, "",
+                    "the provider gives no device code: %.*s",
+                    (int)(error.length > 60 ? 60 : error.length), error.at);
+}
+
+int oidc_device_finish(struct oidc *oidc, struct text code, int64_t now_s, struct arena *arena,
+                       struct identity *identity, bool *is_too_fast, struct err *err)
+{
+    cleanup_buf struct buf form = BUF_INIT;
+    const struct doc *reply = NULL;
+    struct err why = {0};
+    long status = 0;
+    *is_too_fast = false;
+    int failed = provider_need(oidc, now_s, err);
+    if (failed)
+        return failed;
+    buf_string(&form, "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Adevice_code"
+                      "&device_code=");
+    fetch_encode(&form, code);
+    if (form_send(oidc, oidc->provider.token_url, &form, arena, &status, &reply, &why))
+        return away(err, "the provider gives no tokens", &why);
+    if (status == 200)
+        return identity_ask(oidc, NULL, reply, now_s, arena, identity, err);
+    struct text error = doc_get_text(reply, "error", "no reason");
+    *is_too_fast = text_is(error, "slow_down");
+    if (*is_too_fast || text_is(error, "authorization_pending"))
+        return err_fail(err, ERR_BUSY, "", "the login is not finished yet");
+    return refused(status, error, err);
 }
 
 int oidc_logout_url(struct oidc *oidc, const char *return_url, int64_t now_s, struct buf *url,

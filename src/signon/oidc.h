@@ -1,4 +1,4 @@
-/* oidc.h — OpenID Connect, the relying party's side: the code flow with PKCE.
+/* oidc.h — OpenID Connect, the relying party's side: the code flow with PKCE, and device codes.
  *
  * Edge. Asks the provider by fetch.h, so every function but the first two blocks. One thread at a
  * time. What the provider says of itself (discovery) and its keys are asked for when they are
@@ -6,7 +6,7 @@
  * most once in OIDC_KEYS_AGAIN_S. After a failure the provider is left alone for OIDC_PAUSE_S.
  *
  * Rules: OpenID Connect Core 1.0, Discovery 1.0, RP-Initiated Logout 1.0; RFC 6749, 7636 (PKCE),
- * 9207.
+ * 8628 (device codes), 9207.
  */
 #ifndef SIGNON_OIDC_H
 #define SIGNON_OIDC_H
@@ -28,6 +28,9 @@ enum {
     OIDC_SECRET_MAX = 1024,
     OIDC_CODE_MAX = 2048,
     OIDC_ISSUER_MAX = 512,
+    OIDC_DEVICE_S_MAX = 3600, /* that a device code lives, whatever the provider says */
+    OIDC_INTERVAL_S = 5,      /* between two questions, when the provider does not say */
+    OIDC_INTERVAL_S_MAX = 60,
 };
 
 struct oidc_config { /* strings are borrowed */
@@ -64,6 +67,22 @@ int oidc_login_url(struct oidc *oidc, const struct oidc_try *attempt, int64_t no
  * or the token, is no good. ERR_FORBIDDEN: the user's name cannot be one here. ERR_UNAVAILABLE. */
 int oidc_finish(struct oidc *oidc, const struct oidc_try *attempt, struct text code, int64_t now_s,
                 struct arena *arena, struct identity *identity, struct err *err);
+
+/* A login at a browser of another machine; strings in the arena. */
+struct oidc_device {
+    const char *code;           /* for oidc_device_finish; nobody else must see it */
+    const char *user_code;      /* which the user types in … */
+    const char *url;            /* … at this page */
+    const char *url_whole;      /* the same with the code in it; "": there is none */
+    int64_t life_s, interval_s; /* ask no more often than that */
+};
+
+/* ERR_UNSUPPORTED: the provider has no device codes, or not for us. ERR_UNAVAILABLE. */
+int oidc_device_begin(struct oidc *oidc, int64_t now_s, struct arena *arena,
+                      struct oidc_device *device, struct err *err);
+/* As oidc_finish. ERR_BUSY: the user has not finished; *is_too_fast: ask less often. */
+int oidc_device_finish(struct oidc *oidc, struct text code, int64_t now_s, struct arena *arena,
+                       struct identity *identity, bool *is_too_fast, struct err *err);
 
 /* Where the browser goes to log out there, and then to `return_url` ("": nowhere). Empty when the
  * provider has no such place. */

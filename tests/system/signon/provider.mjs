@@ -7,6 +7,7 @@
 //   {"rotate": "key-2"}      other keys; the old ones are gone
 //   {"tamper": "expired"}    the next ID tokens are made anew: see `tampered`
 //   {"alg": "ES256"}         what ID tokens are signed with
+//   {"device": false}        it gives out no device codes
 //   {"claimsInToken": true}  all claims stand in the ID token, none need be asked for
 // and answers with {"requests": {PATH: COUNT}}, how often each of its paths was asked.
 import { createServer } from 'node:http';
@@ -14,7 +15,7 @@ import * as jose from 'jose';
 import Provider from 'oidc-provider';
 
 const SECRET = 'a secret of ours, which is long enough: 0123456789';
-const state = { people: {}, tamper: '', alg: 'RS256', claimsInToken: false, keyId: 'key-1' };
+const state = { people: {}, tamper: '', alg: 'RS256', claimsInToken: false, device: true, keyId: 'key-1' };
 let requests = {};
 let keys, handler;
 
@@ -61,7 +62,9 @@ function makeProvider(port) {
     clients: [{
       client_id: 'skep', client_secret: SECRET, redirect_uris: [process.argv[2]],
       post_logout_redirect_uris: ['https://skep.test/bye'], id_token_signed_response_alg: state.alg,
+      grant_types: ['authorization_code', ...(state.device ? ['urn:ietf:params:oauth:grant-type:device_code'] : [])],
     }],
+    features: { deviceFlow: { enabled: true } },
     pkce: { methods: ['S256'], required: () => true },
     claims: { openid: ['sub'], profile: ['preferred_username', 'groups'], email: ['email'] },
     conformIdTokenClaims: !state.claimsInToken,
@@ -96,7 +99,7 @@ async function control(request, reply, port) {
     state.keyId = rotate;
     await makeKeys();
   }
-  if (rotate || 'alg' in changes || 'claimsInToken' in changes) makeProvider(port);
+  if (rotate || 'alg' in changes || 'claimsInToken' in changes || 'device' in changes) makeProvider(port);
   reply.setHeader('Content-Type', 'application/json');
   reply.end(JSON.stringify({ requests }));
   requests = {};

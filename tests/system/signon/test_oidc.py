@@ -1,7 +1,10 @@
 """Login by OpenID Connect against a real provider, as a browser would do it.
 
-Covers: src/api/oidc.c, src/api/oidc_thread.c, src/api/signon_user.c, src/api/grant.c, src/signon/oidc.c, src/signon/fetch.c
+Covers: src/cli/login_oidc.c, src/api/oidc.c, src/api/oidc_thread.c, src/api/signon_user.c, src/api/grant.c, src/signon/oidc.c, src/signon/fetch.c
 """
+import json
+import re
+import subprocess
 import sys
 import unittest
 
@@ -221,6 +224,110 @@ api:
         status, _, body = self.browser().ask("GET", f"{PUBLIC}/api/v2/authn/oidc/login?redirect_uri=http://127.0.0.1:5/")
         self.assertEqual(status, 400, body)
         self.assertIn("code_challenge", body)
+
+    # ---- programs ----
+
+    def skep_login(self, *words, user):
+        """`skep login` that has printed the page to go to: the process, and the lines until then."""
+        opened = self.world.folder / "opened"
+        browser = self.world.folder / "browser"
+        browser.write_text(f'#!/bin/sh\necho "$1" > {opened}.new && mv {opened}.new {opened}\n')
+        browser.chmod(0o755)
+        opened.unlink(missing_ok=True)
+        environment = self.world.environment(user) | {"BROWSER": str(browser)}
+        process = subprocess.Popen([world.SKEP, "login", *words], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.stdout.close)
+        lines = []
+        while not (lines and lines[-1].startswith("  http")):
+            lines.append(process.stderr.readline())
+            self.assertTrue(lines[-1], lines)
+        return process, lines[-1].strip(), opened
+
+    def whoami(self, user):
+        return self.world.skep("whoami", "-o", "json", user=user)
+
+    def test_skep_login_by_a_browser_of_this_machine(self):
+        process, url, opened = self.skep_login("--oidc", user="laptop")
+        waits.until(opened.exists, lambda: "the browser was not started")
+        self.assertEqual(opened.read_text().strip(), url)
+        port = query(url)["redirect_uri"].split(":")[2].split("/")[0]
+        browser = Browser({PUBLIC: f"http://127.0.0.1:{self.world.port}"})
+        # somebody else who finds the port learns nothing, and disturbs nobody
+        self.assertEqual(browser.ask("GET", f"http://127.0.0.1:{port}/?code=x")[0], 404)
+        status, body = browser.follow(url, "nowhere", "alice")
+        self.assertEqual(status, 200, body)
+        self.assertIn("Go back to the terminal", body)
+        self.assertEqual(process.wait(60), 0, process.stderr.read())
+        self.assertIn("as alice", process.stdout.read())
+        self.assertEqual(json.loads(self.whoami("laptop").stdout)["username"], "alice")
+        self.assertEqual(self.world.skep("logout", user="laptop").returncode, 0)
+
+    def test_skep_login_with_a_code_of_another(self):
+        """A code that was given to another program is no good, whoever brings it."""
+        one, url, _ = self.skep_login("--oidc", user="one")
+        other, place, _ = self.skep_login("--oidc", user="other")
+        browser = self.browser()
+        mine = browser.follow(url, "http://127.0.0.1:" + query(url)["redirect_uri"].split(":")[2], "alice")
+        code = query(mine)["code"]
+        self.assertEqual(browser.ask("GET", query(place)["redirect_uri"] + "?code=" + code)[0], 200)
+        self.assertEqual(other.wait(60), 4)
+        self.assertIn("the code is not one of this login", other.stderr.read())
+        self.assertEqual(browser.ask("GET", mine)[0], 200)
+        self.assertEqual(one.wait(60), 0, one.stderr.read())
+
+    def test_skep_login_refused(self):
+        self.provider.control(people=PEOPLE | {"admin": {"name": "admin", "groups": []}})
+        process, url, _ = self.skep_login("--oidc", user="nobody")
+        self.assertEqual(self.browser().follow(url, "nowhere", "admin")[0], 200)
+        self.assertEqual(process.wait(60), 4)
+        self.assertIn("logs in with a password here", process.stderr.read())
+        self.assertEqual(self.whoami("nobody").returncode, 4)
+
+    def test_skep_login_by_a_device_code(self):
+        self.provider.control(device=True)
+        process, url, _ = self.skep_login("--device", user="cluster")
+        process.stderr.readline()
+        code = re.search(r"with the code (\S+)", process.stderr.readline())[1]
+        browser = self.browser()
+        status, _, body = browser.ask("GET", url)
+        form = {name: value for name, value in re.findall(r'name="(\w+)" value="([^"]*)"', body)} | {"user_code": code}
+        status, _, body = browser.ask("POST", url, form)
+        self.assertIn(code, body)
+        form = {name: value for name, value in re.findall(r'name="(\w+)" value="([^"]*)"', body)} | {"confirm": "yes"}
+        status, location, body = browser.ask("POST", url, form)
+        self.assertIn(status, (302, 303), body)
+        status, body = browser.follow(location, "nowhere", "alice")
+        self.assertEqual(status, 200, body)
+        self.assertEqual(process.wait(60), 0, process.stderr.read())
+        self.assertEqual(json.loads(self.whoami("cluster").stdout)["username"], "alice")
+
+    def test_device_codes_that_are_refused(self):
+        self.provider.control(device=True)
+        status, given = self.world.json("POST", "/api/v2/authn/oidc/device", token=False)
+        self.assertEqual(status, 200, given)
+        ask = lambda code: self.world.json("POST", "/api/v2/authn/oidc/token", {"device_code": code}, token=False)
+        self.assertEqual(ask(given["device_code"])[0], 202)
+        self.assertEqual(ask(given["device_code"][:-2] + "AA")[0], 400)
+        self.assertEqual(ask("x")[0], 400)
+        # the user says no
+        browser = self.browser()
+        body = browser.ask("GET", given["verification_uri"])[2]
+        form = {name: value for name, value in re.findall(r'name="(\w+)" value="([^"]*)"', body)}
+        browser.ask("POST", given["verification_uri"], form | {"user_code": given["user_code"]})
+        browser.ask("POST", given["verification_uri"], form | {"user_code": given["user_code"], "abort": "yes"})
+        status, reply = ask(given["device_code"])
+        self.assertEqual((status, reply["code"]), (401, "UnauthorizedUserError"), reply)
+        self.assertIn("access_denied", reply["message"])
+
+    def test_a_provider_without_device_codes(self):
+        self.provider.control(device=False)
+        try:
+            done = self.world.skep("login", "--device", user="cluster")
+            self.assertEqual(done.returncode, 4)
+            self.assertIn("gives no device code: invalid_request", done.stderr)
+        finally:
+            self.provider.control(device=True)
 
     # ---- the provider's side ----
 

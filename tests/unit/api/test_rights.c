@@ -111,6 +111,7 @@ static const struct row ROWS[] = {
     {HTTP_GET, "/api/v2/authn/oidc/login", ANYONE(404), NULL},
     {HTTP_GET, "/api/v2/authn/oidc/return", ANYONE(404), NULL},
     {HTTP_POST, "/api/v2/authn/oidc/token", ANYONE(404), NULL},
+    {HTTP_POST, "/api/v2/authn/oidc/device", ANYONE(404), NULL},
     {HTTP_GET, "/api/v2/authn/oidc/logout", ANYONE(404), NULL},
     {HTTP_POST, "/api/v2/tokens", ANYONE(400), NULL},
     {HTTP_GET, "/api/v2/tokens", BROWSER(200), NULL},
