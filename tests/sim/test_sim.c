@@ -5,7 +5,7 @@
  * --slices: a gang is placed in many small steps, and anything happens between them.
  * Exit 0: all worlds were good. Exit 1: prints the seed and what was wrong.
  *
- * Covers: src/sim/sim.c, src/sim/ledger.c
+ * Covers: src/sim/actions.c, src/sim/ledger.c, src/sim/sim.c
  */
 #include <signal.h>
 #include <stdint.h>
