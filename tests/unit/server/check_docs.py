@@ -5,7 +5,7 @@ import re
 import sys
 
 root = pathlib.Path(sys.argv[1])
-source = (root / "src/server/config.c").read_text()
+source = (root / "src/server/config_shape.c").read_text()
 page = (root / "docs/operator/configuration.md").read_text()
 keys = set(re.findall(r"\b(?:INT|STRING|REQUIRED|STRINGS|CHOICE|BOOL|MAP|MAP_LIST)\(\s*\"(\w+)\"", source))
 sections = {m for heading in re.findall(r"^#+ `([\w.]+)`$", page, re.M) for m in heading.split(".")}

@@ -1,4 +1,6 @@
-/* The configuration of the server: every key, and what is wrong with its place and a hint. */
+/* The configuration of the server: every key, and what is wrong with its place and a hint.
+ *
+ * Covers: src/server/config_compare.c, src/server/config_shape.c */
 #include "folder.h"
 #include "unit.h"
 

@@ -1,0 +1,100 @@
+/* config_compare.c — server_config_compare of config.h: what a reload cannot change. */
+#include "base/buf.h"
+#include "server/config.h"
+#include <string.h>
+
+static void note_if(bool is_different, const char *key, struct buf *keys)
+{
+    if (is_different)
+        buf_format(keys, "%s%s", keys->length ? ", " : "", key);
+}
+
+/* Either may be NULL. */
+static bool texts_differ(const char *a, const char *b)
+{
+    return a && b ? strcmp(a, b) != 0 : a != b;
+}
+
+static bool lists_differ(const char *const *old, size_t old_count, const char *const *now,
+                         size_t now_count)
+{
+    bool is_different = old_count != now_count;
+
+    for (size_t i = 0; !is_different && i < now_count; i++)
+        is_different = strcmp(old[i], now[i]) != 0;
+    return is_different;
+}
+
+static bool oidc_differs(const struct server_config *old_config, const struct server_config *config)
+{
+    const struct api_oidc *old = &old_config->oidc, *now = &config->oidc;
+
+    return old_config->has_oidc != config->has_oidc ||
+           strcmp(old->public_url, now->public_url) != 0 ||
+           strcmp(old->provider.issuer, now->provider.issuer) != 0 ||
+           strcmp(old->provider.client_id, now->provider.client_id) != 0 ||
+           texts_differ(old->provider.secret_file, now->provider.secret_file) ||
+           texts_differ(old->provider.ca_file, now->provider.ca_file) ||
+           strcmp(old->provider.user_claim, now->provider.user_claim) != 0 ||
+           strcmp(old->provider.groups_claim, now->provider.groups_claim) != 0 ||
+           old->policy.creates_users != now->policy.creates_users ||
+           old->policy.adopts_users != now->policy.adopts_users ||
+           lists_differ(old->portals, old->portal_count, now->portals, now->portal_count) ||
+           lists_differ(old->provider.scopes, old->provider.scope_count, now->provider.scopes,
+                        now->provider.scope_count) ||
+           lists_differ(old->policy.allowed, old->policy.allowed_count, now->policy.allowed,
+                        now->policy.allowed_count);
+}
+
+static bool engines_differ(const struct server_config *old, const struct server_config *now)
+{
+    bool is_different = old->engine_count != now->engine_count;
+
+    for (size_t i = 0; !is_different && i < now->engine_count; i++)
+        is_different = old->engines[i].kind != now->engines[i].kind ||
+                       strcmp(old->engines[i].name, now->engines[i].name) != 0;
+    return is_different;
+}
+
+static bool storages_differ(const struct storage_list *old, const struct storage_list *now)
+{
+    bool is_different = old->count != now->count;
+
+    for (size_t i = 0; !is_different && i < now->count; i++) {
+        const struct storage *a = &old->items[i], *b = &now->items[i];
+        is_different = strcmp(a->name, b->name) != 0 || strcmp(a->directory, b->directory) != 0 ||
+                       strcmp(a->type, b->type) != 0 || strcmp(a->server, b->server) != 0 ||
+                       strcmp(a->path, b->path) != 0 || a->is_shared != b->is_shared ||
+                       a->is_read_only != b->is_read_only;
+    }
+    return is_different;
+}
+
+void server_config_compare(const struct server_config *old, const struct server_config *now,
+                           struct buf *keys)
+{
+    note_if(strcmp(old->database, now->database) != 0, "database", keys);
+    note_if(strcmp(old->data_directory, now->data_directory) != 0, "dataDirectory", keys);
+    note_if(strcmp(old->files_directory, now->files_directory) != 0, "filesDirectory", keys);
+    note_if(strcmp(old->listen, now->listen) != 0, "api.listen", keys);
+    note_if(strcmp(old->socket, now->socket) != 0, "api.socket", keys);
+    note_if(old->tls != now->tls || texts_differ(old->certificate_path, now->certificate_path) ||
+                texts_differ(old->key_path, now->key_path) || old->hsts_s != now->hsts_s,
+            "api.tls", keys);
+    note_if(lists_differ(old->origins, old->origin_count, now->origins, now->origin_count),
+            "api.origins", keys);
+    note_if(lists_differ(old->proxies, old->proxy_count, now->proxies, now->proxy_count),
+            "api.proxies", keys);
+    note_if(oidc_differs(old, now), "api.oidc", keys);
+    note_if(old->threads != now->threads, "api.threads", keys);
+    note_if(old->requests_max != now->requests_max, "api.requestsMax", keys);
+    note_if(old->is_config_shared != now->is_config_shared, "api.shareConfigurations", keys);
+    note_if(old->is_log_shared != now->is_log_shared, "api.shareLogs", keys);
+    note_if(old->is_v1_read_open != now->is_v1_read_open, "api.openReads", keys);
+    note_if(storages_differ(&old->storages, &now->storages), "storages", keys);
+    note_if(engines_differ(old, now), "engine.kind", keys);
+    note_if(strcmp(old->core.policy, now->core.policy) != 0, "scheduling.policy", keys);
+    note_if(old->core.port_first != now->core.port_first ||
+                old->core.port_last != now->core.port_last,
+            "scheduling.portFirst, scheduling.portLast", keys);
+}

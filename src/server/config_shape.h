@@ -1,0 +1,25 @@
+/* config_shape.h — the keys of the configuration file: what each may hold, and what is said of it.
+ *
+ * Private to server; config.c reads what this has checked.
+ */
+#ifndef SERVER_CONFIG_SHAPE_H
+#define SERVER_CONFIG_SHAPE_H
+
+struct shape;
+
+extern const struct shape config_shape;
+
+/* The words of keys that have a choice, in the order of the enums that they stand for; they end
+ * with NULL. */
+extern const char *const config_log_levels[];
+extern const char *const config_log_formats[];
+extern const char *const config_disk_quotas[];
+extern const char *const config_network_modes[];
+extern const char *const config_network_outsides[];
+extern const char *const config_tls_modes[];
+extern const char *const config_storage_types[];
+extern const char *const config_engine_kinds[];
+extern const char *const config_orders[];
+extern const char *const config_policies[];
+
+#endif
