@@ -50,3 +50,18 @@ void mail_refuse(struct server_mail *mail, int code, const char *text)
 {
     mail_answer(mail, &(struct service_answer){.code = code, .path = "", .text = text});
 }
+
+bool mail_is_end(const struct server_mail *mail)
+{
+    const enum event_kind kind = mail->event.kind;
+
+    return mail->kind == MAIL_EVENT && (kind == EVENT_TASK_EXITED || kind == EVENT_TASK_REFUSED);
+}
+
+bool mail_is_of_task(const struct server_mail *mail)
+{
+    const enum event_kind kind = mail->event.kind;
+
+    return mail->kind == MAIL_EVENT && ((kind >= EVENT_TASK_PREPARING && kind <= EVENT_TASK_IDLE) ||
+                                        kind == EVENT_TASK_REFUSED);
+}

@@ -52,6 +52,10 @@ void mail_free(struct server_mail *mail);
 /* An event of this kind; `user` is copied. */
 struct server_mail *mail_event(enum event_kind kind, const char *user);
 
+/* An event of an attempt; one after which the attempt has no container. */
+bool mail_is_of_task(const struct server_mail *mail);
+bool mail_is_end(const struct server_mail *mail);
+
 /* Answer whoever waits, at most once. */
 void mail_answer(struct server_mail *mail, const struct service_answer *answer);
 void mail_refuse(struct server_mail *mail, int code, const char *text);

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "core/plan.h"
+#include "server/batch.h"
 #include "server/clock.h"
 #include "server/config.h"
 #include "server/state.h"
@@ -153,7 +154,7 @@ int server_restore(struct server *server, struct err *err)
     struct event event;
     int code;
 
-    core_thread_batch_begin(core);
+    batch_begin(core);
     core->wake_ms = 0;
     event = (struct event){
         .kind = EVENT_RESTORE, .now_ms = now, .user = "", .config = &server->config->core};
@@ -166,7 +167,7 @@ int server_restore(struct server *server, struct err *err)
     if (code == 0)
         code = core_restore_finish(core->core, now, &core->output, err);
     if (code == 0)
-        code = core_thread_commit(server, err);
+        code = batch_commit(server, err);
     if (code < 0) {
         core_free(core->core);
         core->core = NULL;

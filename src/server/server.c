@@ -2,6 +2,7 @@
 #include "server/server.h"
 #include "base/err.h"
 #include "base/memory.h"
+#include "server/batch.h"
 #include "server/engines.h"
 #include "server/state.h"
 #include "sys/file.h"
@@ -104,8 +105,8 @@ static int server_open(struct server *server, const struct server_teller *teller
     for (size_t i = 0; i < server->engines.count; i++)
         if (atomic_load(&server->engines.items[i].engine))
             server_reconcile(server, &server->engines.items[i]);
-    core_thread_commands(server);
-    core_thread_batch_begin(&server->core);
+    batch_commands(server);
+    batch_begin(&server->core);
     server_nodes_away(server);
     return 0;
 }

@@ -122,13 +122,14 @@ struct server {
 /* core_thread.c */
 void core_thread_start(struct server *server);
 void core_thread_join(struct server *server);
-/* Parts of a round, for recover.c: its time; an empty batch; its output made durable; its
- * commands. */
+/* Parts of a round: its time, and its chance; an event in the log; a mail, which is the batch's
+ * from here on, stepped through. */
 int64_t core_thread_now(struct server *server);
-void core_thread_batch_begin(struct core_thread *core);
+uint64_t core_thread_random(void);
 void core_thread_log(struct core_thread *core, const struct event *event);
-int core_thread_commit(struct server *server, struct err *err);
-void core_thread_commands(struct server *server);
+void core_thread_take(struct server *server, struct server_mail *mail);
+/* A core of the rows takes the place of one that has run ahead of them. */
+int core_thread_renew(struct server *server, struct err *err);
 
 /* recover.c: what is stored of nodes, before any engine tells of them: whose they are. */
 int server_nodes_restore(struct server *server, struct err *err);

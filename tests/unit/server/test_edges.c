@@ -1,7 +1,8 @@
 /* The server when its edges fail: a store that refuses, rows that cannot be read, an
  * engine that lies, a reload and a restart at a bad moment.
  *
- * Covers: src/server/core_thread.c, src/server/leftover.c, src/server/mail.c */
+ * Covers: src/server/admission.c, src/server/batch.c, src/server/batch_failure.c,
+ * src/server/core_thread.c, src/server/leftover.c, src/server/mail.c */
 #include "faults.h"
 #include "unit.h"
 #include "world.h"

@@ -1,0 +1,19 @@
+/* admission.h — what is refused before the core sees it: a name that only the store knows to be
+ * taken, a job that has been deleted, what would fill a disk that is nearly full.
+ *
+ * Private to server: the core thread's.
+ */
+#ifndef SERVER_ADMISSION_H
+#define SERVER_ADMISSION_H
+#include <stdbool.h>
+
+struct server;
+struct server_mail;
+
+/* May the core step through this event? It gets what it needs of the store's rows (a job that is
+ * started again: its plan and record). False: the mail has been answered. */
+bool admission_pass(struct server *server, struct server_mail *mail);
+/* Of a submission alone: its name. */
+bool admission_submit(struct server *server, struct server_mail *mail);
+
+#endif

@@ -1,0 +1,230 @@
+#include "server/batch.h"
+#include "base/err.h"
+#include "base/memory.h"
+#include "hived/hived.h"
+#include "placement/hived.h"
+#include "server/admission.h"
+#include "server/state.h"
+
+enum { TRIAL_REST = 10 }; /* times as long as a trial took before the next one */
+
+static void snapshot_make(const struct core *core, struct service_snapshot *snapshot)
+{
+    int64_t begin_us = clock_us();
+    const struct hived *hived = placer_hived_state(core_placer(core));
+    if (hived)
+        snapshot->hived = hived_copy(hived);
+    snapshot->node_count = core_node_count(core);
+    snapshot->nodes = mem_alloc(mem_size(snapshot->node_count + 1u, sizeof *snapshot->nodes));
+    for (uint32_t i = 0; i < snapshot->node_count; i++)
+        snapshot->nodes[i] = core_node_use(core, (struct node_id){i});
+    snapshot->cost_us = clock_us() - begin_us;
+}
+
+/* The tasks that came and those that ended in this round. A report's reply may wait: it is the
+ * barrier's from here on. */
+static void batch_barriers(struct server *server)
+{
+    struct core_thread *core = &server->core;
+
+    barrier_take(server->barriers, core->output.records.items, core->output.records.count);
+    for (size_t i = 0; i < core->batch_count; i++) {
+        struct server_mail *mail = core->batch[i];
+        struct service_reply reply = mail->reply;
+        if (mail->kind != MAIL_BARRIER || mail->is_done)
+            continue;
+        mail->reply.done = NULL;
+        mail->is_done = true;
+        barrier_report(server->barriers, &mail->barrier, reply, &core->output);
+    }
+}
+
+/* The batch's changes in one array, in order, and behind them those of the barriers. */
+static struct store_change *batch_changes(struct server *server, size_t *count)
+{
+    struct core_thread *core = &server->core;
+    size_t passed = barrier_change_count(server->barriers);
+    struct store_change *changes =
+        arena_array(&core->scratch, core->batch_count + passed + 1, sizeof *changes);
+
+    *count = 0;
+    for (size_t i = 0; i < core->batch_count; i++) {
+        struct server_mail *mail = core->batch[i];
+        if (!mail->has_change)
+            continue;
+        changes[*count] = mail->change;
+        changes[(*count)++].err = &mail->change_err;
+    }
+    barrier_changes(server->barriers, changes + *count);
+    *count += passed;
+    return changes;
+}
+
+int batch_commit(struct server *server, struct err *err)
+{
+    struct core_thread *core = &server->core;
+    struct store_batch batch = {
+        .events = core->events, .event_count = core->event_count, .output = &core->output};
+    const char *at = buf_cstr(&core->log);
+    int64_t begin_us = clock_us();
+    int code;
+
+    for (size_t i = 0; i < core->event_count; i++) {
+        core->events[i].body.at = at;
+        at += core->events[i].body.length;
+    }
+    batch_barriers(server);
+    batch.changes = batch_changes(server, &batch.change_count);
+    if (batch.event_count == 0 && batch.change_count == 0 && core->output.records.count == 0)
+        return 0;
+    code = store_commit(server->store, &batch, err);
+    histogram_add(&server->metrics.commit, clock_us() - begin_us);
+    if (code < 0)
+        return code;
+    for (size_t i = 0, c = 0; i < core->batch_count; i++)
+        if (core->batch[i]->has_change)
+            core->batch[i]->change.code = batch.changes[c++].code;
+    atomic_fetch_add(&server->metrics.batches, 1);
+    atomic_fetch_add(&server->metrics.batch_mails, core->batch_count);
+    return 0;
+}
+
+static void batch_snapshot(struct server *server, struct server_mail *mail)
+{
+    snapshot_make(server->core.core, mail->snapshot);
+    mail_answer(mail, &(struct service_answer){.path = "", .text = ""});
+}
+
+/* Copying the core takes its time: no more than a tenth of it may go there. */
+static void batch_trial(struct server *server, struct server_mail *mail)
+{
+    struct core_thread *core = &server->core;
+    struct event *event = &mail->event;
+    int64_t begin_us = clock_us();
+    struct err err = {0};
+    int code;
+
+    if (begin_us < core->trial_at_us) {
+        mail_refuse(mail, ERR_BUSY, "others try jobs just now: ask again");
+        return;
+    }
+    if (!admission_submit(server, mail))
+        return;
+    event->now_ms = core_thread_now(server);
+    event->random = core_thread_random();
+    code = core_trial(core->core, event, mail->trial_arena, mail->trial, &err);
+    core->trial_at_us = clock_us() + TRIAL_REST * (clock_us() - begin_us);
+    mail_answer(mail, &(struct service_answer){.code = code, .path = err.path, .text = err.text});
+}
+
+static void batch_answer(struct server *server)
+{
+    struct core_thread *core = &server->core;
+
+    for (size_t i = 0; i < core->output.answers.count; i++) {
+        const struct answer *answer = &core->output.answers.items[i];
+        if (answer->request == 0 || answer->request > core->batch_count)
+            continue;
+        mail_answer(core->batch[answer->request - 1],
+                    &(struct service_answer){.code = answer->code,
+                                             .job = answer->job,
+                                             .path = answer->path ? answer->path : "",
+                                             .text = answer->text ? answer->text : ""});
+    }
+    for (size_t i = 0; i < core->batch_count; i++) {
+        struct server_mail *mail = core->batch[i];
+        if (mail->kind == MAIL_CHANGE)
+            mail_answer(mail, &(struct service_answer){
+                                  .code = mail->change.code,
+                                  .path = "",
+                                  .text = mail->change.code < 0 ? mail->change_err.text : ""});
+        else if (mail->kind == MAIL_SNAPSHOT)
+            batch_snapshot(server, mail);
+        else if (mail->kind == MAIL_TRIAL)
+            batch_trial(server, mail);
+        else if (mail->reply.done)
+            mail_refuse(mail, ERR_INTERNAL, "the core gave no answer");
+    }
+}
+
+/* An exit of which the core knew nothing (told again after a restart, or of an orphan): it gives no
+ * command for it, and the store says whether the container is held for debugging. */
+static void batch_forget(struct server *server)
+{
+    struct core_thread *core = &server->core;
+    cleanup_id_map struct id_map known = {0};
+
+    for (size_t i = 0; i < core->output.records.count; i++) {
+        const struct record *record = &core->output.records.items[i];
+        if (record->kind == RECORD_TASK && record->task.attempt.v)
+            id_map_set(&known, record->task.attempt.v, 1);
+    }
+    for (size_t i = 0; i < core->batch_count; i++) {
+        const struct server_mail *mail = core->batch[i];
+        struct attempt_id attempt = mail->event.task.attempt;
+        if (mail->is_done || !mail_is_end(mail) || id_map_get(&known, attempt.v) != MAP_NONE)
+            continue;
+        leftover_take(server, mail->engine, attempt, false);
+    }
+}
+
+void batch_commands(struct server *server)
+{
+    struct core_thread *core = &server->core;
+
+    for (size_t i = 0; i < core->output.commands.count; i++)
+        if (core->output.commands.items[i].kind == COMMAND_WAKE)
+            core->wake_ms = core->output.commands.items[i].at_ms;
+    for (size_t i = 0; i < core->output.trace.count; i++)
+        log_debug("core", "%s", core->output.trace.items[i]);
+    server_past_creates_drop(server);
+    launcher_take(server->launcher, &core->output);
+}
+
+bool batch_has_jobs(const struct output *output)
+{
+    for (size_t i = 0; i < output->records.count; i++)
+        if (output->records.items[i].kind != RECORD_NODE)
+            return true;
+    return false;
+}
+
+void batch_begin(struct core_thread *core)
+{
+    output_clear(&core->output);
+    arena_clear(&core->scratch);
+    buf_clear(&core->log);
+    core->batch_count = core->event_count = 0;
+    id_map_release(&core->deleted);
+}
+
+static void batch_end(struct server *server)
+{
+    struct core_thread *core = &server->core;
+    int64_t now_us = clock_us();
+
+    for (size_t i = 0; i < core->batch_count; i++) {
+        if (core->batch[i]->is_request)
+            histogram_add(&server->metrics.request, now_us - core->batch[i]->posted_us);
+        mail_free(core->batch[i]);
+    }
+    batch_begin(core);
+}
+
+/* What follows a commit. */
+void batch_carry_out(struct server *server)
+{
+    struct core_thread *core = &server->core;
+
+    batch_commands(server);
+    hang_watch_take(server->hang_watch, core->output.records.items, core->output.records.count);
+    batch_forget(server); /* first: who has an answer may count on what came before it */
+    batch_answer(server);
+    barrier_answer(server->barriers);
+    if (batch_has_jobs(&core->output))
+        server_notify(server);
+    pthread_mutex_lock(&server->state_lock);
+    core_count(core->core, &server->counts);
+    pthread_mutex_unlock(&server->state_lock);
+    batch_end(server);
+}

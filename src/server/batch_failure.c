@@ -1,0 +1,181 @@
+#include "server/batch_failure.h"
+#include "base/err.h"
+#include "base/memory.h"
+#include "core/plan.h"
+#include "server/batch.h"
+#include "server/state.h"
+#include <stdio.h>
+#include <string.h>
+
+static void fact_keep(struct server *server, struct server_mail *mail)
+{
+    struct core_thread *core = &server->core;
+
+    /* progress is only for people; everything else would be missed, a reload as well */
+    if (mail->kind == MAIL_EVENT && mail->event.kind == EVENT_TASK_NOTE) {
+        atomic_fetch_add(&server->metrics.facts_dropped, 1);
+        mail_free(mail);
+        return;
+    }
+    mail->mail.next = NULL;
+    *core->last_fact = mail;
+    core->last_fact = (struct server_mail **)(void *)&mail->mail.next;
+    atomic_fetch_add(&server->metrics.facts_kept, 1);
+    if (mail_is_end(mail))
+        log_debug("store", "attempt %llu has ended, which cannot be stored yet",
+                  (unsigned long long)mail->event.task.attempt.v);
+}
+
+void batch_failure_mail(struct server *server, struct server_mail *mail)
+{
+    char text[240];
+
+    if (!mail->reply.done &&
+        (mail->kind == MAIL_EVENT || (mail->kind == MAIL_CONFIG && !mail->is_done))) {
+        fact_keep(server, mail);
+        return;
+    }
+    pthread_mutex_lock(&server->state_lock);
+    snprintf(text, sizeof text, "nothing can be stored: %s", server->store_trouble);
+    pthread_mutex_unlock(&server->state_lock);
+    mail_refuse(mail, ERR_UNAVAILABLE, text);
+    mail_free(mail);
+}
+
+/* The core has run ahead of the store. */
+void batch_failure_all(struct server *server, const struct err *err)
+{
+    struct core_thread *core = &server->core;
+    size_t count = core->batch_count;
+
+    log_error("store", "cannot be written, requests are refused until it can: %s", err->text);
+    server_trouble(server, server->store_trouble, err->text);
+    atomic_store(&server->is_writable, false);
+    core_free(core->core);
+    core->core = NULL;
+    core->batch_count = 0;
+    for (size_t i = 0; i < count; i++)
+        batch_failure_mail(server, core->batch[i]);
+    batch_begin(core);
+    barrier_clear(server->barriers, "nothing can be stored now");
+    core->probe_at_ms = mailbox_now_ms() + PROBE_MS;
+}
+
+static void submission_log(const struct submission *submit, char *what, size_t size)
+{
+    struct plan *plan = plan_decode(submit->plan_bytes, NULL);
+
+    snprintf(what, size, "the submission of %.64s~%.90s", plan ? plan->user : "",
+             plan ? plan->name : "");
+    plan_free(plan);
+}
+
+static void set_aside_log(const struct server_mail *mail, const struct err *err)
+{
+    const struct event *event = &mail->event;
+    char what[200];
+
+    if (mail->kind != MAIL_EVENT)
+        snprintf(what, sizeof what, "change %d", (int)mail->change.kind);
+    else if (event->kind == EVENT_SUBMIT)
+        submission_log(&event->submit, what, sizeof what);
+    else if (mail_is_of_task(mail))
+        snprintf(what, sizeof what, "event %s of attempt %llu, code %d", event_name(event->kind),
+                 (unsigned long long)event->task.attempt.v, event->task.completion.code);
+    else if (event->kind >= EVENT_NODE && event->kind <= EVENT_NODE_PARDON)
+        snprintf(what, sizeof what, "event %s of node %.100s", event_name(event->kind),
+                 event->node.name);
+    else
+        snprintf(what, sizeof what, "event %s of job %u by %.60s", event_name(event->kind),
+                 event->job.v, event->user[0] ? event->user : "the platform");
+    log_error("store", "%s is set aside, what follows from it cannot be stored: %s", what,
+              err->text);
+}
+
+/* This one alone cannot be stored, now or later. Whoever asked is told; a fact is forgotten, and
+ * with it what it was about: a container of which nothing can be noted down must not stay. */
+static void mail_set_aside(struct server *server, struct server_mail *mail, const struct err *err)
+{
+    const struct event *event = &mail->event;
+    struct err told;
+
+    atomic_fetch_add(&server->metrics.set_aside, 1);
+    set_aside_log(mail, err);
+    err_fail(&told, ERR_INTERNAL, "", "it cannot be stored: %.200s", err->text);
+    mail_refuse(mail, told.code, told.text);
+    if (mail_is_end(mail))
+        launcher_forget(server->launcher, mail->engine, event->task.attempt);
+    else if (mail_is_of_task(mail))
+        launcher_kill(server->launcher, mail->engine, event->task.attempt);
+    mail_free(mail);
+}
+
+/* Its first step has taken the plan. */
+static bool mail_revive(struct server_mail *mail, struct err *err)
+{
+    struct submission *submit = &mail->event.submit;
+
+    if (mail->kind == MAIL_EVENT && mail->event.kind == EVENT_SUBMIT && !mail->is_done &&
+        !submit->plan)
+        submit->plan = plan_decode(submit->plan_bytes, err);
+    else
+        return true;
+    return submit->plan != NULL;
+}
+
+/* One mail in a transaction of its own. A fact may have to do without what is kept beside it. */
+static int mail_step_alone(struct server *server, struct server_mail *mail, struct err *err)
+{
+    int code = server->core.core ? 0 : core_thread_renew(server, err);
+
+    if (code < 0)
+        return code == ERR_INTERNAL ? err_fail(err, ERR_CORRUPT, "", "no core can be made") : code;
+    if (!mail_revive(mail, err))
+        return ERR_INTERNAL;
+    core_thread_take(server, mail);
+    code = batch_commit(server, err);
+    if (code == 0) {
+        batch_carry_out(server);
+        return 0;
+    }
+    batch_begin(&server->core);
+    core_free(server->core.core);
+    server->core.core = NULL;
+    return code;
+}
+
+/* A batch that the store refuses because of one row: which mail it comes from shows when each has
+ * a transaction of its own, on a core made of the rows. That one is set aside, nobody else pays. */
+void batch_failure_part(struct server *server, const struct err *why)
+{
+    struct core_thread *core = &server->core;
+    size_t count = core->batch_count;
+    struct server_mail **mails = mem_alloc(mem_size(count, sizeof *mails));
+    struct err err = *why;
+    int code = 0;
+
+    log_warning("store", "a round of %zu is stored one by one: %s", count, err.text);
+    barrier_clear(server->barriers, "ask again"); /* its reports have run ahead of the store, too */
+    memcpy(mails, core->batch, count * sizeof *mails);
+    batch_begin(core);
+    core_free(core->core);
+    core->core = NULL;
+    for (size_t i = 0; i < count; i++) {
+        struct server_mail *mail = mails[i];
+        if (code == 0 || code == ERR_INTERNAL)
+            code = mail_step_alone(server, mail, &err);
+        if (code == ERR_INTERNAL && mail->has_change && mail->kind == MAIL_EVENT) {
+            mail->has_change = false;
+            code = mail_step_alone(server, mail, &err);
+        }
+        if (code == ERR_INTERNAL)
+            mail_set_aside(server, mail, &err);
+        else if (code < 0)
+            core->batch[core->batch_count++] = mail;
+    }
+    mem_free(mails);
+    if (code == ERR_INTERNAL)
+        code = core_thread_renew(server, &err);
+    if (code < 0)
+        batch_failure_all(server, &err);
+}
