@@ -15,7 +15,7 @@ enum { SEAL_COOKIE = 2, SEAL_CODE = 3, SEAL_DEVICE = 4, COOKIE_NAME_SIZE = 24, S
 
 /* A login, from request to request; in the call's arena. */
 struct flow {
-    struct oidc_task task; /* first */
+    struct worker_task task; /* first */
     struct call *call;
     struct oidc_try attempt;
     const char *redirect_uri, *from, *challenge; /* challenge "": no program */
@@ -183,7 +183,7 @@ static bool flow_open(struct call *call, struct text state, struct flow *flow)
 
 /* ---- on the provider's thread ---- */
 
-static void task_done(struct oidc_task *task, bool is_run)
+static void task_done(struct worker_task *task, bool is_run)
 {
     struct flow *flow = (struct flow *)task;
     flow->is_run = is_run;
@@ -199,7 +199,7 @@ static int flow_refused(struct call *call)
 }
 
 static int flow_give(struct call *call, struct flow *flow,
-                     void (*run)(struct oidc_task *task, struct oidc *oidc),
+                     void (*run)(struct worker_task *task, void *oidc),
                      int (*resume)(struct call *call))
 {
     struct err err = {0};
@@ -226,7 +226,7 @@ static int check_configured(struct call *call)
 
 /* ---- the beginning of a login ---- */
 
-static void login_run(struct oidc_task *task, struct oidc *oidc)
+static void login_run(struct worker_task *task, void *oidc)
 {
     struct flow *flow = (struct flow *)task;
     cleanup_buf struct buf url = BUF_INIT;
@@ -343,7 +343,7 @@ static int return_known(struct call *call, int failed, const struct store_user *
     return failed ? return_failed(call, flow) : 0;
 }
 
-static void return_run(struct oidc_task *task, struct oidc *oidc)
+static void return_run(struct worker_task *task, void *oidc)
 {
     struct flow *flow = (struct flow *)task;
     flow->code_of_run = oidc_finish(oidc, &flow->attempt, flow->code, (int64_t)time(NULL),
@@ -442,7 +442,7 @@ static int token_of_code(struct call *call, const struct doc *doc)
 
 /* ---- device codes: the browser is on another machine ---- */
 
-static void device_run(struct oidc_task *task, struct oidc *oidc)
+static void device_run(struct worker_task *task, void *oidc)
 {
     struct flow *flow = (struct flow *)task;
     flow->code_of_run =
@@ -482,7 +482,7 @@ int handle_oidc_device(struct call *call)
     return failed ? failed : flow_give(call, flow, device_run, device_begun);
 }
 
-static void device_token_run(struct oidc_task *task, struct oidc *oidc)
+static void device_token_run(struct worker_task *task, void *oidc)
 {
     struct flow *flow = (struct flow *)task;
     flow->code_of_run = oidc_device_finish(oidc, flow->code, (int64_t)time(NULL), flow->call->arena,
@@ -549,7 +549,7 @@ int handle_oidc_token(struct call *call)
 
 /* ---- logout ---- */
 
-static void logout_run(struct oidc_task *task, struct oidc *oidc)
+static void logout_run(struct worker_task *task, void *oidc)
 {
     struct flow *flow = (struct flow *)task;
     cleanup_buf struct buf url = BUF_INIT;

@@ -5,6 +5,7 @@
  */
 #ifndef API_PASSWORDS_H
 #define API_PASSWORDS_H
+#include "api/worker.h"
 #include "base/text.h"
 #include "sys/secret.h"
 #include <stdbool.h>
@@ -17,6 +18,7 @@ enum { PASSWORDS_WAITING_MAX = 8 };
 /* One check, or a hash of a new password; the caller's until `done` is called, once, by the thread.
  */
 struct password_check {
+    struct worker_task task; /* first; the thread's */
     struct text password;
     const char *hash; /* NULL or "": there is no such user; it takes as long, and is wrong */
     bool wants_hash;  /* do not check: make a hash, into … */
@@ -24,7 +26,7 @@ struct password_check {
     /* `is_tried` false: the server ends. `is_right` false of a hash: there is no memory for it. */
     void (*done)(struct password_check *check, bool is_tried, bool is_right);
     void *context;
-    struct password_check *next; /* the thread's */
+    bool is_right; /* the thread's */
 };
 
 int passwords_start(struct passwords **passwords, struct err *err);

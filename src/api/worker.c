@@ -1,0 +1,110 @@
+#include "api/worker.h"
+#include "base/err.h"
+#include "base/memory.h"
+#include "sys/log.h"
+#include <assert.h>
+#include <pthread.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+struct worker {
+    struct worker_config config;
+    pthread_t thread;
+    pthread_mutex_t lock; /* guards what follows, but for is_running */
+    pthread_cond_t moved;
+    struct worker_task *first, **last;
+    unsigned waiting;
+    bool is_stopping;
+    bool is_running; /* there is a thread to be joined; the owner's */
+};
+
+/* The next task, or NULL when the thread shall end. */
+static struct worker_task *task_take(struct worker *worker, bool *is_stopping)
+{
+    pthread_mutex_lock(&worker->lock);
+    while (!worker->first && !worker->is_stopping)
+        pthread_cond_wait(&worker->moved, &worker->lock);
+    struct worker_task *task = worker->first;
+    if (task) {
+        worker->first = task->next;
+        if (!worker->first)
+            worker->last = &worker->first;
+        worker->waiting--;
+    }
+    *is_stopping = worker->is_stopping;
+    pthread_mutex_unlock(&worker->lock);
+    return task;
+}
+
+static void *worker_run(void *context)
+{
+    struct worker *worker = context;
+    struct worker_task *task;
+    bool is_stopping;
+    if (worker->config.nice && setpriority(PRIO_PROCESS, (id_t)gettid(), worker->config.nice) < 0)
+        log_debug("api", "%s has the usual priority", worker->config.name);
+    while ((task = task_take(worker, &is_stopping))) {
+        if (!is_stopping)
+            task->run(task, worker->config.context);
+        task->done(task, !is_stopping);
+    }
+    return NULL;
+}
+
+int worker_start(const struct worker_config *config, struct worker **out, struct err *err)
+{
+    struct worker *worker = mem_zero(1, sizeof *worker);
+    assert(config->waiting_max > 0);
+    worker->config = *config;
+    pthread_mutex_init(&worker->lock, NULL);
+    pthread_cond_init(&worker->moved, NULL);
+    worker->last = &worker->first;
+    int number = pthread_create(&worker->thread, NULL, worker_run, worker);
+    worker->is_running = number == 0;
+    if (number) {
+        worker_free(worker);
+        return err_errno(err, number, "start %s", config->name);
+    }
+    *out = worker;
+    return 0;
+}
+
+void worker_stop(struct worker *worker)
+{
+    pthread_mutex_lock(&worker->lock);
+    worker->is_stopping = true;
+    pthread_cond_signal(&worker->moved);
+    pthread_mutex_unlock(&worker->lock);
+    if (worker->is_running)
+        pthread_join(worker->thread, NULL);
+    worker->is_running = false;
+}
+
+void worker_free(struct worker *worker)
+{
+    if (!worker)
+        return;
+    worker_stop(worker);
+    pthread_cond_destroy(&worker->moved);
+    pthread_mutex_destroy(&worker->lock);
+    mem_free(worker);
+}
+
+int worker_give(struct worker *worker, struct worker_task *task, struct err *err)
+{
+    int failed = 0;
+    task->next = NULL;
+    pthread_mutex_lock(&worker->lock);
+    if (worker->is_stopping)
+        failed = err_fail(err, ERR_UNAVAILABLE, "", "the server is ending");
+    else if (worker->waiting >= worker->config.waiting_max)
+        failed = err_fail(err, ERR_BUSY, "", "%s", worker->config.busy_text);
+    if (!failed) {
+        *worker->last = task;
+        worker->last = &task->next;
+        worker->waiting++;
+        pthread_cond_signal(&worker->moved);
+    }
+    pthread_mutex_unlock(&worker->lock);
+    return failed;
+}

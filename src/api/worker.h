@@ -1,0 +1,38 @@
+/* worker.h — a thread that carries out tasks which take long, one after the other.
+ *
+ * Edge. The threads that serve requests give it what they must not wait for: a password's hash, a
+ * question to another server. The request is suspended meanwhile, and `done` resumes it.
+ */
+#ifndef API_WORKER_H
+#define API_WORKER_H
+#include <stdbool.h>
+
+struct err;
+struct worker;
+
+/* The worker's from worker_give until `done` is called, once, by its thread. */
+struct worker_task {
+    void (*run)(struct worker_task *task, void *context); /* not called when the worker stops */
+    void (*done)(struct worker_task *task, bool is_run);
+    struct worker_task *next; /* the worker's */
+};
+
+struct worker_config {
+    const char *name;      /* of the thread, in errors: "the thread that checks passwords" */
+    unsigned waiting_max;  /* tasks that wait, without the one under way */
+    const char *busy_text; /* what is said to who comes when so many wait */
+    int nice;              /* 0: the usual priority; more: less */
+    void *context;         /* of `run` */
+};
+
+/* ERR_UNAVAILABLE, ERR_IO …: no thread can be made. The strings must outlive the worker. */
+int worker_start(const struct worker_config *config, struct worker **worker, struct err *err);
+/* Waits for the task under way; what waits is not run; later tasks are refused. */
+void worker_stop(struct worker *worker);
+/* Stops it first. NULL is fine. */
+void worker_free(struct worker *worker);
+
+/* ERR_BUSY: too many wait; ERR_UNAVAILABLE: stopped. Then `done` is not called. */
+int worker_give(struct worker *worker, struct worker_task *task, struct err *err);
+
+#endif

@@ -1,0 +1,200 @@
+/* A thread that carries out tasks: in their order, so many may wait, and what waits at the end is
+ * answered but not run. */
+#include "unit.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "api/worker.h"
+#include "base/err.h"
+#include "base/memory.h"
+
+enum { WAITING_MAX = 3 };
+
+/* What the worker has done, and where it is held. */
+struct journal {
+    sem_t begun, go, ended;
+    unsigned numbers[16];
+    size_t count;
+    int nice;
+};
+
+struct job {
+    struct worker_task task; /* first */
+    struct journal *journal;
+    unsigned number;
+    bool is_held, is_done, is_run;
+    pthread_t thread;
+};
+
+static void job_run(struct worker_task *task, void *context)
+{
+    struct job *job = (struct job *)task;
+    struct journal *journal = context;
+    job->thread = pthread_self();
+    journal->numbers[journal->count++] = job->number;
+    journal->nice = getpriority(PRIO_PROCESS, (id_t)gettid());
+    if (job->is_held) {
+        sem_post(&journal->begun);
+        sem_wait(&journal->go);
+    }
+}
+
+static void job_done(struct worker_task *task, bool is_run)
+{
+    struct job *job = (struct job *)task;
+    assert_false(job->is_done); /* once */
+    job->is_done = true;
+    job->is_run = is_run;
+    sem_post(&job->journal->ended);
+}
+
+static struct job job_of(struct journal *journal, unsigned number)
+{
+    return (struct job){
+        .task = {.run = job_run, .done = job_done}, .journal = journal, .number = number};
+}
+
+static struct worker *worker_of(struct journal *journal, int nice)
+{
+    struct worker *worker;
+    struct err err;
+    *journal = (struct journal){0};
+    assert_int_equal(sem_init(&journal->begun, 0, 0), 0);
+    assert_int_equal(sem_init(&journal->go, 0, 0), 0);
+    assert_int_equal(sem_init(&journal->ended, 0, 0), 0);
+    const struct worker_config config = {.name = "the thread of a test",
+                                         .waiting_max = WAITING_MAX,
+                                         .busy_text = "too many of them",
+                                         .nice = nice,
+                                         .context = journal};
+    assert_int_equal(worker_start(&config, &worker, &err), 0);
+    return worker;
+}
+
+/* A task that the worker is at, and cannot end before `go`. */
+static void worker_hold(struct worker *worker, struct job *job)
+{
+    struct err err;
+    job->is_held = true;
+    assert_int_equal(worker_give(worker, &job->task, &err), 0);
+    sem_wait(&job->journal->begun);
+}
+
+static void one_after_the_other(void **state)
+{
+    (void)state;
+    struct journal journal;
+    struct worker *worker = worker_of(&journal, 0);
+    struct job held = job_of(&journal, 0), jobs[WAITING_MAX];
+    struct err err;
+    worker_hold(worker, &held);
+    for (unsigned i = 0; i < WAITING_MAX; i++) {
+        jobs[i] = job_of(&journal, i + 1);
+        assert_int_equal(worker_give(worker, &jobs[i].task, &err), 0);
+    }
+    assert_int_equal(journal.count, 1);
+    sem_post(&journal.go);
+    for (unsigned i = 0; i < WAITING_MAX + 1; i++)
+        sem_wait(&journal.ended);
+    assert_int_equal(journal.count, WAITING_MAX + 1);
+    for (unsigned i = 0; i < WAITING_MAX; i++) {
+        assert_int_equal(journal.numbers[i + 1], i + 1);
+        assert_true(jobs[i].is_run);
+        assert_true(pthread_equal(jobs[i].thread, held.thread));
+        assert_false(pthread_equal(jobs[i].thread, pthread_self()));
+    }
+    /* given again when it is done, also after the queue has been empty */
+    jobs[0] = job_of(&journal, 9);
+    assert_int_equal(worker_give(worker, &jobs[0].task, &err), 0);
+    sem_wait(&journal.ended);
+    assert_int_equal(journal.numbers[WAITING_MAX + 1], 9);
+    worker_free(worker);
+}
+
+static void so_many_wait(void **state)
+{
+    (void)state;
+    struct journal journal;
+    struct worker *worker = worker_of(&journal, 0);
+    struct job held = job_of(&journal, 0), jobs[WAITING_MAX], late = job_of(&journal, 8);
+    struct err err;
+    worker_hold(worker, &held); /* the one under way does not wait */
+    for (unsigned i = 0; i < WAITING_MAX; i++) {
+        jobs[i] = job_of(&journal, i + 1);
+        assert_int_equal(worker_give(worker, &jobs[i].task, &err), 0);
+    }
+    assert_int_equal(worker_give(worker, &late.task, &err), ERR_BUSY);
+    assert_string_equal(err.text, "too many of them");
+    sem_post(&journal.go);
+    for (unsigned i = 0; i < WAITING_MAX + 1; i++)
+        sem_wait(&journal.ended);
+    assert_false(late.is_done);
+    assert_int_equal(worker_give(worker, &late.task, &err), 0);
+    sem_wait(&journal.ended);
+    assert_true(late.is_run);
+    worker_free(worker);
+}
+
+static void *stop_it(void *worker)
+{
+    worker_stop(worker);
+    return NULL;
+}
+
+static void what_waits_at_the_end(void **state)
+{
+    (void)state;
+    struct journal journal;
+    struct worker *worker = worker_of(&journal, 0);
+    struct job held = job_of(&journal, 0), jobs[WAITING_MAX], late = job_of(&journal, 8);
+    pthread_t stopper;
+    struct err err;
+    worker_hold(worker, &held);
+    for (unsigned i = 0; i < COUNT_OF(jobs); i++) {
+        jobs[i] = job_of(&journal, i + 1);
+        assert_int_equal(worker_give(worker, &jobs[i].task, &err), 0);
+    }
+    assert_int_equal(pthread_create(&stopper, NULL, stop_it, worker), 0);
+    while (worker_give(worker, &late.task, &err) == ERR_BUSY) /* until it is stopping */
+        sched_yield();
+    assert_int_equal(err.code, ERR_UNAVAILABLE);
+    sem_post(&journal.go);
+    pthread_join(stopper, NULL);
+    assert_true(held.is_run); /* it was under way */
+    for (unsigned i = 0; i < COUNT_OF(jobs); i++) {
+        assert_true(jobs[i].is_done);
+        assert_false(jobs[i].is_run);
+    }
+    assert_int_equal(journal.count, 1);
+    assert_int_equal(worker_give(worker, &late.task, &err), ERR_UNAVAILABLE);
+    worker_stop(worker); /* again */
+    worker_free(worker);
+    worker_free(NULL);
+}
+
+static void lower_priority(void **state)
+{
+    (void)state;
+    struct journal journal;
+    const int own = getpriority(PRIO_PROCESS, (id_t)gettid());
+    struct worker *worker = worker_of(&journal, own + 3);
+    struct job job = job_of(&journal, 1);
+    struct err err;
+    assert_int_equal(worker_give(worker, &job.task, &err), 0);
+    sem_wait(&journal.ended);
+    assert_int_equal(journal.nice, own + 3 > 19 ? 19 : own + 3);
+    assert_int_equal(getpriority(PRIO_PROCESS, (id_t)gettid()), own); /* of the thread alone */
+    worker_free(worker);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(one_after_the_other),
+    cmocka_unit_test(so_many_wait),
+    cmocka_unit_test(what_waits_at_the_end),
+    cmocka_unit_test(lower_priority),
+};
+UNIT_FILE(tests, NULL, NULL);
