@@ -542,11 +542,17 @@ static void test_parallel(void **state)
 
 /* Until the blob store of the engine holds something of a running pull, in a folder whose name is
  * not known before: nothing tells of it. */
-static void await_partial(void)
+/* Until something of this pattern is in the world's folder. */
+static void await_path(const char *pattern)
 {
     int64_t due = now_us() + 20000000;
-    while (shell("ls %s/data/pulls/*/oci-put-blob* >/dev/null 2>&1", world.folder) != 0)
+    while (shell("ls %s/%s >/dev/null 2>&1", world.folder, pattern) != 0)
         assert_true(now_us() < due);
+}
+
+static void await_partial(void)
+{
+    await_path("data/pulls/*/oci-put-blob*");
 }
 
 static void test_registry_stalls(void **state)
@@ -669,6 +675,24 @@ static void test_kill_while_pulling(void **state)
     kill(open_registry.pid, SIGCONT);
 }
 
+/* A registry that does not answer holds up nobody who ends the engine: the pull is given up, and
+ * not tried again. */
+static void test_stop_while_pulling(void **state)
+{
+    (void)state;
+    image_make("unheard", 1);
+    image_push(&open_registry, "unheard", "unheard/app:1");
+    kill(open_registry.pid, SIGSTOP);
+    create(87, image_name(&open_registry, "unheard/app:1"), NULL, NULL, "true");
+    await_path("run/auth-*"); /* the pull is under way */
+    world_stop(&world);
+    assert_int_equal(notes_of(87, "PullFailed"), 0);
+    kill(open_registry.pid, SIGCONT);
+    world_start(&world);
+    create(88, image_name(&open_registry, "unheard/app:1"), NULL, NULL, "cat /etc/tag");
+    assert_ends(88, 0, "unheard\n");
+}
+
 static void test_local_files(void **state)
 {
     (void)state;
@@ -696,6 +720,44 @@ static void test_local_files(void **state)
     snprintf(image, sizeof image, "oci:%s/layout:v1", world.folder); /* not below the root */
     create(96, image, NULL, NULL, "true");
     assert_fails(96, "InvalidImageName");
+    /* a neighbour whose path begins as the root's does, or is as long */
+    assert_int_equal(shell("cd %s && cp -a layout images-2 && mkdir others && "
+                           "cp -a layout others/layout",
+                           world.folder),
+                     0);
+    static const char *const neighbours[] = {"oci:%s/images-2:v1", "oci:%s/others/layout:v1"};
+    for (uint64_t i = 0; i < COUNT_OF(neighbours); i++) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+        snprintf(image, sizeof image, neighbours[i], world.folder);
+#pragma GCC diagnostic pop
+        create(97 + i, image, NULL, NULL, "true");
+        assert_fails(97 + i, "InvalidImageName");
+    }
+}
+
+/* An image without a host is looked for below each of the roots. */
+static void test_second_root(void **state)
+{
+    (void)state;
+    const struct engine_local_config before = world.config;
+    char none[300];
+    snprintf(none, sizeof none, "%s/no-images", world.folder);
+    const char *const roots[] = {none, world.image_root};
+    assert_int_equal(shell("set -e; cd %s; mkdir no-images images/own; "
+                           "cp -a images/busybox images/own/tool; echo own > "
+                           "images/own/tool/etc/tag",
+                           world.folder),
+                     0);
+    world_stop(&world);
+    world.config.image_roots = roots;
+    world.config.image_root_count = COUNT_OF(roots);
+    world_start(&world);
+    create(99, "own/tool", NULL, NULL, "cat /etc/tag");
+    assert_ends(99, 0, "own\n");
+    world_stop(&world);
+    world.config = before;
+    world_start(&world);
 }
 
 static void test_removed_images(void **state)
@@ -799,7 +861,9 @@ int main(void)
         cmocka_unit_test(test_server_killed),
         cmocka_unit_test(test_clean_up_beside),
         cmocka_unit_test(test_kill_while_pulling),
+        cmocka_unit_test(test_stop_while_pulling),
         cmocka_unit_test(test_local_files),
+        cmocka_unit_test(test_second_root),
         cmocka_unit_test(test_removed_images),
         cmocka_unit_test(test_collect),
     };
