@@ -1,5 +1,6 @@
 /* faults.c — see faults.h. */
 #include "faults.h"
+#include "../store/memory.h"
 #include "base/err.h"
 #include "store/read.h"
 #include <assert.h>
@@ -12,11 +13,16 @@ static struct {
     bool is_holding, is_held;
     unsigned commits, commit_at;
     int commit_codes[COMMIT_CODES_MAX], attempt_code;
+    struct memory *memory;
     int64_t wall_ms, boot_ms;
 } faults = {.lock = PTHREAD_MUTEX_INITIALIZER, .moved = PTHREAD_COND_INITIALIZER};
 
 int __real_store_commit(struct store *store, const struct store_batch *batch, struct err *err);
 int __wrap_store_commit(struct store *store, const struct store_batch *batch, struct err *err);
+int __real_store_open_with(const char *directory, const struct store_opening *opening,
+                           struct store **store, struct err *err);
+int __wrap_store_open_with(const char *directory, const struct store_opening *opening,
+                           struct store **store, struct err *err);
 int64_t __real_clock_wall_ms(void);
 int64_t __wrap_clock_wall_ms(void);
 int64_t __real_clock_boot_ms(void);
@@ -44,6 +50,20 @@ int __wrap_store_commit(struct store *store, const struct store_batch *batch, st
     if (code < 0)
         return err_fail(err, code, "", "refused by the test");
     return __real_store_commit(store, batch, err);
+}
+
+int __wrap_store_open_with(const char *directory, const struct store_opening *opening,
+                           struct store **store, struct err *err)
+{
+    struct database *database;
+
+    pthread_mutex_lock(&faults.lock);
+    struct memory *memory = faults.memory;
+    pthread_mutex_unlock(&faults.lock);
+    if (!memory)
+        return __real_store_open_with(directory, opening, store, err);
+    int code = memory_open(memory, &database, err);
+    return code < 0 ? code : store_open_on(database, store, err);
 }
 
 int __wrap_store_attempt(struct store_reader *reader, struct attempt_id attempt,
@@ -124,6 +144,13 @@ void commits_script(const int *codes, unsigned count)
     pthread_mutex_unlock(&faults.lock);
 }
 
+void store_in_memory(struct memory *memory)
+{
+    pthread_mutex_lock(&faults.lock);
+    faults.memory = memory;
+    pthread_mutex_unlock(&faults.lock);
+}
+
 void attempts_unreadable(int code)
 {
     pthread_mutex_lock(&faults.lock);
@@ -136,6 +163,7 @@ void faults_clear(void)
     commits_release();
     commits_script(NULL, 0);
     attempts_unreadable(0);
+    store_in_memory(NULL);
     pthread_mutex_lock(&faults.lock);
     faults.wall_ms = faults.boot_ms = 0;
     pthread_mutex_unlock(&faults.lock);

@@ -21,6 +21,11 @@ void commits_script(const int *codes, unsigned count);
 #define COMMITS(...)                                                                               \
     commits_script((const int[]){__VA_ARGS__}, sizeof((const int[]){__VA_ARGS__}) / sizeof(int))
 
+/* Servers that are started from now on keep their rows there, where commits fail by a script of its
+ * own (tests/unit/store/memory.h); NULL: in a database of their folder. */
+struct memory;
+void store_in_memory(struct memory *memory);
+
 /* Rows of attempts cannot be read, with this code; 0: they can. */
 void attempts_unreadable(int code);
 

@@ -3,6 +3,7 @@
  *
  * Covers: src/server/admission.c, src/server/batch.c, src/server/batch_failure.c,
  * src/server/core_thread.c, src/server/leftover.c, src/server/mail.c */
+#include "../store/memory.h"
 #include "faults.h"
 #include "unit.h"
 #include "world.h"
@@ -251,6 +252,41 @@ static void a_disk_that_fails_in_between_keeps_facts(void **state)
     wait_until(world, job, PUBLIC_SUCCEEDED);
     assert_int_equal(metric(world, "skep_events_set_aside_total"), 0);
     wait_until_tasks_run(world, stored.answer.job);
+}
+
+/* The commit was stored although the database could not say so: who asked is refused, and the job
+ * is there. */
+static void a_job_whose_answer_was_lost_is_found_and_runs_once(void **state)
+{
+    static const struct memory_commit lost = {ERR_UNAVAILABLE, true};
+    struct world *world = *state;
+    struct memory *memory = memory_new();
+    struct wait request;
+    struct job_id job;
+    size_t containers;
+
+    world_stop(world);
+    store_in_memory(memory);
+    world_start(world);
+    metric_await(world, "skep_nodes", 1);
+    memory_script(memory, &lost, 1);
+    ask_submit(world, &request, "lost");
+    assert_int_equal(wait_for(&request), ERR_UNAVAILABLE);
+    metric_await(world, "skep_store_writable", 1);
+    assert_int_equal(
+        store_job_find(world->server->store, TEXT("admin"), TEXT("lost"), &job, &world->err), 0);
+    assert_int_equal(job.v, 1);
+    assert_int_equal(submit(world, job_text(world, "lost", ""), &job), ERR_CONFLICT);
+    assert_int_equal(submit(world, job_text(world, "next", ""), &job), 0);
+    assert_int_equal(job.v, 2); /* its number is not given again */
+    wait_until_tasks_run(world, (struct job_id){1});
+    wait_until_tasks_run(world, job);
+    containers = tasks_of(world, (struct job_id){1}).count + tasks_of(world, job).count;
+    assert_int_equal(engine_fake_container_count(world_engine(world)), containers);
+    world_stop(world);
+    store_in_memory(NULL);
+    memory_free(memory);
+    world_start(world);
 }
 
 static void a_reload_waits_for_the_disk(void **state)
@@ -677,6 +713,7 @@ static const struct CMUnitTest tests[] = {
     WORLD(a_fact_that_cannot_be_stored_is_set_aside),
     WORLD(an_exit_is_stored_without_what_is_kept_beside_it),
     WORLD(a_disk_that_fails_in_between_keeps_facts),
+    WORLD(a_job_whose_answer_was_lost_is_found_and_runs_once),
     WORLD(a_reload_waits_for_the_disk),
     WORLD(a_reload_that_the_core_refuses_changes_nothing),
     WORLD(a_container_stays_while_nobody_knows_whether_it_is_held),

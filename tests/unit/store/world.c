@@ -22,7 +22,13 @@
 int world_try(struct world *world, struct store **store)
 {
     struct store_opening opening = {.address = world->relayed[0] ? world->relayed : world->address};
+    struct database *database;
+    int code;
 
+    if (world->memory) {
+        code = memory_open(world->memory, &database, &world->err);
+        return code < 0 ? code : store_open_on(database, store, &world->err);
+    }
     return store_open_with(world->directory, &opening, store, &world->err);
 }
 
@@ -87,6 +93,8 @@ int world_sql(const struct world *world, const char *text)
     sqlite3 *db;
     int code;
 
+    if (world->memory)
+        return memory_sql(world->memory, text);
 #ifdef HAS_POSTGRES
     if (world->address[0])
         return postgres_sql(world->address, text);
@@ -98,7 +106,7 @@ int world_sql(const struct world *world, const char *text)
     return code;
 }
 
-int setup(void **state)
+static int setup_on(void **state, struct memory *memory)
 {
     struct world *world = mem_zero(1, sizeof *world);
     struct plan_role roles[] = {plan_role_of("ps"), plan_role_of("worker")};
@@ -115,12 +123,23 @@ int setup(void **state)
     arena_init(&world->arena);
     plan_encode(&plan, &world->plan_bytes);
 #ifdef HAS_POSTGRES
-    if (getenv("SKEP_TEST_POSTGRES"))
+    if (getenv("SKEP_TEST_POSTGRES") && !memory)
         database_make(world, "template0");
 #endif
+    world->memory = memory;
     world_open(world);
     *state = world;
     return 0;
+}
+
+int setup(void **state)
+{
+    return setup_on(state, getenv("SKEP_TEST_MEMORY") ? memory_new() : NULL);
+}
+
+int setup_in_memory(void **state)
+{
+    return setup_on(state, memory_new());
 }
 
 int teardown(void **state)
@@ -129,6 +148,7 @@ int teardown(void **state)
     char remove[100];
 
     world_close(world);
+    memory_free(world->memory);
     output_release(&world->output);
     arena_release(&world->arena);
     buf_release(&world->plan_bytes);

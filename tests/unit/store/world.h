@@ -1,7 +1,8 @@
 /* world.h — a store in a folder of its own, with one reader, and the records of its tests.
  *
  * With SKEP_TEST_POSTGRES=postgres://… in the environment (tests/common/postgres.py) each test has
- * a database of its own there; without it, SQLite's.
+ * a database of its own there; with SKEP_TEST_MEMORY, one in memory (memory.h); without them,
+ * SQLite's.
  */
 #ifndef TEST_STORE_WORLD_H
 #define TEST_STORE_WORLD_H
@@ -9,13 +10,15 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "core/output.h"
+#include "memory.h"
 #include "store/read.h"
 #include "store/store.h"
 
 struct world {
     char directory[64];
-    char address[200]; /* of a database of PostgreSQL; "": SQLite's */
-    char relayed[200]; /* the same through something between, when not "" */
+    char address[200];     /* of a database of PostgreSQL; "": SQLite's */
+    char relayed[200];     /* the same through something between, when not "" */
+    struct memory *memory; /* or of one in memory; NULL: it is not */
     struct store *store;
     struct store_reader *reader;
     struct output output; /* what the next commit stores */
@@ -26,6 +29,7 @@ struct world {
 
 /* Of each test: the world's begin and end. */
 int setup(void **state);
+int setup_in_memory(void **state); /* whatever the environment says */
 int teardown(void **state);
 
 void world_open(struct world *world);
@@ -38,7 +42,7 @@ int world_sql(const struct world *world, const char *text);
 void world_copy(struct world *world);
 /* Of tests that look at SQLite's files: the rest is left out. */
 #define SQLITE_ONLY(world)                                                                         \
-    if ((world)->address[0])                                                                       \
+    if ((world)->address[0] || (world)->memory)                                                    \
     skip()
 
 struct job_record job_of(uint32_t id, const char *user, const char *name);
