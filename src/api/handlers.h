@@ -53,6 +53,10 @@ int handle_log_follow(struct call *call);
 /* story.c */
 int handle_event_list(struct call *call);
 
+/* use.c */
+int handle_job_use(struct call *call);
+int handle_node_use(struct call *call);
+
 /* barrier.c */
 int handle_barrier(struct call *call);
 

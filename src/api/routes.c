@@ -37,6 +37,7 @@ const struct route ROUTES[] = {
     {HTTP_DELETE, "/api/v2/jobs/:job/tag", ACCESS_USER, handle_tag_remove, false},
     {HTTP_GET, "/api/v2/jobs/:job/events", ACCESS_USER, handle_event_list, false},
     {HTTP_GET, "/api/v2/jobs/:job/logs", ACCESS_USER, handle_log_follow, false},
+    {HTTP_GET, "/api/v2/jobs/:job/use", ACCESS_USER, handle_job_use, false},
     {HTTP_PUT, "/api/v2/jobs/:job/release", ACCESS_USER, handle_job_release, false},
     {HTTP_PUT, "/api/v2/jobs/:job/taskRoles/:role/instances", ACCESS_USER, handle_job_scale, false},
     {HTTP_GET, "/api/v2/jobs/:job/job-attempts/healthz", ACCESS_USER, handle_job_attempt_health,
@@ -78,6 +79,7 @@ const struct route ROUTES[] = {
      false},
 
     {HTTP_GET, "/api/v2/nodes", ACCESS_USER, handle_node_list, false},
+    {HTTP_GET, "/api/v2/nodes/:node/use", ACCESS_USER, handle_node_use, false},
     {HTTP_PUT, "/api/v2/nodes/:node/pardon", ACCESS_ADMIN, handle_node_pardon, false},
     {HTTP_GET, "/api/v2/virtual-clusters", ACCESS_USER, handle_vc_list, false},
     {HTTP_GET, "/api/v2/virtual-clusters/:vc", ACCESS_USER, handle_vc, false},

@@ -17,6 +17,7 @@
 #include "engine/engine.h"
 #include "model/ids.h"
 #include "model/storage.h"
+#include "model/use_series.h"
 #include "store/store.h"
 #include <stdbool.h>
 #include <stddef.h>
@@ -132,6 +133,10 @@ struct service {
                         struct log_part *part, struct err *err);
     int (*log_watch)(void *context, uint8_t engine, struct attempt_id attempt,
                      enum log_stream stream, struct err *err);
+    /* What an attempt, or (`node` not NULL) a machine, used over time. ERR_NOT_FOUND: nothing is
+     * known. */
+    int (*use)(void *context, struct job_id job, struct attempt_id attempt, const char *node,
+               enum use_resolution resolution, struct use_points *points, struct err *err);
     /* GPUs that are sampled, by node and index; none while nothing samples them. */
     void (*gpus)(void *context, struct arena *arena, const struct engine_gpu **gpus, size_t *count);
 

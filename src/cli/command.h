@@ -126,6 +126,7 @@ int run_scale(struct cli *cli);
 int run_tag(struct cli *cli);
 int run_wait(struct cli *cli);
 int run_events(struct cli *cli);
+int run_use(struct cli *cli);
 int run_nodes(struct cli *cli);
 int run_pardon(struct cli *cli);
 int run_vc(struct cli *cli);

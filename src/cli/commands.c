@@ -98,6 +98,15 @@ static const struct cli_option EVENTS_OPTIONS[] = {
     END,
 };
 
+static const struct cli_option USE_OPTIONS[] = {
+    {"role", 'r', "ROLE", "tasks of this role alone", NULL, 0},
+    {"index", 'i', "N", "this task of the role alone", NULL, 0},
+    {"attempt", 'a', "N", "this attempt of the job (default: the latest)", NULL, 0},
+    {"recent", 0, NULL, "the last half hour, by ten seconds (default: the whole time)", NULL, 0},
+    {"node", 0, "NODE", "of a machine and not of a job", NULL, 0},
+    END,
+};
+
 static const struct cli_option USER_OPTIONS[] = {
     {"email", 0, "ADDRESS", "mail address", NULL, 0},
     {"admin", 0, "YES|NO", "administrator of the platform, or not", "yes no", 0},
@@ -190,6 +199,15 @@ const struct cli_command COMMANDS[] = {
      "skep logs -f --role worker --index 1 train", LOGS_OPTIONS, run_logs},
     {"events", "JOB", KIND_JOB, NULL, 1, 1, "show what happened to a job",
      "Prints what happened to the job, the oldest first.", NULL, EVENTS_OPTIONS, run_events},
+    {"use", "[JOB]", KIND_JOB, NULL, 0, 1, "show what a job or a machine used over time",
+     "Shows processors, memory, GPUs, disks and network: how much was given, the mean and the most "
+     "that was used, and its course from left to right, where a full block (or 9, where the "
+     "terminal has no such blocks) is all that was given, or the most. What several tasks used is "
+     "added up. What runs is looked at every ten seconds; of what ended earlier nothing is "
+     "known.\n\n"
+     "The network is that of the job's own network on a machine: its tasks there are each given an "
+     "equal part of it. Of a task on the machine's own network it is not known.",
+     "skep use --recent --role worker train", USE_OPTIONS, run_use},
     {"wait", "JOB…", KIND_JOB, NULL, 1, -1, "wait until jobs end",
      "Waits for all the jobs named and exits with the code of the first one that did not succeed: "
      "the job's own code; 126 when the platform ended it, 130 when it was stopped, 124 when the "

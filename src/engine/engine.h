@@ -100,6 +100,9 @@ struct engine_stats {
     uint32_t gpu_percent; /* mean use by the last sample */
     uint64_t gpu_busy_ms; /* summed up; grows while they are used, never falls while it runs */
     uint64_t gpu_memory_bytes;
+    uint64_t gpu_power_mw;  /* by the last sample; 0: not known */
+    uint32_t network_tasks; /* that share what follows, this one included; 0: it is not known */
+    uint64_t received_bytes, sent_bytes;
 };
 
 /* A GPU that the engine samples, and the task that has it. */
@@ -151,6 +154,10 @@ struct engine_ops {
                      struct err *err);
     int (*stats)(struct engine *engine, struct attempt_id attempt, struct engine_stats *stats,
                  struct err *err);
+    /* Of a whole machine, what is not Skep's included; `pids` is not known of it. ERR_NOT_FOUND: it
+     * is none of this engine's. */
+    int (*node_stats)(struct engine *engine, const char *node, struct engine_stats *stats,
+                      struct err *err);
     /* What is known of the GPUs that are sampled, by node and index; everything in `arena`. Never
      * waits for a driver. */
     void (*gpus)(struct engine *engine, struct arena *arena, const struct engine_gpu **gpus,
@@ -162,6 +169,7 @@ enum engine_capability {
     ENGINE_CAN_LOG,           /* log_read */
     ENGINE_CAN_FOLLOW,        /* log_watch */
     ENGINE_CAN_STATS,         /* stats */
+    ENGINE_CAN_NODE_STATS,    /* node_stats */
     ENGINE_CAN_SAMPLE_GPUS,   /* gpus */
     ENGINE_CAN_EXACT_DEVICES, /* a task gets the GPUs of its indices, not just as many */
     ENGINE_CAN_EXEC,          /* no operation yet */

@@ -218,6 +218,7 @@ void batch_carry_out(struct server *server)
 
     batch_commands(server);
     hang_watch_take(server->hang_watch, core->output.records.items, core->output.records.count);
+    use_watch_take(server->use_watch, core->output.records.items, core->output.records.count);
     batch_forget(server); /* first: who has an answer may count on what came before it */
     batch_answer(server);
     barrier_answer(server->barriers);

@@ -134,7 +134,7 @@ static void config_default(struct server_config *config)
     core_config_default(&config->core);
     config->core.finished_keep_s = 1; /* beyond that the store knows the names */
     config->hang_after_s = 1800;
-    config->retention = (struct retention_config){365, 30, 20480};
+    config->retention = (struct retention_config){365, 30, 20480, 1024};
     config->engines = ARENA_NEW(&config->arena, struct engine_config);
     config->engine_count = 1;
     engine_default(config->engines);
@@ -350,6 +350,7 @@ static void read_top(struct server_config *config, const struct doc *doc)
         get_int(retention, "eventLogDays", config->retention.event_log_days);
     config->retention.database_mib =
         get_int(retention, "databaseMB", config->retention.database_mib);
+    config->retention.use_mib = get_int(retention, "useMB", config->retention.use_mib);
     read_scheduling(config, doc_get(doc, "scheduling"));
     read_storages(config, doc);
     read_engines(config, doc);

@@ -136,6 +136,7 @@ static const struct field retention_fields[] = {
     INT("jobDays", 0, 36500, "Jobs that ended before are removed; 0: never."),
     INT("eventLogDays", 0, 36500, "Events logged before are removed; 0: never."),
     INT("databaseMB", 0, 1 << 30, "Above this the oldest ended jobs are removed; 0: any size."),
+    INT("useMB", 0, 1 << 20, "Disk for what tasks used over time; 0: it is not kept."),
 };
 static const struct shape retention_shape = SHAPE(retention_fields);
 

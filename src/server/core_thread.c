@@ -142,6 +142,7 @@ static void core_thread_mail_config(struct server *server, struct server_mail *m
     if (server_rules_load(server, config->exit_rules_path, &err) < 0)
         log_error("server", "the exit rules stay as they were: %s", err.text);
     hang_watch_configure(server->hang_watch, config->hang_after_s);
+    use_watch_configure(server->use_watch, config->retention.use_mib << 20);
     mail->is_done = true;
     /* freed with the mail; the engines borrow the first */
     mail->config = server->config == server->engines.config ? NULL : server->config;

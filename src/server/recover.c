@@ -103,7 +103,9 @@ static int restore_task(void *context, const struct task_record *task, struct er
         server->core.running.items[server->core.running.count - 1].engine =
             engine_of_node(server, task->node);
     }
-    hang_watch_take(server->hang_watch, &(struct record){.kind = RECORD_TASK, .task = *task}, 1);
+    struct record record = {.kind = RECORD_TASK, .task = *task};
+    hang_watch_take(server->hang_watch, &record, 1);
+    use_watch_take(server->use_watch, &record, 1);
     return core_restore_task(server->core.core, task, err);
 }
 

@@ -134,12 +134,15 @@ int server_new(struct server_config *config, const struct server_teller *teller,
     core->last_fact = &core->first_fact;
     server->launcher = launcher_new(server);
     server->hang_watch = hang_watch_new(server);
+    server->use_watch = use_watch_new(server);
     code = server_open(server, teller, err);
     server_service_init(server);
     if (code == 0)
         code = launcher_start(server->launcher, err);
     if (code == 0)
         code = hang_watch_start(server->hang_watch, err);
+    if (code == 0)
+        code = use_watch_start(server->use_watch, err);
     if (code == 0)
         code = engines_keep(server, err);
     if (code < 0) {
@@ -188,6 +191,7 @@ void server_stop(struct server *server)
     server_drain(server);
     engines_stop(server);
     hang_watch_stop(server->hang_watch);
+    use_watch_stop(server->use_watch);
     core_thread_join(server);
     launcher_stop(server->launcher);
 }
@@ -227,6 +231,7 @@ void server_free(struct server *server)
     mailbox_release(&server->mailbox);
     launcher_free(server->launcher);
     hang_watch_free(server->hang_watch);
+    use_watch_free(server->use_watch);
     barrier_table_free(server->barriers);
     server_free_core(&server->core);
     reader_pool_release(&server->readers);

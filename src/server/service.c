@@ -445,6 +445,16 @@ static int service_log_watch(void *context, uint8_t number, struct attempt_id at
     return engine ? engine->ops->log_watch(engine, attempt, stream, err) : err->code;
 }
 
+static int service_use(void *context, struct job_id job, struct attempt_id attempt,
+                       const char *node, enum use_resolution resolution, struct use_points *points,
+                       struct err *err)
+{
+    struct server *server = context;
+    struct use_key key = {.job = job, .attempt = attempt, .node = node};
+
+    return use_watch_points(server->use_watch, &key, resolution, points, err);
+}
+
 static void service_gpus(void *context, struct arena *arena, const struct engine_gpu **gpus,
                          size_t *count)
 {
@@ -749,6 +759,7 @@ void server_service_init(struct server *server)
         .log_can_follow = service_log_can_follow,
         .log_read = service_log_read,
         .log_watch = service_log_watch,
+        .use = service_use,
         .gpus = service_gpus,
         .ssh_keys = service_ssh_keys,
         .watch = service_watch,

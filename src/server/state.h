@@ -18,6 +18,7 @@
 #include "server/mail.h"
 #include "server/metrics.h"
 #include "server/server.h"
+#include "server/use_watch.h"
 #include "store/read.h"
 #include "sys/secret.h"
 #include <pthread.h>
@@ -88,6 +89,7 @@ struct server {
     struct core_thread core;
     struct launcher *launcher;
     struct hang_watch *hang_watch;
+    struct use_watch *use_watch;
     struct barrier_table *barriers; /* the core thread's */
     _Atomic uint16_t api_port;      /* 0: not known yet */
     struct file_space space;

@@ -90,6 +90,7 @@ static bool state_take(struct gpu_state *state, const struct nvml_sample *sample
     state->has_use = sample->has_use;
     state->busy_percent = sample->has_use ? sample->busy_percent : 0;
     state->memory_used_bytes = sample->has_use ? sample->memory_used_bytes : 0;
+    state->power_mw = sample->power_mw;
     if (sample->has_use && sample->busy_percent > 0) {
         uint64_t busy = (uint64_t)passed_ms * sample->busy_percent / 100;
         state->busy_ms += busy ? busy : 1;

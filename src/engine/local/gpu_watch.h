@@ -28,6 +28,7 @@ struct gpu_state {
     uint8_t busy_percent; /* by the last sample */
     uint64_t busy_ms;     /* summed up since the start: percent of each interval */
     uint64_t memory_used_bytes;
+    uint32_t power_mw; /* by the last sample; 0: not known */
     bool has_errors;
     uint64_t ecc_errors;    /* uncorrectable, since the driver was loaded */
     uint64_t retired_pages; /* for uncorrectable errors, ever */

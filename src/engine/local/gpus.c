@@ -160,6 +160,14 @@ void task_gpus_judge(struct local_engine *local, struct task *task, struct exit_
 
 /* --- while they run --- */
 
+static void gpu_stats_add(const struct gpu_state *state, struct engine_stats *stats)
+{
+    stats->gpu_busy_ms += state->busy_ms;
+    stats->gpu_count += state->has_use;
+    stats->gpu_memory_bytes += state->memory_used_bytes;
+    stats->gpu_power_mw += state->power_mw;
+}
+
 void task_gpus_stats(struct local_engine *local, const struct task *task,
                      struct engine_stats *stats)
 {
@@ -169,13 +177,21 @@ void task_gpus_stats(struct local_engine *local, const struct task *task,
         struct gpu_state state;
         if (!gpu_watch_read(watch, task->gpus->items[i].gpu, &state))
             continue;
-        stats->gpu_busy_ms += state.busy_ms;
-        stats->gpu_count += state.has_use;
+        gpu_stats_add(&state, stats);
         percent += state.busy_percent;
-        stats->gpu_memory_bytes += state.memory_used_bytes;
     }
     if (stats->gpu_count)
         stats->gpu_percent = percent / stats->gpu_count;
+}
+
+void machine_gpus_stats(struct local_engine *local, struct engine_stats *stats)
+{
+    struct gpu_watch *watch = inventory_gpus(local->inventory);
+    for (size_t i = 0; watch && i < gpu_watch_count(watch); i++) {
+        struct gpu_state state;
+        if (gpu_watch_read(watch, i, &state))
+            gpu_stats_add(&state, stats);
+    }
 }
 
 static bool task_is_alive(const struct task *task)

@@ -5,6 +5,7 @@
 #include "engine/local/image.h"
 #include "engine/local/inventory.h"
 #include "engine/local/log_watch.h"
+#include "engine/local/machine_stats.h"
 #include "engine/local/network.h"
 #include "engine/local/reference.h"
 #include "engine/local/task.h"
@@ -390,7 +391,20 @@ static int local_stats(struct engine *engine, struct attempt_id attempt, struct 
     if (result == 0 && task)
         task_gpus_stats(local, task, stats);
     pthread_mutex_unlock(&local->lock);
+    if (result == 0 && local->networks)
+        networks_traffic(local->networks, attempt, stats);
     return result;
+}
+
+static int local_node_stats(struct engine *engine, const char *node, struct engine_stats *stats,
+                            struct err *err)
+{
+    struct local_engine *local = local_of(engine);
+    if (strcmp(node, inventory_node(local->inventory)->name) != 0)
+        return err_fail(err, ERR_NOT_FOUND, "", "this machine is not %s", node);
+    machine_stats("", stats);
+    machine_gpus_stats(local, stats);
+    return 0;
 }
 
 static void local_free(struct engine *engine);
@@ -405,6 +419,7 @@ static const struct engine_ops local_ops = {
     .log_read = local_log_read,
     .log_watch = local_log_watch,
     .stats = local_stats,
+    .node_stats = local_node_stats,
     .gpus = local_gpus,
 };
 
@@ -718,7 +733,8 @@ struct engine *engine_local_new(const struct engine_local_config *config, struct
     struct local_engine *local = mem_zero(1, sizeof *local);
     local->engine.ops = &local_ops;
     local->engine.capabilities = ENGINE_CAN(ENGINE_CAN_LOG) | ENGINE_CAN(ENGINE_CAN_FOLLOW) |
-                                 ENGINE_CAN(ENGINE_CAN_STATS) | ENGINE_CAN(ENGINE_CAN_SAMPLE_GPUS) |
+                                 ENGINE_CAN(ENGINE_CAN_STATS) | ENGINE_CAN(ENGINE_CAN_NODE_STATS) |
+                                 ENGINE_CAN(ENGINE_CAN_SAMPLE_GPUS) |
                                  ENGINE_CAN(ENGINE_CAN_EXACT_DEVICES);
     local->sink = sink;
     arena_init(&local->arena);

@@ -419,3 +419,32 @@ int networks_leave(struct networks *networks, struct attempt_id attempt, struct 
     pthread_mutex_unlock(&networks->lock);
     return result;
 }
+
+/* A counter of the machine's end of a link. */
+static uint64_t link_counter(const char *link, const char *name)
+{
+    char path[128], text[32] = "";
+    snprintf(path, sizeof path, "/sys/class/net/%s/statistics/%s", link, name);
+    cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || read(fd, text, sizeof text - 1) <= 0)
+        return 0;
+    return strtoull(text, NULL, 10);
+}
+
+void networks_traffic(struct networks *networks, struct attempt_id attempt,
+                      struct engine_stats *stats)
+{
+    char link[IFNAMSIZ] = "";
+    pthread_mutex_lock(&networks->lock);
+    for (size_t i = 0; i < networks->members.count; i++)
+        if (networks->members.items[i].attempt.v == attempt.v) {
+            const struct network *network = networks->members.items[i].network;
+            link_name(networks, network->address, link);
+            stats->network_tasks = (uint32_t)network->member_count;
+        }
+    pthread_mutex_unlock(&networks->lock);
+    if (!link[0])
+        return;
+    stats->received_bytes = link_counter(link, "tx_bytes"); /* what the machine's end sends */
+    stats->sent_bytes = link_counter(link, "rx_bytes");
+}

@@ -47,6 +47,11 @@ int networks_adopt(struct networks *networks, const char *job, struct attempt_id
  * One that has not joined is harmless. */
 int networks_leave(struct networks *networks, struct attempt_id attempt, struct err *err);
 
+/* What the job of this task has received and sent on this machine since its network was made, and
+ * how many of its tasks have done so; nothing is set when the task has no network of its own. */
+void networks_traffic(struct networks *networks, struct attempt_id attempt,
+                      struct engine_stats *stats);
+
 /* Remove the links of networks that are no more: they go with their namespaces, but a connection
  * that its task did not close can keep one for minutes. For housekeeping. */
 void networks_sweep(struct networks *networks);

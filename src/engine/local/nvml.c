@@ -49,6 +49,7 @@ struct nvml {
     /* may be NULL */
     int (*handle_by_uuid)(const char *uuid, device_handle *device);
     int (*use)(device_handle device, struct utilization *utilization);
+    int (*power)(device_handle device, unsigned *milliwatts);
     int (*errors)(device_handle device, int kind, int counter, unsigned long long *count);
     int (*retired)(device_handle device, int cause, unsigned *count, unsigned long long *pages);
     int (*remapped)(device_handle device, unsigned *correctable, unsigned *uncorrectable,
@@ -74,6 +75,7 @@ static int symbols_find(struct nvml *nvml, struct err *err)
         {"nvmlDeviceGetMemoryInfo", &nvml->memory, false},
         {"nvmlDeviceGetHandleByUUID", &nvml->handle_by_uuid, true},
         {"nvmlDeviceGetUtilizationRates", &nvml->use, true},
+        {"nvmlDeviceGetPowerUsage", &nvml->power, true},
         {"nvmlDeviceGetTotalEccErrors", &nvml->errors, true},
         {"nvmlDeviceGetRetiredPages", &nvml->retired, true},
         {"nvmlDeviceGetRemappedRows", &nvml->remapped, true},
@@ -224,6 +226,9 @@ void nvml_sample(struct nvml *nvml, size_t gpu, bool has_errors, struct nvml_sam
     sample->has_use = nvml->use && use_code == ANSWER_OK && code == ANSWER_OK;
     sample->busy_percent = (uint8_t)(use.gpu < 100 ? use.gpu : 100);
     sample->memory_used_bytes = memory.used;
+    unsigned power_mw = 0;
+    if (nvml->power && nvml->power(device, &power_mw) == ANSWER_OK)
+        sample->power_mw = power_mw;
     if (has_errors)
         errors_read(nvml, device, sample);
 }

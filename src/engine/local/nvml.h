@@ -30,6 +30,7 @@ struct nvml_sample {
     uint8_t busy_percent; /* of the time since the driver's last sample, up to a second, in which a
                              kernel ran */
     uint64_t memory_used_bytes;
+    uint32_t power_mw; /* 0: it does not say */
     bool has_errors;
     uint64_t ecc_errors;    /* uncorrectable, since the driver was loaded */
     uint64_t retired_pages; /* pages and rows given up for uncorrectable errors, ever */

@@ -249,6 +249,8 @@ void task_gpus_judge(struct local_engine *local, struct task *task, struct exit_
 /* With the lock. */
 void task_gpus_stats(struct local_engine *local, const struct task *task,
                      struct engine_stats *stats);
+/* All of this machine, whoever has them. */
+void machine_gpus_stats(struct local_engine *local, struct engine_stats *stats);
 /* Tell the tasks whose GPUs were lost. Without the lock. */
 void gpus_lost_tell(struct local_engine *local);
 /* engine_ops.gpus */

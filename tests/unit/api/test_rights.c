@@ -130,6 +130,7 @@ static const struct row ROWS[] = {
     {HTTP_DELETE, "/api/v2/jobs/:job/tag", OWNERS(404), TAG},
     {HTTP_GET, "/api/v2/jobs/:job/events", USER(200), NULL},
     {HTTP_GET, "/api/v2/jobs/:job/logs", READERS(200), NULL},
+    {HTTP_GET, "/api/v2/jobs/:job/use", USER(200), NULL},
     {HTTP_PUT, "/api/v2/jobs/:job/release", OWNERS(202), NULL},
     {HTTP_PUT, "/api/v2/jobs/:job/taskRoles/:role/instances", OWNERS(409), "{\"instances\":1}"},
     {HTTP_GET, "/api/v2/jobs/:job/job-attempts/healthz", USER(200), NULL},
@@ -168,6 +169,7 @@ static const struct row ROWS[] = {
     {HTTP_PUT, "/api/v2/groups/:group/extension/*key", MANAGERS(201), "{\"data\":1}"},
 
     {HTTP_GET, "/api/v2/nodes", USER(200), NULL},
+    {HTTP_GET, "/api/v2/nodes/:node/use", USER(200), NULL},
     {HTTP_PUT, "/api/v2/nodes/:node/pardon", ADMINS(202), NULL},
     {HTTP_GET, "/api/v2/virtual-clusters", USER(200), NULL},
     {HTTP_GET, "/api/v2/virtual-clusters/:vc", USER(200), NULL},

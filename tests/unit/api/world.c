@@ -320,6 +320,18 @@ static void on_metrics(void *context, struct buf *out)
     buf_string(out, "skep_test 1\n");
 }
 
+static int on_use(void *context, struct job_id job, struct attempt_id attempt, const char *node,
+                  enum use_resolution resolution, struct use_points *points, struct err *err)
+{
+    (void)context;
+    (void)job;
+    (void)attempt;
+    (void)node;
+    (void)resolution;
+    (void)points;
+    return err_fail(err, ERR_NOT_FOUND, "", "nothing is known");
+}
+
 /* Of one node a GPU that works and one that is lost. */
 static void on_gpus(void *context, struct arena *arena, const struct engine_gpu **gpus,
                     size_t *count)
@@ -415,6 +427,7 @@ static void service_init(struct world *world)
         .log_can_follow = on_log_can_follow,
         .log_read = on_log_read,
         .log_watch = on_log_watch,
+        .use = on_use,
         .gpus = on_gpus,
         .snapshot = on_snapshot,
         .rules_get = on_rules_get,

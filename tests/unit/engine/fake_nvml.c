@@ -34,7 +34,7 @@ struct utilization {
 };
 
 struct gpu {
-    unsigned busy, retired, answer;
+    unsigned busy, retired, power_mw, answer;
     unsigned long long used_mib, ecc;
     int is_plain;
 };
@@ -53,6 +53,7 @@ int nvmlDeviceGetMinorNumber(void *device, unsigned *minor);
 int nvmlDeviceGetPciInfo_v3(void *device, struct pci *pci);
 int nvmlDeviceGetMemoryInfo(void *device, struct memory *memory);
 int nvmlDeviceGetUtilizationRates(void *device, struct utilization *utilization);
+int nvmlDeviceGetPowerUsage(void *device, unsigned *milliwatts);
 int nvmlDeviceGetTotalEccErrors(void *device, int kind, int counter, unsigned long long *count);
 int nvmlDeviceGetRetiredPages(void *device, int cause, unsigned *count, unsigned long long *pages);
 
@@ -67,6 +68,8 @@ static void word_apply(struct gpu *gpu, const char *word, unsigned long long val
         gpu->busy = (unsigned)value;
     else if (strcmp(word, "used") == 0)
         gpu->used_mib = value;
+    else if (strcmp(word, "power") == 0)
+        gpu->power_mw = (unsigned)value;
     else if (strcmp(word, "ecc") == 0)
         gpu->ecc = value;
     else if (strcmp(word, "retired") == 0)
@@ -192,6 +195,14 @@ int nvmlDeviceGetUtilizationRates(void *device, struct utilization *utilization)
     struct gpu gpu;
     int answer = device_read(device, &gpu);
     *utilization = (struct utilization){.gpu = gpu.busy, .memory = gpu.busy / 2};
+    return answer;
+}
+
+int nvmlDeviceGetPowerUsage(void *device, unsigned *milliwatts)
+{
+    struct gpu gpu;
+    int answer = device_read(device, &gpu);
+    *milliwatts = gpu.power_mw;
     return answer;
 }
 

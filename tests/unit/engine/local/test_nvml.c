@@ -45,7 +45,8 @@ static void a_sample_says_what_the_library_says(void **state)
     struct nvml_gpu gpus[NVML_GPUS_MAX];
     struct nvml_sample sample;
     size_t count;
-    state_put("gpu 0 busy 70\ngpu 0 used 2048\ngpu 0 ecc 3\ngpu 0 retired 2\ngpu 1 lost\n"
+    state_put("gpu 0 busy 70\ngpu 0 used 2048\ngpu 0 power 250000\ngpu 0 ecc 3\ngpu 0 retired "
+              "2\ngpu 1 lost\n"
               "gpu 2 plain\ngpu 3 reset\n");
     assert_int_equal(nvml_open(FAKE_NVML, &nvml, NULL), 0);
     assert_int_equal(nvml_list(nvml, gpus, &count, NULL), 0);
@@ -55,6 +56,7 @@ static void a_sample_says_what_the_library_says(void **state)
     assert_true(sample.has_use && sample.has_errors && !sample.is_lost);
     assert_int_equal(sample.busy_percent, 70);
     assert_int_equal(sample.memory_used_bytes, 2ull << 30);
+    assert_int_equal(sample.power_mw, 250000);
     assert_int_equal(sample.ecc_errors, 3);
     assert_int_equal(sample.retired_pages, 2);
     nvml_sample(nvml, 0, false, &sample);

@@ -1,0 +1,444 @@
+#include "server/use_watch.h"
+#include "base/err.h"
+#include "base/map.h"
+#include "base/memory.h"
+#include "server/clock.h"
+#include "server/state.h"
+#include <assert.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { SAMPLES_MIN = 2 }; /* of a series that is worth a file */
+
+/* An attempt that runs, or a machine. */
+struct watched {
+    struct use_key key;
+    char *node; /* owned; the key's */
+    uint8_t engine;
+    bool has_ended; /* saved and dropped in the next round */
+    bool is_seen;   /* of a machine: its engine still tells of it */
+    bool is_changed;
+    size_t samples;
+    struct engine_stats counters; /* at the last look, if there was one */
+    int64_t looked_us;            /* monotonic; 0: never */
+    struct use_series series;
+};
+
+struct use_watch {
+    struct server *server;
+    pthread_t thread;
+    bool is_started;
+    char folder[PATH_MAX];
+
+    pthread_mutex_t lock; /* of what follows; the thread alone changes `all` */
+    pthread_cond_t wake;
+    bool is_ending;
+    uint64_t limit_bytes;
+    struct {
+        struct use_change { /* what a record says */
+            struct use_key key;
+            uint8_t engine;
+            bool is_running, is_job_gone;
+        } * items;
+        size_t count, room;
+    } changes;
+    struct {
+        struct watched **items;
+        size_t count, room;
+    } all;
+    struct id_map by_attempt; /* to all */
+
+    /* the thread's own */
+    struct server_clock clock;
+    int64_t saved_ms, swept_ms; /* 0: never */
+    bool has_warned;            /* that nothing can be written; until it can again */
+};
+
+struct use_watch *use_watch_new(struct server *server)
+{
+    struct use_watch *watch = mem_zero(1, sizeof *watch);
+    pthread_condattr_t attributes;
+    watch->server = server;
+    watch->limit_bytes = server->config->retention.use_mib << 20;
+    snprintf(watch->folder, sizeof watch->folder, "%s/use", server->config->data_directory);
+    pthread_mutex_init(&watch->lock, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&watch->wake, &attributes);
+    pthread_condattr_destroy(&attributes);
+    return watch;
+}
+
+void use_watch_take(struct use_watch *watch, const struct record *records, size_t count)
+{
+    pthread_mutex_lock(&watch->lock);
+    for (size_t i = 0; i < count; i++) {
+        const struct task_record *task = &records[i].task;
+        if (records[i].kind == RECORD_JOB_DELETED)
+            *ARRAY_ADD(&watch->changes) =
+                (struct use_change){.key.job = records[i].deleted, .is_job_gone = true};
+        if (records[i].kind == RECORD_TASK && task->attempt.v)
+            *ARRAY_ADD(&watch->changes) = (struct use_change){
+                .key = {.job = task->job, .attempt = task->attempt},
+                .engine = engine_of_node(watch->server, task->node),
+                .is_running = task->state == LIFE_RUNNING,
+            };
+    }
+    pthread_mutex_unlock(&watch->lock);
+}
+
+void use_watch_configure(struct use_watch *watch, uint64_t limit_bytes)
+{
+    pthread_mutex_lock(&watch->lock);
+    watch->limit_bytes = limit_bytes;
+    pthread_mutex_unlock(&watch->lock);
+}
+
+/* ---- who is watched ---- */
+
+/* The thread may look without the lock. */
+static struct watched *watched_of(struct use_watch *watch, const struct use_key *key)
+{
+    if (!key->node) {
+        uint32_t at = id_map_get(&watch->by_attempt, key->attempt.v);
+        return at == MAP_NONE ? NULL : watch->all.items[at];
+    }
+    for (size_t i = 0; i < watch->all.count; i++)
+        if (watch->all.items[i]->node && strcmp(watch->all.items[i]->node, key->node) == 0)
+            return watch->all.items[i];
+    return NULL;
+}
+
+static struct watched *watched_add(struct use_watch *watch, const struct use_key *key,
+                                   uint8_t engine)
+{
+    struct watched *one = mem_zero(1, sizeof *one);
+    struct err err;
+    one->key = *key;
+    one->engine = engine;
+    if (key->node)
+        one->key.node = one->node = mem_copy(key->node);
+    if (use_file_load(watch->folder, &one->key, &one->series, &err) == 0)
+        one->samples = SAMPLES_MIN; /* after a restart it goes on */
+    else
+        memset(&one->series, 0, sizeof one->series);
+    pthread_mutex_lock(&watch->lock);
+    if (!key->node)
+        id_map_set(&watch->by_attempt, key->attempt.v, (uint32_t)watch->all.count);
+    *ARRAY_ADD(&watch->all) = one;
+    pthread_mutex_unlock(&watch->lock);
+    return one;
+}
+
+static void watched_drop(struct use_watch *watch, size_t at)
+{
+    pthread_mutex_lock(&watch->lock);
+    struct watched *one = watch->all.items[at], *last = watch->all.items[--watch->all.count];
+    if (!one->node)
+        id_map_remove(&watch->by_attempt, one->key.attempt.v);
+    if (last != one) {
+        watch->all.items[at] = last;
+        if (!last->node)
+            id_map_set(&watch->by_attempt, last->key.attempt.v, (uint32_t)at);
+    }
+    pthread_mutex_unlock(&watch->lock);
+    mem_free(one->node);
+    mem_free(one);
+}
+
+static void job_gone(struct use_watch *watch, struct job_id job)
+{
+    for (size_t i = 0; i < watch->all.count; i++) {
+        struct watched *one = watch->all.items[i];
+        if (one->node || one->key.job.v != job.v)
+            continue;
+        one->has_ended = true;
+        one->is_changed = false;
+    }
+    use_files_drop(watch->folder, job);
+}
+
+static void change_apply(struct use_watch *watch, const struct use_change *change, bool is_off)
+{
+    if (change->is_job_gone) {
+        job_gone(watch, change->key.job);
+        return;
+    }
+    struct watched *one = watched_of(watch, &change->key);
+    if (!one && change->is_running && !is_off)
+        watched_add(watch, &change->key, change->engine);
+    else if (one && !change->is_running)
+        one->has_ended = true;
+}
+
+/* A machine that its engine tells of, and can say something about, is watched. */
+static void node_look(struct use_watch *watch, const char *name, uint8_t engine)
+{
+    struct use_key key = {.node = name};
+    struct err err;
+    if (!engine_able(watch->server, engine, ENGINE_CAN_NODE_STATS, &err))
+        return;
+    struct watched *one = watched_of(watch, &key);
+    if (!one)
+        one = watched_add(watch, &key, engine);
+    one->is_seen = true;
+}
+
+static void nodes_look(struct use_watch *watch)
+{
+    struct server *server = watch->server;
+    struct {
+        struct {
+            char *name;
+            uint8_t engine;
+        } * items;
+        size_t count, room;
+    } nodes = {0};
+    pthread_mutex_lock(&server->state_lock);
+    for (size_t i = 0; i < server->nodes.count; i++)
+        if (server->nodes.items[i].is_seen) {
+            ARRAY_ADD(&nodes);
+            nodes.items[nodes.count - 1].name = mem_copy(server->nodes.items[i].facts.name);
+            nodes.items[nodes.count - 1].engine = server->nodes.items[i].engine;
+        }
+    pthread_mutex_unlock(&server->state_lock);
+    for (size_t i = 0; i < watch->all.count; i++)
+        watch->all.items[i]->is_seen = false;
+    for (size_t i = 0; i < nodes.count; i++) {
+        node_look(watch, nodes.items[i].name, nodes.items[i].engine);
+        mem_free(nodes.items[i].name);
+    }
+    for (size_t i = 0; i < watch->all.count; i++)
+        if (watch->all.items[i]->node && !watch->all.items[i]->is_seen)
+            watch->all.items[i]->has_ended = true;
+    ARRAY_FREE(&nodes);
+}
+
+/* Take over what has been told since the last time. */
+static void changes_apply(struct use_watch *watch)
+{
+    pthread_mutex_lock(&watch->lock);
+    __typeof__(watch->changes) changes = watch->changes;
+    memset(&watch->changes, 0, sizeof watch->changes);
+    bool is_off = watch->limit_bytes == 0;
+    pthread_mutex_unlock(&watch->lock);
+    for (size_t i = 0; i < changes.count; i++)
+        change_apply(watch, &changes.items[i], is_off);
+    ARRAY_FREE(&changes);
+    if (!is_off)
+        nodes_look(watch);
+    for (size_t i = 0; is_off && i < watch->all.count; i++)
+        watch->all.items[i]->has_ended = true;
+}
+
+/* ---- samples ---- */
+
+static uint64_t rate(uint64_t before, uint64_t now, int64_t passed_us, uint64_t scale)
+{
+    assert(passed_us > 0);
+    if (now < before)
+        return USE_UNKNOWN;
+    return (uint64_t)((double)(now - before) * (double)scale / (double)passed_us);
+}
+
+void use_values(const struct engine_stats *before, const struct engine_stats *now,
+                int64_t passed_us, uint64_t values[USE_FIELDS])
+{
+    for (size_t i = 0; i < USE_FIELDS; i++)
+        values[i] = USE_UNKNOWN;
+    values[USE_MEMORY] = now->memory_bytes;
+    if (now->gpu_count > 0)
+        values[USE_GPU_MEMORY] = now->gpu_memory_bytes;
+    if (now->gpu_power_mw > 0)
+        values[USE_GPU_POWER] = now->gpu_power_mw;
+    if (!before || passed_us <= 0)
+        return;
+    values[USE_CPU] = rate(before->cpu_ns, now->cpu_ns, passed_us, 1);
+    values[USE_READ] = rate(before->io_read_bytes, now->io_read_bytes, passed_us, 1000000);
+    values[USE_WRITTEN] = rate(before->io_write_bytes, now->io_write_bytes, passed_us, 1000000);
+    if (now->gpu_count > 0)
+        values[USE_GPU] = rate(before->gpu_busy_ms, now->gpu_busy_ms, passed_us, 1000000);
+    if (now->network_tasks > 0 && before->network_tasks > 0) { /* to each an equal part */
+        values[USE_RECEIVED] = rate(before->received_bytes, now->received_bytes,
+                                    passed_us * now->network_tasks, 1000000);
+        values[USE_SENT] =
+            rate(before->sent_bytes, now->sent_bytes, passed_us * now->network_tasks, 1000000);
+    }
+}
+
+static bool counters_read(struct use_watch *watch, const struct watched *one,
+                          struct engine_stats *stats)
+{
+    struct err err;
+    struct engine *engine = engine_able(watch->server, one->engine,
+                                        one->node ? ENGINE_CAN_NODE_STATS : ENGINE_CAN_STATS, &err);
+    if (!engine)
+        return false;
+    if (one->node)
+        return engine->ops->node_stats(engine, one->node, stats, &err) == 0;
+    return engine->ops->stats(engine, one->key.attempt, stats, &err) == 0;
+}
+
+static void watched_sample(struct use_watch *watch, struct watched *one, int64_t now_ms)
+{
+    struct engine_stats counters;
+    uint64_t values[USE_FIELDS];
+    if (one->has_ended || !counters_read(watch, one, &counters))
+        return;
+    int64_t now_us = clock_us();
+    use_values(one->looked_us ? &one->counters : NULL, &counters, now_us - one->looked_us, values);
+    one->counters = counters;
+    one->looked_us = now_us;
+    pthread_mutex_lock(&watch->lock);
+    use_series_add(&one->series, now_ms, values);
+    one->is_changed = true;
+    one->samples++;
+    pthread_mutex_unlock(&watch->lock);
+}
+
+/* ---- on disk ---- */
+
+static void watched_save(struct use_watch *watch, struct watched *one)
+{
+    struct err err;
+    if (!one->is_changed || one->samples < SAMPLES_MIN)
+        return;
+    if (use_file_save(watch->folder, &one->key, &one->series, &err) < 0) {
+        if (!watch->has_warned)
+            log_warning("server", "what tasks use is not kept: %s", err.text);
+        watch->has_warned = true;
+        return;
+    }
+    watch->has_warned = false;
+    one->is_changed = false;
+}
+
+static void ended_drop(struct use_watch *watch)
+{
+    for (size_t i = watch->all.count; i-- > 0;) {
+        if (!watch->all.items[i]->has_ended)
+            continue;
+        watched_save(watch, watch->all.items[i]);
+        watched_drop(watch, i);
+    }
+}
+
+static bool job_is_known(void *context, struct job_id job)
+{
+    struct use_watch *watch = context;
+    cleanup_arena struct arena arena;
+    struct store_job row;
+    struct err err;
+    arena_init(&arena);
+    return store_job_summary(watch->server->store, job, &arena, &row, &err) != ERR_NOT_FOUND;
+}
+
+static void sweep(struct use_watch *watch)
+{
+    pthread_mutex_lock(&watch->lock);
+    uint64_t limit = watch->limit_bytes;
+    pthread_mutex_unlock(&watch->lock);
+    use_files_sweep(watch->folder, limit, job_is_known, watch);
+}
+
+void use_watch_round(struct use_watch *watch, int64_t now_ms)
+{
+    changes_apply(watch);
+    for (size_t i = 0; i < watch->all.count; i++)
+        watched_sample(watch, watch->all.items[i], now_ms);
+    ended_drop(watch);
+    if (now_ms - watch->saved_ms >= USE_SAVE_MS || now_ms < watch->saved_ms) {
+        for (size_t i = 0; i < watch->all.count; i++)
+            watched_save(watch, watch->all.items[i]);
+        watch->saved_ms = now_ms;
+    }
+    if (now_ms - watch->swept_ms >= USE_SWEEP_MS || now_ms < watch->swept_ms) {
+        sweep(watch);
+        watch->swept_ms = now_ms;
+    }
+}
+
+/* ---- reading ---- */
+
+int use_watch_points(struct use_watch *watch, const struct use_key *key,
+                     enum use_resolution resolution, struct use_points *points, struct err *err)
+{
+    struct use_series *series = mem_alloc(sizeof *series);
+    pthread_mutex_lock(&watch->lock);
+    const struct watched *one = watched_of(watch, key);
+    if (one)
+        *series = one->series;
+    pthread_mutex_unlock(&watch->lock);
+    int code = one ? 0 : use_file_load(watch->folder, key, series, err);
+    if (code == 0)
+        use_series_points(series, resolution, points);
+    mem_free(series);
+    return code;
+}
+
+/* ---- the thread ---- */
+
+static bool step_await(struct use_watch *watch, int64_t due_ms)
+{
+    struct timespec due = {.tv_sec = (time_t)(due_ms / 1000),
+                           .tv_nsec = (long)(due_ms % 1000) * 1000000};
+    pthread_mutex_lock(&watch->lock);
+    while (!watch->is_ending && pthread_cond_timedwait(&watch->wake, &watch->lock, &due) == 0)
+        continue;
+    bool goes_on = !watch->is_ending;
+    pthread_mutex_unlock(&watch->lock);
+    return goes_on;
+}
+
+static void *watch_run(void *argument)
+{
+    struct use_watch *watch = argument;
+    int64_t due_ms = mailbox_now_ms();
+    server_clock_start(&watch->clock, clock_boot_ms(), clock_wall_ms(), 0, 0);
+    do {
+        use_watch_round(watch, server_clock_step(&watch->clock, clock_boot_ms(), clock_wall_ms()));
+        while (due_ms <= mailbox_now_ms()) /* a round that was late is not made up for */
+            due_ms += USE_STEP_MS;
+    } while (step_await(watch, due_ms));
+    return NULL;
+}
+
+int use_watch_start(struct use_watch *watch, struct err *err)
+{
+    int code = pthread_create(&watch->thread, NULL, watch_run, watch);
+    if (code != 0)
+        return err_errno(err, code, "start the thread that samples what tasks use");
+    watch->is_started = true;
+    return 0;
+}
+
+void use_watch_stop(struct use_watch *watch)
+{
+    if (!watch || !watch->is_started)
+        return;
+    pthread_mutex_lock(&watch->lock);
+    watch->is_ending = true;
+    pthread_cond_signal(&watch->wake);
+    pthread_mutex_unlock(&watch->lock);
+    pthread_join(watch->thread, NULL);
+    watch->is_started = false;
+    for (size_t i = 0; i < watch->all.count; i++)
+        watched_save(watch, watch->all.items[i]);
+}
+
+void use_watch_free(struct use_watch *watch)
+{
+    if (!watch)
+        return;
+    use_watch_stop(watch);
+    while (watch->all.count > 0)
+        watched_drop(watch, watch->all.count - 1);
+    ARRAY_FREE(&watch->all);
+    ARRAY_FREE(&watch->changes);
+    id_map_release(&watch->by_attempt);
+    pthread_cond_destroy(&watch->wake);
+    pthread_mutex_destroy(&watch->lock);
+    mem_free(watch);
+}

@@ -1,0 +1,51 @@
+/* use_watch.h — the thread that keeps what tasks and machines use over time.
+ *
+ * It learns from the committed records which attempts run, asks their engines every USE_STEP_MS
+ * what they have used so far, and keeps a series of each (model/use_series.h): in memory while they
+ * run, on disk once a minute and when they end (use_files.h). Of machines likewise. An attempt
+ * costs about 8 KiB of memory while it runs and as much on disk; one that ended before its second
+ * sample leaves nothing. Its times are those of the machine's own clock, steps of which it does not
+ * follow.
+ */
+#ifndef SERVER_USE_WATCH_H
+#define SERVER_USE_WATCH_H
+#include "core/output.h"
+#include "model/use_series.h"
+#include "server/use_files.h"
+#include <stddef.h>
+#include <stdint.h>
+
+struct engine_stats;
+struct err;
+struct server;
+struct use_watch;
+
+enum {
+    USE_SAVE_MS = 60 * 1000,    /* between two writes of a series */
+    USE_SWEEP_MS = 3600 * 1000, /* between two looks at the space in use */
+};
+
+/* Borrows the server's engines and store. start: ERR_UNAVAILABLE when no thread can be made. */
+struct use_watch *use_watch_new(struct server *server);
+int use_watch_start(struct use_watch *watch, struct err *err);
+/* Records that are durable: of tasks and of deleted jobs; others are passed over. Never blocks for
+ * long. */
+void use_watch_take(struct use_watch *watch, const struct record *records, size_t count);
+/* How much of the disk the series may use; 0: none are kept, and nothing is sampled. */
+void use_watch_configure(struct use_watch *watch, uint64_t limit_bytes);
+void use_watch_stop(struct use_watch *watch); /* writes what is not on disk yet */
+void use_watch_free(struct use_watch *watch);
+
+/* What is known of an attempt or of a machine. ERR_NOT_FOUND: nothing. Any thread. */
+int use_watch_points(struct use_watch *watch, const struct use_key *key,
+                     enum use_resolution resolution, struct use_points *points, struct err *err);
+
+/* One round as the thread makes it, at a time of the machine's clock. For tests: without thread. */
+void use_watch_round(struct use_watch *watch, int64_t now_ms);
+
+/* Of two looks at the counters, `passed_us` apart, what was used meanwhile; `before` NULL: what is
+ * known without. A counter that fell was begun anew: unknown. Pure. */
+void use_values(const struct engine_stats *before, const struct engine_stats *now,
+                int64_t passed_us, uint64_t values[USE_FIELDS]);
+
+#endif

@@ -1,0 +1,280 @@
+/* What tasks used over time: from the engine's counters to the disk and back, over a restart.
+ * Covers: src/server/use_files.c */
+#include "unit.h"
+#include "world.h"
+
+#include "base/err.h"
+#include "base/memory.h"
+#include "engine/engine.h"
+#include "server/state.h"
+#include "server/use_watch.h"
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static const int64_t NOON_MS = 1795000000000;
+
+/* ---- values ---- */
+
+static void test_values(void **state)
+{
+    (void)state;
+    struct engine_stats before = {.cpu_ns = 1000, .io_read_bytes = 500, .gpu_busy_ms = 100};
+    struct engine_stats now = {.cpu_ns = 1000 + 15000000000,
+                               .memory_bytes = 77,
+                               .io_read_bytes = 10500,
+                               .io_write_bytes = 0,
+                               .gpu_count = 2,
+                               .gpu_busy_ms = 5100,
+                               .gpu_memory_bytes = 9,
+                               .gpu_power_mw = 250000};
+    uint64_t values[USE_FIELDS];
+    use_values(&before, &now, 10000000, values);
+    assert_int_equal(values[USE_CPU], 1500);
+    assert_int_equal(values[USE_MEMORY], 77);
+    assert_int_equal(values[USE_READ], 1000);
+    assert_int_equal(values[USE_WRITTEN], 0);
+    assert_int_equal(values[USE_GPU], 500);
+    assert_int_equal(values[USE_GPU_MEMORY], 9);
+    assert_int_equal(values[USE_GPU_POWER], 250000);
+    assert_true(values[USE_SENT] == USE_UNKNOWN); /* on the host's network */
+    before.network_tasks = now.network_tasks = 4;
+    now.sent_bytes = 40000;
+    before.cpu_ns = now.cpu_ns + 1; /* begun anew */
+    use_values(&before, &now, 10000000, values);
+    assert_int_equal(values[USE_SENT], 1000);
+    assert_true(values[USE_CPU] == USE_UNKNOWN);
+    use_values(NULL, &now, 0, values);
+    assert_true(values[USE_CPU] == USE_UNKNOWN && values[USE_MEMORY] == 77);
+}
+
+/* ---- files ---- */
+
+static char folder[64];
+
+static int folder_make(void **state)
+{
+    (void)state;
+    snprintf(folder, sizeof folder, "/tmp/skep-use-XXXXXX");
+    return mkdtemp(folder) ? 0 : -1;
+}
+
+static int folder_drop(void **state)
+{
+    (void)state;
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf '%s'", folder);
+    return system(command);
+}
+
+static struct use_key key_of(uint32_t job, uint64_t attempt)
+{
+    return (struct use_key){.job = {job}, .attempt = {attempt}};
+}
+
+static void save(struct use_key key, uint64_t value)
+{
+    struct use_series *series = mem_zero(1, sizeof *series);
+    uint64_t values[USE_FIELDS] = {value};
+    struct err err;
+    use_series_add(series, NOON_MS, values);
+    assert_int_equal(use_file_save(folder, &key, series, &err), 0);
+    mem_free(series);
+}
+
+/* ERR_NOT_FOUND, or 0 and the first value. */
+static int load(struct use_key key, uint64_t *value)
+{
+    struct use_series *series = mem_zero(1, sizeof *series);
+    struct use_points *points = mem_zero(1, sizeof *points);
+    struct err err;
+    int code = use_file_load(folder, &key, series, &err);
+    if (code == 0)
+        use_series_points(series, USE_RECENT, points);
+    *value = points->values[0][0];
+    mem_free(series);
+    mem_free(points);
+    return code;
+}
+
+static bool is_below_three(void *context, struct job_id job)
+{
+    (void)context;
+    return job.v < 3;
+}
+
+static void age(const char *path, time_t seconds)
+{
+    char full[128];
+    snprintf(full, sizeof full, "%s/%s", folder, path);
+    struct timespec times[2] = {{.tv_sec = seconds}, {.tv_sec = seconds}};
+    assert_int_equal(utimensat(AT_FDCWD, full, times, 0), 0);
+}
+
+static void test_files(void **state)
+{
+    (void)state;
+    uint64_t value;
+    struct use_key node = {.node = "n1"};
+    assert_int_equal(load(key_of(1, 10), &value), ERR_NOT_FOUND);
+    save(key_of(1, 10), 7);
+    save(key_of(1, 11), 8);
+    save(key_of(2, 20), 9);
+    save(key_of(3, 30), 6);
+    save(node, 5);
+    save(key_of(1, 10), 4); /* takes the place of the first */
+    assert_int_equal(load(key_of(1, 10), &value), 0);
+    assert_int_equal(value, 4);
+    assert_int_equal(load(node, &value), 0);
+    assert_int_equal(value, 5);
+    /* the job that is no more goes; then the oldest, until there is room */
+    age("jobs/1/10", 1000);
+    age("jobs/2/20", 500);
+    assert_int_equal(use_files_sweep(folder, 3 * USE_SERIES_SIZE, is_below_three, NULL),
+                     3 * USE_SERIES_SIZE);
+    assert_int_equal(load(key_of(3, 30), &value), ERR_NOT_FOUND);
+    assert_int_equal(load(key_of(2, 20), &value), ERR_NOT_FOUND);
+    assert_int_equal(load(key_of(1, 10), &value), 0);
+    assert_int_equal(load(key_of(1, 11), &value), 0);
+    use_files_drop(folder, (struct job_id){1});
+    assert_int_equal(load(key_of(1, 10), &value), ERR_NOT_FOUND);
+    assert_int_equal(load(node, &value), 0);
+    assert_int_equal(use_files_sweep(folder, 0, is_below_three, NULL), 0);
+    assert_int_equal(use_files_sweep("/nowhere/at/all", 0, is_below_three, NULL), 0);
+}
+
+static void test_bad_files(void **state)
+{
+    (void)state;
+    uint64_t value;
+    char path[128];
+    struct err err;
+    struct use_series *series = mem_zero(1, sizeof *series);
+    struct use_key outside = {.node = "../n1"};
+    save(key_of(1, 10), 7);
+    snprintf(path, sizeof path, "%s/jobs/1/10", folder);
+    assert_int_equal(truncate(path, 100), 0);
+    assert_int_equal(load(key_of(1, 10), &value), ERR_NOT_FOUND);
+    assert_int_equal(truncate(path, 2 * USE_SERIES_SIZE), 0);
+    assert_int_equal(load(key_of(1, 10), &value), ERR_NOT_FOUND);
+    assert_int_equal(use_file_save(folder, &outside, series, &err), ERR_INVALID);
+    assert_int_equal(load(outside, &value), ERR_NOT_FOUND);
+    snprintf(path, sizeof path, "%s/jobs/1/11.new", folder); /* in the way */
+    assert_int_equal(mkdir(path, 0700), 0);
+    struct use_key blocked = key_of(1, 11);
+    assert_int_equal(use_file_save(folder, &blocked, series, &err), ERR_IO);
+    mem_free(series);
+}
+
+/* ---- a server ---- */
+
+static uint64_t points_of(struct world *world, struct use_watch *watch, struct attempt_id attempt,
+                          struct job_id job, struct use_points *points)
+{
+    struct use_key key = {.job = job, .attempt = attempt};
+    points->count = 0;
+    int code = use_watch_points(watch, &key, USE_RECENT, points, &world->err);
+    assert_true(code == 0 || code == ERR_NOT_FOUND);
+    return points->count;
+}
+
+/* A job runs, is sampled by rounds of a watch without thread, ends and is deleted. */
+static void a_task_is_sampled_while_it_runs(void **state)
+{
+    struct world *world = *state;
+    struct job_id job;
+    struct use_points *points = mem_zero(1, sizeof *points);
+    assert_int_equal(submit(world, job_text(world, "long", ""), &job), 0);
+    wait_until_tasks_run(world, job);
+    struct task_record task = tasks_of(world, job).items[0];
+    struct use_watch *watch = use_watch_new(world->server);
+    struct record record = {.kind = RECORD_TASK, .task = task};
+    use_watch_take(watch, &record, 1);
+    assert_int_equal(points_of(world, watch, task.attempt, job, points), 0);
+    for (int64_t i = 0; i < 4; i++)
+        use_watch_round(watch, NOON_MS + i * USE_STEP_MS);
+    assert_int_equal(points_of(world, watch, task.attempt, job, points), 4);
+    assert_true(points->values[0][USE_CPU] == USE_UNKNOWN);
+    assert_int_equal(points->values[3][USE_MEMORY], 1 << 20);
+    assert_true(points->values[3][USE_GPU] == USE_UNKNOWN);
+    /* another server goes on with what is on disk */
+    use_watch_stop(watch);
+    use_watch_round(watch, NOON_MS + 60 * 1000 + 4 * USE_STEP_MS); /* saves */
+    use_watch_free(watch);
+    watch = use_watch_new(world->server);
+    assert_int_equal(points_of(world, watch, task.attempt, job, points), 11);
+    use_watch_take(watch, &record, 1);
+    use_watch_round(watch, NOON_MS + 20 * USE_STEP_MS);
+    assert_int_equal(points_of(world, watch, task.attempt, job, points), 21);
+    /* it ends: what is known stays until the job is deleted */
+    record.task.state = LIFE_COMPLETED;
+    use_watch_take(watch, &record, 1);
+    use_watch_round(watch, NOON_MS + 21 * USE_STEP_MS);
+    use_watch_round(watch, NOON_MS + 22 * USE_STEP_MS);
+    assert_int_equal(points_of(world, watch, task.attempt, job, points), 21);
+    record = (struct record){.kind = RECORD_JOB_DELETED, .deleted = job};
+    use_watch_take(watch, &record, 1);
+    use_watch_round(watch, NOON_MS + 23 * USE_STEP_MS);
+    assert_int_equal(points_of(world, watch, task.attempt, job, points), 0);
+    use_watch_free(watch);
+    use_watch_free(NULL);
+    mem_free(points);
+}
+
+/* Without room nothing is sampled, and what was is given up. */
+static void no_room_means_no_samples(void **state)
+{
+    struct world *world = *state;
+    struct job_id job;
+    struct use_points *points = mem_zero(1, sizeof *points);
+    assert_int_equal(submit(world, job_text(world, "long", ""), &job), 0);
+    wait_until_tasks_run(world, job);
+    struct task_record task = tasks_of(world, job).items[0];
+    struct use_watch *watch = use_watch_new(world->server);
+    struct record record = {.kind = RECORD_TASK, .task = task};
+    use_watch_take(watch, &record, 1);
+    use_watch_round(watch, NOON_MS);
+    use_watch_round(watch, NOON_MS + USE_STEP_MS);
+    assert_int_equal(points_of(world, watch, task.attempt, job, points), 2);
+    use_watch_configure(watch, 0);
+    use_watch_round(watch, NOON_MS + USE_SWEEP_MS + USE_STEP_MS);
+    assert_int_equal(points_of(world, watch, task.attempt, job, points), 0);
+    use_watch_take(watch, &record, 1);
+    use_watch_round(watch, NOON_MS + USE_SWEEP_MS + 2 * USE_STEP_MS);
+    assert_int_equal(points_of(world, watch, task.attempt, job, points), 0);
+    use_watch_free(watch);
+    mem_free(points);
+}
+
+/* The server's own thread, by the port of the API. */
+static void the_server_answers(void **state)
+{
+    struct world *world = *state;
+    struct use_points *points = mem_zero(1, sizeof *points);
+    assert_int_equal(world->service->use(world->service->context, (struct job_id){77},
+                                         (struct attempt_id){78}, NULL, USE_WHOLE, points,
+                                         &world->err),
+                     ERR_NOT_FOUND);
+    assert_int_equal(world->service->use(world->service->context, (struct job_id){0},
+                                         (struct attempt_id){0}, "no-such-node", USE_WHOLE, points,
+                                         &world->err),
+                     ERR_NOT_FOUND);
+    mem_free(points);
+}
+
+static int long_setup(void **state)
+{
+    return setup_with(state, "runMilliseconds: 3600000", "");
+}
+
+#define FILES(test) cmocka_unit_test_setup_teardown(test, folder_make, folder_drop)
+#define WORLD(test) cmocka_unit_test_setup_teardown(test, long_setup, teardown)
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_values),   FILES(test_files),
+    FILES(test_bad_files),           WORLD(a_task_is_sampled_while_it_runs),
+    WORLD(no_room_means_no_samples), WORLD(the_server_answers),
+};
+UNIT_FILE(tests, world_begin, NULL);
