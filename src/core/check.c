@@ -144,12 +144,13 @@ static void check_job(const struct core *core, uint32_t slot, size_t *queued, si
     for (uint16_t i = 0; i < job->plan->role_count; i++)
         is_idle = is_idle && job_role_instances(&job->life, policy, i) == 0;
     CHECK(job_is_final(&job->life) || is_queued || job->wake_ms || taken || is_idle ||
-          job->life.execution == EXECUTION_CREATE);
+          job->is_going_on || job->life.execution == EXECUTION_CREATE);
     CHECK(!job->hold_count || is_queued);
     CHECK(!job->victim_count || job->hold_count);
     CHECK(core->placing.job != job->id.v || (is_queued && job->plan->is_gang));
     CHECK(job->waiting == waiting_state(core, job));
     CHECK(!job->is_changed && !job->is_finished && !job->submission);
+    CHECK(job->is_going_on == job_goes_on(&job->life));
     *queued += is_queued;
     *tasks += taken;
 }

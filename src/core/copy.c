@@ -27,6 +27,7 @@ struct core *core_copy(const struct core *from)
     to->last_job = from->last_job;
     to->last_attempt = from->last_attempt;
     to->last_group = from->last_group;
+    to->last_table = from->last_table;
     to->step = from->step;
     to->wake_ms = from->wake_ms;
     to->nodes_ms = from->nodes_ms;

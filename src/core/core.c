@@ -19,7 +19,11 @@
 #include "core/tasks.h"
 #include "spec/spec.h"
 
-enum { SLICE_WORK = 1000 }; /* a quarter of a millisecond */
+enum {
+    SLICE_WORK = 1000, /* a quarter of a millisecond */
+    WORK_OF_END = 4,   /* of a task: it is told, its row, its command */
+    WORK_OF_DROP = 2,  /* of a task, when its job's attempt is over */
+};
 
 /* --- life --- */
 
@@ -414,6 +418,7 @@ static void timers_fire(struct core *core)
             pause_end(core, core_job_find(core, (struct job_id){of}));
             break;
         case TIMER_QUEUE:
+        case TIMER_GO_ON:
             break;
         case TIMER_JOB:
             job_wake(core, core_job_find(core, (struct job_id){of}), timer.at_ms);
@@ -503,10 +508,16 @@ static void wake_ask(struct core *core)
 void core_step_end(struct core *core)
 {
     assert(core->output && core->actions.count == 0);
+    core_jobs_go_on(core);
     core_schedule(core);
     queued_tell(core);
     records_flush(core);
     core_jobs_forget_finished(core);
+    /* the rest with the next steps, whenever they come: nobody waits for that */
+    if (core_old_tables_drop(core))
+        job_output_free_dropped(&core->actions, &core->drops_left);
+    if (core->going_jobs.count)
+        timers_set(&core->timers, timer_key(TIMER_GO_ON, 0), core->now_ms);
     wake_ask(core);
     arena_clear(&core->scratch);
     core->output = NULL;
@@ -517,6 +528,8 @@ void core_step(struct core *core, const struct event *event, struct output *outp
     assert(!core->output && core->actions.count == 0);
     core->output = output;
     core->pass.work = 0;
+    core->ends_left = 1 + core->slice / WORK_OF_END;
+    core->drops_left = 1 + core->slice / WORK_OF_DROP;
     core->step++;
     core->events++;
     if (event->now_ms > core->now_ms)

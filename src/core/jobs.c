@@ -118,6 +118,7 @@ void core_job_forget(struct core *core, struct core_job *job, int64_t name_until
     timers_remove(&core->timers, timer_key(TIMER_JOB, job->id.v));
     timers_remove(&core->timers, timer_key(TIMER_PREEMPT, job->id.v));
     id_map_remove(&core->job_ids, job->id.v);
+    job_tasks_drop(&job->life, &core->actions);
     job_release(&job->life);
     plan_free(job->plan);
     assert(!job->hold_count);
@@ -161,6 +162,7 @@ void core_jobs_copy(struct core *to, const struct core *from)
     names_copy(to, from);
     ARRAY_COPY(&to->jobs, &from->jobs);
     ARRAY_COPY(&to->free_jobs, &from->free_jobs);
+    ARRAY_COPY(&to->going_jobs, &from->going_jobs);
     for (uint32_t i = 0; i < core_job_slots(to); i++) {
         const struct core_job *old = core_job_at(from, i);
         struct core_job *new = core_job_at(to, i);
@@ -191,6 +193,7 @@ void core_jobs_release(struct core *core)
     ARRAY_FREE(&core->free_jobs);
     ARRAY_FREE(&core->free_names);
     ARRAY_FREE(&core->finished_jobs);
+    ARRAY_FREE(&core->going_jobs);
     id_map_release(&core->job_ids);
     text_map_release(&core->job_names);
     timers_release(&core->name_timers);
@@ -243,9 +246,26 @@ void core_job_step(struct core *core, struct core_job *job, const struct job_eve
     timed.now_ms = core->now_ms;
     timed.random = core->random;
     timed.attempt_last = &core->last_attempt;
+    timed.slice = core->ends_left ? core->ends_left : 1;
     assert(core->actions.count == 0);
     job_step(&job->life, policy_of(core, job), &timed, &core->actions);
     core_job_apply(core, job);
+}
+
+void core_jobs_go_on(struct core *core)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < core->going_jobs.count; i++) {
+        const uint32_t id = core->going_jobs.items[i];
+        struct core_job *job = core_job_find(core, (struct job_id){id});
+        assert(job && job->is_going_on);
+        if (core->ends_left)
+            core_job_step(core, job, &(struct job_event){.kind = JOB_EVENT_GO_ON});
+        job->is_going_on = job_goes_on(&job->life);
+        if (job->is_going_on)
+            core->going_jobs.items[kept++] = id;
+    }
+    core->going_jobs.count = kept;
 }
 
 struct core_job_size core_job_size(struct core *core, const struct core_job *job)
@@ -381,6 +401,7 @@ static void task_killed(struct core *core, struct core_job *job, const struct jo
 {
     assert(job->id.v);
     struct command *command = command_add(core, COMMAND_KILL, job, action->task, action->attempt);
+    core->ends_left -= core->ends_left > 0;
     command->grace_ms = action->grace_ms;
     command->is_held = action->is_held;
     command->reason = action->reason;
@@ -470,6 +491,10 @@ void core_job_apply(struct core *core, struct core_job *job)
         action_apply(core, job, &core->actions.items[i]);
     core->actions.count = 0;
     core_job_wake(core, job);
+    if (job_goes_on(&job->life) && !job->is_going_on) {
+        job->is_going_on = true;
+        *ARRAY_ADD(&core->going_jobs) = job->id.v;
+    }
     if (job_is_final(&job->life) && job->life.held == 0 && !job->is_finished) {
         job->is_finished = true;
         *ARRAY_ADD(&core->finished_jobs) = core_job_slot(core, job);

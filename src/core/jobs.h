@@ -33,6 +33,8 @@ void core_job_forget(struct core *core, struct core_job *job, int64_t name_until
 const struct job_policy *policy_of(struct core *core, const struct core_job *job);
 void core_job_step(struct core *core, struct core_job *job, const struct job_event *event);
 void core_job_apply(struct core *core, struct core_job *job); /* core->actions */
+/* What the lives of jobs have left over of steps before, as much of it as one step may do. */
+void core_jobs_go_on(struct core *core);
 /* In all, as it was scaled. */
 struct core_job_size {
     uint32_t tasks;

@@ -258,6 +258,8 @@ void records_flush(struct core *core)
         if (task->job == NONE || !task->is_changed)
             continue;
         task->is_changed = false;
+        if (core_task_is_old(core, task))
+            continue;
         const struct job_task *life = job_task_find(&core_job_at(core, task->job)->life, task->ref);
         assert(life);
         task_write(core, task, life);

@@ -30,6 +30,7 @@ enum timer_kind {
     TIMER_STARVES, /* … because a job begins to starve, … */
     TIMER_PREEMPT, /* … because a job may preempt again */
     TIMER_QUEUE,   /* the pass goes on */
+    TIMER_GO_ON,   /* ends of attempts are told to more of their tasks */
     TIMER_JOB,     /* job_wake_ms */
 };
 
@@ -41,7 +42,8 @@ static inline uint64_t timer_key(enum timer_kind kind, uint32_t of)
 /* The core's side of one task of a job that has a table of tasks. Kept after the task has ended, so
  * that its row still says where it ran; dropped with the job's attempt. */
 struct core_task {
-    uint32_t job; /* NONE: free entry */
+    uint32_t job;   /* NONE: free entry */
+    uint64_t table; /* of the job, when it was made: with another one it is to be dropped */
     struct task_ref ref;
     struct attempt_id attempt;
     uint32_t job_attempt;
@@ -56,6 +58,13 @@ struct core_task {
     uint64_t record_step;     /* the step that made the record at record_at … */
     size_t record_at;
     struct attempt_id record_attempt; /* … of this attempt */
+};
+
+/* A table of tasks of an attempt that is over. */
+struct old_table {
+    uint64_t number;
+    uint16_t role_count;
+    struct task_ref next; /* whose turn it is to be dropped */
 };
 
 /* What the placer knows as one group: (a part of) a gang, or one task. */
@@ -111,6 +120,7 @@ struct core_job {
     struct plan *plan;
     const char *full_name; /* "user~name", of the name's entry */
     uint32_t name;
+    uint64_t table; /* number of the table of its tasks, never given twice; 0: there is none */
     struct job life;
     int64_t wake_ms;
     int64_t reserve_ms;                  /* not before this is a reservation tried again */
@@ -130,6 +140,7 @@ struct core_job {
     enum waiting_state waiting; /* as of the last waiting_changed */
     bool is_alone;              /* a class of its own: what hinders it does not hinder its like */
     bool is_changed;
+    bool is_going_on; /* in going_jobs */
     bool is_finished; /* in finished_jobs: forgotten at the end of the step */
     bool is_deleted;  /* and its row with it */
 };
@@ -233,11 +244,13 @@ struct core {
     int64_t now_ms;
     uint64_t random;
     uint32_t last_job;
-    uint64_t last_attempt, last_group, step;
+    uint64_t last_attempt, last_group, last_table, step;
     int64_t wake_ms;       /* last asked for */
     int64_t nodes_ms;      /* last time that a node changed: reasons told before may not hold */
     uint32_t node_changes; /* so often */
     uint32_t slice;        /* units of work after which a gang goes on in the next step */
+    uint32_t ends_left;    /* tasks that may still be told in this step that their attempt ends */
+    uint32_t drops_left;   /* tasks that may still be dropped in this step */
     bool is_unblocked;     /* something was freed: the queue may move */
     int64_t again_ms;      /* the queue is tried again then, for reasons that were not told … */
     int64_t starves_ms;    /* … and then, because a job begins to starve */
@@ -264,6 +277,10 @@ struct core {
         size_t count, room;
     } tasks;
     struct {
+        struct old_table *items; /* of tasks that are to be dropped, some in each step */
+        size_t count, room;
+    } old_tables;
+    struct {
         struct core_group *items;
         size_t count, room;
     } groups;
@@ -272,8 +289,9 @@ struct core {
         size_t count, room;
     } free_jobs, free_tasks, free_groups, free_names, changed_jobs, changed_tasks, finished_jobs,
         queued_jobs, /* in this step */
-        blamed,      /* nodes with a blame that still counts */
-        refusing;    /* nodes that are taken last because they refused tasks */
+        going_jobs, /* ids of those whose life goes on with the next step (job_goes_on), in order */
+        blamed,     /* nodes with a blame that still counts */
+        refusing;   /* nodes that are taken last because they refused tasks */
     struct {
         struct name *items;
         size_t count, room;

@@ -10,26 +10,46 @@
 #include "core/state.h"
 #include "core/tasks.h"
 
-static uint64_t core_task_key(uint32_t slot, struct task_ref ref)
+enum { ROLE_BITS = 8, INDEX_BITS = 14 };
+_Static_assert(JOB_ROLES_MAX <= 1 << ROLE_BITS && JOB_INSTANCES_MAX <= 1 << INDEX_BITS, "fits");
+
+static uint64_t core_task_key(uint64_t table, struct task_ref ref)
 {
-    return (uint64_t)slot << 32 | (uint64_t)ref.role << 16 | ref.index;
+    assert(table != 0);
+    return (table << ROLE_BITS | ref.role) << INDEX_BITS | ref.index;
+}
+
+static struct core_task *task_in(struct core *core, uint64_t table, struct task_ref ref)
+{
+    uint32_t at = table ? id_map_get(&core->task_keys, core_task_key(table, ref)) : MAP_NONE;
+    return at == MAP_NONE ? NULL : &core->tasks.items[at];
 }
 
 struct core_task *core_task_find(struct core *core, uint32_t slot, struct task_ref ref)
 {
-    uint32_t at = id_map_get(&core->task_keys, core_task_key(slot, ref));
-    return at == MAP_NONE ? NULL : &core->tasks.items[at];
+    return task_in(core, core_job_at(core, slot)->table, ref);
+}
+
+bool core_task_is_old(const struct core *core, const struct core_task *task)
+{
+    assert(task->job != NONE);
+    return core_job_at(core, task->job)->table != task->table;
 }
 
 struct core_task *core_task_of_attempt(struct core *core, struct attempt_id attempt)
 {
     uint32_t at = attempt.v ? id_map_get(&core->attempts, attempt.v) : MAP_NONE;
-    return at == MAP_NONE ? NULL : &core->tasks.items[at];
+    return at == MAP_NONE || core_task_is_old(core, &core->tasks.items[at])
+               ? NULL
+               : &core->tasks.items[at];
 }
 
 struct core_task *core_task_get(struct core *core, uint32_t slot, struct task_ref ref)
 {
-    struct core_task *task = core_task_find(core, slot, ref);
+    struct core_job *job = core_job_at(core, slot);
+    if (!job->table)
+        job->table = ++core->last_table;
+    struct core_task *task = task_in(core, job->table, ref);
     if (task)
         return task;
     uint32_t at;
@@ -43,14 +63,15 @@ struct core_task *core_task_get(struct core *core, uint32_t slot, struct task_re
     task = &core->tasks.items[at];
     *task = (struct core_task){
         .job = slot,
+        .table = job->table,
         .ref = ref,
-        .job_attempt = core_job_at(core, slot)->life.attempt,
+        .job_attempt = job->life.attempt,
         .node = NONE,
         .group = NONE,
         .node_next = NONE,
         .node_previous = NONE,
     };
-    id_map_set(&core->task_keys, core_task_key(slot, ref), at);
+    id_map_set(&core->task_keys, core_task_key(job->table, ref), at);
     return task;
 }
 
@@ -169,24 +190,45 @@ void core_task_drop(struct core *core, struct core_task *task)
 {
     assert(!task->is_taken);
     core_task_attempt(core, task, (struct attempt_id){0});
-    id_map_remove(&core->task_keys, core_task_key(task->job, task->ref));
+    id_map_remove(&core->task_keys, core_task_key(task->table, task->ref));
     mem_free(task->ports);
     *task = (struct core_task){.job = NONE, .node = NONE, .group = NONE};
     *ARRAY_ADD(&core->free_tasks) = core_task_index(core, task);
 }
 
+/* As many as the step may still drop; false: not all. */
+static bool old_table_drop(struct core *core, struct old_table *table)
+{
+    while (table->next.role < table->role_count) {
+        struct core_task *task = task_in(core, table->number, table->next);
+        if (!task) { /* tasks are numbered without holes */
+            table->next = (struct task_ref){table->next.role + 1, 0};
+            continue;
+        }
+        if (!core->drops_left)
+            return false;
+        core->drops_left--;
+        core_task_drop(core, task);
+        table->next.index++;
+    }
+    return true;
+}
+
 void core_tasks_drop(struct core *core, struct core_job *job)
 {
     assert(job->id.v);
-    uint32_t slot = core_job_slot(core, job);
-    for (uint16_t role = 0; role < job->plan->role_count; role++)
-        for (uint32_t i = 0; i < JOB_INSTANCES_MAX; i++) {
-            struct core_task *task =
-                core_task_find(core, slot, (struct task_ref){role, (uint16_t)i});
-            if (!task)
-                break; /* tasks are numbered without holes */
-            core_task_drop(core, task);
-        }
+    struct old_table table = {.number = job->table, .role_count = job->plan->role_count};
+    job->table = 0;
+    if (table.number && !old_table_drop(core, &table))
+        *ARRAY_ADD(&core->old_tables) = table;
+}
+
+bool core_old_tables_drop(struct core *core)
+{
+    while (core->old_tables.count > 0 &&
+           old_table_drop(core, &core->old_tables.items[core->old_tables.count - 1]))
+        core->old_tables.count--;
+    return core->old_tables.count == 0;
 }
 
 struct core_group *core_group_find(struct core *core, const char *name)
@@ -262,6 +304,8 @@ bool core_attempt_is_live(const struct core *core, struct attempt_id attempt)
     if (at == MAP_NONE)
         return false;
     const struct core_task *task = core_task_at(core, at);
+    if (core_task_is_old(core, task))
+        return false;
     const struct job_task *life = job_task_find(&core_job_at(core, task->job)->life, task->ref);
     return task->is_taken || (life && life->is_held);
 }
@@ -316,8 +360,13 @@ void core_tasks_copy(struct core *to, const struct core *from)
         const struct core_task *old = core_task_at(from, i);
         if (old->job == NONE)
             continue;
+        if (core_task_is_old(from, old)) {
+            *core_task_at(to, i) = (struct core_task){.job = NONE, .node = NONE, .group = NONE};
+            *ARRAY_ADD(&to->free_tasks) = i;
+            continue;
+        }
         task_ports_copy(to, core_task_at(to, i), old);
-        id_map_set(&to->task_keys, core_task_key(old->job, old->ref), i);
+        id_map_set(&to->task_keys, core_task_key(old->table, old->ref), i);
         if (old->attempt.v)
             id_map_set(&to->attempts, old->attempt.v, i);
     }
@@ -336,6 +385,7 @@ void core_tasks_release(struct core *core)
     ARRAY_FREE(&core->groups);
     ARRAY_FREE(&core->free_tasks);
     ARRAY_FREE(&core->free_groups);
+    ARRAY_FREE(&core->old_tables);
     id_map_release(&core->task_keys);
     id_map_release(&core->attempts);
     text_map_release(&core->group_names);

@@ -45,7 +45,12 @@ bool core_task_has_gpu(const struct core_task *task, uint16_t gpu);
 void core_task_take(struct core *core, struct core_task *task);
 void core_task_release(struct core *core, struct core_task *task);
 void core_task_drop(struct core *core, struct core_task *task);
-void core_tasks_drop(struct core *core, struct core_job *job); /* all of the job */
+/* All of the job: nobody finds them any more. What is too much for one step follows later. */
+void core_tasks_drop(struct core *core, struct core_job *job);
+/* It is to be dropped: an attempt of before. */
+bool core_task_is_old(const struct core *core, const struct core_task *task);
+/* What is left of them; false: some are left for the next step. */
+bool core_old_tables_drop(struct core *core);
 uint32_t core_group_add(struct core *core, struct core_job *job, const char *name,
                         uint16_t first_role, bool is_task, uint32_t slot_count);
 struct core_group *core_group_find(struct core *core, const char *name);

@@ -79,7 +79,9 @@ static void steps_end(struct core *copy, int64_t now_ms, struct output *output)
 {
     enum { WORK_ANY = 1 << 30, STEPS_MAX = 64 };
     core_slice_set(copy, WORK_ANY);
-    for (int i = 0; i < STEPS_MAX && (copy->placing.job || holdovers_are_left(copy)); i++)
+    for (int i = 0;
+         i < STEPS_MAX && (copy->placing.job || holdovers_are_left(copy) || copy->going_jobs.count);
+         i++)
         core_step(copy, &(struct event){.kind = EVENT_TIMER, .now_ms = now_ms, .user = ""}, output);
     output_clear(output);
 }

@@ -120,9 +120,7 @@ void step_judge(struct step *step)
     struct job *job = step->job;
     assert(job_is_active(job) && job->has_tasks);
     struct attempt_end end = {
-        .task_code = CODE_ATTEMPT_COMPLETION,
         .reason = KILL_ATTEMPT_COMPLETED,
-        .grace_ms = step->policy->kill_grace_ms,
     };
     const struct trigger trigger = trigger_find(step);
     struct task_ref last = {0};
@@ -154,18 +152,74 @@ static struct retry_decision job_retry(const struct step *step)
     return retry_decide(step->policy->retry, step->job->retries_user, step->job->completion);
 }
 
-/* Tasks that end with their attempt. */
-static void kill_unfinished(struct step *step, const struct attempt_end *end)
+/* What tasks get that end with their attempt: those that were preempted count as that. */
+static int32_t ending_code(const struct job *job)
+{
+    switch (job->ending) {
+    case KILL_PREEMPTED:
+        return job->completion->code;
+    case KILL_TIME_LIMIT:
+        return CODE_DEADLINE_EXCEEDED;
+    case KILL_NONE:
+    case KILL_STOPPED:
+    case KILL_ATTEMPT_COMPLETED:
+    case KILL_SCALED_DOWN:
+    case KILL_HUNG:
+    case KILL_OTHER:
+        break;
+    }
+    return CODE_ATTEMPT_COMPLETION;
+}
+
+static bool task_is_unfinished(const struct job_task *task)
+{
+    return task->state <= LIFE_RUNNING;
+}
+
+/* The next of the tasks that end with their attempt, and have not been told. */
+static bool ending_next(struct job *job)
+{
+    for (; job->next.role < job->role_count; job->next = (struct task_ref){job->next.role + 1, 0})
+        for (; job->next.index < job->roles[job->next.role].count; job->next.index++)
+            if (task_is_unfinished(&job->roles[job->next.role].items[job->next.index]))
+                return true;
+    return false;
+}
+
+/* Tell as many as one step may. */
+static void ending_tell(struct step *step)
 {
     struct job *job = step->job;
+    assert(job->ending != KILL_NONE && job->completion && job->has_tasks);
     const struct completion completion =
-        completion_of(end->task_code, "%s", end->completion.diagnostics);
-    const bool is_held = step->policy->debug_hold_s > 0 && !end->completion.is_success &&
+        completion_of(ending_code(job), "%s", job->completion->diagnostics);
+    const bool is_held = step->policy->debug_hold_s > 0 && !job->completion->is_success &&
                          job->execution != EXECUTION_STOP && !job_retry(step).is_retried;
-    for (uint16_t r = 0; r < job->role_count; r++)
-        for (uint16_t i = 0; i < job->roles[r].count; i++)
-            step_task_kill(step, (struct task_ref){r, i}, &completion, end->reason, end->grace_ms,
-                           is_held);
+    const uint32_t grace_ms = job->ending == KILL_PREEMPTED ? step->policy->preemption_grace_ms
+                                                            : step->policy->kill_grace_ms;
+    for (uint32_t told = 0; ending_next(job); told++) {
+        if (step->event->slice && told == step->event->slice)
+            return;
+        step_task_kill(step, job->next, &completion, job->ending, grace_ms, is_held);
+    }
+    job->ending = KILL_NONE;
+}
+
+bool job_goes_on(const struct job *job)
+{
+    return job->ending != KILL_NONE;
+}
+
+void step_go_on(struct step *step)
+{
+    assert(step->event->kind == JOB_EVENT_GO_ON);
+    if (!job_goes_on(step->job))
+        return;
+    ending_tell(step);
+    if (job_goes_on(step->job))
+        return;
+    step_job_changed(step);
+    step_attempt_settle(step);
 }
 
 void step_attempt_end(struct step *step, const struct attempt_end *end)
@@ -186,7 +240,9 @@ void step_attempt_end(struct step *step, const struct attempt_end *end)
             step_job_state(step, LIFE_DELETION_PENDING);
             step_job_state(step, LIFE_DELETION_REQUESTED);
         }
-        kill_unfinished(step, end);
+        job->ending = end->reason;
+        job->next = (struct task_ref){0};
+        ending_tell(step);
     }
     if (was_waiting)
         step_action(step, JOB_ACTION_UNQUEUE);
@@ -241,7 +297,7 @@ static void step_complete(struct step *step)
 void step_attempt_settle(struct step *step)
 {
     struct job *job = step->job;
-    if (job->live > 0)
+    if (job->live > 0 || job_goes_on(job))
         return;
     if (job->has_tasks && job->state != LIFE_DELETING)
         step_job_state(step, LIFE_DELETING);
@@ -283,7 +339,7 @@ void step_retry_begin(struct step *step)
     step_story(step, NULL, false, "Retrying", "attempt %u ended with %d (%s); retried%s",
                job->attempt, job->completion->code, job->completion->phrase,
                decision.is_counted ? "" : ", not counted");
-    job_tasks_drop(job);
+    job_tasks_drop(job, step->output);
     free(job->completion);
     job->completion = NULL;
     job->attempt++;
@@ -320,9 +376,7 @@ void step_deadline(struct step *step)
     const struct attempt_end end = {
         .completion =
             completion_of(CODE_DEADLINE_EXCEEDED, "the time limit of %llu s has passed", limit_s),
-        .task_code = CODE_DEADLINE_EXCEEDED,
         .reason = KILL_TIME_LIMIT,
-        .grace_ms = step->policy->kill_grace_ms,
     };
     step_attempt_end(step, &end);
 }

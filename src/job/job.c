@@ -9,6 +9,9 @@ _Static_assert(sizeof(struct job) <= JOB_BYTES_MAX, "a queued job costs no more"
 
 void job_output_release(struct job_output *output)
 {
+    uint32_t all = UINT32_MAX;
+    job_output_free_dropped(output, &all);
+    ARRAY_FREE(&output->dropped);
     ARRAY_FREE(output);
 }
 
@@ -33,7 +36,7 @@ void job_init(struct job *job, const struct job_policy *policy, int64_t now_ms,
 void job_release(struct job *job)
 {
     assert(job->role_count <= JOB_ROLES_MAX);
-    job_tasks_drop(job);
+    job_tasks_drop(job, NULL);
     mem_free(job->roles);
     mem_free(job->completion);
     *job = (struct job){0};
@@ -180,9 +183,7 @@ static void step_stop(struct step *step)
         return;
     const struct attempt_end end = {
         .completion = completion_of(CODE_STOP_REQUESTED, "stopped on request"),
-        .task_code = CODE_ATTEMPT_COMPLETION,
         .reason = KILL_STOPPED,
-        .grace_ms = step->policy->kill_grace_ms,
     };
     step_attempt_end(step, &end);
 }
@@ -192,7 +193,7 @@ static void step_restart(struct step *step)
 {
     struct job *job = step->job;
     step_forget_held(step);
-    job_tasks_drop(job);
+    job_tasks_drop(job, step->output);
     mem_free(job->completion);
     job->completion = NULL;
     job->attempt++;
@@ -282,9 +283,7 @@ static void step_refused(struct step *step)
         return;
     const struct attempt_end end = {
         .completion = *step->event->completion,
-        .task_code = CODE_ATTEMPT_COMPLETION,
         .reason = KILL_ATTEMPT_COMPLETED,
-        .grace_ms = step->policy->kill_grace_ms,
     };
     step_story(step, NULL, true, "Refused", "%s", end.completion.diagnostics);
     step_attempt_end(step, &end);
@@ -297,9 +296,7 @@ static void step_preempt(struct step *step)
         return;
     const struct attempt_end end = {
         .completion = *step->event->completion,
-        .task_code = step->event->completion->code,
         .reason = KILL_PREEMPTED,
-        .grace_ms = step->policy->preemption_grace_ms,
     };
     step_story(step, NULL, true, end.completion.code == CODE_REFUSED ? "TaskRefused" : "Preempted",
                "%s", end.completion.diagnostics);
@@ -313,9 +310,7 @@ static void step_lost(struct step *step)
         return;
     const struct attempt_end end = {
         .completion = completion_of(CODE_OBJECT_DELETED, "the attempt was removed from outside"),
-        .task_code = CODE_ATTEMPT_COMPLETION,
         .reason = KILL_ATTEMPT_COMPLETED,
-        .grace_ms = step->policy->kill_grace_ms,
         .is_external = true,
     };
     step_story(step, NULL, true, "AttemptLost", "%s", end.completion.diagnostics);
@@ -377,6 +372,7 @@ static void step_task_event(struct step *step)
     case JOB_EVENT_RELEASE:
     case JOB_EVENT_TIMER:
     case JOB_EVENT_JUDGE:
+    case JOB_EVENT_GO_ON:
         assert(false && "not an event of a task");
     }
 }
@@ -425,6 +421,9 @@ void job_step(struct job *job, const struct job_policy *policy, const struct job
     case JOB_EVENT_JUDGE:
         if (job_is_active(job))
             step_judge(&step);
+        break;
+    case JOB_EVENT_GO_ON:
+        step_go_on(&step);
         break;
     }
 }

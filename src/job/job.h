@@ -30,7 +30,7 @@ struct err;
 enum {
     JOB_ROLES_MAX = 256,
     JOB_INSTANCES_MAX = 10000, /* of one role */
-    JOB_BYTES_MAX = 136,       /* of a struct job: what a job in the queue costs */
+    JOB_BYTES_MAX = 144,       /* of a struct job: what a job in the queue costs */
 };
 
 struct job_role_policy {
@@ -97,6 +97,10 @@ struct job {
     uint16_t role_count;
     bool has_tasks;    /* the table of the current attempt exists */
     bool is_inherited; /* the completion is the trigger's own, not "all have completed" */
+    /* The attempt ends for this reason, and tasks from `next` on have not been told yet; KILL_NONE:
+     * all that had not ended have been. */
+    enum kill_reason ending;
+    struct task_ref next; /* not stored: after a restart those that were told are passed over */
     int64_t submitted_ms, launched_ms, completed_ms;
     int64_t attempt_created_ms, attempt_launched_ms, attempt_completed_ms;
     int64_t retry_at_ms, hold_until_ms;  /* 0: no such delay runs */
@@ -123,6 +127,7 @@ enum job_event_kind {
     JOB_EVENT_TIMER,   /* job_wake_ms has come */
     JOB_EVENT_JUDGE,   /* see again whether the tasks that have ended end the attempt: after a
                           restart, should it have come between */
+    JOB_EVENT_GO_ON,   /* what an event before has left over: see job_goes_on */
 };
 
 struct job_event {
@@ -130,6 +135,7 @@ struct job_event {
     int64_t now_ms;
     uint64_t random;           /* for the back-off */
     uint64_t *attempt_last;    /* PLACED: the last attempt id given; counted up for each CREATE */
+    uint32_t slice;            /* the end of an attempt is told to so many tasks; 0: to all */
     struct task_ref task;      /* TASK_* */
     struct attempt_id attempt; /* TASK_*: events of another attempt are ignored; 0 = the latest */
     const struct task_ref *tasks; /* PLACED; NULL: all */
@@ -180,14 +186,22 @@ struct job_output {
     struct arena *arena; /* where messages are made */
     struct job_action *items;
     size_t count, room;
+    struct { /* large tables that jobs have dropped: to free them takes its time */
+        struct job_role *items;
+        size_t count, room;
+    } dropped;
 };
-void job_output_release(struct job_output *output); /* frees items; the arena is the caller's */
+void job_output_release(struct job_output *output); /* frees all; the arena is the caller's */
+/* Free so many tasks of the tables that were dropped, or all; *left: how many more it could. */
+void job_output_free_dropped(struct job_output *output, uint32_t *left);
 
 /* A new job, waiting (or created only). QUEUE is among the actions unless it has nothing to place.
  */
 void job_init(struct job *job, const struct job_policy *policy, int64_t now_ms,
               struct job_output *output);
 void job_release(struct job *job);
+/* Its tasks alone; a large table goes to `output`, or is freed at once where that is NULL. */
+void job_tasks_drop(struct job *job, struct job_output *output);
 
 /* An event that does not apply (a stale attempt, a job that is final) changes nothing and gives no
  * action. One task or job may change several times in a step: the last counts. */
@@ -214,6 +228,8 @@ uint32_t job_role_count(const struct job *job, const struct job_policy *policy, 
 /* NULL: no such task, or no table. */
 const struct job_task *job_task_find(const struct job *job, struct task_ref task);
 bool job_is_final(const struct job *job); /* COMPLETED; containers may still be held */
+/* An attempt ends, and not all of its tasks have been told: JOB_EVENT_GO_ON tells the next ones. */
+bool job_goes_on(const struct job *job);
 /* Stop has been asked for and the job does not run for a new start. */
 bool job_is_stop_requested(const struct job *job);
 

@@ -4,8 +4,8 @@
 #include "job/step.h"
 #include <assert.h>
 
-/* Version 1 had no quick_ends. */
-enum { SAVE_VERSION = 2 };
+/* Version 1 had no quick_ends, version 2 no ending. */
+enum { SAVE_VERSION = 3, ENDING_SHIFT = 2 };
 
 static void completion_put(struct buf *out, const struct completion *completion)
 {
@@ -77,7 +77,8 @@ void job_save(const struct job *job, struct buf *out)
     buf_put_u8(out, SAVE_VERSION);
     buf_put_u8(out, (uint8_t)job->state);
     buf_put_u8(out, (uint8_t)job->execution);
-    buf_put_u8(out, (uint8_t)(job->has_tasks | job->is_inherited << 1));
+    buf_put_u8(out, (uint8_t)(job->has_tasks | job->is_inherited << 1 |
+                              (unsigned)job->ending << ENDING_SHIFT));
     buf_put_u32(out, job->role_count);
     buf_put_u32(out, job->attempt);
     buf_put_u32(out, job->retries_user);
@@ -143,6 +144,7 @@ static bool job_take(struct cursor *cursor, struct job *job)
     const uint8_t flags = cursor_u8(cursor);
     job->has_tasks = flags & 1;
     job->is_inherited = flags & 2;
+    job->ending = flags >> ENDING_SHIFT;
     const uint32_t roles = cursor_u32(cursor);
     if (state > LIFE_COMPLETED || execution > EXECUTION_STOP || roles != job->role_count)
         return false;
@@ -165,6 +167,8 @@ static bool job_take(struct cursor *cursor, struct job *job)
         !held_take(cursor, job))
         return false;
     const bool has_end = job->state >= LIFE_DELETION_PENDING;
+    if (job->ending > KILL_OTHER || (job->ending && (!job->has_tasks || !job_is_completing(job))))
+        return false;
     return !cursor->is_bad && cursor->at == cursor->end && has_end == (job->completion != NULL) &&
            (job->has_tasks || job->state == LIFE_CREATION_PENDING ||
             job->state >= LIFE_ATTEMPT_COMPLETED);
@@ -272,7 +276,7 @@ int job_restore_finish(struct job *job, const struct job_policy *policy, int64_t
         for (uint16_t i = 0; i < job->roles[r].count; i++)
             task_resume(&step, (struct task_ref){r, i});
     }
-    if (job_is_completing(job) && job->live == 0)
+    if (job_is_completing(job) && job->live == 0 && !job_goes_on(job))
         return err_fail(err, ERR_CORRUPT, "", "the job is ending, but no task of it is");
     if (job_waiting_count(job, policy) > 0)
         step_action(&step, JOB_ACTION_QUEUE);

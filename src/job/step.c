@@ -163,14 +163,41 @@ static void job_roles_make(struct job *job, const struct job_policy *policy)
     }
 }
 
-void job_tasks_drop(struct job *job)
+static bool role_free(struct job_role *role, uint32_t *left)
 {
+    while (role->count > 0 && *left > 0) {
+        mem_free(role->items[--role->count].completion);
+        --*left;
+    }
+    if (role->count > 0)
+        return false;
+    ARRAY_FREE(role);
+    return true;
+}
+
+void job_output_free_dropped(struct job_output *output, uint32_t *left)
+{
+    while (output->dropped.count > 0 &&
+           role_free(&output->dropped.items[output->dropped.count - 1], left))
+        output->dropped.count--;
+}
+
+void job_tasks_drop(struct job *job, struct job_output *output)
+{
+    enum { AT_ONCE_MAX = 64 };
     assert(job->role_count <= JOB_ROLES_MAX);
+    uint32_t all = UINT32_MAX;
+    size_t tasks = 0;
+    for (uint16_t r = 0; job->roles && r < job->role_count; r++)
+        tasks += job->roles[r].count;
     for (uint16_t r = 0; job->roles && r < job->role_count; r++) {
         struct job_role *role = &job->roles[r];
-        for (size_t i = 0; i < role->count; i++)
-            mem_free(role->items[i].completion);
-        ARRAY_FREE(role);
+        if (output && tasks > AT_ONCE_MAX && role->count > 0) {
+            *ARRAY_ADD(&output->dropped) = *role;
+            role->items = NULL;
+            role->count = role->room = 0;
+        }
+        role_free(role, &all);
         role->succeeded = role->failed = 0;
     }
     job->has_tasks = false;

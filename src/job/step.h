@@ -28,7 +28,6 @@ void step_job_state(struct step *step, enum life_state to);
 void step_job_changed(struct step *step);
 void step_task_state(struct step *step, struct task_ref ref, enum life_state to);
 
-void job_tasks_drop(struct job *job);
 void completion_set(struct completion **slot, const struct completion *completion);
 void step_tasks_make(struct step *step);              /* the table of a new attempt */
 void step_task_add(struct step *step, uint16_t role); /* at the end of its role; waits */
@@ -70,13 +69,12 @@ void step_judge(struct step *step); /* do the completion policies end the attemp
 struct attempt_end {
     struct completion completion;
     const struct task_ref *trigger; /* NULL: none */
-    int32_t task_code;              /* what the unfinished tasks get */
-    enum kill_reason reason;        /* told to them */
-    uint32_t grace_ms;
-    bool is_external;  /* its object is gone already */
-    bool is_inherited; /* the completion is the trigger's */
+    enum kill_reason reason;        /* told to the unfinished tasks; decides their code and grace */
+    bool is_external;               /* its object is gone already */
+    bool is_inherited;              /* the completion is the trigger's */
 };
 void step_attempt_end(struct step *step, const struct attempt_end *end);
+void step_go_on(struct step *step);
 void step_attempt_settle(struct step *step); /* complete it when its last container has ended */
 void step_retry_begin(struct step *step);
 void step_forget_held(struct step *step);

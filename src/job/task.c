@@ -148,9 +148,7 @@ static void gang_end(struct step *step, struct task_ref ref, const struct comple
     const struct attempt_end end = {
         .completion = *completion,
         .trigger = &ref,
-        .task_code = completion->code,
         .reason = KILL_PREEMPTED,
-        .grace_ms = step->policy->preemption_grace_ms,
         .is_inherited = true,
     };
     step_attempt_end(step, &end);

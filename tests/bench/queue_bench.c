@@ -333,9 +333,21 @@ static void victims_end(struct bench *bench, struct cost *end, struct cost *step
     }
 }
 
+/* Its containers have been told to end, and do. */
+static void gang_exits(struct bench *bench, struct cost *exit, struct cost *step)
+{
+    for (uint64_t i = 1; i <= (uint64_t)GROUPS * GROUP_TASKS; i++) {
+        struct event event = {.kind = EVENT_TASK_EXITED, .task = {.attempt = {bench->nodes + i}}};
+        event.task.completion = completion_of(143, "%s", "");
+        step_next(bench, &event, exit, exit);
+        settle(bench, step);
+    }
+}
+
 static void bench_gang_life(struct bench *bench)
 {
-    struct cost submission = {0}, search = {0}, end = {0}, retry = {0}, start = {0}, stop = {0};
+    struct cost submission = {0}, search = {0}, end = {0}, retry = {0}, start = {0};
+    struct cost stop = {0}, stopping = {0}, exit = {0}, exiting = {0};
     bench_begin(bench, false);
     fill(bench, false);
     struct plan plan = gang_plan(1);
@@ -345,13 +357,18 @@ static void bench_gang_life(struct bench *bench)
     bench->starts = 0;
     victims_end(bench, &end, &retry, &start);
     step(bench, &(struct event){.kind = EVENT_STOP, .job = {gang}}, &stop);
+    settle(bench, &stopping);
+    gang_exits(bench, &exit, &exiting);
     printf("\n%-50s %8s %8s %8s\n", "a gang of 256 groups, 19,968 GPUs", "events", "mean", "worst");
     cost_print("its submission", &submission);
     cost_print("steps of its search, and to tell its victims", &search);
     cost_print("ends of jobs until it starts", &end);
     cost_print("steps of its search when they have ended", &retry);
     cost_print("the step in which it starts, with all its rows", &start);
-    cost_print("its end, with all its rows", &stop);
+    cost_print("its end is asked for", &stop);
+    cost_print("steps in which its tasks are told", &stopping);
+    cost_print("ends of its tasks", &exit);
+    cost_print("steps after the last of them", &exiting);
     core_free(bench->core);
 }
 

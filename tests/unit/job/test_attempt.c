@@ -120,10 +120,76 @@ static void held_after_failure(void **state)
     world_release(&world);
 }
 
+static void told(struct job_world *world, enum job_event_kind kind, uint32_t slice)
+{
+    world_step(world, (struct job_event){.kind = kind, .slice = slice});
+}
+
+/* Of a large attempt: each step tells so many tasks. What ends before its turn keeps its own end.
+ */
+static void an_end_is_told_in_steps(void **state)
+{
+    (void)state;
+    struct job_world world;
+    world_init(&world, ROLES(3, 2));
+    world_begin(&world);
+    world_run_all(&world);
+    told(&world, JOB_EVENT_STOP, 2);
+    assert_int_equal(world_count(&world, JOB_ACTION_KILL), 2);
+    assert_true(job_goes_on(&world.job));
+    assert_int_equal(world.job.state, LIFE_DELETION_REQUESTED);
+    world_exit(&world, 0, 2, 7, 0);
+    assert_int_equal(world_task(&world, 0, 2)->completion->code, 7);
+    world_exit(&world, 0, 0, 143, 0);
+    world_exit(&world, 0, 1, 143, 0);
+    assert_int_equal(world_task(&world, 0, 0)->completion->code, CODE_ATTEMPT_COMPLETION);
+    told(&world, JOB_EVENT_GO_ON, 1);
+    assert_int_equal(world_count(&world, JOB_ACTION_KILL), 1);
+    assert_int_equal(world_find(&world, JOB_ACTION_KILL)->task.role, 1);
+    assert_string_equal(world_find(&world, JOB_ACTION_KILL)->reason, "stopped");
+    assert_true(job_goes_on(&world.job));
+    world_exit(&world, 1, 0, 143, 0);
+    world_exit(&world, 1, 1, 0, 0); /* the last, by itself: the end is settled by the next step */
+    assert_int_equal(world.job.state, LIFE_DELETION_REQUESTED);
+    told(&world, JOB_EVENT_GO_ON, 1);
+    assert_false(job_goes_on(&world.job));
+    assert_int_equal(world.job.state, LIFE_COMPLETED);
+    assert_int_equal(world.job.completion->code, CODE_STOP_REQUESTED);
+    told(&world, JOB_EVENT_GO_ON, 1);
+    assert_int_equal(world.out.count, 0);
+    world_release(&world);
+}
+
+/* A large table is not freed in the step that drops it. */
+static void a_large_table_is_left_to_the_caller(void **state)
+{
+    (void)state;
+    enum { TASKS = 100 };
+    struct job_world world;
+    world_init(&world, ROLES(TASKS));
+    world.policy.retry.max = 1;
+    world_begin(&world);
+    world_place(&world);
+    for (uint16_t i = 0; i < TASKS; i++)
+        world_exit(&world, 0, i, 1, 0);
+    assert_int_equal(world.job.attempt, 1);
+    assert_int_equal(world.out.dropped.count, 1);
+    uint32_t left = TASKS - 1;
+    job_output_free_dropped(&world.out, &left);
+    assert_int_equal(world.out.dropped.items[0].count, 1);
+    left = 2;
+    job_output_free_dropped(&world.out, &left);
+    assert_int_equal(world.out.dropped.count, 0);
+    assert_int_equal(left, 1);
+    world_release(&world);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(gang_succeeds),
     cmocka_unit_test(failure_ends_the_others),
     cmocka_unit_test(gang_timeout_backs_off),
     cmocka_unit_test(held_after_failure),
+    cmocka_unit_test(an_end_is_told_in_steps),
+    cmocka_unit_test(a_large_table_is_left_to_the_caller),
 };
 UNIT_FILE(tests, NULL, NULL);

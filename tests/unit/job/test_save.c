@@ -166,10 +166,48 @@ static void counts_are_in_the_row(void **state)
     world_release(&world);
 }
 
+/* Whoever had not been told before the restart is told after it. */
+static void an_end_goes_on_after_a_restart(void **state)
+{
+    (void)state;
+    struct job_world world;
+    struct job copy;
+    struct err err;
+    world_init(&world, ROLES(3));
+    world_begin(&world);
+    world_run_all(&world);
+    const struct completion preempted = completion_of(CODE_PREEMPTED, "by another");
+    world_step(&world,
+               (struct job_event){.kind = JOB_EVENT_PREEMPT, .completion = &preempted, .slice = 1});
+    struct buf saved = BUF_INIT;
+    job_save(&world.job, &saved);
+    assert_int_equal(job_restore(&copy, &world.policy, buf_as_text(&saved), &err), 0);
+    for (uint16_t i = 0; i < 3; i++)
+        assert_int_equal(
+            job_restore_task(&copy, (struct task_ref){0, i}, world_task(&world, 0, i), &err), 0);
+    world.out.count = 0;
+    assert_int_equal(job_restore_finish(&copy, &world.policy, world.now_ms, &world.out, &err), 0);
+    assert_int_equal(world_count(&world, JOB_ACTION_KILL), 1);
+    assert_true(job_goes_on(&copy));
+    assert_int_equal(job_hash(&copy), job_hash(&world.job));
+    job_release(&world.job);
+    world.job = copy;
+    world_simple(&world, JOB_EVENT_GO_ON);
+    assert_int_equal(world_count(&world, JOB_ACTION_KILL), 2);
+    assert_int_equal(world_find(&world, JOB_ACTION_KILL)->task.index, 1);
+    assert_int_equal(world_find(&world, JOB_ACTION_KILL)->grace_ms,
+                     world.policy.preemption_grace_ms);
+    assert_int_equal(world_task(&world, 0, 2)->completion->code, CODE_PREEMPTED);
+    assert_false(job_goes_on(&world.job));
+    buf_release(&saved);
+    world_release(&world);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(saved_and_restored),
     cmocka_unit_test(restored_in_preparation),
     cmocka_unit_test(damaged_rows_are_refused),
     cmocka_unit_test(counts_are_in_the_row),
+    cmocka_unit_test(an_end_goes_on_after_a_restart),
 };
 UNIT_FILE(tests, NULL, NULL);

@@ -23,6 +23,7 @@ struct walk {
     bool is_released[ATTEMPTS_MAX]; /* … and has ended */
     bool is_held[ATTEMPTS_MAX];
     uint32_t containers;
+    uint32_t slice; /* so many tasks are told of an end in one step; 0: all */
 };
 
 static struct walk walk; /* large */
@@ -155,12 +156,13 @@ static void check_job(void)
     CHECK(walk.containers == live);
     CHECK((job->state >= LIFE_DELETION_PENDING) == (job->completion != NULL));
     CHECK(job->state != LIFE_COMPLETED || (live == 0 && waiting == 0 && paused == 0));
-    CHECK(!life_is_completing(job->state) || live > 0);
+    CHECK(!life_is_completing(job->state) || live > 0 || job_goes_on(job));
+    CHECK(!job_goes_on(job) || life_is_completing(job->state));
     CHECK((job->hold_until_ms > 0) == (job->state == LIFE_COMPLETED && held > 0));
     CHECK(job->retry_at_ms == 0 || job->state == LIFE_ATTEMPT_COMPLETED);
     const int64_t wake_ms = job_wake_ms(job, &walk.world.policy);
     CHECK(job->state != LIFE_ATTEMPT_COMPLETED || wake_ms > 0);
-    CHECK(paused == 0 || wake_ms > 0);
+    CHECK(paused == 0 || wake_ms > 0 || job_goes_on(job));
 }
 
 static void step(struct job_event event)
@@ -168,7 +170,11 @@ static void step(struct job_event event)
     uint32_t created = 0;
     const struct job_world *world = &walk.world;
     const int64_t due_ms = job_wake_ms(&world->job, &world->policy);
+    const bool was_going_on = job_goes_on(&world->job);
+    event.slice = walk.slice;
     world_step(&walk.world, event);
+    CHECK(walk.slice || !job_goes_on(&world->job));
+    CHECK(event.kind != JOB_EVENT_GO_ON || was_going_on == (world->out.count > 0));
     const bool was_due = due_ms > 0 && due_ms <= world->now_ms;
     const int64_t wake_ms = job_wake_ms(&world->job, &world->policy);
     CHECK(was_due || wake_ms == 0 || wake_ms >= world->now_ms);
@@ -262,7 +268,7 @@ static void happen(void)
         JOB_EVENT_TASK_EXITED,    JOB_EVENT_TASK_EXITED,  JOB_EVENT_TASK_EXITED,
         JOB_EVENT_TASK_EXITED,    JOB_EVENT_TASK_REFUSED, JOB_EVENT_TASK_KILL,
         JOB_EVENT_JUDGE,          JOB_EVENT_TIMER,        JOB_EVENT_SCALE,
-        JOB_EVENT_RELEASE,
+        JOB_EVENT_RELEASE,        JOB_EVENT_GO_ON,        JOB_EVENT_GO_ON,
     };
     static const enum job_event_kind rare[] = {JOB_EVENT_STOP, JOB_EVENT_START, JOB_EVENT_PREEMPT,
                                                JOB_EVENT_LOST, JOB_EVENT_REFUSED};
@@ -304,7 +310,9 @@ static void finish(void)
 {
     struct job_world *world = &walk.world;
     step((struct job_event){.kind = JOB_EVENT_STOP});
-    for (int round = 0; round < 10 && !job_is_final(&world->job); round++)
+    for (int round = 0; round < 10 && !job_is_final(&world->job); round++) {
+        while (job_goes_on(&world->job) && below(8))
+            step((struct job_event){.kind = JOB_EVENT_GO_ON});
         for (uint16_t r = 0; r < world->policy.role_count; r++)
             for (uint16_t i = 0;
                  i < JOB_INSTANCES_MAX && job_task_find(&world->job, (struct task_ref){r, i});
@@ -313,6 +321,7 @@ static void finish(void)
                 step((struct job_event){
                     .kind = JOB_EVENT_TASK_EXITED, .task = {r, i}, .completion = &killed});
             }
+    }
     CHECK(job_is_final(&world->job));
     CHECK(walk.containers == 0);
     CHECK(job_can_delete(&world->job, NULL) == 0);
@@ -325,6 +334,7 @@ static void random_lives(void **state)
         memset(&walk, 0, sizeof walk);
         walk.random.state = seed;
         policy_draw();
+        walk.slice = (uint32_t)below(3);
         walk.world.random = below(1000000);
         world_begin(&walk.world);
         check_job();
@@ -344,6 +354,7 @@ static void lives_end_by_themselves(void **state)
         memset(&walk, 0, sizeof walk);
         walk.random.state = seed ^ 0x5eed;
         policy_draw();
+        walk.slice = (uint32_t)below(3);
         struct job_world *world = &walk.world;
         world->policy.is_created_only = false;
         /* "always, also after success" ends by being stopped only, as do tasks of that kind */
@@ -363,6 +374,8 @@ static void lives_end_by_themselves(void **state)
             else if (below(20) == 0) /* a time limit may pass, whatever the job does */
                 world->now_ms += (int64_t)below(1000000);
             step((struct job_event){.kind = JOB_EVENT_TIMER});
+            if (job_goes_on(&world->job))
+                step((struct job_event){.kind = JOB_EVENT_GO_ON});
             place_some();
             const struct task_ref ref = task_draw();
             /* later ends are good, so that -1 and the transient ones do not go on for ever */

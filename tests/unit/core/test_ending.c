@@ -1,0 +1,166 @@
+/* The end of a large attempt is told to its tasks in several steps:
+ * docs/rfc/0016-gangs-in-steps.md. Here each step tells one.
+ *
+ * Covers: src/core/jobs.c, src/core/core.c, src/core/tasks.c
+ */
+#include "unit.h"
+#include "world.h"
+
+#include "core/jobs.h"
+#include "core/state.h"
+
+enum { TASKS = 4 };
+
+/* A gang that runs, as attempts 1…4. */
+static uint32_t begin(struct world *world)
+{
+    world_init(world, "first-fit");
+    world_keep(world);
+    world_node(world, "n1", 16, TASKS);
+    const struct plan_role role = world_role("worker", TASKS, 1, 1);
+    struct plan plan = world_plan_of("gang", &role);
+    plan.retry_max = 1;
+    uint32_t gang = world_submit(world, &plan);
+    for (uint64_t i = 1; i <= TASKS; i++)
+        world_run(world, i);
+    core_slice_set(world->core, 1);
+    return gang;
+}
+
+static bool goes_on(const struct world *world)
+{
+    return world->core->going_jobs.count > 0;
+}
+
+/* Each KILL with its row, in the order of the tasks; the core asks for the next step at once. */
+static void tasks_are_told_one_by_one(void **state)
+{
+    (void)state;
+    struct world world;
+    uint32_t gang = begin(&world);
+    assert_int_equal(world_ask(&world, EVENT_STOP, gang), 0);
+    for (uint16_t i = 0; i < TASKS; i++) {
+        assert_int_equal(world_command_count(&world, COMMAND_KILL), 1);
+        assert_int_equal(world_command(&world, COMMAND_KILL, 0)->task.index, i);
+        assert_int_equal(world_task(&world, gang, 0, i)->state, LIFE_DELETION_REQUESTED);
+        assert_int_equal(goes_on(&world), i + 1 < TASKS);
+        assert_int_equal(world_command_count(&world, COMMAND_WAKE), i + 1 < TASKS);
+        world_timer(&world, 0);
+    }
+    assert_int_equal(world_command_count(&world, COMMAND_KILL), 0);
+    world_release(&world);
+}
+
+/* Whatever event comes next takes the end further; who ends by itself is not told. */
+static void any_event_goes_on(void **state)
+{
+    (void)state;
+    struct world world;
+    uint32_t gang = begin(&world);
+    assert_int_equal(world_ask(&world, EVENT_STOP, gang), 0);
+    world_exit(&world, 2, 0, 0);
+    assert_int_equal(world_command_count(&world, COMMAND_KILL), 1);
+    assert_int_equal(world_command(&world, COMMAND_KILL, 0)->task.index, 2);
+    assert_int_equal(world_task(&world, gang, 0, 1)->completion.code, 0);
+    world_node(&world, "n2", 16, TASKS);
+    assert_int_equal(world_command(&world, COMMAND_KILL, 0)->task.index, 3);
+    assert_false(goes_on(&world));
+    for (uint64_t i = 1; i <= TASKS; i++)
+        if (i != 2)
+            world_exit(&world, i, 143, 0);
+    assert_int_equal(world_job(&world, gang)->state, LIFE_COMPLETED);
+    world_release(&world);
+}
+
+static void a_lost_node_ends_those_that_were_not_told(void **state)
+{
+    (void)state;
+    struct world world;
+    uint32_t gang = begin(&world);
+    assert_int_equal(world_ask(&world, EVENT_STOP, gang), 0);
+    world_node_event(&world, EVENT_NODE_LOST, "n1");
+    assert_int_equal(world_job(&world, gang)->state, LIFE_COMPLETED);
+    assert_int_equal(world_job(&world, gang)->completion.code, CODE_STOP_REQUESTED);
+    assert_int_equal(world_command_count(&world, COMMAND_KILL), 0);
+    assert_false(goes_on(&world));
+    world_release(&world);
+}
+
+/* Who had been told is told again, the others follow one by one. */
+static void a_restart_goes_on(void **state)
+{
+    (void)state;
+    struct world world;
+    uint32_t gang = begin(&world);
+    assert_int_equal(world_ask(&world, EVENT_STOP, gang), 0);
+    world_timer(&world, 0);
+    world_restart(&world);
+    core_slice_set(world.core, 1);
+    assert_int_equal(world_command_count(&world, COMMAND_KILL), 2);
+    for (uint16_t i = 2; i < TASKS; i++) {
+        assert_true(goes_on(&world));
+        world_timer(&world, 0);
+        assert_int_equal(world_command_count(&world, COMMAND_KILL), 1);
+        assert_int_equal(world_command(&world, COMMAND_KILL, 0)->task.index, i);
+        assert_string_equal(world_command(&world, COMMAND_KILL, 0)->reason, "stopped");
+    }
+    assert_false(goes_on(&world));
+    world_release(&world);
+}
+
+static void a_copy_goes_on_alike(void **state)
+{
+    (void)state;
+    struct world world;
+    uint32_t gang = begin(&world);
+    assert_int_equal(world_ask(&world, EVENT_STOP, gang), 0);
+    struct core *copy = core_copy(world.core);
+    core_free(world.core);
+    world.core = copy;
+    for (uint16_t i = 1; i < TASKS; i++) {
+        assert_true(goes_on(&world));
+        world_timer(&world, 0);
+        assert_int_equal(world_command(&world, COMMAND_KILL, 0)->task.index, i);
+    }
+    assert_false(goes_on(&world));
+    world_release(&world);
+}
+
+/* The next attempt has a table of its own, while that of the last one is dropped task by task; its
+ * attempts are known to nobody any more. */
+static void an_old_table_is_dropped_in_steps(void **state)
+{
+    (void)state;
+    struct world world;
+    uint32_t gang = begin(&world);
+    core_slice_set(world.core, 8); /* which places the gang in one step */
+    world_exit(&world, 1, 1, 0);
+    while (goes_on(&world))
+        world_timer(&world, 0);
+    core_slice_set(world.core, 1);
+    for (uint64_t i = 2; i <= TASKS; i++)
+        world_exit(&world, i, 143, 0);
+    assert_int_equal(world.core->old_tables.count, 1);
+    assert_false(core_attempt_is_live(world.core, (struct attempt_id){TASKS}));
+    struct core *copy = core_copy(world.core);
+    assert_int_equal(copy->old_tables.count, 0);
+    assert_int_equal(core_hash(copy), core_hash(world.core));
+    core_free(copy);
+    world_exit(&world, TASKS, 143, 0); /* told twice */
+    assert_int_equal(world_command_count(&world, COMMAND_FORGET), 0);
+    for (int i = 0; i < TASKS && world.core->old_tables.count; i++)
+        world_timer(&world, 0);
+    assert_int_equal(world.core->old_tables.count, 0);
+    assert_int_equal(core_job_find(world.core, (struct job_id){gang})->life.attempt, 1);
+    world_release(&world);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(tasks_are_told_one_by_one),
+    cmocka_unit_test(any_event_goes_on),
+    cmocka_unit_test(a_lost_node_ends_those_that_were_not_told),
+    cmocka_unit_test(a_restart_goes_on),
+    cmocka_unit_test(a_copy_goes_on_alike),
+    cmocka_unit_test(an_old_table_is_dropped_in_steps),
+};
+UNIT_FILE(tests, NULL, NULL);
