@@ -68,10 +68,10 @@ static int folder_sync(const char *path)
     struct err err;
     cleanup_free char *copy = mem_copy(path);
     buf_format(&logs, "%s/logs", path);
-    int failed = dir_sync(buf_cstr(&logs), &err);
-    if (!failed)
-        failed = dir_sync(dirname(copy), &err);
-    return failed ? cli_fail(EXIT_USAGE, "%s", err.text) : 0;
+    int code = dir_sync(buf_cstr(&logs), &err);
+    if (!code)
+        code = dir_sync(dirname(copy), &err);
+    return code ? cli_fail(EXIT_USAGE, "%s", err.text) : 0;
 }
 
 /* ---- logs ---- */

@@ -54,9 +54,9 @@ static int settings_keep(const char *server, const char *name, const char *token
                                 .user = mem_copy(name),
                                 .token = mem_copy(token),
                                 .fingerprint = fingerprint ? mem_copy(fingerprint) : NULL};
-    int failed = settings_save(&settings, &err);
+    int code = settings_save(&settings, &err);
     settings_release(&settings);
-    return failed ? cli_fail(EXIT_REFUSED, "%s", err.text) : 0;
+    return code ? cli_fail(EXIT_REFUSED, "%s", err.text) : 0;
 }
 
 /* A token that was given instead of a password must be one of the server. */
@@ -153,13 +153,13 @@ static int log_in(struct cli *cli, const char *server, const char *fingerprint, 
 {
     if (cli_flag(cli, "oidc") || cli_flag(cli, "device")) {
         struct client *stranger = client_new(server, NULL, fingerprint);
-        int failed = login_oidc(cli, stranger, name, token);
+        int code = login_oidc(cli, stranger, name, token);
         client_free(stranger);
-        return failed;
+        return code;
     }
     if (cli_flag(cli, "with-token")) {
-        int failed = ask_line("token", token);
-        return failed ? failed : token_check(server, *token, fingerprint, name);
+        int code = ask_line("token", token);
+        return code ? code : token_check(server, *token, fingerprint, name);
     }
     char *password = NULL;
     const char *given = cli_value(cli, "username");

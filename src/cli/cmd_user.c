@@ -309,15 +309,15 @@ static int import_rows(struct import *import, struct text rest, struct client *c
                         problem ? problem : "the file is empty");
     int code = heads_read(import, &row);
     while (!code && csv_next(&rest, &line, &arena, &row, &problem)) {
-        int failed = row_add(import, &row, client);
-        if (failed) {
+        int row_code = row_add(import, &row, client);
+        if (row_code) {
             print_error("skep: %s:%u: not added\n", import->file, row.line);
             import->failed++;
-            first = first ? first : failed;
+            first = first ? first : row_code;
         } else {
             import->added++;
         }
-        if (failed == EXIT_UNREACHABLE)
+        if (row_code == EXIT_UNREACHABLE)
             break;
     }
     if (!code && problem)

@@ -59,9 +59,9 @@ static int command_name(struct cli *cli, int *count, char ***words, const char *
         *name = base + 5;
         return 0;
     }
-    int failed = cli_parse_globals(cli, count, words);
-    if (failed || *count == 0)
-        return failed;
+    int code = cli_parse_globals(cli, count, words);
+    if (code || *count == 0)
+        return code;
     (*count)--;
     *name = *(*words)++;
     return 0;

@@ -108,11 +108,11 @@ static int parse_short(struct cli *cli, char **words, int count, int *at)
             option = find_by_letter(GLOBAL_OPTIONS, *letter);
         if (!option)
             return cli_fail(EXIT_USAGE, "%s: unknown option -%c", cli->command->name, *letter);
-        int failed;
+        int code;
         if (!option->value) {
-            failed = give(cli, option, "");
-            if (failed)
-                return failed;
+            code = give(cli, option, "");
+            if (code)
+                return code;
             continue;
         }
         if (letter[1])
@@ -142,19 +142,19 @@ int cli_parse_globals(struct cli *cli, int *count, char ***words)
 {
     static const struct cli_option NONE[] = {{0}};
     static const struct cli_command ANY = {.name = "before the command", .options = NONE};
-    int failed = 0, at = 0;
+    int code = 0, at = 0;
     cli->command = &ANY;
-    for (; at < *count && !failed; at++) {
+    for (; at < *count && !code; at++) {
         const char *word = (*words)[at];
         if (word[0] != '-' || !word[1] || strcmp(word, "--") == 0 || strcmp(word, "--version") == 0)
             break;
-        failed = word[1] == '-' ? parse_long(cli, *words, *count, &at)
-                                : parse_short(cli, *words, *count, &at);
+        code = word[1] == '-' ? parse_long(cli, *words, *count, &at)
+                              : parse_short(cli, *words, *count, &at);
     }
     cli->command = NULL;
     *count -= at;
     *words += at;
-    return failed;
+    return code;
 }
 
 int cli_parse(struct cli *cli, int count, char **words)
@@ -163,19 +163,19 @@ int cli_parse(struct cli *cli, int count, char **words)
     cli->arguments = mem_zero((size_t)count + 1, sizeof *cli->arguments);
     for (int at = 0; at < count; at++) {
         const char *word = words[at];
-        int failed = 0;
+        int code = 0;
         if (are_options_over || word[0] != '-' || !word[1]) {
             cli->arguments[cli->argument_count++] = word;
             are_options_over = are_options_over || cli->command->kind == KIND_REST;
         } else if (strcmp(word, "--") == 0) {
             are_options_over = true;
         } else if (word[1] == '-') {
-            failed = parse_long(cli, words, count, &at);
+            code = parse_long(cli, words, count, &at);
         } else {
-            failed = parse_short(cli, words, count, &at);
+            code = parse_short(cli, words, count, &at);
         }
-        if (failed)
-            return failed;
+        if (code)
+            return code;
     }
     return check_count(cli);
 }

@@ -87,19 +87,19 @@ int settings_load(struct settings *settings, struct err *err)
         return 0;
     cleanup_buf struct buf content = BUF_INIT;
     struct stat status;
-    int failed = 0;
+    int code = 0;
     if (stat(path, &status) == 0) {
         if (status.st_mode & 077)
-            failed = err_fail(err, ERR_FORBIDDEN, "", "others may read %s: chmod 600 it", path);
+            code = err_fail(err, ERR_FORBIDDEN, "", "others may read %s: chmod 600 it", path);
         else
-            failed = file_read(path, SETTINGS_MAX, &content, err);
+            code = file_read(path, SETTINGS_MAX, &content, err);
     } else if (errno != ENOENT && errno != ENOTDIR) {
-        failed = err_errno(err, errno, "%s", path);
+        code = err_errno(err, errno, "%s", path);
     }
-    if (!failed)
+    if (!code)
         settings_parse(buf_as_text(&content), settings);
     mem_free(path);
-    return failed;
+    return code;
 }
 
 int settings_save(const struct settings *settings, struct err *err)
@@ -118,10 +118,10 @@ int settings_save(const struct settings *settings, struct err *err)
         buf_format(&content, "token: %s\n", settings->token);
     if (settings->fingerprint)
         buf_format(&content, "fingerprint: %s\n", settings->fingerprint);
-    int failed = dir_make(dir, 0700, err);
-    if (!failed)
-        failed = file_write(path, buf_as_text(&content), 0600, err);
+    int code = dir_make(dir, 0700, err);
+    if (!code)
+        code = file_write(path, buf_as_text(&content), 0600, err);
     mem_free(path);
     mem_free(dir);
-    return failed;
+    return code;
 }

@@ -81,10 +81,10 @@ int portal_read(const char *folder, struct text path, struct arena *arena, struc
     if (!is_plain_name(name))
         return err_fail(err, ERR_NOT_FOUND, "", "the portal has no file of this name");
     cleanup_buf struct buf bytes = BUF_INIT;
-    int failed = file_read(arena_format(arena, "%s/%.*s", folder, TEXT_ARG(name)), PORTAL_FILE_MAX,
-                           &bytes, err);
-    if (failed)
-        return failed;
+    int code = file_read(arena_format(arena, "%s/%.*s", folder, TEXT_ARG(name)), PORTAL_FILE_MAX,
+                         &bytes, err);
+    if (code)
+        return code;
     size_t length = bytes.length;
     *file = (struct portal_file){
         .path = arena_copy(arena, name),

@@ -56,11 +56,11 @@ static int signature_check(const struct token_parts *parts, const struct jwks *k
         return refuse(err, "it asks for an extension");
     if (base64url_decode(parts->signature, arena, &signature))
         return refuse(err, "its signature is not base64url");
-    int failed = jwks_verify(keys, algorithm, doc_get_text(header, "kid", NULL), parts->content,
-                             signature, &why);
-    if (failed == ERR_NOT_FOUND)
-        return err_fail(err, failed, "", "%s", why.text);
-    return failed ? refuse(err, why.text) : 0;
+    int code = jwks_verify(keys, algorithm, doc_get_text(header, "kid", NULL), parts->content,
+                           signature, &why);
+    if (code == ERR_NOT_FOUND)
+        return err_fail(err, code, "", "%s", why.text);
+    return code ? refuse(err, why.text) : 0;
 }
 
 static bool text_claim_is(const struct doc *claims, const char *name, const char *expected)
@@ -130,11 +130,11 @@ int id_token_check(struct text token, const struct jwks *keys, const struct id_t
 {
     struct token_parts parts;
     assert(rules->issuer && rules->client_id);
-    int failed = token_cut(token, &parts, err);
-    if (!failed)
-        failed = signature_check(&parts, keys, arena, err);
-    if (failed)
-        return failed;
+    int code = token_cut(token, &parts, err);
+    if (!code)
+        code = signature_check(&parts, keys, arena, err);
+    if (code)
+        return code;
     const struct doc *claims = part_read(parts.payload, arena);
     if (!claims)
         return refuse(err, "its payload is no JSON object");

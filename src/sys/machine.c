@@ -235,7 +235,7 @@ static int ids_make(void)
         const bool is_told = write(ready[1], is_made ? "y" : "n", 1) == 1;
         _exit(is_told && read(go[0], &byte, 1) == 0 ? 0 : 1);
     }
-    int result = -1;
+    int code = -1;
     if (pid > 0 && read(ready[0], &byte, 1) == 1 && byte == 'y') {
         static const char *const maps[] = {"uid_map", "gid_map"};
         bool is_mapped = true;
@@ -245,14 +245,14 @@ static int ids_make(void)
             is_mapped &= fd >= 0 && write(fd, "0 100000 65536", 14) == 14;
         }
         snprintf(path, sizeof path, "/proc/%d/ns/user", (int)pid);
-        result = is_mapped ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+        code = is_mapped ? open(path, O_RDONLY | O_CLOEXEC) : -1;
     }
     close(ready[0]);
     close(go[0]);
     close(go[1]);
     if (pid > 0)
         waitpid(pid, NULL, 0);
-    return result;
+    return code;
 }
 
 enum { IDS_ALL, IDS_NO_MOUNT, IDS_NO_OVERLAY, IDS_NO_NAMESPACE };

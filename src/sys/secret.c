@@ -80,10 +80,10 @@ int secret_key_load(const char *path, uint8_t key[SECRET_KEY_SIZE], struct err *
 void secret_key_derive(const uint8_t master[SECRET_KEY_SIZE], uint64_t number,
                        const char context[9], uint8_t key[SECRET_KEY_SIZE])
 {
-    int failed = crypto_kdf_derive_from_key(key, SECRET_KEY_SIZE, number, context, master);
+    int code = crypto_kdf_derive_from_key(key, SECRET_KEY_SIZE, number, context, master);
 
-    assert(!failed);
-    (void)failed;
+    assert(!code);
+    (void)code;
 }
 
 void secret_seal(const uint8_t key[SECRET_KEY_SIZE], struct text plain, struct buf *sealed)

@@ -91,10 +91,10 @@ int untrusted_read(const char *directory, const char *path, enum untrusted_links
     if (fd < 0)
         return fd;
     cleanup_buf struct buf content = BUF_INIT;
-    int result = content_read(fd, path, limit, &content, err);
-    if (result == 0)
+    int code = content_read(fd, path, limit, &content, err);
+    if (code == 0)
         buf_text(out, buf_as_text(&content));
-    return result;
+    return code;
 }
 
 static int content_write(int fd, struct text content, const char *name, struct err *err)
@@ -126,10 +126,10 @@ int untrusted_put(const char *directory, const char *name, struct text content, 
         openat(folder, beside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
     if (fd < 0)
         return err_errno(err, errno, "create %s", beside);
-    int result = content_write(fd, content, beside, err);
-    if (result == 0 && renameat(folder, beside, folder, name) < 0)
-        result = err_errno(err, errno, "rename %s to %s", beside, name);
-    if (result < 0)
+    int code = content_write(fd, content, beside, err);
+    if (code == 0 && renameat(folder, beside, folder, name) < 0)
+        code = err_errno(err, errno, "rename %s to %s", beside, name);
+    if (code < 0)
         unlinkat(folder, beside, 0);
-    return result;
+    return code;
 }

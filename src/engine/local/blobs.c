@@ -67,13 +67,12 @@ void blob_note(const char *directory, const struct blob_source *source, const ch
     struct err err = {0};
     assert(is_hex(hex));
     note_path(directory, source, "", path);
-    int result = dir_make(path, 0700, &err);
+    int code = dir_make(path, 0700, &err);
     note_path(directory, source, hex, path);
     cleanup_close int fd =
-        result == 0 ? open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
+        code == 0 ? open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600) : -1;
     if (fd < 0)
-        log_warning("engine", "cannot note where a blob came from: %s",
-                    result < 0 ? err.text : path);
+        log_warning("engine", "cannot note where a blob came from: %s", code < 0 ? err.text : path);
 }
 
 /* --- blobs --- */

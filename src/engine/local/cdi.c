@@ -166,9 +166,9 @@ static int edits_add(struct gathered *all, const struct doc *edits, struct err *
         hook->timeout_s = document_int(item, "timeout");
     }
     for (size_t i = 0; i < document_count(nodes); i++) {
-        int result = device_add(all, nodes->as.list.items[i], err);
-        if (result < 0)
-            return result;
+        int code = device_add(all, nodes->as.list.items[i], err);
+        if (code < 0)
+            return code;
     }
     return 0;
 }
@@ -194,17 +194,17 @@ int cdi_edits(const struct cdi_device *const *devices, size_t count, struct aren
     all.hooks = ARENA_ARRAY(arena, struct oci_hook, all.hook_count);
     all.env = ARENA_ARRAY(arena, const char *, all.env_count);
     all.mount_count = all.device_count = all.hook_count = all.env_count = 0;
-    int result = 0;
-    for (size_t i = 0; i < count && result == 0; i++) {
+    int code = 0;
+    for (size_t i = 0; i < count && code == 0; i++) {
         bool is_new_file = true;
         for (size_t j = 0; j < i; j++)
             is_new_file &= devices[j]->edits_all != devices[i]->edits_all;
         if (is_new_file)
-            result = edits_add(&all, devices[i]->edits_all, err);
-        if (result == 0)
-            result = edits_add(&all, devices[i]->edits, err);
+            code = edits_add(&all, devices[i]->edits_all, err);
+        if (code == 0)
+            code = edits_add(&all, devices[i]->edits, err);
     }
     *edits = (struct device_edits){all.mounts, all.mount_count, all.devices, all.device_count,
                                    all.hooks,  all.hook_count,  all.env,     all.env_count};
-    return result;
+    return code;
 }

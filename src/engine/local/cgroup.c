@@ -311,9 +311,9 @@ int cgroup_make(const struct cgroup_layout *layout, const char *group, int procs
         const struct cgroup_tree *tree = &layout->trees[i];
         if (!tree->is_v2 && !tree_has(tree, "name=systemd"))
             continue;
-        int result = directory_make(tree->mount, group, err);
-        if (result < 0)
-            return result;
+        int code = directory_make(tree->mount, group, err);
+        if (code < 0)
+            return code;
         int *fd = &procs_fds[tree->is_v2 ? 0 : 1];
         if (*fd >= 0) /* mounted twice */
             continue;

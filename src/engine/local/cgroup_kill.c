@@ -222,22 +222,22 @@ static int directory_remove(const struct cgroup_removal *removal, const char *di
         char below[CGROUP_PATH_MAX];
         if (snprintf(below, sizeof below, "%s/%s", directory, entry->d_name) >= CGROUP_PATH_MAX)
             return err_fail(err, ERR_TOO_BIG, "", "a path below %s is too long", directory);
-        int result = directory_remove(removal, below, err);
-        if (result < 0)
-            return result;
+        int code = directory_remove(removal, below, err);
+        if (code < 0)
+            return code;
     }
-    int result = group_empty(removal, directory, err);
-    if (result < 0)
-        return result;
+    int code = group_empty(removal, directory, err);
+    if (code < 0)
+        return code;
     /* a killed process leaves its group a moment after its descriptor says so */
     while (rmdir(directory) < 0) {
         if (errno == ENOENT)
             return 0;
         if (errno != EBUSY || mailbox_now_ms() > removal->due_ms)
             return err_errno(err, errno, "remove %s", directory);
-        result = group_empty(removal, directory, err);
-        if (result < 0)
-            return result;
+        code = group_empty(removal, directory, err);
+        if (code < 0)
+            return code;
         sched_yield();
     }
     return 0;
@@ -248,7 +248,7 @@ int cgroup_remove(const struct cgroup_layout *layout, const char *group, uint32_
 {
     struct cgroup_removal removal = {
         .layout = layout, .group = group, .due_ms = mailbox_now_ms() + timeout_ms};
-    int result = 0;
+    int code = 0;
     bool is_unlimited = false;
     for (size_t i = 0; i < layout->tree_count; i++) {
         char path[CGROUP_PATH_MAX];
@@ -259,9 +259,9 @@ int cgroup_remove(const struct cgroup_layout *layout, const char *group, uint32_
             cgroup_unlimit(layout, group);
         is_unlimited = true;
         removal.tree = &layout->trees[i];
-        int removed = directory_remove(&removal, path, result == 0 ? err : NULL);
-        if (removed < 0 && result == 0)
-            result = removed;
+        int removed = directory_remove(&removal, path, code == 0 ? err : NULL);
+        if (removed < 0 && code == 0)
+            code = removed;
     }
-    return result;
+    return code;
 }

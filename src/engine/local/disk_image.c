@@ -56,12 +56,12 @@ int disk_image_format(const char *path, uint64_t bytes, struct err *err)
                           NULL};
     static const char *const env[] = {"PATH=/usr/sbin:/sbin:/usr/bin:/bin", NULL};
     const struct process process = {.argv = argv, .env = env, .in = -1, .out = -1, .err = -1};
-    int code = 0;
-    int result = process_run(&process, FORMAT_TIMEOUT_MS, NULL, &complaint, &code, err);
-    if (result == 0 && code != 0)
-        result = err_fail(err, ERR_UNAVAILABLE, "", "mke2fs: %.*s",
-                          TEXT_ARG(text_trim(buf_as_text(&complaint))));
-    return result;
+    int exit_code = 0;
+    int code = process_run(&process, FORMAT_TIMEOUT_MS, NULL, &complaint, &exit_code, err);
+    if (code == 0 && exit_code != 0)
+        code = err_fail(err, ERR_UNAVAILABLE, "", "mke2fs: %.*s",
+                        TEXT_ARG(text_trim(buf_as_text(&complaint))));
+    return code;
 }
 
 /* One row of bytes that are not a hole. */

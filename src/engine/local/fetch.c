@@ -115,10 +115,10 @@ int auth_put(struct work *work, struct err *err)
     json_object_end(&json);
     snprintf(work->auth_file, sizeof work->auth_file, "%s/auth-%llu", pull->run_directory,
              (unsigned long long)pull->number);
-    int result = file_write(work->auth_file, buf_as_text(&text), 0600, err);
+    int code = file_write(work->auth_file, buf_as_text(&text), 0600, err);
     if (text.at)
         sodium_memzero(text.at, text.length);
-    return result;
+    return code;
 }
 
 void auth_remove(struct work *work)
@@ -202,14 +202,14 @@ static int manifest_fetch(struct work *work, const char *digest, struct buf *out
     struct program program = {
         .argv = argv, .out = fd, .look_ms = PROGRESS_MS, .look = inspect_look};
     work->due_ms = mailbox_now_ms() + INSPECT_TIMEOUT_MS;
-    int result = program_run(work, &program, err);
-    if (result < 0 && work->exit_code > 0)
+    int code = program_run(work, &program, err);
+    if (code < 0 && work->exit_code > 0)
         reason_ask(work, digest);
-    if (result == 0)
-        result = manifest_load(fd, out, err);
-    if (result == 0 && wanted[0] && digest_check(buf_as_text(out), wanted, err) < 0)
-        result = work_fail_final(work, "ImageBroken", err);
-    return result;
+    if (code == 0)
+        code = manifest_load(fd, out, err);
+    if (code == 0 && wanted[0] && digest_check(buf_as_text(out), wanted, err) < 0)
+        code = work_fail_final(work, "ImageBroken", err);
+    return code;
 }
 
 static int manifest_take(struct work *work, const struct buf *bytes, struct err *err)
@@ -222,27 +222,27 @@ static int manifest_take(struct work *work, const struct buf *bytes, struct err 
 int registry_resolve(struct work *work, char digest[DIGEST_SIZE], struct err *err)
 {
     cleanup_buf struct buf bytes = BUF_INIT;
-    int result = manifest_fetch(work, NULL, &bytes, err);
-    if (result == 0)
-        result = manifest_take(work, &bytes, err);
+    int code = manifest_fetch(work, NULL, &bytes, err);
+    if (code == 0)
+        code = manifest_take(work, &bytes, err);
     digest_of(buf_as_text(&bytes), digest);
-    if (result == 0 && work->manifest.is_list) {
+    if (code == 0 && work->manifest.is_list) {
         snprintf(digest, DIGEST_SIZE, "%s", work->manifest.chosen);
         buf_clear(&bytes);
-        result = digest[0] ? manifest_fetch(work, digest, &bytes, err)
-                           : err_fail(err, ERR_NOT_FOUND, "",
-                                      "the image has no variant for linux/%s", manifest_machine);
+        code = digest[0] ? manifest_fetch(work, digest, &bytes, err)
+                         : err_fail(err, ERR_NOT_FOUND, "", "the image has no variant for linux/%s",
+                                    manifest_machine);
         if (!digest[0])
             work_fail_final(work, "ImageNotFound", err);
-        if (result == 0)
-            result = manifest_take(work, &bytes, err);
-        if (result == 0 && work->manifest.is_list) {
+        if (code == 0)
+            code = manifest_take(work, &bytes, err);
+        if (code == 0 && work->manifest.is_list) {
             err_fail(err, ERR_CORRUPT, "", "the manifest of linux/%s is a list again",
                      manifest_machine);
-            result = work_fail_final(work, "ImageBroken", err);
+            code = work_fail_final(work, "ImageBroken", err);
         }
     }
-    return result;
+    return code;
 }
 
 /* --- the right to what is on this disk --- */
@@ -363,7 +363,7 @@ int image_copy(struct work *work, const char *digest, struct err *err)
     work->told_percent = -5;
     work->seen_bytes = 0;
     work->moved_ms = mailbox_now_ms();
-    int result = program_run(work, &program, err);
+    int code = program_run(work, &program, err);
     copy_keep(work);
-    return result;
+    return code;
 }

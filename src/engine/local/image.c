@@ -80,17 +80,17 @@ int image_load(const char *directory, struct image *image, struct err *err)
     struct stat stat;
     arena_init(&image->arena);
     snprintf(path, sizeof path, "%s/image.json", directory);
-    int result = file_read(path, 1 << 20, &text, err);
+    int code = file_read(path, 1 << 20, &text, err);
     const struct doc *doc =
-        result == 0 ? document_read(buf_as_text(&text), false, &image->arena) : NULL;
-    if (result == 0 && !doc)
-        result = err_fail(err, ERR_CORRUPT, "", "%s is not an image's description", path);
+        code == 0 ? document_read(buf_as_text(&text), false, &image->arena) : NULL;
+    if (code == 0 && !doc)
+        code = err_fail(err, ERR_CORRUPT, "", "%s is not an image's description", path);
     snprintf(image->rootfs, sizeof image->rootfs, "%s/rootfs", directory);
-    if (result == 0 && access(image->rootfs, X_OK) < 0)
-        result = err_errno(err, errno, "use %s", image->rootfs);
-    if (result < 0) {
+    if (code == 0 && access(image->rootfs, X_OK) < 0)
+        code = err_errno(err, errno, "use %s", image->rootfs);
+    if (code < 0) {
         arena_release(&image->arena);
-        return result;
+        return code;
     }
     image->user = document_string(doc, "user");
     const char *cwd = document_string(doc, "cwd");
@@ -398,15 +398,15 @@ void images_request(struct images *images, struct task *task)
     struct stat file;
     struct err err = {0};
     bool is_local = false;
-    int result = reference_parse(task->wanted->image, &reference, &err);
-    if (result == 0)
+    int code = reference_parse(task->wanted->image, &reference, &err);
+    if (code == 0)
         local_find(images, &reference);
-    if (result == 0 && reference.kind != REFERENCE_REGISTRY) {
+    if (code == 0 && reference.kind != REFERENCE_REGISTRY) {
         is_local = true;
-        result = local_check(images, &reference, &file, &err);
+        code = local_check(images, &reference, &file, &err);
     }
-    if (result < 0) {
-        task_fail(task, result == ERR_NOT_FOUND ? "ImageNotFound" : "InvalidImageName", "%s",
+    if (code < 0) {
+        task_fail(task, code == ERR_NOT_FOUND ? "ImageNotFound" : "InvalidImageName", "%s",
                   err.text);
         settle(images->local, task);
         return;
@@ -475,30 +475,29 @@ static int pull_tries(struct images *images, struct entry *entry, struct pull *p
 {
     uint32_t pause_ms = RETRY_MS;
     for (uint32_t left = images->local->config.pull_tries;; left--) {
-        int result = pull_run(pull, err);
-        if (result == 0 || pull->is_final || left <= 1 ||
-            puller_is_stopping(pull->watch.context, 0))
-            return result;
+        int code = pull_run(pull, err);
+        if (code == 0 || pull->is_final || left <= 1 || puller_is_stopping(pull->watch.context, 0))
+            return code;
         char message[sizeof err->text + 64];
         snprintf(message, sizeof message, "%s; trying again in %u s", err->text, pause_ms / 1000);
         pull_progress(pull->watch.context, "PullFailed", message);
         log_warning("engine", "pull of %s: %s", entry->reference.path, message);
         if (puller_is_stopping(pull->watch.context, pause_ms))
-            return result;
+            return code;
         pause_ms *= 2;
     }
 }
 
 /* The waiters of a pull that has ended; returns them as a list by task->next. */
-static struct task *pull_settle(struct images *images, struct entry *entry, int result,
+static struct task *pull_settle(struct images *images, struct entry *entry, int code,
                                 const struct pull *pull, const struct err *err)
 {
     pthread_mutex_lock(&images->lock);
     entry->is_queued = false;
     images->active--;
     bool is_kept =
-        result < 0 && entry->image_id[0] && !pull->is_final && image_get(images, entry->image_id);
-    if (result == 0) {
+        code < 0 && entry->image_id[0] && !pull->is_final && image_get(images, entry->image_id);
+    if (code == 0) {
         snprintf(entry->image_id, sizeof entry->image_id, "%s", pull->image_id);
         entry->checked_ms = unix_ms();
         entry_save(images, entry);
@@ -509,9 +508,9 @@ static struct task *pull_settle(struct images *images, struct entry *entry, int 
     struct task *waiters = entry->waiters;
     entry->waiters = NULL;
     for (struct task *task = waiters; task; task = task->next) {
-        if (result == 0 || is_kept)
+        if (code == 0 || is_kept)
             task->image = image_take(images, entry->image_id);
-        if (result < 0 && !is_kept)
+        if (code < 0 && !is_kept)
             task_fail(task, pull->reason, "%s: %s", task->wanted->image, err->text);
         else if (!task->image)
             task_fail(task, "ImagePullError", "%s: removed while it was unpacked",
@@ -537,11 +536,11 @@ static void pull_do(struct images *images, struct entry *entry, uint64_t number)
                         .known_id = entry->image_id,
                         .watch = {&pulling, puller_is_stopping, pull_progress}};
     int64_t begun_ms = mailbox_now_ms();
-    int result = pull_tries(images, entry, &pull, &err);
-    if (result == 0)
+    int code = pull_tries(images, entry, &pull, &err);
+    if (code == 0)
         log_info("engine", "image %s %s: ready after %lld ms", entry->reference.path,
                  entry->reference.tag, (long long)(mailbox_now_ms() - begun_ms));
-    struct task *waiters = pull_settle(images, entry, result, &pull, &err);
+    struct task *waiters = pull_settle(images, entry, code, &pull, &err);
     while (waiters) {
         struct task *task = waiters;
         waiters = task->next;

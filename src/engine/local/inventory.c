@@ -450,21 +450,21 @@ int inventory_devices(const struct inventory *inventory, const struct container 
                             container->gpus[i]);
     bool has_devices =
         container->gpu_count && !container->is_gpu_simulated && !inventory->node.is_gpu_simulated;
-    int result = 0;
+    int code = 0;
     if (has_devices && inventory->cdi_kind[0])
-        result = cdi_devices(inventory, container, arena, edits, err);
-    if (result < 0 || (!container->wants_infiniband && (!has_devices || inventory->cdi_kind[0])))
-        return result;
+        code = cdi_devices(inventory, container, arena, edits, err);
+    if (code < 0 || (!container->wants_infiniband && (!has_devices || inventory->cdi_kind[0])))
+        return code;
     struct device_list list = {
         ARENA_ARRAY(arena, struct oci_device, edits->device_count + ROOM + container->gpu_count),
         edits->device_count, 0};
     if (edits->device_count)
         memcpy(list.items, edits->devices, edits->device_count * sizeof *list.items);
     if (has_devices && !inventory->cdi_kind[0])
-        result = nvidia_files(inventory, container, arena, &list, err);
+        code = nvidia_files(inventory, container, arena, &list, err);
     if (container->wants_infiniband)
         infiniband_files(arena, &list, edits->device_count + ROOM);
     edits->devices = list.items;
     edits->device_count = list.count;
-    return result;
+    return code;
 }

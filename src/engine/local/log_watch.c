@@ -193,10 +193,10 @@ int log_watch_add(struct log_watch *watch, const char *directory, struct err *er
         return err_errno(err, errno, "make a pair of sockets");
     cleanup_close int theirs = ends[0], ours = ends[1];
     pthread_mutex_lock(&watch->lock);
-    int result = follower_add(watch, directory, ours, err);
+    int code = follower_add(watch, directory, ours, err);
     pthread_mutex_unlock(&watch->lock);
-    if (result < 0)
-        return result;
+    if (code < 0)
+        return code;
     fd_steal(&ours); /* the thread closes it when theirs is closed */
     return fd_steal(&theirs);
 }

@@ -154,18 +154,18 @@ int logs_copy(const char *from, const char *to, uint64_t limit, struct err *err)
     cleanup_close int source = folder_open(from), target = folder_open(to);
     if (source < 0 || target < 0)
         return err_errno(err, errno, "open %s", source < 0 ? from : to);
-    int result = 0;
-    for (size_t stream = 0; stream < COUNT_OF(stream_names) && result == 0; stream++) {
+    int code = 0;
+    for (size_t stream = 0; stream < COUNT_OF(stream_names) && code == 0; stream++) {
         struct segments segments;
         segments_list(source, stream_names[stream], &segments);
-        for (size_t i = segments.count; i > 0 && result == 0; i--) {
+        for (size_t i = segments.count; i > 0 && code == 0; i--) {
             if (segments.at[i - 1].size > limit)
                 break;
             limit -= segments.at[i - 1].size;
-            result = segment_copy(source, target, stream_names[stream], &segments.at[i - 1], err);
+            code = segment_copy(source, target, stream_names[stream], &segments.at[i - 1], err);
         }
     }
-    return result;
+    return code;
 }
 
 void logs_tail(const char *directory, enum log_stream stream, size_t limit, struct buf *out)

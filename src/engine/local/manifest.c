@@ -153,10 +153,10 @@ static int plain_read(const struct doc *doc, struct manifest *manifest, struct e
     if (document_count(layers) > MANIFEST_LAYERS_MAX)
         return err_fail(err, ERR_TOO_BIG, "", "the image has %zu layers, %d are the most",
                         document_count(layers), MANIFEST_LAYERS_MAX);
-    int result = blob_add(config, "configuration", manifest, err);
-    for (size_t i = 0; result == 0 && i < document_count(layers); i++)
-        result = layer_add(layers->as.list.items[i], manifest, err);
-    return result;
+    int code = blob_add(config, "configuration", manifest, err);
+    for (size_t i = 0; code == 0 && i < document_count(layers); i++)
+        code = layer_add(layers->as.list.items[i], manifest, err);
+    return code;
 }
 
 int manifest_read(struct text bytes, struct manifest *manifest, struct err *err)
@@ -169,13 +169,13 @@ int manifest_read(struct text bytes, struct manifest *manifest, struct err *err)
     arena_init(&arena);
     const struct doc *doc = document_read(bytes, false, &arena);
     const struct doc *items = doc_get(doc, "manifests");
-    int result = 0;
+    int code = 0;
     if (!doc)
-        result = err_fail(err, ERR_CORRUPT, "", "the manifest is not JSON");
+        code = err_fail(err, ERR_CORRUPT, "", "the manifest is not JSON");
     else if (items)
         list_read(items, manifest);
     else
-        result = plain_read(doc, manifest, err);
+        code = plain_read(doc, manifest, err);
     arena_release(&arena);
-    return result;
+    return code;
 }

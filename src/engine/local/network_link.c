@@ -36,23 +36,23 @@ int network_namespace_make(int host_fd, int *namespace_fd, struct netlink *insid
 {
     if (unshare(CLONE_NEWNET) < 0)
         return err_errno(err, errno, "make a network namespace");
-    int result = 0;
+    int code = 0;
     *namespace_fd = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
     if (*namespace_fd < 0)
-        result = err_errno(err, errno, "open a network namespace");
-    if (result == 0)
-        result = netlink_open(inside, NETLINK_ROUTE, err);
+        code = err_errno(err, errno, "open a network namespace");
+    if (code == 0)
+        code = netlink_open(inside, NETLINK_ROUTE, err);
     setting_put("/proc/sys/net/ipv4/ping_group_range", "0 2147483647"); /* without CAP_NET_RAW */
     setting_put("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
     while (setns(host_fd, CLONE_NEWNET) < 0) { /* only memory can be missing */
         log_error("engine", "back to the machine's network: errno %d", errno);
         poll(NULL, 0, RETRY_MS);
     }
-    if (result < 0 && *namespace_fd >= 0) {
+    if (code < 0 && *namespace_fd >= 0) {
         close(*namespace_fd);
         *namespace_fd = -1;
     }
-    return result;
+    return code;
 }
 
 /* Asked for from inside: the kernel takes the index of our choice there, and one of its own for the
@@ -128,9 +128,9 @@ static int outside_make(const struct network_link *link, struct netlink *host, i
     up_message(&batch, index);
     address_message(&batch, (unsigned)index, link->gateway);
     route_message(&batch, RTM_NEWROUTE, (unsigned)index, link->address, 0);
-    int result = netlink_send(host, &batch, err);
+    int code = netlink_send(host, &batch, err);
     netlink_batch_release(&batch);
-    return result;
+    return code;
 }
 
 static int inside_make(const struct network_link *link, struct netlink *inside, struct err *err)
@@ -141,11 +141,11 @@ static int inside_make(const struct network_link *link, struct netlink *inside, 
     address_message(&batch, INSIDE, link->address);
     route_message(&batch, RTM_NEWROUTE, INSIDE, link->gateway, 0);
     route_message(&batch, RTM_NEWROUTE, INSIDE, 0, link->gateway);
-    int result = netlink_send(inside, &batch, err);
+    int code = netlink_send(inside, &batch, err);
     netlink_batch_release(&batch);
-    if (result > 0)
-        return err_errno(err, result, "set up the network of a task");
-    return result;
+    if (code > 0)
+        return err_errno(err, code, "set up the network of a task");
+    return code;
 }
 
 int network_link_make(const struct network_link *link, struct netlink *host, struct netlink *inside,
@@ -154,35 +154,35 @@ int network_link_make(const struct network_link *link, struct netlink *host, str
     struct netlink_batch batch = {0};
     assert(link->address && link->gateway && link->address != link->gateway);
     pair_message(&batch, link, host_fd);
-    int result = netlink_send(inside, &batch, err);
+    int code = netlink_send(inside, &batch, err);
     netlink_batch_release(&batch);
-    if (result == EEXIST)
+    if (code == EEXIST)
         return 0;
-    if (result != 0)
-        return result < 0 ? result : err_errno(err, result, "make the link %s", link->name);
+    if (code != 0)
+        return code < 0 ? code : err_errno(err, code, "make the link %s", link->name);
     const int index = (int)if_nametoindex(link->name);
     if (index == 0)
         return err_errno(err, errno, "find the link %s", link->name);
-    result = outside_make(link, host, index, err);
-    if (result > 0 && result != EEXIST)
-        result = err_errno(err, result, "route to the link %s", link->name);
-    if (result == 0)
-        result = inside_make(link, inside, err);
-    if (result == 0)
+    code = outside_make(link, host, index, err);
+    if (code > 0 && code != EEXIST)
+        code = err_errno(err, code, "route to the link %s", link->name);
+    if (code == 0)
+        code = inside_make(link, inside, err);
+    if (code == 0)
         return index;
     network_link_drop(host, index, NULL);
-    return result == EEXIST ? 0 : result; /* another route leads to the address */
+    return code == EEXIST ? 0 : code; /* another route leads to the address */
 }
 
 int network_link_retire(struct netlink *host, int index, uint32_t address, struct err *err)
 {
     struct netlink_batch batch = {0};
     route_message(&batch, RTM_DELROUTE, (unsigned)index, address, 0);
-    int result = netlink_send(host, &batch, err);
+    int code = netlink_send(host, &batch, err);
     netlink_batch_release(&batch);
-    if (result > 0 && result != ESRCH && result != ENODEV)
-        return err_errno(err, result, "remove the route to link %d", index);
-    return result < 0 ? result : 0;
+    if (code > 0 && code != ESRCH && code != ENODEV)
+        return err_errno(err, code, "remove the route to link %d", index);
+    return code < 0 ? code : 0;
 }
 
 int network_link_drop(struct netlink *host, int index, struct err *err)
@@ -190,9 +190,9 @@ int network_link_drop(struct netlink *host, int index, struct err *err)
     struct netlink_batch batch = {0};
     const struct ifinfomsg header = {.ifi_index = index};
     netlink_message(&batch, RTM_DELLINK, NLM_F_ACK, &header, sizeof header);
-    int result = netlink_send(host, &batch, err);
+    int code = netlink_send(host, &batch, err);
     netlink_batch_release(&batch);
-    if (result > 0 && result != ENODEV)
-        return err_errno(err, result, "remove link %d", index);
-    return result < 0 ? result : 0;
+    if (code > 0 && code != ENODEV)
+        return err_errno(err, code, "remove link %d", index);
+    return code < 0 ? code : 0;
 }

@@ -87,17 +87,17 @@ static int nft_run(struct text text, struct err *err)
         lseek(in, 0, SEEK_SET) < 0)
         return err_errno(err, errno, "write the rules for nft");
     struct process process = {.argv = argv, .env = env, .in = in, .out = -1, .err = -1};
-    int code = 0;
-    int result = process_run(&process, NFT_TIMEOUT_MS, NULL, &complaint, &code, err);
-    if (result == ERR_NOT_FOUND)
+    int exit_code = 0;
+    int code = process_run(&process, NFT_TIMEOUT_MS, NULL, &complaint, &exit_code, err);
+    if (code == ERR_NOT_FOUND)
         return err_fail(err, ERR_UNSUPPORTED, "engine.network",
                         "nft (the package nftables) is not installed");
-    if (result == 0 && code != 0) {
+    if (code == 0 && exit_code != 0) {
         struct text rest = buf_as_text(&complaint);
         return err_fail(err, ERR_UNSUPPORTED, "engine.network", "nft refuses the rules: %.*s",
                         TEXT_ARG(text_cut(&rest, '\n')));
     }
-    return result;
+    return code;
 }
 
 int network_rules_write(const struct network_rules *rules, struct err *err)
@@ -152,8 +152,8 @@ static int elements_send(const struct network_rules *rules, struct netlink *sock
     const struct nfgenmsg header = {.nfgen_family = AF_INET};
     const uint16_t verb = address ? NFT_MSG_NEWSETELEM : NFT_MSG_DELSETELEM;
     const uint16_t create = address ? NLM_F_CREATE | NLM_F_EXCL : 0;
-    int result = 0;
-    for (unsigned at = 0; at < port->count && result == 0; at += ELEMENTS_MAX) {
+    int code = 0;
+    for (unsigned at = 0; at < port->count && code == 0; at += ELEMENTS_MAX) {
         struct netlink_batch batch = {0};
         batch_edge(&batch, NFNL_MSG_BATCH_BEGIN);
         netlink_message(&batch, (uint16_t)(NFNL_SUBSYS_NFTABLES << 8 | verb), create | NLM_F_ACK,
@@ -165,10 +165,10 @@ static int elements_send(const struct network_rules *rules, struct netlink *sock
             element_put(&batch, (uint16_t)(port->first + i), address);
         netlink_nest_end(&batch, list);
         batch_edge(&batch, NFNL_MSG_BATCH_END);
-        result = netlink_send(socket, &batch, err);
+        code = netlink_send(socket, &batch, err);
         netlink_batch_release(&batch);
     }
-    return result;
+    return code;
 }
 
 int network_ports_publish(const struct network_rules *rules, struct netlink *socket,
@@ -176,14 +176,14 @@ int network_ports_publish(const struct network_rules *rules, struct netlink *soc
                           struct err *err)
 {
     for (size_t i = 0; i < count; i++) {
-        int result = elements_send(rules, socket, &ports[i], &address, err);
-        if (result == 0)
+        int code = elements_send(rules, socket, &ports[i], &address, err);
+        if (code == 0)
             continue;
         network_ports_withdraw(rules, socket, ports, i, NULL);
-        if (result == EEXIST)
+        if (code == EEXIST)
             return err_fail(err, ERR_CONFLICT, "", "port conflict: port %u is another task's",
                             ports[i].first);
-        return result < 0 ? result : err_errno(err, result, "publish port %u", ports[i].first);
+        return code < 0 ? code : err_errno(err, code, "publish port %u", ports[i].first);
     }
     return 0;
 }
@@ -192,9 +192,9 @@ int network_ports_withdraw(const struct network_rules *rules, struct netlink *so
                            const struct engine_port *ports, size_t count, struct err *err)
 {
     for (size_t i = 0; i < count; i++) {
-        int result = elements_send(rules, socket, &ports[i], NULL, err);
-        if (result != 0 && result != ENOENT)
-            return result < 0 ? result : err_errno(err, result, "withdraw port %u", ports[i].first);
+        int code = elements_send(rules, socket, &ports[i], NULL, err);
+        if (code != 0 && code != ENOENT)
+            return code < 0 ? code : err_errno(err, code, "withdraw port %u", ports[i].first);
     }
     return 0;
 }

@@ -34,11 +34,11 @@ int task_network_join(struct local_engine *local, struct task *task, const struc
     place->address[0] = '\0';
     if (!local->config.has_private_network || rights & 1u << RIGHT_HOST_NETWORK)
         return 0;
-    int result = networks_join(local->networks, wanted->job, task->attempt, wanted->ports,
-                               wanted->port_count, place, &err);
-    if (result < 0)
-        task_fail(task, result == ERR_CONFLICT ? "PortConflict" : "CreationError", "%s", err.text);
-    return result;
+    int code = networks_join(local->networks, wanted->job, task->attempt, wanted->ports,
+                             wanted->port_count, place, &err);
+    if (code < 0)
+        task_fail(task, code == ERR_CONFLICT ? "PortConflict" : "CreationError", "%s", err.text);
+    return code;
 }
 
 void task_network_leave(struct local_engine *local, struct task *task)
@@ -84,11 +84,11 @@ void task_network_adopt(struct local_engine *local, struct task *task, const str
     for (size_t i = 0; i < count; i++)
         ports[i] = (struct engine_port){number_of(list->as.list.items[2 * i]),
                                         number_of(list->as.list.items[2 * i + 1])};
-    int result = local->networks ? 0 : task_networks_open(local, &err);
-    if (result == 0)
-        result = networks_adopt(local->networks, document_string(state, "job"), task->attempt,
-                                ports, count, address, task->process.init, &err);
-    if (result < 0)
+    int code = local->networks ? 0 : task_networks_open(local, &err);
+    if (code == 0)
+        code = networks_adopt(local->networks, document_string(state, "job"), task->attempt, ports,
+                              count, address, task->process.init, &err);
+    if (code < 0)
         log_error("engine", "attempt %s: its network: %s", task->id, err.text);
     mem_free(ports);
 }

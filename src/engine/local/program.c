@@ -137,23 +137,23 @@ static int program_await(struct work *work, pid_t pid, const struct program *pro
                          struct err *err)
 {
     struct pull_watch *watch = &work->pull->watch;
-    int result = 0;
+    int code = 0;
     cleanup_close int ended = process_watch(pid, err);
-    while (ended >= 0 && result == 0) {
+    while (ended >= 0 && code == 0) {
         struct pollfd poll_fd = {.fd = ended, .events = POLLIN};
         if (poll(&poll_fd, 1, (int)program->look_ms) > 0)
             break;
         if (watch->is_stopping(watch->context, 0)) {
             work->pull->reason = "RegistryUnavailable";
-            result = err_fail(err, ERR_BUSY, "", "the server stops");
+            code = err_fail(err, ERR_BUSY, "", "the server stops");
         } else if (program->look) {
-            result = program->look(work, pid, err);
+            code = program->look(work, pid, err);
         }
-        if (result < 0)
+        if (code < 0)
             kill(pid, SIGKILL);
     }
-    int waited = process_wait(pid, status, result == 0 ? err : NULL);
-    return result < 0 ? result : waited;
+    int waited = process_wait(pid, status, code == 0 ? err : NULL);
+    return code < 0 ? code : waited;
 }
 
 /* Its complaint goes through a file, so that nobody has to read a pipe meanwhile, and not on the
@@ -173,12 +173,12 @@ int program_run(struct work *work, const struct program *program, struct err *er
                               .out = program->out ? program->out : -1,
                               .err = complaint,
                               .is_bound = true};
-    int result = process_spawn(&process, &pid, err);
-    if (result == 0 && process_oom_score(0) < 0)
+    int code = process_spawn(&process, &pid, err);
+    if (code == 0 && process_oom_score(0) < 0)
         process_oom_score_put(pid, 0); /* a pull can be repeated */
-    if (result == 0)
-        result = program_await(work, pid, program, &status, err);
-    work->exit_code = result == 0 ? process_exit_code(status) : 0;
+    if (code == 0)
+        code = program_await(work, pid, program, &status, err);
+    work->exit_code = code == 0 ? process_exit_code(status) : 0;
     if (work->exit_code != 0) {
         char text[COMPLAINT_MAX];
         off_t size = lseek(complaint, 0, SEEK_END);
@@ -187,8 +187,8 @@ int program_run(struct work *work, const struct program *program, struct err *er
         text[got > 0 ? got : 0] = 0;
         if (!text[0])
             snprintf(text, sizeof text, "%s ended with code %d", program->argv[0], work->exit_code);
-        result = work_fail(work, text, err);
+        code = work_fail(work, text, err);
     }
     unlink(path);
-    return result;
+    return code;
 }

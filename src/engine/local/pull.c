@@ -58,28 +58,28 @@ static int layout_manifest(const char *layout, const char *digest, struct manife
     char path[PATH_ROOM + 96];
     cleanup_buf struct buf text = BUF_INIT;
     snprintf(path, sizeof path, "%s/blobs/sha256/%s", layout, digest_hex(digest));
-    int result = file_read(path, MANIFEST_BYTES_MAX, &text, err);
-    if (result == 0)
-        result = digest_check(buf_as_text(&text), digest, err);
-    if (result == 0)
-        result = manifest_read(buf_as_text(&text), manifest, err);
-    if (result == 0 && manifest->is_list)
-        result = err_fail(err, ERR_CORRUPT, "", "%s names a list of images where one is expected",
-                          layout);
-    return result;
+    int code = file_read(path, MANIFEST_BYTES_MAX, &text, err);
+    if (code == 0)
+        code = digest_check(buf_as_text(&text), digest, err);
+    if (code == 0)
+        code = manifest_read(buf_as_text(&text), manifest, err);
+    if (code == 0 && manifest->is_list)
+        code = err_fail(err, ERR_CORRUPT, "", "%s names a list of images where one is expected",
+                        layout);
+    return code;
 }
 
 /* Whoever names a digest in a layout must have what it stands for. */
 static int layout_verify(const char *layout, const struct manifest *manifest, struct err *err)
 {
     char path[PATH_ROOM + 96];
-    int result = 0;
-    for (size_t i = 0; i < manifest->blob_count && result == 0; i++) {
+    int code = 0;
+    for (size_t i = 0; i < manifest->blob_count && code == 0; i++) {
         const char *digest = manifest->blobs[i].digest;
         snprintf(path, sizeof path, "%s/blobs/sha256/%s", layout, digest_hex(digest));
-        result = digest_check_file(path, digest, err);
+        code = digest_check_file(path, digest, err);
     }
-    return result;
+    return code;
 }
 
 /* image.json: what a start must know of the image's configuration. */
@@ -111,8 +111,8 @@ static int image_describe(struct work *work, const char *layout, const char *dig
     json_key_int(&json, "bytes", (int64_t)bytes);
     json_object_end(&json);
     snprintf(path, sizeof path, "%s/image.json", work->folder);
-    int result = file_write(path, buf_as_text(&text), 0644, err);
-    return result < 0 ? work_fail_here(work, err) : 0;
+    int code = file_write(path, buf_as_text(&text), 0644, err);
+    return code < 0 ? work_fail_here(work, err) : 0;
 }
 
 /* pulls/N → images/ID, in one step; its blobs are then those of the store. Somebody else may have
@@ -153,8 +153,8 @@ static int folder_make(struct work *work, struct err *err)
     (void)made;
     trash_put(pull->trash, work->folder);
     snprintf(path, sizeof path, "%s/blobs/sha256", work->folder);
-    int result = dir_make(path, 0711, err);
-    return result < 0 ? work_fail_here(work, err) : 0;
+    int code = dir_make(path, 0711, err);
+    return code < 0 ? work_fail_here(work, err) : 0;
 }
 
 /* From the layout to images/ID, unless it is there. */
@@ -177,10 +177,10 @@ static int layout_use(struct work *work, const char *layout, const char *tag, st
             return work_fail_final(work, "ImageBroken", err);
         return 0;
     }
-    int result = image_unpack(work, layout, tag, manifest, &size, err);
-    if (result == 0)
-        result = image_describe(work, layout, digest, size.bytes, err);
-    return result == 0 ? image_publish(work, err) : result;
+    int code = image_unpack(work, layout, tag, manifest, &size, err);
+    if (code == 0)
+        code = image_describe(work, layout, digest, size.bytes, err);
+    return code == 0 ? image_publish(work, err) : code;
 }
 
 /* What comes from elsewhere is copied into a layout first; an OCI layout on this machine is
@@ -190,23 +190,23 @@ static int pull_steps(struct work *work, struct err *err)
     struct pull *pull = work->pull;
     const struct reference *reference = pull->reference;
     char digest[DIGEST_SIZE] = "";
-    int result = 0;
+    int code = 0;
     if (reference->kind == REFERENCE_REGISTRY) {
-        result = registry_resolve(work, digest, err);
-        if (result < 0)
-            return result;
+        code = registry_resolve(work, digest, err);
+        if (code < 0)
+            return code;
         snprintf(pull->image_id, sizeof pull->image_id, "%s", digest_hex(digest));
         if (image_is_there(work) &&
             (strcmp(pull->image_id, pull->known_id) == 0 || registry_has_shown(work)))
             return 0;
     }
-    result = folder_make(work, err);
-    if (result == 0 && reference->kind == REFERENCE_OCI)
+    code = folder_make(work, err);
+    if (code == 0 && reference->kind == REFERENCE_OCI)
         return layout_use(work, reference->path, reference->tag[0] ? reference->tag : "latest",
                           err);
-    if (result == 0)
-        result = image_copy(work, digest[0] ? digest : NULL, err);
-    return result == 0 ? layout_use(work, work->folder, "image", err) : result;
+    if (code == 0)
+        code = image_copy(work, digest[0] ? digest : NULL, err);
+    return code == 0 ? layout_use(work, work->folder, "image", err) : code;
 }
 
 int pull_run(struct pull *pull, struct err *err)
@@ -217,12 +217,12 @@ int pull_run(struct pull *pull, struct err *err)
     pull->reason = "ImagePullError";
     pull->is_final = false;
     pull->image_id[0] = 0;
-    int result = auth_put(work, err);
-    if (result < 0)
+    int code = auth_put(work, err);
+    if (code < 0)
         work_fail_here(work, err);
     else
-        result = pull_steps(work, err);
-    if (result < 0 && pull->reference->kind != REFERENCE_REGISTRY &&
+        code = pull_steps(work, err);
+    if (code < 0 && pull->reference->kind != REFERENCE_REGISTRY &&
         strcmp(pull->reason, "ImagePullError") == 0) {
         pull->reason = "ImageBroken"; /* the file will not be another one the next time */
         pull->is_final = true;
@@ -234,5 +234,5 @@ int pull_run(struct pull *pull, struct err *err)
     arena_wipe(&work->arena); /* credentials were in it */
     arena_release(&work->arena);
     mem_free(work);
-    return result;
+    return code;
 }

@@ -225,10 +225,10 @@ static bool challenge_meet(struct registry *registry, long *status)
 
 static int url_ask(struct registry *registry, const char *url, long *status, struct err *err)
 {
-    int result = exchange_run(registry, url, false, status, err);
-    if (result == 0 && *status == 401 && challenge_meet(registry, status))
-        result = exchange_run(registry, url, false, status, err);
-    return result;
+    int code = exchange_run(registry, url, false, status, err);
+    if (code == 0 && *status == 401 && challenge_meet(registry, status))
+        code = exchange_run(registry, url, false, status, err);
+    return code;
 }
 
 /* With TLS first, as skopeo does; which of the two answered is known from then on. */
@@ -238,22 +238,22 @@ static int status_ask(struct registry *registry, const char *kind, const char *n
     static const char *const schemes[] = {"https", "http"};
     const struct registry_config *config = &registry->config;
     bool is_hub = strcmp(config->host, "docker.io") == 0;
-    int result = ERR_UNAVAILABLE;
+    int code = ERR_UNAVAILABLE;
     if (registry->is_silent)
-        return err_fail(err, result, "", "the registry did not answer before");
-    for (size_t i = 0; i < (config->is_insecure ? 2u : 1u) && result < 0; i++) {
+        return err_fail(err, code, "", "the registry did not answer before");
+    for (size_t i = 0; i < (config->is_insecure ? 2u : 1u) && code < 0; i++) {
         const char *scheme = registry->scheme ? registry->scheme : schemes[i];
         cleanup_buf struct buf url = BUF_INIT;
         buf_format(&url, "%s://%s/v2/%s/%s/%s", scheme,
                    is_hub ? "registry-1.docker.io" : config->host, config->path, kind, name);
-        result = url_ask(registry, buf_cstr(&url), status, err);
-        if (result == 0 || registry->scheme) {
+        code = url_ask(registry, buf_cstr(&url), status, err);
+        if (code == 0 || registry->scheme) {
             registry->scheme = scheme;
             break;
         }
     }
-    registry->is_silent = result < 0;
-    return result;
+    registry->is_silent = code < 0;
+    return code;
 }
 
 int registry_manifest_status(struct registry *registry, const char *name, long *status,

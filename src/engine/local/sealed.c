@@ -48,12 +48,12 @@ static int copy_try(const char *program, const char *path, struct err *err)
 {
     const char *argv[] = {path, "--version", NULL};
     struct process process = {.argv = argv, .in = -1, .out = -1, .err = -1};
-    int code = 0;
-    int result = process_run(&process, ANSWER_MS, NULL, NULL, &code, err);
-    if (result == 0 && code != 0)
-        result = err_fail(err, ERR_UNSUPPORTED, "", "a copy of %s in memory ends with %d", program,
-                          code);
-    return result;
+    int exit_code = 0;
+    int code = process_run(&process, ANSWER_MS, NULL, NULL, &exit_code, err);
+    if (code == 0 && exit_code != 0)
+        code = err_fail(err, ERR_UNSUPPORTED, "", "a copy of %s in memory ends with %d", program,
+                        exit_code);
+    return code;
 }
 
 int sealed_make(const char *program, const char *path, struct err *err)
@@ -63,18 +63,18 @@ int sealed_make(const char *program, const char *path, struct err *err)
     cleanup_close int copy = memory_open();
     if (copy < 0)
         return err_errno(err, errno, "make a file in memory");
-    int result = copy_fill(copy, program, err);
-    if (result < 0)
-        return result;
+    int code = copy_fill(copy, program, err);
+    if (code < 0)
+        return code;
     char target[64];
     snprintf(target, sizeof target, "/proc/%d/fd/%d", (int)getpid(), copy);
     unlink(path); /* of an earlier server that was killed */
     if (symlink(target, path) < 0)
         return err_errno(err, errno, "make the link %s", path);
-    result = copy_try(program, path, err);
-    if (result < 0) {
+    code = copy_try(program, path, err);
+    if (code < 0) {
         unlink(path);
-        return result;
+        return code;
     }
     return fd_steal(&copy);
 }

@@ -33,8 +33,8 @@ static int images_prepare(struct local_engine *local, struct err *err)
     char path[RUNTIME_PATH_MAX], beside[RUNTIME_PATH_MAX + 8];
     snprintf(path, sizeof path, "%s/%s", local->directory, empty_name);
     snprintf(beside, sizeof beside, "%s~", path);
-    int result = disk_image_format(beside, local->config.disk_mib << 20, err);
-    int fd = result == 0 ? disk_image_mount(beside, err) : result; /* does the kernel take it? */
+    int code = disk_image_format(beside, local->config.disk_mib << 20, err);
+    int fd = code == 0 ? disk_image_mount(beside, err) : code; /* does the kernel take it? */
     if (fd >= 0)
         disk_image_drop(fd);
     if (fd < 0) {
@@ -42,10 +42,10 @@ static int images_prepare(struct local_engine *local, struct err *err)
         return fd;
     }
     /* what the mount wrote into that one is not to be in all others */
-    result = disk_image_format(beside, local->config.disk_mib << 20, err);
-    if (result == 0 && rename(beside, path) < 0)
-        result = err_errno(err, errno, "rename %s", beside);
-    return result;
+    code = disk_image_format(beside, local->config.disk_mib << 20, err);
+    if (code == 0 && rename(beside, path) < 0)
+        code = err_errno(err, errno, "rename %s", beside);
+    return code;
 }
 
 int task_disks_open(struct local_engine *local, struct err *err)
@@ -62,8 +62,8 @@ int task_disks_open(struct local_engine *local, struct err *err)
         log_info("engine", "tasks may fill the disk: %s has no project quotas", local->directory);
         return 0;
     }
-    int result = images_prepare(local, err);
-    if (result < 0)
+    int code = images_prepare(local, err);
+    if (code < 0)
         return err_fail(err, ERR_UNSUPPORTED, "engine.disk.quota",
                         "%s has no project quotas, and no file system can be made for a task: %s",
                         local->directory, err ? err->text : "");
@@ -95,8 +95,8 @@ int task_disk_make(struct local_engine *local, struct task *task, struct err *er
     task_path(local, task->id, TASK_DISK_NAME, target);
     if (mkdir(target, 0711) < 0 && errno != EEXIST)
         return err_errno(err, errno, "make %s", target);
-    int result = disk_image_copy(empty, image, err);
-    int fd = result == 0 ? disk_image_mount(image, err) : result;
+    int code = disk_image_copy(empty, image, err);
+    int fd = code == 0 ? disk_image_mount(image, err) : code;
     if (fd < 0)
         return fd;
     pthread_mutex_lock(&local->lock);
@@ -128,12 +128,12 @@ int task_disk_limit(struct local_engine *local, struct task *task, const char *c
     const uint64_t bytes = local->config.disk_mib << 20,
                    log_bytes = local->config.log_max_mib << 20;
     cleanup_close int fd = open(local->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int result = project_limit(fd, project, bytes, bytes / DISK_INODE_BYTES, err);
-    for (size_t i = 0; i < count && result == 0; i++)
-        result = project_put(paths[i], project, err);
-    if (result == 0)
-        result = project_limit(fd, log_project, log_bytes, log_bytes / DISK_INODE_BYTES, err);
-    return result == 0 ? project_put(log, log_project, err) : result;
+    int code = project_limit(fd, project, bytes, bytes / DISK_INODE_BYTES, err);
+    for (size_t i = 0; i < count && code == 0; i++)
+        code = project_put(paths[i], project, err);
+    if (code == 0)
+        code = project_limit(fd, log_project, log_bytes, log_bytes / DISK_INODE_BYTES, err);
+    return code == 0 ? project_put(log, log_project, err) : code;
 }
 
 void task_disk_adopt(struct local_engine *local, struct task *task)

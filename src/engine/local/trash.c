@@ -96,13 +96,13 @@ struct trash *trash_new(const char *directory, struct err *err)
     snprintf(trash->folder, sizeof trash->folder, "%s/trash", directory);
     trash->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     trash->stop_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    int result = 0;
+    int code = 0;
     if (trash->wake_fd < 0 || trash->stop_fd < 0)
-        result = err_errno(err, errno, "make the descriptors of the remover");
-    if (result == 0 && pthread_create(&trash->thread, NULL, trash_run, trash) != 0)
-        result = err_fail(err, ERR_IO, "", "cannot start the thread that removes folders");
-    trash->has_thread = result == 0;
-    if (result == 0)
+        code = err_errno(err, errno, "make the descriptors of the remover");
+    if (code == 0 && pthread_create(&trash->thread, NULL, trash_run, trash) != 0)
+        code = err_fail(err, ERR_IO, "", "cannot start the thread that removes folders");
+    trash->has_thread = code == 0;
+    if (code == 0)
         return trash;
     trash_free(trash);
     return NULL;

@@ -77,10 +77,10 @@ static bool folder_clear(struct tree_removal *removal, int fd, unsigned levels)
 static bool entry_remove(struct tree_removal *removal, int folder, const char *name,
                          unsigned levels)
 {
-    int result = unlinkat(folder, name, AT_REMOVEDIR);
-    if (result < 0 && errno == ENOTDIR)
-        result = unlinkat(folder, name, 0);
-    if (result == 0 || errno == ENOENT) {
+    int code = unlinkat(folder, name, AT_REMOVEDIR);
+    if (code < 0 && errno == ENOTDIR)
+        code = unlinkat(folder, name, 0);
+    if (code == 0 || errno == ENOENT) {
         removal->removed++;
         return true;
     }

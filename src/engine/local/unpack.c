@@ -116,10 +116,10 @@ static int unpack_look(struct work *work, pid_t pid, struct err *err)
         return too_big(work, err);
     if (now_ms < work->counted_ms)
         return 0;
-    int result = entries_check(work, &size, err);
+    int code = entries_check(work, &size, err);
     int64_t pause_ms = (mailbox_now_ms() - now_ms) * COUNT_SHARE;
     work->counted_ms = now_ms + (pause_ms > COUNT_MS ? pause_ms : COUNT_MS);
-    return result;
+    return code;
 }
 
 static int repack_look(struct work *work, pid_t pid, struct err *err)
@@ -158,26 +158,26 @@ int image_unpack(struct work *work, const char *layout, const char *tag,
 {
     char image[PULL_PATH_MAX + 160], rootfs[PULL_PATH_MAX + 16], beside[PULL_PATH_MAX + 16];
     struct pull *pull = work->pull;
-    int result = 0;
+    int code = 0;
     work->unpack_bytes = manifest->bytes;
     work->counted_ms = 0;
     snprintf(beside, sizeof beside, "%s/as-gzip", work->folder);
     pull->watch.progress(pull->watch.context, "Unpacking", pull->reference->path);
     if (manifest->has_zstd)
-        result = layers_repack(work, layout, tag, beside, err);
+        code = layers_repack(work, layout, tag, beside, err);
     snprintf(image, sizeof image, "%s:%s", manifest->has_zstd ? beside : layout, tag);
     snprintf(rootfs, sizeof rootfs, "%s/rootfs", work->folder);
     const char *argv[] = {"umoci", "raw", "unpack", "--image", image, rootfs, NULL};
     struct program program = {.argv = argv, .look_ms = LOOK_MS, .look = unpack_look};
-    if (result == 0)
-        result = program_run(work, &program, err);
+    if (code == 0)
+        code = program_run(work, &program, err);
     if (work->exit_code > 0 && work->exit_code < 128 && strcmp(pull->reason, "DiskFull") != 0)
         return work_fail_final(work, "ImageBroken", err); /* it will not be better the next time */
-    if (result == 0)
-        result = entries_check(work, size, err);
-    if (result == 0 && size->bytes > unpack_bytes_max(pull->config, work->unpack_bytes))
-        result = too_big(work, err);
-    if (result == 0 && manifest->has_zstd)
+    if (code == 0)
+        code = entries_check(work, size, err);
+    if (code == 0 && size->bytes > unpack_bytes_max(pull->config, work->unpack_bytes))
+        code = too_big(work, err);
+    if (code == 0 && manifest->has_zstd)
         tree_remove(beside, NULL);
-    return result;
+    return code;
 }

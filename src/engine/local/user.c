@@ -12,10 +12,10 @@ enum { TABLE_BYTES_MAX = 1 << 20, ID_MAX = INT32_MAX };
 static int table_read(const char *rootfs, const char *path, struct buf *out, struct err *err)
 {
     struct err failure = {0};
-    int result = untrusted_read(rootfs, path, UNTRUSTED_IN_ROOT, TABLE_BYTES_MAX, out, &failure);
-    if (result == 0 || result == ERR_NOT_FOUND)
+    int code = untrusted_read(rootfs, path, UNTRUSTED_IN_ROOT, TABLE_BYTES_MAX, out, &failure);
+    if (code == 0 || code == ERR_NOT_FOUND)
         return 0;
-    return err_fail(err, result, "", "the image's users: %s", failure.text);
+    return err_fail(err, code, "", "the image's users: %s", failure.text);
 }
 
 static bool id_of(struct text text, uint32_t *id)
@@ -108,10 +108,10 @@ int user_find(const char *rootfs, const char *wanted, struct user *user, struct 
     cleanup_buf struct buf passwd = BUF_INIT, groups = BUF_INIT;
     memset(user, 0, sizeof *user);
     snprintf(user->home, sizeof user->home, "/");
-    int result = table_read(rootfs, "/etc/passwd", &passwd, err);
-    if (result == 0)
-        result = table_read(rootfs, "/etc/group", &groups, err);
-    if (result == 0)
-        result = tables_use(buf_as_text(&passwd), buf_as_text(&groups), wanted, user, err);
-    return result;
+    int code = table_read(rootfs, "/etc/passwd", &passwd, err);
+    if (code == 0)
+        code = table_read(rootfs, "/etc/group", &groups, err);
+    if (code == 0)
+        code = tables_use(buf_as_text(&passwd), buf_as_text(&groups), wanted, user, err);
+    return code;
 }
