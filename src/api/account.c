@@ -62,9 +62,9 @@ static int step_store(struct call *call)
     struct account_edit *edit = call->task;
     struct service_reply reply = call_suspend(call, changed);
     struct err err = {0};
-    int failed = service->change(service->context, &edit->change, reply, &err);
-    if (failed)
-        call_refused(call, failed, &err);
+    int code = service->change(service->context, &edit->change, reply, &err);
+    if (code)
+        call_refused(call, code, &err);
     return 0;
 }
 
@@ -82,12 +82,12 @@ static int password_work(struct call *call, void (*done)(struct password_check *
     struct err err = {0};
     edit->check.done = done;
     call_suspend(call, resume);
-    int failed = passwords_check(call->api->passwords, &edit->check, &err);
-    if (failed) {
+    int code = passwords_check(call->api->passwords, &edit->check, &err);
+    if (code) {
         call->resume = refused;
-        call_refused(call, failed, &err);
+        call_refused(call, code, &err);
     }
-    return failed;
+    return code;
 }
 
 static void hash_made(struct password_check *check, bool is_tried, bool is_right)
@@ -151,9 +151,9 @@ static int step_old_password(struct call *call)
                                   .address = call->exchange->address,
                                   .device = call->caller.token_id};
     int64_t now_ms = http_clock_ms();
-    int failed = login_begin(api->logins, &who, now_ms, &edit->attempt, &call->retry_s, &call->err);
-    if (failed)
-        return failed;
+    int code = login_begin(api->logins, &who, now_ms, &edit->attempt, &call->retry_s, &call->err);
+    if (code)
+        return code;
     edit->check = (struct password_check){.password = edit->old_password, .hash = edit->old_hash};
     if (password_work(call, old_checked, old_known))
         login_end(api->logins, &edit->attempt, now_ms, false, false);
@@ -202,12 +202,12 @@ int account_user(struct call *call, struct text name, struct store_user *user)
     struct store_reader *reader = call_reader(call);
     if (!reader)
         return call->err.code;
-    int failed = store_user(reader, name, call->arena, user, &call->err);
-    if (failed == ERR_NOT_FOUND)
+    int code = store_user(reader, name, call->arena, user, &call->err);
+    if (code == ERR_NOT_FOUND)
         return call_fail(
             call, ERR_NOT_FOUND, "NoUserError", "", "User %.*s not found.",
             (int)(name.length > STORE_USER_NAME_MAX ? STORE_USER_NAME_MAX : name.length), name.at);
-    return failed;
+    return code;
 }
 
 int account_group(struct call *call, struct text name, struct store_group *group,
@@ -216,12 +216,12 @@ int account_group(struct call *call, struct text name, struct store_group *group
     struct store_reader *reader = call_reader(call);
     if (!reader)
         return call->err.code;
-    int failed = store_group(reader, name, call->arena, group, members, &call->err);
-    if (failed == ERR_NOT_FOUND)
+    int code = store_group(reader, name, call->arena, group, members, &call->err);
+    if (code == ERR_NOT_FOUND)
         return call_fail(
             call, ERR_NOT_FOUND, "NoGroupError", "", "Group %.*s is not found.",
             (int)(name.length > STORE_USER_NAME_MAX ? STORE_USER_NAME_MAX : name.length), name.at);
-    return failed;
+    return code;
 }
 
 int account_group_exists(struct call *call, struct text name)
@@ -338,10 +338,10 @@ int account_map(struct call *call, const struct doc *doc, const char *key, const
 
 int account_data(struct call *call, const struct doc *doc, const struct doc **data)
 {
-    int failed = account_map(call, doc, "data", data);
-    if (!failed && !*data)
+    int code = account_map(call, doc, "data", data);
+    if (!code && !*data)
         return call_fail(call, ERR_INVALID, NULL, "data", "data is missing");
-    return failed;
+    return code;
 }
 
 const struct doc *account_extension(struct call *call, const char *json)

@@ -133,11 +133,11 @@ int handle_alert_list(struct call *call)
 {
     struct store_nodes nodes = {0};
     bool is_admin = call_can(call, AUTH_ADMINISTER, NULL);
-    int failed = call_reader(call) ? 0 : call->err.code;
-    if (!failed && is_admin)
-        failed = store_nodes(call->reader, call->arena, &nodes, &call->err);
-    if (failed)
-        return failed;
+    int code = call_reader(call) ? 0 : call->err.code;
+    if (!code && is_admin)
+        code = store_nodes(call->reader, call->arena, &nodes, &call->err);
+    if (code)
+        return code;
     struct json_writer json;
     call_json(call, 200, &json);
     json_array(&json);

@@ -43,9 +43,9 @@ static int tls_start(struct api *api, struct err *err)
     if (config->tls == API_TLS_OFF || (config->tls == API_TLS_AUTO && is_loopback(config->listen)))
         return 0;
     struct http_tls_config tls = {config->certificate, config->key, config->tls_folder};
-    int failed = http_tls_open(&tls, &api->tls, err);
-    if (failed)
-        return failed;
+    int code = http_tls_open(&tls, &api->tls, err);
+    if (code)
+        return code;
     char fingerprint[TLS_FINGERPRINT_SIZE];
     http_tls_fingerprint(api->tls, fingerprint);
     log_info("api", "TLS with the fingerprint %s", fingerprint);
@@ -99,11 +99,11 @@ static int http_start(struct api *api, struct http_server **server, struct err *
         .hsts_s = config->hsts_s,
         .app = api_app(api),
     };
-    int failed = tls_start(api, err);
+    int code = tls_start(api, err);
     http.tls = api->tls;
-    if (!failed)
-        failed = socket_prepare(api, &http, err);
-    return failed ? failed : http_server_start(&http, server, err);
+    if (!code)
+        code = socket_prepare(api, &http, err);
+    return code ? code : http_server_start(&http, server, err);
 }
 
 int api_start(const struct api_config *config, struct api **out, struct err *err)

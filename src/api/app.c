@@ -144,9 +144,9 @@ static int call_check(struct call *call, const struct route_match *match)
     if (call->route->access == ACCESS_READ_V1 && call->api->config.is_v1_read_open &&
         !call->exchange->authorization.at)
         return 0;
-    int failed = token_caller(call);
-    if (failed)
-        return failed;
+    int code = token_caller(call);
+    if (code)
+        return code;
     return call_may(call, access_rights[call->route->access], NULL);
 }
 

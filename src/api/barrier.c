@@ -44,12 +44,12 @@ int handle_barrier(struct call *call)
     struct service_reply reply;
     struct err err = {0};
     int64_t attempt;
-    int failed = call_index(call, call->parameters[0], "attempt", INT64_MAX, &attempt);
+    int code = call_index(call, call->parameters[0], "attempt", INT64_MAX, &attempt);
 
-    if (!failed)
-        failed = barrier_kind(call, &report.kind);
-    if (failed)
-        return failed;
+    if (!code)
+        code = barrier_kind(call, &report.kind);
+    if (code)
+        return code;
     if (!text_starts(token, TEXT("Bearer ")))
         return call_fail(call, ERR_UNAUTHORIZED, NULL, "", "the token of the try is missing");
     token.at += sizeof BEARER - 1;
@@ -58,8 +58,8 @@ int handle_barrier(struct call *call)
     report.token = token;
     call->is_held = report.is_waiting;
     reply = call_suspend(call, barrier_answered);
-    failed = service->barrier(service->context, &report, reply, &err);
-    if (failed)
-        call_refused(call, failed, &err);
+    code = service->barrier(service->context, &report, reply, &err);
+    if (code)
+        call_refused(call, code, &err);
     return 0;
 }

@@ -139,13 +139,13 @@ int call_job_of(struct call *call, struct text user, struct text name, struct st
     struct store *store = call->api->service->store;
     struct job_id id;
     struct err err = {0};
-    int failed = store_job_find(store, user, name, &id, &err);
-    if (!failed)
-        failed = store_job_summary(store, id, call->arena, job, &err);
-    if (failed == ERR_NOT_FOUND)
+    int code = store_job_find(store, user, name, &id, &err);
+    if (!code)
+        code = store_job_summary(store, id, call->arena, job, &err);
+    if (code == ERR_NOT_FOUND)
         return no_job(call, user, name);
     call->err = err;
-    return failed;
+    return code;
 }
 
 int call_job(struct call *call, struct text name, struct store_job *job)
@@ -220,14 +220,14 @@ int call_body(struct call *call, const struct doc **out)
     struct text body = text_trim(buf_as_text(&call->exchange->body));
     const struct doc *doc =
         doc_parse(body.length ? body : TEXT("{}"), DOC_JSON, call->arena, &problems);
-    int failed = 0;
+    int code = 0;
     if (!doc || problems.error_count)
-        failed = body_problem(call, &problems);
+        code = body_problem(call, &problems);
     else if (doc->kind != DOC_MAP)
-        failed = call_fail(call, ERR_INVALID, NULL, "", "body:%u:%u: must be an object, got %s",
-                           doc->place.line, doc->place.column, doc_kind_name(doc->kind));
+        code = call_fail(call, ERR_INVALID, NULL, "", "body:%u:%u: must be an object, got %s",
+                         doc->place.line, doc->place.column, doc_kind_name(doc->kind));
     *out = doc;
-    return failed;
+    return code;
 }
 
 int call_body_string(struct call *call, const struct doc *doc, const char *key, bool is_required,

@@ -123,9 +123,9 @@ static int nodes_fetch(struct changes_reader *reader, struct arena *arena,
     struct store_reader *rows = service->reader_get(service->context, &err);
     if (!rows)
         return ERR_BUSY;
-    int failed = store_nodes(rows, arena, nodes, &err);
+    int code = store_nodes(rows, arena, nodes, &err);
     service->reader_put(service->context, rows);
-    return failed;
+    return code;
 }
 
 static void changes_fetch(struct changes_reader *reader)
@@ -200,20 +200,20 @@ static char *query_copy(const struct call *call, const char *name)
 static int begin_of(struct call *call, int64_t *since)
 {
     struct text last = call->exchange->last_event_id;
-    int failed = call_number(call, "since", 0, INT64_MAX, -1, since);
-    if (!failed && *since < 0 && last.at && !text_to_int64(last, since))
-        failed = call_fail(call, ERR_INVALID, NULL, "Last-Event-ID", "must be a number");
-    return failed;
+    int code = call_number(call, "since", 0, INT64_MAX, -1, since);
+    if (!code && *since < 0 && last.at && !text_to_int64(last, since))
+        code = call_fail(call, ERR_INVALID, NULL, "Last-Event-ID", "must be a number");
+    return code;
 }
 
 int handle_changes(struct call *call)
 {
     int64_t since;
-    int failed = begin_of(call, &since);
-    if (!failed)
-        failed = call_follower_add(call);
-    if (failed)
-        return failed;
+    int code = begin_of(call, &since);
+    if (!code)
+        code = call_follower_add(call);
+    if (code)
+        return code;
     struct changes_reader *reader = mem_zero(1, sizeof *reader);
     reader->api = call->api;
     reader->user = query_copy(call, "username");

@@ -8,9 +8,9 @@ int handle_node_list(struct call *call)
     if (!reader)
         return call->err.code;
     struct store_nodes nodes;
-    int failed = store_nodes(reader, call->arena, &nodes, &call->err);
-    if (failed)
-        return failed;
+    int code = store_nodes(reader, call->arena, &nodes, &call->err);
+    if (code)
+        return code;
     const int64_t now_ms = (int64_t)time(NULL) * 1000;
     const struct service *service = call->api->service;
     const struct engine_gpu *gpus;
@@ -48,8 +48,8 @@ int handle_node_pardon(struct call *call)
     call->resume_state = node;
     struct service_reply reply = call_suspend(call, pardon_answered);
     struct err err = {0};
-    int failed = service->node_pardon(service->context, call->caller.auth.user, node, reply, &err);
-    if (failed)
-        call_refused(call, failed, &err);
+    int code = service->node_pardon(service->context, call->caller.auth.user, node, reply, &err);
+    if (code)
+        call_refused(call, code, &err);
     return 0;
 }

@@ -173,10 +173,10 @@ int form_parse(struct text body, struct arena *arena, const struct doc **out, st
     struct http_pair *pairs = ARENA_ARRAY(arena, struct http_pair, FORM_FIELDS_MAX);
     struct form_key root = {0};
     size_t count;
-    int failed = http_form_parse(body, arena, pairs, FORM_FIELDS_MAX, &count, err);
-    for (size_t i = 0; !failed && i < count; i++)
-        failed = pair_add(&root, &pairs[i], arena, err);
-    if (!failed)
+    int code = http_form_parse(body, arena, pairs, FORM_FIELDS_MAX, &count, err);
+    for (size_t i = 0; !code && i < count; i++)
+        code = pair_add(&root, &pairs[i], arena, err);
+    if (!code)
         *out = tree_of(&root, true, arena);
-    return failed;
+    return code;
 }

@@ -61,9 +61,9 @@ int handle_group_list(struct call *call)
     struct store_reader *reader = call_reader(call);
     if (!reader)
         return call->err.code;
-    int failed = store_groups(reader, call->arena, &groups, &call->err);
-    if (failed)
-        return failed;
+    int code = store_groups(reader, call->arena, &groups, &call->err);
+    if (code)
+        return code;
     struct json_writer json;
     call_json(call, 200, &json);
     json_array(&json);
@@ -77,9 +77,9 @@ int handle_group(struct call *call)
 {
     struct store_group group;
     struct store_members members;
-    int failed = account_group(call, call->parameters[0], &group, &members);
-    if (failed)
-        return failed;
+    int code = account_group(call, call->parameters[0], &group, &members);
+    if (code)
+        return code;
     struct json_writer json;
     call_json(call, 200, &json);
     group_json(call, &json, &group);
@@ -91,23 +91,23 @@ int handle_group_members(struct call *call)
     struct store_group group;
     struct store_members members;
     const struct auth_subject subject = {.group = arena_copy(call->arena, call->parameters[0])};
-    int failed = call_may_about(call, AUTH_READ_MEMBERS, &subject);
-    if (!failed)
-        failed = account_group(call, call->parameters[0], &group, &members);
-    if (failed)
-        return failed;
+    int code = call_may_about(call, AUTH_READ_MEMBERS, &subject);
+    if (!code)
+        code = account_group(call, call->parameters[0], &group, &members);
+    if (code)
+        return code;
     cleanup_buf struct buf list = BUF_INIT;
     struct json_writer json;
     json_init(&json, &list);
     json_array(&json);
     for (size_t i = 0; i < members.count; i++) {
         struct store_user user;
-        failed = store_user(call->reader, text_of(members.items[i].name), call->arena, &user,
-                            &call->err);
-        if (failed == ERR_NOT_FOUND)
+        code = store_user(call->reader, text_of(members.items[i].name), call->arena, &user,
+                          &call->err);
+        if (code == ERR_NOT_FOUND)
             continue; /* removed since */
-        if (failed)
-            return failed;
+        if (code)
+            return code;
         json_object(&json);
         json_key_string(&json, "username", user.name);
         json_key_bool(&json, "clusterAdmin", user.is_admin || user.is_admin_by_group);
@@ -137,24 +137,24 @@ static int set_extension(struct call *call, const struct doc *extension, struct 
     struct store_group *group = &edit->change.group;
     const struct doc *acls = NULL;
     bool is_given;
-    int failed = account_map(call, extension, "acls", &acls);
-    if (!failed)
-        failed = account_bool(call, acls, "admin", &group->is_admin, &is_given);
-    if (!failed)
-        failed = account_names(call, acls, "virtualClusters", &group->virtual_clusters);
-    if (!failed)
-        failed = account_json(call, extension, &group->extension_json);
+    int code = account_map(call, extension, "acls", &acls);
+    if (!code)
+        code = account_bool(call, acls, "admin", &group->is_admin, &is_given);
+    if (!code)
+        code = account_names(call, acls, "virtualClusters", &group->virtual_clusters);
+    if (!code)
+        code = account_json(call, extension, &group->extension_json);
     edit->change.fields |= GROUP_EXTENSION | GROUP_ADMIN | GROUP_CLUSTERS;
-    return failed;
+    return code;
 }
 
 static int set_text(struct call *call, const struct doc *doc, const char *key, unsigned field,
                     const char **value, struct account_edit *edit)
 {
     struct text text;
-    int failed = call_body_string(call, doc, key, false, &text);
-    if (failed || !text.at)
-        return failed;
+    int code = call_body_string(call, doc, key, false, &text);
+    if (code || !text.at)
+        return code;
     *value = arena_copy(call->arena, text);
     edit->change.fields |= field;
     return 0;
@@ -163,11 +163,11 @@ static int set_text(struct call *call, const struct doc *doc, const char *key, u
 static int set_texts(struct call *call, const struct doc *doc, struct account_edit *edit)
 {
     struct store_group *group = &edit->change.group;
-    int failed = set_text(call, doc, "description", GROUP_DESCRIPTION, &group->description, edit);
-    if (!failed)
-        failed =
+    int code = set_text(call, doc, "description", GROUP_DESCRIPTION, &group->description, edit);
+    if (!code)
+        code =
             set_text(call, doc, "externalName", GROUP_EXTERNAL_NAME, &group->external_name, edit);
-    return failed;
+    return code;
 }
 
 static struct account_edit *edit_new(struct call *call, enum store_change_kind kind,
@@ -185,22 +185,22 @@ int handle_group_create(struct call *call)
 {
     const struct doc *doc, *extension = NULL;
     struct text name;
-    int failed = call_body(call, &doc);
-    if (!failed)
-        failed = call_body_string(call, doc, "groupname", true, &name);
-    if (!failed)
-        failed = account_group_name(call, name);
-    if (!failed)
-        failed = account_map(call, doc, "extension", &extension);
-    if (failed)
-        return failed;
+    int code = call_body(call, &doc);
+    if (!code)
+        code = call_body_string(call, doc, "groupname", true, &name);
+    if (!code)
+        code = account_group_name(call, name);
+    if (!code)
+        code = account_map(call, doc, "extension", &extension);
+    if (code)
+        return code;
     struct account_edit *edit =
         edit_new(call, CHANGE_GROUP_ADD, name, 201, "group is created successfully");
     edit->change.group.created_ms = (int64_t)time(NULL) * 1000;
-    failed = set_texts(call, doc, edit);
-    if (!failed && extension)
-        failed = set_extension(call, extension, edit);
-    return failed ? failed : account_change(call, edit);
+    code = set_texts(call, doc, edit);
+    if (!code && extension)
+        code = set_extension(call, extension, edit);
+    return code ? code : account_change(call, edit);
 }
 
 int handle_group_remove(struct call *call)
@@ -225,44 +225,44 @@ int handle_group_update(struct call *call)
     struct store_group group;
     struct store_members members;
     bool is_patch = false, is_given;
-    int failed = call_body(call, &doc);
-    if (!failed)
-        failed = account_data(call, doc, &data);
-    if (!failed)
-        failed = account_bool(call, doc, "patch", &is_patch, &is_given);
-    if (!failed)
-        failed = call_body_string(call, data, "groupname", true, &name);
-    if (!failed)
-        failed = account_map(call, data, "extension", &extension);
-    if (!failed)
-        failed = account_group(call, name, &group, &members);
-    if (failed)
-        return failed;
+    int code = call_body(call, &doc);
+    if (!code)
+        code = account_data(call, doc, &data);
+    if (!code)
+        code = account_bool(call, doc, "patch", &is_patch, &is_given);
+    if (!code)
+        code = call_body_string(call, data, "groupname", true, &name);
+    if (!code)
+        code = account_map(call, data, "extension", &extension);
+    if (!code)
+        code = account_group(call, name, &group, &members);
+    if (code)
+        return code;
     struct account_edit *edit =
         edit_new(call, CHANGE_GROUP_SET, name, 201, "update group data successfully.");
-    failed = set_texts(call, data, edit);
-    if (!failed && !is_patch)
+    code = set_texts(call, data, edit);
+    if (!code && !is_patch)
         edit->change.fields |= GROUP_DESCRIPTION | GROUP_EXTERNAL_NAME;
-    if (!failed && !is_patch && !extension)
+    if (!code && !is_patch && !extension)
         extension = account_extension(call, "{}");
-    if (!failed && is_patch && extension) {
+    if (!code && is_patch && extension) {
         edit->change.extension_was = group.extension_json;
         extension = account_merge(call->arena, extension_now(call, &group), extension);
     }
-    if (!failed && extension)
-        failed = set_extension(call, extension, edit);
-    return failed ? failed : edit_end(call, edit);
+    if (!code && extension)
+        code = set_extension(call, extension, edit);
+    return code ? code : edit_end(call, edit);
 }
 
 static int field_begin(struct call *call, const char *message, const struct doc **doc,
                        struct account_edit **edit, struct store_group *group)
 {
     struct store_members members;
-    int failed = call_body(call, doc);
-    if (!failed)
-        failed = account_group(call, call->parameters[0], group, &members);
-    if (failed)
-        return failed;
+    int code = call_body(call, doc);
+    if (!code)
+        code = account_group(call, call->parameters[0], group, &members);
+    if (code)
+        return code;
     *edit = edit_new(call, CHANGE_GROUP_SET, call->parameters[0], 201, message);
     (*edit)->change.extension_was = NULL;
     return 0;
@@ -278,14 +278,14 @@ int handle_group_description(struct call *call)
     const struct doc *doc;
     struct account_edit *edit;
     struct store_group group;
-    int failed =
+    int code =
         field_begin(call, "update group description data successfully.", &doc, &edit, &group);
-    if (!failed)
-        failed = set_text(call, doc, "description", GROUP_DESCRIPTION,
-                          &edit->change.group.description, edit);
-    if (!failed && !edit->change.fields)
-        failed = missing(call, "description");
-    return failed ? failed : account_change(call, edit);
+    if (!code)
+        code = set_text(call, doc, "description", GROUP_DESCRIPTION,
+                        &edit->change.group.description, edit);
+    if (!code && !edit->change.fields)
+        code = missing(call, "description");
+    return code ? code : account_change(call, edit);
 }
 
 int handle_group_external_name(struct call *call)
@@ -293,23 +293,23 @@ int handle_group_external_name(struct call *call)
     const struct doc *doc;
     struct account_edit *edit;
     struct store_group group;
-    int failed =
+    int code =
         field_begin(call, "update group externalNameData data successfully.", &doc, &edit, &group);
-    if (!failed)
-        failed = set_text(call, doc, "externalName", GROUP_EXTERNAL_NAME,
-                          &edit->change.group.external_name, edit);
-    if (!failed && !edit->change.fields)
-        failed = missing(call, "externalName");
-    return failed ? failed : account_change(call, edit);
+    if (!code)
+        code = set_text(call, doc, "externalName", GROUP_EXTERNAL_NAME,
+                        &edit->change.group.external_name, edit);
+    if (!code && !edit->change.fields)
+        code = missing(call, "externalName");
+    return code ? code : account_change(call, edit);
 }
 
 static int extension_change(struct call *call, const struct store_group *group,
                             const struct doc *over, struct account_edit *edit)
 {
     edit->change.extension_was = group->extension_json;
-    int failed =
+    int code =
         set_extension(call, account_merge(call->arena, extension_now(call, group), over), edit);
-    return failed ? failed : account_change(call, edit);
+    return code ? code : account_change(call, edit);
 }
 
 int handle_group_extension(struct call *call)
@@ -317,13 +317,12 @@ int handle_group_extension(struct call *call)
     const struct doc *doc, *over;
     struct account_edit *edit;
     struct store_group group;
-    int failed =
-        field_begin(call, "update group extension data successfully.", &doc, &edit, &group);
-    if (!failed)
-        failed = account_map(call, doc, "extension", &over);
-    if (!failed && !over)
-        failed = missing(call, "extension");
-    return failed ? failed : extension_change(call, &group, over, edit);
+    int code = field_begin(call, "update group extension data successfully.", &doc, &edit, &group);
+    if (!code)
+        code = account_map(call, doc, "extension", &over);
+    if (!code && !over)
+        code = missing(call, "extension");
+    return code ? code : extension_change(call, &group, over, edit);
 }
 
 static struct doc *map_of_one(struct arena *arena, struct text key, const struct doc *value)
@@ -357,10 +356,9 @@ int handle_group_extension_key(struct call *call)
     struct account_edit *edit;
     struct store_group group;
     size_t first = text_is(exchange->segments[0], "rest-server") ? 6 : 5;
-    int failed =
-        field_begin(call, "update group extension data successfully.", &doc, &edit, &group);
-    if (failed)
-        return failed;
+    int code = field_begin(call, "update group extension data successfully.", &doc, &edit, &group);
+    if (code)
+        return code;
     const struct doc *data = doc_get(doc, "data");
     if (!data)
         return missing(call, "data");

@@ -97,9 +97,9 @@ static int address_open(const char *listen_at, uint16_t *port, struct err *err)
 {
     union address address;
     socklen_t length = 0;
-    int failed = address_parse(listen_at, &address, &length, err);
-    if (failed)
-        return failed;
+    int code = address_parse(listen_at, &address, &length, err);
+    if (code)
+        return code;
     cleanup_close int fd =
         socket(address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0)

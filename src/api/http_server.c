@@ -653,9 +653,9 @@ static int headers_prepare(struct http_server *server, struct err *err)
     struct buf hsts = BUF_INIT;
     server->proxies = mem_zero(config->proxy_count + 1, sizeof *server->proxies);
     for (size_t i = 0; i < config->proxy_count; i++) {
-        int failed = address_range_parse(config->proxies[i], &server->proxies[i], err);
-        if (failed)
-            return failed;
+        int code = address_range_parse(config->proxies[i], &server->proxies[i], err);
+        if (code)
+            return code;
     }
     if (config->tls && config->hsts_s) {
         buf_format(&hsts, "max-age=%u", config->hsts_s);

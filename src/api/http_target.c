@@ -51,12 +51,12 @@ int http_form_parse(struct text text, struct arena *arena, struct http_pair *pai
             return err_fail(err, ERR_TOO_BIG, "", "more than %zu parameters", room);
         struct text name = text_cut(&item, '=');
         struct http_pair *pair = &pairs[*count];
-        int failed = http_decode(name, true, arena, &pair->name, err);
-        if (failed)
-            return failed;
-        failed = http_decode(item, true, arena, &pair->value, err);
-        if (failed)
-            return failed;
+        int code = http_decode(name, true, arena, &pair->name, err);
+        if (code)
+            return code;
+        code = http_decode(item, true, arena, &pair->value, err);
+        if (code)
+            return code;
         (*count)++;
     }
     return 0;
@@ -89,9 +89,9 @@ static int path_cut(struct exchange *exchange, struct text path, struct err *err
             return err_fail(err, ERR_TOO_BIG, "", "the path has more than %d parts",
                             HTTP_SEGMENTS_MAX);
         struct text *out = &exchange->segments[exchange->segment_count++];
-        int failed = http_decode(segment, false, &exchange->arena, out, err);
-        if (failed)
-            return failed;
+        int code = http_decode(segment, false, &exchange->arena, out, err);
+        if (code)
+            return code;
     }
     return 0;
 }
@@ -102,14 +102,14 @@ int exchange_target(struct exchange *exchange, struct text target, struct err *e
     if (target.length > HTTP_TARGET_MAX)
         return err_fail(err, ERR_TOO_BIG, "", "the request's target has more than %d bytes",
                         HTTP_TARGET_MAX);
-    int failed = target_origin(&target, err);
-    if (failed)
-        return failed;
+    int code = target_origin(&target, err);
+    if (code)
+        return code;
     struct text query = target;
     struct text path = text_cut(&query, '?');
-    failed = path_cut(exchange, path, err);
-    if (failed)
-        return failed;
+    code = path_cut(exchange, path, err);
+    if (code)
+        return code;
     return http_form_parse(query, &exchange->arena, exchange->query, HTTP_QUERY_MAX,
                            &exchange->query_count, err);
 }

@@ -65,30 +65,30 @@ static void names_add(gnutls_x509_crt_t certificate)
 static int certificate_fill(gnutls_x509_crt_t certificate, gnutls_x509_privkey_t key)
 {
     unsigned char serial[16];
-    int result = gnutls_rnd(GNUTLS_RND_NONCE, serial, sizeof serial);
+    int code = gnutls_rnd(GNUTLS_RND_NONCE, serial, sizeof serial);
     serial[0] &= 0x7f; /* positive */
-    if (result == 0)
-        result = gnutls_x509_crt_set_version(certificate, 3);
-    if (result == 0)
-        result = gnutls_x509_crt_set_serial(certificate, serial, sizeof serial);
-    if (result == 0)
-        result = gnutls_x509_crt_set_activation_time(certificate, time(NULL) - 86400);
-    if (result == 0)
-        result = gnutls_x509_crt_set_expiration_time(certificate, time(NULL) + LIFE_S);
-    if (result == 0)
-        result = gnutls_x509_crt_set_dn(certificate, "CN=skepd", NULL);
-    if (result == 0)
-        result = gnutls_x509_crt_set_key(certificate, key);
-    if (result == 0)
-        result = gnutls_x509_crt_set_basic_constraints(certificate, 0, -1);
-    if (result == 0)
-        result = gnutls_x509_crt_set_key_usage(certificate, GNUTLS_KEY_DIGITAL_SIGNATURE);
-    if (result == 0)
-        result = gnutls_x509_crt_set_key_purpose_oid(certificate, GNUTLS_KP_TLS_WWW_SERVER, 0);
+    if (code == 0)
+        code = gnutls_x509_crt_set_version(certificate, 3);
+    if (code == 0)
+        code = gnutls_x509_crt_set_serial(certificate, serial, sizeof serial);
+    if (code == 0)
+        code = gnutls_x509_crt_set_activation_time(certificate, time(NULL) - 86400);
+    if (code == 0)
+        code = gnutls_x509_crt_set_expiration_time(certificate, time(NULL) + LIFE_S);
+    if (code == 0)
+        code = gnutls_x509_crt_set_dn(certificate, "CN=skepd", NULL);
+    if (code == 0)
+        code = gnutls_x509_crt_set_key(certificate, key);
+    if (code == 0)
+        code = gnutls_x509_crt_set_basic_constraints(certificate, 0, -1);
+    if (code == 0)
+        code = gnutls_x509_crt_set_key_usage(certificate, GNUTLS_KEY_DIGITAL_SIGNATURE);
+    if (code == 0)
+        code = gnutls_x509_crt_set_key_purpose_oid(certificate, GNUTLS_KP_TLS_WWW_SERVER, 0);
     names_add(certificate);
-    if (result == 0)
-        result = gnutls_x509_crt_sign2(certificate, certificate, key, GNUTLS_DIG_SHA256, 0);
-    return result;
+    if (code == 0)
+        code = gnutls_x509_crt_sign2(certificate, certificate, key, GNUTLS_DIG_SHA256, 0);
+    return code;
 }
 
 static struct text text_of_datum(const gnutls_datum_t *datum)
@@ -100,8 +100,8 @@ static int pair_write(const struct http_tls *tls, const gnutls_datum_t *certific
                       const gnutls_datum_t *key, struct err *err)
 {
     /* the key first: a certificate without one would be taken for whole */
-    int failed = file_write(tls->key, text_of_datum(key), 0600, err);
-    return failed ? failed : file_write(tls->certificate, text_of_datum(certificate), 0644, err);
+    int code = file_write(tls->key, text_of_datum(key), 0600, err);
+    return code ? code : file_write(tls->certificate, text_of_datum(certificate), 0644, err);
 }
 
 static int pair_make(const struct http_tls *tls, struct err *err)
@@ -121,13 +121,13 @@ static int pair_make(const struct http_tls *tls, struct err *err)
         result = gnutls_x509_privkey_export2(key, GNUTLS_X509_FMT_PEM, &key_pem);
     if (result == 0)
         result = gnutls_x509_crt_export2(certificate, GNUTLS_X509_FMT_PEM, &certificate_pem);
-    int failed = result < 0 ? tls_err(err, ERR_INTERNAL, result, "make", tls->certificate)
-                            : pair_write(tls, &certificate_pem, &key_pem, err);
+    int code = result < 0 ? tls_err(err, ERR_INTERNAL, result, "make", tls->certificate)
+                          : pair_write(tls, &certificate_pem, &key_pem, err);
     gnutls_free(certificate_pem.data);
     gnutls_free(key_pem.data);
     gnutls_x509_crt_deinit(certificate);
     gnutls_x509_privkey_deinit(key);
-    return failed;
+    return code;
 }
 
 /* ---- reading ---- */
@@ -146,9 +146,9 @@ static void loaded_free(struct loaded *loaded)
 static int chain_read(const char *path, struct loaded *loaded, struct err *err)
 {
     cleanup_buf struct buf pem = BUF_INIT;
-    int failed = file_read(path, PEM_MAX, &pem, err);
-    if (failed)
-        return failed;
+    int code = file_read(path, PEM_MAX, &pem, err);
+    if (code)
+        return code;
     gnutls_datum_t datum = {(unsigned char *)pem.at, (unsigned)pem.length};
     loaded->chain_length = CHAIN_MAX;
     int result = gnutls_pcert_list_import_x509_raw(loaded->chain, &loaded->chain_length, &datum,
@@ -164,9 +164,9 @@ static int key_read(const char *path, struct loaded *loaded, struct err *err)
     struct stat status;
     if (stat(path, &status) == 0 && (status.st_mode & 077))
         return err_fail(err, ERR_FORBIDDEN, "", "others may read %s: chmod 600 it", path);
-    int failed = file_read(path, PEM_MAX, &pem, err);
-    if (failed)
-        return failed;
+    int code = file_read(path, PEM_MAX, &pem, err);
+    if (code)
+        return code;
     gnutls_datum_t datum = {(unsigned char *)pem.at, (unsigned)pem.length};
     int result = gnutls_privkey_init(&loaded->key);
     if (result == 0)
@@ -179,27 +179,27 @@ static int key_read(const char *path, struct loaded *loaded, struct err *err)
 static int key_digest(gnutls_pubkey_t key, unsigned char digest[SHA256_SIZE])
 {
     gnutls_datum_t der = {0};
-    int result = gnutls_pubkey_export2(key, GNUTLS_X509_FMT_DER, &der);
-    if (result == 0)
-        result = gnutls_hash_fast(GNUTLS_DIG_SHA256, der.data, der.size, digest);
+    int code = gnutls_pubkey_export2(key, GNUTLS_X509_FMT_DER, &der);
+    if (code == 0)
+        code = gnutls_hash_fast(GNUTLS_DIG_SHA256, der.data, der.size, digest);
     gnutls_free(der.data);
-    return result;
+    return code;
 }
 
 static int pair_check(const struct http_tls *tls, const struct loaded *loaded, struct err *err)
 {
     unsigned char digests[2][SHA256_SIZE] = {{0}};
     gnutls_pubkey_t key = NULL;
-    int result = gnutls_pubkey_init(&key);
-    if (result == 0)
-        result = gnutls_pubkey_import_privkey(key, loaded->key, 0, 0);
-    if (result == 0)
-        result = key_digest(key, digests[0]);
-    if (result == 0)
-        result = key_digest(loaded->chain[0].pubkey, digests[1]);
+    int code = gnutls_pubkey_init(&key);
+    if (code == 0)
+        code = gnutls_pubkey_import_privkey(key, loaded->key, 0, 0);
+    if (code == 0)
+        code = key_digest(key, digests[0]);
+    if (code == 0)
+        code = key_digest(loaded->chain[0].pubkey, digests[1]);
     gnutls_pubkey_deinit(key);
-    if (result < 0)
-        return tls_err(err, ERR_INVALID, result, "the key", tls->key);
+    if (code < 0)
+        return tls_err(err, ERR_INVALID, code, "the key", tls->key);
     if (memcmp(digests[0], digests[1], SHA256_SIZE) != 0)
         return err_fail(err, ERR_INVALID, "", "%s is not the key of %s", tls->key,
                         tls->certificate);
@@ -209,14 +209,14 @@ static int pair_check(const struct http_tls *tls, const struct loaded *loaded, s
 static int tls_load(struct http_tls *tls, struct err *err)
 {
     struct loaded *loaded = mem_zero(1, sizeof *loaded);
-    int failed = chain_read(tls->certificate, loaded, err);
-    if (!failed)
-        failed = key_read(tls->key, loaded, err);
-    if (!failed)
-        failed = pair_check(tls, loaded, err);
-    if (failed) {
+    int code = chain_read(tls->certificate, loaded, err);
+    if (!code)
+        code = key_read(tls->key, loaded, err);
+    if (!code)
+        code = pair_check(tls, loaded, err);
+    if (code) {
         loaded_free(loaded);
-        return failed;
+        return code;
     }
     loaded->older = atomic_load(&tls->loaded);
     atomic_store(&tls->loaded, loaded);
@@ -237,10 +237,10 @@ static int pair_of_folder(struct http_tls *tls, const char *folder, struct err *
 {
     tls->certificate = path_in(folder, "certificate.pem");
     tls->key = path_in(folder, "key.pem");
-    int failed = dir_make(folder, 0700, err);
-    if (!failed && access(tls->certificate, F_OK) < 0 && errno == ENOENT)
-        failed = pair_make(tls, err);
-    return failed;
+    int code = dir_make(folder, 0700, err);
+    if (!code && access(tls->certificate, F_OK) < 0 && errno == ENOENT)
+        code = pair_make(tls, err);
+    return code;
 }
 
 int http_tls_open(const struct http_tls_config *config, struct http_tls **out, struct err *err)
@@ -248,20 +248,20 @@ int http_tls_open(const struct http_tls_config *config, struct http_tls **out, s
     struct http_tls *none = NULL;
     struct http_tls *tls = mem_zero(1, sizeof *tls);
     pthread_mutex_init(&tls->lock, NULL);
-    int failed = 0;
+    int code = 0;
     if (!atomic_compare_exchange_strong(&the_one, &none, tls)) {
-        failed = err_fail(err, ERR_CONFLICT, "", "this process shows a certificate already");
+        code = err_fail(err, ERR_CONFLICT, "", "this process shows a certificate already");
     } else if (config->certificate) {
         tls->certificate = mem_copy(config->certificate);
         tls->key = mem_copy(config->key);
     } else {
-        failed = pair_of_folder(tls, config->folder, err);
+        code = pair_of_folder(tls, config->folder, err);
     }
-    if (!failed)
-        failed = tls_load(tls, err);
-    if (failed) {
+    if (!code)
+        code = tls_load(tls, err);
+    if (code) {
         http_tls_close(tls);
-        return failed;
+        return code;
     }
     *out = tls;
     return 0;
@@ -270,11 +270,11 @@ int http_tls_open(const struct http_tls_config *config, struct http_tls **out, s
 int http_tls_reload(struct http_tls *tls, struct err *err)
 {
     pthread_mutex_lock(&tls->lock);
-    int failed = tls->load_count >= LOADS_MAX
-                     ? err_fail(err, ERR_TOO_BIG, "", "it was read %d times", LOADS_MAX)
-                     : tls_load(tls, err);
+    int code = tls->load_count >= LOADS_MAX
+                   ? err_fail(err, ERR_TOO_BIG, "", "it was read %d times", LOADS_MAX)
+                   : tls_load(tls, err);
     pthread_mutex_unlock(&tls->lock);
-    return failed;
+    return code;
 }
 
 void http_tls_close(struct http_tls *tls)

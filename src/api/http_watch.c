@@ -156,22 +156,22 @@ int http_watch_start(const struct http_watch_ops *ops, struct http_watch **out, 
     watch->wakeup_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     pthread_mutex_init(&watch->lock, NULL);
     struct epoll_event event = {.events = EPOLLIN, .data.u64 = KEY_WAKEUP};
-    int failed = 0;
+    int code = 0;
     if (watch->epoll_fd < 0 || watch->wakeup_fd < 0 ||
         epoll_ctl(watch->epoll_fd, EPOLL_CTL_ADD, watch->wakeup_fd, &event) < 0)
-        failed = err_errno(err, errno, "epoll");
-    if (!failed) {
+        code = err_errno(err, errno, "epoll");
+    if (!code) {
         int number = pthread_create(&watch->thread, NULL, watch_run, watch);
         if (number)
-            failed = err_errno(err, number, "start the thread of the HTTP streams");
+            code = err_errno(err, number, "start the thread of the HTTP streams");
     }
-    if (failed) {
+    if (code) {
         if (watch->epoll_fd >= 0)
             close(watch->epoll_fd);
         if (watch->wakeup_fd >= 0)
             close(watch->wakeup_fd);
         mem_free(watch);
-        return failed;
+        return code;
     }
     *out = watch;
     return 0;

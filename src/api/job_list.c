@@ -33,7 +33,7 @@ static int comma_list(struct call *call, const char *name, struct list *list)
 static int states_parse(struct call *call, struct job_filter *filter)
 {
     struct list list;
-    int failed = comma_list(call, "state", &list);
+    int code = comma_list(call, "state", &list);
     for (size_t i = 0; i < list.count; i++) {
         unsigned shown = 0;
         while (shown < PUBLIC_STATE_COUNT &&
@@ -46,7 +46,7 @@ static int states_parse(struct call *call, struct job_filter *filter)
                              TEXT_ARG(list.items[i]));
         filter->states |= 1u << shown;
     }
-    return failed;
+    return code;
 }
 
 static int priorities_parse(struct call *call, struct job_filter *filter)
@@ -57,9 +57,9 @@ static int priorities_parse(struct call *call, struct job_filter *filter)
     } CLASSES[] = {
         {"oppo", SPEC_OPPO}, {"test", SPEC_TEST}, {"prod", SPEC_PROD}, {"crit", SPEC_CRIT}};
     struct list list;
-    int failed = comma_list(call, "jobPriority", &list);
-    if (failed)
-        return failed;
+    int code = comma_list(call, "jobPriority", &list);
+    if (code)
+        return code;
     int32_t *priorities = ARENA_ARRAY(call->arena, int32_t, list.count + 1);
     filter->priorities = priorities;
     for (size_t i = 0; i < list.count; i++) {
@@ -118,23 +118,23 @@ static int filter_parse(struct call *call, struct job_filter *filter)
 {
     struct list users, clusters, tags, tags_not;
     int64_t offset, limit;
-    int failed = comma_list(call, "username", &users);
-    if (!failed)
-        failed = comma_list(call, "vc", &clusters);
-    if (!failed)
-        failed = comma_list(call, "tagsContain", &tags);
-    if (!failed)
-        failed = comma_list(call, "tagsNotContain", &tags_not);
-    if (!failed)
-        failed = states_parse(call, filter);
-    if (!failed)
-        failed = priorities_parse(call, filter);
-    if (!failed)
-        failed = call_number(call, "offset", 0, INT64_MAX, 0, &offset);
-    if (!failed)
-        failed = call_number(call, "limit", 0, LIST_LIMIT_MAX, LIST_LIMIT, &limit);
-    if (failed)
-        return failed;
+    int code = comma_list(call, "username", &users);
+    if (!code)
+        code = comma_list(call, "vc", &clusters);
+    if (!code)
+        code = comma_list(call, "tagsContain", &tags);
+    if (!code)
+        code = comma_list(call, "tagsNotContain", &tags_not);
+    if (!code)
+        code = states_parse(call, filter);
+    if (!code)
+        code = priorities_parse(call, filter);
+    if (!code)
+        code = call_number(call, "offset", 0, INT64_MAX, 0, &offset);
+    if (!code)
+        code = call_number(call, "limit", 0, LIST_LIMIT_MAX, LIST_LIMIT, &limit);
+    if (code)
+        return code;
     filter->users = users.items;
     filter->user_count = users.count;
     filter->virtual_clusters = clusters.items;
@@ -170,9 +170,9 @@ static void list_json(struct call *call, const struct job_page *page, bool has_t
 int handle_job_list(struct call *call)
 {
     struct job_filter filter = {0};
-    int failed = filter_parse(call, &filter);
-    if (failed)
-        return failed;
+    int code = filter_parse(call, &filter);
+    if (code)
+        return code;
     struct job_page page = {0};
     bool has_total = text_is(exchange_query(call->exchange, "withTotalCount"), "true");
     filter.skips_total = !has_total;

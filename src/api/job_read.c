@@ -32,26 +32,26 @@ static int read_attempt(struct call *call, struct store_job *job, int64_t index,
                         struct job_record *attempt)
 {
     struct store_reader *reader;
-    int failed = need_reader(call, &reader);
-    if (failed)
-        return failed;
+    int code = need_reader(call, &reader);
+    if (code)
+        return code;
     struct job_id id = job->record.id;
-    failed = store_job_read(reader, id, call->arena, job, &call->err);
-    if (failed)
-        return failed;
+    code = store_job_read(reader, id, call->arena, job, &call->err);
+    if (code)
+        return code;
     *attempt = job->record;
     if (index < 0 || index == job->record.attempt)
         return 0;
     struct job_attempts attempts;
-    failed = store_job_attempts(reader, id, call->arena, &attempts, &call->err);
-    for (size_t i = 0; !failed && i < attempts.count; i++) {
+    code = store_job_attempts(reader, id, call->arena, &attempts, &call->err);
+    for (size_t i = 0; !code && i < attempts.count; i++) {
         if (attempts.items[i].attempt == index) {
             *attempt = attempts.items[i];
             return 0;
         }
     }
-    if (failed)
-        return failed;
+    if (code)
+        return code;
     return call_fail(call, ERR_NOT_FOUND, "NoJobError", "", "job %s~%s has no attempt %lld",
                      job->record.user, job->record.name, (long long)index);
 }
@@ -59,13 +59,13 @@ static int read_attempt(struct call *call, struct store_job *job, int64_t index,
 static int detail_reply(struct call *call, struct store_job *job, int64_t index)
 {
     struct job_record attempt;
-    int failed = read_attempt(call, job, index, &attempt);
-    if (failed)
-        return failed;
+    int code = read_attempt(call, job, index, &attempt);
+    if (code)
+        return code;
     struct store_tasks tasks = {0};
-    failed = store_tasks(call->reader, job->record.id, index, call->arena, &tasks, &call->err);
-    if (failed)
-        return failed;
+    code = store_tasks(call->reader, job->record.id, index, call->arena, &tasks, &call->err);
+    if (code)
+        return code;
     struct view_detail detail = {.job = job,
                                  .attempt = &attempt,
                                  .tasks = &tasks,
@@ -82,10 +82,10 @@ int handle_job_detail(struct call *call)
 {
     struct store_job job;
     int64_t index = -1;
-    int failed = call_job(call, call->parameters[0], &job);
-    if (!failed && call->parameters[1].at)
-        failed = call_index(call, call->parameters[1], "attempt", UINT32_MAX, &index);
-    return failed ? failed : detail_reply(call, &job, index);
+    int code = call_job(call, call->parameters[0], &job);
+    if (!code && call->parameters[1].at)
+        code = call_index(call, call->parameters[1], "attempt", UINT32_MAX, &index);
+    return code ? code : detail_reply(call, &job, index);
 }
 
 int call_job_v1(struct call *call, struct store_job *job)
@@ -98,23 +98,23 @@ int call_job_v1(struct call *call, struct store_job *job)
 int handle_job_detail_v1(struct call *call)
 {
     struct store_job job;
-    int failed = call_job_v1(call, &job);
-    return failed ? failed : detail_reply(call, &job, -1);
+    int code = call_job_v1(call, &job);
+    return code ? code : detail_reply(call, &job, -1);
 }
 
 static int config_reply(struct call *call, const struct store_job *job)
 {
     struct store_reader *reader;
     struct store_source source;
-    int failed = call_may(call, AUTH_READ_CONFIG, job);
-    if (!failed)
-        failed = need_reader(call, &reader);
-    if (!failed)
-        failed = store_job_source(reader, job->record.id, call->arena, &source, &call->err);
-    if (failed == ERR_NOT_FOUND)
+    int code = call_may(call, AUTH_READ_CONFIG, job);
+    if (!code)
+        code = need_reader(call, &reader);
+    if (!code)
+        code = store_job_source(reader, job->record.id, call->arena, &source, &call->err);
+    if (code == ERR_NOT_FOUND)
         return call_fail(call, ERR_NOT_FOUND, "NoJobConfigError", "", "the job has no file");
-    if (failed)
-        return failed;
+    if (code)
+        return code;
     bool is_json = source.format == SPEC_V1;
     call_text(call, 200, is_json ? "application/json; charset=utf-8" : "text/yaml; charset=utf-8",
               source.source);
@@ -124,15 +124,15 @@ static int config_reply(struct call *call, const struct store_job *job)
 int handle_job_config(struct call *call)
 {
     struct store_job job;
-    int failed = call_job(call, call->parameters[0], &job);
-    return failed ? failed : config_reply(call, &job);
+    int code = call_job(call, call->parameters[0], &job);
+    return code ? code : config_reply(call, &job);
 }
 
 int handle_job_config_v1(struct call *call)
 {
     struct store_job job;
-    int failed = call_job_v1(call, &job);
-    return failed ? failed : config_reply(call, &job);
+    int code = call_job_v1(call, &job);
+    return code ? code : config_reply(call, &job);
 }
 
 /* ---- attempts ---- */
@@ -140,9 +140,9 @@ int handle_job_config_v1(struct call *call)
 int handle_job_attempt_health(struct call *call)
 {
     struct store_job job;
-    int failed = call_job(call, call->parameters[0], &job);
-    if (failed)
-        return failed;
+    int code = call_job(call, call->parameters[0], &job);
+    if (code)
+        return code;
     call_message(call, 200, "the history of attempts is kept");
     return 0;
 }
@@ -150,21 +150,21 @@ int handle_job_attempt_health(struct call *call)
 static int attempts_read(struct call *call, struct store_job *job, struct job_attempts *attempts)
 {
     struct store_reader *reader;
-    int failed = call_job(call, call->parameters[0], job);
-    if (!failed)
-        failed = need_reader(call, &reader);
-    if (!failed)
-        failed = store_job_attempts(reader, job->record.id, call->arena, attempts, &call->err);
-    return failed;
+    int code = call_job(call, call->parameters[0], job);
+    if (!code)
+        code = need_reader(call, &reader);
+    if (!code)
+        code = store_job_attempts(reader, job->record.id, call->arena, attempts, &call->err);
+    return code;
 }
 
 int handle_job_attempt_list(struct call *call)
 {
     struct store_job job;
     struct job_attempts attempts = {0};
-    int failed = attempts_read(call, &job, &attempts);
-    if (failed)
-        return failed;
+    int code = attempts_read(call, &job, &attempts);
+    if (code)
+        return code;
     struct json_writer json;
     call_json(call, 200, &json);
     json_array(&json);
@@ -180,10 +180,10 @@ int handle_job_attempt(struct call *call)
     struct store_job job;
     struct job_attempts attempts = {0};
     int64_t index;
-    int failed = call_index(call, call->parameters[1], "attempt", UINT32_MAX, &index);
-    if (!failed)
-        failed = attempts_read(call, &job, &attempts);
-    for (size_t i = 0; !failed && i < attempts.count; i++) {
+    int code = call_index(call, call->parameters[1], "attempt", UINT32_MAX, &index);
+    if (!code)
+        code = attempts_read(call, &job, &attempts);
+    for (size_t i = 0; !code && i < attempts.count; i++) {
         if (attempts.items[i].attempt != index)
             continue;
         struct json_writer json;
@@ -192,8 +192,8 @@ int handle_job_attempt(struct call *call)
                          call_rules(call));
         return 0;
     }
-    if (failed)
-        return failed;
+    if (code)
+        return code;
     return call_fail(call, ERR_NOT_FOUND, "NoJobError", "", "the job has no attempt %lld",
                      (long long)index);
 }
@@ -205,11 +205,11 @@ static int ends_read(struct call *call, const struct store_job *job, struct view
         ARENA_ARRAY(call->arena, const struct store_attempt_end *, attempts->attempts.count + 1);
     for (size_t i = 0; i < attempts->attempts.count; i++) {
         struct store_attempt_end *end = ARENA_NEW(call->arena, struct store_attempt_end);
-        int failed = store_attempt_end(call->reader, attempts->attempts.items[i].attempt,
-                                       call->arena, end, &call->err);
-        if (failed && failed != ERR_NOT_FOUND)
-            return failed;
-        attempts->attempt_ends[i] = failed ? NULL : end;
+        int code = store_attempt_end(call->reader, attempts->attempts.items[i].attempt, call->arena,
+                                     end, &call->err);
+        if (code && code != ERR_NOT_FOUND)
+            return code;
+        attempts->attempt_ends[i] = code ? NULL : end;
     }
     return 0;
 }
@@ -218,13 +218,13 @@ static int ends_read(struct call *call, const struct store_job *job, struct view
 static int role_find(struct call *call, struct job_id job, struct text name, int32_t *role)
 {
     struct plan *plan = NULL;
-    int failed = store_job_plan(call->reader, job, &plan, &call->err);
+    int code = store_job_plan(call->reader, job, &plan, &call->err);
     *role = -1;
-    for (uint16_t r = 0; !failed && r < plan->role_count; r++)
+    for (uint16_t r = 0; !code && r < plan->role_count; r++)
         if (text_is(name, plan->roles[r].name))
             *role = r;
     plan_free(plan);
-    return failed;
+    return code;
 }
 
 /* One that was scaled away: its last attempt stands for it. NULL: there never was such a task. */
@@ -233,17 +233,17 @@ static int task_of_history(struct call *call, struct job_id job, uint32_t job_at
 {
     struct store_tasks attempts = {0};
     int32_t role;
-    int failed = role_find(call, job, call->parameters[2], &role);
-    if (failed || role < 0 || index > UINT16_MAX)
-        return failed;
-    failed = store_task_attempts(call->reader, job, job_attempt,
-                                 (struct task_ref){(uint16_t)role, (uint16_t)index}, call->arena,
-                                 &attempts, &call->err);
-    if (failed == ERR_NOT_FOUND)
+    int code = role_find(call, job, call->parameters[2], &role);
+    if (code || role < 0 || index > UINT16_MAX)
+        return code;
+    code = store_task_attempts(call->reader, job, job_attempt,
+                               (struct task_ref){(uint16_t)role, (uint16_t)index}, call->arena,
+                               &attempts, &call->err);
+    if (code == ERR_NOT_FOUND)
         return 0;
-    if (!failed && attempts.count > 0)
+    if (!code && attempts.count > 0)
         *task = &attempts.items[attempts.count - 1];
-    return failed;
+    return code;
 }
 
 int handle_task_attempts(struct call *call)
@@ -253,40 +253,40 @@ int handle_task_attempts(struct call *call)
     struct store_tasks tasks;
     struct view_attempts attempts = {0};
     int64_t job_attempt, index;
-    int failed = call_job(call, call->parameters[0], &job);
-    if (!failed)
-        failed = call_index(call, call->parameters[1], "attempt", UINT32_MAX, &job_attempt);
-    if (!failed)
-        failed = call_index(call, call->parameters[3], "taskIndex", SPEC_TASKS_MAX, &index);
-    if (!failed)
-        failed = read_attempt(call, &job, job_attempt, &attempt);
-    if (!failed)
-        failed =
+    int code = call_job(call, call->parameters[0], &job);
+    if (!code)
+        code = call_index(call, call->parameters[1], "attempt", UINT32_MAX, &job_attempt);
+    if (!code)
+        code = call_index(call, call->parameters[3], "taskIndex", SPEC_TASKS_MAX, &index);
+    if (!code)
+        code = read_attempt(call, &job, job_attempt, &attempt);
+    if (!code)
+        code =
             store_tasks(call->reader, job.record.id, job_attempt, call->arena, &tasks, &call->err);
-    if (failed)
-        return failed;
+    if (code)
+        return code;
     const struct task_record *task = NULL;
     for (size_t i = 0; i < tasks.count && !task; i++)
         if (tasks.items[i].task.index == index &&
             text_is(call->parameters[2], tasks.items[i].role_name))
             task = &tasks.items[i];
     if (!task)
-        failed = task_of_history(call, job.record.id, (uint32_t)job_attempt, index, &task);
-    if (failed)
-        return failed;
+        code = task_of_history(call, job.record.id, (uint32_t)job_attempt, index, &task);
+    if (code)
+        return code;
     if (!task)
         return call_fail(call, ERR_NOT_FOUND, "NoTaskError", "", "the job has no task %.*s-%lld",
                          TEXT_ARG(call->parameters[2]), (long long)index);
-    failed = store_task_attempts(call->reader, job.record.id, (uint32_t)job_attempt, task->task,
-                                 call->arena, &attempts.attempts, &call->err);
-    if (failed == ERR_NOT_FOUND) { /* it waits for its first one */
+    code = store_task_attempts(call->reader, job.record.id, (uint32_t)job_attempt, task->task,
+                               call->arena, &attempts.attempts, &call->err);
+    if (code == ERR_NOT_FOUND) { /* it waits for its first one */
         attempts.attempts = (struct store_tasks){0};
-        failed = 0;
+        code = 0;
     }
-    if (!failed)
-        failed = ends_read(call, &job, &attempts);
-    if (failed)
-        return failed;
+    if (!code)
+        code = ends_read(call, &job, &attempts);
+    if (code)
+        return code;
     struct json_writer json;
     call_json(call, 200, &json);
     view_task(&json, &(struct view_task){.job = &attempt, .task = task, .rules = call_rules(call)},

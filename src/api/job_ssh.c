@@ -10,9 +10,9 @@
 int handle_job_ssh(struct call *call)
 {
     struct store_job job;
-    int failed = call_job(call, call->parameters[0], &job);
-    if (failed)
-        return failed;
+    int code = call_job(call, call->parameters[0], &job);
+    if (code)
+        return code;
     return call_fail(call, ERR_NOT_FOUND, "NoJobSshInfoError", "",
                      "where the tasks are reached by ssh stands in the job's detail "
                      "(containerIp, containerPorts); GET /api/v1/jobs/JOB/ssh has the key, too");
@@ -39,17 +39,17 @@ static int ssh_read(struct call *call, struct store_job *job, struct spec **spec
 {
     struct store_source source;
     *spec = NULL;
-    int failed = call_job_v1(call, job);
-    if (!failed)
-        failed = call_may(call, AUTH_CHANGE_JOB, job);
-    if (!failed && !call_reader(call))
-        failed = call->err.code;
-    if (!failed)
-        failed = store_job_source(call->reader, job->record.id, call->arena, &source, &call->err);
-    if (!failed)
-        failed = store_tasks(call->reader, job->record.id, -1, call->arena, tasks, &call->err);
-    if (failed)
-        return failed;
+    int code = call_job_v1(call, job);
+    if (!code)
+        code = call_may(call, AUTH_CHANGE_JOB, job);
+    if (!code && !call_reader(call))
+        code = call->err.code;
+    if (!code)
+        code = store_job_source(call->reader, job->record.id, call->arena, &source, &call->err);
+    if (!code)
+        code = store_tasks(call->reader, job->record.id, -1, call->arena, tasks, &call->err);
+    if (code)
+        return code;
     *spec = spec_decode(source.spec_bytes, &call->err);
     if (!*spec)
         return call->err.code;
@@ -104,9 +104,9 @@ int handle_job_ssh_v1(struct call *call)
     struct store_job job;
     struct store_tasks tasks = {0};
     struct spec *spec = NULL;
-    int failed = ssh_read(call, &job, &spec, &tasks);
-    if (failed)
-        return failed;
+    int code = ssh_read(call, &job, &spec, &tasks);
+    if (code)
+        return code;
     assert(spec);
     struct json_writer json;
     call_json(call, 200, &json);
@@ -131,9 +131,9 @@ int handle_job_ssh_key(struct call *call)
     struct store_tasks tasks = {0};
     struct spec *spec;
     const char *private_key, *public_key;
-    int failed = ssh_read(call, &job, &spec, &tasks);
-    if (failed)
-        return failed;
+    int code = ssh_read(call, &job, &spec, &tasks);
+    if (code)
+        return code;
     spec_free(spec);
     service->ssh_keys(service->context, job.record.id,
                       arena_format(call->arena, "%s~%s", job.record.user, job.record.name),

@@ -72,13 +72,13 @@ static int submit_source(struct call *call, struct text *source)
     *source = buf_as_text(&call->exchange->body);
     if (!form_is_type(call->exchange->content_type) || !form_is_text(*source))
         return 0;
-    int failed = call_body(call, &doc);
-    if (failed)
-        return failed;
+    int code = call_body(call, &doc);
+    if (code)
+        return code;
     cleanup_buf struct buf json = BUF_INIT;
-    failed = doc_to_json(doc, SPEC_BYTES_MAX, &json);
-    if (failed)
-        return call_fail(call, failed, NULL, "", "the job file has more than %d bytes",
+    code = doc_to_json(doc, SPEC_BYTES_MAX, &json);
+    if (code)
+        return call_fail(call, code, NULL, "", "the job file has more than %d bytes",
                          SPEC_BYTES_MAX);
     *source = (struct text){arena_copy(call->arena, buf_as_text(&json)), json.length};
     return 0;
@@ -182,8 +182,8 @@ static int submit_as(struct call *call, struct text user)
 /* /user/:user/jobs: only the user themself, as jobs belong to who submits them. */
 int handle_job_submit_v1(struct call *call)
 {
-    const int failed = call->parameters[0].at ? submit_as(call, call->parameters[0]) : 0;
-    return failed ? failed : submit(call);
+    const int code = call->parameters[0].at ? submit_as(call, call->parameters[0]) : 0;
+    return code ? code : submit(call);
 }
 
 /* The file's own name counts; the path must not contradict it. */
@@ -201,29 +201,28 @@ static int put_named(struct call *call, struct text name, enum doc_format format
 {
     cleanup_problems struct problems problems;
     struct text source;
-    int failed = submit_source(call, &source);
+    int code = submit_source(call, &source);
     problems_init(&problems, call->arena);
-    if (!failed)
-        failed = name_check(call, doc_parse(source, format, call->arena, &problems), key, name);
-    return failed ? failed : submit(call);
+    if (!code)
+        code = name_check(call, doc_parse(source, format, call->arena, &problems), key, name);
+    return code ? code : submit(call);
 }
 
 int handle_job_put_v1(struct call *call)
 {
     const bool has_user = call->parameters[1].at;
-    const int failed = has_user ? submit_as(call, call->parameters[0]) : 0;
-    return failed ? failed
-                  : put_named(call, call->parameters[has_user], DOC_JSON_COMMENTS, "jobName");
+    const int code = has_user ? submit_as(call, call->parameters[0]) : 0;
+    return code ? code : put_named(call, call->parameters[has_user], DOC_JSON_COMMENTS, "jobName");
 }
 
 /* The first YAML format was submitted so; "user~name" or the name alone. */
 int handle_job_put(struct call *call)
 {
     struct text name = call->parameters[0], user = text_cut(&name, '~');
-    const int failed = name.at ? submit_as(call, user) : 0;
+    const int code = name.at ? submit_as(call, user) : 0;
     if (!name.at)
         name = user;
-    return failed ? failed : put_named(call, name, DOC_YAML, "name");
+    return code ? code : put_named(call, name, DOC_YAML, "name");
 }
 
 /* ---- changes of one job ---- */
@@ -245,18 +244,18 @@ static int act_answered(struct call *call)
 static int act(struct call *call, const struct store_job *job, enum service_action action,
                const char *verb)
 {
-    int failed = call_may(call, AUTH_CHANGE_JOB, job);
-    if (failed)
-        return failed;
+    int code = call_may(call, AUTH_CHANGE_JOB, job);
+    if (code)
+        return code;
     struct service *service = call->api->service;
     call->resume_state =
         arena_format(call->arena, "%s job %s successfully", verb, job->record.name);
     struct service_reply reply = call_suspend(call, act_answered);
     struct err err = {0};
-    failed =
+    code =
         service->act(service->context, action, call->caller.auth.user, job->record.id, reply, &err);
-    if (failed)
-        call_refused(call, failed, &err);
+    if (code)
+        call_refused(call, code, &err);
     return 0;
 }
 
@@ -278,36 +277,36 @@ static int execution(struct call *call, const struct store_job *job)
 int handle_job_execution(struct call *call)
 {
     struct store_job job;
-    int failed = call_job(call, call->parameters[0], &job);
-    return failed ? failed : execution(call, &job);
+    int code = call_job(call, call->parameters[0], &job);
+    return code ? code : execution(call, &job);
 }
 
 int handle_job_execution_v1(struct call *call)
 {
     struct store_job job;
-    int failed = call_job_v1(call, &job);
-    return failed ? failed : execution(call, &job);
+    int code = call_job_v1(call, &job);
+    return code ? code : execution(call, &job);
 }
 
 int handle_job_delete(struct call *call)
 {
     struct store_job job;
-    int failed = call_job(call, call->parameters[0], &job);
-    return failed ? failed : act(call, &job, SERVICE_DELETE, "deleted");
+    int code = call_job(call, call->parameters[0], &job);
+    return code ? code : act(call, &job, SERVICE_DELETE, "deleted");
 }
 
 int handle_job_delete_v1(struct call *call)
 {
     struct store_job job;
-    int failed = call_job_v1(call, &job);
-    return failed ? failed : act(call, &job, SERVICE_DELETE, "deleted");
+    int code = call_job_v1(call, &job);
+    return code ? code : act(call, &job, SERVICE_DELETE, "deleted");
 }
 
 int handle_job_release(struct call *call)
 {
     struct store_job job;
-    int failed = call_job(call, call->parameters[0], &job);
-    return failed ? failed : act(call, &job, SERVICE_RELEASE, "released");
+    int code = call_job(call, call->parameters[0], &job);
+    return code ? code : act(call, &job, SERVICE_RELEASE, "released");
 }
 
 /* Index of a role by its name: the tasks know it. */
@@ -318,15 +317,15 @@ static int role_index(struct call *call, const struct store_job *job, struct tex
     struct store_reader *reader = call_reader(call);
     if (!reader)
         return call->err.code;
-    int failed = store_tasks(reader, job->record.id, -1, call->arena, &tasks, &call->err);
-    for (size_t i = 0; !failed && i < tasks.count; i++) {
+    int code = store_tasks(reader, job->record.id, -1, call->arena, &tasks, &call->err);
+    for (size_t i = 0; !code && i < tasks.count; i++) {
         if (text_is(name, tasks.items[i].role_name)) {
             *role = tasks.items[i].task.role;
             return 0;
         }
     }
-    if (failed)
-        return failed;
+    if (code)
+        return code;
     return call_fail(call, ERR_NOT_FOUND, "NoTaskError", "", "job %s has no task role %.*s",
                      job->record.name, TEXT_ARG(name));
 }

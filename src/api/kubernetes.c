@@ -117,9 +117,9 @@ static int nodes_read(struct call *call, struct store_nodes *nodes)
 int handle_kubernetes_nodes(struct call *call)
 {
     struct store_nodes nodes = {0};
-    int failed = nodes_read(call, &nodes);
-    if (failed)
-        return failed;
+    int code = nodes_read(call, &nodes);
+    if (code)
+        return code;
     struct json_writer json;
     call_json(call, 200, &json);
     list_begin(&json, "NodeList");
@@ -132,8 +132,8 @@ int handle_kubernetes_nodes(struct call *call)
 int handle_kubernetes_node(struct call *call)
 {
     struct store_nodes nodes = {0};
-    int failed = nodes_read(call, &nodes);
-    for (size_t i = 0; !failed && i < nodes.count; i++) {
+    int code = nodes_read(call, &nodes);
+    for (size_t i = 0; !code && i < nodes.count; i++) {
         if (!text_is(call->parameters[0], nodes.items[i].facts.name))
             continue;
         struct json_writer json;
@@ -141,8 +141,8 @@ int handle_kubernetes_node(struct call *call)
         node_json(&json, &nodes.items[i]);
         return 0;
     }
-    if (failed)
-        return failed;
+    if (code)
+        return code;
     return call_fail(call, ERR_NOT_FOUND, "NoNodeError", "", "there is no node %.*s",
                      TEXT_ARG(call->parameters[0]));
 }
@@ -246,17 +246,17 @@ static int pods_of_job(struct call *call, const struct store_job *job, struct po
 {
     struct store_tasks tasks = {0};
     struct plan *plan = NULL;
-    int failed = store_tasks(call->reader, job->record.id, -1, call->arena, &tasks, &call->err);
-    if (!failed)
-        failed = store_job_plan(call->reader, job->record.id, &plan, &call->err);
-    for (size_t i = 0; !failed && i < tasks.count; i++) {
+    int code = store_tasks(call->reader, job->record.id, -1, call->arena, &tasks, &call->err);
+    if (!code)
+        code = store_job_plan(call->reader, job->record.id, &plan, &call->err);
+    for (size_t i = 0; !code && i < tasks.count; i++) {
         if (!is_wanted(pods, &tasks.items[i]))
             continue;
         pod_json(pods->json, job, plan, &tasks.items[i]);
         pods->room -= pods->room > 0;
     }
     plan_free(plan);
-    return failed == ERR_NOT_FOUND ? 0 : failed; /* deleted meanwhile */
+    return code == ERR_NOT_FOUND ? 0 : code; /* deleted meanwhile */
 }
 
 /* All jobs with tasks, oldest first, after one. A page ends with a whole job. */
@@ -267,22 +267,22 @@ static int pods_list(struct call *call, struct pods *pods, uint32_t after, uint3
                                 .limit = UINT32_MAX,
                                 .skips_total = true};
     struct job_page page;
-    int failed = call_reader(call) ? 0 : call->err.code;
+    int code = call_reader(call) ? 0 : call->err.code;
     *last = 0;
-    if (failed)
-        return failed;
+    if (code)
+        return code;
     store_job_list(call->api->service->store, &filter, call->arena, &page);
-    for (size_t i = 0; !failed && i < page.count; i++) {
+    for (size_t i = 0; !code && i < page.count; i++) {
         const struct store_job *job = &page.items[i];
         if (job->record.id.v <= after)
             continue;
         if (!pods->room)
             return 0;
-        failed = pods_of_job(call, job, pods);
+        code = pods_of_job(call, job, pods);
         *last = job->record.id.v;
     }
     *last = 0; /* that was all */
-    return failed;
+    return code;
 }
 
 /* Everything of ours is in one namespace. */
@@ -299,19 +299,19 @@ int handle_kubernetes_pods(struct call *call)
     struct json_writer inner, json;
     int64_t after, limit;
     uint32_t last = 0;
-    int failed = call_number(call, "continue", 0, UINT32_MAX, 0, &after);
-    if (!failed)
-        failed = call_number(call, "limit", 0, PODS_MAX, PODS_MAX, &limit);
-    if (failed)
-        return failed;
+    int code = call_number(call, "continue", 0, UINT32_MAX, 0, &after);
+    if (!code)
+        code = call_number(call, "limit", 0, PODS_MAX, PODS_MAX, &limit);
+    if (code)
+        return code;
     struct pods pods = {.json = &inner, .room = limit ? (uint64_t)limit : PODS_MAX};
     json_init(&inner, &items);
     json_array(&inner);
     if (is_our_namespace(call))
-        failed = pods_list(call, &pods, (uint32_t)after, &last);
+        code = pods_list(call, &pods, (uint32_t)after, &last);
     json_array_end(&inner);
-    if (failed)
-        return failed;
+    if (code)
+        return code;
     call_json(call, 200, &json);
     json_object(&json);
     json_key_string(&json, "kind", "PodList");
@@ -334,9 +334,9 @@ int handle_kubernetes_pod(struct call *call)
     uint32_t last;
     struct pods pods = {.json = &inner, .name = call->parameters[1], .room = PODS_MAX};
     json_init(&inner, &item);
-    int failed = is_our_namespace(call) ? pods_list(call, &pods, 0, &last) : 0;
-    if (failed)
-        return failed;
+    int code = is_our_namespace(call) ? pods_list(call, &pods, 0, &last) : 0;
+    if (code)
+        return code;
     if (!item.length)
         return call_fail(call, ERR_NOT_FOUND, "NoTaskError", "", "there is no pod %.*s",
                          TEXT_ARG(call->parameters[1]));

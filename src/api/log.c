@@ -284,13 +284,13 @@ static int log_begin(struct call *call, struct log_reader *log)
 {
     struct service *service = call->api->service;
     int64_t offset, tail, lines;
-    int failed = call_number(call, "offset", 0, INT64_MAX, 0, &offset);
-    if (!failed)
-        failed = call_number(call, "tail", 1, TAIL_BYTES_MAX, 0, &tail);
-    if (!failed)
-        failed = call_number(call, "tail-lines", 0, TAIL_LINES_MAX, -1, &lines);
-    if (failed)
-        return failed;
+    int code = call_number(call, "offset", 0, INT64_MAX, 0, &offset);
+    if (!code)
+        code = call_number(call, "tail", 1, TAIL_BYTES_MAX, 0, &tail);
+    if (!code)
+        code = call_number(call, "tail-lines", 0, TAIL_LINES_MAX, -1, &lines);
+    if (code)
+        return code;
     if (call_flag(call, "tail-mode") || call_flag(call, "tailMode"))
         tail = TAIL_MODE_BYTES;
     struct log_part part = {0};
@@ -348,13 +348,13 @@ static int log_reply(struct call *call, const struct log_reader *from)
     if (reply->status) /* the last lines alone */
         return 0;
     struct service *service = call->api->service;
-    int failed = 0;
+    int code = 0;
     if (from->is_follow && from->attempt.v)
-        failed = service->log_can_follow(service->context, from->engine, &call->err);
-    if (!failed && from->is_follow)
-        failed = call_follower_add(call);
-    if (failed)
-        return failed;
+        code = service->log_can_follow(service->context, from->engine, &call->err);
+    if (!code && from->is_follow)
+        code = call_follower_add(call);
+    if (code)
+        return code;
     struct log_reader *log = mem_zero(1, sizeof *log);
     *log = *from;
     log->api = call->api;
@@ -379,36 +379,36 @@ static int path_attempt(struct call *call, struct task_record *attempt)
     struct store_job job;
     struct store_tasks attempts = {0}, tasks = {0};
     int64_t job_attempt, index, task_attempt;
-    int failed = call_job(call, call->parameters[0], &job);
-    if (!failed)
-        failed = call_may(call, AUTH_READ_OUTPUT, &job);
-    if (!failed)
-        failed = call_index(call, call->parameters[1], "attempt", UINT32_MAX, &job_attempt);
-    if (!failed)
-        failed = call_index(call, call->parameters[3], "taskIndex", SPEC_TASKS_MAX, &index);
-    if (!failed)
-        failed = call_index(call, call->parameters[4], "task attempt", UINT32_MAX, &task_attempt);
-    if (!failed && !call_reader(call))
-        failed = call->err.code;
-    if (!failed)
-        failed =
+    int code = call_job(call, call->parameters[0], &job);
+    if (!code)
+        code = call_may(call, AUTH_READ_OUTPUT, &job);
+    if (!code)
+        code = call_index(call, call->parameters[1], "attempt", UINT32_MAX, &job_attempt);
+    if (!code)
+        code = call_index(call, call->parameters[3], "taskIndex", SPEC_TASKS_MAX, &index);
+    if (!code)
+        code = call_index(call, call->parameters[4], "task attempt", UINT32_MAX, &task_attempt);
+    if (!code && !call_reader(call))
+        code = call->err.code;
+    if (!code)
+        code =
             store_tasks(call->reader, job.record.id, job_attempt, call->arena, &tasks, &call->err);
-    for (size_t i = 0; !failed && i < tasks.count; i++) {
+    for (size_t i = 0; !code && i < tasks.count; i++) {
         if (tasks.items[i].task.index != index ||
             !text_is(call->parameters[2], tasks.items[i].role_name))
             continue;
-        failed = store_task_attempts(call->reader, job.record.id, (uint32_t)job_attempt,
-                                     tasks.items[i].task, call->arena, &attempts, &call->err);
+        code = store_task_attempts(call->reader, job.record.id, (uint32_t)job_attempt,
+                                   tasks.items[i].task, call->arena, &attempts, &call->err);
         break;
     }
-    for (size_t i = 0; !failed && i < attempts.count; i++) {
+    for (size_t i = 0; !code && i < attempts.count; i++) {
         if (attempts.items[i].task_attempt == task_attempt && attempts.items[i].attempt.v) {
             *attempt = attempts.items[i];
             return 0;
         }
     }
-    if (failed)
-        return failed;
+    if (code)
+        return code;
     return call_fail(call, ERR_NOT_FOUND, "NoTaskLogError", "", "the task has no such attempt");
 }
 
@@ -416,9 +416,9 @@ static int path_attempt(struct call *call, struct task_record *attempt)
 int handle_log_list(struct call *call)
 {
     struct task_record attempt;
-    int failed = path_attempt(call, &attempt);
-    if (failed)
-        return failed;
+    int code = path_attempt(call, &attempt);
+    if (code)
+        return code;
     bool is_tail = call_flag(call, "tail-mode") || call_flag(call, "tailMode");
     struct json_writer json;
     call_json(call, 200, &json);
@@ -446,14 +446,14 @@ int handle_log_read(struct call *call)
 {
     struct task_record attempt;
     struct log_reader log = {.is_follow = call_flag(call, "follow")};
-    int failed = stream_parse(call, call->parameters[5], &log.which);
-    if (!failed)
-        failed = path_attempt(call, &attempt);
-    if (!failed) {
+    int code = stream_parse(call, call->parameters[5], &log.which);
+    if (!code)
+        code = path_attempt(call, &attempt);
+    if (!code) {
         log.attempt = attempt.attempt;
-        failed = log_begin(call, &log);
+        code = log_begin(call, &log);
     }
-    return failed ? failed : log_reply(call, &log);
+    return code ? code : log_reply(call, &log);
 }
 
 /* A task that waits for its next try: its latest one that had a container, of this attempt of the
@@ -462,12 +462,12 @@ static int earlier_attempt(struct call *call, const struct store_job *job, struc
 {
     struct store_tasks tries = {0};
     for (int64_t at = job->record.attempt; at >= 0 && !log->attempt.v; at--) {
-        int failed = store_task_attempts(call->reader, job->record.id, (uint32_t)at, log->task,
-                                         call->arena, &tries, &call->err);
-        if (failed == ERR_NOT_FOUND)
+        int code = store_task_attempts(call->reader, job->record.id, (uint32_t)at, log->task,
+                                       call->arena, &tries, &call->err);
+        if (code == ERR_NOT_FOUND)
             continue;
-        if (failed)
-            return failed;
+        if (code)
+            return code;
         for (size_t i = 0; i < tries.count; i++)
             if (tries.items[i].attempt.v > log->attempt.v)
                 log_of(call, &tries.items[i], log);
@@ -506,25 +506,25 @@ static int query_task(struct call *call, const struct store_job *job, struct log
 static int follow_begin(struct call *call, const struct store_job *job, struct log_reader *log)
 {
     int64_t after, offset;
-    int failed = call_number(call, "after", 0, INT64_MAX, -1, &after);
-    if (!failed)
-        failed = call_number(call, "offset", 0, INT64_MAX, 0, &offset);
-    if (failed)
-        return failed;
+    int code = call_number(call, "after", 0, INT64_MAX, -1, &after);
+    if (!code)
+        code = call_number(call, "offset", 0, INT64_MAX, 0, &offset);
+    if (code)
+        return code;
     log->job_attempt = after >= 0 ? 0 : job->record.attempt;
     if (after >= 0) {
         log->after = (uint64_t)after;
         log->offset = (uint64_t)offset;
         log->attempt.v = 0;
     } else if (log->attempt.v) {
-        failed = log_begin(call, log);
+        code = log_begin(call, log);
         log->after = log->attempt.v - 1;
     } else {
-        failed = earlier_attempt(call, job, log);
+        code = earlier_attempt(call, job, log);
         log->after = log->attempt.v;
     }
-    if (failed)
-        return failed;
+    if (code)
+        return code;
     exchange_header(call->exchange, "X-Skep-After",
                     arena_format(call->arena, "%llu", (unsigned long long)log->after));
     exchange_header(call->exchange, "X-Skep-Offset",
@@ -544,26 +544,26 @@ int handle_log_follow(struct call *call)
     struct log_reader log = {.is_follow = call_flag(call, "follow"), .is_job = true};
     struct text name = exchange_query(call->exchange, "stream");
     log.seen_generation = UINT64_MAX;
-    int failed = call_job(call, call->parameters[0], &job);
-    if (!failed)
-        failed = call_may(call, AUTH_READ_OUTPUT, &job);
-    if (!failed)
-        failed = stream_parse(call, name.at ? name : TEXT("all"), &log.which);
-    if (!failed)
-        failed = query_task(call, &job, &log);
-    if (failed)
-        return failed;
+    int code = call_job(call, call->parameters[0], &job);
+    if (!code)
+        code = call_may(call, AUTH_READ_OUTPUT, &job);
+    if (!code)
+        code = stream_parse(call, name.at ? name : TEXT("all"), &log.which);
+    if (!code)
+        code = query_task(call, &job, &log);
+    if (code)
+        return code;
     log.job = job.record.id;
     if (log.is_follow) {
-        failed = follow_begin(call, &job, &log);
+        code = follow_begin(call, &job, &log);
     } else {
-        failed = log.attempt.v ? 0 : earlier_attempt(call, &job, &log);
-        if (!failed && !log.attempt.v)
+        code = log.attempt.v ? 0 : earlier_attempt(call, &job, &log);
+        if (!code && !log.attempt.v)
             return call_fail(
                 call, ERR_NOT_FOUND, "NoTaskLogError", "", "the task has not started yet: %s",
                 job.record.reason && job.record.reason[0] ? job.record.reason : "its job waits");
-        if (!failed)
-            failed = log_begin(call, &log);
+        if (!code)
+            code = log_begin(call, &log);
     }
-    return failed ? failed : log_reply(call, &log);
+    return code ? code : log_reply(call, &log);
 }

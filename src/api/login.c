@@ -232,10 +232,10 @@ int handle_token_remove(struct call *call)
 static int scope_parse(struct call *call, const struct doc *doc, enum auth_scope *scope)
 {
     struct text name;
-    int failed = call_body_string(call, doc, "scope", false, &name);
+    int code = call_body_string(call, doc, "scope", false, &name);
     *scope = AUTH_SCOPE_USUAL;
-    if (failed || !name.at)
-        return failed;
+    if (code || !name.at)
+        return code;
     for (int i = 0; i < AUTH_SCOPE_COUNT; i++) {
         if (text_is(name, auth_scope_name((enum auth_scope)i))) {
             *scope = (enum auth_scope)i;
@@ -252,13 +252,13 @@ int handle_token_application(struct call *call)
     struct grant *grant = ARENA_NEW(call->arena, struct grant);
     const struct doc *doc;
     int64_t life_s = 0;
-    int failed = call_body(call, &doc);
-    if (!failed)
-        failed = scope_parse(call, doc, &grant->scope);
-    if (!failed)
-        failed = expiration_parse(call, doc, API_APPLICATION_S_MAX, &life_s);
-    if (failed)
-        return failed;
+    int code = call_body(call, &doc);
+    if (!code)
+        code = scope_parse(call, doc, &grant->scope);
+    if (!code)
+        code = expiration_parse(call, doc, API_APPLICATION_S_MAX, &life_s);
+    if (code)
+        return code;
     grant->user = call->caller.auth.user;
     grant->is_application = true;
     return grant_token(call, grant, life_s);
@@ -300,10 +300,10 @@ int handle_token_list(struct call *call)
     if (!reader)
         return call->err.code;
     struct store_tokens tokens;
-    int failed =
+    int code =
         store_tokens(reader, text_of(call->caller.auth.user), call->arena, &tokens, &call->err);
-    if (failed)
-        return failed;
+    if (code)
+        return code;
     struct json_writer json;
     call_json(call, 200, &json);
     json_object(&json);
@@ -321,10 +321,9 @@ int handle_token_list(struct call *call)
         struct text token;
         if (is_over(row))
             continue;
-        failed =
-            token_sign(call->api->service->token_key, &claims, call->arena, &token, &call->err);
-        if (failed)
-            return failed;
+        code = token_sign(call->api->service->token_key, &claims, call->arena, &token, &call->err);
+        if (code)
+            return code;
         json_text(&json, token);
     }
     json_array_end(&json);

@@ -120,9 +120,9 @@ static bool unseal(struct call *call, uint64_t number, struct text text, struct 
                           &length, NULL, sodium_base64_VARIANT_URLSAFE_NO_PADDING))
         return false;
     sealing_key(call, number, key);
-    int failed = secret_open(key, (struct text){bytes, length}, plain, NULL);
+    int code = secret_open(key, (struct text){bytes, length}, plain, NULL);
     secret_wipe(key, sizeof key);
-    return !failed;
+    return !code;
 }
 
 /* One for each login, so that several tabs do not disturb each other. */
@@ -267,11 +267,11 @@ int handle_oidc_login(struct call *call)
     struct text from = exchange_query(call->exchange, "from");
     struct text challenge = exchange_query(call->exchange, "code_challenge");
     bool is_program = false;
-    int failed = check_configured(call);
-    if (!failed)
-        failed = redirect_parse(call, &flow->redirect_uri, &is_program);
-    if (failed)
-        return failed;
+    int code = check_configured(call);
+    if (!code)
+        code = redirect_parse(call, &flow->redirect_uri, &is_program);
+    if (code)
+        return code;
     if (from.length > OIDC_REDIRECT_MAX)
         return call_fail(call, ERR_INVALID, NULL, "from", "from has at most %d bytes",
                          OIDC_REDIRECT_MAX);
@@ -380,9 +380,9 @@ int handle_oidc_return(struct call *call)
 {
     struct flow *flow = ARENA_NEW(call->arena, struct flow);
     struct text state = exchange_query(call->exchange, "state");
-    int failed = check_configured(call);
-    if (failed)
-        return failed;
+    int code = check_configured(call);
+    if (code)
+        return code;
     if (!flow_open(call, state, flow))
         return call_fail(call, ERR_INVALID, NULL, "state",
                          "this login was not begun in this browser, or more than %d minutes ago: "
@@ -574,8 +574,8 @@ int handle_oidc_logout(struct call *call)
 {
     struct flow *flow = ARENA_NEW(call->arena, struct flow);
     bool is_program;
-    int failed = check_configured(call);
-    if (!failed)
-        failed = redirect_parse(call, &flow->redirect_uri, &is_program);
-    return failed ? failed : flow_give(call, flow, logout_run, logout_begun);
+    int code = check_configured(call);
+    if (!code)
+        code = redirect_parse(call, &flow->redirect_uri, &is_program);
+    return code ? code : flow_give(call, flow, logout_run, logout_begun);
 }

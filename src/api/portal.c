@@ -103,11 +103,11 @@ static int handle_portal(struct call *call)
     if (call->api->config.portal_folder) {
         /* lives in the exchange's arena until the reply has gone out */
         struct portal_file *file = ARENA_NEW(call->arena, struct portal_file);
-        int failed =
+        int code =
             portal_read(call->api->config.portal_folder, path, call->arena, file, &call->err);
-        if (!failed)
+        if (!code)
             file_reply(call->exchange, file);
-        return failed;
+        return code;
     }
     const struct portal_file *file = portal_find(path);
     if (!file && !portal_is_built_in())

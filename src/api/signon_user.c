@@ -72,16 +72,15 @@ static int user_find(struct call *call, struct store_reader *reader, struct sign
 {
     const struct identity *identity = task->identity;
     struct store_user *user = &task->user;
-    int failed =
-        store_user_identified(reader, text_of(identity->id), call->arena, user, &call->err);
+    int code = store_user_identified(reader, text_of(identity->id), call->arena, user, &call->err);
     *is_here = true;
-    if (failed != ERR_NOT_FOUND)
-        return failed;
-    failed = store_user(reader, text_of(identity->name), call->arena, user, &call->err);
-    if (failed && failed != ERR_NOT_FOUND)
-        return failed;
-    *is_here = !failed;
-    if (failed && !task->policy->creates_users)
+    if (code != ERR_NOT_FOUND)
+        return code;
+    code = store_user(reader, text_of(identity->name), call->arena, user, &call->err);
+    if (code && code != ERR_NOT_FOUND)
+        return code;
+    *is_here = !code;
+    if (code && !task->policy->creates_users)
         return call_fail(call, ERR_FORBIDDEN, "ForbiddenUserError", "",
                          "there is no user %s here: an administrator must make one",
                          identity->name);
@@ -94,10 +93,10 @@ static int user_find(struct call *call, struct store_reader *reader, struct sign
     return 0;
 }
 
-static int task_end(struct call *call, int failed)
+static int task_end(struct call *call, int code)
 {
     struct signon_task *task = call->task;
-    return task->then(call, failed, failed ? NULL : &task->user);
+    return task->then(call, code, code ? NULL : &task->user);
 }
 
 /* The rights are read as they are now: the groups' come with them. */
@@ -140,16 +139,16 @@ static int user_prepare(struct call *call, bool *is_here, unsigned *fields)
     struct store_groups groups;
     if (!reader)
         return call->err.code;
-    int failed = policy_check(call, task);
-    if (!failed)
-        failed = user_find(call, reader, task, is_here);
-    if (!failed && *is_here && task->user.is_inactive)
-        failed = call_fail(call, ERR_FORBIDDEN, "ForbiddenUserError", "",
-                           "the user %s has been deactivated", task->user.name);
-    if (!failed)
-        failed = store_groups(reader, call->arena, &groups, &call->err);
-    if (failed)
-        return failed;
+    int code = policy_check(call, task);
+    if (!code)
+        code = user_find(call, reader, task, is_here);
+    if (!code && *is_here && task->user.is_inactive)
+        code = call_fail(call, ERR_FORBIDDEN, "ForbiddenUserError", "",
+                         "the user %s has been deactivated", task->user.name);
+    if (!code)
+        code = store_groups(reader, call->arena, &groups, &call->err);
+    if (code)
+        return code;
     if (!*is_here)
         task->user = (struct store_user){
             .name = task->identity->name,
@@ -166,16 +165,16 @@ static int user_prepare(struct call *call, bool *is_here, unsigned *fields)
 
 int signon_user(struct call *call, const struct identity *identity,
                 const struct signon_policy *policy,
-                int (*then)(struct call *call, int failed, const struct store_user *user))
+                int (*then)(struct call *call, int code, const struct store_user *user))
 {
     struct signon_task *task = ARENA_NEW(call->arena, struct signon_task);
     bool is_here = false;
     unsigned fields = 0;
     *task = (struct signon_task){.identity = identity, .policy = policy, .then = then};
     call->task = task;
-    int failed = user_prepare(call, &is_here, &fields);
-    if (failed)
-        return task_end(call, failed);
+    int code = user_prepare(call, &is_here, &fields);
+    if (code)
+        return task_end(call, code);
     if (!is_here)
         return user_store(call, CHANGE_USER_ADD, 0);
     return fields ? user_store(call, CHANGE_USER_SET, fields) : task_end(call, 0);

@@ -113,19 +113,19 @@ static int waiter_go_on(struct call *call)
     pthread_mutex_unlock(&snapshot->lock);
     copy_release(&old);
     assert(snapshot->is_there);
-    int result = waiter->read(call, &snapshot->current);
+    int code = waiter->read(call, &snapshot->current);
     pthread_mutex_unlock(&snapshot->use);
-    return result;
+    return code;
 }
 
 static void snapshot_ask(struct snapshot *snapshot, struct service *service)
 {
     struct service_reply reply = {.done = snapshot_arrived, .context = snapshot};
     struct err err = {0};
-    int failed = service->snapshot(service->context, &snapshot->asked, reply, &err);
-    if (failed)
-        snapshot_answer(
-            snapshot, &(struct service_answer){.code = failed, .path = err.path, .text = err.text});
+    int code = service->snapshot(service->context, &snapshot->asked, reply, &err);
+    if (code)
+        snapshot_answer(snapshot,
+                        &(struct service_answer){.code = code, .path = err.path, .text = err.text});
 }
 
 int snapshot_read(struct call *call,
@@ -133,7 +133,7 @@ int snapshot_read(struct call *call,
 {
     struct snapshot *snapshot = call->api->snapshot;
     bool must_ask = false;
-    int result = 0;
+    int code = 0;
     pthread_mutex_lock(&snapshot->use);
     pthread_mutex_lock(&snapshot->lock);
     struct service_snapshot old = snapshot_renew(snapshot);
@@ -150,9 +150,9 @@ int snapshot_read(struct call *call,
     pthread_mutex_unlock(&snapshot->lock);
     copy_release(&old);
     if (is_fresh)
-        result = read(call, &snapshot->current);
+        code = read(call, &snapshot->current);
     pthread_mutex_unlock(&snapshot->use);
     if (must_ask)
         snapshot_ask(snapshot, call->api->service);
-    return result;
+    return code;
 }

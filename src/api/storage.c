@@ -32,17 +32,17 @@ static int one_of_path(struct call *call, struct store_storages *rights,
                        const struct storage **storage)
 {
     struct text name = call->parameters[0];
-    int failed = rights_of_caller(call, rights);
-    if (failed)
-        return failed;
+    int code = rights_of_caller(call, rights);
+    if (code)
+        return code;
     *storage = storage_find(call->api->service->storages, name);
     if (!*storage)
         return call_fail(call, ERR_NOT_FOUND, "NoStorageError", "", "Storage %.*s is not found.",
                          TEXT_ARG(name));
-    failed = may_use(call, rights, (*storage)->name, &call->err);
-    if (failed == ERR_FORBIDDEN)
+    code = may_use(call, rights, (*storage)->name, &call->err);
+    if (code == ERR_FORBIDDEN)
         call->missing_right = auth_right_name(AUTH_USE_STORAGE);
-    return failed;
+    return code;
 }
 
 /* What stands behind the folder, in the words of the original. */
@@ -79,9 +79,9 @@ int handle_storage_list(struct call *call)
 {
     const struct storage_list storages = call->api->service->storages;
     struct store_storages rights = {0};
-    int failed = rights_of_caller(call, &rights);
-    if (failed)
-        return failed;
+    int code = rights_of_caller(call, &rights);
+    if (code)
+        return code;
     bool wants_default = call_flag(call, "default");
     struct json_writer json;
     call_json(call, 200, &json);
@@ -107,9 +107,9 @@ int handle_storage(struct call *call)
 {
     struct store_storages rights = {0};
     const struct storage *storage;
-    int failed = one_of_path(call, &rights, &storage);
-    if (failed)
-        return failed;
+    int code = one_of_path(call, &rights, &storage);
+    if (code)
+        return code;
     struct json_writer json;
     call_json(call, 200, &json);
     json_object(&json);
@@ -180,9 +180,9 @@ static int old_list(struct call *call, storage_json_fn write)
 {
     const struct storage_list storages = call->api->service->storages;
     struct store_storages rights = {0};
-    int failed = rights_of_caller(call, &rights);
-    if (failed)
-        return failed;
+    int code = rights_of_caller(call, &rights);
+    if (code)
+        return code;
     struct json_writer json;
     call_json(call, 200, &json);
     json_array(&json);
@@ -199,9 +199,9 @@ static int old_one(struct call *call, storage_json_fn write)
 {
     struct store_storages rights = {0};
     const struct storage *storage;
-    int failed = one_of_path(call, &rights, &storage);
-    if (failed)
-        return failed;
+    int code = one_of_path(call, &rights, &storage);
+    if (code)
+        return code;
     struct json_writer json;
     call_json(call, 200, &json);
     write(&json, storage, is_default_of(&rights, storage->name));

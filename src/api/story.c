@@ -36,28 +36,28 @@ static ssize_t story_fetch(struct story_reader *reader)
     bool is_final = store_job_summary(service->store, reader->job, &arena, &job, &err) != 0 ||
                     job.record.state == LIFE_COMPLETED;
     struct store_reader *rows = service->reader_get(service->context, &err);
-    int failed = rows ? 0 : ERR_BUSY;
+    int code = rows ? 0 : ERR_BUSY;
     if (rows) {
         struct story_filter filter = {.job = reader->job,
                                       .after = reader->after,
                                       .is_warning = reader->is_warning,
                                       .limit = STORY_PAGE};
-        failed = store_stories(rows, &filter, false, &arena, &stories, &err);
+        code = store_stories(rows, &filter, false, &arena, &stories, &err);
         service->reader_put(service->context, rows);
     }
     buf_clear(&reader->ready);
     reader->sent = 0;
-    for (size_t i = 0; !failed && i < stories.count; i++) {
+    for (size_t i = 0; !code && i < stories.count; i++) {
         struct json_writer json;
         json_init(&json, &reader->ready);
         view_story(&json, reader->user, reader->name, &stories.items[i]);
         buf_char(&reader->ready, '\n');
         reader->after = stories.items[i].sequence;
     }
-    if (failed || stories.count == STORY_PAGE)
+    if (code || stories.count == STORY_PAGE)
         reader->seen_generation = UINT64_MAX; /* look again at once */
-    bool is_end = !failed && !stories.count && is_final;
-    if (failed && failed != ERR_BUSY)
+    bool is_end = !code && !stories.count && is_final;
+    if (code && code != ERR_BUSY)
         return HTTP_STREAM_BROKEN;
     return is_end ? HTTP_STREAM_END : HTTP_STREAM_WAIT;
 }
@@ -127,17 +127,17 @@ int handle_event_list(struct call *call)
     struct store_job job;
     int is_warning;
     int64_t after, offset, limit;
-    int failed = call_job(call, call->parameters[0], &job);
-    if (!failed)
-        failed = type_parse(call, &is_warning);
-    if (!failed)
-        failed = call_number(call, "after", 0, INT64_MAX, 0, &after);
-    if (!failed)
-        failed = call_number(call, "offset", 0, INT64_MAX, 0, &offset);
-    if (!failed)
-        failed = call_number(call, "limit", 1, STORY_LIMIT_MAX, STORY_LIMIT, &limit);
-    if (failed)
-        return failed;
+    int code = call_job(call, call->parameters[0], &job);
+    if (!code)
+        code = type_parse(call, &is_warning);
+    if (!code)
+        code = call_number(call, "after", 0, INT64_MAX, 0, &after);
+    if (!code)
+        code = call_number(call, "offset", 0, INT64_MAX, 0, &offset);
+    if (!code)
+        code = call_number(call, "limit", 1, STORY_LIMIT_MAX, STORY_LIMIT, &limit);
+    if (code)
+        return code;
     if (call_flag(call, "follow")) {
         follow_reply(call, &job, is_warning, (uint64_t)after);
         return 0;
@@ -152,9 +152,9 @@ int handle_event_list(struct call *call)
                                   .offset = (uint64_t)offset,
                                   .limit = (uint64_t)limit};
     struct stories stories = {0};
-    failed = store_stories(reader, &filter, true, call->arena, &stories, &call->err);
-    if (failed)
-        return failed;
+    code = store_stories(reader, &filter, true, call->arena, &stories, &call->err);
+    if (code)
+        return code;
     struct json_writer json;
     call_json(call, 200, &json);
     json_object(&json);

@@ -58,9 +58,9 @@ int token_verify(const uint8_t key[TOKEN_KEY_SIZE], struct text token, int64_t n
     if (token.length > TOKEN_MAX ||
         jwt_decode(&jwt, arena_copy(arena, token), key, TOKEN_KEY_SIZE) != 0)
         return err_fail(err, ERR_UNAUTHORIZED, "", "the token is not one of this server");
-    int failed = claims_read(jwt, now_s, arena, claims, err);
+    int code = claims_read(jwt, now_s, arena, claims, err);
     jwt_free(jwt);
-    return failed;
+    return code;
 }
 
 void token_id_make(char id[TOKEN_ID_SIZE])
@@ -129,12 +129,12 @@ static int caller_fill(struct call *call, const char *name, const struct store_t
 {
     struct store_user user = {0};
     struct err err = {0};
-    int failed = store_user(call->reader, text_of(name), call->arena, &user, &err);
-    if (failed == ERR_NOT_FOUND || (!failed && user.is_inactive))
+    int code = store_user(call->reader, text_of(name), call->arena, &user, &err);
+    if (code == ERR_NOT_FOUND || (!code && user.is_inactive))
         return invalid(call, "the token has been revoked: log in again");
-    if (failed) {
+    if (code) {
         call->err = err;
-        return failed;
+        return code;
     }
     call->caller = (struct caller){
         .auth = auth_of(call, &user), .token_id = token->id, .expires_ms = token->expires_ms};
@@ -158,13 +158,13 @@ static int caller_of_peer(struct call *call)
     struct store_user user = {0};
     struct err err = {0};
     const char *name = call->api->config.socket_user;
-    int failed = store_user(reader, text_of(name), call->arena, &user, &err);
-    if (failed && failed != ERR_NOT_FOUND) {
+    int code = store_user(reader, text_of(name), call->arena, &user, &err);
+    if (code && code != ERR_NOT_FOUND) {
         call->err = err;
-        return failed;
+        return code;
     }
     call->caller = (struct caller){.auth = auth_of(call, &user), .token_id = ""};
-    if (failed || user.is_inactive || !call->caller.auth.is_admin) {
+    if (code || user.is_inactive || !call->caller.auth.is_admin) {
         call->caller = (struct caller){.auth.user = ""};
         return unauthorized(call, "log in first: the user of this machine's root is no admin now");
     }
@@ -179,14 +179,14 @@ static int caller_load(struct call *call, const struct token_claims *claims)
         return call->err.code;
     struct store_token row = {.user = ""};
     struct err err = {0};
-    int failed = store_token(reader, text_of(claims->id), call->arena, &row, &err);
-    if (!failed && strcmp(row.user, claims->user) != 0)
-        failed = ERR_NOT_FOUND;
-    if (failed == ERR_NOT_FOUND)
+    int code = store_token(reader, text_of(claims->id), call->arena, &row, &err);
+    if (!code && strcmp(row.user, claims->user) != 0)
+        code = ERR_NOT_FOUND;
+    if (code == ERR_NOT_FOUND)
         return invalid(call, "the token has been revoked: log in again");
-    if (failed) {
+    if (code) {
         call->err = err;
-        return failed;
+        return code;
     }
     row.id = claims->id;
     return caller_fill(call, claims->user, &row);
@@ -217,18 +217,18 @@ int token_caller(struct call *call)
     bool is_basic = word_is(scheme, "basic");
     if (!is_basic && !word_is(scheme, "bearer"))
         return unauthorized(call, "the Authorization header must be Bearer or Basic");
-    int failed = is_basic ? basic_parse(call, token, &user, &token) : 0;
-    if (failed)
-        return failed;
+    int code = is_basic ? basic_parse(call, token, &user, &token) : 0;
+    if (code)
+        return code;
     struct token_claims claims = {.id = "", .user = ""};
     struct err err = {0};
-    failed = token_verify(call->api->service->token_key, token, (int64_t)time(NULL), call->arena,
-                          &claims, &err);
-    if (failed)
+    code = token_verify(call->api->service->token_key, token, (int64_t)time(NULL), call->arena,
+                        &claims, &err);
+    if (code)
         return invalid(call, err.text);
-    failed = caller_load(call, &claims);
-    if (failed || !is_basic)
-        return failed;
+    code = caller_load(call, &claims);
+    if (code || !is_basic)
+        return code;
     if (!call->caller.auth.is_application || !text_is(user, claims.user))
         return unauthorized(call, "Basic needs the user's name and an application token of theirs");
     return 0;

@@ -122,18 +122,18 @@ struct use_query {
 static int query_read(struct call *call, struct use_query *query)
 {
     query->role = exchange_query(call->exchange, "role");
-    int failed = call_number(call, "index", 0, SPEC_TASKS_MAX, -1, &query->index);
-    if (!failed)
-        failed = call_number(call, "jobAttempt", 0, UINT32_MAX, -1, &query->job_attempt);
-    if (!failed)
-        failed = call_number(call, "taskAttempt", 0, UINT32_MAX, -1, &query->task_attempt);
-    if (!failed && !query->role.at && (query->index >= 0 || query->task_attempt >= 0))
-        failed = call_fail(call, ERR_INVALID, "InvalidParametersError", "role",
-                           "index and taskAttempt are those of a task: say its role, too");
-    if (!failed && query->index < 0 && query->task_attempt >= 0)
-        failed = call_fail(call, ERR_INVALID, "InvalidParametersError", "index",
-                           "taskAttempt is that of one task: say its index, too");
-    return failed;
+    int code = call_number(call, "index", 0, SPEC_TASKS_MAX, -1, &query->index);
+    if (!code)
+        code = call_number(call, "jobAttempt", 0, UINT32_MAX, -1, &query->job_attempt);
+    if (!code)
+        code = call_number(call, "taskAttempt", 0, UINT32_MAX, -1, &query->task_attempt);
+    if (!code && !query->role.at && (query->index >= 0 || query->task_attempt >= 0))
+        code = call_fail(call, ERR_INVALID, "InvalidParametersError", "role",
+                         "index and taskAttempt are those of a task: say its role, too");
+    if (!code && query->index < 0 && query->task_attempt >= 0)
+        code = call_fail(call, ERR_INVALID, "InvalidParametersError", "index",
+                         "taskAttempt is that of one task: say its index, too");
+    return code;
 }
 
 /* The attempt of the task that is meant; 0: it has none. */
@@ -145,10 +145,10 @@ static int attempt_of(struct call *call, const struct use_query *query,
     if (query->task_attempt < 0)
         return 0;
     *attempt = (struct attempt_id){0};
-    int failed = store_task_attempts(call->reader, task->job, task->job_attempt, task->task,
-                                     call->arena, &attempts, &call->err);
-    if (failed && failed != ERR_NOT_FOUND)
-        return failed;
+    int code = store_task_attempts(call->reader, task->job, task->job_attempt, task->task,
+                                   call->arena, &attempts, &call->err);
+    if (code && code != ERR_NOT_FOUND)
+        return code;
     for (size_t i = 0; i < attempts.count; i++)
         if (attempts.items[i].task_attempt == query->task_attempt)
             *attempt = attempts.items[i].attempt;
@@ -209,8 +209,8 @@ static int tasks_add(struct call *call, const struct use_query *query, const str
                      const struct store_tasks *tasks, struct use_reply *use)
 {
     struct use_points *points = ARENA_NEW(call->arena, struct use_points);
-    int failed = 0;
-    for (size_t i = 0; !failed && i < tasks->count; i++) {
+    int code = 0;
+    for (size_t i = 0; !code && i < tasks->count; i++) {
         const struct task_record *task = &tasks->items[i];
         if (!is_meant(query, task) || task->task.role >= plan->role_count)
             continue;
@@ -219,13 +219,13 @@ static int tasks_add(struct call *call, const struct use_query *query, const str
         use->given_memory_mib += role->memory_mib;
         use->given_gpu += role->gpu;
         if (use->task_count++ < TASKS_MAX)
-            failed = task_add(call, query, task, use, points);
+            code = task_add(call, query, task, use, points);
     }
-    if (!failed && use->task_count == 0 && (query->role.at || query->index >= 0))
-        failed = call_fail(call, ERR_NOT_FOUND, "NoTaskError", "", "the job has no such task");
+    if (!code && use->task_count == 0 && (query->role.at || query->index >= 0))
+        code = call_fail(call, ERR_NOT_FOUND, "NoTaskError", "", "the job has no such task");
     if (use->series_count == 0)
         use->sum.count = 0;
-    return failed;
+    return code;
 }
 
 int handle_job_use(struct call *call)
@@ -235,27 +235,27 @@ int handle_job_use(struct call *call)
     struct use_reply *use = ARENA_NEW(call->arena, struct use_reply);
     struct store_tasks tasks;
     struct plan *plan = NULL;
-    int failed = call_job(call, call->parameters[0], &job);
-    if (!failed)
-        failed = resolution_read(call, &use->resolution);
-    if (!failed)
-        failed = query_read(call, &query);
-    if (!failed && !call_reader(call))
-        failed = call->err.code;
-    if (!failed)
-        failed = store_tasks(call->reader, job.record.id, query.job_attempt, call->arena, &tasks,
-                             &call->err);
-    if (!failed)
-        failed = store_job_plan(call->reader, job.record.id, &plan, &call->err);
-    if (!failed) {
+    int code = call_job(call, call->parameters[0], &job);
+    if (!code)
+        code = resolution_read(call, &use->resolution);
+    if (!code)
+        code = query_read(call, &query);
+    if (!code && !call_reader(call))
+        code = call->err.code;
+    if (!code)
+        code = store_tasks(call->reader, job.record.id, query.job_attempt, call->arena, &tasks,
+                           &call->err);
+    if (!code)
+        code = store_job_plan(call->reader, job.record.id, &plan, &call->err);
+    if (!code) {
         grid_make(&query, &tasks, use);
-        failed = tasks_add(call, &query, plan, &tasks, use);
+        code = tasks_add(call, &query, plan, &tasks, use);
     }
     if (plan)
         plan_free(plan);
-    if (!failed)
+    if (!code)
         use_write(call, use, true);
-    return failed;
+    return code;
 }
 
 /* ---- a machine ---- */

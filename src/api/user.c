@@ -106,11 +106,11 @@ static int users_read(struct call *call, const struct service_snapshot *snapshot
 {
     struct user_context context;
     struct store_users users;
-    int failed = user_context_read(call, snapshot, &context);
-    if (!failed)
-        failed = store_users(call->reader, call->arena, &users, &call->err);
-    if (failed)
-        return failed;
+    int code = user_context_read(call, snapshot, &context);
+    if (!code)
+        code = store_users(call->reader, call->arena, &users, &call->err);
+    if (code)
+        return code;
     struct json_writer json;
     call_json(call, 200, &json);
     json_array(&json);
@@ -130,11 +130,11 @@ static int user_read(struct call *call, const struct service_snapshot *snapshot)
 {
     struct user_context context;
     struct store_user user;
-    int failed = user_context_read(call, snapshot, &context);
-    if (!failed)
-        failed = account_user(call, call->parameters[0], &user);
-    if (failed)
-        return failed;
+    int code = user_context_read(call, snapshot, &context);
+    if (!code)
+        code = account_user(call, call->parameters[0], &user);
+    if (code)
+        return code;
     struct json_writer json;
     call_json(call, 200, &json);
     user_json(call, &json, &user, &context);
@@ -152,11 +152,11 @@ int handle_user(struct call *call)
 static int new_password(struct call *call, const struct doc *doc, struct account_edit *edit)
 {
     struct text hash;
-    int failed = call_body_string(call, doc, "password", false, &edit->password);
-    if (!failed)
-        failed = call_body_string(call, doc, "passwordHash", false, &hash);
-    if (failed)
-        return failed;
+    int code = call_body_string(call, doc, "password", false, &edit->password);
+    if (!code)
+        code = call_body_string(call, doc, "passwordHash", false, &hash);
+    if (code)
+        return code;
     if (!hash.at && !edit->password.at)
         return call_fail(call, ERR_INVALID, NULL, "password", "password is missing");
     if (!hash.at)
@@ -179,9 +179,9 @@ static int new_groups(struct call *call, const struct doc *doc, bool is_admin,
     struct store_names given;
     struct store_group group;
     struct store_members members;
-    int failed = account_names(call, doc, "grouplist", &given);
-    if (failed)
-        return failed;
+    int code = account_names(call, doc, "grouplist", &given);
+    if (code)
+        return code;
     groups->items = ARENA_ARRAY(call->arena, struct store_member, given.count + 2);
     const char *always[] = {DEFAULT_GROUP, is_admin ? ADMIN_GROUP : NULL};
     struct err err;
@@ -190,9 +190,9 @@ static int new_groups(struct call *call, const struct doc *doc, bool is_admin,
                                      &members, &err) == 0)
             groups->items[groups->count++].name = always[i];
     for (size_t i = 0; i < given.count; i++) {
-        failed = account_group_exists(call, text_of(given.items[i]));
-        if (failed)
-            return failed;
+        code = account_group_exists(call, text_of(given.items[i]));
+        if (code)
+            return code;
         groups->items[groups->count++].name = given.items[i];
     }
     return 0;
@@ -203,23 +203,23 @@ int handle_user_create(struct call *call)
     const struct doc *doc, *extension = NULL;
     struct text name, email;
     bool is_admin, is_given;
-    int failed = call_body(call, &doc);
-    if (!failed)
-        failed = call_body_string(call, doc, "username", true, &name);
-    if (!failed)
-        failed = account_user_name(call, name);
-    if (!failed)
-        failed = call_body_string(call, doc, "email", false, &email);
-    if (!failed)
-        failed = account_email(call, email);
-    if (!failed)
-        failed = account_bool(call, doc, "admin", &is_admin, &is_given);
-    if (!failed)
-        failed = account_map(call, doc, "extension", &extension);
-    if (!failed && !call_reader(call))
-        failed = call->err.code;
-    if (failed)
-        return failed;
+    int code = call_body(call, &doc);
+    if (!code)
+        code = call_body_string(call, doc, "username", true, &name);
+    if (!code)
+        code = account_user_name(call, name);
+    if (!code)
+        code = call_body_string(call, doc, "email", false, &email);
+    if (!code)
+        code = account_email(call, email);
+    if (!code)
+        code = account_bool(call, doc, "admin", &is_admin, &is_given);
+    if (!code)
+        code = account_map(call, doc, "extension", &extension);
+    if (!code && !call_reader(call))
+        code = call->err.code;
+    if (code)
+        return code;
     struct account_edit *edit =
         account_edit_new(call, CHANGE_USER_ADD, 201, "User is created successfully");
     struct store_user *user = &edit->change.user;
@@ -228,23 +228,23 @@ int handle_user_create(struct call *call)
                                 .is_admin = is_admin,
                                 .extension_json = "{}",
                                 .created_ms = (int64_t)time(NULL) * 1000};
-    failed = new_password(call, doc, edit);
-    if (!failed)
-        failed = account_names(call, doc, "virtualCluster", &edit->clusters);
-    if (!failed)
-        failed = new_groups(call, doc, is_admin, &user->groups);
-    if (!failed && extension)
-        failed = account_json(call, extension, &user->extension_json);
+    code = new_password(call, doc, edit);
+    if (!code)
+        code = account_names(call, doc, "virtualCluster", &edit->clusters);
+    if (!code)
+        code = new_groups(call, doc, is_admin, &user->groups);
+    if (!code && extension)
+        code = account_json(call, extension, &user->extension_json);
     user->virtual_clusters = edit->clusters;
-    return failed ? failed : account_change(call, edit);
+    return code ? code : account_change(call, edit);
 }
 
 int handle_user_remove(struct call *call)
 {
     struct store_user user;
-    int failed = account_user(call, call->parameters[0], &user);
-    if (failed)
-        return failed;
+    int code = account_user(call, call->parameters[0], &user);
+    if (code)
+        return code;
     if (user.is_admin || user.is_admin_by_group)
         return call_fail(call, ERR_FORBIDDEN, "RemoveAdminError", "",
                          "Admin %s is not allowed to remove: take the admin's rights away first",
@@ -261,9 +261,9 @@ int handle_user_remove(struct call *call)
 static int edit_of(struct call *call, struct text name, const char *message,
                    struct account_edit **edit, struct store_user *user)
 {
-    int failed = account_user(call, name, user);
-    if (failed)
-        return failed;
+    int code = account_user(call, name, user);
+    if (code)
+        return code;
     *edit = account_edit_new(call, CHANGE_USER_SET, 201, "%s", message);
     (*edit)->change.user.name = user->name;
     return 0;
@@ -278,9 +278,9 @@ static int may_edit(struct call *call, struct text name)
 static int set_email(struct call *call, const struct doc *doc, struct account_edit *edit)
 {
     struct text email;
-    int failed = call_body_string(call, doc, "email", false, &email);
-    if (failed || !email.at)
-        return failed;
+    int code = call_body_string(call, doc, "email", false, &email);
+    if (code || !email.at)
+        return code;
     edit->change.user.email = arena_copy(call->arena, email);
     edit->change.fields |= USER_EMAIL;
     return account_email(call, email);
@@ -291,9 +291,9 @@ static int set_extension(struct call *call, const struct doc *doc, const struct 
                          bool is_patch, struct account_edit *edit)
 {
     const struct doc *extension;
-    int failed = account_map(call, doc, "extension", &extension);
-    if (failed || !extension)
-        return failed;
+    int code = account_map(call, doc, "extension", &extension);
+    if (code || !extension)
+        return code;
     if (is_patch)
         extension =
             account_merge(call->arena, account_extension(call, user->extension_json), extension);
@@ -304,9 +304,9 @@ static int set_extension(struct call *call, const struct doc *doc, const struct 
 
 static int set_clusters(struct call *call, const struct doc *doc, struct account_edit *edit)
 {
-    int failed = account_names(call, doc, "virtualCluster", &edit->clusters);
-    if (failed || !edit->clusters.items)
-        return failed;
+    int code = account_names(call, doc, "virtualCluster", &edit->clusters);
+    if (code || !edit->clusters.items)
+        return code;
     edit->change.user.virtual_clusters = edit->clusters;
     edit->change.fields |= USER_CLUSTERS;
     return 0;
@@ -348,40 +348,40 @@ int handle_user_update(struct call *call)
     struct store_user user;
     struct account_edit *edit = NULL;
     bool is_patch = false, value, is_given;
-    int failed = call_body(call, &doc);
-    if (!failed)
-        failed = account_data(call, doc, &data);
-    if (!failed)
-        failed = patch_flag(call, doc, &is_patch);
-    if (!failed)
-        failed = call_body_string(call, data, "username", true, &name);
-    if (!failed)
-        failed = check_whole(call, data, is_patch, whole, COUNT_OF(whole));
-    if (!failed)
-        failed = edit_of(call, name, "Update user data successfully.", &edit, &user);
-    if (!failed)
-        failed = set_email(call, data, edit);
-    if (!failed)
-        failed = set_extension(call, data, &user, is_patch, edit);
-    if (!failed)
-        failed = set_clusters(call, data, edit);
-    if (!failed)
-        failed = account_bool(call, data, "admin", &value, &is_given);
-    if (!failed && is_given)
+    int code = call_body(call, &doc);
+    if (!code)
+        code = account_data(call, doc, &data);
+    if (!code)
+        code = patch_flag(call, doc, &is_patch);
+    if (!code)
+        code = call_body_string(call, data, "username", true, &name);
+    if (!code)
+        code = check_whole(call, data, is_patch, whole, COUNT_OF(whole));
+    if (!code)
+        code = edit_of(call, name, "Update user data successfully.", &edit, &user);
+    if (!code)
+        code = set_email(call, data, edit);
+    if (!code)
+        code = set_extension(call, data, &user, is_patch, edit);
+    if (!code)
+        code = set_clusters(call, data, edit);
+    if (!code)
+        code = account_bool(call, data, "admin", &value, &is_given);
+    if (!code && is_given)
         account_admin(call, &user, value, edit);
-    if (!failed)
-        failed = account_bool(call, data, "active", &value, &is_given);
-    if (!failed && is_given) {
+    if (!code)
+        code = account_bool(call, data, "active", &value, &is_given);
+    if (!code && is_given) {
         edit->change.user.is_inactive = !value;
         edit->change.fields |= USER_INACTIVE;
     }
-    if (!failed)
-        failed = call_body_string(call, data, "password", false, &edit->password);
-    if (!failed && edit->password.at) {
-        failed = account_password(call, "password", edit->password);
+    if (!code)
+        code = call_body_string(call, data, "password", false, &edit->password);
+    if (!code && edit->password.at) {
+        code = account_password(call, "password", edit->password);
         edit->change.fields |= USER_PASSWORD;
     }
-    return failed ? failed : edit_end(call, edit);
+    return code ? code : edit_end(call, edit);
 }
 
 /* Whose password it is must give the old one; an admin need not for others. */
@@ -389,14 +389,14 @@ static int set_password(struct call *call, const struct doc *doc, const struct s
                         const char *old_fallback, struct account_edit *edit)
 {
     struct text old;
-    int failed = call_body_string(call, doc, "newPassword", false, &edit->password);
-    if (!failed)
-        failed = call_body_string(call, doc, "oldPassword", false, &old);
-    if (failed || !edit->password.at)
-        return failed;
-    failed = account_password(call, "newPassword", edit->password);
-    if (failed)
-        return failed;
+    int code = call_body_string(call, doc, "newPassword", false, &edit->password);
+    if (!code)
+        code = call_body_string(call, doc, "oldPassword", false, &old);
+    if (code || !edit->password.at)
+        return code;
+    code = account_password(call, "newPassword", edit->password);
+    if (code)
+        return code;
     if (!old.at)
         old = text_of(old_fallback);
     if (strcmp(user->name, call->caller.auth.user) == 0) {
@@ -418,30 +418,30 @@ int handle_user_update_self(struct call *call)
     struct store_user user;
     struct account_edit *edit = NULL;
     bool is_patch = false;
-    int failed = call_body(call, &doc);
-    if (!failed)
-        failed = account_data(call, doc, &data);
-    if (!failed)
-        failed = patch_flag(call, doc, &is_patch);
-    if (!failed)
-        failed = call_body_string(call, data, "username", true, &name);
-    if (failed)
-        return failed;
+    int code = call_body(call, &doc);
+    if (!code)
+        code = account_data(call, doc, &data);
+    if (!code)
+        code = patch_flag(call, doc, &is_patch);
+    if (!code)
+        code = call_body_string(call, data, "username", true, &name);
+    if (code)
+        return code;
     if (!text_is(name, call->caller.auth.user))
         return call_fail(call, ERR_FORBIDDEN, NULL, "username", "username must be your own, %s",
                          call->caller.auth.user);
-    failed = may_edit(call, name);
-    if (!failed)
-        failed = check_whole(call, data, is_patch, whole, COUNT_OF(whole));
-    if (!failed)
-        failed = edit_of(call, name, "Update user data successfully.", &edit, &user);
-    if (!failed)
-        failed = set_email(call, data, edit);
-    if (!failed)
-        failed = set_extension(call, data, &user, is_patch, edit);
-    if (!failed)
-        failed = set_password(call, data, &user, NULL, edit);
-    return failed ? failed : edit_end(call, edit);
+    code = may_edit(call, name);
+    if (!code)
+        code = check_whole(call, data, is_patch, whole, COUNT_OF(whole));
+    if (!code)
+        code = edit_of(call, name, "Update user data successfully.", &edit, &user);
+    if (!code)
+        code = set_email(call, data, edit);
+    if (!code)
+        code = set_extension(call, data, &user, is_patch, edit);
+    if (!code)
+        code = set_password(call, data, &user, NULL, edit);
+    return code ? code : edit_end(call, edit);
 }
 
 /* ---- one field: OpenPAI's older paths ---- */
@@ -450,12 +450,12 @@ int handle_user_update_self(struct call *call)
 static int field_begin(struct call *call, const char *key, const char *message,
                        const struct doc **doc, struct account_edit **edit, struct store_user *user)
 {
-    int failed = call_body(call, doc);
-    if (!failed)
-        failed = edit_of(call, call->parameters[0], message, edit, user);
-    if (!failed && !doc_get(*doc, key))
-        failed = call_fail(call, ERR_INVALID, NULL, key, "%s is missing", key);
-    return failed;
+    int code = call_body(call, doc);
+    if (!code)
+        code = edit_of(call, call->parameters[0], message, edit, user);
+    if (!code && !doc_get(*doc, key))
+        code = call_fail(call, ERR_INVALID, NULL, key, "%s is missing", key);
+    return code;
 }
 
 int handle_user_extension(struct call *call)
@@ -463,13 +463,13 @@ int handle_user_extension(struct call *call)
     const struct doc *doc;
     struct account_edit *edit;
     struct store_user user;
-    int failed = may_edit(call, call->parameters[0]);
-    if (!failed)
-        failed = field_begin(call, "extension", "Update user extension data successfully.", &doc,
-                             &edit, &user);
-    if (!failed)
-        failed = set_extension(call, doc, &user, true, edit);
-    return failed ? failed : edit_end(call, edit);
+    int code = may_edit(call, call->parameters[0]);
+    if (!code)
+        code = field_begin(call, "extension", "Update user extension data successfully.", &doc,
+                           &edit, &user);
+    if (!code)
+        code = set_extension(call, doc, &user, true, edit);
+    return code ? code : edit_end(call, edit);
 }
 
 int handle_user_email(struct call *call)
@@ -477,13 +477,13 @@ int handle_user_email(struct call *call)
     const struct doc *doc;
     struct account_edit *edit;
     struct store_user user;
-    int failed = may_edit(call, call->parameters[0]);
-    if (!failed)
-        failed =
+    int code = may_edit(call, call->parameters[0]);
+    if (!code)
+        code =
             field_begin(call, "email", "Update user email data successfully.", &doc, &edit, &user);
-    if (!failed)
-        failed = set_email(call, doc, edit);
-    return failed ? failed : edit_end(call, edit);
+    if (!code)
+        code = set_email(call, doc, edit);
+    return code ? code : edit_end(call, edit);
 }
 
 int handle_user_password(struct call *call)
@@ -491,13 +491,13 @@ int handle_user_password(struct call *call)
     const struct doc *doc;
     struct account_edit *edit;
     struct store_user user;
-    int failed = may_edit(call, call->parameters[0]);
-    if (!failed)
-        failed = field_begin(call, "newPassword", "update user password successfully.", &doc, &edit,
-                             &user);
-    if (!failed)
-        failed = set_password(call, doc, &user, "defaultpai", edit);
-    return failed ? failed : edit_end(call, edit);
+    int code = may_edit(call, call->parameters[0]);
+    if (!code)
+        code = field_begin(call, "newPassword", "update user password successfully.", &doc, &edit,
+                           &user);
+    if (!code)
+        code = set_password(call, doc, &user, "defaultpai", edit);
+    return code ? code : edit_end(call, edit);
 }
 
 int handle_user_clusters(struct call *call)
@@ -505,15 +505,15 @@ int handle_user_clusters(struct call *call)
     const struct doc *doc;
     struct account_edit *edit;
     struct store_user user;
-    int failed = field_begin(call, "virtualCluster",
-                             "Update user virtualCluster data successfully.", &doc, &edit, &user);
-    if (failed)
-        return failed;
+    int code = field_begin(call, "virtualCluster", "Update user virtualCluster data successfully.",
+                           &doc, &edit, &user);
+    if (code)
+        return code;
     if (user.is_admin || user.is_admin_by_group)
         return call_fail(call, ERR_FORBIDDEN, NULL, "",
                          "Admin's virtual clusters cannot be updated.");
-    failed = set_clusters(call, doc, edit);
-    return failed ? failed : edit_end(call, edit);
+    code = set_clusters(call, doc, edit);
+    return code ? code : edit_end(call, edit);
 }
 
 int handle_user_admin(struct call *call)
@@ -522,12 +522,12 @@ int handle_user_admin(struct call *call)
     struct account_edit *edit;
     struct store_user user;
     bool is_admin, is_given;
-    int failed = field_begin(call, "admin", "Update user admin permission successfully.", &doc,
-                             &edit, &user);
-    if (!failed)
-        failed = account_bool(call, doc, "admin", &is_admin, &is_given);
-    if (failed)
-        return failed;
+    int code = field_begin(call, "admin", "Update user admin permission successfully.", &doc, &edit,
+                           &user);
+    if (!code)
+        code = account_bool(call, doc, "admin", &is_admin, &is_given);
+    if (code)
+        return code;
     account_admin(call, &user, is_admin, edit);
     return edit_end(call, edit);
 }
@@ -538,18 +538,18 @@ int handle_user_groups(struct call *call)
     struct account_edit *edit;
     struct store_user user;
     struct store_names names;
-    int failed =
+    int code =
         field_begin(call, "grouplist", "update user grouplist successfully.", &doc, &edit, &user);
-    if (!failed)
-        failed = account_names(call, doc, "grouplist", &names);
-    if (failed)
-        return failed;
+    if (!code)
+        code = account_names(call, doc, "grouplist", &names);
+    if (code)
+        return code;
     struct store_members *groups = &edit->change.user.groups;
     groups->items = ARENA_ARRAY(call->arena, struct store_member, names.count + 1);
     for (size_t i = 0; i < names.count; i++) {
-        failed = account_group_exists(call, text_of(names.items[i]));
-        if (failed)
-            return failed;
+        code = account_group_exists(call, text_of(names.items[i]));
+        if (code)
+            return code;
         groups->items[groups->count++].name = names.items[i];
     }
     edit->change.fields |= USER_GROUPS;
@@ -564,25 +564,25 @@ static int member_change(struct call *call, enum store_change_kind kind, const c
     struct text group;
     struct store_user user;
     bool is_admin, is_given;
-    int failed = call_body(call, &doc);
-    if (!failed)
-        failed = call_body_string(call, doc, "groupname", true, &group);
-    if (!failed)
-        failed = account_group_name(call, group);
-    if (failed)
-        return failed;
+    int code = call_body(call, &doc);
+    if (!code)
+        code = call_body_string(call, doc, "groupname", true, &group);
+    if (!code)
+        code = account_group_name(call, group);
+    if (code)
+        return code;
     const struct auth_subject subject = {.group = arena_copy(call->arena, group)};
-    failed = call_may_about(call, AUTH_MANAGE_GROUP, &subject);
-    if (!failed)
-        failed = account_group_exists(call, group);
-    if (!failed)
-        failed = account_user(call, call->parameters[0], &user);
-    if (!failed)
-        failed = account_bool(call, doc, "admin", &is_admin, &is_given);
-    if (!failed && is_given) /* only the platform's admins make admins of groups */
-        failed = call_may(call, AUTH_MANAGE, NULL);
-    if (failed)
-        return failed;
+    code = call_may_about(call, AUTH_MANAGE_GROUP, &subject);
+    if (!code)
+        code = account_group_exists(call, group);
+    if (!code)
+        code = account_user(call, call->parameters[0], &user);
+    if (!code)
+        code = account_bool(call, doc, "admin", &is_admin, &is_given);
+    if (!code && is_given) /* only the platform's admins make admins of groups */
+        code = call_may(call, AUTH_MANAGE, NULL);
+    if (code)
+        return code;
     struct account_edit *edit =
         account_edit_new(call, kind, 201, "User %s is %s group %s", user.name, verb, subject.group);
     edit->change.member.user = user.name;

@@ -6,8 +6,8 @@
 
 static int body_user(struct call *call, const struct doc **doc, struct text *name)
 {
-    int failed = call_body(call, doc);
-    return failed ? failed : call_body_string(call, *doc, "username", true, name);
+    int code = call_body(call, doc);
+    return code ? code : call_body_string(call, *doc, "username", true, name);
 }
 
 /* The password: who changes their own gives the old one beside it. Early PAI did not ask for it, so
@@ -16,14 +16,14 @@ static int own_password(struct call *call, const struct doc *doc, const struct s
                         struct account_edit *edit)
 {
     struct text old;
-    int failed = call_body_string(call, doc, "password", true, &edit->password);
-    if (!failed)
-        failed = account_password(call, "password", edit->password);
-    if (!failed)
-        failed = call_body_string(call, doc, "oldPassword", false, &old);
+    int code = call_body_string(call, doc, "password", true, &edit->password);
+    if (!code)
+        code = account_password(call, "password", edit->password);
+    if (!code)
+        code = call_body_string(call, doc, "oldPassword", false, &old);
     edit->change.fields |= USER_PASSWORD;
-    if (failed || strcmp(user->name, call->caller.auth.user) != 0)
-        return failed;
+    if (code || strcmp(user->name, call->caller.auth.user) != 0)
+        return code;
     if (!old.at)
         return call_fail(call, ERR_INVALID, NULL, "oldPassword",
                          "oldPassword is missing: it is asked of those who change their own");
@@ -37,21 +37,21 @@ static int user_modify(struct call *call, const struct doc *doc, struct text nam
     const struct auth_subject subject = {.owner = arena_copy(call->arena, name)};
     struct store_user user;
     bool is_admin, is_given;
-    int failed = call_may_about(call, AUTH_EDIT_USER, &subject);
-    if (!failed)
-        failed = account_bool(call, doc, "admin", &is_admin, &is_given);
-    if (!failed && is_given && is_admin)
-        failed = call_may(call, AUTH_MANAGE, NULL);
-    if (!failed)
-        failed = account_user(call, name, &user);
-    if (failed)
-        return failed;
+    int code = call_may_about(call, AUTH_EDIT_USER, &subject);
+    if (!code)
+        code = account_bool(call, doc, "admin", &is_admin, &is_given);
+    if (!code && is_given && is_admin)
+        code = call_may(call, AUTH_MANAGE, NULL);
+    if (!code)
+        code = account_user(call, name, &user);
+    if (code)
+        return code;
     struct account_edit *edit = account_edit_new(call, CHANGE_USER_SET, 201, "update successfully");
     edit->change.user.name = user.name;
-    failed = own_password(call, doc, &user, edit);
-    if (!failed && is_given && call_may(call, AUTH_MANAGE, NULL) == 0)
+    code = own_password(call, doc, &user, edit);
+    if (!code && is_given && call_may(call, AUTH_MANAGE, NULL) == 0)
         account_admin(call, &user, is_admin, edit);
-    return failed ? failed : account_change(call, edit);
+    return code ? code : account_change(call, edit);
 }
 
 int handle_user_put_v1(struct call *call)
@@ -59,22 +59,22 @@ int handle_user_put_v1(struct call *call)
     const struct doc *doc;
     struct text name;
     bool is_modify = false, is_given;
-    int failed = body_user(call, &doc, &name);
-    if (!failed)
-        failed = account_bool(call, doc, "modify", &is_modify, &is_given);
-    if (failed)
-        return failed;
+    int code = body_user(call, &doc, &name);
+    if (!code)
+        code = account_bool(call, doc, "modify", &is_modify, &is_given);
+    if (code)
+        return code;
     if (is_modify)
         return user_modify(call, doc, name);
-    failed = call_may(call, AUTH_MANAGE, NULL);
-    return failed ? failed : handle_user_create(call);
+    code = call_may(call, AUTH_MANAGE, NULL);
+    return code ? code : handle_user_create(call);
 }
 
 int handle_user_remove_v1(struct call *call)
 {
     const struct doc *doc;
-    int failed = body_user(call, &doc, &call->parameters[0]);
-    return failed ? failed : handle_user_remove(call);
+    int code = body_user(call, &doc, &call->parameters[0]);
+    return code ? code : handle_user_remove(call);
 }
 
 static void clusters_json(struct json_writer *json, const struct store_user *user)
@@ -91,11 +91,11 @@ static void clusters_json(struct json_writer *json, const struct store_user *use
 int handle_user_list_v1(struct call *call)
 {
     struct store_users users;
-    int failed = call_reader(call) ? 0 : call->err.code;
-    if (!failed)
-        failed = store_users(call->reader, call->arena, &users, &call->err);
-    if (failed)
-        return failed;
+    int code = call_reader(call) ? 0 : call->err.code;
+    if (!code)
+        code = store_users(call->reader, call->arena, &users, &call->err);
+    if (code)
+        return code;
     struct json_writer json;
     call_json(call, 200, &json);
     json_array(&json);
@@ -120,13 +120,13 @@ int handle_user_clusters_v1(struct call *call)
     const struct doc *doc;
     struct store_user user;
     struct text list;
-    int failed = call_body(call, &doc);
-    if (!failed)
-        failed = call_body_string(call, doc, "virtualClusters", true, &list);
-    if (!failed)
-        failed = account_user(call, call->parameters[0], &user);
-    if (failed)
-        return failed;
+    int code = call_body(call, &doc);
+    if (!code)
+        code = call_body_string(call, doc, "virtualClusters", true, &list);
+    if (!code)
+        code = account_user(call, call->parameters[0], &user);
+    if (code)
+        return code;
     struct account_edit *edit = account_edit_new(call, CHANGE_USER_SET, 201, "update successfully");
     const char **names = ARENA_ARRAY(call->arena, const char *, list.length + 1);
     size_t count = 0;
@@ -148,21 +148,21 @@ int handle_user_pat_v1(struct call *call)
     const struct doc *doc;
     struct text token;
     struct store_user user;
-    int failed = call_may_about(call, AUTH_EDIT_USER, &subject);
-    if (!failed)
-        failed = call_body(call, &doc);
-    if (!failed)
-        failed = call_body_string(call, doc, "githubPAT", true, &token);
-    if (!failed)
-        failed = account_user(call, call->parameters[0], &user);
-    if (failed)
-        return failed;
+    int code = call_may_about(call, AUTH_EDIT_USER, &subject);
+    if (!code)
+        code = call_body(call, &doc);
+    if (!code)
+        code = call_body_string(call, doc, "githubPAT", true, &token);
+    if (!code)
+        code = account_user(call, call->parameters[0], &user);
+    if (code)
+        return code;
     struct account_edit *edit = account_edit_new(call, CHANGE_USER_SET, 201, "update successfully");
     const struct doc *extension =
         account_merge(call->arena, account_extension(call, user.extension_json), doc);
     edit->change.user.name = user.name;
     edit->change.extension_was = user.extension_json;
     edit->change.fields = USER_EXTENSION;
-    failed = account_json(call, extension, &edit->change.user.extension_json);
-    return failed ? failed : account_change(call, edit);
+    code = account_json(call, extension, &edit->change.user.extension_json);
+    return code ? code : account_change(call, edit);
 }

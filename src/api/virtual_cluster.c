@@ -129,11 +129,11 @@ static int clusters_read(struct call *call, const struct service_snapshot *snaps
     *clusters = (struct clusters){.hived = snapshot->hived, .snapshot = snapshot};
     if (!reader)
         return call->err.code;
-    int failed = store_nodes(reader, call->arena, &clusters->nodes, &call->err);
-    for (size_t i = 0; !failed && i < clusters->nodes.count; i++)
+    int code = store_nodes(reader, call->arena, &clusters->nodes, &call->err);
+    for (size_t i = 0; !code && i < clusters->nodes.count; i++)
         if (!clusters->nodes.items[i].is_lost)
             clusters->gpu_total += clusters->nodes.items[i].facts.gpu_count;
-    return failed;
+    return code;
 }
 
 /* Index of a virtual cluster, HIVED_NONE when there is none of that name. */
@@ -219,9 +219,9 @@ static int list_read(struct call *call, const struct service_snapshot *snapshot)
 {
     struct hived *hived = snapshot->hived;
     struct clusters clusters;
-    int failed = clusters_read(call, snapshot, &clusters);
-    if (failed)
-        return failed;
+    int code = clusters_read(call, snapshot, &clusters);
+    if (code)
+        return code;
     struct json_writer json;
     call_json(call, 200, &json);
     if (exchange_query(call->exchange, "nodes").at) {
@@ -254,9 +254,9 @@ static int one_read(struct call *call, const struct service_snapshot *snapshot)
     uint32_t vc = hived ? vc_find(hived, name) : HIVED_NONE;
     if (vc == HIVED_NONE && (hived || !text_is(name, "default")))
         return no_cluster(call, name);
-    int failed = clusters_read(call, snapshot, &clusters);
-    if (failed)
-        return failed;
+    int code = clusters_read(call, snapshot, &clusters);
+    if (code)
+        return code;
     struct json_writer json;
     call_json(call, 200, &json);
     if (hived)

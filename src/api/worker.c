@@ -92,19 +92,19 @@ void worker_free(struct worker *worker)
 
 int worker_give(struct worker *worker, struct worker_task *task, struct err *err)
 {
-    int failed = 0;
+    int code = 0;
     task->next = NULL;
     pthread_mutex_lock(&worker->lock);
     if (worker->is_stopping)
-        failed = err_fail(err, ERR_UNAVAILABLE, "", "the server is ending");
+        code = err_fail(err, ERR_UNAVAILABLE, "", "the server is ending");
     else if (worker->waiting >= worker->config.waiting_max)
-        failed = err_fail(err, ERR_BUSY, "", "%s", worker->config.busy_text);
-    if (!failed) {
+        code = err_fail(err, ERR_BUSY, "", "%s", worker->config.busy_text);
+    if (!code) {
         *worker->last = task;
         worker->last = &task->next;
         worker->waiting++;
         pthread_cond_signal(&worker->moved);
     }
     pthread_mutex_unlock(&worker->lock);
-    return failed;
+    return code;
 }

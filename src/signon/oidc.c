@@ -84,10 +84,10 @@ int oidc_new(const struct oidc_config *config, struct oidc **out, struct err *er
     for (size_t i = 0; i < config->scope_count; i++)
         scopes[i] = kept(oidc, config->scopes[i]);
     oidc->config.scopes = scopes;
-    int failed = secret_read(oidc, err);
-    if (failed) {
+    int code = secret_read(oidc, err);
+    if (code) {
         oidc_free(oidc);
-        return failed;
+        return code;
     }
     *out = oidc;
     return 0;
@@ -149,8 +149,8 @@ static int json_fetch(const struct oidc *oidc, struct fetch fetch, struct arena 
     problems_init(&problems, arena);
     fetch.ca_file = oidc->config.ca_file;
     fetch.is_ending = oidc->config.is_ending;
-    int failed = fetch_run(&fetch, &body, status, err);
-    if (failed)
+    int code = fetch_run(&fetch, &body, status, err);
+    if (code)
         return ERR_UNAVAILABLE;
     struct text json = text_of(arena_copy(arena, buf_as_text(&body)));
     *out = doc_parse(json, DOC_JSON, arena, &problems);
@@ -221,10 +221,10 @@ static int provider_ask(struct oidc *oidc, struct err *err)
         issuer.length--;
     struct fetch fetch = {
         .url = arena_format(&arena, "%.*s/.well-known/openid-configuration", TEXT_ARG(issuer))};
-    int failed = json_fetch(oidc, fetch, &arena, &status, &doc, err);
-    if (!failed && status != 200)
-        failed = err_fail(err, ERR_UNAVAILABLE, "", "%.150s answers %ld", fetch.url, status);
-    return failed ? failed : provider_read(oidc, doc, err);
+    int code = json_fetch(oidc, fetch, &arena, &status, &doc, err);
+    if (!code && status != 200)
+        code = err_fail(err, ERR_UNAVAILABLE, "", "%.150s answers %ld", fetch.url, status);
+    return code ? code : provider_read(oidc, doc, err);
 }
 
 /* A provider that is away costs each login no more than the first of them. */
@@ -256,12 +256,12 @@ static int keys_ask(struct oidc *oidc, int64_t now_s, struct err *err)
     struct jwks *keys = NULL;
     struct err why = {0};
     long status = 0;
-    int failed = fetch_run(&fetch, &body, &status, &why);
-    if (!failed && status != 200)
-        failed = err_fail(&why, ERR_UNAVAILABLE, "", "%.100s answers %ld", fetch.url, status);
-    if (!failed)
-        failed = jwks_read(buf_as_text(&body), &keys, &why);
-    if (failed)
+    int code = fetch_run(&fetch, &body, &status, &why);
+    if (!code && status != 200)
+        code = err_fail(&why, ERR_UNAVAILABLE, "", "%.100s answers %ld", fetch.url, status);
+    if (!code)
+        code = jwks_read(buf_as_text(&body), &keys, &why);
+    if (code)
         return away(err, "the provider's keys cannot be had", &why);
     jwks_free(oidc->keys);
     oidc->keys = keys;
@@ -389,10 +389,10 @@ static int user_ask(struct oidc *oidc, const struct doc *tokens, const struct do
     *more = NULL;
     if (!oidc->provider.user_url[0] || !access.length)
         return 0;
-    int failed = json_fetch(oidc, fetch, arena, &status, more, &why);
-    if (!failed && status != 200)
-        failed = err_fail(&why, ERR_UNAVAILABLE, "", "%.100s answers %ld", fetch.url, status);
-    if (failed)
+    int code = json_fetch(oidc, fetch, arena, &status, more, &why);
+    if (!code && status != 200)
+        code = err_fail(&why, ERR_UNAVAILABLE, "", "%.100s answers %ld", fetch.url, status);
+    if (code)
         return away(err, "the provider does not say who it is", &why);
     if (!text_equal(doc_get_text(*more, "sub", ""), doc_get_text(claims, "sub", "")))
         return err_fail(err, ERR_UNAUTHORIZED, "", "the provider speaks of another user");
@@ -441,9 +441,9 @@ static int identity_get(const struct oidc *oidc, const struct doc *claims, const
     if (!identity_name(name->as.string, given))
         return err_fail(err, ERR_FORBIDDEN, "", "the claim %s is no name of 1..%d characters",
                         oidc->config.user_claim, IDENTITY_NAME_MAX);
-    int failed = groups_check(groups, err);
-    if (failed)
-        return failed;
+    int code = groups_check(groups, err);
+    if (code)
+        return code;
     *identity = (struct identity){
         .id = arena_format(arena, "oidc %s %.*s", oidc->config.issuer,
                            TEXT_ARG(doc_get_text(claims, "sub", ""))),
@@ -577,10 +577,10 @@ int oidc_device_finish(struct oidc *oidc, struct text code, int64_t now_s, struc
 int oidc_logout_url(struct oidc *oidc, const char *return_url, int64_t now_s, struct buf *url,
                     struct err *err)
 {
-    int failed = provider_need(oidc, now_s, err);
-    assert(failed || oidc->provider.logout_url);
-    if (failed || !oidc->provider.logout_url[0])
-        return failed;
+    int code = provider_need(oidc, now_s, err);
+    assert(code || oidc->provider.logout_url);
+    if (code || !oidc->provider.logout_url[0])
+        return code;
     buf_string(url, oidc->provider.logout_url);
     fetch_parameter(url, "client_id", text_of(oidc->config.client_id));
     if (return_url[0])

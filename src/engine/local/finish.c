@@ -254,11 +254,11 @@ int ended_read(const struct local_engine *local, const char *id, struct arena *a
     char path[RUNTIME_PATH_MAX];
     task_path(local, id, "ended", path);
     cleanup_buf struct buf text = BUF_INIT;
-    int result = file_read(path, 65536, &text, err);
-    const struct doc *doc = result == 0 ? document_read(buf_as_text(&text), false, arena) : NULL;
-    if (result == 0 && !doc)
+    int code = file_read(path, 65536, &text, err);
+    const struct doc *doc = code == 0 ? document_read(buf_as_text(&text), false, arena) : NULL;
+    if (code == 0 && !doc)
         return err_fail(err, ERR_CORRUPT, "", "%s is not a report", path);
-    if (result == 0)
+    if (code == 0)
         *report = (struct exit_report){
             .exit_code = (int32_t)document_int(doc, "code"),
             .signal = (int32_t)document_int(doc, "signal"),
@@ -271,7 +271,7 @@ int ended_read(const struct local_engine *local, const char *id, struct arena *a
             .reason = document_string(doc, "reason"),
             .message = document_string(doc, "message"),
         };
-    return result;
+    return code;
 }
 
 void ended_post(struct local_engine *local, struct attempt_id attempt, const char *id,

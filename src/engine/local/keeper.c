@@ -311,8 +311,8 @@ static void keeper_wait(struct local_engine *local)
         until = (struct timespec){.tv_sec = end_s, .tv_nsec = now.tv_nsec};
         if ((is_short || local->task_count > 0) && now.tv_sec + LOOK_S < end_s)
             until.tv_sec = now.tv_sec + LOOK_S;
-        int result = pthread_cond_timedwait(&local->keeper_wake, &local->lock, &until);
-        if (result == ETIMEDOUT && !local->is_stopping) {
+        int code = pthread_cond_timedwait(&local->keeper_wake, &local->lock, &until);
+        if (code == ETIMEDOUT && !local->is_stopping) {
             pthread_mutex_unlock(&local->lock);
             logs_limit(local);
             if (is_short)

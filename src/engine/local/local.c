@@ -305,9 +305,9 @@ static int local_create(struct engine *engine, const struct container *container
 {
     struct local_engine *local = local_of(engine);
     assert(container->attempt.v != 0 && container->image);
-    int result = mounts_check(container, err);
-    if (result < 0)
-        return result;
+    int code = mounts_check(container, err);
+    if (code < 0)
+        return code;
     pthread_mutex_lock(&local->lock);
     if (task_find(local, container->attempt)) {
         pthread_mutex_unlock(&local->lock);
@@ -360,7 +360,7 @@ static int local_forget(struct engine *engine, struct attempt_id attempt, struct
     struct local_engine *local = local_of(engine);
     pthread_mutex_lock(&local->lock);
     struct task *task = task_find(local, attempt);
-    int result = 0;
+    int code = 0;
     if (!task) {
         /* harmless: forgotten before */
     } else if (task->phase == TASK_ENDED) {
@@ -371,11 +371,11 @@ static int local_forget(struct engine *engine, struct attempt_id attempt, struct
     } else if (task->phase == TASK_ENDING) {
         task->is_forget_wanted = true;
     } else {
-        result = err_fail(err, ERR_CONFLICT, "", "the container of attempt %" PRIu64 " still runs",
-                          attempt.v);
+        code = err_fail(err, ERR_CONFLICT, "", "the container of attempt %" PRIu64 " still runs",
+                        attempt.v);
     }
     pthread_mutex_unlock(&local->lock);
-    return result;
+    return code;
 }
 
 static int local_stats(struct engine *engine, struct attempt_id attempt, struct engine_stats *stats,
@@ -623,24 +623,24 @@ static int directory_lock(struct local_engine *local, struct err *err)
 static int system_read(struct local_engine *local, struct err *err)
 {
     cleanup_buf struct buf text = BUF_INIT;
-    int result = file_read("/proc/self/mountinfo", 4 << 20, &text, err);
-    if (result == 0)
-        result = cgroup_layout_read(buf_as_text(&text), &local->cgroups, err);
+    int code = file_read("/proc/self/mountinfo", 4 << 20, &text, err);
+    if (code == 0)
+        code = cgroup_layout_read(buf_as_text(&text), &local->cgroups, err);
     buf_clear(&text);
-    if (result == 0)
-        result = file_read("/proc/sys/kernel/random/boot_id", 256, &text, err);
+    if (code == 0)
+        code = file_read("/proc/sys/kernel/random/boot_id", 256, &text, err);
     snprintf(local->boot_id, sizeof local->boot_id, "%.*s",
              TEXT_ARG(text_trim(buf_as_text(&text))));
-    return result;
+    return code;
 }
 
 static int runtime_prepare(struct local_engine *local, struct err *err)
 {
     char group[CGROUP_PATH_MAX], scratch[RUNTIME_PATH_MAX];
     task_group(local, "conmon", group);
-    int result = cgroup_make(&local->cgroups, group, local->runtime.procs_fds, err);
-    if (result < 0)
-        return result;
+    int code = cgroup_make(&local->cgroups, group, local->runtime.procs_fds, err);
+    if (code < 0)
+        return code;
     /* on the disk of the tasks' overlays; when that is full, what runs must be adopted all the same
      */
     struct statvfs disk;
@@ -650,18 +650,18 @@ static int runtime_prepare(struct local_engine *local, struct err *err)
     snprintf(scratch, sizeof scratch, "%s/probe",
              is_full ? local->run_directory : local->directory);
     tree_remove(scratch, NULL);
-    result = dir_make(scratch, 0700, err);
-    if (result < 0)
-        return result;
+    code = dir_make(scratch, 0700, err);
+    if (code < 0)
+        return code;
     task_group(local, "probe", group);
-    result =
+    code =
         runtime_find(&local->runtime, &local->cgroups, local->config.runtime, scratch, group, err);
-    if (result == 0)
+    if (code == 0)
         rmdir(scratch);
-    if (result == 0)
+    if (code == 0)
         log_info("engine", "containers by %s%s%s", local->runtime.program,
                  local->runtime.hidden_mount[0] ? " without " : "", local->runtime.hidden_mount);
-    return result;
+    return code;
 }
 
 /* Without it logs are followed all the same, only later by a moment. */
@@ -682,9 +682,9 @@ static int threads_start(struct local_engine *local, struct err *err)
     struct epoll_event event = {.events = EPOLLIN, .data.u64 = 0};
     if (epoll_ctl(local->epoll_fd, EPOLL_CTL_ADD, local->wake_fd, &event) < 0)
         return err_errno(err, errno, "watch the monitor's descriptor");
-    int result = adopt_all(local, err);
-    if (result < 0)
-        return result;
+    int code = adopt_all(local, err);
+    if (code < 0)
+        return code;
     log_watch_start(local);
     local->has_monitor = pthread_create(&local->monitor, NULL, monitor_run, local) == 0;
     local->has_keeper = pthread_create(&local->keeper, NULL, keeper_run, local) == 0;

@@ -97,20 +97,20 @@ static int forwarding_put(struct err *err)
 
 static int machine_open(struct networks *networks, struct err *err)
 {
-    int result = netlink_open(&networks->route, NETLINK_ROUTE, err);
-    if (result == 0)
-        result = netlink_open(&networks->filter, NETLINK_NETFILTER, err);
-    if (result == 0) {
+    int code = netlink_open(&networks->route, NETLINK_ROUTE, err);
+    if (code == 0)
+        code = netlink_open(&networks->filter, NETLINK_NETFILTER, err);
+    if (code == 0) {
         networks->host_fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
         if (networks->host_fd < 0)
-            result = err_errno(err, errno, "open the machine's network namespace");
+            code = err_errno(err, errno, "open the machine's network namespace");
     }
-    if (result == 0)
-        result = forwarding_put(err);
-    if (result == 0)
-        result = network_rules_write(&networks->rules, err);
-    networks->has_rules = result == 0;
-    return result;
+    if (code == 0)
+        code = forwarding_put(err);
+    if (code == 0)
+        code = network_rules_write(&networks->rules, err);
+    networks->has_rules = code == 0;
+    return code;
 }
 
 int networks_new(const struct network_config *config, struct networks **out, struct err *err)
@@ -121,12 +121,12 @@ int networks_new(const struct network_config *config, struct networks **out, str
     networks->rules.group = config->id & INT32_MAX;
     snprintf(networks->rules.table, sizeof networks->rules.table, "skep_%08x", config->id);
     pthread_mutex_init(&networks->lock, NULL);
-    int result = subnet_read(config->subnet, networks, err);
-    if (result == 0)
-        result = machine_open(networks, err);
-    if (result < 0) {
+    int code = subnet_read(config->subnet, networks, err);
+    if (code == 0)
+        code = machine_open(networks, err);
+    if (code < 0) {
         networks_free(networks);
-        return result;
+        return code;
     }
     networks->next = (uint32_t)getpid() % networks->count; /* beside another engine: elsewhere */
     *out = networks;
@@ -219,10 +219,10 @@ static int link_find(struct networks *networks, struct netlink *inside, uint32_t
                                     .group = networks->rules.group};
         networks->next = (networks->next + 1) % networks->count;
         link_name(networks, link.address, link.name);
-        int result = network_link_make(&link, &networks->route, inside, networks->host_fd, err);
+        int code = network_link_make(&link, &networks->route, inside, networks->host_fd, err);
         *address = link.address;
-        if (result != 0)
-            return result;
+        if (code != 0)
+            return code;
     }
     return err_fail(err, ERR_TOO_BIG, "", "all %u addresses of %s are in use", networks->count,
                     networks->rules.subnet);
@@ -234,17 +234,17 @@ static int network_make(struct networks *networks, const char *job, struct netwo
     int namespace_fd = -1;
     uint32_t address = 0;
     struct netlink inside = {.fd = -1};
-    int result = network_namespace_make(networks->host_fd, &namespace_fd, &inside, err);
-    if (result == 0)
-        result = link_find(networks, &inside, &address, err);
+    int code = network_namespace_make(networks->host_fd, &namespace_fd, &inside, err);
+    if (code == 0)
+        code = link_find(networks, &inside, &address, err);
     netlink_close(&inside);
-    if (result > 0) {
-        *network = network_add(networks, job, address, namespace_fd, result);
+    if (code > 0) {
+        *network = network_add(networks, job, address, namespace_fd, code);
         return 0;
     }
     if (namespace_fd >= 0)
         close(namespace_fd);
-    return result;
+    return code;
 }
 
 /* Those that have been idle since the last round, or all. */
@@ -342,20 +342,20 @@ int networks_join(struct networks *networks, const char *job, struct attempt_id 
                   const struct engine_port *ports, size_t count, struct network_place *place,
                   struct err *err)
 {
-    int result = ports_check(ports, count, err);
-    if (result < 0)
-        return result;
+    int code = ports_check(ports, count, err);
+    if (code < 0)
+        return code;
     pthread_mutex_lock(&networks->lock);
     struct network *network = network_find(networks, job);
     if (!network)
         network = network_take(networks, job);
     if (!network)
-        result = network_make(networks, job, &network, err);
-    assert(result != 0 || network);
-    if (result == 0)
-        result = network_ports_publish(&networks->rules, &networks->filter, ports, count,
-                                       network->address, err);
-    if (result == 0) {
+        code = network_make(networks, job, &network, err);
+    assert(code != 0 || network);
+    if (code == 0)
+        code = network_ports_publish(&networks->rules, &networks->filter, ports, count,
+                                     network->address, err);
+    if (code == 0) {
         const struct in_addr address = {htonl(network->address)};
         member_add(networks, network, attempt, ports, count);
         inet_ntop(AF_INET, &address, place->address, sizeof place->address);
@@ -365,7 +365,7 @@ int networks_join(struct networks *networks, const char *job, struct attempt_id 
         network_drop(networks, network);
     }
     pthread_mutex_unlock(&networks->lock);
-    return result;
+    return code;
 }
 
 int networks_adopt(struct networks *networks, const char *job, struct attempt_id attempt,
@@ -378,37 +378,37 @@ int networks_adopt(struct networks *networks, const char *job, struct attempt_id
         return err_fail(err, ERR_CORRUPT, "", "\"%.40s\" is no address", address);
     snprintf(path, sizeof path, "/proc/%d/ns/net", process);
     pthread_mutex_lock(&networks->lock);
-    int result = 0;
+    int code = 0;
     struct network *network = network_find(networks, job);
     if (!network) {
         int fd = open(path, O_RDONLY | O_CLOEXEC);
         link_name(networks, ntohl(parsed.s_addr), name);
         if (fd < 0)
-            result = err_errno(err, errno, "open %s", path);
+            code = err_errno(err, errno, "open %s", path);
         else
             network =
                 network_add(networks, job, ntohl(parsed.s_addr), fd, (int)if_nametoindex(name));
     }
-    assert(result != 0 || network);
-    if (result == 0) {
+    assert(code != 0 || network);
+    if (code == 0) {
         member_add(networks, network, attempt, ports, count);
-        result = network_ports_publish(&networks->rules, &networks->filter, ports, count,
-                                       network->address, err);
+        code = network_ports_publish(&networks->rules, &networks->filter, ports, count,
+                                     network->address, err);
     }
     pthread_mutex_unlock(&networks->lock);
-    return result;
+    return code;
 }
 
 int networks_leave(struct networks *networks, struct attempt_id attempt, struct err *err)
 {
-    int result = 0;
+    int code = 0;
     pthread_mutex_lock(&networks->lock);
     for (size_t i = 0; i < networks->members.count; i++) {
         struct network_member member = networks->members.items[i];
         if (member.attempt.v != attempt.v)
             continue;
-        result = network_ports_withdraw(&networks->rules, &networks->filter, member.ports,
-                                        member.port_count, err);
+        code = network_ports_withdraw(&networks->rules, &networks->filter, member.ports,
+                                      member.port_count, err);
         mem_free(member.ports);
         networks->members.items[i] = networks->members.items[--networks->members.count];
         assert(member.network->member_count > 0);
@@ -417,7 +417,7 @@ int networks_leave(struct networks *networks, struct attempt_id attempt, struct 
         break;
     }
     pthread_mutex_unlock(&networks->lock);
-    return result;
+    return code;
 }
 
 /* A counter of the machine's end of a link. */

@@ -105,12 +105,12 @@ int nvml_open(const char *library, struct nvml **out, struct err *err)
         return err_fail(err, ERR_NOT_FOUND, "", "%s", dlerror());
     struct nvml *nvml = mem_zero(1, sizeof *nvml);
     nvml->file = file;
-    int result = symbols_find(nvml, err);
-    if (result == 0)
-        result = library_start(nvml, err);
-    if (result < 0) {
+    int code = symbols_find(nvml, err);
+    if (code == 0)
+        code = library_start(nvml, err);
+    if (code < 0) {
         nvml_close(nvml);
-        return result;
+        return code;
     }
     *out = nvml;
     return 0;

@@ -67,10 +67,10 @@ static int sync_wait(int fd, pid_t *pid, char *message, struct err *err)
         if (memchr(buf_cstr(&line), '\n', line.length) || line.length > (1 << 20))
             break;
     }
-    int result = sync_parse(buf_as_text(&line), pid, message);
-    if (result < 0 && !message[0])
+    int code = sync_parse(buf_as_text(&line), pid, message);
+    if (code < 0 && !message[0])
         snprintf(message, RUNTIME_MESSAGE_MAX, "conmon ended before the container was created");
-    if (result < 0)
+    if (code < 0)
         return err_fail(err, ERR_UNAVAILABLE, "", "%s", message);
     return 0;
 }
@@ -392,9 +392,9 @@ int runtime_find(struct runtime *runtime, struct cgroup_layout *layout, const ch
     if (!program_find("conmon", runtime->conmon))
         return err_fail(err, ERR_UNSUPPORTED, "", "conmon is not installed");
     struct buf compiled = BUF_INIT;
-    int result = oci_seccomp_bpf(&compiled, err);
-    if (result < 0)
-        return result;
+    int code = oci_seccomp_bpf(&compiled, err);
+    if (code < 0)
+        return code;
     char *bpf = buf_steal(&compiled);
     /* without `volatile` the kernel may be older than 5.10; without the compiled profile the
      * runtime may be runc */
@@ -402,17 +402,17 @@ int runtime_find(struct runtime *runtime, struct cgroup_layout *layout, const ch
         struct err failure = {0};
         runtime->has_volatile = way < 2;
         runtime->seccomp_bpf = way < 1 ? bpf : NULL;
-        result = probe_all(runtime, layout, wanted, scratch, group, &failure);
-        if (result == 0)
+        code = probe_all(runtime, layout, wanted, scratch, group, &failure);
+        if (code == 0)
             break;
         if (way == 0 && err)
             *err = failure;
     }
-    if (result == 0 && err)
+    if (code == 0 && err)
         *err = (struct err){0};
     if (!runtime->seccomp_bpf)
         mem_free(bpf);
-    return result;
+    return code;
 }
 
 void runtime_release(struct runtime *runtime)

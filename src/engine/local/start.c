@@ -160,13 +160,13 @@ static int state_put(struct start *start)
 static int disk_make(struct start *start)
 {
     struct err err = {0};
-    int result = task_disk_make(start->local, start->task, &err);
-    if (result < 0)
+    int code = task_disk_make(start->local, start->task, &err);
+    if (code < 0)
         task_fail(start->task, words_say_full(err.text) ? "DiskFull" : "CreationError",
                   "its disk: %s", err.text);
     else
         disk_paths_fill(start);
-    return result;
+    return code;
 }
 
 /* Before the task has written anything, all that it can write to counts. */
@@ -175,10 +175,10 @@ static int disk_limit(struct start *start)
     struct err err = {0};
     const char *paths[] = {start->upper, start->work, start->run.ours, start->hosts.ours};
     const size_t count = COUNT_OF(paths) - !start->place.address[0];
-    int result = task_disk_limit(start->local, start->task, paths, count, &err);
-    if (result < 0)
+    int code = task_disk_limit(start->local, start->task, paths, count, &err);
+    if (code < 0)
         task_fail(start->task, "CreationError", "its disk: %s", err.text);
-    return result;
+    return code;
 }
 
 static int directories_put(struct start *start)
