@@ -17,7 +17,10 @@
 
 extern char **environ;
 
-enum { PASSWD_LINE = 1024 };
+enum {
+    PASSWD_LINE = 1024,
+    TASKS_ADDRESS = 127 << 24 | 1 << 16 | 1, /* 127.1.0.1: of the job's first task */
+};
 
 /* name:password:uid:gid:gecos:home:shell of our uid. Read by hand: a static program must not load
  * the image's name services. */
@@ -41,21 +44,38 @@ static void passwd_read(struct init *init)
         fclose(file);
 }
 
-/* Names for programs that know nothing of the variables: `ping worker-1`. */
+static void host_line(struct buf *lines, const char *address, const char *const *names,
+                      size_t count, uint32_t index)
+{
+    buf_string(lines, address);
+    for (size_t i = 0; i < count; i++)
+        buf_format(lines, " %s-%u", names[i], index);
+    buf_char(lines, '\n');
+}
+
+/* Names for programs that know nothing of the variables: `ping worker-1`. The tasks on this node
+ * share one address; by that alone mpirun takes all of them for this task, and starts here what it
+ * should start there. So each has an address of the loopback as well: a task's own name leads to
+ * both, that of another one only to its loopback address. */
 static void hosts_write(struct init *init, const struct job_file *job)
 {
     struct buf lines = BUF_INIT;
     for (size_t r = 0; r < job->role_count; r++)
         for (uint32_t i = 0; i < job->roles[r].instances; i++) {
             const char *names[ENV_SPELLINGS];
-            const char *address = job->tasks[job_file_first_task(job, r) + i].address;
+            const size_t at = job_file_first_task(job, r) + i;
+            const struct job_file_task *task = &job->tasks[at];
             const size_t count = env_role_spellings(job, r, &init->arena, names);
-            if (!address[0])
+            const uint32_t alias = TASKS_ADDRESS + (uint32_t)at;
+            if (!task->address[0])
                 continue;
-            buf_string(&lines, address);
-            for (size_t k = 0; k < count; k++)
-                buf_format(&lines, " %s-%u", names[k], i);
-            buf_char(&lines, '\n');
+            if (strcmp(task->node, init->self->node) == 0)
+                host_line(&lines,
+                          arena_format(&init->arena, "127.%u.%u.%u", alias >> 16 & 255,
+                                       alias >> 8 & 255, alias & 255),
+                          names, count, i);
+            if (task == init->self || strcmp(task->node, init->self->node) != 0)
+                host_line(&lines, task->address, names, count, i);
         }
     const char *path = arena_format(&init->arena, "%s/../etc/hosts", init->root);
     int fd = open(path, O_WRONLY | O_APPEND | O_CLOEXEC);

@@ -200,24 +200,46 @@ static void test_no_place_for_the_mark(void **state)
     folder_remove(w.root);
 }
 
-/* Tasks on the own node are known by the network's address, others by their node's. */
+/* A world whose /etc/hosts is there, as in a network of the job's own; `outer` is to be removed. */
+static void world_with_hosts(struct world *w, const char *command, char outer[64])
+{
+    world_init(w, command);
+    memcpy(outer, w->root, sizeof w->root);
+    mkdir(path_in(w, "etc"), 0755);
+    write_whole(path_in(w, "etc/hosts"), "", 0);
+    mkdir(path_in(w, "skep"), 0755);
+    strcat(w->root, "/skep");
+    mkdir(path_in(w, "log"), 0755);
+    mkdir(path_in(w, "run"), 0755);
+}
+
+/* Tasks on the own node are known by the network's address, others by their node's. In /etc/hosts
+ * those on the own node have an address of the loopback each, so that they are told apart. */
 static void network_of_its_own(void **state)
 {
     (void)state;
     struct world w;
-    struct buf log = BUF_INIT;
-    world_init(&w, "echo $PAI_HOST_IP_main_0 $PAI_HOST_IP_main_1 $PAI_CURRENT_CONTAINER_IP");
-    w.role.instances = 2;
-    w.job.task_count = 2;
-    w.tasks[0].address = "192.0.2.1";
-    w.tasks[1] = (struct job_file_task){"192.0.2.2", "other", w.port_numbers};
+    struct buf text = BUF_INIT;
+    char outer[64];
+    world_with_hosts(&w, "echo $PAI_HOST_IP_main_0 $PAI_HOST_IP_main_2 $PAI_CURRENT_CONTAINER_IP",
+                     outer);
+    const struct job_file_task tasks[] = {{"192.0.2.1", "n", w.port_numbers},
+                                          {"192.0.2.1", "n", w.port_numbers},
+                                          {"192.0.2.2", "other", w.port_numbers}};
+    w.role.instances = 3;
+    w.job.tasks = tasks;
+    w.job.task_count = 3;
+    w.task.index = 1;
     write_whole(path_in(&w, "network"), "10.213.0.9", 10);
     world_run(&w);
     assert_int_equal(w.end.code, 0);
-    read_whole(path_in(&w, "log/stdout.000000000000000"), &log);
-    assert_string_equal(buf_cstr(&log), "10.213.0.9 192.0.2.2 10.213.0.9\n");
-    buf_release(&log);
-    folder_remove(w.root);
+    read_whole(path_in(&w, "log/stdout.000000000000000"), &text);
+    assert_string_equal(buf_cstr(&text), "10.213.0.9 192.0.2.2 10.213.0.9\n");
+    read_whole(path_in(&w, "../etc/hosts"), &text);
+    assert_string_equal(buf_cstr(&text), "127.1.0.1 main-0\n127.1.0.2 main-1\n"
+                                         "10.213.0.9 main-1\n192.0.2.2 main-2\n");
+    buf_release(&text);
+    folder_remove(outer);
     world_init(&w, "true");
     write_whole(path_in(&w, "network"), "somewhere", 9);
     world_run(&w);
