@@ -52,6 +52,15 @@ def can_run_containers():
     return None
 
 
+def with_network(config):
+    """The configuration of a local engine, with the network that SKEP_TEST_NETWORK names (host or private) for its tasks."""
+    mode = os.environ.get("SKEP_TEST_NETWORK")
+    if not mode or "network:" in config:
+        return config
+    network = f"network: {{mode: {mode}}}"
+    return config.replace("\n  kind: local\n", f"\n  kind: local\n  {network}\n").replace("{kind: local, ", f"{{kind: local, {network}, ")
+
+
 class World:
     """One server with its own directory; a context manager."""
 
@@ -95,17 +104,20 @@ class World:
 
     # ---- the server ----
 
-    def configure_ports(self):
-        """Its tasks' own, unless the test chose them."""
+    def configure(self):
+        """The ports and the networks of its tasks, unless the test chose them."""
+        if not self.local:
+            return
         config = self.folder / "skepd.yaml"
-        text = config.read_text()
-        if self.local and "portFirst" not in text:
+        text = with_network(config.read_text())
+        config.write_text(text)
+        if "portFirst" not in text:
             ports = "scheduling: {portFirst: %d, portLast: %d" % task_ports()
             has_section = "scheduling: {" in text
             config.write_text(text.replace("scheduling: {", f"{ports}, ") if has_section else f"{text}{ports}}}\n")
 
     def start(self, listen=None):
-        self.configure_ports()
+        self.configure()
         log = open(self.folder / "skepd.log", "ab")
         at = log.tell()
         readiness = Readiness()

@@ -9,6 +9,7 @@ programs that do not run here (CUDA, NCCL, TensorFlow, MPI) are printed by small
   ALWAYS   tried again, not on the job's account; the runner stops the job then
 """
 import dataclasses
+import os
 
 NEVER, BUDGET, ALWAYS = "never", "budget", "always"
 
@@ -143,6 +144,8 @@ py("terminate", 143, BUDGET, "import os, signal\nos.kill(os.getpid(), signal.SIG
 py("quit", 131, BUDGET, "import os, signal\nos.kill(os.getpid(), signal.SIGQUIT)\n")
 
 # ---- shell ----
+# the file is there in a network of the job's own only: the corpus runs in the kind of network that it was told to
+sh("network", 0, NEVER, "test ! -e /skep/network" if os.environ.get("SKEP_TEST_NETWORK", "host") == "host" else "test -s /skep/network")
 sh("not-found", 220, NEVER, "pyhton3 train.py")
 sh("no-such-program", 220, NEVER, "/opt/no/such/program --train")
 sh("not-executable", 220, NEVER, "printf 'echo hi' > /tmp/run.sh; chmod 644 /tmp/run.sh; /tmp/run.sh")
