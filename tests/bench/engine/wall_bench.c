@@ -1,16 +1,16 @@
 /* wall-bench — what the walls between tasks cost, with and without each of them by turns in one
  * run.
  *
- * usage: wall-bench [RUNS [MEBIBYTES]]     (100, 64)
+ * usage: wall-bench [RUNS]     (100)
  *
  * Starts: from the call to STARTED, and to the moment when the engine has forgotten the task and
  * all of its files are gone, one at a time, RUNS times; and the processor time of skepd's part.
+ * Each way stands beside the plain start of the same round: the differences are those of pairs.
+ * Rates: as many starts again, eight at once.
  *   plain: no wall that can be switched off
  *   disk: each task has a file system of its own for what it writes (or a project quota)
- *   network: each job has a network of its own; each run is another user's, so that none is kept
- * Bandwidth: MEBIBYTES from one task of a job to another one at the job's address, in the machine's
- * network and in the job's own. busybox's nc sends a kibibyte at a time: the two figures compare,
- * and are no limit of a network.
+ *   network: each job has a network of its own; each is another user's, so that none is kept
+ *   network, kept: the same for one user's jobs, one after the other
  */
 #include "../arguments.h"
 #include "base/memory.h"
@@ -23,16 +23,21 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
-static const char usage[] = "usage: wall-bench [RUNS [MEBIBYTES]]     (100, 64)\n";
+static const char usage[] = "usage: wall-bench [RUNS]     (100)\n";
 
-enum way_kind { WAY_PLAIN, WAY_DISK, WAY_NETWORK, WAYS };
-enum { PATIENCE_MS = 120000, PORT = 23451 };
+enum way_kind { WAY_PLAIN, WAY_DISK, WAY_NETWORK, WAY_KEPT, WAYS };
+enum { PATIENCE_MS = 120000, AT_ONCE = 8, ROUNDS = 5 };
+
+static struct world worlds[WAY_KEPT];
 
 static struct way {
     const char *name;
-    struct world world;
+    struct world *world;
     double *started, *gone, *cpu;
-} ways[WAYS] = {{.name = "plain"}, {.name = "disk"}, {.name = "network"}};
+} ways[WAYS] = {{.name = "plain", .world = &worlds[WAY_PLAIN]},
+                {.name = "disk", .world = &worlds[WAY_DISK]},
+                {.name = "network", .world = &worlds[WAY_NETWORK]},
+                {.name = "network, kept", .world = &worlds[WAY_NETWORK]}};
 
 static int order(const void *a, const void *b)
 {
@@ -69,12 +74,13 @@ static void forget(struct world *world, uint64_t attempt)
 static void ways_close(void)
 {
     for (size_t w = 0; w < WAYS; w++) {
-        if (ways[w].world.engine)
-            world_close(&ways[w].world);
         mem_free(ways[w].started);
         mem_free(ways[w].gone);
         mem_free(ways[w].cpu);
     }
+    for (size_t i = 0; i < COUNT_OF(worlds); i++)
+        if (worlds[i].engine)
+            world_close(&worlds[i]);
 }
 
 static void need(bool is_so, const char *what)
@@ -86,101 +92,126 @@ static void need(bool is_so, const char *what)
     exit(1);
 }
 
-static void start_one(struct way *way, uint64_t attempt, size_t run)
+static void task_create(enum way_kind kind, uint64_t attempt)
 {
-    char job[40];
+    char job[64];
     struct err err = {0};
-    snprintf(job, sizeof job, "user%zu~job", run);
+    snprintf(job, sizeof job, kind == WAY_KEPT ? "keeper~job%llu" : "user%llu~job",
+             (unsigned long long)attempt);
     const struct task_options options = {.job = job, .memory_mib = 64, .cpu = 1};
+    need(world_create_with(ways[kind].world, attempt, "true", &options, &err) == 0, err.text);
+}
+
+static void start_one(enum way_kind kind, uint64_t attempt, size_t run)
+{
+    struct way *way = &ways[kind];
     const double cpu = cpu_ms();
     const int64_t begun = now_us();
-    need(world_create_with(&way->world, attempt, "true", &options, &err) == 0, err.text);
-    const struct seen *start = world_wait(&way->world, ENGINE_STARTED, attempt, 0, PATIENCE_MS);
+    task_create(kind, attempt);
+    const struct seen *start = world_wait(way->world, ENGINE_STARTED, attempt, 0, PATIENCE_MS);
     need(start != NULL, "a task does not start");
-    need(world_wait(&way->world, ENGINE_EXITED, attempt, 0, PATIENCE_MS) != NULL,
+    need(world_wait(way->world, ENGINE_EXITED, attempt, 0, PATIENCE_MS) != NULL,
          "a task does not end");
     way->started[run] = (double)(start->at_us - begun) / 1000;
-    forget(&way->world, attempt);
+    forget(way->world, attempt);
     way->gone[run] = (double)(now_us() - begun) / 1000;
     way->cpu[run] = cpu_ms() - cpu;
 }
 
+/* The quantile of the differences to the plain start of the same round. */
+static double difference(const double *values, const double *plain, size_t runs, double q)
+{
+    double *pairs = mem_zero(runs, sizeof *pairs);
+    for (size_t i = 0; i < runs; i++)
+        pairs[i] = values[i] - plain[i];
+    const double result = quantile(pairs, runs, q);
+    mem_free(pairs);
+    return result;
+}
+
 static void starts_print(size_t runs)
 {
-    printf("%-8s  %24s  %24s  %10s\n", "starts", "to STARTED, ms: p50 p90",
-           "to its end, ms: p50 p90", "CPU, ms");
-    const double plain = quantile(ways[WAY_PLAIN].started, runs, 0.5);
-    for (size_t w = 0; w < WAYS; w++) {
-        struct way *way = &ways[w];
-        const double middle = quantile(way->started, runs, 0.5);
-        printf("%-8s  %11.1f %12.1f  %11.1f %12.1f  %10.1f   (%+.1f ms to STARTED)\n", way->name,
-               middle, quantile(way->started, runs, 0.9), quantile(way->gone, runs, 0.5),
-               quantile(way->gone, runs, 0.9), quantile(way->cpu, runs, 0.5), middle - plain);
+    const struct way *plain = &ways[WAY_PLAIN];
+    printf("%-14s  %24s  %24s  %10s\n", "differences", "to STARTED, ms: p50 p95",
+           "to its end, ms: p50 p95", "CPU, ms");
+    for (size_t w = WAY_PLAIN + 1; w < WAYS; w++)
+        printf("%-14s  %+11.1f %+12.1f  %+11.1f %+12.1f  %+10.1f\n", ways[w].name,
+               difference(ways[w].started, plain->started, runs, 0.5),
+               difference(ways[w].started, plain->started, runs, 0.95),
+               difference(ways[w].gone, plain->gone, runs, 0.5),
+               difference(ways[w].gone, plain->gone, runs, 0.95),
+               difference(ways[w].cpu, plain->cpu, runs, 0.5));
+    printf("\n%-14s  %24s  %24s  %10s\n", "starts", "to STARTED, ms: p50 p95",
+           "to its end, ms: p50 p95", "CPU, ms");
+    for (size_t w = 0; w < WAYS; w++)
+        printf("%-14s  %11.1f %12.1f  %11.1f %12.1f  %10.1f\n", ways[w].name,
+               quantile(ways[w].started, runs, 0.5), quantile(ways[w].started, runs, 0.95),
+               quantile(ways[w].gone, runs, 0.5), quantile(ways[w].gone, runs, 0.95),
+               quantile(ways[w].cpu, runs, 0.5));
+}
+
+/* --- rates --- */
+
+/* Starts a second, AT_ONCE under way. Each is another user's, but for the kept network. */
+static double rate(enum way_kind kind, uint64_t first, size_t count)
+{
+    struct way *way = &ways[kind];
+    size_t from = world_seen_count(way->world), begun = 0, ended = 0;
+    const int64_t since = now_us();
+    while (ended < count) {
+        for (; begun < count && begun - ended < AT_ONCE; begun++)
+            task_create(kind, first + begun);
+        const struct seen *end = world_wait(way->world, ENGINE_EXITED, 0, from, PATIENCE_MS);
+        need(end && end->exit.exit_code == 0, "a task fails");
+        way->world->engine->ops->forget(way->world->engine, (struct attempt_id){end->attempt},
+                                        NULL);
+        from = (size_t)(end - way->world->seen.items) + 1;
+        ended++;
     }
+    return (double)count * 1e6 / (double)(now_us() - since);
 }
 
-/* --- bandwidth --- */
-
-static double bandwidth(struct way *way, uint64_t attempt, unsigned mib)
+static void rates_print(size_t runs)
 {
-    char command[500];
-    struct err err = {0};
-    const struct task_options options = {.job = "pair~job", .memory_mib = 256, .cpu = 2};
-    snprintf(command, sizeof command,
-             "mkfifo /tmp/open; echo ready; nc -l -p %d <> /tmp/open > /dev/null", PORT);
-    need(world_create_with(&way->world, attempt, command, &options, &err) == 0, err.text);
-    world_log_await(&way->world, attempt, "ready", PATIENCE_MS);
-    /* until somebody listens; the file is only there in a network of the job's own */
-    snprintf(command, sizeof command,
-             "a=$(cat /skep/network 2>/dev/null || echo 127.0.0.1); "
-             "until grep -qi ':%04X .* 0A ' /proc/net/tcp /proc/net/tcp6; do :; done; "
-             "begin=$(cut -d' ' -f1 /proc/uptime); dd if=/dev/zero bs=1M count=%u 2>/dev/null | "
-             "nc $a %d; echo took $begin $(cut -d' ' -f1 /proc/uptime)",
-             PORT, mib, PORT);
-    need(world_create_with(&way->world, attempt + 1, command, &options, &err) == 0, err.text);
-    const struct seen *end = world_wait(&way->world, ENGINE_EXITED, attempt + 1, 0, PATIENCE_MS);
-    need(end && end->exit.exit_code == 0, end ? end->log : "a task does not end");
-    need(world_wait(&way->world, ENGINE_EXITED, attempt, 0, PATIENCE_MS) != NULL,
-         "a task does not end");
-    double begin, until;
-    need(sscanf(end->log, "took %lf %lf", &begin, &until) == 2 && until > begin, end->log);
-    return (double)mib / (until - begin);
+    double rates[WAYS][ROUNDS];
+    for (size_t round = 0; round < ROUNDS; round++)
+        for (size_t w = 0; w < WAYS; w++)
+            rates[w][round] = rate(w, 1000000 * (round + 1) + 100000 * w, runs / ROUNDS + 1);
+    printf("\nstarts a second, %d at once, median of %d rounds\n", AT_ONCE, ROUNDS);
+    for (size_t w = 0; w < WAYS; w++)
+        printf("%-14s  %6.1f\n", ways[w].name, quantile(rates[w], ROUNDS, 0.5));
 }
 
-static void way_open(struct way *way, size_t runs)
+static void world_prepare(enum way_kind kind)
 {
-    need(world_open(&way->world), "no container can be started here");
-    way->world.config.disk_quota = way == &ways[WAY_DISK] ? DISK_QUOTA_REQUIRED : DISK_QUOTA_OFF;
-    way->world.config.has_private_network = way == &ways[WAY_NETWORK];
-    world_start(&way->world);
-    way->started = mem_zero(runs, sizeof *way->started);
-    way->gone = mem_zero(runs, sizeof *way->gone);
-    way->cpu = mem_zero(runs, sizeof *way->cpu);
+    struct world *world = &worlds[kind];
+    need(world_open(world), "no container can be started here");
+    world->config.disk_quota = kind == WAY_DISK ? DISK_QUOTA_REQUIRED : DISK_QUOTA_OFF;
+    world->config.has_private_network = kind == WAY_NETWORK;
+    world_start(world);
 }
 
 int main(int argc, char **argv)
 {
-    arguments_check(argc, argv, 0, 2, 0, usage);
+    arguments_check(argc, argv, 0, 1, 0, usage);
     const size_t runs = argc > 1 ? argument_number(argv[1], 1, 10000, usage) : 100;
-    const unsigned mib = argc > 2 ? (unsigned)argument_number(argv[2], 1, 1 << 20, usage) : 64;
-    for (size_t w = 0; w < WAYS; w++)
-        way_open(&ways[w], runs);
-    const struct local_engine *disk = (const struct local_engine *)ways[WAY_DISK].world.engine;
-    printf("disk: %s\n", disk->disk_way == DISK_PROJECT ? "project quotas" : "an image a task");
+    for (size_t i = 0; i < COUNT_OF(worlds); i++)
+        world_prepare(i);
+    for (size_t w = 0; w < WAYS; w++) {
+        ways[w].started = mem_zero(runs, sizeof(double));
+        ways[w].gone = mem_zero(runs, sizeof(double));
+        ways[w].cpu = mem_zero(runs, sizeof(double));
+    }
+    const struct local_engine *disk = (const struct local_engine *)worlds[WAY_DISK].engine;
+    printf("disk: %s; load average %s\n",
+           disk->disk_way == DISK_PROJECT ? "project quotas" : "an image a task",
+           shell_output("cut -d' ' -f1-3 /proc/loadavg"));
     for (size_t run = 0; run < runs; run++)
-        for (size_t w = 0; w < WAYS; w++)
-            start_one(&ways[w], run + 1, run);
+        for (size_t w = 0; w < WAYS; w++) /* each is the first one in turn */
+            start_one((w + run) % WAYS, 1 + run * WAYS + w, run);
     starts_print(runs);
-    double fastest[WAYS] = {0};
-    for (uint64_t round = 0; round < 3; round++)
-        for (size_t w = 0; w < WAYS; w += WAY_NETWORK) {
-            const double rate = bandwidth(&ways[w], 100000 + 2 * round, mib);
-            fastest[w] = rate > fastest[w] ? rate : fastest[w];
-        }
-    printf(
-        "bandwidth between two tasks of a job, MiB/s, the best of 3: machine's network %.0f, own "
-        "%.0f (%.2f of it)\n",
-        fastest[WAY_PLAIN], fastest[WAY_NETWORK], fastest[WAY_NETWORK] / fastest[WAY_PLAIN]);
+    rates_print(runs);
+    printf("load average %s\n", shell_output("cut -d' ' -f1-3 /proc/loadavg"));
     ways_close();
     return 0;
 }
