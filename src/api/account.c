@@ -1,4 +1,5 @@
 #include "api/account.h"
+#include "api/audit.h"
 #include "api/handlers.h"
 #include "api/http_watch.h"
 #include "api/snapshot.h"
@@ -126,6 +127,8 @@ static void old_checked(struct password_check *check, bool is_tried, bool is_rig
     edit->is_tried = is_tried;
     edit->is_right = is_right;
     login_end(edit->call->api->logins, &edit->attempt, http_clock_ms(), is_tried, is_right);
+    if (is_tried && !is_right)
+        audit_refusal(edit->call, ERR_FORBIDDEN, "wrong old password");
     exchange_resume(edit->call->exchange);
 }
 
@@ -170,8 +173,17 @@ static int clusters_checked(struct call *call, const struct service_snapshot *sn
     return step_old_password(call);
 }
 
+/* Of those that name it in the body. */
+static void edit_subject(struct call *call, const struct store_change *change)
+{
+    if (change->kind != CHANGE_MEMBER_ADD && change->kind != CHANGE_MEMBER_REMOVE)
+        audit_subject(call, is_of_group(change->kind) ? "group" : "user",
+                      text_of(is_of_group(change->kind) ? change->group.name : change->user.name));
+}
+
 int account_change(struct call *call, struct account_edit *edit)
 {
+    edit_subject(call, &edit->change);
     call->task = edit;
     if (edit->clusters.count)
         return snapshot_read(call, clusters_checked);

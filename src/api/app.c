@@ -1,3 +1,4 @@
+#include "api/audit.h"
 #include "api/call.h"
 #include "api/etag.h"
 #include "api/http_watch.h"
@@ -172,8 +173,18 @@ static bool app_begin(void *context, struct exchange *exchange)
         memcpy(call->parameters, match.parameters, sizeof match.parameters);
         failed = call_check(call, &match);
     }
+    if (failed)
+        audit_end(call, failed);
     step_end(call, failed);
     return failed == 0;
+}
+
+/* Of a handler: the call goes on when it has been suspended. */
+static void handler_end(struct call *call, int code)
+{
+    if (!call->resume)
+        audit_end(call, code);
+    step_end(call, code);
 }
 
 static void app_handle(void *context, struct exchange *exchange)
@@ -181,11 +192,11 @@ static void app_handle(void *context, struct exchange *exchange)
     (void)context;
     struct call *call = exchange->app_state;
     if (exchange->is_body_too_big) {
-        step_end(call, call_fail(call, ERR_TOO_BIG, NULL, "", "the body has more than %d bytes",
-                                 HTTP_BODY_MAX));
+        handler_end(call, call_fail(call, ERR_TOO_BIG, NULL, "", "the body has more than %d bytes",
+                                    HTTP_BODY_MAX));
         return;
     }
-    step_end(call, call->route->handle(call));
+    handler_end(call, call->route->handle(call));
 }
 
 static void app_resume(void *context, struct exchange *exchange)
@@ -195,7 +206,7 @@ static void app_resume(void *context, struct exchange *exchange)
     int (*resume)(struct call *) = call->resume;
     assert(resume);
     call->resume = NULL;
-    step_end(call, resume(call));
+    handler_end(call, resume(call));
 }
 
 static void app_end(void *context, struct exchange *exchange)

@@ -1,4 +1,5 @@
 #include "api/call.h"
+#include "api/audit.h"
 #include "api/form.h"
 #include "base/memory.h"
 #include <assert.h>
@@ -71,6 +72,7 @@ static void call_answered(void *context, const struct service_answer *answer)
     struct call *call = context;
     call->answer_code = answer->code;
     call->answer_job = answer->job;
+    call->is_audited |= answer->is_noted;
     if (answer->code)
         err_fail(&call->answer_err, answer->code, answer->path ? answer->path : "", "%s",
                  answer->text ? answer->text : "");
@@ -83,7 +85,7 @@ struct service_reply call_suspend(struct call *call, int (*resume)(struct call *
     call->answer_code = 0;
     call->answer_err = (struct err){0};
     exchange_suspend(call->exchange);
-    return (struct service_reply){.done = call_answered, .context = call};
+    return (struct service_reply){.done = call_answered, .context = call, .audit = audit_of(call)};
 }
 
 void call_refused(struct call *call, int code, const struct err *err)
@@ -172,6 +174,7 @@ static struct auth_subject subject_of(const struct call *call, const struct stor
 int call_may_about(struct call *call, enum auth_right right, const struct auth_subject *subject)
 {
     int failed = auth_check(&call->caller.auth, right, subject, &call->err);
+    call->audit.right = auth_right_name(right);
     if (failed == ERR_FORBIDDEN)
         call->missing_right = auth_right_name(right);
     return failed;

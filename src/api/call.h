@@ -63,6 +63,11 @@ struct call {
     struct problems *problems; /* of a job file; told with the error */
     int64_t retry_s;           /* of ERR_BUSY: when it is worth another try; 0: at once */
 
+    /* what is to be written down of a request that changes something: audit.h */
+    struct store_audit audit;
+    bool is_audited; /* it has been, or the server will */
+    bool is_trial;   /* nothing is changed after all */
+
     /* a suspended change: what the server answered */
     int (*resume)(struct call *call);
     void *resume_state;

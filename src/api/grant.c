@@ -1,4 +1,5 @@
 #include "api/grant.h"
+#include "api/audit.h"
 #include "api/call.h"
 #include "api/token.h"
 #include <assert.h>
@@ -61,6 +62,9 @@ int grant_token(struct call *call, struct grant *grant, int64_t life_s)
                                       .expires_ms = claims.expires_s * 1000,
                                   }};
     call->resume_state = grant;
+    if (!call->audit.user || !call->audit.user[0])
+        call->audit.user = grant->user; /* a login */
+    audit_subject(call, "token", text_of(id));
     struct service_reply reply = call_suspend(call, grant_answered);
     struct err err = {0};
     failed = service->change(service->context, &change, reply, &err);

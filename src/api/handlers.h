@@ -3,6 +3,9 @@
 #define API_HANDLERS_H
 #include "api/call.h"
 
+/* audit.c */
+int handle_audit_list(struct call *call);
+
 /* login.c */
 int handle_login(struct call *call);
 int handle_logout(struct call *call);

@@ -1,3 +1,4 @@
+#include "api/audit.h"
 #include "api/form.h"
 #include "api/handlers.h"
 #include "base/memory.h"
@@ -148,7 +149,7 @@ static int submit(struct call *call)
 {
     struct service *service = call->api->service;
     const char *user = call->caller.auth.user;
-    bool is_trial = call_flag(call, "dryRun");
+    bool is_trial = call->is_trial = call_flag(call, "dryRun");
     struct text source;
     int failed = submit_source(call, &source);
     if (failed)
@@ -271,6 +272,7 @@ static int execution(struct call *call, const struct store_job *job)
     bool is_stop = text_is(value, "STOP");
     if (!is_stop && !text_is(value, "START"))
         return call_fail(call, ERR_INVALID, NULL, "value", "value must be START or STOP");
+    call->audit.after = is_stop ? "{\"value\":\"STOP\"}" : "{\"value\":\"START\"}";
     return act(call, job, is_stop ? SERVICE_STOP : SERVICE_START, "execute");
 }
 
@@ -351,6 +353,7 @@ int handle_job_scale(struct call *call)
                          "instances must be a number in 0..%d", SPEC_INSTANCES_MAX);
     struct service *service = call->api->service;
     call->resume_state = arena_format(call->arena, "scaled job %s successfully", job.record.name);
+    audit_after(call, call->parameters[1], "instances", value->as.integer);
     struct service_reply reply = call_suspend(call, act_answered);
     struct err err = {0};
     failed = service->scale(service->context, call->caller.auth.user, job.record.id, role,
@@ -402,6 +405,7 @@ static int tag_change(struct call *call, enum store_change_kind kind, const char
         .kind = kind, .tag = {.job = job.record.id, .name = arena_copy(call->arena, value)}};
     call->resume_state =
         arena_format(call->arena, "%s tag for job %s successfully", verb, job.record.name);
+    audit_word(call, kind == CHANGE_TAG_ADD, "tag", change.tag.name);
     struct service_reply reply = call_suspend(call, tag_answered);
     struct err err = {0};
     failed = service->change(service->context, &change, reply, &err);

@@ -1,4 +1,5 @@
 #include "api/login.h"
+#include "api/audit.h"
 #include "api/grant.h"
 #include "api/handlers.h"
 #include "api/http_watch.h"
@@ -34,6 +35,8 @@ static void password_checked(struct password_check *check, bool is_tried, bool i
     login->is_tried = is_tried;
     login->is_right = is_right;
     login_end(login->call->api->logins, &login->attempt, http_clock_ms(), is_tried, is_right);
+    if (is_tried && !is_right) /* also when the client has gone */
+        audit_refusal(login->call, ERR_UNAUTHORIZED, "wrong password");
     exchange_resume(login->call->exchange);
 }
 
@@ -137,6 +140,8 @@ int handle_login(struct call *call)
         return failed;
     login->check.password = password;
     login->life_s = life_s;
+    /* who is not known is not named: people type passwords into the wrong field */
+    audit_subject(call, "user", failed ? TEXT("") : name);
     if (!failed && !user.is_inactive) {
         login->check.hash = user.password_hash;
         login->grant =
@@ -196,6 +201,7 @@ static int revoked(struct call *call)
 static int revoke(struct call *call, const char *id)
 {
     struct service *service = call->api->service;
+    audit_subject(call, "token", text_of(id));
     struct store_change change = {.kind = CHANGE_TOKEN_REMOVE,
                                   .token = {.id = id, .user = call->caller.auth.user}};
     struct service_reply reply = call_suspend(call, revoked);
@@ -222,6 +228,7 @@ int handle_token_remove(struct call *call)
     int failed = token_verify(call->api->service->token_key, token, 0, call->arena, &claims, &err);
     if (failed)
         return call_fail(call, ERR_INVALID, NULL, "token", "%s", err.text);
+    audit_subject(call, "token", text_of(claims.id));
     const struct auth_subject subject = {.owner = claims.user};
     failed = call_may_about(call, AUTH_REVOKE, &subject);
     if (failed)

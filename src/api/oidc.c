@@ -1,4 +1,5 @@
 #include "api/oidc.h"
+#include "api/audit.h"
 #include "api/grant.h"
 #include "api/handlers.h"
 #include "api/oidc_thread.h"
@@ -331,8 +332,11 @@ static int return_code(struct call *call, const struct flow *flow, const char *u
 static int return_known(struct call *call, int failed, const struct store_user *user)
 {
     struct flow *flow = call->flow;
-    if (failed)
+    if (failed) {
+        audit_subject(call, "user", text_of(flow->identity.name));
+        audit_refusal(call, failed, call->err.text);
         return return_failed(call, flow);
+    }
     if (flow->challenge[0])
         return return_code(call, flow, user->name);
     struct grant *grant = ARENA_NEW(call->arena, struct grant);
@@ -356,6 +360,7 @@ static int return_identified(struct call *call)
     call->flow = flow;
     if (flow->code_of_run) {
         call->err = flow->err;
+        audit_refusal(call, flow->code_of_run, flow->err.text);
         return return_failed(call, flow);
     }
     return signon_user(call, &flow->identity, &call->api->config.oidc->policy, return_known);
@@ -491,8 +496,12 @@ static void device_token_run(struct worker_task *task, void *oidc)
 
 static int device_known(struct call *call, int failed, const struct store_user *user)
 {
-    if (failed)
+    if (failed) {
+        const struct flow *flow = call->resume_state;
+        audit_subject(call, "user", text_of(flow->identity.name));
+        audit_refusal(call, failed, call->err.text);
         return failed;
+    }
     struct grant *grant = ARENA_NEW(call->arena, struct grant);
     *grant =
         (struct grant){.user = user->name, .is_admin = user->is_admin || user->is_admin_by_group};

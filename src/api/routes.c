@@ -89,6 +89,7 @@ const struct route ROUTES[] = {
     {HTTP_PUT, "/api/v2/virtual-clusters/:vc/status", ACCESS_ADMIN, handle_vc_change, false},
     {HTTP_GET, "/api/v2/cluster/sku-types", ACCESS_USER, handle_sku_types, false},
 
+    {HTTP_GET, "/api/v2/audit", ACCESS_ADMIN, handle_audit_list, false},
     {HTTP_GET, "/api/v2/changes", ACCESS_USER, handle_changes, false},
     {HTTP_GET, "/api/v2/alerts", ACCESS_USER, handle_alert_list, false},
     {HTTP_GET, "/api/v2/kubernetes/nodes", ACCESS_ADMIN, handle_kubernetes_nodes, false},

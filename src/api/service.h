@@ -36,11 +36,15 @@ struct service_answer { /* strings live for the call only */
     struct job_id job;  /* of a submission */
     const char *path;   /* place in the user's document, or "" */
     const char *text;   /* why, when code is not 0 */
+    bool is_noted;      /* what the reply's `audit` says has been stored with it */
 };
 
 struct service_reply {
     void (*done)(void *context, const struct service_answer *answer);
     void *context;
+    /* To be written down in the same transaction as what is asked for, with what becomes of it; its
+     * time, and the subject of a submission, are the server's to fill in. NULL: nothing is. */
+    const struct store_audit *audit;
 };
 
 enum service_action {
@@ -101,7 +105,8 @@ struct service {
                struct service_reply reply, struct err *err);
     int (*scale)(void *context, const char *user, struct job_id job, uint16_t role,
                  uint32_t instances, struct service_reply reply, struct err *err);
-    /* Tags, users, tokens, settings. `code` and `err` of the change are not used. */
+    /* Tags, users, tokens, settings, audit records. `code`, `err` and `audit` of the change are
+     * not used. reply.done may be NULL: nobody waits. */
     int (*change)(void *context, const struct store_change *change, struct service_reply reply,
                   struct err *err);
     /* Answered 0: all have come. ERR_UNAUTHORIZED (at once): not the token of this try.

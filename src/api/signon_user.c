@@ -1,4 +1,5 @@
 #include "api/signon_user.h"
+#include "api/audit.h"
 #include "api/call.h"
 #include "base/memory.h"
 #include <time.h>
@@ -124,6 +125,7 @@ static int user_store(struct call *call, enum store_change_kind kind, unsigned f
     struct service *service = call->api->service;
     struct signon_task *task = call->task;
     const struct store_change change = {.kind = kind, .user = task->user, .fields = fields};
+    audit_subject(call, "user", text_of(task->user.name));
     struct service_reply reply = call_suspend(call, user_stored);
     struct err err = {0};
     int failed = service->change(service->context, &change, reply, &err);

@@ -142,6 +142,16 @@ static const struct cli_option LOGIN_OPTIONS[] = {
     END,
 };
 
+static const struct cli_option AUDIT_OPTIONS[] = {
+    {"user", 'u', "NAME", "what this user asked for", NULL, 0},
+    {"subject", 0, "NAME", "what was asked about this job, user, group, token or node", NULL, 0},
+    {"since", 0, "TIME", "from this time on", NULL, 0},
+    {"until", 0, "TIME", "before this time", NULL, 0},
+    {"refused", 0, NULL, "only what was refused", NULL, 0},
+    {"limit", 'l', "N", "the newest N (default: 100)", NULL, 0},
+    END,
+};
+
 static const struct cli_option ADMIN_OPTIONS[] = {
     {"data", 0, "DIRECTORY", "the server's data directory (default: /var/lib/skep)", NULL, 0},
     END,
@@ -313,6 +323,13 @@ const struct cli_command COMMANDS[] = {
      "administrator; submit also submits jobs and changes yours; usual (the default) is good for "
      "all that you may do but for users, groups and tokens; admin only lacks tokens.",
      "skep token create --scope submit --expires 2592000", TOKEN_OPTIONS, run_token},
+    {"audit", "", KIND_NONE, NULL, 0, 0, "show who changed what",
+     "Shows the audit records, the newest first: who asked for a change, when and from where, what "
+     "it was about, and what became of it. With -o wide also the token, the right that was asked "
+     "for, and what users, groups and tokens were before and after. For administrators.\n\n"
+     "A time is a day such as 2026-11-22, a time of a day such as \"2026-11-22 09:30\", or so long "
+     "ago: 30m, 2h, 7d.",
+     "skep audit --since 7d --subject alice -o wide", AUDIT_OPTIONS, run_audit},
     {"admin", "ACTION", KIND_CHOICE, "check", 1, 1, "look after the machine of a server",
      "`check` says what the machine on which it runs can give to the walls between tasks, and what "
      "it cannot: kernel, control groups, quotas, file systems, programs. No server is needed; some "

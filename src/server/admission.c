@@ -6,6 +6,7 @@
 static void mail_reject(struct server_mail *mail, const struct err *err)
 {
     mail->is_done = true;
+    mail_outcome(mail, err->code, err->text);
     mail_answer(mail,
                 &(struct service_answer){.code = err->code, .path = err->path, .text = err->text});
 }

@@ -39,7 +39,18 @@ static void batch_barriers(struct server *server)
     }
 }
 
-/* The batch's changes in one array, in order, and behind them those of the barriers. */
+/* What the core has answered goes into the audit records of those who asked. */
+static void batch_outcomes(struct core_thread *core)
+{
+    for (size_t i = 0; i < core->output.answers.count; i++) {
+        const struct answer *answer = &core->output.answers.items[i];
+        if (answer->request > 0 && answer->request <= core->batch_count)
+            mail_outcome(core->batch[answer->request - 1], answer->code, answer->text);
+    }
+}
+
+/* The batch's changes in one array, in order; behind them those of the barriers, and the audit
+ * records of what was no change. */
 static struct store_change *batch_changes(struct server *server, size_t *count)
 {
     struct core_thread *core = &server->core;
@@ -53,10 +64,17 @@ static struct store_change *batch_changes(struct server *server, size_t *count)
         if (!mail->has_change)
             continue;
         changes[*count] = mail->change;
+        changes[*count].audit = mail->audit;
         changes[(*count)++].err = &mail->change_err;
     }
     barrier_changes(server->barriers, changes + *count);
     *count += passed;
+    batch_outcomes(core);
+    for (size_t i = 0; i < core->batch_count; i++) {
+        const struct server_mail *mail = core->batch[i];
+        if (mail->audit && !mail->has_change)
+            changes[(*count)++] = (struct store_change){.kind = CHANGE_AUDIT, .audit = mail->audit};
+    }
     return changes;
 }
 

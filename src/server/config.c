@@ -134,7 +134,12 @@ static void config_default(struct server_config *config)
     core_config_default(&config->core);
     config->core.finished_keep_s = 1; /* beyond that the store knows the names */
     config->hang_after_s = 1800;
-    config->retention = (struct retention_config){365, 30, 20480, 1024};
+    config->retention = (struct retention_config){.job_days = 365,
+                                                  .event_log_days = 30,
+                                                  .database_mib = 20480,
+                                                  .use_mib = 1024,
+                                                  .audit_days = 365,
+                                                  .audit_records = 1000000};
     config->engines = ARENA_NEW(&config->arena, struct engine_config);
     config->engine_count = 1;
     engine_default(config->engines);
@@ -351,6 +356,9 @@ static void read_top(struct server_config *config, const struct doc *doc)
     config->retention.database_mib =
         get_int(retention, "databaseMB", config->retention.database_mib);
     config->retention.use_mib = get_int(retention, "useMB", config->retention.use_mib);
+    config->retention.audit_days = get_int(retention, "auditDays", config->retention.audit_days);
+    config->retention.audit_records =
+        get_int(retention, "auditRecords", config->retention.audit_records);
     read_scheduling(config, doc_get(doc, "scheduling"));
     read_storages(config, doc);
     read_engines(config, doc);

@@ -33,6 +33,7 @@ struct retention_config {
     uint64_t job_days, event_log_days; /* 0: for ever */
     uint64_t database_mib;             /* larger: the oldest jobs that have ended go; 0: any size */
     uint64_t use_mib; /* of what tasks used: more, and the oldest go; 0: not kept */
+    uint64_t audit_days, audit_records; /* 0: for ever; any number */
 };
 
 struct engine_config {

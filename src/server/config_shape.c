@@ -135,6 +135,8 @@ static const struct shape scheduling_shape = SHAPE(scheduling_fields);
 static const struct field retention_fields[] = {
     INT("jobDays", 0, 36500, "Jobs that ended before are removed; 0: never."),
     INT("eventLogDays", 0, 36500, "Events logged before are removed; 0: never."),
+    INT("auditDays", 0, 36500, "Audit records of before are removed; 0: never."),
+    INT("auditRecords", 0, 1 << 30, "Beyond so many the oldest are removed; 0: any number."),
     INT("databaseMB", 0, 1 << 30, "Above this the oldest ended jobs are removed; 0: any size."),
     INT("useMB", 0, 1 << 20, "Disk for what tasks used over time; 0: it is not kept."),
 };

@@ -41,6 +41,7 @@ struct server_mail {
     bool is_request;            /* of the API, not a fact or upkeep: its time is measured */
     bool is_done;               /* its effect is not to be repeated: refused, or in force */
     struct service_reply reply; /* done == NULL: a fact */
+    struct store_audit *audit;  /* to be written down with it; NULL: nothing */
     int64_t posted_us;
 };
 
@@ -56,8 +57,14 @@ struct server_mail *mail_event(enum event_kind kind, const char *user);
 bool mail_is_of_task(const struct server_mail *mail);
 bool mail_is_end(const struct server_mail *mail);
 
+/* A copy of what reply.audit says, with the time. */
+void mail_audit(struct server_mail *mail, int64_t now_ms);
+/* What becomes of it, for the audit record. */
+void mail_outcome(struct server_mail *mail, int code, const char *reason);
+
 /* Answer whoever waits, at most once. */
 void mail_answer(struct server_mail *mail, const struct service_answer *answer);
+/* The same, and nothing of it is stored. */
 void mail_refuse(struct server_mail *mail, int code, const char *text);
 
 #endif

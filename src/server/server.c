@@ -178,6 +178,11 @@ void server_reload(struct server *server, struct server_config *config)
     struct server_mail *mail = mail_new(MAIL_CONFIG);
 
     mail->config = config;
+    mail->reply.audit = &(struct store_audit){.address = "this machine",
+                                              .route = "skepd: configuration read again",
+                                              .subject_kind = "configuration",
+                                              .subject = config->path};
+    mail_audit(mail, clock_wall_ms());
     server_post_fact(server, mail);
 }
 

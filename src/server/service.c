@@ -22,6 +22,8 @@ static int service_post(struct server *server, struct server_mail *mail, struct 
     int code = 0;
 
     mail->is_request = true;
+    if (mail->reply.audit && (mail->kind == MAIL_EVENT || mail->kind == MAIL_CHANGE))
+        mail_audit(mail, clock_wall_ms());
     if (atomic_load(&server->is_draining))
         code = err_fail(err, ERR_UNAVAILABLE, "", "the server is ending");
     else
@@ -287,6 +289,7 @@ static void change_copy(struct server_mail *mail, const struct store_change *fro
     struct store_change *to = &mail->change;
 
     *to = *from;
+    to->audit = NULL;
     to->extension_was = kept(mail, from->extension_was);
     switch (from->kind) {
     case CHANGE_TAG_ADD:
@@ -324,6 +327,8 @@ static void change_copy(struct server_mail *mail, const struct store_change *fro
     case CHANGE_BARRIER:
     case CHANGE_LOG_TRIM:
     case CHANGE_TOKENS_EXPIRE:
+    case CHANGE_AUDIT:
+    case CHANGE_AUDIT_TRIM:
         return;
     }
     assert(false && "a kind of change");

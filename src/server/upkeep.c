@@ -18,8 +18,12 @@ static int password_make(struct store *store, enum store_change_kind kind,
                          struct err *err)
 {
     char password[PASSWORD_LENGTH + 1], hash[PASSWORD_HASH_SIZE];
+    const struct store_audit audit = {.at_ms = clock_wall_ms(),
+                                      .address = "this machine",
+                                      .route = kind == CHANGE_USER_ADD ? "skepd: the first start"
+                                                                       : "skepd --reset-password"};
     struct store_change changes[] = {
-        {.kind = kind, .user = *user, .err = err},
+        {.kind = kind, .user = *user, .audit = &audit, .err = err},
         {.kind = CHANGE_TOKENS_REMOVE,
          .token = {.id = "", .user = user->name, .is_application = true},
          .err = err},
@@ -199,6 +203,18 @@ static int64_t retention_time(struct server *server, struct mail_list *list)
     return now;
 }
 
+static void audit_retain(const struct retention_config *retention, struct mail_list *list,
+                         int64_t now)
+{
+    struct server_mail *mail = mail_new(MAIL_CHANGE);
+
+    mail->change = (struct store_change){.kind = CHANGE_AUDIT_TRIM};
+    if (retention->audit_days > 0)
+        mail->change.before_ms = now - (int64_t)retention->audit_days * DAY_MS;
+    mail->change.audit_most = retention->audit_records;
+    list_add(list, mail);
+}
+
 struct server_mail *server_upkeep(struct server *server)
 {
     const struct retention_config *retention = &server->config->retention;
@@ -226,6 +242,7 @@ struct server_mail *server_upkeep(struct server *server)
         upkeep_again(server);
     }
     change_before(&list, CHANGE_TOKENS_EXPIRE, now);
+    audit_retain(retention, &list, now);
     if (mailbox_now_ms() - server->core.begin_ms >= UPKEEP_MS)
         lose_unseen_nodes(server, &list);
     return list.first;

@@ -137,6 +137,10 @@ static int write_change(struct store *store, struct store_change *change, struct
         return events_trim(store, change->before_ms, err);
     case CHANGE_TOKENS_EXPIRE:
         return tokens_expire(store, change->before_ms, err);
+    case CHANGE_AUDIT:
+        return 0;
+    case CHANGE_AUDIT_TRIM:
+        return audit_trim(store, change, err);
     }
     assert(false && "a kind of change");
     return ERR_INTERNAL;
@@ -151,7 +155,10 @@ static int write_changes(struct store *store, struct store_change *changes, size
     assert(count == 0 || changes);
     for (size_t i = 0; code == 0 && i < count; i++) {
         changes[i].code = 0;
-        code = write_change(store, &changes[i], err);
+        if (changes[i].audit)
+            code = audit_around(store, &changes[i], write_change, err);
+        else
+            code = write_change(store, &changes[i], err);
     }
     return code;
 }

@@ -116,6 +116,33 @@ int setting_change(struct store *store, struct store_change *change, struct err 
 int attempt_end_add(struct store *store, struct store_change *change, struct err *err);
 int barrier_pass(struct store *store, const struct store_change *change, struct err *err);
 
+/* Carry out `write`, and write down change->audit with what came of it. */
+int audit_around(struct store *store, struct store_change *change,
+                 int (*write)(struct store *store, struct store_change *change, struct err *err),
+                 struct err *err);
+int audit_trim(struct store *store, const struct store_change *change, struct err *err);
+
+/* What a change is about, field by field, as it is now; secrets are compared, never written. */
+struct audit_state {
+    struct audit_field {
+        const char *key;
+        const char *value; /* JSON */
+        bool is_secret;
+    } * items;
+    size_t count, room;
+};
+void audit_state_release(struct audit_state *state);
+#define cleanup_audit_state __attribute__((cleanup(audit_state_release)))
+/* Empty for changes that are not of accounts, and for what is not there. */
+int audit_state_read(struct store *store, const struct store_change *change, struct arena *arena,
+                     struct audit_state *state, struct err *err);
+/* What `state` has, or has otherwise than `other`, as a JSON object; nothing when that is nothing.
+ */
+void audit_state_write(const struct audit_state *state, const struct audit_state *other,
+                       struct buf *out);
+/* "user" and its name, …: what a change of accounts is about; "" of another one. */
+void audit_subject_of(const struct store_change *change, const char **kind, const char **name);
+
 /* --- the core's records and events --- */
 
 /* Writes a job's record. `last` is the last record of the same job in the batch: the job's row is

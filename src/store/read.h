@@ -234,6 +234,21 @@ struct store_tokens {
 int store_tokens(struct store_reader *reader, struct text user, struct arena *arena,
                  struct store_tokens *tokens, struct err *err);
 
+/* Audit records, the newest first. */
+struct audit_filter {
+    struct text user, subject;  /* "": all */
+    int64_t since_ms, until_ms; /* `until` is not in it; 0: none */
+    bool wants_refused;         /* only those with a code */
+    uint64_t before;            /* only older than this number; 0: from the newest on */
+    uint64_t limit;
+};
+struct store_audits {
+    struct store_audit *items;
+    size_t count;
+};
+int store_audits(struct store_reader *reader, const struct audit_filter *filter,
+                 struct arena *arena, struct store_audits *audits, struct err *err);
+
 /* A value under CHANGE_SETTING's key. */
 int store_setting(struct store_reader *reader, const char *key, struct arena *arena,
                   struct text *value, struct err *err);

@@ -39,6 +39,7 @@ enum {
     STORE_SETTING_MAX = 1 << 20,
     STORE_EXTENSION_MAX = 1 << 20, /* of a user, bytes of JSON */
     STORE_TAIL_MAX = 4096,         /* bytes of an attempt's last lines */
+    STORE_AUDIT_MAX = 16 << 10,    /* bytes of `before`, and of `after`, of an audit record */
     STORE_MATCH_MAX = 1024,        /* bytes of the line by which a rule recognised its end */
 };
 
@@ -138,6 +139,21 @@ struct store_token {
     uint8_t scope;                  /* enum auth_scope, of an application's */
 };
 
+/* What is written down of a request to change something. Strings may be NULL: "". */
+struct store_audit {
+    uint64_t number;                    /* read: grows, never used again */
+    int64_t at_ms;                      /* of the wall clock */
+    const char *user;                   /* who; "": nobody is known, or the platform itself */
+    const char *token;                  /* id of the token that was shown */
+    const char *address;                /* from where: an address, "uid N", … */
+    const char *right;                  /* auth_right_name of what was asked for last */
+    const char *route;                  /* "PUT /api/v2/users/:user/admin" */
+    const char *subject_kind, *subject; /* "job", "alice~train"; both may follow from the change */
+    int code;                           /* 0: done. Of a change: its own */
+    const char *reason;                 /* why not */
+    const char *before, *after; /* JSON objects of what differs. Of a change of accounts: its own */
+};
+
 /* What is kept of an attempt's end beside its row. Texts are printable (base/printable.h). */
 struct store_attempt_end {
     struct attempt_id attempt;
@@ -180,6 +196,9 @@ enum store_change_kind {
     CHANGE_BARRIER,     /* a job attempt has passed it; replaces */
     CHANGE_LOG_TRIM,    /* events logged before `before_ms`: retention */
     CHANGE_TOKENS_EXPIRE, /* tokens that expired before `before_ms`, 1,000 at most */
+    CHANGE_AUDIT,         /* nothing but its audit record */
+    CHANGE_AUDIT_TRIM,    /* records of before `before_ms`, and the oldest beyond `audit_most`;
+                           * 20,000 at most */
 };
 
 /* What is changed besides the core's records. One that cannot be done gets its code and does not
@@ -208,8 +227,13 @@ struct store_change {
             uint32_t attempt; /* of the job */
             enum barrier_kind kind;
         } barrier;
-        int64_t before_ms;
+        struct {
+            int64_t before_ms;   /* 0: however old */
+            uint64_t audit_most; /* 0: any number */
+        };
     };
+    /* Written down in the same transaction, whatever comes of the change; NULL: nothing is. */
+    const struct store_audit *audit;
     unsigned fields;           /* USER_SET, GROUP_SET: what is replaced; 0: everything */
     const char *extension_was; /* likewise: only of this extension; NULL: of any */
     int code;                  /* out: 0 or ERR_* */

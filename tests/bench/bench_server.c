@@ -116,7 +116,7 @@ struct service_reply flood_reply(struct flood *flood, size_t number)
     assert(number < flood->count);
     sem_wait(&flood->room);
     flood->requests[number].begin_us = clock_us();
-    return (struct service_reply){answered, &flood->requests[number]};
+    return (struct service_reply){.done = answered, .context = &flood->requests[number]};
 }
 
 void flood_wait(struct flood *flood)

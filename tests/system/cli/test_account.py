@@ -1,6 +1,6 @@
-"""skep user, group, token and whoami against a real skepd with the fake engine.
+"""skep user, group, token, audit and whoami against a real skepd with the fake engine.
 
-Covers: src/cli/account.c, src/cli/ask.c, src/cli/cmd_group.c, src/cli/cmd_user.c
+Covers: src/cli/account.c, src/cli/ask.c, src/cli/cmd_audit.c, src/cli/cmd_group.c, src/cli/cmd_user.c
 """
 import json
 import unittest
@@ -62,6 +62,24 @@ class Accounts(unittest.TestCase):
         done = self.world.skep("user", "import", self.world.file("name,password\n", "bad.csv"))
         self.assertEqual(done.returncode, 2)
         self.assertIn("bad.csv:1: unknown column 'name'", done.stderr)
+
+    def test_audit(self):
+        self.ok("group", "add", "audited", "--description", "first")
+        self.ok("group", "set", "audited", "--description", "second")
+        self.assertEqual(self.world.skep("group", "remove", "nobody-here").returncode, 1)
+        records = json.loads(self.ok("audit", "--subject", "audited", "--since", "1h", "-o", "json"))
+        self.assertEqual([record["route"] for record in records], ["PUT /api/v2/groups", "POST /api/v2/groups"])
+        self.assertEqual(records[0]["before"], {"description": "first"})
+        self.assertEqual(records[0]["after"], {"description": "second"})
+        self.assertEqual(records[0]["username"], "admin")
+        self.assertEqual(records[0]["address"], "127.0.0.1")
+        self.assertIn('"second"', self.ok("audit", "--user", "admin", "-o", "wide"))
+        refused = self.ok("audit", "--refused", "--limit", "5")
+        self.assertIn("nobody-here", refused)
+        self.assertNotIn("audited", refused)
+        self.assertEqual(len(json.loads(self.ok("audit", "--limit", "1", "-o", "json"))), 1)
+        self.assertEqual(json.loads(self.ok("audit", "--until", "2001-02-03 04:05", "-o", "json")), [])
+        self.assertEqual(self.world.skep("audit", "--since", "yesterday").returncode, 2)
 
     def test_groups(self):
         self.ok("group", "add", "vision", "--vc", "vc1,vc2")

@@ -179,6 +179,7 @@ static const struct row ROWS[] = {
     {HTTP_PUT, "/api/v2/virtual-clusters/:vc/status", ADMINS(400), NULL},
     {HTTP_GET, "/api/v2/cluster/sku-types", USER(200), NULL},
 
+    {HTTP_GET, "/api/v2/audit", ADMINS(200), NULL},
     {HTTP_GET, "/api/v2/changes", USER(200), NULL},
     {HTTP_GET, "/api/v2/alerts", USER(200), NULL},
     {HTTP_GET, "/api/v2/kubernetes/nodes", ADMINS(200), NULL},

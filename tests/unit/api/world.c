@@ -21,16 +21,43 @@
 
 /* ---- the server, as small as it can be ---- */
 
+/* What the server would write down with it. */
+static struct store_change audit_change(const struct world *world, const struct event *event,
+                                        const struct store_audit *from, struct store_audit *audit,
+                                        char subject[200])
+{
+    *audit = *from;
+    audit->at_ms = world->now_ms;
+    if (event->kind == EVENT_SUBMIT)
+        audit->subject = subject;
+    if (world->output.answers.count) {
+        audit->code = world->output.answers.items[0].code;
+        audit->reason = world->output.answers.items[0].text;
+    }
+    return (struct store_change){.kind = CHANGE_AUDIT, .audit = audit};
+}
+
 static void step(struct world *world, struct event *event, struct service_reply *reply)
 {
+    struct store_audit audit;
+    struct store_change noted;
+    char subject[200] = "";
     struct err err;
     event->now_ms = world->now_ms += 10;
     event->request = reply ? 1 : 0;
     if (!event->user)
         event->user = "";
     output_clear(&world->output);
+    if (event->kind == EVENT_SUBMIT) /* the step takes the plan */
+        snprintf(subject, sizeof subject, "%s~%s", event->submit.plan->user,
+                 event->submit.plan->name);
     core_step(world->core, event, &world->output);
     struct store_batch batch = {.output = &world->output};
+    if (reply && reply->audit) {
+        noted = audit_change(world, event, reply->audit, &audit, subject);
+        batch.changes = &noted;
+        batch.change_count = 1;
+    }
     int failed = store_commit(world->store, &batch, &err);
     assert(failed == 0);
     if (world->watch)
@@ -39,8 +66,11 @@ static void step(struct world *world, struct event *event, struct service_reply 
         return;
     assert(world->output.answers.count == 1);
     const struct answer *from = &world->output.answers.items[0];
-    struct service_answer answer = {
-        .code = from->code, .job = from->job, .path = from->path, .text = from->text};
+    struct service_answer answer = {.code = from->code,
+                                    .job = from->job,
+                                    .path = from->path,
+                                    .text = from->text,
+                                    .is_noted = reply->audit != NULL};
     reply->done(reply->context, &answer);
 }
 
@@ -153,13 +183,22 @@ static int on_change(void *context, const struct store_change *change, struct se
         return refused(world, err);
     struct err change_err = {0};
     struct store_change copy = *change;
+    struct store_audit audit;
     copy.err = &change_err;
+    if (reply.audit) {
+        audit = *reply.audit;
+        audit.at_ms = world->now_ms;
+        copy.audit = &audit;
+    }
     struct store_batch batch = {.changes = &copy, .change_count = 1};
     int failed = store_commit(world->store, &batch, err);
     assert(failed == 0);
-    struct service_answer answer = {
-        .code = copy.code, .path = change_err.path, .text = change_err.text};
-    reply.done(reply.context, &answer);
+    struct service_answer answer = {.code = copy.code,
+                                    .path = change_err.path,
+                                    .text = change_err.text,
+                                    .is_noted = reply.audit != NULL};
+    if (reply.done)
+        reply.done(reply.context, &answer);
     return 0;
 }
 

@@ -44,7 +44,8 @@ static void every_key_is_read(void **state)
             "debugHoldSeconds: 9, blameHalfLifeSeconds: 10, blameAvoid: 2, blameCordon: 4,\n"
             "  retryPauseFirstSeconds: 11, retryPauseMaxSeconds: 12, retryCalmSeconds: 13, "
             "backoffGrows: true, gangTimeoutSeconds: 14, hangAfterSeconds: 600}\n"
-            "retention: {jobDays: 1, eventLogDays: 2, databaseMB: 3, useMB: 4}\n"
+            "retention: {jobDays: 1, eventLogDays: 2, databaseMB: 3, useMB: 4, auditDays: 5, "
+            "auditRecords: 6}\n"
             "engine: {kind: fake, runtime: /r, initPath: /i, nodeName: n, address: a, "
             "cpu: 2, memoryMB: 3, workers: 4, pidsMax: 5, diskReserveMB: 6, "
             "containerKeepHours: 2, logKeepDays: 3, logKeepMB: 7, logSegmentMB: 8,\n"
@@ -96,6 +97,8 @@ static void every_key_is_read(void **state)
     assert_int_equal(config->retention.event_log_days, 2);
     assert_int_equal(config->retention.database_mib, 3);
     assert_int_equal(config->retention.use_mib, 4);
+    assert_int_equal(config->retention.audit_days, 5);
+    assert_int_equal(config->retention.audit_records, 6);
     assert_int_equal(config->engine_count, 1);
     const struct engine_config *engine = &config->engines[0];
     assert_int_equal(engine->kind, ENGINE_KIND_FAKE);

@@ -372,6 +372,71 @@ static void the_end_of_an_attempt_outlives_a_full_disk(void **state)
 }
 
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+/* Submits, or stops, as it is asked by the API: with what is to be written down. */
+static int noted_submit(struct world *world, const char *text, bool *is_noted)
+{
+    const struct store_audit audit = {.user = "admin", .route = "POST", .subject_kind = "job"};
+    struct wait wait;
+    struct service_reply reply = wait_init(&wait);
+    int code;
+
+    reply.audit = &audit;
+    code = world->service->submit(world->service->context, world->user, text_of(text),
+                                  &world->problems, reply, &world->err);
+    if (code == 0)
+        code = wait_for(&wait);
+    *is_noted = wait.answer.is_noted;
+    return code;
+}
+
+static int noted_stop(struct world *world, struct job_id job)
+{
+    const struct store_audit audit = {.user = "bob", .subject = "a job"};
+    struct wait wait;
+    struct service_reply reply = wait_init(&wait);
+    int code;
+
+    reply.audit = &audit;
+    code =
+        world->service->act(world->service->context, SERVICE_STOP, "bob", job, reply, &world->err);
+    return code < 0 ? code : wait_for(&wait);
+}
+
+/* With what is asked for its outcome is stored: when the core thread refuses it before its step,
+ * when the core does, and when it is done. */
+static void what_is_asked_for_is_written_down(void **state)
+{
+    struct world *world = *state;
+    struct store_reader *reader;
+    struct store_audits audits;
+    struct audit_filter filter = {.limit = 4};
+    bool is_noted = false;
+
+    assert_int_equal(noted_submit(world, job_text(world, "train", ""), &is_noted), 0);
+    assert_true(is_noted);
+    assert_int_equal(noted_submit(world, job_text(world, "train", ""), &is_noted), ERR_CONFLICT);
+    assert_true(is_noted);
+    assert_int_equal(noted_submit(world, "name: [", &is_noted), ERR_INVALID); /* nothing is asked */
+    assert_int_equal(noted_stop(world, (struct job_id){999}), ERR_NOT_FOUND);
+    world_stop(world);
+    world_start(world);
+    reader = world->service->reader_get(world->service->context, &world->err);
+    assert_int_equal(store_audits(reader, &filter, &world->arena, &audits, &world->err), 0);
+    world->service->reader_put(world->service->context, reader);
+    assert_int_equal(audits.count, 4); /* and the first user */
+    assert_string_equal(audits.items[0].user, "bob");
+    assert_string_equal(audits.items[0].subject, "a job");
+    assert_int_equal(audits.items[0].code, ERR_NOT_FOUND);
+    assert_true(audits.items[0].reason[0]);
+    assert_string_equal(audits.items[1].subject, "admin~train");
+    assert_int_equal(audits.items[1].code, ERR_CONFLICT);
+    assert_non_null(strstr(audits.items[1].reason, "exists"));
+    assert_string_equal(audits.items[2].subject, "admin~train");
+    assert_int_equal(audits.items[2].code, 0);
+    assert_string_equal(audits.items[2].reason, "");
+    assert_true(audits.items[2].at_ms > 1000000000000);
+}
+
 static const struct CMUnitTest tests[] = {
     WORLD(a_job_runs_and_is_there_after_a_restart),
     WORLD(wrong_files_and_forbidden_clusters_are_refused),
@@ -380,6 +445,7 @@ static const struct CMUnitTest tests[] = {
     WORLD(tags_users_and_settings_change_durably),
     WORLD(readiness_and_metrics_speak),
     WORLD(the_use_of_the_cluster_is_measured),
+    WORLD(what_is_asked_for_is_written_down),
     WORLD(a_second_server_is_refused),
     WORLD(a_reload_takes_effect),
     WORLD(a_full_disk_refuses_requests_and_loses_no_fact),

@@ -193,6 +193,30 @@ static void a_lost_password_is_replaced(void **state)
     store_reader_close(reader);
     store_close(store);
     world_start(world);
+    /* of the first start, and of this */
+    assert_int_equal(number(world, "SELECT count(*) FROM audit WHERE subject = 'admin' AND code = "
+                                   "0 AND address = 'this machine' AND before_json <> ''"),
+                     1);
+    assert_int_equal(number(world, "SELECT count(*) FROM audit WHERE subject = 'admin'"), 2);
+}
+
+static void audit_records_are_kept_as_configured(void **state)
+{
+    struct world *world = *state;
+    const int64_t before = number(world, "SELECT count(*) FROM audit");
+
+    assert_int_equal(sql(world, "UPDATE audit SET at_ms = " AGO(10)), 0);
+    /* each reload is written down, too */
+    retain_and_expect_none(world, "retention: {auditDays: 11, auditRecords: 0}\n",
+                           "SELECT count(*) = 0 FROM audit");
+    assert_int_equal(number(world, "SELECT count(*) FROM audit WHERE route LIKE '%configuration%'"),
+                     1);
+    assert_int_equal(number(world, "SELECT count(*) FROM audit"), before + 1);
+    retain_and_expect_none(world, "retention: {auditDays: 9}\n",
+                           "SELECT count(*) FROM audit WHERE at_ms <= " AGO(10));
+    assert_int_equal(number(world, "SELECT count(*) FROM audit"), 2);
+    retain_and_expect_none(world, "retention: {auditRecords: 1}\n",
+                           "SELECT count(*) - 1 FROM audit");
 }
 
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
@@ -201,5 +225,6 @@ static const struct CMUnitTest tests[] = {
     WORLD(what_has_become_old_goes),
     WORLD(old_jobs_go_when_the_database_is_too_large),
     WORLD(a_lost_password_is_replaced),
+    WORLD(audit_records_are_kept_as_configured),
 };
 UNIT_FILE(tests, world_begin, NULL);

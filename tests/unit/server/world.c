@@ -35,7 +35,7 @@ static void answered(void *context, const struct service_answer *answer)
 struct service_reply wait_init(struct wait *wait)
 {
     *wait = (struct wait){.lock = PTHREAD_MUTEX_INITIALIZER, .done = PTHREAD_COND_INITIALIZER};
-    return (struct service_reply){answered, wait};
+    return (struct service_reply){.done = answered, .context = wait};
 }
 
 static struct timespec wait_limit(void)
