@@ -9,6 +9,7 @@ const PAGES = [
   '/jobs?keyword=no-such-job',
   '/jobs/admin~shown',
   '/jobs/admin~shown?tab=logs',
+  '/jobs/admin~shown?tab=use',
   '/jobs/admin~shown?tab=config',
   '/jobs/admin~shown?tab=attempts',
   '/jobs/admin~none',

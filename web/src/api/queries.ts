@@ -53,6 +53,15 @@ export const configQuery = (name: string) =>
     staleTime: Infinity,
   })
 
+/** `path` with or without a query of its own. */
+export const useOverTimeQuery = (path: string, resolution: 'whole' | 'recent', isLive: boolean) =>
+  queryOptions({
+    queryKey: ['use', path, resolution],
+    queryFn: ({ signal }) => get<Schema['Use']>(`${path}${path.includes('?') ? '&' : '?'}resolution=${resolution}`, signal),
+    refetchInterval: isLive ? 10_000 : false, // the step of the server's samples
+    placeholderData: keepPreviousData,
+  })
+
 export interface Story {
   totalCount: number
   data: StoryEvent[]

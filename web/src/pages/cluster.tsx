@@ -1,7 +1,7 @@
 // The cluster: the map of cells with who holds them, its nodes, the queue, and the virtual clusters with their quotas.
 import { useQuery } from '@tanstack/react-query'
-import { memo, useMemo, useState } from 'react'
-import type { ClusterNode } from '../api/client'
+import { lazy, memo, Suspense, useMemo, useState } from 'react'
+import { enc, type ClusterNode } from '../api/client'
 import { cellsQuery, clustersQuery, jobPageQuery, jobQuery, nodesQuery, nodeUseQuery, pollMs, type NodeUse } from '../api/queries'
 import { t } from '../i18n/i18n'
 import { chainsOf, colourIndex, type Chain, type Leaf, type NodeCell } from '../lib/cells'
@@ -9,6 +9,8 @@ import { mebibytes } from '../lib/format'
 import { Link, navigate, useSearch } from '../router'
 import '../style/cluster.css'
 import { Cli, Duration, Empty, ErrorNote, Loading, Meter, Reason, SelectField, Tabs, usePageTitle } from '../ui/ui'
+
+const UseOverTime = lazy(() => import('../ui/use').then((module) => ({ default: module.UseOverTime })))
 
 type Colouring = 'job' | 'user' | 'vc' | 'health'
 
@@ -207,7 +209,7 @@ function NodeRow({ node, use, jobs }: { node: ClusterNode; use: NodeUse | undefi
   return (
     <tr>
       <th scope="row" className="nowrap">
-        {node.name}
+        <Link href={`/cluster?tab=nodes&node=${enc(node.name ?? '')}`}>{node.name}</Link>
         <div className="small quiet">{[node.address, node.engine].filter(Boolean).join(' · ')}</div>
       </th>
       <td>
@@ -366,7 +368,8 @@ function Quotas() {
 export default function Cluster() {
   const [search] = useSearch()
   const tab = search.get('tab') ?? 'map'
-  const commands: Record<string, string> = { map: 'skep cells', nodes: 'skep nodes -o wide', queue: 'skep list --state WAITING --order submissionTime,ASC', quotas: 'skep vc' }
+  const node = search.get('node')
+  const commands: Record<string, string> = { map: 'skep cells', nodes: node ? `skep use --node ${node}` : 'skep nodes -o wide', queue: 'skep list --state WAITING --order submissionTime,ASC', quotas: 'skep vc' }
   usePageTitle(t('Cluster'))
   return (
     <div className="page">
@@ -382,6 +385,19 @@ export default function Cluster() {
         ]}
       />
       {tab === 'map' && <CellMap />}
+      {tab === 'nodes' && node && (
+        <section className="card" aria-label={t('Use of {node}', { node })}>
+          <div className="card-head">
+            <h2>{t('Use of {node}', { node })}</h2>
+            <Link className="push small" href="/cluster?tab=nodes">
+              {t('Close')}
+            </Link>
+          </div>
+          <Suspense fallback={<Loading />}>
+            <UseOverTime path={`/api/v2/nodes/${enc(node)}/use`} isLive />
+          </Suspense>
+        </section>
+      )}
       {tab === 'nodes' && <Nodes />}
       {tab === 'queue' && <Queue />}
       {tab === 'quotas' && <Quotas />}

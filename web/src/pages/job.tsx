@@ -13,6 +13,7 @@ import { Overview } from './job/overview'
 import { Logs } from './job/logs'
 import { isLive } from './jobs'
 
+const JobUse = lazy(() => import('./job/use'))
 const Configuration = lazy(() => import('./job/configuration'))
 
 type Asked = 'stop' | 'delete' | 'tag' | 'scale' | null
@@ -235,6 +236,7 @@ export default function Job({ name: given }: { name: string }) {
   const command: Record<string, string> = {
     overview: `skep describe --attempts ${short}`,
     logs: `skep logs${isLive(status.state) ? ' --follow' : ''}${role ? ` --role ${role} --index ${search.get('index') ?? '0'}` : ''} ${short}`,
+    use: `skep use${role ? ` --role ${role}${search.get('index') ? ` --index ${search.get('index')}` : ''}` : ''} ${short}`,
     config: `skep config ${short}`,
     attempts: `skep describe --attempts ${short}`,
   }
@@ -256,12 +258,18 @@ export default function Job({ name: given }: { name: string }) {
         tabs={[
           { id: 'overview', title: t('Overview') },
           { id: 'logs', title: t('Logs') },
+          { id: 'use', title: t('Use') },
           { id: 'config', title: t('Configuration') },
           { id: 'attempts', title: t('Attempts') },
         ]}
       />
       {tab === 'overview' && <Overview name={name} detail={detail} />}
       {tab === 'logs' && <Logs name={name} detail={detail} />}
+      {tab === 'use' && (
+        <Suspense fallback={<Loading />}>
+          <JobUse name={name} detail={detail} />
+        </Suspense>
+      )}
       {tab === 'config' && (
         <Suspense fallback={<Loading />}>
           <Configuration name={name} />

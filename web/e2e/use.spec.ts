@@ -1,0 +1,27 @@
+// What was used over time: of a job that works, and of the machine.
+import { expect, jobFile, signIn, submit, test } from './portal'
+
+test('charts tell what a job and a machine used', async ({ page }) => {
+  test.setTimeout(180_000)
+  await signIn(page)
+  await submit(page, jobFile('busy', ['while :; do :; done']))
+  await page.goto('/jobs/admin~busy?tab=use')
+  const processors = page.getByRole('slider', { name: 'Processors' })
+  await expect(processors).toBeVisible({ timeout: 60_000 }) // two samples, ten seconds apart
+  await expect(page.getByText(/Sum of 1 of 1 tasks/)).toBeVisible()
+  await expect(page.getByText(/^skep use .*busy/)).toBeVisible()
+  await processors.focus()
+  await page.keyboard.press('End')
+  await expect(processors).toHaveAttribute('aria-valuetext', /: (0\.[1-9]|1)/) // it works all the time, on a machine that others use
+  await page.getByLabel('Time shown').selectOption('recent')
+  await expect(processors).toBeVisible()
+  await page.getByLabel('Task role').selectOption('main')
+  await expect(page).toHaveURL(/role=main/)
+  await expect(processors).toBeVisible()
+  if (process.env['PORTAL_PICTURES']) await page.screenshot({ path: `${process.env['PORTAL_PICTURES']}/use.png` })
+  await page.goto('/cluster?tab=nodes')
+  await page.getByRole('rowheader').getByRole('link').first().click()
+  await expect(page).toHaveURL(/node=/)
+  await expect(page.getByRole('slider', { name: 'Memory' })).toBeVisible()
+  if (process.env['PORTAL_PICTURES']) await page.screenshot({ path: `${process.env['PORTAL_PICTURES']}/use-node.png` })
+})

@@ -1,0 +1,35 @@
+// Points of use over time, as a chart needs them.
+
+export type Point = number | null
+
+/** Runs of known points, as SVG polylines in a box of width × height; a lone point is a short line. */
+export function lines(points: readonly Point[], full: number, width: number, height: number): string[] {
+  const step = points.length > 1 ? width / (points.length - 1) : 0
+  const runs: string[] = []
+  let run: string[] = []
+  const end = (index: number) => {
+    if (run.length === 1) run.push(`${Math.min(width, (index - 0.5) * step || 1).toFixed(1)},${run[0]!.split(',')[1]}`)
+    if (run.length) runs.push(run.join(' '))
+    run = []
+  }
+  points.forEach((point, index) => {
+    if (point === null) end(index)
+    else run.push(`${(index * step).toFixed(1)},${(height - Math.min(1, full > 0 ? point / full : 0) * height).toFixed(1)}`)
+  })
+  end(points.length)
+  return runs
+}
+
+/** The point under a place of 0 … 1; where nothing is known, the nearest one that is. */
+export function nearest(points: readonly Point[], place: number): number {
+  const wanted = Math.round(Math.min(1, Math.max(0, place)) * (points.length - 1))
+  for (let away = 0; away < points.length; away++)
+    for (const index of [wanted - away, wanted + away]) if (points[index] !== undefined && points[index] !== null) return index
+  return -1
+}
+
+/** The next known point in a direction; the same when there is none. */
+export function neighbour(points: readonly Point[], from: number, direction: 1 | -1): number {
+  for (let index = from + direction; index >= 0 && index < points.length; index += direction) if (points[index] !== null) return index
+  return from
+}

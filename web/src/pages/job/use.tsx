@@ -1,0 +1,47 @@
+// What a job used over time: all its tasks, those of a role, or one.
+import { enc, type JobDetail } from '../../api/client'
+import { t } from '../../i18n/i18n'
+import { navigate, useSearch } from '../../router'
+import { SelectField } from '../../ui/ui'
+import { UseOverTime } from '../../ui/use'
+import { isLive } from '../jobs'
+
+const SHOWN_MAX = 200 // of the tasks of a role in the list; the address takes any
+
+export default function JobUse({ name, detail }: { name: string; detail: JobDetail }) {
+  const [search] = useSearch()
+  const roles = Object.entries(detail.taskRoles ?? {})
+  const role = search.get('role') ?? ''
+  const index = search.get('index') ?? ''
+  const tasks = detail.taskRoles?.[role]?.taskStatuses?.length ?? 0
+  const go = (nextRole: string, nextIndex: string) => {
+    const next = new URLSearchParams({ tab: 'use' })
+    if (nextRole) next.set('role', nextRole)
+    if (nextRole && nextIndex) next.set('index', nextIndex)
+    navigate(`${location.pathname}?${next}`)
+  }
+  const query = new URLSearchParams()
+  if (role) query.set('role', role)
+  if (role && index) query.set('index', index)
+  return (
+    <section className="stack" aria-label={t('Use over time')}>
+      <div className="row">
+        <SelectField label={t('Task role')} value={role} onChange={(event) => go(event.target.value, '')}>
+          <option value="">{t('All of them')}</option>
+          {roles.map(([one]) => (
+            <option key={one}>{one}</option>
+          ))}
+        </SelectField>
+        {role && tasks > 1 && (
+          <SelectField label={t('Task')} value={index} onChange={(event) => go(role, event.target.value)}>
+            <option value="">{t('All of them')}</option>
+            {Array.from({ length: Math.min(tasks, SHOWN_MAX) }, (_, one) => (
+              <option key={one}>{one}</option>
+            ))}
+          </SelectField>
+        )}
+      </div>
+      <UseOverTime path={`/api/v2/jobs/${enc(name)}/use${query.size ? `?${query}` : ''}`} isLive={isLive(detail.jobStatus?.state)} />
+    </section>
+  )
+}

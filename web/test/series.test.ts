@@ -1,0 +1,31 @@
+import { describe, expect, it } from 'vitest'
+import { lines, nearest, neighbour } from '../src/lib/series'
+
+describe('lines', () => {
+  it('breaks where nothing is known', () => {
+    expect(lines([0, 1, null, 2, 2], 2, 100, 10)).toEqual(['0.0,10.0 25.0,5.0', '75.0,0.0 100.0,0.0'])
+  })
+  it('shows a lone point', () => {
+    expect(lines([null, 1, null], 1, 100, 10)).toEqual(['50.0,0.0 75.0,0.0'])
+    expect(lines([1], 1, 100, 10)).toHaveLength(1)
+  })
+  it('stays within its box, whatever is measured', () => {
+    expect(lines([5, 0], 0, 100, 10)).toEqual(['0.0,10.0 100.0,10.0'])
+    expect(lines([5, 0], 1, 100, 10)).toEqual(['0.0,0.0 100.0,10.0'])
+    expect(lines([], 1, 100, 10)).toEqual([])
+  })
+})
+
+describe('reading a chart', () => {
+  it('finds the nearest known point', () => {
+    expect(nearest([null, 1, null, null, 4], 0)).toBe(1)
+    expect(nearest([null, 1, null, null, 4], 0.8)).toBe(4)
+    expect(nearest([1, 2], 7)).toBe(1)
+    expect(nearest([null, null], 0.5)).toBe(-1)
+    expect(nearest([], 0.5)).toBe(-1)
+  })
+  it('steps over what is not known', () => {
+    expect(neighbour([1, null, 3], 0, 1)).toBe(2)
+    expect(neighbour([1, null, 3], 0, -1)).toBe(0)
+  })
+})
