@@ -59,7 +59,6 @@ static void row_get(struct sql *sql, struct store_attempt_end *end, struct arena
 int attempt_end_add(struct store *store, struct store_change *change, struct err *err)
 {
     struct sql sql = sql_of(&store->session, insert);
-
     assert(change->kind == CHANGE_ATTEMPT_END);
     if (change->attempt_end.tail.length > STORE_TAIL_MAX)
         return REFUSE(change, ERR_TOO_BIG, "last lines have at most %d bytes", STORE_TAIL_MAX);
@@ -79,11 +78,9 @@ int store_attempt_end(struct store_reader *reader, struct attempt_id attempt, st
                       struct store_attempt_end *end, struct err *err)
 {
     struct sql sql = sql_of(&reader->session, select_one);
-    int code;
-
     assert(reader->session.db);
     sql_put_int(&sql, (int64_t)attempt.v);
-    code = sql_next(&sql, err);
+    int code = sql_next(&sql, err);
     if (code == 0)
         return err_fail(err, ERR_NOT_FOUND, "", "of the end of attempt %llu nothing is kept",
                         (unsigned long long)attempt.v);

@@ -11,7 +11,6 @@ static const char select_one[] = "SELECT attempt FROM barriers WHERE job = ? AND
 int barrier_pass(struct store *store, const struct store_change *change, struct err *err)
 {
     struct sql sql = sql_of(&store->session, replace);
-
     assert(change->kind == CHANGE_BARRIER);
     sql_put_int(&sql, change->barrier.job.v);
     sql_put_int(&sql, change->barrier.kind);
@@ -28,13 +27,11 @@ int store_barrier_passed(struct store_reader *reader, struct job_id job, enum ba
                          int64_t *attempt, struct err *err)
 {
     struct sql sql = sql_of(&reader->session, select_one);
-    int code;
-
     assert(reader->session.db);
     *attempt = -1;
     sql_put_int(&sql, job.v);
     sql_put_int(&sql, kind);
-    code = sql_next(&sql, err);
+    int code = sql_next(&sql, err);
     if (code > 0) {
         *attempt = sql_int(&sql);
         sql_done(&sql);

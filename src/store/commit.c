@@ -11,7 +11,6 @@
 static int64_t now_us(void)
 {
     struct timespec now;
-
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
@@ -54,7 +53,6 @@ static const struct job_record *latest_job(const struct latest *latest, const st
                                            struct job_id job)
 {
     uint32_t last = id_map_get(&latest->jobs, job.v);
-
     assert(last != MAP_NONE);
     return &output->records.items[last].job;
 }
@@ -63,7 +61,6 @@ static int write_record(struct store *store, const struct output *output, size_t
                         const struct latest *latest, struct err *err)
 {
     const struct record *record = &output->records.items[index];
-
     switch (record->kind) {
     case RECORD_JOB:
         return job_write(store, &record->job, latest_job(latest, output, record->job.id), err);
@@ -87,7 +84,6 @@ static int write_records(struct store *store, const struct output *output, struc
     uint64_t last_attempt = store->last_attempt;
     struct latest latest = {0};
     int code = 0;
-
     latest_find(&latest, output);
     for (size_t i = 0; code == 0 && i < output->records.count; i++)
         code = write_record(store, output, i, &latest, err);
@@ -166,7 +162,6 @@ static int write_changes(struct store *store, struct store_change *changes, size
 static int write_batch(struct store *store, const struct store_batch *batch, struct err *err)
 {
     int code = events_write(store, batch->events, batch->event_count, err);
-
     if (code == 0 && batch->output)
         code = write_records(store, batch->output, err);
     if (code == 0)
@@ -179,7 +174,6 @@ static int doubt_settle(struct store *store, struct err *err)
 {
     uint64_t commits = 0;
     int code = counters_read_commits(store, &commits, err);
-
     if (code == 0 && commits != store->stored_commits) {
         log_warning("store", "the last commit was stored, though its answer was lost");
         code = store_load_jobs(store, err);
@@ -196,7 +190,6 @@ static int transact(struct store *store, const struct store_batch *batch, struct
     uint32_t last_job = store->last_job;
     uint64_t last_attempt = store->last_attempt;
     int code = db->ops->begin(db, true, err);
-
     assert(store->session.db && batch);
     if (code < 0)
         return code;
@@ -280,7 +273,6 @@ static void index_batch(struct store *store, const struct store_batch *batch)
 static int commit_once(struct store *store, const struct store_batch *batch, struct err *err)
 {
     int code = store->is_in_doubt ? doubt_settle(store, err) : 0;
-
     return code < 0 ? code : transact(store, batch, err);
 }
 
@@ -288,9 +280,7 @@ int store_commit(struct store *store, const struct store_batch *batch, struct er
 {
     int64_t begin_us = now_us();
     struct database *database = store->database;
-    struct db_progress progress;
     int code = commit_once(store, batch, err);
-
     assert(store->database && (batch->event_count == 0 || batch->events));
     if (code == ERR_UNAVAILABLE && database->ops->give_way(database))
         code = commit_once(store, batch, err);
@@ -301,7 +291,7 @@ int store_commit(struct store *store, const struct store_batch *batch, struct er
     }
     store->stored_commits++;
     store->stored_events += batch->event_count;
-    progress = store_progress(store);
+    struct db_progress progress = store_progress(store);
     database->ops->note(database, &progress);
     index_batch(store, batch);
     atomic_fetch_add(&store->commits, 1);

@@ -12,7 +12,6 @@ static const char select_one[] = "SELECT value FROM counters WHERE name = ?";
 static int counter_write(struct store *store, const char *name, uint64_t value, struct err *err)
 {
     struct sql sql = sql_of(&store->session, replace);
-
     assert(name && *name);
     sql_put_string(&sql, name);
     sql_put_int(&sql, (int64_t)value);
@@ -23,14 +22,12 @@ int counters_write_numbers(struct store *store, uint32_t last_job, uint64_t last
                            struct err *err)
 {
     int code = counter_write(store, "job", last_job, err);
-
     return code < 0 ? code : counter_write(store, "attempt", last_attempt, err);
 }
 
 int counters_write_progress(struct store *store, size_t event_count, struct err *err)
 {
     int code = counter_write(store, "commit", store->stored_commits + 1, err);
-
     if (code < 0 || event_count == 0)
         return code;
     return counter_write(store, "event", store->stored_events + event_count, err);
@@ -40,7 +37,6 @@ int counters_write_progress(struct store *store, size_t event_count, struct err 
 static int counter_read(struct session *session, const char *name, int64_t *value, struct err *err)
 {
     struct sql sql = sql_of(session, select_one);
-
     assert(name && *name);
     sql_put_string(&sql, name);
     return sql_number(&sql, value, err);
@@ -50,7 +46,6 @@ int counters_load(struct store *store, struct err *err)
 {
     int64_t last_job = 0, last_attempt = 0, commits = 0, events = 0;
     int code = counter_read(&store->session, "job", &last_job, err);
-
     if (code == 0)
         code = counter_read(&store->session, "attempt", &last_attempt, err);
     if (code == 0)
@@ -73,7 +68,6 @@ int counters_read_commits(struct store *store, uint64_t *commits, struct err *er
 {
     int64_t count = 0;
     int code = counter_read(&store->session, "commit", &count, err);
-
     *commits = (uint64_t)count;
     return code;
 }
@@ -83,7 +77,6 @@ int store_restore_counters(struct store_reader *reader, struct job_id *last_job,
 {
     int64_t job = 0, attempt = 0;
     int code = counter_read(&reader->session, "job", &job, err);
-
     assert(reader->session.db);
     if (code == 0)
         code = counter_read(&reader->session, "attempt", &attempt, err);

@@ -17,12 +17,11 @@ int directory_lock(const char *directory, int *out_fd, struct err *err)
     cleanup_close int fd = -1;
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     char text[32] = "";
-    ssize_t length;
-
     sprintf(path, "%s/lock", directory);
     fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (fd < 0)
         return err_errno(err, errno, "open %s", path);
+    ssize_t length;
     if (fcntl(fd, F_SETLK, &whole) < 0) {
         if (errno != EAGAIN && errno != EACCES)
             return err_errno(err, errno, "lock %s", path);

@@ -21,7 +21,6 @@ static int epochs_read(struct store *store, struct err *err)
 {
     struct sql sql = sql_of(&store->session, select_all);
     int code;
-
     while ((code = sql_next(&sql, err)) > 0) {
         struct store_epoch *epoch = ARRAY_ADD(&store->epochs);
         epoch->number = (uint32_t)sql_int(&sql);
@@ -36,9 +35,8 @@ static int epoch_write(struct store *store, const struct store_epoch *epoch, con
                        struct err *err)
 {
     struct sql sql = sql_of(&store->session, insert);
-    struct timespec now;
-
     assert(reason);
+    struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     sql_put_int(&sql, epoch->number);
     sql_put_int(&sql, (int64_t)epoch->id);
@@ -55,7 +53,6 @@ static int epoch_transact(struct store *store, const struct store_epoch *epoch, 
 {
     struct db *db = store->session.db;
     int code = db->ops->begin(db, true, err);
-
     if (code < 0)
         return code;
     code = epoch_write(store, epoch, reason, err);
@@ -74,15 +71,13 @@ static int epoch_transact(struct store *store, const struct store_epoch *epoch, 
 int store_epoch_begin(struct store *store, struct attempt_id beyond, const char *reason,
                       struct err *err)
 {
-    struct db_progress progress;
     struct store_epoch epoch = {.first_job = {1}, .first_attempt = {1}};
     uint64_t jobs = store->last_job, attempts = store->last_attempt;
-    int code;
-
     if (getrandom(&epoch.id, sizeof epoch.id, 0) != sizeof epoch.id)
         return err_errno(err, errno, "getrandom");
     if (beyond.v > attempts)
         attempts = beyond.v;
+    int code;
     if (store->epochs.count > 0) {
         epoch.number = store->epochs.items[store->epochs.count - 1].number + 1;
         jobs = (jobs / EPOCH_JOBS + 1) * EPOCH_JOBS;
@@ -104,7 +99,7 @@ int store_epoch_begin(struct store *store, struct attempt_id beyond, const char 
     store->last_attempt = attempts;
     log_warning("store", "epoch %u begins (%s): jobs are numbered from %u, tries from %" PRIu64,
                 epoch.number, reason, epoch.first_job.v, epoch.first_attempt.v);
-    progress = store_progress(store);
+    struct db_progress progress = store_progress(store);
     store->database->ops->note(store->database, &progress);
     return 0;
 }
@@ -113,7 +108,6 @@ int epochs_load(struct store *store, struct err *err)
 {
     const struct db_opening *opening = &store->database->opening;
     int code = epochs_read(store, err);
-
     if (code == 0 && store->epochs.count == 0)
         code = store_epoch_begin(store, (struct attempt_id){0}, "the database was made", err);
     if (code == 0 && opening->new_epoch) {
@@ -127,7 +121,6 @@ int epochs_load(struct store *store, struct err *err)
 struct store_epoch store_epoch_of(const struct store *store, struct job_id job)
 {
     size_t at = store->epochs.count - 1;
-
     while (store->epochs.items[at].first_job.v > job.v) {
         assert(at > 0);
         at--;

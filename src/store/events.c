@@ -16,7 +16,6 @@ int events_write(struct store *store, const struct store_event *events, size_t c
                  struct err *err)
 {
     int code = 0;
-
     assert(count == 0 || events);
     for (size_t i = 0; code == 0 && i < count; i++) {
         struct sql sql = sql_of(&store->session, insert);
@@ -31,7 +30,6 @@ int events_write(struct store *store, const struct store_event *events, size_t c
 int events_trim(struct store *store, int64_t before_ms, struct err *err)
 {
     struct sql sql = sql_of(&store->session, delete_old);
-
     sql_put_int(&sql, before_ms);
     return sql_run(&sql, NULL, err);
 }
@@ -39,7 +37,6 @@ int events_trim(struct store *store, int64_t before_ms, struct err *err)
 int events_oldest(struct store *store, int64_t *at_ms, struct err *err)
 {
     struct sql sql = sql_of(&store->session, select_oldest);
-
     return sql_number(&sql, at_ms, err);
 }
 
@@ -71,10 +68,8 @@ int store_events(struct store_reader *reader, uint64_t after, uint64_t limit, st
 int store_restore_time(struct store_reader *reader, int64_t *last_ms, struct err *err)
 {
     struct sql sql = sql_of(&reader->session, select_last);
-    int code;
-
     assert(reader->session.db);
-    code = sql_next(&sql, err);
+    int code = sql_next(&sql, err);
     *last_ms = code > 0 ? sql_int(&sql) : 0;
     if (code > 0)
         sql_done(&sql);

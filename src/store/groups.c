@@ -93,7 +93,6 @@ static struct store_names names_hand_over(struct name_list *list, struct arena *
 static struct store_members members_hand_over(struct member_list *list, struct arena *arena)
 {
     struct store_members out;
-
     LIST_HAND_OVER(list, arena, &out);
     return out;
 }
@@ -101,7 +100,6 @@ static struct store_members members_hand_over(struct member_list *list, struct a
 static bool is_name(const char *name)
 {
     size_t length = strlen(name);
-
     return length > 0 && length <= STORE_USER_NAME_MAX;
 }
 
@@ -111,11 +109,9 @@ static int grants_put(struct store *store, bool is_group, const char *holder,
                       const struct store_names *clusters, struct err *err)
 {
     struct sql sql = sql_of(&store->session, delete_grants);
-    int code;
-
     sql_put_int(&sql, is_group);
     sql_put_string(&sql, holder);
-    code = sql_run(&sql, NULL, err);
+    int code = sql_run(&sql, NULL, err);
     for (size_t i = 0; code == 0 && i < clusters->count; i++) {
         sql = sql_of(&store->session, insert_grant);
         sql_put_int(&sql, is_group);
@@ -130,7 +126,6 @@ static int grants_put(struct store *store, bool is_group, const char *holder,
 static int members_remove(struct store *store, const char *text, const char *name, struct err *err)
 {
     struct sql sql = sql_of(&store->session, text);
-
     sql_put_string(&sql, name);
     return sql_run(&sql, NULL, err);
 }
@@ -151,11 +146,9 @@ static int clusters_check(struct store_change *change, const struct store_names 
 static int group_exists(struct store *store, const char *name, bool *exists, struct err *err)
 {
     struct sql sql = sql_of(&store->session, count_name);
-    int64_t count;
-    int code;
-
     sql_put_string(&sql, name);
-    code = sql_number(&sql, &count, err);
+    int64_t count;
+    int code = sql_number(&sql, &count, err);
     *exists = count > 0;
     return code;
 }
@@ -167,7 +160,6 @@ int user_rights_check(struct store *store, struct store_change *change, struct e
     const struct store_members *groups = fields & USER_GROUPS ? &change->user.groups : &none;
     bool exists = true;
     int code = fields & USER_CLUSTERS ? clusters_check(change, &change->user.virtual_clusters) : 0;
-
     if (change->code == 0 && groups->count > STORE_USER_GROUPS_MAX)
         return REFUSE(change, ERR_TOO_BIG, "a user is in at most %d groups", STORE_USER_GROUPS_MAX);
     for (size_t i = 0; code == 0 && change->code == 0 && i < groups->count; i++) {
@@ -181,7 +173,6 @@ int user_rights_check(struct store *store, struct store_change *change, struct e
 static int user_groups_put(struct store *store, const struct store_user *user, struct err *err)
 {
     int code = members_remove(store, delete_user_members, user->name, err);
-
     for (size_t i = 0; code == 0 && i < user->groups.count; i++) {
         struct sql sql = sql_of(&store->session, insert_member);
         sql_put_string(&sql, user->name);
@@ -196,7 +187,6 @@ int user_rights_put(struct store *store, const struct store_user *user, unsigned
                     struct err *err)
 {
     int code = fields & USER_GROUPS ? user_groups_put(store, user, err) : 0;
-
     if (code == 0 && (fields & USER_CLUSTERS))
         code = grants_put(store, false, user->name, &user->virtual_clusters, err);
     return code;
@@ -205,7 +195,6 @@ int user_rights_put(struct store *store, const struct store_user *user, unsigned
 int user_rights_remove(struct store *store, const char *user, struct err *err)
 {
     int code = members_remove(store, delete_user_members, user, err);
-
     return code == 0 ? grants_put(store, false, user, &(struct store_names){0}, err) : code;
 }
 
@@ -222,7 +211,6 @@ static void row_put(struct sql *sql, const struct store_group *group)
 static int group_check(struct store_change *change, unsigned fields)
 {
     const struct store_group *group = &change->group;
-
     if (!is_name(group->name))
         return REFUSE(change, ERR_INVALID, "a group's name has 1 to %d bytes", STORE_USER_NAME_MAX);
     if ((fields & GROUP_DESCRIPTION) && strlen(group->description) > STORE_DESCRIPTION_MAX)
@@ -242,11 +230,10 @@ static int group_check(struct store_change *change, unsigned fields)
 int user_group_add(struct store *store, struct store_change *change, struct err *err)
 {
     struct sql sql = sql_of(&store->session, count_all);
-    int64_t count;
     int changed = 0, code = group_check(change, ~0u);
-
     if (change->code < 0)
         return code;
+    int64_t count;
     code = sql_number(&sql, &count, err);
     if (code < 0)
         return code;
@@ -265,10 +252,8 @@ int user_group_add(struct store *store, struct store_change *change, struct err 
 int user_group_set(struct store *store, struct store_change *change, struct err *err)
 {
     unsigned fields = change->fields ? change->fields : ~0u;
-    struct sql sql;
     bool exists = false;
     int changed = 0, code = group_check(change, fields);
-
     if (change->code < 0)
         return code;
     code = group_exists(store, change->group.name, &exists, err);
@@ -276,7 +261,7 @@ int user_group_set(struct store *store, struct store_change *change, struct err 
         return REFUSE(change, ERR_NOT_FOUND, "no group %s", change->group.name);
     if (code < 0)
         return code;
-    sql = sql_of(&store->session, update);
+    struct sql sql = sql_of(&store->session, update);
     row_put(&sql, &change->group);
     sql_put_int(&sql, fields & INT32_MAX);
     sql_put_string(&sql, change->extension_was);
@@ -293,7 +278,6 @@ int user_group_remove(struct store *store, struct store_change *change, struct e
 {
     struct sql sql = sql_of(&store->session, delete);
     int changed = 0, code;
-
     sql_put_string(&sql, change->group.name);
     code = sql_run(&sql, &changed, err);
     if (code == 0 && changed == 0)
@@ -310,7 +294,6 @@ static int member_check(struct store *store, struct store_change *change, struct
 {
     bool has_user = false, has_group = false;
     int code = user_exists(store, change->member.user, &has_user, err);
-
     if (code == 0)
         code = group_exists(store, change->member.group, &has_group, err);
     if (code < 0)
@@ -327,7 +310,6 @@ int member_add(struct store *store, struct store_change *change, struct err *err
     struct sql sql = sql_of(&store->session, count_user_groups);
     int64_t count = 0;
     int code = member_check(store, change, err);
-
     if (code < 0 || change->code < 0)
         return code;
     sql_put_string(&sql, change->member.user);
@@ -346,11 +328,9 @@ int member_add(struct store *store, struct store_change *change, struct err *err
 int member_remove(struct store *store, struct store_change *change, struct err *err)
 {
     int code = member_check(store, change, err);
-    struct sql sql;
-
     if (code < 0 || change->code < 0)
         return code;
-    sql = sql_of(&store->session, delete_member);
+    struct sql sql = sql_of(&store->session, delete_member);
     sql_put_string(&sql, change->member.user);
     sql_put_string(&sql, change->member.group);
     return sql_run(&sql, NULL, err);
@@ -359,14 +339,12 @@ int member_remove(struct store *store, struct store_change *change, struct err *
 static int plain_run(struct store *store, const char *text, struct err *err)
 {
     struct sql sql = sql_of(&store->session, text);
-
     return sql_run(&sql, NULL, err);
 }
 
 static int admins_count(struct store *store, int64_t *count, struct err *err)
 {
     struct sql sql = sql_of(&store->session, count_admins);
-
     return sql_number(&sql, count, err);
 }
 
@@ -376,7 +354,6 @@ int admins_guard(struct store *store, struct store_change *change,
 {
     int64_t before = 0, after = 0;
     int code = admins_count(store, &before, err);
-
     if (code == 0)
         code = plain_run(store, begin_change, err);
     if (code == 0)
@@ -401,7 +378,6 @@ static int read_members(struct sql *sql, struct arena *arena, struct store_membe
 {
     struct member_list list = {0};
     int code;
-
     while ((code = sql_next(sql, err)) > 0) {
         struct store_member *member = ARRAY_ADD(&list);
         sql_string(sql, arena);
@@ -418,11 +394,10 @@ static int read_clusters(struct store_reader *reader, bool is_group, const char 
 {
     struct sql sql = sql_of(&reader->session, select_grants);
     struct name_list list = {0};
-    int code;
-
     sql_put_int(&sql, is_group);
     sql_put_string(&sql, holder);
     sql_put_int(&sql, GRANT_CLUSTER);
+    int code;
     while ((code = sql_next(&sql, err)) > 0) {
         sql_string(&sql, arena);
         *ARRAY_ADD(&list) = sql_string(&sql, arena);
@@ -435,11 +410,9 @@ int user_rights_read(struct store_reader *reader, struct arena *arena, struct st
                      struct err *err)
 {
     struct sql sql = sql_of(&reader->session, select_user_groups);
-    int code;
-
     assert(reader->session.db);
     sql_put_string(&sql, user->name);
-    code = read_members(&sql, arena, &user->groups, err);
+    int code = read_members(&sql, arena, &user->groups, err);
     if (code < 0)
         return code;
     for (size_t i = 0; i < user->groups.count; i++)
@@ -465,7 +438,6 @@ static int users_groups_read(struct store_reader *reader, struct arena *arena,
     struct member_list list = {0};
     size_t at = 0;
     int code;
-
     while ((code = sql_next(&sql, err)) > 0) {
         next = user_next(users, &at, sql_string(&sql, arena));
         if (user && next != user)
@@ -491,10 +463,9 @@ static int users_clusters_read(struct store_reader *reader, struct arena *arena,
     struct store_user *user = NULL, *next;
     struct name_list list = {0};
     size_t at = 0;
-    int code;
-
     sql_put_int(&sql, false);
     sql_put_int(&sql, GRANT_CLUSTER);
+    int code;
     while ((code = sql_next(&sql, err)) > 0) {
         next = user_next(users, &at, sql_string(&sql, arena));
         if (user && next != user)
@@ -512,7 +483,6 @@ int users_rights_read(struct store_reader *reader, struct arena *arena, struct s
                       struct err *err)
 {
     int code = users_groups_read(reader, arena, users, err);
-
     assert(reader->session.db);
     return code == 0 ? users_clusters_read(reader, arena, users, err) : code;
 }
@@ -532,10 +502,8 @@ static int read_group(struct store_reader *reader, struct text name, struct aren
                       struct store_group *group, struct store_members *members, struct err *err)
 {
     struct sql sql = sql_of(&reader->session, select_one);
-    int code;
-
     sql_put_text(&sql, name);
-    code = sql_next(&sql, err);
+    int code = sql_next(&sql, err);
     if (code == 0)
         return err_fail(err, ERR_NOT_FOUND, "", "no group %.*s",
                         (int)(name.length > 64 ? 64 : name.length), name.at);
@@ -555,7 +523,6 @@ int store_group(struct store_reader *reader, struct text name, struct arena *are
                 struct store_group *group, struct store_members *members, struct err *err)
 {
     int code = reader_begin(reader, err);
-
     assert(reader->session.db);
     if (code < 0)
         return code;
@@ -587,7 +554,6 @@ int store_groups(struct store_reader *reader, struct arena *arena, struct store_
                  struct err *err)
 {
     int code = reader_begin(reader, err);
-
     assert(reader->session.db);
     if (code < 0)
         return code;
@@ -601,11 +567,10 @@ int store_user_clusters(struct store_reader *reader, const char *user, struct ar
 {
     struct sql sql = sql_of(&reader->session, select_given);
     struct name_list list = {0};
-    int code;
-
     assert(reader->session.db);
     sql_put_string(&sql, user);
     sql_put_int(&sql, GRANT_CLUSTER);
+    int code;
     while ((code = sql_next(&sql, err)) > 0)
         *ARRAY_ADD(&list) = sql_string(&sql, arena);
     *clusters = names_hand_over(&list, arena);

@@ -22,11 +22,9 @@ static void words_release(struct words *words)
 static uint32_t words_add(struct words *words, struct text word)
 {
     uint32_t index = text_map_get(&words->map, word);
-    char *copy;
-
     if (index != MAP_NONE)
         return index;
-    copy = mem_alloc(word.length + 1);
+    char *copy = mem_alloc(word.length + 1);
     if (word.length)
         memcpy(copy, word.at, word.length);
     copy[word.length] = '\0';
@@ -66,7 +64,6 @@ struct job_index *job_index_new(uint64_t seed)
 {
     struct job_index *jobs = mem_zero(1, sizeof *jobs);
     pthread_rwlockattr_t attributes;
-
     pthread_rwlockattr_init(&attributes);
     /* glibc's default lets readers starve the writer */
     pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
@@ -87,10 +84,9 @@ void job_index_free(struct job_index *jobs)
 
 void job_index_take(struct job_index *jobs, struct job_index *from)
 {
-    struct job_index old;
     const size_t kept = offsetof(struct job_index, seed); /* the locks stay where they are */
-
     job_index_write_begin(jobs);
+    struct job_index old;
     memcpy(&old, jobs, sizeof old);
     memcpy((char *)jobs + kept, (const char *)from + kept, sizeof old - kept);
     memcpy((char *)from + kept, (const char *)&old + kept, sizeof old - kept);
@@ -100,7 +96,6 @@ void job_index_take(struct job_index *jobs, struct job_index *from)
 size_t job_index_position(const struct job_index *jobs, struct job_id job)
 {
     size_t low = 0, high = jobs->count;
-
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         if (job_index_row(jobs, middle)->id < job.v)
@@ -119,7 +114,6 @@ size_t job_index_position(const struct job_index *jobs, struct job_id job)
 uint64_t job_index_pairs(struct text text)
 {
     uint64_t pairs = 0;
-
     for (size_t i = 1; i < text.length; i++) {
         uint32_t pair = (uint32_t)(uint8_t)text.at[i - 1] << 8 | (uint8_t)text.at[i];
         pairs |= (uint64_t)1 << (pair * 2654435761u >> 26);
@@ -129,15 +123,13 @@ uint64_t job_index_pairs(struct text text)
 
 static struct job_index_row *job_index_add(struct job_index *jobs, const struct job_record *job)
 {
-    struct job_index_row *row;
     size_t user_length = strlen(job->user), name_length = strlen(job->name);
-    char *full;
-
     assert(jobs->count == 0 || job_index_row(jobs, jobs->count - 1)->id < job->id.v);
+    struct job_index_row *row;
     if (jobs->count == jobs->chunks.count * CHUNK_ROWS)
         ARRAY_ADD(&jobs->chunks)->rows = mem_zero(CHUNK_ROWS, sizeof *row);
     row = job_index_row(jobs, jobs->count++);
-    full = arena_alloc(&jobs->pool, user_length + 1 + name_length + 1);
+    char *full = arena_alloc(&jobs->pool, user_length + 1 + name_length + 1);
     memcpy(full, job->user, user_length);
     full[user_length] = '~';
     memcpy(full + user_length + 1, job->name, name_length);
@@ -172,7 +164,6 @@ void job_index_write_end(struct job_index *jobs)
 static void job_index_order_check(struct job_index *jobs, size_t index)
 {
     int64_t submitted_ms = job_index_row(jobs, index)->submitted_ms;
-
     assert(index < jobs->count);
     if ((index > 0 && job_index_row(jobs, index - 1)->submitted_ms > submitted_ms) ||
         (index + 1 < jobs->count && job_index_row(jobs, index + 1)->submitted_ms < submitted_ms))
@@ -182,9 +173,8 @@ static void job_index_order_check(struct job_index *jobs, size_t index)
 void job_index_put(struct job_index *jobs, const struct job_record *job, bool has_priority)
 {
     size_t index = job_index_position(jobs, job->id);
-    struct job_index_row *row;
-
     assert(job->id.v != 0);
+    struct job_index_row *row;
     if (index == SIZE_MAX) {
         row = job_index_add(jobs, job);
         row->has_priority = has_priority;
@@ -224,12 +214,10 @@ void job_index_put(struct job_index *jobs, const struct job_record *job, bool ha
 void job_index_remove(struct job_index *jobs, struct job_id job)
 {
     size_t index = job_index_position(jobs, job);
-    struct job_index_row *row;
-
     assert(job.v != 0);
     if (index == SIZE_MAX)
         return;
-    row = job_index_row(jobs, index);
+    struct job_index_row *row = job_index_row(jobs, index);
     jobs->counts[row->shown]--;
     row->is_dead = true;
     mem_free(row->tags);
@@ -243,7 +231,6 @@ void job_index_remove(struct job_index *jobs, struct job_id job)
 static void row_tag(struct job_index *jobs, struct job_index_row *row, struct text name)
 {
     uint32_t tag = words_add(&jobs->tags, name);
-
     assert(row->id != 0);
     for (size_t i = 0; i < row->tag_count; i++)
         if (row->tags[i] == tag)
@@ -255,7 +242,6 @@ static void row_tag(struct job_index *jobs, struct job_index_row *row, struct te
 void job_index_tag(struct job_index *jobs, struct job_id job, const char *name)
 {
     size_t index = job_index_position(jobs, job);
-
     if (index != SIZE_MAX)
         row_tag(jobs, job_index_row(jobs, index), text_of(name));
 }
@@ -264,11 +250,9 @@ void job_index_untag(struct job_index *jobs, struct job_id job, const char *name
 {
     size_t index = job_index_position(jobs, job);
     uint32_t tag = text_map_get(&jobs->tags.map, text_of(name));
-    struct job_index_row *row;
-
     if (index == SIZE_MAX || tag == MAP_NONE)
         return;
-    row = job_index_row(jobs, index);
+    struct job_index_row *row = job_index_row(jobs, index);
     for (uint16_t i = 0; i < row->tag_count; i++) {
         if (row->tags[i] == tag) {
             row->tags[i] = row->tags[--row->tag_count];
@@ -281,7 +265,6 @@ void job_index_untag(struct job_index *jobs, struct job_id job, const char *name
 static void job_index_compact(struct job_index *jobs)
 {
     struct job_index fresh = {0};
-
     assert(jobs->dead <= jobs->count);
     job_index_init(&fresh, jobs->seed);
     for (size_t i = 0; i < jobs->count; i++) {
@@ -326,7 +309,6 @@ static void job_index_compact(struct job_index *jobs)
 const char *job_index_name(const struct job_index *jobs, struct job_id job)
 {
     size_t position = job_index_position(jobs, job);
-
     return position == SIZE_MAX ? "" : job_index_row(jobs, position)->full;
 }
 

@@ -37,7 +37,6 @@ static uint8_t *words_wanted(const struct words *words, const struct text *wante
                              bool is_all_when_empty, struct arena *arena)
 {
     uint8_t *marks = arena_alloc(arena, words->count + 1);
-
     if (count == 0 && is_all_when_empty)
         memset(marks, 1, words->count);
     for (size_t i = 0; i < count; i++) {
@@ -51,7 +50,6 @@ static uint8_t *words_wanted(const struct words *words, const struct text *wante
 static uint8_t *words_with(const struct words *words, struct text keyword, struct arena *arena)
 {
     uint8_t *marks = arena_alloc(arena, words->count + 1);
-
     for (size_t i = 0; i < words->count; i++)
         marks[i] = has_keyword(words->items[i], strlen(words->items[i]), keyword);
     return marks;
@@ -99,7 +97,6 @@ static bool row_has_priority(const struct job_index_row *row, const struct job_f
 static bool sieve_passes(const struct sieve *sieve, const struct job_index_row *row)
 {
     const struct job_filter *filter = sieve->filter;
-
     if (row->is_dead || !(sieve->states >> row->shown & 1) || !sieve->users[row->user] ||
         !sieve->virtual_clusters[row->virtual_cluster])
         return false;
@@ -121,7 +118,6 @@ static bool sieve_passes(const struct sieve *sieve, const struct job_index_row *
 static uint64_t text_key(const char *text)
 {
     uint64_t key = 0;
-
     if (strnlen(text, sizeof key) == sizeof key) {
         memcpy(&key, text, sizeof key);
         return __builtin_bswap64(key);
@@ -139,7 +135,6 @@ static uint64_t row_key(const struct job_index *jobs, const struct job_index_row
         [PUBLIC_FAILED] = 0,   [PUBLIC_RUNNING] = 1,   [PUBLIC_STOPPED] = 2,
         [PUBLIC_STOPPING] = 3, [PUBLIC_SUCCEEDED] = 4, [PUBLIC_WAITING] = 5,
     };
-
     switch (order) {
     case ORDER_SUBMITTED:
         return (uint64_t)row->submitted_ms;
@@ -172,7 +167,6 @@ static int rows_compare_text(const struct ranking *ranking, const struct match *
     const struct job_index *jobs = ranking->jobs;
     const struct job_index_row *left = job_index_row(jobs, a->row);
     const struct job_index_row *right = job_index_row(jobs, b->row);
-
     if (ranking->order == ORDER_NAME)
         return strcmp(left->full + left->name_at, right->full + right->name_at);
     if (ranking->order == ORDER_USER && left->user != right->user)
@@ -186,11 +180,9 @@ static int rows_compare_text(const struct ranking *ranking, const struct match *
 static int matches_compare(const struct match *a, const struct match *b,
                            const struct ranking *ranking)
 {
-    int order;
-
     if (a->key != b->key)
         return a->key < b->key ? -1 : 1;
-    order = rows_compare_text(ranking, a, b);
+    int order = rows_compare_text(ranking, a, b);
     if (order != 0)
         return ranking->is_descending ? -order : order;
     return a->row > b->row ? -1 : a->row < b->row;
@@ -213,7 +205,6 @@ static void matches_select(struct match *matches, size_t count, size_t wanted,
                            const struct ranking *ranking)
 {
     size_t low = 0, high = count;
-
     assert(wanted <= count);
     while (high - low > 16 && wanted > low && wanted < high) {
         size_t middle = low + (high - low) / 2, i = low, j = high - 1;
@@ -316,7 +307,6 @@ static size_t page_newest(const struct job_index *jobs, const struct sieve *siev
     const struct job_filter *filter = sieve->filter;
     bool is_short = filter->skips_total || filter_is_empty(filter);
     size_t kept = 0;
-
     *total = 0;
     for (size_t i = jobs->count; i-- > 0 && (kept < end || !is_short);) {
         if (!sieve_passes(sieve, job_index_row(jobs, i)))
@@ -370,7 +360,6 @@ static size_t page_best(const struct job_index *jobs, const struct sieve *sieve,
     struct best best = {.items = matches, .room = end};
     uint64_t flip = ranking->is_descending ? UINT64_MAX : 0;
     size_t chunks = (jobs->count + CHUNK_ROWS - 1) / CHUNK_ROWS;
-
     for (size_t c = 0; c < chunks; c++) {
         size_t first = (c % 2 ? chunks - 1 - c / 2 : c / 2) * CHUNK_ROWS;
         size_t next = first + CHUNK_ROWS < jobs->count ? first + CHUNK_ROWS : jobs->count;
@@ -395,7 +384,6 @@ static size_t page_deep(const struct job_index *jobs, const struct sieve *sieve,
     const struct job_filter *filter = sieve->filter;
     uint64_t flip = ranking->is_descending ? UINT64_MAX : 0;
     size_t count = 0, offset;
-
     for (size_t i = 0; i < jobs->count; i++) {
         const struct job_index_row *row = job_index_row(jobs, i);
         if (sieve_passes(sieve, row))
@@ -427,21 +415,20 @@ void job_index_list(struct job_index *jobs, const struct job_filter *filter, str
                     struct job_page *page)
 {
     struct ranking ranking = {jobs, filter->order, filter->is_descending};
-    cleanup_arena struct arena scratch;
-    struct match *matches;
-    struct sieve sieve;
-    size_t end, kept;
-    bool is_newest, is_near;
-
     assert(jobs->dead <= jobs->count);
+    cleanup_arena struct arena scratch;
     arena_init(&scratch);
     *page = (struct job_page){0};
     pthread_rwlock_rdlock(&jobs->lock);
+    struct sieve sieve;
     sieve_make(&sieve, jobs, filter, &scratch);
-    end = page_end(jobs, filter);
-    is_newest = filter->order == ORDER_SUBMITTED && filter->is_descending && !jobs->is_shuffled;
-    is_near = end <= NEAR_MAX;
+    size_t end = page_end(jobs, filter);
+    bool is_newest =
+        filter->order == ORDER_SUBMITTED && filter->is_descending && !jobs->is_shuffled;
+    bool is_near = end <= NEAR_MAX;
+    struct match *matches;
     matches = mem_alloc(mem_size((is_newest || is_near ? end : jobs->count) + 1, sizeof *matches));
+    size_t kept;
     if (is_newest)
         kept = page_newest(jobs, &sieve, end, matches, &page->total);
     else if (is_near)
@@ -461,18 +448,16 @@ void job_index_list(struct job_index *jobs, const struct job_filter *filter, str
 
 bool job_index_find(struct job_index *jobs, struct text user, struct text name, struct job_id *job)
 {
-    char full[STORE_USER_NAME_MAX + 1 + 256];
-    uint32_t id;
-
     if (user.length > STORE_USER_NAME_MAX || name.length > 255)
         return false;
+    char full[STORE_USER_NAME_MAX + 1 + 256];
     if (user.length)
         memcpy(full, user.at, user.length);
     full[user.length] = '~';
     if (name.length)
         memcpy(full + user.length + 1, name.at, name.length);
     pthread_rwlock_rdlock(&jobs->lock);
-    id = text_map_get(&jobs->names, (struct text){full, user.length + 1 + name.length});
+    uint32_t id = text_map_get(&jobs->names, (struct text){full, user.length + 1 + name.length});
     pthread_rwlock_unlock(&jobs->lock);
     if (id == MAP_NONE)
         return false;
@@ -483,10 +468,8 @@ bool job_index_find(struct job_index *jobs, struct text user, struct text name, 
 bool job_index_summary(struct job_index *jobs, struct job_id job, struct arena *arena,
                        struct store_job *row)
 {
-    size_t index;
-
     pthread_rwlock_rdlock(&jobs->lock);
-    index = job_index_position(jobs, job);
+    size_t index = job_index_position(jobs, job);
     if (index != SIZE_MAX)
         row_show(jobs, job_index_row(jobs, index), arena, row);
     pthread_rwlock_unlock(&jobs->lock);
@@ -504,7 +487,6 @@ size_t job_index_final(struct job_index *jobs, int64_t completed_before_ms, stru
                        size_t room)
 {
     size_t found = 0;
-
     pthread_rwlock_rdlock(&jobs->lock);
     for (size_t i = 0; i < jobs->count && found < room; i++) {
         const struct job_index_row *row = job_index_row(jobs, i);

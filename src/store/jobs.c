@@ -164,12 +164,10 @@ static int write_job_new(struct store *store, const struct job_record *first,
 {
     const struct submission *submission = first->submission;
     struct sql sql = sql_of(&store->session, insert);
-    int code;
-
     assert(first->id.v == last->id.v && first->submission);
     row_put_fixed(&sql, first, submission->has_priority);
     row_put_state(&sql, last);
-    code = sql_run(&sql, NULL, err);
+    int code = sql_run(&sql, NULL, err);
     if (code < 0)
         return code;
     sql = sql_of(&store->session, insert_plan);
@@ -190,7 +188,6 @@ static int write_job_new(struct store *store, const struct job_record *first,
 static int write_job_state(struct store *store, const struct job_record *job, struct err *err)
 {
     struct sql sql = sql_of(&store->session, update);
-
     assert(job->id.v != 0);
     row_put_state(&sql, job);
     sql_put_int(&sql, job->id.v);
@@ -200,7 +197,6 @@ static int write_job_state(struct store *store, const struct job_record *job, st
 static int write_job_attempt(struct store *store, const struct job_record *job, struct err *err)
 {
     struct sql sql = sql_of(&store->session, replace_attempt);
-
     assert(job->id.v != 0);
     row_put_attempt(&sql, job);
     return sql_run(&sql, NULL, err);
@@ -210,7 +206,6 @@ int job_write(struct store *store, const struct job_record *job, const struct jo
               struct err *err)
 {
     int code = 0;
-
     assert(job->id.v != 0);
     if (job->id.v > store->last_job)
         store->last_job = job->id.v;
@@ -226,7 +221,6 @@ int job_write(struct store *store, const struct job_record *job, const struct jo
 int job_purge(struct store *store, struct job_id job, struct err *err)
 {
     int code = 0;
-
     assert(job.v != 0);
     for (size_t i = 0; code == 0 && i < sizeof deletes / sizeof *deletes; i++)
         code = purge(store, deletes[i], job, err);
@@ -239,9 +233,8 @@ int jobs_load(struct store *store, struct job_index *index, struct err *err)
 {
     struct sql sql = sql_of(&store->session, select_all);
     cleanup_arena struct arena arena;
-    int code;
-
     arena_init(&arena);
+    int code;
     while ((code = sql_next(&sql, err)) > 0) {
         struct job_record job;
         bool has_priority;
@@ -257,9 +250,8 @@ int jobs_restore(struct store_reader *reader, const struct store_restore *restor
                  struct arena *arena, struct err *err)
 {
     struct sql sql = sql_of(&reader->session, select_live);
-    int code;
-
     assert(reader->session.db);
+    int code;
     while ((code = sql_next(&sql, err)) > 0) {
         struct job_record job;
         bool has_priority;
@@ -301,11 +293,9 @@ static int no_job(struct job_id job, struct err *err)
 static int row_of_job(struct store_reader *reader, const char *text, struct job_id job,
                       struct sql *sql, struct err *err)
 {
-    int code;
-
     *sql = sql_of(&reader->session, text);
     sql_put_int(sql, job.v);
-    code = sql_next(sql, err);
+    int code = sql_next(sql, err);
     return code == 0 ? no_job(job, err) : code;
 }
 
@@ -331,10 +321,9 @@ static int read_job_tags(struct store_reader *reader, struct job_id job, struct 
 {
     const char **tags = arena_array(arena, STORE_TAGS_MAX, sizeof *tags);
     struct sql sql = sql_of(&reader->session, select_tags);
-    int code;
-
     sql_put_int(&sql, job.v);
     row->tag_count = 0;
+    int code;
     while ((code = sql_next(&sql, err)) > 0)
         if (row->tag_count < STORE_TAGS_MAX)
             tags[row->tag_count++] = sql_string(&sql, arena);
@@ -347,7 +336,6 @@ int job_read(struct store_reader *reader, struct job_id job, struct arena *arena
 {
     struct sql sql;
     int code = row_of_job(reader, select_one, job, &sql, err);
-
     assert(reader->session.db);
     if (code < 0)
         return code;
@@ -362,7 +350,6 @@ int store_job_read(struct store_reader *reader, struct job_id job, struct arena 
                    struct store_job *row, struct err *err)
 {
     int code = reader_begin(reader, err);
-
     assert(reader->session.db);
     if (code < 0)
         return code;
@@ -378,7 +365,6 @@ int store_job_source(struct store_reader *reader, struct job_id job, struct aren
 {
     struct sql sql;
     int code = row_of_job(reader, select_source, job, &sql, err);
-
     assert(reader->session.db);
     if (code < 0)
         return code;
@@ -397,9 +383,8 @@ static int read_job_attempts(struct store_reader *reader, const struct job_recor
     struct job_record *items = arena_array(arena, job->attempt + 2u, sizeof *items);
     size_t count = 0;
     struct sql sql = sql_of(&reader->session, select_attempts);
-    int code;
-
     sql_put_int(&sql, job->id.v);
+    int code;
     while ((code = sql_next(&sql, err)) > 0) {
         struct job_record attempt = *job;
         row_get_attempt(&sql, &attempt, arena);
@@ -416,7 +401,6 @@ int store_job_attempts(struct store_reader *reader, struct job_id job, struct ar
 {
     struct store_job row = {0};
     int code = reader_begin(reader, err);
-
     assert(reader->session.db);
     if (code < 0)
         return code;
@@ -430,18 +414,16 @@ int store_job_attempts(struct store_reader *reader, struct job_id job, struct ar
 int store_job_plan(struct store_reader *reader, struct job_id job, struct plan **plan,
                    struct err *err)
 {
-    struct arena arena;
     struct sql sql = sql_of(&reader->session, select_plan);
-    int code;
-
     assert(reader->session.db);
     sql_put_int(&sql, job.v);
-    code = sql_next(&sql, err);
+    int code = sql_next(&sql, err);
     *plan = NULL;
     if (code == 0)
         return err_fail(err, ERR_NOT_FOUND, "", "job %u has no plan", job.v);
     if (code < 0)
         return code;
+    struct arena arena;
     arena_init(&arena);
     *plan = plan_decode(sql_text(&sql, &arena), err);
     sql_done(&sql);

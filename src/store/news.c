@@ -21,7 +21,6 @@ struct news {
 struct news *news_new(int64_t now_ms)
 {
     struct news *news = mem_zero(1, sizeof *news);
-
     assert(now_ms >= 0);
     pthread_mutex_init(&news->lock, NULL);
     news->floor = news->last = (uint64_t)now_ms << 10;
@@ -82,11 +81,10 @@ static uint64_t key_of(const struct news_entry *entry)
 static void collect(const struct news *news, uint64_t after, uint64_t end, struct arena *arena,
                     struct store_news *out)
 {
-    struct store_news_item items[NEWS_READ_MAX];
     struct id_map seen = {0};
     size_t count = 0;
-
     assert(end - after <= NEWS_READ_MAX);
+    struct store_news_item items[NEWS_READ_MAX];
     for (uint64_t number = end; number > after; number--) {
         const struct news_entry *entry = entry_of(news, number);
         if (id_map_get(&seen, key_of(entry) + 1) != MAP_NONE)

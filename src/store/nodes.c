@@ -52,7 +52,6 @@ static int row_get_places(struct sql *sql, const struct node_record *node, const
                           struct arena *arena, struct err *err)
 {
     struct text bytes = sql_text(sql, arena);
-
     assert(sql->statement);
     *places = NULL;
     if (!bytes.at)
@@ -66,8 +65,6 @@ static int row_get_places(struct sql *sql, const struct node_record *node, const
 
 static int row_get(struct sql *sql, struct node_record *node, struct arena *arena, struct err *err)
 {
-    int code;
-
     assert(sql->statement);
     *node = (struct node_record){.id = {(uint32_t)sql_int(sql)}};
     node->facts.name = sql_string(sql, arena);
@@ -83,7 +80,7 @@ static int row_get(struct sql *sql, struct node_record *node, struct arena *aren
     node->blame_ms = sql_int(sql);
     node->facts.reason = sql_string(sql, arena);
     node->is_reason_blame = sql_bool(sql);
-    code = row_get_places(sql, node, &node->facts.gpu_numa, arena, err);
+    int code = row_get_places(sql, node, &node->facts.gpu_numa, arena, err);
     if (code == 0)
         code = row_get_places(sql, node, &node->facts.gpu_switch, arena, err);
     node->facts.engine = sql_string(sql, arena);
@@ -95,7 +92,6 @@ static int row_get(struct sql *sql, struct node_record *node, struct arena *aren
 int node_write(struct store *store, const struct node_record *node, struct err *err)
 {
     struct sql sql = sql_of(&store->session, replace);
-
     assert(node->facts.name);
     row_put(&sql, node, &store->scratch);
     return sql_run(&sql, NULL, err);

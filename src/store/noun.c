@@ -26,7 +26,6 @@ void completion_get(struct sql *sql, struct completion *completion)
 struct text numbers_put(struct buf *scratch, const uint16_t *numbers, size_t count)
 {
     size_t begin = scratch->length;
-
     assert(count == 0 || numbers);
     for (size_t i = 0; i < count; i++) {
         buf_put_u8(scratch, (uint8_t)(numbers[i] & 0xff));
@@ -38,7 +37,6 @@ struct text numbers_put(struct buf *scratch, const uint16_t *numbers, size_t cou
 const uint16_t *numbers_get(struct text bytes, size_t count, struct arena *arena)
 {
     uint16_t *numbers = arena_array(arena, count, sizeof *numbers);
-
     for (size_t i = 0; i < count; i++)
         numbers[i] = (uint16_t)((uint8_t)bytes.at[2 * i] | (uint8_t)bytes.at[2 * i + 1] << 8);
     return numbers;
@@ -47,7 +45,6 @@ const uint16_t *numbers_get(struct text bytes, size_t count, struct arena *arena
 int purge(struct store *store, const char *text, struct job_id job, struct err *err)
 {
     struct sql sql = sql_of(&store->session, text);
-
     assert(job.v != 0);
     sql_put_int(&sql, job.v);
     return sql_run(&sql, NULL, err);

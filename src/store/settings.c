@@ -10,11 +10,10 @@ static const char select_one[] = "SELECT value FROM settings WHERE key = ?";
 
 int setting_change(struct store *store, struct store_change *change, struct err *err)
 {
-    struct sql sql;
-
     assert(change->kind == CHANGE_SETTING);
     if (change->setting.value.length > STORE_SETTING_MAX)
         return REFUSE(change, ERR_TOO_BIG, "a setting has at most %d bytes", STORE_SETTING_MAX);
+    struct sql sql;
     if (change->setting.value.length == 0) {
         sql = sql_of(&store->session, delete);
         sql_put_string(&sql, change->setting.key);
@@ -30,11 +29,9 @@ int store_setting(struct store_reader *reader, const char *key, struct arena *ar
                   struct text *value, struct err *err)
 {
     struct sql sql = sql_of(&reader->session, select_one);
-    int code;
-
     assert(reader->session.db);
     sql_put_string(&sql, key);
-    code = sql_next(&sql, err);
+    int code = sql_next(&sql, err);
     if (code == 0)
         return err_fail(err, ERR_NOT_FOUND, "", "no setting %s", key);
     if (code < 0)

@@ -18,9 +18,8 @@ void session_release(struct session *session)
 struct sql sql_of(struct session *session, const char *text)
 {
     uint32_t at = id_map_get(&session->at, (uintptr_t)text);
-    struct db_statement *statement;
-
     assert(session->db && text);
+    struct db_statement *statement;
     if (at == MAP_NONE) {
         session->failure_code =
             session->db->ops->prepare(session->db, text, &statement, &session->failure);
@@ -79,12 +78,10 @@ static int sql_failure(const struct sql *sql, struct err *err)
 int sql_run(struct sql *sql, int *changed, struct err *err)
 {
     struct db_statement *statement = sql->statement;
-    int code;
-
     if (!statement)
         return sql_failure(sql, err);
     assert(sql->at == statement->ops->parameters(statement));
-    code = statement->ops->run(statement, changed, err);
+    int code = statement->ops->run(statement, changed, err);
     sql->at = 0;
     return code;
 }
@@ -92,12 +89,10 @@ int sql_run(struct sql *sql, int *changed, struct err *err)
 int sql_run_one(struct sql *sql, struct err *err)
 {
     struct db_statement *statement = sql->statement;
-    int code;
-
     if (!statement)
         return sql_failure(sql, err);
     assert(sql->at == statement->ops->parameters(statement));
-    code = statement->ops->run_one(statement, err);
+    int code = statement->ops->run_one(statement, err);
     sql->at = 0;
     return code;
 }
@@ -133,7 +128,6 @@ bool sql_bool(struct sql *sql)
 struct text sql_text(struct sql *sql, struct arena *arena)
 {
     struct text bytes = sql->statement->ops->get_bytes(sql->statement, sql->at++);
-
     assert(sql->statement && arena);
     if (!bytes.at)
         return bytes;
@@ -149,7 +143,6 @@ const char *sql_string(struct sql *sql, struct arena *arena)
 void sql_copy(struct sql *sql, char *to, size_t size)
 {
     struct text text = sql->statement->ops->get_bytes(sql->statement, sql->at++);
-
     assert(sql->statement && size > 0);
     snprintf(to, size, "%.*s", (int)(text.length < size ? text.length : size),
              text.at ? text.at : "");
@@ -158,7 +151,6 @@ void sql_copy(struct sql *sql, char *to, size_t size)
 int sql_number(struct sql *sql, int64_t *value, struct err *err)
 {
     int code = sql_next(sql, err);
-
     assert(sql->statement);
     *value = code > 0 ? sql_int(sql) : 0;
     sql_done(sql);

@@ -17,10 +17,8 @@ static void name_add(struct store_names *names, const char **items, const char *
 static const struct doc *group_list(const char *extension_json, struct arena *arena)
 {
     cleanup_problems struct problems problems;
-    const struct doc *doc;
-
     problems_init(&problems, arena);
-    doc = doc_parse(text_of(extension_json), DOC_JSON, arena, &problems);
+    const struct doc *doc = doc_parse(text_of(extension_json), DOC_JSON, arena, &problems);
     return doc_get_list(doc_get_map(doc, "acls"), "storageConfigs");
 }
 
@@ -30,7 +28,6 @@ int store_user_storages(struct store_reader *reader, const char *name, struct ar
     struct store_user user;
     size_t room = 0;
     int code = store_user(reader, text_of(name), arena, &user, err);
-
     *storages = (struct store_storages){0};
     if (code < 0)
         return code;

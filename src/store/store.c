@@ -29,14 +29,11 @@ struct db_progress store_progress(const struct store *store)
 /* An index is made, to be the store's, or to take the place of what the store's holds. */
 int store_load_jobs(struct store *store, struct err *err)
 {
-    struct job_index *index;
     uint64_t seed = 0;
-    int code;
-
     if (getrandom(&seed, sizeof seed, 0) != sizeof seed)
         return err_errno(err, errno, "getrandom");
-    index = job_index_new(seed);
-    code = jobs_load(store, index, err);
+    struct job_index *index = job_index_new(seed);
+    int code = jobs_load(store, index, err);
     if (code == 0)
         code = tags_load(store, index, err);
     if (code == 0)
@@ -51,17 +48,14 @@ int store_load_jobs(struct store *store, struct err *err)
 
 static int store_load(struct store *store, struct err *err)
 {
-    struct db_progress progress;
-    int code;
-
     store->job_index = job_index_new(0);
     store->news = news_new((int64_t)time(NULL) * 1000);
-    code = store_load_jobs(store, err);
+    int code = store_load_jobs(store, err);
     if (code == 0)
         code = epochs_load(store, err);
     if (code < 0)
         return code;
-    progress = store_progress(store);
+    struct db_progress progress = store_progress(store);
     return store->database->ops->start(store->database, &progress, err);
 }
 
@@ -77,7 +71,6 @@ int store_open_with(const char *directory, const struct store_opening *opening, 
     int code = opening->address && *opening->address
                    ? postgres_open(opening->address, directory, &database, err)
                    : sqlite_open(directory, opening->accepts_loss, &database, err);
-
     return code < 0 ? code : store_open_on(database, out, err);
 }
 
@@ -85,7 +78,6 @@ int store_find(const char *directory, const struct store_opening *opening, bool 
                struct err *err)
 {
     cleanup_free char *path = NULL;
-
     if (opening->address && *opening->address)
         return postgres_find(opening->address, is_there, err);
     path = mem_alloc(strlen(directory) + sizeof "/skep.db");
@@ -99,12 +91,10 @@ int store_find(const char *directory, const struct store_opening *opening, bool 
 int store_open_on(struct database *database, struct store **out, struct err *err)
 {
     struct store *store = mem_zero(1, sizeof *store);
-    int code;
-
     assert(database && out);
     store->database = database;
     store->session.db = database->writer;
-    code = store_load(store, err);
+    int code = store_load(store, err);
     if (code < 0) {
         store_close(store);
         return code;
@@ -156,14 +146,12 @@ int store_measure(struct store *store, uint64_t *used_bytes, int64_t *oldest_eve
                   struct err *err)
 {
     int code = store->database->ops->measure(store->database, used_bytes, err);
-
     return code < 0 ? code : events_oldest(store, oldest_event_ms, err);
 }
 
 void store_count(const struct store *store, struct store_counts *counts)
 {
     struct db_counts database;
-
     store->database->ops->count(store->database, &database);
     *counts = (struct store_counts){
         .commits = atomic_load(&store->commits),
@@ -188,7 +176,6 @@ int store_reader_open(struct store *store, struct store_reader **out, struct err
 {
     struct db *db;
     int code = store->database->ops->connect(store->database, &db, err);
-
     assert(store->database);
     if (code < 0)
         return code;
@@ -224,7 +211,6 @@ static int restore_nodes(struct store_reader *reader, const struct store_restore
 {
     struct store_nodes nodes;
     int code = store_nodes(reader, arena, &nodes, err);
-
     for (size_t i = 0; code == 0 && i < nodes.count; i++)
         code = restore->node(restore->context, &nodes.items[i], err);
     return code;
@@ -232,12 +218,11 @@ static int restore_nodes(struct store_reader *reader, const struct store_restore
 
 int store_restore(struct store_reader *reader, const struct store_restore *restore, struct err *err)
 {
-    struct arena arena;
     int code = reader_begin(reader, err);
-
     assert(reader->session.db);
     if (code < 0)
         return code;
+    struct arena arena;
     arena_init(&arena);
     code = restore_nodes(reader, restore, &arena, err);
     if (code == 0)

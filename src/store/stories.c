@@ -52,7 +52,6 @@ static void row_get(struct sql *sql, struct story_record *story, struct arena *a
 int story_write(struct store *store, const struct story_record *story, struct err *err)
 {
     struct sql sql = sql_of(&store->session, insert);
-
     assert(story->job.v != 0 && story->reason);
     row_put(&sql, story);
     return sql_run(&sql, NULL, err);
@@ -98,13 +97,11 @@ static int count_stories(struct store_reader *reader, const struct story_filter 
                          uint64_t *total, struct err *err)
 {
     struct sql sql = sql_of(&reader->session, filter->job.v ? count_job : count_all);
-    int64_t count;
-    int code;
-
     sql_put_int(&sql, filter->job.v);
     sql_put_int(&sql, (int64_t)filter->after);
     sql_put_int(&sql, filter->is_warning);
-    code = sql_number(&sql, &count, err);
+    int64_t count;
+    int code = sql_number(&sql, &count, err);
     *total = (uint64_t)count;
     return code;
 }
@@ -113,7 +110,6 @@ int store_stories(struct store_reader *reader, const struct story_filter *filter
                   struct arena *arena, struct stories *stories, struct err *err)
 {
     int code = reader_begin(reader, err);
-
     assert(reader->session.db);
     *stories = (struct stories){0};
     if (code < 0)

@@ -15,9 +15,6 @@ int tag_add(struct store *store, struct store_change *change, struct err *err)
     const char *name = change->tag.name;
     size_t length = strlen(name);
     struct sql sql = sql_of(&store->session, count_others);
-    int64_t count;
-    int code;
-
     assert(change->kind == CHANGE_TAG_ADD);
     if (!job_index_has(store->job_index, change->tag.job))
         return REFUSE(change, ERR_NOT_FOUND, "no such job");
@@ -25,7 +22,8 @@ int tag_add(struct store *store, struct store_change *change, struct err *err)
         return REFUSE(change, ERR_INVALID, "a tag has 1 to %d bytes and no comma", STORE_TAG_MAX);
     sql_put_int(&sql, change->tag.job.v);
     sql_put_string(&sql, name);
-    code = sql_number(&sql, &count, err);
+    int64_t count;
+    int code = sql_number(&sql, &count, err);
     if (code < 0)
         return code;
     if (count >= STORE_TAGS_MAX)
@@ -40,7 +38,6 @@ int tag_remove(struct store *store, struct store_change *change, struct err *err
 {
     struct sql sql = sql_of(&store->session, delete);
     int changed = 0, code;
-
     assert(change->kind == CHANGE_TAG_REMOVE);
     sql_put_int(&sql, change->tag.job.v);
     sql_put_string(&sql, change->tag.name);
@@ -59,9 +56,8 @@ int tags_load(struct store *store, struct job_index *index, struct err *err)
 {
     struct sql sql = sql_of(&store->session, select_all);
     cleanup_arena struct arena arena;
-    int code;
-
     arena_init(&arena);
+    int code;
     while ((code = sql_next(&sql, err)) > 0) {
         struct job_id job = {(uint32_t)sql_int(&sql)};
         job_index_tag(index, job, sql_string(&sql, &arena));

@@ -48,12 +48,10 @@ static void row_put_ports(struct buf *out, const struct task_record *task)
 
 static void row_put(struct sql *sql, const struct task_record *task, struct buf *scratch)
 {
-    size_t split;
-
     assert(task->job.v != 0);
     buf_clear(scratch);
     row_put_ports(scratch, task);
-    split = scratch->length;
+    size_t split = scratch->length;
     numbers_put(scratch, task->gpus, task->gpu_count);
     sql_put_int(sql, task->job.v);
     sql_put_int(sql, task->task.role);
@@ -87,9 +85,7 @@ static int row_get_ports(struct text bytes, struct task_record *task, struct are
                          struct err *err)
 {
     struct cursor cursor = cursor_of(bytes);
-    struct port_range *ports;
     size_t count = 0;
-
     while (!cursor.is_bad && cursor.at < cursor.end) {
         cursor_text(&cursor);
         cursor_u32(&cursor);
@@ -99,6 +95,7 @@ static int row_get_ports(struct text bytes, struct task_record *task, struct are
     if (cursor.is_bad)
         return err_fail(err, ERR_CORRUPT, "", "the ports of task %u/%u of job %u are damaged",
                         task->task.role, task->task.index, task->job.v);
+    struct port_range *ports;
     ports = arena_array(arena, count, sizeof *ports);
     cursor = cursor_of(bytes);
     for (size_t i = 0; i < count; i++) {
@@ -114,8 +111,6 @@ static int row_get_ports(struct text bytes, struct task_record *task, struct are
 /* ERR_CORRUPT: the bytes of GPUs or ports make no sense. */
 static int row_get(struct sql *sql, struct task_record *task, struct arena *arena, struct err *err)
 {
-    struct text gpus, ports;
-
     assert(sql->statement);
     *task = (struct task_record){.job = {(uint32_t)sql_int(sql)}};
     task->task.role = (uint16_t)sql_int(sql);
@@ -131,8 +126,8 @@ static int row_get(struct sql *sql, struct task_record *task, struct arena *aren
     task->accountable_retries = (uint32_t)sql_int(sql);
     task->node = sql_string(sql, arena);
     task->address = sql_string(sql, arena);
-    gpus = sql_text(sql, arena);
-    ports = sql_text(sql, arena);
+    struct text gpus = sql_text(sql, arena);
+    struct text ports = sql_text(sql, arena);
     task->created_ms = sql_int(sql);
     task->launched_ms = sql_int(sql);
     task->completed_ms = sql_int(sql);
@@ -157,7 +152,6 @@ static int write_row(struct store *store, const char *text, const struct task_re
                      struct err *err)
 {
     struct sql sql = sql_of(&store->session, text);
-
     row_put(&sql, task, &store->scratch);
     return sql_run(&sql, NULL, err);
 }
@@ -165,7 +159,6 @@ static int write_row(struct store *store, const char *text, const struct task_re
 static int delete_row(struct store *store, const struct task_record *task, struct err *err)
 {
     struct sql sql = sql_of(&store->session, delete);
-
     assert(task->is_removed);
     sql_put_int(&sql, task->job.v);
     sql_put_int(&sql, task->task.role);
@@ -176,7 +169,6 @@ static int delete_row(struct store *store, const struct task_record *task, struc
 int task_write(struct store *store, const struct task_record *task, bool is_last, struct err *err)
 {
     int code = 0;
-
     assert(task->job.v != 0);
     if (task->attempt.v > store->last_attempt)
         store->last_attempt = task->attempt.v;
@@ -192,7 +184,6 @@ int task_write(struct store *store, const struct task_record *task, bool is_last
 int tasks_purge(struct store *store, struct job_id job, struct err *err)
 {
     int code = purge(store, delete_job, job, err);
-
     return code < 0 ? code : purge(store, delete_job_attempts, job, err);
 }
 
@@ -200,9 +191,8 @@ int tasks_restore(struct store_reader *reader, const struct store_restore *resto
                   struct arena *arena, struct err *err)
 {
     struct sql sql = sql_of(&reader->session, select_live);
-    int code;
-
     assert(reader->session.db);
+    int code;
     while ((code = sql_next(&sql, err)) > 0) {
         struct task_record task;
         arena_clear(arena);
@@ -227,7 +217,6 @@ struct task_list {
 static int read_tasks(struct sql *sql, struct arena *arena, struct task_list *list, struct err *err)
 {
     int code;
-
     while ((code = sql_next(sql, err)) > 0) {
         struct task_record *task = ARRAY_ADD(list);
         code = row_get(sql, task, arena, err);
@@ -252,7 +241,6 @@ static struct task_record task_unplaced(const struct job_record *job, struct tas
         .address = "",
         .created_ms = job->attempt_created_ms ? job->attempt_created_ms : job->submitted_ms,
     };
-
     assert(job->id.v != 0);
     if (job->state == LIFE_COMPLETED) {
         row.completion = job->completion;
@@ -267,14 +255,12 @@ static int tasks_fill(struct store_reader *reader, const struct job_record *job,
 {
     struct task_list all = {0};
     struct plan *plan = NULL;
-    uint32_t *counts;
     size_t next = 0;
     int code = store_job_plan(reader, job->id, &plan, err);
-
     if (code < 0)
         return code;
     assert(plan);
-    counts = ARENA_ARRAY(arena, uint32_t, plan->role_count);
+    uint32_t *counts = ARENA_ARRAY(arena, uint32_t, plan->role_count);
     for (uint16_t r = 0; r < plan->role_count; r++)
         counts[r] = plan->roles[r].instances;
     job_saved_counts(job->extra, plan->role_count, counts); /* what was scaled since */
@@ -301,7 +287,6 @@ static int tasks_fill(struct store_reader *reader, const struct job_record *job,
 static void tasks_keep_latest(struct task_list *list)
 {
     size_t kept = 0;
-
     for (size_t i = 0; i < list->count; i++) {
         bool is_same = kept > 0 && list->items[kept - 1].task.role == list->items[i].task.role &&
                        list->items[kept - 1].task.index == list->items[i].task.index;
@@ -314,7 +299,6 @@ static int tasks_order(const void *a, const void *b)
 {
     const struct task_ref left = ((const struct task_record *)a)->task;
     const struct task_ref right = ((const struct task_record *)b)->task;
-
     if (left.role != right.role)
         return left.role < right.role ? -1 : 1;
     return (left.index > right.index) - (left.index < right.index);
@@ -327,11 +311,9 @@ static int tasks_add_gone(struct store_reader *reader, const struct job_record *
     struct task_list past = {0};
     const size_t present = rows->count;
     struct sql sql = sql_of(&reader->session, select_job_past);
-    int code;
-
     sql_put_int(&sql, job->id.v);
     sql_put_int(&sql, job->attempt);
-    code = read_tasks(&sql, arena, &past, err);
+    int code = read_tasks(&sql, arena, &past, err);
     tasks_keep_latest(&past);
     for (size_t i = 0; i < past.count; i++)
         if (present == 0 ||
@@ -347,17 +329,14 @@ static int read_tasks_of(struct store_reader *reader, struct job_id job, int64_t
                          struct arena *arena, struct task_list *list, struct err *err)
 {
     struct store_job row = {0};
-    struct sql sql;
-    bool is_past;
     int code = job_read(reader, job, arena, &row, err);
-
     if (code < 0)
         return code;
     if (job_attempt > row.record.attempt)
         return err_fail(err, ERR_NOT_FOUND, "", "job %u has no attempt %lld", job.v,
                         (long long)job_attempt);
-    is_past = job_attempt >= 0 && job_attempt < row.record.attempt;
-    sql = sql_of(&reader->session, is_past ? select_job_past : select_job);
+    bool is_past = job_attempt >= 0 && job_attempt < row.record.attempt;
+    struct sql sql = sql_of(&reader->session, is_past ? select_job_past : select_job);
     sql_put_int(&sql, job.v);
     sql_put_int(&sql, is_past ? job_attempt : row.record.attempt);
     code = read_tasks(&sql, arena, list, err);
@@ -375,7 +354,6 @@ int store_tasks(struct store_reader *reader, struct job_id job, int64_t job_atte
 {
     struct task_list list = {0};
     int code = reader_begin(reader, err);
-
     assert(reader->session.db);
     if (code < 0)
         return code;
@@ -396,7 +374,6 @@ static int read_task_attempts(struct store_reader *reader, const char *text,
                               struct task_list *list, struct err *err)
 {
     struct sql sql = sql_of(&reader->session, text);
-
     sql_put_int(&sql, key->job.v);
     sql_put_int(&sql, key->job_attempt);
     sql_put_int(&sql, key->task.role);
@@ -410,14 +387,12 @@ int store_task_attempts(struct store_reader *reader, struct job_id job, uint32_t
 {
     const struct task_key key = {job, job_attempt, task};
     struct task_list list = {0};
-    size_t past;
     int code = reader_begin(reader, err);
-
     assert(reader->session.db);
     if (code < 0)
         return code;
     code = read_task_attempts(reader, select_one_past, &key, arena, &list, err);
-    past = list.count;
+    size_t past = list.count;
     if (code == 0)
         code = read_task_attempts(reader, select_one, &key, arena, &list, err);
     reader_end(reader);
@@ -437,10 +412,9 @@ int store_task_attempts(struct store_reader *reader, struct job_id job, uint32_t
 int store_attempt(struct store_reader *reader, struct attempt_id attempt, struct arena *arena,
                   struct task_record *row, struct err *err)
 {
-    struct sql sql;
     int code = 0;
-
     assert(reader->session.db);
+    struct sql sql;
     for (int i = 0; i < 2; i++) {
         sql = sql_of(&reader->session, i == 0 ? select_attempt : select_attempt_past);
         sql_put_int(&sql, (int64_t)attempt.v);

@@ -48,7 +48,6 @@ static int count_of(struct store *store, const struct store_token *token, int64_
                     struct err *err)
 {
     struct sql sql = sql_of(&store->session, count_kind);
-
     sql_put_string(&sql, token->user);
     sql_put_int(&sql, token->is_application);
     return sql_number(&sql, count, err);
@@ -59,7 +58,6 @@ static int logins_trim(struct store *store, const struct store_token *token, int
                        struct err *err)
 {
     struct sql sql = sql_of(&store->session, delete_oldest);
-
     if (count <= STORE_TOKENS_MAX)
         return 0;
     sql_put_string(&sql, token->user);
@@ -76,7 +74,6 @@ int token_add(struct store *store, struct store_change *change, struct err *err)
     bool has_user;
     int64_t count = 0;
     int changed = 0, code = user_exists(store, token->user, &has_user, err);
-
     assert(change->kind == CHANGE_TOKEN_ADD);
     if (code == 0)
         code = count_of(store, token, &count, err);
@@ -100,7 +97,6 @@ int token_remove(struct store *store, struct store_change *change, struct err *e
 {
     struct sql sql = sql_of(&store->session, delete);
     int changed = 0, code;
-
     assert(change->kind == CHANGE_TOKEN_REMOVE);
     sql_put_string(&sql, change->token.id);
     sql_put_string(&sql, change->token.user);
@@ -113,7 +109,6 @@ int token_remove(struct store *store, struct store_change *change, struct err *e
 int tokens_remove(struct store *store, const struct store_change *change, struct err *err)
 {
     struct sql sql = sql_of(&store->session, delete_others);
-
     assert(change->kind == CHANGE_TOKENS_REMOVE);
     sql_put_string(&sql, change->token.user);
     sql_put_int(&sql, change->token.is_application);
@@ -124,7 +119,6 @@ int tokens_remove(struct store *store, const struct store_change *change, struct
 int tokens_remove_all(struct store *store, const char *user, struct err *err)
 {
     struct sql sql = sql_of(&store->session, delete_user);
-
     sql_put_string(&sql, user);
     return sql_run(&sql, NULL, err);
 }
@@ -132,7 +126,6 @@ int tokens_remove_all(struct store *store, const char *user, struct err *err)
 int tokens_remove_browser(struct store *store, const char *user, struct err *err)
 {
     struct sql sql = sql_of(&store->session, delete_others);
-
     sql_put_string(&sql, user);
     sql_put_int(&sql, false);
     sql_put_string(&sql, "");
@@ -142,7 +135,6 @@ int tokens_remove_browser(struct store *store, const char *user, struct err *err
 int tokens_expire(struct store *store, int64_t before_ms, struct err *err)
 {
     struct sql sql = sql_of(&store->session, delete_expired);
-
     sql_put_int(&sql, before_ms);
     return sql_run(&sql, NULL, err);
 }
@@ -151,11 +143,9 @@ int store_token(struct store_reader *reader, struct text id, struct arena *arena
                 struct store_token *token, struct err *err)
 {
     struct sql sql = sql_of(&reader->session, select_one);
-    int code;
-
     assert(reader->session.db);
     sql_put_text(&sql, id);
-    code = sql_next(&sql, err);
+    int code = sql_next(&sql, err);
     if (code == 0)
         return err_fail(err, ERR_NOT_FOUND, "", "no such token");
     if (code < 0)
@@ -170,11 +160,10 @@ int store_tokens(struct store_reader *reader, struct text user, struct arena *ar
 {
     struct store_token *items = arena_array(arena, 2 * STORE_TOKENS_MAX, sizeof *items);
     struct sql sql = sql_of(&reader->session, select_user);
-    int code;
-
     assert(reader->session.db);
     *tokens = (struct store_tokens){items, 0};
     sql_put_text(&sql, user);
+    int code;
     while ((code = sql_next(&sql, err)) > 0)
         if (tokens->count < 2 * STORE_TOKENS_MAX)
             row_get(&sql, &items[tokens->count++], arena);

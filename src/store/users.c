@@ -63,15 +63,13 @@ static int identity_check(struct store *store, struct store_change *change, stru
     const char *identity = change->user.identity;
     struct sql sql = sql_of(&store->session, count_identity);
     int64_t count = 0;
-    int code;
-
     if (!identity || !identity[0])
         return 0;
     if (strlen(identity) > STORE_IDENTITY_MAX)
         return REFUSE(change, ERR_TOO_BIG, "an identity has at most %d bytes", STORE_IDENTITY_MAX);
     sql_put_string(&sql, identity);
     sql_put_string(&sql, change->user.name);
-    code = sql_number(&sql, &count, err);
+    int code = sql_number(&sql, &count, err);
     if (code == 0 && count > 0)
         return REFUSE(change, ERR_CONFLICT, "another user has the identity %.100s", identity);
     return code;
@@ -81,15 +79,14 @@ int user_add(struct store *store, struct store_change *change, struct err *err)
 {
     size_t length = strlen(change->user.name);
     struct sql sql = sql_of(&store->session, count_all);
-    int64_t count;
     int changed = 0, code;
-
     assert(change->kind == CHANGE_USER_ADD);
     if (length == 0 || length > STORE_USER_NAME_MAX)
         return REFUSE(change, ERR_INVALID, "a user's name has 1 to %d bytes", STORE_USER_NAME_MAX);
     if (strlen(change->user.extension_json) > STORE_EXTENSION_MAX)
         return REFUSE(change, ERR_TOO_BIG, "an extension has at most %d bytes",
                       STORE_EXTENSION_MAX);
+    int64_t count;
     code = sql_number(&sql, &count, err);
     if (code == 0)
         code = identity_check(store, change, err);
@@ -122,10 +119,8 @@ int user_set(struct store *store, struct store_change *change, struct err *err)
 {
     const struct store_user *user = &change->user;
     unsigned fields = change->fields ? change->fields : ~0u;
-    struct sql sql;
     bool exists = false;
     int changed = 0, code;
-
     assert(change->kind == CHANGE_USER_SET);
     if ((fields & USER_EXTENSION) && strlen(user->extension_json) > STORE_EXTENSION_MAX)
         return REFUSE(change, ERR_TOO_BIG, "an extension has at most %d bytes",
@@ -139,7 +134,7 @@ int user_set(struct store *store, struct store_change *change, struct err *err)
         code = user_rights_check(store, change, err);
     if (code < 0 || change->code < 0)
         return code;
-    sql = sql_of(&store->session, update);
+    struct sql sql = sql_of(&store->session, update);
     row_put(&sql, user);
     sql_put_int(&sql, fields & INT32_MAX);
     sql_put_string(&sql, change->extension_was);
@@ -156,7 +151,6 @@ int user_remove(struct store *store, struct store_change *change, struct err *er
 {
     struct sql sql = sql_of(&store->session, delete);
     int changed = 0, code;
-
     assert(change->kind == CHANGE_USER_REMOVE);
     sql_put_string(&sql, change->user.name);
     code = sql_run(&sql, &changed, err);
@@ -170,11 +164,9 @@ int user_remove(struct store *store, struct store_change *change, struct err *er
 int user_exists(struct store *store, const char *name, bool *exists, struct err *err)
 {
     struct sql sql = sql_of(&store->session, count_name);
-    int64_t count;
-    int code;
-
     sql_put_string(&sql, name);
-    code = sql_number(&sql, &count, err);
+    int64_t count;
+    int code = sql_number(&sql, &count, err);
     *exists = count > 0;
     return code;
 }
@@ -183,10 +175,8 @@ static int read_user(struct store_reader *reader, struct text name, struct arena
                      struct store_user *user, struct err *err)
 {
     struct sql sql = sql_of(&reader->session, select_one);
-    int code;
-
     sql_put_text(&sql, name);
-    code = sql_next(&sql, err);
+    int code = sql_next(&sql, err);
     if (code == 0)
         return err_fail(err, ERR_NOT_FOUND, "", "no user %.*s",
                         (int)(name.length > 64 ? 64 : name.length), name.at);
@@ -201,7 +191,6 @@ int store_user(struct store_reader *reader, struct text name, struct arena *aren
                struct store_user *user, struct err *err)
 {
     int code = reader_begin(reader, err);
-
     assert(reader->session.db);
     if (code < 0)
         return code;
@@ -214,10 +203,8 @@ static int read_identity(struct store_reader *reader, struct text identity, stru
                          struct store_user *user, struct err *err)
 {
     struct sql sql = sql_of(&reader->session, select_identity);
-    int code;
-
     sql_put_text(&sql, identity);
-    code = sql_next(&sql, err);
+    int code = sql_next(&sql, err);
     if (code == 0)
         return err_fail(err, ERR_NOT_FOUND, "", "no user has this identity");
     if (code < 0)
@@ -231,7 +218,6 @@ int store_user_identified(struct store_reader *reader, struct text identity, str
                           struct store_user *user, struct err *err)
 {
     int code = reader_begin(reader, err);
-
     assert(reader->session.db);
     if (code < 0)
         return code;
@@ -260,7 +246,6 @@ int store_users(struct store_reader *reader, struct arena *arena, struct store_u
                 struct err *err)
 {
     int code = reader_begin(reader, err);
-
     assert(reader->session.db);
     if (code < 0)
         return code;

@@ -45,7 +45,6 @@ static int fail_of_state(const struct postgres_connection *connection, const cha
 {
     const char *name = connection->name;
     int length = line_length(message);
-
     if (strcmp(state, "53100") == 0)
         return err_fail(err, ERR_UNAVAILABLE, "", "the disk of %s is full: %.*s", name, length,
                         message);
@@ -66,12 +65,10 @@ int postgres_fail(const struct postgres_connection *connection, const PGresult *
                   const char *what, struct err *err)
 {
     const char *state = result ? PQresultErrorField(result, PG_DIAG_SQLSTATE) : NULL;
-    const char *message;
-
     if (state && strlen(state) == 5)
         return fail_of_state(connection, state, PQresultErrorField(result, PG_DIAG_MESSAGE_PRIMARY),
                              what, err);
-    message = connection->conn ? PQerrorMessage(connection->conn) : "no memory";
+    const char *message = connection->conn ? PQerrorMessage(connection->conn) : "no memory";
     return err_fail(err, ERR_UNAVAILABLE, "", "%s cannot be reached: %.*s", connection->name,
                     line_length(message), message);
 }
@@ -82,7 +79,6 @@ int postgres_fail(const struct postgres_connection *connection, const PGresult *
 static void on_notice(void *context, const PGresult *result)
 {
     const char *severity = PQresultErrorField(result, PG_DIAG_SEVERITY_NONLOCALIZED);
-
     if (severity && (strcmp(severity, "FATAL") == 0 || strcmp(severity, "PANIC") == 0))
         ((struct postgres_connection *)context)->is_ending = true;
 }
@@ -120,12 +116,10 @@ static PGconn *conn_make(const struct postgres_connection *connection)
 
 static int session_start(struct postgres_connection *connection, struct err *err)
 {
-    int code;
-
     if (PQserverVersion(connection->conn) < VERSION_MIN)
         return err_fail(err, ERR_UNSUPPORTED, "", "%s is of PostgreSQL %d: 12 or newer is needed",
                         connection->name, PQserverVersion(connection->conn) / 10000);
-    code = postgres_execute(connection, session_setup, err);
+    int code = postgres_execute(connection, session_setup, err);
     if (code == 0 && !connection->is_writer)
         code = postgres_execute(connection, session_of_reader, err);
     if (code == 0 && connection->lease)
@@ -136,7 +130,6 @@ static int session_start(struct postgres_connection *connection, struct err *err
 static int connection_make(struct postgres_connection *connection, struct err *err)
 {
     int code = 0;
-
     connection_drop(connection);
     connection->conn = conn_make(connection);
     connection->generation++;
@@ -155,7 +148,6 @@ static int connection_make(struct postgres_connection *connection, struct err *e
 static void connection_look(struct postgres_connection *connection)
 {
     struct pollfd polled = {.events = POLLIN};
-
     if (postgres_is_broken(connection) || connection->is_in_transaction || connection->streaming)
         return;
     polled.fd = PQsocket(connection->conn);
@@ -180,18 +172,15 @@ int postgres_ready(struct postgres_connection *connection, struct err *err)
 static bool is_good(const PGresult *result)
 {
     ExecStatusType status = PQresultStatus(result);
-
     return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
 }
 
 int postgres_ask(struct postgres_connection *connection, const char *text, PGresult **out,
                  struct err *err)
 {
-    PGresult *result;
     int code = 0;
-
     assert(!connection->is_pipelined && !connection->streaming);
-    result = PQexec(connection->conn, text);
+    PGresult *result = PQexec(connection->conn, text);
     if (!is_good(result))
         code = postgres_fail(connection, result, text, err);
     if (code == 0 && out)
@@ -211,7 +200,6 @@ int postgres_number(struct postgres_connection *connection, const char *text, in
 {
     PGresult *result = NULL;
     int code = postgres_ask(connection, text, &result, err);
-
     *value = 0;
     if (code < 0)
         return code;
@@ -228,7 +216,6 @@ static int pending_fail(const struct postgres_connection *connection,
                         struct err *err)
 {
     const char *text = pending->statement ? statement_text(pending->statement) : "transaction";
-
     if (!is_good(result))
         return postgres_fail(connection, result, text, err);
     if (pending->is_fence)
@@ -241,7 +228,6 @@ static int pending_fail(const struct postgres_connection *connection,
 static PGresult *result_of_one(struct postgres_connection *connection)
 {
     PGresult *result = PQgetResult(connection->conn), *end;
-
     if (result && PQresultStatus(result) != PGRES_PIPELINE_SYNC)
         while ((end = PQgetResult(connection->conn)) != NULL)
             PQclear(end);
@@ -259,7 +245,6 @@ int postgres_flush(struct postgres_connection *connection, PGresult **last, stru
 {
     size_t count = connection->pending.count;
     int code = 0;
-
     assert(connection->is_pipelined);
     connection->pending.count = 0;
     if (count == 0)
@@ -300,11 +285,10 @@ static int pipeline_send(struct postgres_connection *connection, const char *tex
 /* After a failure the server skips what was sent, up to a mark. */
 static void pipeline_leave(struct postgres_connection *connection)
 {
-    PGresult *result;
     bool is_marked = false;
-
     if (!connection->is_pipelined)
         return;
+    PGresult *result;
     if (!postgres_is_broken(connection) && PQpipelineSync(connection->conn)) {
         while (!is_marked && !postgres_is_broken(connection)) {
             result = PQgetResult(connection->conn);
@@ -322,13 +306,11 @@ static void pipeline_leave(struct postgres_connection *connection)
 
 static int begin_write(struct postgres_connection *connection, struct err *err)
 {
-    int code;
-
     assert(connection->is_writer);
     if (!PQenterPipelineMode(connection->conn))
         return postgres_fail(connection, NULL, "begin", err);
     connection->is_pipelined = connection->is_in_transaction = true;
-    code = pipeline_send(connection, "BEGIN", false, err);
+    int code = pipeline_send(connection, "BEGIN", false, err);
     /* the row stays locked: who wants to take over waits for the end of this transaction */
     if (code == 0 && connection->fence != 0)
         code =
@@ -340,7 +322,6 @@ static int connection_begin(struct db *db, bool writes, struct err *err)
 {
     struct postgres_connection *connection = self_of(db);
     int code = postgres_ready(connection, err);
-
     assert(code < 0 || !connection->is_in_transaction);
     if (code < 0)
         return code;
@@ -355,10 +336,8 @@ static int connection_commit(struct db *db, struct err *err)
 {
     struct postgres_connection *connection = self_of(db);
     PGresult *result = NULL;
-    int code;
-
     assert(connection->is_in_transaction && connection->is_pipelined);
-    code = postgres_flush(connection, NULL, err);
+    int code = postgres_flush(connection, NULL, err);
     if (code == 0)
         code = pipeline_send(connection, "COMMIT", false, err);
     if (code == 0)
@@ -379,7 +358,6 @@ static int connection_commit(struct db *db, struct err *err)
 static void connection_rollback(struct db *db)
 {
     struct postgres_connection *connection = self_of(db);
-
     if (!connection->is_in_transaction)
         return;
     if (connection->streaming)
@@ -393,11 +371,9 @@ static void connection_rollback(struct db *db)
 static int connection_execute(struct db *db, const char *text, struct err *err)
 {
     struct postgres_connection *connection = self_of(db);
-    int code;
-
     if (connection->is_pipelined)
         return pipeline_send(connection, text, false, err);
-    code = postgres_ready(connection, err);
+    int code = postgres_ready(connection, err);
     return code < 0 ? code : postgres_execute(connection, text, err);
 }
 

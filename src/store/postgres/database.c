@@ -53,7 +53,6 @@ static int name_of(const char *address, char **name, struct err *err)
     const char *host = "", *port = "", *database = "";
     PQconninfoOption *options = PQconninfoParse(address, NULL);
     struct buf text = BUF_INIT;
-
     if (!options) /* what libpq says might hold the password */
         return err_fail(err, ERR_INVALID, "database",
                         "this is no address of PostgreSQL, as postgres://USER@HOST/DATABASE is");
@@ -80,15 +79,13 @@ static int name_of(const char *address, char **name, struct err *err)
 static int lease_refuse(const struct postgres_database *self, struct err *err)
 {
     char text[400];
-    PGresult *result;
-    int code;
-
     snprintf(text, sizeof text,
              "SELECT a.application_name FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid "
              "WHERE l.locktype = 'advisory' AND l.granted AND l.classid = %d AND l.database = "
              "(SELECT oid FROM pg_database WHERE datname = current_database())",
              LOCK_CLASS);
-    code = postgres_ask(self->writer, text, &result, err);
+    PGresult *result;
+    int code = postgres_ask(self->writer, text, &result, err);
     if (code < 0)
         return code;
     err_fail(err, ERR_CONFLICT, "", "%s is in use by another skepd (%s)", self->name,
@@ -102,16 +99,14 @@ static int lease_refuse(const struct postgres_database *self, struct err *err)
 static int lock_take(const struct postgres_database *self, struct err *err)
 {
     char text[300];
-    struct err failure;
-    int code;
-
     snprintf(text, sizeof text,
              "SELECT pg_advisory_lock(%d, (oid::bigint - 2147483648)::int) FROM pg_namespace "
              "WHERE nspname = current_schema()",
              LOCK_CLASS);
-    code = postgres_execute(self->writer, "SET lock_timeout = 2000", err);
+    int code = postgres_execute(self->writer, "SET lock_timeout = 2000", err);
     if (code < 0)
         return code;
+    struct err failure;
     code = postgres_execute(self->writer, text, &failure);
     if (code == ERR_BUSY)
         code = lease_refuse(self, err);
@@ -124,7 +119,6 @@ static int fence_check(const struct postgres_database *self, struct err *err)
 {
     int64_t fence;
     int code = postgres_number(self->writer, "SELECT fence FROM skep", &fence, err);
-
     if (code == 0 && fence != self->writer->fence)
         return err_fail(err, ERR_CONFLICT, "", "another skepd has taken %s over", self->name);
     return code;
@@ -136,9 +130,8 @@ static int fence_check(const struct postgres_database *self, struct err *err)
 static int lease_renew(void *context, struct err *err)
 {
     struct postgres_database *self = context;
-    char text[200];
     int code = fence_check(self, err);
-
+    char text[200];
     snprintf(text, sizeof text,
              "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid = %d AND "
              "application_name = current_setting('application_name') AND pid <> pg_backend_pid()",
@@ -159,7 +152,6 @@ static int fence_raise(struct postgres_database *self, struct err *err)
 {
     int code = postgres_number(self->writer, "UPDATE skep SET fence = fence + 1 RETURNING fence",
                                &self->writer->fence, err);
-
     if (code < 0)
         return code;
     assert(self->writer->fence > 0);
@@ -179,7 +171,6 @@ static int table_find(struct postgres_connection *connection, bool *is_there, st
                         "SELECT count(*) FROM pg_tables WHERE schemaname = current_schema() AND "
                         "tablename = 'skep'",
                         &found, err);
-
     *is_there = found > 0;
     return code;
 }
@@ -190,7 +181,6 @@ static int program_check(const struct postgres_database *self, int64_t *version,
     int64_t others = 0;
     bool is_there;
     int code = table_find(self->writer, &is_there, err);
-
     *version = 0;
     if (code == 0 && is_there)
         return postgres_number(self->writer, "SELECT version FROM skep", version, err);
@@ -206,11 +196,9 @@ static int program_check(const struct postgres_database *self, int64_t *version,
 static int migration_run(const struct postgres_database *self, unsigned number, struct err *err)
 {
     cleanup_buf struct buf text = BUF_INIT;
-    int code;
-
     buf_format(&text, "BEGIN; %s; UPDATE skep SET version = %u; COMMIT",
                postgres_migrations[number].sql, number + 1);
-    code = postgres_execute(self->writer, buf_cstr(&text), err);
+    int code = postgres_execute(self->writer, buf_cstr(&text), err);
     if (code < 0)
         postgres_execute(self->writer, "ROLLBACK", NULL);
     return code;
@@ -220,7 +208,6 @@ static int database_migrate(const struct postgres_database *self, struct err *er
 {
     int64_t version;
     int code = program_check(self, &version, err);
-
     if (code < 0)
         return code;
     if (version > postgres_migration_count)
@@ -248,7 +235,6 @@ static int identity_read(struct postgres_database *self, struct err *err)
     int code = postgres_number(
         self->writer, "SELECT has_function_privilege('pg_control_system()', 'EXECUTE')::int",
         &may_ask, err);
-
     if (code == 0)
         code = postgres_ask(self->writer, may_ask ? with_system : without_system, &result, err);
     if (code < 0)
@@ -264,7 +250,6 @@ static int identity_read(struct postgres_database *self, struct err *err)
 static int writer_open(struct postgres_database *self, struct err *err)
 {
     int code = postgres_connect(self->address, self->name, true, &self->writer, err);
-
     if (code < 0)
         return code;
     self->base.writer = &self->writer->base;
@@ -281,7 +266,6 @@ static int writer_open(struct postgres_database *self, struct err *err)
 static void database_close(struct database *database)
 {
     struct postgres_database *self = self_of(database);
-
     postgres_disconnect(self->writer);
     if (self->lock_fd >= 0)
         close(self->lock_fd);
@@ -295,7 +279,6 @@ static int database_connect(struct database *database, struct db **reader, struc
     struct postgres_database *self = self_of(database);
     struct postgres_connection *connection;
     int code = postgres_connect(self->address, self->name, false, &connection, err);
-
     *reader = code == 0 ? &connection->base : NULL;
     return code;
 }
@@ -305,7 +288,6 @@ static int size_read(struct postgres_database *self, struct err *err)
     int64_t bytes;
     int code =
         postgres_number(self->writer, "SELECT pg_database_size(current_database())", &bytes, err);
-
     if (code == 0)
         atomic_store(&self->bytes, (uint64_t)bytes);
     return code;
@@ -315,13 +297,11 @@ static int database_start(struct database *database, const struct db_progress *p
                           struct err *err)
 {
     struct postgres_database *self = self_of(database);
-    char text[sizeof self->identity + 40];
-    int code;
-
     (void)progress;
+    char text[sizeof self->identity + 40];
     /* an epoch has begun where one must: from here on it is this database */
     snprintf(text, sizeof text, "UPDATE skep SET identity = '%s'", self->identity);
-    code = postgres_execute(self->writer, text, err);
+    int code = postgres_execute(self->writer, text, err);
     return code == 0 ? size_read(self, err) : code;
 }
 
@@ -357,17 +337,16 @@ static int table_measure(struct postgres_database *self, const char *table, uint
                          struct err *err)
 {
     char text[200];
-    int64_t rows, row_bytes;
-    int code;
-
     snprintf(text, sizeof text,
              "SELECT n_live_tup FROM pg_stat_user_tables WHERE relid = '%s'::regclass", table);
-    code = postgres_number(self->writer, text, &rows, err);
+    int64_t rows;
+    int code = postgres_number(self->writer, text, &rows, err);
     if (code < 0)
         return code;
     snprintf(text, sizeof text,
              "SELECT avg(pg_column_size(t.*))::bigint FROM %s t TABLESAMPLE SYSTEM (%.6f)", table,
              rows > SAMPLE_ROWS ? 100.0 * SAMPLE_ROWS / (double)rows : 100.0);
+    int64_t row_bytes;
     code = postgres_number(self->writer, text, &row_bytes, err);
     *bytes = (uint64_t)(rows * (row_bytes + ROW_OVERHEAD));
     return code;
@@ -376,10 +355,9 @@ static int table_measure(struct postgres_database *self, const char *table, uint
 static int database_measure(struct database *database, uint64_t *used_bytes, struct err *err)
 {
     struct postgres_database *self = self_of(database);
-    uint64_t bytes;
     int code = postgres_ready(self->writer, err);
-
     *used_bytes = 0;
+    uint64_t bytes;
     for (size_t i = 0; code == 0 && i < LARGE_TABLES; i++) {
         code = table_measure(self, tables[i], &bytes, err);
         if (code == 0)
@@ -392,10 +370,9 @@ static int database_measure(struct database *database, uint64_t *used_bytes, str
 static int database_check(struct database *database, struct err *err)
 {
     struct postgres_database *self = self_of(database);
+    int code = 0;
     char text[100];
     int64_t bytes;
-    int code = 0;
-
     for (size_t i = 0; code == 0 && i < COUNT_OF(tables); i++) {
         snprintf(text, sizeof text, "SELECT sum(octet_length(t::text))::bigint FROM %s t",
                  tables[i]);
@@ -407,7 +384,6 @@ static int database_check(struct database *database, struct err *err)
 static void database_count(const struct database *database, struct db_counts *counts)
 {
     const struct postgres_database *self = (const struct postgres_database *)database;
-
     *counts = (struct db_counts){.database_bytes = atomic_load(&self->bytes)};
 }
 
@@ -428,12 +404,10 @@ int postgres_open(const char *address, const char *directory, struct database **
                   struct err *err)
 {
     struct postgres_database *self = mem_zero(1, sizeof *self);
-    int code;
-
     self->lock_fd = -1;
     self->address = mem_copy(address);
     self->base.ops = &ops;
-    code = name_of(address, &self->name, err);
+    int code = name_of(address, &self->name, err);
     self->base.name = self->name;
     if (code == 0)
         code = directory_lock(directory, &self->lock_fd, err);
@@ -452,7 +426,6 @@ int postgres_find(const char *address, bool *is_there, struct err *err)
     struct postgres_connection *connection = NULL;
     cleanup_free char *name = NULL;
     int code = name_of(address, &name, err);
-
     if (code == 0)
         code = postgres_connect(address, name, false, &connection, err);
     if (code == 0)

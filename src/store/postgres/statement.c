@@ -49,7 +49,6 @@ static int text_translate(const char *text, struct buf *out)
 {
     int number = 0, highest = 0;
     char quote = '\0';
-
     for (const char *at = text; *at; at++) {
         if (quote) {
             if (*at == quote)
@@ -74,7 +73,6 @@ int statement_prepare(struct db *db, const char *text, struct db_statement **out
 {
     struct postgres_statement *statement = mem_zero(1, sizeof *statement);
     cleanup_buf struct buf translated = BUF_INIT;
-
     (void)err; /* the server reads it when its parameters' types are known: with its first run */
     statement->base.ops = db->ops;
     statement->connection = (struct postgres_connection *)db;
@@ -97,7 +95,6 @@ static void parameters_clear(struct postgres_statement *statement)
 void statement_free(struct db_statement *base)
 {
     struct postgres_statement *statement = self_of(base);
-
     statement_reset(base);
     parameters_clear(statement);
     mem_free(statement->parameters);
@@ -116,7 +113,6 @@ static struct parameter *parameter_of(struct db_statement *base, int at, Oid typ
 {
     struct postgres_statement *statement = self_of(base);
     struct parameter *parameter = &statement->parameters[at];
-
     assert(at >= 0 && at < statement->parameter_count);
     /* a statement is prepared once: a parameter always has the same type */
     assert(parameter->type == type || parameter->type == TYPE_INFERRED || type == TYPE_INFERRED);
@@ -141,7 +137,6 @@ void statement_put_int(struct db_statement *statement, int at, int64_t value)
 void statement_put_real(struct db_statement *statement, int at, double value)
 {
     uint64_t bits;
-
     memcpy(&bits, &value, sizeof bits);
     put_number(parameter_of(statement, at, TYPE_FLOAT8), bits);
 }
@@ -149,7 +144,6 @@ void statement_put_real(struct db_statement *statement, int at, double value)
 static bool is_clean(struct text text)
 {
     size_t at = 0, length = 1;
-
     if (text.length > 0 && memchr(text.at, '\0', text.length))
         return false;
     while (at < text.length && (length = text_utf8_length(text, at)) > 0)
@@ -162,7 +156,6 @@ static struct text text_clean(struct parameter *parameter, struct text text)
 {
     static const char replacement[] = "\xef\xbf\xbd";
     size_t length = 0;
-
     parameter->clean = mem_alloc(mem_size(text.length + 1, 3));
     for (size_t at = 0; at < text.length;) {
         size_t bytes = text.at[at] ? text_utf8_length(text, at) : 0;
@@ -177,7 +170,6 @@ static struct text text_clean(struct parameter *parameter, struct text text)
 void statement_put_text(struct db_statement *statement, int at, struct text value)
 {
     struct parameter *parameter = parameter_of(statement, at, TYPE_TEXT);
-
     if (value.length == 0)
         value.at = "";
     parameter->value = is_clean(value) ? value : text_clean(parameter, value);
@@ -200,16 +192,15 @@ void statement_put_null(struct db_statement *statement, int at)
 static int statement_prepare_there(struct postgres_statement *statement, struct err *err)
 {
     struct postgres_connection *connection = statement->connection;
-    Oid *types;
-    PGresult *result;
-    bool is_good;
-
     if (statement->generation == connection->generation)
         return 0;
     snprintf(statement->name, sizeof statement->name, "s%u", ++connection->statements);
+    Oid *types;
     types = mem_zero((size_t)statement->parameter_count + 1, sizeof *types);
     for (int i = 0; i < statement->parameter_count; i++)
         types[i] = statement->parameters[i].type;
+    PGresult *result;
+    bool is_good;
     if (connection->is_pipelined) {
         is_good = PQsendPrepare(connection->conn, statement->name, statement->text,
                                 statement->parameter_count, types) == 1;
@@ -261,7 +252,6 @@ static int statement_queue(struct postgres_statement *statement, bool is_one, st
 {
     struct postgres_connection *connection = statement->connection;
     int code = 0;
-
     if (connection->pending.count >= POSTGRES_PENDING_MAX)
         code = postgres_flush(connection, NULL, err);
     if (code == 0)
@@ -278,7 +268,6 @@ static int statement_queue(struct postgres_statement *statement, bool is_one, st
 static void results_drain(struct postgres_connection *connection)
 {
     PGresult *result;
-
     while ((result = PQgetResult(connection->conn)) != NULL)
         PQclear(result);
     connection->streaming = NULL;
@@ -287,7 +276,6 @@ static void results_drain(struct postgres_connection *connection)
 void statement_reset(struct db_statement *base)
 {
     struct postgres_statement *statement = self_of(base);
-
     PQclear(statement->result);
     statement->result = NULL;
     statement->is_open = false;
@@ -300,7 +288,6 @@ static int stream_open(struct postgres_statement *statement, struct err *err)
 {
     struct postgres_connection *connection = statement->connection;
     int code = connection->is_in_transaction ? 0 : postgres_ready(connection, err);
-
     if (code == 0)
         code = statement_send(statement, err);
     if (code < 0)
@@ -313,20 +300,17 @@ static int stream_open(struct postgres_statement *statement, struct err *err)
 
 static int stream_next(struct postgres_statement *statement, struct err *err)
 {
-    ExecStatusType status;
-    int code;
-
     PQclear(statement->result);
     statement->row = 0;
     statement->result = PQgetResult(statement->connection->conn);
-    status = PQresultStatus(statement->result);
+    ExecStatusType status = PQresultStatus(statement->result);
     if (status == PGRES_SINGLE_TUPLE)
         return 1;
     if (status == PGRES_TUPLES_OK || status == PGRES_COMMAND_OK) {
         statement_reset(&statement->base);
         return 0;
     }
-    code = postgres_fail(statement->connection, statement->result, statement->text, err);
+    int code = postgres_fail(statement->connection, statement->result, statement->text, err);
     statement_reset(&statement->base);
     return code;
 }
@@ -335,7 +319,6 @@ static int stream_next(struct postgres_statement *statement, struct err *err)
 static int pipeline_open(struct postgres_statement *statement, struct err *err)
 {
     int code = statement_queue(statement, false, err);
-
     if (code == 0)
         code = postgres_flush(statement->connection, &statement->result, err);
     statement->row = -1;
@@ -356,7 +339,6 @@ int statement_step(struct db_statement *base, struct err *err)
     struct postgres_statement *statement = self_of(base);
     int code = 0;
     bool is_pipelined = statement->connection->is_pipelined;
-
     if (!statement->is_open)
         code = is_pipelined ? pipeline_open(statement, err) : stream_open(statement, err);
     if (code < 0)
@@ -369,7 +351,6 @@ int statement_run(struct db_statement *base, int *changed, struct err *err)
     struct postgres_statement *statement = self_of(base);
     PGresult *result = NULL;
     int code;
-
     if (!statement->connection->is_pipelined) { /* a transaction of its own */
         code = stream_open(statement, err);
         while (code == 0 && (code = stream_next(statement, err)) > 0)
@@ -401,7 +382,6 @@ int64_t statement_get_int(struct db_statement *base, int at)
     const char *bytes = PQgetvalue(statement->result, statement->row, at);
     int length = PQgetlength(statement->result, statement->row, at);
     uint64_t value = length > 0 && (bytes[0] & 0x80) ? UINT64_MAX : 0;
-
     assert(length <= 8);
     for (int i = 0; i < length; i++) /* 2, 4 or 8 bytes in the order of the network; NULL: 0 */
         value = value << 8 | (uint8_t)bytes[i];
@@ -412,7 +392,6 @@ double statement_get_real(struct db_statement *base, int at)
 {
     uint64_t bits = (uint64_t)statement_get_int(base, at);
     double value;
-
     memcpy(&value, &bits, sizeof value);
     return value;
 }
@@ -420,7 +399,6 @@ double statement_get_real(struct db_statement *base, int at)
 struct text statement_get_bytes(struct db_statement *base, int at)
 {
     const struct postgres_statement *statement = self_of(base);
-
     if (PQgetisnull(statement->result, statement->row, at))
         return (struct text){NULL, 0};
     return (struct text){PQgetvalue(statement->result, statement->row, at),

@@ -28,7 +28,6 @@ static int path_make(char path[PATH_MAX], const char *directory, const char *nam
 static int file_sync(const char *path, struct err *err)
 {
     cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
-
     if (fd < 0 || fsync(fd) < 0)
         return err_errno(err, errno, "fsync %s", path);
     return 0;
@@ -38,7 +37,6 @@ static int file_sync(const char *path, struct err *err)
 static int file_begin(const char *path, char beside[PATH_MAX], struct err *err)
 {
     cleanup_close int fd = -1;
-
     if ((size_t)snprintf(beside, PATH_MAX, "%s.XXXXXX", path) >= PATH_MAX)
         return err_fail(err, ERR_TOO_BIG, "", "%.80s…: the path is too long", path);
     fd = mkostemp(beside, O_CLOEXEC); /* mode 0600 */
@@ -49,7 +47,6 @@ static int parent_sync(const char *path, struct err *err)
 {
     cleanup_free char *parent = mem_copy(path);
     char *slash = strrchr(parent, '/');
-
     if (!slash)
         return dir_sync(".", err);
     slash[slash == parent] = '\0';
@@ -61,15 +58,13 @@ static int parent_sync(const char *path, struct err *err)
 /* The whole database as of now, however long it takes: others go on beside it. */
 static int pages_copy(sqlite3 *from, sqlite3 *to, struct err *err)
 {
-    sqlite3_backup *backup;
-    int64_t tables;
     int code = sqlite_execute(from, "BEGIN", err), step;
-
+    int64_t tables;
     if (code == 0) /* takes the snapshot */
         code = sqlite_number(from, "SELECT count(*) FROM sqlite_schema", &tables, err);
     if (code < 0)
         return code;
-    backup = sqlite3_backup_init(to, "main", from, "main");
+    sqlite3_backup *backup = sqlite3_backup_init(to, "main", from, "main");
     if (!backup)
         return sqlite_fail(to, err, "backup");
     do
@@ -85,12 +80,11 @@ static int pages_copy(sqlite3 *from, sqlite3 *to, struct err *err)
 /* The key of the directory into a table of its own. */
 static int key_insert(sqlite3 *db, const struct buf *key, struct err *err)
 {
-    sqlite3_stmt *stmt;
     int code = sqlite_execute(
         db, "CREATE TABLE backup (name TEXT PRIMARY KEY, content BLOB NOT NULL)", err);
-
     if (code < 0)
         return code;
+    sqlite3_stmt *stmt;
     if (sqlite3_prepare_v2(db, "INSERT INTO backup VALUES ('key', ?)", -1, &stmt, NULL) !=
         SQLITE_OK)
         return sqlite_fail(db, err, "backup");
@@ -106,7 +100,6 @@ static int key_add(sqlite3 *db, const char *directory, struct err *err)
     char path[PATH_MAX];
     cleanup_buf struct buf key = BUF_INIT;
     int code = path_make(path, directory, "key", err);
-
     if (code == 0)
         code = file_read(path, KEY_BYTES_MAX, &key, err);
     if (code == 0)
@@ -120,7 +113,6 @@ static int copy_make(sqlite3 *from, const char *directory, const char *beside, s
 {
     struct sqlite_connection *to;
     int code = sqlite_connect(beside, true, &to, err);
-
     if (code < 0)
         return code;
     code = pages_copy(from, to->db, err);
@@ -137,11 +129,9 @@ static int copy_make(sqlite3 *from, const char *directory, const char *beside, s
 /* Nothing is written to it, nor is its log emptied: there may be something wrong with it. */
 static int source_open(const char *path, struct sqlite_connection **connection, struct err *err)
 {
-    int code;
-
     if (access(path, F_OK) < 0 && errno == ENOENT)
         return err_fail(err, ERR_NOT_FOUND, "", "%s does not exist", path);
-    code = sqlite_connect(path, true, connection, err);
+    int code = sqlite_connect(path, true, connection, err);
     if (code == 0)
         code = sqlite_keep_log((*connection)->db, true, err);
     if (code == 0)
@@ -152,10 +142,9 @@ static int source_open(const char *path, struct sqlite_connection **connection, 
 int store_backup(const char *directory, const char *path, uint64_t *bytes, struct err *err)
 {
     char from_path[PATH_MAX], beside[PATH_MAX];
-    struct stat status;
     struct sqlite_connection *from = NULL;
     int code = path_make(from_path, directory, "skep.db", err);
-
+    struct stat status;
     if (code == 0 && lstat(path, &status) == 0)
         return err_fail(err, ERR_CONFLICT, "", "%s exists", path);
     if (code == 0)
@@ -185,9 +174,8 @@ int store_backup(const char *directory, const char *path, uint64_t *bytes, struc
 
 static int key_read(sqlite3 *db, const char *path, struct buf *key, struct err *err)
 {
-    sqlite3_stmt *stmt;
     int code = 0, step;
-
+    sqlite3_stmt *stmt;
     if (sqlite3_prepare_v2(db, "SELECT content FROM backup WHERE name = 'key'", -1, &stmt, NULL) !=
         SQLITE_OK)
         return sqlite_fail(db, err, "backup");
@@ -210,7 +198,6 @@ static int backup_check(const char *path, struct buf *key, struct err *err)
     struct sqlite_connection *connection = NULL;
     int64_t tables = 0;
     int code = source_open(path, &connection, err);
-
     assert(code != 0 || connection);
     if (code == 0)
         code = sqlite_look_through(connection->db, err);
@@ -232,10 +219,9 @@ static int bytes_copy(const char *from_path, const char *to_path, struct err *er
     cleanup_close int from = open(from_path, O_RDONLY | O_CLOEXEC);
     cleanup_close int to = open(to_path, O_WRONLY | O_CLOEXEC);
     cleanup_free char *bytes = mem_alloc(COPY_BYTES);
-    ssize_t count;
-
     if (from < 0 || to < 0)
         return err_errno(err, errno, "open %s", from < 0 ? from_path : to_path);
+    ssize_t count;
     while ((count = read(from, bytes, COPY_BYTES)) > 0)
         for (ssize_t at = 0, written; at < count; at += written)
             if ((written = write(to, bytes + at, (size_t)(count - at))) < 0)
@@ -248,7 +234,6 @@ static int key_remove(const char *path, struct err *err)
 {
     struct sqlite_connection *connection;
     int code = sqlite_connect(path, true, &connection, err);
-
     if (code < 0)
         return code;
     code = sqlite_execute(connection->db, "PRAGMA secure_delete = ON; DELETE FROM backup", err);
@@ -260,7 +245,6 @@ static int file_move(const char *directory, const char *folder, const char *name
 {
     char from[PATH_MAX], to[PATH_MAX];
     int code = path_make(from, directory, name, err);
-
     if (code == 0)
         code = path_make(to, folder, name, err);
     if (code == 0 && rename(from, to) < 0 && errno != ENOENT)
@@ -292,7 +276,6 @@ static int database_put(const char *path, const char *directory, const struct bu
 {
     char beside[PATH_MAX], to[PATH_MAX], key_path[PATH_MAX];
     int code = path_make(to, directory, "skep.db", err);
-
     if (code == 0)
         code = path_make(key_path, directory, "key", err);
     if (code == 0)
@@ -337,7 +320,6 @@ int store_restore_backup(const char *path, const char *directory, bool replaces,
     cleanup_buf struct buf key = BUF_INIT;
     cleanup_close int lock_fd = -1;
     int code = backup_check(path, &key, err);
-
     if (code == 0)
         code = dir_make(directory, 0700, err);
     if (code == 0)

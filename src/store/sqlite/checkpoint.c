@@ -13,7 +13,6 @@ enum { CHECKPOINT_REST = 1000, PAGES_PER_MIB = 256 };
 static int64_t unix_ms(void)
 {
     struct timespec now;
-
     clock_gettime(CLOCK_REALTIME, &now);
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
@@ -50,7 +49,6 @@ static void checkpoint_run(struct checkpoint *checkpoint, int noted)
     sqlite3 *db = checkpoint->connection->db;
     int pages = 0, copied = 0;
     int code = sqlite3_wal_checkpoint_v2(db, NULL, SQLITE_CHECKPOINT_PASSIVE, &pages, &copied);
-
     assert(copied <= pages);
     if (code != SQLITE_OK) /* then it has not counted them */
         pages = noted;
@@ -66,12 +64,11 @@ static void checkpoint_run(struct checkpoint *checkpoint, int noted)
  * MARK_SYNC_MS. Returns whether the latter has come. */
 static bool checkpoint_wait(struct checkpoint *checkpoint)
 {
-    struct timespec limit;
-
     checkpoint->is_idle = true;
     while (!checkpoint->is_closing && !checkpoint->is_due && !marker_is_dirty(checkpoint->marker))
         pthread_cond_wait(&checkpoint->wake, &checkpoint->lock);
     checkpoint->is_idle = false;
+    struct timespec limit;
     clock_gettime(CLOCK_MONOTONIC, &limit);
     limit.tv_sec += MARK_SYNC_MS / 1000;
     while (!checkpoint->is_closing && !checkpoint->is_due)
@@ -83,7 +80,6 @@ static bool checkpoint_wait(struct checkpoint *checkpoint)
 static void checkpoint_sync_mark(struct checkpoint *checkpoint)
 {
     struct err err;
-
     if (marker_sync(checkpoint->marker, &err) < 0)
         log_warning("store", "%s: a loss would not be noticed", err.text);
 }
@@ -91,7 +87,6 @@ static void checkpoint_sync_mark(struct checkpoint *checkpoint)
 static void *checkpoint_main(void *argument)
 {
     struct checkpoint *checkpoint = argument;
-
     pthread_mutex_lock(&checkpoint->lock);
     while (!checkpoint->is_closing) {
         bool is_mark_due = checkpoint_wait(checkpoint);
@@ -112,16 +107,14 @@ static void *checkpoint_main(void *argument)
 int checkpoint_start(struct checkpoint *checkpoint, const char *path,
                      const struct checkpoint_limits *limits, struct marker *marker, struct err *err)
 {
-    pthread_condattr_t attributes;
-    int code;
-
     *checkpoint = (struct checkpoint){.limits = *limits, .path = path, .marker = marker};
     pthread_mutex_init(&checkpoint->lock, NULL);
+    pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&checkpoint->wake, &attributes);
     pthread_condattr_destroy(&attributes);
-    code = sqlite_connect(path, true, &checkpoint->connection, err);
+    int code = sqlite_connect(path, true, &checkpoint->connection, err);
     if (code < 0)
         return code;
     sqlite3_busy_timeout(checkpoint->connection->db, 0);

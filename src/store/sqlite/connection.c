@@ -35,7 +35,6 @@ int sqlite_fail(sqlite3 *db, struct err *err, const char *what)
 {
     int code = sqlite3_errcode(db), number = sqlite3_system_errno(db);
     const char *path = sqlite3_db_filename(db, "main");
-
     switch (code & 0xff) {
     case SQLITE_FULL:
         return err_fail(err, ERR_UNAVAILABLE, "", "the disk of %s is full", path);
@@ -81,9 +80,8 @@ int sqlite_execute(sqlite3 *db, const char *text, struct err *err)
 
 int sqlite_number(sqlite3 *db, const char *text, int64_t *value, struct err *err)
 {
-    sqlite3_stmt *stmt;
     int code = 0, step;
-
+    sqlite3_stmt *stmt;
     if (sqlite3_prepare_v2(db, text, -1, &stmt, NULL) != SQLITE_OK)
         return sqlite_fail(db, err, text);
     step = sqlite3_step(stmt);
@@ -100,7 +98,6 @@ static int connection_control(struct db *db, enum sqlite_control which, struct e
     struct sqlite_connection *connection = (struct sqlite_connection *)db;
     sqlite3_stmt **stmt = &connection->controls[which];
     int code = 0;
-
     if (!*stmt && sqlite3_prepare_v3(connection->db, controls[which], -1, SQLITE_PREPARE_PERSISTENT,
                                      stmt, NULL) != SQLITE_OK)
         return sqlite_fail(connection->db, err, controls[which]);
@@ -134,12 +131,11 @@ static int connection_execute(struct db *db, const char *text, struct err *err)
 static int statement_prepare(struct db *db, const char *text, struct db_statement **out,
                              struct err *err)
 {
-    struct statement *statement;
     sqlite3_stmt *stmt;
-
     if (sqlite3_prepare_v3(sqlite_of(db), text, -1, SQLITE_PREPARE_PERSISTENT, &stmt, NULL) !=
         SQLITE_OK)
         return sqlite_fail(sqlite_of(db), err, text);
+    struct statement *statement;
     statement = mem_zero(1, sizeof *statement);
     *statement = (struct statement){{db->ops}, stmt};
     *out = &statement->base;
@@ -193,7 +189,6 @@ static int statement_step(struct db_statement *statement, struct err *err)
 {
     sqlite3_stmt *stmt = stmt_of(statement);
     int code = sqlite3_step(stmt), result = 0;
-
     if (code == SQLITE_ROW)
         return 1;
     if (code != SQLITE_DONE)
@@ -206,7 +201,6 @@ static int statement_step(struct db_statement *statement, struct err *err)
 static int statement_run(struct db_statement *statement, int *changed, struct err *err)
 {
     int code = statement_step(statement, err);
-
     assert(code <= 0);
     if (code == 0 && changed)
         *changed = sqlite3_changes(sqlite3_db_handle(stmt_of(statement)));
@@ -216,7 +210,6 @@ static int statement_run(struct db_statement *statement, int *changed, struct er
 static int statement_run_one(struct db_statement *statement, struct err *err)
 {
     int changed = 0, code = statement_run(statement, &changed, err);
-
     if (code == 0 && changed != 1)
         return err_fail(err, ERR_INTERNAL, "", "%s: a row that should change is not there: %.100s",
                         sqlite3_db_filename(sqlite3_db_handle(stmt_of(statement)), "main"),
@@ -249,7 +242,6 @@ static struct text statement_get_bytes(struct db_statement *statement, int at)
     sqlite3_stmt *stmt = stmt_of(statement);
     const char *bytes = sqlite3_column_blob(stmt, at);
     size_t size = (size_t)sqlite3_column_bytes(stmt, at);
-
     if (sqlite3_column_type(stmt, at) == SQLITE_NULL)
         return (struct text){NULL, 0};
     return (struct text){bytes ? bytes : "", size};
@@ -298,14 +290,13 @@ static int connection_open(struct sqlite_connection *connection, const char *pat
 {
     int flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE;
     sqlite3 **db = &connection->db;
-    char cache[64];
-
     flags |= is_writer ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY;
     if (sqlite3_open_v2(path, db, flags, NULL) != SQLITE_OK)
         return *db && sqlite3_errcode(*db) != SQLITE_CANTOPEN
                    ? sqlite_fail(*db, err, "open")
                    : err_errno(err, *db ? sqlite3_system_errno(*db) : ENOMEM, "open %s", path);
     sqlite3_busy_timeout(*db, 10000);
+    char cache[64];
     snprintf(cache, sizeof cache, "PRAGMA cache_size = -%d",
              is_writer ? WRITER_CACHE_KIB : READER_CACHE_KIB);
     return sqlite_execute(*db, cache, err);
@@ -316,7 +307,6 @@ int sqlite_connect(const char *path, bool is_writer, struct sqlite_connection **
 {
     struct sqlite_connection *connection = mem_zero(1, sizeof *connection);
     int code = connection_open(connection, path, is_writer, err);
-
     *connection = (struct sqlite_connection){.base = {&ops}, .db = connection->db};
     *out = NULL;
     if (code < 0) {

@@ -54,7 +54,6 @@ int sqlite_check_program(sqlite3 *db, struct err *err)
 {
     int64_t version = 0, application = 0, tables = 0;
     int code = sqlite_number(db, "PRAGMA user_version", &version, err);
-
     if (code == 0)
         code = sqlite_number(db, "PRAGMA application_id", &application, err);
     if (code == 0)
@@ -74,14 +73,13 @@ int sqlite_check_program(sqlite3 *db, struct err *err)
 
 int sqlite_look_through(sqlite3 *db, struct err *err)
 {
-    sqlite3_stmt *stmt;
-    const char *found;
     int code = 0, step;
-
+    sqlite3_stmt *stmt;
     if (sqlite3_prepare_v2(db, "PRAGMA integrity_check(1)", -1, &stmt, NULL) != SQLITE_OK)
         return sqlite_fail(db, err, "check");
     step = sqlite3_step(stmt);
-    found = step == SQLITE_ROW ? (const char *)sqlite3_column_text(stmt, 0) : "nothing was read";
+    const char *found =
+        step == SQLITE_ROW ? (const char *)sqlite3_column_text(stmt, 0) : "nothing was read";
     if (step != SQLITE_ROW && step != SQLITE_DONE)
         code = sqlite_fail(db, err, "read");
     else if (!found || strcmp(found, "ok") != 0)
@@ -93,11 +91,10 @@ int sqlite_look_through(sqlite3 *db, struct err *err)
 
 static int migration_run(sqlite3 *db, unsigned number, struct err *err)
 {
-    char text[80];
     int code = sqlite_execute(db, "BEGIN IMMEDIATE", err);
-
     if (code == 0)
         code = sqlite_execute(db, sqlite_migrations[number].sql, err);
+    char text[80];
     snprintf(text, sizeof text, "PRAGMA user_version = %u", number + 1);
     if (code == 0)
         code = sqlite_execute(db, text, err);
@@ -111,11 +108,10 @@ static int migration_run(sqlite3 *db, unsigned number, struct err *err)
 static int database_migrate(sqlite3 *db, struct err *err)
 {
     int64_t version = 0;
-    char text[80];
     int code = sqlite_number(db, "PRAGMA user_version", &version, err);
-
     if (code < 0)
         return code;
+    char text[80];
     snprintf(text, sizeof text, "PRAGMA application_id = %d", APPLICATION_ID);
     if (version == 0)
         code = sqlite_execute(db, text, err);
@@ -137,7 +133,6 @@ static int writer_open(struct sqlite_database *self, bool accepts_loss, struct e
 {
     struct sqlite_place place = {NULL, self->directory, self->path};
     int code = sqlite_connect(self->path, true, &self->writer, err);
-
     if (code < 0)
         return code;
     place.db = self->writer->db;
@@ -160,7 +155,6 @@ static int writer_open(struct sqlite_database *self, bool accepts_loss, struct e
 static void database_close(struct database *database)
 {
     struct sqlite_database *self = self_of(database);
-
     checkpoint_stop(&self->checkpoint);
     sqlite_disconnect(self->writer);
     marker_close(&self->marker);
@@ -176,7 +170,6 @@ static int database_connect(struct database *database, struct db **reader, struc
 {
     struct sqlite_connection *connection;
     int code = sqlite_connect(self_of(database)->path, false, &connection, err);
-
     *reader = code == 0 ? &connection->base : NULL;
     return code;
 }
@@ -186,9 +179,8 @@ static void mark_write(struct sqlite_database *self, const struct db_progress *p
 {
     const struct mark mark = {progress->epoch, progress->commits, progress->events,
                               progress->last_job.v, progress->last_attempt.v};
-    struct err err;
-
     assert(self->writer);
+    struct err err;
     if (marker_write(&self->marker, &mark, &err) == 0) {
         self->is_mark_failing = false;
     } else if (!self->is_mark_failing) {
@@ -201,10 +193,8 @@ static int database_start(struct database *database, const struct db_progress *p
                           struct err *err)
 {
     struct sqlite_database *self = self_of(database);
-    int code;
-
     mark_write(self, progress);
-    code = marker_sync(&self->marker, err);
+    int code = marker_sync(&self->marker, err);
     if (code == 0)
         code = sqlite_keep_log(self->writer->db, false, err);
     if (code == 0)
@@ -218,7 +208,6 @@ static int database_start(struct database *database, const struct db_progress *p
 static void database_note(struct database *database, const struct db_progress *progress)
 {
     struct sqlite_database *self = self_of(database);
-
     mark_write(self, progress);
     if (self->checkpoint.has_thread)
         checkpoint_note(&self->checkpoint, self->wal_pages);
@@ -227,7 +216,6 @@ static void database_note(struct database *database, const struct db_progress *p
 static bool database_give_way(struct database *database)
 {
     struct sqlite_database *self = self_of(database);
-
     if (!reserve_give_up(&self->reserve))
         return false;
     atomic_store(&self->is_short, true);
@@ -242,7 +230,6 @@ static bool database_is_short(const struct database *database)
 static bool database_make_room(struct database *database)
 {
     struct sqlite_database *self = self_of(database);
-
     if (database_is_short(database) && reserve_make(&self->reserve)) {
         log_info("store", "the disk of %s has room again", self->path);
         atomic_store(&self->is_short, false);
@@ -257,7 +244,6 @@ static int database_measure(struct database *database, uint64_t *used_bytes, str
                              "SELECT (page_count - freelist_count) * page_size FROM "
                              "pragma_page_count, pragma_freelist_count, pragma_page_size",
                              &used, err);
-
     *used_bytes = (uint64_t)used;
     return code;
 }
@@ -270,7 +256,6 @@ static int database_check(struct database *database, struct err *err)
 static uint64_t file_size(const char *path)
 {
     struct stat status;
-
     return stat(path, &status) == 0 ? (uint64_t)status.st_size : 0;
 }
 
@@ -278,7 +263,6 @@ static void database_count(const struct database *database, struct db_counts *co
 {
     const struct sqlite_database *self = (const struct sqlite_database *)database;
     cleanup_free char *log = mem_alloc(strlen(self->path) + sizeof "-wal");
-
     sprintf(log, "%s-wal", self->path);
     *counts = (struct db_counts){
         .database_bytes = file_size(self->path),
@@ -303,15 +287,13 @@ static const struct database_ops ops = {
 int sqlite_open(const char *directory, bool accepts_loss, struct database **out, struct err *err)
 {
     struct sqlite_database *self = mem_zero(1, sizeof *self);
-    int code;
-
     assert(sqlite3_threadsafe());
     self->lock_fd = self->marker.fd = -1;
     self->directory = mem_copy(directory);
     self->path = mem_alloc(strlen(directory) + sizeof "/skep.db");
     sprintf(self->path, "%s/skep.db", directory);
     self->base = (struct database){.ops = &ops, .name = self->path};
-    code = directory_lock(directory, &self->lock_fd, err);
+    int code = directory_lock(directory, &self->lock_fd, err);
     if (code == 0)
         code = reserve_open(&self->reserve, directory, err);
     if (code == 0)

@@ -24,7 +24,6 @@ enum { MARK_SIZE = 160, MARK_TEXT_MAX = MARK_SIZE - 18 };
 static uint64_t sum_of(const char *bytes, size_t length)
 {
     uint64_t sum = 0xcbf29ce484222325;
-
     for (size_t i = 0; i < length; i++)
         sum = (sum ^ (uint8_t)bytes[i]) * 0x100000001b3;
     return sum;
@@ -33,7 +32,6 @@ static uint64_t sum_of(const char *bytes, size_t length)
 int marker_open(struct marker *marker, const char *directory, struct err *err)
 {
     cleanup_free char *path = mem_alloc(strlen(directory) + sizeof "/mark");
-
     sprintf(path, "%s/mark", directory);
     marker->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (marker->fd < 0 && (errno == ENOSPC || errno == EDQUOT))
@@ -54,13 +52,12 @@ int marker_read(struct marker *marker, struct mark *mark, struct err *err)
 {
     char record[MARK_SIZE + 1] = "";
     ssize_t length = pread(marker->fd, record, MARK_SIZE, 0);
-    uint64_t sum;
-
     assert(marker->fd >= 0);
     if (length < 0)
         return err_errno(err, errno, "read mark");
     if (length == 0)
         return 0;
+    uint64_t sum;
     if (length != MARK_SIZE || sscanf(record + MARK_TEXT_MAX, "%16" SCNx64, &sum) != 1 ||
         sum != sum_of(record, MARK_TEXT_MAX) ||
         sscanf(record, MARK_SCAN, &mark->epoch, &mark->commits, &mark->events, &mark->last_job,
@@ -74,7 +71,6 @@ int marker_write(struct marker *marker, const struct mark *mark, struct err *err
     char record[MARK_SIZE + 1];
     int length = snprintf(record, sizeof record, MARK_FORMAT, mark->epoch, mark->commits,
                           mark->events, mark->last_job, mark->last_attempt);
-
     assert(length > 0 && length <= MARK_TEXT_MAX);
     memset(record + length, ' ', (size_t)(MARK_TEXT_MAX - length));
     sprintf(record + MARK_TEXT_MAX, "%016" PRIx64 " \n", sum_of(record, MARK_TEXT_MAX));

@@ -23,11 +23,9 @@ static int number_read(sqlite3 *db, const char *text, int64_t *value, struct err
 static int counter_read(sqlite3 *db, const char *name, uint64_t *value, struct err *err)
 {
     char text[80];
-    int64_t number;
-    int code;
-
     snprintf(text, sizeof text, "SELECT value FROM counters WHERE name = '%s'", name);
-    code = number_read(db, text, &number, err);
+    int64_t number;
+    int code = number_read(db, text, &number, err);
     *value = (uint64_t)number;
     return code;
 }
@@ -35,11 +33,9 @@ static int counter_read(sqlite3 *db, const char *name, uint64_t *value, struct e
 static int table_find(sqlite3 *db, const char *name, bool *is_there, struct err *err)
 {
     char text[96];
-    int64_t count;
-    int code;
-
     snprintf(text, sizeof text, "SELECT count(*) FROM sqlite_schema WHERE name = '%s'", name);
-    code = number_read(db, text, &count, err);
+    int64_t count;
+    int code = number_read(db, text, &count, err);
     *is_there = count > 0;
     return code;
 }
@@ -49,7 +45,6 @@ static int past_read(sqlite3 *db, struct past *past, struct err *err)
     uint64_t last_job = 0;
     bool has_counters;
     int code = table_find(db, "counters", &has_counters, err);
-
     *past = (struct past){.is_empty = !has_counters};
     if (code < 0 || past->is_empty)
         return code;
@@ -72,10 +67,9 @@ static int past_read(sqlite3 *db, struct past *past, struct err *err)
 static int epoch_is_known(sqlite3 *db, const struct past *past, uint64_t id, bool *is_known,
                           struct err *err)
 {
-    char text[96];
     int64_t count = 0;
     int code = 0;
-
+    char text[96];
     snprintf(text, sizeof text, "SELECT count(*) FROM epochs WHERE id = %" PRId64, (int64_t)id);
     if (past->has_epochs)
         code = number_read(db, text, &count, err);
@@ -87,9 +81,6 @@ static int epoch_is_known(sqlite3 *db, const struct past *past, uint64_t id, boo
 static int past_check(const struct sqlite_place *place, const struct past *past,
                       const struct mark *mark, struct err *err)
 {
-    bool is_known;
-    int code;
-
     if (past->is_empty && mark->commits > 0)
         return err_fail(err, ERR_CORRUPT, "",
                         "the database is gone from %.80s, and %" PRIu64 " commits (%" PRIu64
@@ -97,7 +88,8 @@ static int past_check(const struct sqlite_place *place, const struct past *past,
                         place->directory, mark->commits, mark->events);
     if (past->is_empty)
         return 0;
-    code = epoch_is_known(place->db, past, mark->epoch, &is_known, err);
+    bool is_known;
+    int code = epoch_is_known(place->db, past, mark->epoch, &is_known, err);
     if (code < 0)
         return code;
     if (!is_known)
@@ -120,7 +112,6 @@ static int backup_check_place(const struct sqlite_place *place, struct err *err)
 {
     int64_t rows;
     int code = number_read(place->db, "SELECT count(*) FROM backup", &rows, err);
-
     if (code == 0 && rows > 0)
         return err_fail(err, ERR_CORRUPT, "",
                         "%s is a backup that was copied here; skepd --restore puts one in place",
@@ -135,7 +126,6 @@ int past_judge(const struct sqlite_place *place, struct marker *marker, bool acc
     struct mark mark = {0};
     struct err wrong = {0};
     int has_mark, code = past_read(place->db, &past, err);
-
     *opening = (struct db_opening){0};
     if (code < 0)
         return code;

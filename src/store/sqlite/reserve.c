@@ -15,9 +15,8 @@ enum { RESERVE_MIN = 256 << 10, RESERVE_MAX = 8 << 20, RESERVE_PART = 16 };
 
 static int room_read(const char *path, uint64_t *all, uint64_t *left, struct err *err)
 {
-    struct statvfs room;
-
     *all = *left = 0;
+    struct statvfs room;
     if (statvfs(path, &room) < 0)
         return err_errno(err, errno, "statvfs %s", path);
     *all = (uint64_t)room.f_blocks * room.f_frsize;
@@ -27,10 +26,8 @@ static int room_read(const char *path, uint64_t *all, uint64_t *left, struct err
 
 int reserve_open(struct reserve *reserve, const char *directory, struct err *err)
 {
-    struct stat status;
     uint64_t all, left;
     int code = room_read(directory, &all, &left, err);
-
     if (code < 0)
         return code;
     reserve->bytes = all / RESERVE_PART;
@@ -40,6 +37,7 @@ int reserve_open(struct reserve *reserve, const char *directory, struct err *err
         reserve->bytes = RESERVE_MIN;
     reserve->path = mem_alloc(strlen(directory) + sizeof "/reserve");
     sprintf(reserve->path, "%s/reserve", directory);
+    struct stat status;
     reserve->is_held =
         stat(reserve->path, &status) == 0 && (uint64_t)status.st_size >= reserve->bytes;
     if (!reserve->is_held)
@@ -75,12 +73,11 @@ bool reserve_make(struct reserve *reserve)
 {
     cleanup_close int fd = -1;
     cleanup_free char *directory = mem_copy(reserve->path);
-    uint64_t all, left;
-
     if (reserve->is_held)
         return true;
     *strrchr(directory, '/') = '\0';
     unlink(reserve->path); /* what is left of one that was not finished */
+    uint64_t all, left;
     if (room_read(directory, &all, &left, NULL) < 0 || left < 2 * reserve->bytes)
         return false;
     fd = open(reserve->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
