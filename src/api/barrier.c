@@ -5,8 +5,6 @@
 /* A request that may wait for hours says nothing of how fast requests are. */
 static int barrier_answered(struct call *call)
 {
-    struct json_writer json;
-
     if (call->answer_code) {
         call->err = call->answer_err;
         call->error_code = call->answer_code == ERR_CONFLICT    ? "BarrierBrokenError"
@@ -14,6 +12,7 @@ static int barrier_answered(struct call *call)
                                                                 : NULL;
         return call->answer_code;
     }
+    struct json_writer json;
     call_json(call, 200, &json);
     json_object(&json);
     json_key_string(&json, "state", call->is_held ? "passed" : "noted");

@@ -90,7 +90,6 @@ static void log_of(const struct call *call, const struct task_record *attempt,
                    struct log_reader *log)
 {
     const struct service *service = call->api->service;
-
     log->attempt = attempt->attempt;
     log->engine = service->engine_of(service->context, attempt->node);
 }

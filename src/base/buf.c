@@ -72,7 +72,6 @@ void buf_int(struct buf *buf, int64_t value)
 {
     char digits[24], *at = digits + sizeof digits;
     uint64_t left = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
-
     do
         *--at = (char)('0' + left % 10);
     while (left /= 10);

@@ -45,7 +45,6 @@ static size_t escape_end(struct text text, size_t at)
 static bool is_control(const char *c, size_t length)
 {
     unsigned char first = (unsigned char)c[0];
-
     if (length == 1)
         return (first < 0x20 && first != '\n' && first != '\t') || first == DELETE;
     return length == 2 && first == 0xc2 && (unsigned char)c[1] < 0xa0; /* U+0080 … U+009F */
@@ -63,7 +62,6 @@ void printable_put(struct buf *out, struct text text)
 {
     size_t line = out->length, i = 0;
     bool is_returned = false; /* what follows overwrites the line */
-
     while (i < text.length) {
         size_t length = text_utf8_length(text, i);
         const char *c = text.at + i;
@@ -105,7 +103,6 @@ bool printable_is_line(struct text text)
 void printable_strip(struct buf *out, struct text text)
 {
     size_t i = 0;
-
     while (i < text.length) {
         const char *escape = memchr(text.at + i, ESCAPE, text.length - i);
         size_t end = escape ? (size_t)(escape - text.at) : text.length;
@@ -123,12 +120,10 @@ static bool is_inside_character(struct text text, size_t at)
 struct text printable_tail(struct text text, size_t most)
 {
     size_t from = text.length > most ? text.length - most : 0;
-    const char *newline;
-
     if (from == 0)
         return text;
     /* the newline before it makes the first line whole; the last one is no reason to begin */
-    newline = memchr(text.at + from - 1, '\n', text.length - from);
+    const char *newline = memchr(text.at + from - 1, '\n', text.length - from);
     if (newline)
         from = (size_t)(newline + 1 - text.at);
     while (is_inside_character(text, from))
@@ -139,7 +134,6 @@ struct text printable_tail(struct text text, size_t most)
 struct text printable_head(struct text text, size_t most)
 {
     size_t length = text.length > most ? most : text.length;
-
     while (length > 0 && is_inside_character(text, length))
         length--;
     return (struct text){text.at, length};

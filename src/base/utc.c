@@ -20,7 +20,6 @@ static struct date date_of(int64_t at_ms)
     static const int lengths[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
     int64_t at_s = at_ms < 0 ? 0 : at_ms / 1000;
     int year = 1970, month = 0, length;
-
     if (at_s > UTC_LAST_S)
         at_s = UTC_LAST_S;
     int day = (int)(at_s / DAY_S);
@@ -34,7 +33,6 @@ static struct date date_of(int64_t at_ms)
 const char *utc_text(int64_t at_ms, char text[UTC_SIZE])
 {
     const struct date date = date_of(at_ms);
-
     snprintf(text, UTC_SIZE, "%04d-%02d-%02d %02d:%02d:%02d UTC", date.year, date.month, date.day,
              date.second / 3600, date.second / 60 % 60, date.second % 60);
     return text;
@@ -43,7 +41,6 @@ const char *utc_text(int64_t at_ms, char text[UTC_SIZE])
 const char *utc_instant(int64_t at_ms, char text[UTC_SIZE])
 {
     const struct date date = date_of(at_ms);
-
     snprintf(text, UTC_SIZE, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", date.year, date.month, date.day,
              date.second / 3600, date.second / 60 % 60, date.second % 60,
              at_ms < 0 ? 0 : (int)(at_ms % 1000));

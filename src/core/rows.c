@@ -66,7 +66,6 @@ static void run_begin(struct runs *runs, uint64_t first, size_t index)
 static size_t run_index(const struct runs *runs, uint64_t number)
 {
     size_t at = runs->count - 1;
-
     while (runs->items[at].first > number) {
         assert(at > 0);
         at--;
@@ -77,7 +76,6 @@ static size_t run_index(const struct runs *runs, uint64_t number)
 struct rows *rows_new(void)
 {
     struct rows *rows = mem_zero(1, sizeof *rows);
-
     run_begin(&rows->job_runs, 1, 0);
     run_begin(&rows->attempt_runs, 0, 0);
     return rows;

@@ -16,10 +16,9 @@ bool admission_submit(struct server *server, struct server_mail *mail)
 {
     const struct plan *plan = mail->event.submit.plan;
     struct job_id job;
-    struct err err;
-
     if (store_job_find(server->store, text_of(plan->user), text_of(plan->name), &job, NULL) < 0)
         return true;
+    struct err err;
     err_fail(&err, ERR_CONFLICT, "name", "job %.64s~%.120s exists already", plan->user, plan->name);
     mail_reject(mail, &err);
     return false;
@@ -39,7 +38,6 @@ static bool admission_start(struct server *server, struct server_mail *mail)
     struct recall *start = &mail->event.start;
     struct err err;
     int code = job_still_there(&server->core, start->job, &err);
-
     start->plan = NULL;
     start->record = NULL;
     if (code == 0)
@@ -56,10 +54,9 @@ static bool admission_start(struct server *server, struct server_mail *mail)
 
 static bool admission_delete(struct server *server, struct server_mail *mail)
 {
-    struct store_job row;
     struct err err;
     int code = job_still_there(&server->core, mail->event.job, &err);
-
+    struct store_job row;
     if (code == 0)
         code = store_job_summary(server->store, mail->event.job, &mail->arena, &row, &err);
     if (code == 0)
@@ -72,7 +69,6 @@ static bool admission_delete(struct server *server, struct server_mail *mail)
 static bool admission_room(struct server *server, struct server_mail *mail)
 {
     struct err err;
-
     if (!mail->reply.done || !event_grows(mail->event.kind) || server_room(server, &err) == 0)
         return true;
     mail_reject(mail, &err);
@@ -82,7 +78,6 @@ static bool admission_room(struct server *server, struct server_mail *mail)
 bool admission_pass(struct server *server, struct server_mail *mail)
 {
     const enum event_kind kind = mail->event.kind;
-
     if (!admission_room(server, mail))
         return false;
     if (kind == EVENT_SUBMIT)

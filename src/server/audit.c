@@ -11,9 +11,8 @@ static int log_replay(struct store_reader *reader, struct replay *replay, struct
                       int64_t *last_ms, struct err *err)
 {
     struct store_events events = {0};
-    cleanup_arena struct arena arena;
     int code = 0;
-
+    cleanup_arena struct arena arena;
     arena_init(&arena);
     do {
         arena_clear(&arena);
@@ -40,7 +39,6 @@ static int take_job(void *context, const struct job_record *job, struct text pla
                     struct err *err)
 {
     struct plan *plan = plan_decode(plan_bytes, err);
-
     return plan ? core_restore_job(context, job, plan, err) : ERR_CORRUPT;
 }
 
@@ -54,14 +52,13 @@ static int rows_hash(struct store_reader *reader, const struct core_config *conf
 {
     struct core *core = core_new(config, err);
     struct store_restore restore = {core, take_node, take_job, take_task};
-    struct job_id last_job;
-    struct attempt_id last_attempt;
-    struct output output;
     int code;
-
     if (!core)
         return err->code;
+    struct output output;
     output_init(&output);
+    struct job_id last_job;
+    struct attempt_id last_attempt;
     code = store_restore_counters(reader, &last_job, &last_attempt, err);
     if (code == 0)
         code = core_restore_counters(core, last_job, last_attempt);
@@ -86,9 +83,8 @@ static int differs(uint32_t job, const char *what, struct err *err)
 static int jobs_compare(struct store_reader *reader, const struct rows *rows, uint64_t *jobs,
                         struct err *err)
 {
-    cleanup_arena struct arena arena;
     int code = 0;
-
+    cleanup_arena struct arena arena;
     arena_init(&arena);
     for (size_t i = 0; code == 0 && i < rows_job_count(rows); i++) {
         const struct rows_job *job = rows_job(rows, i);
@@ -125,7 +121,6 @@ static int hashes_compare(struct store_reader *reader, struct replay *replay,
         .kind = EVENT_RESTORE, .now_ms = now_ms, .user = "", .config = config};
     uint64_t hash = 0;
     int code = rows_hash(reader, config, now_ms, &hash, err);
-
     if (code == 0)
         code = replay_step(replay, &restore, output, err);
     if (code == 0 && core_hash(replay->core) != hash)
@@ -139,15 +134,14 @@ int server_audit(struct store *store, const struct core_config *config, struct a
                  struct err *err)
 {
     struct store_reader *reader;
-    struct replay replay;
-    struct output output;
     int64_t last_ms = 0;
     int code = store_reader_open(store, &reader, err);
-
     *audit = (struct audit){0};
     if (code < 0)
         return code;
+    struct replay replay;
     replay_init(&replay);
+    struct output output;
     output_init(&output);
     code = log_replay(reader, &replay, &output, &last_ms, err);
     audit->events = replay.events;

@@ -13,7 +13,6 @@ static int fail(struct err *err, const char *what)
 static bool is_utf8(struct text text)
 {
     size_t length = 0;
-
     for (size_t at = 0; at < text.length; at += length)
         if ((length = text_utf8_length(text, at)) == 0)
             return false;
@@ -49,7 +48,6 @@ static const char *registry_of(struct text text, struct arena *arena)
 static struct text line_take(struct text *rest)
 {
     struct text line = text_cut(rest, '\n');
-
     if (line.length && line.at[line.length - 1] == '\r')
         line.length--;
     return line;
@@ -58,8 +56,6 @@ static struct text line_take(struct text *rest)
 int auth_file_parse(struct text source, struct arena *arena, struct auth_file *file,
                     struct err *err)
 {
-    struct text registry, user, password;
-
     if (source.length > AUTH_FILE_BYTES_MAX)
         return err_fail(err, ERR_TOO_BIG, "authFile", "authFile: longer than %d bytes",
                         AUTH_FILE_BYTES_MAX);
@@ -67,9 +63,9 @@ int auth_file_parse(struct text source, struct arena *arena, struct auth_file *f
         return fail(err, "not a text in UTF-8");
     if (text_starts(source, TEXT("\xef\xbb\xbf")))
         source = (struct text){source.at + 3, source.length - 3};
-    registry = text_trim(line_take(&source));
-    user = text_trim(line_take(&source));
-    password = line_take(&source);
+    struct text registry = text_trim(line_take(&source));
+    struct text user = text_trim(line_take(&source));
+    struct text password = line_take(&source);
     if (text_trim(source).length)
         return fail(err, "more than three lines (registry, user name, password)");
     if (user.length == 0 || password.length == 0)
@@ -89,7 +85,6 @@ int auth_file_parse(struct text source, struct arena *arena, struct auth_file *f
 bool auth_file_fits(const struct auth_file *file, const char *image)
 {
     struct reference reference;
-
     return reference_parse(image, &reference, NULL) == 0 && reference.kind == REFERENCE_REGISTRY &&
            strcmp(reference.host, file->registry) == 0;
 }

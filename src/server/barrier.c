@@ -31,9 +31,8 @@ struct barrier_table {
 
 static uint64_t request_of(struct barrier_table *table, struct service_reply reply)
 {
-    uint64_t request;
-
     assert(reply.done);
+    uint64_t request;
     if (table->free_requests.count > 0) {
         request = table->free_requests.items[--table->free_requests.count];
     } else {
@@ -52,10 +51,8 @@ static void answer(struct service_reply reply, int code, const char *text)
 
 static void answer_give(struct barrier_table *table, const struct barrier_answer *given)
 {
-    struct service_reply reply;
-
     assert(given->request > 0 && given->request <= table->replies.count);
-    reply = table->replies.items[given->request - 1];
+    struct service_reply reply = table->replies.items[given->request - 1];
     table->replies.items[given->request - 1] = (struct service_reply){0};
     *ARRAY_ADD(&table->free_requests) = given->request;
     answer(reply, given->code, given->text);
@@ -72,16 +69,13 @@ static bool is_under_way(const struct job_record *job, uint32_t attempt)
 static int roles_read(struct barrier_table *table, struct barrier_rows *rows, struct err *err)
 {
     struct store_source source;
-    struct spec *spec;
-    bool *takes_part;
     int code = store_job_source(table->reader, rows->job, &table->scratch, &source, err);
-
     if (code < 0)
         return code;
-    spec = spec_decode(source.spec_bytes, err);
+    struct spec *spec = spec_decode(source.spec_bytes, err);
     if (!spec)
         return ERR_CORRUPT;
-    takes_part = ARENA_ARRAY(&table->scratch, bool, spec->role_count + 1);
+    bool *takes_part = ARENA_ARRAY(&table->scratch, bool, spec->role_count + 1);
     for (size_t i = 0; i < spec->role_count; i++)
         takes_part[i] = rows->kind == BARRIER_START || spec->roles[i].is_ssh_enabled;
     rows->takes_part = takes_part;
@@ -96,7 +90,6 @@ static int rows_read(struct barrier_table *table, struct barrier_rows *rows, str
     struct store_tasks tasks = {0};
     int64_t passed = -1;
     int code = store_job_read(table->reader, rows->job, &table->scratch, &job, err);
-
     if (code == 0 && !is_under_way(&job.record, rows->attempt))
         code = err_fail(err, ERR_CONFLICT, "", "the job's attempt ends");
     if (code == 0)
@@ -136,11 +129,9 @@ static int barrier_known(struct barrier_table *table, const struct task_record *
                                 .kind = kind,
                                 .records = output->records.items,
                                 .record_count = output->records.count};
-    int code;
-
     if (barriers_has(table->barriers, row->job, kind))
         return 0;
-    code = rows_read(table, &rows, err);
+    int code = rows_read(table, &rows, err);
     if (code < 0)
         return code;
     barriers_add(table->barriers, &rows);
@@ -167,7 +158,6 @@ void barrier_report(struct barrier_table *table, const struct service_barrier *r
     struct err err = {0};
     uint64_t request = request_of(table, reply);
     int code = row_find(table, report->attempt, output, &row, &err);
-
     if (code == 0 && row.state >= LIFE_ATTEMPT_COMPLETED)
         code = err_fail(&err, ERR_CONFLICT, "", "this try has ended");
     if (code == 0)
@@ -225,7 +215,6 @@ void barrier_clear(struct barrier_table *table, const char *why)
 struct barrier_table *barrier_table_new(struct store_reader *reader)
 {
     struct barrier_table *table = mem_zero(1, sizeof *table);
-
     table->reader = reader;
     table->barriers = barriers_new(BARRIER_HELD_MAX);
     barrier_output_init(&table->output);
@@ -270,9 +259,8 @@ void barrier_token(const uint8_t *master_key, struct attempt_id attempt,
 
 bool barrier_token_is(const uint8_t *master_key, struct attempt_id attempt, struct text token)
 {
-    char wanted[BARRIER_TOKEN_SIZE];
     unsigned different = 0;
-
+    char wanted[BARRIER_TOKEN_SIZE];
     if (token.length != sizeof wanted - 1)
         return false;
     barrier_token(master_key, attempt, wanted);

@@ -26,7 +26,6 @@ static void snapshot_make(const struct core *core, struct service_snapshot *snap
 static void batch_barriers(struct server *server)
 {
     struct core_thread *core = &server->core;
-
     barrier_take(server->barriers, core->output.records.items, core->output.records.count);
     for (size_t i = 0; i < core->batch_count; i++) {
         struct server_mail *mail = core->batch[i];
@@ -85,8 +84,6 @@ int batch_commit(struct server *server, struct err *err)
         .events = core->events, .event_count = core->event_count, .output = &core->output};
     const char *at = buf_cstr(&core->log);
     int64_t begin_us = clock_us();
-    int code;
-
     for (size_t i = 0; i < core->event_count; i++) {
         core->events[i].body.at = at;
         at += core->events[i].body.length;
@@ -95,7 +92,7 @@ int batch_commit(struct server *server, struct err *err)
     batch.changes = batch_changes(server, &batch.change_count);
     if (batch.event_count == 0 && batch.change_count == 0 && core->output.records.count == 0)
         return 0;
-    code = store_commit(server->store, &batch, err);
+    int code = store_commit(server->store, &batch, err);
     histogram_add(&server->metrics.commit, clock_us() - begin_us);
     if (code < 0)
         return code;
@@ -120,8 +117,6 @@ static void batch_trial(struct server *server, struct server_mail *mail)
     struct event *event = &mail->event;
     int64_t begin_us = clock_us();
     struct err err = {0};
-    int code;
-
     if (begin_us < core->trial_at_us) {
         mail_refuse(mail, ERR_BUSY, "others try jobs just now: ask again");
         return;
@@ -130,7 +125,7 @@ static void batch_trial(struct server *server, struct server_mail *mail)
         return;
     event->now_ms = core_thread_now(server);
     event->random = core_thread_random();
-    code = core_trial(core->core, event, mail->trial_arena, mail->trial, &err);
+    int code = core_trial(core->core, event, mail->trial_arena, mail->trial, &err);
     core->trial_at_us = clock_us() + TRIAL_REST * (clock_us() - begin_us);
     mail_answer(mail, &(struct service_answer){.code = code, .path = err.path, .text = err.text});
 }
@@ -138,7 +133,6 @@ static void batch_trial(struct server *server, struct server_mail *mail)
 static void batch_answer(struct server *server)
 {
     struct core_thread *core = &server->core;
-
     for (size_t i = 0; i < core->output.answers.count; i++) {
         const struct answer *answer = &core->output.answers.items[i];
         if (answer->request == 0 || answer->request > core->batch_count)
@@ -171,7 +165,6 @@ static void batch_forget(struct server *server)
 {
     struct core_thread *core = &server->core;
     cleanup_id_map struct id_map known = {0};
-
     for (size_t i = 0; i < core->output.records.count; i++) {
         const struct record *record = &core->output.records.items[i];
         if (record->kind == RECORD_TASK && record->task.attempt.v)
@@ -189,7 +182,6 @@ static void batch_forget(struct server *server)
 void batch_commands(struct server *server)
 {
     struct core_thread *core = &server->core;
-
     for (size_t i = 0; i < core->output.commands.count; i++)
         if (core->output.commands.items[i].kind == COMMAND_WAKE)
             core->wake_ms = core->output.commands.items[i].at_ms;
@@ -220,7 +212,6 @@ static void batch_end(struct server *server)
 {
     struct core_thread *core = &server->core;
     int64_t now_us = clock_us();
-
     for (size_t i = 0; i < core->batch_count; i++) {
         if (core->batch[i]->is_request)
             histogram_add(&server->metrics.request, now_us - core->batch[i]->posted_us);
@@ -233,7 +224,6 @@ static void batch_end(struct server *server)
 void batch_carry_out(struct server *server)
 {
     struct core_thread *core = &server->core;
-
     batch_commands(server);
     hang_watch_take(server->hang_watch, core->output.records.items, core->output.records.count);
     use_watch_take(server->use_watch, core->output.records.items, core->output.records.count);

@@ -10,7 +10,6 @@
 static void fact_keep(struct server *server, struct server_mail *mail)
 {
     struct core_thread *core = &server->core;
-
     /* progress is only for people; everything else would be missed, a reload as well */
     if (mail->kind == MAIL_EVENT && mail->event.kind == EVENT_TASK_NOTE) {
         atomic_fetch_add(&server->metrics.facts_dropped, 1);
@@ -28,14 +27,13 @@ static void fact_keep(struct server *server, struct server_mail *mail)
 
 void batch_failure_mail(struct server *server, struct server_mail *mail)
 {
-    char text[240];
-
     if (!mail->reply.done &&
         (mail->kind == MAIL_EVENT || (mail->kind == MAIL_CONFIG && !mail->is_done))) {
         fact_keep(server, mail);
         return;
     }
     pthread_mutex_lock(&server->state_lock);
+    char text[240];
     snprintf(text, sizeof text, "nothing can be stored: %s", server->store_trouble);
     pthread_mutex_unlock(&server->state_lock);
     mail_refuse(mail, ERR_UNAVAILABLE, text);
@@ -47,7 +45,6 @@ void batch_failure_all(struct server *server, const struct err *err)
 {
     struct core_thread *core = &server->core;
     size_t count = core->batch_count;
-
     log_error("store", "cannot be written, requests are refused until it can: %s", err->text);
     server_trouble(server, server->store_trouble, err->text);
     atomic_store(&server->is_writable, false);
@@ -64,7 +61,6 @@ void batch_failure_all(struct server *server, const struct err *err)
 static void submission_log(const struct submission *submit, char *what, size_t size)
 {
     struct plan *plan = plan_decode(submit->plan_bytes, NULL);
-
     snprintf(what, size, "the submission of %.64s~%.90s", plan ? plan->user : "",
              plan ? plan->name : "");
     plan_free(plan);
@@ -74,7 +70,6 @@ static void set_aside_log(const struct server_mail *mail, const struct err *err)
 {
     const struct event *event = &mail->event;
     char what[200];
-
     if (mail->kind != MAIL_EVENT)
         snprintf(what, sizeof what, "change %d", (int)mail->change.kind);
     else if (event->kind == EVENT_SUBMIT)
@@ -97,10 +92,9 @@ static void set_aside_log(const struct server_mail *mail, const struct err *err)
 static void mail_set_aside(struct server *server, struct server_mail *mail, const struct err *err)
 {
     const struct event *event = &mail->event;
-    struct err told;
-
     atomic_fetch_add(&server->metrics.set_aside, 1);
     set_aside_log(mail, err);
+    struct err told;
     err_fail(&told, ERR_INTERNAL, "", "it cannot be stored: %.200s", err->text);
     mail_refuse(mail, told.code, told.text);
     if (mail_is_end(mail))
@@ -114,7 +108,6 @@ static void mail_set_aside(struct server *server, struct server_mail *mail, cons
 static bool mail_revive(struct server_mail *mail, struct err *err)
 {
     struct submission *submit = &mail->event.submit;
-
     if (mail->kind == MAIL_EVENT && mail->event.kind == EVENT_SUBMIT && !mail->is_done &&
         !submit->plan)
         submit->plan = plan_decode(submit->plan_bytes, err);
@@ -127,7 +120,6 @@ static bool mail_revive(struct server_mail *mail, struct err *err)
 static int mail_step_alone(struct server *server, struct server_mail *mail, struct err *err)
 {
     int code = server->core.core ? 0 : core_thread_renew(server, err);
-
     if (code < 0)
         return code == ERR_INTERNAL ? err_fail(err, ERR_CORRUPT, "", "no core can be made") : code;
     if (!mail_revive(mail, err))
@@ -153,7 +145,6 @@ void batch_failure_part(struct server *server, const struct err *why)
     struct server_mail **mails = mem_alloc(mem_size(count, sizeof *mails));
     struct err err = *why;
     int code = 0;
-
     log_warning("store", "a round of %zu is stored one by one: %s", count, err.text);
     barrier_clear(server->barriers, "ask again"); /* its reports have run ahead of the store, too */
     memcpy(mails, core->batch, count * sizeof *mails);

@@ -17,7 +17,6 @@ enum {
 static int64_t clock_ms(clockid_t which)
 {
     struct timespec now;
-
     clock_gettime(which, &now);
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
@@ -52,7 +51,6 @@ static void wall_watch(struct server_clock *clock, int64_t boot_ms, int64_t wall
                        int64_t elapsed_ms)
 {
     int64_t step = wall_ms - clock->wall_ms - elapsed_ms;
-
     if (step > UNSTEADY_MS || step < -UNSTEADY_MS) {
         clock->steady_boot_ms = boot_ms;
         clock->stepped_ms = step;
@@ -63,7 +61,6 @@ static void wall_watch(struct server_clock *clock, int64_t boot_ms, int64_t wall
 int64_t server_clock_step(struct server_clock *clock, int64_t boot_ms, int64_t wall_ms)
 {
     int64_t elapsed = boot_ms > clock->boot_ms ? boot_ms - clock->boot_ms : 0, drift, change;
-
     wall_watch(clock, boot_ms, wall_ms, elapsed);
     clock->credit = clamp(clock->credit + elapsed, 0, elapsed > CREDIT_MS ? elapsed : CREDIT_MS);
     drift = wall_ms - (clock->now_ms + elapsed);
@@ -99,7 +96,6 @@ bool server_clock_warns(struct server_clock *clock)
 void server_clock_text(int64_t behind_ms, char *text, size_t size)
 {
     int64_t behind_h = (behind_ms + (behind_ms < 0 ? -1800000 : 1800000)) / 3600000;
-
     if (!is_apart(behind_ms))
         snprintf(text, size, "the times that are shown are right");
     else if (behind_ms < 0)
@@ -118,7 +114,6 @@ void server_clock_text(int64_t behind_ms, char *text, size_t size)
 int64_t server_clock_trusted(struct server_clock *clock)
 {
     int64_t now = clock->wall_ms < clock->now_ms ? clock->wall_ms : clock->now_ms;
-
     if (now <= clock->trusted_ms + LEAP_MS || clock->boot_ms - clock->steady_boot_ms >= CONFIRM_MS)
         clock->trusted_ms = now;
     return clock->trusted_ms;

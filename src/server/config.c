@@ -23,7 +23,6 @@ static void get_string(struct server_config *config, const struct doc *doc, cons
                        const char **value)
 {
     const struct doc *found = doc_get(doc, key);
-
     if (found && found->kind == DOC_STRING)
         *value = arena_copy(&config->arena, found->as.string);
 }
@@ -31,7 +30,6 @@ static void get_string(struct server_config *config, const struct doc *doc, cons
 static uint64_t get_int(const struct doc *doc, const char *key, uint64_t otherwise)
 {
     const struct doc *found = doc_get(doc, key);
-
     return found && found->kind == DOC_INT ? (uint64_t)found->as.integer : otherwise;
 }
 
@@ -43,7 +41,6 @@ static void get_u32(const struct doc *doc, const char *key, uint32_t *value)
 static void get_bool(const struct doc *doc, const char *key, bool *value)
 {
     const struct doc *found = doc_get(doc, key);
-
     if (found && found->kind == DOC_BOOL)
         *value = found->as.boolean;
 }
@@ -52,10 +49,9 @@ static void get_strings(struct server_config *config, const struct doc *doc, con
                         const char *const **items, size_t *count)
 {
     const struct doc *found = doc_get(doc, key);
-    const char **list;
-
     if (!found || found->kind != DOC_LIST)
         return;
+    const char **list;
     list = arena_array(&config->arena, found->as.list.count, sizeof *list);
     for (size_t i = 0; i < found->as.list.count; i++)
         list[i] = arena_copy(&config->arena, found->as.list.items[i]->as.string);
@@ -67,7 +63,6 @@ static int get_choice(const struct doc *doc, const char *key, const char *const 
                       int otherwise)
 {
     const struct doc *found = doc_get(doc, key);
-
     if (found && found->kind == DOC_STRING)
         for (int i = 0; choices[i]; i++)
             if (text_is(found->as.string, choices[i]))
@@ -95,7 +90,6 @@ static const char *const oidc_scopes[] = {"profile", "email"};
 static void read_oidc(struct server_config *config, const struct doc *doc)
 {
     struct api_oidc *oidc = &config->oidc;
-
     config->has_oidc = doc != NULL;
     *oidc = (struct api_oidc){.public_url = "",
                               .provider = {.issuer = "",
@@ -184,7 +178,6 @@ static void read_images(struct server_config *config, struct engine_config *engi
                         const struct doc *doc)
 {
     struct engine_local_config *local = &engine->local;
-
     get_strings(config, doc, "localRoots", &local->image_roots, &local->image_root_count);
     get_strings(config, doc, "insecureRegistries", &local->insecure_registries,
                 &local->insecure_registry_count);
@@ -252,7 +245,6 @@ static void read_engine(struct server_config *config, struct engine_config *engi
 static void read_engines(struct server_config *config, const struct doc *doc)
 {
     const struct doc *list = doc_get(doc, "engines");
-
     if (!list) {
         read_engine(config, config->engines, doc_get(doc, "engine"));
         return;
@@ -289,7 +281,6 @@ static void check_storages(const struct server_config *config, const struct doc 
                            struct problems *problems)
 {
     const struct doc *list = doc_get_list(doc, "storages");
-
     for (size_t i = 0; i < config->storages.count; i++) {
         const struct storage *storage = &config->storages.items[i];
         const struct place place = list->as.list.items[i]->place;
@@ -369,7 +360,6 @@ static void check_engines(const struct server_config *config, const struct doc *
                           struct problems *problems)
 {
     const struct doc *list = doc_get(doc, "engines");
-
     if (list && doc_get(doc, "engine"))
         problem_add(problems, list->place, "engines", "engine stands there as well: name all here");
     for (size_t i = 0; list && i < config->engine_count; i++) {
@@ -397,7 +387,6 @@ static void check_proxies(const struct server_config *config, const struct doc *
 {
     struct address_range range;
     struct err err;
-
     for (size_t i = 0; i < config->proxy_count; i++)
         if (address_range_parse(config->proxies[i], &range, &err) < 0)
             problem_add(problems, doc_get(api, "proxies")->as.list.items[i]->place, "api.proxies",
@@ -440,14 +429,13 @@ static void check_together(const struct server_config *config, const struct doc 
 /* What the core would refuse without anybody hearing why, line by line. */
 static int check_cells(const char *path, struct text content, struct buf *report, struct err *err)
 {
-    cleanup_arena struct arena scratch;
-    cleanup_problems struct problems problems;
-    struct hived_config *cells;
     int code = 0;
-
+    cleanup_arena struct arena scratch;
     arena_init(&scratch);
+    cleanup_problems struct problems problems;
     problems_init(&problems, &scratch);
-    cells = hived_config_read(doc_parse(content, DOC_YAML, &scratch, &problems), &problems);
+    struct hived_config *cells =
+        hived_config_read(doc_parse(content, DOC_YAML, &scratch, &problems), &problems);
     problems_print(&problems, path, report);
     if (!cells)
         code = err_fail(err, ERR_INVALID, "", "%s has %zu error%s", path, problems.error_count,
@@ -461,12 +449,10 @@ static int read_cells_file(struct server_config *config, const struct doc *doc, 
 {
     const char *path = NULL;
     cleanup_buf struct buf content = BUF_INIT;
-    int code;
-
     get_string(config, doc_get(doc, "scheduling"), "cellsFile", &path);
     if (!path)
         return 0;
-    code = file_read(path, FILE_BYTES_MAX, &content, err);
+    int code = file_read(path, FILE_BYTES_MAX, &content, err);
     if (code == 0 && !strcmp(config->core.policy, "hived"))
         code = check_cells(path, buf_as_text(&content), report, err);
     if (code == 0)
@@ -509,7 +495,6 @@ int server_config_read(const char *path, struct server_config **out, struct buf 
     struct server_config *config = mem_zero(1, sizeof *config);
     struct buf source = BUF_INIT;
     int code = 0;
-
     arena_init(&config->arena);
     config_default(config);
     if (path) {

@@ -19,7 +19,6 @@ static bool lists_differ(const char *const *old, size_t old_count, const char *c
                          size_t now_count)
 {
     bool is_different = old_count != now_count;
-
     for (size_t i = 0; !is_different && i < now_count; i++)
         is_different = strcmp(old[i], now[i]) != 0;
     return is_different;
@@ -28,7 +27,6 @@ static bool lists_differ(const char *const *old, size_t old_count, const char *c
 static bool oidc_differs(const struct server_config *old_config, const struct server_config *config)
 {
     const struct api_oidc *old = &old_config->oidc, *now = &config->oidc;
-
     return old_config->has_oidc != config->has_oidc ||
            strcmp(old->public_url, now->public_url) != 0 ||
            strcmp(old->provider.issuer, now->provider.issuer) != 0 ||
@@ -49,7 +47,6 @@ static bool oidc_differs(const struct server_config *old_config, const struct se
 static bool engines_differ(const struct server_config *old, const struct server_config *now)
 {
     bool is_different = old->engine_count != now->engine_count;
-
     for (size_t i = 0; !is_different && i < now->engine_count; i++)
         is_different = old->engines[i].kind != now->engines[i].kind ||
                        strcmp(old->engines[i].name, now->engines[i].name) != 0;
@@ -59,7 +56,6 @@ static bool engines_differ(const struct server_config *old, const struct server_
 static bool storages_differ(const struct storage_list *old, const struct storage_list *now)
 {
     bool is_different = old->count != now->count;
-
     for (size_t i = 0; !is_different && i < now->count; i++) {
         const struct storage *a = &old->items[i], *b = &now->items[i];
         is_different = strcmp(a->name, b->name) != 0 || strcmp(a->directory, b->directory) != 0 ||

@@ -17,7 +17,6 @@ void secrets_seal(const struct spec_pair *secrets, size_t count, const uint8_t *
                   struct buf *sealed)
 {
     cleanup_buf struct buf plain = BUF_INIT;
-
     if (count == 0)
         return;
     for (size_t i = 0; i < count; i++) {
@@ -32,9 +31,7 @@ int secrets_open(struct text sealed, const uint8_t *key, struct arena *arena,
                  struct spec_pair **secrets, size_t *count, struct err *err)
 {
     cleanup_buf struct buf plain = BUF_INIT;
-    struct cursor cursor;
     int code = 0;
-
     *secrets = NULL;
     *count = 0;
     if (sealed.length == 0)
@@ -42,6 +39,7 @@ int secrets_open(struct text sealed, const uint8_t *key, struct arena *arena,
     code = secret_open(key, sealed, &plain, err);
     if (code < 0)
         return code;
+    struct cursor cursor;
     for (cursor = cursor_of(buf_as_text(&plain)); !cursor.is_bad && cursor.at < cursor.end;
          (*count)++) {
         cursor_text(&cursor);
@@ -62,14 +60,12 @@ int secrets_open(struct text sealed, const uint8_t *key, struct arena *arena,
 /* Lines for authorized_keys from the user's extension: sshKeys[].value. */
 static const char *user_keys(struct store_reader *reader, const char *name, struct arena *arena)
 {
-    struct store_user user;
-    struct problems problems;
     const struct doc *doc, *keys;
     cleanup_buf struct buf lines = BUF_INIT;
-    const char *copy;
-
+    struct store_user user;
     if (store_user(reader, text_of(name), arena, &user, NULL) < 0)
         return "";
+    struct problems problems;
     problems_init(&problems, arena);
     doc = doc_parse(text_of(user.extension_json), DOC_JSON, arena, &problems);
     problems_release(&problems);
@@ -81,14 +77,13 @@ static const char *user_keys(struct store_reader *reader, const char *name, stru
             buf_char(&lines, '\n');
         }
     }
-    copy = arena_copy(arena, buf_as_text(&lines));
+    const char *copy = arena_copy(arena, buf_as_text(&lines));
     return copy;
 }
 
 static struct job_file_port *ports_of(const struct spec_role *role, struct arena *arena)
 {
     struct job_file_port *ports = arena_array(arena, role->port_count, sizeof *ports);
-
     for (size_t i = 0; i < role->port_count; i++)
         ports[i] = (struct job_file_port){.label = role->ports[i].label,
                                           .count = role->ports[i].count,
@@ -99,7 +94,6 @@ static struct job_file_port *ports_of(const struct spec_role *role, struct arena
 static uint32_t instances_of(const struct store_tasks *tasks, size_t role)
 {
     uint32_t count = 0;
-
     for (size_t i = 0; i < tasks->count; i++)
         count += tasks->items[i].task.role == role;
     return count;
@@ -109,7 +103,6 @@ static struct job_file_role *roles_of(const struct launch_job *launch, struct ar
 {
     const struct spec *spec = launch->spec;
     struct job_file_role *roles = arena_array(arena, spec->role_count, sizeof *roles);
-
     for (size_t i = 0; i < spec->role_count; i++) {
         const struct spec_role *role = &spec->roles[i];
         roles[i] = (struct job_file_role){
@@ -141,7 +134,6 @@ static const struct engine_port *engine_ports_of(const struct task_record *task,
                                                  struct arena *arena)
 {
     struct engine_port *ports = arena_array(arena, task->port_count, sizeof *ports);
-
     for (size_t i = 0; i < task->port_count; i++)
         ports[i] = (struct engine_port){task->ports[i].first, task->ports[i].count};
     return ports;
@@ -150,7 +142,6 @@ static const struct engine_port *engine_ports_of(const struct task_record *task,
 static struct job_file_task *tasks_of(const struct launch_job *launch, struct arena *arena)
 {
     struct job_file_task *tasks = arena_array(arena, launch->tasks.count, sizeof *tasks);
-
     for (size_t i = 0; i < launch->tasks.count; i++) {
         const struct task_record *task = &launch->tasks.items[i];
         const struct spec_role *role = &launch->spec->roles[task->task.role];
@@ -185,7 +176,6 @@ static int job_file_make(struct launch_job *launch, struct err *err)
         .task_count = launch->tasks.count,
     };
     int code = v1_files_make(spec, launch->places.space, arena, &file, &launch->files, err);
-
     if (code < 0)
         return code;
     for (size_t i = 0; i < spec->env_count; i++)
@@ -207,11 +197,9 @@ static int rows_check(const struct launch_job *launch, struct err *err)
 int launch_job_load(struct store_reader *reader, struct job_id job,
                     const struct launch_places *places, struct launch_job *launch, struct err *err)
 {
-    int code;
-
     *launch = (struct launch_job){.job = job, .places = *places};
     arena_init(&launch->arena);
-    code = store_job_read(reader, job, &launch->arena, &launch->row, err);
+    int code = store_job_read(reader, job, &launch->arena, &launch->row, err);
     if (code == 0)
         code = store_job_source(reader, job, &launch->arena, &launch->source, err);
     if (code == 0)
@@ -254,10 +242,8 @@ static const char *rendered(const char *value, const struct spec_pair *secrets, 
                             struct arena *arena)
 {
     cleanup_buf struct buf out = BUF_INIT;
-    const char *copy;
-
     spec_render_secrets(text_of(value), secrets, count, &out);
-    copy = arena_copy(arena, buf_as_text(&out));
+    const char *copy = arena_copy(arena, buf_as_text(&out));
     if (out.at)
         secret_wipe(out.at, out.room);
     return copy;
@@ -277,8 +263,6 @@ static void barrier_make(const struct launch_job *launch, const struct task_reco
                          struct arena *arena)
 {
     const struct spec *spec = launch->spec;
-    char token[BARRIER_TOKEN_SIZE];
-
     file->barrier_url = file->barrier_token = "";
     if (launch->tasks.count < 2 || keys->api_url[0] == '\0')
         return;
@@ -287,6 +271,7 @@ static void barrier_make(const struct launch_job *launch, const struct task_reco
     file->reports_ssh = has_ssh_barrier(spec) && spec->roles[task->task.role].is_ssh_enabled;
     if (!file->has_start_barrier && !file->reports_ssh)
         return;
+    char token[BARRIER_TOKEN_SIZE];
     barrier_token(keys->master_key, task->attempt, token);
     file->barrier_token = arena_copy(arena, text_of(token));
     file->barrier_url = arena_format(arena, "%s/api/internal/attempts/%llu/barriers/",
@@ -327,7 +312,6 @@ static struct engine_file *files_make(const struct launch_job *launch, const str
 {
     struct engine_file *files = arena_array(arena, 2, sizeof *files);
     cleanup_buf struct buf bytes = BUF_INIT;
-
     task_file_write(task, &bytes);
     files[0] = (struct engine_file){LAYOUT_JOB_NAME, buf_as_text(&launch->job_file), 0444};
     files[1] = (struct engine_file){
@@ -354,7 +338,6 @@ static int mounts_make(const struct launch_job *launch, struct arena *arena,
     struct engine_mount *list = ARENA_ARRAY(arena, struct engine_mount, spec->storage_count + 1);
     int code = storage_mounts_make(launch->places.storages, launch->row.record.user, spec, arena,
                                    list, err);
-
     *mounts = list;
     *count = spec->storage_count;
     if (launch->files.is_mounted)
@@ -373,7 +356,6 @@ int container_make(const struct launch_job *launch, const struct task_record *ta
     struct spec_pair *secrets;
     size_t count;
     int code = secrets_open(launch->source.sealed, keys->seal_key, arena, &secrets, &count, err);
-
     const char *user, *password;
     const struct engine_mount *mounts = NULL;
     size_t mount_count = 0;

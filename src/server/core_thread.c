@@ -16,14 +16,13 @@ int64_t core_thread_now(struct server *server)
 {
     struct server_clock *clock = &server->core.clock;
     int64_t now = server_clock_step(clock, clock_boot_ms(), clock_wall_ms());
-    char text[200];
-
     if (clock->stepped_ms)
         log_warning("server",
                     "the machine's clock was set by %lld s: what waits goes by the time that has "
                     "passed, and times that are shown near the clock by a tenth of it",
                     (long long)clock->stepped_ms / 1000);
     clock->stepped_ms = 0;
+    char text[200];
     if (server_clock_warns(clock)) {
         server_clock_text(server_clock_behind_ms(clock), text, sizeof text);
         log_warning("server", "%s", text);
@@ -35,7 +34,6 @@ int64_t core_thread_now(struct server *server)
 uint64_t core_thread_random(void)
 {
     uint64_t value;
-
     secret_random(&value, sizeof value);
     return value;
 }
@@ -44,7 +42,6 @@ uint64_t core_thread_random(void)
 void core_thread_log(struct core_thread *core, const struct event *event)
 {
     size_t begin = core->log.length;
-
     event_encode(event, &core->log);
     core->events[core->event_count++] = (struct store_event){
         .at_ms = event->now_ms,
@@ -56,12 +53,10 @@ void core_thread_log(struct core_thread *core, const struct event *event)
 static void core_thread_event(struct server *server, struct event *event)
 {
     struct core_thread *core = &server->core;
-    size_t record;
-
     event->now_ms = core_thread_now(server);
     event->random = core_thread_random();
     core_thread_log(core, event);
-    record = core->output.records.count;
+    size_t record = core->output.records.count;
     core_step(core->core, event, &core->output);
     for (; record < core->output.records.count; record++)
         if (core->output.records.items[record].kind == RECORD_JOB_DELETED)
@@ -153,7 +148,6 @@ static void core_thread_mail_config(struct server *server, struct server_mail *m
 void core_thread_take(struct server *server, struct server_mail *mail)
 {
     size_t index = server->core.batch_count;
-
     server->core.batch[server->core.batch_count++] = mail;
     if (mail->is_done)
         return;
@@ -205,7 +199,6 @@ static void batch_finish(struct server *server)
 static void core_thread_timer(struct server *server)
 {
     struct event event = {.kind = EVENT_TIMER, .user = ""};
-
     if (server->core.wake_ms == 0 || core_thread_now(server) < server->core.wake_ms)
         return;
     server->core.wake_ms = 0;
@@ -235,7 +228,6 @@ static int store_probe(struct server *server, struct err *err)
     struct store_change change = {.kind = CHANGE_SETTING,
                                   .setting = {"store.probe", TEXT("written")}};
     struct store_batch batch = {.changes = &change, .change_count = 1};
-
     return store_commit(server->store, &batch, err);
 }
 
@@ -243,14 +235,11 @@ static int store_probe(struct server *server, struct err *err)
 static void core_thread_recover(struct server *server)
 {
     struct core_thread *core = &server->core;
-    struct server_mail *facts;
-    struct err err;
-    int code;
-
     if (mailbox_now_ms() < core->probe_at_ms)
         return;
     core->probe_at_ms = mailbox_now_ms() + PROBE_MS;
-    code = store_probe(server, &err);
+    struct err err;
+    int code = store_probe(server, &err);
     if (code == 0)
         code = core_thread_renew(server, &err);
     if (code < 0) {
@@ -261,7 +250,7 @@ static void core_thread_recover(struct server *server)
     store_make_room(server->store);
     atomic_store(&server->is_writable, true);
     server_trouble(server, server->store_trouble, "");
-    facts = core->first_fact;
+    struct server_mail *facts = core->first_fact;
     core->first_fact = NULL;
     core->last_fact = &core->first_fact;
     atomic_store(&server->metrics.facts_kept, 0);
@@ -272,7 +261,6 @@ static void core_thread_recover(struct server *server)
 static void core_thread_make_room(struct server *server)
 {
     struct core_thread *core = &server->core;
-
     if (!store_is_short(server->store) || mailbox_now_ms() < core->probe_at_ms)
         return;
     core->probe_at_ms = mailbox_now_ms() + PROBE_MS;
@@ -283,7 +271,6 @@ static int64_t core_thread_deadline(struct server *server)
 {
     const struct core_thread *core = &server->core;
     int64_t now = mailbox_now_ms(), deadline = core->upkeep_at_ms;
-
     if (store_is_short(server->store) && core->probe_at_ms < deadline)
         deadline = core->probe_at_ms;
     if (!core->core)
@@ -320,7 +307,6 @@ static void *core_thread_run(void *argument)
 {
     struct server *server = argument;
     struct core_thread *core = &server->core;
-
     for (;;) {
         struct mail *mails =
             mailbox_take(&server->mailbox, BATCH_MAX, core_thread_deadline(server));
@@ -352,7 +338,6 @@ static void *core_thread_run(void *argument)
 void core_thread_start(struct server *server)
 {
     struct core_thread *core = &server->core;
-
     atomic_store(&server->core_seen_ms, mailbox_now_ms());
     core->begin_ms = mailbox_now_ms();
     core->upkeep_at_ms = core->begin_ms + UPKEEP_MS;

@@ -26,14 +26,12 @@ void server_post_fact(struct server *server, struct server_mail *mail)
 struct node_known *server_node_find(struct server *server, const char *name)
 {
     uint32_t at = text_map_get(&server->node_names, text_of(name));
-
     return at == MAP_NONE ? NULL : &server->nodes.items[at];
 }
 
 struct node_known *server_node(struct server *server, const char *name)
 {
     struct node_known *node = server_node_find(server, name);
-
     if (node)
         return node;
     node = ARRAY_ADD(&server->nodes);
@@ -46,10 +44,8 @@ struct node_known *server_node(struct server *server, const char *name)
 
 bool server_node_is_simulated(struct server *server, const char *name)
 {
-    bool is_simulated;
-
     pthread_mutex_lock(&server->state_lock);
-    is_simulated = server_node(server, name)->is_gpu_simulated;
+    bool is_simulated = server_node(server, name)->is_gpu_simulated;
     pthread_mutex_unlock(&server->state_lock);
     return is_simulated;
 }
@@ -58,7 +54,6 @@ bool server_node_is_simulated(struct server *server, const char *name)
 static bool node_take(struct server_engine *own, struct node_known *known)
 {
     struct server *server = own->server;
-
     if (known->engine == ENGINE_NONE || known->is_engine_guessed)
         known->engine = own->number;
     known->is_engine_guessed = false;
@@ -78,7 +73,6 @@ static bool node_seen(struct server_engine *own, const struct engine_event *even
 {
     struct server *server = own->server;
     const struct node_facts *node = event->node;
-
     pthread_mutex_lock(&server->state_lock);
     struct node_known *known = server_node(server, node->name);
     bool is_own = node_take(own, known);
@@ -98,13 +92,11 @@ static bool node_seen(struct server_engine *own, const struct engine_event *even
 static struct text tail_of(struct arena *arena, struct text log)
 {
     cleanup_buf struct buf shown = BUF_INIT;
-    struct text tail;
-
     /* a terminal shows less than was written: colours, progress bars */
     if (log.length > TAIL_RAW_MAX)
         log = (struct text){log.at + log.length - TAIL_RAW_MAX, TAIL_RAW_MAX};
     printable_put(&shown, log);
-    tail = printable_tail(buf_as_text(&shown), STORE_TAIL_MAX);
+    struct text tail = printable_tail(buf_as_text(&shown), STORE_TAIL_MAX);
     tail.at = arena_copy(arena, tail);
     return tail;
 }
@@ -118,7 +110,6 @@ static void end_rule(struct server *server, const struct exit_verdict *verdict, 
     const bool is_user = verdict->user_text.length > 0;
     const struct text found = is_user ? verdict->user_text : verdict->platform_text;
     cleanup_buf struct buf shown = BUF_INIT;
-
     printable_put(&shown, found);
     end->rule.code = verdict->completion.code;
     end->rule.phrase = arena_copy(arena, text_of(verdict->completion.phrase));
@@ -136,16 +127,15 @@ static struct server_mail *mail_of_exit(struct server *server, const struct engi
 {
     struct server_mail *mail = mail_new(MAIL_EVENT);
     struct store_attempt_end end = {.attempt = event->attempt, .rule = {.phrase = "", .file = ""}};
-    struct exit_meaning meaning;
-    struct exit_verdict verdict;
     cleanup_buf struct buf log = BUF_INIT;
     struct exit_report report = *event->exit;
-
     printable_strip(&log, report.log_tail);
     end.tail = tail_of(&mail->arena, report.log_tail);
     report.log_tail = buf_as_text(&log);
     pthread_rwlock_rdlock(&server->rules_lock);
+    struct exit_verdict verdict;
     exit_judge(server->rules, &report, &verdict);
+    struct exit_meaning meaning;
     meaning.completion = verdict.completion;
     meaning.blame = blame_weight(&verdict.completion, verdict.spec->type, verdict.evidence);
     if (verdict.is_matched)
@@ -162,8 +152,6 @@ static void sink_post(void *context, const struct engine_event *event)
     struct server_engine *own = context;
     struct engine_event named = *event;
     struct node_facts facts;
-    struct server_mail *mail;
-
     if (event->node) {
         if (!node_seen(own, event))
             return;
@@ -171,6 +159,7 @@ static void sink_post(void *context, const struct engine_event *event)
         facts.engine = own->name;
         named.node = &facts;
     }
+    struct server_mail *mail;
     if (event->kind == ENGINE_EXITED) {
         mail = mail_of_exit(own->server, event);
     } else {
@@ -190,12 +179,11 @@ struct engine_sink server_sink(struct server *server, size_t number)
 int server_rules_load(struct server *server, const char *path, struct err *err)
 {
     cleanup_buf struct buf content = BUF_INIT, report = BUF_INIT;
-    cleanup_arena struct arena arena;
-    cleanup_problems struct problems problems;
     struct exit_rules *rules = NULL, *old;
     int code = 0;
-
+    cleanup_arena struct arena arena;
     arena_init(&arena);
+    cleanup_problems struct problems problems;
     problems_init(&problems, &arena);
     if (path[0])
         code = file_read(path, RULES_BYTES_MAX, &content, err);

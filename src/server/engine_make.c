@@ -25,7 +25,6 @@ static int fake_of(const struct engine_config *config, struct engine_sink sink,
         .rules = &rule,
         .rule_count = 1,
     };
-
     return engine_fake_new(&fake, &sink, engine, err);
 }
 
@@ -59,7 +58,6 @@ static int local_of(const struct engine_config *own, const char *data_directory,
     struct engine_local_config local = own->local;
     char directory[PATH_MAX], init_path[PATH_MAX], images[PATH_MAX];
     const char *roots[] = {images};
-
     snprintf(directory, sizeof directory, "%s/engine", data_directory);
     local.directory = directory;
     local.log_max_mib = LOG_SEGMENTS * own->log_segment_mib;

@@ -19,7 +19,6 @@ static int open_one(struct server_engine *own, struct err *err)
     struct engine *engine = NULL;
     int code = engine_of_config(own->config, server->engines.config->data_directory, server->door,
                                 server_sink(server, own->number), &engine, err);
-
     if (code == 0) {
         engine->name = own->name;
         code = engine->ops->list(engine, &own->held, &own->held_count, err);
@@ -39,8 +38,6 @@ static int open_one(struct server_engine *own, struct err *err)
 void engines_init(struct server *server)
 {
     struct engine_table *table = &server->engines;
-    pthread_condattr_t monotonic;
-
     table->config = server->config;
     table->count = table->config->engine_count;
     assert(table->count > 0 && table->count <= ENGINES_MAX);
@@ -53,6 +50,7 @@ void engines_init(struct server *server)
         own->log_segment_bytes = own->config->log_segment_mib << 20;
     }
     pthread_mutex_init(&table->lock, NULL);
+    pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&table->wake, &monotonic);
@@ -64,7 +62,6 @@ int engines_open(struct server *server, struct err *err)
     struct engine_table *table = &server->engines;
     struct err first = {0}, failure;
     size_t opened = 0;
-
     for (size_t i = 0; i < table->count; i++) {
         if (open_one(&table->items[i], &failure) == 0) {
             opened++;
@@ -86,7 +83,6 @@ int engines_open(struct server *server, struct err *err)
 static int64_t keep_round(struct engine_table *table)
 {
     int64_t next_ms = INT64_MAX;
-
     for (size_t i = 0; i < table->count; i++) {
         struct server_engine *own = &table->items[i];
         struct err err;
@@ -112,7 +108,6 @@ static int64_t keep_round(struct engine_table *table)
 static void *keeper_run(void *argument)
 {
     struct engine_table *table = argument;
-
     pthread_mutex_lock(&table->lock);
     while (!table->is_ending) {
         pthread_mutex_unlock(&table->lock);
@@ -132,7 +127,6 @@ int engines_keep(struct server *server, struct err *err)
 {
     struct engine_table *table = &server->engines;
     bool are_open = true;
-
     for (size_t i = 0; i < table->count; i++)
         are_open = are_open && atomic_load(&table->items[i].engine);
     if (are_open)
@@ -146,7 +140,6 @@ int engines_keep(struct server *server, struct err *err)
 void engines_stop(struct server *server)
 {
     struct engine_table *table = &server->engines;
-
     pthread_mutex_lock(&table->lock);
     table->is_ending = true;
     pthread_cond_signal(&table->wake);
@@ -159,7 +152,6 @@ void engines_stop(struct server *server)
 void engines_free(struct server *server)
 {
     struct engine_table *table = &server->engines;
-
     for (size_t i = 0; i < table->count; i++) {
         struct server_engine *own = &table->items[i];
         struct engine *engine = atomic_load(&own->engine);
@@ -195,7 +187,6 @@ uint8_t engine_of_node(struct server *server, const char *node)
 struct engine *engine_open(struct server *server, uint8_t number, struct err *err)
 {
     struct engine *engine = NULL;
-
     if (number >= server->engines.count) {
         err_fail(err, ERR_UNAVAILABLE, "", "the node belongs to no engine of the configuration");
         return NULL;
@@ -214,6 +205,5 @@ struct engine *engine_able(struct server *server, uint8_t number, enum engine_ca
                            struct err *err)
 {
     struct engine *engine = engine_open(server, number, err);
-
     return engine && engine_need(engine, capability, err) == 0 ? engine : NULL;
 }

@@ -22,7 +22,6 @@ static int open_beneath(const struct file_space *space, const char *below, int f
     struct open_how how = {.flags = (unsigned)(flags | O_CLOEXEC),
                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS};
     int fd = -1;
-
     /* a rename elsewhere on the machine may ask for another try */
     for (int tries = 0; fd < 0 && tries < 100; tries++) {
         fd = (int)syscall(SYS_openat2, space->fd, below[0] ? below : ".", &how, sizeof how);
@@ -36,9 +35,8 @@ static int open_beneath(const struct file_space *space, const char *below, int f
 static int open_walking(const struct file_space *space, const char *below, int flags)
 {
     struct text rest = text_of(below);
-    char name[NAME_MAX + 1];
     int fd = openat(space->fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC), next;
-
+    char name[NAME_MAX + 1];
     while (fd >= 0 && rest.length) {
         struct text part = text_cut(&rest, '/');
         int how = rest.length ? O_PATH | O_DIRECTORY : flags;
@@ -107,10 +105,9 @@ static bool is_mountable(const char *directory)
 int file_space_init(struct file_space *space, const char *directory, struct err *err)
 {
     bool is_new = access(directory, F_OK) < 0;
-    int code, fd;
-
+    int fd;
     space->fd = -1;
-    code = dir_make(directory, 0755, err);
+    int code = dir_make(directory, 0755, err);
     if (code < 0)
         return code;
     if (is_new && chmod(directory, 0755) < 0) /* images with users of their own see it, too */
@@ -148,7 +145,6 @@ int file_space_path(const struct file_space *space, const char *field, const cha
     struct text rest = text_of(is_ours ? path + prefix : path);
     cleanup_buf struct buf out = BUF_INIT;
     int code = 0;
-
     if (!is_ours && path[0] != '/')
         return strstr(path, "://")
                    ? err_fail(err, ERR_UNSUPPORTED, field,
@@ -177,7 +173,6 @@ int file_space_folder_check(const struct file_space *space, const char *field, c
                             struct err *err)
 {
     cleanup_close int fd = open_below(space, below, O_PATH | O_DIRECTORY);
-
     return fd < 0 ? open_failed(field, below, err) : 0;
 }
 
@@ -194,9 +189,8 @@ static int folder_add(int above, const char *name)
 int file_space_folder_make(const struct file_space *space, const char *field, const char *below,
                            struct err *err)
 {
-    char path[PATH_MAX];
     size_t length = strlen(below), end = 0;
-
+    char path[PATH_MAX];
     if (length >= sizeof path)
         return err_fail(err, ERR_TOO_BIG, field, "%s: the path is too long", field);
     memcpy(path, below, length + 1);
@@ -228,10 +222,7 @@ int file_space_read(const struct file_space *space, const char *field, const cha
     /* a job's tasks may have put a pipe or a device there: it is looked at before it is opened */
     cleanup_close int found = open_below(space, below, O_PATH);
     size_t begin = out->length;
-    char bytes[4096];
     struct stat what;
-    ssize_t got;
-
     if (found < 0 || fstat(found, &what) < 0)
         return open_failed(field, below, err);
     if (S_ISLNK(what.st_mode)) {
@@ -243,6 +234,8 @@ int file_space_read(const struct file_space *space, const char *field, const cha
     cleanup_close int fd = untrusted_reopen(found);
     if (fd < 0)
         return open_failed(field, below, err);
+    char bytes[4096];
+    ssize_t got;
     while ((got = read(fd, bytes, sizeof bytes)) != 0) {
         if (got < 0 && errno == EINTR)
             continue;

@@ -67,11 +67,10 @@ struct hang_watch {
 struct hang_watch *hang_watch_new(struct server *server)
 {
     struct hang_watch *watch = mem_zero(1, sizeof *watch);
-    pthread_condattr_t attributes;
-
     watch->server = server;
     watch->default_after_s = server->config->hang_after_s;
     pthread_mutex_init(&watch->lock, NULL);
+    pthread_condattr_t attributes;
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     pthread_cond_init(&watch->wake, &attributes);
@@ -122,14 +121,12 @@ static uint64_t job_after_s(struct hang_watch *watch, struct job_id id, uint64_t
 {
     struct plan *plan = NULL;
     struct err err;
-    uint64_t after_s;
-
     if (store_job_plan(watch->reader, id, &plan, &err) < 0) {
         if (err.code != ERR_NOT_FOUND) /* else deleted meanwhile */
             log_warning("server", "job %u is not watched for standing still: %s", id.v, err.text);
         return 0;
     }
-    after_s = plan->hang_after_s ? plan->hang_after_s : fallback;
+    uint64_t after_s = plan->hang_after_s ? plan->hang_after_s : fallback;
     plan_free(plan);
     return after_s;
 }
@@ -137,12 +134,10 @@ static uint64_t job_after_s(struct hang_watch *watch, struct job_id id, uint64_t
 static struct watched_job *job_take(struct hang_watch *watch, struct job_id id, uint64_t fallback)
 {
     uint32_t at = id_map_get(&watch->by_id, id.v);
-    struct watched_job *job;
-
     if (at != MAP_NONE)
         return &watch->jobs.items[at];
     id_map_set(&watch->by_id, id.v, (uint32_t)watch->jobs.count);
-    job = ARRAY_ADD(&watch->jobs);
+    struct watched_job *job = ARRAY_ADD(&watch->jobs);
     job->id = id;
     job->after_s = job_after_s(watch, id, fallback);
     return job;
@@ -152,7 +147,6 @@ static void job_drop(struct hang_watch *watch, uint32_t at)
 {
     struct watched_job *job = &watch->jobs.items[at];
     struct watched_job *last = &watch->jobs.items[watch->jobs.count - 1];
-
     ARRAY_FREE(&job->tasks);
     ARRAY_FREE(&job->tracks);
     id_map_remove(&watch->by_id, job->id.v);
@@ -174,13 +168,10 @@ static size_t task_find(const struct watched_job *job, struct task_ref ref)
 static void task_ended(struct hang_watch *watch, struct job_id id, struct task_ref ref)
 {
     uint32_t at = id_map_get(&watch->by_id, id.v);
-    struct watched_job *job;
-    size_t i;
-
     if (at == MAP_NONE)
         return;
-    job = &watch->jobs.items[at];
-    i = task_find(job, ref);
+    struct watched_job *job = &watch->jobs.items[at];
+    size_t i = task_find(job, ref);
     if (i == SIZE_MAX)
         return;
     job->tasks.items[i] = job->tasks.items[--job->tasks.count];
@@ -192,14 +183,12 @@ static void task_ended(struct hang_watch *watch, struct job_id id, struct task_r
 static void change_apply(struct hang_watch *watch, const struct change *change, uint64_t fallback)
 {
     struct watched_job *job;
-    size_t i;
-
     if (!change->is_running) {
         task_ended(watch, change->job, change->task.ref);
         return;
     }
     job = job_take(watch, change->job, fallback);
-    i = task_find(job, change->task.ref);
+    size_t i = task_find(job, change->task.ref);
     if (i == SIZE_MAX) {
         *ARRAY_ADD(&job->tasks) = change->task;
         (void)ARRAY_ADD(&job->tracks);
@@ -248,17 +237,16 @@ static void gpus_sample(struct watched_task *task, const struct engine_stats *st
 static bool task_sample(struct hang_watch *watch, struct watched_task *task, int64_t now_ms,
                         struct hang_sample *sample)
 {
-    struct engine_stats stats;
     struct log_part part = {0};
     uint64_t offset = UINT64_MAX;
     struct err err;
-    char byte;
     struct engine *engine = engine_able(watch->server, task->engine, ENGINE_CAN_STATS, &err);
-
     if (!engine)
         return false;
+    struct engine_stats stats;
     if (engine->ops->stats(engine, task->attempt, &stats, &err) < 0)
         return false; /* it has just ended: the record comes */
+    char byte;
     if (engine_need(engine, ENGINE_CAN_LOG, &err) < 0 ||
         engine->ops->log_read(engine, task->attempt, LOG_ALL, &offset, &byte, 0, &part, &err) < 0)
         part.end = 0; /* nothing written yet */
@@ -275,7 +263,6 @@ static void tell(struct hang_watch *watch, const struct watched_job *job, size_t
     enum event_kind kind = verdict == HANG_IDLE ? EVENT_TASK_IDLE : EVENT_TASK_NOTE;
     struct server_mail *mail = mail_event(kind, "");
     char message[160];
-
     snprintf(message, sizeof message,
              "no work on the processor%s and no output for %" PRId64 " s%s",
              track->last.has_gpus ? ", no use of its GPUs" : "", (now_ms - track->moved_ms) / 1000,
@@ -293,7 +280,6 @@ static void tell(struct hang_watch *watch, const struct watched_job *job, size_t
 static void job_sample(struct hang_watch *watch, struct watched_job *job)
 {
     int64_t now_ms = mailbox_now_ms();
-
     for (size_t i = 0; i < job->tasks.count; i++) {
         struct hang_sample sample;
         if (task_sample(watch, &job->tasks.items[i], now_ms, &sample))
@@ -310,7 +296,6 @@ static void job_sample(struct hang_watch *watch, struct watched_job *job)
 static void idle_count(struct hang_watch *watch)
 {
     uint64_t idle = 0;
-
     for (size_t i = 0; i < watch->jobs.count; i++)
         for (size_t k = 0; k < watch->jobs.items[i].tracks.count; k++)
             idle += watch->jobs.items[i].tracks.items[k].told != HANG_NO;
@@ -331,7 +316,6 @@ enum { NEWS_MS = 1000 }; /* what has begun or ended is known after this, with ot
 static int64_t sample_pause_ms(const struct hang_watch *watch)
 {
     uint64_t least = UINT64_MAX;
-
     for (size_t i = 0; i < watch->jobs.count; i++) {
         uint64_t after_s = watch->jobs.items[i].after_s;
         if (after_s > 0 && after_s < least)
@@ -346,10 +330,8 @@ static int64_t sample_pause_ms(const struct hang_watch *watch)
  * sooner than those before. */
 static bool watch_wait(struct hang_watch *watch, int64_t sample_ms)
 {
-    uint32_t generation;
-    bool goes_on;
-
     pthread_mutex_lock(&watch->lock);
+    uint32_t generation;
     generation = watch->generation;
     while (!watch->is_ending && generation == watch->generation) {
         int64_t due_ms = watch->news_ms && watch->news_ms + NEWS_MS < sample_ms
@@ -360,7 +342,7 @@ static bool watch_wait(struct hang_watch *watch, int64_t sample_ms)
         if (pthread_cond_timedwait(&watch->wake, &watch->lock, &due) != 0)
             break;
     }
-    goes_on = !watch->is_ending;
+    bool goes_on = !watch->is_ending;
     pthread_mutex_unlock(&watch->lock);
     return goes_on;
 }
@@ -369,7 +351,6 @@ static void *watch_run(void *argument)
 {
     struct hang_watch *watch = argument;
     int64_t looked_ms = 0;
-
     do {
         changes_apply(watch);
         if (mailbox_now_ms() >= looked_ms + sample_pause_ms(watch)) {
@@ -386,7 +367,6 @@ static void *watch_run(void *argument)
 int hang_watch_start(struct hang_watch *watch, struct err *err)
 {
     int code = store_reader_open(watch->server->store, &watch->reader, err);
-
     if (code < 0)
         return code;
     code = pthread_create(&watch->thread, NULL, watch_run, watch);

@@ -43,7 +43,6 @@ struct launcher {
 struct launcher *launcher_new(struct server *server)
 {
     struct launcher *launcher = mem_zero(1, sizeof *launcher);
-
     launcher->server = server;
     /* never full: what has been committed must be carried out; the core's limits bound it */
     mailbox_init(&launcher->mailbox, SIZE_MAX / 2, 0);
@@ -56,7 +55,6 @@ struct launcher *launcher_new(struct server *server)
 static void launcher_post(struct launcher *launcher, const struct launch_mail *what)
 {
     struct launch_mail *mail = mem_alloc(sizeof *mail);
-
     *mail = *what;
     if (mailbox_post(&launcher->mailbox, &mail->mail, NULL) < 0)
         mem_free(mail); /* ending: the next server does it */
@@ -106,7 +104,6 @@ static void post_failure(struct launcher *launcher, const struct launch_mail *ma
                          const struct err *err)
 {
     struct server_mail *fact = mail_event(EVENT_TASK_EXITED, "");
-
     fact->event.task.attempt = mail->attempt;
     fact->event.task.completion = completion_of(code, "%s", err->text);
     server_post_fact(launcher->server, fact);
@@ -117,7 +114,6 @@ static void post_refusal(struct launcher *launcher, const struct launch_mail *ma
                          const struct err *err)
 {
     struct server_mail *fact = mail_event(EVENT_TASK_REFUSED, "");
-
     fact->event.task.attempt = mail->attempt;
     fact->event.task.reason = err->code == ERR_BUSY ? "EngineBusy" : "EngineUnavailable";
     fact->event.task.message = arena_copy(&fact->arena, text_of(err->text));
@@ -143,7 +139,6 @@ static void api_url(struct server *server, char url[LAUNCH_URL_SIZE])
     struct text listen = text_of(server->listen), host = listen;
     unsigned port = atomic_load(&server->api_port);
     int64_t number = 0;
-
     url[0] = '\0';
     if (server->door) { /* whatever network the task has */
         snprintf(url, LAUNCH_URL_SIZE, "unix:" LAYOUT_DOOR "/" LAYOUT_DOOR_API_NAME ":");
@@ -177,10 +172,7 @@ static int create(struct launcher *launcher, const struct launch_mail *mail, str
                                   .api_url = url};
     struct store_epoch epoch = store_epoch_of(server->store, mail->job);
     const struct launch_places places = {&server->space, server->service.storages};
-    const struct task_record *task;
-    struct container container;
     int code = 0;
-
     if (!engine)
         return err->code;
     keys.log_segment_bytes = server->engines.items[mail->engine].log_segment_bytes;
@@ -191,10 +183,12 @@ static int create(struct launcher *launcher, const struct launch_mail *mail, str
     }
     if (code < 0)
         return code;
+    const struct task_record *task;
     task = launch_job_task(&launcher->job, mail->task, mail->attempt);
     if (!task)
         return 0; /* overtaken: a kill of it follows, or its exit is known already */
     epoch_key_make(server->master_key, &epoch, epoch_key);
+    struct container container;
     code = container_make(&launcher->job, task, &keys, server_node_is_simulated(server, task->node),
                           &launcher->arena, &container, err);
     secret_wipe(epoch_key, sizeof epoch_key);
@@ -207,11 +201,9 @@ static void run_create(struct launcher *launcher, const struct launch_mail *mail
 {
     struct metrics *metrics = &launcher->server->metrics;
     int64_t begin_us = clock_us();
-    struct err err;
-    int code;
-
     atomic_fetch_add(&metrics->creates, 1); /* before the task can be heard of */
-    code = create(launcher, mail, &err);
+    struct err err;
+    int code = create(launcher, mail, &err);
     arena_wipe(&launcher->arena);
     histogram_add(&metrics->launch, clock_us() - begin_us);
     if (code == 0)
@@ -227,7 +219,6 @@ static struct engine *engine_asked(struct launcher *launcher, const struct launc
                                    struct err *err)
 {
     struct engine *engine = engine_open(launcher->server, mail->engine, err);
-
     if (!engine)
         err->code = ERR_NOT_FOUND;
     return engine;
@@ -240,7 +231,6 @@ static void run_kill(struct launcher *launcher, const struct launch_mail *mail)
     int code = engine ? engine->ops->kill(engine, mail->attempt, mail->grace_ms, mail->reason,
                                           mail->is_held, &err)
                       : err.code;
-
     atomic_fetch_add(&launcher->server->metrics.kills, 1);
     if (code == 0 || mail->is_orphan)
         return;
@@ -257,7 +247,6 @@ static void run_forget(struct launcher *launcher, const struct launch_mail *mail
 {
     struct err err;
     struct engine *engine = engine_asked(launcher, mail, &err);
-
     /* unknown: forgotten before, or never created */
     if (engine && engine->ops->forget(engine, mail->attempt, &err) < 0 && err.code != ERR_NOT_FOUND)
         log_warning("launch", "what is left of attempt %llu cannot be removed: %s",
@@ -288,7 +277,6 @@ static void mails_run(struct launcher *launcher, struct mail *mails);
 static void engine_opened(struct launcher *launcher, uint8_t engine)
 {
     struct mail *waiting = launcher->waiting[engine].first;
-
     launcher->waiting[engine].first = NULL;
     launcher->waiting[engine].last = &launcher->waiting[engine].first;
     launcher->is_open[engine] = true;
@@ -318,7 +306,6 @@ static void *launcher_run(void *argument)
 {
     struct launcher *launcher = argument;
     struct mail *mails;
-
     while ((mails = mailbox_take(&launcher->mailbox, 1000, -1))) {
         mails_run(launcher, mails);
         /* by the next round places may have changed */
@@ -330,7 +317,6 @@ static void *launcher_run(void *argument)
 int launcher_start(struct launcher *launcher, struct err *err)
 {
     int code = store_reader_open(launcher->server->store, &launcher->reader, err);
-
     if (code < 0)
         return code;
     if (pthread_create(&launcher->thread, NULL, launcher_run, launcher) != 0)
@@ -349,11 +335,10 @@ void launcher_stop(struct launcher *launcher)
 
 void launcher_free(struct launcher *launcher)
 {
-    struct mail *mails;
-
     if (!launcher)
         return;
     launcher_stop(launcher);
+    struct mail *mails;
     while ((mails = mailbox_take(&launcher->mailbox, 1, 0)))
         mem_free((struct launch_mail *)(void *)mails);
     for (size_t i = 0; i < ENGINES_MAX; i++)

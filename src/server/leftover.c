@@ -29,12 +29,10 @@ static void leftover_remove(struct server *server, const struct orphan_container
 static bool leftover_settle(struct server *server, const struct orphan_container *left)
 {
     cleanup_arena struct arena arena;
+    arena_init(&arena);
     struct task_record row;
     struct err err;
-    int code;
-
-    arena_init(&arena);
-    code = store_attempt(server->core.reader, left->attempt, &arena, &row, &err);
+    int code = store_attempt(server->core.reader, left->attempt, &arena, &row, &err);
     if (code == ERR_NOT_FOUND || (code == 0 && !row.is_held))
         leftover_remove(server, left);
     else if (code < 0)
@@ -48,7 +46,6 @@ void leftover_take(struct server *server, uint8_t engine, struct attempt_id atte
                    bool is_running)
 {
     const struct orphan_container left = {attempt, engine, is_running};
-
     if (!leftover_settle(server, &left))
         *ARRAY_ADD(&server->core.leftovers) = left;
 }
@@ -57,7 +54,6 @@ void leftover_retry(struct server *server)
 {
     struct leftover_list *list = &server->core.leftovers;
     size_t kept = 0;
-
     for (size_t i = 0; i < list->count; i++)
         if (!leftover_settle(server, &list->items[i]))
             list->items[kept++] = list->items[i];

@@ -9,7 +9,6 @@
 struct server_mail *mail_new(enum mail_kind kind)
 {
     struct server_mail *mail = mem_zero(1, sizeof *mail);
-
     mail->kind = kind;
     mail->engine = ENGINE_NONE;
     mail->has_change = kind == MAIL_CHANGE;
@@ -32,7 +31,6 @@ void mail_free(struct server_mail *mail)
 struct server_mail *mail_event(enum event_kind kind, const char *user)
 {
     struct server_mail *mail = mail_new(MAIL_EVENT);
-
     mail->event.kind = kind;
     mail->event.user = arena_copy(&mail->arena, text_of(user));
     return mail;

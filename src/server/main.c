@@ -87,7 +87,6 @@ static int options_read(int argc, char **argv, struct options *options)
         {NULL, 0, NULL, 0},
     };
     int letter;
-
     while ((letter = getopt_long(argc, argv, "c:d:l:h", names, NULL)) >= 0) {
         switch (letter) {
         case 'c':
@@ -149,12 +148,10 @@ static int config_load(const struct options *options, struct server_config **con
 {
     const char *path = options->config_path;
     cleanup_buf struct buf report = BUF_INIT;
-    struct err err;
-    int code;
-
     if (!path && access("/etc/skep/skepd.yaml", F_OK) == 0)
         path = "/etc/skep/skepd.yaml";
-    code = server_config_read(path, config, &report, &err);
+    struct err err;
+    int code = server_config_read(path, config, &report, &err);
     for (struct text rest = buf_as_text(&report); rest.length > 0;) {
         struct text line = text_cut(&rest, '\n');
         if (line.length > 0)
@@ -193,14 +190,12 @@ static void tell_systemd(const char *word)
     const char *path = getenv("NOTIFY_SOCKET");
     struct sockaddr_un address = {.sun_family = AF_UNIX};
     size_t length = path ? strlen(path) : 0;
-    int fd;
-
     if (!path || (path[0] != '/' && path[0] != '@') || length >= sizeof address.sun_path)
         return;
     memcpy(address.sun_path, path, length);
     if (path[0] == '@')
         address.sun_path[0] = '\0';
-    fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return;
     if (sendto(fd, word, strlen(word), MSG_NOSIGNAL, (struct sockaddr *)&address,
@@ -212,17 +207,15 @@ static void tell_systemd(const char *word)
 static int tell_password(void *context, const char *user, const char *password, struct err *err)
 {
     const struct options *options = context;
-    char line[64];
-    int code;
-
     if (!options->password_path) {
         /* not into the log: it is kept and copied */
         printf("user %s has a new password, shown only now: %s\n", user, password);
         fflush(stdout);
         return 0;
     }
+    char line[64];
     snprintf(line, sizeof line, "%s\n", password);
-    code = file_write(options->password_path, text_of(line), 0600, err);
+    int code = file_write(options->password_path, text_of(line), 0600, err);
     secret_wipe(line, sizeof line);
     return code;
 }
@@ -230,10 +223,8 @@ static int tell_password(void *context, const char *user, const char *password, 
 static void reload(const struct options *options, struct server *server, struct api *api,
                    const struct server_config *first)
 {
-    struct server_config *config;
-    struct err err;
     cleanup_buf struct buf keys = BUF_INIT;
-
+    struct server_config *config;
     if (config_load(options, &config) < 0) {
         log_error("config", "the configuration stays as it was");
         return;
@@ -243,6 +234,7 @@ static void reload(const struct options *options, struct server *server, struct 
         log_warning("config", "takes effect only after a restart: %s", buf_cstr(&keys));
     log_setup(config->log_level, config->log_format);
     server_reload(server, config);
+    struct err err;
     if (api_reload(api, &err) < 0)
         log_error("api", "the certificate stays as it was: %s", err.text);
     log_info("config", "read again");
@@ -252,7 +244,6 @@ static void wait_for_signals(const struct options *options, struct server *serve
                              const struct server_config *first, const sigset_t *signals)
 {
     int number;
-
     for (;;) {
         if (sigwait(signals, &number) != 0)
             continue;
@@ -350,7 +341,6 @@ static int reset_password(const struct options *options, struct server_config *c
     struct store *store;
     struct err err;
     int code = database_open(config, &store, &err);
-
     if (code == 0) {
         code = server_password_reset(store, options->reset_user, &teller, &err);
         store_close(store);
@@ -367,17 +357,16 @@ static int reset_password(const struct options *options, struct server_config *c
 static int check(struct server_config *config)
 {
     const struct store_opening opening = {.address = config->database};
-    struct store *store;
     struct err err;
     bool is_there;
     /* before the first start: nothing is made for a mere look */
     int code = store_find(config->data_directory, &opening, &is_there, &err);
-
     if (code == 0 && !is_there) {
         log_info("config", "the configuration is sound; there is no database yet");
         server_config_free(config);
         return 0;
     }
+    struct store *store;
     if (code == 0)
         code = database_open(config, &store, &err);
     if (code == 0) {
@@ -402,11 +391,10 @@ static int refuse_copy(struct server_config *config, const char *advice)
 
 static int backup(const struct options *options, struct server_config *config)
 {
-    uint64_t bytes;
-    struct err err;
-
     if (config->database[0])
         return refuse_copy(config, "back it up with pg_dump, and copy the file key");
+    uint64_t bytes;
+    struct err err;
     int code = store_backup(config->data_directory, options->backup_path, &bytes, &err);
 
     if (code < 0)
@@ -420,10 +408,9 @@ static int backup(const struct options *options, struct server_config *config)
 
 static int restore(const struct options *options, struct server_config *config)
 {
-    struct err err;
-
     if (config->database[0])
         return refuse_copy(config, "restore it with pg_restore, and put the file key back");
+    struct err err;
     int code = store_restore_backup(options->restore_path, config->data_directory,
                                     options->replaces, &err);
 
@@ -442,7 +429,6 @@ static int audit(struct server_config *config)
     struct audit found = {0};
     struct err err;
     int code = database_open(config, &store, &err);
-
     if (code == 0) {
         code = server_audit(store, &config->core, &found, &err);
         store_close(store);
@@ -460,11 +446,6 @@ static int audit(struct server_config *config)
 int main(int argc, char **argv)
 {
     struct options options = {0};
-    struct server_config *config;
-    struct rlimit files;
-    sigset_t signals;
-    struct err err;
-
     if (options_read(argc, argv, &options) < 0)
         return EXIT_USAGE;
     umask(077);
@@ -474,20 +455,24 @@ int main(int argc, char **argv)
     mallopt(M_TRIM_THRESHOLD, MEMORY_KEEP);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a limit on the size of files is an error like a full disk */
+    sigset_t signals;
     /* all threads inherit this; the main thread waits for them */
     sigemptyset(&signals);
     sigaddset(&signals, SIGTERM);
     sigaddset(&signals, SIGINT);
     sigaddset(&signals, SIGHUP);
     pthread_sigmask(SIG_BLOCK, &signals, NULL);
+    struct rlimit files;
     if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
         files.rlim_cur = files.rlim_max;
         setrlimit(RLIMIT_NOFILE, &files);
     }
+    struct err err;
     if (secret_init(&err) < 0) {
         log_error("server", "%s", err.text);
         return EXIT_FAILURE;
     }
+    struct server_config *config;
     if (config_load(&options, &config) < 0)
         return EXIT_CONFIG;
     log_setup(config->log_level, config->log_format);

@@ -9,7 +9,6 @@ static const int64_t bounds_us[HISTOGRAM_BUCKETS - 1] = {
 void histogram_add(struct histogram *histogram, int64_t us)
 {
     size_t i = 0;
-
     while (i < HISTOGRAM_BUCKETS - 1 && us > bounds_us[i])
         i++;
     atomic_fetch_add_explicit(&histogram->buckets[i], 1, memory_order_relaxed);
@@ -27,7 +26,6 @@ void histogram_write(struct histogram *histogram, const char *name, const char *
                      struct buf *out)
 {
     uint64_t count = 0;
-
     buf_format(out, "# HELP %s %s\n# TYPE %s histogram\n", name, help, name);
     for (size_t i = 0; i < HISTOGRAM_BUCKETS; i++) {
         count += atomic_load(&histogram->buckets[i]);

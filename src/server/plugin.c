@@ -54,7 +54,6 @@ static struct text string_of(const struct doc *doc)
 static void write_cmd(const struct doc *parameters, struct buf *pre, struct buf *post)
 {
     const struct doc *callbacks = doc_get(parameters, "callbacks");
-
     put_lines(pre, doc_get(parameters, "preCommands"));
     put_lines(post, doc_get(parameters, "postCommands"));
     for (size_t i = 0; callbacks && callbacks->kind == DOC_LIST && i < callbacks->as.list.count;
@@ -82,7 +81,6 @@ static void write_git(const struct doc *parameters, struct buf *pre)
 {
     struct text directory = string_of(doc_get(parameters, "clone_dir"));
     const struct doc *options = doc_get(parameters, "options");
-
     put_need(pre, "git", "git");
     buf_string(pre, "skep_pause=1\nfor skep_try in 1 2 3 4 5 6 7 8 9 10; do\n  if git clone");
     for (size_t i = 0; options && options->kind == DOC_LIST && i < options->as.list.count; i++) {
@@ -106,7 +104,6 @@ static void write_tensorboard(const struct doc *parameters, struct buf *pre)
 {
     const struct doc *folders = doc_get(parameters, "logdir"), *port = doc_get(parameters, "port");
     cleanup_buf struct buf list = BUF_INIT;
-
     for (size_t i = 0; folders && folders->kind == DOC_MAP && i < folders->as.map.count; i++) {
         buf_string(&list, i ? "," : "");
         buf_text(&list, folders->as.map.entries[i].key);
@@ -126,7 +123,6 @@ static void write_ssh(const struct doc *parameters, struct buf *keys)
     const struct doc *user = doc_get(parameters, "userssh");
     const bool is_key = user && user->kind == DOC_STRING; /* before OpenPAI 1.0 */
     struct text value = text_trim(string_of(is_key ? user : doc_get(user, "value")));
-
     if (value.length) {
         buf_text(keys, value);
         buf_char(keys, '\n');
@@ -156,15 +152,13 @@ static int write_one(const struct spec_plugin *plugin, const struct spec_pair *s
                      size_t count, struct plugin_text *text, struct err *err)
 {
     struct buf json = BUF_INIT, pre = BUF_INIT, post = BUF_INIT;
-    cleanup_arena struct arena arena;
-    cleanup_problems struct problems problems;
-    const struct doc *parameters;
     int code = 0;
-
+    cleanup_arena struct arena arena;
     arena_init(&arena);
+    cleanup_problems struct problems problems;
     problems_init(&problems, &arena);
     spec_render_secrets_json(text_of(plugin->parameters_json), secrets, count, &json);
-    parameters = doc_parse(buf_as_text(&json), DOC_JSON, &arena, &problems);
+    const struct doc *parameters = doc_parse(buf_as_text(&json), DOC_JSON, &arena, &problems);
     if (!parameters)
         code =
             err_fail(err, ERR_CORRUPT, "", "the parameters of plugin %s are damaged", plugin->name);
@@ -191,7 +185,6 @@ int plugin_write(const struct spec *spec, const struct spec_role *role,
                  struct err *err)
 {
     int code = 0;
-
     for (size_t i = 0; code == 0 && i < spec->plugin_count; i++)
         if (is_for_role(&spec->plugins[i], role))
             code = write_one(&spec->plugins[i], secrets, secret_count, text, err);

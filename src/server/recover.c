@@ -15,7 +15,6 @@
 static void node_restore_known(struct server *server, const struct node_record *row)
 {
     struct node_known *known = server_node(server, row->facts.name);
-
     node_facts_copy(&known->facts, &row->facts);
     known->is_engine_guessed = !*row->facts.engine;
     if (row->is_lost)
@@ -30,9 +29,8 @@ static void node_restore_known(struct server *server, const struct node_record *
 int server_nodes_restore(struct server *server, struct err *err)
 {
     cleanup_arena struct arena arena;
-    struct store_nodes nodes;
-
     arena_init(&arena);
+    struct store_nodes nodes;
     int code = store_nodes(server->core.reader, &arena, &nodes, err);
     pthread_mutex_lock(&server->state_lock);
     for (size_t i = 0; code == 0 && i < nodes.count; i++)
@@ -44,7 +42,6 @@ int server_nodes_restore(struct server *server, struct err *err)
 static int restore_node(void *context, const struct node_record *node, struct err *err)
 {
     struct server *server = context;
-
     pthread_mutex_lock(&server->state_lock);
     server_node(server, node->facts.name);
     pthread_mutex_unlock(&server->state_lock);
@@ -56,7 +53,6 @@ static int restore_job(void *context, const struct job_record *job, struct text 
 {
     struct server *server = context;
     struct plan *plan = plan_decode(plan_bytes, err);
-
     if (!plan)
         return ERR_CORRUPT;
     return core_restore_job(server->core.core, job, plan, err);
@@ -84,7 +80,6 @@ void server_past_creates_drop(struct server *server)
 {
     struct output *output = &server->core.output;
     size_t kept = 0;
-
     for (size_t i = 0; i < output->commands.count; i++) {
         const struct command *command = &output->commands.items[i];
         if (command->kind != COMMAND_CREATE || !is_of_past_epoch(server, command->attempt))
@@ -116,7 +111,6 @@ static int restore_rows(struct server *server, struct err *err)
     struct job_id last_job;
     struct attempt_id last_attempt;
     int code = store_restore_counters(core->reader, &last_job, &last_attempt, err);
-
     core->running.count = 0;
     if (code == 0)
         code = core_restore_counters(core->core, last_job, last_attempt);
@@ -129,13 +123,12 @@ int server_clock_restore(struct server *server, struct err *err)
 {
     struct store_reader *reader = server->core.reader;
     int64_t last_ms = 0, trusted_ms = 0;
-    struct text trusted;
-    struct arena arena;
     int code = store_restore_time(reader, &last_ms, err);
-
     if (code < 0)
         return code;
+    struct arena arena;
     arena_init(&arena);
+    struct text trusted;
     code = store_setting(reader, RETENTION_TIME, &arena, &trusted, err);
     if (code == ERR_NOT_FOUND) {
         trusted_ms = last_ms; /* of a server that did not note it */
@@ -189,7 +182,6 @@ int server_restore(struct server *server, struct err *err)
 static void post_lost(struct server *server, struct attempt_id attempt)
 {
     struct server_mail *mail = mail_event(EVENT_TASK_EXITED, "");
-
     mail->event.task.attempt = attempt;
     mail->event.task.completion =
         completion_of(CODE_CONTAINER_DELETED, "the container was gone when the server started");
@@ -201,12 +193,11 @@ int server_engine_epoch(struct server *server, const struct server_engine *own, 
                         struct err *err)
 {
     struct attempt_id last = {0}, given;
-    struct job_id job;
-
     *has_begun = false;
     for (size_t i = 0; i < own->held_count; i++)
         if (own->held[i].v > last.v)
             last = own->held[i];
+    struct job_id job;
     store_numbers(server->store, &job, &given);
     if (last.v <= given.v)
         return 0;
@@ -219,7 +210,6 @@ int server_engine_epoch(struct server *server, const struct server_engine *own, 
 static bool is_wanted(struct server *server, struct attempt_id attempt, uint8_t engine)
 {
     const char *node = core_attempt_node(server->core.core, attempt);
-
     return node && engine_of_node(server, node) == engine;
 }
 
@@ -228,7 +218,6 @@ static void running_settle(struct server *server, uint8_t engine, const struct i
 {
     struct core_thread *core = &server->core;
     size_t kept = 0;
-
     for (size_t i = 0; i < core->running.count; i++) {
         const struct attempt_id attempt = core->running.items[i].attempt;
         const uint8_t of = core->running.items[i].engine;
@@ -244,7 +233,6 @@ static void running_settle(struct server *server, uint8_t engine, const struct i
 void server_reconcile(struct server *server, struct server_engine *own)
 {
     struct id_map there = {0};
-
     for (size_t i = 0; i < own->held_count; i++) {
         if (is_wanted(server, own->held[i], own->number)) {
             id_map_set(&there, own->held[i].v, 1);

@@ -17,10 +17,8 @@
 static int server_keys(struct server *server, struct err *err)
 {
     char path[4200];
-    int code;
-
     snprintf(path, sizeof path, "%s/key", server->config->data_directory);
-    code = secret_key_load(path, server->master_key, err);
+    int code = secret_key_load(path, server->master_key, err);
     if (code < 0)
         return code;
     secret_key_derive(server->master_key, 1, "skepseal", server->seal_key);
@@ -31,10 +29,9 @@ static int server_keys(struct server *server, struct err *err)
 static int server_space(struct server *server, struct err *err)
 {
     const struct server_config *config = server->config;
-    char path[PATH_MAX];
-
     if (config->files_directory[0])
         return file_space_init(&server->space, config->files_directory, err);
+    char path[PATH_MAX];
     if ((size_t)snprintf(path, sizeof path, "%s/files", config->data_directory) >= sizeof path)
         return err_fail(err, ERR_TOO_BIG, "dataDirectory", "the path is too long");
     return file_space_init(&server->space, path, err);
@@ -44,14 +41,13 @@ static int server_space(struct server *server, struct err *err)
 static int server_door_make(struct server *server, struct err *err)
 {
     const struct server_config *config = server->config;
-    char path[PATH_MAX];
-
     bool is_local = false;
 
     for (size_t i = 0; i < config->engine_count; i++)
         is_local = is_local || config->engines[i].kind == ENGINE_KIND_LOCAL;
     if (!is_local)
         return 0;
+    char path[PATH_MAX];
     if ((size_t)snprintf(path, sizeof path, "%s/door", config->data_directory) >= sizeof path)
         return err_fail(err, ERR_TOO_BIG, "dataDirectory", "the path is too long");
     int code = dir_make(path, 0755, err);
@@ -204,7 +200,6 @@ void server_stop(struct server *server)
 static void server_free_core(struct core_thread *core)
 {
     struct server_mail *next;
-
     for (struct server_mail *fact = core->first_fact; fact; fact = next) {
         next = (struct server_mail *)(void *)fact->mail.next;
         mail_free(fact);

@@ -40,18 +40,15 @@ static int service_post(struct server *server, struct server_mail *mail, struct 
 static int check_cluster(struct server *server, const char *name, const char *cluster,
                          struct arena *arena, struct err *err)
 {
-    struct store_reader *reader;
-    struct store_user user;
     struct store_names granted = {0};
     const struct auth_subject subject = {.cluster = cluster};
-    int code;
-
     if (strcmp(cluster, "default") == 0)
         return 0;
-    reader = server->service.reader_get(server, err);
+    struct store_reader *reader = server->service.reader_get(server, err);
     if (!reader)
         return ERR_UNAVAILABLE;
-    code = store_user(reader, text_of(name), arena, &user, err);
+    struct store_user user;
+    int code = store_user(reader, text_of(name), arena, &user, err);
     if (code == 0)
         code = store_user_clusters(reader, name, arena, &granted, err);
     server->service.reader_put(server, reader);
@@ -69,15 +66,12 @@ static int check_cluster(struct server *server, const char *name, const char *cl
 static int check_storages(struct server *server, const char *user, struct spec *spec,
                           struct arena *arena, struct err *err)
 {
-    struct store_reader *reader;
-    int code;
-
     if (spec->storage_count == 0 && !spec->wants_default_storages)
         return 0;
-    reader = server->service.reader_get(server, err);
+    struct store_reader *reader = server->service.reader_get(server, err);
     if (!reader)
         return ERR_UNAVAILABLE;
-    code = storage_submit_check(server->service.storages, reader, user, spec, arena, err);
+    int code = storage_submit_check(server->service.storages, reader, user, spec, arena, err);
     server->service.reader_put(server, reader);
     return code;
 }
@@ -85,7 +79,6 @@ static int check_storages(struct server *server, const char *user, struct spec *
 static struct text mail_bytes(struct server_mail *mail, struct buf *buf)
 {
     struct text copy = {arena_copy(&mail->arena, buf_as_text(buf)), buf->length};
-
     buf_release(buf);
     return copy;
 }
@@ -97,7 +90,6 @@ static struct server_mail *mail_of_submission(struct server *server, const char 
     struct server_mail *mail = mail_event(EVENT_SUBMIT, user);
     struct submission *submit = &mail->event.submit;
     struct buf spec = BUF_INIT, plan = BUF_INIT, sealed = BUF_INIT;
-
     submit->plan = plan_of_spec(parsed->spec, user);
     plan_encode(submit->plan, &plan);
     spec_encode(parsed->spec, &spec);
@@ -146,9 +138,8 @@ static int submission_read(struct server *server, const char *user, struct text 
 {
     cleanup_buf struct buf masked = BUF_INIT;
     struct spec_parsed parsed = {.masked = &masked};
-    struct arena scratch;
     int code = 0;
-
+    struct arena scratch;
     arena_init(&scratch);
     if (spec_parse(source, &scratch, &parsed, problems) < 0)
         code = err_fail(err, ERR_INVALID, "", "the job file has %zu error%s", problems->error_count,
@@ -170,10 +161,9 @@ static int service_submit(void *context, const char *user, struct text source,
 {
     struct server *server = context;
     struct server_mail *mail = NULL;
-    int code;
-
     if (!atomic_load(&server->is_writable))
         return refuse_unwritable(server, err);
+    int code;
     if (server_room(server, err) < 0)
         return err->code;
     code = submission_read(server, user, source, problems, &mail, err);
@@ -191,7 +181,6 @@ static int service_trial(void *context, const char *user, struct text source,
 {
     struct server_mail *mail = NULL;
     int code = submission_read(context, user, source, problems, &mail, err);
-
     if (code < 0)
         return code;
     assert(mail);
@@ -212,7 +201,6 @@ static int service_act(void *context, enum service_action action, const char *us
         [SERVICE_RELEASE] = EVENT_RELEASE,
     };
     struct server_mail *mail = mail_event(kinds[action], user);
-
     mail->event.job = job;
     mail->reply = reply;
     return service_post(context, mail, err);
@@ -222,7 +210,6 @@ static int service_scale(void *context, const char *user, struct job_id job, uin
                          uint32_t instances, struct service_reply reply, struct err *err)
 {
     struct server_mail *mail = mail_event(EVENT_SCALE, user);
-
     mail->event.scale.job = job;
     mail->event.scale.role = role;
     mail->event.scale.instances = instances;
@@ -234,7 +221,6 @@ static int service_pardon(void *context, const char *user, const char *node,
                           struct service_reply reply, struct err *err)
 {
     struct server_mail *mail = mail_event(EVENT_NODE_PARDON, user);
-
     mail->event.node.name = arena_copy(&mail->arena, text_of(node));
     mail->event.node.gpu_type = mail->event.node.address = "";
     mail->reply = reply;
@@ -249,7 +235,6 @@ static const char *kept(struct server_mail *mail, const char *string)
 static struct store_names names_kept(struct server_mail *mail, const struct store_names *names)
 {
     const char **items = ARENA_ARRAY(&mail->arena, const char *, names->count);
-
     for (size_t i = 0; i < names->count; i++)
         items[i] = kept(mail, names->items[i]);
     return (struct store_names){items, names->count};
@@ -260,7 +245,6 @@ static void user_copy(struct server_mail *mail, const struct store_user *from)
     struct store_user *to = &mail->change.user;
     struct store_member *groups =
         ARENA_ARRAY(&mail->arena, struct store_member, from->groups.count);
-
     for (size_t i = 0; i < from->groups.count; i++)
         groups[i] = (struct store_member){.name = kept(mail, from->groups.items[i].name),
                                           .is_admin = from->groups.items[i].is_admin};
@@ -276,7 +260,6 @@ static void user_copy(struct server_mail *mail, const struct store_user *from)
 static void group_copy(struct server_mail *mail, const struct store_group *from)
 {
     struct store_group *to = &mail->change.group;
-
     to->name = kept(mail, from->name);
     to->description = kept(mail, from->description);
     to->external_name = kept(mail, from->external_name);
@@ -337,11 +320,9 @@ static void change_copy(struct server_mail *mail, const struct store_change *fro
 static int service_change(void *context, const struct store_change *change,
                           struct service_reply reply, struct err *err)
 {
-    struct server_mail *mail;
-
     if (change_grows(change->kind) && server_room(context, err) < 0)
         return ERR_UNAVAILABLE;
-    mail = mail_new(MAIL_CHANGE);
+    struct server_mail *mail = mail_new(MAIL_CHANGE);
     change_copy(mail, change);
     mail->reply = reply;
     return service_post(context, mail, err);
@@ -351,7 +332,6 @@ static int service_snapshot(void *context, struct service_snapshot *snapshot,
                             struct service_reply reply, struct err *err)
 {
     struct server_mail *mail = mail_new(MAIL_SNAPSHOT);
-
     *snapshot = (struct service_snapshot){0};
     mail->snapshot = snapshot;
     mail->reply = reply;
@@ -362,11 +342,9 @@ static int service_barrier(void *context, const struct service_barrier *report,
                            struct service_reply reply, struct err *err)
 {
     struct server *server = context;
-    struct server_mail *mail;
-
     if (!barrier_token_is(server->master_key, report->attempt, report->token))
         return err_fail(err, ERR_UNAUTHORIZED, "", "this is not the token of the try");
-    mail = mail_new(MAIL_BARRIER);
+    struct server_mail *mail = mail_new(MAIL_BARRIER);
     mail->barrier = *report;
     mail->barrier.token = (struct text){NULL, 0};
     mail->reply = reply;
@@ -379,7 +357,6 @@ static struct store_reader *service_reader_get(void *context, struct err *err)
     struct reader_pool *pool = &server->readers;
     struct store_reader *reader = NULL;
     bool is_full = false;
-
     pthread_mutex_lock(&pool->lock);
     if (pool->idle_count > 0)
         reader = pool->idle[--pool->idle_count];
@@ -403,7 +380,6 @@ static struct store_reader *service_reader_get(void *context, struct err *err)
 static void service_reader_put(void *context, struct store_reader *reader)
 {
     struct reader_pool *pool = &((struct server *)context)->readers;
-
     if (!reader)
         return;
     pthread_mutex_lock(&pool->lock);
@@ -436,7 +412,6 @@ static ssize_t service_log_read(void *context, uint8_t number, struct attempt_id
                                 struct log_part *part, struct err *err)
 {
     struct engine *engine = engine_able(context, number, ENGINE_CAN_LOG, err);
-
     if (!engine)
         return err->code;
     return engine->ops->log_read(engine, attempt, stream, offset, bytes, size, part, err);
@@ -446,7 +421,6 @@ static int service_log_watch(void *context, uint8_t number, struct attempt_id at
                              enum log_stream stream, struct err *err)
 {
     struct engine *engine = engine_able(context, number, ENGINE_CAN_FOLLOW, err);
-
     return engine ? engine->ops->log_watch(engine, attempt, stream, err) : err->code;
 }
 
@@ -493,7 +467,6 @@ static void service_ssh_keys(void *context, struct job_id job, const char *comme
     struct server *server = context;
     struct store_epoch epoch = store_epoch_of(server->store, job);
     uint8_t key[SECRET_KEY_SIZE];
-
     epoch_key_make(server->master_key, &epoch, key);
     ssh_key_make(key, job, comment, arena, private_key, public_key);
     secret_wipe(key, sizeof key);
@@ -502,7 +475,6 @@ static void service_ssh_keys(void *context, struct job_id job, const char *comme
 static void service_watch(void *context, struct service_watch *watch)
 {
     struct server *server = context;
-
     pthread_mutex_lock(&server->watch_lock);
     watch->next = server->watches;
     server->watches = watch;
@@ -512,7 +484,6 @@ static void service_watch(void *context, struct service_watch *watch)
 static void service_unwatch(void *context, struct service_watch *watch)
 {
     struct server *server = context;
-
     pthread_mutex_lock(&server->watch_lock);
     for (struct service_watch **at = &server->watches; *at; at = &(*at)->next) {
         if (*at == watch) {
@@ -541,7 +512,6 @@ void server_trouble(struct server *server, char trouble[200], const char *text)
 static const struct exit_rules *service_rules_get(void *context)
 {
     struct server *server = context;
-
     pthread_rwlock_rdlock(&server->rules_lock);
     return server->rules;
 }
@@ -555,7 +525,6 @@ static bool service_is_alive(void *context)
 {
     struct server *server = context;
     int64_t idle_ms = mailbox_now_ms() - atomic_load(&server->core_seen_ms);
-
     return idle_ms < ALIVE_MS || mailbox_count(&server->mailbox) == 0;
 }
 
@@ -569,17 +538,15 @@ static void check_fill(struct service_check *check, const char *name, bool is_ok
 /* What a person should know of a store that is written. */
 static void store_text(struct server *server, char *text, size_t size)
 {
-    struct store_counts counts;
     struct err err = {0};
-    time_t since;
-    struct tm tm;
-    char when[32];
-
+    struct store_counts counts;
     store_count(server->store, &counts);
     snprintf(text, size, "%.190s", server_room(server, &err) < 0 ? err.text : "written");
     if (err.code < 0 || counts.wal_large_since_ms == 0)
         return;
-    since = counts.wal_large_since_ms / 1000;
+    time_t since = counts.wal_large_since_ms / 1000;
+    struct tm tm;
+    char when[32];
     strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&since, &tm));
     snprintf(text, size,
              "written; since %s its log has grown to %llu MiB: a program keeps a snapshot of the "
@@ -591,7 +558,6 @@ static void store_text(struct server *server, char *text, size_t size)
 static void engine_text(struct server *server, uint64_t nodes, char *text, size_t size)
 {
     cleanup_buf struct buf words = BUF_INIT;
-
     buf_format(&words, "%llu nodes, %zu commands wait", (unsigned long long)nodes,
                launcher_count(server->launcher));
     pthread_mutex_lock(&server->state_lock);
@@ -607,14 +573,13 @@ static size_t service_ready(void *context, struct service_check checks[SERVICE_C
 {
     struct server *server = context;
     size_t waiting = mailbox_count(&server->mailbox);
-    struct core_counts counts;
     char text[200];
-
     store_text(server, text, sizeof text);
     pthread_mutex_lock(&server->state_lock);
     check_fill(&checks[0], "store",
                atomic_load(&server->is_writable) && !store_is_short(server->store),
                server->store_trouble[0] ? server->store_trouble : text);
+    struct core_counts counts;
     counts = server->counts;
     pthread_mutex_unlock(&server->state_lock);
     snprintf(text, sizeof text, "%zu of %u requests wait", waiting,
@@ -632,9 +597,8 @@ static size_t service_ready(void *context, struct service_check checks[SERVICE_C
 
 static void write_core_metrics(struct server *server, struct buf *out)
 {
-    struct core_counts counts;
-
     pthread_mutex_lock(&server->state_lock);
+    struct core_counts counts;
     counts = server->counts;
     pthread_mutex_unlock(&server->state_lock);
     metric_write(out, "skep_events_total", "counter", "Events stepped through.", counts.events);
@@ -650,7 +614,6 @@ static void write_core_metrics(struct server *server, struct buf *out)
 static void write_store_metrics(struct server *server, struct buf *out)
 {
     struct store_counts counts;
-
     store_count(server->store, &counts);
     metric_write(out, "skep_store_commits_total", "counter", "Transactions made durable.",
                  counts.commits);
@@ -675,11 +638,10 @@ static void write_store_metrics(struct server *server, struct buf *out)
 
 static void write_gpu_metrics(struct server *server, struct buf *out)
 {
-    const struct engine_gpu *gpus;
     cleanup_arena struct arena arena;
-    size_t count;
-
     arena_init(&arena);
+    const struct engine_gpu *gpus;
+    size_t count;
     service_gpus(server, &arena, &gpus, &count);
     gpu_metrics_write(gpus, count, out);
 }
@@ -688,7 +650,6 @@ static void service_metrics(void *context, struct buf *out)
 {
     struct server *server = context;
     struct metrics *metrics = &server->metrics;
-
     write_core_metrics(server, out);
     write_store_metrics(server, out);
     metric_write(out, "skep_requests_total", "counter", "Requests taken by the core thread.",

@@ -32,7 +32,6 @@ static char *base64(const struct buf *bytes, struct arena *arena)
 {
     size_t room = sodium_base64_ENCODED_LEN(bytes->length, sodium_base64_VARIANT_ORIGINAL);
     char *text = arena_alloc(arena, room);
-
     sodium_bin2base64(text, room, (const uint8_t *)bytes->at, bytes->length,
                       sodium_base64_VARIANT_ORIGINAL);
     return text;
@@ -42,7 +41,6 @@ static void put_private(struct buf *out, const uint8_t *public_key, const uint8_
                         uint32_t check, const char *comment)
 {
     cleanup_buf struct buf inner = BUF_INIT;
-
     put_u32(&inner, check);
     put_u32(&inner, check);
     put_public(&inner, public_key);
@@ -57,8 +55,6 @@ static void put_private(struct buf *out, const uint8_t *public_key, const uint8_
 static const char *armour(const char *text, struct arena *arena)
 {
     cleanup_buf struct buf out = BUF_INIT;
-    const char *copy;
-
     buf_string(&out, "-----BEGIN OPENSSH PRIVATE KEY-----\n");
     for (size_t length = strlen(text); length > 0;) {
         size_t line = length < 70 ? length : 70;
@@ -68,7 +64,7 @@ static const char *armour(const char *text, struct arena *arena)
         length -= line;
     }
     buf_string(&out, "-----END OPENSSH PRIVATE KEY-----\n");
-    copy = arena_copy(arena, buf_as_text(&out));
+    const char *copy = arena_copy(arena, buf_as_text(&out));
     secret_wipe(out.at, out.room);
     return copy;
 }
@@ -86,14 +82,13 @@ void ssh_key_make(const uint8_t *epoch_key, struct job_id job, const char *comme
                   struct arena *arena, const char **private_key, const char **public_key)
 {
     uint8_t seed[SECRET_KEY_SIZE], open[crypto_sign_PUBLICKEYBYTES];
-    uint8_t secret[crypto_sign_SECRETKEYBYTES];
     cleanup_buf struct buf blob = BUF_INIT, key = BUF_INIT;
-    uint32_t check;
-
     _Static_assert(crypto_sign_SEEDBYTES == SECRET_KEY_SIZE, "size of seeds");
     secret_key_derive(epoch_key, job.v, "skep-ssh", seed);
+    uint8_t secret[crypto_sign_SECRETKEYBYTES];
     crypto_sign_seed_keypair(open, secret, seed);
     put_public(&blob, open);
+    uint32_t check;
     memcpy(&check, open, sizeof check);
     buf_add(&key, "openssh-key-v1", 15);
     put_string(&key, "none", 4);

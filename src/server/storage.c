@@ -19,7 +19,6 @@ static int one_check(struct storage_list storages, const struct auth_caller *cal
     const struct storage *storage = storage_find(storages, text_of(wanted->name));
     const struct auth_subject subject = {.storage = wanted->name};
     struct err refusal = {0};
-
     if (!storage)
         return err_fail(err, ERR_NOT_FOUND, "extras.storages",
                         "line %u: Storage %.100s is not found.", wanted->line, wanted->name);
@@ -33,9 +32,7 @@ int storage_submit_check(struct storage_list storages, struct store_reader *read
                          const char *user, struct spec *spec, struct arena *arena, struct err *err)
 {
     struct store_storages rights;
-    int code;
-
-    code = store_user_storages(reader, user, arena, &rights, err);
+    int code = store_user_storages(reader, user, arena, &rights, err);
     if (code < 0)
         return code;
     const struct auth_caller caller = {
@@ -56,7 +53,6 @@ static int compare(const void *a, const void *b)
 {
     const struct engine_mount *left = a, *right = b;
     size_t length = strlen(left->target), other = strlen(right->target);
-
     return length < other ? -1 : length > other;
 }
 
@@ -82,7 +78,6 @@ static int source_make(const struct storage *storage, const char *user, struct a
 {
     cleanup_close int directory = open(storage->directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     int code = 0;
-
     *source = storage->directory;
     if (directory < 0)
         return err_errno(err, errno, "storage %s: %s", storage->name, storage->directory);

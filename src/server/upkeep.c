@@ -59,7 +59,6 @@ static int server_first_groups(struct server *server, struct err *err)
     };
     struct store_batch batch = {.changes = changes, .change_count = COUNT_OF(changes)};
     int code = store_commit(server->store, &batch, err);
-
     for (size_t i = 0; code == 0 && i < COUNT_OF(changes); i++)
         if (changes[i].code < 0 && changes[i].code != ERR_CONFLICT)
             code = changes[i].code;
@@ -68,20 +67,19 @@ static int server_first_groups(struct server *server, struct err *err)
 
 int server_first_user(struct server *server, const struct server_teller *teller, struct err *err)
 {
-    struct store_users users;
     struct store_user admin = {.name = server->config->admin_name,
                                .email = "",
                                .is_admin = true,
                                .extension_json = "{}",
                                .created_ms = clock_wall_ms()};
     struct store_member groups[] = {{.name = "default"}, {.name = "admingroup"}};
-    cleanup_arena struct arena arena;
     int code = server_first_groups(server, err);
-
     if (code < 0)
         return code;
     admin.groups = (struct store_members){groups, COUNT_OF(groups)};
+    cleanup_arena struct arena arena;
     arena_init(&arena);
+    struct store_users users;
     code = store_users(server->core.reader, &arena, &users, err);
     if (code < 0 || users.count > 0)
         return code;
@@ -92,13 +90,12 @@ int server_password_reset(struct store *store, const char *name, const struct se
                           struct err *err)
 {
     struct store_reader *reader;
-    struct store_user user;
-    struct arena arena;
     int code = store_reader_open(store, &reader, err);
-
     if (code < 0)
         return code;
+    struct arena arena;
     arena_init(&arena);
+    struct store_user user;
     code = store_user(reader, text_of(name), &arena, &user, err);
     if (code == 0)
         code = password_make(store, CHANGE_USER_SET, &user, teller, err);
@@ -128,7 +125,6 @@ static void purge_before(struct server *server, struct mail_list *list, int64_t 
 {
     struct job_id jobs[PURGE_MAX];
     size_t count = store_jobs_final(server->store, before_ms, jobs, PURGE_MAX);
-
     for (size_t i = 0; i < count; i++) {
         struct server_mail *mail = mail_event(EVENT_DELETE, "");
         mail->event.job = jobs[i];
@@ -144,7 +140,6 @@ static void purge_before(struct server *server, struct mail_list *list, int64_t 
 static void change_before(struct mail_list *list, enum store_change_kind kind, int64_t before_ms)
 {
     struct server_mail *mail = mail_new(MAIL_CHANGE);
-
     mail->change = (struct store_change){.kind = kind, .before_ms = before_ms};
     list_add(list, mail);
 }
@@ -153,7 +148,6 @@ static void change_before(struct mail_list *list, enum store_change_kind kind, i
 static bool has_told(const struct server *server, uint8_t engine)
 {
     const struct server_engine *own = &server->engines.items[engine];
-
     return atomic_load(&own->engine) && mailbox_now_ms() - own->open_ms >= UPKEEP_MS;
 }
 
@@ -182,7 +176,6 @@ static int64_t retention_time(struct server *server, struct mail_list *list)
 {
     struct server_clock *clock = &server->core.clock;
     int64_t before = clock->trusted_ms, now;
-
     core_thread_now(server);
     now = server_clock_trusted(clock);
     if (server->core.noted_ms == 0 || now - server->core.noted_ms >= NOTE_MS ||

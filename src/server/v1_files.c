@@ -33,7 +33,6 @@ static int code_dir_make(const struct making *making, const char *written, const
 {
     const char *below;
     int code = path_below(making, "codeDir", written, &below);
-
     if (code == 0)
         code = file_space_folder_check(making->space, "codeDir", below, making->err);
     if (code < 0)
@@ -47,11 +46,9 @@ static int code_dir_make(const struct making *making, const char *written, const
 static int place_make(const struct making *making, const char *field, const char *written,
                       const char **uri, const char **below)
 {
-    struct err other;
-    int code;
-
     *uri = directory_expand(making->file, written, making->arena);
-    code = file_space_path(making->space, field, *uri, making->arena, below, &other);
+    struct err other;
+    int code = file_space_path(making->space, field, *uri, making->arena, below, &other);
     if (code == ERR_UNSUPPORTED)
         return 0;
     if (code == 0)
@@ -65,11 +62,9 @@ static int output_dir_make(const struct making *making, const char *written)
 {
     const struct job_file *file = making->file;
     const char *below = NULL;
-    int code;
-
     if (!written[0])
         written = arena_format(making->arena, "/Output/%s/%s", file->user, file->name);
-    code = place_make(making, "outputDir", written, &making->file->output_dir, &below);
+    int code = place_make(making, "outputDir", written, &making->file->output_dir, &below);
     if (code == 0 && below)
         code = file_space_folder_make(making->space, "outputDir", below, making->err);
     return code;
@@ -81,7 +76,6 @@ int v1_files_make(const struct spec *spec, const struct file_space *space, struc
     const struct making making = {space, arena, file, err};
     const char *below = NULL;
     int code = 0;
-
     *files = (struct v1_files){.code_path = ""};
     file->fs_uri = file->data_dir = file->output_dir = file->code_dir = "";
     if (spec->format != SPEC_V1)
@@ -104,13 +98,12 @@ int v1_files_login(const struct v1_files *files, const struct file_space *space,
                    struct arena *arena, const char **user, const char **password, struct err *err)
 {
     cleanup_buf struct buf content = BUF_INIT;
-    struct auth_file file;
-    int code;
-
     *user = *password = "";
     if (!files->auth_path)
         return 0;
-    code = file_space_read(space, "authFile", files->auth_path, AUTH_FILE_BYTES_MAX, &content, err);
+    int code =
+        file_space_read(space, "authFile", files->auth_path, AUTH_FILE_BYTES_MAX, &content, err);
+    struct auth_file file;
     if (code == 0)
         code = auth_file_parse(buf_as_text(&content), arena, &file, err);
     if (code == 0 && auth_file_fits(&file, image)) {

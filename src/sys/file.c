@@ -16,12 +16,11 @@ int file_read(const char *path, size_t limit, struct buf *out, struct err *err)
 {
     cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
     size_t total = 0;
-    char bytes[16384];
-
     if (fd < 0 && errno == ENOENT)
         return err_fail(err, ERR_NOT_FOUND, "", "%s does not exist", path);
     if (fd < 0)
         return err_errno(err, errno, "open %s", path);
+    char bytes[16384];
     for (;;) {
         ssize_t count = read(fd, bytes, sizeof bytes);
         if (count < 0 && errno == EINTR)
@@ -54,7 +53,6 @@ static int file_fill(int fd, const char *path, struct text content, struct err *
 int dir_sync(const char *path, struct err *err)
 {
     cleanup_close int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-
     if (fd < 0)
         return err_errno(err, errno, "open %s", path);
     return fsync(fd) == 0 ? 0 : err_errno(err, errno, "fsync %s", path);
@@ -63,7 +61,6 @@ int dir_sync(const char *path, struct err *err)
 static int parent_sync(const char *path, struct err *err)
 {
     cleanup_free char *copy = mem_copy(path);
-
     return dir_sync(dirname(copy), err);
 }
 
@@ -72,14 +69,12 @@ static int file_beside(const char *path, struct text content, mode_t mode, char 
                        struct err *err)
 {
     cleanup_close int fd = -1;
-    int code;
-
     if (snprintf(beside, PATH_MAX, "%s.XXXXXX", path) >= PATH_MAX)
         return err_fail(err, ERR_TOO_BIG, "", "%s: the path is too long", path);
     fd = mkostemp(beside, O_CLOEXEC);
     if (fd < 0)
         return err_errno(err, errno, "create %s", beside);
-    code = fchmod(fd, mode) == 0 ? 0 : err_errno(err, errno, "chmod %s", beside);
+    int code = fchmod(fd, mode) == 0 ? 0 : err_errno(err, errno, "chmod %s", beside);
     if (code == 0)
         code = file_fill(fd, beside, content, err);
     if (code < 0)
@@ -91,7 +86,6 @@ int file_write(const char *path, struct text content, mode_t mode, struct err *e
 {
     char beside[PATH_MAX];
     int code = file_beside(path, content, mode, beside, err);
-
     if (code < 0)
         return code;
     if (rename(beside, path) < 0) {
@@ -106,7 +100,6 @@ int file_create(const char *path, struct text content, mode_t mode, struct err *
 {
     char beside[PATH_MAX];
     int code = file_beside(path, content, mode, beside, err);
-
     if (code < 0)
         return code;
     if (link(beside, path) < 0)
@@ -119,7 +112,6 @@ int file_create(const char *path, struct text content, mode_t mode, struct err *
 int dir_make(const char *path, mode_t mode, struct err *err)
 {
     cleanup_free char *copy = mem_copy(path);
-
     for (char *slash = strchr(copy + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
         if (mkdir(copy, mode) < 0 && errno != EEXIST)

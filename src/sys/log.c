@@ -39,7 +39,6 @@ void log_to(int fd)
 void log_line(enum log_level level, const char *part, const char *format, ...)
 {
     va_list args;
-
     va_start(args, format);
     log_vline(level, part, format, args);
     va_end(args);
@@ -49,7 +48,6 @@ static void log_as_json(struct buf *line, const char *time, enum log_level level
                         const char *text)
 {
     struct json_writer json;
-
     json_init(&json, line);
     json_object(&json);
     json_key_string(&json, "time", time);
@@ -79,15 +77,13 @@ void log_vline(enum log_level level, const char *part, const char *format, va_li
 {
     char text[LOG_LINE_MAX], stamp[40], date[24];
     cleanup_buf struct buf line = BUF_INIT;
-    struct timeval now;
-    struct tm utc;
     int wanted = atomic_load(&log_format_now), fd = atomic_load(&log_fd);
-    ssize_t written;
-
     assert(level >= LOG_ERROR && level <= LOG_DEBUG);
     if ((int)level > atomic_load(&log_level_now))
         return;
+    struct timeval now;
     gettimeofday(&now, NULL);
+    struct tm utc;
     gmtime_r(&now.tv_sec, &utc);
     strftime(date, sizeof date, "%Y-%m-%dT%H:%M:%S", &utc);
     snprintf(stamp, sizeof stamp, "%s.%03dZ", date, (int)(now.tv_usec / 1000));
@@ -98,6 +94,6 @@ void log_vline(enum log_level level, const char *part, const char *format, va_li
         log_as_json(&line, stamp, level, part, text);
     buf_char(&line, '\n');
     /* nobody is there to hear that the log cannot be written */
-    written = write(fd, line.at, line.length);
+    ssize_t written = write(fd, line.at, line.length);
     (void)written;
 }

@@ -14,12 +14,11 @@ int64_t mailbox_now_ms(void)
 
 void mailbox_init(struct mailbox *mailbox, size_t room, size_t reserve)
 {
-    pthread_condattr_t monotonic;
-
     assert(room > 0);
     *mailbox = (struct mailbox){.room = room, .reserve = reserve};
     mailbox->last = &mailbox->first;
     pthread_mutex_init(&mailbox->lock, NULL);
+    pthread_condattr_t monotonic;
     pthread_condattr_init(&monotonic);
     pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     pthread_cond_init(&mailbox->has_mail, &monotonic);
@@ -47,7 +46,6 @@ static void mailbox_append(struct mailbox *mailbox, struct mail *mail)
 int mailbox_post(struct mailbox *mailbox, struct mail *mail, struct err *err)
 {
     int code = 0;
-
     pthread_mutex_lock(&mailbox->lock);
     if (mailbox->is_closed)
         code = err_fail(err, ERR_UNAVAILABLE, "", "the server is ending");
@@ -63,7 +61,6 @@ int mailbox_post(struct mailbox *mailbox, struct mail *mail, struct err *err)
 int mailbox_post_wait(struct mailbox *mailbox, struct mail *mail, struct err *err)
 {
     int code = 0;
-
     pthread_mutex_lock(&mailbox->lock);
     while (!mailbox->is_closed && mailbox->count >= mailbox->room + mailbox->reserve)
         pthread_cond_wait(&mailbox->has_room, &mailbox->lock);
@@ -78,7 +75,6 @@ int mailbox_post_wait(struct mailbox *mailbox, struct mail *mail, struct err *er
 static void mailbox_sleep(struct mailbox *mailbox, int64_t deadline_ms)
 {
     struct timespec until = {deadline_ms / 1000, (long)(deadline_ms % 1000) * 1000000};
-
     while (!mailbox->first && !mailbox->is_closed && !mailbox->is_woken) {
         if (deadline_ms < 0)
             pthread_cond_wait(&mailbox->has_mail, &mailbox->lock);
@@ -92,7 +88,6 @@ struct mail *mailbox_take(struct mailbox *mailbox, size_t limit, int64_t deadlin
 {
     struct mail *taken, **cut;
     size_t count = 0;
-
     pthread_mutex_lock(&mailbox->lock);
     mailbox_sleep(mailbox, deadline_ms);
     taken = mailbox->first;
@@ -128,9 +123,8 @@ void mailbox_close(struct mailbox *mailbox)
 
 size_t mailbox_count(struct mailbox *mailbox)
 {
-    size_t count;
-
     pthread_mutex_lock(&mailbox->lock);
+    size_t count;
     count = mailbox->count;
     pthread_mutex_unlock(&mailbox->lock);
     return count;

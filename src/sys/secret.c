@@ -27,13 +27,11 @@ int secret_init(struct err *err)
 static int secret_key_make(const char *path, struct err *err)
 {
     uint8_t key[SECRET_KEY_SIZE];
-    char hex[2 * SECRET_KEY_SIZE + 2];
-    int code;
-
     randombytes_buf(key, sizeof key);
+    char hex[2 * SECRET_KEY_SIZE + 2];
     sodium_bin2hex(hex, sizeof hex, key, sizeof key);
     hex[2 * SECRET_KEY_SIZE] = '\n';
-    code = file_create(path, (struct text){hex, 2 * SECRET_KEY_SIZE + 1}, 0600, err);
+    int code = file_create(path, (struct text){hex, 2 * SECRET_KEY_SIZE + 1}, 0600, err);
     sodium_memzero(key, sizeof key);
     sodium_memzero(hex, sizeof hex);
     return code == ERR_CONFLICT ? 0 : code;
@@ -44,7 +42,6 @@ static int secret_key_read(const char *path, uint8_t key[SECRET_KEY_SIZE], struc
     cleanup_buf struct buf hex = BUF_INIT;
     size_t size = 0;
     int code = file_read(path, 4096, &hex, err);
-
     if (code == 0) {
         struct text digits = text_trim(buf_as_text(&hex));
         if (digits.length != 2 * SECRET_KEY_SIZE ||
@@ -62,7 +59,6 @@ int secret_key_load(const char *path, uint8_t key[SECRET_KEY_SIZE], struct err *
 {
     struct stat status;
     int code;
-
     if (stat(path, &status) < 0) {
         if (errno != ENOENT)
             return err_errno(err, errno, "stat %s", path);
@@ -88,10 +84,9 @@ void secret_key_derive(const uint8_t master[SECRET_KEY_SIZE], uint64_t number,
 
 void secret_seal(const uint8_t key[SECRET_KEY_SIZE], struct text plain, struct buf *sealed)
 {
-    uint8_t nonce[crypto_secretbox_NONCEBYTES];
     size_t size = plain.length + crypto_secretbox_MACBYTES;
     uint8_t *box = mem_alloc(size);
-
+    uint8_t nonce[crypto_secretbox_NONCEBYTES];
     randombytes_buf(nonce, sizeof nonce);
     crypto_secretbox_easy(box, (const uint8_t *)plain.at, plain.length, nonce, key);
     buf_add(sealed, nonce, sizeof nonce);
@@ -104,13 +99,11 @@ int secret_open(const uint8_t key[SECRET_KEY_SIZE], struct text sealed, struct b
 {
     const uint8_t *bytes = (const uint8_t *)sealed.at;
     size_t head = crypto_secretbox_NONCEBYTES, size;
-    uint8_t *opened;
     int code = 0;
-
     if (sealed.length < head + crypto_secretbox_MACBYTES)
         return err_fail(err, ERR_CORRUPT, "", "a sealed secret is too short");
     size = sealed.length - head - crypto_secretbox_MACBYTES;
-    opened = mem_alloc(size + 1);
+    uint8_t *opened = mem_alloc(size + 1);
     if (crypto_secretbox_open_easy(opened, bytes + head, sealed.length - head, bytes, key) < 0)
         code = err_fail(err, ERR_CORRUPT, "",
                         "a sealed secret cannot be opened: another key, or it was changed");
@@ -129,7 +122,6 @@ void secret_random(void *bytes, size_t size)
 void secret_random_word(char *word, size_t length)
 {
     static const char letters[] = "abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNPQRSTUVWXYZ23456789";
-
     for (size_t i = 0; i < length; i++)
         word[i] = letters[randombytes_uniform(sizeof letters - 1)];
     word[length] = '\0';
