@@ -161,10 +161,11 @@ int http_form_parse(struct text text, struct arena *arena, struct http_pair *pai
 struct http_server;
 struct http_tls;
 struct http_server_config {
-    const char *listen;   /* "127.0.0.1:9186", "[::1]:9186", ":9186" (all addresses) */
-    struct http_tls *tls; /* of the network; NULL: plain. Must outlive the server */
-    unsigned threads;     /* 0: one for each processor, 2 … 8; as many again for TLS */
-    uint32_t request_ms;  /* 0: HTTP_REQUEST_MS; looked at once a second */
+    const char *listen;       /* "127.0.0.1:9186", "[::1]:9186", ":9186" (all addresses) */
+    struct http_tls *tls;     /* of the network; NULL: plain. Must outlive the server */
+    unsigned threads;         /* 0: one for each processor, 2 … 8; as many again for TLS */
+    uint32_t request_ms;      /* 0: HTTP_REQUEST_MS; looked at once a second */
+    uint32_t connections_max; /* of the network; 0: HTTP_CONNECTIONS_MAX */
     /* A folder: requests are taken from the socket DOOR/api in it as well, for targets that begin
      * with door_prefix alone; others get 403. At most HTTP_DOOR_MAX connections. NULL: none. */
     const char *door, *door_prefix;

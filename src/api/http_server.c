@@ -1,5 +1,6 @@
 #include "api/http.h"
 #include "api/http_door.h"
+#include "api/http_loop.h"
 #include "api/http_proxy.h"
 #include "api/http_tls.h"
 #include "api/http_watch.h"
@@ -30,6 +31,7 @@ enum {
 /* One connection; kept in a list so that the sweep finds requests that never become whole. */
 struct http_client {
     struct http_client *next, *previous;
+    struct http_loop *loop; /* who serves it */
     int fd;
     int64_t idle_ms; /* since when no request is under way, or the request began */
     enum http_way way;
@@ -43,19 +45,26 @@ struct http_entry {
     struct http_server *server;
     enum http_way way;
     struct http_door *door; /* NULL: none */
-    size_t taken;           /* connections now; guarded by the server's lock */
+    size_t places;
+    size_t taken; /* places, by connections that are served or wait for it; under the lock */
 };
 
-static const size_t place_counts[HTTP_WAYS] = {
-    [HTTP_BY_NETWORK] = HTTP_CONNECTIONS_MAX,
-    [HTTP_BY_DOOR] = HTTP_DOOR_MAX,
-    [HTTP_BY_SOCKET] = HTTP_SOCKET_MAX,
+/* One of the threads that serve connections; libmicrohttpd's callbacks know it. */
+struct seat {
+    struct http_server *server;
+    struct http_loop *loop; /* NULL: not started */
+};
+
+struct loops {
+    struct seat *seats;
+    size_t count;
+    atomic_uint next; /* who gets the next connection */
 };
 
 struct http_server {
     struct http_app app;
     struct http_server_config config;
-    struct MHD_Daemon *plain, *secure; /* `secure`: of the network, when that speaks TLS */
+    struct loops plain, secure; /* `secure`: of the network, when that speaks TLS; else none */
     struct http_watch *watch;
     struct http_entry entries[HTTP_WAYS];
     struct address_range *proxies; /* config.proxy_count */
@@ -95,6 +104,16 @@ static enum http_method method_of(const char *name)
     return HTTP_OTHER;
 }
 
+static struct http_client *client_of(struct MHD_Connection *connection)
+{
+    return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
+}
+
+static void connection_resume(struct MHD_Connection *connection)
+{
+    http_loop_resume(client_of(connection)->loop, connection);
+}
+
 static void carried_suspend(struct exchange *exchange)
 {
     struct carried *carried = (struct carried *)exchange;
@@ -105,16 +124,10 @@ static void carried_suspend(struct exchange *exchange)
 
 static void carried_resume(struct exchange *exchange)
 {
-    struct carried *carried = (struct carried *)exchange;
-    MHD_resume_connection(carried->connection);
+    connection_resume(((struct carried *)exchange)->connection);
 }
 
 static const struct exchange_port CARRIED_PORT = {carried_suspend, carried_resume};
-
-static struct http_client *client_of(struct MHD_Connection *connection)
-{
-    return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)->socket_context;
-}
 
 /* ---- streams ---- */
 
@@ -145,7 +158,7 @@ static ssize_t stream_read(void *context, uint64_t position, char *bytes, size_t
     if (!http_watch_add(server->watch, carried, stream->fd, client_fd_of(carried->connection),
                         stream->poll_ms)) {
         carried->is_client_gone = !atomic_load(&server->is_draining);
-        MHD_resume_connection(carried->connection);
+        connection_resume(carried->connection);
     }
     return 0;
 }
@@ -155,7 +168,7 @@ static void stream_wake(void *context, void *waiter, bool is_client_gone)
     (void)context;
     struct carried *carried = waiter;
     carried->is_client_gone = is_client_gone;
-    MHD_resume_connection(carried->connection);
+    connection_resume(carried->connection);
 }
 
 /* ---- replies ---- */
@@ -486,20 +499,36 @@ static bool entry_has_room(void *context)
 {
     struct http_entry *entry = context;
     pthread_mutex_lock(&entry->server->lock);
-    bool has_room = entry->taken < place_counts[entry->way];
+    bool has_room = entry->taken < entry->places;
     pthread_mutex_unlock(&entry->server->lock);
     return has_room;
 }
 
+/* A place is taken from the moment on at which a connection is given to one of the threads: they
+ * may be busy, and must not find more than there are places. */
 static void entry_take(void *context, int fd, const struct sockaddr *from, socklen_t length)
 {
     struct http_entry *entry = context;
     struct http_server *server = entry->server;
     struct sockaddr_un local = address_of_way(entry->way);
     bool is_network = entry->way == HTTP_BY_NETWORK;
-    MHD_add_connection(is_network && server->secure ? server->secure : server->plain, fd,
-                       is_network ? from : (const struct sockaddr *)&local,
-                       is_network ? length : sizeof local); /* closes it when it fails */
+    struct loops *loops = is_network && server->secure.count ? &server->secure : &server->plain;
+    struct http_loop *loop = loops->seats[atomic_fetch_add(&loops->next, 1) % loops->count].loop;
+    pthread_mutex_lock(&server->lock);
+    entry->taken++;
+    pthread_mutex_unlock(&server->lock);
+    http_loop_give(loop, fd, entry->way, is_network ? from : (const struct sockaddr *)&local,
+                   is_network ? length : sizeof local);
+}
+
+/* Its own place is on_connection's now, or it could not be added. */
+static void entry_added(void *context, enum http_way way)
+{
+    struct http_server *server = context;
+    pthread_mutex_lock(&server->lock);
+    assert(server->entries[way].taken > 0);
+    server->entries[way].taken--;
+    pthread_mutex_unlock(&server->lock);
 }
 
 static int64_t peer_uid_of(int fd)
@@ -514,10 +543,12 @@ static int64_t peer_uid_of(int fd)
 static void on_connection(void *context, struct MHD_Connection *connection, void **socket_context,
                           enum MHD_ConnectionNotificationCode code)
 {
-    struct http_server *server = context;
+    const struct seat *seat = context;
+    struct http_server *server = seat->server;
     pthread_mutex_lock(&server->lock);
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
         struct http_client *client = mem_zero(1, sizeof *client);
+        client->loop = seat->loop;
         client->fd = client_fd_of(connection);
         client->idle_ms = http_clock_ms();
         client->way = way_of(connection);
@@ -543,7 +574,8 @@ static void on_connection(void *context, struct MHD_Connection *connection, void
 /* Where three of four places are taken nobody may idle for long. */
 static int64_t idle_limit_ms(const struct http_server *server, enum http_way way)
 {
-    bool is_crowded = server->entries[way].taken > place_counts[way] / 4 * 3;
+    const struct http_entry *entry = &server->entries[way];
+    bool is_crowded = entry->taken > entry->places / 4 * 3;
     return is_crowded && server->request_ms > CROWDED_MS ? CROWDED_MS : server->request_ms;
 }
 
@@ -570,39 +602,69 @@ static unsigned thread_count(unsigned wanted)
     return processors < 2 ? 2 : processors > 8 ? 8 : (unsigned)processors;
 }
 
-static struct MHD_Daemon *daemon_start(struct http_server *server, bool is_secure)
+/* More connections than places never come, so that its own limit, which it does not survive, is
+ * never met (http_loop.h). */
+static struct MHD_Daemon *daemon_start(struct seat *seat, bool is_secure)
 {
-    unsigned flags =
-        MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET;
+    struct http_server *server = seat->server;
     struct MHD_OptionItem secure[] = {
         {MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)HTTP_TLS_PRIORITIES},
         {MHD_OPTION_HTTPS_CERT_CALLBACK, 0, http_tls_retrieve()},
         {MHD_OPTION_END, 0, NULL},
     };
     struct MHD_OptionItem *more = is_secure ? secure : &secure[COUNT_OF(secure) - 1];
-    unsigned places = 0;
+    unsigned places = 1;
     for (size_t i = 0; i < HTTP_WAYS; i++)
-        places += (unsigned)place_counts[i];
+        places += (unsigned)server->entries[i].places;
     return MHD_start_daemon(
-        flags | (is_secure ? MHD_USE_TLS : 0), 0, NULL, NULL, on_request, server,
-        MHD_OPTION_THREAD_POOL_SIZE, thread_count(server->config.threads),
-        MHD_OPTION_CONNECTION_LIMIT, places, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-        (size_t)HTTP_HEADERS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)HTTP_IDLE_S,
-        MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_URI_LOG_CALLBACK, on_target, server,
-        MHD_OPTION_UNESCAPE_CALLBACK, on_unescape, NULL, MHD_OPTION_NOTIFY_COMPLETED, on_completed,
-        server, MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_ARRAY, more,
-        MHD_OPTION_END);
+        MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME |
+            (is_secure ? MHD_USE_TLS : 0),
+        0, NULL, NULL, on_request, server, MHD_OPTION_CONNECTION_LIMIT, places,
+        MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_HEADERS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,
+        (unsigned)HTTP_IDLE_S, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_URI_LOG_CALLBACK,
+        on_target, server, MHD_OPTION_UNESCAPE_CALLBACK, on_unescape, NULL,
+        MHD_OPTION_NOTIFY_COMPLETED, on_completed, server, MHD_OPTION_NOTIFY_CONNECTION,
+        on_connection, seat, MHD_OPTION_ARRAY, more, MHD_OPTION_END);
 }
 
-static int daemons_start(struct http_server *server, struct err *err)
+static int loops_start(struct http_server *server, struct loops *loops, bool is_secure,
+                       struct err *err)
 {
-    server->plain = daemon_start(server, false);
-    if (!server->plain)
-        return err_errno(err, errno, "start the HTTP server");
-    if (!server->config.tls)
-        return 0;
-    server->secure = daemon_start(server, true);
-    return server->secure ? 0 : err_errno(err, errno, "start the HTTPS server");
+    const struct http_loop_ops ops = {.context = server, .added = entry_added};
+    loops->count = thread_count(server->config.threads);
+    loops->seats = mem_zero(loops->count, sizeof *loops->seats);
+    for (size_t i = 0; i < loops->count; i++) {
+        struct seat *seat = &loops->seats[i];
+        seat->server = server;
+        struct MHD_Daemon *daemon = daemon_start(seat, is_secure);
+        if (!daemon)
+            return err_errno(err, errno, "start the HTTP%s server", is_secure ? "S" : "");
+        int failed = http_loop_start(daemon, &ops, &seat->loop, err);
+        if (failed)
+            return failed;
+    }
+    return 0;
+}
+
+static void loops_stop(struct loops *loops)
+{
+    for (size_t i = 0; i < loops->count; i++)
+        http_loop_stop(loops->seats[i].loop);
+    mem_free(loops->seats);
+}
+
+static void entries_init(struct http_server *server)
+{
+    static const size_t usual[HTTP_WAYS] = {
+        [HTTP_BY_NETWORK] = HTTP_CONNECTIONS_MAX,
+        [HTTP_BY_DOOR] = HTTP_DOOR_MAX,
+        [HTTP_BY_SOCKET] = HTTP_SOCKET_MAX,
+    };
+    for (size_t way = 0; way < HTTP_WAYS; way++)
+        server->entries[way] =
+            (struct http_entry){.server = server, .way = (enum http_way)way, .places = usual[way]};
+    if (server->config.connections_max)
+        server->entries[HTTP_BY_NETWORK].places = server->config.connections_max;
 }
 
 static int doors_open(struct http_server *server, struct err *err)
@@ -610,10 +672,8 @@ static int doors_open(struct http_server *server, struct err *err)
     const struct http_server_config *config = &server->config;
     struct http_entry *entries = server->entries;
     struct http_door_ops ops[HTTP_WAYS];
-    for (int way = 0; way < HTTP_WAYS; way++) {
-        entries[way] = (struct http_entry){.server = server, .way = (enum http_way)way};
+    for (int way = 0; way < HTTP_WAYS; way++)
         ops[way] = (struct http_door_ops){&entries[way], entry_has_room, entry_take};
-    }
     int failed = http_door_listen(config->listen, &ops[HTTP_BY_NETWORK],
                                   &entries[HTTP_BY_NETWORK].door, &server->port, err);
     if (!failed && config->door)
@@ -637,10 +697,8 @@ static void server_free(struct http_server *server)
 {
     doors_close(server);
     http_watch_stop(server->watch);
-    if (server->secure)
-        MHD_stop_daemon(server->secure);
-    if (server->plain)
-        MHD_stop_daemon(server->plain);
+    loops_stop(&server->secure);
+    loops_stop(&server->plain);
     pthread_mutex_destroy(&server->lock);
     mem_free(server->proxies);
     mem_free(server->hsts);
@@ -673,12 +731,15 @@ int http_server_start(const struct http_server_config *config, struct http_serve
     server->request_ms = config->request_ms ? config->request_ms : HTTP_REQUEST_MS;
     server->clients.next = server->clients.previous = &server->clients;
     pthread_mutex_init(&server->lock, NULL);
+    entries_init(server);
     struct http_watch_ops ops = {.context = server, .wake = stream_wake, .sweep = sweep};
     int failed = headers_prepare(server, err);
     if (!failed)
         failed = http_watch_start(&ops, &server->watch, err);
     if (!failed)
-        failed = daemons_start(server, err);
+        failed = loops_start(server, &server->plain, false, err);
+    if (!failed && config->tls)
+        failed = loops_start(server, &server->secure, true, err);
     if (!failed)
         failed = doors_open(server, err);
     if (failed) {

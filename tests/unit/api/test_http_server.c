@@ -1,12 +1,14 @@
 /* The HTTP edge over real sockets, with a small app behind it.
  *
- * Covers: src/api/http_watch.c */
+ * Covers: src/api/http_loop.c, src/api/http_watch.c */
 #include "unit.h"
 
 #include <arpa/inet.h>
 #include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/eventfd.h>
@@ -20,9 +22,9 @@
 #include "base/memory.h"
 #include "folder.h"
 
-/* ---- the app: /echo, /later, /stream ---- */
+/* ---- the app: /echo, /later, /stream, /hold ---- */
 
-static sem_t stream_freed;
+static sem_t stream_freed, hold_begun, hold_go;
 
 struct ticker {
     int fd, left;
@@ -100,6 +102,10 @@ static void app_handle(void *context, struct exchange *exchange)
     } else if (text_is(exchange->segments[0], "peer")) {
         buf_format(&exchange->reply.body, "peer %lld\n", (long long)exchange->peer_uid);
         exchange->reply.status = 200;
+    } else if (text_is(exchange->segments[0], "hold")) {
+        assert_int_equal(sem_post(&hold_begun), 0);
+        assert_int_equal(sem_wait(&hold_go), 0); /* the thread serves nobody else meanwhile */
+        reply(exchange, 200, TEXT("held\n"));
     } else if (text_is(exchange->segments[0], "stream")) {
         struct ticker *ticker = mem_zero(1, sizeof *ticker);
         ticker->fd = eventfd(0, EFD_NONBLOCK);
@@ -128,15 +134,18 @@ static void app_end(void *context, struct exchange *exchange)
 
 static struct http_server *server;
 
-/* `request_ms`: 0 for the usual one. */
-static struct http_server *server_start(uint32_t request_ms)
+enum { THREADS = 2 };
+
+/* 0: the usual ones. */
+static struct http_server *server_start(uint32_t request_ms, uint32_t connections_max)
 {
     static const char *const proxies[] = {"127.0.0.0/8"};
     static const char *const origins[] = {"https://one.example", "https://two.example"};
     struct http_server_config config = {
         .listen = "127.0.0.1:0",
-        .threads = 2,
+        .threads = THREADS,
         .request_ms = request_ms,
+        .connections_max = connections_max,
         .door = in_folder(""),
         .door_prefix = "/inside/",
         .socket_folder = in_folder(""),
@@ -155,8 +164,10 @@ static struct http_server *server_start(uint32_t request_ms)
 static int server_setup(void **state)
 {
     assert_int_equal(sem_init(&stream_freed, 0, 0), 0);
+    assert_int_equal(sem_init(&hold_begun, 0, 0), 0);
+    assert_int_equal(sem_init(&hold_go, 0, 0), 0);
     assert_int_equal(folder_setup(state), 0);
-    server = server_start(0);
+    server = server_start(0, 0);
     return 0;
 }
 
@@ -340,7 +351,7 @@ static void test_stop_with_stream(void **state)
     close(fd);
     close(ticker_fd);
     buf_release(&out);
-    server = server_start(0);
+    server = server_start(0, 0);
 }
 
 static void test_limits(void **state)
@@ -419,7 +430,7 @@ static void test_no_http(void **state)
     struct http_server *usual = server;
     struct buf out = BUF_INIT;
     int fds[COUNT_OF(BAD)];
-    server = server_start(1);
+    server = server_start(1, 0);
     for (size_t i = 0; i < COUNT_OF(BAD); i++) {
         fds[i] = client_connect();
         client_send(fds[i], BAD[i].at, BAD[i].length);
@@ -436,6 +447,92 @@ static void test_no_http(void **state)
     buf_release(&out);
 }
 
+static uint64_t connection_count(void)
+{
+    struct http_server_counts counts;
+    http_server_count(server, &counts);
+    return counts.connections;
+}
+
+/* Threads that have no time to look at the connections that they are given get no more of them than
+ * there are places: libmicrohttpd would stop at the first one beyond its limit. */
+static void test_places_of_busy_threads(void **state)
+{
+    (void)state;
+    enum { PLACES = 6, CLIENTS = 40 };
+    struct http_server *usual = server;
+    struct buf out = BUF_INIT;
+    int holders[THREADS], fds[CLIENTS];
+    static const char hold[] = "GET /hold HTTP/1.1\r\n" HEAD "\r\n",
+                      get[] = "GET /a HTTP/1.1\r\n" HEAD "\r\n";
+    server = server_start(0, PLACES);
+    for (int i = 0; i < THREADS; i++) {
+        holders[i] = client_connect();
+        client_send(holders[i], hold, sizeof hold - 1);
+        assert_int_equal(sem_wait(&hold_begun), 0);
+    }
+    for (int i = 0; i < CLIENTS; i++) {
+        fds[i] = client_connect();
+        client_send(fds[i], get, sizeof get - 1);
+    }
+    int64_t limit_ms = clock_ms() + CLIENT_WAIT_S * 1000;
+    while (connection_count() < PLACES && clock_ms() < limit_ms)
+        sched_yield();
+    assert_int_equal(connection_count(), PLACES);
+    for (int i = 0; i < THREADS; i++)
+        assert_int_equal(sem_post(&hold_go), 0);
+    for (int i = 0; i < THREADS + CLIENTS; i++) {
+        int fd = i < THREADS ? holders[i] : fds[i - THREADS];
+        buf_clear(&out);
+        client_read_all(fd, &out);
+        close(fd);
+        assert_int_equal(status_code(&out), 200);
+        assert_true(connection_count() <= PLACES);
+    }
+    http_server_stop(server);
+    server = usual;
+    buf_release(&out);
+}
+
+static atomic_bool is_calling;
+
+static void *call_on_and_on(void *context)
+{
+    const struct sockaddr_in *address = context;
+    while (atomic_load(&is_calling)) {
+        int fd = socket(AF_INET, SOCK_STREAM, 0);
+        connect(fd, (const struct sockaddr *)address, sizeof *address); /* refused at last */
+        close(fd);
+    }
+    return NULL;
+}
+
+/* What comes while the server ends finds it closed, and harms nobody. */
+static void test_stop_while_clients_come(void **state)
+{
+    (void)state;
+    enum { ROUNDS = 20, CALLERS = 2 };
+    struct http_server *usual = server;
+    struct buf out = BUF_INIT;
+    for (int round = 0; round < ROUNDS; round++) {
+        pthread_t callers[CALLERS];
+        struct sockaddr_in address = {.sin_family = AF_INET,
+                                      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+        server = server_start(0, 0);
+        address.sin_port = htons(http_server_port(server));
+        atomic_store(&is_calling, true);
+        for (int i = 0; i < CALLERS; i++)
+            assert_int_equal(pthread_create(&callers[i], NULL, call_on_and_on, &address), 0);
+        assert_int_equal(ask_text("GET /a HTTP/1.1\r\n" HEAD "\r\n", &out), 200);
+        http_server_stop(server);
+        atomic_store(&is_calling, false);
+        for (int i = 0; i < CALLERS; i++)
+            pthread_join(callers[i], NULL);
+    }
+    server = usual;
+    buf_release(&out);
+}
+
 /* A client that sends a byte now and then is cut off; one that waits for a stream is not. */
 static void test_slow_request(void **state)
 {
@@ -443,7 +540,7 @@ static void test_slow_request(void **state)
     struct http_server *usual = server;
     enum { LIMIT_MS = 300 };
     struct buf out = BUF_INIT;
-    server = server_start(LIMIT_MS);
+    server = server_start(LIMIT_MS, 0);
     int follower = stream_open(&out);
     int64_t begin_ms = clock_ms();
     int slow = client_connect();
@@ -501,7 +598,7 @@ static void test_sockets(void **state)
     struct buf out = BUF_INIT;
     char expected[32];
     struct http_server *usual = server;
-    server = server_start(0); /* the sockets are those of the server that came last */
+    server = server_start(0, 0); /* the sockets are those of the server that came last */
     assert_int_equal(ask_socket("users", "GET /peer HTTP/1.1\r\n" HEAD "\r\n", &out), 200);
     snprintf(expected, sizeof expected, "peer %u\n", geteuid());
     assert_non_null(strstr(buf_cstr(&out), expected));
@@ -556,6 +653,8 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_limits),
     cmocka_unit_test(test_bad_requests),
     cmocka_unit_test(test_no_http),
+    cmocka_unit_test(test_places_of_busy_threads),
+    cmocka_unit_test(test_stop_while_clients_come),
     cmocka_unit_test(test_slow_request),
     cmocka_unit_test(test_client_address),
     cmocka_unit_test(test_sockets),
