@@ -3,6 +3,7 @@
 #include "base/map.h"
 #include "base/memory.h"
 #include "engine/local/network_link.h"
+#include "engine/local/network_pool.h"
 #include "engine/local/network_rules.h"
 #include "sys/cleanup.h"
 #include "sys/file.h"
@@ -38,9 +39,8 @@ struct network_member { /* a task */
 
 struct networks {
     struct network_rules rules;
-    uint32_t first, count; /* addresses that may be given: behind the machine's own */
-    uint32_t next;         /* looked at next, from 0: one that was given just now comes last */
-    int host_fd;
+    struct network_space space;
+    struct network_pool *pool;
     bool has_rules;
     pthread_mutex_t lock; /* of all that follows */
     struct netlink route, filter;
@@ -73,8 +73,8 @@ static int subnet_read(const char *subnet, struct networks *networks, struct err
                         "\"%.40s\" is not ADDRESS/BITS with %d to %d bits", subnet,
                         NETWORK_PREFIX_LOW, NETWORK_PREFIX_HIGH);
     const uint32_t size = 1u << (32 - prefix);
-    networks->first = ntohl(parsed.s_addr) & ~(size - 1);
-    networks->count = size - 3; /* not the net's, the machine's, the broadcast's */
+    networks->space.first = ntohl(parsed.s_addr) & ~(size - 1);
+    networks->space.count = size - 3; /* not the net's, the machine's, the broadcast's */
     snprintf(networks->rules.subnet, sizeof networks->rules.subnet, "%s/%d", base, (int)prefix);
     return 0;
 }
@@ -101,8 +101,8 @@ static int machine_open(struct networks *networks, struct err *err)
     if (code == 0)
         code = netlink_open(&networks->filter, NETLINK_NETFILTER, err);
     if (code == 0) {
-        networks->host_fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
-        if (networks->host_fd < 0)
+        networks->space.host_fd = open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC);
+        if (networks->space.host_fd < 0)
             code = err_errno(err, errno, "open the machine's network namespace");
     }
     if (code == 0)
@@ -110,25 +110,29 @@ static int machine_open(struct networks *networks, struct err *err)
     if (code == 0)
         code = network_rules_write(&networks->rules, err);
     networks->has_rules = code == 0;
+    if (code == 0)
+        code = network_pool_new(&networks->space, &networks->pool, err);
     return code;
 }
 
 int networks_new(const struct network_config *config, struct networks **out, struct err *err)
 {
     struct networks *networks = mem_zero(1, sizeof *networks);
-    networks->host_fd = networks->route.fd = networks->filter.fd = -1;
+    networks->space.host_fd = networks->route.fd = networks->filter.fd = -1;
     networks->rules.is_closed = config->is_closed;
-    networks->rules.group = config->id & INT32_MAX;
+    networks->rules.group = networks->space.group = config->id & INT32_MAX;
+    networks->space.subnet = networks->rules.subnet;
     snprintf(networks->rules.table, sizeof networks->rules.table, "skep_%08x", config->id);
     pthread_mutex_init(&networks->lock, NULL);
     int code = subnet_read(config->subnet, networks, err);
+    /* beside another engine: elsewhere */
+    networks->space.next = code == 0 ? (uint32_t)getpid() % networks->space.count : 0;
     if (code == 0)
         code = machine_open(networks, err);
     if (code < 0) {
         networks_free(networks);
         return code;
     }
-    networks->next = (uint32_t)getpid() % networks->count; /* beside another engine: elsewhere */
     *out = networks;
     return 0;
 }
@@ -204,46 +208,16 @@ static void network_drop(struct networks *networks, struct network *network)
     network_free(network);
 }
 
-static void link_name(const struct networks *networks, uint32_t address, char name[IFNAMSIZ])
+/* One that is ready, or else made now. */
+static int network_get(struct networks *networks, const char *job, struct network **network,
+                       struct err *err)
 {
-    snprintf(name, IFNAMSIZ, "skep%x", address - networks->first);
-}
-
-/* The kernel says which addresses are free: it has the links of other engines as well. */
-static int link_find(struct networks *networks, struct netlink *inside, uint32_t *address,
-                     struct err *err)
-{
-    for (uint32_t tries = 0; tries < networks->count; tries++) {
-        struct network_link link = {.gateway = networks->first + 1,
-                                    .address = networks->first + 2 + networks->next,
-                                    .group = networks->rules.group};
-        networks->next = (networks->next + 1) % networks->count;
-        link_name(networks, link.address, link.name);
-        int code = network_link_make(&link, &networks->route, inside, networks->host_fd, err);
-        *address = link.address;
-        if (code != 0)
-            return code;
-    }
-    return err_fail(err, ERR_TOO_BIG, "", "all %u addresses of %s are in use", networks->count,
-                    networks->rules.subnet);
-}
-
-static int network_make(struct networks *networks, const char *job, struct network **network,
-                        struct err *err)
-{
-    int namespace_fd = -1;
-    uint32_t address = 0;
-    struct netlink inside = {.fd = -1};
-    int code = network_namespace_make(networks->host_fd, &namespace_fd, &inside, err);
+    struct network_made made;
+    int code = 0;
+    if (!network_pool_take(networks->pool, &made))
+        code = network_make(&networks->space, &networks->route, &made, err);
     if (code == 0)
-        code = link_find(networks, &inside, &address, err);
-    netlink_close(&inside);
-    if (code > 0) {
-        *network = network_add(networks, job, address, namespace_fd, code);
-        return 0;
-    }
-    if (namespace_fd >= 0)
-        close(namespace_fd);
+        *network = network_add(networks, job, made.address, made.namespace_fd, made.link);
     return code;
 }
 
@@ -282,6 +256,7 @@ void networks_free(struct networks *networks)
 {
     if (!networks)
         return;
+    network_pool_free(networks->pool);
     sweep(networks, true);
     if (networks->all.count == 0 && networks->has_rules)
         network_rules_drop(&networks->rules);
@@ -294,8 +269,8 @@ void networks_free(struct networks *networks)
     ARRAY_FREE(&networks->members);
     netlink_close(&networks->route);
     netlink_close(&networks->filter);
-    if (networks->host_fd >= 0)
-        close(networks->host_fd);
+    if (networks->space.host_fd >= 0)
+        close(networks->space.host_fd);
     pthread_mutex_destroy(&networks->lock);
     mem_free(networks);
 }
@@ -350,7 +325,7 @@ int networks_join(struct networks *networks, const char *job, struct attempt_id 
     if (!network)
         network = network_take(networks, job);
     if (!network)
-        code = network_make(networks, job, &network, err);
+        code = network_get(networks, job, &network, err);
     assert(code != 0 || network);
     if (code == 0)
         code = network_ports_publish(&networks->rules, &networks->filter, ports, count,
@@ -382,7 +357,7 @@ int networks_adopt(struct networks *networks, const char *job, struct attempt_id
     struct network *network = network_find(networks, job);
     if (!network) {
         int fd = open(path, O_RDONLY | O_CLOEXEC);
-        link_name(networks, ntohl(parsed.s_addr), name);
+        network_link_name(&networks->space, ntohl(parsed.s_addr), name);
         if (fd < 0)
             code = err_errno(err, errno, "open %s", path);
         else
@@ -439,7 +414,7 @@ void networks_traffic(struct networks *networks, struct attempt_id attempt,
     for (size_t i = 0; i < networks->members.count; i++)
         if (networks->members.items[i].attempt.v == attempt.v) {
             const struct network *network = networks->members.items[i].network;
-            link_name(networks, network->address, link);
+            network_link_name(&networks->space, network->address, link);
             stats->network_tasks = (uint32_t)network->member_count;
         }
     pthread_mutex_unlock(&networks->lock);

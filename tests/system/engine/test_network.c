@@ -2,7 +2,8 @@
  * what is left afterwards.
  *
  * Covers: src/engine/local/network.c, src/engine/local/network_link.c,
- * src/engine/local/network_rules.c, src/engine/local/network_task.c, src/sys/netlink.c */
+ * src/engine/local/network_pool.c, src/engine/local/network_rules.c,
+ * src/engine/local/network_task.c, src/sys/netlink.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,6 +13,7 @@
 #include "world.h"
 #include <cmocka.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -83,6 +85,38 @@ static const char *address_of(uint64_t attempt, const char *job)
     return end_seen->log;
 }
 
+static unsigned link_count(void)
+{
+    const unsigned group = ((struct local_engine *)world.engine)->id & INT32_MAX;
+    return (unsigned)atoi(shell_output("ip -o link show group %u | grep -c .", group));
+}
+
+/* Networks are made ahead of their jobs, and again once half of them are taken. */
+static void networks_are_ready(void **state)
+{
+    enum { READY = 8, TAKEN = 6 };
+    (void)state;
+    if (!can_run)
+        skip();
+    const int64_t until = now_us() + PATIENCE_MS * 1000;
+    while (link_count() < READY && now_us() < until)
+        ;
+    assert_int_equal(link_count(), READY);
+    for (uint64_t i = 0; i < TAKEN; i++) {
+        char job[20];
+        snprintf(job, sizeof job, "user%llu~job", (unsigned long long)i);
+        create(40 + i, job, "true", 0);
+    }
+    for (uint64_t i = 0; i < TAKEN; i++)
+        assert_non_null(world_wait(&world, ENGINE_EXITED, 40 + i, 0, PATIENCE_MS));
+    while (link_count() < READY + TAKEN - READY / 2 && now_us() < until)
+        ;
+    assert_true(link_count() >= READY + TAKEN - READY / 2);
+    engine_local_housekeep(world.engine);
+    engine_local_housekeep(world.engine); /* those of the jobs go, the others stay */
+    assert_true(link_count() <= READY);
+}
+
 /* A network waits for the next job of its user, and nobody else gets it. */
 static void a_user_gets_the_last_one_again(void **state)
 {
@@ -148,6 +182,7 @@ static void nothing_is_left(void **state)
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(networks_are_ready),
         cmocka_unit_test(a_port_is_reached_and_goes_with_its_task),
         cmocka_unit_test(a_user_gets_the_last_one_again),
         cmocka_unit_test(it_outlives_the_engine),
