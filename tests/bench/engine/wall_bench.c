@@ -176,7 +176,8 @@ static void rates_print(size_t runs)
     double rates[WAYS][ROUNDS];
     for (size_t round = 0; round < ROUNDS; round++)
         for (size_t w = 0; w < WAYS; w++)
-            rates[w][round] = rate(w, 1000000 * (round + 1) + 100000 * w, runs / ROUNDS + 1);
+            rates[w][round] =
+                rate((enum way_kind)w, 1000000 * (round + 1) + 100000 * w, runs / ROUNDS + 1);
     printf("\nstarts a second, %d at once, median of %d rounds\n", AT_ONCE, ROUNDS);
     for (size_t w = 0; w < WAYS; w++)
         printf("%-14s  %6.1f\n", ways[w].name, quantile(rates[w], ROUNDS, 0.5));
@@ -196,7 +197,7 @@ int main(int argc, char **argv)
     arguments_check(argc, argv, 0, 1, 0, usage);
     const size_t runs = argc > 1 ? argument_number(argv[1], 1, 10000, usage) : 100;
     for (size_t i = 0; i < COUNT_OF(worlds); i++)
-        world_prepare(i);
+        world_prepare((enum way_kind)i);
     for (size_t w = 0; w < WAYS; w++) {
         ways[w].started = mem_zero(runs, sizeof(double));
         ways[w].gone = mem_zero(runs, sizeof(double));
@@ -208,7 +209,7 @@ int main(int argc, char **argv)
            shell_output("cut -d' ' -f1-3 /proc/loadavg"));
     for (size_t run = 0; run < runs; run++)
         for (size_t w = 0; w < WAYS; w++) /* each is the first one in turn */
-            start_one((w + run) % WAYS, 1 + run * WAYS + w, run);
+            start_one((enum way_kind)((w + run) % WAYS), 1 + run * WAYS + w, run);
     starts_print(runs);
     rates_print(runs);
     printf("load average %s\n", shell_output("cut -d' ' -f1-3 /proc/loadavg"));
