@@ -1,5 +1,6 @@
 #include "api/api.h"
 #include "api/call.h"
+#include "api/directory_login.h"
 #include "api/http_tls.h"
 #include "api/login.h"
 #include "api/oidc.h"
@@ -15,6 +16,7 @@
 static void api_free(struct api *api)
 {
     oidc_thread_free(api->oidc);
+    directory_login_free(api);
     passwords_free(api->passwords);
     login_table_free(api->logins);
     snapshot_free(api->snapshot);
@@ -124,6 +126,8 @@ int api_start(const struct api_config *config, struct api **out, struct err *err
     if (!failed)
         failed = oidc_start(api, err);
     if (!failed)
+        failed = directory_login_start(api, err);
+    if (!failed)
         failed = http_start(api, &server, err);
     if (failed) {
         api->service->unwatch(api->service->context, &api->watch);
@@ -161,6 +165,7 @@ void api_stop(struct api *api)
         return;
     if (api->oidc)
         oidc_thread_stop(api->oidc);
+    directory_login_stop(api);
     passwords_stop(api->passwords); /* nothing stays suspended */
     http_server_stop(api->http);
     api->service->unwatch(api->service->context, &api->watch);

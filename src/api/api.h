@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 struct api;
+struct api_ldap;
 struct api_oidc;
 struct err;
 struct service;
@@ -46,6 +47,7 @@ struct api_config {
     size_t origin_count, proxy_count;
     uint32_t hsts_s;
     const struct api_oidc *oidc; /* oidc.h; NULL: no OpenID Connect */
+    const struct api_ldap *ldap; /* directory_login.h; NULL: no directory */
     unsigned threads;            /* 0: one for each processor */
     const char *door;            /* a folder for a socket that tasks ask; NULL: none */
     struct service *service;     /* must outlive the API */
@@ -56,7 +58,7 @@ struct api_config {
 };
 
 /* Listen and answer; `config` is copied, its strings are borrowed. Errors of http_server_start,
- * http_tls_open and oidc_new. */
+ * http_tls_open, oidc_new and directory_new. */
 int api_start(const struct api_config *config, struct api **api, struct err *err);
 uint16_t api_port(const struct api *api); /* that is listened on */
 /* "http" or "https": what is spoken there. */

@@ -16,11 +16,13 @@
 #include "store/read.h"
 #include <stdatomic.h>
 
+struct directory;
 struct http_tls;
 struct login_table;
 struct oidc_thread;
 struct passwords;
 struct snapshot;
+struct worker;
 
 struct api {
     struct api_config config;
@@ -30,7 +32,9 @@ struct api {
     char *socket_folder;                /* NULL: no socket */
     struct login_table *logins;
     struct passwords *passwords;
-    struct oidc_thread *oidc; /* NULL: not configured */
+    struct oidc_thread *oidc;        /* NULL: not configured */
+    struct directory *directory;     /* likewise; its thread's … */
+    struct worker *directory_worker; /* … which is this */
     struct snapshot *snapshot;
     struct service_watch watch;
     atomic_uint_fast64_t generation;  /* grows with every commit that changed jobs */

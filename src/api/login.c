@@ -1,5 +1,6 @@
 #include "api/login.h"
 #include "api/audit.h"
+#include "api/directory_login.h"
 #include "api/grant.h"
 #include "api/handlers.h"
 #include "api/http_watch.h"
@@ -40,15 +41,19 @@ static void password_checked(struct password_check *check, bool is_tried, bool i
     exchange_resume(login->call->exchange);
 }
 
-/* Nobody shall learn which users there are: one answer for both. */
+int login_wrong(struct call *call)
+{
+    return call_fail(call, ERR_INVALID, "IncorrectPasswordError", "password",
+                     "Password is incorrect."); /* OpenPAI's words: clients compare them */
+}
+
 static int login_checked(struct call *call)
 {
     struct login *login = call->resume_state;
     if (!login->is_tried)
         return call_fail(call, ERR_UNAVAILABLE, NULL, "", "the server is ending");
     if (!login->is_right)
-        return call_fail(call, ERR_INVALID, "IncorrectPasswordError", "password",
-                         "Password is incorrect."); /* OpenPAI's words: clients compare them */
+        return login_wrong(call);
     return grant_token(call, &login->grant, login->life_s);
 }
 
@@ -66,6 +71,14 @@ static const char *device_of(struct call *call, struct text name)
     return text_is(name, claims.user) ? claims.id : NULL;
 }
 
+int login_try_begin(struct call *call, struct text user, struct login_try *attempt)
+{
+    struct login_who who = {
+        .user = user, .address = call->exchange->address, .device = device_of(call, user)};
+    return login_begin(call->api->logins, &who, http_clock_ms(), attempt, &call->retry_s,
+                       &call->err);
+}
+
 static int login_refused(struct call *call)
 {
     call->err = call->answer_err;
@@ -75,11 +88,7 @@ static int login_refused(struct call *call)
 static int password_ask(struct call *call, struct login *login, struct text name)
 {
     struct api *api = call->api;
-    struct login_who who = {
-        .user = name, .address = call->exchange->address, .device = device_of(call, name)};
-    int64_t now_ms = http_clock_ms();
-    int failed =
-        login_begin(api->logins, &who, now_ms, &login->attempt, &call->retry_s, &call->err);
+    int failed = login_try_begin(call, name, &login->attempt);
     if (failed)
         return failed;
     login->call = call;
@@ -89,7 +98,7 @@ static int password_ask(struct call *call, struct login *login, struct text name
     failed = passwords_check(api->passwords, &login->check, &call->err);
     if (failed) {
         struct err err = call->err;
-        login_end(api->logins, &login->attempt, now_ms, false, false);
+        login_end(api->logins, &login->attempt, http_clock_ms(), false, false);
         call->resume = login_refused;
         call_refused(call, failed, &err);
     }
@@ -138,6 +147,8 @@ int handle_login(struct call *call)
     failed = store_user(reader, name, call->arena, &user, &call->err);
     if (failed && failed != ERR_NOT_FOUND)
         return failed;
+    if (directory_login_is_for(call->api, failed ? NULL : &user))
+        return directory_login(call, name, !failed, password, life_s);
     login->check.password = password;
     login->life_s = life_s;
     /* who is not known is not named: people type passwords into the wrong field */

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct call;
 struct err;
 struct login_table;
 
@@ -47,5 +48,10 @@ int login_begin(struct login_table *table, const struct login_who *who, int64_t 
 /* How it ended; `is_tried` false: the password was not looked at. */
 void login_end(struct login_table *table, const struct login_try *attempt, int64_t now_ms,
                bool is_tried, bool is_right);
+
+/* login_begin of who makes this request; call->err. */
+int login_try_begin(struct call *call, struct text user, struct login_try *attempt);
+/* Nobody shall learn which users there are: the one answer to all that is wrong. */
+int login_wrong(struct call *call);
 
 #endif

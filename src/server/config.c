@@ -112,6 +112,45 @@ static void read_oidc(struct server_config *config, const struct doc *doc)
     get_bool(doc, "adoptUsers", &oidc->policy.adopts_users);
 }
 
+static void read_ldap(struct server_config *config, const struct doc *doc)
+{
+    struct directory_config *directory = &config->ldap.directory;
+    bool starts_tls = true;
+
+    config->has_ldap = doc != NULL;
+    config->ldap = (struct api_ldap){0};
+    *directory = (struct directory_config){
+        .url = "",
+        .base = "",
+        .user_filter = "(uid={user})",
+        .id_attribute = "entryUUID",
+        .name_attribute = "uid",
+        .mail_attribute = "mail",
+        .group_filter = "(member={dn})",
+        .group_attribute = "cn",
+        .timeout_s = 5,
+    };
+    get_string(config, doc, "url", &directory->url);
+    get_bool(doc, "startTls", &starts_tls);
+    directory->is_plain = !starts_tls;
+    get_string(config, doc, "caFile", &directory->ca_file);
+    get_string(config, doc, "base", &directory->base);
+    get_string(config, doc, "userFilter", &directory->user_filter);
+    get_string(config, doc, "bindAs", &directory->bind_as);
+    get_string(config, doc, "bindDn", &directory->bind_dn);
+    get_string(config, doc, "bindPasswordFile", &directory->bind_password_file);
+    get_string(config, doc, "idAttribute", &directory->id_attribute);
+    get_string(config, doc, "nameAttribute", &directory->name_attribute);
+    get_string(config, doc, "mailAttribute", &directory->mail_attribute);
+    get_string(config, doc, "groupBase", &directory->group_base);
+    get_string(config, doc, "groupFilter", &directory->group_filter);
+    get_string(config, doc, "groupAttribute", &directory->group_attribute);
+    get_u32(doc, "timeoutSeconds", &directory->timeout_s);
+    get_strings(config, doc, "allowedGroups", &config->ldap.policy.allowed,
+                &config->ldap.policy.allowed_count);
+    get_bool(doc, "createUsers", &config->ldap.policy.creates_users);
+}
+
 static void config_default(struct server_config *config)
 {
     config->path = "";
@@ -138,6 +177,7 @@ static void config_default(struct server_config *config)
     config->engine_count = 1;
     engine_default(config->engines);
     read_oidc(config, NULL);
+    read_ldap(config, NULL);
 }
 
 static void read_scheduling(struct server_config *config, const struct doc *doc)
@@ -313,6 +353,37 @@ static void check_oidc(const struct server_config *config, const struct doc *doc
     }
 }
 
+static void check_ldap(const struct server_config *config, const struct doc *doc,
+                       struct problems *problems)
+{
+    enum { BASE_MAX = 512 };
+    const struct directory_config *ldap = &config->ldap.directory;
+    const struct {
+        bool is_wrong;
+        const char *key, *text;
+    } rules[] = {
+        {!directory_url_is_good(ldap->url, ldap->is_plain), "api.ldap.url",
+         "must be ldaps://HOST[:PORT] or ldap://HOST[:PORT]; without startTls only ldaps, or "
+         "ldap of a loopback address"},
+        {!ldap->base[0] || strlen(ldap->base) > BASE_MAX, "api.ldap.base",
+         "must be given, of at most 512 bytes"},
+        {!strstr(ldap->user_filter, "{user}"), "api.ldap.userFilter", "must contain {user}"},
+        {ldap->bind_as && !strstr(ldap->bind_as, "{user}"), "api.ldap.bindAs",
+         "must contain {user}"},
+        {!!ldap->bind_dn != !!ldap->bind_password_file, "api.ldap.bindDn",
+         "bindDn and bindPasswordFile go together"},
+        {ldap->group_base && !strstr(ldap->group_filter, "{dn}") &&
+             !strstr(ldap->group_filter, "{user}"),
+         "api.ldap.groupFilter", "must contain {dn} or {user}"},
+        {config->ldap.policy.allowed_count && !ldap->group_base, "api.ldap.allowedGroups",
+         "needs groupBase"},
+    };
+
+    for (size_t i = 0; i < COUNT_OF(rules); i++)
+        if (rules[i].is_wrong)
+            problem_add(problems, doc->place, rules[i].key, "%s", rules[i].text);
+}
+
 static void read_top(struct server_config *config, const struct doc *doc)
 {
     const struct doc *api = doc_get(doc, "api"), *log = doc_get(doc, "log");
@@ -326,6 +397,7 @@ static void read_top(struct server_config *config, const struct doc *doc)
     get_string(config, api, "listen", &config->listen);
     get_string(config, api, "socket", &config->socket);
     read_oidc(config, doc_get(api, "oidc"));
+    read_ldap(config, doc_get(api, "ldap"));
     get_strings(config, api, "origins", &config->origins, &config->origin_count);
     get_strings(config, api, "proxies", &config->proxies, &config->proxy_count);
     get_u32(tls, "hstsSeconds", &config->hsts_s);
@@ -411,6 +483,8 @@ static void check_together(const struct server_config *config, const struct doc 
     check_proxies(config, doc_get(doc, "api"), problems);
     if (config->has_oidc)
         check_oidc(config, doc_get(doc_get(doc, "api"), "oidc"), problems);
+    if (config->has_ldap)
+        check_ldap(config, doc_get(doc_get(doc, "api"), "ldap"), problems);
     if (core->port_first > core->port_last)
         problem_add(problems, place, "scheduling.portFirst", "%u is above portLast, %u",
                     core->port_first, core->port_last);

@@ -6,6 +6,7 @@
 #ifndef SERVER_CONFIG_H
 #define SERVER_CONFIG_H
 #include "api/api.h"
+#include "api/directory_login.h"
 #include "api/oidc.h"
 #include "base/arena.h"
 #include "core/core.h"
@@ -56,6 +57,8 @@ struct server_config {
     uint32_t hsts_s;
     bool has_oidc;
     struct api_oidc oidc; /* when there is one */
+    bool has_ldap;
+    struct api_ldap ldap; /* likewise */
     const char *data_directory;
     const char *database; /* address of PostgreSQL's; "": SQLite's in the data directory */
     bool accepts_loss;    /* by the command line: struct store_opening */

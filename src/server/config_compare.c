@@ -44,6 +44,28 @@ static bool oidc_differs(const struct server_config *old_config, const struct se
                         now->policy.allowed_count);
 }
 
+static bool ldap_differs(const struct server_config *old_config, const struct server_config *config)
+{
+    const struct directory_config *old = &old_config->ldap.directory;
+    const struct directory_config *now = &config->ldap.directory;
+    const struct signon_policy *rules = &old_config->ldap.policy, *now_rules = &config->ldap.policy;
+
+    return old_config->has_ldap != config->has_ldap || strcmp(old->url, now->url) != 0 ||
+           old->is_plain != now->is_plain || texts_differ(old->ca_file, now->ca_file) ||
+           strcmp(old->base, now->base) != 0 || strcmp(old->user_filter, now->user_filter) != 0 ||
+           texts_differ(old->bind_as, now->bind_as) || texts_differ(old->bind_dn, now->bind_dn) ||
+           texts_differ(old->bind_password_file, now->bind_password_file) ||
+           strcmp(old->id_attribute, now->id_attribute) != 0 ||
+           strcmp(old->name_attribute, now->name_attribute) != 0 ||
+           strcmp(old->mail_attribute, now->mail_attribute) != 0 ||
+           texts_differ(old->group_base, now->group_base) ||
+           strcmp(old->group_filter, now->group_filter) != 0 ||
+           strcmp(old->group_attribute, now->group_attribute) != 0 ||
+           old->timeout_s != now->timeout_s || rules->creates_users != now_rules->creates_users ||
+           lists_differ(rules->allowed, rules->allowed_count, now_rules->allowed,
+                        now_rules->allowed_count);
+}
+
 static bool engines_differ(const struct server_config *old, const struct server_config *now)
 {
     bool is_different = old->engine_count != now->engine_count;
@@ -82,6 +104,7 @@ void server_config_compare(const struct server_config *old, const struct server_
     note_if(lists_differ(old->proxies, old->proxy_count, now->proxies, now->proxy_count),
             "api.proxies", keys);
     note_if(oidc_differs(old, now), "api.oidc", keys);
+    note_if(ldap_differs(old, now), "api.ldap", keys);
     note_if(old->threads != now->threads, "api.threads", keys);
     note_if(old->requests_max != now->requests_max, "api.requestsMax", keys);
     note_if(old->is_config_shared != now->is_config_shared, "api.shareConfigurations", keys);

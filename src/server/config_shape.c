@@ -88,12 +88,34 @@ static const struct field oidc_fields[] = {
 };
 static const struct shape oidc_shape = SHAPE(oidc_fields);
 
+static const struct field ldap_fields[] = {
+    STRING("url", "ldaps://HOST[:PORT] or ldap://HOST[:PORT]."),
+    BOOL("startTls", "An ldap: connection is encrypted before anything is said."),
+    STRING("caFile", "PEM file: whom to trust instead of those whom the system trusts."),
+    STRING("base", "Below which users are."),
+    STRING("userFilter", "Which entry is the user's; {user} stands for what was typed."),
+    STRING("bindAs", "The user's name in the directory, when it is known; {user} likewise."),
+    STRING("bindDn", "Who searches."),
+    STRING("bindPasswordFile", "File with the password of bindDn, mode 600."),
+    STRING("idAttribute", "The attribute that stays when the name changes."),
+    STRING("nameAttribute", "The attribute that names the user."),
+    STRING("mailAttribute", "The attribute with the mail address."),
+    STRING("groupBase", "Below which groups are; without it groups are not looked at."),
+    STRING("groupFilter", "Which are the user's; {dn} stands for the user's entry."),
+    STRING("groupAttribute", "The attribute that names a group."),
+    STRINGS("allowedGroups", "Groups that may log in; everybody when none is named."),
+    BOOL("createUsers", "Users are made at their first login."),
+    INT("timeoutSeconds", 1, 60, "Of each step of a question."),
+};
+static const struct shape ldap_shape = SHAPE(ldap_fields);
+
 static const struct field api_fields[] = {
     STRING("listen", "ADDRESS:PORT of the REST API."),
     STRING("socket", "Path of a socket for the users of this machine; none: no socket."),
     MAP("tls", &tls_shape, "What is spoken at `listen`."),
     STRINGS("proxies", "Reverse proxies whose X-Forwarded-For is believed, ADDRESS[/BITS]."),
     MAP("oidc", &oidc_shape, "Login by OpenID Connect."),
+    MAP("ldap", &ldap_shape, "Login by the passwords of an LDAP directory."),
     STRINGS("origins", "Origins whose pages may read the API's replies; *: any."),
     INT("threads", 0, 1024, "Threads that serve requests; 0: one a processor."),
     INT("requestsMax", 16, 1000000, "Requests that may wait for the core; more get 429."),

@@ -284,6 +284,7 @@ static int run(const struct options *options, struct server_config *config, cons
         .socket = server_socket(first, &first->arena),
         .socket_user = first->admin_name,
         .oidc = first->has_oidc ? &first->oidc : NULL,
+        .ldap = first->has_ldap ? &first->ldap : NULL,
         .origins = first->origins,
         .origin_count = first->origin_count,
         .proxies = first->proxies,

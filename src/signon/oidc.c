@@ -7,7 +7,7 @@
 #include "signon/fetch.h"
 #include "signon/id_token.h"
 #include "signon/jwks.h"
-#include "sys/file.h"
+#include "signon/secret_file.h"
 #include "sys/secret.h"
 #include <assert.h>
 #include <sodium.h>
@@ -37,18 +37,10 @@ struct oidc {
 
 static int secret_read(struct oidc *oidc, struct err *err)
 {
-    struct buf content = BUF_INIT;
-    if (!oidc->config.secret_file)
-        return 0;
-    int failed = file_read(oidc->config.secret_file, OIDC_SECRET_MAX, &content, err);
-    struct text secret = text_trim(buf_as_text(&content));
-    if (!failed && !secret.length)
-        failed = err_fail(err, ERR_INVALID, "api.oidc.clientSecretFile", "%.150s is empty",
-                          oidc->config.secret_file);
-    if (!failed)
-        oidc->secret = mem_copy(arena_copy(&oidc->arena, secret));
-    buf_release(&content);
-    return failed;
+    return oidc->config.secret_file
+               ? secret_file_read(oidc->config.secret_file, "api.oidc.clientSecretFile",
+                                  OIDC_SECRET_MAX, &oidc->secret, err)
+               : 0;
 }
 
 static const char *kept(struct oidc *oidc, const char *string)

@@ -374,8 +374,59 @@ static void test_oidc(void **state)
     buf_release(&keys);
 }
 
+static void test_ldap(void **state)
+{
+    struct server_config *config, *other;
+    struct buf report = BUF_INIT, keys = BUF_INIT;
+    struct err err;
+    (void)state;
+    assert_int_equal(
+        read_config("api:\n  ldap:\n    url: ldap://ldap.example.org\n    base: dc=example\n"
+                    "    bindDn: cn=skepd\n    bindPasswordFile: /p\n    groupBase: ou=groups\n"
+                    "    allowedGroups: [lab]\n    createUsers: true\n    timeoutSeconds: 9\n",
+                    &config, &report, &err),
+        0);
+    const struct directory_config *directory = &config->ldap.directory;
+    assert_true(config->has_ldap && config->ldap.policy.creates_users && !directory->is_plain);
+    assert_string_equal(directory->url, "ldap://ldap.example.org");
+    assert_string_equal(directory->base, "dc=example");
+    assert_string_equal(directory->user_filter, "(uid={user})");
+    assert_string_equal(directory->bind_password_file, "/p");
+    assert_string_equal(directory->group_filter, "(member={dn})");
+    assert_string_equal(config->ldap.policy.allowed[0], "lab");
+    assert_int_equal(directory->timeout_s, 9);
+    assert_int_equal(read_config("log: {level: info}\n", &other, &report, &err), 0);
+    assert_false(other->has_ldap);
+    server_config_compare(config, other, &keys);
+    assert_string_equal(buf_cstr(&keys), "api.ldap");
+    server_config_free(config);
+    server_config_free(other);
+    buf_clear(&report);
+    assert_int_equal(
+        read_config("api:\n  ldap:\n    url: ldap://ldap.example.org\n"
+                    "    startTls: false\n    userFilter: (uid=x)\n    bindAs: uid=x\n"
+                    "    bindDn: cn=skepd\n    groupBase: ou=g\n    groupFilter: (a=b)\n",
+                    &config, &report, &err),
+        ERR_INVALID);
+    static const char *const said[] = {
+        "api.ldap.url: must be ldaps://",       "api.ldap.base: must be given",
+        "api.ldap.userFilter: must contain",    "api.ldap.bindAs: must contain",
+        "api.ldap.bindDn: bindDn and bindPass", "api.ldap.groupFilter: must contain"};
+    for (size_t i = 0; i < COUNT_OF(said); i++)
+        if (!strstr(buf_cstr(&report), said[i]))
+            fail_msg("'%s' is not in: %s", said[i], buf_cstr(&report));
+    buf_clear(&report);
+    assert_int_equal(read_config("api: {ldap: {url: 'ldaps://h', base: b, allowedGroups: [g]}}\n",
+                                 &config, &report, &err),
+                     ERR_INVALID);
+    assert_non_null(strstr(buf_cstr(&report), "api.ldap.allowedGroups: needs groupBase"));
+    buf_release(&report);
+    buf_release(&keys);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_oidc),
+    cmocka_unit_test(test_ldap),
     cmocka_unit_test(every_key_is_read),
     cmocka_unit_test(wrong_keys_and_values_are_told_with_place_and_hint),
     cmocka_unit_test(several_engines_are_read),
