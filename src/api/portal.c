@@ -20,6 +20,7 @@ const struct route PORTAL_ROUTES[] = {
     {HTTP_GET, "/cluster/*view", ACCESS_ANYONE, handle_portal, false},
     {HTTP_GET, "/admin", ACCESS_ANYONE, handle_portal, false},
     {HTTP_GET, "/admin/*view", ACCESS_ANYONE, handle_portal, false},
+    {HTTP_GET, "/storages", ACCESS_ANYONE, handle_portal, false},
     {HTTP_GET, "/profile", ACCESS_ANYONE, handle_portal, false},
     {HTTP_GET, "/help", ACCESS_ANYONE, handle_portal, false},
     {HTTP_GET, "/design", ACCESS_ANYONE, handle_portal, false},

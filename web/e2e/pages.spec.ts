@@ -21,6 +21,8 @@ const PAGES = [
   '/admin',
   '/admin?tab=groups',
   '/admin?tab=nodes',
+  '/admin?tab=audit',
+  '/storages',
   '/profile',
   '/design',
 ]

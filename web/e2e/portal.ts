@@ -26,7 +26,7 @@ export async function signIn(page: Page, who = ADMIN, to = '/') {
   await page.goto(to)
   await page.getByLabel('User name').fill(who.name)
   await page.getByLabel('Password').fill(who.password)
-  await page.getByRole('button', { name: 'Sign in' }).click()
+  await page.getByRole('button', { name: 'Sign in', exact: true }).click()
   await expect(page.getByRole('button', { name: `Account of ${who.name}` })).toBeVisible()
 }
 

@@ -9,6 +9,7 @@ import { SignIn } from './pages/sign-in'
 import { Link, navigate, pathOfOldPortal, useLocation } from './router'
 import skep from './style/skep.svg'
 import { Boundary, Button, Check, Clock, Loading, Menu, SelectField, Toasts } from './ui/ui'
+import { Alerts } from './ui/alerts'
 import { Help } from './ui/help'
 
 const Jobs = lazy(() => import('./pages/jobs'))
@@ -16,6 +17,7 @@ const Job = lazy(() => import('./pages/job'))
 const Submit = lazy(() => import('./pages/submit'))
 const Cluster = lazy(() => import('./pages/cluster'))
 const Admin = lazy(() => import('./pages/admin'))
+const Storages = lazy(() => import('./pages/storages'))
 const Profile = lazy(() => import('./pages/profile'))
 const Design = lazy(() => import('./pages/design'))
 
@@ -28,6 +30,7 @@ function pageOf(path: string) {
   }
   if (path === '/submit') return <Submit />
   if (path === '/cluster') return <Cluster />
+  if (path === '/storages') return <Storages />
   if (path === '/admin') return <Admin />
   if (path === '/profile') return <Profile />
   if (path === '/design') return <Design />
@@ -75,6 +78,7 @@ function Bar({ path, user, admin, onHelp }: { path: string; user: string; admin:
     ['/jobs', t('Jobs')],
     ['/submit', t('Submit')],
     ['/cluster', t('Cluster')],
+    ['/storages', t('Storages')],
     ...(admin ? ([['/admin', t('Administration')]] as [string, string][]) : []),
   ]
   return (
@@ -91,6 +95,7 @@ function Bar({ path, user, admin, onHelp }: { path: string; user: string; admin:
         ))}
       </nav>
       <div className="row push">
+        <Alerts />
         <Button kind="plain" aria-label={t('Help and keys')} title="?" onClick={onHelp}>
           ?
         </Button>

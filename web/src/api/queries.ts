@@ -115,6 +115,23 @@ export const userQuery = (name: string) =>
     queryFn: ({ signal }) => get<Schema['User']>(`/api/v2/users/${enc(name)}`, signal),
   })
 
+export const alertsQuery = queryOptions({
+  queryKey: ['alerts'],
+  queryFn: ({ signal }) => get<Schema['Alert'][]>('/api/v2/alerts', signal),
+  refetchInterval: 30_000,
+})
+
+export type Storage = Schema['StorageDetail'] & { isDefault: boolean }
+
+/** The list names them; what each is stands in its own reply. */
+export const storagesQuery = queryOptions({
+  queryKey: ['storages'],
+  queryFn: async ({ signal }): Promise<Storage[]> => {
+    const { storages } = await get<{ storages: Schema['StorageSummary'][] }>('/api/v2/storages', signal)
+    return Promise.all(storages.map(async ({ name, default: isDefault }) => ({ ...(await get<Schema['StorageDetail']>(`/api/v2/storages/${enc(name ?? '')}`, signal)), isDefault: isDefault ?? false })))
+  },
+})
+
 export const groupsQuery = queryOptions({
   queryKey: ['groups'],
   queryFn: ({ signal }) => get<Schema['Groups']>('/api/v2/groups', signal),

@@ -1,6 +1,6 @@
 // Users, groups and nodes, for administrators.
 import { useQuery, useQueryClient } from '@tanstack/react-query'
-import { useRef, useState, type FormEvent } from 'react'
+import { lazy, Suspense, useRef, useState, type FormEvent } from 'react'
 import { call, enc, type Group, type User } from '../api/client'
 import { clustersQuery, groupsQuery, nodesQuery, usersQuery } from '../api/queries'
 import { t } from '../i18n/i18n'
@@ -8,6 +8,8 @@ import { csvOf, csvRead, fileSave } from '../lib/csv'
 import { useSearch } from '../router'
 import { Button, Check, Cli, Confirm, Dialog, ErrorNote, Loading, Tabs, TextField, usePageTitle, useToast } from '../ui/ui'
 import { NodeState } from './cluster'
+
+const Audit = lazy(() => import('./admin/audit'))
 
 const names = (form: FormData, key: string) => form.getAll(key).map(String)
 
@@ -479,7 +481,7 @@ function AdminNodes() {
 export default function Admin() {
   const [search] = useSearch()
   const tab = search.get('tab') ?? 'users'
-  const commands: Record<string, string> = { users: 'skep user list', groups: 'skep group list', nodes: 'skep pardon NODE' }
+  const commands: Record<string, string> = { users: 'skep user list', groups: 'skep group list', nodes: 'skep pardon NODE', audit: 'skep audit' }
   usePageTitle(t('Administration'))
   return (
     <div className="page">
@@ -491,11 +493,17 @@ export default function Admin() {
           { id: 'users', title: t('Users') },
           { id: 'groups', title: t('Groups') },
           { id: 'nodes', title: t('Nodes') },
+          { id: 'audit', title: t('Audit') },
         ]}
       />
       {tab === 'users' && <Users />}
       {tab === 'groups' && <Groups />}
       {tab === 'nodes' && <AdminNodes />}
+      {tab === 'audit' && (
+        <Suspense fallback={<Loading />}>
+          <Audit />
+        </Suspense>
+      )}
       <Cli command={commands[tab] ?? 'skep user list'} />
     </div>
   )

@@ -1,13 +1,43 @@
-import { useState, type FormEvent } from 'react'
-import { signIn } from '../api/client'
+import { useEffect, useState, type FormEvent } from 'react'
+import { get, sessionSet, signIn, type Schema } from '../api/client'
 import { t } from '../i18n/i18n'
+import { signOnReturned, signOnUrl } from '../lib/sign-on'
+import { navigate } from '../router'
 import skep from '../style/skep.svg'
 import { Button, ErrorNote, TextField, usePageTitle } from '../ui/ui'
+
+type Ways = NonNullable<Schema['AuthnInfo']['methods']>
+
+/** The address of the server as browsers reach it, where it has a provider of logins; else null. */
+function useProvider(): string | null {
+  const [url, setUrl] = useState<string | null>(null)
+  useEffect(() => {
+    const abort = new AbortController()
+    get<{ methods?: Ways }>('/api/v2/authn/info', abort.signal).then(
+      (info) => setUrl(info.methods?.find((way) => way.type === 'OIDC')?.publicUrl ?? null),
+      () => undefined, // the form below says what is wrong when it is used
+    )
+    return () => abort.abort()
+  }, [])
+  return url
+}
 
 export function SignIn() {
   const [error, setError] = useState<unknown>(null)
   const [isBusy, setBusy] = useState(false)
+  const provider = useProvider()
   usePageTitle(t('Sign in'))
+  useEffect(() => {
+    const returned = signOnReturned(new URLSearchParams(location.search))
+    if (!returned) return
+    if ('error' in returned) {
+      setError(new Error(returned.error))
+      navigate('/sign-in', true)
+      return
+    }
+    navigate(`/sign-in?from=${encodeURIComponent(returned.from)}`, true) // the token does not stay in the history
+    sessionSet({ user: returned.user, token: returned.token, admin: returned.admin })
+  }, [])
   const submit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
     const form = new FormData(event.currentTarget)
@@ -28,9 +58,24 @@ export function SignIn() {
           <h1>{t('Sign in to Skep')}</h1>
         </div>
         {error !== null && <ErrorNote error={error} />}
+        {provider && (
+          <>
+            <Button
+              kind="main"
+              disabled={isBusy}
+              onClick={() => {
+                setBusy(true)
+                location.assign(signOnUrl(provider, new URLSearchParams(location.search).get('from') ?? '/'))
+              }}
+            >
+              {t('Sign in with your organisation')}
+            </Button>
+            <p className="quiet small">{t('Or with a password of this platform:')}</p>
+          </>
+        )}
         <TextField label={t('User name')} name="username" autoComplete="username" autoCapitalize="none" spellCheck={false} required autoFocus />
         <TextField label={t('Password')} name="password" type="password" autoComplete="current-password" required />
-        <Button type="submit" kind="main" disabled={isBusy}>
+        <Button type="submit" kind={provider ? undefined : 'main'} disabled={isBusy}>
           {t('Sign in')}
         </Button>
         <p className="quiet small">

@@ -1,0 +1,33 @@
+// The way to the organisation's provider of logins and back. The server sends the browser back to /sign-in with a token in
+// the address. It is taken only by the tab that asked: whoever lures somebody to an address with a token of their own
+// would have them work under a foreign name.
+
+const KEY = 'skep.sign-on'
+
+interface Asked {
+  secret: string
+  from: string
+}
+
+/** Where to send the browser, for `from` afterwards. */
+export function signOnUrl(publicUrl: string, from: string, origin = location.origin): string {
+  const asked: Asked = { secret: crypto.randomUUID(), from }
+  sessionStorage.setItem(KEY, JSON.stringify(asked))
+  const query = new URLSearchParams({ redirect_uri: `${origin}/sign-in`, from: asked.secret })
+  return `${publicUrl.replace(/\/$/, '')}/api/v2/authn/oidc/login?${query}`
+}
+
+export type Returned = { user: string; token: string; admin: boolean; from: string } | { error: string }
+
+/** What the address says after the return; null when this is none, or one that nobody asked for. */
+export function signOnReturned(search: URLSearchParams): Returned | null {
+  const error = search.get('errorMessage')
+  if (error) return { error }
+  const token = search.get('token')
+  if (!token) return null
+  const stored = sessionStorage.getItem(KEY)
+  const asked = stored ? (JSON.parse(stored) as Asked) : null
+  sessionStorage.removeItem(KEY)
+  if (!asked || asked.secret !== search.get('from')) return null
+  return { user: search.get('user') ?? '', token, admin: search.get('admin') === 'true', from: asked.from }
+}

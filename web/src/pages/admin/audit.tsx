@@ -1,0 +1,131 @@
+// Who asked for which change, and what became of it.
+import { useInfiniteQuery } from '@tanstack/react-query'
+import { Fragment, useState, type FormEvent } from 'react'
+import { get, type Schema } from '../../api/client'
+import { languageGet, t } from '../../i18n/i18n'
+import { clock } from '../../lib/format'
+import { useSearch } from '../../router'
+import { Button, Check, Empty, ErrorNote, Loading, TextField } from '../../ui/ui'
+
+type AuditRecord = Schema['AuditRecord']
+interface AuditPage {
+  data: AuditRecord[]
+  cursor: string | null
+}
+
+const PAGE = 100
+
+/** What differs, a line each: "admin: false → true". */
+export function differences(before: unknown, after: unknown): string[] {
+  const old = (before ?? {}) as Record<string, unknown>
+  const now = (after ?? {}) as Record<string, unknown>
+  const text = (value: unknown) => (value === undefined ? '–' : typeof value === 'string' ? value : JSON.stringify(value))
+  return [...new Set([...Object.keys(old), ...Object.keys(now)])].filter((key) => text(old[key]) !== text(now[key])).map((key) => `${key}: ${text(old[key])} → ${text(now[key])}`)
+}
+
+function Row({ record }: { record: AuditRecord }) {
+  const [isOpen, setOpen] = useState(false)
+  const lines = differences(record.before, record.after)
+  return (
+    <Fragment>
+      <tr>
+        <td className="nowrap">{clock(record.time, languageGet())}</td>
+        <td>
+          {record.username || t('nobody known')}
+          <div className="small quiet">{record.address}</div>
+        </td>
+        <td className="anywhere">
+          <code>{record.route}</code>
+        </td>
+        <td className="anywhere">{[record.subjectKind, record.subject].filter(Boolean).join(' ')}</td>
+        <td className="anywhere">
+          {record.outcome === 'done' ? t('done') : record.outcome}
+          {record.reason && <div className="small quiet">{record.reason}</div>}
+        </td>
+        <td>
+          {lines.length > 0 && (
+            <Button small aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+              {t('What changed')}
+            </Button>
+          )}
+        </td>
+      </tr>
+      {isOpen && (
+        <tr>
+          <td colSpan={6}>
+            <ul className="mono small anywhere">
+              {lines.map((line) => (
+                <li key={line}>{line}</li>
+              ))}
+            </ul>
+          </td>
+        </tr>
+      )}
+    </Fragment>
+  )
+}
+
+export default function Audit() {
+  const [search, change] = useSearch()
+  const filter = new URLSearchParams()
+  for (const key of ['user', 'subject', 'refused']) if (search.get(key)) filter.set(key, search.get(key)!)
+  const { data, error, fetchNextPage, hasNextPage, isFetchingNextPage } = useInfiniteQuery({
+    queryKey: ['audit', filter.toString()],
+    queryFn: ({ pageParam, signal }) => get<AuditPage>(`/api/v2/audit?limit=${PAGE}&${filter}${pageParam ? `&cursor=${pageParam}` : ''}`, signal),
+    initialPageParam: '',
+    getNextPageParam: (page) => page.cursor,
+  })
+  const submit = (event: FormEvent<HTMLFormElement>) => {
+    event.preventDefault()
+    const form = new FormData(event.currentTarget)
+    change({ user: String(form.get('user')).trim(), subject: String(form.get('subject')).trim() })
+  }
+  const records = data?.pages.flatMap((page) => page.data) ?? []
+  return (
+    <>
+      <form className="row" onSubmit={submit}>
+        <TextField label={t('Who')} name="user" defaultValue={search.get('user') ?? ''} />
+        <TextField label={t('About')} name="subject" defaultValue={search.get('subject') ?? ''} />
+        <Button type="submit">{t('Search')}</Button>
+        <Check checked={search.get('refused') === 'true'} onChange={(event) => change({ refused: event.target.checked ? 'true' : null })}>
+          {t('Only what was refused')}
+        </Check>
+      </form>
+      {error && <ErrorNote error={error} />}
+      {!data && !error && <Loading />}
+      {data && !records.length && (
+        <div className="card">
+          <Empty title={t('Nothing was asked for that is like this')} />
+        </div>
+      )}
+      {records.length > 0 && (
+        <div className="card card-flush scroll-x" tabIndex={0} role="region" aria-label={t('Audit')}>
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">{t('When')}</th>
+                <th scope="col">{t('Who')}</th>
+                <th scope="col">{t('What')}</th>
+                <th scope="col">{t('About')}</th>
+                <th scope="col">{t('Outcome')}</th>
+                <th scope="col">
+                  <span className="hidden-text">{t('Actions')}</span>
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {records.map((record) => (
+                <Row key={record.number} record={record} />
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {hasNextPage && (
+        <Button disabled={isFetchingNextPage} onClick={() => void fetchNextPage()}>
+          {t('Show older ones')}
+        </Button>
+      )}
+    </>
+  )
+}

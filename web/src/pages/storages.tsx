@@ -1,0 +1,62 @@
+// Storages that the caller may have mounted into jobs, and how a job file asks for them.
+import { useQuery } from '@tanstack/react-query'
+import { storagesQuery } from '../api/queries'
+import { t } from '../i18n/i18n'
+import { Cli, Copy, Empty, ErrorNote, Loading, usePageTitle } from '../ui/ui'
+
+const usage = (name: string) => `extras:\n  storages:\n    - name: ${name}\n      mountPath: /mnt/${name}\n`
+
+export default function Storages() {
+  const { data, error } = useQuery(storagesQuery)
+  usePageTitle(t('Storages'))
+  return (
+    <div className="page">
+      <h1>{t('Storages')}</h1>
+      {error && <ErrorNote error={error} />}
+      {!data && !error && <Loading />}
+      {data && !data.length && (
+        <div className="card">
+          <Empty title={t('No storage is offered to you')}>
+            <p>{t('The operator names storages in the configuration, and an administrator grants them to users and groups.')}</p>
+          </Empty>
+        </div>
+      )}
+      {data && data.length > 0 && (
+        <div className="card card-flush scroll-x" tabIndex={0} role="region" aria-label={t('Storages')}>
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">{t('Name')}</th>
+                <th scope="col">{t('Kind')}</th>
+                <th scope="col">{t('Where it is')}</th>
+                <th scope="col">{t('What a job sees')}</th>
+                <th scope="col">{t('In a job file')}</th>
+              </tr>
+            </thead>
+            <tbody>
+              {data.map((storage) => (
+                <tr key={storage.name}>
+                  <th scope="row">
+                    {storage.name} {storage.isDefault && <span className="tag">{t('default')}</span>}
+                  </th>
+                  <td>{storage.type}</td>
+                  <td className="anywhere">
+                    <code>{[storage.data?.server ?? storage.data?.address, storage.data?.path].filter(Boolean).join(':')}</code>
+                  </td>
+                  <td>
+                    {storage.share === false ? t('the folder of its user') : t('all of it')}
+                    {storage.readOnly && `, ${t('read only')}`}
+                  </td>
+                  <td>
+                    <Copy text={usage(storage.name ?? '')} label={t('Copy the lines for {name}', { name: storage.name ?? '' })} />
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      <Cli command="curl --oauth2-bearer $TOKEN $SKEP_SERVER/api/v2/storages" />
+    </div>
+  )
+}
