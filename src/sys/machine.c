@@ -4,6 +4,7 @@
 #include "sys/cleanup.h"
 #include "sys/file.h"
 #include "sys/project.h"
+#include "sys/userns.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -220,56 +221,20 @@ static int overlay_try(const char *scratch)
     return 1;
 }
 
-/* A user namespace in which 0 … 65535 are the machine's ids from 100000 on; its descriptor. */
-static int ids_make(void)
-{
-    char path[64], byte;
-    int ready[2], go[2];
-    if (pipe2(ready, O_CLOEXEC) < 0 || pipe2(go, O_CLOEXEC) < 0)
-        return -1;
-    const pid_t pid = fork();
-    close(ready[pid == 0 ? 0 : 1]);
-    if (pid == 0) {
-        close(go[1]); /* then the other end of it is the parent's alone */
-        const bool is_made = unshare(CLONE_NEWUSER) == 0;
-        const bool is_told = write(ready[1], is_made ? "y" : "n", 1) == 1;
-        _exit(is_told && read(go[0], &byte, 1) == 0 ? 0 : 1);
-    }
-    int code = -1;
-    if (pid > 0 && read(ready[0], &byte, 1) == 1 && byte == 'y') {
-        static const char *const maps[] = {"uid_map", "gid_map"};
-        bool is_mapped = true;
-        for (size_t i = 0; i < COUNT_OF(maps); i++) {
-            snprintf(path, sizeof path, "/proc/%d/%s", (int)pid, maps[i]);
-            cleanup_close int fd = open(path, O_WRONLY | O_CLOEXEC);
-            is_mapped &= fd >= 0 && write(fd, "0 100000 65536", 14) == 14;
-        }
-        snprintf(path, sizeof path, "/proc/%d/ns/user", (int)pid);
-        code = is_mapped ? open(path, O_RDONLY | O_CLOEXEC) : -1;
-    }
-    close(ready[0]);
-    close(go[0]);
-    close(go[1]);
-    if (pid > 0)
-        waitpid(pid, NULL, 0);
-    return code;
-}
-
 enum { IDS_ALL, IDS_NO_MOUNT, IDS_NO_OVERLAY, IDS_NO_NAMESPACE };
 
 /* Folders with other ids below an overlay: how images can be shared by tasks in user namespaces. */
 static int ids_try(const char *scratch)
 {
+    /* 0 … 65535 are some ids of the machine */
+    static const struct userns_map map = {.extents = {{0, 100000, 65536}}, .count = 1};
     char lower[PATH_ROOM + 8], merged[PATH_ROOM + 8], options[2 * PATH_ROOM + 64];
-    const int ids = ids_make();
-    struct mount_attr attributes = {.attr_set = MOUNT_ATTR_IDMAP};
+    const int ids = userns_make(&map, &map, NULL);
     if (ids < 0)
         return IDS_NO_NAMESPACE;
-    attributes.userns_fd = (unsigned)ids;
     scratch_part(scratch, "lower", lower);
-    const int tree = open_tree(AT_FDCWD, lower, OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC);
-    if (tree < 0 || mount_setattr(tree, "", AT_EMPTY_PATH, &attributes, sizeof attributes) < 0 ||
-        move_mount(tree, "", AT_FDCWD, lower, MOVE_MOUNT_F_EMPTY_PATH) < 0)
+    const int tree = userns_mount(lower, ids, false, NULL);
+    if (tree < 0 || move_mount(tree, "", AT_FDCWD, lower, MOVE_MOUNT_F_EMPTY_PATH) < 0)
         return IDS_NO_MOUNT;
     snprintf(options, sizeof options, "lowerdir=%s/lower:%s/upper", scratch, scratch);
     scratch_part(scratch, "merged", merged);
@@ -331,8 +296,8 @@ static void look_ids(struct look *look)
         finding_add(look, "idmapped mounts", MACHINE_UNKNOWN, root_alone, "not tried");
     else
         finding_add(look, "idmapped mounts", answer == IDS_ALL ? MACHINE_GOOD : MACHINE_LESS,
-                    "images could not be shared by tasks whose root is nobody on the machine "
-                    "(Linux 5.19, and a file system that has them)",
+                    "root of a task cannot be nobody on the machine (engine.userNamespaces): Linux "
+                    "5.19 is needed, and a file system that has idmapped mounts",
                     "%s", answer < 0 ? "could not be tried" : words[answer]);
 }
 
