@@ -24,6 +24,9 @@ struct err;
 struct engine_mount {
     const char *source, *target;
     bool is_read_only;
+    /* root of the task is the owner of `source` there and never the machine's root, where tasks
+     * have user ids of their own */
+    bool is_root_squashed;
 };
 
 struct engine_file { /* written into the task's directory, mounted at /skep (read-only) */

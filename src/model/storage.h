@@ -15,6 +15,7 @@ struct storage {
     const char *server, *path; /* where people reach it from elsewhere, or "" */
     bool is_shared;            /* false: each user has a folder of their own in it */
     bool is_read_only;
+    bool is_root_squashed; /* root of a task is the owner of the folder there, and never root */
 };
 
 struct storage_list {

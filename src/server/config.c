@@ -262,6 +262,10 @@ static void read_engine(struct server_config *config, struct engine_config *engi
     get_strings(config, devices, "cdiDirectories", &local->cdi_directories,
                 &local->cdi_directory_count);
     const struct doc *disk = doc_get(doc, "disk"), *network = doc_get(doc, "network");
+    const struct doc *users = doc_get(doc, "userNamespaces");
+    local->user_namespaces = (enum user_namespaces)get_choice(users, "mode", config_user_modes, 0);
+    get_u32(users, "firstId", &local->first_id);
+    get_u32(users, "jobs", &local->id_jobs);
     local->disk_quota = (enum disk_quota)get_choice(disk, "quota", config_disk_quotas, 0);
     local->disk_mib = get_int(disk, "taskMB", 0);
     local->has_private_network = get_choice(network, "mode", config_network_modes, 0) == 1;
@@ -313,6 +317,7 @@ static void read_storages(struct server_config *config, const struct doc *doc)
         storage->type = config_storage_types[get_choice(item, "type", config_storage_types, 0)];
         storage->is_shared = doc_get_bool(item, "share", true);
         storage->is_read_only = doc_get_bool(item, "readOnly", false);
+        storage->is_root_squashed = doc_get_bool(item, "rootSquash", false);
     }
     config->storages = (struct storage_list){storages, list->as.list.count};
 }

@@ -1,6 +1,7 @@
 #include "server/config_shape.h"
 #include "base/memory.h"
 #include "doc/shape.h"
+#include "engine/local/id_ranges.h"
 #include "server/engines.h"
 
 enum { STORAGES_MAX = 256, SECONDS_MAX = 20 * 365 * 86400 };
@@ -8,6 +9,7 @@ enum { STORAGES_MAX = 256, SECONDS_MAX = 20 * 365 * 86400 };
 const char *const config_log_levels[] = {"error", "warning", "info", "debug", NULL};
 const char *const config_log_formats[] = {"auto", "text", "json", NULL};
 const char *const config_disk_quotas[] = {"possible", "required", "off", NULL};
+const char *const config_user_modes[] = {"off", "auto", "required", NULL};
 const char *const config_network_modes[] = {"host", "private", NULL};
 const char *const config_network_outsides[] = {"nat", "none", NULL};
 const char *const config_tls_modes[] = {"auto", "on", "off", NULL};
@@ -211,6 +213,15 @@ static const struct field disk_fields[] = {
 };
 static const struct shape disk_shape = SHAPE(disk_fields);
 
+static const struct field user_fields[] = {
+    CHOICE("mode", config_user_modes,
+           "off: root of a task is root of the machine; auto: it is nobody there, where the "
+           "machine can; required: else it does not run."),
+    INT("firstId", ID_RANGE_IDS, UINT32_MAX, "First of the ids, a multiple of 65536."),
+    INT("jobs", 1, ID_RANGES_COUNT_MAX, "Jobs that may have tasks at a time; 65536 ids for each."),
+};
+static const struct shape user_shape = SHAPE(user_fields);
+
 static const struct field network_fields[] = {
     CHOICE("mode", config_network_modes, "host: the machine's network; private: one a job."),
     STRING("subnet", "Addresses of private networks, ADDRESS/BITS."),
@@ -226,6 +237,7 @@ static const struct field rights_fields[] = {
     STRINGS("fuse", "… whose tasks get /dev/fuse."),
     STRINGS("lockMemory", "… whose tasks get CAP_IPC_LOCK."),
     STRINGS("newPrivileges", "… in whose tasks set-user-id programs work."),
+    STRINGS("hostUsers", "… in whose tasks root is root of the machine."),
 };
 static const struct shape rights_shape = SHAPE(rights_fields);
 
@@ -249,6 +261,7 @@ static const struct field engine_fields[] = {
     INT("logKeepDays", 1, 36500, "How long logs of ended containers stay."),
     INT("logKeepMB", 1, 1 << 30, "Above this the oldest logs of those who have most are removed."),
     MAP("disk", &disk_shape, "What a task may take of the disk."),
+    MAP("userNamespaces", &user_shape, "User ids of tasks."),
     MAP("network", &network_shape, "The network of tasks."),
     MAP("rights", &rights_shape, "What tasks may beyond their walls, by virtual cluster."),
     MAP("devices", &devices_shape, "GPUs."),
@@ -267,6 +280,7 @@ static const struct field storage_fields[] = {
     STRING("path", "… and by which path."),
     BOOL("share", "false: each user has a folder of their own in it."),
     BOOL("readOnly", "Tasks cannot write there."),
+    BOOL("rootSquash", "Root of a task is the owner of the folder there, and never root."),
 };
 static const struct shape storage_shape = SHAPE(storage_fields);
 

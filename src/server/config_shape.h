@@ -14,6 +14,7 @@ extern const struct shape config_shape;
 extern const char *const config_log_levels[];
 extern const char *const config_log_formats[];
 extern const char *const config_disk_quotas[];
+extern const char *const config_user_modes[];
 extern const char *const config_network_modes[];
 extern const char *const config_network_outsides[];
 extern const char *const config_tls_modes[];

@@ -99,6 +99,7 @@ int storage_mounts_make(struct storage_list storages, const char *user, const st
                             "storage %.100s is not configured any more", wanted->name);
         mounts[i].target = wanted->mount_path;
         mounts[i].is_read_only = storage->is_read_only;
+        mounts[i].is_root_squashed = storage->is_root_squashed;
         int code = source_make(storage, user, arena, &mounts[i].source, err);
         if (code < 0)
             return code;

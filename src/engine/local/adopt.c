@@ -96,6 +96,8 @@ static bool state_read(struct local_engine *local, struct task *task, struct are
         task->has_poststop = document_bool(doc, "poststop");
         task_gpus_adopt(local, task, doc);
         task->image = images_adopt(local->images, image);
+        if (*is_this_boot)
+            task_ids_adopt(local, task, doc);
     }
     return is_whole;
 }
@@ -128,6 +130,7 @@ static void task_undo(struct local_engine *local, struct task *task)
     task_group(local, task->id, group);
     if (cgroup_remove(&local->cgroups, group, 30000, &err) < 0)
         log_error("engine", "attempt %s: %s", task->id, err.text);
+    task_ids_leave(local, task);
     runtime_remove(&local->runtime, task->id, task->has_poststop);
     if (task->image)
         images_return(local->images, task->image);
@@ -240,6 +243,7 @@ int adopt_all(struct local_engine *local, struct err *err)
         task_adopt(local, task_add(local, attempt), err);
     }
     cgroup_children(&local->cgroups, local->group, orphan_visit, local);
+    id_ranges_settle(local->id_ranges);
     run_sweep(local, local->runtime.exit_directory);
     snprintf(path, sizeof path, "%s/tasks", local->run_directory);
     run_sweep(local, path);

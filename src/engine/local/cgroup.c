@@ -287,6 +287,8 @@ void cgroup_drop(const struct cgroup_layout *layout, const char *group)
     }
 }
 
+/* Passable for all, whatever our umask: a runtime binds a task's group as who may be nobody here.
+ */
 static int directory_make(const char *mount, const char *group, struct err *err)
 {
     char path[CGROUP_PATH_MAX];
@@ -295,7 +297,7 @@ static int directory_make(const char *mount, const char *group, struct err *err)
         slash = strchr(slash, '/');
         if (slash)
             *slash = 0;
-        if (mkdir(path, 0755) < 0 && errno != EEXIST)
+        if ((mkdir(path, 0755) < 0 && errno != EEXIST) || chmod(path, 0755) < 0)
             return err_errno(err, errno, "make the control group %s", path);
         if (!slash)
             return 0;

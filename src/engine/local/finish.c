@@ -220,6 +220,8 @@ static bool remains_clear(struct finish *finish)
         log_error("engine", "attempt %s: a mount is left", task->id);
         is_clean = false;
     }
+    if (is_clean)
+        task_ids_leave(local, task);
     return is_clean;
 }
 

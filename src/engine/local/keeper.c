@@ -218,10 +218,12 @@ static void remains_retry(struct local_engine *local)
     struct leftover_count leftover = {.local = local};
     struct remains one;
     for (size_t at = 0; remains_at(local, at, &one);)
-        if (remains_are_gone(local, one.id))
+        if (remains_are_gone(local, one.id)) {
+            id_ranges_leave(local->id_ranges, (struct attempt_id){strtoull(one.id, NULL, 10)});
             remains_forget(local, one.id);
-        else
+        } else {
             at++;
+        }
     cgroup_children(&local->cgroups, local->group, leftover_visit, &leftover);
     /* one may have been noted meanwhile: it is not to be called well because we looked before */
     bool has_remains = leftover.count > 0 || remains_at(local, 0, &one);

@@ -287,9 +287,9 @@ static const struct container *container_copy(struct arena *arena, const struct 
     to->ports = ports;
     struct engine_mount *mounts = ARENA_ARRAY(arena, struct engine_mount, from->mount_count);
     for (size_t i = 0; i < from->mount_count; i++)
-        mounts[i] = (struct engine_mount){string_copy(arena, from->mounts[i].source),
-                                          string_copy(arena, from->mounts[i].target),
-                                          from->mounts[i].is_read_only};
+        mounts[i] = (struct engine_mount){
+            string_copy(arena, from->mounts[i].source), string_copy(arena, from->mounts[i].target),
+            from->mounts[i].is_read_only, from->mounts[i].is_root_squashed};
     to->mounts = mounts;
     struct engine_file *files = ARENA_ARRAY(arena, struct engine_file, from->file_count);
     for (size_t i = 0; i < from->file_count; i++)
@@ -469,6 +469,7 @@ static void config_copy(struct local_engine *local, const struct engine_local_co
                                    &to->topology_path,
                                    &to->registry_auth_file,
                                    &to->subnet,
+                                   &to->id_registry,
                                    &to->door_directory};
     for (size_t i = 0; i < COUNT_OF(fields); i++)
         *fields[i] = string_copy(arena, *fields[i]);
@@ -476,6 +477,8 @@ static void config_copy(struct local_engine *local, const struct engine_local_co
     DEFAULT(to->pulls, 4);
     DEFAULT(to->log_max_mib, 2304);
     DEFAULT(to->disk_mib, 20 << 10);
+    DEFAULT(to->first_id, ID_RANGES_FIRST);
+    DEFAULT(to->id_jobs, ID_RANGES_COUNT);
     DEFAULT(to->image_fresh_s, 10);
     DEFAULT(to->pull_tries, 3);
     DEFAULT(to->pull_stall_s, 120);
@@ -508,12 +511,14 @@ static void directory_spread(const char *path)
     }
 }
 
+static const char default_run[] = "/run/skep"; /* has a run directory for each engine */
+
 static int directories_make(struct local_engine *local, struct err *err)
 {
     enum { SPREAD_DIRECTORIES = 2 }; /* the first of these */
-    static const char *const parts[] = {"containers", "logs",        "images",      "blobs/sha256",
-                                        "refs",       "merged",      "points/proc", "points/sys",
-                                        "points/dev", "points/skep", "points/etc"};
+    static const char *const parts[] = {"containers",  "logs",        "images",     "blobs/sha256",
+                                        "refs",        "points/proc", "points/sys", "points/dev",
+                                        "points/skep", "points/etc"};
     char path[RUNTIME_PATH_MAX];
     int result = dir_make(local->config.directory, 0711, err);
     if (result < 0)
@@ -555,26 +560,35 @@ static int directories_make(struct local_engine *local, struct err *err)
         snprintf(local->run_directory, sizeof local->run_directory, "%s",
                  local->config.run_directory);
     else
-        snprintf(local->run_directory, sizeof local->run_directory, "/run/skep/%08x", hash);
+        snprintf(local->run_directory, sizeof local->run_directory, "%s/%08x", default_run, hash);
     return 0;
 }
+
+/* Folders on which each container's own namespace has its mounts; all that leads to them may be
+ * passed by anybody, because who mounts there may be nobody. */
+static const char *const view_names[] = {"merged", "lower", "points", "sys"};
 
 /* The small files of running tasks: on a tmpfs, so that they cost no disk access, secrets do not
  * reach a disk, and a full disk cannot keep conmon from writing down an exit. Where /run is none we
  * mount one ourselves; it stays while containers run. */
-static int run_directory_make(struct local_engine *local, struct err *err)
+/* A folder through which anybody may pass, whatever the umask. */
+static int passage_make(const char *path, struct err *err)
 {
-    int result = dir_make(local->run_directory, 0711, err);
-    struct statfs file_system;
-    if (result == 0 && statfs(local->run_directory, &file_system) == 0 &&
-        file_system.f_type != TMPFS_MAGIC &&
-        mount("skep", local->run_directory, "tmpfs", MS_NOSUID | MS_NODEV, "mode=711,size=25%") < 0)
-        log_warning("engine", "%s is on a disk, and a tmpfs cannot be mounted there: errno %d",
-                    local->run_directory, errno);
+    int result = dir_make(path, 0711, err);
+    if (result == 0 && chmod(path, 0711) < 0)
+        result = err_errno(err, errno, "chmod %s", path);
+    return result;
+}
+
+static int run_parts_make(struct local_engine *local, struct err *err)
+{
     char path[RUNTIME_PATH_MAX];
     snprintf(path, sizeof path, "%s/tasks", local->run_directory);
-    if (result == 0)
-        result = dir_make(path, 0711, err);
+    int result = passage_make(path, err);
+    for (size_t i = 0; i < COUNT_OF(view_names) && result == 0; i++) {
+        snprintf(path, sizeof path, "%s/%s", local->run_directory, view_names[i]);
+        result = passage_make(path, err);
+    }
     snprintf(local->runtime.root, sizeof local->runtime.root, "%s/runtime", local->run_directory);
     snprintf(local->runtime.exit_directory, sizeof local->runtime.exit_directory, "%s/exits",
              local->run_directory);
@@ -582,6 +596,22 @@ static int run_directory_make(struct local_engine *local, struct err *err)
     if (result == 0)
         result = dir_make(local->runtime.root, 0700, err);
     return result < 0 ? result : dir_make(local->runtime.exit_directory, 0700, err);
+}
+
+static int run_directory_make(struct local_engine *local, struct err *err)
+{
+    int result = local->config.run_directory[0] ? 0 : passage_make(default_run, err);
+    struct statfs file_system;
+    if (result == 0)
+        result = dir_make(local->run_directory, 0711, err);
+    if (result == 0 && statfs(local->run_directory, &file_system) == 0 &&
+        file_system.f_type != TMPFS_MAGIC &&
+        mount("skep", local->run_directory, "tmpfs", MS_NOSUID | MS_NODEV, "mode=711,size=25%") < 0)
+        log_warning("engine", "%s is on a disk, and a tmpfs cannot be mounted there: errno %d",
+                    local->run_directory, errno);
+    if (result == 0)
+        result = passage_make(local->run_directory, err);
+    return result < 0 ? result : run_parts_make(local, err);
 }
 
 /* When nothing runs any more, nothing is left in /run. */
@@ -593,6 +623,10 @@ static void run_directory_drop(const struct local_engine *local)
     for (size_t i = 0; is_empty && i < COUNT_OF(parts); i++) {
         snprintf(path, sizeof path, "%s/%s", local->run_directory, parts[i]);
         is_empty = rmdir(path) == 0; /* with tasks stay the places that their conmons write to */
+    }
+    for (size_t i = 0; is_empty && i < COUNT_OF(view_names); i++) {
+        snprintf(path, sizeof path, "%s/%s", local->run_directory, view_names[i]);
+        rmdir(path);
     }
     if (is_empty && rmdir(local->run_directory) < 0 && umount2(local->run_directory, 0) == 0)
         rmdir(local->run_directory);
@@ -712,6 +746,8 @@ static int local_open(struct local_engine *local, struct err *err)
     if (result == 0)
         result = runtime_prepare(local, err);
     if (result == 0)
+        result = task_ids_open(local, err);
+    if (result == 0)
         result = task_disks_open(local, err);
     if (result == 0 && local->config.has_private_network)
         result = task_networks_open(local, err);
@@ -786,6 +822,7 @@ static void local_free(struct engine *engine)
         if (local->tasks[i])
             task_drop(local, local->tasks[i]);
     networks_free(local->networks);
+    id_ranges_free(local->id_ranges);
     mem_free(local->tasks);
     ARRAY_FREE(&local->remains);
     id_map_release(&local->task_index);

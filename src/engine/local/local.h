@@ -32,6 +32,13 @@ enum disk_quota {
     DISK_QUOTA_OFF,
 };
 
+/* Is root of a task nobody on the machine? */
+enum user_namespaces {
+    USER_NAMESPACES_OFF,
+    USER_NAMESPACES_AUTO,     /* where the machine can, for all that the operator set up */
+    USER_NAMESPACES_REQUIRED, /* … else the engine does not open, or the task does not start */
+};
+
 /* NULL and 0 give the default named in brackets. Strings are copied. */
 struct engine_local_config {
     const char *directory;     /* DATA/engine; created when it is not there */
@@ -64,6 +71,11 @@ struct engine_local_config {
     uint64_t disk_mib; /* what it may write [20480] */
 
     struct right_list rights[RIGHTS]; /* [none] */
+
+    /* user ids: a range for each job, but for those with RIGHT_HOST_USERS */
+    enum user_namespaces user_namespaces;
+    uint32_t first_id, id_jobs; /* as id_ranges.h says [2000683008, 2237] */
+    const char *id_registry;    /* [/run/skep/ids] */
 
     /* network: each job's own, but for those with RIGHT_HOST_NETWORK [the machine's, for all] */
     bool has_private_network;

@@ -43,6 +43,8 @@ int network_namespace_make(int host_fd, int *namespace_fd, struct netlink *insid
     if (code == 0)
         code = netlink_open(inside, NETLINK_ROUTE, err);
     setting_put("/proc/sys/net/ipv4/ping_group_range", "0 2147483647"); /* without CAP_NET_RAW */
+    /* its ports are all its own, also where its root has no capabilities here */
+    setting_put("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0");
     setting_put("/proc/sys/net/ipv6/conf/default/disable_ipv6", "1");
     while (setns(host_fd, CLONE_NEWNET) < 0) { /* only memory can be missing */
         log_error("engine", "back to the machine's network: errno %d", errno);

@@ -129,7 +129,11 @@ static void mounts_write(struct json_writer *json, const struct oci_config *conf
                 OPTIONS("nosuid", "strictatime", "mode=755", "size=65536k"));
     mount_write(json, "/dev/pts", "devpts", "devpts",
                 OPTIONS("nosuid", "noexec", "newinstance", "ptmxmode=0666", "mode=0620", "gid=5"));
-    mount_write(json, "/sys", "sysfs", "sysfs", OPTIONS("nosuid", "noexec", "nodev", "ro"));
+    if (config->sys_path)
+        mount_write(json, "/sys", "bind", config->sys_path,
+                    OPTIONS("bind", "rprivate", "nosuid", "noexec", "nodev", "ro"));
+    else
+        mount_write(json, "/sys", "sysfs", "sysfs", OPTIONS("nosuid", "noexec", "nodev", "ro"));
     mount_write(json, "/sys/fs/cgroup", "cgroup", "cgroup",
                 OPTIONS("nosuid", "noexec", "nodev", "ro"));
     mount_write(json, "/dev/mqueue", "mqueue", "mqueue", OPTIONS("nosuid", "noexec", "nodev"));
@@ -163,8 +167,8 @@ static void devices_write(struct json_writer *json, const struct oci_config *con
         json_key_int(json, "major", device->major);
         json_key_int(json, "minor", device->minor);
         json_key_int(json, "fileMode", device->mode);
-        json_key_int(json, "uid", device->uid);
-        json_key_int(json, "gid", device->gid);
+        json_key_int(json, "uid", config->first_id + device->uid);
+        json_key_int(json, "gid", config->first_id + device->gid);
         json_object_end(json);
     }
     json_array_end(json);
@@ -222,6 +226,32 @@ static void resources_write(struct json_writer *json, const struct oci_config *c
     json_object_end(json);
 }
 
+static void namespace_write(struct json_writer *json, const char *type, const char *path)
+{
+    json_object(json);
+    json_key_string(json, "type", type);
+    if (path)
+        json_key_string(json, "path", path);
+    json_object_end(json);
+}
+
+/* Of the namespace that is named. runc refuses one without them. crun would give its standard input
+ * to root of the container by them, and that is the machine's /dev/null. */
+static void mappings_write(struct json_writer *json, const struct oci_config *config)
+{
+    static const char *const names[] = {"uidMappings", "gidMappings"};
+    for (size_t i = 0; config->id_count && i < COUNT_OF(names); i++) {
+        json_key(json, names[i]);
+        json_array(json);
+        json_object(json);
+        json_key_int(json, "containerID", 0);
+        json_key_int(json, "hostID", config->first_id);
+        json_key_int(json, "size", config->id_count);
+        json_object_end(json);
+        json_array_end(json);
+    }
+}
+
 static void linux_write(struct json_writer *json, const struct oci_config *config)
 {
     static const char *const namespaces[] = {"mount", "pid", "ipc", "cgroup"};
@@ -230,18 +260,14 @@ static void linux_write(struct json_writer *json, const struct oci_config *confi
     json_key_string(json, "cgroupsPath", config->cgroup_path);
     json_key(json, "namespaces");
     json_array(json);
-    for (size_t i = 0; i < COUNT_OF(namespaces) - (config->is_cgroup_v2 ? 0 : 1); i++) {
-        json_object(json);
-        json_key_string(json, "type", namespaces[i]);
-        json_object_end(json);
-    }
-    if (config->network_path) {
-        json_object(json);
-        json_key_string(json, "type", "network");
-        json_key_string(json, "path", config->network_path);
-        json_object_end(json);
-    }
+    for (size_t i = 0; i < COUNT_OF(namespaces) - (config->is_cgroup_v2 ? 0 : 1); i++)
+        namespace_write(json, namespaces[i], NULL);
+    if (config->network_path)
+        namespace_write(json, "network", config->network_path);
+    if (config->user_path)
+        namespace_write(json, "user", config->user_path);
     json_array_end(json);
+    mappings_write(json, config);
     devices_write(json, config);
     resources_write(json, config);
     if (!config->seccomp_bpf)

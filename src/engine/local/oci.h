@@ -50,6 +50,10 @@ struct oci_config {
     const char *rootfs;
     unsigned rights;          /* rights.h: 1u << RIGHT_… */
     const char *network_path; /* of its network namespace; NULL: the machine's */
+    const char *user_path;    /* of its user namespace; NULL: the machine's … */
+    uint32_t first_id;        /* … whose 0 is this id of the machine */
+    uint32_t id_count;        /* of its ids, for a runtime that must be told; 0: it need not */
+    const char *sys_path;     /* a sysfs to be mounted at /sys; NULL: the runtime makes one */
     const char *const *argv;
     size_t argv_count;
     const char *const *env; /* NAME=VALUE */

@@ -8,6 +8,7 @@ const char *const right_names[RIGHTS] = {
     [RIGHT_FUSE] = "fuse",
     [RIGHT_LOCK_MEMORY] = "lockMemory",
     [RIGHT_NEW_PRIVILEGES] = "newPrivileges",
+    [RIGHT_HOST_USERS] = "hostUsers",
 };
 
 unsigned rights_of(const struct right_list lists[RIGHTS], const char *virtual_cluster)

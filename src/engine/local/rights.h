@@ -14,6 +14,7 @@ enum right {
     RIGHT_FUSE,           /* the device /dev/fuse */
     RIGHT_LOCK_MEMORY,    /* CAP_IPC_LOCK, and no limit of locked memory */
     RIGHT_NEW_PRIVILEGES, /* set-user-id programs and file capabilities work: sudo, ping */
+    RIGHT_HOST_USERS,     /* the machine's user ids instead of a range of the job's own */
     RIGHTS,
 };
 

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "engine/local/document.h"
+#include "engine/local/id_ranges.h"
 #include "engine/local/oci.h"
 #include "engine/local/rights.h"
 #include "engine/local/sealed.h"
@@ -12,6 +13,7 @@
 #include "sys/file.h"
 #include "sys/log.h"
 #include "sys/process.h"
+#include "sys/userns.h"
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -138,8 +140,10 @@ int runtime_create(const struct runtime *runtime, const struct runtime_launch *l
                           .pid_fd = pid_fd,
                           .group_fds = {runtime->procs_fds[0], runtime->procs_fds[1]},
                           .hidden_mount = runtime->hidden_mount[0] ? runtime->hidden_mount : NULL,
-                          .disk_fd = launch->disk_fd,
-                          .disk_target = launch->disk,
+                          .mounts = launch->mounts,
+                          .mount_count = launch->mount_count,
+                          .sys_target = launch->sys,
+                          .network_path = launch->network_path,
                           .overlay_options = options,
                           .overlay_target = launch->merged};
     int result = spawn_start(&spawn, &container->conmon, &container->conmon_fd, err);
@@ -229,24 +233,41 @@ void runtime_remove(const struct runtime *runtime, const char *id, bool has_post
 
 /* --- which one works here --- */
 
-static int probe_prepare(const char *scratch, const char *group, const struct cgroup_layout *layout,
-                         const char *seccomp_bpf, struct err *err)
+/* What a probe is made of; `place`: with ids of its own. */
+struct probe {
+    const struct cgroup_layout *layout;
+    const char *scratch, *group;
+    const char *view;             /* where its namespace has its mounts; anybody may pass there */
+    const struct id_place *place; /* NULL: the machine's ids */
+};
+
+static int probe_folders(const struct probe *probe, struct err *err)
 {
     static const char *const parts[] = {"lower", "lower/proc", "lower/sys", "lower/dev",
-                                        "upper", "work",       "merged"};
+                                        "upper", "merged",     "work"};
     char path[RUNTIME_PATH_MAX + 64];
+    const uint32_t root = probe->place ? probe->place->first : 0;
     for (size_t i = 0; i < COUNT_OF(parts); i++) {
-        snprintf(path, sizeof path, "%s/%s", scratch, parts[i]);
+        snprintf(path, sizeof path, "%s/%s", probe->scratch, parts[i]);
         if (mkdir(path, 0755) < 0 && errno != EEXIST)
             return err_errno(err, errno, "make %s", path);
+        if (strcmp(parts[i], "upper") == 0 && chown(path, root, root) < 0)
+            return err_errno(err, errno, "chown %s", path);
     }
-    snprintf(path, sizeof path, "%s/lower/program", scratch);
-    int result = file_write(path, TEXT("#!/nothing\n"), 0755, err); /* found, never executed */
+    snprintf(path, sizeof path, "%s/lower/program", probe->scratch);
+    return file_write(path, TEXT("#!/nothing\n"), 0755, err); /* found, never executed */
+}
+
+static int probe_prepare(const struct runtime *runtime, const struct probe *probe, struct err *err)
+{
+    int result = probe_folders(probe, err);
     if (result < 0)
         return result;
     const char *argv[] = {"/program"}, *env[] = {"PATH=/"};
-    char merged[RUNTIME_PATH_MAX + 64];
-    snprintf(merged, sizeof merged, "%s/merged", scratch);
+    char merged[RUNTIME_PATH_MAX + 64], sys[RUNTIME_PATH_MAX + 64], path[RUNTIME_PATH_MAX + 64];
+    char user_path[48];
+    snprintf(merged, sizeof merged, "%s/merged", probe->view);
+    snprintf(sys, sizeof sys, "%s/sys", probe->view);
     struct oci_config config = {.rootfs = merged,
                                 /* where no privileges can be gained, crun loads the same profile
                                  * only at the start, which this container does not come to */
@@ -256,18 +277,25 @@ static int probe_prepare(const char *scratch, const char *group, const struct cg
                                 .env = env,
                                 .env_count = 1,
                                 .cwd = "/",
-                                .cgroup_path = group,
+                                .cgroup_path = probe->group,
                                 .cpu = 1,
-                                .is_cgroup_v2 = layout->kind == CGROUP_V2,
-                                .has_swap = layout->has_swap,
+                                .is_cgroup_v2 = probe->layout->kind == CGROUP_V2,
+                                .has_swap = probe->layout->has_swap,
                                 .memory_mib = 64,
                                 .pids_max = 100,
-                                .seccomp_bpf = seccomp_bpf};
+                                .seccomp_bpf = runtime->seccomp_bpf};
+    if (probe->place) {
+        snprintf(user_path, sizeof user_path, "/proc/%d/fd/%d", (int)getpid(),
+                 probe->place->userns_fd);
+        config.user_path = user_path;
+        config.first_id = probe->place->first;
+        config.id_count = runtime->wants_mappings ? ID_RANGE_IDS : 0;
+        config.sys_path = sys;
+    }
     cleanup_buf struct buf text = BUF_INIT;
     oci_config_write(&config, &text);
-    snprintf(path, sizeof path, "%s/config.json", scratch);
-    result = file_write(path, buf_as_text(&text), 0600, err);
-    return result;
+    snprintf(path, sizeof path, "%s/config.json", probe->scratch);
+    return file_write(path, buf_as_text(&text), 0600, err);
 }
 
 static bool process_is_filtered(pid_t pid)
@@ -279,22 +307,36 @@ static bool process_is_filtered(pid_t pid)
            text_find(buf_as_text(&text), TEXT("\nSeccomp:\t2\n")) != SIZE_MAX;
 }
 
-static int probe_run(const struct runtime *runtime, const struct cgroup_layout *layout,
-                     const char *scratch, const char *group, bool *is_filtered, char *message,
-                     struct err *err)
+/* The image's folder, shown with the ids of the probe. */
+static int probe_mount(const struct probe *probe, const char *lower, struct spawn_mount *mount,
+                       struct runtime_launch *launch, struct err *err)
+{
+    if (!probe->place)
+        return 0;
+    mount->fd = userns_mount(lower, probe->place->userns_fd, false, err);
+    if (mount->fd < 0)
+        return mount->fd;
+    launch->mounts = mount;
+    launch->mount_count = 1;
+    launch->lower = mount->target;
+    return 0;
+}
+
+static int probe_run(const struct runtime *runtime, const struct probe *probe, bool *is_filtered,
+                     char *message, struct err *err)
 {
     char lower[RUNTIME_PATH_MAX], upper[RUNTIME_PATH_MAX], work[RUNTIME_PATH_MAX],
-        merged[RUNTIME_PATH_MAX], output[RUNTIME_PATH_MAX];
-    int result = probe_prepare(scratch, group, layout, runtime->seccomp_bpf, err);
-    if (result < 0) {
-        snprintf(message, RUNTIME_MESSAGE_MAX, "%s", err->text);
-        return result;
-    }
+        merged[RUNTIME_PATH_MAX], output[RUNTIME_PATH_MAX], seen[RUNTIME_PATH_MAX],
+        sys[RUNTIME_PATH_MAX];
+    const char *scratch = probe->scratch;
+    message[0] = '\0';
     snprintf(lower, sizeof lower, "%s/lower", scratch);
     snprintf(upper, sizeof upper, "%s/upper", scratch);
     snprintf(work, sizeof work, "%s/work", scratch);
-    snprintf(merged, sizeof merged, "%s/merged", scratch);
+    snprintf(merged, sizeof merged, "%s/merged", probe->view);
     snprintf(output, sizeof output, "%s/output", scratch);
+    snprintf(seen, sizeof seen, "%s/lower", probe->view);
+    snprintf(sys, sizeof sys, "%s/sys", probe->view);
     struct runtime_launch launch = {.id = "skep-probe",
                                     .bundle = scratch,
                                     .lower = lower,
@@ -302,9 +344,16 @@ static int probe_run(const struct runtime *runtime, const struct cgroup_layout *
                                     .work = work,
                                     .merged = merged,
                                     .output = output,
-                                    .disk_fd = -1};
+                                    .sys = probe->place ? sys : NULL};
     struct runtime_container container = {.conmon_fd = -1};
-    result = runtime_create(runtime, &launch, &container, message, err);
+    struct spawn_mount mount = {.fd = -1, .target = seen};
+    int result = probe_prepare(runtime, probe, err);
+    if (result == 0)
+        result = probe_mount(probe, lower, &mount, &launch, err);
+    if (result == 0)
+        result = runtime_create(runtime, &launch, &container, message, err);
+    if (result < 0 && !message[0])
+        snprintf(message, RUNTIME_MESSAGE_MAX, "%s", err->text);
     if (result == 0) {
         *is_filtered = process_is_filtered(container.init);
         kill(container.init, SIGKILL);
@@ -315,14 +364,29 @@ static int probe_run(const struct runtime *runtime, const struct cgroup_layout *
         process_wait(container.conmon, &status, NULL);
         close(container.conmon_fd);
     }
+    if (mount.fd >= 0)
+        close(mount.fd);
     char path[RUNTIME_PATH_MAX + 64];
     snprintf(path, sizeof path, "%s/skep-probe", runtime->exit_directory);
     unlink(path);
-    cgroup_remove(layout, group, 10000, NULL);
+    cgroup_remove(probe->layout, probe->group, 10000, NULL);
     runtime_remove(runtime, launch.id, false);
     tree_remove(scratch, NULL);
-    mkdir(scratch, 0700);
+    mkdir(scratch, 0711);
     return result;
+}
+
+int runtime_try_ids(const struct runtime *runtime, const struct cgroup_layout *layout,
+                    const struct id_place *place, const char *scratch, const char *view,
+                    const char *group, struct err *err)
+{
+    const struct probe probe = {layout, scratch, group, view, place};
+    char message[RUNTIME_MESSAGE_MAX];
+    struct err failure = {0};
+    bool is_filtered = false;
+    if (probe_run(runtime, &probe, &is_filtered, message, &failure) == 0)
+        return 0;
+    return err_fail(err, ERR_UNSUPPORTED, "", "%s: %.180s", runtime->program, message);
 }
 
 static void copy_drop(struct runtime *runtime)
@@ -356,6 +420,7 @@ static int probe_all(struct runtime *runtime, struct cgroup_layout *layout, cons
             continue;
         bool is_crun = strstr(runtime->program, "crun") != NULL;
         runtime->has_start_fifo = is_crun;
+        runtime->wants_mappings = !is_crun;
         if (is_crun)
             copy_make(runtime);
         else
@@ -366,12 +431,11 @@ static int probe_all(struct runtime *runtime, struct cgroup_layout *layout, cons
             snprintf(runtime->hidden_mount, sizeof runtime->hidden_mount, "%s",
                      is_hidden ? layout->hybrid_mount : "");
             bool is_filtered = false;
-            int result =
-                probe_run(runtime, layout, scratch, group, &is_filtered, message, &failure);
+            const struct probe probe = {layout, scratch, group, scratch, NULL};
+            int result = probe_run(runtime, &probe, &is_filtered, message, &failure);
             if (result < 0 && layout->has_swap && strstr(message, "swap")) {
                 layout->has_swap = false; /* v2 with swapaccount=0 */
-                result =
-                    probe_run(runtime, layout, scratch, group, &is_filtered, message, &failure);
+                result = probe_run(runtime, &probe, &is_filtered, message, &failure);
             }
             if (result == 0 && is_filtered)
                 return 0;

@@ -14,6 +14,8 @@
 
 struct buf;
 struct err;
+struct id_place;
+struct spawn_mount;
 
 enum { RUNTIME_PATH_MAX = 512, RUNTIME_MESSAGE_MAX = 4096 };
 
@@ -27,6 +29,7 @@ struct runtime {
     char hidden_mount[128]; /* the v2 tree of a hybrid machine, kept from crun; "" = none */
     bool has_volatile;      /* the kernel's overlay can leave out syncs */
     bool has_start_fifo;    /* see runtime_start */
+    bool wants_mappings;    /* of a user namespace that exists, see oci.c */
     char *seccomp_bpf;      /* compiled profile that this runtime takes; NULL: it compiles itself */
     int procs_fds[2];       /* of conmon's control group */
 };
@@ -37,8 +40,10 @@ struct runtime_launch {
     const char *lower, *upper, *work; /* of the overlay … (lower: folders joined by ':') */
     const char *merged;               /* … mounted here: config.json's root.path */
     const char *output;               /* what the first process writes itself */
-    int disk_fd; /* the file system of upper and work, mounted nowhere; -1: it is there already */
-    const char *disk; /* where upper and work expect it */
+    const struct spawn_mount *mounts; /* made in the container's mount namespace before these */
+    size_t mount_count;
+    const char *sys;          /* there a sysfs is mounted; NULL: none … */
+    const char *network_path; /* … of this network namespace; NULL: the machine's */
 };
 
 struct runtime_container {
@@ -52,6 +57,13 @@ struct runtime_container {
  * for each why not. */
 int runtime_find(struct runtime *runtime, struct cgroup_layout *layout, const char *wanted,
                  const char *scratch, const char *group, struct err *err);
+
+/* Does that runtime create a container in the user namespace of `place`, over an image whose files
+ * are mounted with these ids? `scratch` as above; `view` has the folders merged, lower and sys, and
+ * anybody may pass through it. ERR_UNSUPPORTED says why not. */
+int runtime_try_ids(const struct runtime *runtime, const struct cgroup_layout *layout,
+                    const struct id_place *place, const char *scratch, const char *view,
+                    const char *group, struct err *err);
 
 /* Let go of what runtime_find made. */
 void runtime_release(struct runtime *runtime);

@@ -32,15 +32,38 @@ CHILD_ONLY static void pid_write(int fd)
     syscall(SYS_write, fd, digits + at, sizeof digits - at);
 }
 
+/* What a sysfs shows of networks is of the network namespace of who mounts it. */
+CHILD_ONLY static const char *sys_mount(const struct spawn *spawn)
+{
+    int ours = -1;
+    if (spawn->network_path) {
+        ours = (int)syscall(SYS_openat, AT_FDCWD, "/proc/self/ns/net", O_RDONLY | O_CLOEXEC, 0);
+        const int theirs =
+            (int)syscall(SYS_openat, AT_FDCWD, spawn->network_path, O_RDONLY | O_CLOEXEC, 0);
+        if (ours < 0 || theirs < 0 || syscall(SYS_setns, theirs, CLONE_NEWNET) < 0)
+            return "enter the network of the task";
+    }
+    if (syscall(SYS_mount, "sysfs", spawn->sys_target, "sysfs",
+                (unsigned long)(MS_NOSUID | MS_NOEXEC | MS_NODEV), NULL) < 0)
+        return "mount a sysfs";
+    return spawn->network_path && syscall(SYS_setns, ours, CLONE_NEWNET) < 0
+               ? "leave the network of the task"
+               : NULL;
+}
+
 CHILD_ONLY static const char *namespace_enter(const struct spawn *spawn)
 {
     if (syscall(SYS_mount, NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
         return "make the mounts private";
     if (spawn->hidden_mount && syscall(SYS_umount2, spawn->hidden_mount, MNT_DETACH) < 0)
         return "hide the v2 control groups";
-    if (spawn->disk_fd >= 0 && syscall(SYS_move_mount, spawn->disk_fd, "", AT_FDCWD,
-                                       spawn->disk_target, MOVE_MOUNT_F_EMPTY_PATH) < 0)
-        return "mount the disk of the task";
+    for (size_t i = 0; i < spawn->mount_count; i++)
+        if (syscall(SYS_move_mount, spawn->mounts[i].fd, "", AT_FDCWD, spawn->mounts[i].target,
+                    MOVE_MOUNT_F_EMPTY_PATH) < 0)
+            return "mount what the task is made of";
+    const char *failed = spawn->sys_target ? sys_mount(spawn) : NULL;
+    if (failed)
+        return failed;
     if (syscall(SYS_mount, "overlay", spawn->overlay_target, "overlay", 0UL,
                 spawn->overlay_options) < 0)
         return "mount the overlay";

@@ -2,19 +2,27 @@
  * server's memory. */
 #ifndef ENGINE_LOCAL_SPAWN_H
 #define ENGINE_LOCAL_SPAWN_H
+#include <stddef.h>
 #include <sys/types.h>
 
 struct err;
 
+struct spawn_mount { /* a mount that is nowhere yet, and where it is put */
+    int fd;
+    const char *target;
+};
+
 struct spawn {
     const char *const *argv, *const *env;
     const char *directory;
-    int fds[4];               /* become 0 … 3 */
-    int pid_fd;               /* its pid is written here before it runs */
-    int group_fds[2];         /* cgroup.procs files; -1: none */
-    const char *hidden_mount; /* unmounted in its namespace; NULL: none */
-    int disk_fd;              /* a mount that is nowhere yet; -1: none … */
-    const char *disk_target;  /* … is put here in its namespace, below the overlay */
+    int fds[4];                       /* become 0 … 3 */
+    int pid_fd;                       /* its pid is written here before it runs */
+    int group_fds[2];                 /* cgroup.procs files; -1: none */
+    const char *hidden_mount;         /* unmounted in its namespace; NULL: none */
+    const struct spawn_mount *mounts; /* in its namespace, below the overlay */
+    size_t mount_count;
+    const char *sys_target;   /* a sysfs is mounted there; NULL: none … */
+    const char *network_path; /* … of this network namespace; NULL: ours */
     const char *overlay_options, *overlay_target;
 };
 

@@ -41,11 +41,12 @@ struct start {
     struct user user;
     unsigned rights; /* rights.h */
     struct network_place place;
+    struct task_ids ids;
     struct device_edits edits;
     char upper[RUNTIME_PATH_MAX], work[RUNTIME_PATH_MAX], merged[RUNTIME_PATH_MAX],
         folder[RUNTIME_PATH_MAX], bundle[RUNTIME_PATH_MAX], skep[RUNTIME_PATH_MAX],
-        output[RUNTIME_PATH_MAX], kept_log[RUNTIME_PATH_MAX], resolver[RUNTIME_PATH_MAX],
-        group[CGROUP_PATH_MAX];
+        sys[RUNTIME_PATH_MAX], output[RUNTIME_PATH_MAX], kept_log[RUNTIME_PATH_MAX],
+        resolver[RUNTIME_PATH_MAX], group[CGROUP_PATH_MAX];
     struct disk_place run, log, hosts;
 };
 
@@ -62,13 +63,24 @@ static bool words_say_full(const char *words)
     return strstr(words, "No space left") || strstr(words, "Disk quota");
 }
 
-static int directory_put(struct start *start, const char *path, mode_t mode, bool is_users)
+enum owner { OWNER_MACHINE, OWNER_ROOT /* of the task */, OWNER_USER /* of the image */ };
+
+/* What a task may own is of its ids, which are the machine's from `first` on, or are the same. */
+static int owner_put(const struct start *start, int fd, const char *path, enum owner owner)
+{
+    const uint32_t first = start->ids.place.first;
+    const bool is_user = owner == OWNER_USER;
+    return fchownat(fd, path, first + (is_user ? start->user.uid : 0),
+                    first + (is_user ? start->user.gid : 0), AT_EMPTY_PATH);
+}
+
+static int directory_put(struct start *start, const char *path, mode_t mode, enum owner owner)
 {
     if (mkdir(path, mode) < 0 && errno != EEXIST)
         return fail_by_errno(start, errno, path);
     if (chmod(path, mode) < 0) /* whatever the umask */
         return fail_by_errno(start, errno, path);
-    if (is_users && chown(path, start->user.uid, start->user.gid) < 0)
+    if (owner != OWNER_MACHINE && owner_put(start, AT_FDCWD, path, owner) < 0)
         return fail_by_errno(start, errno, path);
     return 0;
 }
@@ -86,7 +98,7 @@ static int file_place(struct start *start, const char *name, struct text content
             return fail_by_errno(start, errno, path);
         at += wrote > 0 ? (size_t)wrote : 0;
     }
-    if (fchown(fd, start->user.uid, start->user.gid) < 0 || fchmod(fd, mode) < 0)
+    if (owner_put(start, fd, "", OWNER_USER) < 0 || fchmod(fd, mode) < 0)
         return fail_by_errno(start, errno, path);
     return 0;
 }
@@ -97,7 +109,8 @@ static void paths_fill(struct start *start)
     const char *id = start->task->id;
     task_path(local, id, "", start->folder);
     task_run_path(local, id, "", start->bundle);
-    snprintf(start->merged, sizeof start->merged, "%s/merged", local->directory);
+    snprintf(start->merged, sizeof start->merged, "%s/merged", local->run_directory);
+    snprintf(start->sys, sizeof start->sys, "%s/sys", local->run_directory);
     task_run_path(local, id, "skep", start->skep);
     task_path(local, id, "output", start->output);
     task_run_path(local, id, "resolv.conf", start->resolver);
@@ -150,6 +163,7 @@ static int state_put(struct start *start)
     json_key_bool(&json, "poststop", start->task->has_poststop);
     task_gpus_write(start->local, start->task, &json);
     task_network_write(start->wanted, &start->place, &json);
+    task_ids_write(&start->ids, &json);
     json_object_end(&json);
     char path[RUNTIME_PATH_MAX];
     task_path(start->local, start->task->id, "state", path);
@@ -184,9 +198,9 @@ static int disk_limit(struct start *start)
 static int directories_put(struct start *start)
 {
     char upper[RUNTIME_PATH_MAX], work[RUNTIME_PATH_MAX];
-    int result = directory_put(start, start->folder, 0711, false);
+    int result = directory_put(start, start->folder, 0711, OWNER_MACHINE);
     if (result == 0)
-        result = directory_put(start, start->bundle, 0711, false);
+        result = directory_put(start, start->bundle, 0711, OWNER_MACHINE);
     if (result == 0)
         result = disk_make(start);
     task_disk_path(start->local, start->task, "upper", upper);
@@ -194,13 +208,16 @@ static int directories_put(struct start *start)
     const struct {
         const char *path;
         mode_t mode;
-        bool is_users;
+        enum owner owner;
     } wanted[] = {
-        {upper, 0755, false},          {work, 0700, false},           {start->skep, 0755, false},
-        {start->run.ours, 0755, true}, {start->kept_log, 0755, true}, {start->log.ours, 0755, true},
+        {upper, 0755, OWNER_ROOT},           {work, 0700, OWNER_MACHINE},
+        {start->skep, 0755, OWNER_MACHINE},  {start->run.ours, 0755, OWNER_USER},
+        {start->kept_log, 0755, OWNER_USER}, {start->log.ours, 0755, OWNER_USER},
     };
     for (size_t i = 0; i < COUNT_OF(wanted) && result == 0; i++)
-        result = directory_put(start, wanted[i].path, wanted[i].mode, wanted[i].is_users);
+        result = directory_put(start, wanted[i].path, wanted[i].mode, wanted[i].owner);
+    if (result == 0)
+        result = task_ids_places(start->task, &start->ids);
     if (result == 0)
         log_owner_put(start->kept_log, start->wanted->job);
     return result;
@@ -216,7 +233,7 @@ static int network_files_put(struct start *start)
     int result = file_place(start, LAYOUT_NETWORK_NAME, text_of(start->place.address), 0444);
     if (result == 0 && file_put(start->hosts.ours, buf_as_text(&hosts), 0644, NULL) < 0)
         result = fail_by_errno(start, errno, start->hosts.ours);
-    if (result == 0 && chown(start->hosts.ours, start->user.uid, start->user.gid) < 0)
+    if (result == 0 && owner_put(start, AT_FDCWD, start->hosts.ours, OWNER_USER) < 0)
         result = fail_by_errno(start, errno, start->hosts.ours);
     if (result == 0 && file_put(start->resolver, buf_as_text(&resolver), 0644, NULL) < 0)
         result = fail_by_errno(start, errno, start->resolver);
@@ -239,7 +256,7 @@ static int files_put(struct start *start)
         result = network_files_put(start);
     for (size_t i = 0; i < place_count && result == 0; i++) {
         snprintf(path, sizeof path, "%s%s", start->skep, places[i]);
-        result = directory_put(start, path, 0755, false);
+        result = directory_put(start, path, 0755, OWNER_MACHINE);
     }
     for (size_t i = 0; i < start->wanted->file_count && result == 0; i++) {
         const struct engine_file *file = &start->wanted->files[i];
@@ -339,30 +356,43 @@ static size_t resolver_mounts(const struct start *start, struct oci_mount *mount
     return count;
 }
 
-/* The user's mounts first: nothing of theirs can cover /skep. */
+static size_t mounts_of_ours(struct start *start, struct oci_mount *mounts)
+{
+    const struct engine_local_config *config = &start->local->config;
+    size_t count = 0;
+    mounts[count++] = mount_read_only(start->skep, "/skep");
+    mounts[count++] = mount_writable(start->log.seen, LAYOUT_LOG);
+    mounts[count++] = mount_writable(start->run.seen, LAYOUT_RUN);
+    mounts[count++] = mount_private(start);
+    if (config->door_directory[0])
+        mounts[count++] = mount_read_only(config->door_directory, LAYOUT_DOOR);
+    if (config->init_path[0])
+        mounts[count++] = mount_read_only(config->init_path, LAYOUT_INIT);
+    return count;
+}
+
+/* The user's mounts before ours: nothing of theirs can cover /skep. */
 static const struct oci_mount *mounts_of(struct start *start, size_t *count)
 {
     const struct container *wanted = start->wanted;
+    const bool has_ids = start->ids.place.first > 0;
     struct oci_mount *mounts =
         ARENA_ARRAY(start->arena, struct oci_mount,
                     wanted->mount_count + start->edits.mount_count + MOUNTS_OF_OURS);
     *count = resolver_mounts(start, mounts);
     for (size_t i = 0; i < start->edits.mount_count; i++)
         mounts[(*count)++] = start->edits.mounts[i];
-    for (size_t i = 0; i < wanted->mount_count; i++)
-        if (wanted->mounts[i].is_read_only)
-            mounts[(*count)++] =
-                mount_read_only(wanted->mounts[i].source, wanted->mounts[i].target);
-        else
-            mounts[(*count)++] = mount_writable(wanted->mounts[i].source, wanted->mounts[i].target);
-    mounts[(*count)++] = mount_read_only(start->skep, "/skep");
-    mounts[(*count)++] = mount_writable(start->log.seen, LAYOUT_LOG);
-    mounts[(*count)++] = mount_writable(start->run.seen, LAYOUT_RUN);
-    mounts[(*count)++] = mount_private(start);
-    if (start->local->config.door_directory[0])
-        mounts[(*count)++] = mount_read_only(start->local->config.door_directory, LAYOUT_DOOR);
-    if (start->local->config.init_path[0])
-        mounts[(*count)++] = mount_read_only(start->local->config.init_path, LAYOUT_INIT);
+    for (size_t i = 0; i < wanted->mount_count; i++) {
+        const struct engine_mount *mount = &wanted->mounts[i];
+        mounts[(*count)++] = mount->is_read_only ? mount_read_only(mount->source, mount->target)
+                                                 : mount_writable(mount->source, mount->target);
+    }
+    struct oci_mount *users = mounts + *count - wanted->mount_count;
+    *count += mounts_of_ours(start, mounts + *count);
+    for (size_t i = 0; i < *count && has_ids; i++)
+        task_ids_options(&mounts[i], start->arena);
+    for (size_t i = 0; i < wanted->mount_count && has_ids; i++)
+        users[i].source = start->ids.sources[i];
     return mounts;
 }
 
@@ -446,6 +476,10 @@ static int config_put(struct start *start)
         .has_oom_score = process_oom_score(0) < 0, /* our own protection is not for tasks */
         .rights = start->rights,
         .network_path = start->place.address[0] ? start->place.path : NULL,
+        .user_path = start->ids.place.first ? start->ids.user_path : NULL,
+        .first_id = start->ids.place.first,
+        .id_count = start->ids.place.first && local->runtime.wants_mappings ? ID_RANGE_IDS : 0,
+        .sys_path = start->ids.place.first ? start->sys : NULL,
         /* the compiled profile is for those without CAP_SYS_ADMIN */
         .seccomp_bpf = start->rights & 1u << RIGHT_SYS_ADMIN ? NULL : local->runtime.seccomp_bpf,
         .annotations = annotations,
@@ -496,6 +530,9 @@ static int start_prepare(struct start *start)
             start->task->has_poststop = true;
     int result = sources_check(start);
     if (result == 0)
+        result = task_ids_join(start->local, start->task, start->rights, &start->user, start->arena,
+                               &start->ids);
+    if (result == 0)
         result = directories_put(start);
     if (result == 0)
         result = task_network_join(start->local, start->task, start->wanted, start->rights,
@@ -509,26 +546,50 @@ static int start_prepare(struct start *start)
     return result == 0 ? config_put(start) : result;
 }
 
+/* Below the image: what every container mounts upon, so that the runtime need not make it anew in
+ * each task's layer. */
+static const char *lower_of(const struct start *start)
+{
+    return start->ids.place.first
+               ? start->ids.lower
+               : arena_format(start->arena, "%s:%s/points", start->task->image->rootfs,
+                              start->local->directory);
+}
+
+/* Its disk, and what is shown with its ids. */
+static const struct spawn_mount *mounts_to_make(const struct start *start, size_t *count)
+{
+    struct spawn_mount *mounts =
+        ARENA_ARRAY(start->arena, struct spawn_mount, start->ids.mount_count + 1);
+    const struct task *task = start->task;
+    *count = 0;
+    if (task->disk_fd >= 0) {
+        char disk[RUNTIME_PATH_MAX];
+        task_path(start->local, task->id, TASK_DISK_NAME, disk);
+        mounts[(*count)++] =
+            (struct spawn_mount){task->disk_fd, arena_copy(start->arena, text_of(disk))};
+    }
+    for (size_t i = 0; i < start->ids.mount_count; i++)
+        mounts[(*count)++] = start->ids.mounts[i];
+    return mounts;
+}
+
 static int start_run(struct start *start)
 {
     struct task *task = start->task;
     struct err err = {0};
     char *message = arena_alloc(start->arena, RUNTIME_MESSAGE_MAX);
-    /* below the image: what every container mounts upon, so that the runtime need not make it anew
-     * in each task's layer */
-    const char *lower =
-        arena_format(start->arena, "%s:%s/points", task->image->rootfs, start->local->directory);
-    char disk[RUNTIME_PATH_MAX];
-    task_path(start->local, task->id, TASK_DISK_NAME, disk);
     struct runtime_launch launch = {.id = task->id,
                                     .bundle = start->bundle,
-                                    .lower = lower,
+                                    .lower = lower_of(start),
                                     .upper = start->upper,
                                     .work = start->work,
                                     .merged = start->merged,
                                     .output = start->output,
-                                    .disk_fd = task->disk_fd,
-                                    .disk = disk};
+                                    .sys = start->ids.place.first ? start->sys : NULL};
+    if (start->place.address[0])
+        launch.network_path = start->place.path;
+    launch.mounts = mounts_to_make(start, &launch.mount_count);
     int result = runtime_create(&start->local->runtime, &launch, &task->process, message, &err);
     if (result < 0) {
         bool is_full = words_say_full(message) || words_say_full(err.text);
@@ -579,6 +640,7 @@ void task_start(struct local_engine *local, struct task *task)
     int result = task->fail_reason ? ERR_UNAVAILABLE : start_prepare(&start);
     if (result == 0)
         result = start_run(&start);
+    task_ids_release(&start.ids);
     if (task->is_started) {
         marker_put(&start);
         event_post(local, ENGINE_STARTED, task->attempt, "", "");

@@ -10,6 +10,7 @@
 #include "base/map.h"
 #include "engine/engine.h"
 #include "engine/local/cgroup.h"
+#include "engine/local/id_ranges.h"
 #include "engine/local/local.h"
 #include "engine/local/runtime.h"
 #include <pthread.h>
@@ -21,7 +22,10 @@ struct images;
 struct inventory;
 struct json_writer;
 struct log_watch;
+struct id_ranges;
 struct networks;
+struct oci_mount;
+struct user;
 
 enum task_phase {
     TASK_WAITING,  /* for its image */
@@ -103,6 +107,8 @@ struct local_engine {
     enum disk_way disk_way;
     struct images *images;
     struct inventory *inventory;
+    struct id_ranges *id_ranges;
+    bool gives_ids;              /* else new tasks have the machine's ids */
     struct networks *networks;   /* NULL: no task has a network of its own */
     struct log_watch *log_watch; /* NULL: whoever follows a log looks from time to time */
 
@@ -234,6 +240,33 @@ void task_network_adopt(struct local_engine *local, struct task *task, const str
 /* /etc/hosts and /etc/resolv.conf of such a task. */
 void task_hosts_text(const struct network_place *place, struct buf *out);
 void task_resolver_text(struct buf *out);
+
+/* --- user ids (task_ids.c) --- */
+
+struct task_ids {               /* of a task that is being started */
+    struct id_place place;      /* first: 0 where it has the machine's ids; then nothing follows */
+    char user_path[48];         /* of its user namespace */
+    const char *lower;          /* what its overlay stands on, for the runtime */
+    const char *const *sources; /* of the mounts that it wants, for the runtime */
+    struct spawn_mount *mounts; /* these are put there before: */
+    size_t mount_count;
+};
+
+/* local->id_ranges, and whether it gives them: the configuration wants it, and this machine can.
+ * ERR_UNSUPPORTED: it is required, and cannot be. */
+int task_ids_open(struct local_engine *local, struct err *err);
+/* Fails the task. Once its folder in the run directory is there, task_ids_places makes the places
+ * of the mounts. */
+int task_ids_join(struct local_engine *local, struct task *task, unsigned rights,
+                  const struct user *user, struct arena *arena, struct task_ids *ids);
+int task_ids_places(struct task *task, const struct task_ids *ids);
+/* Completes the options of a bind mount, whose source is where this process finds it. */
+void task_ids_options(struct oci_mount *mount, struct arena *arena);
+void task_ids_release(struct task_ids *ids); /* the mounts; those that were put somewhere stay */
+void task_ids_leave(struct local_engine *local, struct task *task);
+/* Into the task's state, and from that of an earlier engine. */
+void task_ids_write(const struct task_ids *ids, struct json_writer *json);
+void task_ids_adopt(struct local_engine *local, struct task *task, const struct doc *state);
 
 /* --- GPUs (gpus.c): all do nothing where NVML found none --- */
 

@@ -129,7 +129,7 @@ static int create_counted(struct engine *engine, uint64_t attempt)
     struct err err = {0};
     copy.engine = engine;
     snprintf(source, sizeof source, "%s/runs", world.folder);
-    struct engine_mount mount = {source, "/mnt", false};
+    struct engine_mount mount = {.source = source, .target = "/mnt"};
     struct task_options options = {.mounts = &mount, .mount_count = 1};
     snprintf(command, sizeof command, "echo x >> /mnt/%llu; sleep 0.0%llu; exit 5",
              (unsigned long long)attempt, (unsigned long long)attempt % 10);

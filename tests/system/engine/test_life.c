@@ -146,11 +146,11 @@ static void test_refused_containers(void **state)
 {
     (void)state;
     struct err err = {0};
-    struct engine_mount mount = {"/tmp", "/skep/log", false};
+    struct engine_mount mount = {.source = "/tmp", .target = "/skep/log"};
     struct task_options options = {.mounts = &mount, .mount_count = 1};
     assert_int_equal(world_create_with(&world, 20, "true", &options, &err), ERR_INVALID);
     assert_non_null(strstr(err.text, "/skep"));
-    mount = (struct engine_mount){"/no/such/folder", "/mnt", false};
+    mount = (struct engine_mount){.source = "/no/such/folder", .target = "/mnt"};
     assert_int_equal(world_create_with(&world, 21, "true", &options, &err), 0);
     assert_string_equal(end_of(21)->reason, "CreationError");
     assert_non_null(strstr(end_of(21)->message, "/no/such/folder"));
@@ -170,7 +170,8 @@ static void test_mounts(void **state)
     char source[300];
     snprintf(source, sizeof source, "%s/shared", world.folder);
     assert_int_equal(shell("mkdir -p %s; echo given > %s/in", source, source), 0);
-    struct engine_mount mounts[] = {{source, "/mnt/rw", false}, {source, "/mnt/ro", true}};
+    struct engine_mount mounts[] = {{.source = source, .target = "/mnt/rw"},
+                                    {.source = source, .target = "/mnt/ro", .is_read_only = true}};
     struct task_options options = {.mounts = mounts, .mount_count = 2};
     assert_int_equal(world_create_with(&world, 25,
                                        "cat /mnt/ro/in; echo out > /mnt/rw/out; "
@@ -260,7 +261,7 @@ static void test_fork_bomb(void **state)
     char source[300];
     snprintf(source, sizeof source, "%s/ticks", world.folder);
     assert_int_equal(mkdir(source, 0777), 0);
-    struct engine_mount mount = {source, "/mnt", false};
+    struct engine_mount mount = {.source = source, .target = "/mnt"};
     struct task_options beside = {.mounts = &mount, .mount_count = 1};
     struct task_options bomb = {.memory_mib = limit};
     struct err err = {0};

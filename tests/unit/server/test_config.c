@@ -52,7 +52,8 @@ static void every_key_is_read(void **state)
             "  disk: {quota: required, taskMB: 99},\n"
             "  network: {mode: private, subnet: 10.9.0.0/24, outside: none},\n"
             "  rights: {hostNetwork: [y], sysAdmin: [x, y], fuse: [x], lockMemory: ['*'], "
-            "newPrivileges: []},\n"
+            "newPrivileges: [], hostUsers: [y]},\n"
+            "  userNamespaces: {mode: required, firstId: 1310720, jobs: 10},\n"
             "  devices: {simulatedGpus: 8, simulatedGpuType: V100, nvmlPath: /n, "
             "sampleSeconds: 9, cdiDirectories: [/x, /y]},\n"
             "  images: {localRoots: [/l], insecureRegistries: [r:1], registryAuthFile: /f, "
@@ -118,7 +119,11 @@ static void every_key_is_read(void **state)
     assert_true(local->has_private_network && local->is_network_closed);
     assert_string_equal(local->subnet, "10.9.0.0/24");
     assert_int_equal(rights_of(local->rights, "y"),
-                     1u << RIGHT_HOST_NETWORK | 1u << RIGHT_SYS_ADMIN | 1u << RIGHT_LOCK_MEMORY);
+                     1u << RIGHT_HOST_NETWORK | 1u << RIGHT_SYS_ADMIN | 1u << RIGHT_LOCK_MEMORY |
+                         1u << RIGHT_HOST_USERS);
+    assert_int_equal(local->user_namespaces, USER_NAMESPACES_REQUIRED);
+    assert_int_equal(local->first_id, 1310720);
+    assert_int_equal(local->id_jobs, 10);
     assert_int_equal(rights_of(local->rights, ""), 1u << RIGHT_LOCK_MEMORY);
     assert_int_equal(local->disk_reserve_mib, 6);
     assert_int_equal(local->log_keep_s, 3 * 86400);
@@ -278,7 +283,7 @@ static void storages_are_named_once(void **state)
 {
     static const char GOOD[] = "storages:\n- {name: corpus, directory: /srv/c, readOnly: true}\n"
                                "- {name: home, directory: /srv/h, share: false, type: nfs, "
-                               "server: nfs.lab, path: /x}\n";
+                               "server: nfs.lab, path: /x, rootSquash: true}\n";
     struct server_config *config, *other;
     struct buf report = BUF_INIT, keys = BUF_INIT;
     struct err err;
@@ -290,6 +295,8 @@ static void storages_are_named_once(void **state)
     assert_string_equal(config->storages.items[0].type, "directory");
     assert_false(config->storages.items[1].is_shared || config->storages.items[1].is_read_only);
     assert_string_equal(config->storages.items[1].server, "nfs.lab");
+    assert_false(config->storages.items[0].is_root_squashed);
+    assert_true(config->storages.items[1].is_root_squashed);
     assert_int_equal(read_config("# none\n", &other, &report, &err), 0);
     server_config_compare(config, other, &keys);
     assert_string_equal(buf_cstr(&keys), "storages");

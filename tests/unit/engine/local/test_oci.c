@@ -94,6 +94,16 @@ static void test_config_golden(void **state)
     oci_config_write(&config, &text);
     buf_char(&text, '\n');
     golden_compare("oci-least.json", &text);
+    buf_clear(&text);
+    config.user_path = "/proc/7/fd/9";
+    config.first_id = 2000748544;
+    config.id_count = 65536;
+    config.devices = devices;
+    config.device_count = 1;
+    config.sys_path = "/run/skep/1a2b/sys";
+    oci_config_write(&config, &text);
+    buf_char(&text, '\n');
+    golden_compare("oci-users.json", &text);
     buf_release(&text);
 }
 

@@ -1,0 +1,69 @@
+/* id_ranges.h — ranges of user and group ids of this machine: each job that has tasks here has one
+ * of its own, which its tasks share (docs/rfc/0015-walls.md).
+ *
+ * Edge; thread-safe. Engines beside each other have one register: a folder in /run with a link for
+ * each range that is in use, named by the range, whose target is the engine's folder. So the
+ * kernel decides who gets a range, and who is killed keeps it until its next start.
+ */
+#ifndef ENGINE_LOCAL_ID_RANGES_H
+#define ENGINE_LOCAL_ID_RANGES_H
+#include "model/ids.h"
+#include <stddef.h>
+#include <stdint.h>
+
+struct err;
+struct id_ranges;
+
+enum {
+    ID_RANGE_IDS = 65536, /* of a range: 0 … 65535 in the container */
+    /* between what systemd gives to containers, what SSSD and FreeIPA give to users of a directory,
+     * and what systemd calls foreign */
+    ID_RANGES_FIRST = 2000683008,
+    ID_RANGES_COUNT = 2237,
+    ID_RANGES_COUNT_MAX = 32768,
+};
+
+struct id_ranges_config {
+    /* a multiple of ID_RANGE_IDS; jobs have the ranges behind this one, of which the first id is
+     * who root of a task is in a storage where it must not be root */
+    uint32_t first;
+    uint32_t count;       /* of jobs */
+    const char *registry; /* shared by all engines of the machine; made when it is not there */
+    const char *owner;    /* the engine's folder */
+};
+
+struct id_place {   /* what a container needs to have a range */
+    uint32_t first; /* 0: the machine's own ids */
+    int userns_fd;
+};
+
+/* ERR_INVALID: such ranges cannot be; ERR_IO. */
+int id_ranges_new(const struct id_ranges_config *config, struct id_ranges **ranges,
+                  struct err *err);
+/* What is in use stays so. */
+void id_ranges_free(struct id_ranges *ranges);
+
+/* The range of the job, chosen when this is its first task. ERR_TOO_BIG: all are in use. */
+int id_ranges_join(struct id_ranges *ranges, const char *job, struct attempt_id attempt,
+                   uint32_t *first, struct err *err);
+/* The user namespace of a job that has a task: 0 … 65535 are its range. A descriptor, borrowed for
+ * so long. ERR_UNSUPPORTED: the kernel gives none. */
+int id_ranges_namespace(struct id_ranges *ranges, const char *job, struct err *err);
+/* A task of an earlier engine; also of one that was configured otherwise. ERR_CONFLICT: others have
+ * it. */
+int id_ranges_adopt(struct id_ranges *ranges, const char *job, struct attempt_id attempt,
+                    uint32_t first, struct err *err);
+/* Nothing of the task runs any more: with the last one its job's range is free. One that has not
+ * joined is harmless. */
+void id_ranges_leave(struct id_ranges *ranges, struct attempt_id attempt);
+
+/* All tasks of an earlier engine were adopted: what else it had is free, and so is what engines had
+ * whose folders are gone. */
+void id_ranges_settle(struct id_ranges *ranges);
+
+/* Such a one by which a folder is mounted in which root must not be root: root of the task is
+ * `user` and `group` there, who are not root, and all other ids are what they are on the disk. */
+int id_ranges_view(struct id_ranges *ranges, const char *job, uint32_t user, uint32_t group,
+                   struct err *err);
+
+#endif
