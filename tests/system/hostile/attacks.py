@@ -41,6 +41,7 @@ class Attack:
     text: str
     is_of_network: bool = False
     is_of_disk: bool = False
+    is_of_users: bool = False
     # with which exit it is ended by the platform; None: it ends by itself
     code: int | None = None
     # what image.py asks of a program
@@ -100,6 +101,44 @@ no_new_privileges = [line for line in open("/proc/self/status") if line.startswi
 if no_new_privileges[0].split()[1] != "1":
     print("GOT new privileges", flush=True)
 """)
+
+# ---- user ids: /mnt/shared is a storage of the machine's root, writable for all, in which root of a task is not root
+attack("user-ids", """
+for name in ("uid_map", "gid_map"):
+    inside, outside, count = map(int, open("/proc/self/" + name).read().split())
+    if outside < 65536 or count > 65536:
+        print("GOT the machine's ids", inside, outside, count, flush=True)
+    got("to change " + name, lambda: os.write(os.open("/proc/self/" + name, os.O_WRONLY), b"0 0 1"))
+got("an id beyond", os.setuid, 65536)
+for uid in (0, 1, 1000, 65534):
+    if os.fork() == 0:
+        os.setresuid(uid, uid, uid)
+        got(f"another's processes as {uid}", os.kill, 1 if uid else 4194304, 0)
+        os._exit(0)
+    os.wait()
+""", is_of_users=True)
+
+attack("storage", """
+import shutil
+path = "/mnt/shared/of-root"
+got("to write a file of root's", os.open, path, os.O_WRONLY)
+got("to cut it", os.truncate, path, 0)
+got("to chmod it", os.chmod, path, 0o666)
+got("to own it", os.chown, path, 0, 0)
+got("to date it", os.utime, path, (0, 0))
+got("to read what only root may", os.open, "/mnt/shared/secret", os.O_RDONLY)
+got("a device", os.mknod, "/mnt/shared/memory", stat.S_IFCHR | 0o666, os.makedev(1, 1))
+shutil.copy(os.path.realpath(sys.executable), "/mnt/shared/root-shell")
+os.chmod("/mnt/shared/root-shell", 0o6755)
+for uid in range(0, 65536, 4095):
+    try:
+        os.chown("/mnt/shared/root-shell", uid, uid)
+        os.chmod("/mnt/shared/root-shell", 0o6755)
+    except OSError:
+        pass
+os.chown("/mnt/shared/root-shell", 0, 0)
+os.chmod("/mnt/shared/root-shell", 0o6755)
+""", is_of_users=True)
 
 # ---- the kernel's settings, other processes, other namespaces ----
 attack("proc", """

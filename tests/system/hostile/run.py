@@ -5,9 +5,10 @@
 SKEP_TEST_RUNTIME: crun or runc instead of the first that works.
 SKEP_TEST_NETWORK: host: without the attacks on the network; else private.
 SKEP_TEST_DISK: off: without the attacks on the disk; else each task has a limited one.
+SKEP_TEST_USERS: off: without the attacks on user ids; else each job has its own.
 
 Covers: src/engine/local/network.c, src/engine/local/network_link.c, src/engine/local/network_rules.c,
-src/engine/local/network_task.c, src/sys/netlink.c
+src/engine/local/network_task.c, src/engine/local/task_ids.c, src/sys/netlink.c
 """
 import json
 import os
@@ -32,11 +33,14 @@ engine:
   {runtime}
   network: {{mode: {network}}}
   disk: {{quota: {quota}, taskMB: 128}}
+  userNamespaces: {{mode: {users}}}
   images: {{localRoots: [{images}]}}
   cpu: 32
   memoryMB: 8192
   pidsMax: 300
   logSegmentMB: 8
+storages:
+- {{name: shared, directory: {shared}, rootSquash: true}}
 """
 LIMIT_S = 120
 
@@ -91,13 +95,14 @@ class Hostile(world.World):
     def __init__(self, cases):
         super().__init__(local=True)
         self.cases = cases
+        self.shared = self.folder / "shared"
         self.service = socket.create_server(("", 0))
         threading.Thread(target=self.serve, daemon=True).start()
         runtime = os.environ.get("SKEP_TEST_RUNTIME")
         runtime = f"runtime: {shutil.which(runtime)}" if runtime else ""
         (self.folder / "skepd.yaml").write_text(CONFIG.format(
             init=os.environ["SKEP_INIT"], images=self.images, runtime=runtime, network=os.environ.get("SKEP_TEST_NETWORK", "private"),
-            quota=os.environ.get("SKEP_TEST_DISK", "required")))
+            quota=os.environ.get("SKEP_TEST_DISK", "required"), users=os.environ.get("SKEP_TEST_USERS", "required"), shared=self.shared))
 
     def serve(self):
         """A service of the machine, for itself."""
@@ -109,17 +114,21 @@ class Hostile(world.World):
 
     def __enter__(self):
         self.images.mkdir()
-        for path in (self.folder, self.images):
-            path.chmod(0o755)
+        self.shared.mkdir()
+        for path, mode in ((self.folder, 0o755), (self.images, 0o755), (self.shared, 0o777)):
+            path.chmod(mode)
+        for name, mode in (("of-root", 0o644), ("secret", 0o600)):
+            (self.shared / name).write_text("root's")
+            (self.shared / name).chmod(mode)
         image.make(self.images / "hostile", [*self.cases, attacks.Attack("neighbour", NEIGHBOUR)])
         return super().__enter__()
 
-    def submit(self, name, command, instances=1, ports=""):
+    def submit(self, name, command, instances=1, ports="", extras=""):
         text = (f"protocolVersion: 2\nname: {name}\ntype: job\njobRetryCount: 0\nprerequisites:\n"
                 f"  - {{name: image, type: dockerimage, uri: {json.dumps(f'dir:{self.images}/hostile')}}}\ntaskRoles:\n  worker:\n"
                 f"    instances: {instances}\n    dockerImage: image\n"
                 f"    completion: {{minFailedInstances: 1, minSucceededInstances: {instances}}}\n"
-                f"    resourcePerInstance: {{cpu: 1, memoryMB: 128, gpu: 0{ports}}}\n    commands:\n      - {json.dumps(command)}\n")
+                f"    resourcePerInstance: {{cpu: 1, memoryMB: 128, gpu: 0{ports}}}\n    commands:\n      - {json.dumps(command)}\n{extras}")
         done = self.skep("submit", self.file(text, f"{name}.yaml"))
         assert done.returncode == 0, done.stderr
 
@@ -222,6 +231,50 @@ def network_check(the):
     return wrong
 
 
+# What a task could do whose root directory is the machine's: it runs as root of the task, and has all capabilities there.
+ESCAPED = attacks.PRELUDE + """
+folder, shared, server = sys.argv[1:]
+for path in (folder + "/data", folder + "/data/engine/containers", shared + "/secret", "/etc/shadow"):
+    got("to read " + path, os.listdir if os.path.isdir(path) else lambda path: open(path).read(), path)
+for path in (shared + "/of-root", "/etc/passwd", "/proc/sys/kernel/core_pattern", "/proc/sysrq-trigger", "/dev/kmsg",
+             f"/proc/{server}/mem", f"/proc/{server}/environ", f"/proc/{server}/oom_score_adj"):
+    got("to write " + path, os.open, path, os.O_WRONLY)
+for path in ("/etc/escaped", "/root/escaped", folder + "/escaped"):
+    got("to make " + path, os.open, path, os.O_WRONLY | os.O_CREAT)
+for path in (shared + "/of-root", "/etc/passwd", "/bin/sh"):
+    got("to own " + path, os.chown, path, 0, 0)
+    got("to chmod " + path, os.chmod, path, 0o6755)
+got("to end the server", os.kill, int(server), 0)
+got("to trace the server", system_call, "ptrace", 16, int(server), None, None)
+got("a mount", system_call, "mount", b"none", b"/mnt", b"tmpfs", 0, None)
+got("the server's root", os.chroot, f"/proc/{server}/root/root")
+got("the machine's clock", system_call, "settimeofday", struct.pack("qq", 0, 0), None)
+got("the machine's name", system_call, "sethostname", b"escaped", 7)
+for name in ("mnt", "net", "pid"):
+    got("the machine's namespace " + name, lambda: system_call("setns", os.open(f"/proc/{server}/ns/{name}", os.O_RDONLY), 0))
+got("modules", system_call, "syscall", 175 if os.uname().machine == "x86_64" else 105, None, 0, b"")
+got("a device", os.mknod, "/tmp/skep-escaped", stat.S_IFBLK | 0o666, os.makedev(7, 0))
+got("raw packets", socket.socket, socket.AF_PACKET, socket.SOCK_RAW, 3)
+print("tried", flush=True)
+"""
+
+
+def escape_check(the):
+    """Root of the neighbour's task, in the machine's file system: what it gets that it must not get."""
+    bundle = next(path.parent for path in pathlib.Path("/run/skep").glob(f"*/tasks/{the.container_of('neighbour').name}/config.json")
+                  if str(the.folder) in path.read_text())
+    done = subprocess.run(["nsenter", "--user", "--target", (bundle / "init.pid").read_text(), "python3", "-c", ESCAPED, the.folder, the.shared,
+                           str(the.process.pid)], capture_output=True, text=True, timeout=LIMIT_S)
+    lines = done.stdout.splitlines()
+    return [f"escaped: {line}" for line in lines if "GOT" in line] + ([] if "tried" in lines else [f"escaped: {done.stderr}"])
+
+
+def storage_check(the):
+    """What the attack on the storage has left there is not root's."""
+    return [f"storage: {path} is of {path.stat().st_uid}" for path in the.shared.iterdir()
+            if path.name not in ("of-root", "secret") and 0 in (path.stat().st_uid, path.stat().st_gid)]
+
+
 def ports_end(the):
     """Calls the neighbour while another task waits at its ports, then tells that one to end."""
     with processes.follow(the, "logs", "--follow", "ports") as log:
@@ -235,15 +288,19 @@ def ports_end(the):
 
 def main(names):
     is_private = os.environ.get("SKEP_TEST_NETWORK", "private") == "private"
+    has_users = os.environ.get("SKEP_TEST_USERS", "required") == "required"
     is_limited = os.environ.get("SKEP_TEST_DISK", "required") == "required"
     cases = [case for case in attacks.ATTACKS if (not names or case.name in names) and (is_private or not case.is_of_network) and
-             (is_limited or not case.is_of_disk)]
+             (is_limited or not case.is_of_disk) and (has_users or not case.is_of_users)]
     wrong = []
     with Hostile(cases) as the:
         the.neighbour_begin()
         known = the.knowledge()
         for case in cases:
-            the.submit(case.name, f"{known} python3 /corpus/{case.name}.py", ports=", ports: {own: 1}" if case.name == "ports" else "")
+            the.submit(case.name, f"{known} python3 /corpus/{case.name}.py", ports=", ports: {own: 1}" if case.name == "ports" else "",
+                       extras="extras: {storages: [{name: shared}]}\n" if case.name == "storage" else "")
+        if has_users:
+            wrong += escape_check(the)
         if is_private:
             wrong += network_check(the)
         if any(case.name == "ports" for case in cases):
@@ -254,6 +311,7 @@ def main(names):
             problem = judge(the, case)
             print("ok  " if problem is None else "FAIL", case.name, problem or "")
             wrong += [case.name] if problem else []
+        wrong += storage_check(the)
         the.neighbour_end()
         job = the.json("GET", "/api/v2/jobs/admin~neighbour")[1]
         print("neighbour:", job["jobStatus"]["state"], [the.logs("neighbour", index).split("\n")[-2:] for index in (0, 1)])
