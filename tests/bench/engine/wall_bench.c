@@ -11,6 +11,7 @@
  *   disk: each task has a file system of its own for what it writes (or a project quota)
  *   network: each job has a network of its own; each is another user's, so that none is kept
  *   network, kept: the same for one user's jobs, one after the other
+ *   users: each job has user ids of its own
  */
 #include "../arguments.h"
 #include "base/memory.h"
@@ -25,7 +26,7 @@
 
 static const char usage[] = "usage: wall-bench [RUNS]     (100)\n";
 
-enum way_kind { WAY_PLAIN, WAY_DISK, WAY_NETWORK, WAY_KEPT, WAYS };
+enum way_kind { WAY_PLAIN, WAY_DISK, WAY_NETWORK, WAY_USERS, WAY_KEPT, WAYS };
 enum { PATIENCE_MS = 120000, AT_ONCE = 8, ROUNDS = 5 };
 
 static struct world worlds[WAY_KEPT];
@@ -37,6 +38,7 @@ static struct way {
 } ways[WAYS] = {{.name = "plain", .world = &worlds[WAY_PLAIN]},
                 {.name = "disk", .world = &worlds[WAY_DISK]},
                 {.name = "network", .world = &worlds[WAY_NETWORK]},
+                {.name = "users", .world = &worlds[WAY_USERS]},
                 {.name = "network, kept", .world = &worlds[WAY_NETWORK]}};
 
 static int order(const void *a, const void *b)
@@ -189,6 +191,8 @@ static void world_prepare(enum way_kind kind)
     need(world_open(world), "no container can be started here");
     world->config.disk_quota = kind == WAY_DISK ? DISK_QUOTA_REQUIRED : DISK_QUOTA_OFF;
     world->config.has_private_network = kind == WAY_NETWORK;
+    world->config.user_namespaces =
+        kind == WAY_USERS ? USER_NAMESPACES_REQUIRED : USER_NAMESPACES_OFF;
     world_start(world);
 }
 
