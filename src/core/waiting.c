@@ -80,39 +80,6 @@ static const uint16_t changes[WAITING_CAUSES][WAITING_STATES] = {
         },
 };
 
-const char *waiting_state_name(enum waiting_state state)
-{
-    static const char *const names[] = {
-        [WAITING_NOT] = "not waiting",
-        [WAITING_QUEUED] = "queued",
-        [WAITING_STARVING] = "starving",
-        [WAITING_PLACING] = "placing",
-        [WAITING_PLACING_STARVING] = "placing and starving",
-        [WAITING_PREEMPTING] = "preempting",
-        [WAITING_PREEMPTING_STARVING] = "preempting and starving",
-        [WAITING_PAUSED] = "paused",
-        [WAITING_PAUSED_STARVING] = "paused and starving",
-    };
-    assert((unsigned)state < WAITING_STATES);
-    return names[state];
-}
-
-const char *waiting_cause_name(enum waiting_cause cause)
-{
-    static const char *const names[] = {
-        [WAITING_BY_QUEUE] = "queue",
-        [WAITING_BY_UNQUEUE] = "unqueue",
-        [WAITING_BY_TRY] = "try",
-        [WAITING_BY_TAKEN] = "taken",
-        [WAITING_BY_TIME] = "time",
-        [WAITING_BY_STARVATION] = "starvation",
-        [WAITING_BY_RESERVATION_LOST] = "reservation lost",
-        [WAITING_BY_PLACER] = "placer",
-    };
-    assert((unsigned)cause < WAITING_CAUSES);
-    return names[cause];
-}
-
 bool waiting_can_change(enum waiting_cause cause, enum waiting_state from, enum waiting_state to)
 {
     assert((unsigned)cause < WAITING_CAUSES && (unsigned)from < WAITING_STATES);

@@ -8,8 +8,6 @@
 #define CORE_WAITING_H
 #include "core/state.h"
 
-const char *waiting_state_name(enum waiting_state state);
-const char *waiting_cause_name(enum waiting_cause cause);
 /* As the table says; staying where it is is always allowed. */
 bool waiting_can_change(enum waiting_cause cause, enum waiting_state from, enum waiting_state to);
 /* Found from what the core has for the job. */

@@ -97,12 +97,6 @@ struct hived_request {
     const char *within_one_cell; /* cell type that must hold the whole gang; NULL or "" */
 };
 
-/* Fill `request` (its strings and members in the arena) from a pod's annotation, as HiveD's
- * pod-scheduling-spec; old names of the keys are accepted. `pod` names the group by default.
- * ERR_INVALID for whatever HiveD answers with a user error. */
-int hived_request_read(const struct doc *doc, const char *pod, struct arena *arena,
-                       struct hived_request *request, struct err *err);
-
 enum hived_phase {
     HIVED_FILTERING,
     HIVED_PREEMPTING,

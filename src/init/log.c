@@ -80,10 +80,3 @@ void log_write(struct log_writer *log, const char *bytes, size_t length)
         length -= (size_t)written;
     }
 }
-
-void log_close(struct log_writer *log)
-{
-    if (log->fd >= 0)
-        close(log->fd);
-    log->fd = -1;
-}

@@ -29,6 +29,5 @@ int log_open(struct log_writer *log, int directory, const char *name, uint64_t s
 /* Append; begins a segment when the current one is full, and removes the one before the last. Never
  * fails: what cannot be written is counted in `lost`. */
 void log_write(struct log_writer *log, const char *bytes, size_t length);
-void log_close(struct log_writer *log);
 
 #endif

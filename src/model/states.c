@@ -2,7 +2,6 @@
 #include "model/completion.h"
 #include <assert.h>
 #include <stddef.h>
-#include <string.h>
 
 enum { LIFE_COUNT = LIFE_COMPLETED + 1 };
 #define BIT(state) (1u << (state))
@@ -38,14 +37,6 @@ const char *life_state_name(enum life_state state)
 {
     assert((unsigned)state < LIFE_COUNT);
     return names[state];
-}
-
-int life_state_of(const char *name)
-{
-    for (int i = 0; i < LIFE_COUNT; i++)
-        if (strcmp(names[i], name) == 0)
-            return i;
-    return -1;
 }
 
 bool life_can_follow(enum life_state from, enum life_state to)

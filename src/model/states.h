@@ -22,8 +22,6 @@ enum life_state {
 
 /* "AttemptCreationPending", … as OpenPAI shows them (subState). */
 const char *life_state_name(enum life_state state);
-/* The state of that name, or -1. */
-int life_state_of(const char *name);
 
 /* May `to` follow `from` directly? The table of docs/rfc/0004. */
 bool life_can_follow(enum life_state from, enum life_state to);

@@ -17,14 +17,6 @@ static _Atomic int log_level_now = LOG_INFO;
 static _Atomic int log_format_now = LOG_AUTO;
 static _Atomic int log_fd = 2;
 
-int log_level_of(const char *name)
-{
-    for (size_t i = 0; i < COUNT_OF(level_names); i++)
-        if (strcmp(name, level_names[i]) == 0)
-            return (int)i;
-    return -1;
-}
-
 void log_setup(enum log_level level, enum log_format format)
 {
     atomic_store(&log_level_now, (int)level);

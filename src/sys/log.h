@@ -13,9 +13,6 @@ enum { LOG_LINE_MAX = 8192 };
 enum log_level { LOG_ERROR, LOG_WARNING, LOG_INFO, LOG_DEBUG };
 enum log_format { LOG_AUTO, LOG_TEXT, LOG_JSON };
 
-/* "error", "warning", "info", "debug"; -1: no such level. */
-int log_level_of(const char *name);
-
 /* May be called again at any time: the configuration was reloaded. Default: LOG_INFO, LOG_AUTO. */
 void log_setup(enum log_level level, enum log_format format);
 

@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "doc/doc.h"
 #include "hived/hived.h"
+#include "pod_request.h"
 
 enum { LEAVES_MAX = 4096 }; /* larger clusters are good, but slow to try */
 
@@ -41,7 +42,7 @@ static void request_run(struct hived *hived, const struct doc *doc, struct arena
     struct hived_request request;
     struct hived_result result;
     struct err err;
-    if (hived_request_read(doc, "t/pod", arena, &request, &err))
+    if (pod_request_read(doc, "t/pod", arena, &request, &err))
         return;
     request.leaves = 0;
     struct hived_ask ask = {.request = &request, .pod = "pod", .phase = HIVED_PREEMPTING};

@@ -575,7 +575,7 @@ void job_state(const json_t *file)
         const char *id = id_of(vector, "kubernetesEra", i);
         if (!case_fits(id, vector, "state:s code:i? job:s jobAttempt:s"))
             continue;
-        const int state = life_state_of(string_at(vector, "state"));
+        const int state = state_named(string_at(vector, "state"));
         const int32_t *code = code_at(vector, "code", &room);
         const enum life_state known = state < 0 ? (enum life_state)99 : (enum life_state)state;
         json_t *got =

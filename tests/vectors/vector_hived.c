@@ -16,6 +16,7 @@
 #include "doc/doc.h"
 #include "hived/hived.h"
 #include "originals/imitate.h"
+#include "pod_request.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -266,8 +267,8 @@ static int request_read(struct run *run, const struct doc *event, const char *po
         if (is_bad)
             return err_fail(err, ERR_INVALID, "", "the scheduling request is not YAML");
     }
-    return hived_request_read(spec, arena_format(&run->arena, "t/%s", pod), &run->arena, request,
-                              err);
+    return pod_request_read(spec, arena_format(&run->arena, "t/%s", pod), &run->arena, request,
+                            err);
 }
 
 static void schedule(struct run *run, const struct doc *event)

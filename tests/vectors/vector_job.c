@@ -199,6 +199,14 @@ bool cases_fit(const char *id, const json_t *list, const char *shape)
     return true;
 }
 
+int state_named(const char *name)
+{
+    for (int i = LIFE_CREATION_PENDING; i <= LIFE_COMPLETED; i++)
+        if (strcmp(life_state_name((enum life_state)i), name) == 0)
+            return i;
+    return -1;
+}
+
 const char *string_at(const json_t *object, const char *key)
 {
     const char *value = json_string_value(json_object_get(object, key));

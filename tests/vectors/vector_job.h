@@ -31,6 +31,9 @@ bool cases_fit(const char *id, const json_t *list, const char *shape);
 /* What is wanted of a case: the expectation, or what job-deviations.json has for this input. */
 json_t *wanted_of(const char *id, const json_t *vector, json_t *expectation);
 
+/* The state that is called so, or -1. */
+int state_named(const char *name);
+
 const char *string_at(const json_t *object, const char *key); /* "" when absent */
 int64_t int_at(const json_t *object, const char *key, int64_t otherwise);
 struct text text_at(const json_t *object, const char *key);

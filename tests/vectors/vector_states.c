@@ -147,7 +147,7 @@ static void run_trace(const json_t *vector, size_t index)
         return;
     }
     json_array_foreach (json_object_get(vector, "states"), i, name) {
-        const int state = json_is_string(name) ? life_state_of(json_string_value(name)) : -1;
+        const int state = json_is_string(name) ? state_named(json_string_value(name)) : -1;
         if (state < 0 || trace.count == TRACE_MAX) {
             report_fail(id, state < 0 ? "a state" : "fewer states",
                         json_is_string(name) ? json_string_value(name) : "nothing");
@@ -183,7 +183,7 @@ static void tables(const json_t *file)
     const char *from_name;
     json_t *list;
     json_object_foreach (json_object_get(file, "transitions"), from_name, list) {
-        const int from = life_state_of(from_name);
+        const int from = state_named(from_name);
         json_t *got = json_object(), *wanted = json_object();
         size_t i;
         json_t *name;
@@ -204,7 +204,7 @@ static void tables(const json_t *file)
             report_skip(id_of(pair, "illegalExamples", i), "no pair of states");
             continue;
         }
-        const int from = life_state_of(names[0]), to = life_state_of(names[1]);
+        const int from = state_named(names[0]), to = state_named(names[1]);
         report_bool(id_of(pair, "illegalExamples", i), false,
                     from < 0 || to < 0 ||
                         life_can_follow((enum life_state)from, (enum life_state)to));

@@ -2,6 +2,7 @@
  *
  * Covers: src/hived/config_read.c */
 #include "gangs.h"
+#include "pod_request.h"
 #include "unit.h"
 #include "world.h"
 
@@ -20,7 +21,7 @@ static int read_request(struct arena *arena, const char *yaml, struct hived_requ
     problems_init(&problems, arena);
     const struct doc *doc = doc_parse(text_of(yaml), DOC_YAML, arena, &problems);
     problems_release(&problems);
-    return hived_request_read(doc, "t/pod", arena, request, err);
+    return pod_request_read(doc, "t/pod", arena, request, err);
 }
 
 static void wrong_requests_are_refused(void **state)
