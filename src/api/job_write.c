@@ -32,14 +32,19 @@ static int submit_error_code(const struct call *call, int code)
     return ERR_FORBIDDEN;
 }
 
+/* What the core answered, under the names that a submission's errors have. */
+static int submit_refused(struct call *call)
+{
+    const int code = submit_error_code(call, call->answer_code);
+    call->err = call->answer_err;
+    call->error_code = submit_error_name(call, code);
+    return code;
+}
+
 static int submit_answered(struct call *call)
 {
-    if (call->answer_code) {
-        const int code = submit_error_code(call, call->answer_code);
-        call->err = call->answer_err;
-        call->error_code = submit_error_name(call, code);
-        return code;
-    }
+    if (call->answer_code)
+        return submit_refused(call);
     struct store_job job;
     int failed = store_job_summary(call->api->service->store, call->answer_job, call->arena, &job,
                                    &call->err);
@@ -124,12 +129,8 @@ static void trial_victims(struct call *call, struct json_writer *json,
 static int trial_answered(struct call *call)
 {
     const struct core_trial *trial = call->resume_state;
-    if (call->answer_code) {
-        const int code = submit_error_code(call, call->answer_code);
-        call->err = call->answer_err;
-        call->error_code = submit_error_name(call, code);
-        return code;
-    }
+    if (call->answer_code)
+        return submit_refused(call);
     cleanup_buf struct buf warnings = BUF_INIT;
     problems_print(call->problems, "job", &warnings);
     struct json_writer json;

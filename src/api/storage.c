@@ -103,7 +103,23 @@ int handle_storage_list(struct call *call)
     return 0;
 }
 
-int handle_storage(struct call *call)
+static void storage_json(struct json_writer *json, const struct storage *storage, bool is_default)
+{
+    (void)is_default;
+    json_object(json);
+    storage_head(json, storage);
+    json_key_string(json, "type", type_name(storage));
+    data_json(json, storage);
+    json_key_bool(json, "readOnly", storage->is_read_only);
+    json_key_strings(json, "mountOptions", NULL, 0);
+    json_object_end(json);
+}
+
+typedef void (*storage_json_fn)(struct json_writer *json, const struct storage *storage,
+                                bool is_default);
+
+/* The storage that the path names, if the caller may use it. */
+static int storage_of_path(struct call *call, storage_json_fn write)
 {
     struct store_storages rights = {0};
     const struct storage *storage;
@@ -112,14 +128,13 @@ int handle_storage(struct call *call)
         return code;
     struct json_writer json;
     call_json(call, 200, &json);
-    json_object(&json);
-    storage_head(&json, storage);
-    json_key_string(&json, "type", type_name(storage));
-    data_json(&json, storage);
-    json_key_bool(&json, "readOnly", storage->is_read_only);
-    json_key_strings(&json, "mountOptions", NULL, 0);
-    json_object_end(&json);
+    write(&json, storage, is_default_of(&rights, storage->name));
     return 0;
+}
+
+int handle_storage(struct call *call)
+{
+    return storage_of_path(call, storage_json);
 }
 
 /* ---- before OpenPAI 1.0: a "config" mounts folders of a "server" ---- */
@@ -157,9 +172,6 @@ static void server_json(struct json_writer *json, const struct storage *storage,
     json_object_end(json);
 }
 
-typedef void (*storage_json_fn)(struct json_writer *json, const struct storage *storage,
-                                bool is_default);
-
 /* `names=` once or more: those alone. */
 static bool is_asked_for(const struct call *call, const char *name)
 {
@@ -195,19 +207,6 @@ static int old_list(struct call *call, storage_json_fn write)
     return 0;
 }
 
-static int old_one(struct call *call, storage_json_fn write)
-{
-    struct store_storages rights = {0};
-    const struct storage *storage;
-    int code = one_of_path(call, &rights, &storage);
-    if (code)
-        return code;
-    struct json_writer json;
-    call_json(call, 200, &json);
-    write(&json, storage, is_default_of(&rights, storage->name));
-    return 0;
-}
-
 int handle_storage_config_list(struct call *call)
 {
     return old_list(call, config_json);
@@ -215,7 +214,7 @@ int handle_storage_config_list(struct call *call)
 
 int handle_storage_config(struct call *call)
 {
-    return old_one(call, config_json);
+    return storage_of_path(call, config_json);
 }
 
 int handle_storage_server_list(struct call *call)
@@ -225,5 +224,5 @@ int handle_storage_server_list(struct call *call)
 
 int handle_storage_server(struct call *call)
 {
-    return old_one(call, server_json);
+    return storage_of_path(call, server_json);
 }
