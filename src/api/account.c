@@ -24,17 +24,20 @@ struct account_edit *account_edit_new(struct call *call, enum store_change_kind 
     return edit;
 }
 
-static bool is_of_group(enum store_change_kind kind)
+static bool is_of_group(const struct store_change *change)
 {
+    const enum store_change_kind kind = change->kind;
+    if (kind == CHANGE_QUOTAS)
+        return change->quotas.is_group;
     return kind == CHANGE_GROUP_ADD || kind == CHANGE_GROUP_SET || kind == CHANGE_GROUP_REMOVE;
 }
 
-static const char *error_name(enum store_change_kind kind, int code)
+static const char *error_name(const struct store_change *change, int code)
 {
     if (code == ERR_NOT_FOUND)
-        return is_of_group(kind) ? "NoGroupError" : "NoUserError";
+        return is_of_group(change) ? "NoGroupError" : "NoUserError";
     if (code == ERR_CONFLICT)
-        return is_of_group(kind) ? "ConflictGroupError" : "ConflictUserError";
+        return is_of_group(change) ? "ConflictGroupError" : "ConflictUserError";
     if (code == ERR_FORBIDDEN)
         return "RemoveAdminError";
     return NULL;
@@ -45,7 +48,7 @@ static int changed(struct call *call)
     const struct account_edit *edit = call->task;
     if (call->answer_code) {
         call->err = call->answer_err;
-        call->error_code = error_name(edit->change.kind, call->answer_code);
+        call->error_code = error_name(&edit->change, call->answer_code);
         return call->answer_code;
     }
     /* early PAI had two answers for everything */
@@ -176,9 +179,10 @@ static int clusters_checked(struct call *call, const struct service_snapshot *sn
 /* Of those that name it in the body. */
 static void edit_subject(struct call *call, const struct store_change *change)
 {
-    if (change->kind != CHANGE_MEMBER_ADD && change->kind != CHANGE_MEMBER_REMOVE)
-        audit_subject(call, is_of_group(change->kind) ? "group" : "user",
-                      text_of(is_of_group(change->kind) ? change->group.name : change->user.name));
+    if (change->kind != CHANGE_MEMBER_ADD && change->kind != CHANGE_MEMBER_REMOVE &&
+        change->kind != CHANGE_QUOTAS)
+        audit_subject(call, is_of_group(change) ? "group" : "user",
+                      text_of(is_of_group(change) ? change->group.name : change->user.name));
 }
 
 int account_change(struct call *call, struct account_edit *edit)

@@ -7,6 +7,7 @@
 #include "api/oidc_thread.h"
 #include "api/passwords.h"
 #include "api/snapshot.h"
+#include "api/throttle.h"
 #include "base/memory.h"
 #include "sys/file.h"
 #include "sys/log.h"
@@ -19,6 +20,7 @@ static void api_free(struct api *api)
     directory_login_free(api);
     passwords_free(api->passwords);
     login_table_free(api->logins);
+    throttle_free(api->throttle);
     snapshot_free(api->snapshot);
     http_tls_close(api->tls);
     mem_free(api->socket_folder);
@@ -116,6 +118,7 @@ int api_start(const struct api_config *config, struct api **out, struct err *err
         api->config.listen = "127.0.0.1:9186";
     api->service = config->service;
     api->logins = login_table_new();
+    api->throttle = throttle_new();
     api->snapshot = snapshot_new();
     api->started_ms = (int64_t)time(NULL) * 1000;
     atomic_store(&api->generation, 1);

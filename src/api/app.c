@@ -2,6 +2,7 @@
 #include "api/call.h"
 #include "api/etag.h"
 #include "api/http_watch.h"
+#include "api/throttle.h"
 #include "api/token.h"
 #include "base/memory.h"
 #include "sys/log.h"
@@ -146,6 +147,8 @@ static int call_check(struct call *call, const struct route_match *match)
         !call->exchange->authorization.at)
         return 0;
     int code = token_caller(call);
+    if (!code)
+        code = throttle_request(call);
     if (code)
         return code;
     return call_may(call, access_rights[call->route->access], NULL);

@@ -1,6 +1,7 @@
 #include "api/call.h"
 #include "api/audit.h"
 #include "api/form.h"
+#include "api/throttle.h"
 #include "base/memory.h"
 #include <assert.h>
 #include <stdio.h>
@@ -72,6 +73,8 @@ static void call_answered(void *context, const struct service_answer *answer)
     struct call *call = context;
     call->answer_code = answer->code;
     call->answer_job = answer->job;
+    if (answer->retry_s)
+        call->retry_s = answer->retry_s;
     call->is_audited |= answer->is_noted;
     if (answer->code)
         err_fail(&call->answer_err, answer->code, answer->path ? answer->path : "", "%s",
@@ -281,10 +284,19 @@ int call_follower_add(struct call *call)
 {
     struct api *api = call->api;
     const uint32_t most = api->config.followers_max ? api->config.followers_max : API_FOLLOWERS_MAX;
+    int code = throttle_stream_add(call);
+    if (code)
+        return code;
     if (atomic_fetch_add(&api->followers, 1) < most)
         return 0;
-    atomic_fetch_sub(&api->followers, 1);
+    call_follower_remove(api, call->caller.auth.user);
     return call_fail(call, ERR_BUSY, NULL, "follow",
                      "%u readers follow logs already: ask again later, or read without follow",
                      most);
+}
+
+void call_follower_remove(struct api *api, const char *user)
+{
+    atomic_fetch_sub(&api->followers, 1);
+    throttle_stream_remove(api, user);
 }

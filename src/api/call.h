@@ -21,6 +21,7 @@ struct http_tls;
 struct login_table;
 struct oidc_thread;
 struct passwords;
+struct throttle;
 struct snapshot;
 struct worker;
 
@@ -32,6 +33,7 @@ struct api {
     char *socket_folder;                /* NULL: no socket */
     struct login_table *logins;
     struct passwords *passwords;
+    struct throttle *throttle;
     struct oidc_thread *oidc;        /* NULL: not configured */
     struct directory *directory;     /* likewise; its thread's … */
     struct worker *directory_worker; /* … which is this */
@@ -133,8 +135,9 @@ bool call_flag(const struct call *call, const char *name);
 int call_index(struct call *call, struct text part, const char *what, int64_t max, int64_t *value);
 
 /* Who follows logs or changes has a connection and a place among the streams: they are counted, so
- * that none is cut for want of these. Undone by api->followers. */
+ * that none is cut for want of these, and so that no user has more than the quota. */
 int call_follower_add(struct call *call);
+void call_follower_remove(struct api *api, const char *user);
 
 /* ---- the app behind the edge, without a socket ---- */
 

@@ -9,6 +9,7 @@ enum { CHANGES_POLL_MS = 100, CHANGES_ALIVE_MS = 15000 };
 
 struct changes_reader {
     struct api *api;
+    char *caller;
     uint64_t after, seen_generation;
     char *user, *cluster; /* only jobs of these; NULL: all */
     bool wants_nodes;
@@ -21,7 +22,8 @@ struct changes_reader {
 static void changes_free(void *state)
 {
     struct changes_reader *reader = state;
-    atomic_fetch_sub(&reader->api->followers, 1);
+    call_follower_remove(reader->api, reader->caller);
+    mem_free(reader->caller);
     mem_free(reader->user);
     mem_free(reader->cluster);
     buf_release(&reader->ready);
@@ -216,6 +218,7 @@ int handle_changes(struct call *call)
         return code;
     struct changes_reader *reader = mem_zero(1, sizeof *reader);
     reader->api = call->api;
+    reader->caller = mem_copy(call->caller.auth.user);
     reader->user = query_copy(call, "username");
     reader->cluster = query_copy(call, "vc");
     reader->wants_nodes = !reader->user && !reader->cluster;

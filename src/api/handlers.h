@@ -6,6 +6,12 @@
 /* audit.c */
 int handle_audit_list(struct call *call);
 
+/* quota.c */
+int handle_user_quota(struct call *call);
+int handle_user_quota_set(struct call *call);
+int handle_group_quota(struct call *call);
+int handle_group_quota_set(struct call *call);
+
 /* login.c */
 int handle_login(struct call *call);
 int handle_logout(struct call *call);

@@ -25,6 +25,7 @@ static const struct {
 /* A log on its way out. Either of one attempt, or (`is_job`) of a task through all its attempts
  * after `after`, in their order. */
 struct log_reader {
+    char *caller; /* who follows */
     struct api *api;
     struct http_stream *stream; /* of the reply: its descriptor changes with the attempt */
     struct attempt_id attempt;  /* 0: none now */
@@ -68,7 +69,8 @@ static void log_free(void *state)
     struct log_reader *log = state;
     watch_close(log);
     if (log->is_follow)
-        atomic_fetch_sub(&log->api->followers, 1);
+        call_follower_remove(log->api, log->caller);
+    mem_free(log->caller);
     mem_free(log);
 }
 
@@ -357,6 +359,7 @@ static int log_reply(struct call *call, const struct log_reader *from)
     struct log_reader *log = mem_zero(1, sizeof *log);
     *log = *from;
     log->api = call->api;
+    log->caller = mem_copy(call->caller.auth.user);
     log->stream = &reply->stream;
     reply->status = 200;
     reply->content_type = "text/plain; charset=utf-8";

@@ -8,7 +8,8 @@
  * is never called. Strings given are copied.
  *
  * Rights (who may do what to whose job) are the caller's to check; the server checks only that the
- * user may use the virtual cluster named in a job file.
+ * user may use the virtual cluster named in a job file, and what users' quotas allow them to
+ * submit, start and scale (ERR_QUOTA).
  */
 #ifndef API_SERVICE_H
 #define API_SERVICE_H
@@ -36,6 +37,7 @@ struct service_answer { /* strings live for the call only */
     struct job_id job;  /* of a submission */
     const char *path;   /* place in the user's document, or "" */
     const char *text;   /* why, when code is not 0 */
+    int64_t retry_s;    /* of ERR_QUOTA and ERR_BUSY: when another try is worth it; 0: not known */
     bool is_noted;      /* what the reply's `audit` says has been stored with it */
 };
 
@@ -101,6 +103,8 @@ struct service {
     int (*trial)(void *context, const char *user, struct text source, struct problems *problems,
                  struct arena *arena, struct core_trial *trial, struct service_reply reply,
                  struct err *err);
+    /* Of the user's quota of submissions a minute, now. */
+    int64_t (*submits_used)(void *context, const char *user);
     int (*act)(void *context, enum service_action action, const char *user, struct job_id job,
                struct service_reply reply, struct err *err);
     int (*scale)(void *context, const char *user, struct job_id job, uint16_t role,

@@ -18,6 +18,8 @@ struct status status_of(int code)
         return (struct status){413, "TooBigError"};
     case ERR_BUSY:
         return (struct status){429, "BusyError"};
+    case ERR_QUOTA:
+        return (struct status){429, "QuotaExceededError"};
     case ERR_UNAVAILABLE:
         return (struct status){503, "UnavailableError"};
     case ERR_UNSUPPORTED:

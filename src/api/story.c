@@ -1,4 +1,5 @@
 #include "api/handlers.h"
+#include "api/throttle.h"
 #include "api/view.h"
 #include "base/memory.h"
 
@@ -8,6 +9,7 @@ enum { STORY_POLL_MS = 100, STORY_PAGE = 200, STORY_LIMIT = 1000, STORY_LIMIT_MA
 struct story_reader {
     struct api *api;
     struct job_id job;
+    char *caller; /* who follows */
     char *user, *name;
     int is_warning;
     uint64_t after, seen_generation;
@@ -18,6 +20,8 @@ struct story_reader {
 static void story_free(void *state)
 {
     struct story_reader *reader = state;
+    throttle_stream_remove(reader->api, reader->caller);
+    mem_free(reader->caller);
     mem_free(reader->user);
     mem_free(reader->name);
     buf_release(&reader->ready);
@@ -89,6 +93,7 @@ static void follow_reply(struct call *call, const struct store_job *job, int is_
 {
     struct story_reader *reader = mem_zero(1, sizeof *reader);
     reader->api = call->api;
+    reader->caller = mem_copy(call->caller.auth.user);
     reader->job = job->record.id;
     reader->user = mem_copy(job->record.user);
     reader->name = mem_copy(job->record.name);
@@ -139,6 +144,9 @@ int handle_event_list(struct call *call)
     if (code)
         return code;
     if (call_flag(call, "follow")) {
+        code = throttle_stream_add(call);
+        if (code)
+            return code;
         follow_reply(call, &job, is_warning, (uint64_t)after);
         return 0;
     }

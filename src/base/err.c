@@ -44,7 +44,7 @@ const char *err_name(int code)
 {
     static const char *const names[] = {
         "ok",   "invalid",     "unauthorized", "forbidden", "not-found",   "conflict", "too-big",
-        "busy", "unavailable", "io",           "corrupt",   "unsupported", "internal",
+        "busy", "unavailable", "io",           "corrupt",   "unsupported", "internal", "quota",
     };
     int index = -code;
     if (index < 0 || index >= (int)(sizeof names / sizeof names[0]))

@@ -21,6 +21,7 @@ enum {
     ERR_CORRUPT = -10,     /* stored data cannot be what we wrote */
     ERR_UNSUPPORTED = -11, /* well formed, but not offered here */
     ERR_INTERNAL = -12,    /* a defect of ours */
+    ERR_QUOTA = -13,       /* the user has, or does, as much as is allowed: 429 */
 };
 
 struct err {

@@ -138,6 +138,7 @@ int run_whoami(struct cli *cli);
 int run_login(struct cli *cli);
 int run_logout(struct cli *cli);
 int run_audit(struct cli *cli);
+int run_quota(struct cli *cli);
 int run_admin(struct cli *cli);
 int run_completion(struct cli *cli);
 int run_man(struct cli *cli);

@@ -152,6 +152,11 @@ static const struct cli_option AUDIT_OPTIONS[] = {
     END,
 };
 
+static const struct cli_option QUOTA_OPTIONS[] = {
+    {"group", 0, NULL, "NAME is that of a group", NULL, 0},
+    END,
+};
+
 static const struct cli_option ADMIN_OPTIONS[] = {
     {"data", 0, "DIRECTORY", "the server's data directory (default: /var/lib/skep)", NULL, 0},
     END,
@@ -330,6 +335,15 @@ const struct cli_command COMMANDS[] = {
      "A time is a day such as 2026-11-22, a time of a day such as \"2026-11-22 09:30\", or so long "
      "ago: 30m, 2h, 7d.",
      "skep audit --since 7d --subject alice -o wide", AUDIT_OPTIONS, run_audit},
+    {"quota", "[ACTION [NAME [QUOTA…]]]", KIND_CHOICE, "show set unset", 0, -1,
+     "show and change how much users may have and do",
+     "Shows your own quotas and what of them is used, or those of NAME. For administrators: "
+     "`set NAME QUOTA=NUMBER…` and `unset NAME QUOTA…`. A user's own quota counts; without one, "
+     "the largest of those of the user's groups.\n\n"
+     "liveJobs: jobs that have not ended. gpus: GPUs of these. storedJobs: jobs, ended ones too. "
+     "submitsPerMinute: submissions and starts. requestsPerSecond: of the API. streams: logs, "
+     "events and changes that are followed.",
+     "skep quota set alice liveJobs=20 gpus=8", QUOTA_OPTIONS, run_quota},
     {"admin", "ACTION", KIND_CHOICE, "check", 1, 1, "look after the machine of a server",
      "`check` says what the machine on which it runs can give to the walls between tasks, and what "
      "it cannot: kernel, control groups, quotas, file systems, programs. No server is needed; some "

@@ -82,6 +82,10 @@ bool core_attempt_is_live(const struct core *core, struct attempt_id attempt);
 /* Where; NULL: it is none. Valid until the next step. */
 const char *core_attempt_node(const struct core *core, struct attempt_id attempt);
 
+/* How many GPUs more a job would ask for with so many instances of the role; 0: not more, or there
+ * is none of them. */
+uint64_t core_scale_gpus(struct core *core, struct job_id job, uint16_t role, uint32_t instances);
+
 /* The placer, for reading: placer_hived_state (placement/hived.h) knows whether it
  * is HiveD. The core's; valid until the next step. */
 struct placer *core_placer(const struct core *core);

@@ -281,6 +281,15 @@ struct core_job_size core_job_size(struct core *core, const struct core_job *job
     return size;
 }
 
+uint64_t core_scale_gpus(struct core *core, struct job_id id, uint16_t role, uint32_t instances)
+{
+    const struct core_job *job = core_job_find(core, id);
+    if (!job || role >= job->plan->role_count)
+        return 0;
+    const uint32_t now = job_role_instances(&job->life, policy_of(core, job), role);
+    return instances > now ? (uint64_t)(instances - now) * job->plan->roles[role].gpu : 0;
+}
+
 struct queue_item core_job_item(struct core *core, const struct core_job *job)
 {
     assert(job->id.v);

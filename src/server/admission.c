@@ -1,14 +1,114 @@
 #include "server/admission.h"
 #include "base/err.h"
+#include "core/core.h"
 #include "core/plan.h"
+#include "server/clock.h"
 #include "server/state.h"
 
-static void mail_reject(struct server_mail *mail, const struct err *err)
+enum { RETRY_S = 60, MINUTE_US = 60000000 };
+
+static void mail_reject(struct server_mail *mail, const struct err *err, int64_t retry_s)
 {
     mail->is_done = true;
     mail_outcome(mail, err->code, err->text);
     mail_answer(mail,
-                &(struct service_answer){.code = err->code, .path = err->path, .text = err->text});
+                &(struct service_answer){
+                    .code = err->code, .path = err->path, .text = err->text, .retry_s = retry_s});
+}
+
+/* What the owner has, with what others of this batch have been admitted with. */
+static struct store_use use_now(struct server *server, const char *owner)
+{
+    const struct core_thread *core = &server->core;
+    struct store_use use;
+
+    store_use_of(server->store, text_of(owner), &use);
+    for (size_t i = 0; i < core->batch_count; i++) {
+        const struct mail_quota *other = core->batch[i]->quota;
+        if (!other || strcmp(other->owner, owner) != 0)
+            continue;
+        use.live_jobs += other->live_jobs;
+        use.gpus += other->gpus;
+        use.stored_jobs += other->stored_jobs;
+    }
+    return use;
+}
+
+static int quota_check(const struct mail_quota *quota, enum quota_kind kind, uint64_t used,
+                       uint64_t more, struct err *err)
+{
+    const int64_t value = quota->quotas.values.values[kind];
+
+    if (value == QUOTA_NONE || more == 0 || used + more <= (uint64_t)value)
+        return 0;
+    return quota_refuse(kind, quota->quotas.groups[kind], value, (int64_t)used, err);
+}
+
+/* The last to be asked, as it takes what it gives. */
+static int submits_check(struct server *server, const struct mail_quota *quota, int64_t *retry_s,
+                         struct err *err)
+{
+    const int64_t value = quota->quotas.values.values[QUOTA_SUBMITS_MINUTE];
+    int64_t wait_us = MINUTE_US;
+
+    if (value == QUOTA_NONE)
+        return 0;
+    pthread_mutex_lock(&server->state_lock);
+    if (value > 0)
+        wait_us = rate_take(&server->submits, text_of(quota->owner), value, MINUTE_US, clock_us());
+    pthread_mutex_unlock(&server->state_lock);
+    if (wait_us == 0)
+        return 0;
+    *retry_s = (wait_us + 999999) / 1000000;
+    return quota_refuse(QUOTA_SUBMITS_MINUTE, quota->quotas.groups[QUOTA_SUBMITS_MINUTE], value,
+                        value, err);
+}
+
+static bool quota_is_set(const struct mail_quota *quota)
+{
+    for (int i = 0; i < QUOTA_KIND_COUNT; i++)
+        if (quota->quotas.values.values[i] != QUOTA_NONE)
+            return true;
+    return false;
+}
+
+/* One place decides, one request after the other: none slips by another. */
+static bool admission_quota(struct server *server, struct server_mail *mail,
+                            const struct store_use *more)
+{
+    struct mail_quota *quota = mail->quota;
+    int64_t retry_s = RETRY_S;
+    struct store_use use;
+    struct err err;
+    int code;
+
+    if (!quota || !quota_is_set(quota))
+        return true;
+    use = use_now(server, quota->owner);
+    code = quota_check(quota, QUOTA_LIVE_JOBS, use.live_jobs, more->live_jobs, &err);
+    if (code == 0)
+        code = quota_check(quota, QUOTA_GPUS, use.gpus, more->gpus, &err);
+    if (code == 0)
+        code = quota_check(quota, QUOTA_STORED_JOBS, use.stored_jobs, more->stored_jobs, &err);
+    if (code == 0 && mail->event.kind != EVENT_SCALE)
+        code = submits_check(server, quota, &retry_s, &err);
+    if (code < 0) {
+        mail_reject(mail, &err, retry_s);
+        return false;
+    }
+    quota->live_jobs = more->live_jobs;
+    quota->gpus = more->gpus;
+    quota->stored_jobs = more->stored_jobs;
+    return true;
+}
+
+static uint64_t plan_gpus(const struct plan *plan)
+{
+    uint64_t gpus = 0;
+
+    for (uint16_t i = 0; i < plan->role_count; i++)
+        gpus += (uint64_t)plan->roles[i].instances * plan->roles[i].gpu;
+    return gpus;
 }
 
 /* What the core does not know any more, the store does. */
@@ -20,7 +120,7 @@ bool admission_submit(struct server *server, struct server_mail *mail)
         return true;
     struct err err;
     err_fail(&err, ERR_CONFLICT, "name", "job %.64s~%.120s exists already", plan->user, plan->name);
-    mail_reject(mail, &err);
+    mail_reject(mail, &err, 0);
     return false;
 }
 
@@ -46,9 +146,12 @@ static bool admission_start(struct server *server, struct server_mail *mail)
         code = store_job_plan(server->core.reader, start->job, &start->plan, &err);
     if (code == 0 && start->plan)
         start->record = &row->record;
+    if (code == 0 && start->plan) /* it lives again */
+        return admission_quota(server, mail,
+                               &(struct store_use){.live_jobs = 1, .gpus = plan_gpus(start->plan)});
     if (code == 0)
         return true;
-    mail_reject(mail, &err);
+    mail_reject(mail, &err, 0);
     return false;
 }
 
@@ -61,7 +164,7 @@ static bool admission_delete(struct server *server, struct server_mail *mail)
         code = store_job_summary(server->store, mail->event.job, &mail->arena, &row, &err);
     if (code == 0)
         return true;
-    mail_reject(mail, &err);
+    mail_reject(mail, &err, 0);
     return false;
 }
 
@@ -71,7 +174,7 @@ static bool admission_room(struct server *server, struct server_mail *mail)
     struct err err;
     if (!mail->reply.done || !event_grows(mail->event.kind) || server_room(server, &err) == 0)
         return true;
-    mail_reject(mail, &err);
+    mail_reject(mail, &err, 0);
     return false;
 }
 
@@ -81,7 +184,17 @@ bool admission_pass(struct server *server, struct server_mail *mail)
     if (!admission_room(server, mail))
         return false;
     if (kind == EVENT_SUBMIT)
-        return admission_submit(server, mail);
+        return admission_submit(server, mail) &&
+               admission_quota(server, mail,
+                               &(struct store_use){.live_jobs = 1,
+                                                   .gpus = plan_gpus(mail->event.submit.plan),
+                                                   .stored_jobs = 1});
+    if (kind == EVENT_SCALE)
+        return admission_quota(
+            server, mail,
+            &(struct store_use){.gpus = core_scale_gpus(server->core.core, mail->event.scale.job,
+                                                        mail->event.scale.role,
+                                                        mail->event.scale.instances)});
     if (kind == EVENT_START)
         return admission_start(server, mail);
     return kind != EVENT_DELETE || admission_delete(server, mail);

@@ -1,5 +1,6 @@
 /* admission.h — what is refused before the core sees it: a name that only the store knows to be
- * taken, a job that has been deleted, what would fill a disk that is nearly full.
+ * taken, a job that has been deleted, what would fill a disk that is nearly full, what is more than
+ * the quotas of a job's owner.
  *
  * Private to server: the core thread's.
  */

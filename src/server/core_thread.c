@@ -89,6 +89,17 @@ static void other_refuse(struct server *server, struct server_mail *mail)
         launcher_kill(server->launcher, mail->engine, attempt);
 }
 
+/* Why the core refused the event that it stepped through last, as `request`; NULL: it did not. */
+static const struct answer *core_refusal(const struct core_thread *core, uint64_t request)
+{
+    for (size_t i = core->output.answers.count; i > 0; i--) {
+        const struct answer *answer = &core->output.answers.items[i - 1];
+        if (answer->request == request && answer->code < 0)
+            return answer;
+    }
+    return NULL;
+}
+
 static void core_thread_mail_event(struct server *server, struct server_mail *mail, size_t index)
 {
     struct event *event = &mail->event;
@@ -101,21 +112,12 @@ static void core_thread_mail_event(struct server *server, struct server_mail *ma
         return;
     event->request = mail->reply.done ? index + 1 : 0;
     core_thread_event(server, event);
+    if (mail->quota && core_refusal(&server->core, event->request))
+        mail->quota->live_jobs = mail->quota->gpus = mail->quota->stored_jobs = 0;
     if (event->kind == EVENT_SUBMIT)
         event->submit.plan = NULL; /* taken */
     if (event->kind == EVENT_START)
         event->start.plan = NULL;
-}
-
-/* Why the core refused the event that it stepped through last, as `request`; NULL: it did not. */
-static const struct answer *core_refusal(const struct core_thread *core, uint64_t request)
-{
-    for (size_t i = core->output.answers.count; i > 0; i--) {
-        const struct answer *answer = &core->output.answers.items[i - 1];
-        if (answer->request == request && answer->code < 0)
-            return answer;
-    }
-    return NULL;
 }
 
 static void core_thread_mail_config(struct server *server, struct server_mail *mail, size_t index)

@@ -10,7 +10,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "core/event.h"
-#include "store/store.h"
+#include "store/read.h"
 #include "sys/mailbox.h"
 
 struct server_config;
@@ -41,7 +41,14 @@ struct server_mail {
     bool is_request;            /* of the API, not a fact or upkeep: its time is measured */
     bool is_done;               /* its effect is not to be repeated: refused, or in force */
     struct service_reply reply; /* done == NULL: a fact */
-    struct store_audit *audit;  /* to be written down with it; NULL: nothing */
+    /* Of what needs a place among the quotas of the job's owner; NULL: nothing does. */
+    struct mail_quota {
+        const char *owner;
+        struct store_user_quotas quotas;
+        /* what it adds to what the owner has, from admission on: nothing when it was refused */
+        uint64_t live_jobs, gpus, stored_jobs;
+    } * quota;
+    struct store_audit *audit; /* to be written down with it; NULL: nothing */
     int64_t posted_us;
 };
 

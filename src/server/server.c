@@ -122,6 +122,7 @@ int server_new(struct server_config *config, const struct server_teller *teller,
     pthread_mutex_init(&server->watch_lock, NULL);
     engines_init(server);
     pthread_mutex_init(&server->state_lock, NULL);
+    secret_random(&server->submits.map.seed, sizeof server->submits.map.seed);
     mailbox_init(&server->mailbox, config->requests_max, FACTS_ROOM);
     output_init(&core->output);
     arena_init(&core->scratch);
@@ -251,6 +252,7 @@ void server_free(struct server *server)
     pthread_rwlock_destroy(&server->rules_lock);
     pthread_mutex_destroy(&server->watch_lock);
     pthread_mutex_destroy(&server->state_lock);
+    rate_release(&server->submits);
     secret_wipe(server->master_key, sizeof server->master_key);
     secret_wipe(server->seal_key, sizeof server->seal_key);
     mem_free(server);

@@ -156,6 +156,53 @@ static int submission_read(struct server *server, const char *user, struct text 
     return code;
 }
 
+/* The quotas of a job's owner are read here, and decided about by the core thread. */
+static int quota_attach(struct server *server, struct server_mail *mail, const char *owner,
+                        struct err *err)
+{
+    struct mail_quota *quota = ARENA_NEW(&mail->arena, struct mail_quota);
+    struct store_reader *reader = server->service.reader_get(server, err);
+    int code;
+
+    if (!reader)
+        return ERR_UNAVAILABLE;
+    quota->owner = arena_copy(&mail->arena, text_of(owner));
+    code = store_user_quotas(reader, text_of(owner), &mail->arena, &quota->quotas, err);
+    server->service.reader_put(server, reader);
+    mail->quota = quota;
+    return code;
+}
+
+/* Of a job that is there. */
+static int quota_attach_job(struct server *server, struct server_mail *mail, struct job_id job,
+                            struct err *err)
+{
+    struct store_job row;
+
+    if (store_job_summary(server->store, job, &mail->arena, &row, err) < 0)
+        return 0; /* the core says so */
+    return quota_attach(server, mail, row.record.user, err);
+}
+
+static int64_t service_submits_used(void *context, const char *user)
+{
+    struct server *server = context;
+    struct store_reader *reader = server->service.reader_get(server, NULL);
+    struct store_user_quotas quotas;
+    cleanup_arena struct arena arena;
+    int64_t value = QUOTA_NONE, used = 0;
+
+    arena_init(&arena);
+    if (reader && store_user_quotas(reader, text_of(user), &arena, &quotas, NULL) == 0)
+        value = quotas.values.values[QUOTA_SUBMITS_MINUTE];
+    server->service.reader_put(server, reader);
+    pthread_mutex_lock(&server->state_lock);
+    if (value > 0)
+        used = rate_used(&server->submits, text_of(user), value, 60000000, clock_us());
+    pthread_mutex_unlock(&server->state_lock);
+    return used;
+}
+
 static int service_submit(void *context, const char *user, struct text source,
                           struct problems *problems, struct service_reply reply, struct err *err)
 {
@@ -171,6 +218,11 @@ static int service_submit(void *context, const char *user, struct text source,
         return code;
     assert(mail);
     mail->reply = reply;
+    code = quota_attach(server, mail, user, err);
+    if (code < 0) {
+        mail_free(mail);
+        return code;
+    }
     return service_post(server, mail, err);
 }
 
@@ -203,6 +255,10 @@ static int service_act(void *context, enum service_action action, const char *us
     struct server_mail *mail = mail_event(kinds[action], user);
     mail->event.job = job;
     mail->reply = reply;
+    if (action == SERVICE_START && quota_attach_job(context, mail, job, err) < 0) {
+        mail_free(mail);
+        return err->code;
+    }
     return service_post(context, mail, err);
 }
 
@@ -214,6 +270,10 @@ static int service_scale(void *context, const char *user, struct job_id job, uin
     mail->event.scale.role = role;
     mail->event.scale.instances = instances;
     mail->reply = reply;
+    if (quota_attach_job(context, mail, job, err) < 0) {
+        mail_free(mail);
+        return err->code;
+    }
     return service_post(context, mail, err);
 }
 
@@ -312,6 +372,9 @@ static void change_copy(struct server_mail *mail, const struct store_change *fro
     case CHANGE_TOKENS_EXPIRE:
     case CHANGE_AUDIT:
     case CHANGE_AUDIT_TRIM:
+        return;
+    case CHANGE_QUOTAS:
+        to->quotas.holder = kept(mail, from->quotas.holder);
         return;
     }
     assert(false && "a kind of change");
@@ -713,6 +776,7 @@ void server_service_init(struct server *server)
         .token_key = server->token_key,
         .storages = server->engines.config->storages,
         .submit = service_submit,
+        .submits_used = service_submits_used,
         .trial = service_trial,
         .act = service_act,
         .scale = service_scale,

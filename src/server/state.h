@@ -6,6 +6,7 @@
 #define SERVER_STATE_H
 #include "base/buf.h"
 #include "base/map.h"
+#include "base/rate.h"
 #include "core/core.h"
 #include "doc/problem.h"
 #include "exits/rules.h"
@@ -109,6 +110,7 @@ struct server {
     struct service_watch *watches;
 
     pthread_mutex_t state_lock; /* of what follows */
+    struct rate_table submits;  /* of users with a quota of them */
     char store_trouble[200];
     struct core_counts counts;
     struct {

@@ -111,6 +111,19 @@ static int add_clusters(struct store *store, bool is_group, const char *holder, 
     return code;
 }
 
+static int add_quotas(struct store *store, bool is_group, const char *holder, struct arena *arena,
+                      struct audit_state *state, struct err *err)
+{
+    struct quotas quotas;
+    int code = quotas_read(&store->session, is_group, text_of(holder), &quotas, err);
+
+    for (int i = 0; code == 0 && i < QUOTA_KIND_COUNT; i++)
+        if (quotas.values[i] != QUOTA_NONE)
+            field_add(state, arena_format(arena, "quota.%s", quota_name((enum quota_kind)i)),
+                      arena_format(arena, "%lld", (long long)quotas.values[i]), false);
+    return code;
+}
+
 static int user_state(struct store *store, const char *name, struct arena *arena,
                       struct audit_state *state, struct err *err)
 {
@@ -129,7 +142,9 @@ static int user_state(struct store *store, const char *name, struct arena *arena
     add_extension(state, sql_string(&sql, arena), arena);
     sql_done(&sql);
     code = add_memberships(store, name, arena, state, err);
-    return code < 0 ? code : add_clusters(store, false, name, arena, state, err);
+    if (code == 0)
+        code = add_clusters(store, false, name, arena, state, err);
+    return code < 0 ? code : add_quotas(store, false, name, arena, state, err);
 }
 
 static int group_state(struct store *store, const char *name, struct arena *arena,
@@ -147,7 +162,8 @@ static int group_state(struct store *store, const char *name, struct arena *aren
     add_bool(state, "admin", sql_bool(&sql));
     add_extension(state, sql_string(&sql, arena), arena);
     sql_done(&sql);
-    return add_clusters(store, true, name, arena, state, err);
+    code = add_clusters(store, true, name, arena, state, err);
+    return code < 0 ? code : add_quotas(store, true, name, arena, state, err);
 }
 
 static int token_state(struct store *store, const char *id, struct arena *arena,
@@ -191,6 +207,9 @@ void audit_subject_of(const struct store_change *change, const char **kind, cons
         return;
     case CHANGE_TOKENS_REMOVE:
         *kind = "user", *name = change->token.user;
+        return;
+    case CHANGE_QUOTAS:
+        *kind = change->quotas.is_group ? "group" : "user", *name = change->quotas.holder;
         return;
     case CHANGE_TAG_ADD:
     case CHANGE_TAG_REMOVE:

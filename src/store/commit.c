@@ -133,6 +133,8 @@ static int write_change(struct store *store, struct store_change *change, struct
         return events_trim(store, change->before_ms, err);
     case CHANGE_TOKENS_EXPIRE:
         return tokens_expire(store, change->before_ms, err);
+    case CHANGE_QUOTAS:
+        return quotas_set(store, change, err);
     case CHANGE_AUDIT:
         return 0;
     case CHANGE_AUDIT_TRIM:
@@ -243,6 +245,12 @@ static void news_records(struct store *store, const struct output *output)
     }
 }
 
+/* Of what a user may have and do. */
+static bool is_of_accounts(enum store_change_kind kind)
+{
+    return kind == CHANGE_QUOTAS || (kind >= CHANGE_USER_ADD && kind <= CHANGE_GROUP_REMOVE);
+}
+
 static void index_changes(struct store *store, const struct store_change *changes, size_t count)
 {
     assert(count == 0 || changes);
@@ -250,6 +258,8 @@ static void index_changes(struct store *store, const struct store_change *change
         const struct store_change *change = &changes[i];
         if (change->code < 0)
             continue;
+        if (is_of_accounts(change->kind))
+            atomic_fetch_add(&store->account_version, 1);
         if (change->kind == CHANGE_TAG_ADD || change->kind == CHANGE_TAG_REMOVE)
             news_add(store->news, STORE_NEWS_JOB, change->tag.job.v, "");
         if (change->kind == CHANGE_TAG_ADD)

@@ -143,7 +143,7 @@ static int clusters_check(struct store_change *change, const struct store_names 
     return 0;
 }
 
-static int group_exists(struct store *store, const char *name, bool *exists, struct err *err)
+int user_group_exists(struct store *store, const char *name, bool *exists, struct err *err)
 {
     struct sql sql = sql_of(&store->session, count_name);
     sql_put_string(&sql, name);
@@ -163,7 +163,7 @@ int user_rights_check(struct store *store, struct store_change *change, struct e
     if (change->code == 0 && groups->count > STORE_USER_GROUPS_MAX)
         return REFUSE(change, ERR_TOO_BIG, "a user is in at most %d groups", STORE_USER_GROUPS_MAX);
     for (size_t i = 0; code == 0 && change->code == 0 && i < groups->count; i++) {
-        code = group_exists(store, groups->items[i].name, &exists, err);
+        code = user_group_exists(store, groups->items[i].name, &exists, err);
         if (code == 0 && !exists)
             return REFUSE(change, ERR_NOT_FOUND, "no group %.100s", groups->items[i].name);
     }
@@ -195,7 +195,9 @@ int user_rights_put(struct store *store, const struct store_user *user, unsigned
 int user_rights_remove(struct store *store, const char *user, struct err *err)
 {
     int code = members_remove(store, delete_user_members, user, err);
-    return code == 0 ? grants_put(store, false, user, &(struct store_names){0}, err) : code;
+    if (code == 0)
+        code = grants_put(store, false, user, &(struct store_names){0}, err);
+    return code == 0 ? quotas_remove(store, false, user, err) : code;
 }
 
 static void row_put(struct sql *sql, const struct store_group *group)
@@ -256,7 +258,7 @@ int user_group_set(struct store *store, struct store_change *change, struct err 
     int changed = 0, code = group_check(change, fields);
     if (change->code < 0)
         return code;
-    code = group_exists(store, change->group.name, &exists, err);
+    code = user_group_exists(store, change->group.name, &exists, err);
     if (code == 0 && !exists)
         return REFUSE(change, ERR_NOT_FOUND, "no group %s", change->group.name);
     if (code < 0)
@@ -284,6 +286,8 @@ int user_group_remove(struct store *store, struct store_change *change, struct e
         return REFUSE(change, ERR_NOT_FOUND, "no group %s", change->group.name);
     if (code == 0)
         code = members_remove(store, delete_group_members, change->group.name, err);
+    if (code == 0)
+        code = quotas_remove(store, true, change->group.name, err);
     if (code < 0)
         return code;
     return grants_put(store, true, change->group.name, &(struct store_names){0}, err);
@@ -295,7 +299,7 @@ static int member_check(struct store *store, struct store_change *change, struct
     bool has_user = false, has_group = false;
     int code = user_exists(store, change->member.user, &has_user, err);
     if (code == 0)
-        code = group_exists(store, change->member.group, &has_group, err);
+        code = user_group_exists(store, change->member.group, &has_group, err);
     if (code < 0)
         return code;
     if (!has_group)

@@ -58,6 +58,23 @@ static void job_index_release(struct job_index *jobs)
     words_release(&jobs->virtual_clusters);
     words_release(&jobs->phrases);
     words_release(&jobs->tags);
+    ARRAY_FREE(&jobs->uses);
+}
+
+/* What the row's user has by it is counted, or no more. */
+static void use_count(struct job_index *jobs, const struct job_index_row *row, bool is_counted)
+{
+    const uint64_t one = is_counted ? 1 : UINT64_MAX; /* one less */
+    struct store_use *use;
+
+    while (jobs->uses.count <= row->user)
+        *ARRAY_ADD(&jobs->uses) = (struct store_use){0};
+    use = &jobs->uses.items[row->user];
+    use->stored_jobs += one;
+    if (row->state == LIFE_COMPLETED)
+        return;
+    use->live_jobs += one;
+    use->gpus += one * row->gpu_count;
 }
 
 struct job_index *job_index_new(uint64_t seed)
@@ -182,6 +199,7 @@ void job_index_put(struct job_index *jobs, const struct job_record *job, bool ha
     } else {
         row = job_index_row(jobs, index);
         jobs->counts[row->shown]--;
+        use_count(jobs, row, false);
     }
     row->state = (uint8_t)job->state;
     row->shown = (uint8_t)life_public(job->state, job->completion.code, job->retry_at_ms != 0);
@@ -208,6 +226,7 @@ void job_index_put(struct job_index *jobs, const struct job_record *job, bool ha
     row->task_count = job->task_count;
     row->role_count = job->role_count;
     row->gpu_count = job->gpu_count;
+    use_count(jobs, row, true);
     job_index_order_check(jobs, index);
 }
 
@@ -219,6 +238,7 @@ void job_index_remove(struct job_index *jobs, struct job_id job)
         return;
     struct job_index_row *row = job_index_row(jobs, index);
     jobs->counts[row->shown]--;
+    use_count(jobs, row, false);
     row->is_dead = true;
     mem_free(row->tags);
     row->tags = NULL;
@@ -287,6 +307,7 @@ static void job_index_compact(struct job_index *jobs)
         moved.tags = NULL;
         moved.tag_count = 0;
         *row = moved;
+        use_count(&fresh, row, true);
         job_index_order_check(&fresh, fresh.count - 1);
         for (size_t t = 0; t < old->tag_count; t++)
             row_tag(&fresh, row, text_of(jobs->tags.items[old->tags[t]]));
@@ -298,6 +319,9 @@ static void job_index_compact(struct job_index *jobs)
     jobs->chunks.count = fresh.chunks.count;
     jobs->chunks.room = fresh.chunks.room;
     jobs->users = fresh.users;
+    jobs->uses.items = fresh.uses.items;
+    jobs->uses.count = fresh.uses.count;
+    jobs->uses.room = fresh.uses.room;
     jobs->virtual_clusters = fresh.virtual_clusters;
     jobs->phrases = fresh.phrases;
     jobs->tags = fresh.tags;
@@ -315,4 +339,16 @@ const char *job_index_name(const struct job_index *jobs, struct job_id job)
 bool job_index_has(const struct job_index *jobs, struct job_id job)
 {
     return job_index_position(jobs, job) != SIZE_MAX;
+}
+
+void job_index_use(struct job_index *jobs, struct text user, struct store_use *use)
+{
+    uint32_t word;
+
+    *use = (struct store_use){0};
+    pthread_rwlock_rdlock(&jobs->lock);
+    word = text_map_get(&jobs->users.map, user);
+    if (word != MAP_NONE && word < jobs->uses.count)
+        *use = jobs->uses.items[word];
+    pthread_rwlock_unlock(&jobs->lock);
 }

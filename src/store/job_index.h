@@ -27,6 +27,9 @@ void job_index_remove(struct job_index *jobs, struct job_id job);
 void job_index_tag(struct job_index *jobs, struct job_id job, const char *name);
 void job_index_untag(struct job_index *jobs, struct job_id job, const char *name);
 
+/* What the user has. Readers, any thread. */
+void job_index_use(struct job_index *jobs, struct text user, struct store_use *use);
+
 /* The writer, without lock. */
 bool job_index_has(const struct job_index *jobs, struct job_id job);
 /* "user~name"; "" when it is not there. Until the next write. */

@@ -53,6 +53,10 @@ struct job_index {
     struct text_map names; /* "user~name" → id */
     struct arena pool;
     struct words users, virtual_clusters, phrases, tags;
+    struct { /* what each user has, by the number of the word */
+        struct store_use *items;
+        size_t count, room;
+    } uses;
     uint64_t counts[PUBLIC_STATE_COUNT];
 };
 

@@ -305,6 +305,11 @@ int store_job_summary(struct store *store, struct job_id job, struct arena *aren
     return job_index_summary(store->job_index, job, arena, row) ? 0 : no_job(job, err);
 }
 
+void store_use_of(struct store *store, struct text user, struct store_use *use)
+{
+    job_index_use(store->job_index, user, use);
+}
+
 void store_job_counts(struct store *store, uint64_t counts[PUBLIC_STATE_COUNT])
 {
     job_index_counts(store->job_index, counts);

@@ -30,6 +30,7 @@ struct store {
     } epochs;
     uint64_t stored_commits, stored_events; /* in all, as the counters say */
     bool is_in_doubt; /* the answer to the last commit was lost: it may be stored */
+    _Atomic uint64_t account_version;
     _Atomic uint64_t commits, commit_failures, records, events, commit_us;
 };
 
@@ -105,6 +106,11 @@ int user_rights_read(struct store_reader *reader, struct arena *arena, struct st
                      struct err *err);
 int users_rights_read(struct store_reader *reader, struct arena *arena, struct store_users *users,
                       struct err *err);
+int user_group_exists(struct store *store, const char *name, bool *exists, struct err *err);
+int quotas_set(struct store *store, struct store_change *change, struct err *err);
+int quotas_remove(struct store *store, bool is_group, const char *holder, struct err *err);
+int quotas_read(struct session *session, bool is_group, struct text holder, struct quotas *quotas,
+                struct err *err);
 int token_add(struct store *store, struct store_change *change, struct err *err);
 int token_remove(struct store *store, struct store_change *change, struct err *err);
 /* All browser tokens of a user, those of applications too when the change says so. */

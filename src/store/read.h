@@ -234,6 +234,26 @@ struct store_tokens {
 int store_tokens(struct store_reader *reader, struct text user, struct arena *arena,
                  struct store_tokens *tokens, struct err *err);
 
+/* Grows whenever users, groups, memberships or quotas have changed; never 0. Any thread. */
+uint64_t store_account_version(const struct store *store);
+
+/* What a user or a group was given itself. */
+int store_quotas(struct store_reader *reader, bool is_group, struct text holder,
+                 struct quotas *quotas, struct err *err);
+/* What counts for a user. */
+struct store_user_quotas {
+    struct quotas values;
+    const char *groups[QUOTA_KIND_COUNT]; /* whose it is; NULL: the user's own, or there is none */
+};
+int store_user_quotas(struct store_reader *reader, struct text user, struct arena *arena,
+                      struct store_user_quotas *quotas, struct err *err);
+/* What a user has; any thread, no reader. */
+struct store_use {
+    uint64_t live_jobs, gpus; /* of live jobs, waiting ones too */
+    uint64_t stored_jobs;     /* ended ones too */
+};
+void store_use_of(struct store *store, struct text user, struct store_use *use);
+
 /* Audit records, the newest first. */
 struct audit_filter {
     struct text user, subject;  /* "": all */

@@ -149,6 +149,11 @@ int store_measure(struct store *store, uint64_t *used_bytes, int64_t *oldest_eve
     return code < 0 ? code : events_oldest(store, oldest_event_ms, err);
 }
 
+uint64_t store_account_version(const struct store *store)
+{
+    return atomic_load(&store->account_version) + 1;
+}
+
 void store_count(const struct store *store, struct store_counts *counts)
 {
     struct db_counts database;

@@ -14,6 +14,7 @@
 #include "base/text.h"
 #include "core/barriers.h"
 #include "core/output.h"
+#include "model/quota.h"
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -196,6 +197,7 @@ enum store_change_kind {
     CHANGE_BARRIER,     /* a job attempt has passed it; replaces */
     CHANGE_LOG_TRIM,    /* events logged before `before_ms`: retention */
     CHANGE_TOKENS_EXPIRE, /* tokens that expired before `before_ms`, 1,000 at most */
+    CHANGE_QUOTAS,        /* those of `kinds` of a user or group; ERR_NOT_FOUND, ERR_INVALID */
     CHANGE_AUDIT,         /* nothing but its audit record */
     CHANGE_AUDIT_TRIM,    /* records of before `before_ms`, and the oldest beyond `audit_most`;
                            * 20,000 at most */
@@ -227,6 +229,12 @@ struct store_change {
             uint32_t attempt; /* of the job */
             enum barrier_kind kind;
         } barrier;
+        struct {
+            const char *holder;
+            bool is_group;
+            unsigned kinds;       /* bits 1 << enum quota_kind */
+            struct quotas values; /* QUOTA_NONE takes one away */
+        } quotas;
         struct {
             int64_t before_ms;   /* 0: however old */
             uint64_t audit_most; /* 0: any number */

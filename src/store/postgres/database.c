@@ -32,7 +32,7 @@ static const char *const tables[] = {
     "jobs",     "job_plans", "job_sources",  "job_attempts", "tasks",    "task_attempts",
     "stories",  "event_log", "attempt_ends", "audit",        "barriers", "nodes",
     "tags",     "users",     "groups",       "members",      "grants",   "tokens",
-    "settings", "counters",  "epochs",       "skep"};
+    "settings", "counters",  "epochs",       "quotas",       "skep"};
 enum { LARGE_TABLES = 10, SAMPLE_ROWS = 1000, ROW_OVERHEAD = 32 };
 
 static struct postgres_database *self_of(struct database *database)

@@ -1,6 +1,6 @@
-"""skep user, group, token, audit and whoami against a real skepd with the fake engine.
+"""skep user, group, token, audit, quota and whoami against a real skepd with the fake engine.
 
-Covers: src/cli/account.c, src/cli/ask.c, src/cli/cmd_audit.c, src/cli/cmd_group.c, src/cli/cmd_user.c
+Covers: src/cli/account.c, src/cli/ask.c, src/cli/cmd_audit.c, src/cli/cmd_group.c, src/cli/cmd_quota.c, src/cli/cmd_user.c
 """
 import json
 import unittest
@@ -62,6 +62,23 @@ class Accounts(unittest.TestCase):
         done = self.world.skep("user", "import", self.world.file("name,password\n", "bad.csv"))
         self.assertEqual(done.returncode, 2)
         self.assertIn("bad.csv:1: unknown column 'name'", done.stderr)
+
+    def test_quotas(self):
+        self.ok("user", "add", "quinn", "--password-stdin", stdin="quinn-password\n")
+        self.ok("group", "add", "few")
+        self.ok("group", "join", "few", "quinn")
+        self.assertEqual(self.ok("quota", "set", "--group", "few", "gpus=4", "liveJobs=2"), "changed the quotas of few\n")
+        self.ok("quota", "set", "quinn", "gpus=8")
+        shown = json.loads(self.ok("quota", "show", "quinn", "-o", "json"))
+        self.assertEqual(shown["gpus"], {"value": 8, "group": None, "used": 0})
+        self.assertEqual(shown["liveJobs"], {"value": 2, "group": "few", "used": 0})
+        self.ok("quota", "unset", "quinn", "gpus")
+        self.assertIn("group few", self.ok("quota", "show", "quinn"))
+        self.assertIn("liveJobs", self.ok("quota", "show", "--group", "few"))
+        self.assertIn("requestsPerSecond", self.ok("quota"))
+        self.assertEqual(self.world.skep("quota", "set", "quinn", "gpus").returncode, 2)
+        self.assertEqual(self.world.skep("quota", "set", "quinn", "gpu=1").returncode, 1)
+        self.assertEqual(self.world.skep("quota", "show", "--group").returncode, 2)
 
     def test_audit(self):
         self.ok("group", "add", "audited", "--description", "first")

@@ -2,6 +2,7 @@
 #include "api/login.h"
 #include "api/passwords.h"
 #include "api/snapshot.h"
+#include "api/throttle.h"
 #include "api/token.h"
 #include "base/memory.h"
 #include "core/event.h"
@@ -129,6 +130,12 @@ static int on_submit(void *context, const char *user, struct text source, struct
         step(world, &reading.event, &reply);
     reading_end(&reading);
     return failed;
+}
+
+static int64_t on_submits_used(void *context, const char *user)
+{
+    (void)context, (void)user;
+    return 0;
 }
 
 static int on_trial(void *context, const char *user, struct text source, struct problems *problems,
@@ -454,6 +461,7 @@ static void service_init(struct world *world)
         .token_key = world->key,
         .storages = {storages, COUNT_OF(storages)},
         .submit = on_submit,
+        .submits_used = on_submits_used,
         .trial = on_trial,
         .act = on_act,
         .scale = on_scale,
@@ -480,6 +488,7 @@ static void service_init(struct world *world)
     };
     world->api.service = &world->service;
     world->api.logins = login_table_new();
+    world->api.throttle = throttle_new();
     int failed = passwords_start(&world->api.passwords, &err);
     assert(failed == 0);
     world->api.snapshot = snapshot_new();
@@ -555,6 +564,7 @@ void world_free(struct world *world)
     passwords_free(world->api.passwords);
     login_table_free(world->api.logins);
     snapshot_free(world->api.snapshot);
+    throttle_free(world->api.throttle);
     for (size_t i = 0; i < world->logs.count; i++) {
         buf_release(&world->logs.items[i].text);
         if (world->logs.items[i].follower >= 0)

@@ -437,6 +437,116 @@ static void what_is_asked_for_is_written_down(void **state)
     assert_true(audits.items[2].at_ms > 1000000000000);
 }
 
+static void quota_give(struct world *world, enum quota_kind kind, int64_t value)
+{
+    struct store_change set = {.kind = CHANGE_QUOTAS,
+                               .quotas = {.holder = "admin", .kinds = 1u << kind}};
+
+    set.quotas.values.values[kind] = value;
+    assert_int_equal(change(world, set), 0);
+}
+
+enum { QUOTA_WAITS = 40 };
+
+/* So many submissions at once: how many are taken, and what the others are told. */
+static unsigned submit_at_once(struct world *world, const char *prefix, const char *more,
+                               const char *expected)
+{
+    struct wait waits[QUOTA_WAITS];
+    unsigned taken = 0;
+
+    for (unsigned i = 0; i < QUOTA_WAITS; i++) {
+        const char *name = arena_format(&world->arena, "%s-%u", prefix, i);
+        struct service_reply reply = wait_init(&waits[i]);
+        assert_int_equal(world->service->submit(world->service->context, "admin",
+                                                text_of(job_text(world, name, more)),
+                                                &world->problems, reply, &world->err),
+                         0);
+    }
+    for (unsigned i = 0; i < QUOTA_WAITS; i++) {
+        int code = wait_for(&waits[i]);
+        taken += code == 0;
+        if (code == 0)
+            continue;
+        assert_int_equal(code, ERR_QUOTA);
+        assert_non_null(strstr(waits[i].text, expected));
+        assert_true(waits[i].answer.retry_s >= 1);
+    }
+    return taken;
+}
+
+/* Submissions that come at the same moment do not slip by each other. */
+static void quotas_hold_for_submissions_at_once(void **state)
+{
+    struct world *world = *state;
+    struct job_id job;
+
+    world_stop(world);
+    world->engine = "runMilliseconds: 600000";
+    world_start(world);
+    quota_give(world, QUOTA_LIVE_JOBS, 3);
+    assert_int_equal(submit_at_once(world, "a", "", "the quota liveJobs is 3, and 3 are used"), 3);
+    /* a name that is taken needs no place; one that has gone gives its place back */
+    assert_int_equal(submit(world, job_text(world, "a-0", ""), &job), ERR_CONFLICT);
+    assert_int_equal(submit(world, job_text(world, "b", ""), &job), ERR_QUOTA);
+    assert_int_equal(act(world, SERVICE_STOP, (struct job_id){1}), 0);
+    wait_until(world, (struct job_id){1}, PUBLIC_STOPPED);
+    assert_int_equal(submit(world, job_text(world, "b", ""), &job), 0);
+    /* to start again what has ended needs one as well */
+    assert_int_equal(act(world, SERVICE_START, (struct job_id){1}), ERR_QUOTA);
+    assert_int_equal(act(world, SERVICE_START, (struct job_id){2}),
+                     ERR_CONFLICT); /* it lives already */
+    quota_give(world, QUOTA_LIVE_JOBS, QUOTA_NONE);
+    quota_give(world, QUOTA_STORED_JOBS, 6);
+    assert_int_equal(submit_at_once(world, "c", "", "the quota storedJobs is 6, and 6 are used"),
+                     2);
+    quota_give(world, QUOTA_STORED_JOBS, QUOTA_NONE);
+    quota_give(world, QUOTA_SUBMITS_MINUTE, 5);
+    assert_int_equal(
+        submit_at_once(world, "d", "", "the quota submitsPerMinute is 5, and 5 are used"), 5);
+    assert_int_equal(world->service->submits_used(world->service->context, "admin"), 5);
+    quota_give(world, QUOTA_SUBMITS_MINUTE, 0);
+    assert_int_equal(submit(world, job_text(world, "e", ""), &job), ERR_QUOTA);
+}
+
+static const char *gpu_job(struct world *world, const char *name, unsigned instances)
+{
+    return arena_format(&world->arena,
+                        "protocolVersion: 2\nname: %s\ntype: job\n"
+                        "prerequisites:\n- {name: i, type: dockerimage, uri: x}\n"
+                        "taskRoles:\n  w:\n    instances: %u\n    dockerImage: i\n"
+                        "    resourcePerInstance: {cpu: 1, memoryMB: 1, gpu: 2}\n"
+                        "    commands: [x]\nextras: {gangAllocation: false}\n",
+                        name, instances);
+}
+
+static void quota_of_gpus(void **state)
+{
+    struct world *world = *state;
+    struct job_id job, other;
+    struct wait wait;
+    struct service_reply reply;
+
+    world_stop(world);
+    world->engine = "gpus: 16, runMilliseconds: 600000";
+    world_start(world);
+    quota_give(world, QUOTA_GPUS, 8);
+    assert_int_equal(submit(world, gpu_job(world, "big", 5), &job), ERR_QUOTA);
+    assert_non_null(strstr(world->err.text, "the quota gpus is 8, and 0 are used"));
+    assert_int_equal(submit(world, gpu_job(world, "a", 3), &job), 0);
+    assert_int_equal(submit(world, gpu_job(world, "b", 2), &other), ERR_QUOTA);
+    assert_int_equal(submit(world, job_text(world, "none", ""), &other), 0); /* without GPUs */
+    reply = wait_init(&wait);
+    assert_int_equal(
+        world->service->scale(world->service->context, "admin", job, 0, 5, reply, &world->err), 0);
+    assert_int_equal(wait_for(&wait), ERR_QUOTA);
+    reply = wait_init(&wait);
+    assert_int_equal(
+        world->service->scale(world->service->context, "admin", job, 0, 4, reply, &world->err), 0);
+    assert_int_equal(wait_for(&wait), 0);
+    assert_int_equal(submit(world, gpu_job(world, "b", 1), &other), ERR_QUOTA);
+}
+
 static const struct CMUnitTest tests[] = {
     WORLD(a_job_runs_and_is_there_after_a_restart),
     WORLD(wrong_files_and_forbidden_clusters_are_refused),
@@ -446,6 +556,8 @@ static const struct CMUnitTest tests[] = {
     WORLD(readiness_and_metrics_speak),
     WORLD(the_use_of_the_cluster_is_measured),
     WORLD(what_is_asked_for_is_written_down),
+    WORLD(quotas_hold_for_submissions_at_once),
+    WORLD(quota_of_gpus),
     WORLD(a_second_server_is_refused),
     WORLD(a_reload_takes_effect),
     WORLD(a_full_disk_refuses_requests_and_loses_no_fact),

@@ -1,0 +1,30 @@
+/* throttle.h — how often users may call, and how many streams they may have open, by their quotas.
+ *
+ * Edge. Any thread. What is counted is in memory: a restart of the server begins anew. A user's
+ * quotas are read when they call first, and again after any account has changed; between, a
+ * decision costs one look into a table.
+ */
+#ifndef API_THROTTLE_H
+#define API_THROTTLE_H
+#include <stdint.h>
+
+struct api;
+struct call;
+struct throttle;
+
+struct throttle *throttle_new(void);
+void throttle_free(struct throttle *throttle);
+
+/* One more request of the call's caller. ERR_QUOTA: later. */
+int throttle_request(struct call *call);
+/* One more stream of the caller, until throttle_stream_remove. ERR_QUOTA. */
+int throttle_stream_add(struct call *call);
+void throttle_stream_remove(struct api *api, const char *user);
+
+/* What is used now. */
+struct throttle_use {
+    int64_t requests, streams;
+};
+struct throttle_use throttle_use_of(struct api *api, const char *user);
+
+#endif

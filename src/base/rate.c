@@ -1,0 +1,55 @@
+#include "base/rate.h"
+#include "base/memory.h"
+#include <assert.h>
+
+void rate_release(struct rate_table *table)
+{
+    for (size_t i = 0; i < table->count; i++)
+        mem_free(table->items[i].name);
+    ARRAY_FREE(table);
+    text_map_release(&table->map);
+}
+
+static struct rate_item *item_of(struct rate_table *table, struct text name)
+{
+    const uint32_t index = text_map_get(&table->map, name);
+    if (index != MAP_NONE)
+        return &table->items[index];
+    if (table->count == RATE_NAMES_MAX) {
+        const uint64_t seed = table->map.seed;
+        rate_release(table);
+        table->map.seed = seed;
+    }
+    struct rate_item *item = ARRAY_ADD(table);
+    item->name = mem_alloc(name.length + 1);
+    memcpy(item->name, name.at, name.length);
+    item->name[name.length] = '\0';
+    text_map_set(&table->map, (struct text){item->name, name.length}, (uint32_t)table->count - 1);
+    return item;
+}
+
+/* A token comes every period / count: with each one taken the bucket is full so much later. */
+int64_t rate_take(struct rate_table *table, struct text name, int64_t count, int64_t period_us,
+                  int64_t now_us)
+{
+    assert(count >= 1 && period_us >= 1);
+    struct rate_item *item = item_of(table, name);
+    const int64_t token_us = period_us > count ? period_us / count : 1;
+    const int64_t full_us = item->full_us > now_us ? item->full_us : now_us;
+    const int64_t wait_us = full_us - now_us - (count - 1) * token_us;
+    if (wait_us > 0)
+        return wait_us;
+    item->full_us = full_us + token_us;
+    return 0;
+}
+
+int64_t rate_used(const struct rate_table *table, struct text name, int64_t count,
+                  int64_t period_us, int64_t now_us)
+{
+    assert(count >= 1 && period_us >= 1);
+    const uint32_t index = text_map_get(&table->map, name);
+    const int64_t token_us = period_us > count ? period_us / count : 1;
+    if (index == MAP_NONE || table->items[index].full_us <= now_us)
+        return 0;
+    return (table->items[index].full_us - now_us + token_us - 1) / token_us;
+}
