@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "core/jobs.h"
 #include "core/nodes.h"
+#include "core/preempt.h"
 #include "core/state.h"
 #include "core/tasks.h"
 #include "core/waiting.h"
@@ -53,7 +54,7 @@ static void check_node(const struct core *core, uint32_t at)
         check_task(core, task, &ports);
     }
     CHECK(tasks == node->task_count && gpus == node->gpus_used);
-    CHECK(ports.taken == node->ports.taken);
+    CHECK(ports.taken + held_ports_of(core, at) == node->ports.taken);
     CHECK(node->is_counted ==
           (node->facts.is_healthy && !node->is_lost && !node_is_cordoned(node)));
     CHECK(node->gpus_used > node->facts.gpu_count ||
@@ -74,7 +75,11 @@ static void check_groups(const struct core *core)
             const struct core_task *task = core_task_at(core, group->tasks[j]);
             taken += task->is_taken && task->group == i && task->group_slot == j;
         }
-        CHECK(taken == group->taken_count && taken > 0);
+        const struct core_job *holder = hold_holder(core, group->name);
+        const struct hold *hold =
+            holder ? hold_find((struct core_job *)(uintptr_t)holder, group->name) : NULL;
+        const uint32_t awaited = hold ? hold->slot_count - hold->started : 0;
+        CHECK(taken + awaited == group->taken_count && group->taken_count > 0);
     }
 }
 
@@ -139,7 +144,7 @@ static void check_job(const struct core *core, uint32_t slot, size_t *queued, si
     CHECK(taken == job->life.live);
     CHECK(is_queued == (job_waiting_count(&job->life, policy) > 0));
     /* a gang holds nothing while it waits */
-    CHECK(!job->plan->is_gang || !is_queued || taken == 0);
+    CHECK(!job->plan->is_gang || !is_queued || taken == 0 || job->waiting == WAITING_STARTING);
     bool is_idle = true; /* a job without any instance, until it is scaled */
     for (uint16_t i = 0; i < job->plan->role_count; i++)
         is_idle = is_idle && job_role_instances(&job->life, policy, i) == 0;
@@ -150,7 +155,7 @@ static void check_job(const struct core *core, uint32_t slot, size_t *queued, si
     CHECK(core->placing.job != job->id.v || (is_queued && job->plan->is_gang));
     CHECK(job->waiting == waiting_state(core, job));
     CHECK(!job->is_changed && !job->is_finished && !job->submission);
-    CHECK(job->is_going_on == job_goes_on(&job->life));
+    CHECK(job->is_going_on || !job_goes_on(&job->life));
     *queued += is_queued;
     *tasks += taken;
 }
@@ -185,8 +190,9 @@ static void mix_text(uint64_t *hash, const char *string)
     mix(hash, text_hash(text_of(string), 0));
 }
 
-static void mix_node(uint64_t *hash, const struct core_node *node)
+static void mix_node(uint64_t *hash, const struct core *core, uint32_t at)
 {
+    const struct core_node *node = core_node_at(core, at);
     uint64_t blame;
     memcpy(&blame, &node->blame.value, sizeof blame);
     mix_text(hash, node->facts.name);
@@ -199,7 +205,7 @@ static void mix_node(uint64_t *hash, const struct core_node *node)
     mix(hash, node->refusals);
     mix(hash, (uint64_t)node->avoid_ms);
     mix_text(hash, node_is_told_blame(node) ? node->cordon : ""); /* else a restart forgets it */
-    mix(hash, (uint64_t)node->task_count << 32 | node->ports.taken);
+    mix(hash, (uint64_t)node->task_count << 32 | (node->ports.taken - held_ports_of(core, at)));
 }
 
 static void mix_job(uint64_t *hash, const struct core *core, uint32_t slot)
@@ -239,7 +245,7 @@ uint64_t core_hash(const struct core *core)
     mix(&hash, core->last_job);
     mix(&hash, core->last_attempt);
     for (uint32_t i = 0; i < core_node_count(core); i++)
-        mix_node(&hash, core_node_at(core, i));
+        mix_node(&hash, core, i);
     uint64_t *ids = mem_alloc(mem_size(core_job_slots(core) + 1, sizeof *ids));
     size_t count = 0;
     for (uint32_t i = 0; i < core_job_slots(core); i++)

@@ -19,13 +19,13 @@ struct places {
 static uint32_t place_node(struct core *core, const char *group, size_t slot)
 {
     const struct core_group *known = core_group_find(core, group);
-    if (known) {
+    struct core_job *holder = hold_holder(core, group);
+    const struct hold *hold = holder ? hold_find(holder, group) : NULL;
+    if (known && !(hold && slot >= hold->started)) {
         uint32_t task = slot < known->slot_count ? known->tasks[slot] : NONE;
         bool is_taken = task != NONE && core_task_at(core, task)->is_taken;
         return is_taken ? core_task_at(core, task)->node : NONE;
     }
-    struct core_job *holder = hold_holder(core, group);
-    const struct hold *hold = holder ? hold_find(holder, group) : NULL;
     return hold && hold->slots && slot < hold->slot_count ? hold->slots[slot].node.v : NONE;
 }
 
@@ -56,7 +56,8 @@ static size_t places_count(const struct core *core)
     for (uint32_t i = 0; i < core_job_slots(core); i++) {
         const struct core_job *job = core_job_at(core, i);
         for (uint32_t j = 0; j < job->hold_count; j++)
-            count += job->holds[j].slots ? job->holds[j].slot_count : 0;
+            if (job->holds[j].slots && !job->holds[j].started) /* else its group counts */
+                count += job->holds[j].slot_count;
     }
     return count;
 }

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "core/config.h"
+#include "core/gang_start.h"
 #include "core/jobs.h"
 #include "core/nodes.h"
 #include "core/preempt.h"
@@ -194,6 +195,7 @@ static void waiting_forget(struct core *core)
 static void placer_change(struct core *core, struct placer *placer)
 {
     assert(placer != core->placer);
+    gang_start_finish(core);
     waiting_forget(core);
     placer_fill(core, placer);
     core->placer->ops->free(core->placer);

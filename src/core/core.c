@@ -21,7 +21,7 @@
 
 enum {
     SLICE_WORK = 1000, /* a quarter of a millisecond */
-    WORK_OF_END = 4,   /* of a task: it is told, its row, its command */
+    WORK_OF_END = 4,   /* of a task: it is told, its row, its command; or it is created */
     WORK_OF_DROP = 2,  /* of a task, when its job's attempt is over */
 };
 

@@ -39,10 +39,9 @@ static bool ports_any_take(const struct core *core, struct core_node *node,
     return true;
 }
 
-/* The ports of one task on its node, or why not. Fixed ones first, so that no free choice takes
- * them away. Everything is given back by the caller, who knows what was taken by `first`. */
-static const char *task_ports_take(struct core *core, const struct plan_role *role, uint32_t at,
-                                   struct port_range *ranges)
+/* Fixed ones first, so that no free choice takes them away. */
+const char *task_ports_take(struct core *core, const struct plan_role *role, uint32_t at,
+                            struct port_range *ranges)
 {
     struct core_node *node = core_node_at(core, at);
     for (size_t i = 0; i < role->port_count; i++)

@@ -15,4 +15,9 @@ const char *gang_ports_find(struct core *core, const struct core_job *job,
                             const struct task_ref *tasks, const struct placement_slot *const *slots,
                             size_t count, struct gang_ports *ports);
 
+/* Take those of one task on its node, one range for each port of its role. NULL, or why there are
+ * not all: ranges that were taken even so begin with a port, the others with 0. */
+const char *task_ports_take(struct core *core, const struct plan_role *role, uint32_t at,
+                            struct port_range *ranges);
+
 #endif

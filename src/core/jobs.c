@@ -258,7 +258,9 @@ void core_jobs_go_on(struct core *core)
     for (size_t i = 0; i < core->going_jobs.count; i++) {
         const uint32_t id = core->going_jobs.items[i];
         struct core_job *job = core_job_find(core, (struct job_id){id});
-        assert(job && job->is_going_on);
+        if (!job)
+            continue; /* it ended at once, in the pass of the step before */
+        assert(job->is_going_on);
         if (core->ends_left)
             core_job_step(core, job, &(struct job_event){.kind = JOB_EVENT_GO_ON});
         job->is_going_on = job_goes_on(&job->life);
@@ -373,6 +375,8 @@ static void task_changed(struct core *core, struct core_job *job, const struct j
     struct core_task *task = core_task_get(core, core_job_slot(core, job), action->task);
     if (action->to == LIFE_CREATION_PENDING)
         core_task_attempt(core, task, (struct attempt_id){0});
+    if (action->to == LIFE_CREATION_REQUESTED)
+        core_task_attempt(core, task, action->attempt);
     if (action->to == LIFE_RUNNING && action->from != action->to) {
         assert(task->node != NONE && task->group != NONE);
         preparation_note(core, job, task);
@@ -391,9 +395,8 @@ static void task_changed(struct core *core, struct core_job *job, const struct j
 static void task_created(struct core *core, struct core_job *job, const struct job_action *action)
 {
     struct core_task *task = core_task_find(core, core_job_slot(core, job), action->task);
-    assert(task && task->is_taken);
-    core_task_attempt(core, task, action->attempt);
-    record_task_changed(core, task);
+    assert(task && task->is_taken && task->attempt.v == action->attempt.v);
+    core->ends_left -= core->ends_left > 0;
     command_add(core, COMMAND_CREATE, job, action->task, action->attempt);
 }
 

@@ -163,7 +163,8 @@ static void node_tasks_lose(struct core *core, uint32_t at)
     /* the newest stands first */
     while (count > 0) {
         struct core_task *task = core_task_of_attempt(core, attempts[--count]);
-        assert(task && task->is_taken);
+        if (!task || !task->is_taken)
+            continue; /* it had not been created, and ended with another one of its gang */
         struct core_job *job = core_job_at(core, task->job);
         struct completion completion = completion_of(CODE_NODE_LOST, "node %s was lost", name);
         core_job_step(core, job,

@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "core/jobs.h"
+#include "core/nodes.h"
 #include "core/preempt.h"
 #include "core/records.h"
 #include "core/reserve.h"
@@ -58,8 +59,14 @@ void holds_copy(struct core *core, struct core_job *to, const struct core_job *f
     assert(to != from && to->id.v == from->id.v);
     to->holds = NULL;
     to->hold_count = 0;
-    for (uint32_t i = 0; i < from->hold_count; i++)
-        hold_add(core, to, from->holds[i].group, from->holds[i].slots, from->holds[i].slot_count);
+    for (uint32_t i = 0; i < from->hold_count; i++) {
+        const struct hold *hold = &from->holds[i];
+        hold_add(core, to, hold->group, hold->slots, hold->slot_count);
+        to->holds[i].started = hold->started;
+        to->holds[i].ported = hold->ported;
+        to->holds[i].ports_next = hold->ports_next;
+        ARRAY_COPY(&to->holds[i].ports, &hold->ports);
+    }
     to->victims = mem_copy_array(from->victims, from->victim_count, sizeof *from->victims);
     to->victim_room = from->victim_count;
 }
@@ -70,8 +77,55 @@ struct core_job *hold_holder(const struct core *core, const char *group)
     return slot == MAP_NONE ? NULL : core_job_at(core, slot);
 }
 
+static void ports_give_back(struct core *core, const struct held_port *ports, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        ports_give(&core_node_at(core, ports[i].node)->ports, ports[i].first, ports[i].count);
+}
+
+static void hold_ports_free(struct core *core, struct hold *hold)
+{
+    assert(hold->ports_next <= hold->ports.count);
+    if (hold->ports.count)
+        ports_give_back(core, hold->ports.items + hold->ports_next,
+                        hold->ports.count - hold->ports_next);
+    ARRAY_FREE(&hold->ports);
+    hold->ports_next = hold->ported = 0;
+}
+
+void hold_ports_give(struct core *core, struct core_job *job)
+{
+    for (uint32_t i = 0; i < job->hold_count; i++)
+        hold_ports_free(core, &job->holds[i]);
+}
+
+static uint32_t ports_count(const struct held_port *ports, size_t count, uint32_t node)
+{
+    uint32_t sum = 0;
+    for (size_t i = 0; i < count; i++)
+        sum += ports[i].node == node ? ports[i].count : 0;
+    return sum;
+}
+
+uint32_t held_ports_of(const struct core *core, uint32_t node)
+{
+    uint32_t sum = 0;
+    for (uint32_t i = 0; i < core_job_slots(core); i++)
+        for (uint32_t k = 0; k < core_job_at(core, i)->hold_count; k++) {
+            const struct hold *hold = &core_job_at(core, i)->holds[k];
+            if (hold->ports.count)
+                sum += ports_count(hold->ports.items + hold->ports_next,
+                                   hold->ports.count - hold->ports_next, node);
+        }
+    for (size_t i = core->holdover_next; i < core->holdovers.count; i++)
+        sum += ports_count(core->holdovers.items[i].ports.items,
+                           core->holdovers.items[i].ports.count, node);
+    return sum;
+}
+
 static void hold_free(struct core *core, struct hold *hold)
 {
+    hold_ports_free(core, hold);
     text_map_remove(&core->hold_names, text_of(hold->group));
     mem_free(hold->group);
     mem_free(hold->slots);
@@ -114,12 +168,22 @@ static void group_give_back(struct core *core, const char *group, bool is_bound)
 
 static void hold_release(struct core *core, struct hold *hold)
 {
-    const struct holdover holdover = {hold->group, hold->slot_count, hold->slots != NULL};
     text_map_remove(&core->hold_names, text_of(hold->group));
     mem_free(hold->slots);
-    hold->slots = NULL;
-    hold->group = NULL;
-    *ARRAY_ADD(&core->holdovers) = holdover;
+    if (hold->started) { /* the placer knows its tasks, too */
+        if (hold->started < hold->slot_count)
+            core_group_release_rest(core, hold->group, hold->started);
+        hold_ports_free(core, hold);
+        mem_free(hold->group);
+        return;
+    }
+    struct holdover *holdover = ARRAY_ADD(&core->holdovers);
+    holdover->group = hold->group;
+    holdover->task_count = hold->slot_count;
+    holdover->is_bound = hold->slots != NULL;
+    holdover->ports.items = hold->ports.items;
+    holdover->ports.count = hold->ports.count;
+    holdover->ports.room = hold->ports.room;
 }
 
 void holds_release(struct core *core, struct core_job *job)
@@ -129,7 +193,7 @@ void holds_release(struct core *core, struct core_job *job)
         return;
     for (uint32_t i = 0; i < job->hold_count; i++)
         hold_release(core, &job->holds[i]);
-    job->hold_count = 0;
+    job->hold_count = 0; /* what was theirs is nobody's now */
     holds_forget(core, job);
     holdovers_release(core, core->slice);
     core->is_unblocked = true;
@@ -137,7 +201,7 @@ void holds_release(struct core *core, struct core_job *job)
 
 void hold_reopen(struct core *core, struct hold *hold)
 {
-    assert(hold->slots);
+    assert(hold->slots && !hold->started && !hold->ports.count);
     group_give_back(core, hold->group, true);
     mem_free(hold->slots);
     hold->slots = NULL;
@@ -150,13 +214,20 @@ bool holdovers_are_left(const struct core *core)
     return core->holdover_next < core->holdovers.count;
 }
 
+static void holdover_free(struct core *core, struct holdover *holdover)
+{
+    ports_give_back(core, holdover->ports.items, holdover->ports.count);
+    ARRAY_FREE(&holdover->ports);
+    mem_free(holdover->group);
+}
+
 bool holdovers_release(struct core *core, uint32_t end)
 {
     while (holdovers_are_left(core) && core->pass.work < end) {
-        const struct holdover *holdover = &core->holdovers.items[core->holdover_next++];
+        struct holdover *holdover = &core->holdovers.items[core->holdover_next++];
         core->pass.work += WORK_OF_RELEASE + holdover->task_count / TASKS_RELEASED_PER_WORK;
         group_give_back(core, holdover->group, holdover->is_bound);
-        mem_free(holdover->group);
+        holdover_free(core, holdover);
     }
     if (holdovers_are_left(core))
         return false;
@@ -184,7 +255,7 @@ bool holdovers_has(const struct core *core, const char *group)
 void holdovers_forget(struct core *core)
 {
     for (size_t i = core->holdover_next; i < core->holdovers.count; i++)
-        mem_free(core->holdovers.items[i].group);
+        holdover_free(core, &core->holdovers.items[i]);
     core->holdovers.count = core->holdover_next = 0;
 }
 
@@ -195,6 +266,7 @@ void holdovers_copy(struct core *to, const struct core *from)
         struct holdover *holdover = ARRAY_ADD(&to->holdovers);
         *holdover = from->holdovers.items[i];
         holdover->group = mem_copy(holdover->group);
+        ARRAY_COPY(&holdover->ports, &from->holdovers.items[i].ports);
     }
 }
 
@@ -231,6 +303,21 @@ void preemption_failed(struct core *core, struct core_job *job)
     job->preempt_after_ms = core->now_ms + ((int64_t)AGAIN_MS << doublings);
     timers_set(&core->timers, timer_key(TIMER_PREEMPT, job->id.v), job->preempt_after_ms);
     holds_release(core, job);
+}
+
+void gang_undo(struct core *core, struct core_job *job)
+{
+    const struct placing *placing = placing_of(core, job);
+    const bool was_unblocked = core->is_unblocked;
+    if (placing && placing->is_fresh) { /* nor has anybody else been tried since it began */
+        holds_release(core, job);
+        core->is_unblocked = was_unblocked;
+    } else {
+        preemption_failed(core, job);
+    }
+    if (!job->hold_count)
+        victims_clear(core, job);
+    placing_forget(core, job);
 }
 
 /* --- whoever must go --- */

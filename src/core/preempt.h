@@ -20,7 +20,10 @@ void holds_forget(struct core *core, struct core_job *job); /* the placer knows 
 void holds_release(struct core *core, struct core_job *job);
 /* The placer gives back the places of a bound hold, which remains, as one that waits for none. */
 void hold_reopen(struct core *core, struct hold *hold);
-void preempt_release(struct core *core); /* after all holds */
+/* The ports that are taken for its tasks and not yet theirs are free again. */
+void hold_ports_give(struct core *core, struct core_job *job);
+uint32_t held_ports_of(const struct core *core, uint32_t node); /* so many, of any job */
+void preempt_release(struct core *core);                        /* after all holds */
 
 /* Nobody is tried before the placer has been told of all. */
 bool holdovers_are_left(const struct core *core);
@@ -35,6 +38,8 @@ void holdovers_copy(struct core *to, const struct core *from);
 /* The search for a gang's places that goes on over several steps; NULL: none of this job does. */
 struct placing *placing_of(struct core *core, const struct core_job *job);
 void placing_forget(struct core *core, const struct core_job *job);
+/* A gang gets no place: whatever was found for it is given back. */
+void gang_undo(struct core *core, struct core_job *job);
 /* It could not start although others have ended for it: not again soon, and ever more rarely. */
 void preemption_failed(struct core *core, struct core_job *job);
 /* A job waits that would have to end others; `why_not`: what keeps it from that, or "". */

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "core/capacity.h"
+#include "core/gang_start.h"
 #include "core/jobs.h"
 #include "core/nodes.h"
 #include "core/preempt.h"
@@ -108,8 +109,9 @@ static struct start_outcome job_try(struct core *core, uint32_t slot, uint32_t *
     /* some of its tasks may have been placed, or it has begun to preempt, or what hinders it does
      * not hinder others of its shape: another class then */
     job->is_alone = was_alone || outcome.is_of_job;
-    if (job_waiting_count(&job->life, policy_of(core, job)) != was_waiting ||
-        (job->hold_count > 0) != was_holding || job->is_alone != was_alone)
+    const bool is_other = job_waiting_count(&job->life, policy_of(core, job)) != was_waiting ||
+                          (job->hold_count > 0) != was_holding || job->is_alone != was_alone;
+    if (is_other && job->waiting != WAITING_STARTING) /* that one will not be tried again */
         core_job_queue(core, job);
     *class = queue_class_of(core->queue, slot);
     if (!outcome.is_cut)
@@ -251,7 +253,7 @@ static void review_begin(struct core *core)
  */
 static bool pass_is_held(const struct core *core)
 {
-    return core->placing.job || holdovers_are_left(core);
+    return core->placing.job || holdovers_are_left(core) || gang_is_creating(core);
 }
 
 static void review_continue(struct core *core)
@@ -308,7 +310,10 @@ static void pass_go_on(struct core *core)
     assert(core->output);
     struct pass *pass = &core->pass;
     pass->cuts++;
-    pass->next_ms = core->now_ms + (pass->cuts < AT_ONCE_MAX ? 0 : PAUSE_MS);
+    const bool is_starting =
+        gang_is_creating(core) || (core->placing.job && core->placing.stage == PLACING_START);
+    const bool is_at_once = is_starting || pass->cuts < AT_ONCE_MAX;
+    pass->next_ms = core->now_ms + (is_at_once ? 0 : PAUSE_MS);
     timers_set(&core->timers, timer_key(TIMER_QUEUE, 0), pass->next_ms);
 }
 

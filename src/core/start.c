@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "base/memory.h"
 #include "core/gang_ports.h"
+#include "core/gang_start.h"
 #include "core/jobs.h"
 #include "core/nodes.h"
 #include "core/preempt.h"
@@ -42,11 +43,10 @@ struct parts {
     uint32_t avoid_count;
 };
 
-static const struct start_outcome outcome_bind = {.kind = PLACEMENT_BIND, .reason = ""};
-static const struct start_outcome outcome_cut = {
-    .kind = PLACEMENT_WAIT, .reason = "", .is_cut = true};
+const struct start_outcome outcome_bind = {.kind = PLACEMENT_BIND, .reason = ""};
+const struct start_outcome outcome_cut = {.kind = PLACEMENT_WAIT, .reason = "", .is_cut = true};
 
-static struct start_outcome wait_for(struct core *core, const char *reason)
+struct start_outcome wait_for(struct core *core, const char *reason)
 {
     return (struct start_outcome){.kind = PLACEMENT_WAIT,
                                   .reason = arena_copy(&core->scratch, text_of(reason)),
@@ -61,8 +61,7 @@ static struct start_outcome wait_alone(struct core *core, const char *reason)
     return outcome;
 }
 
-static bool slots_are_usable(const struct core *core, const struct placement_slot *slots,
-                             size_t count)
+bool slots_are_usable(const struct core *core, const struct placement_slot *slots, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         const struct core_node *node = core_node_at(core, slots[i].node.v);
@@ -282,16 +281,13 @@ static void parts_undo(struct core *core, struct core_job *job, struct parts *pa
         }
     }
     core->is_unblocked = was_unblocked;
-    const struct placing *placing = placing_of(core, job);
-    if (placing && placing->is_fresh) { /* nor has anybody else been tried since it began */
-        holds_release(core, job);
-        core->is_unblocked = was_unblocked;
-    } else if (!parts->is_task || part_hold(job, parts, &parts->items[0])) {
-        preemption_failed(core, job);
+    if (!parts->is_task) {
+        gang_undo(core, job);
+        return;
     }
-    if (parts->is_task || !job->hold_count)
-        victims_clear(core, job);
-    placing_forget(core, job);
+    if (part_hold(job, parts, &parts->items[0]))
+        preemption_failed(core, job);
+    victims_clear(core, job);
 }
 
 /* The rest follows in the next step. */
@@ -322,7 +318,7 @@ static void victims_go_on(struct core *core, struct core_job *job, uint32_t told
         core->placing.job = job->id.v;
     assert(placing_of(core, job));
     core->placing.is_fresh = false;
-    core->placing.is_found = true;
+    core->placing.stage = PLACING_TELL;
     core->placing.told = told;
     core_trace(core, "job %s: %u of %u victims are told -> goes on", job->full_name, told,
                job->victim_count);
@@ -355,7 +351,7 @@ static struct start_outcome parts_hold(struct core *core, struct core_job *job, 
     struct start_outcome outcome = victims_wait_for(core, names, count);
     if (placing) { /* whom the steps before have found is named when all are told */
         placing->is_fresh = false;
-        placing->is_found = true;
+        placing->stage = PLACING_TELL;
         placing->told = 0;
         return outcome_cut;
     }
@@ -369,7 +365,7 @@ static struct start_outcome parts_hold(struct core *core, struct core_job *job, 
 static struct start_outcome gang_tell(struct core *core, struct core_job *job,
                                       struct placing *placing)
 {
-    assert(placing->is_found && job->hold_count);
+    assert(placing->stage == PLACING_TELL && job->hold_count);
     struct start_outcome outcome = outcome_bind;
     victims_go_on(core, job, placing->told, core->pass.work + core->slice, &outcome);
     if (outcome.is_cut)
@@ -478,12 +474,19 @@ static struct start_outcome parts_try(struct core *core, struct core_job *job, s
     ports->conflict = NONE;
     struct start_outcome outcome = parts_search(core, job, parts);
     struct placing *placing = placing_of(core, job);
-    if (outcome.kind == PLACEMENT_BIND && placing)
+    if (outcome.kind == PLACEMENT_BIND && placing && core->pass.work >= parts->work_end)
+        outcome = parts_cut(core, job, parts, parts->count);
+    else if (outcome.kind == PLACEMENT_BIND && placing)
         outcome = search_end(core, job, parts, placing);
     if (outcome.kind != PLACEMENT_BIND)
         return outcome;
     if (parts_are_preempting(parts))
         return parts_hold(core, job, parts);
+    if (!parts->is_task && gang_is_large(core, parts->task_count)) {
+        const bool is_fresh = !job->hold_count;
+        parts_keep(core, job, parts);
+        return gang_start_begin(core, job, is_fresh);
+    }
     for (size_t i = 0; i < parts->count; i++)
         part_make(core, job, &parts->items[i]);
     const char *why = parts_ports(core, job, parts, ports);
@@ -523,8 +526,10 @@ static struct start_outcome gang_start(struct core *core, struct core_job *job)
     assert(job->plan->is_gang && queue_has(core->queue, core_job_slot(core, job)));
     const struct plan *plan = job->plan;
     struct placing *placing = placing_of(core, job);
-    if (placing && placing->is_found)
+    if (placing && placing->stage == PLACING_TELL)
         return gang_tell(core, job, placing);
+    if (placing && placing->stage != PLACING_SEARCH)
+        return gang_start_go_on(core, job);
     struct parts parts = {
         .items = ARENA_ARRAY(&core->scratch, struct gang_part, plan->role_count + 1u),
         .work_end = core->pass.work + core->slice,
@@ -547,7 +552,7 @@ static struct start_outcome gang_start(struct core *core, struct core_job *job)
     struct start_outcome outcome = parts_start(core, job, &parts);
     if (!outcome.is_cut)
         placing_forget(core, job);
-    if (outcome.kind != PLACEMENT_BIND)
+    if (outcome.kind != PLACEMENT_BIND || gang_is_large(core, parts.task_count))
         return outcome;
     core_trace(core, "job %s: placed %zu tasks -> bind", job->full_name, parts.task_count);
     core_job_step(core, job, &(struct job_event){.kind = JOB_EVENT_PLACED});

@@ -30,7 +30,7 @@ enum timer_kind {
     TIMER_STARVES, /* … because a job begins to starve, … */
     TIMER_PREEMPT, /* … because a job may preempt again */
     TIMER_QUEUE,   /* the pass goes on */
-    TIMER_GO_ON,   /* ends of attempts are told to more of their tasks */
+    TIMER_GO_ON,   /* more tasks are told that their attempts end, or created */
     TIMER_JOB,     /* job_wake_ms */
 };
 
@@ -94,6 +94,7 @@ enum waiting_state {
     WAITING_PREEMPTING_STARVING, /* … and room is held back for it */
     WAITING_PAUSED,              /* others ended for it in vain: it may not end any for a while */
     WAITING_PAUSED_STARVING,     /* … but room is held back for it */
+    WAITING_STARTING,            /* a large gang: its tasks take their places over several steps */
     WAITING_STATES,
 };
 enum waiting_cause {
@@ -160,6 +161,12 @@ struct core_node {
     uint32_t counted_gpus, counted_cpus;
 };
 
+/* Ports of a node that are taken for a task that is about to start. */
+struct held_port {
+    uint32_t node;
+    uint16_t first, count;
+};
+
 /* What a preempting job has until its victims have ended: a group that the placer lets wait for its
  * places, or a part of its gang that could be bound already. It ends with the victims, so that no
  * two jobs can wait for each other with what they hold. A gang that is placed in several steps has
@@ -168,19 +175,33 @@ struct hold {
     char *group;
     struct placement_slot *slots; /* NULL: it waits */
     uint32_t slot_count;          /* also while it waits */
+    uint32_t started;             /* slots that have become tasks of a core_group of this name */
+    uint32_t ported;              /* slots whose ports are taken, … */
+    struct {                      /* … in this order */
+        struct held_port *items;
+        size_t count, room;
+    } ports;
+    size_t ports_next; /* those before it are of tasks by now */
 };
 
 enum { PORT_TRIES_MAX = 4 }; /* on other nodes, when ports are in conflict */
 
 /* The gang that is placed in several steps: how far it has come. There is one at a time, and no
  * other job is tried meanwhile; see docs/rfc/0016-gangs-in-steps.md. */
+enum placing_stage {
+    PLACING_SEARCH, /* for places of its parts */
+    PLACING_TELL,   /* they are found: its victims are told */
+    PLACING_PORTS,  /* all are bound: ports are taken for its tasks */
+    PLACING_START,  /* its tasks take their places, with their rows: it is decided */
+};
 struct placing {
-    uint32_t job;   /* its id; 0: there is none */
-    bool is_fresh;  /* nobody has been told to end for it */
-    bool is_found;  /* its search is over: its victims are told */
-    uint32_t next;  /* the first part whose turn has not come in this round */
-    uint32_t told;  /* victims that have been told */
-    uint32_t nodes; /* core->node_changes when this round began */
+    uint32_t job;  /* its id; 0: there is none */
+    bool is_fresh; /* nobody has been told to end for it */
+    enum placing_stage stage;
+    uint32_t next;        /* the first part whose turn has not come in this round */
+    struct task_ref task; /* PORTS, START: the task whose turn it is */
+    uint32_t told;        /* victims that have been told */
+    uint32_t nodes;       /* core->node_changes when this round began */
     uint32_t rounds;
     struct node_id avoid[PORT_TRIES_MAX]; /* where ports were in conflict */
     uint32_t avoid_count;
@@ -191,6 +212,10 @@ struct holdover {
     char *group;
     uint32_t task_count;
     bool is_bound;
+    struct { /* to be given back with it */
+        struct held_port *items;
+        size_t count, room;
+    } ports;
 };
 
 /* A name that is taken: by a live job, or for a while by one that has ended. */
@@ -249,7 +274,7 @@ struct core {
     int64_t nodes_ms;      /* last time that a node changed: reasons told before may not hold */
     uint32_t node_changes; /* so often */
     uint32_t slice;        /* units of work after which a gang goes on in the next step */
-    uint32_t ends_left;    /* tasks that may still be told in this step that their attempt ends */
+    uint32_t ends_left;    /* tasks that may still be told of an end in this step, or created */
     uint32_t drops_left;   /* tasks that may still be dropped in this step */
     bool is_unblocked;     /* something was freed: the queue may move */
     int64_t again_ms;      /* the queue is tried again then, for reasons that were not told … */
@@ -261,6 +286,8 @@ struct core {
     struct capacity capacity;
     struct pass pass;
     struct placing placing;
+    uint32_t creating; /* id of the large gang that got its places last: others wait until all of
+                          its tasks are created */
     struct placer *placer;
     struct queue *queue;
     struct timers timers;

@@ -154,6 +154,20 @@ static void core_group_drop(struct core *core, uint32_t at)
     *ARRAY_ADD(&core->free_groups) = at;
 }
 
+void core_group_release_rest(struct core *core, const char *name, uint32_t first_slot)
+{
+    struct core_group *group = core_group_find(core, name);
+    assert(group && first_slot < group->slot_count);
+    for (uint32_t slot = first_slot; slot < group->slot_count; slot++) {
+        assert(group->tasks[slot] == NONE && group->taken_count > 0);
+        core->placer->ops->release_slot(core->placer, group->name, slot);
+        reserve_release_slot(core, group->name, slot);
+        group->taken_count--;
+    }
+    if (group->taken_count == 0)
+        core_group_drop(core, core_group_index(core, group));
+}
+
 void core_task_release(struct core *core, struct core_task *task)
 {
     if (!task->is_taken)

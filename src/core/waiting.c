@@ -33,20 +33,24 @@ static const uint16_t changes[WAITING_CAUSES][WAITING_STATES] = {
             [WAITING_PREEMPTING_STARVING] = TO(WAITING_NOT),
             [WAITING_PAUSED] = TO(WAITING_NOT),
             [WAITING_PAUSED_STARVING] = TO(WAITING_NOT),
+            [WAITING_STARTING] = TO(WAITING_NOT),
         },
     [WAITING_BY_TRY] =
         {
-            [WAITING_QUEUED] = TO(WAITING_PLACING) | TO(WAITING_PREEMPTING) | TO(WAITING_PAUSED),
+            [WAITING_QUEUED] = TO(WAITING_PLACING) | TO(WAITING_PREEMPTING) | TO(WAITING_PAUSED) |
+                               TO(WAITING_STARTING),
             [WAITING_STARVING] = TO(WAITING_PLACING_STARVING) | TO(WAITING_PREEMPTING_STARVING) |
-                                 TO(WAITING_PAUSED_STARVING),
-            [WAITING_PLACING] = TO(WAITING_QUEUED) | TO(WAITING_PREEMPTING) | TO(WAITING_PAUSED),
+                                 TO(WAITING_PAUSED_STARVING) | TO(WAITING_STARTING),
+            [WAITING_PLACING] = TO(WAITING_QUEUED) | TO(WAITING_PREEMPTING) | TO(WAITING_PAUSED) |
+                                TO(WAITING_STARTING),
             [WAITING_PLACING_STARVING] = TO(WAITING_STARVING) | TO(WAITING_PREEMPTING_STARVING) |
-                                         TO(WAITING_PAUSED_STARVING),
-            [WAITING_PREEMPTING] = TO(WAITING_QUEUED) | TO(WAITING_PLACING) | TO(WAITING_PAUSED),
-            [WAITING_PREEMPTING_STARVING] =
-                TO(WAITING_STARVING) | TO(WAITING_PLACING_STARVING) | TO(WAITING_PAUSED_STARVING),
-            [WAITING_PAUSED] = TO(WAITING_PLACING),
-            [WAITING_PAUSED_STARVING] = TO(WAITING_PLACING_STARVING),
+                                         TO(WAITING_PAUSED_STARVING) | TO(WAITING_STARTING),
+            [WAITING_PREEMPTING] = TO(WAITING_QUEUED) | TO(WAITING_PLACING) | TO(WAITING_PAUSED) |
+                                   TO(WAITING_STARTING),
+            [WAITING_PREEMPTING_STARVING] = TO(WAITING_STARVING) | TO(WAITING_PLACING_STARVING) |
+                                            TO(WAITING_PAUSED_STARVING) | TO(WAITING_STARTING),
+            [WAITING_PAUSED] = TO(WAITING_PLACING) | TO(WAITING_STARTING),
+            [WAITING_PAUSED_STARVING] = TO(WAITING_PLACING_STARVING) | TO(WAITING_STARTING),
         },
     [WAITING_BY_TAKEN] =
         {
@@ -93,6 +97,10 @@ enum waiting_state waiting_state(const struct core *core, const struct core_job 
     if (!queue_has(core->queue, slot)) {
         assert(!is_starving && !job->hold_count && core->placing.job != job->id.v);
         return WAITING_NOT;
+    }
+    if (core->placing.job == job->id.v && core->placing.stage == PLACING_START) {
+        assert(!is_starving);
+        return WAITING_STARTING;
     }
     if (core->placing.job == job->id.v && core->placing.is_fresh)
         return is_starving ? WAITING_PLACING_STARVING : WAITING_PLACING;

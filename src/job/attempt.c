@@ -176,12 +176,17 @@ static bool task_is_unfinished(const struct job_task *task)
     return task->state <= LIFE_RUNNING;
 }
 
-/* The next of the tasks that end with their attempt, and have not been told. */
-static bool ending_next(struct job *job)
+static bool task_is_uncreated(const struct job_task *task)
+{
+    return task->is_uncreated;
+}
+
+/* The next of the tasks that something is still to be done with. */
+static bool next_find(struct job *job, bool (*is_meant)(const struct job_task *task))
 {
     for (; job->next.role < job->role_count; job->next = (struct task_ref){job->next.role + 1, 0})
         for (; job->next.index < job->roles[job->next.role].count; job->next.index++)
-            if (task_is_unfinished(&job->roles[job->next.role].items[job->next.index]))
+            if (is_meant(&job->roles[job->next.role].items[job->next.index]))
                 return true;
     return false;
 }
@@ -197,7 +202,7 @@ static void ending_tell(struct step *step)
                          job->execution != EXECUTION_STOP && !job_retry(step).is_retried;
     const uint32_t grace_ms = job->ending == KILL_PREEMPTED ? step->policy->preemption_grace_ms
                                                             : step->policy->kill_grace_ms;
-    for (uint32_t told = 0; ending_next(job); told++) {
+    for (uint32_t told = 0; next_find(job, task_is_unfinished); told++) {
         if (step->event->slice && told == step->event->slice)
             return;
         step_task_kill(step, job->next, &completion, job->ending, grace_ms, is_held);
@@ -205,9 +210,23 @@ static void ending_tell(struct step *step)
     job->ending = KILL_NONE;
 }
 
+/* All rows of a large gang are stored: each of its tasks can know where its peers are. */
+static void creation_go_on(struct step *step)
+{
+    struct job *job = step->job;
+    assert(job->is_starting && job->waiting == 0);
+    for (uint32_t created = 0; next_find(job, task_is_uncreated); created++) {
+        if (step->event->slice && created == step->event->slice)
+            return;
+        step_task(step, job->next)->is_uncreated = false;
+        step_task_action(step, JOB_ACTION_CREATE, job->next);
+    }
+    job->is_starting = false;
+}
+
 bool job_goes_on(const struct job *job)
 {
-    return job->ending != KILL_NONE;
+    return job->ending != KILL_NONE || (job->is_starting && job->waiting == 0);
 }
 
 void step_go_on(struct step *step)
@@ -215,6 +234,10 @@ void step_go_on(struct step *step)
     assert(step->event->kind == JOB_EVENT_GO_ON);
     if (!job_goes_on(step->job))
         return;
+    if (step->job->ending == KILL_NONE) {
+        creation_go_on(step);
+        return;
+    }
     ending_tell(step);
     if (job_goes_on(step->job))
         return;
@@ -231,6 +254,9 @@ void step_attempt_end(struct step *step, const struct attempt_end *end)
     job->trigger_role = end->trigger ? end->trigger->role : -1;
     job->trigger_index = end->trigger ? end->trigger->index : -1;
     const bool was_waiting = !job->has_tasks || job->waiting > 0;
+    if (job->is_starting) /* those without a place are in no table: nothing is left of them */
+        job->waiting = 0;
+    job->is_starting = false;
     if (job->has_tasks) {
         if (end->is_external) {
             step_job_state(step, LIFE_DELETING);
@@ -247,6 +273,21 @@ void step_attempt_end(struct step *step, const struct attempt_end *end)
     if (was_waiting)
         step_action(step, JOB_ACTION_UNQUEUE);
     step_attempt_settle(step);
+}
+
+void step_start_undo(struct step *step)
+{
+    const struct job_event event = {.now_ms = step->now_ms};
+    const struct attempt_end end = {
+        .completion =
+            completion_of(CODE_REFUSED, "the server ended before all of its tasks had a place"),
+        .reason = KILL_PREEMPTED,
+    };
+    assert(!step->event && step->policy->is_gang);
+    step->event = &event;
+    step_story(step, NULL, true, "StartInterrupted", "%s", end.completion.diagnostics);
+    step_attempt_end(step, &end);
+    step->event = NULL;
 }
 
 /* How long the job's next attempt has to wait, other than by the back-off; counts the end. */

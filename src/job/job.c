@@ -263,16 +263,22 @@ static void step_placed(struct step *step)
         step_tasks_make(step);
     if (!job_is_active(job))
         return;
-    assert(!step->policy->is_gang || !event->tasks || event->task_count == job->waiting);
+    assert(!step->policy->is_gang || !event->tasks || event->task_count == job->waiting ||
+           job->is_starting);
     if (event->tasks) {
-        for (size_t i = 0; i < event->task_count; i++)
+        for (size_t i = 0; i < event->task_count; i++) {
+            if (job->is_starting)
+                step_task_append(step, event->tasks[i]);
             step_task_placed(step, event->tasks[i]);
+        }
     } else {
         for (uint16_t r = 0; r < job->role_count; r++)
             for (uint16_t i = 0; i < job->roles[r].count; i++)
                 if (job_task_is_waiting(job, step->policy, (struct task_ref){r, i}))
                     step_task_placed(step, (struct task_ref){r, i});
     }
+    if (job->is_starting)
+        step_job_changed(step); /* its row counts them */
     if (job->waiting == 0)
         step_action(step, JOB_ACTION_UNQUEUE);
 }

@@ -61,6 +61,7 @@ struct job_task {
     enum life_state state;
     bool is_deletion_pending;  /* scaled down; never counts, never used again */
     bool is_held;              /* its ended container is kept for debugging */
+    bool is_uncreated;         /* it has its place, but CREATE is still to come */
     bool is_killed;            /* a KILL was given for this attempt … */
     enum kill_reason killed;   /* … for this reason … */
     int64_t kill_by_ms;        /* … and its grace ends then */
@@ -99,7 +100,10 @@ struct job {
     bool is_inherited; /* the completion is the trigger's own, not "all have completed" */
     /* The attempt ends for this reason, and tasks from `next` on have not been told yet; KILL_NONE:
      * all that had not ended have been. */
-    enum kill_reason ending;
+    enum kill_reason ending : 8;
+    /* The attempt of a large gang begins: its tasks get their places over several steps, those that
+     * have none yet are not in the table; then, from `next` on, CREATE. Not stored. */
+    bool is_starting;
     struct task_ref next; /* not stored: after a restart those that were told are passed over */
     int64_t submitted_ms, launched_ms, completed_ms;
     int64_t attempt_created_ms, attempt_launched_ms, attempt_completed_ms;
@@ -110,7 +114,8 @@ struct job {
 };
 
 enum job_event_kind {
-    JOB_EVENT_PLACED,         /* places found: for all (gang) or for `tasks` */
+    JOB_EVENT_PLACED,         /* places found: for all (gang) or for `tasks`; of a large gang for
+                                 the next `tasks`, others follow (`is_in_steps`) */
     JOB_EVENT_REFUSED,        /* no place can ever be found for the job; completion says why */
     JOB_EVENT_TASK_REFUSED,   /* the same for one waiting task; of a gang: for the job */
     JOB_EVENT_TASK_PREPARING, /* the engine has begun */
@@ -135,11 +140,12 @@ struct job_event {
     int64_t now_ms;
     uint64_t random;           /* for the back-off */
     uint64_t *attempt_last;    /* PLACED: the last attempt id given; counted up for each CREATE */
-    uint32_t slice;            /* the end of an attempt is told to so many tasks; 0: to all */
+    uint32_t slice;            /* so many tasks are told of an end, or created; 0: all */
     struct task_ref task;      /* TASK_* */
     struct attempt_id attempt; /* TASK_*: events of another attempt are ignored; 0 = the latest */
     const struct task_ref *tasks; /* PLACED; NULL: all */
     size_t task_count;
+    bool is_in_steps;                    /* PLACED: CREATE comes when all have their places */
     const struct completion *completion; /* EXITED, KILL, PREEMPT, REFUSED */
     struct {
         uint16_t role;
@@ -228,7 +234,8 @@ uint32_t job_role_count(const struct job *job, const struct job_policy *policy, 
 /* NULL: no such task, or no table. */
 const struct job_task *job_task_find(const struct job *job, struct task_ref task);
 bool job_is_final(const struct job *job); /* COMPLETED; containers may still be held */
-/* An attempt ends, and not all of its tasks have been told: JOB_EVENT_GO_ON tells the next ones. */
+/* An attempt ends, and not all of its tasks have been told; or a large gang has all its places, and
+ * not all of its tasks have been created: JOB_EVENT_GO_ON does it for the next ones. */
 bool job_goes_on(const struct job *job);
 /* Stop has been asked for and the job does not run for a new start. */
 bool job_is_stop_requested(const struct job *job);

@@ -244,8 +244,18 @@ static void task_kill_again(struct step *step, struct task_ref ref)
     action->reason = kill_reason_name(task->killed);
 }
 
+/* Of a large gang that was to get its places in several steps: none has been created before all
+ * have theirs. */
+static bool start_is_cut(const struct job *job, const struct job_policy *policy)
+{
+    for (uint16_t r = 0; policy->is_gang && job->has_tasks && r < job->role_count; r++)
+        if (job->roles[r].count < job->roles[r].instances)
+            return true;
+    return false;
+}
+
 /* Count a restored task and say again what may not have been done. */
-static void task_resume(struct step *step, struct task_ref ref)
+static void task_resume(struct step *step, struct task_ref ref, bool is_cut)
 {
     assert(job_task_find(step->job, ref));
     struct job *job = step->job;
@@ -259,7 +269,8 @@ static void task_resume(struct step *step, struct task_ref ref)
     }
     /* also when its image was being fetched: the engine knows it, or knows nothing of it any more
      */
-    if (task->state == LIFE_CREATION_REQUESTED || task->state == LIFE_PREPARING)
+    task->is_uncreated = is_cut && task->state == LIFE_CREATION_REQUESTED;
+    if ((task->state == LIFE_CREATION_REQUESTED && !is_cut) || task->state == LIFE_PREPARING)
         step_task_action(step, JOB_ACTION_CREATE, ref);
     if (task_is_live(task) && life_is_completing(task->state))
         task_kill_again(step, ref);
@@ -269,16 +280,19 @@ int job_restore_finish(struct job *job, const struct job_policy *policy, int64_t
                        struct job_output *output, struct err *err)
 {
     struct step step = {.job = job, .policy = policy, .output = output, .now_ms = now_ms};
+    const bool is_cut = start_is_cut(job, policy);
     for (uint16_t r = 0; job->has_tasks && r < job->role_count; r++) {
         for (uint16_t i = 0; i < job->roles[r].count; i++)
             if (job->roles[r].items[i].created_ms == 0)
                 return err_fail(err, ERR_CORRUPT, "", "task %u of role %u is not stored", i, r);
         for (uint16_t i = 0; i < job->roles[r].count; i++)
-            task_resume(&step, (struct task_ref){r, i});
+            task_resume(&step, (struct task_ref){r, i}, is_cut);
     }
     if (job_is_completing(job) && job->live == 0 && !job_goes_on(job))
         return err_fail(err, ERR_CORRUPT, "", "the job is ending, but no task of it is");
-    if (job_waiting_count(job, policy) > 0)
+    if (is_cut && job_is_active(job))
+        step_start_undo(&step);
+    else if (job_waiting_count(job, policy) > 0)
         step_action(&step, JOB_ACTION_QUEUE);
     return 0;
 }

@@ -128,6 +128,8 @@ void step_task_state(struct step *step, struct task_ref ref, enum life_state to)
     else if (task->state == LIFE_CREATION_PENDING)
         step->job->waiting--;
     task->retry_at_ms = 0;
+    if (to != LIFE_CREATION_REQUESTED)
+        task->is_uncreated = false;
     task->state = to;
     step->job->live = step->job->live - was_live + task_is_live(task);
     if (to == LIFE_CREATION_PENDING)
@@ -216,6 +218,14 @@ void step_task_add(struct step *step, uint16_t role)
     action->from = action->to = LIFE_CREATION_PENDING;
 }
 
+void step_task_append(struct step *step, struct task_ref ref)
+{
+    struct job_role *table = &step->job->roles[ref.role];
+    assert(step->job->is_starting && ref.index == table->count);
+    struct job_task *task = ARRAY_ADD(table);
+    task->created_ms = task->attempt_created_ms = step->now_ms;
+}
+
 void step_task_renew(struct step *step, struct task_ref ref)
 {
     struct job_task *task = step_task(step, ref);
@@ -234,11 +244,15 @@ void step_tasks_make(struct step *step)
     if (!job->roles)
         job_roles_make(job, step->policy);
     job->has_tasks = true;
+    job->is_starting = step->event && step->event->is_in_steps;
     for (uint16_t r = 0; r < job->role_count; r++) {
         assert(job->roles[r].count == 0);
         ARRAY_RESERVE(&job->roles[r], job->roles[r].instances);
-        for (uint32_t i = 0; i < job->roles[r].instances; i++)
+        if (job->is_starting)
+            job->waiting += job->roles[r].instances;
+        for (uint32_t i = 0; i < job->roles[r].instances && !job->is_starting; i++)
             step_task_add(step, r);
     }
+    job->next = (struct task_ref){0};
     step_job_state(step, LIFE_CREATION_REQUESTED);
 }

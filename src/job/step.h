@@ -31,6 +31,8 @@ void step_task_state(struct step *step, struct task_ref ref, enum life_state to)
 void completion_set(struct completion **slot, const struct completion *completion);
 void step_tasks_make(struct step *step);              /* the table of a new attempt */
 void step_task_add(struct step *step, uint16_t role); /* at the end of its role; waits */
+/* The next one of a large gang that gets its places in several steps: it is counted already. */
+void step_task_append(struct step *step, struct task_ref ref);
 /* Make the slot a new instance that waits for a place. */
 void step_task_renew(struct step *step, struct task_ref ref);
 
@@ -75,6 +77,8 @@ struct attempt_end {
 };
 void step_attempt_end(struct step *step, const struct attempt_end *end);
 void step_go_on(struct step *step);
+/* After a restart: some tasks of a gang have no place. None has been created, so all is undone. */
+void step_start_undo(struct step *step);
 void step_attempt_settle(struct step *step); /* complete it when its last container has ended */
 void step_retry_begin(struct step *step);
 void step_forget_held(struct step *step);

@@ -9,8 +9,10 @@ void step_task_placed(struct step *step, struct task_ref ref)
     struct job_task *task = step_task(step, ref);
     assert(task->state == LIFE_CREATION_PENDING && step->event->attempt_last);
     task->attempt.v = ++*step->event->attempt_last;
+    task->is_uncreated = step->event->is_in_steps;
     step_task_state(step, ref, LIFE_CREATION_REQUESTED);
-    step_task_action(step, JOB_ACTION_CREATE, ref);
+    if (!task->is_uncreated)
+        step_task_action(step, JOB_ACTION_CREATE, ref);
 }
 
 void step_task_preparing(struct step *step, struct task_ref ref)
@@ -271,9 +273,12 @@ void step_task_kill(struct step *step, struct task_ref ref, const struct complet
 {
     assert(completion && reason != KILL_NONE);
     struct job_task *task = step_task(step, ref);
-    if (task->state == LIFE_CREATION_PENDING) {
+    const bool has_place = task->is_uncreated;
+    if (task->state == LIFE_CREATION_PENDING || has_place) { /* there is no container */
         completion_set(&task->completion, completion);
         step_task_state(step, ref, LIFE_ATTEMPT_COMPLETED);
+        if (has_place)
+            step_task_action(step, JOB_ACTION_RELEASE, ref);
         settle(step, ref);
         return;
     }

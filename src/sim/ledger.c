@@ -24,6 +24,12 @@ struct ledger_attempt { /* by its number; job 0: never seen */
     uint64_t ended, forgotten; /* in this step; 0: not yet */
 };
 
+struct ledger_job {
+    struct plan *plan;
+    uint32_t placed, placed_attempt; /* tasks that got a place in the latest attempt */
+    bool is_final;
+};
+
 struct ledger {
     struct {
         struct {
@@ -35,11 +41,7 @@ struct ledger {
         size_t count, room;
     } nodes;
     struct {
-        struct {
-            struct plan *plan;
-            uint32_t newborn; /* attempts first seen in this step */
-            bool is_final;
-        } * items; /* by number */
+        struct ledger_job *items; /* by number */
         size_t count, room;
     } jobs;
     struct {
@@ -159,7 +161,16 @@ static int task_enter(struct ledger *ledger, const struct task_record *record, s
         return err_fail(err, ERR_INTERNAL, "task", "attempt %llu has %zu GPUs, asked for %u",
                         (unsigned long long)record->attempt.v, record->gpu_count,
                         plan->roles[record->task.role].gpu);
-    ledger->jobs.items[now.job].newborn += !attempt->job;
+    if (!attempt->job) {
+        if (now.is_live && !ledger->nodes.items[now.node].is_usable)
+            return err_fail(err, ERR_INTERNAL, "task", "attempt %llu is placed on an unusable node",
+                            (unsigned long long)record->attempt.v);
+        struct ledger_job *job = &ledger->jobs.items[now.job];
+        if (job->placed_attempt != now.job_attempt)
+            job->placed = 0;
+        job->placed_attempt = now.job_attempt;
+        job->placed++;
+    }
     *attempt = now;
     return 0;
 }
@@ -201,6 +212,17 @@ static int records_enter(struct ledger *ledger, const struct output *output, str
 
 /* --- commands --- */
 
+/* A gang starts whole: all of its tasks have rows. */
+static bool gang_is_placed(const struct ledger *ledger, const struct ledger_attempt *attempt)
+{
+    const struct ledger_job *job = &ledger->jobs.items[attempt->job];
+    uint32_t tasks = 0;
+    for (uint16_t i = 0; i < job->plan->role_count; i++)
+        tasks += job->plan->roles[i].instances;
+    return !job->plan->is_gang ||
+           (job->placed_attempt == attempt->job_attempt && job->placed == tasks);
+}
+
 static const char *create_enter(const struct ledger *ledger, struct ledger_attempt *attempt,
                                 const struct command *command, bool is_restart)
 {
@@ -215,7 +237,7 @@ static const char *create_enter(const struct ledger *ledger, struct ledger_attem
     if (attempt->node >= ledger->nodes.count ||
         strcmp(ledger->nodes.items[attempt->node].name, command->node) != 0)
         return "is created on another node than its row says";
-    return ledger->nodes.items[attempt->node].is_usable ? NULL : "is created on an unusable node";
+    return gang_is_placed(ledger, attempt) ? NULL : "is created before its gang is placed";
 }
 
 static const char *command_enter(struct ledger *ledger, const struct command *command,
@@ -237,24 +259,6 @@ static const char *command_enter(struct ledger *ledger, const struct command *co
     if (attempt->is_live)
         return "is forgotten while it lives";
     return is_again ? "is forgotten twice" : NULL;
-}
-
-/* A gang starts whole; of others as many as find room. */
-static int gangs_check(struct ledger *ledger, struct err *err)
-{
-    for (size_t i = 0; i < ledger->jobs.count; i++) {
-        const struct plan *plan = ledger->jobs.items[i].plan;
-        uint32_t newborn = ledger->jobs.items[i].newborn, tasks = 0;
-        ledger->jobs.items[i].newborn = 0;
-        if (!newborn || !plan->is_gang)
-            continue;
-        for (uint16_t k = 0; k < plan->role_count; k++)
-            tasks += plan->roles[k].instances;
-        if (newborn != tasks)
-            return err_fail(err, ERR_INTERNAL, "gang", "%u of %u tasks of job %zu began", newborn,
-                            tasks, i);
-    }
-    return 0;
 }
 
 /* "job alice~a: preempts bob~b/0/worker": nobody ends its own tasks. */
@@ -294,8 +298,6 @@ int ledger_enter(struct ledger *ledger, const struct output *output, int64_t now
             code = err_fail(err, ERR_INTERNAL, "command", "attempt %llu %s",
                             (unsigned long long)command->attempt.v, wrong);
     }
-    if (!code)
-        code = gangs_check(ledger, err);
     return code ? code : preemptions_check(output, err);
 }
 
@@ -395,10 +397,11 @@ int ledger_close(const struct ledger *ledger, struct err *err)
         const struct ledger_attempt *attempt = &ledger->attempts.items[i];
         if (!attempt->job)
             continue;
-        const char *wrong = attempt->is_live       ? "lives for ever"
-                            : !attempt->is_created ? "was never created"
-                            : !attempt->forgotten  ? "was never forgotten"
-                                                   : NULL;
+        const bool is_gang = ledger->jobs.items[attempt->job].plan->is_gang; /* may end before */
+        const char *wrong = attempt->is_live                   ? "lives for ever"
+                            : !attempt->is_created && !is_gang ? "was never created"
+                            : !attempt->forgotten              ? "was never forgotten"
+                                                               : NULL;
         if (wrong)
             return err_fail(err, ERR_INTERNAL, "attempt", "%zu of job %u %s", i, attempt->job,
                             wrong);

@@ -22,8 +22,11 @@
 
 enum {
     ORIGIN_MS = 1000000000,
-    EVENTS_MAX = 20000,     /* more is no progress */
-    RESTARTS_MAX = 100,     /* of those between two steps of a pass */
+    EVENTS_MAX = 20000, /* more is no progress */
+    /* Where something happens between all steps: each may let a gang begin anew that finds no
+     * place, whose steps bring the next. */
+    RESTARTS_MAX = 100,
+    INTERRUPTIONS_MAX = 500,
     DRAIN_MS = 4 * 3600000, /* after the last submission, before the rest is stopped */
 };
 
@@ -289,7 +292,7 @@ static int restart(struct sim *sim)
 static int maybe_restart(struct sim *sim)
 {
     bool is_due = random_below(&sim->accident, 1000) < sim->config->restarts;
-    if (!is_due)
+    if (!is_due || (sim->config->has_interruptions && sim->result.restarts >= RESTARTS_MAX))
         return 0;
     mails_lose(sim);
     return restart(sim);
@@ -341,7 +344,7 @@ static int interrupt_random(struct sim *sim)
 static bool is_interrupted(struct sim *sim)
 {
     return sim->config->has_interruptions && sim->wake_ms <= sim->now_ms && !sim->is_ending &&
-           random_below(&sim->accident, 3) == 0;
+           sim->result.interruptions < INTERRUPTIONS_MAX && random_below(&sim->accident, 3) == 0;
 }
 
 /* --- the run --- */

@@ -363,8 +363,8 @@ static void bench_gang_life(struct bench *bench)
     cost_print("its submission", &submission);
     cost_print("steps of its search, and to tell its victims", &search);
     cost_print("ends of jobs until it starts", &end);
-    cost_print("steps of its search when they have ended", &retry);
-    cost_print("the step in which it starts, with all its rows", &start);
+    cost_print("steps of its search and its start after that", &retry);
+    cost_print("steps in which its tasks are created", &start);
     cost_print("its end is asked for", &stop);
     cost_print("steps in which its tasks are told", &stopping);
     cost_print("ends of its tasks", &exit);

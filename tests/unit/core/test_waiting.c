@@ -34,6 +34,7 @@ static const char *const state_names[WAITING_STATES] = {
     [WAITING_PREEMPTING_STARVING] = "preempting and starving",
     [WAITING_PAUSED] = "paused",
     [WAITING_PAUSED_STARVING] = "paused and starving",
+    [WAITING_STARTING] = "starting",
 };
 static const char *const cause_names[WAITING_CAUSES] = {
     [WAITING_BY_QUEUE] = "queue",

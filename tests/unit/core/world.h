@@ -48,7 +48,8 @@ void world_run(struct world *world, uint64_t attempt);                  /* prepa
 void world_exit(struct world *world, uint64_t attempt, int code, uint8_t attributes);
 void world_configure(struct world *world); /* world->config was changed */
 void world_timer(struct world *world, int64_t after_ms);
-/* A pass over the queue that was cut goes on, once, or to its end (how often?). */
+/* What was cut, a pass over the queue, a start or an end, goes on once, or to its end (how often?).
+ */
 bool world_pass_step(struct world *world); /* false: it has come to its end */
 uint32_t world_pass_end(struct world *world);
 

@@ -87,9 +87,9 @@ static void check_action(const struct job_action *action)
         walk.containers++;
         break;
     case JOB_ACTION_RELEASE:
-        CHECK(walk.is_created[id] && !walk.is_released[id]);
+        CHECK(!walk.is_released[id]);
         walk.is_released[id] = true;
-        walk.containers--;
+        walk.containers -= walk.is_created[id];
         break;
     case JOB_ACTION_KILL:
         CHECK(walk.is_created[id] && !walk.is_released[id] && action->reason);
@@ -122,7 +122,9 @@ static void check_task(const struct job_task *task)
     const bool is_live = task->state >= LIFE_CREATION_REQUESTED && task->state <= LIFE_DELETING;
     CHECK(task->created_ms > 0);
     CHECK(task->state != LIFE_CREATION_PENDING || task->attempt.v == 0);
-    CHECK(!is_live || (walk.is_created[task->attempt.v] && !walk.is_released[task->attempt.v]));
+    CHECK(!is_live || (walk.is_created[task->attempt.v] != task->is_uncreated &&
+                       !walk.is_released[task->attempt.v]));
+    CHECK(!task->is_uncreated || task->state == LIFE_CREATION_REQUESTED);
     CHECK(task->state < LIFE_DELETION_PENDING || task->completion);
     CHECK(task->retries_counted <= task->retries && task->retries == task->task_attempt);
 }
@@ -130,7 +132,7 @@ static void check_task(const struct job_task *task)
 static void check_job(void)
 {
     const struct job *job = &walk.world.job;
-    uint32_t live = 0, waiting = 0, paused = 0, held = 0;
+    uint32_t live = 0, waiting = 0, paused = 0, held = 0, uncreated = 0;
     for (uint16_t r = 0; job->roles && r < job->role_count; r++) {
         uint32_t succeeded = 0, failed = 0;
         const struct job_role *role = &job->roles[r];
@@ -139,6 +141,7 @@ static void check_job(void)
             const struct job_task *task = &role->items[i];
             check_task(task);
             live += task->state >= LIFE_CREATION_REQUESTED && task->state <= LIFE_DELETING;
+            uncreated += task->is_uncreated;
             CHECK(task->retry_at_ms == 0 || task->state == LIFE_CREATION_PENDING);
             waiting += task->state == LIFE_CREATION_PENDING && task->retry_at_ms == 0;
             paused += task->retry_at_ms > 0;
@@ -150,14 +153,17 @@ static void check_job(void)
             CHECK(i < role->instances || task->is_deletion_pending);
         }
         CHECK(role->succeeded == succeeded && role->failed == failed);
+        if (job->is_starting) /* the others are to come */
+            waiting += role->instances - (uint32_t)role->count;
     }
     CHECK(job->live == live && job->waiting == waiting && job->paused == paused &&
           job->held == held);
-    CHECK(walk.containers == live);
+    CHECK(walk.containers == live - uncreated);
+    CHECK(uncreated == 0 || job->is_starting || job->ending);
     CHECK((job->state >= LIFE_DELETION_PENDING) == (job->completion != NULL));
     CHECK(job->state != LIFE_COMPLETED || (live == 0 && waiting == 0 && paused == 0));
     CHECK(!life_is_completing(job->state) || live > 0 || job_goes_on(job));
-    CHECK(!job_goes_on(job) || life_is_completing(job->state));
+    CHECK(!job_goes_on(job) || life_is_completing(job->state) || job->is_starting);
     CHECK((job->hold_until_ms > 0) == (job->state == LIFE_COMPLETED && held > 0));
     CHECK(job->retry_at_ms == 0 || job->state == LIFE_ATTEMPT_COMPLETED);
     const int64_t wake_ms = job_wake_ms(job, &walk.world.policy);
@@ -174,7 +180,7 @@ static void step(struct job_event event)
     event.slice = walk.slice;
     world_step(&walk.world, event);
     CHECK(walk.slice || !job_goes_on(&world->job));
-    CHECK(event.kind != JOB_EVENT_GO_ON || was_going_on == (world->out.count > 0));
+    CHECK(event.kind != JOB_EVENT_GO_ON || was_going_on || world->out.count == 0);
     const bool was_due = due_ms > 0 && due_ms <= world->now_ms;
     const int64_t wake_ms = job_wake_ms(&world->job, &world->policy);
     CHECK(was_due || wake_ms == 0 || wake_ms >= world->now_ms);
@@ -182,12 +188,8 @@ static void step(struct job_event event)
         check_action(&walk.world.out.items[i]);
         created += walk.world.out.items[i].kind == JOB_ACTION_CREATE;
     }
-    if (walk.world.policy.is_gang && created > 0) {
-        uint32_t all = 0;
-        for (uint16_t r = 0; r < walk.world.policy.role_count; r++)
-            all += walk.world.policy.roles[r].instances;
-        CHECK(created == all);
-    }
+    for (uint16_t r = 0; walk.world.policy.is_gang && created > 0 && r < world->job.role_count; r++)
+        CHECK(world->job.roles[r].count == walk.world.policy.roles[r].instances);
     check_job();
 }
 
@@ -205,10 +207,21 @@ static void restart(void)
             CHECK(job_restore_task(&restored, (struct task_ref){r, i},
                                    &world->job.roles[r].items[i], NULL) == 0);
     world->out.count = 0;
+    const bool is_cut = world->job.is_starting && world->job.waiting > 0;
     CHECK(job_restore_finish(&restored, &world->policy, world->now_ms, &world->out, NULL) == 0);
-    CHECK(job_hash(&restored) == job_hash(&world->job));
+    CHECK(is_cut || job_hash(&restored) == job_hash(&world->job));
+    CHECK(!is_cut || (restored.live == 0 && restored.state != LIFE_COMPLETED));
     for (size_t i = 0; i < world->out.count; i++) { /* repeated commands name live containers */
         const struct job_action *action = &world->out.items[i];
+        if (action->kind == JOB_ACTION_CREATE && !walk.is_created[action->attempt.v]) {
+            CHECK(world->job.is_starting || world->job.ending);
+            walk.is_created[action->attempt.v] = true;
+            walk.containers++;
+        }
+        if (is_cut && action->kind != JOB_ACTION_CREATE && action->kind != JOB_ACTION_KILL) {
+            check_action(action);
+            continue;
+        }
         CHECK(action->kind == JOB_ACTION_QUEUE ||
               ((action->kind == JOB_ACTION_CREATE || action->kind == JOB_ACTION_KILL) &&
                walk.is_created[action->attempt.v] && !walk.is_released[action->attempt.v]));
@@ -247,11 +260,31 @@ static struct task_ref task_draw(void)
     return (struct task_ref){role, (uint16_t)below(6)};
 }
 
+/* The next ones of a gang that gets its places in several steps. */
+static void place_next(void)
+{
+    const struct job *job = &walk.world.job;
+    struct task_ref refs[3];
+    const size_t most = 1 + below(COUNT_OF(refs));
+    size_t count = 0;
+    for (uint16_t r = 0; r < job->role_count; r++)
+        for (uint16_t i = job->has_tasks ? (uint16_t)job->roles[r].count : 0;
+             i < job_role_instances(job, &walk.world.policy, r) && count < most; i++)
+            refs[count++] = (struct task_ref){r, i};
+    if (count > 0 && job_waiting_count(job, &walk.world.policy) > 0)
+        step((struct job_event){
+            .kind = JOB_EVENT_PLACED, .tasks = refs, .task_count = count, .is_in_steps = true});
+}
+
 static void place_some(void)
 {
     const struct job_world *world = &walk.world;
     struct task_ref refs[64];
     size_t count = 0;
+    if (world->policy.is_gang && (walk.slice || world->job.is_starting)) {
+        place_next();
+        return;
+    }
     for (uint16_t r = 0; r < world->policy.role_count; r++)
         for (uint16_t i = 0; i < job_role_count(&world->job, &world->policy, r); i++)
             if (job_task_is_waiting(&world->job, &world->policy, (struct task_ref){r, i}) &&
@@ -283,7 +316,10 @@ static void happen(void)
         return;
     }
     if (draw == 4 && job_waiting_count(&world->job, &world->policy) > 0) {
-        step((struct job_event){.kind = JOB_EVENT_PLACED});
+        if (world->job.is_starting)
+            place_next();
+        else
+            step((struct job_event){.kind = JOB_EVENT_PLACED});
         return;
     }
     const size_t end = below(COUNT_OF(ends));
@@ -300,6 +336,10 @@ static void happen(void)
     event.scale.min_succeeded = below(3) ? NULL : &threshold;
     if (below(6) == 0)
         event.attempt.v = below(world->attempt_last + 2); /* perhaps stale */
+    const struct job_task *task = job_task_find(&world->job, event.task);
+    if (task && task->is_uncreated &&
+        (event.kind == JOB_EVENT_TASK_PREPARING || event.kind == JOB_EVENT_TASK_RUNNING))
+        return; /* who should say so? */
     if (event.kind == JOB_EVENT_TIMER && below(2) && job_wake_ms(&world->job, &world->policy) > 0)
         world->now_ms = job_wake_ms(&world->job, &world->policy);
     step(event);
@@ -382,6 +422,9 @@ static void lives_end_by_themselves(void **state)
             const size_t end = round > 200 ? 0 : below(COUNT_OF(ends));
             struct completion completion = completion_of(ends[end].code, "because");
             completion.attributes = ends[end].attributes;
+            const struct job_task *task = job_task_find(&world->job, ref);
+            if (task && task->is_uncreated)
+                continue;
             step((struct job_event){.kind = JOB_EVENT_TASK_RUNNING, .task = ref});
             step((struct job_event){
                 .kind = JOB_EVENT_TASK_EXITED, .task = ref, .completion = &completion});
