@@ -77,8 +77,9 @@ void job_save(const struct job *job, struct buf *out)
     buf_put_u8(out, SAVE_VERSION);
     buf_put_u8(out, (uint8_t)job->state);
     buf_put_u8(out, (uint8_t)job->execution);
-    buf_put_u8(out, (uint8_t)(job->has_tasks | job->is_inherited << 1 |
-                              (unsigned)job->ending << ENDING_SHIFT));
+    const unsigned flags = (unsigned)job->has_tasks | (unsigned)job->is_inherited << 1 |
+                           (unsigned)job->ending << ENDING_SHIFT;
+    buf_put_u8(out, (uint8_t)flags);
     buf_put_u32(out, job->role_count);
     buf_put_u32(out, job->attempt);
     buf_put_u32(out, job->retries_user);
