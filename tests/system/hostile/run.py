@@ -263,7 +263,7 @@ def escape_check(the):
     """Root of the neighbour's task, in the machine's file system: what it gets that it must not get."""
     bundle = next(path.parent for path in pathlib.Path("/run/skep").glob(f"*/tasks/{the.container_of('neighbour').name}/config.json")
                   if str(the.folder) in path.read_text())
-    done = subprocess.run(["nsenter", "--user", "--target", (bundle / "init.pid").read_text(), "python3", "-c", ESCAPED, the.folder, the.shared,
+    done = subprocess.run(["nsenter", "--user", "--target", (bundle / "init.pid").read_text(), image.PYTHON, "-c", ESCAPED, the.folder, the.shared,
                            str(the.process.pid)], capture_output=True, text=True, timeout=LIMIT_S)
     lines = done.stdout.splitlines()
     return [f"escaped: {line}" for line in lines if "GOT" in line] + ([] if "tried" in lines else [f"escaped: {done.stderr}"])
