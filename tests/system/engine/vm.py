@@ -119,6 +119,34 @@ def module_add(root, modules, name):
     # not a module: built in, or the test will say what is missing
 
 
+def modules_add(root, modules, names):
+    """These modules and all that they need: their file names in the order in which they must be loaded."""
+    order = []
+
+    def add(name):
+        if any(module_name(path) == name for path in order):
+            return
+        path = next((path for path in modules.rglob("*.ko*") if module_name(path) == name), None)
+        if not path:
+            return  # built in, or the test will say what is missing
+        bytes_read = subprocess.run(["xz", "-dc", path], capture_output=True, check=True).stdout if path.suffix == ".xz" else path.read_bytes()
+        needed = re.search(rb"\0depends=([^\0]*)\0", bytes_read)
+        for other in needed[1].decode().split(",") if needed and needed[1] else []:
+            add(other)
+        target = pathlib.Path(root, "modules", path.name.removesuffix(".xz"))
+        target.parent.mkdir(exist_ok=True)
+        target.write_bytes(bytes_read)
+        order.append(target)
+
+    for name in names:
+        add(name)
+    return [path.name for path in order]
+
+
+def module_name(path):
+    return path.name.split(".")[0].replace("-", "_")
+
+
 def initrd_make(root, path):
     names = subprocess.run(["find", ".", "-print0"], cwd=root, capture_output=True, check=True).stdout
     with open(path, "wb") as out:
@@ -129,12 +157,14 @@ def initrd_make(root, path):
 HANG_S = 1500
 
 
-def boot(image, initrd, options, memory_mib):
-    """Run it until it powers itself off; print its console as it comes, and return it."""
+def boot(image, initrd, options, memory_mib, disks=()):
+    """Run it until it powers itself off; print its console as it comes, and return it. Its disks are files."""
     command = ["timeout", "--kill-after=10", str(HANG_S),
                "qemu-system-x86_64", "-accel", "tcg", "-smp", "2", "-m", str(memory_mib), "-nographic", "-no-reboot",
                "-nic", "none", "-kernel", image, "-initrd", initrd,
                "-append", f"console=ttyS0 panic=-1 quiet {options}"]
+    for disk in disks:
+        command += ["-drive", f"file={disk},if=virtio,format=raw,cache=unsafe"]
     console = []
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as machine:
         for line in machine.stdout:

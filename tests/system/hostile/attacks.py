@@ -4,6 +4,10 @@ Each prints "GOT what" for what it must not get, and "tried" at its end: one tha
 until the platform ends it says so at its begin. `got(call, …)` is there for all: it calls, and when nothing is raised, says so.
 """
 import dataclasses
+import os
+import stat
+
+import image
 
 PRELUDE = '''
 import ctypes, os, socket, stat, struct, sys, errno
@@ -13,7 +17,7 @@ def got(what, call, *arguments):
     """What a call gave, or None when it failed as it should."""
     try:
         result = call(*arguments)
-    except OSError:
+    except (OSError, ValueError):  # Python's own word for a limit that must not be raised
         return None
     print("GOT", what, flush=True)
     return result
@@ -48,7 +52,71 @@ class Attack:
     kind: str = "py"
 
 
+# Two tasks that talk to each other all the time. They end when each has had its say and the first one has read a line.
+INNER = 12345
+NEIGHBOUR = f"INNER = {INNER}" + '''
+import os, socket, sys, threading
+me = int(os.environ["PAI_CURRENT_TASK_ROLE_CURRENT_TASK_INDEX"])
+address, port = os.environ["PAI_HOST_IP_worker_0"], int(os.environ["PAI_PORT_LIST_worker_0_talk"])
+if me == 0:
+    listener = socket.create_server(("", port))
+    other, _ = listener.accept()
+else:
+    while True:
+        try:
+            other = socket.create_connection((address, port))
+            break
+        except ConnectionRefusedError:
+            continue
+stream = other.makefile("rw")
+def serve(listener, words):
+    while True:
+        caller, _ = listener.accept()
+        caller.sendall(words)
+        caller.close()
+if me == 0:
+    hidden = socket.socket(socket.AF_UNIX)
+    hidden.bind("\\0neighbour")
+    hidden.listen()
+    own = os.environ["PAI_CURRENT_CONTAINER_IP"], int(os.environ["PAI_PORT_LIST_worker_0_greet"])
+    for listener, words in ((socket.create_server(own), b"neighbour\\n"), (socket.create_server(("", INNER)), b"inner\\n")):
+        threading.Thread(target=serve, args=(listener, words), daemon=True).start()
+word = "the neighbour's " + "own word"
+for path in ("/tmp/neighbour", "/dev/shm/neighbour", "/skep/private/neighbour", "/skep/run/neighbour"):
+    with open(path, "w") as file:
+        file.write(word)
+    os.chmod(path, 0o666)
+print(word)
+print("talking", flush=True)
+rounds = 0
+while True:
+    is_over = me == 0 and os.path.exists("/skep/run/over")
+    if me == 0:
+        stream.write("over\\n" if is_over else f"{rounds}\\n")
+        stream.flush()
+    if is_over or (line := stream.readline()) == "over\\n":
+        break
+    assert line == f"{rounds}\\n", line
+    if me == 1:
+        stream.write(line)
+        stream.flush()
+    rounds += 1
+print("rounds", rounds, flush=True)
+'''
+
+
 ATTACKS = []
+
+
+def image_make(root, cases):
+    """An image of these attacks and of the neighbour's program, which brings device nodes along."""
+    image.make(root, [*cases, Attack("neighbour", NEIGHBOUR)])
+    (root / "corpus/nodes").mkdir()
+    nodes = {"memory": (stat.S_IFCHR, 1, 1), "log": (stat.S_IFCHR, 1, 11), "tunnel": (stat.S_IFCHR, 10, 200), "fuse": (stat.S_IFCHR, 10, 229),
+             "kvm": (stat.S_IFCHR, 10, 232), "loop-control": (stat.S_IFCHR, 10, 237), "terminal": (stat.S_IFCHR, 4, 64),
+             "loop": (stat.S_IFBLK, 7, 0), "disk": (stat.S_IFBLK, 8, 0), "virtual-disk": (stat.S_IFBLK, 254, 0)}
+    for name, (kind, major, minor) in nodes.items():
+        os.mknod(root / "corpus/nodes" / name, kind | 0o666, os.makedev(major, minor))
 
 
 def attack(name, text, **more):
@@ -71,6 +139,9 @@ for number, name in ((os.makedev(1, 1), "memory"), (os.makedev(1, 2), "kernel me
     got(f"a node for {name}", os.mknod, f"/tmp/{name}", stat.S_IFCHR | 0o666, number)
 for major in (7, 8, 253, 254, 259):
     got(f"a node for disk {major}", os.mknod, f"/dev/disk{major}", stat.S_IFBLK | 0o666, os.makedev(major, 0))
+for name in os.listdir("/corpus/nodes"):
+    for flags in (os.O_RDONLY, os.O_WRONLY, os.O_RDWR):
+        got(f"the node {name} that the image brings along", os.open, "/corpus/nodes/" + name, flags | os.O_NONBLOCK)
 for path in ("/dev/mem", "/dev/kmsg", "/dev/fuse", "/dev/kvm", "/dev/net/tun", "/dev/loop-control", "/dev/mapper/control", "/dev/nvidia0"):
     got(path, os.open, path, os.O_RDWR)
 """)
@@ -159,14 +230,35 @@ for name in ("mnt", "pid", "ipc", "net", "uts", "user", "cgroup"):
 for flag, name in ((0x20000, "mount"), (0x10000000, "user"), (0x20000000, "pid"), (0x40000000, "network"), (0x8000000, "IPC")):
     got(f"a {name} namespace", system_call, "unshare", flag)
 got("a mount", system_call, "mount", b"none", b"/tmp", b"tmpfs", 0, None)
+for pid in ("1", "self"):
+    got("to write the program of process " + pid, os.open, f"/proc/{pid}/exe", os.O_WRONLY)
+    for descriptor in os.listdir(f"/proc/{pid}/fd"):
+        path = f"/proc/{pid}/fd/{descriptor}"
+        if os.path.isdir(path) and not (os.path.exists(os.readlink(path)) and os.path.samefile(path, os.readlink(path))):
+            print("GOT a folder of the machine's that was left open:", os.readlink(path), flush=True)
+for control in ("cgroup.procs", "cgroup.kill", "cgroup.freeze", "cgroup.subtree_control", "memory.max", "pids.max", "memory.limit_in_bytes"):
+    for folder in ("/sys/fs/cgroup", "/sys/fs/cgroup/memory", "/sys/fs/cgroup/pids"):
+        got(f"the control {folder}/{control}", os.open, f"{folder}/{control}", os.O_WRONLY)
+# without control groups in sight, crun puts a small file system in memory there
+if os.path.exists("/sys/fs/cgroup/cgroup.procs"):
+    got("a control group of its own", os.mkdir, "/sys/fs/cgroup/escaped")
 got("a root of the host", system_call, "pivot_root" if hasattr(libc, "pivot_root") else "umount2", b"/", 0)
 """)
 
 attack("trace", """
 ATTACH, SEIZE = 16, 0x4206
+def read_memory(pid):
+    part = ctypes.create_string_buffer(16)
+    vector = (ctypes.c_void_p * 2)(ctypes.addressof(part), 16)
+    remote = (ctypes.c_void_p * 2)(0x400000, 16)
+    return system_call("process_vm_readv", pid, vector, 1, remote, 1, 0)
 # every number that a process of this machine may have: one that is not ours must not be there
 mine = {int(name) for name in os.listdir("/proc") if name.isdigit()}
 for pid in range(1, 65536):
+    if pid not in mine:
+        for request in (ATTACH, SEIZE):
+            got(f"to trace {pid}", system_call, "ptrace", request, pid, None, None)
+        got(f"the memory of {pid}", read_memory, pid)
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -187,7 +279,108 @@ got("bpf", system_call, "syscall", SYS_bpf, 0, None, 0)
 got("perf events", system_call, "syscall", SYS_perf, None, 0, 0, 0, 0)
 """)
 
-# ---- what is shared: processes, disk ----
+# Whatever can be read, in every place that there is: nothing of it may be the neighbour's. The word is put together, so that no
+# program has it in its text.
+attack("files", """
+import mmap
+word = b"the neighbour's " + b"own word"
+skipped = ("/proc/sys", "/proc/bus", "/sys/kernel", "/usr", "/proc/kmsg", "/proc/kcore", "/dev/pts")
+own = f"/proc/{os.getpid()}/"
+for folder, folders, names in os.walk("/"):
+    folders[:] = [name for name in folders if not os.path.join(folder, name).startswith(skipped) and name not in ("task", "map_files")]
+    for name in names:
+        path = os.path.join(folder, name)
+        if path.startswith((own, "/proc/self/", "/proc/thread-self/")) or path.startswith("/sys") and folder.count("/") > 5:
+            continue
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+            found = os.read(descriptor, 1 << 20)
+            os.close(descriptor)
+        except OSError:
+            continue
+        if word in found:
+            print("GOT the neighbour's word in", path, flush=True)
+    if "neighbour" in folder and "/proc" not in folder:
+        print("GOT the neighbour's folder", folder, flush=True)
+for shared in range(1 << 10):
+    got(f"the shared memory {shared}", system_call, "shmat", shared, None, 0o10000)
+got("the neighbour's shared memory", os.open, "/dev/shm/neighbour", os.O_RDONLY)
+""")
+
+# ---- what is shared: memory, processes, disk ----
+attack("memory", """
+parts = []
+while True:
+    parts.append(b"x" * (4 << 20))
+""", code=-1200)
+
+# what the kernel keeps for it counts as well
+attack("memory-of-kernel", """
+parts = []
+while True:
+    one, other = socket.socketpair()
+    one.setblocking(False)
+    parts += [one, other]
+    try:
+        while True:
+            one.send(b"x" * 65536)
+    except BlockingIOError:
+        pass
+""", code=-1200)
+
+# What is in file systems in memory counts as the task's, whether they have a size of their own or not.
+attack("memory-file-systems", """
+total = 0
+for line in open("/proc/self/mountinfo"):
+    fields = line.split()
+    at, kind = fields[4], fields[fields.index("-") + 1]
+    if kind != "tmpfs" or not os.path.isdir(at):
+        continue
+    try:
+        with open(at + "/filler", "wb", buffering=0) as file:
+            while total < 160 << 20:
+                total += file.write(bytes(1 << 16))
+    except OSError:
+        pass
+if total > 128 << 20:
+    print("GOT", total, "bytes in memory", flush=True)
+parts = []
+while True:
+    parts.append(b"x" * (1 << 20))
+""", code=-1200)
+
+attack("folders-of-the-platform", """
+for place in ("/skep", "/skep/door", "/run/skep", "/skep/../skep"):
+    got("a file in " + place, os.open, place + "/mine", os.O_WRONLY | os.O_CREAT)
+""")
+
+# What the kernel counts by user, not by control group: who holds all of it harms other programs of the same user, but not the platform,
+# which goes on to start jobs. It holds all until it is stopped.
+attack("user-limits", """
+instances = []
+try:
+    while len(instances) < 100000:
+        instances.append(system_call("inotify_init1", 0))
+except OSError:
+    pass
+import resource
+for name in ("RLIMIT_NPROC", "RLIMIT_NOFILE", "RLIMIT_MSGQUEUE", "RLIMIT_SIGPENDING"):
+    soft, hard = resource.getrlimit(getattr(resource, name))
+    if hard != resource.RLIM_INFINITY:
+        got("a higher " + name, resource.setrlimit, getattr(resource, name), (hard + 1, hard + 1))
+got("a better priority", os.nice, -1)
+got("the processor for itself", os.sched_setscheduler, 0, os.SCHED_FIFO, os.sched_param(1))
+with open("/proc/self/oom_score_adj", "r+") as file:
+    before = int(file.read())
+def protect():
+    with open("/proc/self/oom_score_adj", "w") as file:
+        file.write(str(before - 1))
+got("protection from the end of memory", protect)
+print("tried", flush=True)
+import signal
+signal.pause()
+""")
+
 attack("processes", """
 import signal, time
 limit, children = 300, []
@@ -296,6 +489,28 @@ os.unlink("/skep/run/exit")
 os.unlink("/skep/run/started")
 """)
 
+
+# Where the API is reached, in the machine's network, it says nothing of others without a token. Anybody may read the metrics, which
+# name no job.
+attack("api", """
+def ask(path, headers=""):
+    try:
+        with socket.create_connection(("127.0.0.1", int(os.environ["API"])), 10) as api:
+            api.sendall(f"GET {path} HTTP/1.1\\r\\nHost: 127.0.0.1\\r\\n{headers}Connection: close\\r\\n\\r\\n".encode())
+            return b"".join(iter(lambda: api.recv(65536), b"")).decode()
+    except OSError:
+        return ""
+paths = ("jobs", "jobs/admin~neighbour", "jobs/admin~neighbour/config", "jobs/admin~neighbour/tasks", "jobs/admin~neighbour/events",
+         "users", "users/admin", "nodes", "virtual-clusters", "storages", "tokens", "cluster/sku-types", "../../etc/shadow")
+for path in paths:
+    for headers in ("", "Authorization: Bearer " + "0" * 64 + "\\r\\n", "Authorization: Basic YWRtaW46YWRtaW4=\\r\\n",
+                    "Cookie: user=admin; token=0\\r\\n"):
+        answer = ask("/api/v2/" + path, headers)
+        if " 200 " in answer.partition("\\n")[0]:
+            print("GOT", path, answer, flush=True)
+if "neighbour" in ask("/metrics"):
+    print("GOT the neighbour's name", flush=True)
+""")
 
 # ---- the network: only where a job has one of its own. NODE, SERVICE and API are the machine's address, the port of a service of its own
 # at all addresses, and the API's; VICTIM is the neighbour's address, TALK and GREET ports of its that are published, INNER one that is not.

@@ -4,8 +4,10 @@
 
 SKEP_TEST_RUNTIME: crun or runc instead of the first that works.
 SKEP_TEST_NETWORK: host: without the attacks on the network; else private.
-SKEP_TEST_DISK: off: without the attacks on the disk; else each task has a limited one.
+SKEP_TEST_DISK: off: without the attacks on the disk; project: project quotas must hold each task's disk; else each has a limited one.
 SKEP_TEST_USERS: off: without the attacks on user ids; else each job has its own.
+SKEP_TEST_CPU: how many tasks run at once, 32 unless it says so.
+SKEP_TEST_IMAGES: a folder that has the image `hostile` already; else it is made.
 
 Covers: src/engine/local/network.c, src/engine/local/network_link.c, src/engine/local/network_rules.c,
 src/engine/local/network_task.c, src/engine/local/task_ids.c, src/sys/netlink.c
@@ -35,60 +37,17 @@ engine:
   disk: {{quota: {quota}, taskMB: 128}}
   userNamespaces: {{mode: {users}}}
   images: {{localRoots: [{images}]}}
-  cpu: 32
+  cpu: {cpu}
   memoryMB: 8192
   pidsMax: 300
   logSegmentMB: 8
 storages:
 - {{name: shared, directory: {shared}, rootSquash: true}}
 """
-LIMIT_S = 120
-
-# Two tasks that talk to each other all the time. They end when each has had its say and the first one has read a line.
-INNER = 12345
-NEIGHBOUR = f"INNER = {INNER}" + '''
-import os, socket, sys, threading
-me = int(os.environ["PAI_CURRENT_TASK_ROLE_CURRENT_TASK_INDEX"])
-address, port = os.environ["PAI_HOST_IP_worker_0"], int(os.environ["PAI_PORT_LIST_worker_0_talk"])
-if me == 0:
-    listener = socket.create_server(("", port))
-    other, _ = listener.accept()
-else:
-    while True:
-        try:
-            other = socket.create_connection((address, port))
-            break
-        except ConnectionRefusedError:
-            continue
-stream = other.makefile("rw")
-def serve(listener, words):
-    while True:
-        caller, _ = listener.accept()
-        caller.sendall(words)
-        caller.close()
-if me == 0:
-    hidden = socket.socket(socket.AF_UNIX)
-    hidden.bind("\\0neighbour")
-    hidden.listen()
-    own = os.environ["PAI_CURRENT_CONTAINER_IP"], int(os.environ["PAI_PORT_LIST_worker_0_greet"])
-    for listener, words in ((socket.create_server(own), b"neighbour\\n"), (socket.create_server(("", INNER)), b"inner\\n")):
-        threading.Thread(target=serve, args=(listener, words), daemon=True).start()
-print("talking", flush=True)
-rounds = 0
-while True:
-    is_over = me == 0 and os.path.exists("/skep/run/over")
-    if me == 0:
-        stream.write("over\\n" if is_over else f"{rounds}\\n")
-        stream.flush()
-    if is_over or (line := stream.readline()) == "over\\n":
-        break
-    assert line == f"{rounds}\\n", line
-    if me == 1:
-        stream.write(line)
-        stream.flush()
-    rounds += 1
-print("rounds", rounds, flush=True)
-'''
+IMAGES = os.environ.get("SKEP_TEST_IMAGES")
+DISK = os.environ.get("SKEP_TEST_DISK", "required")
+ATTENDED = ("ports", "user-limits")  # they wait until something has been tried beside them
+LIMIT_S = 2 * processes.PATIENCE_S
 
 
 class Hostile(world.World):
@@ -96,13 +55,15 @@ class Hostile(world.World):
         super().__init__(local=True)
         self.cases = cases
         self.shared = self.folder / "shared"
+        self.images = pathlib.Path(IMAGES or self.images)
         self.service = socket.create_server(("", 0))
         threading.Thread(target=self.serve, daemon=True).start()
         runtime = os.environ.get("SKEP_TEST_RUNTIME")
         runtime = f"runtime: {shutil.which(runtime)}" if runtime else ""
         (self.folder / "skepd.yaml").write_text(CONFIG.format(
             init=os.environ["SKEP_INIT"], images=self.images, runtime=runtime, network=os.environ.get("SKEP_TEST_NETWORK", "private"),
-            quota=os.environ.get("SKEP_TEST_DISK", "required"), users=os.environ.get("SKEP_TEST_USERS", "required"), shared=self.shared))
+            quota="off" if DISK == "off" else "required", users=os.environ.get("SKEP_TEST_USERS", "required"), shared=self.shared,
+            cpu=os.environ.get("SKEP_TEST_CPU", "32")))
 
     def serve(self):
         """A service of the machine, for itself."""
@@ -113,14 +74,16 @@ class Hostile(world.World):
         pass  # when the attacks are known
 
     def __enter__(self):
-        self.images.mkdir()
         self.shared.mkdir()
-        for path, mode in ((self.folder, 0o755), (self.images, 0o755), (self.shared, 0o777)):
+        for path, mode in ((self.folder, 0o755), (self.shared, 0o777)):
             path.chmod(mode)
         for name, mode in (("of-root", 0o644), ("secret", 0o600)):
             (self.shared / name).write_text("root's")
             (self.shared / name).chmod(mode)
-        image.make(self.images / "hostile", [*self.cases, attacks.Attack("neighbour", NEIGHBOUR)])
+        if not IMAGES:
+            self.images.mkdir()
+            self.images.chmod(0o755)
+            attacks.image_make(self.images / "hostile", self.cases)
         return super().__enter__()
 
     def submit(self, name, command, instances=1, ports="", extras=""):
@@ -128,7 +91,8 @@ class Hostile(world.World):
                 f"  - {{name: image, type: dockerimage, uri: {json.dumps(f'dir:{self.images}/hostile')}}}\ntaskRoles:\n  worker:\n"
                 f"    instances: {instances}\n    dockerImage: image\n"
                 f"    completion: {{minFailedInstances: 1, minSucceededInstances: {instances}}}\n"
-                f"    resourcePerInstance: {{cpu: 1, memoryMB: 128, gpu: 0{ports}}}\n    commands:\n      - {json.dumps(command)}\n{extras}")
+                f"    resourcePerInstance: {{cpu: 1, memoryMB: 128, gpu: 0{ports}}}\n"
+                f"    extraContainerOptions: {{shmMB: 16}}\n    commands:\n      - {json.dumps(command)}\n{extras}")
         done = self.skep("submit", self.file(text, f"{name}.yaml"))
         assert done.returncode == 0, done.stderr
 
@@ -151,7 +115,7 @@ class Hostile(world.World):
         node, ports = self.task_of("neighbour")
         state = json.loads((self.container_of("neighbour") / "state").read_text())
         known = {"NODE": node, "SERVICE": self.service.getsockname()[1], "API": self.port, "VICTIM": state.get("address", node),
-                 "TALK": ports["talk"], "GREET": ports["greet"], "INNER": INNER}
+                 "TALK": ports["talk"], "GREET": ports["greet"], "INNER": attacks.INNER}
         return " ".join(f"{name}={value}" for name, value in known.items())
 
     def container_of(self, name):
@@ -188,8 +152,8 @@ def judge(the, case):
 
 def call(address, port, words=("python3", "-c")):
     """What is said at a port, by a program that `words` start."""
-    program = f"import socket; print(socket.create_connection(({address!r}, {port}), 10).makefile().read(), end='')"
-    done = subprocess.run([*words, program], capture_output=True, text=True, timeout=30)
+    program = f"import socket; print(socket.create_connection(({address!r}, {port}), {processes.PATIENCE_S // 6}).makefile().read(), end='')"
+    done = subprocess.run([*words, program], capture_output=True, text=True, timeout=processes.PATIENCE_S)
     return done.stdout or done.stderr[-200:]
 
 
@@ -224,7 +188,7 @@ def network_check(the):
         answers = {"at the node's address": call(node, ports["greet"]), "at the loopback": call("127.0.0.1", ports["greet"]),
                    "from another machine": elsewhere.call(elsewhere.address, ports["greet"])}
         wrong = [f"{place}: {answer}" for place, answer in answers.items() if answer != "neighbour\n"]
-        for address, port in ((elsewhere.address, INNER), (own, INNER), (own, ports["greet"]), (elsewhere.address, the.port)):
+        for address, port in ((elsewhere.address, attacks.INNER), (own, attacks.INNER), (own, ports["greet"]), (elsewhere.address, the.port)):
             answer = elsewhere.call(address, port)
             if "Error" not in answer:
                 wrong.append(f"from another machine {address}:{port} {answer}")
@@ -286,17 +250,30 @@ def ports_end(the):
     return [] if (answer, ended) == ("neighbour\n", "ended\n") else [f"ports: {answer} {ended}"]
 
 
+def limits_end(the):
+    """While another task holds all that the kernel counts by user, a new job starts and ends; then that one is stopped."""
+    with processes.follow(the, "logs", "--follow", "user-limits") as log:
+        processes.until(log, "^tried$")
+    the.submit("newcomer", "echo here")
+    the.skep("wait", "--quiet", "--timeout", LIMIT_S, "newcomer", timeout=LIMIT_S + 30)
+    state = the.json("GET", "/api/v2/jobs/admin~newcomer")[1]["jobStatus"]["state"]
+    the.skep("stop", "user-limits")
+    return [] if state == "SUCCEEDED" else [f"user-limits: a new job ended as {state}: {the.logs('newcomer')}"]
+
+
 def main(names):
     is_private = os.environ.get("SKEP_TEST_NETWORK", "private") == "private"
     has_users = os.environ.get("SKEP_TEST_USERS", "required") == "required"
-    is_limited = os.environ.get("SKEP_TEST_DISK", "required") == "required"
+    is_limited = DISK != "off"
     cases = [case for case in attacks.ATTACKS if (not names or case.name in names) and (is_private or not case.is_of_network) and
              (is_limited or not case.is_of_disk) and (has_users or not case.is_of_users)]
     wrong = []
     with Hostile(cases) as the:
         the.neighbour_begin()
+        if DISK == "project" and list(pathlib.Path("/sys/block").glob("loop*/loop")):
+            wrong.append("a task's disk is an image")
         known = the.knowledge()
-        for case in cases:
+        for case in sorted(cases, key=lambda case: case.name not in ATTENDED):
             the.submit(case.name, f"{known} python3 /corpus/{case.name}.py", ports=", ports: {own: 1}" if case.name == "ports" else "",
                        extras="extras: {storages: [{name: shared}]}\n" if case.name == "storage" else "")
         if has_users:
@@ -305,6 +282,8 @@ def main(names):
             wrong += network_check(the)
         if any(case.name == "ports" for case in cases):
             wrong += ports_end(the)
+        if any(case.name == "user-limits" for case in cases):
+            wrong += limits_end(the)
         done = the.skep("wait", "--quiet", "--timeout", LIMIT_S, *[case.name for case in cases], timeout=LIMIT_S + 30)
         print(done.stdout, done.stderr)
         for case in cases:
@@ -323,7 +302,7 @@ def main(names):
 
 
 if __name__ == "__main__":
-    reason = world.can_run_containers() or image.why_not()
+    reason = world.can_run_containers() or (None if IMAGES else image.why_not())
     if reason:
         print("skip:", reason)
         sys.exit(77)
