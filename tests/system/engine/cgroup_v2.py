@@ -3,7 +3,8 @@
 emulation with Debian's cloud kernel and a root file system made of this machine's own programs, and
 runs the engine's tests of the life of containers in it.
 
-usage: cgroup_v2.py TEST_PROGRAM SKEP_INIT CACHE_DIRECTORY [TEST_NAME_PATTERN...]
+usage: cgroup_v2.py TEST_PROGRAM SKEP_INIT CACHE_DIRECTORY [--with FILE] [TEST_NAME_PATTERN...]
+FILE is another program that the test calls by its path.
 Exit 0: they passed. 77: qemu, or a kernel, is not to be had here. 1: failed, with the console.
 The kernel is taken from /boot, else fetched with apt-get once into the cache directory.
 """
@@ -80,12 +81,17 @@ def root_make(root, test, skep_init, modules, patterns, variables=f"SKEP_TEST_PI
 
 def main():
     test, skep_init, cache, *patterns = sys.argv[1:]
+    others = []
+    if patterns[:1] == ["--with"]:
+        others, patterns = patterns[1:2], patterns[2:]
     vm.check_programs("busybox", *PROGRAMS)
     lock = vm.cache_lock(cache)
     image, modules = vm.kernel_fetch(cache)
     lock.close()
     with tempfile.TemporaryDirectory(prefix="skep-vm-") as work:
         root = os.path.join(work, "root")
+        for program in others:
+            vm.file_add(root, program)
         root_make(root, test, skep_init, modules, patterns or ["*"])
         initrd = os.path.join(work, "initrd")
         vm.initrd_make(root, initrd)
