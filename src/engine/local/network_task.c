@@ -123,12 +123,10 @@ static size_t resolver_filter(struct text text, struct buf *out)
     return count;
 }
 
-void task_resolver_text(struct buf *out)
+void resolver_text(const char *const *paths, size_t count, struct buf *out)
 {
-    /* systemd's own names the servers behind the one on the loopback */
-    static const char *const paths[] = {"/etc/resolv.conf", "/run/systemd/resolve/resolv.conf"};
     struct buf text = BUF_INIT;
-    for (size_t i = 0; i < COUNT_OF(paths); i++) {
+    for (size_t i = 0; i < count; i++) {
         buf_clear(&text);
         buf_clear(out);
         if (file_read(paths[i], RESOLVER_BYTES, &text, NULL) == 0 &&
@@ -136,4 +134,11 @@ void task_resolver_text(struct buf *out)
             break;
     }
     buf_release(&text);
+}
+
+void task_resolver_text(struct buf *out)
+{
+    /* systemd's own names the servers behind the one on the loopback */
+    static const char *const paths[] = {"/etc/resolv.conf", "/run/systemd/resolve/resolv.conf"};
+    resolver_text(paths, COUNT_OF(paths), out);
 }

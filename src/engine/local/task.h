@@ -240,6 +240,9 @@ void task_network_adopt(struct local_engine *local, struct task *task, const str
 /* /etc/hosts and /etc/resolv.conf of such a task. */
 void task_hosts_text(const struct network_place *place, struct buf *out);
 void task_resolver_text(struct buf *out);
+/* The first of these files that names a server elsewhere, without servers on the loopback; the last
+ * when none does. */
+void resolver_text(const char *const *paths, size_t count, struct buf *out);
 
 /* --- user ids (task_ids.c) --- */
 

@@ -205,9 +205,10 @@ api:
 
     def test_what_the_provider_refuses(self):
         browser = self.browser()
-        state = query(self.begin(browser))["state"]
+        state = query(self.begin(browser, **{"from": "/jobs%3Fa%3Db"}))["state"]
         given = query(browser.follow(f"{PUBLIC}/api/v2/authn/oidc/return?error=access_denied&state={state}", HOME))
         self.assertIn("access_denied", given["errorMessage"])
+        self.assertEqual(given["from"], "/jobs?a=b")  # the page to try again from
         state = query(self.begin(browser))["state"]
         given = query(browser.follow(f"{PUBLIC}/api/v2/authn/oidc/return?code=x&iss=https://evil.test&state={state}", HOME))
         self.assertIn("another provider", given["errorMessage"])
