@@ -185,24 +185,24 @@ int handle_audit_list(struct call *call)
     struct audit_filter filter = {.wants_refused = call_flag(call, "refused")};
     struct store_audits audits;
     int64_t limit, cursor;
-    int failed = call_number(call, "limit", 1, LIMIT_MAX, LIMIT, &limit);
-    if (!failed)
-        failed = call_number(call, "cursor", 0, INT64_MAX, 0, &cursor);
-    if (!failed)
-        failed = call_number(call, "since", 0, INT64_MAX, 0, &filter.since_ms);
-    if (!failed)
-        failed = call_number(call, "until", 0, INT64_MAX, 0, &filter.until_ms);
-    if (!failed && !call_reader(call))
-        failed = call->err.code;
-    if (failed)
-        return failed;
+    int code = call_number(call, "limit", 1, LIMIT_MAX, LIMIT, &limit);
+    if (!code)
+        code = call_number(call, "cursor", 0, INT64_MAX, 0, &cursor);
+    if (!code)
+        code = call_number(call, "since", 0, INT64_MAX, 0, &filter.since_ms);
+    if (!code)
+        code = call_number(call, "until", 0, INT64_MAX, 0, &filter.until_ms);
+    if (!code && !call_reader(call))
+        code = call->err.code;
+    if (code)
+        return code;
     filter.user = exchange_query(call->exchange, "user");
     filter.subject = exchange_query(call->exchange, "subject");
     filter.before = (uint64_t)cursor;
     filter.limit = (uint64_t)limit;
-    failed = store_audits(call->reader, &filter, call->arena, &audits, &call->err);
-    if (failed)
-        return failed;
+    code = store_audits(call->reader, &filter, call->arena, &audits, &call->err);
+    if (code)
+        return code;
     struct json_writer json;
     call_json(call, 200, &json);
     json_object(&json);

@@ -38,9 +38,9 @@ struct http_tls {
 
 static _Atomic(struct http_tls *) the_one;
 
-static int tls_err(struct err *err, int code, int result, const char *what, const char *path)
+static int tls_err(struct err *err, int code, int failure, const char *what, const char *path)
 {
-    return err_fail(err, code, "", "%s %s: %s", what, path, gnutls_strerror(result));
+    return err_fail(err, code, "", "%s %s: %s", what, path, gnutls_strerror(failure));
 }
 
 /* ---- the one that is made ---- */

@@ -46,10 +46,10 @@ static int submit_answered(struct call *call)
     if (call->answer_code)
         return submit_refused(call);
     struct store_job job;
-    int failed = store_job_summary(call->api->service->store, call->answer_job, call->arena, &job,
-                                   &call->err);
-    if (failed)
-        return failed;
+    int code = store_job_summary(call->api->service->store, call->answer_job, call->arena, &job,
+                                 &call->err);
+    if (code)
+        return code;
     cleanup_buf struct buf warnings = BUF_INIT;
     problems_print(call->problems, "job", &warnings);
     struct json_writer json;

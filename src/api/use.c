@@ -188,11 +188,10 @@ static int task_add(struct call *call, const struct use_query *query,
     const struct service *service = call->api->service;
     struct attempt_id attempt;
     struct err err;
-    int failed = attempt_of(call, query, task, &attempt);
-    if (failed || !attempt.v)
-        return failed;
-    int code =
-        service->use(service->context, task->job, attempt, NULL, use->resolution, points, &err);
+    int code = attempt_of(call, query, task, &attempt);
+    if (code || !attempt.v)
+        return code;
+    code = service->use(service->context, task->job, attempt, NULL, use->resolution, points, &err);
     if (code == ERR_NOT_FOUND || (code == 0 && points->count == 0))
         return 0;
     if (code < 0)
@@ -266,13 +265,13 @@ int handle_node_use(struct call *call)
     struct use_reply *use = ARENA_NEW(call->arena, struct use_reply);
     struct store_nodes nodes;
     struct err err;
-    int failed = resolution_read(call, &use->resolution);
-    if (!failed && !call_reader(call))
-        failed = call->err.code;
-    if (!failed)
-        failed = store_nodes(call->reader, call->arena, &nodes, &call->err);
-    if (failed)
-        return failed;
+    int code = resolution_read(call, &use->resolution);
+    if (!code && !call_reader(call))
+        code = call->err.code;
+    if (!code)
+        code = store_nodes(call->reader, call->arena, &nodes, &call->err);
+    if (code)
+        return code;
     for (size_t i = 0; i < nodes.count; i++) {
         const struct node_facts *facts = &nodes.items[i].facts;
         if (!text_is(call->parameters[0], facts->name))
@@ -280,8 +279,8 @@ int handle_node_use(struct call *call)
         use->given_cpu = facts->cpu;
         use->given_memory_mib = facts->memory_mib;
         use->given_gpu = facts->gpu_count;
-        int code = service->use(service->context, (struct job_id){0}, (struct attempt_id){0},
-                                facts->name, use->resolution, &use->sum, &err);
+        code = service->use(service->context, (struct job_id){0}, (struct attempt_id){0},
+                            facts->name, use->resolution, &use->sum, &err);
         if (code < 0 && code != ERR_NOT_FOUND)
             return call_fail(call, code, NULL, "", "%s", err.text);
         if (code == ERR_NOT_FOUND)

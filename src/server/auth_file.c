@@ -32,7 +32,6 @@ static const char *registry_of(struct text text, struct arena *arena)
 {
     static const char *const hub[] = {"", "index.docker.io", "registry-1.docker.io",
                                       "registry.hub.docker.com", "hub.docker.com"};
-
     for (size_t i = 0; i < 2; i++) {
         struct text scheme = i ? TEXT("http://") : TEXT("https://");
         if (text_starts(text, scheme))

@@ -359,7 +359,6 @@ int container_make(const struct launch_job *launch, const struct task_record *ta
     const char *user, *password;
     const struct engine_mount *mounts = NULL;
     size_t mount_count = 0;
-
     if (code == 0)
         code = v1_files_login(&launch->files, launch->places.space,
                               launch->spec->images[role->image].uri, arena, &user, &password, err);

@@ -35,7 +35,6 @@ static void init_path_of(char path[PATH_MAX])
                                          "../libexec/skep/skep-init"};
     char self[PATH_MAX - 64];
     ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-
     path[0] = '\0';
     if (length <= 0)
         return;

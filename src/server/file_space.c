@@ -89,7 +89,6 @@ static bool is_mountable(const char *directory)
     static const char *const single[] = {"/",      "/bin", "/boot", "/etc", "/home", "/lib",
                                          "/opt",   "/run", "/tmp",  "/usr", "/root", "/sbin",
                                          "/lib64", "/var", "/srv",  "/mnt", "/media"};
-
     for (size_t i = 0; i < sizeof single / sizeof *single; i++)
         if (strcmp(directory, single[i]) == 0)
             return false;

@@ -91,7 +91,6 @@ void server_past_creates_drop(struct server *server)
 static int restore_task(void *context, const struct task_record *task, struct err *err)
 {
     struct server *server = context;
-
     if (must_be_there(server, task)) {
         ARRAY_ADD(&server->core.running);
         server->core.running.items[server->core.running.count - 1].attempt = task->attempt;
@@ -148,7 +147,6 @@ int server_restore(struct server *server, struct err *err)
     struct core_counts counts;
     struct event event;
     int code;
-
     batch_begin(core);
     core->wake_ms = 0;
     event = (struct event){

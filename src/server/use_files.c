@@ -63,10 +63,10 @@ static int file_put(const char *path, struct text bytes, struct err *err)
     ssize_t written = write(fd, bytes.at, bytes.length);
     if (written == (ssize_t)bytes.length && rename(beside, path) == 0)
         return 0;
-    int failed = err_errno(err, written < 0 || written == (ssize_t)bytes.length ? errno : ENOSPC,
-                           "write %s", beside);
+    int code = err_errno(err, written < 0 || written == (ssize_t)bytes.length ? errno : ENOSPC,
+                         "write %s", beside);
     unlink(beside);
-    return failed;
+    return code;
 }
 
 int use_file_save(const char *folder, const struct use_key *key, const struct use_series *series,

@@ -50,7 +50,6 @@ static int audit_write(struct store *store, const struct store_audit *audit,
 {
     struct sql sql = sql_of(&store->session, insert);
     cleanup_buf struct buf subject = BUF_INIT, reason = BUF_INIT;
-
     sql_put_int(&sql, audit->at_ms);
     sql_put_string(&sql, audit->user);
     sql_put_string(&sql, audit->token);
@@ -75,7 +74,6 @@ static struct audited audited_of(const struct store_change *change)
                               .subject = audit->subject,
                               .before = audit->before,
                               .after = audit->after};
-
     if (change->kind != CHANGE_AUDIT) {
         outcome.code = change->code;
         outcome.reason = change->code < 0 && change->err ? change->err->text : "";
@@ -91,13 +89,10 @@ int audit_around(struct store *store, struct store_change *change,
 {
     cleanup_audit_state struct audit_state before = {0}, after = {0};
     cleanup_buf struct buf was = BUF_INIT, is = BUF_INIT;
-    cleanup_arena struct arena arena;
-    struct audited outcome;
-    int code;
-
     assert(change->audit);
+    cleanup_arena struct arena arena;
     arena_init(&arena);
-    code = audit_state_read(store, change, &arena, &before, err);
+    int code = audit_state_read(store, change, &arena, &before, err);
     if (code == 0)
         code = write(store, change, err);
     if (code == 0)
@@ -106,7 +101,7 @@ int audit_around(struct store *store, struct store_change *change,
         return code;
     audit_state_write(&before, &after, &was);
     audit_state_write(&after, &before, &is);
-    outcome = audited_of(change);
+    struct audited outcome = audited_of(change);
     if (was.length || is.length) {
         outcome.before = buf_cstr(&was);
         outcome.after = buf_cstr(&is);
@@ -117,11 +112,9 @@ int audit_around(struct store *store, struct store_change *change,
 int audit_trim(struct store *store, const struct store_change *change, struct err *err)
 {
     struct sql sql = sql_of(&store->session, delete_old);
-    int code;
-
     assert(change->kind == CHANGE_AUDIT_TRIM);
     sql_put_int(&sql, change->before_ms);
-    code = sql_run(&sql, NULL, err);
+    int code = sql_run(&sql, NULL, err);
     if (code < 0 || change->audit_most == 0)
         return code;
     sql = sql_of(&store->session, delete_many);

@@ -36,7 +36,6 @@ static void add_string(struct audit_state *state, const char *key, const char *v
 {
     cleanup_buf struct buf text = BUF_INIT;
     struct json_writer json;
-
     json_init(&json, &text);
     json_string(&json, value);
     field_add(state, key, arena_copy(arena, buf_as_text(&text)), false);
@@ -51,10 +50,8 @@ static void add_bool(struct audit_state *state, const char *key, bool value)
 static void add_extension(struct audit_state *state, const char *extension, struct arena *arena)
 {
     cleanup_problems struct problems problems;
-    const struct doc *doc;
-
     problems_init(&problems, arena);
-    doc = doc_parse(text_of(extension), DOC_JSON, arena, &problems);
+    const struct doc *doc = doc_parse(text_of(extension), DOC_JSON, arena, &problems);
     for (size_t i = 0; doc && doc->kind == DOC_MAP && i < doc->as.map.count; i++) {
         const struct doc_entry *entry = &doc->as.map.entries[i];
         cleanup_buf struct buf text = BUF_INIT;
@@ -70,14 +67,14 @@ static int add_memberships(struct store *store, const char *user, struct arena *
 {
     struct sql sql = sql_of(&store->session, select_memberships);
     cleanup_buf struct buf groups = BUF_INIT, managed = BUF_INIT;
-    struct json_writer all, as_admin;
-    int code;
-
+    struct json_writer all;
     json_init(&all, &groups);
+    struct json_writer as_admin;
     json_init(&as_admin, &managed);
     json_array(&all);
     json_array(&as_admin);
     sql_put_string(&sql, user);
+    int code;
     while ((code = sql_next(&sql, err)) > 0) {
         const char *name = sql_string(&sql, arena);
         json_string(&all, name);
@@ -97,13 +94,12 @@ static int add_clusters(struct store *store, bool is_group, const char *holder, 
     struct sql sql = sql_of(&store->session, select_clusters);
     cleanup_buf struct buf names = BUF_INIT;
     struct json_writer json;
-    int code;
-
     json_init(&json, &names);
     json_array(&json);
     sql_put_int(&sql, is_group);
     sql_put_string(&sql, holder);
     sql_put_int(&sql, GRANT_CLUSTER);
+    int code;
     while ((code = sql_next(&sql, err)) > 0)
         json_string(&json, sql_string(&sql, arena));
     json_array_end(&json);
@@ -170,10 +166,8 @@ static int token_state(struct store *store, const char *id, struct arena *arena,
                        struct audit_state *state, struct err *err)
 {
     struct sql sql = sql_of(&store->session, select_token);
-    int code;
-
     sql_put_string(&sql, id);
-    code = sql_next(&sql, err);
+    int code = sql_next(&sql, err);
     if (code <= 0)
         return code;
     add_string(state, "user", sql_string(&sql, arena), arena);
@@ -229,7 +223,6 @@ int audit_state_read(struct store *store, const struct store_change *change, str
                      struct audit_state *state, struct err *err)
 {
     const char *kind = "", *name = "";
-
     assert(state->count == 0);
     audit_subject_of(change, &kind, &name);
     if (strcmp(kind, "user") == 0)
@@ -251,7 +244,6 @@ void audit_state_write(const struct audit_state *state, const struct audit_state
                        struct buf *out)
 {
     struct json_writer json;
-
     json_init(&json, out);
     for (size_t i = 0; i < state->count; i++) {
         const struct audit_field *field = &state->items[i];

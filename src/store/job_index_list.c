@@ -247,7 +247,6 @@ static void row_show(const struct job_index *jobs, const struct job_index_row *r
     const char *full = arena_copy(arena, job_index_full(row));
     const char **tags = arena_array(arena, row->tag_count, sizeof *tags);
     struct job_record *record = &job->record;
-
     *record = (struct job_record){
         .id = {row->id},
         .name = full + row->name_at,

@@ -203,7 +203,7 @@ static bool streams_read(struct pollfd *streams, struct buf *const *into, uint32
 }
 
 int process_run(const struct process *process, uint32_t timeout_ms, struct buf *out,
-                struct buf *complaint, int *code, struct err *err)
+                struct buf *complaint, int *exit_code, struct err *err)
 {
     int pipes[2][2] = {{-1, -1}, {-1, -1}};
     if ((out && pipe2(pipes[0], O_CLOEXEC) < 0) || (complaint && pipe2(pipes[1], O_CLOEXEC) < 0)) {
@@ -219,13 +219,13 @@ int process_run(const struct process *process, uint32_t timeout_ms, struct buf *
     child.out = pipes[0][1];
     child.err = pipes[1][1];
     pid_t pid = 0;
-    int result = process_spawn(&child, &pid, err);
+    int code = process_spawn(&child, &pid, err);
     if (child.out >= 0)
         close(child.out);
     if (child.err >= 0)
         close(child.err);
-    if (result < 0)
-        return result;
+    if (code < 0)
+        return code;
     struct pollfd streams[2] = {{.fd = out_read, .events = POLLIN},
                                 {.fd = err_read, .events = POLLIN}};
     cleanup_close int watch = out ? -1 : process_watch(pid, NULL);
@@ -235,13 +235,13 @@ int process_run(const struct process *process, uint32_t timeout_ms, struct buf *
     if (is_late)
         kill(pid, SIGKILL);
     int status = 0;
-    result = process_wait(pid, &status, err);
-    if (result < 0)
-        return result;
+    code = process_wait(pid, &status, err);
+    if (code < 0)
+        return code;
     if (is_late)
         return err_fail(err, ERR_UNAVAILABLE, "", "%s did not end within %u ms", child.argv[0],
                         timeout_ms);
-    *code = process_exit_code(status);
+    *exit_code = process_exit_code(status);
     return 0;
 }
 

@@ -34,9 +34,9 @@ enum { PROCESS_TEXT_MAX = 1 << 20 };
 
 /* Run to the end and keep what it writes, at most PROCESS_TEXT_MAX of each (the rest is read and
  * dropped). `out` and `complaint` may be NULL: /dev/null. After timeout_ms (0: never) it is killed
- * and the result is ERR_UNAVAILABLE. The exit code, 0 or not, is in *code when 0 is returned. */
+ * and the result is ERR_UNAVAILABLE. *exit_code, 0 or not, is set when 0 is returned. */
 int process_run(const struct process *process, uint32_t timeout_ms, struct buf *out,
-                struct buf *complaint, int *code, struct err *err);
+                struct buf *complaint, int *exit_code, struct err *err);
 
 /* A descriptor that becomes readable when the process ends; close it. Works for processes that are
  * not our children. ERR_NOT_FOUND: there is no such process. */

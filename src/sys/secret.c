@@ -77,7 +77,6 @@ void secret_key_derive(const uint8_t master[SECRET_KEY_SIZE], uint64_t number,
                        const char context[9], uint8_t key[SECRET_KEY_SIZE])
 {
     int code = crypto_kdf_derive_from_key(key, SECRET_KEY_SIZE, number, context, master);
-
     assert(!code);
     (void)code;
 }

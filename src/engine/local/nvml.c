@@ -165,13 +165,13 @@ int nvml_list(struct nvml *nvml, struct nvml_gpu *gpus, size_t *count, struct er
     unsigned found = 0;
     *count = 0;
     assert(nvml->is_up);
-    int code = nvml->count(&found);
-    if (code != ANSWER_OK)
-        return err_fail(err, ERR_UNAVAILABLE, "", "NVML answers %d about its GPUs", code);
+    int answer = nvml->count(&found);
+    if (answer != ANSWER_OK)
+        return err_fail(err, ERR_UNAVAILABLE, "", "NVML answers %d about its GPUs", answer);
     for (unsigned i = 0; i < found && i < NVML_GPUS_MAX; i++) {
-        int result = gpu_read(nvml, i, &gpus[i], err);
-        if (result < 0)
-            return result;
+        int code = gpu_read(nvml, i, &gpus[i], err);
+        if (code < 0)
+            return code;
         ++*count;
     }
     return 0;
@@ -239,13 +239,13 @@ int nvml_reopen(struct nvml *nvml, const struct nvml_gpu *gpus, size_t count, st
     memset(nvml->devices, 0, sizeof nvml->devices);
     if (nvml->is_up)
         nvml->shutdown();
-    int result = library_start(nvml, err);
-    for (size_t i = 0; result == 0 && i < count; i++) {
+    int code = library_start(nvml, err);
+    for (size_t i = 0; code == 0 && i < count; i++) {
         device_handle device = NULL;
-        int code = nvml->handle_by_uuid && gpus[i].uuid[0]
-                       ? nvml->handle_by_uuid(gpus[i].uuid, &device)
-                       : nvml->handle((unsigned)i, &device);
-        nvml->devices[i] = code == ANSWER_OK ? device : NULL;
+        int answer = nvml->handle_by_uuid && gpus[i].uuid[0]
+                         ? nvml->handle_by_uuid(gpus[i].uuid, &device)
+                         : nvml->handle((unsigned)i, &device);
+        nvml->devices[i] = answer == ANSWER_OK ? device : NULL;
     }
-    return result;
+    return code;
 }

@@ -197,28 +197,28 @@ int runtime_start(const struct runtime *runtime, const char *id, struct err *err
     if (runtime->has_start_fifo && start_by_fifo(runtime, id))
         return 0;
     cleanup_buf struct buf complaint = BUF_INIT;
-    int code = 0;
-    int result = runtime_run(runtime, "start", NULL, id, NULL, &code, &complaint, err);
-    if (result == 0 && code != 0)
-        result = err_fail(err, ERR_UNAVAILABLE, "", "start: %.*s",
-                          TEXT_ARG(text_trim(buf_as_text(&complaint))));
-    return result;
+    int exit_code = 0;
+    int code = runtime_run(runtime, "start", NULL, id, NULL, &exit_code, &complaint, err);
+    if (code == 0 && exit_code != 0)
+        code = err_fail(err, ERR_UNAVAILABLE, "", "start: %.*s",
+                        TEXT_ARG(text_trim(buf_as_text(&complaint))));
+    return code;
 }
 
 int runtime_status(const struct runtime *runtime, const char *id, char *status, size_t size,
                    struct err *err)
 {
     cleanup_buf struct buf out = BUF_INIT;
-    int code = 0;
+    int exit_code = 0;
     status[0] = 0;
-    int result = runtime_run(runtime, "state", NULL, id, &out, &code, NULL, err);
-    if (result == 0 && code == 0) {
+    int code = runtime_run(runtime, "state", NULL, id, &out, &exit_code, NULL, err);
+    if (code == 0 && exit_code == 0) {
         cleanup_arena struct arena arena;
         arena_init(&arena);
         const struct doc *doc = document_read(buf_as_text(&out), false, &arena);
         snprintf(status, size, "%s", document_string(doc, "status"));
     }
-    return result;
+    return code;
 }
 
 void runtime_remove(const struct runtime *runtime, const char *id, bool has_poststop)

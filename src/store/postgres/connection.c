@@ -107,7 +107,6 @@ static PGconn *conn_make(const struct postgres_connection *connection)
     char host[65] = "", application[128];
     const char *values[] = {"10",        "10",   "3", "5", "20000", connection->address,
                             application, "UTF8", NULL};
-
     gethostname(host, sizeof host - 1);
     snprintf(application, sizeof application, "skepd %.35s process %ld%s", host, (long)getpid(),
              connection->is_writer ? "" : " reads");
@@ -274,7 +273,6 @@ static int pipeline_send(struct postgres_connection *connection, const char *tex
     const char *const values[] = {(const char *)&fence};
     static const Oid types[] = {20}; /* bigint */
     static const int lengths[] = {8}, formats[] = {1};
-
     if (!PQsendQueryParams(connection->conn, text, is_fence ? 1 : 0, types, values, lengths,
                            formats, 1))
         return postgres_fail(connection, NULL, text, err);
@@ -418,11 +416,9 @@ int postgres_connect(const char *address, const char *name, bool is_writer,
                      struct postgres_connection **out, struct err *err)
 {
     struct postgres_connection *connection = mem_zero(1, sizeof *connection);
-    int code;
-
     *connection = (struct postgres_connection){
         .base = {&ops}, .address = address, .name = name, .is_writer = is_writer};
-    code = connection_make(connection, err);
+    int code = connection_make(connection, err);
     *out = code == 0 ? connection : NULL;
     if (code < 0)
         postgres_disconnect(connection);

@@ -260,10 +260,8 @@ static int database_put_away(const char *directory, struct err *err)
     char folder[PATH_MAX], name[40];
     time_t now = time(NULL);
     struct tm tm;
-    int code;
-
     strftime(name, sizeof name, "replaced-%Y%m%dT%H%M%SZ", gmtime_r(&now, &tm));
-    code = path_make(folder, directory, name, err);
+    int code = path_make(folder, directory, name, err);
     if (code == 0 && mkdir(folder, 0700) < 0)
         code = err_errno(err, errno, "mkdir %s", folder);
     for (size_t i = 0; code == 0 && i < sizeof names / sizeof *names; i++)
@@ -302,7 +300,6 @@ static int directory_free(const char *directory, bool replaces, struct err *err)
     char path[PATH_MAX];
     bool is_there = false;
     int code = 0;
-
     for (size_t i = 0; code == 0 && i < sizeof names / sizeof *names; i++) {
         code = path_make(path, directory, names[i], err);
         is_there = is_there || access(path, F_OK) == 0 || errno != ENOENT;
