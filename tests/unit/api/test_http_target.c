@@ -27,6 +27,12 @@ static void test_target(void **state)
     assert_null(exchange_query(&exchange, "w").at);
     exchange_release(&exchange);
 
+    exchange_init(&exchange); /* of the server, not of its root */
+    assert_int_equal(exchange_target(&exchange, TEXT("*"), &err), 0);
+    assert_int_equal(exchange.segment_count, 1);
+    assert_true(text_is(exchange.segments[0], "*"));
+    exchange_release(&exchange);
+
     struct buf many = BUF_INIT;
     buf_string(&many, "/?a");
     for (int i = 0; i < HTTP_QUERY_MAX; i++)
