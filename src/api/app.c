@@ -162,24 +162,24 @@ static bool app_begin(void *context, struct exchange *exchange)
     call->arena = &exchange->arena;
     call->caller.auth.user = "";
     exchange->app_state = call;
-    int failed = exchange_target(exchange, exchange->target, &call->err);
-    if (!failed && exchange->method == HTTP_OPTIONS) {
+    int code = exchange_target(exchange, exchange->target, &call->err);
+    if (!code && exchange->method == HTTP_OPTIONS) {
         reply_options(call);
         return false;
     }
-    if (!failed) {
+    if (!code) {
         struct route_match match;
         route_find(ROUTES, ROUTE_COUNT, exchange, &match);
         if (!match.route && !match.is_path_known)
             route_find(PORTAL_ROUTES, PORTAL_ROUTE_COUNT, exchange, &match);
         call->route = match.route;
         memcpy(call->parameters, match.parameters, sizeof match.parameters);
-        failed = call_check(call, &match);
+        code = call_check(call, &match);
     }
-    if (failed)
-        audit_end(call, failed);
-    step_end(call, failed);
-    return failed == 0;
+    if (code)
+        audit_end(call, code);
+    step_end(call, code);
+    return code == 0;
 }
 
 /* Of a handler: the call goes on when it has been suspended. */

@@ -176,11 +176,11 @@ static struct auth_subject subject_of(const struct call *call, const struct stor
 
 int call_may_about(struct call *call, enum auth_right right, const struct auth_subject *subject)
 {
-    int failed = auth_check(&call->caller.auth, right, subject, &call->err);
+    int code = auth_check(&call->caller.auth, right, subject, &call->err);
     call->audit.right = auth_right_name(right);
-    if (failed == ERR_FORBIDDEN)
+    if (code == ERR_FORBIDDEN)
         call->missing_right = auth_right_name(right);
-    return failed;
+    return code;
 }
 
 int call_may(struct call *call, enum auth_right right, const struct store_job *job)

@@ -48,9 +48,9 @@ int grant_token(struct call *call, struct grant *grant, int64_t life_s)
     };
     claims.expires_s = life_s ? claims.issued_s + life_s : 0;
     struct text token;
-    int failed = token_sign(service->token_key, &claims, call->arena, &token, &call->err);
-    if (failed)
-        return failed;
+    int code = token_sign(service->token_key, &claims, call->arena, &token, &call->err);
+    if (code)
+        return code;
     grant->token = token.at;
     struct store_change change = {.kind = CHANGE_TOKEN_ADD,
                                   .token = {
@@ -67,8 +67,8 @@ int grant_token(struct call *call, struct grant *grant, int64_t life_s)
     audit_subject(call, "token", text_of(id));
     struct service_reply reply = call_suspend(call, grant_answered);
     struct err err = {0};
-    failed = service->change(service->context, &change, reply, &err);
-    if (failed)
-        call_refused(call, failed, &err);
+    code = service->change(service->context, &change, reply, &err);
+    if (code)
+        call_refused(call, code, &err);
     return 0;
 }

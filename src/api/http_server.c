@@ -639,9 +639,9 @@ static int loops_start(struct http_server *server, struct loops *loops, bool is_
         struct MHD_Daemon *daemon = daemon_start(seat, is_secure);
         if (!daemon)
             return err_errno(err, errno, "start the HTTP%s server", is_secure ? "S" : "");
-        int failed = http_loop_start(daemon, &ops, &seat->loop, err);
-        if (failed)
-            return failed;
+        int code = http_loop_start(daemon, &ops, &seat->loop, err);
+        if (code)
+            return code;
     }
     return 0;
 }
@@ -674,15 +674,15 @@ static int doors_open(struct http_server *server, struct err *err)
     struct http_door_ops ops[HTTP_WAYS];
     for (int way = 0; way < HTTP_WAYS; way++)
         ops[way] = (struct http_door_ops){&entries[way], entry_has_room, entry_take};
-    int failed = http_door_listen(config->listen, &ops[HTTP_BY_NETWORK],
-                                  &entries[HTTP_BY_NETWORK].door, &server->port, err);
-    if (!failed && config->door)
-        failed = http_door_open(config->door, "api", &ops[HTTP_BY_DOOR],
-                                &entries[HTTP_BY_DOOR].door, err);
-    if (!failed && config->socket_folder)
-        failed = http_door_open(config->socket_folder, config->socket_name, &ops[HTTP_BY_SOCKET],
-                                &entries[HTTP_BY_SOCKET].door, err);
-    return failed;
+    int code = http_door_listen(config->listen, &ops[HTTP_BY_NETWORK],
+                                &entries[HTTP_BY_NETWORK].door, &server->port, err);
+    if (!code && config->door)
+        code = http_door_open(config->door, "api", &ops[HTTP_BY_DOOR], &entries[HTTP_BY_DOOR].door,
+                              err);
+    if (!code && config->socket_folder)
+        code = http_door_open(config->socket_folder, config->socket_name, &ops[HTTP_BY_SOCKET],
+                              &entries[HTTP_BY_SOCKET].door, err);
+    return code;
 }
 
 static void doors_close(struct http_server *server)
@@ -733,18 +733,18 @@ int http_server_start(const struct http_server_config *config, struct http_serve
     pthread_mutex_init(&server->lock, NULL);
     entries_init(server);
     struct http_watch_ops ops = {.context = server, .wake = stream_wake, .sweep = sweep};
-    int failed = headers_prepare(server, err);
-    if (!failed)
-        failed = http_watch_start(&ops, &server->watch, err);
-    if (!failed)
-        failed = loops_start(server, &server->plain, false, err);
-    if (!failed && config->tls)
-        failed = loops_start(server, &server->secure, true, err);
-    if (!failed)
-        failed = doors_open(server, err);
-    if (failed) {
+    int code = headers_prepare(server, err);
+    if (!code)
+        code = http_watch_start(&ops, &server->watch, err);
+    if (!code)
+        code = loops_start(server, &server->plain, false, err);
+    if (!code && config->tls)
+        code = loops_start(server, &server->secure, true, err);
+    if (!code)
+        code = doors_open(server, err);
+    if (code) {
         server_free(server);
-        return failed;
+        return code;
     }
     *out = server;
     return 0;

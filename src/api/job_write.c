@@ -152,21 +152,20 @@ static int submit(struct call *call)
     const char *user = call->caller.auth.user;
     bool is_trial = call->is_trial = call_flag(call, "dryRun");
     struct text source;
-    int failed = submit_source(call, &source);
-    if (failed)
-        return failed;
+    int code = submit_source(call, &source);
+    if (code)
+        return code;
     struct core_trial *trial = is_trial ? ARENA_NEW(call->arena, struct core_trial) : NULL;
     call->problems = ARENA_NEW(call->arena, struct problems);
     problems_init(call->problems, call->arena);
     call->resume_state = trial;
     struct service_reply reply = call_suspend(call, is_trial ? trial_answered : submit_answered);
     struct err err = {0};
-    failed = is_trial
-                 ? service->trial(service->context, user, source, call->problems, call->arena,
-                                  trial, reply, &err)
-                 : service->submit(service->context, user, source, call->problems, reply, &err);
-    if (failed)
-        call_refused(call, failed, &err);
+    code = is_trial ? service->trial(service->context, user, source, call->problems, call->arena,
+                                     trial, reply, &err)
+                    : service->submit(service->context, user, source, call->problems, reply, &err);
+    if (code)
+        call_refused(call, code, &err);
     return 0;
 }
 
@@ -265,11 +264,11 @@ static int execution(struct call *call, const struct store_job *job)
 {
     const struct doc *doc;
     struct text value;
-    int failed = call_body(call, &doc);
-    if (!failed)
-        failed = call_body_string(call, doc, "value", true, &value);
-    if (failed)
-        return failed;
+    int code = call_body(call, &doc);
+    if (!code)
+        code = call_body_string(call, doc, "value", true, &value);
+    if (code)
+        return code;
     bool is_stop = text_is(value, "STOP");
     if (!is_stop && !text_is(value, "START"))
         return call_fail(call, ERR_INVALID, NULL, "value", "value must be START or STOP");
@@ -338,15 +337,15 @@ int handle_job_scale(struct call *call)
     struct store_job job;
     const struct doc *doc;
     uint16_t role = 0;
-    int failed = call_job(call, call->parameters[0], &job);
-    if (!failed)
-        failed = call_may(call, AUTH_CHANGE_JOB, &job);
-    if (!failed)
-        failed = call_body(call, &doc);
-    if (!failed)
-        failed = role_index(call, &job, call->parameters[1], &role);
-    if (failed)
-        return failed;
+    int code = call_job(call, call->parameters[0], &job);
+    if (!code)
+        code = call_may(call, AUTH_CHANGE_JOB, &job);
+    if (!code)
+        code = call_body(call, &doc);
+    if (!code)
+        code = role_index(call, &job, call->parameters[1], &role);
+    if (code)
+        return code;
     const struct doc *value = doc_get(doc, "instances");
     if (!value || value->kind != DOC_INT || value->as.integer < 0 ||
         value->as.integer > SPEC_INSTANCES_MAX)
@@ -357,10 +356,10 @@ int handle_job_scale(struct call *call)
     audit_after(call, call->parameters[1], "instances", value->as.integer);
     struct service_reply reply = call_suspend(call, act_answered);
     struct err err = {0};
-    failed = service->scale(service->context, call->caller.auth.user, job.record.id, role,
-                            (uint32_t)value->as.integer, reply, &err);
-    if (failed)
-        call_refused(call, failed, &err);
+    code = service->scale(service->context, call->caller.auth.user, job.record.id, role,
+                          (uint32_t)value->as.integer, reply, &err);
+    if (code)
+        call_refused(call, code, &err);
     return 0;
 }
 
@@ -383,15 +382,15 @@ static int tag_change(struct call *call, enum store_change_kind kind, const char
     struct store_job job;
     const struct doc *doc;
     struct text value;
-    int failed = call_job(call, call->parameters[0], &job);
-    if (!failed)
-        failed = call_may(call, AUTH_CHANGE_JOB, &job);
-    if (!failed)
-        failed = call_body(call, &doc);
-    if (!failed)
-        failed = call_body_string(call, doc, "value", true, &value);
-    if (failed)
-        return failed;
+    int code = call_job(call, call->parameters[0], &job);
+    if (!code)
+        code = call_may(call, AUTH_CHANGE_JOB, &job);
+    if (!code)
+        code = call_body(call, &doc);
+    if (!code)
+        code = call_body_string(call, doc, "value", true, &value);
+    if (code)
+        return code;
     if (!value.length || value.length > STORE_TAG_MAX || memchr(value.at, ',', value.length))
         return call_fail(call, ERR_INVALID, NULL, "value", "a tag has 1..%d bytes and no comma",
                          STORE_TAG_MAX);
@@ -409,9 +408,9 @@ static int tag_change(struct call *call, enum store_change_kind kind, const char
     audit_word(call, kind == CHANGE_TAG_ADD, "tag", change.tag.name);
     struct service_reply reply = call_suspend(call, tag_answered);
     struct err err = {0};
-    failed = service->change(service->context, &change, reply, &err);
-    if (failed)
-        call_refused(call, failed, &err);
+    code = service->change(service->context, &change, reply, &err);
+    if (code)
+        call_refused(call, code, &err);
     return 0;
 }
 

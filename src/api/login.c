@@ -217,9 +217,9 @@ static int revoke(struct call *call, const char *id)
                                   .token = {.id = id, .user = call->caller.auth.user}};
     struct service_reply reply = call_suspend(call, revoked);
     struct err err = {0};
-    int failed = service->change(service->context, &change, reply, &err);
-    if (failed)
-        call_refused(call, failed, &err);
+    int code = service->change(service->context, &change, reply, &err);
+    if (code)
+        call_refused(call, code, &err);
     return 0;
 }
 
@@ -236,14 +236,14 @@ int handle_token_remove(struct call *call)
     struct err err;
     if (!memchr(token.at, '.', token.length))
         return revoke(call, arena_copy(call->arena, token));
-    int failed = token_verify(call->api->service->token_key, token, 0, call->arena, &claims, &err);
-    if (failed)
+    int code = token_verify(call->api->service->token_key, token, 0, call->arena, &claims, &err);
+    if (code)
         return call_fail(call, ERR_INVALID, NULL, "token", "%s", err.text);
     audit_subject(call, "token", text_of(claims.id));
     const struct auth_subject subject = {.owner = claims.user};
-    failed = call_may_about(call, AUTH_REVOKE, &subject);
-    if (failed)
-        return failed;
+    code = call_may_about(call, AUTH_REVOKE, &subject);
+    if (code)
+        return code;
     return revoke(call, claims.id);
 }
 

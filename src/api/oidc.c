@@ -209,10 +209,10 @@ static int flow_give(struct call *call, struct flow *flow,
     flow->task.done = task_done;
     call_suspend(call, resume);
     call->resume_state = flow;
-    int failed = oidc_thread_give(call->api->oidc, &flow->task, &err);
-    if (failed) {
+    int code = oidc_thread_give(call->api->oidc, &flow->task, &err);
+    if (code) {
         call->resume = flow_refused;
-        call_refused(call, failed, &err);
+        call_refused(call, code, &err);
     }
     return 0;
 }
@@ -329,12 +329,12 @@ static int return_code(struct call *call, const struct flow *flow, const char *u
     return go_to(call, arena_copy(call->arena, buf_as_text(&url)));
 }
 
-static int return_known(struct call *call, int failed, const struct store_user *user)
+static int return_known(struct call *call, int code, const struct store_user *user)
 {
     struct flow *flow = call->flow;
-    if (failed) {
+    if (code) {
         audit_subject(call, "user", text_of(flow->identity.name));
-        audit_refusal(call, failed, call->err.text);
+        audit_refusal(call, code, call->err.text);
         return return_failed(call, flow);
     }
     if (flow->challenge[0])
@@ -343,8 +343,8 @@ static int return_known(struct call *call, int failed, const struct store_user *
     *grant = (struct grant){.user = user->name,
                             .is_admin = user->is_admin || user->is_admin_by_group,
                             .answer = return_granted};
-    failed = grant_token(call, grant, API_TOKEN_S);
-    return failed ? return_failed(call, flow) : 0;
+    code = grant_token(call, grant, API_TOKEN_S);
+    return code ? return_failed(call, flow) : 0;
 }
 
 static void return_run(struct worker_task *task, void *oidc)
@@ -483,8 +483,8 @@ static int device_begun(struct call *call)
 int handle_oidc_device(struct call *call)
 {
     struct flow *flow = ARENA_NEW(call->arena, struct flow);
-    int failed = check_configured(call);
-    return failed ? failed : flow_give(call, flow, device_run, device_begun);
+    int code = check_configured(call);
+    return code ? code : flow_give(call, flow, device_run, device_begun);
 }
 
 static void device_token_run(struct worker_task *task, void *oidc)
@@ -494,13 +494,13 @@ static void device_token_run(struct worker_task *task, void *oidc)
                                            &flow->identity, &flow->is_too_fast, &flow->err);
 }
 
-static int device_known(struct call *call, int failed, const struct store_user *user)
+static int device_known(struct call *call, int code, const struct store_user *user)
 {
-    if (failed) {
+    if (code) {
         const struct flow *flow = call->resume_state;
         audit_subject(call, "user", text_of(flow->identity.name));
-        audit_refusal(call, failed, call->err.text);
-        return failed;
+        audit_refusal(call, code, call->err.text);
+        return code;
     }
     struct grant *grant = ARENA_NEW(call->arena, struct grant);
     *grant =
@@ -546,13 +546,13 @@ int handle_oidc_token(struct call *call)
 {
     const struct doc *doc;
     struct text sealed;
-    int failed = check_configured(call);
-    if (!failed)
-        failed = call_body(call, &doc);
-    if (!failed)
-        failed = call_body_string(call, doc, "device_code", false, &sealed);
-    if (failed)
-        return failed;
+    int code = check_configured(call);
+    if (!code)
+        code = call_body(call, &doc);
+    if (!code)
+        code = call_body_string(call, doc, "device_code", false, &sealed);
+    if (code)
+        return code;
     return sealed.at ? token_of_device(call, sealed) : token_of_code(call, doc);
 }
 

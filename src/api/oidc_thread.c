@@ -14,19 +14,19 @@ int oidc_thread_start(const struct oidc_config *config, struct oidc_thread **out
     struct oidc_thread *thread = mem_zero(1, sizeof *thread);
     struct oidc_config own = *config;
     own.is_ending = &thread->is_ending;
-    int failed = oidc_new(&own, &thread->oidc, err);
-    if (!failed) {
+    int code = oidc_new(&own, &thread->oidc, err);
+    if (!code) {
         const struct worker_config worker = {
             .name = "the thread of the sign-on",
             .waiting_max = OIDC_WAITING_MAX,
             .busy_text = "too many logins at this moment: try again",
             .context = thread->oidc,
         };
-        failed = worker_start(&worker, &thread->worker, err);
+        code = worker_start(&worker, &thread->worker, err);
     }
-    if (failed) {
+    if (code) {
         oidc_thread_free(thread);
-        return failed;
+        return code;
     }
     *out = thread;
     return 0;

@@ -40,13 +40,13 @@ int passwords_start(struct passwords **out, struct err *err)
     };
     char word[WORD_LENGTH + 1];
     secret_random_word(word, WORD_LENGTH);
-    int failed = password_hash(text_of(word), passwords->nobody, err);
+    int code = password_hash(text_of(word), passwords->nobody, err);
     secret_wipe(word, sizeof word);
-    if (!failed)
-        failed = worker_start(&worker, &passwords->worker, err);
-    if (failed) {
+    if (!code)
+        code = worker_start(&worker, &passwords->worker, err);
+    if (code) {
         passwords_free(passwords);
-        return failed;
+        return code;
     }
     *out = passwords;
     return 0;

@@ -128,9 +128,9 @@ static int user_store(struct call *call, enum store_change_kind kind, unsigned f
     audit_subject(call, "user", text_of(task->user.name));
     struct service_reply reply = call_suspend(call, user_stored);
     struct err err = {0};
-    int failed = service->change(service->context, &change, reply, &err);
-    if (failed)
-        call_refused(call, failed, &err);
+    int code = service->change(service->context, &change, reply, &err);
+    if (code)
+        call_refused(call, code, &err);
     return 0;
 }
 

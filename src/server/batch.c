@@ -56,7 +56,6 @@ static struct store_change *batch_changes(struct server *server, size_t *count)
     size_t passed = barrier_change_count(server->barriers);
     struct store_change *changes =
         arena_array(&core->scratch, core->batch_count + passed + 1, sizeof *changes);
-
     *count = 0;
     for (size_t i = 0; i < core->batch_count; i++) {
         struct server_mail *mail = core->batch[i];

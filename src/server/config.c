@@ -184,7 +184,6 @@ static void read_scheduling(struct server_config *config, const struct doc *doc)
 {
     struct core_config *core = &config->core;
     int policy = get_choice(doc, "policy", config_policies, -1);
-
     if (policy >= 0)
         core->policy = config_policies[policy];
     int order = get_choice(doc, "order", config_orders, -1);
@@ -543,14 +542,12 @@ static int read_cells_file(struct server_config *config, const struct doc *doc, 
 static int config_parse(struct server_config *config, struct text source, struct buf *report,
                         struct err *err)
 {
-    cleanup_arena struct arena scratch;
-    cleanup_problems struct problems problems;
-    const struct doc *doc;
     int code = 0;
-
+    cleanup_arena struct arena scratch;
     arena_init(&scratch);
+    cleanup_problems struct problems problems;
     problems_init(&problems, &scratch);
-    doc = doc_parse(source, DOC_YAML, &scratch, &problems);
+    const struct doc *doc = doc_parse(source, DOC_YAML, &scratch, &problems);
     if (doc && doc->kind != DOC_NULL)
         shape_check(&config_shape, doc, "", &problems);
     if (problems.error_count == 0 && doc && doc->kind == DOC_MAP) {

@@ -67,18 +67,15 @@ static void core_thread_event(struct server *server, struct event *event)
 static bool is_of_other(struct server *server, const struct server_mail *mail)
 {
     const struct event *event = &mail->event;
-    const char *node;
-
     if (mail->engine == ENGINE_NONE || !mail_is_of_task(mail))
         return false;
-    node = core_attempt_node(server->core.core, event->task.attempt);
+    const char *node = core_attempt_node(server->core.core, event->task.attempt);
     return node && engine_of_node(server, node) != mail->engine;
 }
 
 static void other_refuse(struct server *server, struct server_mail *mail)
 {
     const struct attempt_id attempt = mail->event.task.attempt;
-
     log_warning("engine", "%s tells of attempt %llu, which is another engine's: not believed",
                 server->engines.items[mail->engine].name, (unsigned long long)attempt.v);
     mail->is_done = true;
@@ -125,17 +122,15 @@ static void core_thread_mail_config(struct server *server, struct server_mail *m
     struct server_config *config = mail->config;
     struct event event = {
         .kind = EVENT_CONFIG, .user = "", .config = &config->core, .request = index + 1};
-    const struct answer *refusal;
-    struct err err;
-
     core_thread_event(server, &event);
-    refusal = core_refusal(&server->core, event.request);
+    const struct answer *refusal = core_refusal(&server->core, event.request);
     if (refusal) {
         mail->is_done = true;
         log_error("config", "the configuration stays as it was: %s: %s",
                   refusal->path ? refusal->path : "", refusal->text ? refusal->text : "");
         return;
     }
+    struct err err;
     if (server_rules_load(server, config->exit_rules_path, &err) < 0)
         log_error("server", "the exit rules stay as they were: %s", err.text);
     hang_watch_configure(server->hang_watch, config->hang_after_s);
@@ -171,11 +166,9 @@ void core_thread_take(struct server *server, struct server_mail *mail)
 int core_thread_renew(struct server *server, struct err *err)
 {
     const struct output *output = &server->core.output;
-    int code;
-
     core_free(server->core.core);
     server->core.core = NULL;
-    code = server_restore(server, err);
+    int code = server_restore(server, err);
     if (code < 0)
         return code;
     batch_commands(server);
@@ -189,7 +182,6 @@ static void batch_finish(struct server *server)
 {
     struct err err;
     int code = batch_commit(server, &err);
-
     if (code == 0)
         batch_carry_out(server);
     else if (code == ERR_INTERNAL && server->core.batch_count > 0)

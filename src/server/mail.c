@@ -80,7 +80,6 @@ void mail_answer(struct server_mail *mail, const struct service_answer *answer)
 {
     struct service_reply reply = mail->reply;
     struct service_answer told = *answer;
-
     told.is_noted = mail->audit != NULL;
     mail->reply.done = NULL;
     if (reply.done)
@@ -96,14 +95,12 @@ void mail_refuse(struct server_mail *mail, int code, const char *text)
 bool mail_is_end(const struct server_mail *mail)
 {
     const enum event_kind kind = mail->event.kind;
-
     return mail->kind == MAIL_EVENT && (kind == EVENT_TASK_EXITED || kind == EVENT_TASK_REFUSED);
 }
 
 bool mail_is_of_task(const struct server_mail *mail)
 {
     const enum event_kind kind = mail->event.kind;
-
     return mail->kind == MAIL_EVENT && ((kind >= EVENT_TASK_PREPARING && kind <= EVENT_TASK_IDLE) ||
                                         kind == EVENT_TASK_REFUSED);
 }

@@ -42,7 +42,6 @@ static int server_door_make(struct server *server, struct err *err)
 {
     const struct server_config *config = server->config;
     bool is_local = false;
-
     for (size_t i = 0; i < config->engine_count; i++)
         is_local = is_local || config->engines[i].kind == ENGINE_KIND_LOCAL;
     if (!is_local)
@@ -62,7 +61,6 @@ static int server_open(struct server *server, const struct server_teller *teller
 {
     const struct server_config *config = server->config;
     int code = dir_make(config->data_directory, 0700, err);
-
     if (code == 0)
         code = store_open_with(config->data_directory,
                                &(struct store_opening){.accepts_loss = config->accepts_loss,
@@ -173,7 +171,6 @@ struct service *server_service(struct server *server)
 void server_reload(struct server *server, struct server_config *config)
 {
     struct server_mail *mail = mail_new(MAIL_CONFIG);
-
     mail->config = config;
     mail->reply.audit = &(struct store_audit){.address = "this machine",
                                               .route = "skepd: configuration read again",

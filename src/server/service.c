@@ -20,7 +20,6 @@ enum { ALIVE_MS = 10000 };
 static int service_post(struct server *server, struct server_mail *mail, struct err *err)
 {
     int code = 0;
-
     mail->is_request = true;
     if (mail->reply.audit && (mail->kind == MAIL_EVENT || mail->kind == MAIL_CHANGE))
         mail_audit(mail, clock_wall_ms());
@@ -493,7 +492,6 @@ static int service_use(void *context, struct job_id job, struct attempt_id attem
 {
     struct server *server = context;
     struct use_key key = {.job = job, .attempt = attempt, .node = node};
-
     return use_watch_points(server->use_watch, &key, resolution, points, err);
 }
 

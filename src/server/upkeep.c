@@ -29,10 +29,8 @@ static int password_make(struct store *store, enum store_change_kind kind,
          .err = err},
     };
     struct store_batch batch = {.changes = changes, .change_count = COUNT_OF(changes)};
-    int code;
-
     secret_random_word(password, PASSWORD_LENGTH);
-    code = password_hash(text_of(password), hash, err);
+    int code = password_hash(text_of(password), hash, err);
     if (code == 0)
         code = teller->tell(teller->context, user->name, password, err);
     secret_wipe(password, sizeof password);
@@ -200,7 +198,6 @@ static void audit_retain(const struct retention_config *retention, struct mail_l
                          int64_t now)
 {
     struct server_mail *mail = mail_new(MAIL_CHANGE);
-
     mail->change = (struct store_change){.kind = CHANGE_AUDIT_TRIM};
     if (retention->audit_days > 0)
         mail->change.before_ms = now - (int64_t)retention->audit_days * DAY_MS;
@@ -214,13 +211,12 @@ struct server_mail *server_upkeep(struct server *server)
     struct mail_list list = {NULL, &list.first};
     int64_t now = retention_time(server, &list);
     int64_t jobs_before = 0, events_before = 0, oldest_event;
-    uint64_t used;
-    struct err err;
-
     if (retention->job_days > 0)
         jobs_before = now - (int64_t)retention->job_days * DAY_MS;
     if (retention->event_log_days > 0)
         events_before = now - (int64_t)retention->event_log_days * DAY_MS;
+    uint64_t used;
+    struct err err;
     if (store_measure(server->store, &used, &oldest_event, &err) < 0) {
         log_error("store", "%s", err.text);
         return NULL;

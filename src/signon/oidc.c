@@ -186,20 +186,20 @@ static int provider_read(struct oidc *oidc, const struct doc *doc, struct err *e
         return err_fail(err, ERR_UNAVAILABLE, "", "the provider calls itself %.*s, not %.100s",
                         (int)(issuer.length > 80 ? 80 : issuer.length), issuer.at,
                         oidc->config.issuer);
-    int failed =
+    int code =
         url_get(oidc, doc, "authorization_endpoint", true, &provider->authorization_url, err);
-    if (!failed)
-        failed = url_get(oidc, doc, "token_endpoint", true, &provider->token_url, err);
-    if (!failed)
-        failed = url_get(oidc, doc, "jwks_uri", true, &provider->keys_url, err);
-    if (!failed)
-        failed = url_get(oidc, doc, "userinfo_endpoint", false, &provider->user_url, err);
-    if (!failed)
-        failed = url_get(oidc, doc, "end_session_endpoint", false, &provider->logout_url, err);
-    if (!failed)
-        failed =
+    if (!code)
+        code = url_get(oidc, doc, "token_endpoint", true, &provider->token_url, err);
+    if (!code)
+        code = url_get(oidc, doc, "jwks_uri", true, &provider->keys_url, err);
+    if (!code)
+        code = url_get(oidc, doc, "userinfo_endpoint", false, &provider->user_url, err);
+    if (!code)
+        code = url_get(oidc, doc, "end_session_endpoint", false, &provider->logout_url, err);
+    if (!code)
+        code =
             url_get(oidc, doc, "device_authorization_endpoint", false, &provider->device_url, err);
-    return failed;
+    return code;
 }
 
 static int provider_ask(struct oidc *oidc, struct err *err)
@@ -276,9 +276,9 @@ int oidc_login_url(struct oidc *oidc, const struct oidc_try *attempt, int64_t no
 {
     cleanup_buf struct buf scopes = BUF_INIT;
     char challenge[OIDC_WORD_SIZE];
-    int failed = provider_need(oidc, now_s, err);
-    if (failed)
-        return failed;
+    int code = provider_need(oidc, now_s, err);
+    if (code)
+        return code;
     scopes_put(oidc, &scopes);
     oidc_challenge(text_of(attempt->verifier), challenge);
     buf_string(url, oidc->provider.authorization_url);
@@ -312,11 +312,11 @@ static int form_send(struct oidc *oidc, const char *url, struct buf *form, struc
         fetch.password = buf_cstr(&secret);
     }
     fetch.form = buf_cstr(form);
-    int failed = json_fetch(oidc, fetch, arena, status, reply, err);
+    int code = json_fetch(oidc, fetch, arena, status, reply, err);
     secret_wipe(form->at, form->length);
     if (secret.at)
         secret_wipe(secret.at, secret.length);
-    return failed;
+    return code;
 }
 
 static int refused(long status, struct text error, struct err *err)
@@ -350,22 +350,22 @@ static int claims_get(struct oidc *oidc, const char *nonce, struct text token, i
                                          .client_id = oidc->config.client_id,
                                          .nonce = nonce,
                                          .now_s = now_s};
-    int failed = 0;
+    int code = 0;
     if (!oidc->keys || now_s - oidc->keys_s >= OIDC_KEEP_S)
-        failed = keys_ask(oidc, now_s, err);
-    if (!failed)
-        failed = id_token_check(token, oidc->keys, &rules, arena, claims, err);
-    if (failed == ERR_NOT_FOUND && now_s - oidc->keys_again_s >= OIDC_KEYS_AGAIN_S) {
+        code = keys_ask(oidc, now_s, err);
+    if (!code)
+        code = id_token_check(token, oidc->keys, &rules, arena, claims, err);
+    if (code == ERR_NOT_FOUND && now_s - oidc->keys_again_s >= OIDC_KEYS_AGAIN_S) {
         oidc->keys_again_s = now_s;
-        failed = keys_ask(oidc, now_s, err);
-        if (!failed)
-            failed = id_token_check(token, oidc->keys, &rules, arena, claims, err);
+        code = keys_ask(oidc, now_s, err);
+        if (!code)
+            code = id_token_check(token, oidc->keys, &rules, arena, claims, err);
     }
-    if (failed == ERR_NOT_FOUND)
+    if (code == ERR_NOT_FOUND)
         return err_fail(err, ERR_UNAUTHORIZED, "",
                         "the provider's ID token is refused: it names a key that the provider "
                         "does not publish");
-    return failed;
+    return code;
 }
 
 /* ---- who it is ---- */
@@ -453,14 +453,14 @@ static int identity_ask(struct oidc *oidc, const char *nonce, const struct doc *
 {
     const struct doc *claims = NULL, *more = NULL;
     struct text token = doc_get_text(tokens, "id_token", "");
-    int failed = claims_get(oidc, nonce, token, now_s, arena, &claims, err);
-    if (failed)
-        return failed;
+    int code = claims_get(oidc, nonce, token, now_s, arena, &claims, err);
+    if (code)
+        return code;
     bool is_whole = doc_get(claims, oidc->config.user_claim) &&
                     (!oidc->config.groups_claim || doc_get(claims, oidc->config.groups_claim));
     if (!is_whole)
-        failed = user_ask(oidc, tokens, claims, arena, &more, err);
-    return failed ? failed : identity_get(oidc, claims, more, arena, identity, err);
+        code = user_ask(oidc, tokens, claims, arena, &more, err);
+    return code ? code : identity_get(oidc, claims, more, arena, identity, err);
 }
 
 int oidc_finish(struct oidc *oidc, const struct oidc_try *attempt, struct text code, int64_t now_s,
@@ -523,9 +523,9 @@ int oidc_device_begin(struct oidc *oidc, int64_t now_s, struct arena *arena,
     const struct doc *reply = NULL;
     struct err why = {0};
     long status = 0;
-    int failed = provider_need(oidc, now_s, err);
-    if (failed)
-        return failed;
+    int code = provider_need(oidc, now_s, err);
+    if (code)
+        return code;
     if (!oidc->provider.device_url[0])
         return err_fail(err, ERR_UNSUPPORTED, "", "the provider has no device codes");
     scopes_put(oidc, &scopes);

@@ -149,7 +149,6 @@ static int write_changes(struct store *store, struct store_change *changes, size
                          struct err *err)
 {
     int code = 0;
-
     assert(count == 0 || changes);
     for (size_t i = 0; code == 0 && i < count; i++) {
         changes[i].code = 0;

@@ -385,15 +385,15 @@ static int local_stats(struct engine *engine, struct attempt_id attempt, struct 
     char group[CGROUP_PATH_MAX], id[24];
     snprintf(id, sizeof id, "%" PRIu64, attempt.v);
     task_group(local, id, group);
-    int result = cgroup_stats(&local->cgroups, group, stats, err);
+    int code = cgroup_stats(&local->cgroups, group, stats, err);
     pthread_mutex_lock(&local->lock);
     const struct task *task = task_find(local, attempt);
-    if (result == 0 && task)
+    if (code == 0 && task)
         task_gpus_stats(local, task, stats);
     pthread_mutex_unlock(&local->lock);
-    if (result == 0 && local->networks)
+    if (code == 0 && local->networks)
         networks_traffic(local->networks, attempt, stats);
-    return result;
+    return code;
 }
 
 static int local_node_stats(struct engine *engine, const char *node, struct engine_stats *stats,
