@@ -217,13 +217,12 @@ static int ends_read(struct call *call, const struct store_job *job, struct view
 /* The number of a role by its name, -1: the job has no such role. */
 static int role_find(struct call *call, struct job_id job, struct text name, int32_t *role)
 {
-    struct plan *plan = NULL;
+    cleanup_plan struct plan *plan = NULL;
     int code = store_job_plan(call->reader, job, &plan, &call->err);
     *role = -1;
     for (uint16_t r = 0; !code && r < plan->role_count; r++)
         if (text_is(name, plan->roles[r].name))
             *role = r;
-    plan_free(plan);
     return code;
 }
 

@@ -103,7 +103,7 @@ int handle_job_ssh_v1(struct call *call)
 {
     struct store_job job;
     struct store_tasks tasks = {0};
-    struct spec *spec = NULL;
+    cleanup_spec struct spec *spec = NULL;
     int code = ssh_read(call, &job, &spec, &tasks);
     if (code)
         return code;
@@ -120,7 +120,6 @@ int handle_job_ssh_v1(struct call *call)
     json_array_end(&json);
     keys_json(call, &json, &job.record);
     json_object_end(&json);
-    spec_free(spec);
     return 0;
 }
 
@@ -129,12 +128,11 @@ int handle_job_ssh_key(struct call *call)
     struct service *service = call->api->service;
     struct store_job job;
     struct store_tasks tasks = {0};
-    struct spec *spec;
+    cleanup_spec struct spec *spec = NULL;
     const char *private_key, *public_key;
     int code = ssh_read(call, &job, &spec, &tasks);
     if (code)
         return code;
-    spec_free(spec);
     service->ssh_keys(service->context, job.record.id,
                       arena_format(call->arena, "%s~%s", job.record.user, job.record.name),
                       call->arena, &private_key, &public_key);

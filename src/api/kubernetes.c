@@ -245,7 +245,7 @@ static bool is_wanted(const struct pods *pods, const struct task_record *task)
 static int pods_of_job(struct call *call, const struct store_job *job, struct pods *pods)
 {
     struct store_tasks tasks = {0};
-    struct plan *plan = NULL;
+    cleanup_plan struct plan *plan = NULL;
     int code = store_tasks(call->reader, job->record.id, -1, call->arena, &tasks, &call->err);
     if (!code)
         code = store_job_plan(call->reader, job->record.id, &plan, &call->err);
@@ -255,7 +255,6 @@ static int pods_of_job(struct call *call, const struct store_job *job, struct po
         pod_json(pods->json, job, plan, &tasks.items[i]);
         pods->room -= pods->room > 0;
     }
-    plan_free(plan);
     return code == ERR_NOT_FOUND ? 0 : code; /* deleted meanwhile */
 }
 

@@ -233,7 +233,7 @@ int handle_job_use(struct call *call)
     struct use_query query;
     struct use_reply *use = ARENA_NEW(call->arena, struct use_reply);
     struct store_tasks tasks;
-    struct plan *plan = NULL;
+    cleanup_plan struct plan *plan = NULL;
     int code = call_job(call, call->parameters[0], &job);
     if (!code)
         code = resolution_read(call, &use->resolution);
@@ -250,8 +250,6 @@ int handle_job_use(struct call *call)
         grid_make(&query, &tasks, use);
         code = tasks_add(call, &query, plan, &tasks, use);
     }
-    if (plan)
-        plan_free(plan);
     if (!code)
         use_write(call, use, true);
     return code;

@@ -55,6 +55,12 @@ struct plan *plan_of_spec(const struct spec *spec, const char *user);
 struct plan *plan_copy(const struct plan *plan);
 void plan_free(struct plan *plan);
 
+static inline void cleanup_free_plan(struct plan **plan)
+{
+    plan_free(*plan);
+}
+#define cleanup_plan __attribute__((cleanup(cleanup_free_plan)))
+
 /* Versioned binary form. Decoding checks everything; NULL and ERR_CORRUPT otherwise. */
 void plan_encode(const struct plan *plan, struct buf *out);
 struct plan *plan_decode(struct text bytes, struct err *err);

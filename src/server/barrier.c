@@ -72,7 +72,7 @@ static int roles_read(struct barrier_table *table, struct barrier_rows *rows, st
     int code = store_job_source(table->reader, rows->job, &table->scratch, &source, err);
     if (code < 0)
         return code;
-    struct spec *spec = spec_decode(source.spec_bytes, err);
+    cleanup_spec struct spec *spec = spec_decode(source.spec_bytes, err);
     if (!spec)
         return ERR_CORRUPT;
     bool *takes_part = ARENA_ARRAY(&table->scratch, bool, spec->role_count + 1);
@@ -80,7 +80,6 @@ static int roles_read(struct barrier_table *table, struct barrier_rows *rows, st
         takes_part[i] = rows->kind == BARRIER_START || spec->roles[i].is_ssh_enabled;
     rows->takes_part = takes_part;
     rows->role_count = spec->role_count;
-    spec_free(spec);
     return 0;
 }
 

@@ -60,10 +60,9 @@ void batch_failure_all(struct server *server, const struct err *err)
 
 static void submission_log(const struct submission *submit, char *what, size_t size)
 {
-    struct plan *plan = plan_decode(submit->plan_bytes, NULL);
+    cleanup_plan struct plan *plan = plan_decode(submit->plan_bytes, NULL);
     snprintf(what, size, "the submission of %.64s~%.90s", plan ? plan->user : "",
              plan ? plan->name : "");
-    plan_free(plan);
 }
 
 static void set_aside_log(const struct server_mail *mail, const struct err *err)

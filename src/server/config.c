@@ -569,7 +569,7 @@ int server_config_read(const char *path, struct server_config **out, struct buf 
                        struct err *err)
 {
     struct server_config *config = mem_zero(1, sizeof *config);
-    struct buf source = BUF_INIT;
+    cleanup_buf struct buf source = BUF_INIT;
     int code = 0;
     arena_init(&config->arena);
     config_default(config);
@@ -578,7 +578,6 @@ int server_config_read(const char *path, struct server_config **out, struct buf 
         code = file_read(path, FILE_BYTES_MAX, &source, err);
         if (code == 0)
             code = config_parse(config, buf_as_text(&source), report, err);
-        buf_release(&source);
     }
     if (code < 0) {
         server_config_free(config);

@@ -65,10 +65,9 @@ static const char *user_keys(struct store_reader *reader, const char *name, stru
     struct store_user user;
     if (store_user(reader, text_of(name), arena, &user, NULL) < 0)
         return "";
-    struct problems problems;
+    cleanup_problems struct problems problems;
     problems_init(&problems, arena);
     doc = doc_parse(text_of(user.extension_json), DOC_JSON, arena, &problems);
-    problems_release(&problems);
     keys = doc_get(doc, "sshKeys");
     for (size_t i = 0; keys && keys->kind == DOC_LIST && i < keys->as.list.count; i++) {
         const struct doc *value = doc_get(keys->as.list.items[i], "value");
@@ -77,8 +76,7 @@ static const char *user_keys(struct store_reader *reader, const char *name, stru
             buf_char(&lines, '\n');
         }
     }
-    const char *copy = arena_copy(arena, buf_as_text(&lines));
-    return copy;
+    return arena_copy(arena, buf_as_text(&lines));
 }
 
 static struct job_file_port *ports_of(const struct spec_role *role, struct arena *arena)

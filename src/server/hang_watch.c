@@ -119,16 +119,14 @@ uint64_t hang_watch_idle_count(struct hang_watch *watch)
 
 static uint64_t job_after_s(struct hang_watch *watch, struct job_id id, uint64_t fallback)
 {
-    struct plan *plan = NULL;
+    cleanup_plan struct plan *plan = NULL;
     struct err err;
     if (store_job_plan(watch->reader, id, &plan, &err) < 0) {
         if (err.code != ERR_NOT_FOUND) /* else deleted meanwhile */
             log_warning("server", "job %u is not watched for standing still: %s", id.v, err.text);
         return 0;
     }
-    uint64_t after_s = plan->hang_after_s ? plan->hang_after_s : fallback;
-    plan_free(plan);
-    return after_s;
+    return plan->hang_after_s ? plan->hang_after_s : fallback;
 }
 
 static struct watched_job *job_take(struct hang_watch *watch, struct job_id id, uint64_t fallback)

@@ -6,6 +6,7 @@
 #include "server/server.h"
 #include "store/sqlite/backup.h"
 #include "store/store.h"
+#include "sys/cleanup.h"
 #include "sys/file.h"
 #include "sys/log.h"
 #include "sys/process.h"
@@ -195,13 +196,12 @@ static void tell_systemd(const char *word)
     memcpy(address.sun_path, path, length);
     if (path[0] == '@')
         address.sun_path[0] = '\0';
-    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    cleanup_close int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return;
     if (sendto(fd, word, strlen(word), MSG_NOSIGNAL, (struct sockaddr *)&address,
                (socklen_t)(offsetof(struct sockaddr_un, sun_path) + strlen(path))) < 0)
         log_warning("server", "systemd cannot be told: %s", strerror(errno));
-    close(fd);
 }
 
 static int tell_password(void *context, const char *user, const char *password, struct err *err)

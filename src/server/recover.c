@@ -125,7 +125,7 @@ int server_clock_restore(struct server *server, struct err *err)
     int code = store_restore_time(reader, &last_ms, err);
     if (code < 0)
         return code;
-    struct arena arena;
+    cleanup_arena struct arena arena;
     arena_init(&arena);
     struct text trusted;
     code = store_setting(reader, RETENTION_TIME, &arena, &trusted, err);
@@ -135,7 +135,6 @@ int server_clock_restore(struct server *server, struct err *err)
     } else if (code == 0 && !text_to_int64(trusted, &trusted_ms)) {
         code = err_fail(err, ERR_CORRUPT, "", "the setting %s is not a time", RETENTION_TIME);
     }
-    arena_release(&arena);
     server_clock_start(&server->core.clock, clock_boot_ms(), clock_wall_ms(), last_ms, trusted_ms);
     return code;
 }
@@ -230,7 +229,7 @@ static void running_settle(struct server *server, uint8_t engine, const struct i
 
 void server_reconcile(struct server *server, struct server_engine *own)
 {
-    struct id_map there = {0};
+    cleanup_id_map struct id_map there = {0};
     for (size_t i = 0; i < own->held_count; i++) {
         if (is_wanted(server, own->held[i], own->number)) {
             id_map_set(&there, own->held[i].v, 1);
@@ -240,7 +239,6 @@ void server_reconcile(struct server *server, struct server_engine *own)
         }
     }
     running_settle(server, own->number, &there);
-    id_map_release(&there);
     free(own->held);
     own->held = NULL;
     own->held_count = 0;

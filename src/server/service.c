@@ -138,7 +138,7 @@ static int submission_read(struct server *server, const char *user, struct text 
     cleanup_buf struct buf masked = BUF_INIT;
     struct spec_parsed parsed = {.masked = &masked};
     int code = 0;
-    struct arena scratch;
+    cleanup_arena struct arena scratch;
     arena_init(&scratch);
     if (spec_parse(source, &scratch, &parsed, problems) < 0)
         code = err_fail(err, ERR_INVALID, "", "the job file has %zu error%s", problems->error_count,
@@ -151,7 +151,6 @@ static int submission_read(struct server *server, const char *user, struct text 
         *mail = mail_of_submission(server, user, &parsed);
     spec_free(parsed.spec);
     arena_wipe(&scratch);
-    arena_release(&scratch);
     return code;
 }
 

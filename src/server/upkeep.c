@@ -91,13 +91,12 @@ int server_password_reset(struct store *store, const char *name, const struct se
     int code = store_reader_open(store, &reader, err);
     if (code < 0)
         return code;
-    struct arena arena;
+    cleanup_arena struct arena arena;
     arena_init(&arena);
     struct store_user user;
     code = store_user(reader, text_of(name), &arena, &user, err);
     if (code == 0)
         code = password_make(store, CHANGE_USER_SET, &user, teller, err);
-    arena_release(&arena);
     store_reader_close(reader);
     return code;
 }

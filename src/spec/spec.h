@@ -171,6 +171,12 @@ int spec_parse(struct text source, struct arena *scratch, struct spec_parsed *pa
                struct problems *problems);
 void spec_free(struct spec *spec);
 
+static inline void cleanup_free_spec(struct spec **spec)
+{
+    spec_free(*spec);
+}
+#define cleanup_spec __attribute__((cleanup(cleanup_free_spec)))
+
 /* One more storage at its default place. For who knows what an empty list of storages means, before
  * the spec is stored. */
 void spec_storage_add(struct spec *spec, const char *name);

@@ -2,6 +2,7 @@
 #include "base/arena.h"
 #include "base/memory.h"
 #include "store/job_index_row.h"
+#include "sys/cleanup.h"
 #include <assert.h>
 #include <stdlib.h>
 
@@ -425,8 +426,8 @@ void job_index_list(struct job_index *jobs, const struct job_filter *filter, str
     bool is_newest =
         filter->order == ORDER_SUBMITTED && filter->is_descending && !jobs->is_shuffled;
     bool is_near = end <= NEAR_MAX;
-    struct match *matches;
-    matches = mem_alloc(mem_size((is_newest || is_near ? end : jobs->count) + 1, sizeof *matches));
+    cleanup_free struct match *matches =
+        mem_alloc(mem_size((is_newest || is_near ? end : jobs->count) + 1, sizeof *matches));
     size_t kept;
     if (is_newest)
         kept = page_newest(jobs, &sieve, end, matches, &page->total);
@@ -442,7 +443,6 @@ void job_index_list(struct job_index *jobs, const struct job_filter *filter, str
                      &page->items[i]);
     }
     pthread_rwlock_unlock(&jobs->lock);
-    mem_free(matches);
 }
 
 bool job_index_find(struct job_index *jobs, struct text user, struct text name, struct job_id *job)

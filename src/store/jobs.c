@@ -428,10 +428,9 @@ int store_job_plan(struct store_reader *reader, struct job_id job, struct plan *
         return err_fail(err, ERR_NOT_FOUND, "", "job %u has no plan", job.v);
     if (code < 0)
         return code;
-    struct arena arena;
+    cleanup_arena struct arena arena;
     arena_init(&arena);
     *plan = plan_decode(sql_text(&sql, &arena), err);
     sql_done(&sql);
-    arena_release(&arena);
     return *plan ? 0 : ERR_CORRUPT;
 }

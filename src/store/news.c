@@ -81,7 +81,7 @@ static uint64_t key_of(const struct news_entry *entry)
 static void collect(const struct news *news, uint64_t after, uint64_t end, struct arena *arena,
                     struct store_news *out)
 {
-    struct id_map seen = {0};
+    cleanup_id_map struct id_map seen = {0};
     size_t count = 0;
     assert(end - after <= NEWS_READ_MAX);
     struct store_news_item items[NEWS_READ_MAX];
@@ -97,7 +97,6 @@ static void collect(const struct news *news, uint64_t after, uint64_t end, struc
             .name = entry->name ? arena_copy(arena, text_of(entry->name)) : "",
         };
     }
-    id_map_release(&seen);
     out->items = ARENA_ARRAY(arena, struct store_news_item, count + 1);
     for (size_t i = 0; i < count; i++)
         out->items[i] = items[count - 1 - i];

@@ -227,14 +227,13 @@ int store_restore(struct store_reader *reader, const struct store_restore *resto
     assert(reader->session.db);
     if (code < 0)
         return code;
-    struct arena arena;
+    cleanup_arena struct arena arena;
     arena_init(&arena);
     code = restore_nodes(reader, restore, &arena, err);
     if (code == 0)
         code = jobs_restore(reader, restore, &arena, err);
     if (code == 0)
         code = tasks_restore(reader, restore, &arena, err);
-    arena_release(&arena);
     reader_end(reader);
     return code;
 }

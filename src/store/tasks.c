@@ -254,7 +254,7 @@ static int tasks_fill(struct store_reader *reader, const struct job_record *job,
                       struct arena *arena, struct task_list *rows, struct err *err)
 {
     struct task_list all = {0};
-    struct plan *plan = NULL;
+    cleanup_plan struct plan *plan = NULL;
     size_t next = 0;
     int code = store_job_plan(reader, job->id, &plan, err);
     if (code < 0)
@@ -277,7 +277,6 @@ static int tasks_fill(struct store_reader *reader, const struct job_record *job,
         while (next < rows->count && rows->items[next].task.role == r) /* scaled up */
             *ARRAY_ADD(&all) = rows->items[next++];
     }
-    plan_free(plan);
     ARRAY_FREE(rows);
     *rows = all;
     return 0;

@@ -42,5 +42,6 @@ void netlink_nest_end(struct netlink_batch *batch, size_t nest);
 int netlink_send(struct netlink *netlink, struct netlink_batch *batch, struct err *err);
 
 void netlink_batch_release(struct netlink_batch *batch);
+#define cleanup_netlink_batch __attribute__((cleanup(netlink_batch_release)))
 
 #endif

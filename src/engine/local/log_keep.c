@@ -82,13 +82,12 @@ void log_keep_choose(struct log_kept *logs, size_t count, const struct log_limit
     qsort(logs, count, sizeof *logs, by_owner_and_age);
     for (size_t i = 0; i < count; i++)
         logs[i].is_chosen = !logs[i].is_live && now_s - logs[i].used_s > limits->keep_s;
-    struct owner_share *shares = mem_zero(count, sizeof *shares);
+    cleanup_free struct owner_share *shares = mem_zero(count, sizeof *shares);
     const size_t owners = shares_make(logs, count, shares);
     qsort(shares, owners, sizeof *shares, by_cost);
     const uint64_t most = share_limit(shares, owners, limits->cost);
     for (size_t i = 0; i < owners; i++)
         share_cut(logs, &shares[i], most);
-    mem_free(shares);
 }
 
 /* --- measuring --- */

@@ -161,11 +161,11 @@ static int plain_read(const struct doc *doc, struct manifest *manifest, struct e
 
 int manifest_read(struct text bytes, struct manifest *manifest, struct err *err)
 {
-    struct arena arena;
     memset(manifest, 0, sizeof *manifest);
     if (bytes.length >= MANIFEST_BYTES_MAX)
         return err_fail(err, ERR_TOO_BIG, "", "the manifest has %d bytes or more",
                         MANIFEST_BYTES_MAX);
+    cleanup_arena struct arena arena;
     arena_init(&arena);
     const struct doc *doc = document_read(bytes, false, &arena);
     const struct doc *items = doc_get(doc, "manifests");
@@ -176,6 +176,5 @@ int manifest_read(struct text bytes, struct manifest *manifest, struct err *err)
         list_read(items, manifest);
     else
         code = plain_read(doc, manifest, err);
-    arena_release(&arena);
     return code;
 }

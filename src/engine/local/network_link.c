@@ -118,7 +118,7 @@ static void route_message(struct netlink_batch *batch, uint16_t type, unsigned i
 static int outside_make(const struct network_link *link, struct netlink *host, int index,
                         struct err *err)
 {
-    struct netlink_batch batch = {0};
+    cleanup_netlink_batch struct netlink_batch batch = {0};
     char path[80];
     /* neither end has an address of IPv6: that would lead past the rules, which are for IPv4 */
     snprintf(path, sizeof path, "/proc/sys/net/ipv6/conf/%s/disable_ipv6", link->name);
@@ -130,21 +130,18 @@ static int outside_make(const struct network_link *link, struct netlink *host, i
     up_message(&batch, index);
     address_message(&batch, (unsigned)index, link->gateway);
     route_message(&batch, RTM_NEWROUTE, (unsigned)index, link->address, 0);
-    int code = netlink_send(host, &batch, err);
-    netlink_batch_release(&batch);
-    return code;
+    return netlink_send(host, &batch, err);
 }
 
 static int inside_make(const struct network_link *link, struct netlink *inside, struct err *err)
 {
-    struct netlink_batch batch = {0};
+    cleanup_netlink_batch struct netlink_batch batch = {0};
     up_message(&batch, LOOPBACK);
     up_message(&batch, INSIDE);
     address_message(&batch, INSIDE, link->address);
     route_message(&batch, RTM_NEWROUTE, INSIDE, link->gateway, 0);
     route_message(&batch, RTM_NEWROUTE, INSIDE, 0, link->gateway);
     int code = netlink_send(inside, &batch, err);
-    netlink_batch_release(&batch);
     if (code > 0)
         return err_errno(err, code, "set up the network of a task");
     return code;
@@ -153,11 +150,10 @@ static int inside_make(const struct network_link *link, struct netlink *inside, 
 int network_link_make(const struct network_link *link, struct netlink *host, struct netlink *inside,
                       int host_fd, struct err *err)
 {
-    struct netlink_batch batch = {0};
+    cleanup_netlink_batch struct netlink_batch batch = {0};
     assert(link->address && link->gateway && link->address != link->gateway);
     pair_message(&batch, link, host_fd);
     int code = netlink_send(inside, &batch, err);
-    netlink_batch_release(&batch);
     if (code == EEXIST)
         return 0;
     if (code != 0)
@@ -178,10 +174,9 @@ int network_link_make(const struct network_link *link, struct netlink *host, str
 
 int network_link_retire(struct netlink *host, int index, uint32_t address, struct err *err)
 {
-    struct netlink_batch batch = {0};
+    cleanup_netlink_batch struct netlink_batch batch = {0};
     route_message(&batch, RTM_DELROUTE, (unsigned)index, address, 0);
     int code = netlink_send(host, &batch, err);
-    netlink_batch_release(&batch);
     if (code > 0 && code != ESRCH && code != ENODEV)
         return err_errno(err, code, "remove the route to link %d", index);
     return code < 0 ? code : 0;
@@ -189,11 +184,10 @@ int network_link_retire(struct netlink *host, int index, uint32_t address, struc
 
 int network_link_drop(struct netlink *host, int index, struct err *err)
 {
-    struct netlink_batch batch = {0};
+    cleanup_netlink_batch struct netlink_batch batch = {0};
     const struct ifinfomsg header = {.ifi_index = index};
     netlink_message(&batch, RTM_DELLINK, NLM_F_ACK, &header, sizeof header);
     int code = netlink_send(host, &batch, err);
-    netlink_batch_release(&batch);
     if (code > 0 && code != ENODEV)
         return err_errno(err, code, "remove link %d", index);
     return code < 0 ? code : 0;

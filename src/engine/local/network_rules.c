@@ -154,7 +154,7 @@ static int elements_send(const struct network_rules *rules, struct netlink *sock
     const uint16_t create = address ? NLM_F_CREATE | NLM_F_EXCL : 0;
     int code = 0;
     for (unsigned at = 0; at < port->count && code == 0; at += ELEMENTS_MAX) {
-        struct netlink_batch batch = {0};
+        cleanup_netlink_batch struct netlink_batch batch = {0};
         batch_edge(&batch, NFNL_MSG_BATCH_BEGIN);
         netlink_message(&batch, (uint16_t)(NFNL_SUBSYS_NFTABLES << 8 | verb), create | NLM_F_ACK,
                         &header, sizeof header);
@@ -166,7 +166,6 @@ static int elements_send(const struct network_rules *rules, struct netlink *sock
         netlink_nest_end(&batch, list);
         batch_edge(&batch, NFNL_MSG_BATCH_END);
         code = netlink_send(socket, &batch, err);
-        netlink_batch_release(&batch);
     }
     return code;
 }

@@ -6,6 +6,7 @@
 #include "engine/local/document.h"
 #include "engine/local/network.h"
 #include "engine/local/task.h"
+#include "sys/cleanup.h"
 #include "sys/file.h"
 #include "sys/log.h"
 #include <stdio.h>
@@ -80,7 +81,7 @@ void task_network_adopt(struct local_engine *local, struct task *task, const str
     if (!address[0] || task->init_fd < 0)
         return;
     const size_t count = list && list->kind == DOC_LIST ? list->as.list.count / 2 : 0;
-    struct engine_port *ports = mem_zero(count ? count : 1, sizeof *ports);
+    cleanup_free struct engine_port *ports = mem_zero(count ? count : 1, sizeof *ports);
     for (size_t i = 0; i < count; i++)
         ports[i] = (struct engine_port){number_of(list->as.list.items[2 * i]),
                                         number_of(list->as.list.items[2 * i + 1])};
@@ -90,7 +91,6 @@ void task_network_adopt(struct local_engine *local, struct task *task, const str
                               count, address, task->process.init, &err);
     if (code < 0)
         log_error("engine", "attempt %s: its network: %s", task->id, err.text);
-    mem_free(ports);
 }
 
 /* --- files of a container with a network of its own --- */
@@ -125,7 +125,7 @@ static size_t resolver_filter(struct text text, struct buf *out)
 
 void resolver_text(const char *const *paths, size_t count, struct buf *out)
 {
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     for (size_t i = 0; i < count; i++) {
         buf_clear(&text);
         buf_clear(out);
@@ -133,7 +133,6 @@ void resolver_text(const char *const *paths, size_t count, struct buf *out)
             resolver_filter(buf_as_text(&text), out) > 0)
             break;
     }
-    buf_release(&text);
 }
 
 void task_resolver_text(struct buf *out)

@@ -250,31 +250,28 @@ int oci_seccomp_compile(struct sock_filter *program, size_t *count, struct err *
 
 static int program_compile_short(struct sock_filter *program, size_t *count, struct err *err)
 {
-    struct sock_filter *shorter = mem_zero(FILTER_MAX, sizeof *shorter);
+    cleanup_free struct sock_filter *shorter = mem_zero(FILTER_MAX, sizeof *shorter);
     int code = oci_seccomp_compile(program, count, err);
     size_t shorter_count = code == 0 ? filter_shorten(program, *count, shorter) : 0;
     if (shorter_count) {
         memcpy(program, shorter, shorter_count * sizeof *program);
         *count = shorter_count;
     }
-    mem_free(shorter);
     return code;
 }
 
 int oci_seccomp_bpf(struct buf *out, struct err *err)
 {
-    struct sock_filter *program = mem_zero(FILTER_MAX, sizeof *program);
+    cleanup_free struct sock_filter *program = mem_zero(FILTER_MAX, sizeof *program);
     size_t count = 0;
     int code = program_compile_short(program, &count, err);
     if (code == 0) {
         size_t size = count * sizeof *program;
         size_t room = sodium_base64_ENCODED_LEN(size, sodium_base64_VARIANT_ORIGINAL);
-        char *text = mem_alloc(room);
+        cleanup_free char *text = mem_alloc(room);
         sodium_bin2base64(text, room, (const unsigned char *)program, size,
                           sodium_base64_VARIANT_ORIGINAL);
         buf_string(out, text);
-        mem_free(text);
     }
-    mem_free(program);
     return code;
 }

@@ -196,7 +196,6 @@ const char *registry_token_url(struct text challenge, struct arena *arena)
  * again. */
 static bool challenge_meet(struct registry *registry, long *status)
 {
-    struct arena arena;
     long issued = 0;
     bool is_met = false;
     if (strncasecmp(buf_cstr(&registry->challenge), "basic", 5) == 0) {
@@ -204,6 +203,7 @@ static bool challenge_meet(struct registry *registry, long *status)
         registry->is_basic = true;
         return is_met;
     }
+    cleanup_arena struct arena arena;
     arena_init(&arena);
     const char *url = registry_token_url(buf_as_text(&registry->challenge), &arena);
     if (url[0] && exchange_run(registry, url, true, &issued, NULL) == 0 && issued == 200) {
@@ -217,7 +217,6 @@ static bool challenge_meet(struct registry *registry, long *status)
         *status = issued;
     }
     arena_wipe(&arena);
-    arena_release(&arena);
     return is_met;
 }
 

@@ -227,7 +227,7 @@ static int directories_put(struct start *start)
  * are skep-init's to add to, and lie where the task may write on the disk anyway. */
 static int network_files_put(struct start *start)
 {
-    struct buf hosts = BUF_INIT, resolver = BUF_INIT;
+    cleanup_buf struct buf hosts = BUF_INIT, resolver = BUF_INIT;
     task_hosts_text(&start->place, &hosts);
     task_resolver_text(&resolver);
     int result = file_place(start, LAYOUT_NETWORK_NAME, text_of(start->place.address), 0444);
@@ -240,8 +240,6 @@ static int network_files_put(struct start *start)
     /* whatever the umask: the image's user reads them */
     if (result == 0 && (chmod(start->hosts.ours, 0644) < 0 || chmod(start->resolver, 0644) < 0))
         result = fail_by_errno(start, errno, start->hosts.ours);
-    buf_release(&hosts);
-    buf_release(&resolver);
     return result;
 }
 

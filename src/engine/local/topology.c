@@ -1,6 +1,7 @@
 #include "engine/local/topology.h"
 #include "base/err.h"
 #include "base/memory.h"
+#include "sys/cleanup.h"
 #include <hwloc.h>
 #include <stdio.h>
 
@@ -36,7 +37,7 @@ static uint16_t numa_of(hwloc_topology_t topology, hwloc_obj_t device)
 
 static void places_fill(hwloc_topology_t topology, struct topology_place *places, size_t count)
 {
-    hwloc_obj_t *switches = mem_zero(count ? count : 1, sizeof *switches);
+    cleanup_free hwloc_obj_t *switches = mem_zero(count ? count : 1, sizeof *switches);
     uint16_t switch_count = 0;
     for (size_t i = 0; i < count; i++) {
         hwloc_obj_t device = pci_find(topology, places[i].bus_id);
@@ -51,7 +52,6 @@ static void places_fill(hwloc_topology_t topology, struct topology_place *places
         if (above)
             places[i].pci_switch = s;
     }
-    mem_free(switches);
 }
 
 int topology_places(const char *xml, struct topology_place *places, size_t count, struct err *err)

@@ -52,7 +52,7 @@ static int name_of(const char *address, char **name, struct err *err)
 {
     const char *host = "", *port = "", *database = "";
     PQconninfoOption *options = PQconninfoParse(address, NULL);
-    struct buf text = BUF_INIT;
+    cleanup_buf struct buf text = BUF_INIT;
     if (!options) /* what libpq says might hold the password */
         return err_fail(err, ERR_INVALID, "database",
                         "this is no address of PostgreSQL, as postgres://USER@HOST/DATABASE is");
@@ -68,7 +68,6 @@ static int name_of(const char *address, char **name, struct err *err)
     buf_format(&text, "database %.60s of PostgreSQL%s%.100s%s%s", database, *host ? " at " : "",
                host, *port ? ":" : "", port);
     *name = mem_copy(buf_cstr(&text));
-    buf_release(&text);
     PQconninfoFree(options);
     return 0;
 }

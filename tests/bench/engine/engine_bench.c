@@ -16,6 +16,7 @@
 #include "../arguments.h"
 #include "base/memory.h"
 #include "engine/local/task.h"
+#include "figures.h"
 #include "world.h"
 #include <arpa/inet.h>
 #include <errno.h>
@@ -29,7 +30,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mount.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -61,33 +61,6 @@ static void fail(const char *what)
 {
     perror(what);
     exit(1);
-}
-
-static int order(const void *a, const void *b)
-{
-    const double left = *(const double *)a, right = *(const double *)b;
-    return (left > right) - (left < right);
-}
-
-static double quantile(double *values, size_t count, double q)
-{
-    qsort(values, count, sizeof *values, order);
-    return values[(size_t)((double)(count - 1) * q)];
-}
-
-/* Processor time of this process and of all that it has waited for, in ms: comparable on a busy
- * machine, too. */
-static double cpu_ms(void)
-{
-    struct rusage own, children;
-    getrusage(RUSAGE_SELF, &own);
-    getrusage(RUSAGE_CHILDREN, &children);
-    const struct timeval times[] = {own.ru_utime, own.ru_stime, children.ru_utime,
-                                    children.ru_stime};
-    double sum = 0;
-    for (size_t i = 0; i < COUNT_OF(times); i++)
-        sum += (double)times[i].tv_sec * 1000 + (double)times[i].tv_usec / 1000;
-    return sum;
 }
 
 /* --- bare runtime --- */

@@ -13,6 +13,7 @@
  */
 #include "../arguments.h"
 #include "base/memory.h"
+#include "figures.h"
 #include "world.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,15 +91,9 @@ static double measure(const struct way *way, unsigned count, unsigned duration_m
     return (double)bytes / (1 << 20) * 1e6 / (double)took_us;
 }
 
-static int order(const void *a, const void *b)
-{
-    const double left = *(const double *)a, right = *(const double *)b;
-    return (left > right) - (left < right);
-}
-
 static double median(double *values, size_t count)
 {
-    qsort(values, count, sizeof *values, order);
+    qsort(values, count, sizeof *values, figure_order);
     return values[count / 2];
 }
 

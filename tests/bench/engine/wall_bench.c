@@ -16,12 +16,12 @@
 #include "../arguments.h"
 #include "base/memory.h"
 #include "engine/local/task.h"
+#include "figures.h"
 #include "world.h"
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 
 static const char usage[] = "usage: wall-bench [RUNS]     (100)\n";
@@ -40,31 +40,6 @@ static struct way {
                 {.name = "network", .world = &worlds[WAY_NETWORK]},
                 {.name = "users", .world = &worlds[WAY_USERS]},
                 {.name = "network, kept", .world = &worlds[WAY_NETWORK]}};
-
-static int order(const void *a, const void *b)
-{
-    const double left = *(const double *)a, right = *(const double *)b;
-    return (left > right) - (left < right);
-}
-
-static double quantile(double *values, size_t count, double q)
-{
-    qsort(values, count, sizeof *values, order);
-    return values[(size_t)((double)(count - 1) * q)];
-}
-
-static double cpu_ms(void)
-{
-    struct rusage own, children;
-    getrusage(RUSAGE_SELF, &own);
-    getrusage(RUSAGE_CHILDREN, &children);
-    const struct timeval times[] = {own.ru_utime, own.ru_stime, children.ru_utime,
-                                    children.ru_stime};
-    double sum = 0;
-    for (size_t i = 0; i < COUNT_OF(times); i++)
-        sum += (double)times[i].tv_sec * 1000 + (double)times[i].tv_usec / 1000;
-    return sum;
-}
 
 static void forget(struct world *world, uint64_t attempt)
 {

@@ -62,6 +62,15 @@ static int client_of_port(uint16_t port)
     return fd;
 }
 
+static struct http_door *door_listen(uint16_t *port)
+{
+    struct http_door *door = NULL;
+    struct err err;
+    assert_int_equal(http_door_listen("127.0.0.1:0", &OPS, &door, port, &err), 0);
+    assert_int_not_equal(*port, 0);
+    return door;
+}
+
 /* Until the other side closes. */
 static void closed_await(int fd)
 {
@@ -74,11 +83,8 @@ static void closed_await(int fd)
 static void test_of_an_address(void **state)
 {
     (void)state;
-    struct http_door *door;
-    struct err err;
     uint16_t port = 0;
-    assert_int_equal(http_door_listen("127.0.0.1:0", &OPS, &door, &port, &err), 0);
-    assert_int_not_equal(port, 0);
+    struct http_door *door = door_listen(&port);
     closed_await(client_of_port(port));
     assert_int_equal(atomic_load(&taken), 1);
     assert_int_equal(atomic_load(&family), AF_INET);
@@ -89,11 +95,9 @@ static void test_of_an_address(void **state)
 static void test_waits_for_room(void **state)
 {
     (void)state;
-    struct http_door *door;
-    struct err err;
     uint16_t port = 0;
     atomic_store(&has_room, false);
-    assert_int_equal(http_door_listen("127.0.0.1:0", &OPS, &door, &port, &err), 0);
+    struct http_door *door = door_listen(&port);
     int fd = client_of_port(port);
     for (int i = 0; i < 2; i++) /* it looks again by itself */
         while (sem_wait(&was_asked) < 0)
@@ -110,11 +114,9 @@ static void test_waits_for_room(void **state)
 static void test_closes_without_room(void **state)
 {
     (void)state;
-    struct http_door *door;
-    struct err err;
     uint16_t port = 0;
     atomic_store(&has_room, false);
-    assert_int_equal(http_door_listen("127.0.0.1:0", &OPS, &door, &port, &err), 0);
+    struct http_door *door = door_listen(&port);
     int fd = client_of_port(port);
     while (sem_wait(&was_asked) < 0)
         continue;

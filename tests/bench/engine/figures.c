@@ -1,0 +1,30 @@
+#include "figures.h"
+#include "base/memory.h"
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <sys/time.h>
+
+int figure_order(const void *a, const void *b)
+{
+    const double left = *(const double *)a, right = *(const double *)b;
+    return (left > right) - (left < right);
+}
+
+double quantile(double *values, size_t count, double q)
+{
+    qsort(values, count, sizeof *values, figure_order);
+    return values[(size_t)((double)(count - 1) * q)];
+}
+
+double cpu_ms(void)
+{
+    struct rusage own, children;
+    getrusage(RUSAGE_SELF, &own);
+    getrusage(RUSAGE_CHILDREN, &children);
+    const struct timeval times[] = {own.ru_utime, own.ru_stime, children.ru_utime,
+                                    children.ru_stime};
+    double sum = 0;
+    for (size_t i = 0; i < COUNT_OF(times); i++)
+        sum += (double)times[i].tv_sec * 1000 + (double)times[i].tv_usec / 1000;
+    return sum;
+}
