@@ -7,6 +7,7 @@
 #include "api/oidc_thread.h"
 #include "api/passwords.h"
 #include "api/snapshot.h"
+#include "api/stream_guard.h"
 #include "api/throttle.h"
 #include "base/memory.h"
 #include "sys/file.h"
@@ -22,9 +23,18 @@ static void api_free(struct api *api)
     login_table_free(api->logins);
     throttle_free(api->throttle);
     snapshot_free(api->snapshot);
+    stream_guards_free(api->guards);
     http_tls_close(api->tls);
     mem_free(api->socket_folder);
     mem_free(api);
+}
+
+static void revoked(void *context, const char *user)
+{
+    struct api *api = context;
+    struct http_server *server = atomic_load(&api->http);
+    if (stream_guards_doubt(api->guards, user) && server)
+        http_server_wake(server);
 }
 
 static void changed(void *context)
@@ -120,9 +130,10 @@ int api_start(const struct api_config *config, struct api **out, struct err *err
     api->logins = login_table_new();
     api->throttle = throttle_new();
     api->snapshot = snapshot_new();
+    api->guards = stream_guards_new();
     api->started_ms = (int64_t)time(NULL) * 1000;
     atomic_store(&api->generation, 1);
-    api->watch = (struct service_watch){.notify = changed, .context = api};
+    api->watch = (struct service_watch){.notify = changed, .revoked = revoked, .context = api};
     api->service->watch(api->service->context, &api->watch);
     struct http_server *server = NULL;
     int failed = passwords_start(&api->passwords, err);

@@ -2,6 +2,7 @@
 #include "api/call.h"
 #include "api/etag.h"
 #include "api/http_watch.h"
+#include "api/stream_guard.h"
 #include "api/throttle.h"
 #include "api/token.h"
 #include "base/memory.h"
@@ -106,6 +107,7 @@ static void step_end(struct call *call, int code)
         reply_error(call, code);
     else
         etag_reply(call->exchange);
+    stream_guard(call);
 }
 
 /* Allowed methods of a path that exists, and what browsers ask before a request. */

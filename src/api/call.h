@@ -23,6 +23,7 @@ struct oidc_thread;
 struct passwords;
 struct throttle;
 struct snapshot;
+struct stream_guards;
 struct worker;
 
 struct api {
@@ -39,6 +40,7 @@ struct api {
     struct worker *directory_worker; /* … which is this */
     struct snapshot *snapshot;
     struct service_watch watch;
+    struct stream_guards *guards;
     atomic_uint_fast64_t generation;  /* grows with every commit that changed jobs */
     atomic_uint_fast32_t followers;   /* of logs and changes */
     atomic_uint_fast64_t requests[6]; /* by class of status: 1xx … 5xx */

@@ -71,6 +71,7 @@ struct http_stream {
     void *state;
     int fd;           /* -1: none; stays the stream's */
     uint32_t poll_ms; /* 0: never by time */
+    int64_t until_ms; /* monotonic: nor waits it longer than this; 0: it may */
 };
 
 enum { HTTP_REPLY_HEADERS_MAX = 8 };
@@ -185,6 +186,8 @@ struct http_server_config {
  * be had (in use, not ours). */
 int http_server_start(const struct http_server_config *config, struct http_server **server,
                       struct err *err);
+/* Read every stream again that waits. Any thread. */
+void http_server_wake(struct http_server *server);
 /* The port that is listened on (when 0 was asked for). */
 uint16_t http_server_port(const struct http_server *server);
 /* Take no new connections and cut the streams; requests under way go on. */

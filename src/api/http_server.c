@@ -136,6 +136,14 @@ static int client_fd_of(struct MHD_Connection *connection)
     return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
 }
 
+/* The earlier of both times; 0: none. */
+static int64_t due_of(const struct http_stream *stream)
+{
+    int64_t poll_ms = stream->poll_ms ? http_clock_ms() + stream->poll_ms : 0;
+    return !poll_ms || (stream->until_ms && stream->until_ms < poll_ms) ? stream->until_ms
+                                                                        : poll_ms;
+}
+
 static ssize_t stream_read(void *context, uint64_t position, char *bytes, size_t size)
 {
     (void)position;
@@ -147,6 +155,7 @@ static ssize_t stream_read(void *context, uint64_t position, char *bytes, size_t
     /* cut, not ended: the client must not take this for the end of what it follows */
     if (atomic_load(&server->is_draining))
         return MHD_CONTENT_READER_END_WITH_ERROR;
+    uint64_t round = http_watch_round(server->watch); /* what wakes from here on is not missed */
     ssize_t length = stream->read(stream->state, bytes, size);
     if (length > 0)
         return length;
@@ -155,8 +164,11 @@ static ssize_t stream_read(void *context, uint64_t position, char *bytes, size_t
     if (length == HTTP_STREAM_BROKEN)
         return MHD_CONTENT_READER_END_WITH_ERROR;
     MHD_suspend_connection(carried->connection);
-    if (!http_watch_add(server->watch, carried, stream->fd, client_fd_of(carried->connection),
-                        stream->poll_ms)) {
+    const struct http_waiting waiting = {.fd = stream->fd,
+                                         .client_fd = client_fd_of(carried->connection),
+                                         .due_ms = due_of(stream),
+                                         .round = round};
+    if (!http_watch_add(server->watch, carried, &waiting)) {
         carried->is_client_gone = !atomic_load(&server->is_draining);
         connection_resume(carried->connection);
     }
@@ -753,6 +765,11 @@ int http_server_start(const struct http_server_config *config, struct http_serve
 uint16_t http_server_port(const struct http_server *server)
 {
     return server->port;
+}
+
+void http_server_wake(struct http_server *server)
+{
+    http_watch_wake_all(server->watch);
 }
 
 void http_server_drain(struct http_server *server)

@@ -27,7 +27,8 @@ struct http_watch {
     pthread_t thread;
     pthread_mutex_t lock; /* guards all below */
     struct waiter waiters[HTTP_STREAMS_MAX];
-    size_t used; /* slots below this index have been used */
+    size_t used;    /* slots below this index have been used */
+    uint64_t round; /* of waking all */
     bool is_stopping;
 };
 
@@ -113,14 +114,18 @@ static bool watch_is_stopping(struct http_watch *watch)
     return is_stopping;
 }
 
-static bool has_timers(struct http_watch *watch)
+/* Until the next of them is due; several that are near each other are woken together. */
+static int wait_ms(struct http_watch *watch)
 {
-    bool has = false;
+    int64_t left_ms = SWEEP_MS, now_ms = http_clock_ms();
     pthread_mutex_lock(&watch->lock);
-    for (size_t i = 0; i < watch->used && !has; i++)
-        has = watch->waiters[i].waiter && watch->waiters[i].due_ms;
+    for (size_t i = 0; i < watch->used; i++) {
+        const struct waiter *waiter = &watch->waiters[i];
+        if (waiter->waiter && waiter->due_ms && waiter->due_ms - now_ms < left_ms)
+            left_ms = waiter->due_ms - now_ms;
+    }
     pthread_mutex_unlock(&watch->lock);
-    return has;
+    return left_ms < POLL_STEP_MS ? POLL_STEP_MS : (int)left_ms;
 }
 
 static void *watch_run(void *context)
@@ -129,8 +134,7 @@ static void *watch_run(void *context)
     int64_t sweep_ms = http_clock_ms() + SWEEP_MS;
     while (!watch_is_stopping(watch)) {
         struct epoll_event events[EVENTS_MAX];
-        int timeout = has_timers(watch) ? POLL_STEP_MS : SWEEP_MS;
-        int count = epoll_wait(watch->epoll_fd, events, EVENTS_MAX, timeout);
+        int count = epoll_wait(watch->epoll_fd, events, EVENTS_MAX, wait_ms(watch));
         for (int i = 0; i < count; i++) {
             if (events[i].data.u64 == KEY_WAKEUP)
                 wakeup_drain(watch);
@@ -201,7 +205,18 @@ void http_watch_stop(struct http_watch *watch)
 
 void http_watch_wake_all(struct http_watch *watch)
 {
+    pthread_mutex_lock(&watch->lock);
+    watch->round++;
+    pthread_mutex_unlock(&watch->lock);
     wake_due(watch, 0, true);
+}
+
+uint64_t http_watch_round(struct http_watch *watch)
+{
+    pthread_mutex_lock(&watch->lock);
+    uint64_t round = watch->round;
+    pthread_mutex_unlock(&watch->lock);
+    return round;
 }
 
 /* Under the lock. */
@@ -213,8 +228,10 @@ static struct waiter *waiter_free_slot(struct http_watch *watch)
     return watch->used < HTTP_STREAMS_MAX ? &watch->waiters[watch->used++] : NULL;
 }
 
-bool http_watch_add(struct http_watch *watch, void *waiter, int fd, int client_fd, uint32_t poll_ms)
+bool http_watch_add(struct http_watch *watch, void *waiter, const struct http_waiting *waiting)
 {
+    const int fd = waiting->fd, client_fd = waiting->client_fd;
+    bool has_time = waiting->due_ms != 0;
     assert(waiter && client_fd >= 0);
     pthread_mutex_lock(&watch->lock);
     struct waiter *slot = watch->is_stopping ? NULL : waiter_free_slot(watch);
@@ -222,7 +239,11 @@ bool http_watch_add(struct http_watch *watch, void *waiter, int fd, int client_f
         slot->waiter = waiter;
         slot->fd = fd;
         slot->client_fd = client_fd;
-        slot->due_ms = poll_ms ? http_clock_ms() + poll_ms : 0;
+        slot->due_ms = waiting->due_ms;
+        if (waiting->round != watch->round) { /* it would have been woken */
+            slot->due_ms = http_clock_ms();
+            has_time = true;
+        }
         struct epoll_event event = {.events = EPOLLRDHUP | EPOLLONESHOT,
                                     .data.u64 = key_of(watch, slot, TAG_CLIENT)};
         bool is_added = epoll_ctl(watch->epoll_fd, EPOLL_CTL_ADD, client_fd, &event) == 0;
@@ -237,7 +258,7 @@ bool http_watch_add(struct http_watch *watch, void *waiter, int fd, int client_f
         }
     }
     pthread_mutex_unlock(&watch->lock);
-    if (slot && poll_ms)
+    if (slot && has_time)
         watch_interrupt(watch); /* it may be in a long wait */
     return slot != NULL;
 }

@@ -24,13 +24,19 @@ int http_watch_start(const struct http_watch_ops *ops, struct http_watch **watch
 /* Wakes all that wait, then ends the thread. */
 void http_watch_stop(struct http_watch *watch);
 
-/* `fd` may be -1; poll_ms 0: never by time. Returns false when there is no room
- * (HTTP_STREAMS_MAX) or the watch is stopping; then wake is not called. */
-bool http_watch_add(struct http_watch *watch, void *waiter, int fd, int client_fd,
-                    uint32_t poll_ms);
+struct http_waiting {
+    int fd, client_fd; /* fd -1: none */
+    int64_t due_ms;    /* monotonic; 0: never by time */
+    uint64_t round; /* http_watch_round's, from before it was found that there is nothing to do */
+};
 
-/* Wake every waiter now. */
+/* Returns false when there is no room (HTTP_STREAMS_MAX) or the watch is stopping; then wake is not
+ * called. */
+bool http_watch_add(struct http_watch *watch, void *waiter, const struct http_waiting *waiting);
+
+/* Wake every waiter now, and who comes to wait since an earlier round. */
 void http_watch_wake_all(struct http_watch *watch);
+uint64_t http_watch_round(struct http_watch *watch);
 
 int64_t http_clock_ms(void); /* monotonic */
 int64_t http_clock_us(void);

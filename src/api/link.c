@@ -14,13 +14,14 @@ static void part_add(crypto_generichash_state *state, struct text part)
 }
 
 static void signature_begin(crypto_generichash_state *state, const uint8_t *token_key,
-                            struct text end, struct text user)
+                            struct text end, struct text token_id, struct text user)
 {
     uint8_t key[SECRET_KEY_SIZE];
     secret_key_derive(token_key, 1, "skeplink", key);
     crypto_generichash_init(state, key, sizeof key, SIGNATURE_SIZE);
     secret_wipe(key, sizeof key);
     part_add(state, end);
+    part_add(state, token_id);
     part_add(state, user);
 }
 
@@ -41,36 +42,44 @@ const char *link_make(struct call *call, const char *path, const char *query)
     crypto_generichash_state state;
     char signature[SIGNATURE_HEX + 1];
     const char *user = call->caller.auth.user;
-    const char *end = arena_format(call->arena, "%lld", (long long)time(NULL) + LINK_LIFE_S);
+    const char *token_id = call->caller.token_id;
+    int64_t end_s = (int64_t)time(NULL) + LINK_LIFE_S, token_s = call->caller.expires_ms / 1000;
+    if (token_s && token_s < end_s)
+        end_s = token_s;
+    const char *end = arena_format(call->arena, "%lld", (long long)end_s);
     struct text rest = text_of(path + 1);
     assert(path[0] == '/' && user[0]);
-    signature_begin(&state, call->api->service->token_key, text_of(end), text_of(user));
+    signature_begin(&state, call->api->service->token_key, text_of(end), text_of(token_id),
+                    text_of(user));
     while (rest.length)
         part_add(&state, text_cut(&rest, '/'));
     signature_end(&state, signature);
-    return arena_format(call->arena, "%s%s?link=%s.%s.%s%s%s",
+    return arena_format(call->arena, "%s%s?link=%s.%s.%s.%s%s%s",
                         has_prefix(call->exchange) ? "/rest-server" : "", path, end, signature,
-                        user, query[0] ? "&" : "", query);
+                        token_id, user, query[0] ? "&" : "", query);
 }
 
-const char *link_user(struct call *call, struct text link, int64_t now_s)
+bool link_open(struct call *call, struct text text, int64_t now_s, struct link *link)
 {
     const struct exchange *exchange = call->exchange;
     crypto_generichash_state state;
     char expected[SIGNATURE_HEX + 1];
-    struct text user = link, end = text_cut(&user, '.');
+    struct text user = text, end = text_cut(&user, '.');
     struct text signature = user.at ? text_cut(&user, '.') : user;
+    struct text token_id = user.at ? text_cut(&user, '.') : user;
     int64_t end_s;
     if (exchange->method != HTTP_GET && exchange->method != HTTP_HEAD)
-        return NULL;
+        return false;
     if (!user.length || signature.length != SIGNATURE_HEX || !text_to_int64(end, &end_s) ||
         end_s < now_s)
-        return NULL;
-    signature_begin(&state, call->api->service->token_key, end, user);
+        return false;
+    signature_begin(&state, call->api->service->token_key, end, token_id, user);
     for (size_t i = has_prefix(exchange); i < exchange->segment_count; i++)
         part_add(&state, exchange->segments[i]);
     signature_end(&state, expected);
     if (sodium_memcmp(expected, signature.at, SIGNATURE_HEX) != 0)
-        return NULL;
-    return arena_copy(call->arena, user);
+        return false;
+    *link = (struct link){.user = arena_copy(call->arena, user),
+                          .token_id = arena_copy(call->arena, token_id)};
+    return true;
 }

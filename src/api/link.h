@@ -1,9 +1,11 @@
 /* link.h — addresses that open one path for some minutes without a token, for browsers.
  *
- * A link is a path with `?link=END.SIGNATURE.USER`. Whoever has it may read that path (GET alone)
- * as its user may by an application token, as long as that user is not removed or deactivated, and
- * until its end. The signature covers the path, the end and the user; the rest of the query is
- * free. Its key is derived from the one that signs tokens.
+ * A link is a path with `?link=END.SIGNATURE.TOKEN.USER`. Whoever has it may read that path (GET
+ * alone) as its user may by an application token, until its end, and no longer than the token is
+ * good by which it was made. TOKEN is the number of that one (empty: the user came by this
+ * machine's socket), which opens nothing by itself. The signature covers the path, the end, the
+ * number and the user; the rest of the query is free. Its key is derived from the one that signs
+ * tokens.
  */
 #ifndef API_LINK_H
 #define API_LINK_H
@@ -15,7 +17,11 @@ enum { LINK_LIFE_S = 600 };
  * or none). `path` begins with "/" and is decoded; `query` ("a=b") follows the link, or is "". */
 const char *link_make(struct call *call, const char *path, const char *query);
 
-/* Is this a link for the path of the request? Its user, in the arena; NULL: no. */
-const char *link_user(struct call *call, struct text link, int64_t now_s);
+struct link {
+    const char *user, *token_id; /* in the arena */
+};
+
+/* Is this a link for the path of the request? */
+bool link_open(struct call *call, struct text text, int64_t now_s, struct link *link);
 
 #endif

@@ -76,6 +76,9 @@ struct service_check { /* one line of /readyz?verbose */
 /* Told after every commit that changed jobs, from the core thread; must not block. */
 struct service_watch {
     void (*notify)(void *context);
+    /* After a commit by which tokens of the user may have gone, before its answer; likewise. May be
+     * NULL. */
+    void (*revoked)(void *context, const char *user);
     void *context;
     struct service_watch *next; /* the server's */
 };

@@ -194,11 +194,16 @@ static int caller_load(struct call *call, const struct token_claims *claims)
 
 static int link_caller(struct call *call, struct text link)
 {
-    const struct store_token token = {.id = "", .is_application = true};
-    const char *user = link_user(call, link, (int64_t)time(NULL));
-    if (!user)
+    const struct store_token none = {.id = ""};
+    struct link from;
+    if (!link_open(call, link, (int64_t)time(NULL), &from))
         return invalid(call, "the link is not for this path, or it has expired");
-    return call_reader(call) ? caller_fill(call, user, &token) : call->err.code;
+    const struct token_claims claims = {.id = from.token_id, .user = from.user};
+    int code = call_reader(call) ? 0 : call->err.code;
+    if (!code)
+        code = from.token_id[0] ? caller_load(call, &claims) : caller_fill(call, from.user, &none);
+    call->caller.auth.is_application = true;
+    return code;
 }
 
 int token_caller(struct call *call)

@@ -219,6 +219,34 @@ static void batch_end(struct server *server)
     batch_begin(core);
 }
 
+/* Whose tokens may have gone by it; NULL: nobody's. */
+static const char *revoked_user(const struct store_change *change)
+{
+    const bool is_set = change->kind == CHANGE_USER_SET;
+    const unsigned ending = USER_INACTIVE | USER_PASSWORD;
+    if (change->code)
+        return NULL;
+    if (change->kind == CHANGE_USER_REMOVE || (is_set && (change->fields & ending)) ||
+        (is_set && !change->fields))
+        return change->user.name;
+    /* a login may end the oldest one */
+    if (change->kind == CHANGE_TOKEN_REMOVE || change->kind == CHANGE_TOKENS_REMOVE ||
+        (change->kind == CHANGE_TOKEN_ADD && !change->token.is_application))
+        return change->token.user;
+    return NULL;
+}
+
+static void batch_revoke(struct server *server)
+{
+    struct core_thread *core = &server->core;
+    for (size_t i = 0; i < core->batch_count; i++) {
+        const char *user =
+            core->batch[i]->has_change ? revoked_user(&core->batch[i]->change) : NULL;
+        if (user)
+            server_revoked(server, user);
+    }
+}
+
 /* What follows a commit. */
 void batch_carry_out(struct server *server)
 {
@@ -227,6 +255,7 @@ void batch_carry_out(struct server *server)
     hang_watch_take(server->hang_watch, core->output.records.items, core->output.records.count);
     use_watch_take(server->use_watch, core->output.records.items, core->output.records.count);
     batch_forget(server); /* first: who has an answer may count on what came before it */
+    batch_revoke(server);
     batch_answer(server);
     barrier_answer(server->barriers);
     if (batch_has_jobs(&core->output))

@@ -554,6 +554,15 @@ static void service_unwatch(void *context, struct service_watch *watch)
     pthread_mutex_unlock(&server->watch_lock);
 }
 
+void server_revoked(struct server *server, const char *user)
+{
+    pthread_mutex_lock(&server->watch_lock);
+    for (struct service_watch *watch = server->watches; watch; watch = watch->next)
+        if (watch->revoked)
+            watch->revoked(watch->context, user);
+    pthread_mutex_unlock(&server->watch_lock);
+}
+
 void server_notify(struct server *server)
 {
     pthread_mutex_lock(&server->watch_lock);

@@ -174,6 +174,8 @@ int server_rules_load(struct server *server, const char *path, struct err *err);
 void server_service_init(struct server *server);
 void reader_pool_release(struct reader_pool *pool);
 void server_notify(struct server *server);
+/* Tokens of this user may have gone. */
+void server_revoked(struct server *server, const char *user);
 
 /* ERR_UNAVAILABLE: the disk is nearly full, and only what frees room is taken. */
 int server_room(struct server *server, struct err *err);

@@ -66,7 +66,7 @@ static void notified(void *context)
 static struct store_tasks tasks_await(struct job_id job, size_t count, struct arena *arena)
 {
     sem_t moved;
-    struct service_watch watch = {notified, &moved, NULL};
+    struct service_watch watch = {.notify = notified, .context = &moved};
     struct store_tasks tasks;
     struct err err;
     struct service *service = bench.service;

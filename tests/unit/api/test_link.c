@@ -68,7 +68,7 @@ static void test_forged(void **state)
     assert_int_equal(world_get(world, LOGS, alice), 200);
     uri_of(world, uri);
     char *end = strstr(uri, "link=") + 5, *signature = strchr(end, '.') + 1;
-    char *user = strchr(signature, '.') + 1;
+    char *token = strchr(signature, '.') + 1, *user = strchr(token, '.') + 1;
     end[0]++; /* lives longer */
     assert_int_equal(world_get(world, uri, NULL), 401);
     assert_body(world, "the link is not for this path, or it has expired");
@@ -77,9 +77,12 @@ static void test_forged(void **state)
     assert_int_equal(world_get(world, uri, NULL), 401);
     assert_int_equal(world_get(world, uri, alice), 200); /* a token counts alone */
     world_stream_close(world);
+    token[0] = token[0] == '0' ? '1' : '0';
+    assert_int_equal(world_get(world, uri, NULL), 401);
+    token[0] = token[0] == '0' ? '1' : '0';
     memcpy(user, "admin", 5);
     assert_int_equal(world_get(world, uri, NULL), 401);
-    static const char *const BAD[] = {"", "1", "1.2", "x.y.z", "9999999999..alice"};
+    static const char *const BAD[] = {"", "1", "1.2", "x.y.z.a", "9999999999...alice"};
     for (size_t i = 0; i < COUNT_OF(BAD); i++) {
         snprintf(uri, sizeof uri, LOGS "/all?link=%s", BAD[i]);
         assert_int_equal(world_get(world, uri, NULL), 401);
@@ -95,14 +98,19 @@ static void test_ends(void **state)
     exchange_init(&exchange);
     struct call call = {.api = &world->api, .exchange = &exchange, .arena = &exchange.arena};
     call.caller.auth.user = "alice";
+    call.caller.token_id = "of-the-test";
+    call.caller.expires_ms = (now_s + LINK_LIFE_S / 2) * 1000;
     const char *uri = link_make(&call, "/a/b", "");
     assert_int_equal(exchange_target(&exchange, text_of(uri), &err), 0);
     struct text link = exchange_query(&exchange, "link");
-    assert_string_equal(link_user(&call, link, now_s), "alice");
-    assert_null(link_user(&call, link, now_s + 2 * LINK_LIFE_S));
-    exchange.segments[0] = TEXT("a/b"); /* "/a%2Fb" */
+    struct link from;
+    assert_true(link_open(&call, link, now_s, &from));
+    assert_string_equal(from.user, "alice");
+    assert_string_equal(from.token_id, "of-the-test");
+    assert_false(link_open(&call, link, now_s + LINK_LIFE_S / 2 + 1, &from)); /* as the token */
+    exchange.segments[0] = TEXT("a/b");                                       /* "/a%2Fb" */
     exchange.segment_count = 1;
-    assert_null(link_user(&call, link, now_s));
+    assert_false(link_open(&call, link, now_s, &from));
     exchange_release(&exchange);
 }
 

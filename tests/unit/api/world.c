@@ -2,6 +2,7 @@
 #include "api/login.h"
 #include "api/passwords.h"
 #include "api/snapshot.h"
+#include "api/stream_guard.h"
 #include "api/throttle.h"
 #include "api/token.h"
 #include "base/memory.h"
@@ -204,6 +205,10 @@ static int on_change(void *context, const struct store_change *change, struct se
                                     .path = change_err.path,
                                     .text = change_err.text,
                                     .is_noted = reply.audit != NULL};
+    if (world->watch && copy.kind == CHANGE_TOKEN_REMOVE)
+        world->watch->revoked(world->watch->context, copy.token.user);
+    if (world->watch && (copy.kind == CHANGE_USER_SET || copy.kind == CHANGE_USER_REMOVE))
+        world->watch->revoked(world->watch->context, copy.user.name);
     if (reply.done)
         reply.done(reply.context, &answer);
     return 0;
@@ -407,6 +412,11 @@ static void on_generation(void *context)
     atomic_fetch_add(&((struct api *)context)->generation, 1);
 }
 
+static void on_revoked(void *context, const char *user)
+{
+    stream_guards_doubt(((struct api *)context)->guards, user);
+}
+
 /* ---- set up ---- */
 
 /* "NAME-password" by the same function as always, but with the least work: tests log in often. */
@@ -492,7 +502,9 @@ static void service_init(struct world *world)
     int failed = passwords_start(&world->api.passwords, &err);
     assert(failed == 0);
     world->api.snapshot = snapshot_new();
-    world->api.watch = (struct service_watch){.notify = on_generation, .context = &world->api};
+    world->api.guards = stream_guards_new();
+    world->api.watch = (struct service_watch){
+        .notify = on_generation, .revoked = on_revoked, .context = &world->api};
     world->watch = &world->api.watch;
 }
 
@@ -565,6 +577,7 @@ void world_free(struct world *world)
     login_table_free(world->api.logins);
     snapshot_free(world->api.snapshot);
     throttle_free(world->api.throttle);
+    stream_guards_free(world->api.guards);
     for (size_t i = 0; i < world->logs.count; i++) {
         buf_release(&world->logs.items[i].text);
         if (world->logs.items[i].follower >= 0)

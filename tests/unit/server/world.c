@@ -219,7 +219,7 @@ void commit_await(struct world *world, bool (*is_reached)(struct world *world, c
                   const void *what)
 {
     struct look look = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0};
-    struct service_watch watch = {notified, &look, NULL};
+    struct service_watch watch = {.notify = notified, .context = &look};
     const struct timespec limit = wait_limit();
     unsigned seen = 0;
 
