@@ -39,6 +39,8 @@ const char *job_index_name(const struct job_index *jobs, struct job_id job);
 void job_index_list(struct job_index *jobs, const struct job_filter *filter, struct arena *arena,
                     struct job_page *page);
 bool job_index_find(struct job_index *jobs, struct text user, struct text name, struct job_id *job);
+/* Has the user a job, ended ones among them? */
+bool job_index_has_user(struct job_index *jobs, struct text user);
 bool job_index_summary(struct job_index *jobs, struct job_id job, struct arena *arena,
                        struct store_job *row);
 void job_index_counts(struct job_index *jobs, uint64_t counts[PUBLIC_STATE_COUNT]);

@@ -445,6 +445,19 @@ void job_index_list(struct job_index *jobs, const struct job_filter *filter, str
     pthread_rwlock_unlock(&jobs->lock);
 }
 
+bool job_index_has_user(struct job_index *jobs, struct text user)
+{
+    bool has = false;
+    pthread_rwlock_rdlock(&jobs->lock);
+    uint32_t word = text_map_get(&jobs->users.map, user); /* of most new names there is none */
+    for (size_t i = 0; word != MAP_NONE && i < jobs->count && !has; i++) {
+        const struct job_index_row *row = job_index_row(jobs, i);
+        has = !row->is_dead && row->user == word;
+    }
+    pthread_rwlock_unlock(&jobs->lock);
+    return has;
+}
+
 bool job_index_find(struct job_index *jobs, struct text user, struct text name, struct job_id *job)
 {
     if (user.length > STORE_USER_NAME_MAX || name.length > 255)

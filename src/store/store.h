@@ -172,7 +172,8 @@ struct store_attempt_end {
 enum store_change_kind {
     CHANGE_TAG_ADD,       /* idempotent; ERR_NOT_FOUND job, ERR_TOO_BIG, ERR_INVALID */
     CHANGE_TAG_REMOVE,    /* ERR_NOT_FOUND job or tag */
-    CHANGE_USER_ADD,      /* ERR_CONFLICT: exists; ERR_NOT_FOUND group; ERR_TOO_BIG, ERR_INVALID */
+    CHANGE_USER_ADD,      /* ERR_CONFLICT: exists, or jobs of an earlier user of the name do;
+                           * ERR_NOT_FOUND group; ERR_TOO_BIG, ERR_INVALID */
     CHANGE_USER_SET,      /* replaces; ERR_NOT_FOUND user or group; ERR_TOO_BIG, ERR_INVALID;
                            * ERR_CONFLICT: the extension is not `extension_was`, or another user
                            * has the identity. This and the next

@@ -1,5 +1,6 @@
 /* users.c — who may log in. */
 #include "base/err.h"
+#include "store/job_index.h"
 #include "store/noun.h"
 #include <assert.h>
 #include <string.h>
@@ -94,6 +95,11 @@ int user_add(struct store *store, struct store_change *change, struct err *err)
         code = user_rights_check(store, change, err);
     if (code < 0 || change->code < 0)
         return code;
+    if (job_index_has_user(store->job_index, text_of(change->user.name)))
+        return REFUSE(change, ERR_CONFLICT,
+                      "there are jobs of an earlier user %s, which would become theirs: delete "
+                      "them first, or choose another name",
+                      change->user.name);
     if (count >= STORE_USERS_MAX)
         return REFUSE(change, ERR_TOO_BIG, "there are %d users already", STORE_USERS_MAX);
     sql = sql_of(&store->session, insert);

@@ -281,6 +281,33 @@ static void an_identity_is_of_one_user(void **state)
     user_set(world, (struct store_user){.name = "bob", .identity = "idp 1"}, USER_IDENTITY, 0);
 }
 
+/* What a removed user has left behind must not become somebody else's. */
+static void a_name_is_free_when_no_jobs_are_left(void **state)
+{
+    struct world *world = *state;
+    const struct store_user alice = {
+        .name = "alice", .password_hash = "", .extension_json = "{}", .identity = ""};
+    struct job_record final = job_of(1, "alice", "train");
+
+    user_add(world, "root", true);
+    user_add(world, "alice", false);
+    submit(world, 1, "alice", "train");
+    change(world, (struct store_change){.kind = CHANGE_USER_REMOVE, .user = alice}, 0);
+    change(world, (struct store_change){.kind = CHANGE_USER_ADD, .user = alice}, ERR_CONFLICT);
+    user_add(world, "alic", false);
+    user_add(world, "alice2", false);
+    world_close(world); /* nor after a restart */
+    world_open(world);
+    change(world, (struct store_change){.kind = CHANGE_USER_ADD, .user = alice}, ERR_CONFLICT);
+    final.state = LIFE_COMPLETED;
+    add_job(world, final);
+    assert_int_equal(commit(world, NULL, 0), 0);
+    change(world, (struct store_change){.kind = CHANGE_USER_ADD, .user = alice}, ERR_CONFLICT);
+    add_deleted(world, 1);
+    assert_int_equal(commit(world, NULL, 0), 0);
+    change(world, (struct store_change){.kind = CHANGE_USER_ADD, .user = alice}, 0);
+}
+
 #define WORLD(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 static const struct CMUnitTest tests[] = {
     WORLD(one_field_leaves_the_others),
@@ -288,6 +315,7 @@ static const struct CMUnitTest tests[] = {
     WORLD(a_group_keeps_what_is_not_replaced),
     WORLD(members_come_and_go),
     WORLD(the_last_admin_stays),
+    WORLD(a_name_is_free_when_no_jobs_are_left),
     WORLD(a_refusal_undoes_nothing_else),
     WORLD(an_identity_is_of_one_user),
     WORLD(tokens_go_with_the_password_and_with_the_user),
