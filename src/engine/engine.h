@@ -3,9 +3,9 @@
  *
  * Edge. create, kill and forget are called by one thread (the server's launcher); list by one
  * thread, before events are taken; what reads (log_read, log_watch, stats, gpus) by any thread, at
- * the same time as the others. All return soon: long work (pulling an image) goes on inside the
- * engine and comes back as events through the sink. Repeating a create or kill of the same attempt
- * is harmless: its id names the container.
+ * the same time as the others. All but exec return soon: long work (pulling an image) goes on
+ * inside the engine and comes back as events through the sink. Repeating a create or kill of the
+ * same attempt is harmless: its id names the container.
  */
 #ifndef ENGINE_ENGINE_H
 #define ENGINE_ENGINE_H
@@ -122,6 +122,41 @@ struct engine_gpu {
     uint32_t task_index;
 };
 
+enum { ENGINE_EXEC_ARGUMENTS_MAX = 1024, ENGINE_EXEC_BYTES_MAX = 64 << 10 };
+
+/* A program that is to run beside a task's own, in its container: as its user, with its environment
+ * and working directory, within its limits. */
+struct engine_exec_request {
+    const char *const *argv; /* NULL-terminated; an empty list: the image's shell */
+    bool has_terminal;
+    uint16_t rows, columns; /* of the terminal */
+    const char *terminal;   /* $TERM */
+};
+
+/* How it ended. */
+struct engine_exec_end {
+    int code;           /* 0 … 255, 128 + signal */
+    bool is_task_ended; /* it was ended because its task ends; the code says nothing */
+};
+
+/* A program that runs so. The descriptors do not block; they are closed by `free`. */
+struct engine_exec {
+    const struct engine_exec_ops *ops;
+    int input;  /* -1: closed, by the caller, who may */
+    int output; /* a terminal: the same as input, with both streams; else standard output */
+    int error;  /* standard error; -1: a terminal's is in `output` */
+    int end;    /* becomes readable when `ended` may be able to tell */
+};
+
+struct engine_exec_ops {
+    void (*resize)(struct engine_exec *exec, uint16_t rows, uint16_t columns);
+    /* False: it runs. True: it has ended, with all that it started; may wait two seconds to find
+     * out whether its task has. */
+    bool (*ended)(struct engine_exec *exec, struct engine_exec_end *end);
+    /* What runs of it is ended: SIGHUP, and SIGKILL half a second later. */
+    void (*free)(struct engine_exec *exec);
+};
+
 struct engine;
 
 struct engine_ops {
@@ -161,6 +196,12 @@ struct engine_ops {
      * is none of this engine's. */
     int (*node_stats)(struct engine *engine, const char *node, struct engine_stats *stats,
                       struct err *err);
+    /* Start a program in a running task. Waits until it runs or cannot, 10 s at most; by any
+     * thread. *exec must be freed before the engine. ERR_NOT_FOUND: no such attempt; ERR_CONFLICT:
+     * it does not run, or is ending; ERR_UNAVAILABLE: the program could not be started, and why. */
+    int (*exec)(struct engine *engine, struct attempt_id attempt,
+                const struct engine_exec_request *request, struct engine_exec **exec,
+                struct err *err);
     /* What is known of the GPUs that are sampled, by node and index; everything in `arena`. Never
      * waits for a driver. */
     void (*gpus)(struct engine *engine, struct arena *arena, const struct engine_gpu **gpus,
@@ -175,7 +216,7 @@ enum engine_capability {
     ENGINE_CAN_NODE_STATS,    /* node_stats */
     ENGINE_CAN_SAMPLE_GPUS,   /* gpus */
     ENGINE_CAN_EXACT_DEVICES, /* a task gets the GPUs of its indices, not just as many */
-    ENGINE_CAN_EXEC,          /* no operation yet */
+    ENGINE_CAN_EXEC,          /* exec */
     ENGINE_CAN_RESIZE,        /* no operation yet */
     ENGINE_CAPABILITIES,
 };

@@ -84,15 +84,22 @@ static const char *first_program(const char *const *paths)
     return NULL;
 }
 
-/* bash when the image has it, else sh; the options as OpenPAI sets them for v2. */
-static int shell_argv(struct init *init, const char *path, const char *argv[8], struct err *err)
+const char *shell_find(bool *is_bash)
 {
     static const char *const BASH[] = {"/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash", NULL};
     static const char *const SH[] = {"/bin/sh", "/usr/bin/sh", "/busybox/sh", NULL};
-    bool is_strict = init->job.format == JOB_FILE_V2;
     const char *shell = first_program(BASH);
+    *is_bash = shell != NULL;
+    return shell ? shell : first_program(SH);
+}
+
+/* The options as OpenPAI sets them for v2. */
+static int shell_argv(struct init *init, const char *path, const char *argv[8], struct err *err)
+{
+    bool is_strict = init->job.format == JOB_FILE_V2, is_bash = false;
+    const char *shell = shell_find(&is_bash);
     size_t count = 0;
-    if (shell) {
+    if (is_bash) {
         argv[count++] = shell;
         if (is_strict) {
             argv[count++] = "-eu";
@@ -100,7 +107,6 @@ static int shell_argv(struct init *init, const char *path, const char *argv[8], 
             argv[count++] = "pipefail";
         }
     } else {
-        shell = first_program(SH);
         if (!shell)
             return err_fail(err, ERR_NOT_FOUND, "",
                             "the image has neither /bin/bash nor /bin/sh to run the command");

@@ -42,6 +42,7 @@ struct init {
     pid_t sshd_pid;
     bool has_children;
 
+    bool is_guest; /* beside the task's own skep-init, which has the logs */
     bool is_stopping, is_hung;
     int64_t kill_at_ms, term_at_ms; /* monotonic; 0 = never */
     struct exit_file end;
@@ -62,8 +63,9 @@ void loop_finish(struct init *init);
 void note(struct init *init, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* --- process.c --- */
-bool processes_reap(struct init *init);              /* false: no child is left */
-void processes_end(struct init *init);               /* until none is left */
+bool processes_reap(struct init *init); /* false: no child is left */
+void processes_end(struct init *init);  /* until none is left */
+void processes_signal(int signal); /* to all of the container but us; elsewhere our descendants */
 void processes_stop(struct init *init);              /* SIGTERM has come */
 void processes_deadlines(struct init *init);         /* what is due now */
 int64_t processes_deadline(const struct init *init); /* the next; 0 = none */
@@ -77,6 +79,16 @@ bool command_run(struct init *init, enum exit_stage stage, const char *name, con
 int file_write(const char *path, struct text bytes, mode_t mode, struct err *err);
 /* The path of a file that holds a secret: in memory where the engine gives us such a folder. */
 const char *private_path(struct init *init, const char *name);
+
+/* bash when the image has it, else sh; NULL: neither. */
+const char *shell_find(bool *is_bash);
+
+/* --- enter.c: `skep-init enter …`, the arguments after that word; returns the exit code. */
+int enter(struct init *init, int count, char **arguments);
+
+/* --- main.c --- */
+int task_read(struct init *init, struct err *err); /* the task file */
+int job_read(struct init *init, struct err *err);  /* the job file */
 
 /* --- setup.c, ssh.c, barrier.c, code.c: each returns 0, or ERR_* with end.code set --- */
 int setup_network(struct init *init, struct err *err);

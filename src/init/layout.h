@@ -13,6 +13,8 @@
  *   /skep/private    in memory, of the image's user alone, gone with the container: what holds
  *                    secrets (scripts of the commands, the job's ssh key); without it /skep/run
  *
+ * `/skep/init enter …` starts a program beside the task's own (enter.c).
+ *
  * The engine starts /skep/init as the image's user, with the image's environment and working
  * directory. Log segments are STREAM.OFFSET, the offset of their first byte since the start of the
  * attempt in 15 decimal digits ("all.000000000000000"): a reader finds the segment of any offset by
@@ -28,6 +30,17 @@
 #define LAYOUT_RUN     "/skep/run"
 #define LAYOUT_PRIVATE "/skep/private"
 #define LAYOUT_DOOR    "/skep/door"
+
+/* `/skep/init enter TERMINAL COMMAND…`: TERMINAL is "-", or ROWSxCOLUMNS and $TERM joined by ':'.
+ * The descriptor is one end of a pair of SOCK_SEQPACKET: skep-init tells by it what becomes of the
+ * program, one byte a message, and ends the program when the other end is closed. */
+#define LAYOUT_ENTER "enter"
+enum {
+    LAYOUT_ENTER_FD = 3,
+    LAYOUT_ENTER_STARTED = 'S', /* the terminal's master comes with it */
+    LAYOUT_ENTER_EXITED = 'X',  /* a second byte is the exit code */
+    LAYOUT_ENTER_ENDING = 'E',  /* the task is told to end, and so is the program */
+};
 
 /* names in /skep, for `struct engine_file` */
 #define LAYOUT_JOB_NAME     "job"

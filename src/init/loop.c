@@ -183,5 +183,6 @@ void note(struct init *init, const char *format, ...)
     buf_vformat(&line, format, args);
     va_end(args);
     buf_char(&line, '\n');
-    log_write(&init->logs[PIPE_RUNTIME], line.at, line.length);
+    if (!init->is_guest)
+        log_write(&init->logs[PIPE_RUNTIME], line.at, line.length);
 }

@@ -1,6 +1,7 @@
 /* skep-init — the first process of a container (docs/rfc/0009-skep-init.md).
  *
  * usage: skep-init [ROOT]     ROOT: what else is /skep (for tests)
+ *        skep-init enter TERMINAL [COMMAND…]     a program beside the task's own (enter.c)
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -59,14 +60,18 @@ static void output_redirect(struct init *init)
     dup2(init->write_ends[PIPE_STDERR], STDERR_FILENO);
 }
 
-/* Everything without which not even a report can be written. */
-static int begin(struct init *init, struct err *err)
+int task_read(struct init *init, struct err *err)
 {
     struct text bytes = {0};
     const char *path = arena_format(&init->arena, "%s/%s", init->root, LAYOUT_TASK_NAME);
     int code = file_read(init, path, TASK_FILE_BYTES_MAX, &bytes, err);
-    if (code == 0)
-        code = task_file_read(bytes, &init->arena, &init->task, err);
+    return code < 0 ? code : task_file_read(bytes, &init->arena, &init->task, err);
+}
+
+/* Everything without which not even a report can be written. */
+static int begin(struct init *init, struct err *err)
+{
+    int code = task_read(init, err);
     if (code == 0)
         code = logs_open(init, err);
     if (code == 0)
@@ -76,7 +81,7 @@ static int begin(struct init *init, struct err *err)
     return code;
 }
 
-static int job_read(struct init *init, struct err *err)
+int job_read(struct init *init, struct err *err)
 {
     struct text bytes = {0};
     const char *path = arena_format(&init->arena, "%s/%s", init->root, LAYOUT_JOB_NAME);
@@ -192,6 +197,10 @@ int main(int argc, char **argv)
         return 0;
     }
     arena_init(&init.arena);
+    if (argc > 1 && strcmp(argv[1], LAYOUT_ENTER) == 0) {
+        init.root = "/skep";
+        return enter(&init, argc - 2, argv + 2);
+    }
     init.root = argc > 1 ? argv[1] : "/skep";
     if (begin(&init, &err) < 0) {
         fprintf(stderr, "skep-init: %s\n", err.text);

@@ -95,8 +95,7 @@ static void processes_list(struct processes *all)
     }
 }
 
-/* To all of the container but us. */
-static void processes_signal(int signal)
+void processes_signal(int signal)
 {
     if (getpid() == 1) { /* one call, so that nothing can fork its way out */
         kill(-1, signal);

@@ -108,7 +108,8 @@ int setup_network(struct init *init, struct err *err)
             tasks[i].address = arena_copy(&init->arena, text_of(address));
     init->self = tasks + (init->self - job->tasks);
     job->tasks = tasks;
-    hosts_write(init, job);
+    if (!init->is_guest)
+        hosts_write(init, job);
     return 0;
 }
 
@@ -158,6 +159,8 @@ static int script_write(struct init *init, size_t left_out, struct err *err)
     const char *path = arena_format(&init->arena, "%s/run/environment", init->root);
     cleanup_buf struct buf script = BUF_INIT;
     env_set(&init->env, "SKEP_ENVIRONMENT_FILE", path);
+    if (init->is_guest) /* the task's own skep-init has written it */
+        return 0;
     env_write_script(&init->env, &script);
     int code = file_write(path, buf_as_text(&script), 0600, err);
     note(init, "%zu variables do not fit into the environment; all of them stand in %s", left_out,

@@ -132,6 +132,8 @@ int process_spawn(const struct process *process, pid_t *pid, struct err *err)
     stream_redirect(&actions, process->in, 0, O_RDONLY);
     stream_redirect(&actions, process->out, 1, O_WRONLY);
     stream_redirect(&actions, process->err, 2, O_WRONLY);
+    if (process->more > 0)
+        posix_spawn_file_actions_adddup2(&actions, process->more, 3);
     sigset_t none, all;
     sigemptyset(&none);
     sigfillset(&all);

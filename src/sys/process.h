@@ -16,6 +16,7 @@ struct process {
     const char *const *argv; /* NULL-terminated; argv[0] is found in PATH unless it has a slash */
     const char *const *env;  /* NULL-terminated; NULL: ours */
     int in, out, err;        /* -1: /dev/null */
+    int more;                /* becomes descriptor 3; 0: none. Not of one that is bound */
     /* The kernel kills it when the thread that started it ends, however that comes about. Only for
      * a thread that waits for the process itself. What the process starts is not killed. */
     bool is_bound;

@@ -177,6 +177,22 @@ static int runtime_run(const struct runtime *runtime, const char *verb, const ch
     return process_run(&process, 30000, out, complaint, code, err);
 }
 
+int runtime_exec(const struct runtime *runtime, const char *id, const char *program,
+                 const int streams[3], int more, pid_t *pid, struct err *err)
+{
+    /* a copy in memory need not copy itself again */
+    const char *own = runtime->sealed_fd >= 0 ? runtime->sealed : runtime->program;
+    const char *argv[] = {own,     "--root",         runtime->root, "exec", "--process",
+                          program, "--preserve-fds", "1",           id,     NULL};
+    struct process process = {.argv = argv,
+                              .env = environment,
+                              .in = streams[0],
+                              .out = streams[1],
+                              .err = streams[2],
+                              .more = more};
+    return process_spawn(&process, pid, err);
+}
+
 /* False: not this runtime's way; nothing was done. */
 static bool start_by_fifo(const struct runtime *runtime, const char *id)
 {

@@ -79,6 +79,12 @@ int runtime_create(const struct runtime *runtime, const struct runtime_launch *l
  * save a process. */
 int runtime_start(const struct runtime *runtime, const char *id, struct err *err);
 
+/* Start a program in the container's namespaces and groups; `process` is a file with the program as
+ * the runtime specification has it. `streams` become its 0 … 2 (-1: /dev/null), `more` its 3. The
+ * process that is started is the runtime's own: it ends after the program, with its code. */
+int runtime_exec(const struct runtime *runtime, const char *id, const char *process,
+                 const int streams[3], int more, pid_t *pid, struct err *err);
+
 /* "created", "running", "stopped", or "" when the runtime knows no such container. */
 int runtime_status(const struct runtime *runtime, const char *id, char *status, size_t size,
                    struct err *err);

@@ -224,6 +224,13 @@ ssize_t local_log_read(struct engine *engine, struct attempt_id attempt, enum lo
 int local_log_watch(struct engine *engine, struct attempt_id attempt, enum log_stream stream,
                     struct err *err);
 
+/* --- programs beside it (exec.c) --- */
+
+/* engine_ops.exec */
+int local_exec(struct engine *engine, struct attempt_id attempt,
+               const struct engine_exec_request *request, struct engine_exec **exec,
+               struct err *err);
+
 /* --- networks (network_task.c) --- */
 
 struct network_place;
