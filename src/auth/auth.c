@@ -34,6 +34,7 @@ static const struct {
     [AUTH_SUBMIT] = {"auth.submit", BY_ACCOUNT, RANK_SUBMIT},
     [AUTH_SUBMIT_AS] = {"auth.submit-as", BY_OWNER, RANK_SUBMIT},
     [AUTH_CHANGE_JOB] = {"auth.change-job", BY_OWNER | BY_ADMIN, RANK_SUBMIT},
+    [AUTH_ENTER_JOB] = {"auth.enter-job", BY_OWNER | BY_ADMIN, RANK_SUBMIT},
     [AUTH_READ_OUTPUT] = {"auth.read-output", BY_OWNER | BY_ADMIN | BY_OPEN_OUTPUT, RANK_READ},
     [AUTH_READ_CONFIG] = {"auth.read-config", BY_OWNER | BY_ADMIN | BY_OPEN_CONFIG, RANK_READ},
     [AUTH_USE_CLUSTER] = {"auth.use-cluster", BY_ADMIN | BY_GRANT, RANK_SUBMIT},
@@ -135,6 +136,7 @@ static int refuse(const struct auth_caller *caller, enum auth_right right,
         return err_fail(err, ERR_FORBIDDEN, "", "jobs can only be submitted as yourself, %s",
                         caller->user);
     case AUTH_CHANGE_JOB:
+    case AUTH_ENTER_JOB:
     case AUTH_READ_OUTPUT:
     case AUTH_READ_CONFIG:
         return err_fail(err, ERR_FORBIDDEN, "", "%s is not the owner of job %s~%s", caller->user,

@@ -24,6 +24,7 @@ enum auth_right {
     AUTH_SUBMIT,       /* to submit jobs */
     AUTH_SUBMIT_AS,    /* to submit jobs of the subject's owner */
     AUTH_CHANGE_JOB,   /* to stop, start, scale, tag, release or delete a job, to see its secrets */
+    AUTH_ENTER_JOB,    /* to start programs in its running tasks: a terminal */
     AUTH_READ_OUTPUT, /* to read what its tasks wrote: logs, last lines, lines that rules matched */
     AUTH_READ_CONFIG, /* to read its job file, secrets masked */
     AUTH_USE_CLUSTER, /* to submit jobs to the subject's virtual cluster */

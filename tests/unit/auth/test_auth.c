@@ -70,7 +70,8 @@ static void who_may_do_what(void **state)
         [AUTH_MANAGE_GROUP] = "-nnnnnnyynnny", [AUTH_READ_MEMBERS] = "-nnnnnnyyynny",
         [AUTH_EDIT_USER] = "-ynnnnnnynnny",    [AUTH_READ_PROFILE] = "-yyyynnnyynny",
         [AUTH_SUBMIT] = "-yynyyyyyynyy",       [AUTH_SUBMIT_AS] = "-yynynnnnnnnn",
-        [AUTH_CHANGE_JOB] = "-yynynnnyynny",   [AUTH_READ_OUTPUT] = "-yyyynnnyynny",
+        [AUTH_CHANGE_JOB] = "-yynynnnyynny",   [AUTH_ENTER_JOB] = "-yynynnnyynny",
+        [AUTH_READ_OUTPUT] = "-yyyynnnyynny",
         [AUTH_READ_CONFIG] = "-yyyynnnyynny",  [AUTH_USE_CLUSTER] = "-nnnnnynyynny",
         [AUTH_USE_STORAGE] = "-nnnnnynyynny",  [AUTH_REVOKE] = "-ynnnnnnnnnnn",
     };
