@@ -1,6 +1,7 @@
 #include "api/api.h"
 #include "api/call.h"
 #include "api/directory_login.h"
+#include "api/exec_session.h"
 #include "api/http_tls.h"
 #include "api/login.h"
 #include "api/oidc.h"
@@ -24,6 +25,7 @@ static void api_free(struct api *api)
     throttle_free(api->throttle);
     snapshot_free(api->snapshot);
     stream_guards_free(api->guards);
+    exec_sessions_free(api->sessions);
     http_tls_close(api->tls);
     mem_free(api->socket_folder);
     mem_free(api);
@@ -131,6 +133,7 @@ int api_start(const struct api_config *config, struct api **out, struct err *err
     api->throttle = throttle_new();
     api->snapshot = snapshot_new();
     api->guards = stream_guards_new();
+    api->sessions = exec_sessions_new(api->service);
     api->started_ms = (int64_t)time(NULL) * 1000;
     atomic_store(&api->generation, 1);
     api->watch = (struct service_watch){.notify = changed, .revoked = revoked, .context = api};
@@ -171,6 +174,7 @@ uint16_t api_port(const struct api *api)
 void api_drain(struct api *api)
 {
     http_server_drain(api->http);
+    exec_sessions_stop(api->sessions); /* their programs are the engines', which end next */
 }
 
 void api_stop(struct api *api)
@@ -180,6 +184,7 @@ void api_stop(struct api *api)
     if (api->oidc)
         oidc_thread_stop(api->oidc);
     directory_login_stop(api);
+    exec_sessions_stop(api->sessions);
     passwords_stop(api->passwords); /* nothing stays suspended */
     http_server_stop(api->http);
     api->service->unwatch(api->service->context, &api->watch);

@@ -17,6 +17,7 @@
 #include <stdatomic.h>
 
 struct directory;
+struct exec_sessions;
 struct http_tls;
 struct login_table;
 struct oidc_thread;
@@ -39,6 +40,7 @@ struct api {
     struct directory *directory;     /* likewise; its thread's … */
     struct worker *directory_worker; /* … which is this */
     struct snapshot *snapshot;
+    struct exec_sessions *sessions;
     struct service_watch watch;
     struct stream_guards *guards;
     atomic_uint_fast64_t generation;  /* grows with every commit that changed jobs */

@@ -58,6 +58,10 @@ int handle_tag_remove(struct call *call);
 int handle_log_list(struct call *call);
 int handle_log_read(struct call *call);
 int handle_log_follow(struct call *call);
+int handle_exec_open(struct call *call);
+int handle_exec_attach(struct call *call);
+int handle_exec_end(struct call *call);
+int handle_exec_link(struct call *call);
 
 /* story.c */
 int handle_event_list(struct call *call);

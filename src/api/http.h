@@ -74,6 +74,26 @@ struct http_stream {
     int64_t until_ms; /* monotonic: nor waits it longer than this; 0: it may */
 };
 
+struct MHD_UpgradeResponseHandle;
+struct http_loop;
+
+/* A connection that speaks another protocol than HTTP. */
+struct http_socket {
+    int fd;                 /* does not block */
+    struct http_loop *loop; /* the edge's */
+    struct MHD_UpgradeResponseHandle *handle;
+};
+/* To be called once for each that was taken, by any thread, before http_server_stop. */
+void http_socket_close(struct http_socket *socket);
+
+/* What becomes of a connection whose reply is 101. Exactly one of the two is called. */
+struct http_upgrade {
+    /* The reply is out. `early`: what the client has sent behind its request, for the call only. */
+    void (*take)(void *state, struct http_socket socket, struct text early);
+    void (*drop)(void *state); /* the client had gone */
+    void *state;
+};
+
 enum { HTTP_REPLY_HEADERS_MAX = 8 };
 struct http_reply {
     int status;               /* 0: no reply yet */
@@ -81,6 +101,7 @@ struct http_reply {
     struct buf body;
     struct text fixed;         /* instead of the body: not copied, lives as long as the exchange */
     struct http_stream stream; /* used when .read is set */
+    struct http_upgrade upgrade; /* used when .take is set */
     struct {
         const char *name, *value; /* static, or in the exchange's arena */
     } headers[HTTP_REPLY_HEADERS_MAX];
@@ -120,6 +141,7 @@ struct exchange {
     size_t query_count;
     struct text authorization, content_type, accept, origin, last_event_id, cookie;
     struct text accept_encoding, if_none_match;
+    struct text upgrade, websocket_key, websocket_version, websocket_protocol; /* RFC 6455 */
     struct text address; /* of the client, numeric, as trusted proxies tell; "" when it did not come
                           * by the network */
     int64_t peer_uid;    /* HTTP_BY_SOCKET: of the client's process, told by the kernel; else -1 */

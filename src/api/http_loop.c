@@ -129,6 +129,14 @@ void http_loop_resume(struct http_loop *loop, struct MHD_Connection *connection)
     pthread_mutex_unlock(&loop->lock);
 }
 
+void http_loop_hang_up(struct http_loop *loop, struct MHD_UpgradeResponseHandle *connection)
+{
+    pthread_mutex_lock(&loop->lock);
+    MHD_upgrade_action(connection, MHD_UPGRADE_ACTION_CLOSE);
+    loop_wake(loop);
+    pthread_mutex_unlock(&loop->lock);
+}
+
 void http_loop_stop(struct http_loop *loop)
 {
     if (!loop)

@@ -13,6 +13,7 @@
 
 struct MHD_Connection;
 struct MHD_Daemon;
+struct MHD_UpgradeResponseHandle;
 struct err;
 struct http_loop;
 
@@ -23,7 +24,8 @@ struct http_loop_ops {
     void (*added)(void *context, enum http_way way);
 };
 
-/* The daemon: MHD_USE_EPOLL, MHD_ALLOW_SUSPEND_RESUME and MHD_USE_NO_LISTEN_SOCKET. It is the
+/* The daemon: MHD_USE_EPOLL, MHD_ALLOW_SUSPEND_RESUME, MHD_ALLOW_UPGRADE and
+ * MHD_USE_NO_LISTEN_SOCKET. It is the
  * loop's from here on, also when there is an error: no thread or descriptor can be had. */
 int http_loop_start(struct MHD_Daemon *daemon, const struct http_loop_ops *ops,
                     struct http_loop **loop, struct err *err);
@@ -33,7 +35,10 @@ void http_loop_give(struct http_loop *loop, int fd, enum http_way way, const str
                     socklen_t length);
 /* MHD_resume_connection, and the thread hears of it. May be called by any thread. */
 void http_loop_resume(struct http_loop *loop, struct MHD_Connection *connection);
-/* Closes all connections; none of them may be suspended, and none be given any more. NULL is fine.
+/* The end of a connection that has been upgraded. May be called by any thread, also the loop's. */
+void http_loop_hang_up(struct http_loop *loop, struct MHD_UpgradeResponseHandle *connection);
+/* Closes all connections; none of them may be suspended or upgraded, and none be given any more.
+ * NULL is fine.
  */
 void http_loop_stop(struct http_loop *loop);
 

@@ -11,6 +11,7 @@
 #include <arpa/inet.h>
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <microhttpd.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -183,11 +184,35 @@ static void stream_wake(void *context, void *waiter, bool is_client_gone)
     connection_resume(carried->connection);
 }
 
+/* ---- other protocols ---- */
+
+static void on_upgrade(void *context, struct MHD_Connection *connection, void *state,
+                       const char *early, size_t early_length, MHD_socket fd,
+                       struct MHD_UpgradeResponseHandle *handle)
+{
+    struct carried *carried = context;
+    struct http_upgrade upgrade = carried->exchange.reply.upgrade;
+    const struct http_socket socket = {
+        .fd = fd, .loop = client_of(connection)->loop, .handle = handle};
+    (void)state;
+    carried->exchange.reply.upgrade.take = NULL; /* so that it is not dropped, too */
+    fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+    upgrade.take(upgrade.state, socket, (struct text){early, early_length});
+}
+
+void http_socket_close(struct http_socket *socket)
+{
+    http_loop_hang_up(socket->loop, socket->handle);
+    *socket = (struct http_socket){.fd = -1};
+}
+
 /* ---- replies ---- */
 
 static struct MHD_Response *response_of(struct carried *carried)
 {
     struct http_reply *reply = &carried->exchange.reply;
+    if (reply->upgrade.take)
+        return MHD_create_response_for_upgrade(on_upgrade, carried);
     if (reply->stream.read) {
         carried->is_stream = true;
         atomic_fetch_add(&carried->server->streams, 1);
@@ -223,7 +248,7 @@ static void header_default(struct MHD_Response *response, const char *name, cons
 static enum MHD_Result reply_queue(struct carried *carried)
 {
     struct http_reply *reply = &carried->exchange.reply;
-    assert(reply->status >= 200 && reply->status < 600);
+    assert(reply->status >= (reply->upgrade.take ? 101 : 200) && reply->status < 600);
     struct MHD_Response *response = response_of(carried);
     if (!response)
         return MHD_NO;
@@ -366,6 +391,10 @@ static enum MHD_Result request_begin(struct carried *carried, const char *method
     exchange->peer_uid = client->peer_uid;
     exchange->accept_encoding = header_of(carried, "Accept-Encoding");
     exchange->if_none_match = header_of(carried, "If-None-Match");
+    exchange->upgrade = header_of(carried, "Upgrade");
+    exchange->websocket_key = header_of(carried, "Sec-WebSocket-Key");
+    exchange->websocket_version = header_of(carried, "Sec-WebSocket-Version");
+    exchange->websocket_protocol = header_of(carried, "Sec-WebSocket-Protocol");
     exchange->target = text_of(carried->target);
     address_fill(carried);
     int64_t length = body_length(carried);
@@ -629,7 +658,7 @@ static struct MHD_Daemon *daemon_start(struct seat *seat, bool is_secure)
     for (size_t i = 0; i < HTTP_WAYS; i++)
         places += (unsigned)server->entries[i].places;
     return MHD_start_daemon(
-        MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME |
+        MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME | MHD_ALLOW_UPGRADE |
             (is_secure ? MHD_USE_TLS : 0),
         0, NULL, NULL, on_request, server, MHD_OPTION_CONNECTION_LIMIT, places,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)HTTP_HEADERS_MAX, MHD_OPTION_CONNECTION_TIMEOUT,

@@ -148,6 +148,9 @@ void exchange_release(struct exchange *exchange)
     if (stream->free)
         stream->free(stream->state);
     stream->free = NULL;
+    if (exchange->reply.upgrade.take)
+        exchange->reply.upgrade.drop(exchange->reply.upgrade.state);
+    exchange->reply.upgrade.take = NULL;
     buf_release(&exchange->body);
     buf_release(&exchange->reply.body);
     arena_release(&exchange->arena);

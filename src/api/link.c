@@ -39,11 +39,16 @@ static bool has_prefix(const struct exchange *exchange)
 
 const char *link_make(struct call *call, const char *path, const char *query)
 {
+    return link_make_for(call, path, query, LINK_LIFE_S);
+}
+
+const char *link_make_for(struct call *call, const char *path, const char *query, int64_t life_s)
+{
     crypto_generichash_state state;
     char signature[SIGNATURE_HEX + 1];
     const char *user = call->caller.auth.user;
     const char *token_id = call->caller.token_id;
-    int64_t end_s = (int64_t)time(NULL) + LINK_LIFE_S, token_s = call->caller.expires_ms / 1000;
+    int64_t end_s = (int64_t)time(NULL) + life_s, token_s = call->caller.expires_ms / 1000;
     if (token_s && token_s < end_s)
         end_s = token_s;
     const char *end = arena_format(call->arena, "%lld", (long long)end_s);

@@ -11,11 +11,13 @@
 #define API_LINK_H
 #include "api/call.h"
 
-enum { LINK_LIFE_S = 600 };
+enum { LINK_LIFE_S = 600, LINK_SOCKET_LIFE_S = 60 };
 
 /* The path with its link for the caller, below the prefix by which the request came ("/rest-server"
  * or none). `path` begins with "/" and is decoded; `query` ("a=b") follows the link, or is "". */
 const char *link_make(struct call *call, const char *path, const char *query);
+/* The same, good for so long. */
+const char *link_make_for(struct call *call, const char *path, const char *query, int64_t life_s);
 
 struct link {
     const char *user, *token_id; /* in the arena */

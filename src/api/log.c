@@ -2,6 +2,7 @@
 #include "api/handlers.h"
 #include "api/http_watch.h"
 #include "api/link.h"
+#include "api/task.h"
 #include "base/memory.h"
 #include "spec/spec.h"
 #include <assert.h>
@@ -480,26 +481,16 @@ static int earlier_attempt(struct call *call, const struct store_job *job, struc
 /* The task that role= and index= name; by default the first one. */
 static int query_task(struct call *call, const struct store_job *job, struct log_reader *log)
 {
-    struct text role = exchange_query(call->exchange, "role");
-    struct store_tasks tasks;
+    struct task_record task;
     int64_t index;
     int failed = call_number(call, "index", 0, SPEC_TASKS_MAX, 0, &index);
-    if (!failed && !call_reader(call))
-        failed = call->err.code;
     if (!failed)
-        failed = store_tasks(call->reader, job->record.id, -1, call->arena, &tasks, &call->err);
+        failed = call_task(call, job, exchange_query(call->exchange, "role"), index, &task);
     if (failed)
         return failed;
-    for (size_t i = 0; i < tasks.count; i++) {
-        const struct task_record *task = &tasks.items[i];
-        if (task->task.index != index || (role.at && !text_is(role, task->role_name)))
-            continue;
-        log_of(call, task, log);
-        log->task = task->task;
-        return 0;
-    }
-    return call_fail(call, ERR_NOT_FOUND, "NoTaskError", "role", "job %s has no task %.*s-%lld",
-                     job->record.name, TEXT_ARG(role), (long long)index);
+    log_of(call, &task, log);
+    log->task = task.task;
+    return 0;
 }
 
 /* A follow shows the attempts after `after`, by default the current one and what comes. The reply

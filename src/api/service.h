@@ -149,6 +149,12 @@ struct service {
      * known. */
     int (*use)(void *context, struct job_id job, struct attempt_id attempt, const char *node,
                enum use_resolution resolution, struct use_points *points, struct err *err);
+    /* As engine_ops.exec; ERR_UNAVAILABLE, ERR_UNSUPPORTED as above. */
+    int (*exec)(void *context, uint8_t engine, struct attempt_id attempt,
+                const struct engine_exec_request *request, struct engine_exec **exec,
+                struct err *err);
+    /* A line of the story of the attempt's job. */
+    void (*note)(void *context, struct attempt_id attempt, const char *reason, const char *message);
     /* GPUs that are sampled, by node and index; none while nothing samples them. */
     void (*gpus)(void *context, struct arena *arena, const struct engine_gpu **gpus, size_t *count);
 

@@ -494,6 +494,26 @@ static int service_use(void *context, struct job_id job, struct attempt_id attem
     return use_watch_points(server->use_watch, &key, resolution, points, err);
 }
 
+static int service_exec(void *context, uint8_t number, struct attempt_id attempt,
+                        const struct engine_exec_request *request, struct engine_exec **exec,
+                        struct err *err)
+{
+    struct engine *engine = engine_able(context, number, ENGINE_CAN_EXEC, err);
+
+    return engine ? engine->ops->exec(engine, attempt, request, exec, err) : err->code;
+}
+
+static void service_note(void *context, struct attempt_id attempt, const char *reason,
+                         const char *message)
+{
+    struct server_mail *mail = mail_event(EVENT_TASK_NOTE, "");
+
+    mail->event.task.attempt = attempt;
+    mail->event.task.reason = arena_copy(&mail->arena, text_of(reason));
+    mail->event.task.message = arena_copy(&mail->arena, text_of(message));
+    server_post_fact(context, mail);
+}
+
 static void service_gpus(void *context, struct arena *arena, const struct engine_gpu **gpus,
                          size_t *count)
 {
@@ -796,6 +816,8 @@ void server_service_init(struct server *server)
         .log_read = service_log_read,
         .log_watch = service_log_watch,
         .use = service_use,
+        .exec = service_exec,
+        .note = service_note,
         .gpus = service_gpus,
         .ssh_keys = service_ssh_keys,
         .watch = service_watch,

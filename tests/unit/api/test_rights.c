@@ -131,6 +131,12 @@ static const struct row ROWS[] = {
     {HTTP_GET, "/api/v2/jobs/:job/events", USER(200), NULL},
     {HTTP_GET, "/api/v2/jobs/:job/logs", READERS(200), NULL},
     {HTTP_GET, "/api/v2/jobs/:job/use", USER(200), NULL},
+    /* no engine here can do it; who may not is refused before */
+    {HTTP_POST, "/api/v2/jobs/:job/exec", OWNERS(400), NULL},
+    /* no WebSocket is asked for; no such session */
+    {HTTP_GET, "/api/v2/exec/:session", USER(400), NULL},
+    {HTTP_DELETE, "/api/v2/exec/:session", SUBMITTER(404), NULL},
+    {HTTP_POST, "/api/v2/exec/:session/link", SUBMITTER(404), NULL},
     {HTTP_PUT, "/api/v2/jobs/:job/release", OWNERS(202), NULL},
     {HTTP_PUT, "/api/v2/jobs/:job/taskRoles/:role/instances", OWNERS(409), "{\"instances\":1}"},
     {HTTP_GET, "/api/v2/jobs/:job/job-attempts/healthz", USER(200), NULL},
@@ -413,6 +419,7 @@ static void target_of(const struct row *row, const struct subject *subject, stru
         {":taskAttempt", "0"},     {":stream", "all"},    {":storage", "corpus"},
         {":namespace", "default"}, {":pod", "skep-0"},    {":node", "n1"},
         {":vc", "default"},        {":barrier", "start"}, {"*group", "no/group"},
+        {":session", "none"},
     };
     bool has_user = strstr(row->path, "/:user/jobs") != NULL;
     struct text rest = text_of(row->path + 1);

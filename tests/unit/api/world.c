@@ -1,4 +1,5 @@
 #include "world.h"
+#include "api/exec_session.h"
 #include "api/login.h"
 #include "api/passwords.h"
 #include "api/snapshot.h"
@@ -322,6 +323,21 @@ static int on_log_watch(void *context, uint8_t engine, struct attempt_id attempt
     return ends[1];
 }
 
+static int on_exec(void *context, uint8_t engine, struct attempt_id attempt,
+                   const struct engine_exec_request *request, struct engine_exec **exec,
+                   struct err *err)
+{
+    (void)context, (void)engine, (void)attempt, (void)request, (void)exec;
+    return err_fail(err, ERR_UNSUPPORTED, "",
+                    "the engine \"mute\" cannot start a program in a running task");
+}
+
+static void on_note(void *context, struct attempt_id attempt, const char *reason,
+                    const char *message)
+{
+    (void)context, (void)attempt, (void)reason, (void)message;
+}
+
 static const struct exit_rules *on_rules_get(void *context)
 {
     return ((struct world *)context)->rules;
@@ -484,6 +500,8 @@ static void service_init(struct world *world)
         .log_can_follow = on_log_can_follow,
         .log_read = on_log_read,
         .log_watch = on_log_watch,
+        .exec = on_exec,
+        .note = on_note,
         .use = on_use,
         .gpus = on_gpus,
         .snapshot = on_snapshot,
@@ -503,6 +521,7 @@ static void service_init(struct world *world)
     assert(failed == 0);
     world->api.snapshot = snapshot_new();
     world->api.guards = stream_guards_new();
+    world->api.sessions = exec_sessions_new(&world->service);
     world->api.watch = (struct service_watch){
         .notify = on_generation, .revoked = on_revoked, .context = &world->api};
     world->watch = &world->api.watch;
@@ -572,6 +591,8 @@ void world_free(struct world *world)
     core_free(world->core);
     exit_rules_free(world->rules);
     output_release(&world->output);
+    exec_sessions_stop(world->api.sessions);
+    exec_sessions_free(world->api.sessions);
     store_close(world->store);
     passwords_free(world->api.passwords);
     login_table_free(world->api.logins);
