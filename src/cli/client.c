@@ -3,9 +3,11 @@
 #include "cli/command.h"
 #include "cli/fingerprint.h"
 #include "cli/print.h"
+#include "sys/websocket.h"
 #include <assert.h>
 #include <ctype.h>
 #include <curl/curl.h>
+#include <poll.h>
 #include <string.h>
 
 enum { CONNECT_TIMEOUT_MS = 5000, CALL_TIMEOUT_MS = 120000, REPLY_MAX = 256 << 20 };
@@ -395,4 +397,185 @@ int client_follow(struct client *client, const char *path, struct client_stream 
     }
     buf_release(&following.error);
     return exit_code;
+}
+
+/* ---- other protocols ---- */
+
+enum { HEAD_MAX = 16 << 10, UPGRADE_TIMEOUT_MS = 30000 };
+
+struct client_socket {
+    CURL *curl;
+    curl_socket_t fd;
+    struct buf early; /* came behind the reply's head */
+    size_t early_taken;
+};
+
+int client_socket_fd(const struct client_socket *socket)
+{
+    return socket->fd;
+}
+
+void client_socket_close(struct client_socket *socket)
+{
+    if (!socket)
+        return;
+    curl_easy_cleanup(socket->curl);
+    buf_release(&socket->early);
+    mem_free(socket);
+}
+
+ssize_t client_socket_read(struct client_socket *socket, void *bytes, size_t size)
+{
+    size_t left = socket->early.length - socket->early_taken, length = 0;
+    if (left) {
+        size_t part = left < size ? left : size;
+        memcpy(bytes, socket->early.at + socket->early_taken, part);
+        socket->early_taken += part;
+        return (ssize_t)part;
+    }
+    CURLcode code = curl_easy_recv(socket->curl, bytes, size, &length);
+    if (code == CURLE_AGAIN)
+        return WEBSOCKET_LATER;
+    return code == CURLE_OK && length ? (ssize_t)length : WEBSOCKET_BROKEN;
+}
+
+ssize_t client_socket_write(struct client_socket *socket, const void *bytes, size_t size)
+{
+    size_t length = 0;
+    CURLcode code = curl_easy_send(socket->curl, bytes, size, &length);
+    if (code == CURLE_AGAIN || (code == CURLE_OK && !length))
+        return WEBSOCKET_LATER;
+    return code == CURLE_OK ? (ssize_t)length : WEBSOCKET_BROKEN;
+}
+
+/* Part of the server's address; "" when it has none. The caller frees it with curl_free. */
+static char *url_part(const char *url, CURLUPart part)
+{
+    CURLU *parsed = curl_url();
+    char *value = NULL;
+    if (parsed && curl_url_set(parsed, CURLUPART_URL, url, 0) == CURLUE_OK)
+        curl_url_get(parsed, part, &value, 0);
+    curl_url_cleanup(parsed);
+    return value;
+}
+
+static void upgrade_write(const struct client *client, const char *path, const char *protocol,
+                          const char *key, struct buf *out)
+{
+    const char *url = socket_of(client->server) ? "http://localhost" : client->server;
+    char *host = url_part(url, CURLUPART_HOST), *port = url_part(url, CURLUPART_PORT);
+    char *base = url_part(url, CURLUPART_PATH);
+    buf_format(out, "GET %s%s HTTP/1.1\r\nHost: %s%s%s\r\n",
+               base && strcmp(base, "/") != 0 ? base : "", path, host ? host : "localhost",
+               port ? ":" : "", port ? port : "");
+    buf_format(out,
+               "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+               "Sec-WebSocket-Key: %s\r\nSec-WebSocket-Protocol: %s\r\n",
+               key, protocol);
+    if (client->token)
+        buf_format(out, "Authorization: Bearer %s\r\n", client->token);
+    buf_string(out, "User-Agent: skep/" SKEP_VERSION "\r\n\r\n");
+    curl_free(host);
+    curl_free(port);
+    curl_free(base);
+}
+
+/* All of `bytes`, or the reply's head into `early`; false: it broke, or took too long. */
+static bool upgrade_carry(struct client_socket *socket, struct text bytes)
+{
+    const int64_t until = now_ms() + UPGRADE_TIMEOUT_MS;
+    while (bytes.length || !strstr(buf_cstr(&socket->early), "\r\n\r\n")) {
+        char part[4096];
+        struct pollfd ready = {.fd = socket->fd, .events = bytes.length ? POLLOUT : POLLIN};
+        size_t length = 0;
+        if (now_ms() > until || socket->early.length > HEAD_MAX)
+            return false;
+        CURLcode code = bytes.length ? curl_easy_send(socket->curl, bytes.at, bytes.length, &length)
+                                     : curl_easy_recv(socket->curl, part, sizeof part, &length);
+        if (code == CURLE_AGAIN) {
+            poll(&ready, 1, 1000);
+            continue;
+        }
+        if (code != CURLE_OK || !length)
+            return false;
+        if (bytes.length)
+            bytes = (struct text){bytes.at + length, bytes.length - length};
+        else
+            buf_add(&socket->early, part, length);
+    }
+    return true;
+}
+
+/* The value of a header in the reply's head; at NULL: it is not there. */
+static struct text head_value(struct text head, const char *name)
+{
+    while (head.length) {
+        struct text line = text_cut(&head, '\n');
+        struct text label = text_cut(&line, ':');
+        if (line.at && label.length == strlen(name) &&
+            strncasecmp(label.at, name, label.length) == 0)
+            return text_trim(line);
+    }
+    return (struct text){NULL, 0};
+}
+
+/* Cuts the head off. The body of a refusal is read as far as it has come: it is small. */
+static int upgrade_check(struct client *client, struct client_socket *socket, const char *key)
+{
+    char accept[WEBSOCKET_ACCEPT_SIZE];
+    const char *end = strstr(buf_cstr(&socket->early), "\r\n\r\n");
+    struct text head = {socket->early.at, (size_t)(end - socket->early.at)};
+    int64_t status = 0;
+    websocket_accept(text_of(key), accept);
+    socket->early_taken = head.length + 4;
+    if (head.length > 12)
+        text_to_int64((struct text){head.at + 9, 3}, &status);
+    if (status == 101 && text_is(head_value(head, "Sec-WebSocket-Accept"), accept))
+        return 0;
+    cleanup_client_reply struct client_reply reply = {.status = status == 101 ? 0 : (long)status};
+    int64_t length = 0;
+    text_to_int64(head_value(head, "Content-Length"), &length);
+    while ((int64_t)(socket->early.length - socket->early_taken) < length) {
+        char part[4096];
+        struct pollfd ready = {.fd = socket->fd, .events = POLLIN};
+        ssize_t got = client_socket_read(socket, part, sizeof part);
+        if (got > 0)
+            buf_add(&reply.body, part, (size_t)got);
+        if (got == WEBSOCKET_BROKEN || (int64_t)reply.body.length >= length ||
+            (got < 0 && poll(&ready, 1, UPGRADE_TIMEOUT_MS) != 1))
+            break;
+    }
+    if (!reply.body.length)
+        buf_add(&reply.body, socket->early.at + socket->early_taken,
+                socket->early.length - socket->early_taken);
+    if (!status || status == 101)
+        snprintf(reply.problem, sizeof reply.problem, "it does not speak WebSocket");
+    return client_explain(client, &reply, NULL);
+}
+
+int client_socket_open(struct client *client, const char *path, const char *protocol,
+                       struct client_socket **out)
+{
+    cleanup_buf struct buf request = BUF_INIT;
+    char key[WEBSOCKET_KEY_SIZE];
+    request_setup(client, "GET", path);
+    curl_easy_setopt(client->curl, CURLOPT_CONNECT_ONLY, 1L);
+    curl_easy_setopt(client->curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
+    struct client_socket *socket = mem_zero(1, sizeof *socket);
+    socket->curl = curl_easy_duphandle(client->curl);
+    CURLcode code = socket->curl ? curl_easy_perform(socket->curl) : CURLE_OUT_OF_MEMORY;
+    int result = EXIT_UNREACHABLE;
+    if (code == CURLE_OK)
+        code = curl_easy_getinfo(socket->curl, CURLINFO_ACTIVESOCKET, &socket->fd);
+    websocket_key(key);
+    upgrade_write(client, path, protocol, key, &request);
+    if (code == CURLE_SSL_PINNEDPUBKEYNOTMATCH || code == CURLE_PEER_FAILED_VERIFICATION)
+        result = client_unreachable(client, problem_of(code));
+    else if (code == CURLE_OK && upgrade_carry(socket, buf_as_text(&request)))
+        result = upgrade_check(client, socket, key);
+    if (result)
+        client_socket_close(socket);
+    else
+        *out = socket;
+    return result;
 }

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct client;
 
@@ -74,6 +75,16 @@ struct client_stream {
 /* Streams are cut (is_broken) at this Unix time in ms; 0: never. */
 void client_deadline(struct client *client, int64_t at_ms);
 int client_follow(struct client *client, const char *path, struct client_stream *stream);
+
+/* A connection that has become a WebSocket; its bytes go as struct websocket_ops wants them. */
+struct client_socket;
+/* EXIT_UNREACHABLE: it cannot be had now (nothing is told); another code after a message. */
+int client_socket_open(struct client *client, const char *path, const char *protocol,
+                       struct client_socket **socket);
+void client_socket_close(struct client_socket *socket);   /* NULL is fine */
+int client_socket_fd(const struct client_socket *socket); /* to be waited for */
+ssize_t client_socket_read(struct client_socket *socket, void *bytes, size_t size);
+ssize_t client_socket_write(struct client_socket *socket, const void *bytes, size_t size);
 
 /* Append `text` with everything percent-coded that is not a letter, digit or one of -._~ */
 void client_encode(struct buf *out, const char *text);

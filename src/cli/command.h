@@ -71,6 +71,7 @@ struct cli {
     size_t given_count;
     const char **arguments;
     int argument_count;
+    int rest_at; /* the first argument behind "--"; argument_count: there was none */
     enum cli_output output;
     bool has_colours;
     struct client *client; /* made by cli_client */
@@ -125,6 +126,9 @@ int run_release(struct cli *cli);
 int run_scale(struct cli *cli);
 int run_tag(struct cli *cli);
 int run_wait(struct cli *cli);
+int run_exec(struct cli *cli);
+int run_shell(struct cli *cli);
+int run_attach(struct cli *cli);
 int run_events(struct cli *cli);
 int run_use(struct cli *cli);
 int run_nodes(struct cli *cli);

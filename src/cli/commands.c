@@ -85,6 +85,12 @@ static const struct cli_option LOGS_OPTIONS[] = {
     END,
 };
 
+static const struct cli_option EXEC_OPTIONS[] = {
+    {"terminal", 't', NULL, "a terminal, also where input or output is none here", NULL, 0},
+    {"no-terminal", 'T', NULL, "none: bytes as they are, both streams apart", NULL, 0},
+    END,
+};
+
 static const struct cli_option WAIT_OPTIONS[] = {
     {"timeout", 't', "SECONDS", "give up after this time (exit code 124)", NULL, 0},
     {"quiet", 'q', NULL, "print nothing", NULL, 0},
@@ -212,6 +218,27 @@ const struct cli_command COMMANDS[] = {
      "obeys what the program has put into it. Send the log of a stranger through `cat -v`; "
      "everything else that skep shows is free of control characters.",
      "skep logs -f --role worker --index 1 train", LOGS_OPTIONS, run_logs},
+    {"exec", "JOB [TASK] -- COMMAND [ARGUMENT…]", KIND_JOB, NULL, 2, -1,
+     "run a command in a running task",
+     "Starts a command in the container of a running task, as its user, with its environment and "
+     "working directory and within its limits, and exits with the command's code. The end of the "
+     "task ends it. Who did this is in the job's story.\n\n"
+     "TASK is ROLE, or ROLE[INDEX], also written ROLE:INDEX; without it the first task is meant. "
+     "The command has a terminal when input and output here are one. Then a connection that breaks "
+     "is taken up again for a minute. Without one, input, output and standard error are passed on "
+     "as they are, and the command is ended when the connection breaks.\n\n"
+     "Exit code 125: skep failed, or the session was ended, and not the command.",
+     "skep exec train worker[1] -- nvidia-smi", EXEC_OPTIONS, run_exec},
+    {"shell", "JOB [TASK]", KIND_JOB, NULL, 1, 2, "open a shell in a running task",
+     "As `skep exec` with the image's own shell: bash where it has one, else sh.",
+     "skep shell train worker[1]", EXEC_OPTIONS, run_shell},
+    {"attach", "SESSION", KIND_NONE, NULL, 1, 1, "go on with a terminal that was cut off",
+     "Connects to a session that `skep exec`, `skep shell` or the portal has opened and that lost "
+     "its connection less than a minute ago, or takes one over from another window. The last 64 "
+     "KiB "
+     "of what it showed come again. When a connection cannot be had again, `skep exec` names the "
+     "session.",
+     NULL, NO_OPTIONS, run_attach},
     {"events", "JOB", KIND_JOB, NULL, 1, 1, "show what happened to a job",
      "Prints what happened to the job, the oldest first.", NULL, EVENTS_OPTIONS, run_events},
     {"use", "[JOB]", KIND_JOB, NULL, 0, 1, "show what a job or a machine used over time",

@@ -160,6 +160,7 @@ int cli_parse_globals(struct cli *cli, int *count, char ***words)
 int cli_parse(struct cli *cli, int count, char **words)
 {
     bool are_options_over = false;
+    int rest_at = -1;
     cli->arguments = mem_zero((size_t)count + 1, sizeof *cli->arguments);
     for (int at = 0; at < count; at++) {
         const char *word = words[at];
@@ -169,6 +170,7 @@ int cli_parse(struct cli *cli, int count, char **words)
             are_options_over = are_options_over || cli->command->kind == KIND_REST;
         } else if (strcmp(word, "--") == 0) {
             are_options_over = true;
+            rest_at = cli->argument_count;
         } else if (word[1] == '-') {
             code = parse_long(cli, words, count, &at);
         } else {
@@ -177,6 +179,7 @@ int cli_parse(struct cli *cli, int count, char **words)
         if (code)
             return code;
     }
+    cli->rest_at = rest_at < 0 ? cli->argument_count : rest_at;
     return check_count(cli);
 }
 
