@@ -1,9 +1,11 @@
 /* A terminal in a running task: opening sessions, and the WebSocket that leads to one. */
+#include "api/audit.h"
 #include "api/exec_session.h"
 #include "api/handlers.h"
 #include "api/link.h"
 #include "api/task.h"
 #include "base/memory.h"
+#include "base/printable.h"
 #include "sys/websocket.h"
 #include <assert.h>
 #include <ctype.h>
@@ -11,7 +13,12 @@
 
 static const char PROTOCOL[] = "skep.exec.v1";
 
-enum { TERMINAL_NAME_MAX = 48, SIZE_MAX_CELLS = 4096, KEY_LENGTH = WEBSOCKET_KEY_SIZE - 1 };
+enum {
+    COMMAND_AUDIT_MAX = 1024,
+    TERMINAL_NAME_MAX = 48,
+    SIZE_MAX_CELLS = 4096,
+    KEY_LENGTH = WEBSOCKET_KEY_SIZE - 1
+};
 
 /* ---- opening ---- */
 
@@ -42,6 +49,17 @@ static int command_read(struct call *call, const struct doc *body, const char *c
         return call_fail(call, ERR_TOO_BIG, NULL, "command", "the command has more than %d bytes",
                          ENGINE_EXEC_BYTES_MAX);
     return 0;
+}
+
+/* Admins alone read it there, so the arguments stand in it. */
+static void command_audit(struct call *call, const char *const *argv)
+{
+    cleanup_buf struct buf words = BUF_INIT, text = BUF_INIT;
+    for (; *argv; argv++)
+        buf_format(&words, "%s%s", words.length ? " " : "", *argv);
+    printable_put(&text, buf_as_text(&words));
+    struct text shown = printable_head(buf_as_text(&text), COMMAND_AUDIT_MAX);
+    audit_word(call, true, "command", arena_copy(call->arena, shown));
 }
 
 static bool is_terminal_name(struct text name)
@@ -146,6 +164,7 @@ int handle_exec_open(struct call *call)
     if (code)
         return code;
     struct err err;
+    command_audit(call, wanted.request.argv);
     wanted.job = arena_format(call->arena, "%s~%s", job.record.user, job.record.name);
     wanted.role = task.role_name;
     wanted.index = task.task.index;
