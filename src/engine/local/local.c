@@ -772,8 +772,7 @@ struct engine *engine_local_new(const struct engine_local_config *config, struct
     local->engine.capabilities = ENGINE_CAN(ENGINE_CAN_LOG) | ENGINE_CAN(ENGINE_CAN_FOLLOW) |
                                  ENGINE_CAN(ENGINE_CAN_STATS) | ENGINE_CAN(ENGINE_CAN_NODE_STATS) |
                                  ENGINE_CAN(ENGINE_CAN_SAMPLE_GPUS) |
-                                 ENGINE_CAN(ENGINE_CAN_EXACT_DEVICES) |
-                                 ENGINE_CAN(ENGINE_CAN_EXEC);
+                                 ENGINE_CAN(ENGINE_CAN_EXACT_DEVICES) | ENGINE_CAN(ENGINE_CAN_EXEC);
     local->sink = sink;
     arena_init(&local->arena);
     pthread_mutex_init(&local->lock, NULL);

@@ -71,9 +71,9 @@ static void who_may_do_what(void **state)
         [AUTH_EDIT_USER] = "-ynnnnnnynnny",    [AUTH_READ_PROFILE] = "-yyyynnnyynny",
         [AUTH_SUBMIT] = "-yynyyyyyynyy",       [AUTH_SUBMIT_AS] = "-yynynnnnnnnn",
         [AUTH_CHANGE_JOB] = "-yynynnnyynny",   [AUTH_ENTER_JOB] = "-yynynnnyynny",
-        [AUTH_READ_OUTPUT] = "-yyyynnnyynny",
-        [AUTH_READ_CONFIG] = "-yyyynnnyynny",  [AUTH_USE_CLUSTER] = "-nnnnnynyynny",
-        [AUTH_USE_STORAGE] = "-nnnnnynyynny",  [AUTH_REVOKE] = "-ynnnnnnnnnnn",
+        [AUTH_READ_OUTPUT] = "-yyyynnnyynny",  [AUTH_READ_CONFIG] = "-yyyynnnyynny",
+        [AUTH_USE_CLUSTER] = "-nnnnnynyynny",  [AUTH_USE_STORAGE] = "-nnnnnynyynny",
+        [AUTH_REVOKE] = "-ynnnnnnnnnnn",
     };
     for (int right = 0; right < AUTH_RIGHT_COUNT; right++)
         for (int c = 0; c < CALLERS; c++) {
