@@ -16,10 +16,15 @@ static void count_node(struct core *core, struct core_node *node, bool is_added)
     struct capacity *capacity = &core->capacity;
     if (!node->is_counted)
         return;
-    if (node->counted_gpus > CAPACITY_GPUS_MAX)
+    if (node->counted_gpus > CAPACITY_GPUS_MAX) {
         capacity->large_nodes += one;
-    else
+    } else {
         capacity->nodes_by_gpus[node->counted_gpus] += one;
+        capacity->gpus =
+            is_added ? capacity->gpus + node->counted_gpus : capacity->gpus - node->counted_gpus;
+        if (is_added && node->counted_gpus > capacity->most_gpus)
+            capacity->most_gpus = node->counted_gpus;
+    }
     capacity->cpus =
         is_added ? capacity->cpus + node->counted_cpus : capacity->cpus - node->counted_cpus;
 }
@@ -60,17 +65,22 @@ static int32_t lowest_priority(struct core *core)
     return (int32_t)capacity->lowest - 1;
 }
 
+/* The most that are free on one node. */
+static uint32_t most_gpus(struct core *core)
+{
+    struct capacity *capacity = &core->capacity;
+    assert(capacity->most_gpus <= CAPACITY_GPUS_MAX);
+    while (capacity->most_gpus > 0 && !capacity->nodes_by_gpus[capacity->most_gpus])
+        capacity->most_gpus--;
+    return capacity->most_gpus;
+}
+
 struct queue_room capacity_room(struct core *core)
 {
     assert(core->capacity.lowest <= CAPACITY_PRIORITIES);
     const struct capacity *capacity = &core->capacity;
     struct queue_room room = {.lowest = lowest_priority(core)};
-    room.free.cpus = capacity->cpus;
-    for (uint32_t i = 1; i <= CAPACITY_GPUS_MAX; i++) {
-        room.free.gpus += (uint64_t)capacity->nodes_by_gpus[i] * i;
-        if (capacity->nodes_by_gpus[i])
-            room.free.task_gpus = i;
-    }
+    room.free = (struct queue_need){most_gpus(core), capacity->gpus, capacity->cpus};
     if (capacity->large_nodes)
         room.free = (struct queue_need){UINT32_MAX, UINT64_MAX, UINT64_MAX};
     return room;

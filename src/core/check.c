@@ -93,10 +93,13 @@ static void check_capacity(const struct core *core)
         const struct core_node *node = core_node_at(core, i);
         if (!node->is_counted)
             continue;
-        if (node->counted_gpus > CAPACITY_GPUS_MAX)
+        if (node->counted_gpus > CAPACITY_GPUS_MAX) {
             sum.large_nodes++;
-        else
+        } else {
             sum.nodes_by_gpus[node->counted_gpus]++;
+            sum.gpus += node->counted_gpus;
+            CHECK(node->counted_gpus <= known->most_gpus);
+        }
         sum.cpus += node->counted_cpus;
     }
     for (uint32_t i = 0; i < core_group_slots(core); i++) {
@@ -107,6 +110,7 @@ static void check_capacity(const struct core *core)
         sum.groups_by_priority[(plan->is_lazy_preemptible ? -1 : plan->priority) + 1]++;
     }
     CHECK(sum.large_nodes == known->large_nodes && sum.cpus == known->cpus);
+    CHECK(sum.gpus == known->gpus);
     CHECK(!memcmp(sum.nodes_by_gpus, known->nodes_by_gpus, sizeof sum.nodes_by_gpus));
     CHECK(
         !memcmp(sum.groups_by_priority, known->groups_by_priority, sizeof sum.groups_by_priority));

@@ -2,8 +2,11 @@
 #include <string.h>
 
 #include "core/gang_ports.h"
+#include "core/jobs.h"
 #include "core/nodes.h"
+#include "core/request.h"
 #include "core/state.h"
+#include "core/tasks.h"
 
 static bool ports_fixed_take(struct core_node *node, const struct plan_role *role,
                              struct port_range *ranges)
@@ -83,5 +86,90 @@ const char *gang_ports_find(struct core *core, const struct core_job *job,
     for (size_t i = 0; i < done; i++)
         task_ports_give(core, slots[i]->node.v, ports->ranges[i],
                         job->plan->roles[tasks[i].role].port_count);
+    return why;
+}
+
+/* --- fixed ports --- */
+
+static bool ranges_meet(uint32_t first, uint32_t count, uint32_t other, uint32_t other_count)
+{
+    return first < other + other_count && other < first + count;
+}
+
+static bool role_needs(const struct plan_role *role, const struct plan_port *port)
+{
+    for (size_t i = 0; i < role->port_count; i++)
+        if (role->ports[i].begin_at &&
+            ranges_meet(role->ports[i].begin_at, role->ports[i].count, port->begin_at, port->count))
+            return true;
+    return false;
+}
+
+/* Those that start together. */
+static uint32_t tasks_that_need(struct core *core, const struct core_job *job,
+                                const struct plan_port *port)
+{
+    uint32_t count = 0;
+    if (!job->plan->is_gang)
+        return 1;
+    for (uint16_t i = 0; i < job->plan->role_count; i++)
+        if (role_needs(&job->plan->roles[i], port))
+            count += job_role_instances(&job->life, policy_of(core, job), i);
+    return count;
+}
+
+static bool task_stays(const struct core *core, const struct core_job *job,
+                       const struct core_task *task, const struct plan_port *port)
+{
+    const struct plan *plan = core_job_at(core, task->job)->plan;
+    if (plan->is_lazy_preemptible || plan->priority < job->plan->priority)
+        return false;
+    for (size_t i = 0; i < task->port_count; i++)
+        if (ranges_meet(task->ports[i].first, task->ports[i].count, port->begin_at, port->count))
+            return true;
+    return false;
+}
+
+static bool node_can_give(const struct core *core, const struct core_job *job, uint32_t at,
+                          const struct plan_port *port)
+{
+    const struct core_node *node = core_node_at(core, at);
+    if (!node->is_counted)
+        return false;
+    if (ports_are_free(&node->ports, port->begin_at, port->count))
+        return true;
+    for (uint32_t i = node->first_task; i != NONE; i = core_task_at(core, i)->node_next)
+        if (task_stays(core, job, core_task_at(core, i), port))
+            return false;
+    return true;
+}
+
+static const char *port_hopeless(struct core *core, const struct core_job *job,
+                                 const struct plan_port *port)
+{
+    const uint32_t needed = tasks_that_need(core, job, port);
+    uint32_t able = 0;
+    for (uint32_t i = 0; i < core_node_count(core) && able < needed; i++)
+        able += node_can_give(core, job, i, port);
+    if (able >= needed)
+        return "";
+    return arena_format(&core->scratch,
+                        "%u of its tasks need the fixed port %u, each on a node of its own: "
+                        "%u nodes could give it",
+                        needed, port->begin_at, able);
+}
+
+const char *fixed_ports_hopeless(struct core *core, const struct core_job *job)
+{
+    const char *why = "";
+    assert(job->id.v);
+    for (uint16_t i = 0; i < job->plan->role_count && !*why; i++) {
+        const struct plan_role *role = &job->plan->roles[i];
+        if (!role_is_waiting(job, policy_of(core, job), i))
+            continue;
+        for (size_t k = 0; k < role->port_count && !*why; k++)
+            if (role->ports[k].begin_at)
+                why = port_hopeless(core, job, &role->ports[k]);
+    }
     return why;
 }

@@ -20,4 +20,8 @@ const char *gang_ports_find(struct core *core, const struct core_job *job,
 const char *task_ports_take(struct core *core, const struct plan_role *role, uint32_t at,
                             struct port_range *ranges);
 
+/* Why no end of others can give the job its fixed ports, or "": each task of a gang that needs one
+ * must have a node of its own, where nobody has the port whom the job may not preempt. */
+const char *fixed_ports_hopeless(struct core *core, const struct core_job *job);
+
 #endif

@@ -332,6 +332,13 @@ static struct start_outcome parts_hold(struct core *core, struct core_job *job, 
     struct placing *placing = placing_of(core, job);
     const char **names = NULL;
     size_t count = 0, room = 0;
+    const char *hopeless = victims_are_new(core, job) ? fixed_ports_hopeless(core, job) : "";
+    if (*hopeless) { /* nobody is to end for that */
+        parts_undo(core, job, parts);
+        struct start_outcome outcome = wait_for(core, hopeless);
+        outcome.is_port_conflict = true;
+        return outcome;
+    }
     if (victims_are_new(core, job) && ++job->preempt_rounds > ROUNDS_MAX) {
         job->preempt_rounds = 0;
         parts_keep(core, job, parts);

@@ -247,9 +247,10 @@ struct pass {
 
 /* What is free on nodes that can be used; see capacity.h. */
 struct capacity {
-    uint32_t nodes_by_gpus[CAPACITY_GPUS_MAX + 1]; /* by the number of free GPUs */
-    uint32_t large_nodes;                          /* with more */
-    uint64_t cpus;
+    uint32_t nodes_by_gpus[CAPACITY_GPUS_MAX + 1];    /* by the number of free GPUs */
+    uint32_t large_nodes;                             /* with more */
+    uint32_t most_gpus;                               /* no node of these has more … */
+    uint64_t gpus, cpus;                              /* … nor all of them together */
     uint32_t groups_by_priority[CAPACITY_PRIORITIES]; /* from -1 */
     uint32_t lowest;                                  /* none below it */
 };

@@ -46,7 +46,66 @@ static void test_ports(void **state)
     world_release(&world);
 }
 
+/* Tasks of a gang with one fixed port need a node each: with fewer nodes nobody ends for it. */
+static void nobody_ends_for_a_port_that_cannot_be_had(void **state)
+{
+    (void)state;
+    static const char *const policies[] = {"first-fit", "best-fit", "spread", "hived"};
+    for (size_t i = 0; i < COUNT_OF(policies); i++)
+        for (uint32_t tasks = 2; tasks <= 3; tasks++) {
+            struct world world;
+            world_init(&world, policies[i]);
+            world_node(&world, "n1", 8, 4);
+            world_node(&world, "n2", 8, 4);
+            world_submit_for(&world, "low1", -1, 4, 0);
+            world_submit_for(&world, "low2", -1, 4, 0);
+            const struct plan_port port = {"http", 1, 9000};
+            struct plan_role role = world_role("worker", tasks, 1, tasks == 2 ? 4 : 2);
+            role.ports = &port;
+            role.port_count = 1;
+            struct plan plan = world_plan_of("gang", &role);
+            plan.priority = 100;
+            uint32_t gang = world_submit(&world, &plan);
+            assert_int_equal(world_command_count(&world, COMMAND_KILL), tasks == 2 ? 2 : 0);
+            if (tasks == 3)
+                assert_non_null(strstr(world_job(&world, gang)->reason,
+                                       "3 of its tasks need the fixed port 9000, each on a node "
+                                       "of its own: 2 nodes could give it"));
+            world_release(&world);
+        }
+}
+
+/* One node's port is held by a job that stays. */
+static void a_port_of_a_job_that_stays_cannot_be_had(void **state)
+{
+    (void)state;
+    struct world world;
+    world_init(&world, "first-fit");
+    world_node(&world, "n1", 8, 4);
+    const struct plan_port port = {"http", 1, 9000};
+    struct plan_role role = world_role("worker", 1, 1, 0);
+    role.ports = &port;
+    role.port_count = 1;
+    struct plan plan = world_plan_of("stays", &role);
+    plan.priority = 100;
+    world_submit(&world, &plan);
+    world_submit_for(&world, "low", -1, 4, 0);
+    role.gpu = 4;
+    plan = world_plan_of("gang", &role);
+    plan.priority = 100;
+    uint32_t gang = world_submit(&world, &plan);
+    assert_int_equal(world_command_count(&world, COMMAND_KILL), 0);
+    assert_non_null(strstr(world_job(&world, gang)->reason, "fixed port 9000"));
+    plan = world_plan_of("above", &role);
+    plan.priority = 120;
+    world_submit(&world, &plan);
+    assert_int_equal(world_command_count(&world, COMMAND_KILL), 1);
+    world_release(&world);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_ports),
+    cmocka_unit_test(nobody_ends_for_a_port_that_cannot_be_had),
+    cmocka_unit_test(a_port_of_a_job_that_stays_cannot_be_had),
 };
 UNIT_FILE(tests, NULL, NULL);
