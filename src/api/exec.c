@@ -190,6 +190,7 @@ static int session_fail(struct call *call, int code)
 int handle_exec_link(struct call *call)
 {
     struct text id = call->parameters[0];
+    audit_subject(call, "session", id);
     int code = exec_session_check(call->api->sessions, id, call->caller.auth.user, &call->err);
     if (code)
         return session_fail(call, code);
@@ -198,6 +199,7 @@ int handle_exec_link(struct call *call)
 
 int handle_exec_end(struct call *call)
 {
+    audit_subject(call, "session", call->parameters[0]);
     int code = exec_session_end(call->api->sessions, call->parameters[0], call->caller.auth.user,
                                 &call->err);
     if (code)

@@ -779,13 +779,3 @@ int exec_session_end(struct exec_sessions *sessions, struct text id, const char 
     pthread_mutex_unlock(&sessions->lock);
     return code;
 }
-
-size_t exec_session_count(struct exec_sessions *sessions)
-{
-    size_t count = 0;
-    pthread_mutex_lock(&sessions->lock);
-    for (size_t i = 0; i < EXEC_SESSIONS_MAX; i++)
-        count += sessions->items[i] && !sessions->items[i]->is_done;
-    pthread_mutex_unlock(&sessions->lock);
-    return count;
-}

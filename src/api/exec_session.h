@@ -63,6 +63,5 @@ int exec_session_attach(struct exec_sessions *sessions, struct text id, const ch
 /* Told to end; it does so on its own. Errors as above. */
 int exec_session_end(struct exec_sessions *sessions, struct text id, const char *user,
                      struct err *err);
-size_t exec_session_count(struct exec_sessions *sessions);
 
 #endif
