@@ -130,8 +130,11 @@ static int word_of(unsigned char bytes[WORD_BYTES], char word[WORD_SIZE])
         return -1;
     assert(encoded.size == WORD_SIZE); /* its last letter is padding */
     for (size_t i = 0; i < WORD_SIZE - 1; i++) {
-        char c = (char)encoded.data[i];
-        word[i] = c == '+' ? '-' : c == '/' ? '_' : c;
+        word[i] = (char)encoded.data[i];
+        if (word[i] == '+')
+            word[i] = '-';
+        else if (word[i] == '/')
+            word[i] = '_';
     }
     word[WORD_SIZE - 1] = '\0';
     gnutls_free(encoded.data);
