@@ -7,7 +7,7 @@
 #include <assert.h>
 #include <pthread.h>
 
-enum { SECOND_US = 1000000 };
+enum { SECOND_US = 1000000, STREAM_RETRY_S = 60 };
 
 struct throttle {
     pthread_mutex_t lock;
@@ -124,6 +124,7 @@ int throttle_stream_add(struct call *call)
                             &call->err);
     else
         item->streams_open++;
+    call->retry_s = code ? STREAM_RETRY_S : 0;
     pthread_mutex_unlock(&call->api->throttle->lock);
     return code;
 }

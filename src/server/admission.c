@@ -84,6 +84,8 @@ static bool admission_quota(struct server *server, struct server_mail *mail,
 
     if (!quota || !quota_is_set(quota))
         return true;
+    /* a mail that is stepped again, alone, is not to be counted twice */
+    quota->live_jobs = quota->gpus = quota->stored_jobs = 0;
     use = use_now(server, quota->owner);
     code = quota_check(quota, QUOTA_LIVE_JOBS, use.live_jobs, more->live_jobs, &err);
     if (code == 0)

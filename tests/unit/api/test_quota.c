@@ -95,6 +95,7 @@ static void test_streams(void **state)
     for (size_t i = 0; i < COUNT_OF(streams); i++) {
         assert_int_equal(world_get(world, streams[i], alice), 429);
         assert_body(world, "the quota streams is 0, and 0 are used");
+        assert_string_equal(world->retry_after, "60");
     }
     quota_set(world, admin, "{\"streams\":1}");
     for (size_t i = 0; i < COUNT_OF(streams); i++) {
