@@ -6,7 +6,7 @@ import { clustersQuery, groupsQuery, nodesQuery, usersQuery } from '../api/queri
 import { t } from '../i18n/i18n'
 import { csvOf, csvRead, fileSave } from '../lib/csv'
 import { useSearch } from '../router'
-import { Button, Check, Cli, Confirm, Dialog, ErrorNote, Loading, Tabs, TextField, usePageTitle, useToast } from '../ui/ui'
+import { Button, Check, Cli, Confirm, Dialog, ErrorNote, Loading, TableCard, Tabs, TextField, usePageTitle, useToast } from '../ui/ui'
 import { NodeState } from './cluster'
 
 const Audit = lazy(() => import('./admin/audit'))
@@ -234,56 +234,37 @@ function Users() {
           </Button>
         </div>
       </div>
-      <div className="card card-flush scroll-x" tabIndex={0} role="region" aria-label={t('Users')}>
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">
-                <span className="hidden-text">{t('Selected')}</span>
-              </th>
-              <th scope="col">{t('User')}</th>
-              <th scope="col">{t('Mail address')}</th>
-              <th scope="col">{t('Groups')}</th>
-              <th scope="col">{t('Virtual clusters')}</th>
-              <th scope="col">{t('Rights')}</th>
-              <th scope="col">
-                <span className="hidden-text">{t('Actions')}</span>
-              </th>
+      <TableCard label={t('Users')} heads={[{ hidden: t('Selected') }, t('User'), t('Mail address'), t('Groups'), t('Virtual clusters'), t('Rights'), { hidden: t('Actions') }]}>
+        {shown.map((user) => {
+          const name = user.username ?? ''
+          return (
+            <tr key={name}>
+              <td>
+                <input
+                  type="checkbox"
+                  aria-label={t('Select {name}', { name })}
+                  checked={selected.has(name)}
+                  onChange={() => {
+                    const next = new Set(selected)
+                    if (!next.delete(name)) next.add(name)
+                    setSelected(next)
+                  }}
+                />
+              </td>
+              <th scope="row">{name}</th>
+              <td>{user.email}</td>
+              <td>{user.grouplist?.join(', ')}</td>
+              <td>{user.virtualCluster?.join(', ')}</td>
+              <td>{[user.admin && t('administrator'), user.active === false && t('may not sign in')].filter(Boolean).join(', ')}</td>
+              <td>
+                <Button small aria-label={t('Change {user}', { user: name })} onClick={() => ask({ kind: 'change', user })}>
+                  {t('Change')}
+                </Button>
+              </td>
             </tr>
-          </thead>
-          <tbody>
-            {shown.map((user) => {
-              const name = user.username ?? ''
-              return (
-                <tr key={name}>
-                  <td>
-                    <input
-                      type="checkbox"
-                      aria-label={t('Select {name}', { name })}
-                      checked={selected.has(name)}
-                      onChange={() => {
-                        const next = new Set(selected)
-                        if (!next.delete(name)) next.add(name)
-                        setSelected(next)
-                      }}
-                    />
-                  </td>
-                  <th scope="row">{name}</th>
-                  <td>{user.email}</td>
-                  <td>{user.grouplist?.join(', ')}</td>
-                  <td>{user.virtualCluster?.join(', ')}</td>
-                  <td>{[user.admin && t('administrator'), user.active === false && t('may not sign in')].filter(Boolean).join(', ')}</td>
-                  <td>
-                    <Button small aria-label={t('Change {user}', { user: name })} onClick={() => ask({ kind: 'change', user })}>
-                      {t('Change')}
-                    </Button>
-                  </td>
-                </tr>
-              )
-            })}
-          </tbody>
-        </table>
-      </div>
+          )
+        })}
+      </TableCard>
       {asked?.kind === 'new' && <UserDialog user={null} onClose={() => ask(null)} />}
       {asked?.kind === 'change' && <UserDialog user={asked.user} onClose={() => ask(null)} />}
       {asked?.kind === 'import' && <ImportDialog onClose={() => ask(null)} />}
@@ -362,45 +343,30 @@ function Groups() {
           </Button>
         </div>
       </div>
-      <div className="card card-flush scroll-x" tabIndex={0} role="region" aria-label={t('Groups')}>
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">{t('Group')}</th>
-              <th scope="col">{t('Description')}</th>
-              <th scope="col">{t('Virtual clusters')}</th>
-              <th scope="col">{t('Members')}</th>
-              <th scope="col">
-                <span className="hidden-text">{t('Actions')}</span>
-              </th>
-            </tr>
-          </thead>
-          <tbody>
-            {data.map((group) => (
-              <tr key={group.groupname}>
-                <th scope="row">
-                  {group.groupname} {group.extension?.acls?.admin && <span className="tag">{t('administrators')}</span>}
-                </th>
-                <td>{group.description}</td>
-                <td>{group.extension?.acls?.virtualClusters?.join(', ')}</td>
-                <td>
-                  {members(group)
-                    .map((user) => user.username)
-                    .join(', ')}
-                </td>
-                <td className="nowrap">
-                  <Button small aria-label={t('Change {user}', { user: group.groupname ?? '' })} onClick={() => ask({ kind: 'change', group })}>
-                    {t('Change')}
-                  </Button>{' '}
-                  <Button small kind="danger" aria-label={t('Remove {name}', { name: group.groupname ?? '' })} onClick={() => ask({ kind: 'remove', group })}>
-                    {t('Remove')}
-                  </Button>
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <TableCard label={t('Groups')} heads={[t('Group'), t('Description'), t('Virtual clusters'), t('Members'), { hidden: t('Actions') }]}>
+        {data.map((group) => (
+          <tr key={group.groupname}>
+            <th scope="row">
+              {group.groupname} {group.extension?.acls?.admin && <span className="tag">{t('administrators')}</span>}
+            </th>
+            <td>{group.description}</td>
+            <td>{group.extension?.acls?.virtualClusters?.join(', ')}</td>
+            <td>
+              {members(group)
+                .map((user) => user.username)
+                .join(', ')}
+            </td>
+            <td className="nowrap">
+              <Button small aria-label={t('Change {user}', { user: group.groupname ?? '' })} onClick={() => ask({ kind: 'change', group })}>
+                {t('Change')}
+              </Button>{' '}
+              <Button small kind="danger" aria-label={t('Remove {name}', { name: group.groupname ?? '' })} onClick={() => ask({ kind: 'remove', group })}>
+                {t('Remove')}
+              </Button>
+            </td>
+          </tr>
+        ))}
+      </TableCard>
       {asked?.kind === 'new' && <GroupDialog group={null} onClose={() => ask(null)} />}
       {asked?.kind === 'change' && <GroupDialog group={asked.group} onClose={() => ask(null)} />}
       {asked?.kind === 'remove' && (
@@ -437,44 +403,24 @@ function AdminNodes() {
     }
   }
   return (
-    <div className="card card-flush scroll-x" tabIndex={0} role="region" aria-label={t('Nodes')}>
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">{t('Node')}</th>
-            <th scope="col">{t('State')}</th>
-            <th scope="col" className="number">
-              {t('Failures counted')}
-            </th>
-            <th scope="col" className="number">
-              {t('Refusals')}
-            </th>
-            <th scope="col">{t('Remarks')}</th>
-            <th scope="col">
-              <span className="hidden-text">{t('Actions')}</span>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          {data.data.map((node) => (
-            <tr key={node.name}>
-              <th scope="row">{node.name}</th>
-              <td>
-                <NodeState node={node} />
-              </td>
-              <td className="number">{(node.blame ?? 0).toFixed(1)}</td>
-              <td className="number">{node.refusals}</td>
-              <td className="anywhere">{node.reason}</td>
-              <td>
-                <Button small aria-label={t('Pardon {node}', { node: node.name ?? '' })} disabled={!node.blame && !node.refusals && !node.avoidedUntil} onClick={() => void pardon(node.name ?? '')}>
-                  {t('Pardon')}
-                </Button>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <TableCard label={t('Nodes')} heads={[t('Node'), t('State'), { number: t('Failures counted') }, { number: t('Refusals') }, t('Remarks'), { hidden: t('Actions') }]}>
+      {data.data.map((node) => (
+        <tr key={node.name}>
+          <th scope="row">{node.name}</th>
+          <td>
+            <NodeState node={node} />
+          </td>
+          <td className="number">{(node.blame ?? 0).toFixed(1)}</td>
+          <td className="number">{node.refusals}</td>
+          <td className="anywhere">{node.reason}</td>
+          <td>
+            <Button small aria-label={t('Pardon {node}', { node: node.name ?? '' })} disabled={!node.blame && !node.refusals && !node.avoidedUntil} onClick={() => void pardon(node.name ?? '')}>
+              {t('Pardon')}
+            </Button>
+          </td>
+        </tr>
+      ))}
+    </TableCard>
   )
 }
 

@@ -8,7 +8,7 @@ import { chainsOf, colourIndex, type Chain, type Leaf, type NodeCell } from '../
 import { mebibytes } from '../lib/format'
 import { Link, navigate, useSearch } from '../router'
 import '../style/cluster.css'
-import { Cli, Duration, Empty, ErrorNote, Loading, Meter, Reason, SelectField, Tabs, usePageTitle } from '../ui/ui'
+import { Cli, Duration, Empty, ErrorNote, Loading, Meter, Reason, SelectField, TableCard, Tabs, usePageTitle } from '../ui/ui'
 
 const UseOverTime = lazy(() => import('../ui/use').then((module) => ({ default: module.UseOverTime })))
 
@@ -179,27 +179,11 @@ function Nodes() {
   if (error) return <ErrorNote error={error} />
   if (!data) return <Loading />
   return (
-    <div className="card card-flush scroll-x" tabIndex={0} role="region" aria-label={t('Nodes')}>
-      <table className="nodes">
-        <thead>
-          <tr>
-            <th scope="col">{t('Node')}</th>
-            <th scope="col">{t('State')}</th>
-            <th scope="col">{t('GPUs')}</th>
-            <th scope="col">{t('Used now')}</th>
-            <th scope="col">{t('CPUs')}</th>
-            <th scope="col">{t('Memory')}</th>
-            <th scope="col">{t('Jobs')}</th>
-            <th scope="col">{t('Remarks')}</th>
-          </tr>
-        </thead>
-        <tbody>
-          {data.data.map((node) => (
-            <NodeRow key={node.name} node={node} use={use?.[node.name ?? '']} jobs={[...(jobs.get(node.name ?? '') ?? [])]} />
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <TableCard label={t('Nodes')} className="nodes" heads={[t('Node'), t('State'), t('GPUs'), t('Used now'), t('CPUs'), t('Memory'), t('Jobs'), t('Remarks')]}>
+      {data.data.map((node) => (
+        <NodeRow key={node.name} node={node} use={use?.[node.name ?? '']} jobs={[...(jobs.get(node.name ?? '') ?? [])]} />
+      ))}
+    </TableCard>
   )
 }
 
@@ -279,36 +263,22 @@ function Queue() {
       </div>
     )
   return (
-    <div className="card card-flush scroll-x" tabIndex={0} role="region" aria-label={t('Queue')}>
-      <table>
-        <caption className="hidden-text">{t('Jobs that wait, the oldest first')}</caption>
-        <thead>
-          <tr>
-            <th scope="col" className="number">
-              #
-            </th>
-            <th scope="col">{t('Job')}</th>
-            <th scope="col">{t('Virtual cluster')}</th>
-            <th scope="col">{t('Priority')}</th>
-            <th scope="col" className="number">
-              {t('GPUs')}
-            </th>
-            <th scope="col">{t('Waited')}</th>
-            <th scope="col">{t('Why')}</th>
-          </tr>
-        </thead>
-        <tbody>
-          {data.data.map((job, index) => (
-            <QueueRow key={`${job.username}~${job.name}`} name={`${job.username}~${job.name}`} place={index + 1} />
-          ))}
-        </tbody>
-      </table>
-      {data.totalCount > QUEUE_MAX && (
-        <p className="queue-more">
-          <Link href="/jobs?state=WAITING&order=submissionTime,ASC">{t('All {n} jobs that wait', { n: data.totalCount })}</Link>
-        </p>
-      )}
-    </div>
+    <TableCard
+      label={t('Queue')}
+      caption={t('Jobs that wait, the oldest first')}
+      heads={[{ number: '#' }, t('Job'), t('Virtual cluster'), t('Priority'), { number: t('GPUs') }, t('Waited'), t('Why')]}
+      foot={
+        data.totalCount > QUEUE_MAX && (
+          <p className="queue-more">
+            <Link href="/jobs?state=WAITING&order=submissionTime,ASC">{t('All {n} jobs that wait', { n: data.totalCount })}</Link>
+          </p>
+        )
+      }
+    >
+      {data.data.map((job, index) => (
+        <QueueRow key={`${job.username}~${job.name}`} name={`${job.username}~${job.name}`} place={index + 1} />
+      ))}
+    </TableCard>
   )
 }
 

@@ -2,7 +2,7 @@
 import { useQuery } from '@tanstack/react-query'
 import { storagesQuery } from '../api/queries'
 import { t } from '../i18n/i18n'
-import { Cli, Copy, Empty, ErrorNote, Loading, usePageTitle } from '../ui/ui'
+import { Cli, Copy, Empty, ErrorNote, Loading, TableCard, usePageTitle } from '../ui/ui'
 
 const usage = (name: string) => `extras:\n  storages:\n    - name: ${name}\n      mountPath: /mnt/${name}\n`
 
@@ -22,39 +22,26 @@ export default function Storages() {
         </div>
       )}
       {data && data.length > 0 && (
-        <div className="card card-flush scroll-x" tabIndex={0} role="region" aria-label={t('Storages')}>
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">{t('Name')}</th>
-                <th scope="col">{t('Kind')}</th>
-                <th scope="col">{t('Where it is')}</th>
-                <th scope="col">{t('What a job sees')}</th>
-                <th scope="col">{t('In a job file')}</th>
-              </tr>
-            </thead>
-            <tbody>
-              {data.map((storage) => (
-                <tr key={storage.name}>
-                  <th scope="row">
-                    {storage.name} {storage.isDefault && <span className="tag">{t('default')}</span>}
-                  </th>
-                  <td>{storage.type}</td>
-                  <td className="anywhere">
-                    <code>{[storage.data?.server ?? storage.data?.address, storage.data?.path].filter(Boolean).join(':')}</code>
-                  </td>
-                  <td>
-                    {storage.share === false ? t('the folder of its user') : t('all of it')}
-                    {storage.readOnly && `, ${t('read only')}`}
-                  </td>
-                  <td>
-                    <Copy text={usage(storage.name ?? '')} label={t('Copy the lines for {name}', { name: storage.name ?? '' })} />
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <TableCard label={t('Storages')} heads={[t('Name'), t('Kind'), t('Where it is'), t('What a job sees'), t('In a job file')]}>
+          {data.map((storage) => (
+            <tr key={storage.name}>
+              <th scope="row">
+                {storage.name} {storage.isDefault && <span className="tag">{t('default')}</span>}
+              </th>
+              <td>{storage.type}</td>
+              <td className="anywhere">
+                <code>{[storage.data?.server ?? storage.data?.address, storage.data?.path].filter(Boolean).join(':')}</code>
+              </td>
+              <td>
+                {storage.share === false ? t('the folder of its user') : t('all of it')}
+                {storage.readOnly && `, ${t('read only')}`}
+              </td>
+              <td>
+                <Copy text={usage(storage.name ?? '')} label={t('Copy the lines for {name}', { name: storage.name ?? '' })} />
+              </td>
+            </tr>
+          ))}
+        </TableCard>
       )}
       <Cli command="curl --oauth2-bearer $TOKEN $SKEP_SERVER/api/v2/storages" />
     </div>

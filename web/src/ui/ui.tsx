@@ -435,6 +435,30 @@ export function Cli({ command }: { command: string }) {
   )
 }
 
+type Head = string | { number: string } | { hidden: string }
+
+/** A table that scrolls by itself where it is too wide. A head is a text, one over numbers, or one that is only read aloud. */
+export function TableCard({ label, caption, className, heads, foot, children }: { label: string; caption?: string; className?: string; heads: Head[]; foot?: ReactNode; children: ReactNode }) {
+  return (
+    <div className="card card-flush scroll-x" tabIndex={0} role="region" aria-label={label}>
+      <table className={className}>
+        {caption && <caption className="hidden-text">{caption}</caption>}
+        <thead>
+          <tr>
+            {heads.map((head, index) => (
+              <th key={index} scope="col" className={typeof head !== 'string' && 'number' in head ? 'number' : undefined}>
+                {typeof head === 'string' ? head : 'number' in head ? head.number : <span className="hidden-text">{head.hidden}</span>}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>{children}</tbody>
+      </table>
+      {foot}
+    </div>
+  )
+}
+
 /** Tabs are links: each has an address. */
 export function Tabs({ name, tabs, label }: { name: string; label: string; tabs: { id: string; title: ReactNode }[] }) {
   const [search] = useSearch()

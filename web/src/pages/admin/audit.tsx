@@ -5,7 +5,7 @@ import { get, type Schema } from '../../api/client'
 import { languageGet, t } from '../../i18n/i18n'
 import { clock } from '../../lib/format'
 import { useSearch } from '../../router'
-import { Button, Check, Empty, ErrorNote, Loading, TextField } from '../../ui/ui'
+import { Button, Check, Empty, ErrorNote, Loading, TableCard, TextField } from '../../ui/ui'
 
 type AuditRecord = Schema['AuditRecord']
 interface AuditPage {
@@ -99,27 +99,11 @@ export default function Audit() {
         </div>
       )}
       {records.length > 0 && (
-        <div className="card card-flush scroll-x" tabIndex={0} role="region" aria-label={t('Audit')}>
-          <table>
-            <thead>
-              <tr>
-                <th scope="col">{t('When')}</th>
-                <th scope="col">{t('Who')}</th>
-                <th scope="col">{t('What')}</th>
-                <th scope="col">{t('About')}</th>
-                <th scope="col">{t('Outcome')}</th>
-                <th scope="col">
-                  <span className="hidden-text">{t('Actions')}</span>
-                </th>
-              </tr>
-            </thead>
-            <tbody>
-              {records.map((record) => (
-                <Row key={record.number} record={record} />
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <TableCard label={t('Audit')} heads={[t('When'), t('Who'), t('What'), t('About'), t('Outcome'), { hidden: t('Actions') }]}>
+          {records.map((record) => (
+            <Row key={record.number} record={record} />
+          ))}
+        </TableCard>
       )}
       {hasNextPage && (
         <Button disabled={isFetchingNextPage} onClick={() => void fetchNextPage()}>
