@@ -302,10 +302,9 @@ static void output_take(struct exec_session *session, int fd, char channel, bool
         if (session->wanted.request.has_terminal)
             shown_add(&session->replay, bytes, (size_t)length);
         say_bytes(session, channel, bytes, (size_t)length);
-    } else if (length == 0 || (errno != EAGAIN && errno != EINTR)) {
-        *is_over = true;
-    } else if (session->end_reason && errno == EAGAIN) {
-        *is_over = true; /* nobody is left who could write */
+    } else if (length == 0 || errno != EINTR) {
+        /* nothing now: at the end nobody is left who could write */
+        *is_over = length == 0 || errno != EAGAIN || session->end_reason;
     }
 }
 
@@ -388,9 +387,9 @@ static void times_look(struct exec_session *session, int64_t now_ms)
         session->detached_ms = 0;
     if (session->end_reason)
         return;
-    if (session->detached_ms && session->was_attached && !session->wanted.request.has_terminal)
-        session->end_reason = "detached";
-    else if (session->detached_ms && now_ms - session->detached_ms > 1000 * EXEC_DETACHED_S)
+    bool may_come = session->wanted.request.has_terminal || !session->was_attached;
+    if (session->detached_ms &&
+        (!may_come || now_ms - session->detached_ms > 1000 * EXEC_DETACHED_S))
         session->end_reason = "detached";
     else if (now_ms - session->moved_ms > 1000 * EXEC_IDLE_S)
         session->end_reason = "idle";
