@@ -108,7 +108,7 @@ static bool has_changed(const struct core *core, struct placing *placing)
 static struct start_outcome ports_conflict(struct core *core, struct core_job *job, const char *why,
                                            uint32_t node)
 {
-    struct start_outcome outcome = wait_for(core, why);
+    struct start_outcome outcome = start_waits(core, why);
     struct placing again = core->placing;
     outcome.is_port_conflict = true;
     gang_undo(core, job);

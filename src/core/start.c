@@ -46,7 +46,7 @@ struct parts {
 const struct start_outcome outcome_bind = {.kind = PLACEMENT_BIND, .reason = ""};
 const struct start_outcome outcome_cut = {.kind = PLACEMENT_WAIT, .reason = "", .is_cut = true};
 
-struct start_outcome wait_for(struct core *core, const char *reason)
+struct start_outcome start_waits(struct core *core, const char *reason)
 {
     return (struct start_outcome){.kind = PLACEMENT_WAIT,
                                   .reason = arena_copy(&core->scratch, text_of(reason)),
@@ -56,7 +56,7 @@ struct start_outcome wait_for(struct core *core, const char *reason)
 /* The reason is of this job alone: others of its shape may start. */
 static struct start_outcome wait_alone(struct core *core, const char *reason)
 {
-    struct start_outcome outcome = wait_for(core, reason);
+    struct start_outcome outcome = start_waits(core, reason);
     outcome.is_of_job = true;
     return outcome;
 }
@@ -206,7 +206,7 @@ static struct start_outcome part_place(struct core *core, struct core_job *job,
     part_avoid(core, parts, part);
     const char *why_not = "";
     if (part_ask(core, job, parts, part, hold != NULL, &why_not, &err))
-        return wait_for(core, err.text);
+        return start_waits(core, err.text);
     if (result->kind == PLACEMENT_WAIT)
         return (struct start_outcome){.kind = PLACEMENT_WAIT,
                                       .reason = result->reason,
@@ -231,14 +231,14 @@ static struct start_outcome part_place(struct core *core, struct core_job *job,
         hold ? ""
              : reserve_check(core, job, request, result->slots, result->slot_count, &core->scratch);
     if (*held) {
-        struct start_outcome outcome = wait_for(core, held);
+        struct start_outcome outcome = start_waits(core, held);
         outcome.is_held_back = true;
         return outcome;
     }
     core->pass.work += WORK_OF_COMMIT + (uint32_t)result->slot_count;
     if (core->placer->ops->commit(core->placer, request, result->slots, result->slot_count, false,
                                   &err))
-        return wait_for(core, err.text);
+        return start_waits(core, err.text);
     assert(result->slot_count == part->request.task_count);
     reserve_commit(core, job, request, result->slots, result->slot_count);
     part->is_bound = true;
@@ -335,7 +335,7 @@ static struct start_outcome parts_hold(struct core *core, struct core_job *job, 
     const char *hopeless = victims_are_new(core, job) ? fixed_ports_hopeless(core, job) : "";
     if (*hopeless) { /* nobody is to end for that */
         parts_undo(core, job, parts);
-        struct start_outcome outcome = wait_for(core, hopeless);
+        struct start_outcome outcome = start_waits(core, hopeless);
         outcome.is_port_conflict = true;
         return outcome;
     }
@@ -499,7 +499,7 @@ static struct start_outcome parts_try(struct core *core, struct core_job *job, s
     const char *why = parts_ports(core, job, parts, ports);
     if (why) {
         parts_undo(core, job, parts);
-        outcome = wait_for(core, why);
+        outcome = start_waits(core, why);
         outcome.is_port_conflict = true;
         return outcome;
     }

@@ -23,7 +23,7 @@ struct start_outcome core_job_start(struct core *core, struct core_job *job);
 
 /* The outcome of a try, … */
 extern const struct start_outcome outcome_bind, outcome_cut;
-struct start_outcome wait_for(struct core *core, const char *reason);
+struct start_outcome start_waits(struct core *core, const char *reason);
 /* … and what stands behind all that is taken for it. */
 bool slots_are_usable(const struct core *core, const struct placement_slot *slots, size_t count);
 
