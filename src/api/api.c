@@ -139,17 +139,17 @@ int api_start(const struct api_config *config, struct api **out, struct err *err
     api->watch = (struct service_watch){.notify = changed, .revoked = revoked, .context = api};
     api->service->watch(api->service->context, &api->watch);
     struct http_server *server = NULL;
-    int failed = passwords_start(&api->passwords, err);
-    if (!failed)
-        failed = oidc_start(api, err);
-    if (!failed)
-        failed = directory_login_start(api, err);
-    if (!failed)
-        failed = http_start(api, &server, err);
-    if (failed) {
+    int code = passwords_start(&api->passwords, err);
+    if (!code)
+        code = oidc_start(api, err);
+    if (!code)
+        code = directory_login_start(api, err);
+    if (!code)
+        code = http_start(api, &server, err);
+    if (code) {
         api->service->unwatch(api->service->context, &api->watch);
         api_free(api);
-        return failed;
+        return code;
     }
     atomic_store(&api->http, server);
     *out = api;

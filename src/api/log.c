@@ -483,11 +483,11 @@ static int query_task(struct call *call, const struct store_job *job, struct log
 {
     struct task_record task;
     int64_t index;
-    int failed = call_number(call, "index", 0, SPEC_TASKS_MAX, 0, &index);
-    if (!failed)
-        failed = call_task(call, job, exchange_query(call->exchange, "role"), index, &task);
-    if (failed)
-        return failed;
+    int code = call_number(call, "index", 0, SPEC_TASKS_MAX, 0, &index);
+    if (!code)
+        code = call_task(call, job, exchange_query(call->exchange, "role"), index, &task);
+    if (code)
+        return code;
     log_of(call, &task, log);
     log->task = task.task;
     return 0;

@@ -88,19 +88,19 @@ static int login_refused(struct call *call)
 static int password_ask(struct call *call, struct login *login, struct text name)
 {
     struct api *api = call->api;
-    int failed = login_try_begin(call, name, &login->attempt);
-    if (failed)
-        return failed;
+    int code = login_try_begin(call, name, &login->attempt);
+    if (code)
+        return code;
     login->call = call;
     login->check.done = password_checked;
     call_suspend(call, login_checked);
     call->resume_state = login;
-    failed = passwords_check(api->passwords, &login->check, &call->err);
-    if (failed) {
+    code = passwords_check(api->passwords, &login->check, &call->err);
+    if (code) {
         struct err err = call->err;
         login_end(api->logins, &login->attempt, http_clock_ms(), false, false);
         call->resume = login_refused;
-        call_refused(call, failed, &err);
+        call_refused(call, code, &err);
     }
     return 0;
 }
@@ -128,15 +128,15 @@ int handle_login(struct call *call)
     const struct doc *doc;
     struct text name, password;
     int64_t life_s = API_TOKEN_S;
-    int failed = call_body(call, &doc);
-    if (!failed)
-        failed = call_body_string(call, doc, "username", true, &name);
-    if (!failed)
-        failed = call_body_string(call, doc, "password", true, &password);
-    if (!failed)
-        failed = expiration_parse(call, doc, API_TOKEN_S_MAX, &life_s);
-    if (failed)
-        return failed;
+    int code = call_body(call, &doc);
+    if (!code)
+        code = call_body_string(call, doc, "username", true, &name);
+    if (!code)
+        code = call_body_string(call, doc, "password", true, &password);
+    if (!code)
+        code = expiration_parse(call, doc, API_TOKEN_S_MAX, &life_s);
+    if (code)
+        return code;
     if (name.length > STORE_USER_NAME_MAX || password.length > PASSWORD_MAX)
         return call_fail(call, ERR_INVALID, NULL, "username", "user name or password is too long");
     struct store_reader *reader = call_reader(call);
@@ -144,16 +144,16 @@ int handle_login(struct call *call)
         return call->err.code;
     struct login *login = ARENA_NEW(call->arena, struct login);
     struct store_user user;
-    failed = store_user(reader, name, call->arena, &user, &call->err);
-    if (failed && failed != ERR_NOT_FOUND)
-        return failed;
-    if (directory_login_is_for(call->api, failed ? NULL : &user))
-        return directory_login(call, name, !failed, password, life_s);
+    code = store_user(reader, name, call->arena, &user, &call->err);
+    if (code && code != ERR_NOT_FOUND)
+        return code;
+    if (directory_login_is_for(call->api, code ? NULL : &user))
+        return directory_login(call, name, !code, password, life_s);
     login->check.password = password;
     login->life_s = life_s;
     /* who is not known is not named: people type passwords into the wrong field */
-    audit_subject(call, "user", failed ? TEXT("") : name);
-    if (!failed && !user.is_inactive) {
+    audit_subject(call, "user", code ? TEXT("") : name);
+    if (!code && !user.is_inactive) {
         login->check.hash = user.password_hash;
         login->grant =
             (struct grant){.user = user.name, .is_admin = user.is_admin || user.is_admin_by_group};

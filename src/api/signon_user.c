@@ -11,7 +11,7 @@ enum { EMAIL_MAX = 254 };
 struct signon_task { /* in the call's arena */
     const struct identity *identity;
     const struct signon_policy *policy;
-    int (*then)(struct call *call, int failed, const struct store_user *user);
+    int (*then)(struct call *call, int code, const struct store_user *user);
     struct store_user user; /* as it will be */
 };
 

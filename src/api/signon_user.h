@@ -25,6 +25,6 @@ struct signon_policy {
  * Uses call->task. `identity` and `policy` must live until then. */
 int signon_user(struct call *call, const struct identity *identity,
                 const struct signon_policy *policy,
-                int (*then)(struct call *call, int failed, const struct store_user *user));
+                int (*then)(struct call *call, int code, const struct store_user *user));
 
 #endif

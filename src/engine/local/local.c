@@ -521,9 +521,9 @@ static int directories_make(struct local_engine *local, struct err *err)
                                         "refs",        "points/proc", "points/sys", "points/dev",
                                         "points/skep", "points/etc"};
     char path[RUNTIME_PATH_MAX];
-    int result = dir_make(local->config.directory, 0711, err);
-    if (result < 0)
-        return result;
+    int code = dir_make(local->config.directory, 0711, err);
+    if (code < 0)
+        return code;
     cleanup_free char *real = realpath(local->config.directory, NULL);
     if (!real)
         return err_errno(err, errno, "find %s", local->config.directory);
@@ -534,9 +534,9 @@ static int directories_make(struct local_engine *local, struct err *err)
     snprintf(local->directory, sizeof local->directory, "%s", real);
     for (size_t i = 0; i < COUNT_OF(parts); i++) {
         snprintf(path, sizeof path, "%s/%s", local->directory, parts[i]);
-        result = dir_make(path, 0711, err);
-        if (result < 0)
-            return result;
+        code = dir_make(path, 0711, err);
+        if (code < 0)
+            return code;
         if (i < SPREAD_DIRECTORIES)
             directory_spread(path);
     }
@@ -575,44 +575,44 @@ static const char *const view_names[] = {"merged", "lower", "points", "sys"};
 /* A folder through which anybody may pass, whatever the umask. */
 static int passage_make(const char *path, struct err *err)
 {
-    int result = dir_make(path, 0711, err);
-    if (result == 0 && chmod(path, 0711) < 0)
-        result = err_errno(err, errno, "chmod %s", path);
-    return result;
+    int code = dir_make(path, 0711, err);
+    if (code == 0 && chmod(path, 0711) < 0)
+        code = err_errno(err, errno, "chmod %s", path);
+    return code;
 }
 
 static int run_parts_make(struct local_engine *local, struct err *err)
 {
     char path[RUNTIME_PATH_MAX];
     snprintf(path, sizeof path, "%s/tasks", local->run_directory);
-    int result = passage_make(path, err);
-    for (size_t i = 0; i < COUNT_OF(view_names) && result == 0; i++) {
+    int code = passage_make(path, err);
+    for (size_t i = 0; i < COUNT_OF(view_names) && code == 0; i++) {
         snprintf(path, sizeof path, "%s/%s", local->run_directory, view_names[i]);
-        result = passage_make(path, err);
+        code = passage_make(path, err);
     }
     snprintf(local->runtime.root, sizeof local->runtime.root, "%s/runtime", local->run_directory);
     snprintf(local->runtime.exit_directory, sizeof local->runtime.exit_directory, "%s/exits",
              local->run_directory);
     snprintf(local->runtime.sealed, sizeof local->runtime.sealed, "%s/crun", local->run_directory);
-    if (result == 0)
-        result = dir_make(local->runtime.root, 0700, err);
-    return result < 0 ? result : dir_make(local->runtime.exit_directory, 0700, err);
+    if (code == 0)
+        code = dir_make(local->runtime.root, 0700, err);
+    return code < 0 ? code : dir_make(local->runtime.exit_directory, 0700, err);
 }
 
 static int run_directory_make(struct local_engine *local, struct err *err)
 {
-    int result = local->config.run_directory[0] ? 0 : passage_make(default_run, err);
+    int code = local->config.run_directory[0] ? 0 : passage_make(default_run, err);
     struct statfs file_system;
-    if (result == 0)
-        result = dir_make(local->run_directory, 0711, err);
-    if (result == 0 && statfs(local->run_directory, &file_system) == 0 &&
+    if (code == 0)
+        code = dir_make(local->run_directory, 0711, err);
+    if (code == 0 && statfs(local->run_directory, &file_system) == 0 &&
         file_system.f_type != TMPFS_MAGIC &&
         mount("skep", local->run_directory, "tmpfs", MS_NOSUID | MS_NODEV, "mode=711,size=25%") < 0)
         log_warning("engine", "%s is on a disk, and a tmpfs cannot be mounted there: errno %d",
                     local->run_directory, errno);
-    if (result == 0)
-        result = passage_make(local->run_directory, err);
-    return result < 0 ? result : run_parts_make(local, err);
+    if (code == 0)
+        code = passage_make(local->run_directory, err);
+    return code < 0 ? code : run_parts_make(local, err);
 }
 
 /* When nothing runs any more, nothing is left in /run. */
@@ -737,30 +737,30 @@ static int local_open(struct local_engine *local, struct err *err)
         return err_fail(err, ERR_UNSUPPORTED, "", "the local engine must be started as root");
     if (local->config.init_path[0] && access(local->config.init_path, X_OK) < 0)
         return err_errno(err, errno, "skep-init %s", local->config.init_path);
-    int result = directories_make(local, err);
-    if (result == 0)
-        result = directory_lock(local, err);
-    if (result == 0)
-        result = run_directory_make(local, err);
-    if (result == 0)
-        result = system_read(local, err);
-    if (result == 0)
-        result = runtime_prepare(local, err);
-    if (result == 0)
-        result = task_ids_open(local, err);
-    if (result == 0)
-        result = task_disks_open(local, err);
-    if (result == 0 && local->config.has_private_network)
-        result = task_networks_open(local, err);
-    if (result == 0)
+    int code = directories_make(local, err);
+    if (code == 0)
+        code = directory_lock(local, err);
+    if (code == 0)
+        code = run_directory_make(local, err);
+    if (code == 0)
+        code = system_read(local, err);
+    if (code == 0)
+        code = runtime_prepare(local, err);
+    if (code == 0)
+        code = task_ids_open(local, err);
+    if (code == 0)
+        code = task_disks_open(local, err);
+    if (code == 0 && local->config.has_private_network)
+        code = task_networks_open(local, err);
+    if (code == 0)
         local->images = images_new(local, err);
-    if (result == 0 && !local->images)
-        result = err ? err->code : ERR_IO;
-    if (result == 0)
+    if (code == 0 && !local->images)
+        code = err ? err->code : ERR_IO;
+    if (code == 0)
         local->inventory = inventory_new(&local->config);
-    if (result == 0)
+    if (code == 0)
         inventory_watch(local->inventory, local);
-    return result == 0 ? threads_start(local, err) : result;
+    return code == 0 ? threads_start(local, err) : code;
 }
 
 struct engine *engine_local_new(const struct engine_local_config *config, struct engine_sink sink,

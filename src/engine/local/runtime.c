@@ -146,21 +146,21 @@ int runtime_create(const struct runtime *runtime, const struct runtime_launch *l
                           .network_path = launch->network_path,
                           .overlay_options = options,
                           .overlay_target = launch->merged};
-    int result = spawn_start(&spawn, &container->conmon, &container->conmon_fd, err);
-    if (result < 0) {
+    int code = spawn_start(&spawn, &container->conmon, &container->conmon_fd, err);
+    if (code < 0) {
         snprintf(message, RUNTIME_MESSAGE_MAX, "%s", err ? err->text : "");
-        return result;
+        return code;
     }
     close(fd_steal(&sync_write));
-    result = sync_wait(sync_read, &container->init, message, err);
-    if (result == 0)
+    code = sync_wait(sync_read, &container->init, message, err);
+    if (code == 0)
         return 0;
     syscall_kill(container->conmon_fd, SIGKILL);
     int status;
     process_wait(container->conmon, &status, NULL);
     close(container->conmon_fd);
     container->conmon_fd = -1;
-    return result;
+    return code;
 }
 
 static int runtime_run(const struct runtime *runtime, const char *verb, const char *flag,
@@ -276,9 +276,9 @@ static int probe_folders(const struct probe *probe, struct err *err)
 
 static int probe_prepare(const struct runtime *runtime, const struct probe *probe, struct err *err)
 {
-    int result = probe_folders(probe, err);
-    if (result < 0)
-        return result;
+    int code = probe_folders(probe, err);
+    if (code < 0)
+        return code;
     const char *argv[] = {"/program"}, *env[] = {"PATH=/"};
     char merged[RUNTIME_PATH_MAX + 64], sys[RUNTIME_PATH_MAX + 64], path[RUNTIME_PATH_MAX + 64];
     char user_path[48];
@@ -363,14 +363,14 @@ static int probe_run(const struct runtime *runtime, const struct probe *probe, b
                                     .sys = probe->place ? sys : NULL};
     struct runtime_container container = {.conmon_fd = -1};
     struct spawn_mount mount = {.fd = -1, .target = seen};
-    int result = probe_prepare(runtime, probe, err);
-    if (result == 0)
-        result = probe_mount(probe, lower, &mount, &launch, err);
-    if (result == 0)
-        result = runtime_create(runtime, &launch, &container, message, err);
-    if (result < 0 && !message[0])
+    int code = probe_prepare(runtime, probe, err);
+    if (code == 0)
+        code = probe_mount(probe, lower, &mount, &launch, err);
+    if (code == 0)
+        code = runtime_create(runtime, &launch, &container, message, err);
+    if (code < 0 && !message[0])
         snprintf(message, RUNTIME_MESSAGE_MAX, "%s", err->text);
-    if (result == 0) {
+    if (code == 0) {
         *is_filtered = process_is_filtered(container.init);
         kill(container.init, SIGKILL);
         struct pollfd watch = {.fd = container.conmon_fd, .events = POLLIN};
@@ -389,7 +389,7 @@ static int probe_run(const struct runtime *runtime, const struct probe *probe, b
     runtime_remove(runtime, launch.id, false);
     tree_remove(scratch, NULL);
     mkdir(scratch, 0711);
-    return result;
+    return code;
 }
 
 int runtime_try_ids(const struct runtime *runtime, const struct cgroup_layout *layout,
@@ -448,14 +448,14 @@ static int probe_all(struct runtime *runtime, struct cgroup_layout *layout, cons
                      is_hidden ? layout->hybrid_mount : "");
             bool is_filtered = false;
             const struct probe probe = {layout, scratch, group, scratch, NULL};
-            int result = probe_run(runtime, &probe, &is_filtered, message, &failure);
-            if (result < 0 && layout->has_swap && strstr(message, "swap")) {
+            int code = probe_run(runtime, &probe, &is_filtered, message, &failure);
+            if (code < 0 && layout->has_swap && strstr(message, "swap")) {
                 layout->has_swap = false; /* v2 with swapaccount=0 */
-                result = probe_run(runtime, &probe, &is_filtered, message, &failure);
+                code = probe_run(runtime, &probe, &is_filtered, message, &failure);
             }
-            if (result == 0 && is_filtered)
+            if (code == 0 && is_filtered)
                 return 0;
-            if (result == 0)
+            if (code == 0)
                 snprintf(message, sizeof message, "it ignores the seccomp profile");
             size_t used = strlen(why);
             snprintf(why + used, sizeof why - used, "%s%s: %.100s", used ? "; " : "", candidates[i],

@@ -167,8 +167,8 @@ static int state_put(struct start *start)
     json_object_end(&json);
     char path[RUNTIME_PATH_MAX];
     task_path(start->local, start->task->id, "state", path);
-    int result = file_put(path, buf_as_text(&text), 0600, NULL);
-    return result < 0 ? fail_by_errno(start, errno, path) : 0;
+    int code = file_put(path, buf_as_text(&text), 0600, NULL);
+    return code < 0 ? fail_by_errno(start, errno, path) : 0;
 }
 
 static int disk_make(struct start *start)
@@ -198,11 +198,11 @@ static int disk_limit(struct start *start)
 static int directories_put(struct start *start)
 {
     char upper[RUNTIME_PATH_MAX], work[RUNTIME_PATH_MAX];
-    int result = directory_put(start, start->folder, 0711, OWNER_MACHINE);
-    if (result == 0)
-        result = directory_put(start, start->bundle, 0711, OWNER_MACHINE);
-    if (result == 0)
-        result = disk_make(start);
+    int code = directory_put(start, start->folder, 0711, OWNER_MACHINE);
+    if (code == 0)
+        code = directory_put(start, start->bundle, 0711, OWNER_MACHINE);
+    if (code == 0)
+        code = disk_make(start);
     task_disk_path(start->local, start->task, "upper", upper);
     task_disk_path(start->local, start->task, "work", work);
     const struct {
@@ -214,13 +214,13 @@ static int directories_put(struct start *start)
         {start->skep, 0755, OWNER_MACHINE},  {start->run.ours, 0755, OWNER_USER},
         {start->kept_log, 0755, OWNER_USER}, {start->log.ours, 0755, OWNER_USER},
     };
-    for (size_t i = 0; i < COUNT_OF(wanted) && result == 0; i++)
-        result = directory_put(start, wanted[i].path, wanted[i].mode, wanted[i].owner);
-    if (result == 0)
-        result = task_ids_places(start->task, &start->ids);
-    if (result == 0)
+    for (size_t i = 0; i < COUNT_OF(wanted) && code == 0; i++)
+        code = directory_put(start, wanted[i].path, wanted[i].mode, wanted[i].owner);
+    if (code == 0)
+        code = task_ids_places(start->task, &start->ids);
+    if (code == 0)
         log_owner_put(start->kept_log, start->wanted->job);
-    return result;
+    return code;
 }
 
 /* Of a task with a network of its own: where it is, and what its names and resolvers are. The names
@@ -230,17 +230,17 @@ static int network_files_put(struct start *start)
     cleanup_buf struct buf hosts = BUF_INIT, resolver = BUF_INIT;
     task_hosts_text(&start->place, &hosts);
     task_resolver_text(&resolver);
-    int result = file_place(start, LAYOUT_NETWORK_NAME, text_of(start->place.address), 0444);
-    if (result == 0 && file_put(start->hosts.ours, buf_as_text(&hosts), 0644, NULL) < 0)
-        result = fail_by_errno(start, errno, start->hosts.ours);
-    if (result == 0 && owner_put(start, AT_FDCWD, start->hosts.ours, OWNER_USER) < 0)
-        result = fail_by_errno(start, errno, start->hosts.ours);
-    if (result == 0 && file_put(start->resolver, buf_as_text(&resolver), 0644, NULL) < 0)
-        result = fail_by_errno(start, errno, start->resolver);
+    int code = file_place(start, LAYOUT_NETWORK_NAME, text_of(start->place.address), 0444);
+    if (code == 0 && file_put(start->hosts.ours, buf_as_text(&hosts), 0644, NULL) < 0)
+        code = fail_by_errno(start, errno, start->hosts.ours);
+    if (code == 0 && owner_put(start, AT_FDCWD, start->hosts.ours, OWNER_USER) < 0)
+        code = fail_by_errno(start, errno, start->hosts.ours);
+    if (code == 0 && file_put(start->resolver, buf_as_text(&resolver), 0644, NULL) < 0)
+        code = fail_by_errno(start, errno, start->resolver);
     /* whatever the umask: the image's user reads them */
-    if (result == 0 && (chmod(start->hosts.ours, 0644) < 0 || chmod(start->resolver, 0644) < 0))
-        result = fail_by_errno(start, errno, start->hosts.ours);
-    return result;
+    if (code == 0 && (chmod(start->hosts.ours, 0644) < 0 || chmod(start->resolver, 0644) < 0))
+        code = fail_by_errno(start, errno, start->hosts.ours);
+    return code;
 }
 
 /* What is mounted at /skep: the task's files, and the places for the mounts in it. */
@@ -249,18 +249,18 @@ static int files_put(struct start *start)
     static const char *const places[] = {"/log", "/run", "/private", "/door"};
     const size_t place_count = COUNT_OF(places) - !start->local->config.door_directory[0];
     char path[2 * RUNTIME_PATH_MAX];
-    int result = file_place(start, "init", (struct text){"", 0}, 0755);
-    if (result == 0 && start->place.address[0])
-        result = network_files_put(start);
-    for (size_t i = 0; i < place_count && result == 0; i++) {
+    int code = file_place(start, "init", (struct text){"", 0}, 0755);
+    if (code == 0 && start->place.address[0])
+        code = network_files_put(start);
+    for (size_t i = 0; i < place_count && code == 0; i++) {
         snprintf(path, sizeof path, "%s%s", start->skep, places[i]);
-        result = directory_put(start, path, 0755, OWNER_MACHINE);
+        code = directory_put(start, path, 0755, OWNER_MACHINE);
     }
-    for (size_t i = 0; i < start->wanted->file_count && result == 0; i++) {
+    for (size_t i = 0; i < start->wanted->file_count && code == 0; i++) {
         const struct engine_file *file = &start->wanted->files[i];
-        result = file_place(start, file->name, file->content, file->mode ? file->mode : 0400);
+        code = file_place(start, file->name, file->content, file->mode ? file->mode : 0400);
     }
-    return result;
+    return code;
 }
 
 /* --- the container's configuration --- */
@@ -490,8 +490,8 @@ static int config_put(struct start *start)
     oci_config_write(&config, &text);
     char path[RUNTIME_PATH_MAX];
     task_run_path(local, start->task->id, "config.json", path);
-    int result = file_put(path, buf_as_text(&text), 0600, NULL);
-    return result < 0 ? fail_by_errno(start, errno, path) : 0;
+    int code = file_put(path, buf_as_text(&text), 0600, NULL);
+    return code < 0 ? fail_by_errno(start, errno, path) : 0;
 }
 
 /* --- steps --- */
@@ -526,22 +526,22 @@ static int start_prepare(struct start *start)
     for (size_t i = 0; i < start->edits.hook_count; i++)
         if (strcmp(start->edits.hooks[i].kind, "poststop") == 0)
             start->task->has_poststop = true;
-    int result = sources_check(start);
-    if (result == 0)
-        result = task_ids_join(start->local, start->task, start->rights, &start->user, start->arena,
-                               &start->ids);
-    if (result == 0)
-        result = directories_put(start);
-    if (result == 0)
-        result = task_network_join(start->local, start->task, start->wanted, start->rights,
-                                   &start->place);
-    if (result == 0)
-        result = state_put(start);
-    if (result == 0)
-        result = files_put(start);
-    if (result == 0)
-        result = disk_limit(start);
-    return result == 0 ? config_put(start) : result;
+    int code = sources_check(start);
+    if (code == 0)
+        code = task_ids_join(start->local, start->task, start->rights, &start->user, start->arena,
+                             &start->ids);
+    if (code == 0)
+        code = directories_put(start);
+    if (code == 0)
+        code = task_network_join(start->local, start->task, start->wanted, start->rights,
+                                 &start->place);
+    if (code == 0)
+        code = state_put(start);
+    if (code == 0)
+        code = files_put(start);
+    if (code == 0)
+        code = disk_limit(start);
+    return code == 0 ? config_put(start) : code;
 }
 
 /* Below the image: what every container mounts upon, so that the runtime need not make it anew in
@@ -588,12 +588,12 @@ static int start_run(struct start *start)
     if (start->place.address[0])
         launch.network_path = start->place.path;
     launch.mounts = mounts_to_make(start, &launch.mount_count);
-    int result = runtime_create(&start->local->runtime, &launch, &task->process, message, &err);
-    if (result < 0) {
+    int code = runtime_create(&start->local->runtime, &launch, &task->process, message, &err);
+    if (code < 0) {
         bool is_full = words_say_full(message) || words_say_full(err.text);
         task_fail(task, is_full ? "DiskFull" : "ContainerCannotRun", "%s",
                   message[0] ? message : err.text);
-        return result;
+        return code;
     }
     limits_set(&start->local->cgroups, start->group, start->wanted->memory_mib, start->wanted->cpu);
     task->is_ours = true;
@@ -635,9 +635,9 @@ void task_start(struct local_engine *local, struct task *task)
     if (task->is_kill_wanted)
         task_fail(task, "Killed", "ended before it was started: %s", task->kill_reason);
     pthread_mutex_unlock(&local->lock);
-    int result = task->fail_reason ? ERR_UNAVAILABLE : start_prepare(&start);
-    if (result == 0)
-        result = start_run(&start);
+    int code = task->fail_reason ? ERR_UNAVAILABLE : start_prepare(&start);
+    if (code == 0)
+        code = start_run(&start);
     task_ids_release(&start.ids);
     if (task->is_started) {
         marker_put(&start);
@@ -646,15 +646,15 @@ void task_start(struct local_engine *local, struct task *task)
     pthread_mutex_lock(&local->lock);
     task->wanted = NULL;
     arena_clear(&task->arena);
-    if (result == 0)
+    if (code == 0)
         task->phase = TASK_RUNNING;
     struct err err = {0};
-    if (result == 0 && monitor_watch(local, task, &err) < 0) {
+    if (code == 0 && monitor_watch(local, task, &err) < 0) {
         task_fail(task, "CreationError", "%s", err.text);
         syscall_kill(task->process.conmon_fd, SIGKILL);
-        result = err.code;
+        code = err.code;
     }
-    if (result < 0) {
+    if (code < 0) {
         task->phase = TASK_ENDING;
         task_enqueue(local, task);
     } else if (task->is_kill_wanted) {

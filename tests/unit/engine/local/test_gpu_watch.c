@@ -39,12 +39,13 @@ static void heard_wait(struct heard *heard, unsigned count)
     pthread_mutex_unlock(&heard->lock);
 }
 
-static struct gpu_watch *watch_new(struct heard *heard, uint32_t interval_ms, int *code)
+/* `list_ms`: how long its list of GPUs may take; a busy machine takes its time. */
+static struct gpu_watch *watch_new(struct heard *heard, uint32_t list_ms, int *code)
 {
     *heard = (struct heard){.lock = PTHREAD_MUTEX_INITIALIZER, .came = PTHREAD_COND_INITIALIZER};
     struct gpu_watch_config config = {.library = FAKE_NVML,
-                                      .interval_ms = interval_ms,
-                                      .list_ms = 200,
+                                      .interval_ms = 5,
+                                      .list_ms = list_ms,
                                       .changed = on_changed,
                                       .context = heard};
     struct err err = {0};
@@ -77,7 +78,7 @@ static void use_is_summed_up(void **state)
     struct gpu_state first, second;
     int code = 0;
     state_put("gpu 0 busy 50\ngpu 1 ecc 4\n");
-    struct gpu_watch *watch = watch_new(&heard, 5, &code);
+    struct gpu_watch *watch = watch_new(&heard, 60000, &code);
     assert_int_equal(code, 0);
     assert_int_equal(gpu_watch_count(watch), 4);
     assert_string_equal(gpu_watch_gpu(watch, 3)->uuid, "GPU-00000003");
@@ -107,7 +108,7 @@ static void a_lost_gpu_is_told(void **state)
     struct heard heard;
     struct gpu_state gpu;
     int code = 0;
-    struct gpu_watch *watch = watch_new(&heard, 5, &code);
+    struct gpu_watch *watch = watch_new(&heard, 60000, &code);
     gpu_watch_start(watch);
     state_put("gpu 2 lost\n");
     heard_wait(&heard, 1);
@@ -136,7 +137,7 @@ static void a_hanging_call_holds_up_nobody(void **state)
     char text[PATH_MAX + 16];
     int code = 0;
     state_put("gpu 0 busy 30\n");
-    struct gpu_watch *watch = watch_new(&heard, 5, &code);
+    struct gpu_watch *watch = watch_new(&heard, 60000, &code);
     assert_true(gpu_watch_refresh(watch, 10000));
     snprintf(text, sizeof text, "hang %s\n", pipe_path);
     state_put(text);
@@ -161,7 +162,7 @@ static void a_list_that_does_not_come_is_not_waited_for(void **state)
     int code = 0;
     snprintf(text, sizeof text, "hang %s\n", pipe_path);
     state_put(text);
-    struct gpu_watch *watch = watch_new(&heard, 5, &code);
+    struct gpu_watch *watch = watch_new(&heard, 200, &code);
     assert_int_equal(code, ERR_BUSY);
     assert_int_equal(gpu_watch_count(watch), 0);
     assert_false(gpu_watch_read(watch, 0, &gpu));
