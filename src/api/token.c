@@ -9,6 +9,15 @@
 #include <time.h>
 #include <unistd.h>
 
+/* time() may still say the second before, for as long as a tick of the kernel: a stream that was
+ * cut with its token would find it good once more. */
+static int64_t unix_s(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec;
+}
+
 int token_sign(const uint8_t key[TOKEN_KEY_SIZE], const struct token_claims *claims,
                struct arena *arena, struct text *token, struct err *err)
 {
@@ -196,7 +205,7 @@ static int link_caller(struct call *call, struct text link)
 {
     const struct store_token none = {.id = ""};
     struct link from;
-    if (!link_open(call, link, (int64_t)time(NULL), &from))
+    if (!link_open(call, link, unix_s(), &from))
         return invalid(call, "the link is not for this path, or it has expired");
     const struct token_claims claims = {.id = from.token_id, .user = from.user};
     int code = call_reader(call) ? 0 : call->err.code;
@@ -227,8 +236,7 @@ int token_caller(struct call *call)
         return code;
     struct token_claims claims = {.id = "", .user = ""};
     struct err err = {0};
-    code = token_verify(call->api->service->token_key, token, (int64_t)time(NULL), call->arena,
-                        &claims, &err);
+    code = token_verify(call->api->service->token_key, token, unix_s(), call->arena, &claims, &err);
     if (code)
         return invalid(call, err.text);
     code = caller_load(call, &claims);
