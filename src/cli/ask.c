@@ -27,8 +27,8 @@ int ask_password(const struct cli *cli, char **password)
         return cli_fail(EXIT_USAGE, "give --password-stdin, as standard input is not a terminal");
     quiet = before;
     quiet.c_lflag &= ~(tcflag_t)ECHO;
-    fprintf(stderr, "Password: ");
     tcsetattr(STDIN_FILENO, TCSAFLUSH, &quiet);
+    fprintf(stderr, "Password: "); /* after it: what is typed at the prompt is not thrown away */
     int code = ask_line("password", password);
     tcsetattr(STDIN_FILENO, TCSAFLUSH, &before);
     fprintf(stderr, "\n");

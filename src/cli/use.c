@@ -59,7 +59,7 @@ static void picture_put(struct buf *out, const json_t *points, double full, bool
                                          "\u2585", "\u2586", "\u2587", "\u2588"};
     size_t count = json_array_size(points);
     size_t columns = count < PICTURE_COLUMNS ? count : PICTURE_COLUMNS;
-    double levels[PICTURE_COLUMNS];
+    double levels[PICTURE_COLUMNS] = {0};
     picture_levels(points, columns, levels);
     for (size_t i = 0; i < columns; i++) {
         double part = full > 0 ? fmin(levels[i] / full, 1) : 0;
