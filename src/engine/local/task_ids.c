@@ -35,6 +35,12 @@ static int ids_try(struct local_engine *local, struct err *err)
     char scratch[RUNTIME_PATH_MAX], group[CGROUP_PATH_MAX];
     const uint32_t first = local->config.first_id;
     const struct userns_map map = {.extents = {{0, first, ID_RANGE_IDS}}, .count = 1};
+    /* runc enters the user namespace first, and then may not enter a network of the machine's */
+    if (local->config.has_private_network && local->runtime.wants_mappings)
+        return err_fail(err, ERR_UNSUPPORTED, "engine.userNamespaces.mode",
+                        "%s cannot put a task with user ids of its own into a network of its job: "
+                        "use crun, or `engine.network.mode: host`",
+                        local->runtime.program);
     cleanup_close int userns_fd = userns_make(&map, &map, err);
     const struct id_place place = {first, userns_fd};
     if (userns_fd < 0)
