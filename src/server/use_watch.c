@@ -48,7 +48,8 @@ struct use_watch {
         struct watched **items;
         size_t count, room;
     } all;
-    struct id_map by_attempt; /* to all */
+    struct id_map by_attempt; /* to all, */
+    struct text_map by_node;  /* as this: a machine's name is its own */
 
     /* the thread's own */
     struct server_clock clock;
@@ -79,12 +80,14 @@ void use_watch_take(struct use_watch *watch, const struct record *records, size_
         if (records[i].kind == RECORD_JOB_DELETED)
             *ARRAY_ADD(&watch->changes) =
                 (struct use_change){.key.job = records[i].deleted, .is_job_gone = true};
-        if (records[i].kind == RECORD_TASK && task->attempt.v)
-            *ARRAY_ADD(&watch->changes) = (struct use_change){
-                .key = {.job = task->job, .attempt = task->attempt},
-                .engine = engine_of_node(watch->server, task->node),
-                .is_running = task->state == LIFE_RUNNING,
-            };
+        if (records[i].kind != RECORD_TASK || !task->attempt.v)
+            continue;
+        bool is_running = task->state == LIFE_RUNNING;
+        *ARRAY_ADD(&watch->changes) = (struct use_change){
+            .key = {.job = task->job, .attempt = task->attempt},
+            .engine = is_running ? engine_of_node(watch->server, task->node) : ENGINE_NONE,
+            .is_running = is_running,
+        };
     }
     pthread_mutex_unlock(&watch->lock);
 }
@@ -101,14 +104,22 @@ void use_watch_configure(struct use_watch *watch, uint64_t limit_bytes)
 /* The thread may look without the lock. */
 static struct watched *watched_of(struct use_watch *watch, const struct use_key *key)
 {
-    if (!key->node) {
-        uint32_t at = id_map_get(&watch->by_attempt, key->attempt.v);
-        return at == MAP_NONE ? NULL : watch->all.items[at];
-    }
-    for (size_t i = 0; i < watch->all.count; i++)
-        if (watch->all.items[i]->node && strcmp(watch->all.items[i]->node, key->node) == 0)
-            return watch->all.items[i];
-    return NULL;
+    uint32_t at = key->node ? text_map_get(&watch->by_node, text_of(key->node))
+                            : id_map_get(&watch->by_attempt, key->attempt.v);
+    return at == MAP_NONE ? NULL : watch->all.items[at];
+}
+
+/* Where it stands among all; MAP_NONE: nowhere any more. */
+static void watched_place(struct use_watch *watch, const struct watched *one, uint32_t at)
+{
+    if (one->node && at != MAP_NONE)
+        text_map_set(&watch->by_node, text_of(one->node), at);
+    else if (one->node)
+        text_map_remove(&watch->by_node, text_of(one->node));
+    else if (at != MAP_NONE)
+        id_map_set(&watch->by_attempt, one->key.attempt.v, at);
+    else
+        id_map_remove(&watch->by_attempt, one->key.attempt.v);
 }
 
 static struct watched *watched_add(struct use_watch *watch, const struct use_key *key,
@@ -125,8 +136,7 @@ static struct watched *watched_add(struct use_watch *watch, const struct use_key
     else
         memset(&one->series, 0, sizeof one->series);
     pthread_mutex_lock(&watch->lock);
-    if (!key->node)
-        id_map_set(&watch->by_attempt, key->attempt.v, (uint32_t)watch->all.count);
+    watched_place(watch, one, (uint32_t)watch->all.count);
     *ARRAY_ADD(&watch->all) = one;
     pthread_mutex_unlock(&watch->lock);
     return one;
@@ -136,12 +146,10 @@ static void watched_drop(struct use_watch *watch, size_t at)
 {
     pthread_mutex_lock(&watch->lock);
     struct watched *one = watch->all.items[at], *last = watch->all.items[--watch->all.count];
-    if (!one->node)
-        id_map_remove(&watch->by_attempt, one->key.attempt.v);
+    watched_place(watch, one, MAP_NONE);
     if (last != one) {
         watch->all.items[at] = last;
-        if (!last->node)
-            id_map_set(&watch->by_attempt, last->key.attempt.v, (uint32_t)at);
+        watched_place(watch, last, (uint32_t)at);
     }
     pthread_mutex_unlock(&watch->lock);
     mem_free(one->node);
@@ -438,6 +446,7 @@ void use_watch_free(struct use_watch *watch)
     ARRAY_FREE(&watch->all);
     ARRAY_FREE(&watch->changes);
     id_map_release(&watch->by_attempt);
+    text_map_release(&watch->by_node);
     pthread_cond_destroy(&watch->wake);
     pthread_mutex_destroy(&watch->lock);
     mem_free(watch);
