@@ -23,7 +23,7 @@ enum {
     BLOCK = 16 << 10,
     WAITING_MAX = 64 << 10, /* bytes on their way in either direction before no more are read */
     GONE_MS = 3000 * EXEC_PING_S, /* a client that has not said anything for three pings */
-    FAREWELL_MS = 5000,           /* without a byte going out, after the end */
+    FAREWELL_MS = 5000,           /* after the end, without a byte going out; in all, when told */
     PROGRAM_NAME_MAX = 64,
 };
 enum { CHANNEL_INPUT = 0, CHANNEL_OUTPUT = 1, CHANNEL_ERROR = 2 };
@@ -65,6 +65,7 @@ struct exec_session {
     struct buf input;
     size_t input_taken;
     bool was_attached, is_input_over, is_output_over, is_error_over;
+    bool is_told;           /* to end: nobody is waited for any more */
     const char *end_reason; /* NULL: it runs */
     int end_code;
     int64_t begun_ms, moved_ms, detached_ms, ping_ms, farewell_ms; /* 0: not yet */
@@ -216,7 +217,8 @@ static ssize_t socket_write(void *context, const void *bytes, size_t size)
     struct exec_session *session = context;
     ssize_t length = send(session->connection.socket.fd, bytes, size, MSG_NOSIGNAL);
     if (length > 0) {
-        session->farewell_ms = http_clock_ms() + FAREWELL_MS;
+        if (!session->is_told)
+            session->farewell_ms = http_clock_ms() + FAREWELL_MS;
         return length;
     }
     return length < 0 && (errno == EAGAIN || errno == EINTR) ? WEBSOCKET_LATER : WEBSOCKET_BROKEN;
@@ -410,6 +412,7 @@ static void wishes_take(struct exec_session *session)
     pthread_mutex_unlock(&all->lock);
     if (offered.socket.fd >= 0)
         connection_take(session, &offered, from);
+    session->is_told = told != NULL;
     if (told && !session->end_reason)
         session->end_reason = told;
 }
@@ -441,11 +444,12 @@ static void waits_fill(const struct exec_session *session, struct pollfd waits[W
         waits[WAIT_SOCKET].events |= POLLOUT;
 }
 
-/* Ended by itself or with its task: whoever comes for the rest gets it. */
-static bool is_ended_alone(const struct exec_session *session)
+/* Ended by itself or with its task: whoever comes for the rest gets it, unless the session is told
+ * to end. */
+static bool is_rest_kept(const struct exec_session *session)
 {
-    return strcmp(session->end_reason, "exited") == 0 ||
-           strcmp(session->end_reason, "taskEnded") == 0;
+    return !session->is_told && (strcmp(session->end_reason, "exited") == 0 ||
+                                 strcmp(session->end_reason, "taskEnded") == 0);
 }
 
 /* Everything that it wrote has been read, and whoever is there has been told how it ended. */
@@ -454,7 +458,7 @@ static bool is_over(struct exec_session *session, int64_t now_ms)
     bool has_terminal = session->wanted.request.has_terminal;
     if (!session->end_reason)
         return false;
-    if (!is_ended_alone(session))
+    if (!is_rest_kept(session))
         session->is_output_over = session->is_error_over = true;
     if (!session->farewell_ms)
         session->farewell_ms = now_ms + FAREWELL_MS;
@@ -463,7 +467,7 @@ static bool is_over(struct exec_session *session, int64_t now_ms)
         say_end(session);
     if (is_connected(session))
         return now_ms > session->farewell_ms;
-    bool may_come = is_ended_alone(session) && (has_terminal || !session->was_attached);
+    bool may_come = is_rest_kept(session) && (has_terminal || !session->was_attached);
     return !may_come || now_ms - session->detached_ms > 1000 * EXEC_DETACHED_S;
 }
 

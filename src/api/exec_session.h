@@ -46,7 +46,9 @@ struct exec_wanted {
 };
 
 struct exec_sessions *exec_sessions_new(struct service *service);
-/* Ends all; none can be opened any more. Before the engines are closed. */
+/* Ends all, also those that wait for somebody to fetch the rest of what their program wrote; none
+ * can be opened any more. Takes seconds at most: a farewell of 5 s, and what an engine needs to end
+ * a program, or to find out that it does not start. Before the engines are closed. */
 void exec_sessions_stop(struct exec_sessions *sessions);
 void exec_sessions_free(struct exec_sessions *sessions); /* after the stop; NULL is fine */
 

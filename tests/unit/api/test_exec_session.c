@@ -1,0 +1,162 @@
+/* Sessions whose program has ended, and nobody has come for what it wrote: they wait for a client,
+ * but not when they are told to end. Programs are the test's own; real ones, and clients, are
+ * tests/system/cli/test_exec.py's. */
+#include "unit.h"
+
+#include <pthread.h>
+#include <semaphore.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "api/exec_session.h"
+#include "api/http_watch.h"
+#include "api/service.h"
+#include "base/err.h"
+#include "base/memory.h"
+
+/* What an engine would have started: it writes nothing, and ends when it is told to. */
+struct program {
+    struct engine_exec exec; /* first */
+    sem_t started, seen, freed;
+    char id[EXEC_ID_LENGTH + 1];
+};
+
+static void program_resize(struct engine_exec *exec, uint16_t rows, uint16_t columns)
+{
+    (void)exec, (void)rows, (void)columns;
+}
+
+static bool program_ended(struct engine_exec *exec, struct engine_exec_end *end)
+{
+    struct program *program = (struct program *)exec;
+    *end = (struct engine_exec_end){.code = 3};
+    assert_int_equal(sem_post(&program->seen), 0);
+    return true;
+}
+
+static void program_free(struct engine_exec *exec)
+{
+    struct program *program = (struct program *)exec;
+    const int fds[] = {exec->input, exec->output, exec->error, exec->end};
+    for (size_t i = 0; i < COUNT_OF(fds); i++)
+        close(fds[i]);
+    assert_int_equal(sem_post(&program->freed), 0);
+}
+
+static const struct engine_exec_ops PROGRAM_OPS = {program_resize, program_ended, program_free};
+
+static int on_exec(void *context, uint8_t engine, struct attempt_id attempt,
+                   const struct engine_exec_request *request, struct engine_exec **exec,
+                   struct err *err)
+{
+    struct program *program = context;
+    int output[2], error[2];
+    (void)engine, (void)attempt, (void)request, (void)err;
+    assert_int_equal(pipe(output), 0);
+    assert_int_equal(pipe(error), 0);
+    close(error[1]);
+    program->exec = (struct engine_exec){.ops = &PROGRAM_OPS,
+                                         .input = output[1],
+                                         .output = output[0],
+                                         .error = error[0],
+                                         .end = eventfd(0, EFD_CLOEXEC)};
+    *exec = &program->exec;
+    return 0;
+}
+
+static void on_note(void *context, struct attempt_id attempt, const char *reason, const char *text)
+{
+    (void)context, (void)attempt, (void)reason, (void)text;
+}
+
+static struct store_reader *no_reader(void *context, struct err *err)
+{
+    (void)context;
+    err_fail(err, ERR_BUSY, "", "nobody looks users up here");
+    return NULL;
+}
+
+static void on_started(void *context, const char *id, int code, const struct err *err)
+{
+    struct program *program = context;
+    (void)err;
+    assert_int_equal(code, 0);
+    memcpy(program->id, id, sizeof program->id);
+    assert_int_equal(sem_post(&program->started), 0);
+}
+
+/* One session, whose program has ended; it has looked. */
+static void session_end_alone(struct exec_sessions *sessions, struct program *program,
+                              bool has_terminal)
+{
+    const uint64_t one = 1;
+    const char *const argv[] = {"true", NULL};
+    struct err err;
+    const struct exec_wanted wanted = {
+        .user = "ann",
+        .job = "ann~box",
+        .role = "worker",
+        .address = TEXT("127.0.0.1"),
+        .attempt = {1},
+        .request = {.argv = argv, .has_terminal = has_terminal, .rows = 24, .columns = 80},
+        .started = on_started,
+        .context = program};
+    assert_int_equal(exec_session_open(sessions, &wanted, &err), 0);
+    assert_int_equal(sem_wait(&program->started), 0);
+    assert_int_equal(write(program->exec.end, &one, sizeof one), sizeof one);
+    assert_int_equal(sem_wait(&program->seen), 0);
+}
+
+static struct program *program_new(void)
+{
+    struct program *program = mem_zero(1, sizeof *program);
+    assert_int_equal(sem_init(&program->started, 0, 0), 0);
+    assert_int_equal(sem_init(&program->seen, 0, 0), 0);
+    assert_int_equal(sem_init(&program->freed, 0, 0), 0);
+    return program;
+}
+
+static void end_is_not_delayed(bool has_terminal, bool is_by_its_user)
+{
+    struct program *program = program_new();
+    struct service service = {
+        .context = program, .exec = on_exec, .note = on_note, .reader_get = no_reader};
+    struct exec_sessions *sessions = exec_sessions_new(&service);
+    struct err err;
+    session_end_alone(sessions, program, has_terminal);
+    assert_int_equal(exec_session_check(sessions, text_of(program->id), "ann", &err), 0);
+    int64_t begun_ms = http_clock_ms();
+    if (is_by_its_user) {
+        assert_int_equal(exec_session_end(sessions, text_of(program->id), "ann", &err), 0);
+        assert_int_equal(sem_wait(&program->freed), 0);
+    }
+    exec_sessions_stop(sessions);
+    /* by far less, but machines stand still at times */
+    assert_true(http_clock_ms() - begun_ms < 1000 * EXEC_DETACHED_S / 2);
+    assert_int_equal(exec_session_check(sessions, text_of(program->id), "ann", &err),
+                     ERR_NOT_FOUND);
+    exec_sessions_free(sessions);
+    mem_free(program);
+}
+
+static void test_the_end_of_all_waits_for_no_client(void **state)
+{
+    (void)state;
+    end_is_not_delayed(true, false);
+    end_is_not_delayed(false, false);
+}
+
+static void test_a_user_ends_what_has_ended(void **state)
+{
+    (void)state;
+    end_is_not_delayed(true, true);
+    end_is_not_delayed(false, true);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_the_end_of_all_waits_for_no_client),
+    cmocka_unit_test(test_a_user_ends_what_has_ended),
+};
+
+UNIT_FILE(tests, NULL, NULL);
