@@ -15,6 +15,7 @@ import sys
 import tempfile
 import unittest
 
+import ending
 from readiness import Readiness
 from task_ports import task_ports
 
@@ -140,15 +141,8 @@ class World:
         """Ends the server; its exit status."""
         if not self.process:
             return None
-        self.process.send_signal(how)
-        try:
-            status = self.process.wait(60)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-            raise AssertionError("skepd did not end within 60 s")
-        self.process = None
-        return status
+        process, self.process = self.process, None
+        return ending.end(process, self.folder / "skepd.log", how)
 
     def end_jobs(self):
         names = self.skep("list", "--quiet", "--state", "WAITING,RUNNING,STOPPING").stdout.split()

@@ -13,6 +13,7 @@ import sys
 import tempfile
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+import ending  # noqa: E402
 import waits  # noqa: E402
 from readiness import Readiness  # noqa: E402
 from task_ports import task_ports  # noqa: E402
@@ -92,10 +93,9 @@ class Skepd:
         self.process.send_signal(signal.SIGKILL)
         self.process.wait()
 
-    def stop(self, limit=30):
+    def stop(self):
         if self.process and self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-            self.process.wait(limit)
+            ending.end(self.process, self.directory / "log")
         return self.process.returncode if self.process else None
 
     def tail(self, lines=30):
