@@ -214,8 +214,13 @@ class Exec(unittest.TestCase):
     def open(self, token="ann", job="ann~box", **body):
         return self.world.json("POST", f"/api/v2/jobs/{job}/exec", body, token=self.world.token(token))
 
-    def socket(self, reply, headers=(), query=""):
-        return WebSocket(self.world.port, reply["uri"] + query, headers)
+    def socket(self, reply):
+        return self.socket_at(reply["uri"])
+
+    def socket_at(self, path, headers=()):
+        socket = WebSocket(self.world.port, path, headers)
+        self.addCleanup(socket.close)
+        return socket
 
     def test_output_and_code(self):
         done = self.skep("exec", "box", "--", "sh", "-c", "echo out; echo err >&2; exit 7")
@@ -312,10 +317,10 @@ class Exec(unittest.TestCase):
         self.assertEqual(self.skep("exec", "ann~box", "--", "true", user="admin").returncode, 0)
         status, reply = self.open(command=["cat"])
         path = reply["uri"].partition("?")[0]
-        self.assertEqual(WebSocket(self.world.port, path).status, 401, "no link, no token")
+        self.assertEqual(self.socket_at(path).status, 401, "no link, no token")
         bob = f"Authorization: Bearer {self.world.token('bob')}"
-        self.assertEqual(WebSocket(self.world.port, path, [bob]).status, 404, "somebody else's")
-        self.assertEqual(WebSocket(self.world.port, path + "x" + reply["uri"][len(path):]).status, 401, "of another path")
+        self.assertEqual(self.socket_at(path, [bob]).status, 404, "somebody else's")
+        self.assertEqual(self.socket_at(path + "x" + reply["uri"][len(path):]).status, 401, "of another path")
         for method, where in (("POST", path + "/link"), ("DELETE", path)):
             self.assertEqual(self.world.json(method, where, token=self.world.token("bob"))[0], 404)
         status, made = self.world.json("POST", "/api/v2/tokens/application", {"scope": "read"}, token=self.world.token("ann"))
