@@ -217,7 +217,7 @@ static ssize_t socket_write(void *context, const void *bytes, size_t size)
     struct exec_session *session = context;
     ssize_t length = send(session->connection.socket.fd, bytes, size, MSG_NOSIGNAL);
     if (length > 0) {
-        if (!session->is_told)
+        if (session->end_reason && !session->is_told)
             session->farewell_ms = http_clock_ms() + FAREWELL_MS;
         return length;
     }

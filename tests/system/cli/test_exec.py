@@ -231,6 +231,11 @@ class Exec(unittest.TestCase):
         self.assertEqual(done.returncode, 127)
         self.assertIn("cannot run no-such-program", done.stderr)
 
+    def test_silence_before_the_end(self):
+        """Longer than the end of a connection may take: the end is told all the same."""
+        done = self.skep("exec", "box", "--", "sh", "-c", "sleep 6; exit 7")
+        self.assertEqual((done.returncode, done.stdout, done.stderr), (7, "", ""))
+
     def test_input_is_carried_whole(self):
         """More than every buffer between, both ways; and its end."""
         text = "".join(f"line {i}\n" for i in range(200000))
