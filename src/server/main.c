@@ -3,6 +3,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "server/audit.h"
+#include "server/end_watch.h"
 #include "server/server.h"
 #include "store/sqlite/backup.h"
 #include "store/store.h"
@@ -254,6 +255,31 @@ static void wait_for_signals(const struct options *options, struct server *serve
     log_info("server", "%s: ending; containers go on", strsignal(number));
 }
 
+/* Whoever waits for the end of this process has it; the log says why it was not the usual one. */
+static void end_by_force(void *context, const char *stage)
+{
+    (void)context;
+    log_error("server", "ended by force after %d s: still waiting for %s", END_MAX_MS / 1000,
+              stage);
+    _exit(EXIT_FAILURE);
+}
+
+static void end(struct server *server, struct api *api)
+{
+    const struct end_watch_config bound = {
+        .tell_ms = END_TELL_MS, .limit_ms = END_MAX_MS, .give_up = end_by_force};
+    struct end_watch *watch = end_watch_start(&bound, "connections and sessions in tasks");
+    server_drain(server);
+    api_drain(api);
+    end_watch_stage(watch, "what was taken, and the launcher");
+    server_stop(server);
+    end_watch_stage(watch, "requests under way");
+    api_stop(api);
+    end_watch_stage(watch, "the engines and the store");
+    server_free(server);
+    end_watch_stop(watch);
+}
+
 static int run(const struct options *options, struct server_config *config, const sigset_t *signals)
 {
     struct server_teller teller = {(void *)(uintptr_t)options, tell_password};
@@ -312,11 +338,7 @@ static int run(const struct options *options, struct server_config *config, cons
     tell_systemd("READY=1");
     wait_for_signals(options, server, api, first, signals);
     tell_systemd("STOPPING=1");
-    server_drain(server);
-    api_drain(api);
-    server_stop(server);
-    api_stop(api);
-    server_free(server);
+    end(server, api);
     server_config_free(first);
     log_info("server", "ended");
     return 0;
