@@ -143,7 +143,7 @@ static const char *end_sentence(const char *reason)
     for (size_t i = 0; i < COUNT_OF(ALL); i++)
         if (strcmp(ALL[i].reason, reason) == 0)
             return ALL[i].sentence;
-    assert(!"a reason without a sentence");
+    assert(false && "a reason without a sentence");
     return reason;
 }
 
