@@ -1,0 +1,132 @@
+#include "engine/kubernetes/feed.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "doc/doc.h"
+#include "engine/kubernetes/object.h"
+
+enum { STATUS_GONE = 410, STATUS_OK = 200, FAILURES_MAX = 1000 };
+
+void feed_init(struct feed *feed, const char *path, const char *selector)
+{
+    *feed = (struct feed){.path = path, .selector = selector};
+}
+
+/* RFC 3986: a continue token is base64, a version is opaque. */
+static void value_put(struct buf *out, const char *value)
+{
+    for (; *value; value++) {
+        const unsigned char c = (unsigned char)*value;
+        if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+            strchr("-._~", c))
+            buf_char(out, (char)c);
+        else
+            buf_format(out, "%%%02X", c);
+    }
+}
+
+void feed_request(const struct feed *feed, uint64_t chance, struct buf *out)
+{
+    buf_format(out, "%s?", feed->path);
+    if (feed->selector[0])
+        buf_format(out, "labelSelector=%s&", feed->selector);
+    if (feed->state == FEED_WATCHES) {
+        buf_format(out, "watch=1&allowWatchBookmarks=true&timeoutSeconds=%u&resourceVersion=",
+                   (unsigned)(FEED_WATCH_MIN_S + chance % FEED_WATCH_MIN_S));
+        value_put(out, feed->version);
+        return;
+    }
+    buf_format(out, "limit=%d", FEED_PAGE_LIMIT);
+    if (feed->next_page[0]) {
+        buf_string(out, "&continue=");
+        value_put(out, feed->next_page);
+    }
+}
+
+bool feed_is_first_page(const struct feed *feed)
+{
+    return feed->state == FEED_LISTS && !feed->next_page[0];
+}
+
+static void list_again(struct feed *feed)
+{
+    feed->state = FEED_LISTS;
+    feed->version[0] = feed->next_page[0] = '\0';
+}
+
+/* False: it does not fit, and is not taken. */
+static bool string_take(char *to, size_t room, const char *from)
+{
+    if (strlen(from) >= room)
+        return false;
+    memcpy(to, from, strlen(from) + 1);
+    return true;
+}
+
+bool feed_page_took(struct feed *feed, const struct doc *metadata)
+{
+    assert(feed->state == FEED_LISTS);
+    if (string_take(feed->next_page, sizeof feed->next_page, object_string(metadata, "continue")) &&
+        feed->next_page[0])
+        return false;
+    feed->next_page[0] = '\0';
+    if (!string_take(feed->version, sizeof feed->version,
+                     object_string(metadata, "resourceVersion")))
+        return false;
+    feed->state = FEED_WATCHES;
+    feed->is_watch_fresh = true;
+    return true;
+}
+
+enum feed_event feed_line(struct feed *feed, const struct doc *line, const struct doc **object)
+{
+    const char *type = object_string(line, "type");
+    *object = doc_get_kind(line, "object", DOC_MAP);
+    if (strcmp(type, "ERROR") == 0) {
+        if (doc_get_int(*object, "code", 0) != STATUS_GONE)
+            return FEED_BROKEN;
+        list_again(feed);
+        return FEED_EXPIRED;
+    }
+    const char *version = object_string(*object, "metadata.resourceVersion");
+    const bool is_bookmark = strcmp(type, "BOOKMARK") == 0;
+    const bool is_removed = strcmp(type, "DELETED") == 0;
+    if (!is_bookmark && !is_removed && strcmp(type, "ADDED") != 0 && strcmp(type, "MODIFIED") != 0)
+        return FEED_BROKEN;
+    if (!version[0] || !string_take(feed->version, sizeof feed->version, version))
+        return FEED_BROKEN;
+    feed->failures = 0;
+    feed->is_watch_fresh = false;
+    return is_bookmark ? FEED_NOTHING : is_removed ? FEED_REMOVED : FEED_OBJECT;
+}
+
+uint32_t feed_backoff_ms(uint32_t failures, uint64_t chance)
+{
+    uint32_t ms = FEED_BACKOFF_FIRST_MS;
+    if (failures == 0)
+        return 0;
+    for (uint32_t i = 1; i < failures && ms < FEED_BACKOFF_MAX_MS; i++)
+        ms *= 2;
+    if (ms > FEED_BACKOFF_MAX_MS)
+        ms = FEED_BACKOFF_MAX_MS;
+    return ms + (uint32_t)(chance % (ms / 5));
+}
+
+uint32_t feed_ended(struct feed *feed, int status, uint64_t chance)
+{
+    const bool is_useful = feed->state == FEED_WATCHES && !feed->is_watch_fresh;
+    if (status == STATUS_GONE)
+        list_again(feed);
+    if (feed->state == FEED_WATCHES)
+        feed->is_watch_fresh = true;
+    if (status == STATUS_OK && is_useful)
+        return 0;
+    feed->failures += feed->failures < FAILURES_MAX;
+    /* what has expired is listed at once; a server that always says so is not asked without pauses
+     */
+    const bool is_first_free =
+        feed->state == FEED_LISTS && (status == STATUS_GONE || status == STATUS_OK);
+    return feed_backoff_ms(feed->failures - is_first_free, chance);
+}

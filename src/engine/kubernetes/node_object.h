@@ -1,0 +1,36 @@
+/* node_object.h — a Node of the Kubernetes API as the facts that Skep places by.
+ *
+ * Pure. What a node offers is its allocatable: what kubelet admits pods against. Whoever else may
+ * put pods there must be kept away by a taint that Skep's pods tolerate; their requests are not
+ * counted (docs/rfc/0017-kubernetes-engine.md).
+ */
+#ifndef ENGINE_KUBERNETES_NODE_OBJECT_H
+#define ENGINE_KUBERNETES_NODE_OBJECT_H
+#include "model/node.h"
+
+struct arena;
+struct doc;
+struct err;
+
+/* How a pod gets the GPUs that were chosen for it. */
+enum kube_gpus {
+    KUBE_GPUS_PLUGIN, /* so many of the extended resource: the device plugin chooses them */
+    KUBE_GPUS_ENV,    /* NVIDIA_VISIBLE_DEVICES with their indices; nothing is requested */
+};
+
+struct node_rules {
+    enum kube_gpus gpus;
+    const char *gpu_resource;    /* "nvidia.com/gpu": how many, in allocatable */
+    const char *gpu_count_label; /* the same where no plugin tells it, with KUBE_GPUS_ENV */
+    const char *gpu_type_label;  /* "nvidia.com/gpu.product": the SKU */
+    const char *taint;           /* by its key; pods of Skep tolerate it. "": none */
+};
+
+enum { NODE_OBJECT_GPUS_MAX = 4096 };
+
+/* Everything lives in `arena` or in the document. A node that takes no pods now is not healthy, and
+ * `reason` says why. ERR_INVALID: it has no name, or its amounts cannot be read. */
+int node_object_read(const struct doc *node, const struct node_rules *rules, struct arena *arena,
+                     struct node_facts *facts, struct err *err);
+
+#endif

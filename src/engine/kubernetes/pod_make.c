@@ -1,0 +1,422 @@
+#include "engine/kubernetes/pod_make.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/json_writer.h"
+#include "base/memory.h"
+#include "engine/engine.h"
+#include "engine/kubernetes/object.h"
+#include "engine/kubernetes/pod_object.h"
+#include "init/layout.h"
+
+/* names of the pod's volumes */
+#define VOLUME_PROGRAM "skep"
+#define VOLUME_FILES   "files"
+#define VOLUME_LOG     "log"
+#define VOLUME_RUN     "run"
+#define VOLUME_PRIVATE "private"
+#define VOLUME_SHM     "shm"
+
+/* where the volume with the program and the files' places are, in the container that makes them */
+#define BRING_COMMAND                                                                              \
+    "set -e; cp -f /usr/lib/skep/skep-init /skep/init; chmod 0755 /skep/init; "                    \
+    "mkdir -p /skep/log /skep/run /skep/private; : >/skep/job; : >/skep/task; chmod 0755 /skep"
+
+/* --- what can be made --- */
+
+static bool image_is_remote(const char *image)
+{
+    static const char *const local[] = {"docker-archive:", "oci:", "oci-archive:", "dir:", "/"};
+    for (size_t i = 0; i < COUNT_OF(local); i++)
+        if (text_starts(text_of(image), text_of(local[i])))
+            return false;
+    return true;
+}
+
+int pod_check(const struct container *container, struct err *err)
+{
+    size_t bytes = 0;
+    assert(container->attempt.v > 0 && container->node);
+    if (!image_is_remote(container->image))
+        return err_fail(err, ERR_UNSUPPORTED, "",
+                        "a pod's image comes from a registry, %.120s is a file of one machine",
+                        container->image);
+    if (container->mount_count > 0)
+        return err_fail(err, ERR_UNSUPPORTED, "",
+                        "the Kubernetes engine mounts no storages yet, and the task needs one at "
+                        "%.100s",
+                        container->mounts[0].target);
+    if (container->wants_infiniband)
+        return err_fail(err, ERR_UNSUPPORTED, "",
+                        "the Kubernetes engine gives no InfiniBand devices yet");
+    for (size_t i = 0; i < container->file_count; i++)
+        bytes += container->files[i].content.length;
+    if (bytes > POD_SECRET_MAX)
+        return err_fail(err, ERR_TOO_BIG, "",
+                        "the files of the task have %zu bytes, a secret of Kubernetes takes %d",
+                        bytes, POD_SECRET_MAX);
+    return 0;
+}
+
+/* --- what both objects share --- */
+
+static void metadata_write(struct json_writer *json, const struct container *container,
+                           const struct pod_settings *settings)
+{
+    char name[OBJECT_NAME_SIZE], number[24], task[300];
+    object_name(name, settings->instance, container->attempt);
+    snprintf(number, sizeof number, "%llu", (unsigned long long)container->attempt.v);
+    snprintf(task, sizeof task, "%.250s/%u", container->role, container->index);
+    json_key(json, "metadata");
+    json_object(json);
+    json_key_string(json, "name", name);
+    json_key_string(json, "namespace", settings->space);
+    json_key(json, "labels");
+    json_object(json);
+    json_key_string(json, "app.kubernetes.io/managed-by", "skep");
+    json_key_string(json, OBJECT_LABEL_INSTANCE, settings->instance);
+    json_key_string(json, OBJECT_LABEL_ATTEMPT, number);
+    json_object_end(json);
+    json_key(json, "annotations");
+    json_object(json);
+    json_key_string(json, OBJECT_NOTE_JOB, container->job);
+    json_key_string(json, OBJECT_NOTE_TASK, task);
+    json_object_end(json);
+    json_object_end(json);
+}
+
+/* --- the secret --- */
+
+static void base64_put(struct buf *out, struct text bytes)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const unsigned char *at = (const unsigned char *)bytes.at;
+    for (size_t i = 0; i < bytes.length; i += 3) {
+        const size_t count = bytes.length - i < 3 ? bytes.length - i : 3;
+        uint32_t word = (uint32_t)at[i] << 16;
+        if (count > 1)
+            word |= (uint32_t)at[i + 1] << 8;
+        if (count > 2)
+            word |= at[i + 2];
+        buf_char(out, digits[word >> 18]);
+        buf_char(out, digits[word >> 12 & 63]);
+        buf_char(out, count > 1 ? digits[word >> 6 & 63] : '=');
+        buf_char(out, count > 2 ? digits[word & 63] : '=');
+    }
+}
+
+static void wipe(struct buf *buf)
+{
+    if (buf->at)
+        explicit_bzero(buf->at, buf->room);
+    buf_release(buf);
+}
+
+static void data_write(struct json_writer *json, const char *name, struct text bytes)
+{
+    struct buf encoded = BUF_INIT;
+    base64_put(&encoded, bytes);
+    json_key_text(json, name, buf_as_text(&encoded));
+    wipe(&encoded);
+}
+
+/* The registry that an image names, as Docker's files call it. */
+static struct text registry_of(const char *image)
+{
+    struct text rest = text_of(image), first = text_cut(&rest, '/');
+    const bool is_host =
+        rest.at && (memchr(first.at, '.', first.length) || memchr(first.at, ':', first.length) ||
+                    text_is(first, "localhost"));
+    return is_host ? first : TEXT("https://index.docker.io/v1/");
+}
+
+static void login_write(struct json_writer *json, const struct container *container)
+{
+    struct buf file = BUF_INIT, pair = BUF_INIT, encoded = BUF_INIT, registry = BUF_INIT;
+    struct json_writer login;
+    buf_format(&pair, "%s:%s", container->registry_user, container->registry_password);
+    base64_put(&encoded, buf_as_text(&pair));
+    buf_text(&registry, registry_of(container->image));
+    json_init(&login, &file);
+    json_object(&login);
+    json_key(&login, "auths");
+    json_object(&login);
+    json_key(&login, buf_cstr(&registry));
+    json_object(&login);
+    json_key_text(&login, "auth", buf_as_text(&encoded));
+    json_object_end(&login);
+    json_object_end(&login);
+    json_object_end(&login);
+    data_write(json, ".dockerconfigjson", buf_as_text(&file));
+    wipe(&file);
+    wipe(&pair);
+    wipe(&encoded);
+    buf_release(&registry);
+}
+
+static bool has_login(const struct container *container)
+{
+    return container->registry_user && container->registry_user[0];
+}
+
+void pod_secret_write(const struct container *container, const struct pod_settings *settings,
+                      struct buf *out)
+{
+    struct json_writer json;
+    json_init(&json, out);
+    json_object(&json);
+    json_key_string(&json, "apiVersion", "v1");
+    json_key_string(&json, "kind", "Secret");
+    metadata_write(&json, container, settings);
+    json_key_string(&json, "type",
+                    has_login(container) ? "kubernetes.io/dockerconfigjson" : "Opaque");
+    json_key_bool(&json, "immutable", true);
+    json_key(&json, "data");
+    json_object(&json);
+    for (size_t i = 0; i < container->file_count; i++)
+        data_write(&json, container->files[i].name, container->files[i].content);
+    if (has_login(container))
+        login_write(&json, container);
+    json_object_end(&json);
+    json_object_end(&json);
+}
+
+/* --- the pod --- */
+
+static void amount_write(struct json_writer *json, const char *resource, uint64_t amount,
+                         const char *unit)
+{
+    char text[40];
+    snprintf(text, sizeof text, "%llu%s", (unsigned long long)amount, unit);
+    json_key_string(json, resource, text);
+}
+
+/* Requests are not named: they are what the limits are, and the pod is of class Guaranteed. */
+static void resources_write(struct json_writer *json, const struct container *container,
+                            const struct node_rules *nodes)
+{
+    json_key(json, "resources");
+    json_object(json);
+    json_key(json, "limits");
+    json_object(json);
+    amount_write(json, "cpu", container->cpu, "");
+    amount_write(json, "memory", container->memory_mib, "Mi");
+    if (container->gpu_count > 0 && !container->is_gpu_simulated && nodes->gpus == KUBE_GPUS_PLUGIN)
+        amount_write(json, nodes->gpu_resource, container->gpu_count, "");
+    json_object_end(json);
+    json_object_end(json);
+}
+
+/* A task without GPUs would see all of them where NVIDIA's runtime is the default one. */
+static void environment_write(struct json_writer *json, const struct container *container,
+                              const struct node_rules *nodes)
+{
+    struct buf devices = BUF_INIT;
+    if (container->gpu_count == 0 || container->is_gpu_simulated)
+        buf_string(&devices, "none");
+    else if (nodes->gpus == KUBE_GPUS_ENV)
+        for (size_t i = 0; i < container->gpu_count; i++)
+            buf_format(&devices, "%s%u", i > 0 ? "," : "", container->gpus[i]);
+    if (devices.length > 0) {
+        json_key(json, "env");
+        json_array(json);
+        json_object(json);
+        json_key_string(json, "name", "NVIDIA_VISIBLE_DEVICES");
+        json_key_text(json, "value", buf_as_text(&devices));
+        json_object_end(json);
+        json_array_end(json);
+    }
+    buf_release(&devices);
+}
+
+static void mount_write(struct json_writer *json, const char *volume, const char *path,
+                        const char *sub_path)
+{
+    json_object(json);
+    json_key_string(json, "name", volume);
+    json_key_string(json, "mountPath", path);
+    if (sub_path) {
+        json_key_string(json, "subPath", sub_path);
+        json_key_bool(json, "readOnly", true);
+    }
+    json_object_end(json);
+}
+
+static void mounts_write(struct json_writer *json, const struct container *container)
+{
+    json_key(json, "volumeMounts");
+    json_array(json);
+    mount_write(json, VOLUME_PROGRAM, "/skep", NULL);
+    for (size_t i = 0; i < container->file_count; i++) {
+        char path[300];
+        snprintf(path, sizeof path, "/skep/%.250s", container->files[i].name);
+        mount_write(json, VOLUME_FILES, path, container->files[i].name);
+    }
+    mount_write(json, VOLUME_LOG, LAYOUT_LOG, NULL);
+    mount_write(json, VOLUME_RUN, LAYOUT_RUN, NULL);
+    mount_write(json, VOLUME_PRIVATE, LAYOUT_PRIVATE, NULL);
+    if (container->shm_mib > 0)
+        mount_write(json, VOLUME_SHM, "/dev/shm", NULL);
+    json_array_end(json);
+}
+
+static void rights_write(struct json_writer *json)
+{
+    static const char *const dropped[] = {"NET_RAW", "MKNOD", "AUDIT_WRITE"};
+    json_key(json, "securityContext");
+    json_object(json);
+    json_key_bool(json, "allowPrivilegeEscalation", false);
+    json_key(json, "capabilities");
+    json_object(json);
+    json_key_strings(json, "drop", dropped, COUNT_OF(dropped));
+    json_object_end(json);
+    json_object_end(json);
+}
+
+static void containers_write(struct json_writer *json, const struct container *container,
+                             const struct pod_settings *settings)
+{
+    static const char *const bring[] = {"/bin/sh", "-c", BRING_COMMAND};
+    static const char *const init[] = {LAYOUT_INIT};
+    json_key(json, "initContainers");
+    json_array(json);
+    json_object(json);
+    json_key_string(json, "name", POD_CONTAINER_INIT);
+    json_key_string(json, "image", settings->init_image);
+    json_key_strings(json, "command", bring, COUNT_OF(bring));
+    resources_write(json, container, &settings->nodes); /* no more than the task: it comes after */
+    json_key(json, "volumeMounts");
+    json_array(json);
+    mount_write(json, VOLUME_PROGRAM, "/skep", NULL);
+    json_array_end(json);
+    rights_write(json);
+    json_object_end(json);
+    json_array_end(json);
+    json_key(json, "containers");
+    json_array(json);
+    json_object(json);
+    json_key_string(json, "name", POD_CONTAINER_TASK);
+    json_key_string(json, "image", container->image);
+    json_key_strings(json, "command", init, COUNT_OF(init));
+    environment_write(json, container, &settings->nodes);
+    resources_write(json, container, &settings->nodes);
+    mounts_write(json, container);
+    rights_write(json);
+    json_object_end(json);
+    json_array_end(json);
+}
+
+/* In memory with a limit, or on the node's disk without one. */
+static void space_write(struct json_writer *json, const char *name, uint64_t memory_mib)
+{
+    json_object(json);
+    json_key_string(json, "name", name);
+    json_key(json, "emptyDir");
+    json_object(json);
+    if (memory_mib > 0) {
+        json_key_string(json, "medium", "Memory");
+        amount_write(json, "sizeLimit", memory_mib, "Mi");
+    }
+    json_object_end(json);
+    json_object_end(json);
+}
+
+static void files_write(struct json_writer *json, const struct container *container,
+                        const char *secret)
+{
+    json_object(json);
+    json_key_string(json, "name", VOLUME_FILES);
+    json_key(json, "secret");
+    json_object(json);
+    json_key_string(json, "secretName", secret);
+    json_key_int(json, "defaultMode", 0444); /* the image's user must read them */
+    json_key(json, "items");
+    json_array(json);
+    for (size_t i = 0; i < container->file_count; i++) {
+        json_object(json);
+        json_key_string(json, "key", container->files[i].name);
+        json_key_string(json, "path", container->files[i].name);
+        json_object_end(json);
+    }
+    json_array_end(json);
+    json_object_end(json);
+    json_object_end(json);
+}
+
+static void volumes_write(struct json_writer *json, const struct container *container,
+                          const char *secret)
+{
+    json_key(json, "volumes");
+    json_array(json);
+    space_write(json, VOLUME_PROGRAM, 0);
+    files_write(json, container, secret);
+    space_write(json, VOLUME_LOG, 0);
+    space_write(json, VOLUME_RUN, 0);
+    space_write(json, VOLUME_PRIVATE, LAYOUT_PRIVATE_MIB);
+    if (container->shm_mib > 0)
+        space_write(json, VOLUME_SHM, container->shm_mib);
+    json_array_end(json);
+}
+
+static void tolerations_write(struct json_writer *json, const char *taint)
+{
+    if (!taint[0])
+        return;
+    json_key(json, "tolerations");
+    json_array(json);
+    json_object(json);
+    json_key_string(json, "key", taint);
+    json_key_string(json, "operator", "Exists");
+    json_object_end(json);
+    json_array_end(json);
+}
+
+static void secrets_name(struct json_writer *json, const char *secret)
+{
+    json_key(json, "imagePullSecrets");
+    json_array(json);
+    json_object(json);
+    json_key_string(json, "name", secret);
+    json_object_end(json);
+    json_array_end(json);
+}
+
+void pod_write(const struct container *container, const struct pod_settings *settings,
+               struct buf *out)
+{
+    char name[OBJECT_NAME_SIZE];
+    struct json_writer json;
+    object_name(name, settings->instance, container->attempt);
+    json_init(&json, out);
+    json_object(&json);
+    json_key_string(&json, "apiVersion", "v1");
+    json_key_string(&json, "kind", "Pod");
+    metadata_write(&json, container, settings);
+    json_key(&json, "spec");
+    json_object(&json);
+    json_key_string(&json, "nodeName", container->node);
+    json_key_string(&json, "restartPolicy", "Never");
+    json_key_bool(&json, "hostNetwork", true); /* peers are told the node's address and ports */
+    json_key_string(&json, "dnsPolicy", "ClusterFirstWithHostNet");
+    json_key_bool(&json, "automountServiceAccountToken", false);
+    json_key_bool(&json, "enableServiceLinks", false);
+    json_key_int(&json, "terminationGracePeriodSeconds", POD_GRACE_S);
+    if (settings->service_account[0])
+        json_key_string(&json, "serviceAccountName", settings->service_account);
+    if (settings->runtime_class[0])
+        json_key_string(&json, "runtimeClassName", settings->runtime_class);
+    if (settings->priority_class[0])
+        json_key_string(&json, "priorityClassName", settings->priority_class);
+    json_key(&json, "securityContext");
+    json_raw(&json, TEXT("{\"seccompProfile\":{\"type\":\"RuntimeDefault\"}}"));
+    tolerations_write(&json, settings->nodes.taint);
+    if (has_login(container))
+        secrets_name(&json, name);
+    containers_write(&json, container, settings);
+    volumes_write(&json, container, name);
+    json_object_end(&json);
+    json_object_end(&json);
+}

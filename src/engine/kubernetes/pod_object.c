@@ -1,0 +1,278 @@
+#include "engine/kubernetes/pod_object.h"
+
+#include <assert.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "doc/doc.h"
+#include "engine/kubernetes/object.h"
+#include "init/exit_file.h"
+
+enum { SIGNAL_KILL = 9, SIGNAL_BASE = 128, SIGNALS = 64, CODE_CANNOT_RUN = 128 };
+
+static bool is_any(const char *word, const char *const *words)
+{
+    for (; *words; words++)
+        if (strcmp(word, *words) == 0)
+            return true;
+    return false;
+}
+
+static const struct doc *status_find(const struct doc *pod, const char *list, const char *name)
+{
+    const struct doc *statuses = doc_get_list(doc_get(pod, "status"), list);
+    for (size_t i = 0; i < statuses->as.list.count; i++)
+        if (strcmp(object_string(statuses->as.list.items[i], "name"), name) == 0)
+            return statuses->as.list.items[i];
+    return NULL;
+}
+
+/* The reason of a condition that is true; "" otherwise. */
+static const char *condition_reason(const struct doc *pod, const char *type, const char **message)
+{
+    const struct doc *conditions = doc_get_list(doc_get(pod, "status"), "conditions");
+    for (size_t i = 0; i < conditions->as.list.count; i++) {
+        const struct doc *condition = conditions->as.list.items[i];
+        if (strcmp(object_string(condition, "type"), type) == 0 &&
+            strcmp(object_string(condition, "status"), "True") == 0) {
+            *message = object_string(condition, "message");
+            return object_string(condition, "reason");
+        }
+    }
+    return "";
+}
+
+/* --- its node did not take it --- */
+
+/* What kubelet answers at admission (pkg/kubelet/lifecycle and its resource managers). */
+static bool is_refusal(const char *reason)
+{
+    static const char *const reasons[] = {"NodeAffinity",
+                                          "NodePorts",
+                                          "TaintToleration",
+                                          "UnexpectedAdmissionError",
+                                          "NodeShutdown",
+                                          "NodeName",
+                                          "InvalidNodeInfo",
+                                          "UnexpectedPredicateFailureType",
+                                          "UnknownReason",
+                                          "TopologyAffinityError",
+                                          "SMTAlignmentError",
+                                          "PodLevelResourcesNotAdmittedReason",
+                                          "OutOfGPU", /* a device plugin of ours may say so */
+                                          NULL};
+    return text_starts(text_of(reason), TEXT("OutOf")) || is_any(reason, reasons);
+}
+
+/* --- the platform took it --- */
+
+/* A word that the table of exits has a row for; NULL: the platform did nothing to it. */
+static const char *disruption_of(const struct doc *pod, const char **message)
+{
+    static const struct {
+        const char *seen, *told;
+    } words[] = {
+        {"Evicted", "Evicted"},
+        {"Preempting", "Preempting"},
+        {"Terminated", "NodeLost"}, /* the node shuts down in an orderly way */
+        {"NodeShutdown", "NodeLost"},
+        {"NodeLost", "NodeLost"},
+        {"PreemptionByScheduler", "Preempting"},
+        {"DeletionByTaintManager", "NodeLost"},
+        {"EvictionByEvictionAPI", "Evicted"},
+        {"DeletionByPodGC", "NodeLost"},
+        {"TerminationByKubelet", "Evicted"},
+    };
+    const char *seen = object_string(pod, "status.reason");
+    *message = object_string(pod, "status.message");
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t i = 0; i < COUNT_OF(words); i++)
+            if (strcmp(seen, words[i].seen) == 0)
+                return words[i].told;
+        seen = condition_reason(pod, "DisruptionTarget", message);
+    }
+    return NULL;
+}
+
+/* --- how the task's container ended --- */
+
+static void code_set(struct exit_report *exit, int64_t code, int64_t signal)
+{
+    if (code > SIGNAL_BASE && code <= SIGNAL_BASE + SIGNALS && signal == 0)
+        signal = code - SIGNAL_BASE;
+    exit->exit_code = (int32_t)code;
+    exit->signal = (int32_t)signal;
+}
+
+/* What skep-init left as the termination message. */
+static void message_read(const struct doc *terminated, struct arena *arena,
+                         struct exit_report *exit)
+{
+    struct exit_file file;
+    struct text message = text_of(object_string(terminated, "message"));
+    if (exit_file_read(message, &file, NULL) < 0) {
+        exit->message = arena_copy(arena, message);
+        return;
+    }
+    exit->is_user_command = file.stage != EXIT_STAGE_SETUP;
+    exit->message = arena_copy(arena, text_of(file.message));
+    if (!exit->is_oom_killed)
+        code_set(exit, file.code, file.signal);
+}
+
+static void terminated_read(const struct doc *terminated, struct arena *arena,
+                            struct exit_report *exit)
+{
+    const char *reason = object_string(terminated, "reason");
+    code_set(exit, doc_get_int(terminated, "exitCode", 0), doc_get_int(terminated, "signal", 0));
+    exit->is_user_command = true;
+    if (strcmp(reason, "ContainerStatusUnknown") == 0) { /* 137 says nothing: nobody killed it */
+        exit->reason = "NodeRestarted";
+        exit->message = object_string(terminated, "message");
+        return;
+    }
+    if (strcmp(reason, "ContainerCannotRun") == 0 || strcmp(reason, "StartError") == 0) {
+        exit->is_user_command = false;
+        exit->reason = "ContainerCannotRun";
+        exit->message = object_string(terminated, "message");
+        return;
+    }
+    exit->is_oom_killed = strcmp(reason, "OOMKilled") == 0;
+    if (exit->is_oom_killed)
+        exit->reason = "OOMKilled";
+    message_read(terminated, arena, exit);
+}
+
+/* The container that brings skep-init: that it fails is never the user's doing. */
+static bool init_failed(const struct doc *pod, struct arena *arena, struct exit_report *exit)
+{
+    const struct doc *status = status_find(pod, "initContainerStatuses", POD_CONTAINER_INIT);
+    const struct doc *terminated = object_at(status, "state.terminated");
+    const int64_t code = doc_get_int(terminated, "exitCode", 0);
+    if (!terminated || code == 0)
+        return false;
+    code_set(exit, code, 0);
+    exit->reason = "CreationError";
+    exit->message =
+        arena_format(arena, "skep-init could not be brought into the pod: %.60s %.200s",
+                     object_string(terminated, "reason"), object_string(terminated, "message"));
+    return true;
+}
+
+static bool is_running(const struct doc *pod)
+{
+    static const char *const lists[] = {"containerStatuses", "initContainerStatuses"};
+    for (size_t l = 0; l < COUNT_OF(lists); l++) {
+        const struct doc *statuses = doc_get_list(doc_get(pod, "status"), lists[l]);
+        for (size_t i = 0; i < statuses->as.list.count; i++)
+            if (object_at(statuses->as.list.items[i], "state.running"))
+                return true;
+    }
+    return false;
+}
+
+/* The pod is over. */
+static void end_read(const struct doc *pod, enum pod_sight sight, bool is_ours, struct arena *arena,
+                     struct pod_object *out)
+{
+    const struct doc *status = status_find(pod, "containerStatuses", POD_CONTAINER_TASK);
+    const struct doc *terminated = object_at(status, "state.terminated");
+    struct exit_report *exit = &out->exit;
+    const char *message, *disruption = disruption_of(pod, &message);
+    *exit = (struct exit_report){.name = out->name, .reason = "", .message = ""};
+    out->stage = POD_ENDED;
+    if (terminated)
+        terminated_read(terminated, arena, exit);
+    else if (!init_failed(pod, arena, exit))
+        code_set(exit, SIGNAL_BASE + SIGNAL_KILL, 0);
+    if (terminated && exit->exit_code == 0 && !exit->reason[0])
+        return; /* it had done its work, whatever happened to the pod then */
+    if (disruption) {
+        exit->reason = disruption;
+        exit->message = message;
+        return;
+    }
+    if (!is_ours && (out->is_deleting || sight == POD_REMOVED)) {
+        exit->is_missing = true;
+        exit->reason = "ContainerMissing";
+        exit->message = "the pod was deleted by somebody else";
+        return;
+    }
+    if (terminated || exit->reason[0])
+        return;
+    exit->reason = object_string(pod, "status.reason");
+    exit->message = object_string(pod, "status.message");
+    if (!exit->reason[0] && !is_ours)
+        exit->reason = "CreationError";
+}
+
+/* --- it waits --- */
+
+static enum pod_patience patience_of(const char *reason, const char *message)
+{
+    static const char *const never[] = {"InvalidImageName", "ErrImageNeverPull",
+                                        "CreateContainerConfigError", NULL};
+    static const char *const perhaps[] = {
+        "ErrImagePull",          "ImagePullBackOff",     "ImageInspectError",
+        "RegistryUnavailable",   "CreateContainerError", "RunContainerError",
+        "CreatePodSandboxError", "CrashLoopBackOff",     NULL};
+    static const char *const refused[] = {"not found",    "manifest unknown",
+                                          "name unknown", "unauthorized",
+                                          "denied",       "authentication required"};
+    if (is_any(reason, never))
+        return POD_GIVE_UP;
+    if (!is_any(reason, perhaps))
+        return POD_WAIT;
+    for (size_t i = 0; strcmp(reason, "ErrImagePull") == 0 && i < COUNT_OF(refused); i++)
+        if (text_find(text_of(message), text_of(refused[i])) != SIZE_MAX)
+            return POD_GIVE_UP;
+    return POD_WAIT_SHORTLY;
+}
+
+static void wait_read(const struct doc *pod, struct pod_object *out)
+{
+    const struct doc *status = status_find(pod, "initContainerStatuses", POD_CONTAINER_INIT);
+    const struct doc *waiting = object_at(status, "state.waiting");
+    out->stage = POD_WAITING;
+    if (!waiting || strcmp(object_string(waiting, "reason"), "PodInitializing") == 0) {
+        status = status_find(pod, "containerStatuses", POD_CONTAINER_TASK);
+        waiting = object_at(status, "state.waiting");
+    }
+    out->reason = object_string(waiting, "reason");
+    out->message = object_string(waiting, "message");
+    out->patience = patience_of(out->reason, out->message);
+}
+
+void pod_object_read(const struct doc *pod, enum pod_sight sight, bool is_ours, struct arena *arena,
+                     struct pod_object *out)
+{
+    const char *phase = object_string(pod, "status.phase");
+    const char *reason = object_string(pod, "status.reason"), *gone;
+    const struct doc *status = status_find(pod, "containerStatuses", POD_CONTAINER_TASK);
+    *out = (struct pod_object){
+        .name = object_string(pod, "metadata.name"),
+        .uid = object_string(pod, "metadata.uid"),
+        .version = object_string(pod, "metadata.resourceVersion"),
+        .node = object_string(pod, "spec.nodeName"),
+        .is_deleting = object_string(pod, "metadata.deletionTimestamp")[0] != '\0',
+        .has_started = object_at(status, "state.running") || object_at(status, "state.terminated"),
+        .reason = "",
+        .message = "",
+    };
+    const bool is_failed = strcmp(phase, "Failed") == 0;
+    const bool is_over = is_failed || strcmp(phase, "Succeeded") == 0;
+    /* what is left of a pod whose node has gone still says that it runs */
+    const bool is_collected =
+        strcmp(condition_reason(pod, "DisruptionTarget", &gone), "DeletionByPodGC") == 0;
+    if (is_failed && !out->has_started && is_refusal(reason)) {
+        out->stage = POD_REFUSED;
+        out->reason = reason;
+        out->message = object_string(pod, "status.message");
+    } else if (sight == POD_REMOVED || (is_over && (is_collected || !is_running(pod)))) {
+        end_read(pod, sight, is_ours, arena, out);
+    } else if (out->has_started || is_over) {
+        out->stage = POD_RUNNING;
+    } else {
+        wait_read(pod, out);
+    }
+}

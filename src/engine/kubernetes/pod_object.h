@@ -1,0 +1,56 @@
+/* pod_object.h — a Pod of the Kubernetes API as the life of an attempt.
+ *
+ * Pure. The table "life of a pod" of docs/rfc/0017-kubernetes-engine.md is this function: what is
+ * seen, what it means, and in whose words it is told.
+ */
+#ifndef ENGINE_KUBERNETES_POD_OBJECT_H
+#define ENGINE_KUBERNETES_POD_OBJECT_H
+#include "model/exit.h"
+#include "model/ids.h"
+#include <stdbool.h>
+#include <stdint.h>
+
+struct arena;
+struct doc;
+
+/* The container of a pod that is the task; and the one that brings skep-init. */
+#define POD_CONTAINER_TASK "task"
+#define POD_CONTAINER_INIT "skep"
+
+enum pod_stage {
+    POD_WAITING, /* its container does not run yet; `reason` says why */
+    POD_RUNNING,
+    POD_ENDED,   /* nothing of it runs any more: `exit` */
+    POD_REFUSED, /* its node did not take it, nothing of it has run: `reason`, `message` */
+};
+
+/* Seen of a pod that waits. */
+enum pod_patience {
+    POD_WAIT,         /* it goes on by itself */
+    POD_WAIT_SHORTLY, /* it is tried again, and may never succeed: POD_PATIENCE_MS */
+    POD_GIVE_UP,      /* it cannot succeed */
+};
+
+enum { POD_PATIENCE_MS = 5 * 60 * 1000 };
+
+struct pod_object {
+    const char *name, *uid, *version, *node;
+    bool is_deleting; /* it has a deletionTimestamp */
+    bool has_started; /* the task's container runs, or has run */
+    enum pod_stage stage;
+    enum pod_patience patience;   /* WAITING */
+    const char *reason, *message; /* WAITING, REFUSED */
+    struct exit_report exit;      /* ENDED */
+};
+
+enum pod_sight {
+    POD_SEEN,    /* it is there */
+    POD_REMOVED, /* the object has gone, this was its last state */
+};
+
+/* Everything lives in `arena` or in the document. `is_ours`: Skep has asked for its deletion; what
+ * others delete is the platform's doing, whatever code the task ended with. */
+void pod_object_read(const struct doc *pod, enum pod_sight sight, bool is_ours, struct arena *arena,
+                     struct pod_object *out);
+
+#endif

@@ -1,0 +1,226 @@
+#include "unit.h"
+
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "base/memory.h"
+#include "doc/doc.h"
+#include "engine/kubernetes/feed.h"
+
+static struct arena arena;
+
+static int setup(void **state)
+{
+    (void)state;
+    arena_init(&arena);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    arena_release(&arena);
+    return 0;
+}
+
+static const struct doc *json(const char *text)
+{
+    cleanup_problems struct problems problems;
+    problems_init(&problems, &arena);
+    const struct doc *doc = doc_parse(text_of(text), DOC_JSON, &arena, &problems);
+    assert_non_null(doc);
+    return doc;
+}
+
+static void asks(const struct feed *feed, const char *expected)
+{
+    cleanup_buf struct buf url = BUF_INIT;
+    feed_request(feed, 7, &url);
+    assert_string_equal(buf_cstr(&url), expected);
+}
+
+static enum feed_event line(struct feed *feed, const char *text)
+{
+    const struct doc *object;
+    return feed_line(feed, json(text), &object);
+}
+
+#define WATCH                                                                                      \
+    "/api/v1/"                                                                                     \
+    "pods?labelSelector=a%3Db&watch=1&allowWatchBookmarks=true&timeoutSeconds=307&"                \
+    "resourceVersion="
+#define LIST "/api/v1/pods?labelSelector=a%3Db&limit=250"
+
+static void feed_watching(struct feed *feed, const char *version)
+{
+    feed_init(feed, "/api/v1/pods", "a%3Db");
+    const char *metadata = arena_format(&arena, "{\"resourceVersion\":\"%s\"}", version);
+    assert_true(feed_page_took(feed, json(metadata)));
+}
+
+static void a_list_goes_by_pages_and_a_watch_from_its_version(void **state)
+{
+    (void)state;
+    struct feed feed;
+    feed_init(&feed, "/api/v1/pods", "a%3Db");
+    assert_true(feed_is_first_page(&feed));
+    asks(&feed, LIST);
+    assert_false(feed_page_took(&feed, json("{\"resourceVersion\":\"40\",\"continue\":\"x/y=\"}")));
+    assert_false(feed_is_first_page(&feed));
+    asks(&feed, LIST "&continue=x%2Fy%3D");
+    assert_true(feed_page_took(&feed, json("{\"resourceVersion\":\"40\",\"continue\":\"\"}")));
+    assert_int_equal(feed.state, FEED_WATCHES);
+    asks(&feed, WATCH "40");
+}
+
+static void without_a_selector_all_is_asked_for(void **state)
+{
+    (void)state;
+    struct feed feed;
+    feed_init(&feed, "/api/v1/nodes", "");
+    asks(&feed, "/api/v1/nodes?limit=250");
+}
+
+static void each_event_moves_the_version(void **state)
+{
+    (void)state;
+    struct feed feed;
+    const struct doc *object;
+    feed_watching(&feed, "40");
+    assert_int_equal(feed_line(&feed,
+                               json("{\"type\":\"ADDED\",\"object\":{\"metadata\":{"
+                                    "\"resourceVersion\":\"41\",\"name\":\"p\"}}}"),
+                               &object),
+                     FEED_OBJECT);
+    assert_string_equal(feed.version, "41");
+    assert_non_null(doc_get(object, "metadata"));
+    assert_int_equal(
+        line(&feed,
+             "{\"type\":\"MODIFIED\",\"object\":{\"metadata\":{\"resourceVersion\":\"42\"}}}"),
+        FEED_OBJECT);
+    assert_int_equal(
+        line(&feed,
+             "{\"type\":\"DELETED\",\"object\":{\"metadata\":{\"resourceVersion\":\"43\"}}}"),
+        FEED_REMOVED);
+    assert_int_equal(
+        line(&feed,
+             "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"90\"}}}"),
+        FEED_NOTHING);
+    asks(&feed, WATCH "90");
+    /* it ended after its time: the next goes on from there, at once */
+    assert_int_equal(feed_ended(&feed, 200, 0), 0);
+    asks(&feed, WATCH "90");
+}
+
+static void what_has_expired_is_listed_again(void **state)
+{
+    (void)state;
+    struct feed feed;
+    /* as a status */
+    feed_watching(&feed, "40");
+    assert_int_equal(feed_ended(&feed, 410, 0), 0);
+    assert_true(feed_is_first_page(&feed));
+    asks(&feed, LIST);
+    /* within the stream */
+    feed_watching(&feed, "40");
+    assert_int_equal(line(&feed, "{\"type\":\"ERROR\",\"object\":{\"kind\":\"Status\",\"code\":410,"
+                                 "\"reason\":\"Expired\"}}"),
+                     FEED_EXPIRED);
+    assert_int_equal(feed_ended(&feed, 200, 0), 0);
+    asks(&feed, LIST);
+    /* at a page that is not the first */
+    feed_init(&feed, "/api/v1/pods", "a%3Db");
+    assert_false(feed_page_took(&feed, json("{\"resourceVersion\":\"40\",\"continue\":\"x\"}")));
+    assert_int_equal(feed_ended(&feed, 410, 0), 0);
+    assert_true(feed_is_first_page(&feed));
+    asks(&feed, LIST);
+}
+
+/* kubernetes-client/java#1533: a server that always answers 410 was asked without a pause. */
+static void a_server_that_always_expires_is_not_stormed(void **state)
+{
+    (void)state;
+    struct feed feed;
+    static const uint32_t pauses[] = {0, 800, 1600, 3200};
+    feed_watching(&feed, "40");
+    for (size_t i = 0; i < COUNT_OF(pauses); i++) {
+        assert_int_equal(line(&feed, "{\"type\":\"ERROR\",\"object\":{\"code\":410}}"),
+                         FEED_EXPIRED);
+        assert_int_equal(feed_ended(&feed, 200, 0), pauses[i]);
+        assert_true(feed_page_took(&feed, json("{\"resourceVersion\":\"40\"}")));
+    }
+    assert_int_equal(
+        line(&feed,
+             "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"41\"}}}"),
+        FEED_NOTHING);
+    assert_int_equal(feed_ended(&feed, 410, 0), 0);
+}
+
+static void what_is_no_event_breaks_the_stream(void **state)
+{
+    (void)state;
+    static const char *const broken[] = {
+        "{\"type\":\"ERROR\",\"object\":{\"code\":500}}",
+        "{\"type\":\"ERROR\"}",
+        "{\"type\":\"OTHER\",\"object\":{\"metadata\":{\"resourceVersion\":\"41\"}}}",
+        "{\"type\":\"ADDED\",\"object\":{\"metadata\":{}}}",
+        "{\"type\":\"ADDED\",\"object\":3}",
+        "{\"object\":{\"metadata\":{\"resourceVersion\":\"41\"}}}",
+        "{}",
+        "[]",
+    };
+    struct feed feed;
+    feed_watching(&feed, "40");
+    for (size_t i = 0; i < COUNT_OF(broken); i++)
+        assert_int_equal(line(&feed, broken[i]), FEED_BROKEN);
+    const char *long_version = arena_format(
+        &arena, "{\"type\":\"ADDED\",\"object\":{\"metadata\":{\"resourceVersion\":\"%0100d\"}}}",
+        1);
+    assert_int_equal(line(&feed, long_version), FEED_BROKEN);
+    asks(&feed, WATCH "40");
+    assert_int_equal(feed_ended(&feed, 0, 0), 800);
+}
+
+static void pauses_grow_until_something_comes(void **state)
+{
+    (void)state;
+    static const uint32_t pauses[] = {800, 1600, 3200, 6400, 12800, 25600, 30000, 30000};
+    struct feed feed;
+    feed_watching(&feed, "40");
+    for (size_t i = 0; i < COUNT_OF(pauses); i++)
+        assert_int_equal(feed_ended(&feed, i % 2 ? 500 : 0, 0), pauses[i]);
+    /* that it was opened does not count: nothing came */
+    assert_int_equal(feed_ended(&feed, 200, 0), 30000);
+    assert_int_equal(
+        line(&feed,
+             "{\"type\":\"BOOKMARK\",\"object\":{\"metadata\":{\"resourceVersion\":\"41\"}}}"),
+        FEED_NOTHING);
+    assert_int_equal(feed_ended(&feed, 0, 0), 800);
+    assert_int_equal(feed_backoff_ms(0, 5), 0);
+    assert_in_range(feed_backoff_ms(1, UINT64_MAX), 800, 959);
+}
+
+static void a_page_without_a_version_is_asked_for_again(void **state)
+{
+    (void)state;
+    struct feed feed;
+    feed_init(&feed, "/api/v1/pods", "a%3Db");
+    const char *long_token =
+        arena_format(&arena, "{\"continue\":\"%05000d\",\"resourceVersion\":\"%0100d\"}", 1, 1);
+    assert_false(feed_page_took(&feed, json(long_token)));
+    assert_true(feed_is_first_page(&feed));
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_list_goes_by_pages_and_a_watch_from_its_version),
+    cmocka_unit_test(without_a_selector_all_is_asked_for),
+    cmocka_unit_test(each_event_moves_the_version),
+    cmocka_unit_test(what_has_expired_is_listed_again),
+    cmocka_unit_test(a_server_that_always_expires_is_not_stormed),
+    cmocka_unit_test(what_is_no_event_breaks_the_stream),
+    cmocka_unit_test(pauses_grow_until_something_comes),
+    cmocka_unit_test(a_page_without_a_version_is_asked_for_again),
+};
+
+UNIT_FILE(tests, setup, teardown);

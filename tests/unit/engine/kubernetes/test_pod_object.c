@@ -1,0 +1,333 @@
+/* The table "life of a pod" of docs/rfc/0017-kubernetes-engine.md, row by row. */
+#include "unit.h"
+
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/memory.h"
+#include "doc/doc.h"
+#include "engine/kubernetes/pod_object.h"
+
+static struct arena arena;
+
+static int setup(void **state)
+{
+    (void)state;
+    arena_init(&arena);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    arena_release(&arena);
+    return 0;
+}
+
+/* `deleted`: a deletionTimestamp; `status` without its braces. */
+static struct pod_object pod(const char *status, bool is_deleting, enum pod_sight sight,
+                             bool is_ours)
+{
+    cleanup_problems struct problems problems;
+    struct pod_object out;
+    problems_init(&problems, &arena);
+    const char *text =
+        arena_format(&arena,
+                     "{\"metadata\":{\"name\":\"skep-7\",\"uid\":\"u-1\",\"resourceVersion\":"
+                     "\"99\"%s},\"spec\":{\"nodeName\":\"n1\"},"
+                     "\"status\":{%s}}",
+                     is_deleting ? ",\"deletionTimestamp\":\"2026-11-22T10:00:00Z\"" : "", status);
+    const struct doc *doc = doc_parse(text_of(text), DOC_JSON, &arena, &problems);
+    assert_non_null(doc);
+    pod_object_read(doc, sight, is_ours, &arena, &out);
+    assert_string_equal(out.name, "skep-7");
+    return out;
+}
+
+static struct pod_object seen(const char *status)
+{
+    return pod(status, false, POD_SEEN, false);
+}
+
+#define TASK(state)       "\"containerStatuses\":[{\"name\":\"task\",\"state\":{" state "}}]"
+#define INIT(state)       "\"initContainerStatuses\":[{\"name\":\"skep\",\"state\":{" state "}}]"
+#define ENDED(code, more) "\"terminated\":{\"exitCode\":" #code more "}"
+#define WAITING(reason)   "\"waiting\":{\"reason\":\"" reason "\"}"
+#define RUNNING           "\"running\":{\"startedAt\":\"2026-11-22T10:00:00Z\"}"
+#define TARGET(reason)                                                                             \
+    "\"conditions\":[{\"type\":\"Ready\",\"status\":\"False\"},{\"type\":\"DisruptionTarget\","    \
+    "\"status\":\"True\",\"reason\":\"" reason "\","                                               \
+    "\"message\":\"why\"}]"
+
+static void a_pod_waits_runs_and_ends(void **state)
+{
+    (void)state;
+    struct pod_object out = seen("\"phase\":\"Pending\"");
+    assert_int_equal(out.stage, POD_WAITING);
+    assert_int_equal(out.patience, POD_WAIT);
+    assert_string_equal(out.uid, "u-1");
+    assert_string_equal(out.version, "99");
+    assert_string_equal(out.node, "n1");
+    out = seen("\"phase\":\"Pending\"," INIT(RUNNING) "," TASK(WAITING("PodInitializing")));
+    assert_int_equal(out.stage, POD_WAITING);
+    assert_false(out.has_started);
+    assert_string_equal(out.reason, "PodInitializing");
+    out = seen("\"phase\":\"Running\"," TASK(RUNNING));
+    assert_int_equal(out.stage, POD_RUNNING);
+    assert_true(out.has_started);
+    /* its container has ended, but kubelet has not said yet that the pod is over */
+    out = seen("\"phase\":\"Running\"," TASK(ENDED(0, "")));
+    assert_int_equal(out.stage, POD_RUNNING);
+    out = seen("\"phase\":\"Succeeded\"," TASK(ENDED(0, ",\"reason\":\"Completed\"")));
+    assert_int_equal(out.stage, POD_ENDED);
+    assert_true(out.exit.is_user_command);
+    assert_int_equal(out.exit.exit_code, 0);
+    assert_string_equal(out.exit.reason, "");
+    assert_string_equal(out.exit.name, "skep-7");
+}
+
+static void a_code_is_the_tasks_own(void **state)
+{
+    (void)state;
+    struct pod_object out =
+        seen("\"phase\":\"Failed\"," TASK(ENDED(3, ",\"reason\":\"Error\",\"message\":\"boom\"")));
+    assert_int_equal(out.exit.exit_code, 3);
+    assert_int_equal(out.exit.signal, 0);
+    assert_true(out.exit.is_user_command);
+    assert_string_equal(out.exit.reason, "");
+    assert_string_equal(out.exit.message, "boom");
+    out = seen("\"phase\":\"Failed\"," TASK(ENDED(139, ",\"reason\":\"Error\"")));
+    assert_int_equal(out.exit.exit_code, 139);
+    assert_int_equal(out.exit.signal, 11);
+    out = seen("\"phase\":\"Failed\"," TASK(ENDED(137, ",\"signal\":9")));
+    assert_int_equal(out.exit.signal, 9);
+    out = seen("\"phase\":\"Failed\"," TASK(ENDED(255, "")));
+    assert_int_equal(out.exit.signal, 0);
+}
+
+static void skep_init_says_where_it_ended(void **state)
+{
+    (void)state;
+    struct pod_object out = seen(
+        "\"phase\":\"Failed\"," TASK(ENDED(1, ",\"message\":\"skep-exit 1\\nstage setup\\ncode "
+                                              "250\\nsignal 0\\nmessage the barrier failed\\n\"")));
+    assert_false(out.exit.is_user_command);
+    assert_int_equal(out.exit.exit_code, 250);
+    assert_string_equal(out.exit.message, "the barrier failed");
+    out = seen("\"phase\":\"Failed\"," TASK(
+        ENDED(134, ",\"message\":\"skep-exit 1\\nstage user\\ncode 134\\nsignal 6\\n\"")));
+    assert_true(out.exit.is_user_command);
+    assert_int_equal(out.exit.signal, 6);
+}
+
+static void out_of_memory_is_told_by_its_word(void **state)
+{
+    (void)state;
+    struct pod_object out = seen(
+        "\"phase\":\"Failed\"," TASK(ENDED(137, ",\"reason\":\"OOMKilled\",\"message\":\"skep-exit "
+                                                "1\\nstage user\\ncode 1\\nsignal 0\\n\"")));
+    assert_true(out.exit.is_oom_killed);
+    assert_string_equal(out.exit.reason, "OOMKilled");
+    assert_int_equal(out.exit.exit_code, 137);
+}
+
+static void a_container_that_kubelet_lost_was_not_killed(void **state)
+{
+    (void)state;
+    struct pod_object out = seen("\"phase\":\"Failed\"," TASK(
+        ENDED(137, ",\"reason\":\"ContainerStatusUnknown\",\"message\":\"could not be located\"")));
+    assert_false(out.exit.is_oom_killed);
+    assert_string_equal(out.exit.reason, "NodeRestarted");
+    assert_string_equal(out.exit.message, "could not be located");
+}
+
+static void a_container_that_cannot_run_is_no_users_command(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"StartError", "ContainerCannotRun"};
+    for (size_t i = 0; i < COUNT_OF(words); i++) {
+        struct pod_object out =
+            seen(arena_format(&arena,
+                              "\"phase\":\"Failed\",\"containerStatuses\":[{\"name\":\"task\","
+                              "\"state\":{\"terminated\":{"
+                              "\"exitCode\":128,\"reason\":\"%s\",\"message\":\"no such file\"}}}]",
+                              words[i]));
+        assert_false(out.exit.is_user_command);
+        assert_string_equal(out.exit.reason, "ContainerCannotRun");
+        assert_int_equal(out.exit.exit_code, 128);
+    }
+}
+
+static void what_the_platform_took_has_its_word(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *status, *reason;
+    } cases[] = {
+        {"\"phase\":\"Failed\",\"reason\":\"Evicted\",\"message\":\"why\"", "Evicted"},
+        {"\"phase\":\"Failed\",\"reason\":\"Preempting\",\"message\":\"why\"", "Preempting"},
+        {"\"phase\":\"Failed\",\"reason\":\"Terminated\",\"message\":\"why\"," TASK(ENDED(143, "")),
+         "NodeLost"},
+        {"\"phase\":\"Failed\",\"reason\":\"NodeLost\",\"message\":\"why\"", "NodeLost"},
+        {"\"phase\":\"Failed\"," TARGET("PreemptionByScheduler") "," TASK(ENDED(143, "")),
+         "Preempting"},
+        {"\"phase\":\"Failed\"," TARGET("DeletionByTaintManager") "," TASK(ENDED(143, "")),
+         "NodeLost"},
+        {"\"phase\":\"Failed\"," TARGET("EvictionByEvictionAPI") "," TASK(ENDED(137, "")),
+         "Evicted"},
+        {"\"phase\":\"Failed\"," TARGET("TerminationByKubelet") "," TASK(ENDED(137, "")),
+         "Evicted"},
+        /* the node has gone: what is left still says that it runs */
+        {"\"phase\":\"Failed\"," TARGET("DeletionByPodGC") "," TASK(RUNNING), "NodeLost"},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        struct pod_object out = seen(cases[i].status);
+        assert_int_equal(out.stage, POD_ENDED);
+        assert_string_equal(out.exit.reason, cases[i].reason);
+        assert_string_equal(out.exit.message, "why");
+        assert_false(out.exit.is_missing);
+    }
+}
+
+static void work_that_was_done_stays_done(void **state)
+{
+    (void)state;
+    struct pod_object out =
+        pod("\"phase\":\"Succeeded\"," TARGET("EvictionByEvictionAPI") "," TASK(ENDED(0, "")), true,
+            POD_REMOVED, false);
+    assert_int_equal(out.stage, POD_ENDED);
+    assert_int_equal(out.exit.exit_code, 0);
+    assert_string_equal(out.exit.reason, "");
+    assert_false(out.exit.is_missing);
+}
+
+/* Failed, but a container runs still: its GPUs must not be given away yet. */
+static void a_pod_ends_when_nothing_of_it_runs(void **state)
+{
+    (void)state;
+    struct pod_object out = seen("\"phase\":\"Failed\",\"reason\":\"Evicted\"," TASK(RUNNING));
+    assert_int_equal(out.stage, POD_RUNNING);
+    out = seen("\"phase\":\"Failed\",\"reason\":\"Evicted\"," INIT(RUNNING));
+    assert_int_equal(out.stage, POD_RUNNING);
+}
+
+static void a_refusal_is_no_end(void **state)
+{
+    (void)state;
+    static const char *const reasons[] = {"OutOfcpu",        "OutOfmemory",
+                                          "OutOfpods",       "OutOfnvidia.com/gpu",
+                                          "NodeAffinity",    "NodePorts",
+                                          "TaintToleration", "UnexpectedAdmissionError",
+                                          "NodeShutdown",    "TopologyAffinityError"};
+    for (size_t i = 0; i < COUNT_OF(reasons); i++) {
+        struct pod_object out = seen(arena_format(
+            &arena, "\"phase\":\"Failed\",\"reason\":\"%s\",\"message\":\"Pod was rejected\"",
+            reasons[i]));
+        assert_int_equal(out.stage, POD_REFUSED);
+        assert_string_equal(out.reason, reasons[i]);
+        assert_string_equal(out.message, "Pod was rejected");
+    }
+    /* the same word about what has run is an end */
+    assert_int_equal(
+        seen("\"phase\":\"Failed\",\"reason\":\"NodeShutdown\"," TASK(ENDED(143, ""))).stage,
+        POD_ENDED);
+    assert_int_equal(seen("\"phase\":\"Failed\",\"reason\":\"Evicted\"").stage, POD_ENDED);
+}
+
+static void what_others_delete_is_not_the_tasks_failure(void **state)
+{
+    (void)state;
+    static const char status[] = "\"phase\":\"Failed\"," TASK(ENDED(143, ""));
+    struct pod_object out = pod(status, true, POD_SEEN, false);
+    assert_true(out.is_deleting);
+    assert_true(out.exit.is_missing);
+    out = pod(status, true, POD_SEEN, true);
+    assert_false(out.exit.is_missing);
+    assert_int_equal(out.exit.exit_code, 143);
+    /* removed by force: the last state still says that it runs */
+    out = pod("\"phase\":\"Running\"," TASK(RUNNING), false, POD_REMOVED, false);
+    assert_int_equal(out.stage, POD_ENDED);
+    assert_true(out.exit.is_missing);
+    out = pod("\"phase\":\"Pending\"", true, POD_REMOVED, true);
+    assert_int_equal(out.stage, POD_ENDED);
+    assert_int_equal(out.exit.exit_code, 137);
+    assert_false(out.exit.is_missing);
+    assert_false(out.exit.is_user_command);
+}
+
+static void what_brings_skep_init_is_the_platforms(void **state)
+{
+    (void)state;
+    struct pod_object out = seen(
+        "\"phase\":\"Failed\"," INIT(ENDED(127, ",\"reason\":\"Error\",\"message\":\"cp: not "
+                                                "found\"")) "," TASK(WAITING("PodInitializing")));
+    assert_int_equal(out.stage, POD_ENDED);
+    assert_false(out.exit.is_user_command);
+    assert_string_equal(out.exit.reason, "CreationError");
+    assert_non_null(strstr(out.exit.message, "cp: not found"));
+    out = seen("\"phase\":\"Failed\"," INIT(ENDED(0, "")));
+    assert_string_equal(out.exit.reason, "CreationError");
+    out = seen("\"phase\":\"Failed\",\"reason\":\"DeadlineExceeded\",\"message\":\"Pod was active "
+               "too long\"");
+    assert_string_equal(out.exit.reason, "DeadlineExceeded");
+    assert_string_equal(out.exit.message, "Pod was active too long");
+}
+
+static void waiting_has_its_patience(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *reason, *message;
+        enum pod_patience patience;
+    } cases[] = {
+        {"ContainerCreating", "", POD_WAIT},
+        {"PodInitializing", "", POD_WAIT},
+        {"InvalidImageName", "", POD_GIVE_UP},
+        {"ErrImageNeverPull", "", POD_GIVE_UP},
+        {"CreateContainerConfigError", "secret \\\"x\\\" not found", POD_GIVE_UP},
+        {"ErrImagePull", "rpc error: code = NotFound desc = x: not found", POD_GIVE_UP},
+        {"ErrImagePull", "pull access denied", POD_GIVE_UP},
+        {"ErrImagePull", "dial tcp: i/o timeout", POD_WAIT_SHORTLY},
+        {"ImagePullBackOff", "Back-off pulling image", POD_WAIT_SHORTLY},
+        {"ImageInspectError", "", POD_WAIT_SHORTLY},
+        {"CreateContainerError", "", POD_WAIT_SHORTLY},
+        {"RunContainerError", "", POD_WAIT_SHORTLY},
+        {"CreatePodSandboxError", "", POD_WAIT_SHORTLY},
+    };
+    for (size_t i = 0; i < COUNT_OF(cases); i++) {
+        const char *waiting =
+            arena_format(&arena, "\"waiting\":{\"reason\":\"%s\",\"message\":\"%s\"}",
+                         cases[i].reason, cases[i].message);
+        struct pod_object out = seen(arena_format(
+            &arena,
+            "\"phase\":\"Pending\",\"containerStatuses\":[{\"name\":\"task\",\"state\":{%s}}]",
+            waiting));
+        assert_int_equal(out.stage, POD_WAITING);
+        assert_string_equal(out.reason, cases[i].reason);
+        assert_int_equal(out.patience, cases[i].patience);
+        /* the image of skep-init waits as well as the task's */
+        out = seen(arena_format(&arena,
+                                "\"phase\":\"Pending\",\"initContainerStatuses\":[{\"name\":"
+                                "\"skep\",\"state\":{%s}}]," TASK(WAITING("PodInitializing")),
+                                waiting));
+        assert_string_equal(out.reason, cases[i].reason);
+    }
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(a_pod_waits_runs_and_ends),
+    cmocka_unit_test(a_code_is_the_tasks_own),
+    cmocka_unit_test(skep_init_says_where_it_ended),
+    cmocka_unit_test(out_of_memory_is_told_by_its_word),
+    cmocka_unit_test(a_container_that_kubelet_lost_was_not_killed),
+    cmocka_unit_test(a_container_that_cannot_run_is_no_users_command),
+    cmocka_unit_test(what_the_platform_took_has_its_word),
+    cmocka_unit_test(work_that_was_done_stays_done),
+    cmocka_unit_test(a_pod_ends_when_nothing_of_it_runs),
+    cmocka_unit_test(a_refusal_is_no_end),
+    cmocka_unit_test(what_others_delete_is_not_the_tasks_failure),
+    cmocka_unit_test(what_brings_skep_init_is_the_platforms),
+    cmocka_unit_test(waiting_has_its_patience),
+};
+
+UNIT_FILE(tests, setup, teardown);
