@@ -55,6 +55,7 @@ static int held_check(struct placer_hived *p, const struct held *held,
         visit->see(visit->context, held->name, i, slot_node(p, held, i));
     }
     CHECK(live > 0, held->name, "holds nothing any more");
+    CHECK(live == held->taken_count, held->name, "has miscounted its tasks");
     return 0;
 }
 

@@ -32,6 +32,7 @@ static void held_add(struct placer_hived *p, const char *name, const struct deci
             text_map_set(&p->held_index, text_of(held->parts[i]), at);
         for (uint32_t k = 0; k < part->placement.slot_count; k++)
             held->places[part->slots[k]] = (struct held_slot){i, k};
+        held->taken_count += part->placement.slot_count;
     }
     text_map_set(&p->held_index, text_of(held->name), at);
 }
@@ -448,10 +449,9 @@ void placer_hived_slot_over(struct placer *placer, const char *group, size_t slo
         return;
     hived_pod_end(p->hived, held->parts[held->places[slot].part], held->places[slot].slot);
     held->places[slot].part = UINT32_MAX;
-    for (uint32_t i = 0; i < held->slot_count; i++)
-        if (held->places[i].part != UINT32_MAX)
-            return;
-    placer_held_drop(p, at);
+    assert(held->taken_count > 0);
+    if (--held->taken_count == 0)
+        placer_held_drop(p, at);
 }
 
 void placer_hived_group_over(struct placer *placer, const char *group)

@@ -30,6 +30,7 @@ struct held { /* what a group of the core is to HiveD */
     char *name;
     char **parts;
     uint32_t part_count, slot_count;
+    uint32_t taken_count; /* slots that have not ended */
     struct held_slot *places;
 };
 
