@@ -1,13 +1,15 @@
 /* queue-bench: what one event costs the core while many jobs wait, by what makes them different.
  *
- * usage: queue-bench [NODES [JOBS [POLICY]]]
+ * usage: queue-bench [NODES [JOBS [POLICY [PART]]]]
  * NODES: of 8 GPUs, all in use (10000). JOBS: waiting (100000). POLICY: hived (default), first-fit,
- * best-fit, spread. For each kind of queue the program prints the mean and the worst time of a
- * submission, of an end that frees a node's place, and of a timer with which a pass goes on, and
- * how many such timers an end causes. Then the life of one large gang that preempts, from its
- * submission to its end, by the kinds of events. It asserts nothing. CPU time of the one thread.
+ * best-fit, spread. PART: waits or lives; both without it. waits: for each kind of queue the
+ * program prints the mean and the worst time of a submission, of an end that frees a node's place,
+ * and of a timer with which a pass goes on, and how many such timers an end causes. lives: what
+ * happens to large jobs, which preempt or find an empty cluster, from submission to end, by the
+ * kinds of events. It asserts nothing. CPU time of the one thread.
  */
 #include <inttypes.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -279,19 +281,36 @@ static void bench_ports(struct bench *bench)
     ends_run(bench, "ports differ, none are free");
 }
 
-/* One gang of 19,968 tasks in 256 affinity groups. */
-static struct plan gang_plan(uint32_t gpu)
+/* A job whose tasks are all in groups of one size. */
+struct shape {
+    uint16_t groups;
+    uint32_t tasks; /* of each group */
+    bool is_gang;
+    const char *name;
+};
+
+static const struct shape many_groups = {GROUPS, GROUP_TASKS, true, "a gang of 256 groups of 78"};
+static const struct shape one_group = {1, 10000, true, "a gang of one group of 10,000"};
+static const struct shape no_gang = {2, 10000, false, "20,000 tasks without gang"};
+
+static uint64_t shape_tasks(const struct shape *shape)
+{
+    return (uint64_t)shape->groups * shape->tasks;
+}
+
+static struct plan shape_plan(const struct shape *shape, uint32_t gpu)
 {
     static struct plan_role roles[GROUPS];
     static char names[GROUPS][16];
-    for (uint16_t i = 0; i < GROUPS; i++) {
+    for (uint16_t i = 0; i < shape->groups; i++) {
         snprintf(names[i], sizeof names[i], "group%u", i);
         roles[i] = role_of(gpu);
         roles[i].name = roles[i].affinity_group = names[i];
-        roles[i].instances = GROUP_TASKS;
+        roles[i].instances = shape->tasks;
         roles[i].memory_mib = gpu ? 1 : NODE_MIB;
     }
-    struct plan plan = plan_of(roles, GROUPS);
+    struct plan plan = plan_of(roles, shape->groups);
+    plan.is_gang = shape->is_gang;
     plan.priority = 100;
     return plan;
 }
@@ -301,7 +320,7 @@ static void bench_gang(struct bench *bench, uint32_t gpu, const char *what)
 {
     bench_begin(bench, false);
     fill(bench, false);
-    struct plan plan = gang_plan(gpu);
+    struct plan plan = shape_plan(&many_groups, gpu);
     submit(bench, &plan, &bench->submit);
     settle(bench, NULL);
     struct plan_role role = role_of(NODE_GPUS);
@@ -311,19 +330,20 @@ static void bench_gang(struct bench *bench, uint32_t gpu, const char *what)
     ends_run(bench, what);
 }
 
-/* --- the life of a large gang --- */
+/* --- the life of a large job --- */
 
 static void cost_print(const char *what, const struct cost *cost)
 {
-    printf("%-50s %8" PRIu64 " %8.1f %8.1f\n", what, cost->count,
-           cost->count ? cost->sum_us / (double)cost->count : 0, cost->worst_us);
+    if (cost->count)
+        printf("%-50s %8" PRIu64 " %8.1f %8.1f\n", what, cost->count,
+               cost->sum_us / (double)cost->count, cost->worst_us);
 }
 
 /* What it preempts are the jobs that were submitted first: each of them has one task. */
-static void victims_end(struct bench *bench, struct cost *end, struct cost *step,
+static void victims_end(struct bench *bench, uint64_t tasks, struct cost *end, struct cost *step,
                         struct cost *start)
 {
-    for (uint64_t i = 1; i <= bench->nodes && !bench->starts; i++) {
+    for (uint64_t i = 1; i <= bench->nodes && bench->starts < tasks; i++) {
         bench->now_ms += 100;
         struct event event = {.kind = EVENT_TASK_EXITED, .task = {.attempt = {i}}};
         event.task.completion = completion_of(0, "%s", "");
@@ -334,32 +354,50 @@ static void victims_end(struct bench *bench, struct cost *end, struct cost *step
 }
 
 /* Its containers have been told to end, and do. */
-static void gang_exits(struct bench *bench, struct cost *exit, struct cost *step)
+static void tasks_exit(struct bench *bench, uint64_t before, uint64_t count, struct cost *exit,
+                       struct cost *step)
 {
-    for (uint64_t i = 1; i <= (uint64_t)GROUPS * GROUP_TASKS; i++) {
-        struct event event = {.kind = EVENT_TASK_EXITED, .task = {.attempt = {bench->nodes + i}}};
+    for (uint64_t i = 1; i <= count; i++) {
+        struct event event = {.kind = EVENT_TASK_EXITED, .task = {.attempt = {before + i}}};
         event.task.completion = completion_of(143, "%s", "");
         step_next(bench, &event, exit, exit);
         settle(bench, step);
     }
 }
 
-static void bench_gang_life(struct bench *bench)
+/* Memory that the bench has freed before must not make the first steps cheaper. */
+static void heap_cool(void)
+{
+    malloc_trim(0);
+}
+
+/* In a full cluster the job preempts, in an empty one it starts at once. */
+static void bench_life(struct bench *bench, const struct shape *shape, bool is_full)
 {
     struct cost submission = {0}, search = {0}, end = {0}, retry = {0}, start = {0};
     struct cost stop = {0}, stopping = {0}, exit = {0}, exiting = {0};
+    const struct plan_role role = role_of(1);
+    const struct plan first = plan_of(&role, 1); /* HiveD makes its cells at the first request */
     bench_begin(bench, false);
-    fill(bench, false);
-    struct plan plan = gang_plan(1);
-    submit(bench, &plan, &submission);
-    const uint32_t gang = (uint32_t)bench->submitted;
-    settle(bench, &search);
+    if (is_full)
+        fill(bench, false);
+    else
+        submit(bench, &first, NULL);
+    const uint64_t before = bench->starts, tasks = shape_tasks(shape);
+    struct plan plan = shape_plan(shape, 1);
+    heap_cool();
     bench->starts = 0;
-    victims_end(bench, &end, &retry, &start);
-    step(bench, &(struct event){.kind = EVENT_STOP, .job = {gang}}, &stop);
+    submit(bench, &plan, &submission);
+    const uint32_t job = (uint32_t)bench->submitted;
+    for (uint32_t k = 0; k < TIMERS_MAX && goes_on(bench); k++)
+        step_next(bench, &(struct event){.kind = EVENT_TIMER}, &search, &start);
+    victims_end(bench, tasks, &end, &retry, &start);
+    const uint64_t started = bench->starts;
+    step(bench, &(struct event){.kind = EVENT_STOP, .job = {job}}, &stop);
     settle(bench, &stopping);
-    gang_exits(bench, &exit, &exiting);
-    printf("\n%-50s %8s %8s %8s\n", "a gang of 256 groups, 19,968 GPUs", "events", "mean", "worst");
+    tasks_exit(bench, before, started, &exit, &exiting);
+    printf("\n%s, %s cluster (%" PRIu64 " of %" PRIu64 " start)\n", shape->name,
+           is_full ? "full" : "empty", started, tasks);
     cost_print("its submission", &submission);
     cost_print("steps of its search, and to tell its victims", &search);
     cost_print("ends of jobs until it starts", &end);
@@ -369,43 +407,68 @@ static void bench_gang_life(struct bench *bench)
     cost_print("steps in which its tasks are told", &stopping);
     cost_print("ends of its tasks", &exit);
     cost_print("steps after the last of them", &exiting);
+    fflush(stdout);
     core_free(bench->core);
+}
+
+static void lives_run(struct bench *bench)
+{
+    const struct shape *shapes[] = {&many_groups, &one_group, &no_gang};
+    printf("\n%-50s %8s %8s %8s\n", "the life of a large job", "events", "mean", "worst");
+    for (size_t i = 0; i < COUNT_OF(shapes); i++) {
+        bench_life(bench, shapes[i], true);
+        bench_life(bench, shapes[i], false);
+    }
+}
+
+static void waits_run(struct bench *bench)
+{
+    printf("%-34s %17s %17s %17s %8s %7s\n", "the waiting jobs", "submission: worst", "end: worst",
+           "timer: worst", "timers", "starts");
+    for (int kind = 0; kind < KINDS; kind++)
+        bench_kind(bench, (enum kind)kind);
+    bench_ports(bench);
+    bench_gang(bench, 1, "a gang of 256 groups, GPUs");
+    bench_gang(bench, 0, "a gang of 256 groups, memory");
+}
+
+static const char usage[] =
+    "usage: queue-bench [NODES [JOBS [POLICY [PART]]]]     (10000, 100000, hived, both parts)\n"
+    "POLICY: hived, first-fit, best-fit or spread. PART: waits or lives.\n";
+
+/* The word at `at`, one of those given; NULL: there is none. */
+static const char *word_of(int count, char **words, int at, const char *const *known, size_t many)
+{
+    if (count <= at)
+        return NULL;
+    for (size_t i = 0; i < many; i++)
+        if (!strcmp(words[at], known[i]))
+            return known[i];
+    fprintf(stderr, "%s: there is no such policy or part\n%s", words[at], usage);
+    exit(2);
 }
 
 int main(int count, char **words)
 {
-    static const char usage[] =
-        "usage: queue-bench [NODES [JOBS [POLICY]]]     (10000, 100000, hived)\n"
-        "POLICY: hived, first-fit, best-fit or spread.\n";
     static const char *const policies[] = {"hived", "first-fit", "best-fit", "spread"};
-    arguments_check(count, words, 0, 3, 0, usage);
+    static const char *const all[] = {"waits", "lives"};
+    arguments_check(count, words, 0, 4, 0, usage);
+    const char *policy = word_of(count, words, 3, policies, COUNT_OF(policies));
+    const char *part = word_of(count, words, 4, all, COUNT_OF(all));
     struct bench bench = {
-        .policy = "hived",
+        .policy = policy ? policy : policies[0],
         .nodes = count > 1 ? (uint32_t)argument_number(words[1], CLUSTERS, CORE_NODES_MAX, usage)
                            : 10000,
         .jobs =
             count > 2 ? (uint32_t)argument_number(words[2], 1, CORE_JOBS_MAX / 2, usage) : 100000,
     };
-    bool is_known = count < 4;
-    for (size_t i = 0; i < COUNT_OF(policies) && !is_known; i++)
-        is_known = !strcmp(words[3], policies[i]);
-    if (!is_known) {
-        fprintf(stderr, "%s: no such policy\n%s", words[3], usage);
-        return 2;
-    }
-    if (count > 3)
-        bench.policy = words[3];
     output_init(&bench.output);
     printf("policy %s, %u nodes, %u jobs wait; microseconds\n", bench.policy, bench.nodes,
            bench.jobs);
-    printf("%-34s %17s %17s %17s %8s %7s\n", "the waiting jobs", "submission: worst", "end: worst",
-           "timer: worst", "timers", "starts");
-    for (int kind = 0; kind < KINDS; kind++)
-        bench_kind(&bench, (enum kind)kind);
-    bench_ports(&bench);
-    bench_gang(&bench, 1, "a gang of 256 groups, GPUs");
-    bench_gang(&bench, 0, "a gang of 256 groups, memory");
-    bench_gang_life(&bench);
+    if (!part || part == all[0])
+        waits_run(&bench);
+    if (!part || part == all[1])
+        lives_run(&bench);
     output_release(&bench.output);
     return 0;
 }
