@@ -156,7 +156,8 @@ static void check_job(const struct core *core, uint32_t slot, size_t *queued, si
           job->is_going_on || job->life.execution == EXECUTION_CREATE);
     CHECK(!job->hold_count || is_queued);
     CHECK(!job->victim_count || job->hold_count);
-    CHECK(core->placing.job != job->id.v || (is_queued && job->plan->is_gang));
+    const bool is_by_task = core->placing.stage == PLACING_TASKS;
+    CHECK(core->placing.job != job->id.v || (is_queued && job->plan->is_gang == !is_by_task));
     CHECK(job->waiting == waiting_state(core, job));
     CHECK(!job->is_changed && !job->is_finished && !job->submission);
     CHECK(job->is_going_on || !job_goes_on(&job->life));

@@ -310,8 +310,10 @@ static void pass_go_on(struct core *core)
     assert(core->output);
     struct pass *pass = &core->pass;
     pass->cuts++;
+    const enum placing_stage stage = core->placing.stage;
     const bool is_starting =
-        gang_is_creating(core) || (core->placing.job && core->placing.stage == PLACING_START);
+        gang_is_creating(core) ||
+        (core->placing.job && (stage == PLACING_START || stage == PLACING_TASKS));
     const bool is_at_once = is_starting || pass->cuts < AT_ONCE_MAX;
     pass->next_ms = core->now_ms + (is_at_once ? 0 : PAUSE_MS);
     timers_set(&core->timers, timer_key(TIMER_QUEUE, 0), pass->next_ms);

@@ -23,6 +23,7 @@ enum {
     WORK_OF_SEARCH = 16,
     WORK_OF_COMMIT = 16, /* and of its undoing */
     WORK_OF_START = 32,  /* of a task: its rows, its command */
+    SLICES_OF_TASKS = 2, /* of a job without gang: these costs are those of a job of one task */
 };
 
 /* Groups that start together: the parts of a gang, or one task. */
@@ -566,44 +567,105 @@ static struct start_outcome gang_start(struct core *core, struct core_job *job)
     return outcome;
 }
 
-/* Each waiting task by itself; one failure of a role is enough to know about its others. */
+/* --- a job without gang --- */
+
+/* What one step does for its tasks, each of which is tried by itself. */
+struct round {
+    struct task_ref next;   /* whose turn it is */
+    struct task_ref *tasks; /* that have got their places */
+    uint32_t placed, waiting, work_end;
+    bool is_again; /* all have had their turn: only why some wait is still to be known */
+    bool has_failed;
+    struct start_outcome failure;
+};
+
+/* The first task that waits at or behind the one whose turn it is. False: none does. */
+static bool round_settle(struct core *core, const struct core_job *job, struct round *round)
+{
+    const struct job_policy *policy = policy_of(core, job);
+    struct task_ref *next = &round->next;
+    for (; next->role < job->plan->role_count; *next = (struct task_ref){next->role + 1, 0}) {
+        const uint32_t count = job_role_count(&job->life, policy, next->role);
+        for (; next->index < count; next->index++)
+            if (job_task_is_waiting(&job->life, policy, *next))
+                return true;
+    }
+    return false;
+}
+
+static struct start_outcome task_start(struct core *core, struct core_job *job,
+                                       struct task_ref task)
+{
+    const struct job_task *known = job_task_find(&job->life, task);
+    struct gang_part part = {.is_made = true};
+    struct parts parts = {.items = &part, .count = 1, .task_count = 1, .is_task = true};
+    request_of_task(core, job, task, known ? known->task_attempt : 0, &core->scratch,
+                    &part.request);
+    return parts_start(core, job, &parts);
+}
+
+/* One failure of a role is enough to know about its others. False: the rest follows in the next
+ * step. */
+static bool round_go_on(struct core *core, struct core_job *job, struct round *round)
+{
+    do {
+        if (!round_settle(core, job, round)) {
+            if (round->placed == round->waiting || round->has_failed)
+                return true;
+            round->next = (struct task_ref){0}; /* some have failed in a step before */
+            round->is_again = true;
+            return false;
+        }
+        const struct start_outcome outcome = task_start(core, job, round->next);
+        if (outcome.is_cut || holdovers_are_left(core)) /* they may be room for the rest */
+            return false;
+        if (outcome.kind == PLACEMENT_BIND) {
+            round->tasks[round->placed++] = round->next;
+            round->next.index++;
+            continue;
+        }
+        round->failure = outcome;
+        round->has_failed = true;
+        round->next = (struct task_ref){round->next.role + 1, 0};
+        if (round->is_again)
+            return true;
+    } while (core->pass.work < round->work_end);
+    return round->placed == round->waiting;
+}
+
 static struct start_outcome tasks_start(struct core *core, struct core_job *job)
 {
     assert(!job->plan->is_gang && queue_has(core->queue, core_job_slot(core, job)));
-    const struct plan *plan = job->plan;
-    struct start_outcome failure = {.kind = PLACEMENT_WAIT, .reason = ""};
-    uint32_t waiting = job_waiting_count(&job->life, policy_of(core, job)), placed = 0;
-    struct task_ref *tasks = ARENA_ARRAY(&core->scratch, struct task_ref, waiting + 1);
-    for (uint16_t i = 0; i < plan->role_count; i++) {
-        uint32_t count = job_role_count(&job->life, policy_of(core, job), i);
-        for (uint32_t j = 0; j < count; j++) {
-            struct task_ref task = {i, (uint16_t)j};
-            if (!job_task_is_waiting(&job->life, policy_of(core, job), task))
-                continue;
-            const struct job_task *known = job_task_find(&job->life, task);
-            struct gang_part part = {.is_made = true};
-            struct parts parts = {.items = &part, .count = 1, .task_count = 1, .is_task = true};
-            request_of_task(core, job, task, known ? known->task_attempt : 0, &core->scratch,
-                            &part.request);
-            struct start_outcome outcome = parts_start(core, job, &parts);
-            if (outcome.kind != PLACEMENT_BIND) {
-                failure = outcome;
-                break;
-            }
-            tasks[placed++] = task;
-        }
-        if (holdovers_are_left(core)) { /* what it takes from others may be room for the rest */
-            failure = outcome_cut;
-            break;
-        }
+    const struct placing *placing = placing_of(core, job);
+    const uint32_t most = 1 + SLICES_OF_TASKS * core->slice / WORK_OF_START;
+    struct round round = {
+        .tasks = ARENA_ARRAY(&core->scratch, struct task_ref, most),
+        .waiting = job_waiting_count(&job->life, policy_of(core, job)),
+        .work_end = core->pass.work + SLICES_OF_TASKS * core->slice,
+        .failure = {.kind = PLACEMENT_WAIT, .reason = ""},
+    };
+    if (placing) {
+        round.next = placing->task;
+        round.is_again = placing->rounds > 0;
+        placing_forget(core, job);
     }
-    if (placed) {
-        core_trace(core, "job %s: placed %u of %u waiting tasks", job->full_name, placed, waiting);
-        core_job_step(
-            core, job,
-            &(struct job_event){.kind = JOB_EVENT_PLACED, .tasks = tasks, .task_count = placed});
+    const bool is_over = round_go_on(core, job, &round);
+    assert(round.placed <= most);
+    if (round.placed) {
+        core_trace(core, "job %s: placed %u of %u waiting tasks", job->full_name, round.placed,
+                   round.waiting);
+        core_job_step(core, job,
+                      &(struct job_event){.kind = JOB_EVENT_PLACED,
+                                          .tasks = round.tasks,
+                                          .task_count = round.placed});
     }
-    return placed == waiting ? outcome_bind : failure;
+    if (round.placed == round.waiting)
+        return outcome_bind;
+    if (is_over)
+        return round.failure;
+    core->placing = (struct placing){
+        .job = job->id.v, .stage = PLACING_TASKS, .task = round.next, .rounds = round.is_again};
+    return outcome_cut;
 }
 
 struct start_outcome core_job_start(struct core *core, struct core_job *job)

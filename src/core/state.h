@@ -186,20 +186,21 @@ struct hold {
 
 enum { PORT_TRIES_MAX = 4 }; /* on other nodes, when ports are in conflict */
 
-/* The gang that is placed in several steps: how far it has come. There is one at a time, and no
+/* The job that is placed in several steps: how far it has come. There is one at a time, and no
  * other job is tried meanwhile; see docs/rfc/0016-gangs-in-steps.md. */
 enum placing_stage {
     PLACING_SEARCH, /* for places of its parts */
     PLACING_TELL,   /* they are found: its victims are told */
     PLACING_PORTS,  /* all are bound: ports are taken for its tasks */
     PLACING_START,  /* its tasks take their places, with their rows: it is decided */
+    PLACING_TASKS,  /* of a job without gang: each task starts by itself, in its turn */
 };
 struct placing {
     uint32_t job;  /* its id; 0: there is none */
     bool is_fresh; /* nobody has been told to end for it */
     enum placing_stage stage;
     uint32_t next;        /* the first part whose turn has not come in this round */
-    struct task_ref task; /* PORTS, START: the task whose turn it is */
+    struct task_ref task; /* PORTS, START, TASKS: the task whose turn it is */
     uint32_t told;        /* victims that have been told */
     uint32_t nodes;       /* core->node_changes when this round began */
     uint32_t rounds;

@@ -4,7 +4,10 @@
 
 #include <string.h>
 
+#include "base/err.h"
 #include "base/memory.h"
+#include "core/jobs.h"
+#include "core/state.h"
 
 static void test_gang_waits_whole(void **state)
 {
@@ -117,9 +120,131 @@ static void a_held_node_that_fails_undoes_the_gang(void **state)
     }
 }
 
+/* --- a job without gang: as many of its tasks in each step as its work allows, here one --- */
+
+enum { BIG = 2, SMALL = 3 };
+
+/* Two tasks of so many GPUs each, and three of one GPU. */
+static uint32_t begin_tasks(struct world *world, const char *policy, uint32_t big_gpus)
+{
+    world_init(world, policy);
+    world_keep(world);
+    world_node(world, "n1", 16, 4);
+    world_node(world, "n2", 16, 4);
+    world_timer(world, 1);
+    core_slice_set(world->core, 1);
+    struct plan_role roles[] = {world_role("big", BIG, 1, big_gpus),
+                                world_role("small", SMALL, 1, 1)};
+    struct plan plan = world_plan_of("tasks", roles);
+    plan.role_count = COUNT_OF(roles);
+    plan.is_gang = false;
+    return world_submit(world, &plan);
+}
+
+static const struct core_job *job_of(const struct world *world, uint32_t job)
+{
+    struct err err = {0};
+    if (core_check_places(world->core, &err))
+        fail_msg("%s: %s", err.path, err.text);
+    return core_job_find(world->core, (struct job_id){job});
+}
+
+static const char *const policies[] = {"first-fit", "best-fit", "spread", "hived"};
+
+static void tasks_start_one_in_each_step(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(policies); i++) {
+        struct world world;
+        const uint32_t job = begin_tasks(&world, policies[i], 2);
+        for (uint32_t k = 1; k <= BIG + SMALL; k++) {
+            assert_int_equal(world_command_count(&world, COMMAND_CREATE), 1);
+            assert_int_equal(job_of(&world, job)->life.live, k);
+            world_pass_step(&world);
+        }
+        assert_int_equal(job_of(&world, job)->waiting, WAITING_NOT);
+        assert_false(world_pass_step(&world));
+        world_release(&world);
+    }
+}
+
+/* Why some wait is told when all have had their turn, though theirs was in another step. */
+static void the_reason_of_an_early_role_is_told(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(policies); i++) {
+        struct world world;
+        const uint32_t job = begin_tasks(&world, policies[i], 5);
+        bool is_told = false;
+        do {
+            const struct job_record *row = world_job(&world, job);
+            is_told = is_told || (row && strstr(row->reason, "it needs 1 x "));
+        } while (world_pass_step(&world));
+        assert_true(is_told);
+        assert_int_equal(job_of(&world, job)->life.live, SMALL);
+        assert_int_equal(job_of(&world, job)->waiting, WAITING_QUEUED);
+        /* there is room for one of the two now */
+        world_node(&world, "n3", 16, 8);
+        world_pass_end(&world);
+        assert_int_equal(job_of(&world, job)->life.live, SMALL + 1);
+        world_release(&world);
+    }
+}
+
+static void nobody_else_is_tried_between_two_tasks(void **state)
+{
+    (void)state;
+    struct world world;
+    const uint32_t job = begin_tasks(&world, "hived", 2);
+    const uint32_t other = world_submit_for(&world, "other", 500, 1, 0);
+    while (job_of(&world, job)->waiting != WAITING_NOT) {
+        assert_int_equal(job_of(&world, other)->waiting, WAITING_QUEUED);
+        assert_true(world_pass_step(&world));
+    }
+    world_pass_end(&world);
+    assert_int_equal(job_of(&world, other)->waiting, WAITING_NOT);
+    world_release(&world);
+}
+
+static void it_is_stopped_between_two_tasks(void **state)
+{
+    (void)state;
+    struct world world;
+    const uint32_t job = begin_tasks(&world, "spread", 2);
+    world_pass_step(&world);
+    assert_int_equal(world_ask(&world, EVENT_STOP, job), 0);
+    size_t kills = 0;
+    do
+        kills += world_command_count(&world, COMMAND_KILL);
+    while (world_pass_step(&world));
+    assert_int_equal(kills, 2);
+    world_exit(&world, 1, 143, 0);
+    world_exit(&world, 2, 143, 0);
+    assert_null(job_of(&world, job));
+    world_release(&world);
+}
+
+static void a_restart_between_two_tasks_starts_the_rest(void **state)
+{
+    (void)state;
+    struct world world;
+    const uint32_t job = begin_tasks(&world, "best-fit", 2);
+    world_pass_step(&world);
+    world_restart(&world);
+    world_pass_end(&world);
+    assert_int_equal(job_of(&world, job)->waiting, WAITING_NOT);
+    assert_int_equal(job_of(&world, job)->life.live, BIG + SMALL);
+    world_release(&world);
+}
+
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_gang_waits_whole),
     cmocka_unit_test(test_parts_of_a_gang),
     cmocka_unit_test(a_held_node_that_fails_undoes_the_gang),
+    cmocka_unit_test(tasks_start_one_in_each_step),
+    cmocka_unit_test(the_reason_of_an_early_role_is_told),
+    cmocka_unit_test(nobody_else_is_tried_between_two_tasks),
+    cmocka_unit_test(it_is_stopped_between_two_tasks),
+    cmocka_unit_test(a_restart_between_two_tasks_starts_the_rest),
 };
 UNIT_FILE(tests, NULL, NULL);
