@@ -175,8 +175,10 @@ static void recall_event(struct core *core, const struct event *event)
         job = NULL;
     }
     core_answer(core, event, event->start.job, job ? NULL : &err);
-    if (job)
-        core_job_step(core, job, &(struct job_event){.kind = JOB_EVENT_START});
+    if (!job)
+        return;
+    pause_watch(core, job);
+    core_job_step(core, job, &(struct job_event){.kind = JOB_EVENT_START});
 }
 
 static void start_event(struct core *core, const struct event *event)

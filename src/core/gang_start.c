@@ -112,7 +112,10 @@ static struct start_outcome ports_conflict(struct core *core, struct core_job *j
     struct placing again = core->placing;
     outcome.is_port_conflict = true;
     gang_undo(core, job);
-    if (again.avoid_count == PORT_TRIES_MAX)
+    bool is_avoided = false; /* then there is no other */
+    for (uint32_t i = 0; i < again.avoid_count; i++)
+        is_avoided = is_avoided || again.avoid[i].v == node;
+    if (is_avoided || again.avoid_count == PORT_TRIES_MAX)
         return outcome;
     again.avoid[again.avoid_count++].v = node;
     again.is_fresh = true;

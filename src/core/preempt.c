@@ -291,17 +291,24 @@ void placing_forget(struct core *core, const struct core_job *job)
         core->placing = (struct placing){0};
 }
 
+void pause_watch(struct core *core, const struct core_job *job)
+{
+    assert(job->id.v);
+    if (job->life.preempt_after_ms > core->now_ms)
+        timers_set(&core->timers, timer_key(TIMER_PREEMPT, job->id.v), job->life.preempt_after_ms);
+}
+
 void preemption_failed(struct core *core, struct core_job *job)
 {
     assert(job->id.v);
     enum { AGAIN_MS = 30000, DOUBLINGS_MAX = 7 };
     if (!job->hold_count)
         return;
-    uint32_t doublings =
-        job->preempt_failures < DOUBLINGS_MAX ? job->preempt_failures : DOUBLINGS_MAX;
-    job->preempt_failures++;
-    job->preempt_after_ms = core->now_ms + ((int64_t)AGAIN_MS << doublings);
-    timers_set(&core->timers, timer_key(TIMER_PREEMPT, job->id.v), job->preempt_after_ms);
+    const uint32_t failures = job->life.preempt_failures;
+    const uint32_t doublings = failures < DOUBLINGS_MAX ? failures : DOUBLINGS_MAX;
+    job_preemption_failed(&job->life, core->now_ms + ((int64_t)AGAIN_MS << doublings));
+    record_job_changed(core, job);
+    pause_watch(core, job);
     holds_release(core, job);
 }
 

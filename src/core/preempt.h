@@ -42,6 +42,8 @@ void placing_forget(struct core *core, const struct core_job *job);
 void gang_undo(struct core *core, struct core_job *job);
 /* It could not start although others have ended for it: not again soon, and ever more rarely. */
 void preemption_failed(struct core *core, struct core_job *job);
+/* It is tried again when its pause is over; also after a restart. */
+void pause_watch(struct core *core, const struct core_job *job);
 /* A job waits that would have to end others; `why_not`: what keeps it from that, or "". */
 struct start_outcome preempt_outcome(struct core *core, const struct placement_result *result,
                                      const char *why_not);

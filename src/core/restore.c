@@ -7,6 +7,7 @@
 #include "core/config.h"
 #include "core/jobs.h"
 #include "core/nodes.h"
+#include "core/preempt.h"
 #include "core/request.h"
 #include "core/restore.h"
 #include "core/state.h"
@@ -245,6 +246,7 @@ int core_restore_finish(struct core *core, int64_t now_ms, struct output *output
         struct err why = {0};
         if (job_restore_finish(&job->life, policy_of(core, job), now_ms, &core->actions, &why))
             return err_fail(err, ERR_CORRUPT, "jobs", "%s: %s", job->full_name, why.text);
+        pause_watch(core, job);
         core_job_apply(core, job);
     }
     core->is_unblocked = true;

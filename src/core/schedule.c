@@ -103,7 +103,7 @@ static struct start_outcome job_try(struct core *core, uint32_t slot, uint32_t *
     assert(queue_has(core->queue, slot) == (outcome.kind != PLACEMENT_BIND));
     waiting_changed(core, job, WAITING_BY_TRY);
     if (outcome.kind == PLACEMENT_BIND) {
-        job->preempt_failures = 0;
+        job_preemption_settle(&job->life);
         return outcome;
     }
     /* some of its tasks may have been placed, or it has begun to preempt, or what hinders it does

@@ -122,7 +122,7 @@ static int part_ask(struct core *core, struct core_job *job, const struct parts 
     struct placement_request *request = &part->request.placement;
     struct placement_result *result = &part->result;
     struct placer *placer = core->placer;
-    bool is_paused = core->now_ms < job->preempt_after_ms;
+    bool is_paused = core->now_ms < job->life.preempt_after_ms;
     /* one task of a job at a time: what it ends may be enough for the others */
     bool is_after = parts->is_task && job->hold_count;
     bool may_preempt = is_holding || (!is_paused && !is_after);
@@ -145,7 +145,7 @@ static int part_ask(struct core *core, struct core_job *job, const struct parts 
         *why_not = arena_format(
             &core->scratch,
             "others have been ended for it before and it could not start; it tries again in %lld s",
-            (long long)((job->preempt_after_ms - core->now_ms + 999) / 1000));
+            (long long)((job->life.preempt_after_ms - core->now_ms + 999) / 1000));
     else
         *why_not = "another task of the job does so first";
     return 0;
@@ -224,7 +224,7 @@ static struct start_outcome part_place(struct core *core, struct core_job *job,
                 victims_add(core, job, result->victims, result->victim_count);
         }
         struct start_outcome outcome = preempt_outcome(core, result, why_not);
-        outcome.is_of_job = is_own || core->now_ms < job->preempt_after_ms;
+        outcome.is_of_job = is_own || core->now_ms < job->life.preempt_after_ms;
         outcome.is_held_back = part->is_held_back;
         return outcome;
     }
@@ -509,6 +509,15 @@ static struct start_outcome parts_try(struct core *core, struct core_job *job, s
     return outcome_bind;
 }
 
+/* It was to be avoided already, and there is no other: another search would find it again. */
+static bool is_avoided(const struct parts *parts, uint32_t node)
+{
+    for (uint32_t i = 0; i < parts->avoid_count; i++)
+        if (parts->avoid[i].v == node)
+            return true;
+    return false;
+}
+
 static struct start_outcome parts_start(struct core *core, struct core_job *job,
                                         struct parts *parts)
 {
@@ -517,7 +526,7 @@ static struct start_outcome parts_start(struct core *core, struct core_job *job,
         struct gang_ports ports;
         struct start_outcome outcome = parts_try(core, job, parts, &ports);
         if (outcome.kind != PLACEMENT_WAIT || outcome.is_cut || ports.conflict == NONE ||
-            parts->avoid_count == PORT_TRIES_MAX)
+            parts->avoid_count == PORT_TRIES_MAX || is_avoided(parts, ports.conflict))
             return outcome;
         parts->avoid[parts->avoid_count++].v = ports.conflict;
         for (size_t i = 0; i < parts->count; i++)

@@ -136,8 +136,6 @@ struct core_job {
     uint32_t victim_count, victim_room;
     int64_t victims_ms;         /* … and they were named then */
     uint32_t preempt_rounds;    /* others were told to end so often since it waits */
-    uint32_t preempt_failures;  /* others were ended for nothing so often since it started last */
-    int64_t preempt_after_ms;   /* not before this again */
     enum waiting_state waiting; /* as of the last waiting_changed */
     bool is_alone;              /* a class of its own: what hinders it does not hinder its like */
     bool is_changed;

@@ -105,10 +105,10 @@ enum waiting_state waiting_state(const struct core *core, const struct core_job 
     if (core->placing.job == job->id.v && core->placing.is_fresh)
         return is_starving ? WAITING_PLACING_STARVING : WAITING_PLACING;
     if (job->hold_count) {
-        assert(core->now_ms >= job->preempt_after_ms);
+        assert(core->now_ms >= job->life.preempt_after_ms);
         return is_starving ? WAITING_PREEMPTING_STARVING : WAITING_PREEMPTING;
     }
-    if (core->now_ms < job->preempt_after_ms)
+    if (core->now_ms < job->life.preempt_after_ms)
         return is_starving ? WAITING_PAUSED_STARVING : WAITING_PAUSED;
     return is_starving ? WAITING_STARVING : WAITING_QUEUED;
 }
@@ -117,7 +117,7 @@ enum waiting_state waiting_state(const struct core *core, const struct core_job 
 static enum waiting_state waiting_now(const struct core *core, const struct core_job *job)
 {
     assert((unsigned)job->waiting < WAITING_STATES);
-    if (core->now_ms < job->preempt_after_ms)
+    if (core->now_ms < job->life.preempt_after_ms)
         return job->waiting;
     return job->waiting == WAITING_PAUSED            ? WAITING_QUEUED
            : job->waiting == WAITING_PAUSED_STARVING ? WAITING_STARVING

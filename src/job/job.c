@@ -54,6 +54,18 @@ bool job_is_stop_requested(const struct job *job)
     return job->execution == EXECUTION_STOP;
 }
 
+void job_preemption_failed(struct job *job, int64_t until_ms)
+{
+    assert(until_ms > 0 && !job_is_final(job));
+    job->preempt_failures++;
+    job->preempt_after_ms = until_ms;
+}
+
+void job_preemption_settle(struct job *job)
+{
+    job->preempt_failures = 0;
+}
+
 int job_can_stop(const struct job *job, struct err *err)
 {
     if (job_is_final(job) && job->execution != EXECUTION_STOP)

@@ -30,7 +30,7 @@ struct err;
 enum {
     JOB_ROLES_MAX = 256,
     JOB_INSTANCES_MAX = 10000, /* of one role */
-    JOB_BYTES_MAX = 144,       /* of a struct job: what a job in the queue costs */
+    JOB_BYTES_MAX = 160,       /* of a struct job: what a job in the queue costs */
 };
 
 struct job_role_policy {
@@ -110,7 +110,11 @@ struct job {
     int64_t retry_at_ms, hold_until_ms;  /* 0: no such delay runs */
     struct completion *completion;       /* of the attempt; owned; NULL until decided */
     int32_t trigger_role, trigger_index; /* the task that ended the attempt; -1 none */
-    struct job_role *roles;              /* role_count of them; NULL before the first placement */
+    /* The scheduler's, kept here because they are stored with the job: others were ended for it in
+     * vain so often since it started last, and none may be before then. */
+    uint32_t preempt_failures;
+    int64_t preempt_after_ms;
+    struct job_role *roles; /* role_count of them; NULL before the first placement */
 };
 
 enum job_event_kind {
@@ -239,6 +243,9 @@ bool job_is_final(const struct job *job); /* COMPLETED; containers may still be 
 bool job_goes_on(const struct job *job);
 /* Stop has been asked for and the job does not run for a new start. */
 bool job_is_stop_requested(const struct job *job);
+/* Others were ended for it in vain: none may be before `until_ms`. It has started after all. */
+void job_preemption_failed(struct job *job, int64_t until_ms);
+void job_preemption_settle(struct job *job);
 
 /* Everything of the job itself, for the store, versioned; tasks are rows of their own. */
 void job_save(const struct job *job, struct buf *out);

@@ -4,8 +4,8 @@
 #include "job/step.h"
 #include <assert.h>
 
-/* Version 1 had no quick_ends, version 2 no ending. */
-enum { SAVE_VERSION = 3, ENDING_SHIFT = 2 };
+/* Version 1 had no quick_ends, version 2 no ending, version 3 no pause of preemptions. */
+enum { SAVE_VERSION = 4, ENDING_SHIFT = 2 };
 
 static void completion_put(struct buf *out, const struct completion *completion)
 {
@@ -86,6 +86,8 @@ void job_save(const struct job *job, struct buf *out)
     buf_put_u32(out, job->retries_platform);
     buf_put_u32(out, job->retries_resource);
     buf_put_u32(out, job->quick_ends);
+    buf_put_u32(out, job->preempt_failures);
+    buf_put_u64(out, (uint64_t)job->preempt_after_ms);
     const int64_t times[] = {job->submitted_ms,        job->launched_ms,
                              job->completed_ms,        job->attempt_created_ms,
                              job->attempt_launched_ms, job->attempt_completed_ms,
@@ -156,6 +158,8 @@ static bool job_take(struct cursor *cursor, struct job *job)
     job->retries_platform = cursor_u32(cursor);
     job->retries_resource = cursor_u32(cursor);
     job->quick_ends = version >= 2 ? cursor_u32(cursor) : 0;
+    job->preempt_failures = version >= 4 ? cursor_u32(cursor) : 0;
+    job->preempt_after_ms = version >= 4 ? (int64_t)cursor_u64(cursor) : 0;
     int64_t *const times[] = {&job->submitted_ms,        &job->launched_ms,
                               &job->completed_ms,        &job->attempt_created_ms,
                               &job->attempt_launched_ms, &job->attempt_completed_ms,

@@ -23,10 +23,12 @@
 enum {
     ORIGIN_MS = 1000000000,
     EVENTS_MAX = 20000, /* more is no progress */
-    /* Where something happens between all steps: each may let a gang begin anew that finds no
-     * place, whose steps bring the next. */
-    RESTARTS_MAX = 100,
-    INTERRUPTIONS_MAX = 500,
+    PASS_PAUSE_MS = 10, /* before a step of a long pass */
+    /* Each interruption may let a gang begin anew that finds no place, and its steps are where the
+     * next one comes. So a pass is interrupted so often, and is then left alone: it must come to
+     * its end within so many steps, whatever has happened before. */
+    PASS_INTERRUPTIONS_MAX = 40,
+    PASS_STEPS_MAX = 4000,
     DRAIN_MS = 4 * 3600000, /* after the last submission, before the rest is stopped */
 };
 
@@ -289,19 +291,46 @@ static int restart(struct sim *sim)
     return 0;
 }
 
+static bool pass_goes_on(const struct sim *sim)
+{
+    return sim->wake_ms <= sim->now_ms + PASS_PAUSE_MS;
+}
+
+/* Something comes between two steps of a pass. False: it is left alone by now. */
+static bool pass_interrupt(struct sim *sim)
+{
+    if (!sim->config->has_interruptions || !pass_goes_on(sim))
+        return true;
+    if (sim->pass_interruptions >= PASS_INTERRUPTIONS_MAX)
+        return false;
+    sim->pass_interruptions++;
+    sim->pass_steps = 0;
+    return true;
+}
+
 static int maybe_restart(struct sim *sim)
 {
     bool is_due = random_below(&sim->accident, 1000) < sim->config->restarts;
-    if (!is_due || (sim->config->has_interruptions && sim->result.restarts >= RESTARTS_MAX))
+    if (!is_due || !pass_interrupt(sim))
         return 0;
     mails_lose(sim);
     return restart(sim);
 }
 
+/* The oracle of progress. */
 static void wake_up(struct sim *sim)
 {
     sim->wake_ms = INT64_MAX;
     sim_step(sim, &(struct event){.kind = EVENT_TIMER}, NULL);
+    if (!pass_goes_on(sim)) {
+        sim->pass_interruptions = sim->pass_steps = 0;
+        return;
+    }
+    if (++sim->pass_steps > sim->result.pass_longest)
+        sim->result.pass_longest = sim->pass_steps;
+    if (sim->pass_steps > PASS_STEPS_MAX && !sim->wrong)
+        sim->wrong = err_fail(sim->err, ERR_INTERNAL, "sim", "a pass has no end after %d steps",
+                              PASS_STEPS_MAX);
 }
 
 /* Between two steps of a pass that goes on at once: the commonest places for a mistake. */
@@ -333,8 +362,8 @@ static int interrupt_random(struct sim *sim)
         break;
     }
     default:
-        if (!sim->config->restarts || sim->result.restarts >= RESTARTS_MAX)
-            break; /* each forgets the pauses of jobs that preempt in vain */
+        if (!sim->config->restarts)
+            break;
         mails_lose(sim);
         return restart(sim);
     }
@@ -344,7 +373,7 @@ static int interrupt_random(struct sim *sim)
 static bool is_interrupted(struct sim *sim)
 {
     return sim->config->has_interruptions && sim->wake_ms <= sim->now_ms && !sim->is_ending &&
-           sim->result.interruptions < INTERRUPTIONS_MAX && random_below(&sim->accident, 3) == 0;
+           random_below(&sim->accident, 3) == 0 && pass_interrupt(sim);
 }
 
 /* --- the run --- */

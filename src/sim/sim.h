@@ -48,6 +48,7 @@ struct sim_result {
     uint64_t events, attempts, preempted, restarts, retries;
     uint64_t cuts;                   /* steps after which the core asked to go on at once … */
     uint64_t interruptions, longest; /* … and something else came first; most in a row */
+    uint64_t pass_longest;           /* most steps of a pass that was not interrupted any more */
     uint64_t hash;                   /* of the core at the end */
     uint64_t output;                 /* of all that it ever said */
     uint64_t outcome;                /* of how each job ended: state, code */

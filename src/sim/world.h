@@ -45,6 +45,8 @@ struct sim {
     struct buf log_bytes, text;
     int64_t now_ms; /* from 0 */
     int64_t wake_ms, action_ms;
+    uint32_t pass_interruptions; /* so often since a pass over the queue began … */
+    uint32_t pass_steps;         /* … and its steps since then that nothing came between */
     uint64_t request;
     bool is_ending, loses_commands;
     int wrong; /* a code: the ledger, or the core's check of its placer, in `err` */

@@ -149,6 +149,8 @@ static int world_run(uint64_t seed, const struct options *options, struct sim_re
     sum->retries += result.retries;
     sum->interruptions += result.interruptions;
     sum->cuts += result.cuts;
+    if (result.pass_longest > sum->pass_longest)
+        sum->pass_longest = result.pass_longest;
     return 0;
 }
 
@@ -250,14 +252,14 @@ int main(int count, char **words)
                                     : restarts_compare(options.seed + i, &options);
     printf("worlds %llu, seeds %llu…%llu: %u jobs (%u refused): %u succeeded, %u failed, %u "
            "stopped, %u deleted; %llu events, %llu attempts, %llu preempted, %llu retries, %llu "
-           "restarts, %llu cuts, %llu interruptions; %.1f s\n",
+           "restarts, %llu cuts, %llu interruptions, longest pass %llu steps; %.1f s\n",
            (unsigned long long)options.worlds, (unsigned long long)options.seed,
            (unsigned long long)(options.seed + options.worlds - 1), sum.submitted, sum.refused,
            sum.succeeded, sum.failed, sum.stopped, sum.deleted, (unsigned long long)sum.events,
            (unsigned long long)sum.attempts, (unsigned long long)sum.preempted,
            (unsigned long long)sum.retries, (unsigned long long)sum.restarts,
            (unsigned long long)sum.cuts, (unsigned long long)sum.interruptions,
-           (double)(clock() - begin) / CLOCKS_PER_SEC);
+           (unsigned long long)sum.pass_longest, (double)(clock() - begin) / CLOCKS_PER_SEC);
     if (wrong)
         printf("%d worlds were wrong\n", wrong);
     return wrong ? 1 : 0;

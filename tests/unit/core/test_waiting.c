@@ -129,6 +129,7 @@ static uint32_t submit(struct world *world, const char *name, int32_t priority, 
 static void world_full(struct world *world)
 {
     world_init(world, "first-fit");
+    world_keep(world);
     world_node(world, "n1", 16, 4);
     submit(world, "low", -1, true, 1, 4);
     world_run(world, 1);
@@ -245,6 +246,32 @@ static void pauses_begin_anew_after_a_start(void **state)
     world_release(&world);
 }
 
+/* Nor may it after a restart, and the next failure doubles the pause all the same. */
+static void a_pause_outlives_a_restart(void **state)
+{
+    (void)state;
+    struct world world;
+    world_full(&world);
+    uint32_t high = submit(&world, "high", 100, true, 1, 4);
+    world_node_event(&world, EVENT_NODE_LOST, "n1");
+    world_timer(&world, 10000);
+    world_restart(&world);
+    assert_int_equal(state_of(&world, high), WAITING_PAUSED);
+    world_timer(&world, 19000);
+    assert_int_equal(state_of(&world, high), WAITING_PAUSED);
+    world_timer(&world, 1000); /* asked for by the new core */
+    assert_int_equal(state_of(&world, high), WAITING_QUEUED);
+    const struct core_job *job = core_job_find(world.core, (struct job_id){high});
+    assert_int_equal(job->life.preempt_failures, 1);
+    world_node(&world, "n1", 16, 4);
+    assert_int_equal(state_of(&world, high), WAITING_NOT);
+    assert_int_equal(job->life.preempt_failures, 0);
+    world_restart(&world);
+    job = core_job_find(world.core, (struct job_id){high});
+    assert_int_equal(job->life.preempt_failures, 0);
+    world_release(&world);
+}
+
 static void a_pause_may_starve_and_outlives_a_stop(void **state)
 {
     (void)state;
@@ -303,6 +330,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test(whoever_preempts_in_vain_pauses),
     cmocka_unit_test(after_its_pause_it_preempts_again),
     cmocka_unit_test(pauses_begin_anew_after_a_start),
+    cmocka_unit_test(a_pause_outlives_a_restart),
     cmocka_unit_test(a_pause_may_starve_and_outlives_a_stop),
     cmocka_unit_test(another_policy_begins_anew),
 };
