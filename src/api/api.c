@@ -10,6 +10,7 @@
 #include "api/snapshot.h"
 #include "api/stream_guard.h"
 #include "api/throttle.h"
+#include "api/worker.h"
 #include "base/memory.h"
 #include "sys/file.h"
 #include "sys/log.h"

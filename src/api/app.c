@@ -115,7 +115,8 @@ static void reply_options(struct call *call)
 {
     struct exchange *exchange = call->exchange;
     exchange_header(exchange, "Access-Control-Allow-Methods", "GET, POST, PUT, DELETE");
-    exchange_header(exchange, "Access-Control-Allow-Headers", "Authorization, Content-Type");
+    exchange_header(exchange, "Access-Control-Allow-Headers",
+                    "Authorization, Content-Type, Idempotency-Key");
     exchange_header(exchange, "Access-Control-Max-Age", "86400");
     exchange->reply.status = 204;
 }

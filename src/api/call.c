@@ -73,6 +73,8 @@ static void call_answered(void *context, const struct service_answer *answer)
     struct call *call = context;
     call->answer_code = answer->code;
     call->answer_job = answer->job;
+    if (answer->name)
+        snprintf(call->answer_name, sizeof call->answer_name, "%s", answer->name);
     if (answer->retry_s)
         call->retry_s = answer->retry_s;
     call->is_audited |= answer->is_noted;

@@ -84,7 +84,8 @@ struct call {
     void *task; /* of a handler that suspends more than once: nothing else uses it … */
     void *flow; /* … and of one that calls such a one */
     struct job_id answer_job;
-    bool is_held; /* waits for others by intention: its time is not measured */
+    char answer_name[256]; /* of a submission that was taken before; "": it was not */
+    bool is_held;          /* waits for others by intention: its time is not measured */
     int answer_code;
     struct err answer_err;
 };

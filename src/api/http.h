@@ -140,7 +140,7 @@ struct exchange {
     struct http_pair query[HTTP_QUERY_MAX];
     size_t query_count;
     struct text authorization, content_type, accept, origin, last_event_id, cookie;
-    struct text accept_encoding, if_none_match;
+    struct text accept_encoding, if_none_match, idempotency_key;
     struct text upgrade, websocket_key, websocket_version, websocket_protocol; /* RFC 6455 */
     struct text address; /* of the client, numeric, as trusted proxies tell; "" when it did not come
                           * by the network */

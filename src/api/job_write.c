@@ -13,12 +13,19 @@ static bool is_about_storage(const struct call *call)
     return strcmp(call->answer_err.path, "extras.storages") == 0;
 }
 
+static const char key_header[] = "Idempotency-Key";
+
+static bool is_about_key(const struct call *call)
+{
+    return strcmp(call->answer_err.path, key_header) == 0;
+}
+
 static const char *submit_error_name(const struct call *call, int code)
 {
     if (code == ERR_INVALID)
         return call->route->is_v1 ? "InvalidParametersError" : "InvalidProtocolError";
     if (code == ERR_CONFLICT)
-        return "ConflictJobError";
+        return is_about_key(call) ? "IdempotencyKeyError" : "ConflictJobError";
     if (code == ERR_NOT_FOUND)
         return is_about_storage(call) ? "NoStorageError" : "NoVirtualClusterError";
     return NULL;
@@ -45,11 +52,15 @@ static int submit_answered(struct call *call)
 {
     if (call->answer_code)
         return submit_refused(call);
+    const char *name = call->answer_name, *user = call->caller.auth.user;
     struct store_job job;
-    int code = store_job_summary(call->api->service->store, call->answer_job, call->arena, &job,
-                                 &call->err);
-    if (code)
-        return code;
+    if (!name[0]) {
+        int code = store_job_summary(call->api->service->store, call->answer_job, call->arena, &job,
+                                     &call->err);
+        if (code)
+            return code;
+        name = job.record.name;
+    }
     cleanup_buf struct buf warnings = BUF_INIT;
     problems_print(call->problems, "job", &warnings);
     struct json_writer json;
@@ -57,17 +68,30 @@ static int submit_answered(struct call *call)
     json_object(&json);
     json_key_int(&json, "status", 202);
     json_key(&json, "message");
-    char *message = arena_format(call->arena, "update job %s successfully", job.record.name);
-    json_string(&json, message);
-    json_key_string(&json, "name",
-                    arena_format(call->arena, "%s~%s", job.record.user, job.record.name));
+    json_string(&json, arena_format(call->arena, "update job %s successfully", name));
+    json_key_string(&json, "name", arena_format(call->arena, "%s~%s", user, name));
     if (warnings.length)
         json_key_text(&json, "warnings", text_trim(buf_as_text(&warnings)));
     json_object_end(&json);
-    exchange_header(
-        call->exchange, "Location",
-        arena_format(call->arena, "/api/v2/jobs/%s~%s", job.record.user, job.record.name));
+    exchange_header(call->exchange, "Location",
+                    arena_format(call->arena, "/api/v2/jobs/%s~%s", user, name));
     return 0;
+}
+
+/* What the client has named its submission by; visible characters, so that logs can show it. */
+static int submit_key(struct call *call, struct text *key)
+{
+    *key = call->exchange->idempotency_key;
+    if (!key->at)
+        return 0;
+    bool is_good = key->length > 0 && key->length <= STORE_SUBMIT_KEY_MAX;
+    for (size_t i = 0; is_good && i < key->length; i++)
+        is_good = key->at[i] > ' ' && key->at[i] <= '~';
+    if (is_good)
+        return 0;
+    return call_fail(call, ERR_INVALID, NULL, key_header,
+                     "%s must have 1 to %d visible ASCII characters", key_header,
+                     STORE_SUBMIT_KEY_MAX);
 }
 
 /* The job file: the body, or what JSON would give of a form, as OpenPAI's client of API v1 sends.
@@ -151,8 +175,10 @@ static int submit(struct call *call)
     struct service *service = call->api->service;
     const char *user = call->caller.auth.user;
     bool is_trial = call->is_trial = call_flag(call, "dryRun");
-    struct text source;
-    int code = submit_source(call, &source);
+    struct service_submission submission = {.user = user};
+    int code = submit_source(call, &submission.source);
+    if (!code)
+        code = submit_key(call, &submission.key);
     if (code)
         return code;
     struct core_trial *trial = is_trial ? ARENA_NEW(call->arena, struct core_trial) : NULL;
@@ -161,9 +187,9 @@ static int submit(struct call *call)
     call->resume_state = trial;
     struct service_reply reply = call_suspend(call, is_trial ? trial_answered : submit_answered);
     struct err err = {0};
-    code = is_trial ? service->trial(service->context, user, source, call->problems, call->arena,
-                                     trial, reply, &err)
-                    : service->submit(service->context, user, source, call->problems, reply, &err);
+    code = is_trial ? service->trial(service->context, user, submission.source, call->problems,
+                                     call->arena, trial, reply, &err)
+                    : service->submit(service->context, &submission, call->problems, reply, &err);
     if (code)
         call_refused(call, code, &err);
     return 0;

@@ -32,9 +32,18 @@ struct hived;
 struct problems;
 struct store_reader;
 
+struct service_submission {
+    const char *user;
+    struct text source; /* the job file */
+    struct text key;    /* by which it is the same when it is sent again; "": none.
+                         * STORE_SUBMIT_KEY_MAX bytes at most */
+};
+
 struct service_answer { /* strings live for the call only */
     int code;           /* 0 or ERR_* */
     struct job_id job;  /* of a submission */
+    const char *name;   /* likewise, when it was taken before by its key: the job may be gone. NULL:
+                         * it was not */
     const char *path;   /* place in the user's document, or "" */
     const char *text;   /* why, when code is not 0 */
     int64_t retry_s;    /* of ERR_QUOTA and ERR_BUSY: when another try is worth it; 0: not known */
@@ -98,9 +107,11 @@ struct service {
     struct storage_list storages; /* that the operator offers */
 
     /* Read a job file and submit it. ERR_INVALID: `problems` has them all (their memory is the
-     * caller's arena); warnings are there on success, too. */
-    int (*submit)(void *context, const char *user, struct text source, struct problems *problems,
-                  struct service_reply reply, struct err *err);
+     * caller's arena); warnings are there on success, too. With a key that the user has sent
+     * before: the answer that it got then, or ERR_CONFLICT at "Idempotency-Key", for another file.
+     */
+    int (*submit)(void *context, const struct service_submission *submission,
+                  struct problems *problems, struct service_reply reply, struct err *err);
     /* What would become of it, were it submitted now: in *trial, in the arena, before `done` is
      * called. Nothing is stored. Errors as submit; ERR_BUSY: it was asked too often. */
     int (*trial)(void *context, const char *user, struct text source, struct problems *problems,

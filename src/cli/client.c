@@ -92,7 +92,8 @@ static bool is_loopback(const char *server)
 }
 
 /* Headers of a request; the caller frees them. */
-static struct curl_slist *request_headers(const struct client *client, const char *content_type)
+static struct curl_slist *request_headers(const struct client *client, const char *content_type,
+                                          const char *idempotency_key)
 {
     cleanup_buf struct buf line = BUF_INIT;
     struct curl_slist *headers = NULL;
@@ -103,6 +104,11 @@ static struct curl_slist *request_headers(const struct client *client, const cha
     if (content_type) {
         buf_clear(&line);
         buf_format(&line, "Content-Type: %s", content_type);
+        headers = curl_slist_append(headers, buf_cstr(&line));
+    }
+    if (idempotency_key) {
+        buf_clear(&line);
+        buf_format(&line, "Idempotency-Key: %s", idempotency_key);
         headers = curl_slist_append(headers, buf_cstr(&line));
     }
     headers = curl_slist_append(headers, "Expect:");
@@ -149,13 +155,21 @@ static const char *problem_of(CURLcode code)
     }
 }
 
+/* The connection was there, and broke before the whole answer had come. */
+static bool is_cut(CURLcode code)
+{
+    return code == CURLE_SEND_ERROR || code == CURLE_RECV_ERROR || code == CURLE_GOT_NOTHING ||
+           code == CURLE_PARTIAL_FILE;
+}
+
 void client_ask(struct client *client, const struct client_request *request,
                 struct client_reply *reply)
 {
     CURL *curl = client->curl;
     memset(reply, 0, sizeof *reply);
     request_setup(client, request->method, request->path);
-    struct curl_slist *headers = request_headers(client, request->content_type);
+    struct curl_slist *headers =
+        request_headers(client, request->content_type, request->idempotency_key);
     curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
     curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)CALL_TIMEOUT_MS);
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_reply);
@@ -169,6 +183,7 @@ void client_ask(struct client *client, const struct client_request *request,
         curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &reply->status);
     else
         snprintf(reply->problem, sizeof reply->problem, "%s", problem_of(code));
+    reply->is_cut = is_cut(code);
     curl_slist_free_all(headers);
 }
 
@@ -365,7 +380,7 @@ int client_follow(struct client *client, const char *path, struct client_stream 
     stream->length[0] = stream->log[0] = stream->reason[0] = '\0';
     stream->is_absent = false;
     request_setup(client, "GET", path);
-    struct curl_slist *headers = request_headers(client, NULL);
+    struct curl_slist *headers = request_headers(client, NULL, NULL);
     curl_easy_setopt(client->curl, CURLOPT_HTTPHEADER, headers);
     curl_easy_setopt(client->curl, CURLOPT_TCP_KEEPALIVE, 1L);
     if (client->deadline_ms) {

@@ -32,12 +32,14 @@ struct client_request {
     const char *path;         /* "/api/v2/jobs" */
     const char *content_type; /* NULL: no body */
     struct text body;
+    const char *idempotency_key; /* NULL: none */
 };
 
 struct client_reply {
     long status; /* 0: no server */
     struct buf body;
     char problem[512]; /* status 0: why */
+    bool is_cut;       /* status 0: there was a server, which may have taken the request */
 };
 
 /* One request, without a word to the user. */

@@ -184,7 +184,8 @@ const struct cli_command COMMANDS[] = {
      "skep validate job.yaml", NO_OPTIONS, run_validate},
     {"submit", "FILE", KIND_FILE, NULL, 1, 1, "submit a job file",
      "Submits a job file; - is standard input. When the command ends, the job is on the server's "
-     "disk and will not be lost.\n\n"
+     "disk and will not be lost. When the connection is cut before the answer has come, the job is "
+     "sent again for up to a minute, which makes no second job of it.\n\n"
      "With --wait or --follow the exit code is the job's own.",
      "skep submit --follow train.yaml", SUBMIT_OPTIONS, run_submit},
     {"run", "COMMAND [ARGUMENT…]", KIND_REST, NULL, 1, -1, "run one command as a job",

@@ -5,9 +5,10 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <unistd.h>
 
-enum { FILE_MAX = 4 << 20, RECONNECT_MS = 500 };
+enum { FILE_MAX = 4 << 20, RECONNECT_MS = 500, SUBMIT_AGAIN_MS = 60000, KEY_SIZE = 33 };
 
 void job_path(struct buf *path, const char *job, const char *rest)
 {
@@ -67,13 +68,47 @@ int file_content(const char *path, struct buf *content)
     return 0;
 }
 
+static int submit_key_make(char key[KEY_SIZE])
+{
+    unsigned char random[(KEY_SIZE - 1) / 2];
+    if (getrandom(random, sizeof random, 0) != (ssize_t)sizeof random)
+        return cli_fail(EXIT_REFUSED, "the system gives no random bytes");
+    for (size_t i = 0; i < sizeof random; i++)
+        snprintf(key + 2 * i, 3, "%02x", random[i]);
+    return 0;
+}
+
+/* The server's answer to a submission may be lost: it is sent again then, for as long as a restart
+ * takes, and by its key the server knows that it is the same one. */
+static void submit_ask(struct client *client, const struct client_request *request,
+                       struct client_reply *reply)
+{
+    const int64_t until_ms = now_ms() + SUBMIT_AGAIN_MS;
+    client_ask(client, request, reply);
+    if (reply->status || !reply->is_cut)
+        return;
+    print_error("the connection to %s was cut: the job is submitted again, with the same key\n",
+                client_server(client));
+    while ((reply->status == 0 || reply->status == 503) && now_ms() < until_ms) {
+        poll(NULL, 0, RECONNECT_MS);
+        client_reply_release(reply);
+        client_ask(client, request, reply);
+    }
+}
+
 int job_submit(struct client *client, const char *file, struct text content, struct buf *name)
 {
-    struct client_request request = {
-        .method = "POST", .path = "/api/v2/jobs", .content_type = "text/plain", .body = content};
-    cleanup_client_reply struct client_reply reply;
-    client_ask(client, &request, &reply);
-    int code = 0;
+    char key[KEY_SIZE];
+    struct client_request request = {.method = "POST",
+                                     .path = "/api/v2/jobs",
+                                     .content_type = "text/plain",
+                                     .body = content,
+                                     .idempotency_key = key};
+    cleanup_client_reply struct client_reply reply = {0};
+    int code = submit_key_make(key);
+    if (code)
+        return code;
+    submit_ask(client, &request, &reply);
     if (reply.status < 200 || reply.status > 299) {
         code = client_explain(client, &reply, file);
     } else {

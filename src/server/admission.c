@@ -4,6 +4,7 @@
 #include "core/plan.h"
 #include "server/clock.h"
 #include "server/state.h"
+#include "server/submit_key.h"
 
 enum { RETRY_S = 60, MINUTE_US = 60000000 };
 
@@ -183,6 +184,8 @@ static bool admission_room(struct server *server, struct server_mail *mail)
 bool admission_pass(struct server *server, struct server_mail *mail)
 {
     const enum event_kind kind = mail->event.kind;
+    if (mail->submit_key && !submit_key_pass(server, mail))
+        return false;
     if (!admission_room(server, mail))
         return false;
     if (kind == EVENT_SUBMIT)

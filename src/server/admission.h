@@ -12,7 +12,8 @@ struct server;
 struct server_mail;
 
 /* May the core step through this event? It gets what it needs of the store's rows (a job that is
- * started again: its plan and record). False: the mail has been answered. */
+ * started again: its plan and record). False: the mail has been answered, or (submit_key.h) will be
+ * with the one that it repeats. */
 bool admission_pass(struct server *server, struct server_mail *mail);
 /* Of a submission alone: its name. */
 bool admission_submit(struct server *server, struct server_mail *mail);

@@ -136,11 +136,11 @@ static void batch_answer(struct server *server)
         const struct answer *answer = &core->output.answers.items[i];
         if (answer->request == 0 || answer->request > core->batch_count)
             continue;
-        mail_answer(core->batch[answer->request - 1],
-                    &(struct service_answer){.code = answer->code,
-                                             .job = answer->job,
-                                             .path = answer->path ? answer->path : "",
-                                             .text = answer->text ? answer->text : ""});
+        for (struct server_mail *mail = core->batch[answer->request - 1]; mail; mail = mail->repeat)
+            mail_answer(mail, &(struct service_answer){.code = answer->code,
+                                                       .job = answer->job,
+                                                       .path = answer->path ? answer->path : "",
+                                                       .text = answer->text ? answer->text : ""});
     }
     for (size_t i = 0; i < core->batch_count; i++) {
         struct server_mail *mail = core->batch[i];

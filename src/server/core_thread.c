@@ -11,6 +11,7 @@
 #include "server/batch_failure.h"
 #include "server/clock.h"
 #include "server/state.h"
+#include "server/submit_key.h"
 
 int64_t core_thread_now(struct server *server)
 {
@@ -109,8 +110,11 @@ static void core_thread_mail_event(struct server *server, struct server_mail *ma
         return;
     event->request = mail->reply.done ? index + 1 : 0;
     core_thread_event(server, event);
-    if (mail->quota && core_refusal(&server->core, event->request))
+    const bool is_refused = core_refusal(&server->core, event->request);
+    if (mail->quota && is_refused)
         mail->quota->live_jobs = mail->quota->gpus = mail->quota->stored_jobs = 0;
+    if (mail->submit_key && !is_refused)
+        submit_key_keep(&server->core, mail);
     if (event->kind == EVENT_SUBMIT)
         event->submit.plan = NULL; /* taken */
     if (event->kind == EVENT_START)

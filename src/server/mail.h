@@ -49,6 +49,10 @@ struct server_mail {
         uint64_t live_jobs, gpus, stored_jobs;
     } * quota;
     struct store_audit *audit; /* to be written down with it; NULL: nothing */
+    /* Of a submission with an idempotency key; NULL: it has none. `repeat`: the next one of the
+     * batch that is the same, and gets the same answer. */
+    struct store_submit_key *submit_key;
+    struct server_mail *repeat;
     int64_t posted_us;
 };
 

@@ -201,7 +201,23 @@ static int64_t service_submits_used(void *context, const char *user)
     return used;
 }
 
-static int service_submit(void *context, const char *user, struct text source,
+/* What admission.c looks for, and keeps beside the job. */
+static void key_attach(struct server *server, struct server_mail *mail,
+                       const struct service_submission *submission)
+{
+    struct store_submit_key *key = ARENA_NEW(&mail->arena, struct store_submit_key);
+    uint8_t digest_key[SECRET_KEY_SIZE];
+    assert(submission->key.length <= STORE_SUBMIT_KEY_MAX);
+    secret_key_derive(server->master_key, 1, "skepskey", digest_key);
+    key->user = arena_copy(&mail->arena, text_of(submission->user));
+    key->key = arena_copy(&mail->arena, submission->key);
+    key->job_name = arena_copy(&mail->arena, text_of(mail->event.submit.plan->name));
+    secret_digest(digest_key, submission->source, key->digest);
+    secret_wipe(digest_key, sizeof digest_key);
+    mail->submit_key = key;
+}
+
+static int service_submit(void *context, const struct service_submission *submission,
                           struct problems *problems, struct service_reply reply, struct err *err)
 {
     struct server *server = context;
@@ -211,12 +227,14 @@ static int service_submit(void *context, const char *user, struct text source,
     int code;
     if (server_room(server, err) < 0)
         return err->code;
-    code = submission_read(server, user, source, problems, &mail, err);
+    code = submission_read(server, submission->user, submission->source, problems, &mail, err);
     if (code < 0)
         return code;
     assert(mail);
     mail->reply = reply;
-    code = quota_attach(server, mail, user, err);
+    if (submission->key.length > 0)
+        key_attach(server, mail, submission);
+    code = quota_attach(server, mail, submission->user, err);
     if (code < 0) {
         mail_free(mail);
         return code;
@@ -364,12 +382,14 @@ static void change_copy(struct server_mail *mail, const struct store_change *fro
                                           from->setting.value.length};
         return;
     case CHANGE_ATTEMPT_END: /* the engine's thread makes it, beside the exit */
+    case CHANGE_SUBMIT_KEY:  /* admission.c does, beside the submission */
         break;
     case CHANGE_BARRIER:
     case CHANGE_LOG_TRIM:
     case CHANGE_TOKENS_EXPIRE:
     case CHANGE_AUDIT:
     case CHANGE_AUDIT_TRIM:
+    case CHANGE_SUBMIT_KEYS_TRIM:
         return;
     case CHANGE_QUOTAS:
         to->quotas.holder = kept(mail, from->quotas.holder);

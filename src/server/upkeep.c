@@ -9,7 +9,8 @@ enum {
     PASSWORD_LENGTH = 20,
     DAY_MS = 86400 * 1000,
     AGAIN_MS = 500,
-    NOTE_MS = 3600 * 1000
+    NOTE_MS = 3600 * 1000,
+    SUBMIT_KEYS_MAX = 100000 /* of all users together; each is kept for a day */
 };
 
 /* A random password for `user`: told, then stored. Whoever has a token by an older one loses it. */
@@ -200,7 +201,15 @@ static void audit_retain(const struct retention_config *retention, struct mail_l
     mail->change = (struct store_change){.kind = CHANGE_AUDIT_TRIM};
     if (retention->audit_days > 0)
         mail->change.before_ms = now - (int64_t)retention->audit_days * DAY_MS;
-    mail->change.audit_most = retention->audit_records;
+    mail->change.most = retention->audit_records;
+    list_add(list, mail);
+}
+
+static void submit_keys_retain(struct mail_list *list, int64_t now)
+{
+    struct server_mail *mail = mail_new(MAIL_CHANGE);
+    mail->change = (struct store_change){
+        .kind = CHANGE_SUBMIT_KEYS_TRIM, .before_ms = now - DAY_MS, .most = SUBMIT_KEYS_MAX};
     list_add(list, mail);
 }
 
@@ -230,6 +239,7 @@ struct server_mail *server_upkeep(struct server *server)
         upkeep_again(server);
     }
     change_before(&list, CHANGE_TOKENS_EXPIRE, now);
+    submit_keys_retain(&list, now);
     audit_retain(retention, &list, now);
     if (mailbox_now_ms() - server->core.begin_ms >= UPKEEP_MS)
         lose_unseen_nodes(server, &list);

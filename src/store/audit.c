@@ -115,10 +115,10 @@ int audit_trim(struct store *store, const struct store_change *change, struct er
     assert(change->kind == CHANGE_AUDIT_TRIM);
     sql_put_int(&sql, change->before_ms);
     int code = sql_run(&sql, NULL, err);
-    if (code < 0 || change->audit_most == 0)
+    if (code < 0 || change->most == 0)
         return code;
     sql = sql_of(&store->session, delete_many);
-    sql_put_int(&sql, (int64_t)change->audit_most);
+    sql_put_int(&sql, (int64_t)change->most);
     return sql_run(&sql, NULL, err);
 }
 

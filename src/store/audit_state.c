@@ -214,6 +214,8 @@ void audit_subject_of(const struct store_change *change, const char **kind, cons
     case CHANGE_TOKENS_EXPIRE:
     case CHANGE_AUDIT:
     case CHANGE_AUDIT_TRIM:
+    case CHANGE_SUBMIT_KEY:
+    case CHANGE_SUBMIT_KEYS_TRIM:
         return;
     }
     assert(false && "a kind of change");

@@ -139,6 +139,10 @@ static int write_change(struct store *store, struct store_change *change, struct
         return 0;
     case CHANGE_AUDIT_TRIM:
         return audit_trim(store, change, err);
+    case CHANGE_SUBMIT_KEY:
+        return submit_key_add(store, change, err);
+    case CHANGE_SUBMIT_KEYS_TRIM:
+        return submit_keys_trim(store, change, err);
     }
     assert(false && "a kind of change");
     return ERR_INTERNAL;

@@ -128,6 +128,10 @@ int audit_around(struct store *store, struct store_change *change,
                  struct err *err);
 int audit_trim(struct store *store, const struct store_change *change, struct err *err);
 
+int submit_key_add(struct store *store, const struct store_change *change, struct err *err);
+int submit_keys_trim(struct store *store, const struct store_change *change, struct err *err);
+int submit_keys_remove(struct store *store, const char *user, struct err *err);
+
 /* What a change is about, field by field, as it is now; secrets are compared, never written. */
 struct audit_state {
     struct audit_field {

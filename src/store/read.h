@@ -254,6 +254,10 @@ struct store_use {
 };
 void store_use_of(struct store *store, struct text user, struct store_use *use);
 
+/* The submission of the user that had this key. ERR_NOT_FOUND: none had, or it is forgotten. */
+int store_submit_key(struct store_reader *reader, const char *user, const char *key,
+                     struct arena *arena, struct store_submit_key *row, struct err *err);
+
 /* Audit records, the newest first. */
 struct audit_filter {
     struct text user, subject;  /* "": all */

@@ -41,7 +41,9 @@ enum {
     STORE_EXTENSION_MAX = 1 << 20, /* of a user, bytes of JSON */
     STORE_TAIL_MAX = 4096,         /* bytes of an attempt's last lines */
     STORE_AUDIT_MAX = 16 << 10,    /* bytes of `before`, and of `after`, of an audit record */
-    STORE_MATCH_MAX = 1024,        /* bytes of the line by which a rule recognised its end */
+    STORE_SUBMIT_KEY_MAX = 255,    /* bytes of an idempotency key */
+    STORE_DIGEST_SIZE = 32,
+    STORE_MATCH_MAX = 1024, /* bytes of the line by which a rule recognised its end */
 };
 
 /* Open (and migrate) the database under `directory`, which exists, or the one at the address.
@@ -140,6 +142,15 @@ struct store_token {
     uint8_t scope;                  /* enum auth_scope, of an application's */
 };
 
+/* A submission that was taken with an idempotency key. */
+struct store_submit_key {
+    const char *user, *key;
+    uint8_t digest[STORE_DIGEST_SIZE]; /* of the job file */
+    struct job_id job;                 /* may be gone */
+    const char *job_name;
+    int64_t at_ms;
+};
+
 /* What is written down of a request to change something. Strings may be NULL: "". */
 struct store_audit {
     uint64_t number;                    /* read: grows, never used again */
@@ -197,11 +208,13 @@ enum store_change_kind {
                          * a rule knows. ERR_TOO_BIG */
     CHANGE_BARRIER,     /* a job attempt has passed it; replaces */
     CHANGE_LOG_TRIM,    /* events logged before `before_ms`: retention */
-    CHANGE_TOKENS_EXPIRE, /* tokens that expired before `before_ms`, 1,000 at most */
-    CHANGE_QUOTAS,        /* those of `kinds` of a user or group; ERR_NOT_FOUND, ERR_INVALID */
-    CHANGE_AUDIT,         /* nothing but its audit record */
-    CHANGE_AUDIT_TRIM,    /* records of before `before_ms`, and the oldest beyond `audit_most`;
-                           * 20,000 at most */
+    CHANGE_TOKENS_EXPIRE,    /* tokens that expired before `before_ms`, 1,000 at most */
+    CHANGE_QUOTAS,           /* those of `kinds` of a user or group; ERR_NOT_FOUND, ERR_INVALID */
+    CHANGE_AUDIT,            /* nothing but its audit record */
+    CHANGE_AUDIT_TRIM,       /* records of before `before_ms`, and the oldest beyond `most`;
+                              * 20,000 at most */
+    CHANGE_SUBMIT_KEY,       /* beside the submission itself; the user has no other of this key */
+    CHANGE_SUBMIT_KEYS_TRIM, /* likewise; 20,000 at most */
 };
 
 /* What is changed besides the core's records. One that cannot be done gets its code and does not
@@ -225,6 +238,7 @@ struct store_change {
             struct text value;
         } setting;
         struct store_attempt_end attempt_end;
+        struct store_submit_key submit_key;
         struct {
             struct job_id job;
             uint32_t attempt; /* of the job */
@@ -237,8 +251,8 @@ struct store_change {
             struct quotas values; /* QUOTA_NONE takes one away */
         } quotas;
         struct {
-            int64_t before_ms;   /* 0: however old */
-            uint64_t audit_most; /* 0: any number */
+            int64_t before_ms; /* 0: however old */
+            uint64_t most;     /* 0: any number */
         };
     };
     /* Written down in the same transaction, whatever comes of the change; NULL: nothing is. */

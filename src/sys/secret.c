@@ -93,6 +93,15 @@ void secret_seal(const uint8_t key[SECRET_KEY_SIZE], struct text plain, struct b
     mem_free(box);
 }
 
+void secret_digest(const uint8_t key[SECRET_KEY_SIZE], struct text plain,
+                   uint8_t digest[SECRET_DIGEST_SIZE])
+{
+    int code = crypto_generichash(digest, SECRET_DIGEST_SIZE, (const uint8_t *)plain.at,
+                                  plain.length, key, SECRET_KEY_SIZE);
+    assert(code == 0);
+    (void)code;
+}
+
 int secret_open(const uint8_t key[SECRET_KEY_SIZE], struct text sealed, struct buf *plain,
                 struct err *err)
 {

@@ -32,6 +32,11 @@ void secret_seal(const uint8_t key[SECRET_KEY_SIZE], struct text plain, struct b
 int secret_open(const uint8_t key[SECRET_KEY_SIZE], struct text sealed, struct buf *plain,
                 struct err *err);
 
+/* Of the text, by a key: who has not the key can neither make it nor try texts by it. */
+enum { SECRET_DIGEST_SIZE = 32 };
+void secret_digest(const uint8_t key[SECRET_KEY_SIZE], struct text plain,
+                   uint8_t digest[SECRET_DIGEST_SIZE]);
+
 /* From the system's generator, good for keys. */
 void secret_random(void *bytes, size_t size);
 /* `length` letters and digits that cannot be confused; NUL-terminated. */

@@ -148,8 +148,9 @@ void flood_submit(struct flood *flood, size_t number, struct service *service, c
 
     arena_init(&arena);
     problems_init(&problems, &arena);
-    if (service->submit(service->context, "admin", text_of(text), &problems,
-                        flood_reply(flood, number), &err) < 0)
+    const struct service_submission submission = {.user = "admin", .source = text_of(text)};
+    if (service->submit(service->context, &submission, &problems, flood_reply(flood, number),
+                        &err) < 0)
         bench_fail("submit", &err);
     problems_release(&problems);
 }

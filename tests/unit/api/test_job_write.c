@@ -59,6 +59,49 @@ static void test_submit_refused(void **state)
 }
 
 /* A virtual cluster that is not there. */
+static const char keyed_file[] = "protocolVersion: 2\nname: keyed\ntype: job\nprerequisites:\n"
+                                 "- {name: i, type: dockerimage, uri: d}\ntaskRoles:\n  w:\n"
+                                 "    dockerImage: i\n    commands: [x]\n"
+                                 "    resourcePerInstance: {cpu: 1, memoryMB: 1, gpu: 0}\n";
+
+static int send_keyed(struct world *world, const char *token, const char *key)
+{
+    world->idempotency_key = key;
+    return world_ask(world, HTTP_POST, "/api/v2/jobs", token, "text/yaml", text_of(keyed_file));
+}
+
+static void test_submit_key(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice");
+    char first[400], key[STORE_SUBMIT_KEY_MAX + 2];
+    memset(key, 'k', sizeof key);
+    key[sizeof key - 1] = '\0';
+    assert_int_equal(send_keyed(world, alice, key), 400);
+    assert_body(world, "Idempotency-Key");
+    assert_int_equal(send_keyed(world, alice, ""), 400);
+    assert_int_equal(send_keyed(world, alice, "two words"), 400);
+    assert_int_equal(send_keyed(world, alice, "caf\303\251"), 400);
+    key[sizeof key - 2] = '\0';
+    assert_int_equal(send_keyed(world, alice, key), 202);
+    assert_string_equal(world->submit_key, key);
+    snprintf(first, sizeof first, "%s", buf_cstr(&world->body));
+    assert_string_equal(world->location, "/api/v2/jobs/alice~keyed");
+    /* what the server answers of one that it has taken before: the same, though the job is gone */
+    const struct service_answer before = {.job = {999}, .name = "keyed", .path = "", .text = ""};
+    const struct service_answer other = {
+        .code = ERR_CONFLICT, .path = "Idempotency-Key", .text = "another job file"};
+    world->submitted_before = &before;
+    assert_int_equal(send_keyed(world, alice, key), 202);
+    assert_string_equal(buf_cstr(&world->body), first);
+    assert_string_equal(world->location, "/api/v2/jobs/alice~keyed");
+    world->submitted_before = &other;
+    assert_int_equal(send_keyed(world, alice, key), 409);
+    assert_body(world, "\"code\":\"IdempotencyKeyError\",\"message\":\"another job file\"");
+    assert_int_equal(send_keyed(world, alice, NULL), 409);
+    assert_string_equal(world->submit_key, "");
+}
+
 static void test_submit_elsewhere(void **state)
 {
     struct world *plain = *state, *world = world_new_policy("hived");
@@ -174,6 +217,7 @@ static void test_tags(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_job_stop, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_submit_refused, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(test_submit_key, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_submit_elsewhere, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_submit_form, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_dry_run, world_setup, world_teardown),

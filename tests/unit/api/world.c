@@ -6,6 +6,7 @@
 #include "api/stream_guard.h"
 #include "api/throttle.h"
 #include "api/token.h"
+#include "api/worker.h"
 #include "base/memory.h"
 #include "core/event.h"
 #include "core/plan.h"
@@ -120,14 +121,19 @@ static void reading_end(struct reading *reading)
     arena_release(&reading->arena);
 }
 
-static int on_submit(void *context, const char *user, struct text source, struct problems *problems,
-                     struct service_reply reply, struct err *err)
+static int on_submit(void *context, const struct service_submission *submission,
+                     struct problems *problems, struct service_reply reply, struct err *err)
 {
     struct world *world = context;
     struct reading reading;
+    snprintf(world->submit_key, sizeof world->submit_key, "%.*s", TEXT_ARG(submission->key));
     if (world->refuse)
         return refused(world, err);
-    int failed = reading_begin(&reading, user, source, problems, err);
+    if (world->submitted_before) {
+        reply.done(reply.context, world->submitted_before);
+        return 0;
+    }
+    int failed = reading_begin(&reading, submission->user, submission->source, problems, err);
     if (!failed)
         step(world, &reading.event, &reply);
     reading_end(&reading);
@@ -678,6 +684,8 @@ int world_ask(struct world *world, enum http_method method, const char *target, 
     assert(failed == 0);
     exchange_init(exchange);
     exchange->port = &PORT;
+    if (world->idempotency_key)
+        exchange->idempotency_key = text_of(world->idempotency_key);
     if (world->if_none_match)
         exchange->if_none_match = text_of(world->if_none_match);
     exchange->method = method;
@@ -705,6 +713,7 @@ int world_ask(struct world *world, enum http_method method, const char *target, 
              exchange->reply.content_type ? exchange->reply.content_type : "");
     header_copy(exchange, "Retry-After", world->retry_after, sizeof world->retry_after);
     header_copy(exchange, "X-Skep-Removed", world->removed, sizeof world->removed);
+    header_copy(exchange, "Location", world->location, sizeof world->location);
     header_copy(exchange, "ETag", world->etag, sizeof world->etag);
     buf_clear(&world->body);
     buf_text(&world->body, buf_as_text(&exchange->reply.body));

@@ -43,11 +43,15 @@ struct world {
     int status;
     struct buf body;
     char content_type[80];
-    char retry_after[24];       /* "" without the header */
-    char removed[24];           /* likewise: X-Skep-Removed */
-    char etag[48];              /* likewise */
-    const char *if_none_match;  /* of the next requests; NULL: none */
-    struct exchange *streaming; /* while a stream is open */
+    char retry_after[24];                          /* "" without the header */
+    char removed[24];                              /* likewise: X-Skep-Removed */
+    char etag[48];                                 /* likewise */
+    char location[80];                             /* likewise */
+    const char *if_none_match;                     /* of the next requests; NULL: none */
+    const char *idempotency_key;                   /* likewise */
+    char submit_key[300];                          /* what came of it, with the latest submission */
+    const struct service_answer *submitted_before; /* to those that follow; NULL: they are new */
+    struct exchange *streaming;                    /* while a stream is open */
 };
 
 /* Users: "admin" (password "admin-password"), "alice" and "bob" ("alice-password", …); one node of

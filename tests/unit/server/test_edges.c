@@ -49,10 +49,11 @@ static void ask_submit(struct world *world, struct wait *wait, const char *name)
 {
     struct service_reply reply = wait_init(wait);
 
-    assert_int_equal(world->service->submit(world->service->context, world->user,
-                                            text_of(job_text(world, name, "")), &world->problems,
-                                            reply, &world->err),
-                     0);
+    assert_int_equal(
+        ask_submission(world,
+                       (struct service_submission){.source = text_of(job_text(world, name, ""))},
+                       reply),
+        0);
 }
 
 static void ask_change(struct world *world, struct wait *wait)

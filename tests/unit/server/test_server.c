@@ -381,8 +381,7 @@ static int noted_submit(struct world *world, const char *text, bool *is_noted)
     int code;
 
     reply.audit = &audit;
-    code = world->service->submit(world->service->context, world->user, text_of(text),
-                                  &world->problems, reply, &world->err);
+    code = ask_submission(world, (struct service_submission){.source = text_of(text)}, reply);
     if (code == 0)
         code = wait_for(&wait);
     *is_noted = wait.answer.is_noted;
@@ -458,10 +457,9 @@ static unsigned submit_at_once(struct world *world, const char *prefix, const ch
     for (unsigned i = 0; i < QUOTA_WAITS; i++) {
         const char *name = arena_format(&world->arena, "%s-%u", prefix, i);
         struct service_reply reply = wait_init(&waits[i]);
-        assert_int_equal(world->service->submit(world->service->context, "admin",
-                                                text_of(job_text(world, name, more)),
-                                                &world->problems, reply, &world->err),
-                         0);
+        const struct service_submission submission = {
+            .user = "admin", .source = text_of(job_text(world, name, more))};
+        assert_int_equal(ask_submission(world, submission, reply), 0);
     }
     for (unsigned i = 0; i < QUOTA_WAITS; i++) {
         int code = wait_for(&waits[i]);

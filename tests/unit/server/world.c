@@ -165,12 +165,20 @@ const char *job_text(struct world *world, const char *name, const char *more)
         name, more);
 }
 
+int ask_submission(struct world *world, struct service_submission submission,
+                   struct service_reply reply)
+{
+    if (!submission.user)
+        submission.user = world->user;
+    return world->service->submit(world->service->context, &submission, &world->problems, reply,
+                                  &world->err);
+}
+
 int submit(struct world *world, const char *text, struct job_id *job)
 {
     struct wait wait;
     struct service_reply reply = wait_init(&wait);
-    int code = world->service->submit(world->service->context, world->user, text_of(text),
-                                      &world->problems, reply, &world->err);
+    int code = ask_submission(world, (struct service_submission){.source = text_of(text)}, reply);
 
     if (code < 0)
         return code;

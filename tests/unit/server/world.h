@@ -57,6 +57,9 @@ enum { WAIT_S = 20 };
 /* Requests, and their durable answers. */
 const char *job_text(struct world *world, const char *name, const char *more);
 int submit(struct world *world, const char *text, struct job_id *job);
+/* Not waited for; of the world's user, when it names none. The code of the port. */
+int ask_submission(struct world *world, struct service_submission submission,
+                   struct service_reply reply);
 int act(struct world *world, enum service_action action, struct job_id job);
 int change(struct world *world, struct store_change change);
 

@@ -226,7 +226,7 @@ static void old_ones_go(void **state)
     assert_int_equal(audits_of(world, (struct audit_filter){0}).count, 10);
     change(world, (struct store_change){.kind = CHANGE_AUDIT_TRIM, .before_ms = 103}, 0);
     assert_int_equal(audits_of(world, (struct audit_filter){0}).count, 7);
-    change(world, (struct store_change){.kind = CHANGE_AUDIT_TRIM, .audit_most = 2}, 0);
+    change(world, (struct store_change){.kind = CHANGE_AUDIT_TRIM, .most = 2}, 0);
     assert_int_equal(audits_of(world, (struct audit_filter){0}).count, 2);
     last = newest(world).number;
     change(world, (struct store_change){.kind = CHANGE_AUDIT_TRIM, .before_ms = INT64_MAX}, 0);

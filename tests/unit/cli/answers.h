@@ -1,0 +1,31 @@
+/* answers.h — a server in a thread of the test, which answers each request as it is told, or cuts
+ * the connection. */
+#ifndef TEST_CLI_ANSWERS_H
+#define TEST_CLI_ANSWERS_H
+#include "cli/client.h"
+#include <pthread.h>
+
+enum { ANSWERS_MAX = 4, ANSWERS_REQUEST_MAX = 4096 };
+
+struct answers {
+    struct {
+        const char *status; /* "200 OK"; NULL: the connection is cut */
+        const char *body;
+    } items[ANSWERS_MAX];
+    int count;
+    char requests[ANSWERS_MAX][ANSWERS_REQUEST_MAX]; /* as they came */
+    int asked;
+    pthread_t thread;
+    int fd;
+    char url[64];
+};
+
+void answers_start(struct answers *answers);
+/* After the last answer. */
+void answers_join(struct answers *answers);
+
+/* A header's value in a request; "" when it has none. */
+void answers_header(const struct answers *answers, int request, const char *name, char *value,
+                    size_t size);
+
+#endif
