@@ -3,6 +3,7 @@
 #include "api/directory_login.h"
 #include "api/exec_session.h"
 #include "api/http_tls.h"
+#include "api/log_search.h"
 #include "api/login.h"
 #include "api/oidc.h"
 #include "api/oidc_thread.h"
@@ -27,6 +28,7 @@ static void api_free(struct api *api)
     snapshot_free(api->snapshot);
     stream_guards_free(api->guards);
     exec_sessions_free(api->sessions);
+    worker_free(api->search_worker);
     http_tls_close(api->tls);
     mem_free(api->socket_folder);
     mem_free(api);
@@ -146,6 +148,8 @@ int api_start(const struct api_config *config, struct api **out, struct err *err
     if (!code)
         code = directory_login_start(api, err);
     if (!code)
+        code = log_search_start(api, err);
+    if (!code)
         code = http_start(api, &server, err);
     if (code) {
         api->service->unwatch(api->service->context, &api->watch);
@@ -186,6 +190,7 @@ void api_stop(struct api *api)
         oidc_thread_stop(api->oidc);
     directory_login_stop(api);
     exec_sessions_stop(api->sessions);
+    worker_stop(api->search_worker);
     passwords_stop(api->passwords); /* nothing stays suspended */
     http_server_stop(api->http);
     api->service->unwatch(api->service->context, &api->watch);

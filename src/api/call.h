@@ -41,6 +41,7 @@ struct api {
     struct worker *directory_worker; /* … which is this */
     struct snapshot *snapshot;
     struct exec_sessions *sessions;
+    struct worker *search_worker; /* searches logs */
     struct service_watch watch;
     struct stream_guards *guards;
     atomic_uint_fast64_t generation;  /* grows with every commit that changed jobs */

@@ -58,6 +58,10 @@ int handle_tag_remove(struct call *call);
 int handle_log_list(struct call *call);
 int handle_log_read(struct call *call);
 int handle_log_follow(struct call *call);
+/* The stream of this name. NoTaskLogError. */
+int log_stream_parse(struct call *call, struct text name, enum log_stream *stream);
+/* log_search.c */
+int handle_log_search(struct call *call);
 int handle_exec_open(struct call *call);
 int handle_exec_attach(struct call *call);
 int handle_exec_end(struct call *call);

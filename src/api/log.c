@@ -332,7 +332,7 @@ static int log_begin(struct call *call, struct log_reader *log)
     return 0;
 }
 
-static int stream_parse(struct call *call, struct text name, enum log_stream *stream)
+int log_stream_parse(struct call *call, struct text name, enum log_stream *stream)
 {
     for (size_t i = 0; i < COUNT_OF(STREAMS); i++) {
         if (text_is(name, STREAMS[i].name)) {
@@ -449,7 +449,7 @@ int handle_log_read(struct call *call)
 {
     struct task_record attempt;
     struct log_reader log = {.is_follow = call_flag(call, "follow")};
-    int code = stream_parse(call, call->parameters[5], &log.which);
+    int code = log_stream_parse(call, call->parameters[5], &log.which);
     if (!code)
         code = path_attempt(call, &attempt);
     if (!code) {
@@ -541,7 +541,7 @@ int handle_log_follow(struct call *call)
     if (!code)
         code = call_may(call, AUTH_READ_OUTPUT, &job);
     if (!code)
-        code = stream_parse(call, name.at ? name : TEXT("all"), &log.which);
+        code = log_stream_parse(call, name.at ? name : TEXT("all"), &log.which);
     if (!code)
         code = query_task(call, &job, &log);
     if (code)

@@ -37,6 +37,7 @@ const struct route ROUTES[] = {
     {HTTP_DELETE, "/api/v2/jobs/:job/tag", ACCESS_USER, handle_tag_remove, false},
     {HTTP_GET, "/api/v2/jobs/:job/events", ACCESS_USER, handle_event_list, false},
     {HTTP_GET, "/api/v2/jobs/:job/logs", ACCESS_USER, handle_log_follow, false},
+    {HTTP_GET, "/api/v2/jobs/:job/logs/search", ACCESS_USER, handle_log_search, false},
     {HTTP_GET, "/api/v2/jobs/:job/use", ACCESS_USER, handle_job_use, false},
     {HTTP_POST, "/api/v2/jobs/:job/exec", ACCESS_SUBMIT, handle_exec_open, false},
     {HTTP_GET, "/api/v2/exec/:session", ACCESS_USER, handle_exec_attach, false},

@@ -4,6 +4,7 @@
 #include "cli/client.h"
 #include "cli/command.h"
 #include "cli/job.h"
+#include "cli/log_search.h"
 #include "cli/print.h"
 #include "cli/settings.h"
 #include <string.h>
@@ -267,6 +268,8 @@ int run_logs(struct cli *cli)
         code = cli_number(cli, "attempt", 0, UINT32_MAX, -1, &attempt);
     if (code)
         return code;
+    if (cli_value(cli, "search") || cli_value(cli, "expression"))
+        return logs_search(cli, client);
     if (attempt >= 0)
         return old_log(cli, client, &options, attempt);
     return job_log(client, cli->arguments[0], &options);

@@ -82,6 +82,10 @@ static const struct cli_option LOGS_OPTIONS[] = {
     {"tail", 'n', "LINES", "begin with the last LINES lines", NULL, 0},
     {"attempt", 'a', "N", "this attempt of the job (default: the latest)", NULL, 0},
     {"task-attempt", 0, "N", "this attempt of the task (default: 0; with --attempt)", NULL, 0},
+    {"search", 0, "TEXT", "only lines with this text, of all tasks and attempts", NULL, 0},
+    {"expression", 'e', "RE", "as --search: lines that match this expression of RE2", NULL, 0},
+    {"ignore-case", 0, NULL, "with --search: large and small letters are the same", NULL, 0},
+    {"context", 'C', "N", "with --search: N lines before and after each", NULL, 0},
     END,
 };
 
@@ -215,6 +219,10 @@ const struct cli_command COMMANDS[] = {
      "--attempt one must be named. A log that has become too long has lost its beginning; a note "
      "on "
      "standard error says how much.\n\n"
+     "With --search or --expression the server searches all logs of the job, or those that --role, "
+     "--index, --attempt and --stream name. Each line is shown with its task, with the attempts of "
+     "job and task where these are not the first, and with its number. The exit code is 1 when no "
+     "line matches.\n\n"
      "The log comes as the program wrote it, so that colours and progress bars work: a terminal "
      "obeys what the program has put into it. Send the log of a stranger through `cat -v`; "
      "everything else that skep shows is free of control characters.",

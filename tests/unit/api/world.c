@@ -1,5 +1,6 @@
 #include "world.h"
 #include "api/exec_session.h"
+#include "api/log_search.h"
 #include "api/login.h"
 #include "api/passwords.h"
 #include "api/snapshot.h"
@@ -528,6 +529,8 @@ static void service_init(struct world *world)
     world->api.snapshot = snapshot_new();
     world->api.guards = stream_guards_new();
     world->api.sessions = exec_sessions_new(&world->service);
+    failed = log_search_start(&world->api, &err);
+    assert(failed == 0);
     world->api.watch = (struct service_watch){
         .notify = on_generation, .revoked = on_revoked, .context = &world->api};
     world->watch = &world->api.watch;
@@ -599,6 +602,7 @@ void world_free(struct world *world)
     output_release(&world->output);
     exec_sessions_stop(world->api.sessions);
     exec_sessions_free(world->api.sessions);
+    worker_free(world->api.search_worker);
     store_close(world->store);
     passwords_free(world->api.passwords);
     login_table_free(world->api.logins);

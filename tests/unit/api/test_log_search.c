@@ -1,0 +1,161 @@
+/* Search in all that a job's tasks wrote: texts, expressions, pages, lines around a match. */
+#include "unit.h"
+#include "world.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "api/log_search.h"
+#include "base/memory.h"
+
+enum { LINES = 30000 }; /* of some 20 bytes: several blocks */
+
+static int search(struct world *world, const char *token, const char *query)
+{
+    char target[512];
+    snprintf(target, sizeof target, "/api/v2/jobs/alice~wordy/logs/search?%s", query);
+    return world_get(world, target, token);
+}
+
+/* How many times `words` are in the reply. */
+static size_t count(const struct world *world, const char *words)
+{
+    size_t found = 0;
+    for (const char *at = buf_cstr(&world->body); (at = strstr(at, words)); at += strlen(words))
+        found++;
+    return found;
+}
+
+static void wordy_job(struct world *world, const char *alice)
+{
+    struct job_id job = world_submit(world, alice, "wordy", 2);
+    world_run(world, job);
+    for (unsigned task = 0; task < 2; task++) {
+        struct world_attempt_log *log = world_log(world, world_attempt(world, job, task));
+        for (int i = 1; i <= LINES; i++)
+            buf_format(&log->text, "task %u says line %d%s\n", task, i, i % 10000 ? "" : " Bingo");
+        buf_string(&log->text, "no newline at the end");
+    }
+}
+
+static void test_texts_and_expressions(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice");
+    wordy_job(world, alice);
+    assert_int_equal(search(world, alice, "q=Bingo"), 200);
+    assert_string_equal(world->content_type, "application/x-ndjson");
+    assert_int_equal(count(world, "\"type\":\"match\""), 6);
+    assert_body(world, "\"index\":1,\"taskAttempt\":0,\"line\":20000,");
+    assert_body(world, "\"text\":\"task 1 says line 20000 Bingo\"");
+    assert_body(world, "\"matches\":6,");
+    assert_body(world, "\"cursor\":null");
+    assert_int_equal(search(world, alice, "q=bingo"), 200);
+    assert_int_equal(count(world, "\"match\""), 0);
+    assert_int_equal(search(world, alice, "q=bINGO&ignoreCase=true&index=1"), 200);
+    assert_int_equal(count(world, "\"match\""), 3);
+    assert_int_equal(search(world, alice, "re=line%20(1|29999)%24&role=worker"), 200);
+    assert_int_equal(count(world, "\"match\""), 4);
+    assert_int_equal(search(world, alice, "re=NO%20newline&ignoreCase=1"), 200);
+    assert_int_equal(count(world, "\"line\":30001,"), 2);
+    assert_int_equal(search(world, alice, "q=Bingo&role=none"), 200);
+    assert_int_equal(count(world, "\"match\""), 0);
+    assert_int_equal(search(world, alice, "q=Bingo&attempt=7"), 200);
+    assert_int_equal(count(world, "\"match\""), 0);
+}
+
+static void test_pages(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice");
+    char query[256] = "q=Bingo&limit=1";
+    size_t pages = 0;
+    wordy_job(world, alice);
+    static const char *const lines[] = {"10000", "20000", "30000", "10000", "20000", "30000"};
+    for (;; pages++) {
+        char expected[64];
+        assert_int_equal(search(world, alice, query), 200);
+        if (pages < COUNT_OF(lines)) {
+            snprintf(expected, sizeof expected, "\"index\":%d,\"taskAttempt\":0,\"line\":%s,",
+                     pages >= 3, lines[pages]);
+            assert_body(world, expected);
+            assert_int_equal(count(world, "\"match\""), 1);
+        }
+        const char *at = strstr(buf_cstr(&world->body), "\"cursor\":\"");
+        if (!at)
+            break;
+        at += strlen("\"cursor\":\"");
+        snprintf(query, sizeof query, "q=Bingo&limit=1&cursor=%.*s", (int)strcspn(at, "\""), at);
+    }
+    assert_int_equal(pages, COUNT_OF(lines));
+    assert_int_equal(count(world, "\"match\""), 0);
+}
+
+static void test_context(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice");
+    wordy_job(world, alice);
+    assert_int_equal(search(world, alice, "q=line%2010000&context=2&index=0"), 200);
+    assert_body(world, "\"before\":[\"task 0 says line 9998\",\"task 0 says line 9999\"]");
+    assert_body(world, "\"after\":[\"task 0 says line 10001\",\"task 0 says line 10002\"]");
+    assert_int_equal(search(world, alice, "q=task%200%20says%20line%201&context=1&limit=1"), 200);
+    assert_body(world, "\"before\":[]");
+    assert_body(world, "\"after\":[\"task 0 says line 2\"]");
+    assert_int_equal(search(world, alice, "q=no%20newline&context=1&limit=1"), 200);
+    assert_body(world, "\"before\":[\"task 0 says line 30000 Bingo\"],\"after\":[]");
+}
+
+static void test_refused(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice"), *bob = world_login(world, "bob");
+    wordy_job(world, alice);
+    static const char *const BAD[] = {"",
+                                      "q=",
+                                      "re=",
+                                      "q=a&re=b",
+                                      "re=(",
+                                      "q=a%0Ab",
+                                      "q=a&limit=0",
+                                      "q=a&limit=1001",
+                                      "q=a&context=11",
+                                      "q=a&cursor=1.2",
+                                      "q=a&cursor=1.2.3.4.5.x",
+                                      "q=a&cursor=0.0.0.0.0.0.0",
+                                      "q=a&index=-1"};
+    for (size_t i = 0; i < COUNT_OF(BAD); i++)
+        if (search(world, alice, BAD[i]) != 400)
+            fail_msg("%s: %d", BAD[i], world->status);
+    assert_int_equal(search(world, bob, "q=Bingo"), 403);
+    assert_int_equal(search(world, alice, "q=Bingo&stream=none"), 404);
+}
+
+/* A line that is longer than a block, and one that cannot be shown. */
+static void test_odd_lines(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice");
+    struct job_id job = world_submit(world, alice, "wordy", 1);
+    world_run(world, job);
+    struct world_attempt_log *log = world_log(world, world_attempt(world, job, 0));
+    for (int i = 0; i < 300000; i++)
+        buf_char(&log->text, 'x');
+    buf_string(&log->text, " end of the long one\n\033[31mred\033[0m \xff\xfe needle\n");
+    assert_int_equal(search(world, alice, "q=needle"), 200);
+    assert_body(world, "\"line\":2,");
+    assert_body(world, "\"text\":\"red ");
+    assert_int_equal(search(world, alice, "q=end%20of%20the%20long"), 200);
+    assert_int_equal(count(world, "\"match\""), 1);
+    assert_true(world->body.length < (size_t)2 * LOG_SEARCH_LINE_MAX);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test_setup_teardown(test_texts_and_expressions, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(test_pages, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(test_context, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(test_refused, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(test_odd_lines, world_setup, world_teardown),
+};
+UNIT_FILE(tests, NULL, NULL);

@@ -1,0 +1,85 @@
+/* skep logs --search: what is asked, page after page, and how matches are shown. */
+#include "answers.h"
+#include "line.h"
+#include "unit.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "cli/log_search.h"
+
+/* What the command prints, and its exit code. */
+static int run(struct answers *answers, const char *line, char *printed, size_t size)
+{
+    struct cli cli;
+    char path[] = "/tmp/test-cli-XXXXXX";
+    int to = mkstemp(path), saved = dup(STDOUT_FILENO);
+    assert_true(to >= 0 && saved >= 0);
+    assert_int_equal(parse(&cli, line), 0);
+    answers_start(answers);
+    cli.client = client_new(answers->url, NULL, NULL);
+    fflush(stdout);
+    dup2(to, STDOUT_FILENO);
+    int code = logs_search(&cli, cli.client);
+    fflush(stdout);
+    dup2(saved, STDOUT_FILENO);
+    answers_join(answers);
+    ssize_t length = pread(to, printed, size - 1, 0);
+    assert_true(length >= 0);
+    printed[length] = '\0';
+    client_free(cli.client);
+    mem_free(cli.arguments);
+    unlink(path);
+    close(to);
+    close(saved);
+    return code;
+}
+
+#define MATCH                                                                                      \
+    "{\"type\":\"match\",\"attempt\":%s,\"role\":\"w\",\"index\":3,\"taskAttempt\":0,"             \
+    "\"line\":7,\"offset\":52,\"text\":\"loss is NaN\"%s}\n"
+
+static void pages_follow_their_cursor(void **state)
+{
+    static char first[400], second[400], printed[1000];
+    struct answers answers = {.items = {{"200 OK", first}, {"200 OK", second}}, .count = 2};
+    (void)state;
+    snprintf(first, sizeof first,
+             MATCH "{\"type\":\"end\",\"matches\":1,\"bytes\":9,\"cursor\":\"0.0.3.0.64.7\"}\n",
+             "0", "");
+    snprintf(second, sizeof second,
+             MATCH "{\"type\":\"end\",\"matches\":1,\"bytes\":9,\"cursor\":null}\n", "2",
+             ",\"before\":[\"a\",\"b\"],\"after\":[\"c\"]");
+    assert_int_equal(run(&answers, "logs --search NaN&x -C 2 --role w --ignore-case alice~j",
+                         printed, sizeof printed),
+                     0);
+    assert_string_equal(printed, "w-3:7: loss is NaN\n"
+                                 "w-3 2.0-5- a\nw-3 2.0-6- b\nw-3 2.0:7: loss is NaN\n"
+                                 "w-3 2.0-8- c\n--\n");
+    assert_non_null(strstr(answers.requests[0],
+                           "GET /api/v2/jobs/alice~j/logs/search?limit=1000&q=NaN%26x&role=w&"
+                           "context=2&ignoreCase=true HTTP"));
+    assert_non_null(strstr(answers.requests[1], "&ignoreCase=true&cursor=0.0.3.0.64.7 HTTP"));
+}
+
+static void nothing_is_found(void **state)
+{
+    char printed[100];
+    struct answers answers = {
+        .items = {{"200 OK", "{\"type\":\"end\",\"matches\":0,\"bytes\":9,\"cursor\":null}\n"}},
+        .count = 1};
+    struct answers refusing = {.items = {{"400 No", "{\"message\":\"no\"}"}}, .count = 1};
+    struct answers broken = {.items = {{"200 OK", "{\"type\":"}}, .count = 1};
+    (void)state;
+    assert_int_equal(run(&answers, "logs -e ^x+$ j", printed, sizeof printed), EXIT_REFUSED);
+    assert_string_equal(printed, "");
+    assert_non_null(strstr(answers.requests[0], "&re=%5Ex%2B%24 HTTP"));
+    assert_int_equal(run(&refusing, "logs -e ( j", printed, sizeof printed), EXIT_REFUSED);
+    assert_int_equal(run(&broken, "logs --search x j", printed, sizeof printed), EXIT_REFUSED);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(pages_follow_their_cursor),
+    cmocka_unit_test(nothing_is_found),
+};
+UNIT_FILE(tests, NULL, NULL);
