@@ -81,27 +81,44 @@ void *arena_alloc_more(struct arena *arena, size_t size)
     const size_t align = _Alignof(max_align_t);
     assert(size < SIZE_MAX / 2);
     block_add(arena, (size + ARENA_BORDER + align) & ~(align - 1));
-    return arena_alloc(arena, size);
+    return arena_take(arena, size);
 }
 
 char *arena_copy(struct arena *arena, struct text text)
 {
-    char *copy = arena_alloc(arena, text.length + 1);
+    char *copy = arena_take(arena, text.length + 1);
     if (text.length)
         memcpy(copy, text.at, text.length);
+    copy[text.length] = '\0';
     return copy;
+}
+
+/* A line of usual length is written where it will stand: it is formatted once. */
+char *arena_vformat(struct arena *arena, const char *format, va_list args)
+{
+    enum { LINE_USUAL = 256 };
+    char *line = (char *)arena->next;
+    size_t room = (size_t)(arena->last - arena->next);
+    if (room > LINE_USUAL)
+        room = LINE_USUAL;
+    va_list again;
+    va_copy(again, args);
+    ARENA_OPEN(line, room);
+    const int length = vsnprintf(line, room, format, args);
+    ARENA_SHUT(line, room);
+    assert(length >= 0);
+    char *string = arena_take(arena, (size_t)length + 1);
+    if (string != line || (size_t)length >= room)
+        vsnprintf(string, (size_t)length + 1, format, again);
+    va_end(again);
+    return string;
 }
 
 char *arena_format(struct arena *arena, const char *format, ...)
 {
     va_list args;
     va_start(args, format);
-    int length = vsnprintf(NULL, 0, format, args);
-    va_end(args);
-    assert(length >= 0);
-    char *string = arena_alloc(arena, (size_t)length + 1);
-    va_start(args, format);
-    vsnprintf(string, (size_t)length + 1, format, args);
+    char *string = arena_vformat(arena, format, args);
     va_end(args);
     return string;
 }

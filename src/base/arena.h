@@ -55,7 +55,8 @@ void arena_wipe(struct arena *arena);
 /* When the newest block is full. */
 void *arena_alloc_more(struct arena *arena, size_t size);
 
-static inline void *arena_alloc(struct arena *arena, size_t size)
+/* Not zeroed: the caller fills it at once. */
+static inline void *arena_take(struct arena *arena, size_t size)
 {
     const size_t align = _Alignof(max_align_t);
     size_t step = ((size ? size : 1) + ARENA_BORDER + align - 1) & ~(align - 1);
@@ -64,7 +65,12 @@ static inline void *arena_alloc(struct arena *arena, size_t size)
     void *memory = arena->next;
     arena->next += step;
     ARENA_OPEN(memory, size);
-    return memset(memory, 0, size);
+    return memory;
+}
+
+static inline void *arena_alloc(struct arena *arena, size_t size)
+{
+    return memset(arena_take(arena, size), 0, size);
 }
 
 /* `count` zeroed items; aborts when count * size overflows. */
@@ -80,6 +86,8 @@ static inline void *arena_array(struct arena *arena, size_t count, size_t size)
 char *arena_copy(struct arena *arena, struct text text);
 char *arena_format(struct arena *arena, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+char *arena_vformat(struct arena *arena, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
 
 /* Bytes taken from malloc, for reports. */
 size_t arena_size(const struct arena *arena);

@@ -82,10 +82,12 @@ void buf_int(struct buf *buf, int64_t value)
 
 void buf_vformat(struct buf *buf, const char *format, va_list args)
 {
+    enum { ROOM_FIRST = 63 }; /* with its NUL what an empty buffer gets anyway */
     va_list again;
     va_copy(again, args);
-    size_t left = buf->room - buf->length;
-    int length = vsnprintf(left ? buf->at + buf->length : NULL, left, format, args);
+    reserve(buf, ROOM_FIRST); /* so that short texts are formatted once */
+    const size_t left = buf->room - buf->length;
+    const int length = vsnprintf(buf->at + buf->length, left, format, args);
     assert(length >= 0);
     if ((size_t)length >= left) {
         reserve(buf, (size_t)length);
@@ -112,12 +114,14 @@ char *buf_steal(struct buf *buf)
     return bytes;
 }
 
-static void put_le(struct buf *buf, uint64_t value, size_t bytes)
+static inline void put_le(struct buf *buf, uint64_t value, size_t bytes)
 {
-    unsigned char out[8];
+    reserve(buf, bytes);
+    char *at = buf->at + buf->length;
     for (size_t i = 0; i < bytes; i++)
-        out[i] = (unsigned char)(value >> (8 * i));
-    buf_add(buf, out, bytes);
+        at[i] = (char)(unsigned char)(value >> (8 * i));
+    at[bytes] = '\0';
+    buf->length += bytes;
 }
 
 void buf_put_u8(struct buf *buf, uint8_t value)

@@ -78,8 +78,7 @@ void *array_reserve(void *items, size_t *room, size_t need, size_t item_size)
     return items;
 }
 
-void *array_grow(void *items, size_t *room, size_t count, size_t item_size)
+void *array_enlarge(void *items, size_t *room, size_t item_size)
 {
-    return count < *room ? items
-                         : array_reserve(items, room, array_room_next(*room, item_size), item_size);
+    return array_reserve(items, room, array_room_next(*room, item_size), item_size);
 }

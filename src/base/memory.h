@@ -44,8 +44,14 @@ void *array_reserve(void *items, size_t *room, size_t need, size_t item_size);
 size_t array_room_next(size_t room, size_t item_size);
 #define ARRAY_RESERVE(array, need)                                                                 \
     ((array)->items = array_reserve((array)->items, &(array)->room, (need), sizeof *(array)->items))
+/* When there is no room. */
+MEM_NEVER_NULL void *array_enlarge(void *items, size_t *room, size_t item_size);
 /* Room for one more than `count`. */
-MEM_NEVER_NULL void *array_grow(void *items, size_t *room, size_t count, size_t item_size);
+MEM_NEVER_NULL static inline void *array_grow(void *items, size_t *room, size_t count,
+                                              size_t item_size)
+{
+    return count < *room ? items : array_enlarge(items, room, item_size);
+}
 #define ARRAY_ADD(array)                                                                           \
     ((array)->items =                                                                              \
          array_grow((array)->items, &(array)->room, (array)->count, sizeof *(array)->items),       \

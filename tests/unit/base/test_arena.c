@@ -55,6 +55,24 @@ static void test_arena_large(void **state)
     arena_release(&arena);
 }
 
+/* Lines of every length, wherever the block ends. */
+static void test_arena_format_lengths(void **state)
+{
+    (void)state;
+    cleanup_arena struct arena arena;
+    arena_init(&arena);
+    for (int length = 1; length < 1200; length += length == 300 ? 500 : 1) {
+        const char *line = arena_format(&arena, "%0*d", length, 0);
+        const char *next = arena_format(&arena, "%s", "next");
+        assert_int_equal(strspn(line, "0"), length);
+        assert_int_equal(line[length], '\0');
+        assert_string_equal(next, "next");
+        const unsigned char *zeroed = arena_alloc(&arena, 300);
+        for (size_t i = 0; i < 300; i++)
+            assert_int_equal(zeroed[i], 0);
+    }
+}
+
 /* Is touching this byte reported? */
 static bool is_shut(const void *at)
 {
@@ -88,6 +106,7 @@ static void test_arena_border(void **state)
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test(test_arena),
     cmocka_unit_test(test_arena_border),
+    cmocka_unit_test(test_arena_format_lengths),
     cmocka_unit_test(test_arena_large),
 };
 UNIT_FILE(tests, NULL, NULL);

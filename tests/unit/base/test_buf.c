@@ -64,7 +64,24 @@ static void test_buf_grows(void **state)
     assert_true(none.is_bad);
 }
 
+/* Texts of every length around the room that a buffer gets first. */
+static void test_buf_format_lengths(void **state)
+{
+    (void)state;
+    for (int before = 0; before < 130; before++)
+        for (int length = 0; length < 200; length++) {
+            cleanup_buf struct buf buf = BUF_INIT;
+            buf_format(&buf, "%*s", before, "");
+            buf_format(&buf, "%0*d", length, 0);
+            const size_t added = length ? (size_t)length : 1;
+            assert_int_equal(buf.length, (size_t)before + added);
+            assert_int_equal(strlen(buf_cstr(&buf)), buf.length);
+            assert_int_equal(strspn(buf_cstr(&buf) + before, "0"), added);
+        }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(test_buf_format_lengths),
     cmocka_unit_test(test_buf_encoding),
     cmocka_unit_test(test_cursor_lying_length),
     cmocka_unit_test(test_buf_grows),
