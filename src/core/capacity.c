@@ -49,20 +49,23 @@ void capacity_group(struct core *core, const struct core_group *group, bool is_a
     assert(priority >= PLACEMENT_PRIORITY_OPPO && priority <= PLACEMENT_PRIORITY_MAX);
     uint32_t index = (uint32_t)(priority + 1);
     uint32_t *count = &core->capacity.groups_by_priority[index];
+    uint64_t *word = &core->capacity.priorities[index / 64];
     *count = is_added ? *count + 1 : *count - 1;
-    if (is_added && index < core->capacity.lowest)
-        core->capacity.lowest = index;
+    *word = *count ? *word | UINT64_C(1) << index % 64 : *word & ~(UINT64_C(1) << index % 64);
 }
 
 /* The lowest priority of what runs; above all when nothing does. */
-static int32_t lowest_priority(struct core *core)
+static int32_t lowest_priority(const struct core *core)
 {
-    assert(core->capacity.lowest <= CAPACITY_PRIORITIES);
-    struct capacity *capacity = &core->capacity;
-    while (capacity->lowest < CAPACITY_PRIORITIES &&
-           !capacity->groups_by_priority[capacity->lowest])
-        capacity->lowest++;
-    return (int32_t)capacity->lowest - 1;
+    const struct capacity *capacity = &core->capacity;
+    uint32_t at = 0;
+    while (at < CAPACITY_PRIORITY_WORDS && !capacity->priorities[at])
+        at++;
+    if (at == CAPACITY_PRIORITY_WORDS)
+        return CAPACITY_PRIORITIES - 1;
+    const uint32_t index = at * 64 + (uint32_t)__builtin_ctzll(capacity->priorities[at]);
+    assert(index < CAPACITY_PRIORITIES && capacity->groups_by_priority[index] > 0);
+    return (int32_t)index - 1;
 }
 
 /* The most that are free on one node. */
@@ -77,7 +80,6 @@ static uint32_t most_gpus(struct core *core)
 
 struct queue_room capacity_room(struct core *core)
 {
-    assert(core->capacity.lowest <= CAPACITY_PRIORITIES);
     const struct capacity *capacity = &core->capacity;
     struct queue_room room = {.lowest = lowest_priority(core)};
     room.free = (struct queue_need){most_gpus(core), capacity->gpus, capacity->cpus};

@@ -114,8 +114,8 @@ static void check_capacity(const struct core *core)
     CHECK(!memcmp(sum.nodes_by_gpus, known->nodes_by_gpus, sizeof sum.nodes_by_gpus));
     CHECK(
         !memcmp(sum.groups_by_priority, known->groups_by_priority, sizeof sum.groups_by_priority));
-    for (uint32_t i = 0; i < known->lowest; i++)
-        CHECK(!known->groups_by_priority[i]);
+    for (uint32_t i = 0; i < CAPACITY_PRIORITIES; i++)
+        CHECK((known->priorities[i / 64] >> i % 64 & 1) == (known->groups_by_priority[i] > 0));
 }
 
 static void check_tasks(const struct core *core, uint32_t slot, uint32_t *taken)

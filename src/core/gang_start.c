@@ -282,6 +282,8 @@ struct start_outcome gang_start_go_on(struct core *core, struct core_job *job)
 
 bool gang_is_creating(const struct core *core)
 {
+    if (!core->creating)
+        return false;
     const struct core_job *job =
         core_job_find((struct core *)(uintptr_t)core, (struct job_id){core->creating});
     return job && job->life.is_starting;

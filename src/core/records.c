@@ -311,10 +311,9 @@ void record_story(struct core *core, const struct core_job *job, const struct co
                   bool is_warning, const char *reason, const char *format, ...)
 {
     assert(core->output && job->id.v);
-    cleanup_buf struct buf message = BUF_INIT;
     va_list args;
     va_start(args, format);
-    buf_vformat(&message, format, args);
+    const char *message = arena_vformat(&core->output->arena, format, args);
     va_end(args);
     struct story_record *story = &record_add(core, RECORD_STORY)->story;
     *story = (struct story_record){
@@ -324,7 +323,7 @@ void record_story(struct core *core, const struct core_job *job, const struct co
         .is_warning = is_warning,
         .at_ms = core->now_ms,
         .reason = keep(core, reason),
-        .message = keep(core, buf_cstr(&message)),
+        .message = message,
     };
     if (task)
         story->attempt = task->attempt;
@@ -365,10 +364,8 @@ void core_answer(struct core *core, const struct event *event, struct job_id job
 void core_trace(struct core *core, const char *format, ...)
 {
     assert(core->output);
-    cleanup_buf struct buf line = BUF_INIT;
     va_list args;
     va_start(args, format);
-    buf_vformat(&line, format, args);
+    *ARRAY_ADD(&core->output->trace) = arena_vformat(&core->output->arena, format, args);
     va_end(args);
-    *ARRAY_ADD(&core->output->trace) = keep(core, buf_cstr(&line));
 }

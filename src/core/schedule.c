@@ -208,6 +208,8 @@ static void class_try(struct core *core, const struct queue_item *item, uint32_t
 static bool next_behind(struct core *core, const struct queue_item *after, bool is_review,
                         struct queue_item *item, uint32_t *class)
 {
+    if (!queue_count(core->queue))
+        return false;
     struct queue_room room = capacity_room(core);
     uint32_t visits = 0;
     bool is_there = queue_next(core->queue, after->id ? after : NULL, is_review ? NULL : &room,

@@ -226,7 +226,11 @@ struct name {
 
 enum { RESTED_MAX = 16 };
 
-enum { CAPACITY_GPUS_MAX = 255, CAPACITY_PRIORITIES = PLACEMENT_PRIORITY_MAX + 2 };
+enum {
+    CAPACITY_GPUS_MAX = 255,
+    CAPACITY_PRIORITIES = PLACEMENT_PRIORITY_MAX + 2,
+    CAPACITY_PRIORITY_WORDS = (CAPACITY_PRIORITIES + 63) / 64,
+};
 
 /* How far the passes over the queue have come; see schedule.h. Items are held by value, because the
  * job may have ended. */
@@ -251,7 +255,7 @@ struct capacity {
     uint32_t most_gpus;                               /* no node of these has more … */
     uint64_t gpus, cpus;                              /* … nor all of them together */
     uint32_t groups_by_priority[CAPACITY_PRIORITIES]; /* from -1 */
-    uint32_t lowest;                                  /* none below it */
+    uint64_t priorities[CAPACITY_PRIORITY_WORDS];     /* a bit for each that has a group */
 };
 
 /* Capacity held back for a gang that has waited too long; see reserve.h. */

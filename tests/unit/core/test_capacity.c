@@ -25,7 +25,28 @@ static void nodes_of_many_gpus(void **state)
     world_release(&world);
 }
 
+/* Whoever runs with a lower priority may be ended, whatever the number of that priority. */
+static void priorities_at_edges(void **state)
+{
+    static const int32_t priorities[] = {PLACEMENT_PRIORITY_OPPO, 0, 61, 62, 63, 64, 126, 127, 999};
+    (void)state;
+    for (size_t i = 0; i < COUNT_OF(priorities); i++) {
+        struct world world;
+        world_init(&world, "first-fit");
+        world_node(&world, "n1", 8, 4);
+        const uint32_t first = world_submit_for(&world, "first", priorities[i], 4, 0);
+        world_run(&world, 1);
+        world_submit_for(&world, "equal", priorities[i], 4, 0);
+        assert_int_equal(world_command_count(&world, COMMAND_KILL), 0);
+        world_submit_for(&world, "higher", priorities[i] + 1, 4, 0);
+        assert_int_equal(world_command_count(&world, COMMAND_KILL), 1);
+        assert_int_equal(world_command(&world, COMMAND_KILL, 0)->job.v, first);
+        world_release(&world);
+    }
+}
+
 static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(priorities_at_edges),
     cmocka_unit_test(nodes_of_many_gpus),
 };
 UNIT_FILE(tests, NULL, NULL);
