@@ -109,19 +109,19 @@ static int pair_make(const struct http_tls *tls, struct err *err)
     gnutls_x509_privkey_t key = NULL;
     gnutls_x509_crt_t certificate = NULL;
     gnutls_datum_t key_pem = {0}, certificate_pem = {0};
-    int result = gnutls_x509_privkey_init(&key);
-    if (result == 0)
-        result = gnutls_x509_privkey_generate(key, GNUTLS_PK_ECDSA,
+    int answer = gnutls_x509_privkey_init(&key);
+    if (answer == 0)
+        answer = gnutls_x509_privkey_generate(key, GNUTLS_PK_ECDSA,
                                               GNUTLS_CURVE_TO_BITS(GNUTLS_ECC_CURVE_SECP256R1), 0);
-    if (result == 0)
-        result = gnutls_x509_crt_init(&certificate);
-    if (result == 0)
-        result = certificate_fill(certificate, key);
-    if (result == 0)
-        result = gnutls_x509_privkey_export2(key, GNUTLS_X509_FMT_PEM, &key_pem);
-    if (result == 0)
-        result = gnutls_x509_crt_export2(certificate, GNUTLS_X509_FMT_PEM, &certificate_pem);
-    int code = result < 0 ? tls_err(err, ERR_INTERNAL, result, "make", tls->certificate)
+    if (answer == 0)
+        answer = gnutls_x509_crt_init(&certificate);
+    if (answer == 0)
+        answer = certificate_fill(certificate, key);
+    if (answer == 0)
+        answer = gnutls_x509_privkey_export2(key, GNUTLS_X509_FMT_PEM, &key_pem);
+    if (answer == 0)
+        answer = gnutls_x509_crt_export2(certificate, GNUTLS_X509_FMT_PEM, &certificate_pem);
+    int code = answer < 0 ? tls_err(err, ERR_INTERNAL, answer, "make", tls->certificate)
                           : pair_write(tls, &certificate_pem, &key_pem, err);
     gnutls_free(certificate_pem.data);
     gnutls_free(key_pem.data);
@@ -151,11 +151,11 @@ static int chain_read(const char *path, struct loaded *loaded, struct err *err)
         return code;
     gnutls_datum_t datum = {(unsigned char *)pem.at, (unsigned)pem.length};
     loaded->chain_length = CHAIN_MAX;
-    int result = gnutls_pcert_list_import_x509_raw(loaded->chain, &loaded->chain_length, &datum,
+    int answer = gnutls_pcert_list_import_x509_raw(loaded->chain, &loaded->chain_length, &datum,
                                                    GNUTLS_X509_FMT_PEM, 0);
-    if (result < 0)
+    if (answer < 0)
         loaded->chain_length = 0;
-    return result < 0 ? tls_err(err, ERR_INVALID, result, "the certificate", path) : 0;
+    return answer < 0 ? tls_err(err, ERR_INVALID, answer, "the certificate", path) : 0;
 }
 
 static int key_read(const char *path, struct loaded *loaded, struct err *err)
@@ -168,11 +168,11 @@ static int key_read(const char *path, struct loaded *loaded, struct err *err)
     if (code)
         return code;
     gnutls_datum_t datum = {(unsigned char *)pem.at, (unsigned)pem.length};
-    int result = gnutls_privkey_init(&loaded->key);
-    if (result == 0)
-        result = gnutls_privkey_import_x509_raw(loaded->key, &datum, GNUTLS_X509_FMT_PEM, NULL, 0);
+    int answer = gnutls_privkey_init(&loaded->key);
+    if (answer == 0)
+        answer = gnutls_privkey_import_x509_raw(loaded->key, &datum, GNUTLS_X509_FMT_PEM, NULL, 0);
     secret_wipe(pem.at, pem.length);
-    return result < 0 ? tls_err(err, ERR_INVALID, result, "the key", path) : 0;
+    return answer < 0 ? tls_err(err, ERR_INVALID, answer, "the key", path) : 0;
 }
 
 /* The identity of a public key; a negative code of GnuTLS. */

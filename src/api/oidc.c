@@ -420,26 +420,26 @@ static bool code_open(struct call *call, struct text code, struct text verifier,
 
 static int token_of_code(struct call *call, const struct doc *doc)
 {
-    struct text code, verifier, name;
+    struct text login_code, verifier, name;
     struct store_user user;
-    int failed = call_body_string(call, doc, "code", true, &code);
-    if (!failed)
-        failed = call_body_string(call, doc, "code_verifier", true, &verifier);
-    if (failed)
-        return failed;
-    if (!code_open(call, code, verifier, &name))
+    int code = call_body_string(call, doc, "code", true, &login_code);
+    if (!code)
+        code = call_body_string(call, doc, "code_verifier", true, &verifier);
+    if (code)
+        return code;
+    if (!code_open(call, login_code, verifier, &name))
         return call_fail(call, ERR_INVALID, NULL, "code",
                          "the code is not one of this login, or more than %d s old",
                          OIDC_EXCHANGE_S);
     struct store_reader *reader = call_reader(call);
     if (!reader)
         return call->err.code;
-    failed = store_user(reader, name, call->arena, &user, &call->err);
-    if (failed == ERR_NOT_FOUND || (!failed && user.is_inactive))
+    code = store_user(reader, name, call->arena, &user, &call->err);
+    if (code == ERR_NOT_FOUND || (!code && user.is_inactive))
         return call_fail(call, ERR_FORBIDDEN, "ForbiddenUserError", "",
                          "the user has been removed or deactivated");
-    if (failed)
-        return failed;
+    if (code)
+        return code;
     struct grant *grant = ARENA_NEW(call->arena, struct grant);
     *grant = (struct grant){.user = user.name, .is_admin = user.is_admin || user.is_admin_by_group};
     return grant_token(call, grant, API_TOKEN_S);

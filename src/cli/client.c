@@ -578,19 +578,19 @@ int client_socket_open(struct client *client, const char *path, const char *prot
     curl_easy_setopt(client->curl, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
     struct client_socket *socket = mem_zero(1, sizeof *socket);
     socket->curl = curl_easy_duphandle(client->curl);
-    CURLcode code = socket->curl ? curl_easy_perform(socket->curl) : CURLE_OUT_OF_MEMORY;
-    int result = EXIT_UNREACHABLE;
-    if (code == CURLE_OK)
-        code = curl_easy_getinfo(socket->curl, CURLINFO_ACTIVESOCKET, &socket->fd);
+    CURLcode answer = socket->curl ? curl_easy_perform(socket->curl) : CURLE_OUT_OF_MEMORY;
+    int exit_code = EXIT_UNREACHABLE;
+    if (answer == CURLE_OK)
+        answer = curl_easy_getinfo(socket->curl, CURLINFO_ACTIVESOCKET, &socket->fd);
     websocket_key(key);
     upgrade_write(client, path, protocol, key, &request);
-    if (code == CURLE_SSL_PINNEDPUBKEYNOTMATCH || code == CURLE_PEER_FAILED_VERIFICATION)
-        result = client_unreachable(client, problem_of(code));
-    else if (code == CURLE_OK && upgrade_carry(socket, buf_as_text(&request)))
-        result = upgrade_check(client, socket, key);
-    if (result)
+    if (answer == CURLE_SSL_PINNEDPUBKEYNOTMATCH || answer == CURLE_PEER_FAILED_VERIFICATION)
+        exit_code = client_unreachable(client, problem_of(answer));
+    else if (answer == CURLE_OK && upgrade_carry(socket, buf_as_text(&request)))
+        exit_code = upgrade_check(client, socket, key);
+    if (exit_code)
         client_socket_close(socket);
     else
         *out = socket;
-    return result;
+    return exit_code;
 }

@@ -22,7 +22,6 @@ static struct store_use use_now(struct server *server, const char *owner)
 {
     const struct core_thread *core = &server->core;
     struct store_use use;
-
     store_use_of(server->store, text_of(owner), &use);
     for (size_t i = 0; i < core->batch_count; i++) {
         const struct mail_quota *other = core->batch[i]->quota;
@@ -39,7 +38,6 @@ static int quota_check(const struct mail_quota *quota, enum quota_kind kind, uin
                        uint64_t more, struct err *err)
 {
     const int64_t value = quota->quotas.values.values[kind];
-
     if (value == QUOTA_NONE || more == 0 || used + more <= (uint64_t)value)
         return 0;
     return quota_refuse(kind, quota->quotas.groups[kind], value, (int64_t)used, err);
@@ -51,7 +49,6 @@ static int submits_check(struct server *server, const struct mail_quota *quota, 
 {
     const int64_t value = quota->quotas.values.values[QUOTA_SUBMITS_MINUTE];
     int64_t wait_us = MINUTE_US;
-
     if (value == QUOTA_NONE)
         return 0;
     pthread_mutex_lock(&server->state_lock);
@@ -79,16 +76,13 @@ static bool admission_quota(struct server *server, struct server_mail *mail,
 {
     struct mail_quota *quota = mail->quota;
     int64_t retry_s = RETRY_S;
-    struct store_use use;
-    struct err err;
-    int code;
-
     if (!quota || !quota_is_set(quota))
         return true;
     /* a mail that is stepped again, alone, is not to be counted twice */
     quota->live_jobs = quota->gpus = quota->stored_jobs = 0;
-    use = use_now(server, quota->owner);
-    code = quota_check(quota, QUOTA_LIVE_JOBS, use.live_jobs, more->live_jobs, &err);
+    struct store_use use = use_now(server, quota->owner);
+    struct err err;
+    int code = quota_check(quota, QUOTA_LIVE_JOBS, use.live_jobs, more->live_jobs, &err);
     if (code == 0)
         code = quota_check(quota, QUOTA_GPUS, use.gpus, more->gpus, &err);
     if (code == 0)
@@ -108,7 +102,6 @@ static bool admission_quota(struct server *server, struct server_mail *mail,
 static uint64_t plan_gpus(const struct plan *plan)
 {
     uint64_t gpus = 0;
-
     for (uint16_t i = 0; i < plan->role_count; i++)
         gpus += (uint64_t)plan->roles[i].instances * plan->roles[i].gpu;
     return gpus;

@@ -116,7 +116,6 @@ static void read_ldap(struct server_config *config, const struct doc *doc)
 {
     struct directory_config *directory = &config->ldap.directory;
     bool starts_tls = true;
-
     config->has_ldap = doc != NULL;
     config->ldap = (struct api_ldap){0};
     *directory = (struct directory_config){
@@ -236,7 +235,6 @@ static void read_engine(struct server_config *config, struct engine_config *engi
 {
     struct engine_local_config *local = &engine->local;
     const struct doc *devices = doc_get(doc, "devices"), *fake = doc_get(doc, "fake");
-
     engine->kind =
         (enum engine_kind)get_choice(doc, "kind", config_engine_kinds, (int)engine->kind);
     engine->name = config_engine_kinds[engine->kind];
@@ -304,7 +302,6 @@ static void read_storages(struct server_config *config, const struct doc *doc)
 {
     const struct doc *list = doc_get_list(doc, "storages");
     struct storage *storages = ARENA_ARRAY(&config->arena, struct storage, list->as.list.count);
-
     for (size_t i = 0; i < list->as.list.count; i++) {
         const struct doc *item = list->as.list.items[i];
         struct storage *storage = &storages[i];
@@ -392,7 +389,6 @@ static void read_top(struct server_config *config, const struct doc *doc)
 {
     const struct doc *api = doc_get(doc, "api"), *log = doc_get(doc, "log");
     const struct doc *retention = doc_get(doc, "retention"), *tls = doc_get(api, "tls");
-
     get_string(config, doc, "dataDirectory", &config->data_directory);
     get_string(config, doc, "database", &config->database);
     get_string(config, doc, "filesDirectory", &config->files_directory);
@@ -477,7 +473,6 @@ static void check_together(const struct server_config *config, const struct doc 
     const struct doc *scheduling = doc_get(doc, "scheduling");
     const struct doc *database = doc_get(doc, "database");
     struct place place = scheduling ? scheduling->place : (struct place){1, 1};
-
     if (config->database[0] && !postgres_is_address(config->database)) /* it may hold a password */
         problem_add(problems, database->place, "database",
                     "must be an address of PostgreSQL, postgres://USER@HOST/DATABASE");

@@ -49,7 +49,6 @@ static bool ldap_differs(const struct server_config *old_config, const struct se
     const struct directory_config *old = &old_config->ldap.directory;
     const struct directory_config *now = &config->ldap.directory;
     const struct signon_policy *rules = &old_config->ldap.policy, *now_rules = &config->ldap.policy;
-
     return old_config->has_ldap != config->has_ldap || strcmp(old->url, now->url) != 0 ||
            old->is_plain != now->is_plain || texts_differ(old->ca_file, now->ca_file) ||
            strcmp(old->base, now->base) != 0 || strcmp(old->user_filter, now->user_filter) != 0 ||

@@ -101,7 +101,6 @@ static const struct answer *core_refusal(const struct core_thread *core, uint64_
 static void core_thread_mail_event(struct server *server, struct server_mail *mail, size_t index)
 {
     struct event *event = &mail->event;
-
     if (is_of_other(server, mail)) {
         other_refuse(server, mail);
         return;

@@ -48,7 +48,6 @@ void mail_audit(struct server_mail *mail, int64_t now_ms)
                                   ? mail->event.submit.plan
                                   : NULL;
     struct store_audit *to = ARENA_NEW(&mail->arena, struct store_audit);
-
     *to = (struct store_audit){
         .at_ms = now_ms,
         .user = kept(mail, from->user),

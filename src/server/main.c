@@ -284,17 +284,15 @@ static int run(const struct options *options, struct server_config *config, cons
 {
     struct server_teller teller = {(void *)(uintptr_t)options, tell_password};
     struct server_config *first = NULL;
-    struct server *server;
     struct api *api = NULL;
-    struct err err;
-    int code;
-
     /* a copy that outlives reloads, to compare with */
-    code = config_load(options, &first);
+    int code = config_load(options, &first);
     if (code < 0) {
         server_config_free(config);
         return EXIT_CONFIG;
     }
+    struct err err;
+    struct server *server;
     code = server_new(config, &teller, &server, &err);
     if (code < 0) {
         log_error("server", "%s", err.text);

@@ -110,8 +110,6 @@ int server_new(struct server_config *config, const struct server_teller *teller,
 {
     struct server *server = mem_zero(1, sizeof *server);
     struct core_thread *core = &server->core;
-    int code;
-
     server->config = config;
     server->listen = mem_copy(config->listen);
     server->space.fd = -1;
@@ -130,7 +128,7 @@ int server_new(struct server_config *config, const struct server_teller *teller,
     server->launcher = launcher_new(server);
     server->hang_watch = hang_watch_new(server);
     server->use_watch = use_watch_new(server);
-    code = server_open(server, teller, err);
+    int code = server_open(server, teller, err);
     server_service_init(server);
     if (code == 0)
         code = launcher_start(server->launcher, err);
@@ -216,13 +214,11 @@ static void server_free_core(struct core_thread *core)
 
 void server_free(struct server *server)
 {
-    struct mail *mails, *next;
-
     if (!server)
         return;
     server_stop(server);
     engines_free(server);
-    for (mails = mailbox_take(&server->mailbox, 0, 0); mails; mails = next) {
+    for (struct mail *mails = mailbox_take(&server->mailbox, 0, 0), *next; mails; mails = next) {
         next = mails->next;
         mail_free((struct server_mail *)(void *)mails);
     }

@@ -160,12 +160,10 @@ static int quota_attach(struct server *server, struct server_mail *mail, const c
 {
     struct mail_quota *quota = ARENA_NEW(&mail->arena, struct mail_quota);
     struct store_reader *reader = server->service.reader_get(server, err);
-    int code;
-
     if (!reader)
         return ERR_UNAVAILABLE;
     quota->owner = arena_copy(&mail->arena, text_of(owner));
-    code = store_user_quotas(reader, text_of(owner), &mail->arena, &quota->quotas, err);
+    int code = store_user_quotas(reader, text_of(owner), &mail->arena, &quota->quotas, err);
     server->service.reader_put(server, reader);
     mail->quota = quota;
     return code;
@@ -176,7 +174,6 @@ static int quota_attach_job(struct server *server, struct server_mail *mail, str
                             struct err *err)
 {
     struct store_job row;
-
     if (store_job_summary(server->store, job, &mail->arena, &row, err) < 0)
         return 0; /* the core says so */
     return quota_attach(server, mail, row.record.user, err);
@@ -186,11 +183,10 @@ static int64_t service_submits_used(void *context, const char *user)
 {
     struct server *server = context;
     struct store_reader *reader = server->service.reader_get(server, NULL);
-    struct store_user_quotas quotas;
     cleanup_arena struct arena arena;
     int64_t value = QUOTA_NONE, used = 0;
-
     arena_init(&arena);
+    struct store_user_quotas quotas;
     if (reader && store_user_quotas(reader, text_of(user), &arena, &quotas, NULL) == 0)
         value = quotas.values.values[QUOTA_SUBMITS_MINUTE];
     server->service.reader_put(server, reader);
@@ -346,7 +342,6 @@ static void group_copy(struct server_mail *mail, const struct store_group *from)
 static void change_copy(struct server_mail *mail, const struct store_change *from)
 {
     struct store_change *to = &mail->change;
-
     *to = *from;
     to->audit = NULL;
     to->extension_was = kept(mail, from->extension_was);
@@ -519,7 +514,6 @@ static int service_exec(void *context, uint8_t number, struct attempt_id attempt
                         struct err *err)
 {
     struct engine *engine = engine_able(context, number, ENGINE_CAN_EXEC, err);
-
     return engine ? engine->ops->exec(engine, attempt, request, exec, err) : err->code;
 }
 
@@ -527,7 +521,6 @@ static void service_note(void *context, struct attempt_id attempt, const char *r
                          const char *message)
 {
     struct server_mail *mail = mail_event(EVENT_TASK_NOTE, "");
-
     mail->event.task.attempt = attempt;
     mail->event.task.reason = arena_copy(&mail->arena, text_of(reason));
     mail->event.task.message = arena_copy(&mail->arena, text_of(message));

@@ -463,16 +463,15 @@ static int identity_ask(struct oidc *oidc, const char *nonce, const struct doc *
     return code ? code : identity_get(oidc, claims, more, arena, identity, err);
 }
 
-int oidc_finish(struct oidc *oidc, const struct oidc_try *attempt, struct text code, int64_t now_s,
-                struct arena *arena, struct identity *identity, struct err *err)
+int oidc_finish(struct oidc *oidc, const struct oidc_try *attempt, struct text login_code,
+                int64_t now_s, struct arena *arena, struct identity *identity, struct err *err)
 {
     const struct doc *tokens = NULL;
     assert(attempt->nonce[0] && attempt->verifier[0]);
-    int failed = provider_need(oidc, now_s, err);
-    if (!failed)
-        failed = tokens_ask(oidc, attempt, code, arena, &tokens, err);
-    return failed ? failed
-                  : identity_ask(oidc, attempt->nonce, tokens, now_s, arena, identity, err);
+    int code = provider_need(oidc, now_s, err);
+    if (!code)
+        code = tokens_ask(oidc, attempt, login_code, arena, &tokens, err);
+    return code ? code : identity_ask(oidc, attempt->nonce, tokens, now_s, arena, identity, err);
 }
 
 /* ---- device codes: RFC 8628 ---- */
@@ -541,20 +540,21 @@ int oidc_device_begin(struct oidc *oidc, int64_t now_s, struct arena *arena,
                     (int)(error.length > 60 ? 60 : error.length), error.at);
 }
 
-int oidc_device_finish(struct oidc *oidc, struct text code, int64_t now_s, struct arena *arena,
-                       struct identity *identity, bool *is_too_fast, struct err *err)
+int oidc_device_finish(struct oidc *oidc, struct text device_code, int64_t now_s,
+                       struct arena *arena, struct identity *identity, bool *is_too_fast,
+                       struct err *err)
 {
     cleanup_buf struct buf form = BUF_INIT;
     const struct doc *reply = NULL;
     struct err why = {0};
     long status = 0;
     *is_too_fast = false;
-    int failed = provider_need(oidc, now_s, err);
-    if (failed)
-        return failed;
+    int code = provider_need(oidc, now_s, err);
+    if (code)
+        return code;
     buf_string(&form, "grant_type=urn%3Aietf%3Aparams%3Aoauth%3Agrant-type%3Adevice_code"
                       "&device_code=");
-    fetch_encode(&form, code);
+    fetch_encode(&form, device_code);
     if (form_send(oidc, oidc->provider.token_url, &form, arena, &status, &reply, &why))
         return away(err, "the provider gives no tokens", &why);
     if (status == 200)

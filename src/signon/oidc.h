@@ -65,8 +65,8 @@ int oidc_login_url(struct oidc *oidc, const struct oidc_try *attempt, int64_t no
 
 /* Who it is, for the code that the provider gave; strings in the arena. ERR_UNAUTHORIZED: the code,
  * or the token, is no good. ERR_FORBIDDEN: the user's name cannot be one here. ERR_UNAVAILABLE. */
-int oidc_finish(struct oidc *oidc, const struct oidc_try *attempt, struct text code, int64_t now_s,
-                struct arena *arena, struct identity *identity, struct err *err);
+int oidc_finish(struct oidc *oidc, const struct oidc_try *attempt, struct text login_code,
+                int64_t now_s, struct arena *arena, struct identity *identity, struct err *err);
 
 /* A login at a browser of another machine; strings in the arena. */
 struct oidc_device {
@@ -81,8 +81,9 @@ struct oidc_device {
 int oidc_device_begin(struct oidc *oidc, int64_t now_s, struct arena *arena,
                       struct oidc_device *device, struct err *err);
 /* As oidc_finish. ERR_BUSY: the user has not finished; *is_too_fast: ask less often. */
-int oidc_device_finish(struct oidc *oidc, struct text code, int64_t now_s, struct arena *arena,
-                       struct identity *identity, bool *is_too_fast, struct err *err);
+int oidc_device_finish(struct oidc *oidc, struct text device_code, int64_t now_s,
+                       struct arena *arena, struct identity *identity, bool *is_too_fast,
+                       struct err *err);
 
 /* Where the browser goes to log out there, and then to `return_url` ("": nowhere). Empty when the
  * provider has no such place. */

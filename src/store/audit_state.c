@@ -112,7 +112,6 @@ static int add_quotas(struct store *store, bool is_group, const char *holder, st
 {
     struct quotas quotas;
     int code = quotas_read(&store->session, is_group, text_of(holder), &quotas, err);
-
     for (int i = 0; code == 0 && i < QUOTA_KIND_COUNT; i++)
         if (quotas.values[i] != QUOTA_NONE)
             field_add(state, arena_format(arena, "quota.%s", quota_name((enum quota_kind)i)),
@@ -124,10 +123,8 @@ static int user_state(struct store *store, const char *name, struct arena *arena
                       struct audit_state *state, struct err *err)
 {
     struct sql sql = sql_of(&store->session, select_user);
-    int code;
-
     sql_put_string(&sql, name);
-    code = sql_next(&sql, err);
+    int code = sql_next(&sql, err);
     if (code <= 0)
         return code;
     add_string(state, "email", sql_string(&sql, arena), arena);
@@ -147,10 +144,8 @@ static int group_state(struct store *store, const char *name, struct arena *aren
                        struct audit_state *state, struct err *err)
 {
     struct sql sql = sql_of(&store->session, select_group);
-    int code;
-
     sql_put_string(&sql, name);
-    code = sql_next(&sql, err);
+    int code = sql_next(&sql, err);
     if (code <= 0)
         return code;
     add_string(state, "description", sql_string(&sql, arena), arena);

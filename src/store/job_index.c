@@ -65,11 +65,9 @@ static void job_index_release(struct job_index *jobs)
 static void use_count(struct job_index *jobs, const struct job_index_row *row, bool is_counted)
 {
     const uint64_t one = is_counted ? 1 : UINT64_MAX; /* one less */
-    struct store_use *use;
-
     while (jobs->uses.count <= row->user)
         *ARRAY_ADD(&jobs->uses) = (struct store_use){0};
-    use = &jobs->uses.items[row->user];
+    struct store_use *use = &jobs->uses.items[row->user];
     use->stored_jobs += one;
     if (row->state == LIFE_COMPLETED)
         return;
@@ -343,11 +341,9 @@ bool job_index_has(const struct job_index *jobs, struct job_id job)
 
 void job_index_use(struct job_index *jobs, struct text user, struct store_use *use)
 {
-    uint32_t word;
-
     *use = (struct store_use){0};
     pthread_rwlock_rdlock(&jobs->lock);
-    word = text_map_get(&jobs->users.map, user);
+    uint32_t word = text_map_get(&jobs->users.map, user);
     if (word != MAP_NONE && word < jobs->uses.count)
         *use = jobs->uses.items[word];
     pthread_rwlock_unlock(&jobs->lock);

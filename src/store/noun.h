@@ -217,7 +217,6 @@ int tasks_restore(struct store_reader *reader, const struct store_restore *resto
 static inline void *list_take(struct arena *arena, void *items, size_t count, size_t size)
 {
     void *copy = arena_array(arena, count, size);
-
     if (count > 0)
         memcpy(copy, items, count * size);
     mem_free(items);

@@ -20,7 +20,6 @@ static int value_write(struct store *store, const struct store_change *change, i
 {
     const int64_t value = change->quotas.values.values[kind];
     struct sql sql = sql_of(&store->session, value == QUOTA_NONE ? delete : put);
-
     sql_put_int(&sql, change->quotas.is_group);
     sql_put_string(&sql, change->quotas.holder);
     sql_put_int(&sql, kind);
@@ -35,7 +34,6 @@ int quotas_set(struct store *store, struct store_change *change, struct err *err
     bool exists = false;
     int code = change->quotas.is_group ? user_group_exists(store, holder, &exists, err)
                                        : user_exists(store, holder, &exists, err);
-
     assert(change->kind == CHANGE_QUOTAS);
     if (code == 0 && !exists)
         return REFUSE(change, ERR_NOT_FOUND, "no %s %.100s",
@@ -57,7 +55,6 @@ int quotas_set(struct store *store, struct store_change *change, struct err *err
 int quotas_remove(struct store *store, bool is_group, const char *holder, struct err *err)
 {
     struct sql sql = sql_of(&store->session, delete_holder);
-
     sql_put_int(&sql, is_group);
     sql_put_string(&sql, holder);
     return sql_run(&sql, NULL, err);
@@ -67,11 +64,10 @@ int quotas_read(struct session *session, bool is_group, struct text holder, stru
                 struct err *err)
 {
     struct sql sql = sql_of(session, select_holder);
-    int code;
-
     quotas_init(quotas);
     sql_put_int(&sql, is_group);
     sql_put_text(&sql, holder);
+    int code;
     while ((code = sql_next(&sql, err)) > 0) {
         const int64_t kind = sql_int(&sql);
         if (kind >= 0 && kind < QUOTA_KIND_COUNT)
@@ -90,12 +86,10 @@ static int read_user(struct store_reader *reader, struct text user, struct arena
                      struct store_user_quotas *quotas, struct err *err)
 {
     struct sql sql = sql_of(&reader->session, select_groups);
-    struct quotas own;
-    int code;
-
     *quotas = (struct store_user_quotas){0};
     quotas_init(&quotas->values);
     sql_put_text(&sql, user);
+    int code;
     while ((code = sql_next(&sql, err)) > 0) {
         const int64_t kind = sql_int(&sql);
         if (kind < 0 || kind >= QUOTA_KIND_COUNT)
@@ -103,6 +97,7 @@ static int read_user(struct store_reader *reader, struct text user, struct arena
         quotas->values.values[kind] = sql_int(&sql);
         quotas->groups[kind] = sql_string(&sql, arena);
     }
+    struct quotas own;
     if (code == 0)
         code = quotas_read(&reader->session, false, user, &own, err);
     for (int kind = 0; code == 0 && kind < QUOTA_KIND_COUNT; kind++) {
@@ -118,7 +113,6 @@ int store_user_quotas(struct store_reader *reader, struct text user, struct aren
                       struct store_user_quotas *quotas, struct err *err)
 {
     int code = reader_begin(reader, err);
-
     assert(reader->session.db);
     if (code < 0)
         return code;
