@@ -182,6 +182,13 @@ int server_room(struct server *server, struct err *err);
 /* What is refused then. */
 bool event_grows(enum event_kind kind);
 
+void server_gpus(void *context, struct arena *arena, const struct engine_gpu **gpus, size_t *count);
+
+/* health.c: of the service, whose context is the server. */
+bool server_is_alive(void *context);
+size_t server_ready(void *context, struct service_check checks[SERVICE_CHECKS_MAX]);
+void server_metrics(void *context, struct buf *out);
+
 /* upkeep.c */
 int server_first_user(struct server *server, const struct server_teller *teller, struct err *err);
 struct server_mail *server_upkeep(struct server *server); /* mails for the core, linked */

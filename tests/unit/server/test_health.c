@@ -1,0 +1,65 @@
+/* What the server tells of itself: that it is alive and ready, and its figures. */
+#include "unit.h"
+#include "world.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+#include "server/server.h"
+
+static void readiness_and_metrics_speak(void **state)
+{
+    struct world *world = *state;
+    struct service_check checks[SERVICE_CHECKS_MAX];
+    struct job_id job;
+    struct buf text = BUF_INIT;
+    size_t count;
+
+    assert_int_equal(submit(world, job_text(world, "a", ""), &job), 0);
+    wait_until(world, job, PUBLIC_SUCCEEDED);
+    count = world->service->ready(world->service->context, checks);
+    for (size_t i = 0; i < count; i++)
+        assert_true(checks[i].is_ok);
+    assert_true(world->service->is_alive(world->service->context));
+    world->service->metrics(world->service->context, &text);
+    assert_non_null(strstr(buf_cstr(&text), "\nskep_creates_total 2\n"));
+    assert_non_null(strstr(buf_cstr(&text), "skep_request_seconds_count 1\n"));
+    buf_release(&text);
+    server_drain(world->server);
+    assert_int_equal(submit(world, job_text(world, "b", ""), &job), ERR_UNAVAILABLE);
+    count = world->service->ready(world->service->context, checks);
+    assert_false(checks[count - 1].is_ok);
+}
+
+/* What the core counts, of a job whose tasks run and of one that waits. */
+static void the_use_of_the_cluster_is_measured(void **state)
+{
+    struct world *world = *state;
+    struct job_id job;
+
+    world_stop(world);
+    world->engine = "nodes: 1, gpus: 4, cpu: 8, runMilliseconds: 600000";
+    world_start(world);
+    assert_int_equal(submit(world, job_text(world, "runs", ""), &job), 0);
+    wait_until_tasks_run(world, job);
+    const struct store_tasks tasks = tasks_of(world, job);
+    assert_true(metric(world, "skep_events_total") > 0);
+    metric_await(world, "skep_jobs_live", 1);
+    metric_await(world, "skep_jobs_queued", 0);
+    metric_await(world, "skep_tasks_live", tasks.count);
+    metric_await(world, "skep_nodes", 1);
+    metric_await(world, "skep_gpus", 4);
+    metric_await(world, "skep_gpus_used", 0);
+    metric_await(world, "skep_store_writable", 1);
+    assert_true(metric(world, "skep_store_commits_total") > 0);
+    assert_true(metric(world, "skep_store_records_total") > 0);
+    assert_true(metric(world, "skep_store_database_bytes") > 0);
+}
+
+#define WORLD(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
+
+static const struct CMUnitTest tests[] = {
+    WORLD(readiness_and_metrics_speak),
+    WORLD(the_use_of_the_cluster_is_measured),
+};
+UNIT_FILE(tests, world_begin, NULL);
