@@ -18,17 +18,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <linux/fs.h>
-#include <linux/magic.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
-#include <sys/ioctl.h>
-#include <sys/mount.h>
 #include <sys/stat.h>
-#include <sys/statfs.h>
 #include <sys/statvfs.h>
 
 /* --- table of tasks --- */
@@ -499,162 +493,6 @@ static void config_copy(struct local_engine *local, const struct engine_local_co
         to->pulls = ENGINE_LOCAL_PULLS_MAX;
 }
 
-/* Below it is one folder a task, and two tasks have nothing in common. ext4 puts a folder's files
- * near it and one folder near another, unless it is told so: then all tasks take their inodes from
- * one place, where searching for one that is free gets slow. Other file systems need no telling. */
-static void directory_spread(const char *path)
-{
-    cleanup_close int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int flags = 0;
-    if (fd >= 0 && ioctl(fd, FS_IOC_GETFLAGS, &flags) == 0 && !(flags & FS_TOPDIR_FL)) {
-        flags |= FS_TOPDIR_FL;
-        ioctl(fd, FS_IOC_SETFLAGS, &flags); /* refused: as it was */
-    }
-}
-
-static const char default_run[] = "/run/skep"; /* has a run directory for each engine */
-
-static int directories_make(struct local_engine *local, struct err *err)
-{
-    enum { SPREAD_DIRECTORIES = 2 }; /* the first of these */
-    static const char *const parts[] = {"containers",  "logs",        "images",     "blobs/sha256",
-                                        "refs",        "points/proc", "points/sys", "points/dev",
-                                        "points/skep", "points/etc"};
-    char path[RUNTIME_PATH_MAX];
-    int code = dir_make(local->config.directory, 0711, err);
-    if (code < 0)
-        return code;
-    cleanup_free char *real = realpath(local->config.directory, NULL);
-    if (!real)
-        return err_errno(err, errno, "find %s", local->config.directory);
-    if (strlen(real) >= LOCAL_DIRECTORY_MAX || strpbrk(real, ":,\\\"\n"))
-        return err_fail(err, ERR_INVALID, "",
-                        "the data directory's path must be short and without : , \\ \": %.80s",
-                        real);
-    snprintf(local->directory, sizeof local->directory, "%s", real);
-    for (size_t i = 0; i < COUNT_OF(parts); i++) {
-        snprintf(path, sizeof path, "%s/%s", local->directory, parts[i]);
-        code = dir_make(path, 0711, err);
-        if (code < 0)
-            return code;
-        if (i < SPREAD_DIRECTORIES)
-            directory_spread(path);
-    }
-    static const char *const points[] = {"points",     "points/proc", "points/sys",
-                                         "points/dev", "points/skep", "points/etc"};
-    for (size_t i = 0; i < COUNT_OF(points); i++) {
-        snprintf(path, sizeof path, "%s/%s", local->directory, points[i]);
-        if (chmod(path, 0755) < 0) /* seen in containers: not what our umask makes of it */
-            return err_errno(err, errno, "chmod %s", path);
-    }
-    static const char *const files[] = {"hosts", "resolv.conf"};
-    for (size_t i = 0; i < COUNT_OF(files); i++) {
-        snprintf(path, sizeof path, "%s/points/etc/%s", local->directory, files[i]);
-        int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-        if (fd >= 0) /* else, on a full disk, the runtime makes it in the task's layer */
-            close(fd);
-    }
-    unsigned hash = (unsigned)(text_hash(text_of(real), 0) & 0xffffffffu);
-    local->id = hash;
-    snprintf(local->group, sizeof local->group, "/skep/%08x", hash);
-    if (local->config.run_directory[0])
-        snprintf(local->run_directory, sizeof local->run_directory, "%s",
-                 local->config.run_directory);
-    else
-        snprintf(local->run_directory, sizeof local->run_directory, "%s/%08x", default_run, hash);
-    return 0;
-}
-
-/* Folders on which each container's own namespace has its mounts; all that leads to them may be
- * passed by anybody, because who mounts there may be nobody. */
-static const char *const view_names[] = {"merged", "lower", "points", "sys"};
-
-/* The small files of running tasks: on a tmpfs, so that they cost no disk access, secrets do not
- * reach a disk, and a full disk cannot keep conmon from writing down an exit. Where /run is none we
- * mount one ourselves; it stays while containers run. */
-/* A folder through which anybody may pass, whatever the umask. */
-static int passage_make(const char *path, struct err *err)
-{
-    int code = dir_make(path, 0711, err);
-    if (code == 0 && chmod(path, 0711) < 0)
-        code = err_errno(err, errno, "chmod %s", path);
-    return code;
-}
-
-static int run_parts_make(struct local_engine *local, struct err *err)
-{
-    char path[RUNTIME_PATH_MAX];
-    snprintf(path, sizeof path, "%s/tasks", local->run_directory);
-    int code = passage_make(path, err);
-    for (size_t i = 0; i < COUNT_OF(view_names) && code == 0; i++) {
-        snprintf(path, sizeof path, "%s/%s", local->run_directory, view_names[i]);
-        code = passage_make(path, err);
-    }
-    snprintf(local->runtime.root, sizeof local->runtime.root, "%s/runtime", local->run_directory);
-    snprintf(local->runtime.exit_directory, sizeof local->runtime.exit_directory, "%s/exits",
-             local->run_directory);
-    snprintf(local->runtime.sealed, sizeof local->runtime.sealed, "%s/crun", local->run_directory);
-    if (code == 0)
-        code = dir_make(local->runtime.root, 0700, err);
-    return code < 0 ? code : dir_make(local->runtime.exit_directory, 0700, err);
-}
-
-static int run_directory_make(struct local_engine *local, struct err *err)
-{
-    int code = local->config.run_directory[0] ? 0 : passage_make(default_run, err);
-    struct statfs file_system;
-    if (code == 0)
-        code = dir_make(local->run_directory, 0711, err);
-    if (code == 0 && statfs(local->run_directory, &file_system) == 0 &&
-        file_system.f_type != TMPFS_MAGIC &&
-        mount("skep", local->run_directory, "tmpfs", MS_NOSUID | MS_NODEV, "mode=711,size=25%") < 0)
-        log_warning("engine", "%s is on a disk, and a tmpfs cannot be mounted there: errno %d",
-                    local->run_directory, errno);
-    if (code == 0)
-        code = passage_make(local->run_directory, err);
-    return code < 0 ? code : run_parts_make(local, err);
-}
-
-/* When nothing runs any more, nothing is left in /run. */
-static void run_directory_drop(const struct local_engine *local)
-{
-    static const char *const parts[] = {"tasks", "runtime", "exits"};
-    char path[RUNTIME_PATH_MAX];
-    bool is_empty = local->runtime.root[0] != 0;
-    for (size_t i = 0; is_empty && i < COUNT_OF(parts); i++) {
-        snprintf(path, sizeof path, "%s/%s", local->run_directory, parts[i]);
-        is_empty = rmdir(path) == 0; /* with tasks stay the places that their conmons write to */
-    }
-    for (size_t i = 0; is_empty && i < COUNT_OF(view_names); i++) {
-        snprintf(path, sizeof path, "%s/%s", local->run_directory, view_names[i]);
-        rmdir(path);
-    }
-    if (is_empty && rmdir(local->run_directory) < 0 && umount2(local->run_directory, 0) == 0)
-        rmdir(local->run_directory);
-}
-
-enum { LOCK_WAIT_MS = 2000 };
-
-static int directory_lock(struct local_engine *local, struct err *err)
-{
-    char path[RUNTIME_PATH_MAX];
-    snprintf(path, sizeof path, "%s/lock", local->directory);
-    local->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-    if (local->lock_fd < 0)
-        return err_errno(err, errno, "open %s", path);
-    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    /* a child that a killed server had just forked holds the lock until its exec: not for long */
-    for (int64_t end_ms = mailbox_now_ms() + LOCK_WAIT_MS;;) {
-        if (fcntl(local->lock_fd, F_OFD_SETLK, &whole) == 0)
-            return 0;
-        if (errno != EAGAIN && errno != EACCES)
-            return err_errno(err, errno, "lock %s", path);
-        if (mailbox_now_ms() >= end_ms)
-            return err_fail(err, ERR_BUSY, "", "another server uses %s", local->directory);
-        poll(NULL, 0, 10);
-    }
-}
-
 static int system_read(struct local_engine *local, struct err *err)
 {
     cleanup_buf struct buf text = BUF_INIT;
@@ -737,11 +575,11 @@ static int local_open(struct local_engine *local, struct err *err)
         return err_fail(err, ERR_UNSUPPORTED, "", "the local engine must be started as root");
     if (local->config.init_path[0] && access(local->config.init_path, X_OK) < 0)
         return err_errno(err, errno, "skep-init %s", local->config.init_path);
-    int code = directories_make(local, err);
+    int code = local_directories_make(local, err);
     if (code == 0)
-        code = directory_lock(local, err);
+        code = local_directory_lock(local, err);
     if (code == 0)
-        code = run_directory_make(local, err);
+        code = local_run_directory_make(local, err);
     if (code == 0)
         code = system_read(local, err);
     if (code == 0)
@@ -831,7 +669,7 @@ static void local_free(struct engine *engine)
     inventory_free(local->inventory);
     runtime_release(&local->runtime);
     if (local->lock_fd >= 0)
-        run_directory_drop(local);
+        local_run_directory_drop(local);
     if (local->lock_fd >= 0 && local->cgroups.tree_count) {
         char group[CGROUP_PATH_MAX];
         task_group(local, "conmon", group);

@@ -151,6 +151,16 @@ void task_run_path(const struct local_engine *local, const char *id, const char 
 void task_log_path(const struct local_engine *local, const char *id, char path[RUNTIME_PATH_MAX]);
 void task_group(const struct local_engine *local, const char *id, char group[CGROUP_PATH_MAX]);
 
+/* --- the engine's own folders (directories.c) ---
+ * Make what is missing below the data directory, and name what is in /run: local->directory,
+ * local->id, local->group, local->run_directory. */
+int local_directories_make(struct local_engine *local, struct err *err);
+/* One engine has a data directory at a time: ERR_BUSY. */
+int local_directory_lock(struct local_engine *local, struct err *err);
+int local_run_directory_make(struct local_engine *local, struct err *err);
+/* When nothing runs any more, nothing is left in /run. */
+void local_run_directory_drop(const struct local_engine *local);
+
 /* --- events --- */
 void event_post(struct local_engine *local, enum engine_event_kind kind, struct attempt_id attempt,
                 const char *reason, const char *message);

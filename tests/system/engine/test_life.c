@@ -1,8 +1,8 @@
 /* The life of containers under the local engine: start, end, kill, logs, limits, restart.
  *
- * Covers: src/engine/local/adopt.c, src/engine/local/finish.c, src/engine/local/local.c,
- * src/engine/local/monitor.c, src/engine/local/runtime.c, src/engine/local/spawn.c,
- * src/engine/local/start.c */
+ * Covers: src/engine/local/adopt.c, src/engine/local/directories.c, src/engine/local/finish.c,
+ * src/engine/local/local.c, src/engine/local/monitor.c, src/engine/local/runtime.c,
+ * src/engine/local/spawn.c, src/engine/local/start.c */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
