@@ -1,4 +1,6 @@
-/* The fake engine: the life of a container, each fault, virtual and real time. */
+/* The fake engine: the life of a container, each fault, virtual and real time.
+ *
+ * Covers: src/engine/fake/life.c */
 #include "unit.h"
 
 #include <poll.h>
