@@ -6,6 +6,7 @@
 #include "job/hang.h"
 #include "server/clock.h"
 #include "server/state.h"
+#include "sys/watcher.h"
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -39,13 +40,10 @@ struct change { /* what a record says of a task */
 
 struct hang_watch {
     struct server *server;
-    pthread_t thread;
-    bool is_started;
+    struct watcher watcher;
     struct store_reader *reader; /* the thread's */
 
-    pthread_mutex_t lock; /* of what follows */
-    pthread_cond_t wake;
-    bool is_ending;
+    /* under the watcher's lock */
     int64_t news_ms; /* the first of the changes came then; 0: there are none */
     uint64_t default_after_s;
     uint32_t generation; /* of the default: jobs are read again when it changes */
@@ -69,18 +67,13 @@ struct hang_watch *hang_watch_new(struct server *server)
     struct hang_watch *watch = mem_zero(1, sizeof *watch);
     watch->server = server;
     watch->default_after_s = server->config->hang_after_s;
-    pthread_mutex_init(&watch->lock, NULL);
-    pthread_condattr_t attributes;
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&watch->wake, &attributes);
-    pthread_condattr_destroy(&attributes);
+    watcher_init(&watch->watcher);
     return watch;
 }
 
 void hang_watch_take(struct hang_watch *watch, const struct record *records, size_t count)
 {
-    pthread_mutex_lock(&watch->lock);
+    pthread_mutex_lock(&watch->watcher.lock);
     for (size_t i = 0; i < count; i++) {
         const struct task_record *task = &records[i].task;
         struct change *change;
@@ -94,20 +87,20 @@ void hang_watch_take(struct hang_watch *watch, const struct record *records, siz
         change->is_running = task->state == LIFE_RUNNING && task->attempt.v;
         if (watch->news_ms == 0) {
             watch->news_ms = mailbox_now_ms();
-            pthread_cond_signal(&watch->wake);
+            watcher_wake(&watch->watcher);
         }
     }
-    pthread_mutex_unlock(&watch->lock);
+    pthread_mutex_unlock(&watch->watcher.lock);
 }
 
 void hang_watch_configure(struct hang_watch *watch, uint64_t after_s)
 {
-    pthread_mutex_lock(&watch->lock);
+    pthread_mutex_lock(&watch->watcher.lock);
     if (watch->default_after_s != after_s)
         watch->generation++;
     watch->default_after_s = after_s;
-    pthread_cond_signal(&watch->wake);
-    pthread_mutex_unlock(&watch->lock);
+    watcher_wake(&watch->watcher);
+    pthread_mutex_unlock(&watch->watcher.lock);
 }
 
 uint64_t hang_watch_idle_count(struct hang_watch *watch)
@@ -203,13 +196,13 @@ static void changes_apply(struct hang_watch *watch)
     uint64_t fallback;
     uint32_t generation;
 
-    pthread_mutex_lock(&watch->lock);
+    pthread_mutex_lock(&watch->watcher.lock);
     changes = watch->changes;
     watch->news_ms = 0;
     memset(&watch->changes, 0, sizeof watch->changes);
     fallback = watch->default_after_s;
     generation = watch->generation;
-    pthread_mutex_unlock(&watch->lock);
+    pthread_mutex_unlock(&watch->watcher.lock);
     for (size_t i = 0; i < changes.count; i++)
         change_apply(watch, &changes.items[i], fallback);
     ARRAY_FREE(&changes);
@@ -328,20 +321,17 @@ static int64_t sample_pause_ms(const struct hang_watch *watch)
  * sooner than those before. */
 static bool watch_wait(struct hang_watch *watch, int64_t sample_ms)
 {
-    pthread_mutex_lock(&watch->lock);
-    uint32_t generation;
-    generation = watch->generation;
-    while (!watch->is_ending && generation == watch->generation) {
+    pthread_mutex_lock(&watch->watcher.lock);
+    const uint32_t generation = watch->generation;
+    while (!watch->watcher.is_ending && generation == watch->generation) {
         int64_t due_ms = watch->news_ms && watch->news_ms + NEWS_MS < sample_ms
                              ? watch->news_ms + NEWS_MS
                              : sample_ms;
-        struct timespec due = {.tv_sec = (time_t)(due_ms / 1000),
-                               .tv_nsec = (long)(due_ms % 1000) * 1000000};
-        if (pthread_cond_timedwait(&watch->wake, &watch->lock, &due) != 0)
+        if (!watcher_await(&watch->watcher, due_ms))
             break;
     }
-    bool goes_on = !watch->is_ending;
-    pthread_mutex_unlock(&watch->lock);
+    bool goes_on = !watch->watcher.is_ending;
+    pthread_mutex_unlock(&watch->watcher.lock);
     return goes_on;
 }
 
@@ -367,23 +357,14 @@ int hang_watch_start(struct hang_watch *watch, struct err *err)
     int code = store_reader_open(watch->server->store, &watch->reader, err);
     if (code < 0)
         return code;
-    code = pthread_create(&watch->thread, NULL, watch_run, watch);
-    if (code != 0)
-        return err_errno(err, code, "start the thread that looks for hung tasks");
-    watch->is_started = true;
-    return 0;
+    return watcher_start(&watch->watcher, watch_run, watch, "the thread that looks for hung tasks",
+                         err);
 }
 
 void hang_watch_stop(struct hang_watch *watch)
 {
-    if (!watch || !watch->is_started)
-        return;
-    pthread_mutex_lock(&watch->lock);
-    watch->is_ending = true;
-    pthread_cond_signal(&watch->wake);
-    pthread_mutex_unlock(&watch->lock);
-    pthread_join(watch->thread, NULL);
-    watch->is_started = false;
+    if (watch)
+        watcher_stop(&watch->watcher);
 }
 
 void hang_watch_free(struct hang_watch *watch)
@@ -397,7 +378,6 @@ void hang_watch_free(struct hang_watch *watch)
     ARRAY_FREE(&watch->changes);
     id_map_release(&watch->by_id);
     store_reader_close(watch->reader);
-    pthread_cond_destroy(&watch->wake);
-    pthread_mutex_destroy(&watch->lock);
+    watcher_release(&watch->watcher);
     mem_free(watch);
 }

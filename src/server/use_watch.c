@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "server/clock.h"
 #include "server/state.h"
+#include "sys/watcher.h"
 #include <assert.h>
 #include <inttypes.h>
 #include <limits.h>
@@ -28,13 +29,10 @@ struct watched {
 
 struct use_watch {
     struct server *server;
-    pthread_t thread;
-    bool is_started;
+    struct watcher watcher;
     char folder[PATH_MAX];
 
-    pthread_mutex_t lock; /* of what follows; the thread alone changes `all` */
-    pthread_cond_t wake;
-    bool is_ending;
+    /* under the watcher's lock; the thread alone changes `all` */
     uint64_t limit_bytes;
     struct {
         struct use_change { /* what a record says */
@@ -60,21 +58,16 @@ struct use_watch {
 struct use_watch *use_watch_new(struct server *server)
 {
     struct use_watch *watch = mem_zero(1, sizeof *watch);
-    pthread_condattr_t attributes;
     watch->server = server;
     watch->limit_bytes = server->config->retention.use_mib << 20;
     snprintf(watch->folder, sizeof watch->folder, "%s/use", server->config->data_directory);
-    pthread_mutex_init(&watch->lock, NULL);
-    pthread_condattr_init(&attributes);
-    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-    pthread_cond_init(&watch->wake, &attributes);
-    pthread_condattr_destroy(&attributes);
+    watcher_init(&watch->watcher);
     return watch;
 }
 
 void use_watch_take(struct use_watch *watch, const struct record *records, size_t count)
 {
-    pthread_mutex_lock(&watch->lock);
+    pthread_mutex_lock(&watch->watcher.lock);
     for (size_t i = 0; i < count; i++) {
         const struct task_record *task = &records[i].task;
         if (records[i].kind == RECORD_JOB_DELETED)
@@ -89,14 +82,14 @@ void use_watch_take(struct use_watch *watch, const struct record *records, size_
             .is_running = is_running,
         };
     }
-    pthread_mutex_unlock(&watch->lock);
+    pthread_mutex_unlock(&watch->watcher.lock);
 }
 
 void use_watch_configure(struct use_watch *watch, uint64_t limit_bytes)
 {
-    pthread_mutex_lock(&watch->lock);
+    pthread_mutex_lock(&watch->watcher.lock);
     watch->limit_bytes = limit_bytes;
-    pthread_mutex_unlock(&watch->lock);
+    pthread_mutex_unlock(&watch->watcher.lock);
 }
 
 /* ---- who is watched ---- */
@@ -135,23 +128,23 @@ static struct watched *watched_add(struct use_watch *watch, const struct use_key
         one->samples = SAMPLES_MIN; /* after a restart it goes on */
     else
         memset(&one->series, 0, sizeof one->series);
-    pthread_mutex_lock(&watch->lock);
+    pthread_mutex_lock(&watch->watcher.lock);
     watched_place(watch, one, (uint32_t)watch->all.count);
     *ARRAY_ADD(&watch->all) = one;
-    pthread_mutex_unlock(&watch->lock);
+    pthread_mutex_unlock(&watch->watcher.lock);
     return one;
 }
 
 static void watched_drop(struct use_watch *watch, size_t at)
 {
-    pthread_mutex_lock(&watch->lock);
+    pthread_mutex_lock(&watch->watcher.lock);
     struct watched *one = watch->all.items[at], *last = watch->all.items[--watch->all.count];
     watched_place(watch, one, MAP_NONE);
     if (last != one) {
         watch->all.items[at] = last;
         watched_place(watch, last, (uint32_t)at);
     }
-    pthread_mutex_unlock(&watch->lock);
+    pthread_mutex_unlock(&watch->watcher.lock);
     mem_free(one->node);
     mem_free(one);
 }
@@ -227,11 +220,11 @@ static void nodes_look(struct use_watch *watch)
 /* Take over what has been told since the last time. */
 static void changes_apply(struct use_watch *watch)
 {
-    pthread_mutex_lock(&watch->lock);
+    pthread_mutex_lock(&watch->watcher.lock);
     __typeof__(watch->changes) changes = watch->changes;
     memset(&watch->changes, 0, sizeof watch->changes);
     bool is_off = watch->limit_bytes == 0;
-    pthread_mutex_unlock(&watch->lock);
+    pthread_mutex_unlock(&watch->watcher.lock);
     for (size_t i = 0; i < changes.count; i++)
         change_apply(watch, &changes.items[i], is_off);
     ARRAY_FREE(&changes);
@@ -299,11 +292,11 @@ static void watched_sample(struct use_watch *watch, struct watched *one, int64_t
     use_values(one->looked_us ? &one->counters : NULL, &counters, now_us - one->looked_us, values);
     one->counters = counters;
     one->looked_us = now_us;
-    pthread_mutex_lock(&watch->lock);
+    pthread_mutex_lock(&watch->watcher.lock);
     use_series_add(&one->series, now_ms, values);
     one->is_changed = true;
     one->samples++;
-    pthread_mutex_unlock(&watch->lock);
+    pthread_mutex_unlock(&watch->watcher.lock);
 }
 
 /* ---- on disk ---- */
@@ -345,9 +338,9 @@ static bool job_is_known(void *context, struct job_id job)
 
 static void sweep(struct use_watch *watch)
 {
-    pthread_mutex_lock(&watch->lock);
+    pthread_mutex_lock(&watch->watcher.lock);
     uint64_t limit = watch->limit_bytes;
-    pthread_mutex_unlock(&watch->lock);
+    pthread_mutex_unlock(&watch->watcher.lock);
     use_files_sweep(watch->folder, limit, job_is_known, watch);
 }
 
@@ -374,11 +367,11 @@ int use_watch_points(struct use_watch *watch, const struct use_key *key,
                      enum use_resolution resolution, struct use_points *points, struct err *err)
 {
     struct use_series *series = mem_alloc(sizeof *series);
-    pthread_mutex_lock(&watch->lock);
+    pthread_mutex_lock(&watch->watcher.lock);
     const struct watched *one = watched_of(watch, key);
     if (one)
         *series = one->series;
-    pthread_mutex_unlock(&watch->lock);
+    pthread_mutex_unlock(&watch->watcher.lock);
     int code = one ? 0 : use_file_load(watch->folder, key, series, err);
     if (code == 0)
         use_series_points(series, resolution, points);
@@ -390,13 +383,11 @@ int use_watch_points(struct use_watch *watch, const struct use_key *key,
 
 static bool step_await(struct use_watch *watch, int64_t due_ms)
 {
-    struct timespec due = {.tv_sec = (time_t)(due_ms / 1000),
-                           .tv_nsec = (long)(due_ms % 1000) * 1000000};
-    pthread_mutex_lock(&watch->lock);
-    while (!watch->is_ending && pthread_cond_timedwait(&watch->wake, &watch->lock, &due) == 0)
+    pthread_mutex_lock(&watch->watcher.lock);
+    while (!watch->watcher.is_ending && watcher_await(&watch->watcher, due_ms))
         continue;
-    bool goes_on = !watch->is_ending;
-    pthread_mutex_unlock(&watch->lock);
+    bool goes_on = !watch->watcher.is_ending;
+    pthread_mutex_unlock(&watch->watcher.lock);
     return goes_on;
 }
 
@@ -415,23 +406,14 @@ static void *watch_run(void *argument)
 
 int use_watch_start(struct use_watch *watch, struct err *err)
 {
-    int code = pthread_create(&watch->thread, NULL, watch_run, watch);
-    if (code != 0)
-        return err_errno(err, code, "start the thread that samples what tasks use");
-    watch->is_started = true;
-    return 0;
+    return watcher_start(&watch->watcher, watch_run, watch,
+                         "the thread that samples what tasks use", err);
 }
 
 void use_watch_stop(struct use_watch *watch)
 {
-    if (!watch || !watch->is_started)
+    if (!watch || !watcher_stop(&watch->watcher))
         return;
-    pthread_mutex_lock(&watch->lock);
-    watch->is_ending = true;
-    pthread_cond_signal(&watch->wake);
-    pthread_mutex_unlock(&watch->lock);
-    pthread_join(watch->thread, NULL);
-    watch->is_started = false;
     for (size_t i = 0; i < watch->all.count; i++)
         watched_save(watch, watch->all.items[i]);
 }
@@ -447,7 +429,6 @@ void use_watch_free(struct use_watch *watch)
     ARRAY_FREE(&watch->changes);
     id_map_release(&watch->by_attempt);
     text_map_release(&watch->by_node);
-    pthread_cond_destroy(&watch->wake);
-    pthread_mutex_destroy(&watch->lock);
+    watcher_release(&watch->watcher);
     mem_free(watch);
 }
