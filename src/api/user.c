@@ -338,50 +338,75 @@ static int check_whole(struct call *call, const struct doc *data, bool is_patch,
     return 0;
 }
 
-/* PUT /users, by an admin */
+/* PUT /users and PUT /users/me: some fields of one user, or all. */
+struct update {
+    const struct doc *data;
+    struct text name;
+    bool is_patch; /* else everything must be given */
+    struct store_user user;
+    struct account_edit *edit;
+};
+
+static int update_begin(struct call *call, struct update *update)
+{
+    const struct doc *doc;
+    *update = (struct update){0};
+    int code = call_body(call, &doc);
+    if (!code)
+        code = account_data(call, doc, &update->data);
+    if (!code)
+        code = patch_flag(call, doc, &update->is_patch);
+    return code ? code : call_body_string(call, update->data, "username", true, &update->name);
+}
+
+/* What both may change. */
+static int update_fields(struct call *call, struct update *update, const char *const *whole,
+                         size_t whole_count)
+{
+    int code = check_whole(call, update->data, update->is_patch, whole, whole_count);
+    if (!code)
+        code = edit_of(call, update->name, "Update user data successfully.", &update->edit,
+                       &update->user);
+    if (!code)
+        code = set_email(call, update->data, update->edit);
+    return code ? code
+                : set_extension(call, update->data, &update->user, update->is_patch, update->edit);
+}
+
+static int update_flags(struct call *call, const struct update *update)
+{
+    bool value, is_given;
+    int code = account_bool(call, update->data, "admin", &value, &is_given);
+    if (!code && is_given)
+        account_admin(call, &update->user, value, update->edit);
+    if (!code)
+        code = account_bool(call, update->data, "active", &value, &is_given);
+    if (!code && is_given) {
+        update->edit->change.user.is_inactive = !value;
+        update->edit->change.fields |= USER_INACTIVE;
+    }
+    return code;
+}
+
 int handle_user_update(struct call *call)
 {
     static const char *const whole[] = {"email", "virtualCluster", "admin", "password",
                                         "extension"};
-    const struct doc *doc, *data = NULL;
-    struct text name;
-    struct store_user user;
-    struct account_edit *edit = NULL;
-    bool is_patch = false, value, is_given;
-    int code = call_body(call, &doc);
+    struct update update;
+    int code = update_begin(call, &update);
     if (!code)
-        code = account_data(call, doc, &data);
+        code = update_fields(call, &update, whole, COUNT_OF(whole));
     if (!code)
-        code = patch_flag(call, doc, &is_patch);
+        code = set_clusters(call, update.data, update.edit);
     if (!code)
-        code = call_body_string(call, data, "username", true, &name);
+        code = update_flags(call, &update);
     if (!code)
-        code = check_whole(call, data, is_patch, whole, COUNT_OF(whole));
-    if (!code)
-        code = edit_of(call, name, "Update user data successfully.", &edit, &user);
-    if (!code)
-        code = set_email(call, data, edit);
-    if (!code)
-        code = set_extension(call, data, &user, is_patch, edit);
-    if (!code)
-        code = set_clusters(call, data, edit);
-    if (!code)
-        code = account_bool(call, data, "admin", &value, &is_given);
-    if (!code && is_given)
-        account_admin(call, &user, value, edit);
-    if (!code)
-        code = account_bool(call, data, "active", &value, &is_given);
-    if (!code && is_given) {
-        edit->change.user.is_inactive = !value;
-        edit->change.fields |= USER_INACTIVE;
+        code = call_body_string(call, update.data, "password", false, &update.edit->password);
+    if (!code && update.edit->password.at) {
+        code = account_password(call, "password", update.edit->password);
+        update.edit->change.fields |= USER_PASSWORD;
     }
-    if (!code)
-        code = call_body_string(call, data, "password", false, &edit->password);
-    if (!code && edit->password.at) {
-        code = account_password(call, "password", edit->password);
-        edit->change.fields |= USER_PASSWORD;
-    }
-    return code ? code : edit_end(call, edit);
+    return code ? code : edit_end(call, update.edit);
 }
 
 /* Whose password it is must give the old one; an admin need not for others. */
@@ -409,39 +434,22 @@ static int set_password(struct call *call, const struct doc *doc, const struct s
     return 0;
 }
 
-/* PUT /users/me */
 int handle_user_update_self(struct call *call)
 {
     static const char *const whole[] = {"email", "newPassword"};
-    const struct doc *doc, *data = NULL;
-    struct text name;
-    struct store_user user;
-    struct account_edit *edit = NULL;
-    bool is_patch = false;
-    int code = call_body(call, &doc);
-    if (!code)
-        code = account_data(call, doc, &data);
-    if (!code)
-        code = patch_flag(call, doc, &is_patch);
-    if (!code)
-        code = call_body_string(call, data, "username", true, &name);
+    struct update update;
+    int code = update_begin(call, &update);
     if (code)
         return code;
-    if (!text_is(name, call->caller.auth.user))
+    if (!text_is(update.name, call->caller.auth.user))
         return call_fail(call, ERR_FORBIDDEN, NULL, "username", "username must be your own, %s",
                          call->caller.auth.user);
-    code = may_edit(call, name);
+    code = may_edit(call, update.name);
     if (!code)
-        code = check_whole(call, data, is_patch, whole, COUNT_OF(whole));
+        code = update_fields(call, &update, whole, COUNT_OF(whole));
     if (!code)
-        code = edit_of(call, name, "Update user data successfully.", &edit, &user);
-    if (!code)
-        code = set_email(call, data, edit);
-    if (!code)
-        code = set_extension(call, data, &user, is_patch, edit);
-    if (!code)
-        code = set_password(call, data, &user, NULL, edit);
-    return code ? code : edit_end(call, edit);
+        code = set_password(call, update.data, &update.user, NULL, update.edit);
+    return code ? code : edit_end(call, update.edit);
 }
 
 /* ---- one field: OpenPAI's older paths ---- */

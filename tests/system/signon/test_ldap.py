@@ -4,11 +4,11 @@ Covers: src/api/directory_login.c, src/api/signon_user.c, src/signon/directory.c
 """
 import json
 import sys
-import unittest
 
 import waits
 import world
 from directory import BASE, SEARCHER, SEARCHER_PASSWORD, Directory, group, missing, person, entry
+from signon_case import SignonCase
 
 PEOPLE = (person("alice", "alices-password", "alice@example.org") + person("bob", "bobs-password") + person("admin", "of another admin")
           + person("eve", "eves-password") + person("twin", "twins-password") + person("twin", "twins-password", place="others")
@@ -18,22 +18,15 @@ PEOPLE = (person("alice", "alices-password", "alice@example.org") + person("bob"
           + group("ml-team", "alice", "bob") + group("bosses"))
 
 
-class Ldap(unittest.TestCase):
+class Ldap(SignonCase):
     @classmethod
     def setUpClass(cls):
         cls.directory = Directory(PEOPLE)
-        cls.world = world.World()
-        cls.secret = cls.world.folder / "secret"
-        cls.secret.write_text(SEARCHER_PASSWORD + "\n")
-        cls.config = cls.world.folder / "skepd.yaml"
-        cls.base = cls.config.read_text()
+        cls.server_begin(SEARCHER_PASSWORD)
         cls.usual = {
             "url": f"ldap://127.0.0.1:{cls.directory.port}", "caFile": cls.directory.folder / "ca.pem", "base": BASE, "bindDn": SEARCHER,
             "bindPasswordFile": cls.secret, "groupBase": f"ou=groups,{BASE}", "createUsers": "true"}
-        cls.configure()
-        cls.world.start()
-        cls.world.admin_password = (cls.world.folder / "password").read_text().strip()
-        cls.world.login("admin", cls.world.admin_password)
+        cls.server_start()
 
     @classmethod
     def tearDownClass(cls):
@@ -49,11 +42,6 @@ class Ldap(unittest.TestCase):
         """Each begins without brakes: they are not kept over a restart."""
         self.restart()
 
-    def restart(self, **changes):
-        self.world.stop()
-        self.configure(**changes)
-        self.world.start()
-
     def login(self, user, password):
         return self.world.json("POST", "/api/v2/authn/basic/login", {"username": user, "password": password}, token=False)
 
@@ -66,10 +54,6 @@ class Ldap(unittest.TestCase):
         given, reply = self.login(user, password)
         self.assertEqual((given, reply["code"]), (status, code), (user, password, reply))
         self.assertIn(message, reply["message"])
-
-    def info(self, user):
-        status, reply = self.world.json("GET", f"/api/v2/users/{user}")
-        return reply if status == 200 else None
 
     # ---- who is let in ----
 

@@ -6,12 +6,12 @@ import json
 import re
 import subprocess
 import sys
-import unittest
 
 import waits
 import world
 from browser import Browser, query
 from provider import SECRET, Provider, missing
+from signon_case import SignonCase
 
 PUBLIC = "https://skep.test"
 HOME = PUBLIC + "/home.html"
@@ -24,19 +24,12 @@ PEOPLE = {
 }
 
 
-class Oidc(unittest.TestCase):
+class Oidc(SignonCase):
     @classmethod
     def setUpClass(cls):
         cls.provider = Provider(PUBLIC + "/api/v2/authn/oidc/return")
-        cls.world = world.World()
-        cls.secret = cls.world.folder / "secret"
-        cls.secret.write_text(SECRET + "\n")
-        cls.config = cls.world.folder / "skepd.yaml"
-        cls.base = cls.config.read_text()
-        cls.configure()
-        cls.world.start()
-        cls.world.admin_password = (cls.world.folder / "password").read_text().strip()
-        cls.world.login("admin", cls.world.admin_password)
+        cls.server_begin(SECRET)
+        cls.server_start()
 
     @classmethod
     def tearDownClass(cls):
@@ -59,11 +52,6 @@ api:
     def setUp(self):
         self.provider.control(people=PEOPLE, tamper="", alg="RS256", claimsInToken=False)
 
-    def restart(self, more):
-        self.world.stop()
-        self.configure(more)
-        self.world.start()
-
     def browser(self):
         return Browser({PUBLIC: f"http://127.0.0.1:{self.world.port}"})
 
@@ -85,10 +73,6 @@ api:
         given = self.login(user)
         self.assertIn(message, given.get("errorMessage", given))
         self.assertNotIn("token", given)
-
-    def info(self, user):
-        status, reply = self.world.json("GET", f"/api/v2/users/{user}")
-        return reply if status == 200 else None
 
     # ---- logins ----
 
