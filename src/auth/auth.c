@@ -152,7 +152,7 @@ static int refuse(const struct auth_caller *caller, enum auth_right right,
     case AUTH_REVOKE:
         return err_fail(err, ERR_FORBIDDEN, "", "the token is not yours");
     }
-    assert(!"a right that everybody has is not refused");
+    assert(false && "a right that everybody has is not refused");
     return ERR_FORBIDDEN;
 }
 

@@ -2,6 +2,7 @@
 #include "relay.h"
 #include <assert.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,7 +94,7 @@ static void relay_round(struct relay *relay, struct pair *pairs, const struct po
             pair_open(relay, &pairs[i]);
             return;
         }
-    assert(!"room for one more connection");
+    assert(false && "room for one more connection");
 }
 
 static void *relay_run(void *argument)
