@@ -17,7 +17,7 @@ import unittest
 
 import ending
 from readiness import Readiness
-from task_ports import task_ports
+from task_ports import server_port, task_ports
 
 SKEPD = os.environ["SKEPD"]
 SKEP = os.environ["SKEP"]
@@ -68,7 +68,7 @@ class World:
     def __init__(self, run_ms=300, local=False):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="skep-system-"))
         self.process = None
-        self.port = 0
+        self.port = server_port()
         self.local = local
         self.images = self.folder / "images"
         self.image = f"dir:{self.images}/busybox"

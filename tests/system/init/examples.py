@@ -18,7 +18,6 @@ import pathlib
 import re
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -27,7 +26,7 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 from readiness import Readiness  # noqa: E402
-from task_ports import task_ports  # noqa: E402
+from task_ports import server_port, task_ports  # noqa: E402
 
 SKIP = 77
 PATIENCE_S = 120
@@ -38,9 +37,7 @@ class Server:
 
     def __init__(self, skepd, skep, directory, images):
         self.skep, self.directory = skep, directory
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            self.port = probe.getsockname()[1]
+        self.port = server_port()
         config = directory / "skepd.yaml"
         # four processors whatever the machine has: the examples' tasks take turns on fewer
         ports = "portFirst: %d, portLast: %d" % task_ports()

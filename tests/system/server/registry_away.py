@@ -41,7 +41,7 @@ def registry(folder, port):
 def run(server):
     server.start()
     server.login()
-    port = skepd.free_port()
+    port = skepd.server_port()
     image = f"127.0.0.1:{port}/team/app:1"
     server.submit(skepd.job_file("away", {"main": (1, "true", {"minSucceededInstances": 1})}, image))
     told = story_until(server, "admin~away", "BackingOff")

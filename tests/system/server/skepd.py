@@ -7,7 +7,6 @@ import os
 import pathlib
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -16,7 +15,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 import ending  # noqa: E402
 import waits  # noqa: E402
 from readiness import Readiness  # noqa: E402
-from task_ports import task_ports  # noqa: E402
+from task_ports import server_port, task_ports  # noqa: E402
+
+
+PATIENCE_S = 90  # what comes at once on a quiet machine comes within this on a busy one
 
 
 class Refused(Exception):
@@ -28,18 +30,12 @@ class Refused(Exception):
         self.body = body
 
 
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 class Skepd:
     def __init__(self, program, config, directory=None):
         self.program = program
         self.directory = pathlib.Path(directory or tempfile.mkdtemp(prefix="skepd-test-"))
         self.is_own_directory = directory is None
-        self.port = free_port()
+        self.port = server_port()
         self.data = self.directory / "data"
         self.config_path = self.directory / "skepd.yaml"
         self.write_config(config)

@@ -24,7 +24,7 @@ class Registry:
     """docker-registry with a password, on loopback."""
 
     def __init__(self, folder):
-        self.port = server.free_port()
+        self.port = server.server_port()
         folder.mkdir()
         subprocess.run(f"htpasswd -Bbn bob secret > {folder}/htpasswd", shell=True, check=True)
         (folder / "config.yml").write_text(

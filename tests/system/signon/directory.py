@@ -1,10 +1,10 @@
 """A real directory (Debian's slapd) in a folder of its own, on loopback, with a certificate of its own; ended by its own process id."""
-import contextlib
 import pathlib
 import shutil
-import socket
 import subprocess
 import tempfile
+
+from task_ports import server_port
 
 BASE = "dc=skep,dc=test"
 SEARCHER, SEARCHER_PASSWORD = f"cn=skepd,{BASE}", "of skepd: 0123456789"
@@ -54,17 +54,10 @@ def group(name, *members):
                  *[f"member: uid={member},ou=people,{BASE}" for member in members])
 
 
-def ports(count):
-    """Free ones."""
-    with contextlib.ExitStack() as stack:
-        sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(count)]
-        return [listening.getsockname()[1] for listening in sockets]
-
-
 class Directory:
     def __init__(self, entries, names="IP:127.0.0.1"):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="skep-slapd-"))
-        self.port, self.tls_port = ports(2)
+        self.port, self.tls_port = server_port(), server_port()
         self.process = None
         (self.folder / "data").mkdir()
         self.certify(names)
