@@ -550,7 +550,7 @@ static void test_slow_request(void **state)
         assert_true(clock_ms() - begin_ms < HTTP_REQUEST_MS / 2);
         client_send(slow, "x", 1);
     }
-    assert_int_equal(recv(slow, &(char){0}, 1, 0), 0);
+    assert_true(recv(slow, &(char){0}, 1, 0) <= 0); /* an error where a byte came after the cut */
     assert_true(clock_ms() - begin_ms >= LIMIT_MS);
     tick();
     read_until(follower, &out, "tick\n");

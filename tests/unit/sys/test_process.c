@@ -108,7 +108,7 @@ static void test_watch(void **state)
     struct pollfd poll_fd = {.fd = watch, .events = POLLIN};
     assert_int_equal(poll(&poll_fd, 1, 0), 0);
     kill(pid, SIGTERM);
-    assert_int_equal(poll(&poll_fd, 1, 5000), 1);
+    assert_int_equal(poll(&poll_fd, 1, 60000), 1);
     int status = 0;
     assert_int_equal(process_wait(pid, &status, &err), 0);
     assert_int_equal(process_exit_code(status), 128 + SIGTERM);
