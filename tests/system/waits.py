@@ -45,7 +45,7 @@ def emptied(folder, limit):
         return left
 
 
-def file_says(path, pattern, since=0, limit=30, process=None):
+def file_says(path, pattern, since=0, limit=60, process=None):
     """Wait until a file matches behind byte `since`: all that stands there then. No longer than `process` lives, when one is given."""
     end = time.monotonic() + limit
     life = os.pidfd_open(process.pid) if process else None

@@ -135,7 +135,7 @@ class World:
         if is_ready and found:
             self.port = int(found[1])
             return
-        raise AssertionError("skepd did not start:\n" + (self.folder / "skepd.log").read_text())
+        raise AssertionError(f"skepd did not start ({self.process.poll()}):\n" + (self.folder / "skepd.log").read_text())
 
     def stop(self, how=signal.SIGTERM):
         """Ends the server; its exit status."""

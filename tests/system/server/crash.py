@@ -222,9 +222,9 @@ def check(server, load, watch, database):
     for name in load.stopped:
         assert states[name] != "RUNNING", name
     if watch:
-        ended([fields["pid"] for fields in watch.environments()], 20)
+        ended([fields["pid"] for fields in watch.environments()], 90)
         assert not watch.live(), f"left over: {dict(watch.live())}"
-        left = emptied(server.data / "engine/containers", 20)
+        left = emptied(server.data / "engine/containers", 90)
         assert not left, f"containers left over: {left}"
         assert not watch.twice, f"ran twice at the same time: {watch.twice}"
     assert server.stop() == 0, server.tail()

@@ -21,8 +21,10 @@ import threading
 import time
 
 from skepd import Refused, Skepd, busybox_image, can_run_containers, job_file
+from ending import END_S  # behind skepd, which makes it known where this is
 from waits import ended, file_says, until
 
+PATIENCE_S = 60  # what comes at once on a quiet machine comes within this on a busy one
 FAKE = {"engine": {"kind": "fake", "fake": {"nodes": 1, "cpu": 64, "runMilliseconds": 100}}}
 LOG = "/api/v2/jobs/admin~runs/attempts/0/taskRoles/worker/taskIndex/{}/attempts/0/logs/stdout"
 ONE = {"worker": (1, "true", {"minFailedInstances": 1, "minSucceededInstances": 1})}
@@ -48,7 +50,7 @@ def start_fails(server, status, *words):
     """A start that must end with `status` and say all of `words`."""
     before = (server.directory / "log").stat().st_size
     server.start(wait=False)
-    assert server.process.wait(20) == status, f"{server.process.returncode}\n{server.tail()}"
+    assert server.process.wait(PATIENCE_S) == status, f"{server.process.returncode}\n{server.tail()}"
     said = (server.directory / "log").read_text()[before:]
     for word in words:
         assert word in said, f"{word!r} is not in: {said}"
@@ -57,7 +59,7 @@ def start_fails(server, status, *words):
 def second_process_is_refused(program):
     with running(program) as server:
         other = subprocess.run([program, "--config", server.config_path, "--listen", "127.0.0.1:0"],
-                               capture_output=True, text=True, timeout=20)
+                               capture_output=True, text=True, timeout=PATIENCE_S)
         assert other.returncode == 4, other
         assert "in use by another skepd" in other.stderr and str(server.process.pid) in other.stderr, other
         server.submit(job_file("after", ONE))
@@ -91,7 +93,7 @@ def full_disk_refuses_writes_and_hurts_no_job(program):
         try:
             # the disk is full long before the container ends
             config = {"log": {"level": "debug"},
-                      "engine": {"kind": "fake", "fake": {"nodes": 1, "cpu": 64, "runMilliseconds": 4000}}}
+                      "engine": {"kind": "fake", "fake": {"nodes": 1, "cpu": 64, "runMilliseconds": 15000}}}
             with running(program, config, directory) as server:
                 full_disk(server, data, lambda: None)
                 assert server.stop() == 0
@@ -134,7 +136,7 @@ def containers_end(data):
     for pid in pids:
         with open(f"/proc/{pid}/root/tmp/go", "w") as pipe:
             pipe.write("on\n")
-    assert not ended(pids, 30), "a container did not end"
+    assert not ended(pids, PATIENCE_S), "a container did not end"
 
 
 def full_disk(server, data, await_end, make=lambda name: job_file(name, ONE), first_line=None):
@@ -164,9 +166,9 @@ def full_disk(server, data, await_end, make=lambda name: job_file(name, ONE), fi
     assert server.call("GET", "/livez", token=None)
     assert server.job("admin~runs")["jobStatus"]["state"] == "RUNNING"
     await_end()  # its containers end on the full disk, for whose ends there is a reserve
-    assert server.wait_final(["admin~runs"], limit=20)["admin~runs"] == "SUCCEEDED"
+    assert server.wait_final(["admin~runs"])["admin~runs"] == "SUCCEEDED"
     os.unlink(data / "filler")
-    server.wait_ready(10)
+    server.wait_ready()
     server.submit(make(f"during{number}"))
     server.wait_final([f"admin~{name}" for name in taken] + [f"admin~during{number}"])
 
@@ -219,7 +221,7 @@ def jobs_are_stopped_on_a_full_disk(server, data):
     server.act("admin~runs2", "STOP")
     server.wait_final(["admin~runs2"])
     os.unlink(data / "filler")
-    server.wait_ready(10)
+    server.wait_ready()
     assert (data / "reserve").exists()
     server.submit(job_file("after", ONE))
 
@@ -298,7 +300,7 @@ def end_answers_what_was_taken(program):
                 server.process.send_signal(signal.SIGTERM)
         for thread in threads:
             thread.join()
-        assert server.process.wait(20) == 0
+        assert server.process.wait(END_S) == 0
         assert accepted
         server.start()
         server.wait_final(accepted)

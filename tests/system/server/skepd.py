@@ -65,7 +65,7 @@ class Skepd:
         if wait:
             self.wait_started()
 
-    def wait_started(self, limit=30):
+    def wait_started(self, limit=PATIENCE_S):
         """Until it says so (once a start), or has ended."""
         if self.readiness.wait(self.process, limit):
             return
@@ -73,7 +73,7 @@ class Skepd:
             raise AssertionError(f"skepd ended with {self.process.returncode}:\n{self.tail()}")
         raise AssertionError(f"skepd was not ready within {limit} s:\n{self.tail()}")
 
-    def wait_ready(self, limit=30):
+    def wait_ready(self, limit=PATIENCE_S):
         """Until its own checks say so: after a fault that came while it ran."""
         def is_ready():
             assert self.process.poll() is None, f"skepd ended with {self.process.returncode}:\n{self.tail()}"
@@ -105,7 +105,7 @@ class Skepd:
         answer = self.call("POST", "/api/v2/authn/basic/login", body, token=None)
         self.token = answer["token"]
 
-    def call(self, method, path, body=None, token="own", kind=None, limit=30):
+    def call(self, method, path, body=None, token="own", kind=None, limit=PATIENCE_S):
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=limit)
         headers = {}
         if token == "own":
@@ -127,7 +127,7 @@ class Skepd:
         return data.decode(errors="replace")
 
     @contextlib.contextmanager
-    def stream(self, path, limit=30):
+    def stream(self, path, limit=PATIENCE_S):
         """A reply that goes on: to be read as a file."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=limit)
         try:

@@ -435,7 +435,7 @@ class Storm:
         while self.readers:
             self.readers.pop().close()
         self.check_clients()
-        self.server.wait_ready(30)
+        self.server.wait_ready()
 
     def check_jobs(self):
         there, gone = self.books.state()
@@ -460,8 +460,8 @@ class Storm:
     def check(self):
         counts = self.check_jobs()
         if self.ledger:
-            until(lambda: not self.ledger.live, lambda: f"go on: {self.ledger.live.values()}", 30)
-            left = emptied(self.data / "engine/containers", 30)
+            until(lambda: not self.ledger.live, lambda: f"go on: {self.ledger.live.values()}", 90)
+            left = emptied(self.data / "engine/containers", 90)
             assert not left, f"containers left over: {left}"
             assert not list(self.monitors()), "monitors left over"
         self.read()
