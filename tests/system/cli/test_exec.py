@@ -10,6 +10,7 @@ import json
 import os
 import pty
 import select
+import shutil
 import signal
 import socket
 import struct
@@ -417,6 +418,8 @@ class Restart(unittest.TestCase):
     def test_server_ends(self):
         """Over TLS; the client is told, and nothing of the session is left in the task."""
         with_tls = world.World(local=True)
+        self.addCleanup(shutil.rmtree, with_tls.folder, ignore_errors=True)
+        self.addCleanup(with_tls.stop, signal.SIGKILL)  # where it still runs
         config = with_tls.folder / "skepd.yaml"
         config.write_text(config.read_text() + 'api: {tls: {mode: "on"}}\n')
         with_tls.start()
