@@ -27,6 +27,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+enum { PATIENCE_MS = 60000 };
+
 struct registry {
     pid_t pid;
     unsigned port;
@@ -64,7 +66,7 @@ static void registry_start(struct registry *registry)
     assert_int_equal(posix_spawnp(&registry->pid, "docker-registry", &actions, NULL, argv, environ),
                      0);
     posix_spawn_file_actions_destroy(&actions);
-    assert_true(file_says_await(log, "listening on", 20000));
+    assert_true(file_says_await(log, "listening on", PATIENCE_MS));
 }
 
 /* A server that tells its port on its first line; what it tells goes to a file of this name. */
@@ -80,7 +82,7 @@ static unsigned script_start(const char *script, const char *argument, const cha
     posix_spawn_file_actions_addopen(&actions, 1, file, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     assert_int_equal(posix_spawnp(pid, "python3", &actions, NULL, argv, environ), 0);
     posix_spawn_file_actions_destroy(&actions);
-    assert_true(file_says_await(file, "\n", 20000));
+    assert_true(file_says_await(file, "\n", PATIENCE_MS));
     return (unsigned)atoi(shell_output("head -n 1 %s", file));
 }
 
@@ -157,7 +159,7 @@ static void create(uint64_t attempt, const char *image, const char *user, const 
 
 static const struct seen *end_of(uint64_t attempt)
 {
-    const struct seen *end = world_wait(&world, ENGINE_EXITED, attempt, 0, 60000);
+    const struct seen *end = world_wait(&world, ENGINE_EXITED, attempt, 0, PATIENCE_MS);
     assert_non_null(end);
     return end;
 }
@@ -545,7 +547,7 @@ static void test_parallel(void **state)
 /* Until something of this pattern is in the world's folder. */
 static void await_path(const char *pattern)
 {
-    int64_t due = now_us() + 20000000;
+    int64_t due = now_us() + 1000 * (int64_t)PATIENCE_MS;
     while (shell("ls %s/%s >/dev/null 2>&1", world.folder, pattern) != 0)
         assert_true(now_us() < due);
 }
@@ -627,7 +629,7 @@ static void test_server_killed(void **state)
     if (skopeo) { /* else it was just done */
         struct pollfd ended = {.fd = process_watch(skopeo, NULL), .events = POLLIN};
         if (ended.fd >= 0) {
-            assert_int_equal(poll(&ended, 1, 20000), 1);
+            assert_int_equal(poll(&ended, 1, PATIENCE_MS), 1);
             close(ended.fd);
         }
     }
@@ -765,7 +767,7 @@ static void test_removed_images(void **state)
     (void)state;
     const char *image = image_name(&open_registry, "team/app:v1");
     create(100, image, NULL, NULL, "cat /etc/tag; while :; do sleep 0.1; done");
-    assert_non_null(world_wait(&world, ENGINE_STARTED, 100, 0, 30000));
+    assert_non_null(world_wait(&world, ENGINE_STARTED, 100, 0, PATIENCE_MS));
     shell("rm -rf %s/data/images/*", world.folder); /* in use */
     world.engine->ops->kill(world.engine, (struct attempt_id){100}, 0, "stopped", false, NULL);
     end_of(100);
@@ -779,19 +781,19 @@ static void test_collect(void **state)
     create(109, image_name(&open_registry, "par/app0:1"), NULL, NULL, "true");
     assert_ends(109, 0, NULL);
     create(110, image_name(&open_registry, "team/app:v1"), NULL, NULL, "sleep 100");
-    assert_non_null(world_wait(&world, ENGINE_STARTED, 110, 0, 30000));
+    assert_non_null(world_wait(&world, ENGINE_STARTED, 110, 0, PATIENCE_MS));
     assert_true(atoi(shell_output("ls %s/data/images | wc -l", world.folder)) > 1);
     shell("touch -d '30 days ago' %s/data/images/*/image.json", world.folder);
     world_stop(&world);
     size_t from = world_seen_count(&world);
     world_start(&world);
-    assert_non_null(world_wait(&world, ENGINE_STARTED, 110, from, 10000));
+    assert_non_null(world_wait(&world, ENGINE_STARTED, 110, from, PATIENCE_MS));
     engine_local_housekeep(world.engine);
     /* only the one in use stays, and only its blobs */
     assert_string_equal(shell_output("ls %s/data/images | wc -l", world.folder), "1");
     assert_true(atoi(shell_output("ls %s/data/blobs/sha256 | wc -l", world.folder)) <= 4);
     world.engine->ops->kill(world.engine, (struct attempt_id){110}, 0, "stopped", false, NULL);
-    assert_non_null(world_wait(&world, ENGINE_EXITED, 110, from, 10000));
+    assert_non_null(world_wait(&world, ENGINE_EXITED, 110, from, PATIENCE_MS));
 }
 
 static int setup(void **state)

@@ -564,7 +564,7 @@ static void test_forget(void **state)
     assert_true(world_is_listed(&world, 55));
     assert_int_equal(shell("test -d %s/data/containers/55/upper", world.folder), 0);
     assert_int_equal(world.engine->ops->forget(world.engine, (struct attempt_id){55}, &err), 0);
-    int64_t due = now_us() + 10000000;
+    int64_t due = now_us() + 1000 * (int64_t)PATIENCE_MS;
     while (world_is_listed(&world, 55))
         assert_true(now_us() < due);
     assert_int_not_equal(shell("test -e %s/data/containers/55", world.folder), 0);
@@ -591,7 +591,7 @@ static void test_conmon_killed(void **state)
     world_create(&world, 61, "echo ready; while [ ! -e /tmp/go ]; do sleep 0.05; done; exit 6");
     await_log(61, "ready");
     shell("kill -9 $(cat %s/run/tasks/61/conmon.pid)", world.folder);
-    assert_non_null(world_wait(&world, ENGINE_NOTE, 61, 0, 10000));
+    assert_non_null(world_wait(&world, ENGINE_NOTE, 61, 0, PATIENCE_MS));
     shell("touch /proc/$(cat %s/run/tasks/61/init.pid)/root/tmp/go", world.folder);
     assert_int_equal(end_of(61)->exit.exit_code, 6); /* skep-init's report survives conmon */
     assert_nothing_left(61);
@@ -644,21 +644,21 @@ static void test_adopt(void **state)
     world_start(&world);
     assert_true(world_is_listed(&world, 70) && world_is_listed(&world, 71) &&
                 world_is_listed(&world, 72));
-    assert_non_null(world_wait(&world, ENGINE_STARTED, 70, from, 5000));
-    const struct seen *end = world_wait(&world, ENGINE_EXITED, 71, from, 10000);
+    assert_non_null(world_wait(&world, ENGINE_STARTED, 70, from, PATIENCE_MS));
+    const struct seen *end = world_wait(&world, ENGINE_EXITED, 71, from, PATIENCE_MS);
     assert_non_null(end);
     assert_int_equal(end->exit.exit_code, 5);
     shell("touch /proc/$(cat %s/run/tasks/70/init.pid)/root/tmp/go", world.folder);
-    end = world_wait(&world, ENGINE_EXITED, 70, from, 10000);
+    end = world_wait(&world, ENGINE_EXITED, 70, from, PATIENCE_MS);
     assert_int_equal(end->exit.exit_code, 4);
     kill_task(72, 0, "stopped");
-    end = world_wait(&world, ENGINE_EXITED, 72, from, 10000);
+    end = world_wait(&world, ENGINE_EXITED, 72, from, PATIENCE_MS);
     assert_int_equal(end->exit.exit_code, 137);
     /* ended, not forgotten: told once more after another restart */
     world_stop(&world);
     from = world_seen_count(&world);
     world_start(&world);
-    end = world_wait(&world, ENGINE_EXITED, 70, from, 5000);
+    end = world_wait(&world, ENGINE_EXITED, 70, from, PATIENCE_MS);
     assert_non_null(end);
     assert_int_equal(end->exit.exit_code, 4);
     assert_string_equal(end->log, "ready\n");
@@ -713,7 +713,7 @@ static void test_reboot(void **state)
           world.folder);
     size_t from = world_seen_count(&world);
     world_start(&world);
-    const struct seen *end = world_wait(&world, ENGINE_EXITED, 76, from, 10000);
+    const struct seen *end = world_wait(&world, ENGINE_EXITED, 76, from, PATIENCE_MS);
     assert_non_null(end);
     assert_string_equal(end->reason, "NodeRestarted");
     assert_string_equal(end->log, "ready\n");
@@ -858,12 +858,12 @@ static void test_log_end(void **state)
     assert_true(watch >= 0);
     kill_task(80, 0, "stopped");
     struct log_part part = {0};
-    int64_t due = now_us() + 10000000;
+    int64_t due = now_us() + 1000 * (int64_t)PATIENCE_MS;
     while (!part.is_ended) {
         uint64_t offset = 0;
         struct pollfd poll_fd = {.fd = watch, .events = POLLIN};
         assert_true(now_us() < due);
-        assert_int_equal(poll(&poll_fd, 1, 10000), 1);
+        assert_int_equal(poll(&poll_fd, 1, PATIENCE_MS), 1);
         assert_true(read(watch, text, sizeof text) > 0);
         assert_true(world.engine->ops->log_read(world.engine, (struct attempt_id){80}, LOG_STDOUT,
                                                 &offset, text, sizeof text, &part, &err) >= 0);

@@ -52,7 +52,7 @@ struct service_reply wait_init(struct wait *wait);
 int wait_for(struct wait *wait); /* the answer's code; at most WAIT_S */
 bool wait_is_done(struct wait *wait);
 
-enum { WAIT_S = 20 };
+enum { WAIT_S = 60 };
 
 /* Requests, and their durable answers. */
 const char *job_text(struct world *world, const char *name, const char *more);

@@ -15,7 +15,7 @@
 #include "base/err.h"
 #include "engine/local/trash.h"
 
-enum { LIMIT_MS = 20000 };
+enum { LIMIT_MS = 60000 };
 
 static bool is_empty(const char *name)
 {
