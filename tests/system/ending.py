@@ -4,7 +4,7 @@ import shutil
 import signal
 import subprocess
 
-END_S = 90  # as systemd waits before it kills
+END_S = 60  # less than after what it ends by force (src/server/end_watch.h): then nobody could ask it any more
 
 
 def threads(pid):
