@@ -2,21 +2,26 @@
 
 import contextlib
 import ctypes
+import errno
 import os
 import re
 import select
 import time
 
 MODIFIED, MOVED_AWAY, DELETED = 0x2, 0x40, 0x200
+INSTANCE_S = 60  # a user has 128 of inotify on a machine, however many tests run there
 
 
 @contextlib.contextmanager
 def changes(path, kinds):
     """An inotify descriptor that is readable after each change of these kinds."""
     libc = ctypes.CDLL(None, use_errno=True)
-    watch = libc.inotify_init1(os.O_CLOEXEC)
-    assert watch >= 0 and libc.inotify_add_watch(watch, os.fsencode(path), kinds) >= 0, os.strerror(ctypes.get_errno())
+    end = time.monotonic() + INSTANCE_S
+    while (watch := libc.inotify_init1(os.O_CLOEXEC)) < 0 and ctypes.get_errno() == errno.EMFILE and time.monotonic() < end:
+        time.sleep(0.02)
+    assert watch >= 0, os.strerror(ctypes.get_errno())
     try:
+        assert libc.inotify_add_watch(watch, os.fsencode(path), kinds) >= 0, os.strerror(ctypes.get_errno())
         yield watch
     finally:
         os.close(watch)
