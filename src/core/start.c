@@ -533,7 +533,8 @@ static struct start_outcome parts_start(struct core *core, struct core_job *job,
             parts->items[i].is_bound = parts->items[i].is_held = parts->items[i].is_preempting =
                 false;
         parts->first = 0;
-        if (holdovers_are_left(core)) /* they come first */
+        /* what is given back comes first, and a search of many nodes may be a step's work */
+        if (holdovers_are_left(core) || core->pass.work >= parts->work_end + core->slice)
             return parts->is_task ? outcome_cut : parts_cut(core, job, parts, 0);
     }
 }
@@ -583,6 +584,8 @@ struct round {
     struct task_ref next;   /* whose turn it is */
     struct task_ref *tasks; /* that have got their places */
     uint32_t placed, waiting, work_end;
+    struct node_id avoid[PORT_TRIES_MAX]; /* by the next task: ports were in conflict there */
+    uint32_t avoid_count;
     bool is_again; /* all have had their turn: only why some wait is still to be known */
     bool has_failed;
     struct start_outcome failure;
@@ -602,15 +605,24 @@ static bool round_settle(struct core *core, const struct core_job *job, struct r
     return false;
 }
 
-static struct start_outcome task_start(struct core *core, struct core_job *job,
-                                       struct task_ref task)
+static struct start_outcome task_start(struct core *core, struct core_job *job, struct round *round)
 {
+    const struct task_ref task = round->next;
     const struct job_task *known = job_task_find(&job->life, task);
     struct gang_part part = {.is_made = true};
-    struct parts parts = {.items = &part, .count = 1, .task_count = 1, .is_task = true};
+    struct parts parts = {.items = &part,
+                          .count = 1,
+                          .task_count = 1,
+                          .work_end = round->work_end,
+                          .is_task = true,
+                          .avoid_count = round->avoid_count};
+    memcpy(parts.avoid, round->avoid, sizeof parts.avoid);
     request_of_task(core, job, task, known ? known->task_attempt : 0, &core->scratch,
                     &part.request);
-    return parts_start(core, job, &parts);
+    const struct start_outcome outcome = parts_start(core, job, &parts);
+    round->avoid_count = outcome.is_cut ? parts.avoid_count : 0;
+    memcpy(round->avoid, parts.avoid, sizeof round->avoid);
+    return outcome;
 }
 
 /* One failure of a role is enough to know about its others. False: the rest follows in the next
@@ -625,7 +637,7 @@ static bool round_go_on(struct core *core, struct core_job *job, struct round *r
             round->is_again = true;
             return false;
         }
-        const struct start_outcome outcome = task_start(core, job, round->next);
+        const struct start_outcome outcome = task_start(core, job, round);
         if (outcome.is_cut || holdovers_are_left(core)) /* they may be room for the rest */
             return false;
         if (outcome.kind == PLACEMENT_BIND) {
@@ -656,6 +668,8 @@ static struct start_outcome tasks_start(struct core *core, struct core_job *job)
     if (placing) {
         round.next = placing->task;
         round.is_again = placing->rounds > 0;
+        round.avoid_count = placing->avoid_count;
+        memcpy(round.avoid, placing->avoid, sizeof round.avoid);
         placing_forget(core, job);
     }
     const bool is_over = round_go_on(core, job, &round);
@@ -672,8 +686,12 @@ static struct start_outcome tasks_start(struct core *core, struct core_job *job)
         return outcome_bind;
     if (is_over)
         return round.failure;
-    core->placing = (struct placing){
-        .job = job->id.v, .stage = PLACING_TASKS, .task = round.next, .rounds = round.is_again};
+    core->placing = (struct placing){.job = job->id.v,
+                                     .stage = PLACING_TASKS,
+                                     .task = round.next,
+                                     .rounds = round.is_again,
+                                     .avoid_count = round.avoid_count};
+    memcpy(core->placing.avoid, round.avoid, sizeof round.avoid);
     return outcome_cut;
 }
 

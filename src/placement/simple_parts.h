@@ -79,9 +79,14 @@ struct simple_search {
 /* Is the type one of a comma list? "" wants any. */
 bool simple_type_fits(const char *wanted, const char *type);
 
+/* In pairs, fours and bytes, whose sum is in the highest one; the builtin is a call where the
+ * compiler may not use the processor's instruction. */
 static inline uint32_t bit_count(uint64_t bits)
 {
-    return (uint32_t)__builtin_popcountll(bits);
+    bits -= bits >> 1 & 0x5555555555555555u;
+    bits = (bits & 0x3333333333333333u) + (bits >> 2 & 0x3333333333333333u);
+    bits = (bits + (bits >> 4)) & 0x0f0f0f0f0f0f0f0fu;
+    return (uint32_t)(bits * 0x0101010101010101u >> 56);
 }
 
 static inline uint64_t gpu_mask(uint32_t count)

@@ -98,18 +98,26 @@ bool simple_node_may(const struct simple_search *search, size_t at,
            !(search->avoids && is_avoided(search->request, at));
 }
 
+/* How often `each` is there, at most `most`: mostly that is seen without a division, the dearest
+ * operation of a search. */
+static uint32_t times(uint64_t have, uint64_t each, uint32_t most)
+{
+    if (each == 0)
+        return most;
+    if (have < each || most <= 1)
+        return have < each ? 0 : most;
+    const uint64_t count = have / each;
+    return count < most ? (uint32_t)count : most;
+}
+
 uint32_t simple_view_room(const struct simple_view *view, const struct demand *demand,
                           uint32_t limit)
 {
     assert(limit > 0);
-    uint64_t room = limit;
-    if (demand->cpu && view->cpu / demand->cpu < room)
-        room = view->cpu / demand->cpu;
-    if (demand->memory_mib && view->memory_mib / demand->memory_mib < room)
-        room = view->memory_mib / demand->memory_mib;
-    if (demand->gpu && bit_count(view->gpus) / demand->gpu < room)
-        room = bit_count(view->gpus) / demand->gpu;
-    return (uint32_t)room;
+    uint32_t room = times(view->cpu, demand->cpu, limit);
+    if (room)
+        room = times(view->memory_mib, demand->memory_mib, room);
+    return room && demand->gpu ? times(bit_count(view->gpus), demand->gpu, room) : room;
 }
 
 /* The devices of the smallest neighbourhood that is large enough. */
