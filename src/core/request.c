@@ -43,6 +43,14 @@ static bool part_next(const struct plan *plan, uint16_t *role)
     return *role != 0;
 }
 
+static size_t part_role_count(const struct plan *plan, uint16_t first_role)
+{
+    size_t count = 1;
+    for (uint16_t role = first_role; part_next(plan, &role);)
+        count++;
+    return count;
+}
+
 uint32_t part_task_count(struct core *core, const struct core_job *job, uint16_t first_role)
 {
     const struct job_policy *policy = policy_of(core, job);
@@ -64,7 +72,7 @@ void request_of_part(struct core *core, const struct core_job *job, uint16_t fir
     request_head(core, job, arena, request);
     uint32_t tasks = part_task_count(core, job, first_role);
     struct placement_member *members =
-        ARENA_ARRAY(arena, struct placement_member, plan->role_count);
+        ARENA_ARRAY(arena, struct placement_member, part_role_count(plan, first_role));
     size_t count = 0;
     request->tasks = ARENA_ARRAY(arena, struct task_ref, tasks + 1);
     uint16_t role = first_role;

@@ -113,6 +113,20 @@ static void search_count(struct core *core, const struct gang_part *part)
         core->pass.work += nodes / NODES_MARKED_PER_WORK;
 }
 
+/* Whoever may preempt is searched for twice: with those who are in the way, and to keep the place.
+ */
+static int placer_ask(struct core *core, struct gang_part *part, struct err *err)
+{
+    struct placer *placer = core->placer;
+    search_count(core, part);
+    const int code =
+        placer->ops->place(placer, &part->request.placement, &core->scratch, &part->result, err);
+    if (!code && part->result.kind == PLACEMENT_PREEMPT && part->request.placement.may_preempt)
+        core->pass.work += WORK_OF_SEARCH + (uint32_t)part->request.task_count +
+                           (uint32_t)part->result.victim_count;
+    return code;
+}
+
 /* Ask the placer. Whether the job may preempt is checked only when it would have to. *why_not: why
  * it may not do what the PREEMPT in the result says. */
 static int part_ask(struct core *core, struct core_job *job, const struct parts *parts,
@@ -121,22 +135,19 @@ static int part_ask(struct core *core, struct core_job *job, const struct parts 
     assert(part->is_made && !part->is_bound);
     struct placement_request *request = &part->request.placement;
     struct placement_result *result = &part->result;
-    struct placer *placer = core->placer;
     bool is_paused = core->now_ms < job->life.preempt_after_ms;
     /* one task of a job at a time: what it ends may be enough for the others */
     bool is_after = parts->is_task && job->hold_count;
     bool may_preempt = is_holding || (!is_paused && !is_after);
     request->may_preempt = is_holding || (may_preempt && !reserve_count(core));
-    search_count(core, part);
-    int code = placer->ops->place(placer, request, &core->scratch, result, err);
+    int code = placer_ask(core, part, err);
     if (code || result->kind != PLACEMENT_PREEMPT || request->may_preempt)
         return code;
     const struct core_job *starving =
         may_preempt ? reserve_holder(core, job, request, &core->scratch) : NULL;
     if (may_preempt && !starving) {
         request->may_preempt = true;
-        search_count(core, part);
-        return placer->ops->place(placer, request, &core->scratch, result, err);
+        return placer_ask(core, part, err);
     }
     part->is_held_back = starving != NULL;
     if (starving)
