@@ -338,7 +338,11 @@ static void step_complete(struct step *step)
 void step_attempt_settle(struct step *step)
 {
     struct job *job = step->job;
-    if (job->live > 0 || job_goes_on(job))
+    if (job->live > 0)
+        return;
+    if (job->ending != KILL_NONE && !next_find(job, task_is_unfinished))
+        job->ending = KILL_NONE; /* those who had not been told have ended by themselves */
+    if (job_goes_on(job))
         return;
     if (job->has_tasks && job->state != LIFE_DELETING)
         step_job_state(step, LIFE_DELETING);
