@@ -156,9 +156,9 @@ static int world_run(uint64_t seed, const struct options *options, struct sim_re
 
 /* The same world with small steps and with large ones, when nothing happens between two steps of a
  * pass: every task has the same place at every time. Not compared: worlds in which the core makes a
- * pause in a long pass, and those that have no end however large the steps are. A preemption that
- * fails in the middle of a pass lets it begin anew, with small steps before its end: seldom (one
- * world of a thousand) that changes whose turn is first. */
+ * pause in a long pass, and those that have no end however large the steps are. There is one
+ * exception, a preemption in vain in the middle of a pass ("Progress" in RFC 0016); none of the
+ * first thousand worlds has it. */
 static int slices_compare(uint64_t seed, const struct options *options)
 {
     enum { AT_ONCE_MAX = 32, SLICE_LARGE = 1000000 };
