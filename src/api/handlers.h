@@ -53,6 +53,14 @@ int handle_job_release(struct call *call);
 int handle_job_scale(struct call *call);
 int handle_tag_add(struct call *call);
 int handle_tag_remove(struct call *call);
+/* May a job have this tag, or (CHANGE_TAG_REMOVE) have had it? `field` is its name in the body. */
+int job_tag_check(struct call *call, enum store_change_kind kind, const char *field,
+                  struct text tag);
+
+/* job_bulk.c */
+int handle_job_bulk(struct call *call);
+/* job_list.c: the query's filter, order, offset and limit. */
+int job_filter_parse(struct call *call, struct job_filter *filter);
 
 /* log.c: whole, tail and follow */
 int handle_log_list(struct call *call);

@@ -114,7 +114,7 @@ static void order_parse(struct call *call, struct job_filter *filter)
     }
 }
 
-static int filter_parse(struct call *call, struct job_filter *filter)
+int job_filter_parse(struct call *call, struct job_filter *filter)
 {
     struct list users, clusters, tags, tags_not;
     int64_t offset, limit;
@@ -170,7 +170,7 @@ static void list_json(struct call *call, const struct job_page *page, bool has_t
 int handle_job_list(struct call *call)
 {
     struct job_filter filter = {0};
-    int code = filter_parse(call, &filter);
+    int code = job_filter_parse(call, &filter);
     if (code)
         return code;
     struct job_page page = {0};

@@ -403,6 +403,21 @@ static int tag_answered(struct call *call)
     return 0;
 }
 
+int job_tag_check(struct call *call, enum store_change_kind kind, const char *field,
+                  struct text tag)
+{
+    if (!tag.length || tag.length > STORE_TAG_MAX || memchr(tag.at, ',', tag.length))
+        return call_fail(call, ERR_INVALID, NULL, field, "a tag has 1..%d bytes and no comma",
+                         STORE_TAG_MAX);
+    /* what is stored already can be removed, whatever it is */
+    if (kind == CHANGE_TAG_ADD && !printable_is_line(tag))
+        return call_fail(call, ERR_INVALID, NULL, field,
+                         "a tag has no control characters and is UTF-8");
+    if (memchr(tag.at, '\0', tag.length))
+        return call_fail(call, ERR_NOT_FOUND, "NoTagError", field, "the job has no such tag");
+    return 0;
+}
+
 static int tag_change(struct call *call, enum store_change_kind kind, const char *verb)
 {
     struct store_job job;
@@ -417,15 +432,9 @@ static int tag_change(struct call *call, enum store_change_kind kind, const char
         code = call_body_string(call, doc, "value", true, &value);
     if (code)
         return code;
-    if (!value.length || value.length > STORE_TAG_MAX || memchr(value.at, ',', value.length))
-        return call_fail(call, ERR_INVALID, NULL, "value", "a tag has 1..%d bytes and no comma",
-                         STORE_TAG_MAX);
-    /* what is stored already can be removed, whatever it is */
-    if (kind == CHANGE_TAG_ADD && !printable_is_line(value))
-        return call_fail(call, ERR_INVALID, NULL, "value",
-                         "a tag has no control characters and is UTF-8");
-    if (memchr(value.at, '\0', value.length))
-        return call_fail(call, ERR_NOT_FOUND, "NoTagError", "value", "the job has no such tag");
+    code = job_tag_check(call, kind, "value", value);
+    if (code)
+        return code;
     struct service *service = call->api->service;
     struct store_change change = {
         .kind = kind, .tag = {.job = job.record.id, .name = arena_copy(call->arena, value)}};

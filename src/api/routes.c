@@ -56,6 +56,8 @@ const struct route ROUTES[] = {
     {HTTP_GET, TASK "/:taskAttempt/logs/:stream", ACCESS_USER, handle_log_read, false},
     {HTTP_GET, "/api/v2/jobs/:job/ssh", ACCESS_USER, handle_job_ssh, false},
 
+    {HTTP_POST, "/api/v2/bulk/jobs", ACCESS_USER, handle_job_bulk, false},
+
     {HTTP_GET, "/api/v2/users", ACCESS_USER, handle_user_list, false},
     {HTTP_POST, "/api/v2/users", ACCESS_MANAGE, handle_user_create, false},
     {HTTP_PUT, "/api/v2/users", ACCESS_MANAGE, handle_user_update, false},

@@ -1,5 +1,6 @@
 /* submit, run, wait, stop, start, delete, release, scale, tag */
 #include "base/memory.h"
+#include "cli/bulk.h"
 #include "cli/client.h"
 #include "cli/command.h"
 #include "cli/job.h"
@@ -154,19 +155,45 @@ static int each_job(struct cli *cli, const char *method, const char *rest, const
     return each_argument(cli, &(struct each_call){job_path, method, rest, body, done});
 }
 
+/* Are there names, or is there a filter, and not both? 0, or EXIT_USAGE after a message. */
+static int choice_check(const struct cli *cli, int names)
+{
+    const char *command = cli->command->name;
+    if (filter_is_given(cli) && names)
+        return cli_fail(EXIT_USAGE, "%s: either names of jobs, or --all or a filter", command);
+    if (!filter_is_given(cli) && !names)
+        return cli_fail(EXIT_USAGE, "%s: name a job, or choose with --all or a filter", command);
+    if (cli_flag(cli, "dry-run") && names)
+        return cli_fail(EXIT_USAGE, "%s: --dry-run goes with --all or a filter", command);
+    return 0;
+}
+
+static int jobs_change(struct cli *cli, const struct bulk_call *call, const char *method,
+                       const char *rest, const char *body)
+{
+    int code = choice_check(cli, cli->argument_count);
+    if (code)
+        return code;
+    return filter_is_given(cli) ? bulk_run(cli, call)
+                                : each_job(cli, method, rest, body, call->done);
+}
+
 int run_stop(struct cli *cli)
 {
-    return each_job(cli, "PUT", "/executionType", "{\"value\":\"STOP\"}", "stopping");
+    return jobs_change(cli, &(struct bulk_call){.action = "stop", .done = "stopping"}, "PUT",
+                       "/executionType", "{\"value\":\"STOP\"}");
 }
 
 int run_start(struct cli *cli)
 {
-    return each_job(cli, "PUT", "/executionType", "{\"value\":\"START\"}", "starting");
+    return jobs_change(cli, &(struct bulk_call){.action = "start", .done = "starting"}, "PUT",
+                       "/executionType", "{\"value\":\"START\"}");
 }
 
 int run_delete(struct cli *cli)
 {
-    return each_job(cli, "DELETE", "", NULL, "deleted");
+    return jobs_change(cli, &(struct bulk_call){.action = "delete", .done = "deleted"}, "DELETE",
+                       "", NULL);
 }
 
 int run_release(struct cli *cli)
@@ -191,15 +218,22 @@ int run_scale(struct cli *cli)
 
 int run_tag(struct cli *cli)
 {
+    const bool is_remove = cli_flag(cli, "remove");
+    int code = choice_check(cli, cli->argument_count - 1);
+    if (code)
+        return code;
+    if (cli->argument_count == 1)
+        return bulk_run(cli, &(struct bulk_call){.action = is_remove ? "removeTag" : "addTag",
+                                                 .tag = cli->arguments[0],
+                                                 .done = is_remove ? "untagged" : "tagged"});
     json_t *json = json_pack("{s:s}", "value", cli->arguments[1]);
     char *body = json_dumps(json, JSON_COMPACT);
     json_decref(json);
     if (!body)
         return cli_fail(EXIT_USAGE, "a tag must be UTF-8");
-    bool is_remove = cli_flag(cli, "remove");
     cli->argument_count = 1;
-    int code = each_job(cli, is_remove ? "DELETE" : "PUT", "/tag", body,
-                        is_remove ? "untagged" : "tagged");
+    code = each_job(cli, is_remove ? "DELETE" : "PUT", "/tag", body,
+                    is_remove ? "untagged" : "tagged");
     free(body);
     return code;
 }

@@ -1,6 +1,7 @@
 /* list, config, logs, events */
 #include "base/memory.h"
 #include "base/printable.h"
+#include "cli/bulk.h"
 #include "cli/client.h"
 #include "cli/command.h"
 #include "cli/job.h"
@@ -20,17 +21,6 @@ static void query_add(struct buf *path, const char *key, const char *value)
     client_encode(path, value);
 }
 
-/* Who is logged in, for "@me". */
-static int own_name(struct client *client, struct buf *name)
-{
-    json_t *json;
-    int code = client_get(client, "/api/v2/tokens/check", &json);
-    if (!code)
-        buf_string(name, field_text(json, "username") ? field_text(json, "username") : "");
-    json_decref(json);
-    return code;
-}
-
 static int list_path(struct cli *cli, struct client *client, struct buf *path)
 {
     long limit, offset;
@@ -39,22 +29,9 @@ static int list_path(struct cli *cli, struct client *client, struct buf *path)
         code = cli_number(cli, "offset", 0, 1L << 40, 0, &offset);
     if (code)
         return code;
-    const char *user = cli_value(cli, "user");
-    cleanup_buf struct buf me = BUF_INIT;
-    if (user && strcmp(user, "@me") == 0) {
-        code = own_name(client, &me);
-        user = buf_cstr(&me);
-    }
     buf_format(path, "/api/v2/jobs?withTotalCount=true&limit=%ld&offset=%ld", limit, offset);
-    query_add(path, "username", user);
-    query_add(path, "state", cli_value(cli, "state"));
-    query_add(path, "vc", cli_value(cli, "vc"));
-    query_add(path, "keyword", cli_value(cli, "keyword"));
-    query_add(path, "tagsContain", cli_value(cli, "tag"));
-    query_add(path, "tagsNotContain", cli_value(cli, "no-tag"));
-    query_add(path, "jobPriority", cli_value(cli, "priority"));
     query_add(path, "order", cli_value(cli, "order"));
-    return code;
+    return filter_query(cli, client, path);
 }
 
 /* From its start to its end, or to now. */

@@ -1,4 +1,5 @@
 #include "base/memory.h"
+#include "cli/bulk.h"
 #include "cli/command.h"
 #include "sys/api_socket.h"
 #include <string.h>
@@ -46,19 +47,18 @@ static const struct cli_option RUN_OPTIONS[] = {
 };
 
 static const struct cli_option LIST_OPTIONS[] = {
-    {"user", 'u', "NAMES", "jobs of these users (comma list; @me: yours)", NULL, 0},
-    {"state", 0, "STATES", "in these states (comma list)",
-     "WAITING RUNNING STOPPING SUCCEEDED STOPPED FAILED", 0},
-    {"vc", 0, "NAMES", "in these virtual clusters (comma list)", NULL, 0},
-    {"keyword", 'k', "TEXT", "with this text in name, user or virtual cluster", NULL, 0},
-    {"tag", 't', "TAGS", "with any of these tags (comma list)", NULL, 0},
-    {"no-tag", 0, "TAGS", "with none of these tags (comma list)", NULL, 0},
-    {"priority", 0, "CLASSES", "of these priority classes (comma list)",
-     "oppo test prod crit default", 0},
+    FILTER_OPTIONS,
     {"order", 0, "FIELD,ASC|DESC", "order, for example state,ASC (default: newest first)", NULL, 0},
     {"limit", 'l', "N", "at most N jobs (default: 20)", NULL, 0},
     {"offset", 0, "N", "leave out the first N", NULL, 0},
     {"quiet", 'q', NULL, "print only the jobs' names", NULL, 0},
+    END,
+};
+
+static const struct cli_option BULK_OPTIONS[] = {
+    {"all", 0, NULL, "all of your jobs to which it can be done", NULL, 0},
+    FILTER_OPTIONS,
+    {"dry-run", 0, NULL, "with --all or a filter: print the jobs' names, and do nothing", NULL, 0},
     END,
 };
 
@@ -174,6 +174,9 @@ static const struct cli_option ADMIN_OPTIONS[] = {
 
 static const struct cli_option TAG_OPTIONS[] = {
     {"remove", 0, NULL, "take the tag away", NULL, 0},
+    {"all", 0, NULL, "all of your jobs", NULL, 0},
+    FILTER_OPTIONS,
+    {"dry-run", 0, NULL, "with --all or a filter: print the jobs' names, and do nothing", NULL, 0},
     END,
 };
 
@@ -264,15 +267,21 @@ const struct cli_command COMMANDS[] = {
      "the job's own code; 126 when the platform ended it, 130 when it was stopped, 124 when the "
      "time is over, 125 when skep itself failed. A server that restarts meanwhile is waited for.",
      "skep wait --timeout 600 train && echo done", WAIT_OPTIONS, run_wait},
-    {"stop", "JOB…", KIND_JOB, NULL, 1, -1, "stop jobs",
-     "Stops jobs; their tasks get SIGTERM first.", NULL, NO_OPTIONS, run_stop},
-    {"start", "JOB…", KIND_JOB, NULL, 1, -1, "start stopped jobs again, or end a pause",
+    {"stop", "[JOB…]", KIND_JOB, NULL, 0, -1, "stop jobs",
+     "Stops jobs; their tasks get SIGTERM first.\n\n"
+     "With --all or a filter instead of names the server does it to all jobs that match, of yours "
+     "where no user is named: to those that wait or run where no state is. Each is tried, whatever "
+     "becomes of the others.",
+     "skep stop --keyword sweep- --dry-run", BULK_OPTIONS, run_stop},
+    {"start", "[JOB…]", KIND_JOB, NULL, 0, -1, "start stopped jobs again, or end a pause",
      "Starts jobs again that have been stopped. A job that waits for the time of its next try is "
-     "retried now.",
-     NULL, NO_OPTIONS, run_start},
-    {"delete", "JOB…", KIND_JOB, NULL, 1, -1, "delete ended jobs and their history",
-     "Deletes jobs that have ended, with their logs and their history. There is no way back.", NULL,
-     NO_OPTIONS, run_delete},
+     "retried now.\n\n"
+     "With --all or a filter instead of names: see skep stop; to those that were stopped.",
+     NULL, BULK_OPTIONS, run_start},
+    {"delete", "[JOB…]", KIND_JOB, NULL, 0, -1, "delete ended jobs and their history",
+     "Deletes jobs that have ended, with their logs and their history. There is no way back.\n\n"
+     "With --all or a filter instead of names: see skep stop; to those that have ended.",
+     NULL, BULK_OPTIONS, run_delete},
     {"archive", "JOB FOLDER", KIND_JOB, NULL, 2, 2, "keep all of an ended job in a folder",
      "Writes everything that the server keeps of a job that has ended into FOLDER, which is made "
      "and must not exist or be empty.\n\n"
@@ -292,8 +301,9 @@ const struct cli_command COMMANDS[] = {
     {"release", "JOB…", KIND_JOB, NULL, 1, -1, "let go containers held for debugging",
      "Removes the containers of failed tasks that were kept because the job asked for it.", NULL,
      NO_OPTIONS, run_release},
-    {"tag", "JOB TAG", KIND_JOB, NULL, 2, 2, "put a tag on a job", "Adds a tag, or takes it away.",
-     NULL, TAG_OPTIONS, run_tag},
+    {"tag", "[JOB] TAG", KIND_JOB, NULL, 1, 2, "put a tag on a job",
+     "Adds a tag, or takes it away. With --all or a filter instead of a name: see skep stop.", NULL,
+     TAG_OPTIONS, run_tag},
     {"nodes", "", KIND_NONE, NULL, 0, 0, "list nodes",
      "Lists the machines of the cluster. The reason says why a node is not ready, or until when it "
      "is taken last because it refused tasks. The engine of each is shown with -o wide, or when "

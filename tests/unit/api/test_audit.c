@@ -17,6 +17,7 @@
     "    resourcePerInstance: {cpu: 1, memoryMB: 100, gpu: 0}\n    commands: ['true']\n"
 #define LOGIN  "{\"username\":\"alice\",\"password\":\"alice-password\"}"
 #define STOP   "{\"value\":\"STOP\"}"
+#define BULK   "{\"action\":\"stop\",\"jobs\":[\"alice~job\"]}"
 #define TAG    "{\"value\":\"a-tag\"}"
 #define MEMBER "{\"groupname\":\"lab\"}"
 #define GROUP  "{\"data\":{\"groupname\":\"lab\",\"description\":\"d\"},\"patch\":true}"
@@ -49,6 +50,7 @@ static const struct row ROWS[] = {
     {HTTP_POST, "/api/v2/jobs", "/api/v2/jobs", SUBMIT, "admin~new", "done"},
     {HTTP_PUT, "/api/v2/jobs/:job", "/api/v2/jobs/new", SUBMIT, "admin~new", "done"},
     {HTTP_DELETE, "/api/v2/jobs/:job", "/api/v2/jobs/alice~job", "", "alice~job", "conflict"},
+    {HTTP_POST, "/api/v2/bulk/jobs", "/api/v2/bulk/jobs", BULK, "alice~job", "done"},
     {HTTP_PUT, "/api/v2/jobs/:job/executionType", "/api/v2/jobs/alice~job/executionType", STOP,
      "alice~job", "done"},
     {HTTP_PUT, "/api/v2/jobs/:job/tag", "/api/v2/jobs/alice~job/tag", TAG, "alice~job", "done"},

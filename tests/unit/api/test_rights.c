@@ -130,6 +130,7 @@ static const struct row ROWS[] = {
     {HTTP_DELETE, "/api/v2/jobs/:job/tag", OWNERS(404), TAG},
     {HTTP_GET, "/api/v2/jobs/:job/events", USER(200), NULL},
     {HTTP_GET, "/api/v2/jobs/:job/logs", READERS(200), NULL},
+    {HTTP_POST, "/api/v2/bulk/jobs", USER(400), NULL},               /* without an action */
     {HTTP_GET, "/api/v2/jobs/:job/logs/search", READERS(400), NULL}, /* without a pattern */
     {HTTP_GET, "/api/v2/jobs/:job/use", USER(200), NULL},
     /* no engine here can do it; who may not is refused before */

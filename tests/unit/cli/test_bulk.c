@@ -1,0 +1,85 @@
+/* Jobs that a filter finds: what is asked of the server, and what is printed. */
+#include "answers.h"
+#include "line.h"
+#include "unit.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "cli/bulk.h"
+
+/* What the command prints, and its exit code. */
+static int run(struct answers *answers, const char *line, const struct bulk_call *call,
+               char *printed, size_t size)
+{
+    struct cli cli;
+    char path[] = "/tmp/test-cli-XXXXXX";
+    int to = mkstemp(path), saved = dup(STDOUT_FILENO);
+    assert_true(to >= 0 && saved >= 0);
+    assert_int_equal(parse(&cli, line), 0);
+    assert_true(filter_is_given(&cli));
+    answers_start(answers);
+    cli.client = client_new(answers->url, NULL, NULL);
+    fflush(stdout);
+    dup2(to, STDOUT_FILENO);
+    int code = bulk_run(&cli, call);
+    fflush(stdout);
+    dup2(saved, STDOUT_FILENO);
+    answers_join(answers);
+    ssize_t length = pread(to, printed, size - 1, 0);
+    assert_true(length >= 0);
+    printed[length] = '\0';
+    client_free(cli.client);
+    mem_free(cli.arguments);
+    unlink(path);
+    close(to);
+    close(saved);
+    return code;
+}
+
+#define FOUND "{\"matched\":2,\"results\":[{\"name\":\"a~1\"},{\"name\":\"a~2\"}]}"
+
+static const struct bulk_call stop = {.action = "stop", .done = "stopping"};
+
+static void what_is_found_is_asked_for_by_name(void **state)
+{
+    char printed[200];
+    struct answers answers = {
+        .items = {{"200 OK", FOUND},
+                  {"200 OK", "{\"results\":[{\"name\":\"a~1\",\"outcome\":\"done\"},"
+                             "{\"name\":\"a~2\",\"outcome\":\"conflict\",\"message\":\"no\"}]}"}},
+        .count = 2};
+    (void)state;
+    assert_int_equal(run(&answers, "stop --user a --state RUNNING --keyword x&y", &stop, printed,
+                         sizeof printed),
+                     EXIT_REFUSED);
+    assert_string_equal(printed, "stopping a~1\n");
+    assert_non_null(strstr(answers.requests[0],
+                           "POST /api/v2/bulk/jobs?limit=1000&username=a&state=RUNNING&"
+                           "keyword=x%26y&dryRun=true&offset=0 HTTP"));
+    assert_non_null(strstr(answers.requests[1], "POST /api/v2/bulk/jobs?limit=1000 HTTP"));
+    assert_non_null(
+        strstr(answers.requests[1], "{\"action\":\"stop\",\"jobs\":[\"a~1\",\"a~2\"]}"));
+}
+
+static void a_dry_run_ends_with_the_names(void **state)
+{
+    char printed[200];
+    struct answers answers = {.items = {{"200 OK", FOUND}}, .count = 1};
+    struct answers none = {.items = {{"200 OK", "{\"results\":[]}"}}, .count = 1};
+    struct answers refusing = {.items = {{"400 No", "{\"message\":\"no\"}"}}, .count = 1};
+    const struct bulk_call tag = {.action = "addTag", .tag = "t", .done = "tagged"};
+    (void)state;
+    assert_int_equal(run(&answers, "tag --all --dry-run t", &tag, printed, sizeof printed), 0);
+    assert_string_equal(printed, "a~1\na~2\n");
+    assert_non_null(strstr(answers.requests[0], "{\"action\":\"addTag\",\"tag\":\"t\"}"));
+    assert_non_null(strstr(answers.requests[0], "&all=true&dryRun=true&offset=0 HTTP"));
+    assert_int_equal(run(&none, "stop --all", &stop, printed, sizeof printed), 0);
+    assert_int_equal(run(&refusing, "stop --all", &stop, printed, sizeof printed), EXIT_REFUSED);
+}
+
+static const struct CMUnitTest tests[] = {
+    cmocka_unit_test(what_is_found_is_asked_for_by_name),
+    cmocka_unit_test(a_dry_run_ends_with_the_names),
+};
+UNIT_FILE(tests, NULL, NULL);
