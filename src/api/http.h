@@ -141,6 +141,7 @@ struct exchange {
     size_t query_count;
     struct text authorization, content_type, accept, origin, last_event_id, cookie;
     struct text accept_encoding, if_none_match, idempotency_key;
+    struct text range, if_range;
     struct text upgrade, websocket_key, websocket_version, websocket_protocol; /* RFC 6455 */
     struct text address; /* of the client, numeric, as trusted proxies tell; "" when it did not come
                           * by the network */

@@ -391,6 +391,8 @@ static enum MHD_Result request_begin(struct carried *carried, const char *method
     exchange->peer_uid = client->peer_uid;
     exchange->accept_encoding = header_of(carried, "Accept-Encoding");
     exchange->if_none_match = header_of(carried, "If-None-Match");
+    exchange->range = header_of(carried, "Range");
+    exchange->if_range = header_of(carried, "If-Range");
     exchange->idempotency_key = header_of(carried, "Idempotency-Key");
     exchange->upgrade = header_of(carried, "Upgrade");
     exchange->websocket_key = header_of(carried, "Sec-WebSocket-Key");

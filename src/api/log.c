@@ -2,6 +2,7 @@
 #include "api/handlers.h"
 #include "api/http_watch.h"
 #include "api/link.h"
+#include "api/range.h"
 #include "api/task.h"
 #include "base/memory.h"
 #include "spec/spec.h"
@@ -35,6 +36,7 @@ struct log_reader {
     uint64_t offset; /* within the attempt; without one, what is to be left out of the next ones */
     uint64_t end;    /* without follow: what was there at the start */
     bool is_follow, is_job;
+    bool is_part;      /* of a range that was asked for */
     struct job_id job; /* is_job */
     struct task_ref task;
     uint32_t job_attempt; /* `after` is of this attempt of the job or an earlier one */
@@ -281,6 +283,61 @@ static bool log_from_tail(struct call *call, const struct log_reader *log)
     return true;
 }
 
+/* Where the log goes on, its length is not known. */
+static const char *total_of(struct call *call, const struct log_part *part)
+{
+    return part->is_ended ? arena_format(call->arena, "%llu", (unsigned long long)part->end) : "*";
+}
+
+/* Of what the query says the part that the header Range asks for; a part that is not there is
+ * answered. */
+static void range_take(struct call *call, struct log_reader *log, const struct log_part *part)
+{
+    const struct exchange *exchange = call->exchange;
+    const struct byte_range whole = {log->offset, log->end};
+    struct byte_range range;
+    struct json_writer json;
+    /* what would be compared with If-Range, a log does not have */
+    switch (exchange->if_range.at ? RANGE_NONE : range_parse(exchange->range, &whole, &range)) {
+    case RANGE_NONE:
+        return;
+    case RANGE_BYTES:
+        log->offset = range.begin;
+        log->end = range.end;
+        log->is_part = true;
+        exchange_header(call->exchange, "Content-Range",
+                        arena_format(call->arena, "bytes %llu-%llu/%s",
+                                     (unsigned long long)range.begin,
+                                     (unsigned long long)range.end - 1, total_of(call, part)));
+        return;
+    case RANGE_OUTSIDE:
+        exchange_header(call->exchange, "Content-Range",
+                        arena_format(call->arena, "bytes */%s", total_of(call, part)));
+        call_json(call, 416, &json);
+        json_object(&json);
+        json_key_string(&json, "code", "RangeError");
+        json_key_string(&json, "message",
+                        arena_format(call->arena, "the log has the bytes from %llu to %llu",
+                                     (unsigned long long)whole.begin,
+                                     (unsigned long long)whole.end));
+        json_object_end(&json);
+        return;
+    }
+}
+
+/* A part, and how many bytes come. */
+static void length_tell(struct call *call, struct log_reader *log, const struct log_part *part)
+{
+    if (log->offset > log->end)
+        log->offset = log->end;
+    exchange_header(call->exchange, "Accept-Ranges", "bytes");
+    range_take(call, log, part);
+    if (!call->exchange->reply.status)
+        exchange_header(
+            call->exchange, "X-Skep-Length",
+            arena_format(call->arena, "%llu", (unsigned long long)(log->end - log->offset)));
+}
+
 /* offset=N, tail=BYTES, tail-lines=N, tail-mode=true; by default from the start. */
 static int log_begin(struct call *call, struct log_reader *log)
 {
@@ -324,11 +381,7 @@ static int log_begin(struct call *call, struct log_reader *log)
     if (lines == 0)
         log->offset = part.end;
     if (!log->is_follow && length >= 0)
-        exchange_header(
-            call->exchange, "X-Skep-Length",
-            arena_format(
-                call->arena, "%llu",
-                (unsigned long long)(log->end > log->offset ? log->end - log->offset : 0)));
+        length_tell(call, log, &part);
     return 0;
 }
 
@@ -347,7 +400,7 @@ int log_stream_parse(struct call *call, struct text name, enum log_stream *strea
 static int log_reply(struct call *call, const struct log_reader *from)
 {
     struct http_reply *reply = &call->exchange->reply;
-    if (reply->status) /* the last lines alone */
+    if (reply->status) /* the last lines alone, or no such range */
         return 0;
     struct service *service = call->api->service;
     int code = 0;
@@ -362,7 +415,7 @@ static int log_reply(struct call *call, const struct log_reader *from)
     log->api = call->api;
     log->caller = mem_copy(call->caller.auth.user);
     log->stream = &reply->stream;
-    reply->status = 200;
+    reply->status = log->is_part ? 206 : 200;
     reply->content_type = "text/plain; charset=utf-8";
     reply->stream = (struct http_stream){
         .read = log->is_follow ? log_follow : log_whole,

@@ -90,12 +90,25 @@ static const char *word_find(struct text text, struct text word, bool ignores_ca
     return NULL;
 }
 
+/* The next line of at least the wanted number; `text` begins with a line. */
+static const char *number_find(const struct searching *searching, struct text text)
+{
+    for (uint64_t line = searching->place.line + 1; line < searching->search->line; line++) {
+        text_cut(&text, '\n');
+        if (!text.length)
+            return NULL;
+    }
+    return text.at;
+}
+
 /* The next line that has it; at NULL: none. */
 static struct text line_find(const struct searching *searching, struct text text)
 {
     const struct log_search *search = searching->search;
     const char *at = NULL;
-    if (searching->matcher) {
+    if (search->line) {
+        at = number_find(searching, text);
+    } else if (searching->matcher) {
         struct text found;
         if (matcher_search(searching->matcher, 0, text, &found))
             at = found.at;
@@ -349,7 +362,7 @@ int log_search_run(const struct log_search *search, struct buf *out, struct err 
     char reason[160];
     struct searching searching = {
         .search = search, .out = out, .until_ms = http_clock_ms() + LOG_SEARCH_MS};
-    assert(search->pattern.length && search->limit);
+    assert((search->pattern.length || search->line) && search->limit);
     if (search->is_expression && !(searching.matcher = matcher_of(search, reason)))
         return err_fail(err, ERR_INVALID, "re", "not an expression of RE2: %s", reason);
     struct store_reader *reader = service->reader_get(service->context, err);
@@ -423,19 +436,27 @@ static int search_end(struct call *call)
     return code;
 }
 
-/* q=TEXT, or re=EXPRESSION. */
+/* q=TEXT, re=EXPRESSION, or line=N. */
 static int pattern_read(struct call *call, struct log_search *search)
 {
+    int64_t line;
+    int code = call_number(call, "line", 1, INT64_MAX, 0, &line);
+    if (code)
+        return code;
+    search->line = (uint64_t)line;
     struct text plain = exchange_query(call->exchange, "q");
     struct text expression = exchange_query(call->exchange, "re");
     search->is_expression = expression.at != NULL;
     search->pattern = expression.at ? expression : plain;
     search->ignores_case = call_flag(call, "ignoreCase");
-    if ((plain.at && expression.at) || !search->pattern.length ||
-        search->pattern.length > LOG_SEARCH_PATTERN_MAX)
+    if ((plain.at != NULL) + (expression.at != NULL) + (line > 0) != 1 ||
+        (!search->pattern.length && line == 0) || search->pattern.length > LOG_SEARCH_PATTERN_MAX)
         return call_fail(call, ERR_INVALID, NULL, "q",
-                         "either q, a text, or re, an expression, of 1 to %d bytes",
+                         "either q, a text, or re, an expression, of 1 to %d bytes, or line, the "
+                         "number of a line",
                          LOG_SEARCH_PATTERN_MAX);
+    if (line > 0)
+        return 0;
     if (memchr(search->pattern.at, '\n', search->pattern.length))
         return call_fail(call, ERR_INVALID, NULL, "q", "a line has no end of a line in it");
     return log_search_check(search, &call->err);

@@ -37,6 +37,7 @@ struct log_search {
     uint32_t job_attempt_count;
     struct text pattern;
     bool is_expression, ignores_case;
+    uint64_t line; /* not 0: no pattern, but every line from this one on */
     enum log_stream stream;
     struct text role; /* at NULL: all */
     int64_t index;    /* -1: all */

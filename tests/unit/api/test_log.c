@@ -61,6 +61,42 @@ static void test_logs(void **state)
     buf_release(&out);
 }
 
+static void expect_part(struct world *world, const char *token, const char *range, int status,
+                        const char *content_range, const char *text)
+{
+    cleanup_buf struct buf out = BUF_INIT;
+    world->range = range;
+    assert_int_equal(world_get(world, "/api/v2/jobs/part/logs", token), status);
+    assert_string_equal(world->content_range, content_range);
+    if (status == 416) {
+        assert_body(world, "\"code\":\"RangeError\"");
+        return;
+    }
+    assert_int_equal(world_read_all(world, &out), HTTP_STREAM_END);
+    assert_string_equal(buf_cstr(&out), text);
+}
+
+static void test_log_range(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice");
+    struct job_id job = world_submit(world, alice, "part", 1);
+    world_run(world, job);
+    struct world_attempt_log *log = world_log(world, world_attempt(world, job, 0));
+    buf_string(&log->text, "one\ntwo\nthree\n");
+    expect_part(world, alice, "bytes=4-7", 206, "bytes 4-7/*", "two\n");
+    expect_part(world, alice, "bytes=8-", 206, "bytes 8-13/*", "three\n");
+    expect_part(world, alice, "bytes=-3", 206, "bytes 11-13/*", "ee\n");
+    expect_part(world, alice, "bytes=0-3,8-9", 200, "", "one\ntwo\nthree\n");
+    expect_part(world, alice, "bytes=14-", 416, "bytes */*", NULL);
+    log->is_ended = true;
+    expect_part(world, alice, "bytes=0-0", 206, "bytes 0-0/14", "o");
+    expect_part(world, alice, "bytes=99-", 416, "bytes */14", NULL);
+    world->if_range = "\"of another time\"";
+    expect_part(world, alice, "bytes=0-0", 200, "", "one\ntwo\nthree\n");
+    world->if_range = NULL;
+}
+
 /* What is left of a log that is gone: its last lines, in the history and as the log. */
 static void test_log_tail(void **state)
 {
@@ -309,6 +345,7 @@ static void test_log_removed(void **state)
 
 static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_logs, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(test_log_range, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_log_tail, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_log_follow, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_log_of_an_engine_that_cannot_follow, world_setup,

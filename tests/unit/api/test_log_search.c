@@ -107,6 +107,26 @@ static void test_context(void **state)
     assert_body(world, "\"before\":[\"task 0 says line 30000 Bingo\"],\"after\":[]");
 }
 
+static void test_lines(void **state)
+{
+    struct world *world = *state;
+    const char *alice = world_login(world, "alice");
+    wordy_job(world, alice);
+    assert_int_equal(search(world, alice, "line=29999&limit=2&index=1"), 200);
+    assert_int_equal(count(world, "\"match\""), 2);
+    assert_body(world, "\"line\":29999,");
+    assert_body(world, "\"text\":\"task 1 says line 29999\"");
+    assert_body(world, "\"text\":\"task 1 says line 30000 Bingo\"");
+    assert_int_equal(search(world, alice, "line=1&limit=1"), 200);
+    assert_body(world, "\"line\":1,\"offset\":0,\"text\":\"task 0 says line 1\"");
+    assert_int_equal(search(world, alice, "line=30001"), 200);
+    assert_int_equal(count(world, "\"text\":\"no newline at the end\""), 2);
+    assert_int_equal(count(world, "\"match\""), 2);
+    assert_int_equal(search(world, alice, "line=30002"), 200);
+    assert_int_equal(count(world, "\"match\""), 0);
+    assert_body(world, "\"cursor\":null");
+}
+
 static void test_refused(void **state)
 {
     struct world *world = *state;
@@ -116,6 +136,8 @@ static void test_refused(void **state)
                                       "q=",
                                       "re=",
                                       "q=a&re=b",
+                                      "q=a&line=1",
+                                      "line=0",
                                       "re=(",
                                       "q=a%0Ab",
                                       "q=a&limit=0",
@@ -155,6 +177,7 @@ static const struct CMUnitTest tests[] = {
     cmocka_unit_test_setup_teardown(test_texts_and_expressions, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_pages, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_context, world_setup, world_teardown),
+    cmocka_unit_test_setup_teardown(test_lines, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_refused, world_setup, world_teardown),
     cmocka_unit_test_setup_teardown(test_odd_lines, world_setup, world_teardown),
 };

@@ -688,6 +688,10 @@ int world_ask(struct world *world, enum http_method method, const char *target, 
     assert(failed == 0);
     exchange_init(exchange);
     exchange->port = &PORT;
+    if (world->range)
+        exchange->range = text_of(world->range);
+    if (world->if_range)
+        exchange->if_range = text_of(world->if_range);
     if (world->idempotency_key)
         exchange->idempotency_key = text_of(world->idempotency_key);
     if (world->if_none_match)
@@ -717,6 +721,7 @@ int world_ask(struct world *world, enum http_method method, const char *target, 
              exchange->reply.content_type ? exchange->reply.content_type : "");
     header_copy(exchange, "Retry-After", world->retry_after, sizeof world->retry_after);
     header_copy(exchange, "X-Skep-Removed", world->removed, sizeof world->removed);
+    header_copy(exchange, "Content-Range", world->content_range, sizeof world->content_range);
     header_copy(exchange, "Location", world->location, sizeof world->location);
     header_copy(exchange, "ETag", world->etag, sizeof world->etag);
     buf_clear(&world->body);
