@@ -1,6 +1,7 @@
 #include "api/audit.h"
 #include "api/call.h"
 #include "api/etag.h"
+#include "api/fields.h"
 #include "api/http_watch.h"
 #include "api/stream_guard.h"
 #include "api/throttle.h"
@@ -96,6 +97,8 @@ static void reply_error(struct call *call, int code)
 static void step_end(struct call *call, int code)
 {
     struct service *service = call->api->service;
+    if (!code)
+        code = fields_reply(call);
     if (call->rules)
         service->rules_put(service->context);
     call->rules = NULL;
